@@ -1,0 +1,142 @@
+package job
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sosodev/duration"
+)
+
+// Duration is a length of time. In text it reads ISO 8601 (PT15M, P1D), Go's
+// form (15m) and plain seconds (900); it writes ISO 8601.
+//
+// Years and months are refused, since they have no fixed length; a day is 24
+// hours and a week seven days. Negative durations and those beyond about 292
+// years are refused.
+type Duration time.Duration
+
+// Std returns d as a time.Duration.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// ParseDuration reads ISO 8601, Go's form or plain seconds.
+func ParseDuration(text string) (Duration, error) {
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case trimmed == "":
+		return 0, errors.New("a duration is empty: write it as PT15M, 15m or 900 (seconds)")
+	case strings.HasPrefix(trimmed, "-"):
+		return 0, fmt.Errorf("duration %q is negative", text)
+	case strings.HasPrefix(trimmed, "P"):
+		return parseISODuration(trimmed)
+	}
+	if seconds, err := strconv.ParseFloat(trimmed, 64); err == nil {
+		return DurationOfSeconds(seconds)
+	}
+	d, err := time.ParseDuration(trimmed)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a duration: write it as PT15M, 15m or 900 (seconds)", text)
+	}
+	return Duration(d), nil
+}
+
+// DurationOfSeconds converts a count of seconds, fractions included.
+func DurationOfSeconds(seconds float64) (Duration, error) {
+	switch {
+	case math.IsNaN(seconds) || math.IsInf(seconds, 0):
+		return 0, fmt.Errorf("%v seconds is not a duration", seconds)
+	case seconds < 0:
+		return 0, fmt.Errorf("a duration of %v seconds is negative", seconds)
+	case seconds >= math.MaxInt64/float64(time.Second):
+		return 0, fmt.Errorf("a duration of %v seconds is longer than 292 years", seconds)
+	}
+	return Duration(math.Round(seconds * float64(time.Second))), nil
+}
+
+func parseISODuration(text string) (Duration, error) {
+	parsed, err := duration.Parse(text)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not an ISO 8601 duration such as PT15M or P1D", text)
+	}
+	if parsed.Years != 0 || parsed.Months != 0 {
+		return 0, fmt.Errorf("%q counts years or months, which have no fixed length: "+
+			"write days or weeks (P30D), or use a cron expression where a calendar is meant", text)
+	}
+	const hour = 3600.0
+	seconds := parsed.Weeks*7*24*hour + parsed.Days*24*hour + parsed.Hours*hour + parsed.Minutes*60 + parsed.Seconds
+	return DurationOfSeconds(seconds)
+}
+
+// String writes ISO 8601 with days, hours, minutes and seconds: P1DT2H, PT0.5S.
+func (d Duration) String() string {
+	if d == 0 {
+		return "PT0S"
+	}
+	rest := time.Duration(d)
+	var b strings.Builder
+	if rest < 0 {
+		b.WriteByte('-')
+		rest = -rest
+	}
+	b.WriteByte('P')
+	if days := rest / (24 * time.Hour); days > 0 {
+		fmt.Fprintf(&b, "%dD", days)
+		rest -= days * 24 * time.Hour
+	}
+	if rest == 0 {
+		return b.String()
+	}
+	b.WriteByte('T')
+	if hours := rest / time.Hour; hours > 0 {
+		fmt.Fprintf(&b, "%dH", hours)
+		rest -= hours * time.Hour
+	}
+	if minutes := rest / time.Minute; minutes > 0 {
+		fmt.Fprintf(&b, "%dM", minutes)
+		rest -= minutes * time.Minute
+	}
+	if rest > 0 {
+		whole, nanos := rest/time.Second, rest%time.Second
+		if nanos == 0 {
+			fmt.Fprintf(&b, "%dS", whole)
+		} else {
+			fmt.Fprintf(&b, "%d.%sS", whole, strings.TrimRight(fmt.Sprintf("%09d", nanos), "0"))
+		}
+	}
+	return b.String()
+}
+
+// MarshalText writes ISO 8601.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what [ParseDuration] reads.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := ParseDuration(string(text))
+	if err != nil {
+		return err
+	}
+	*d = parsed
+	return nil
+}
+
+// UnmarshalJSON reads a string as [ParseDuration] does, or a number of seconds.
+func (d *Duration) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err == nil {
+		return d.UnmarshalText([]byte(text))
+	}
+	var seconds float64
+	if err := json.Unmarshal(data, &seconds); err != nil {
+		return fmt.Errorf("%s is not a duration: write it as \"PT15M\", \"15m\" or 900 (seconds)", data)
+	}
+	parsed, err := DurationOfSeconds(seconds)
+	if err != nil {
+		return err
+	}
+	*d = parsed
+	return nil
+}

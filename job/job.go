@@ -1,0 +1,138 @@
+package job
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Job is a unit of scheduled work.
+type Job struct {
+	// ID is <job type in snake case>.<key>, unique within a namespace.
+	ID string `json:"id"`
+	// Type names the job type.
+	Type string `json:"type"`
+	// Worker is the worker type that serves the job type; it is also the name
+	// of the task queue that the job's runs are dispatched on.
+	Worker WorkerType `json:"worker"`
+	// Provider says where the definition came from.
+	Provider Provider `json:"provider"`
+	// Spec holds the parameters of the job type as a JSON object.
+	Spec json.RawMessage `json:"spec"`
+	Schedule
+	Options Options `json:"options"`
+}
+
+// Provider says where a job definition came from.
+type Provider string
+
+// The providers.
+const (
+	ProviderTOML        Provider = "toml"        // jobs.toml
+	ProviderIntegration Provider = "integration" // the Platform API's integrations
+	ProviderAPI         Provider = "api"         // a client: the CLI or the Job API
+)
+
+var (
+	keyPattern  = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+	namePattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
+)
+
+// CheckKey reports why key cannot name a job within its type, or a queue.
+func CheckKey(what, key string) error {
+	if !keyPattern.MatchString(key) {
+		return fmt.Errorf("%s %q: a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', "+
+			"and has at most 64 characters", what, key)
+	}
+	return nil
+}
+
+// CheckTypeName reports why name cannot name a job type.
+func CheckTypeName(name string) error {
+	if !namePattern.MatchString(name) {
+		return fmt.Errorf("job type %q: a name is in CamelCase, of letters and digits, at most 64 characters", name)
+	}
+	return nil
+}
+
+// ID builds the id of a job from the name of its type and its key.
+func ID(typeName, key string) string { return SnakeCase(typeName) + "." + key }
+
+// SnakeCase turns the name of a job type into its form in jobs.toml:
+// LiveLoadInfluxV1 becomes live_load_influx_v1.
+func SnakeCase(name string) string {
+	var b strings.Builder
+	runes := []rune(name)
+	for i, r := range runes {
+		if unicode.IsUpper(r) && i > 0 {
+			afterLower := !unicode.IsUpper(runes[i-1])
+			beforeLower := i+1 < len(runes) && unicode.IsLower(runes[i+1])
+			if afterLower || beforeLower {
+				b.WriteByte('_')
+			}
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// SpecHash is 16 hexadecimal digits that change with what a job is meant to be.
+// Of a one-shot or queued job they cover the type and the spec, so that only a
+// change of these runs it again; of every other job the whole definition.
+func (j Job) SpecHash() (string, error) {
+	var covered any
+	spec, err := canonicalJSON(j.Spec)
+	if err != nil {
+		return "", fmt.Errorf("job %s: spec: %w", j.ID, err)
+	}
+	switch j.Mode() {
+	case ModeOneShot, ModeQueued:
+		covered = struct {
+			Type string          `json:"type"`
+			Spec json.RawMessage `json:"spec"`
+		}{j.Type, spec}
+	default:
+		whole := j
+		whole.Spec = spec
+		covered = whole
+	}
+	text, err := json.Marshal(covered)
+	if err != nil {
+		return "", fmt.Errorf("job %s: %w", j.ID, err)
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), nil
+}
+
+// canonicalJSON orders the keys of a JSON text and drops its white space.
+func canonicalJSON(text json.RawMessage) (json.RawMessage, error) {
+	if len(text) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(value)
+}
+
+// Limits of a definition.
+const (
+	// MinInterval is the shortest interval of a continuous job.
+	MinInterval = Duration(10 * time.Millisecond)
+	// MinRecurEvery is the shortest interval of a recurring job.
+	MinRecurEvery = Duration(time.Second)
+	// MinHeartbeatTimeout is the shortest heartbeat timeout.
+	MinHeartbeatTimeout = Duration(time.Second)
+	// MaxSpecBytes bounds a spec: it is part of workflow inputs and of queue
+	// state, which Temporal limits to 2 MiB.
+	MaxSpecBytes = 16 << 10
+)

@@ -1,0 +1,86 @@
+package job
+
+// Mode says when and how often a job runs.
+type Mode string
+
+// The four modes. A job has exactly one.
+const (
+	ModeOneShot    Mode = "one-shot"   // once
+	ModeContinuous Mode = "continuous" // again and again until stopped
+	ModeRecurring  Mode = "recurring"  // on a fixed interval
+	ModeQueued     Mode = "queued"     // once, in order, alone in its queue
+)
+
+// Modes lists every mode in the order of the documentation.
+func Modes() []Mode {
+	return []Mode{ModeOneShot, ModeContinuous, ModeRecurring, ModeQueued}
+}
+
+// OneShot runs a job once per definition: again only when its type or spec
+// changes, or when someone asks.
+type OneShot struct{}
+
+// Continuous runs a job again and again until it is stopped.
+type Continuous struct {
+	// Interval is the wait between the end of one iteration and the start of
+	// the next. Required; at least 10 ms, so that a fast handler cannot turn
+	// into a hot loop.
+	Interval Duration `json:"interval"`
+}
+
+// Recurring runs a job on a fixed interval, counted from the Unix epoch, and
+// shifted by a phase that is derived from the job id, so that jobs of the same
+// interval do not all start in the same second.
+type Recurring struct {
+	// RecurEvery is the interval between two starts. Required; at least 1 s,
+	// the resolution of a Temporal Schedule.
+	RecurEvery Duration `json:"recur_every"`
+}
+
+// Queued runs a job once, in order of acceptance and alone in a named queue.
+type Queued struct {
+	// Queue is the name of the queue: [a-z0-9] first, then [a-z0-9._-], at
+	// most 64 characters. Required.
+	Queue string `json:"queue"`
+}
+
+// Schedule holds the mode of a job with its settings: exactly one field is set.
+type Schedule struct {
+	OneShot    *OneShot    `json:"one_shot,omitempty"`
+	Continuous *Continuous `json:"continuous,omitempty"`
+	Recurring  *Recurring  `json:"recurring,omitempty"`
+	Queued     *Queued     `json:"queued,omitempty"`
+}
+
+// Mode names the mode that is set, or "" when none is.
+func (s Schedule) Mode() Mode {
+	switch {
+	case s.OneShot != nil:
+		return ModeOneShot
+	case s.Continuous != nil:
+		return ModeContinuous
+	case s.Recurring != nil:
+		return ModeRecurring
+	case s.Queued != nil:
+		return ModeQueued
+	}
+	return ""
+}
+
+// Queue names the queue of a queued job, or "" in every other mode.
+func (s Schedule) Queue() string {
+	if s.Queued == nil {
+		return ""
+	}
+	return s.Queued.Queue
+}
+
+func (s Schedule) count() int {
+	n := 0
+	for _, set := range []bool{s.OneShot != nil, s.Continuous != nil, s.Recurring != nil, s.Queued != nil} {
+		if set {
+			n++
+		}
+	}
+	return n
+}

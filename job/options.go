@@ -1,0 +1,110 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Options are the settings that a job has in every mode.
+type Options struct {
+	// Description is one line for people; it is shown in the Web UI.
+	Description string `json:"description,omitempty"`
+	// Owner is the organization or user the job belongs to.
+	Owner Owner `json:"owner,omitzero"`
+	// Tags are free labels to find jobs by.
+	Tags map[string]string `json:"tags,omitempty"`
+	// Paused keeps a recurring or continuous job from running, and a one-shot
+	// or queued job from being started. Defaults to false.
+	Paused bool `json:"paused,omitempty"`
+	// RunTimeout is the longest that one attempt of a run may take, counted
+	// from the moment a worker takes it: a run that waits for a worker is not
+	// lost. Defaults to one hour.
+	RunTimeout Duration `json:"run_timeout"`
+	// HeartbeatTimeout is how long a worker may be silent before its run is
+	// given to another. Workers report every third of it by themselves.
+	// Defaults to 15 seconds.
+	HeartbeatTimeout Duration `json:"heartbeat_timeout"`
+	// MaxRetryCount is how often a failed run is tried again. In continuous
+	// mode it counts failed iterations in a row, after which the job pauses
+	// itself. Defaults to 3, and in continuous mode to no limit (-1).
+	MaxRetryCount int `json:"max_retry_count"`
+	// RetryBackoff is the wait before a retry.
+	RetryBackoff Backoff `json:"retry_backoff"`
+	// StopGracePeriod is the time a handler has to save its position and
+	// return once it was asked to stop; after it the run is cut off. Defaults
+	// to 10 seconds.
+	StopGracePeriod Duration `json:"stop_grace_period"`
+}
+
+// Backoff is an exponential wait with a cap.
+type Backoff struct {
+	// Initial is the first wait. Defaults to one second.
+	Initial Duration `json:"initial"`
+	// Max is the longest wait. Defaults to one minute.
+	Max Duration `json:"max"`
+	// Coefficient multiplies the wait after each failure. Defaults to 2.
+	Coefficient float64 `json:"coefficient"`
+}
+
+// Wait is the time to wait after the given number of failures in a row.
+func (b Backoff) Wait(failures int) time.Duration {
+	wait := float64(b.Initial)
+	for i := 1; i < failures && wait < float64(b.Max); i++ {
+		wait *= b.Coefficient
+	}
+	return time.Duration(min(wait, float64(b.Max)))
+}
+
+// Unlimited as a MaxRetryCount means that there is no limit.
+const Unlimited = -1
+
+// DefaultOptions are the options of a job of the given mode that sets none.
+func DefaultOptions(mode Mode) Options {
+	retries := 3
+	if mode == ModeContinuous {
+		retries = Unlimited
+	}
+	return Options{
+		RunTimeout:       Duration(time.Hour),
+		HeartbeatTimeout: Duration(15 * time.Second),
+		MaxRetryCount:    retries,
+		RetryBackoff: Backoff{
+			Initial:     Duration(time.Second),
+			Max:         Duration(time.Minute),
+			Coefficient: 2,
+		},
+		StopGracePeriod: Duration(10 * time.Second),
+	}
+}
+
+// Owner is an organization or a user, not both.
+type Owner struct {
+	Organization string `json:"organization,omitempty"`
+	User         string `json:"user,omitempty"`
+}
+
+// String writes organization:NAME, user:NAME or "".
+func (o Owner) String() string {
+	switch {
+	case o.Organization != "":
+		return "organization:" + o.Organization
+	case o.User != "":
+		return "user:" + o.User
+	}
+	return ""
+}
+
+// ParseOwner reads organization:NAME or user:NAME.
+func ParseOwner(text string) (Owner, error) {
+	kind, name, found := strings.Cut(text, ":")
+	if found && name != "" {
+		switch kind {
+		case "organization":
+			return Owner{Organization: name}, nil
+		case "user":
+			return Owner{User: name}, nil
+		}
+	}
+	return Owner{}, fmt.Errorf("owner %q is not of the form organization:NAME or user:NAME", text)
+}

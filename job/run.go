@@ -1,0 +1,140 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+)
+
+// Run is what a handler sees of the run it is part of.
+type Run interface {
+	// Job is the definition of the job that runs.
+	Job() Job
+	// Attempt counts the tries of this run from 1.
+	Attempt() int
+	// ID names this run uniquely; it is the same in every attempt.
+	ID() string
+	// Cursor decodes the position that an earlier attempt of this run, or in
+	// continuous mode an earlier iteration, left behind with Checkpoint or in
+	// its Result. It reports false when there is none.
+	Cursor(into any) (bool, error)
+	// Checkpoint reports how far the run is; the report doubles as sign of life
+	// and is shown by `starter runs describe`. A cursor other than nil replaces
+	// the stored position. It never blocks on the network.
+	Checkpoint(progress Progress, cursor any)
+	// Stopping is closed when the handler should save its position and return
+	// [ErrStopped]: the run was stopped, or its worker is draining. The context
+	// is canceled when the grace period is over.
+	Stopping() <-chan struct{}
+	// Secret resolves a reference of the form secret://NAME.
+	Secret(ref SecretRef) (string, error)
+	// Logger carries the job's id and type.
+	Logger() *slog.Logger
+}
+
+// Progress says how far a run is.
+type Progress struct {
+	Done    int64  `json:"done"`
+	Total   int64  `json:"total,omitempty"` // 0: not known
+	Message string `json:"message,omitempty"`
+}
+
+// String writes "3/4 message".
+func (p Progress) String() string {
+	text := fmt.Sprint(p.Done)
+	if p.Total > 0 {
+		text = fmt.Sprintf("%d/%d", p.Done, p.Total)
+	}
+	if p.Message != "" {
+		text += " " + p.Message
+	}
+	return text
+}
+
+// Result is what a run leaves behind in its history.
+type Result struct {
+	// Message is one line for people.
+	Message string `json:"message,omitempty"`
+	// Counts say what was done: "points": 1440.
+	Counts map[string]int64 `json:"counts,omitempty"`
+	// Output is a small JSON value for programs, such as the keys of objects
+	// written. Data itself does not belong here.
+	Output json.RawMessage `json:"output,omitempty"`
+	// Cursor is the position to go on from, given to the next iteration of a
+	// continuous job.
+	Cursor json.RawMessage `json:"cursor,omitempty"`
+}
+
+// EncodeJSON is json.Marshal for the Output or Cursor of a [Result]. It panics
+// on a value that JSON cannot hold, which is a mistake in the program.
+func EncodeJSON(value any) json.RawMessage {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(fmt.Sprintf("job: encode %T: %v", value, err))
+	}
+	return text
+}
+
+// SecretRef names a secret: secret://NAME. Specs hold references; workers
+// resolve them, so that a secret never enters jobs.toml or a history.
+type SecretRef string
+
+// Classes of errors that the job system itself raises.
+const (
+	ClassInvalidSpec = "InvalidSpec" // the spec does not fit its job type; final
+	ClassSecret      = "Secret"      // a secret could not be resolved; final
+	ClassPanic       = "Panic"       // the handler panicked; final
+)
+
+// ErrStopped is what a handler returns when it ended early because it was asked to.
+var ErrStopped = errors.New("stopped before the work was done")
+
+// Failure is an error with a class, so that operators can filter by it, and
+// with a verdict on whether a retry can help.
+type Failure struct {
+	// Class is a short CamelCase name: InvalidImage.
+	Class string
+	// Final says that a retry cannot help.
+	Final bool
+	// RetryAfter asks for a wait before the next attempt, if positive.
+	RetryAfter time.Duration
+
+	err error
+}
+
+// Final makes an error that ends a run: a retry cannot help. The format is that
+// of fmt.Errorf.
+func Final(class, format string, args ...any) error {
+	return &Failure{Class: class, Final: true, err: fmt.Errorf(format, args...)}
+}
+
+// Retryable makes an error with a class that is worth another attempt, after a
+// wait of its own if retryAfter is positive, else after the job's backoff.
+func Retryable(class string, retryAfter time.Duration, format string, args ...any) error {
+	return &Failure{Class: class, RetryAfter: retryAfter, err: fmt.Errorf(format, args...)}
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.err.Error() }
+
+// Unwrap gives the wrapped error.
+func (f *Failure) Unwrap() error { return f.err }
+
+func decodeStrict(text json.RawMessage, into any) error {
+	if len(text) == 0 {
+		text = json.RawMessage("{}")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more text after the JSON object")
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+)
+
+// WorkerType names a worker binary and the task queue that all its processes share.
+type WorkerType string
+
+// The worker types of this repository.
+const (
+	WorkerBackend WorkerType = "backend"
+	WorkerExtract WorkerType = "extract"
+	WorkerLoad    WorkerType = "load"
+)
+
+// Handler does the work of a job type. Spec is the job's spec, decoded.
+//
+// A handler may run more than once for the same job (a retry, another worker),
+// so its effects must be idempotent. It returns an error made with [Final] when
+// a retry cannot help, [ErrStopped] when it ended early because
+// [Run.Stopping] was closed, and any other error to be tried again.
+type Handler[S any] func(ctx context.Context, run Run, spec S) (Result, error)
+
+// Type is a job type: named handler code with a typed spec.
+type Type struct {
+	// Name is the job type's name in CamelCase, and the name of its activity.
+	Name string
+	// Worker is the worker type whose binary carries the handler.
+	Worker WorkerType
+	// Description is one sentence for the job reference.
+	Description string
+	// Modes are the modes a job of this type may have. Empty means all.
+	Modes []Mode
+	// Spec is the Go type of the spec, a struct. Its json tags name the keys; a
+	// field without omitempty or omitzero is required. A pointer to it may have
+	// a method Validate() error for rules that span several fields.
+	Spec reflect.Type
+
+	handle func(ctx context.Context, run Run, spec json.RawMessage) (Result, error)
+}
+
+// NewType makes a job type from its handler.
+func NewType[S any](name string, worker WorkerType, description string, handler Handler[S], modes ...Mode) Type {
+	return Type{
+		Name:        name,
+		Worker:      worker,
+		Description: description,
+		Modes:       modes,
+		Spec:        reflect.TypeFor[S](),
+		handle: func(ctx context.Context, run Run, text json.RawMessage) (Result, error) {
+			var spec S
+			if err := DecodeSpec(text, &spec); err != nil {
+				return Result{}, Final(ClassInvalidSpec, "spec of job %s: %w", run.Job().ID, err)
+			}
+			return handler(ctx, run, spec)
+		},
+	}
+}
+
+// Handle decodes the spec of run's job and does the work.
+func (t Type) Handle(ctx context.Context, run Run) (Result, error) {
+	return t.handle(ctx, run, run.Job().Spec)
+}
+
+// Allows says whether a job of this type may have the mode.
+func (t Type) Allows(mode Mode) bool {
+	return len(t.Modes) == 0 || slices.Contains(t.Modes, mode)
+}
+
+// DecodeSpec decodes a spec strictly (unknown keys are errors) into a pointer
+// to a struct, and calls its Validate method if it has one.
+func DecodeSpec(text json.RawMessage, into any) error {
+	if err := decodeStrict(text, into); err != nil {
+		return err
+	}
+	if v, ok := into.(interface{ Validate() error }); ok {
+		return v.Validate()
+	}
+	return nil
+}

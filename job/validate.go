@@ -1,0 +1,142 @@
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Problem is something wrong in a job definition.
+type Problem struct {
+	// Path leads from the job to the value at fault: ["recurring", "recur_every"].
+	// Empty means the job as a whole.
+	Path []string
+	// Message is one sentence that names what is wrong.
+	Message string
+}
+
+// String writes "recurring.recur_every: message".
+func (p Problem) String() string {
+	if len(p.Path) == 0 {
+		return p.Message
+	}
+	return strings.Join(p.Path, ".") + ": " + p.Message
+}
+
+// Validate lists everything that is wrong with j, apart from what only its job
+// type knows: its spec and the modes it allows.
+func (j Job) Validate() []Problem {
+	var v validator
+	v.check(CheckTypeName(j.Type))
+	if prefix, key, ok := strings.Cut(j.ID, "."); !ok || prefix != SnakeCase(j.Type) {
+		v.addf("job id %q is not of the form %s.KEY", j.ID, SnakeCase(j.Type))
+	} else {
+		v.check(CheckKey("job key", key))
+	}
+	v.schedule(j.Schedule)
+	v.options(j.Options)
+	if len(j.Spec) > MaxSpecBytes {
+		v.addf("the spec has %d bytes, more than %d: pass large data by reference", len(j.Spec), MaxSpecBytes)
+	}
+	if len(j.Spec) > 0 && !json.Valid(j.Spec) {
+		v.addf("the spec is not JSON")
+	}
+	return v.problems
+}
+
+// CheckAllows reports a mode that the type of j does not have.
+func (t Type) CheckAllows(mode Mode) error {
+	if mode == "" || t.Allows(mode) {
+		return nil
+	}
+	names := make([]string, len(t.Modes))
+	for i, m := range t.Modes {
+		names[i] = string(m)
+	}
+	return fmt.Errorf("job type %s cannot run in mode %s, only in %s", t.Name, mode, strings.Join(names, ", "))
+}
+
+type validator struct{ problems []Problem }
+
+func (v *validator) addf(format string, args ...any) { v.at(nil, format, args...) }
+
+func (v *validator) at(path []string, format string, args ...any) {
+	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (v *validator) check(err error) {
+	if err != nil {
+		v.addf("%s", err)
+	}
+}
+
+func (v *validator) schedule(s Schedule) {
+	switch s.count() {
+	case 1:
+	case 0:
+		v.addf("no mode is set: give the job exactly one of one_shot, continuous, recurring, queued")
+	default:
+		v.addf("%d modes are set (%s): a job has exactly one", s.count(), strings.Join(s.setNames(), ", "))
+	}
+	if c := s.Continuous; c != nil {
+		v.atLeast([]string{"continuous", "interval"}, c.Interval, MinInterval)
+	}
+	if r := s.Recurring; r != nil {
+		v.atLeast([]string{"recurring", "recur_every"}, r.RecurEvery, MinRecurEvery)
+	}
+	if q := s.Queued; q != nil {
+		if err := CheckKey("queue", q.Queue); err != nil {
+			v.at([]string{"queued", "queue"}, "%s", err)
+		}
+	}
+}
+
+func (s Schedule) setNames() []string {
+	var names []string
+	if s.OneShot != nil {
+		names = append(names, "one_shot")
+	}
+	if s.Continuous != nil {
+		names = append(names, "continuous")
+	}
+	if s.Recurring != nil {
+		names = append(names, "recurring")
+	}
+	if s.Queued != nil {
+		names = append(names, "queued")
+	}
+	return names
+}
+
+func (v *validator) options(o Options) {
+	v.positive("run_timeout", o.RunTimeout)
+	v.atLeast([]string{"heartbeat_timeout"}, o.HeartbeatTimeout, MinHeartbeatTimeout)
+	v.positive("stop_grace_period", o.StopGracePeriod)
+	if o.MaxRetryCount < Unlimited {
+		v.at([]string{"max_retry_count"}, "%d is less than -1, which means no limit", o.MaxRetryCount)
+	}
+	backoff := o.RetryBackoff
+	v.positive("retry_backoff", backoff.Initial, "initial")
+	v.positive("retry_backoff", backoff.Max, "max")
+	if backoff.Max < backoff.Initial {
+		v.at([]string{"retry_backoff", "max"}, "%s is shorter than initial, %s", backoff.Max, backoff.Initial)
+	}
+	if backoff.Coefficient < 1 {
+		v.at([]string{"retry_backoff", "coefficient"}, "%v is less than 1, so that waits would shrink", backoff.Coefficient)
+	}
+	if o.Owner.Organization != "" && o.Owner.User != "" {
+		v.at([]string{"owner"}, "an owner is an organization or a user, not both")
+	}
+}
+
+func (v *validator) positive(option string, d Duration, rest ...string) {
+	if d <= 0 {
+		v.at(append([]string{option}, rest...), "%s is not longer than zero", d)
+	}
+}
+
+func (v *validator) atLeast(path []string, d, least Duration) {
+	if d < least {
+		v.at(path, "%s is shorter than %s, the least that is possible", d, least)
+	}
+}
