@@ -107,6 +107,9 @@ func stoppedOutput(err error) (ActivityOutput, bool) {
 	return output, true
 }
 
+// Cause gives the class and the sentence of a failed run's error.
+func Cause(err error) (errorClass, message string) { return class(err), reason(err) }
+
 // reason is the innermost sentence of an activity's failure, without the
 // wrapping that repeats ids and event numbers.
 func reason(err error) string {

@@ -125,9 +125,9 @@ func (l *loop) turn(ctx workflow.Context) (*ContinuousOutput, error) {
 			l.Generation++
 			return nil, workflow.NewContinueAsNewError(ctx, ContinuousJobType, l.ContinuousState)
 		case l.Paused:
-			l.enter(ctx, PhasePaused)
-			l.await(ctx, func() bool { return l.Stop || !l.Paused })
-			l.EndedAt = time.Time{} // Resumed: go on at once.
+			if err := l.pause(ctx); err != nil {
+				return nil, err
+			}
 		case !l.Trigger && workflow.Now(ctx).Before(l.due()):
 			l.sleep(ctx)
 		default:
@@ -152,6 +152,27 @@ func (l *loop) await(ctx workflow.Context, condition func() bool) {
 	if err := workflow.Await(ctx, condition); err != nil {
 		workflow.GetLogger(ctx).Info("canceled while waiting", "JobID", l.Job.ID)
 	}
+}
+
+// pause waits until the job is resumed or stopped.
+func (l *loop) pause(ctx workflow.Context) error {
+	tell := func(p Pause) error {
+		if err := workflow.UpsertMemo(ctx, map[string]any{MemoPaused: p}); err != nil {
+			return fmt.Errorf("publish the pause of job %s: %w", l.Job.ID, err)
+		}
+		return nil
+	}
+	reason := l.PauseReason
+	l.enter(ctx, PhasePaused)
+	if err := tell(Pause{Paused: true, Reason: reason}); err != nil {
+		return err
+	}
+	l.await(ctx, func() bool { return l.Stop || !l.Paused || l.PauseReason != reason })
+	if l.Paused {
+		return nil // Stopped, canceled, or paused for another reason.
+	}
+	l.EndedAt = time.Time{} // Resumed: go on at once.
+	return tell(Pause{})
 }
 
 func (l *loop) sleep(ctx workflow.Context) {

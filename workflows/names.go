@@ -50,8 +50,18 @@ func JobIDOfSchedule(scheduleID string) (string, bool) {
 // TaskQueue is the task queue of a worker type.
 func TaskQueue(worker job.WorkerType) string { return string(worker) }
 
-// MemoJob is the memo key of a job's definition, a job.Job.
-const MemoJob = "job"
+// Memo keys.
+const (
+	MemoJob    = "job"    // the job's definition, a job.Job
+	MemoPaused = "paused" // of a continuous job: a Pause
+)
+
+// Pause tells, in the memo of a continuous job, whether it is paused: it can be
+// read without a worker.
+type Pause struct {
+	Paused bool   `json:"paused"`
+	Reason string `json:"reason,omitempty"`
+}
 
 // Search attributes, all of type Keyword.
 var (
