@@ -29,9 +29,20 @@ type Change struct {
 	// Note says what people should know: why a job is blocked, or is paused.
 	Note string `json:"note,omitempty"`
 
-	desired *job.Job
-	live    *job.Job
+	// job is the definition to bring about, or to delete.
+	job job.Job
+	// replaces are things of another mode under the same id, to remove first.
+	replaces []thing
 }
+
+// thing is what stands for a job in Temporal until it is removed.
+type thing string
+
+const (
+	thingSchedule thing = "schedule"
+	thingLoop     thing = "loop"
+	thingItem     thing = "queue item"
+)
 
 // Field is one changed value, written as JSON; "" where there is none.
 type Field struct {
@@ -60,8 +71,19 @@ func (p *Plan) Count(action Action) int {
 }
 
 // Empty says that apply would do nothing.
-func (p *Plan) Empty() bool {
-	return p.Count(ActionCreate)+p.Count(ActionUpdate)+p.Count(ActionDelete) == 0
+func (p *Plan) Empty() bool { return len(p.work()) == 0 }
+
+// work are the changes that apply carries out.
+func (p *Plan) work() []Change {
+	var work []Change
+	for _, c := range p.Changes {
+		switch c.Action {
+		case ActionCreate, ActionUpdate, ActionDelete:
+			work = append(work, c)
+		case ActionBlocked, ActionUnchanged, ActionOrphaned:
+		}
+	}
+	return work
 }
 
 // Total is the plan in one line.

@@ -56,8 +56,8 @@ const answerTimeout = 10 * time.Second
 // concurrency bounds the calls under way at once.
 const concurrency = 8
 
-// each calls do for 0..n-1, several at a time, and joins the errors.
-func each(n int, do func(i int) error) error {
+// Each calls do for 0..n-1, several at a time, and joins the errors.
+func Each(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	slots := make(chan struct{}, concurrency)
 	var wait sync.WaitGroup

@@ -37,7 +37,7 @@ func (c *Client) Queues(ctx context.Context) ([]workflows.QueueState, error) {
 		return nil, err
 	}
 	states := make([]workflows.QueueState, len(names))
-	err = each(len(names), func(i int) error {
+	err = Each(len(names), func(i int) error {
 		state, err := c.QueueState(ctx, names[i])
 		if err != nil {
 			return err
