@@ -11,16 +11,16 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
+	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
 )
 
 // Token is the bearer token that the development server asks for.
-const Token = "hobolink-dev-token"
+const Token = hobolinktest.DefaultToken
 
 // Options of the server.
 type Options struct {
-	Port    int
-	Handler http.Handler
-	Failed  func(error) // called when the server ends by itself
+	Port   int
+	Failed func(error) // called when the server ends by itself
 }
 
 // Server is a running HOBOlink development server.
@@ -37,7 +37,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		http: &http.Server{Handler: o.Handler, ReadHeaderTimeout: 10 * time.Second},
+		http: &http.Server{Handler: hobolinktest.NewHandler(hobolinktest.Options{Token: Token}), ReadHeaderTimeout: 10 * time.Second},
 		url:  "http://" + listener.Addr().String(),
 	}
 	go func() {

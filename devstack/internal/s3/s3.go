@@ -12,6 +12,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/versity/versitygw/auth"
 	"github.com/versity/versitygw/embedgw"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
@@ -57,6 +58,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		s.err = embedgw.RunVersityGW(run, store, &embedgw.Config{
 			RootUserAccess:    AccessKey,
 			RootUserSecret:    SecretKey,
+			IAMService:        auth.NewIAMServiceSingle(auth.Account{Access: AccessKey, Secret: SecretKey, Role: auth.RoleAdmin}),
 			Region:            Region,
 			Ports:             []string{address},
 			MaxConnections:    4096,

@@ -36,7 +36,11 @@ var _ log.WithLogger = (*logger)(nil)
 
 func (l *logger) Debug(msg string, tags ...tag.Tag) { l.log(slog.LevelDebug, msg, tags) }
 func (l *logger) Info(msg string, tags ...tag.Tag)  { l.log(slog.LevelInfo, msg, tags) }
-func (l *logger) Warn(msg string, tags ...tag.Tag)  { l.log(slog.LevelWarn, msg, tags) }
+
+// Warn logs as information: the server warns of a host that lost another, which
+// at the start and the stop of a single process is the order of things.
+func (l *logger) Warn(msg string, tags ...tag.Tag) { l.log(slog.LevelInfo, msg, tags) }
+
 func (l *logger) Error(msg string, tags ...tag.Tag) { l.log(slog.LevelError, msg, tags) }
 
 // DPanic is a message about a broken invariant that only a debug build panics on.
