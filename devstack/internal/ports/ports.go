@@ -106,7 +106,7 @@ func (r *Reservation) listen(port int) error {
 func (r *Reservation) pick() (int, error) {
 	const tries = 500
 	for range tries {
-		port := firstFree + rand.IntN(lastFree-firstFree+1) //nolint:gosec // a port, not a secret
+		port := firstFree + rand.IntN(lastFree-firstFree+1)
 		if r.listen(port) == nil {
 			return port, nil
 		}
