@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
+	"sync/atomic"
 
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/log/tag"
@@ -28,8 +30,9 @@ func (f *fatal) report(err error) {
 
 // logger passes the server's messages on.
 type logger struct {
-	to    *slog.Logger
-	fatal *fatal
+	to       *slog.Logger
+	fatal    *fatal
+	stopping *atomic.Bool
 }
 
 var _ log.WithLogger = (*logger)(nil)
@@ -41,7 +44,15 @@ func (l *logger) Info(msg string, tags ...tag.Tag)  { l.log(slog.LevelInfo, msg,
 // at the start and the stop of a single process is the order of things.
 func (l *logger) Warn(msg string, tags ...tag.Tag) { l.log(slog.LevelInfo, msg, tags) }
 
-func (l *logger) Error(msg string, tags ...tag.Tag) { l.log(slog.LevelError, msg, tags) }
+// Error logs an error, or as information what only says that a caller went
+// away or that the services of a stopping server miss each other.
+func (l *logger) Error(msg string, tags ...tag.Tag) {
+	level := slog.LevelError
+	if l.stopping.Load() || canceled(tags) {
+		level = slog.LevelInfo
+	}
+	l.log(level, msg, tags)
+}
 
 // DPanic is a message about a broken invariant that only a debug build panics on.
 func (l *logger) DPanic(msg string, tags ...tag.Tag) { l.log(slog.LevelError, msg, tags) }
@@ -65,13 +76,22 @@ func (l *logger) Fatal(msg string, tags ...tag.Tag) {
 
 // With returns a logger that adds tags to each message.
 func (l *logger) With(tags ...tag.Tag) log.Logger {
-	return &logger{to: slog.New(l.to.Handler().WithAttrs(attrs(tags))), fatal: l.fatal}
+	return &logger{to: slog.New(l.to.Handler().WithAttrs(attrs(tags))), fatal: l.fatal, stopping: l.stopping}
 }
 
 func (l *logger) log(level slog.Level, msg string, tags []tag.Tag) {
 	if ctx := context.Background(); l.to.Enabled(ctx, level) {
 		l.to.LogAttrs(ctx, level, msg, attrs(tags)...)
 	}
+}
+
+func canceled(tags []tag.Tag) bool {
+	for _, t := range tags {
+		if t.Key() == "error" && strings.Contains(fmt.Sprint(t.Value()), context.Canceled.Error()) {
+			return true
+		}
+	}
+	return false
 }
 
 func attrs(tags []tag.Tag) []slog.Attr {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 	_ "time/tzdata" // schedules use time zones; the machine may have no zone files
 
@@ -42,8 +43,9 @@ type Options struct {
 
 // Server is a running Temporal server.
 type Server struct {
-	server  temporal.Server
-	address string
+	server   temporal.Server
+	address  string
+	stopping *atomic.Bool
 }
 
 // Start prepares the SQLite file, starts the server and registers the
@@ -53,12 +55,12 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err := prepareStore(o, cfg); err != nil {
 		return nil, err
 	}
-	fatal := newFatal()
+	fatal, stopping := newFatal(), new(atomic.Bool)
 	srv, err := temporal.NewServer(
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(staticHosts(o)),
-		temporal.WithLogger(&logger{to: o.Logger, fatal: fatal}),
+		temporal.WithLogger(&logger{to: o.Logger, fatal: fatal, stopping: stopping}),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithDynamicConfigClient(dynamicconfig.StaticClient(dynamicConfig(o.Tuning, o.Schedules))),
 	)
@@ -81,9 +83,9 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		// Never returns when all goes well; the process ends around it.
 		o.Failed(<-fatal.occurred)
 	}()
-	s := &Server{server: srv, address: address(o.FrontendPort)}
+	s := &Server{server: srv, address: address(o.FrontendPort), stopping: stopping}
 	if err := register(ctx, s.address, o.Namespace); err != nil {
-		return nil, errors.Join(fmt.Errorf("namespace %s: %w", o.Namespace, err), srv.Stop())
+		return nil, errors.Join(fmt.Errorf("namespace %s: %w", o.Namespace, err), s.Stop())
 	}
 	return s, nil
 }
@@ -92,7 +94,10 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 func (s *Server) Address() string { return s.address }
 
 // Stop ends the server. What it acknowledged is in its file.
-func (s *Server) Stop() error { return s.server.Stop() }
+func (s *Server) Stop() error {
+	s.stopping.Store(true)
+	return s.server.Stop()
+}
 
 func address(port int) string { return net.JoinHostPort(ports.Host, strconv.Itoa(port)) }
 
