@@ -96,8 +96,16 @@ func (l *limiter) done(header http.Header) {
 	if limit, window, ok := parsePolicy(header.Get("RateLimit-Policy")); ok {
 		l.limit, l.window = limit, window
 	}
-	l.resetAt = time.Now().Add(min(time.Duration(reset)*time.Second, time.Hour))
-	l.remaining = max(0, remaining-l.inFlight)
+	resetAt := time.Now().Add(min(time.Duration(reset)*time.Second, time.Hour))
+	switch shift := resetAt.Sub(l.resetAt); {
+	case shift > l.window/2:
+		// The server has begun a window that was not counted here.
+		l.resetAt, l.remaining = resetAt, max(0, remaining-l.inFlight)
+	case shift > -l.window/2:
+		// The same window. Answers overtake each other, so the count only falls.
+		l.resetAt, l.remaining = resetAt, min(l.remaining, remaining)
+	}
+	// Else it is an answer from a window that is over.
 }
 
 // block admits nothing before the wait is over.
