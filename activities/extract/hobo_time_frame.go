@@ -170,10 +170,10 @@ func (e *extraction) result() job.Result {
 // loggerRun reads one logger.
 type loggerRun struct {
 	*extraction
-	logger     HoboLogger
-	bookmark   pipeline.Bookmark
-	hours      published
-	from       time.Time // a whole hour
+	logger   HoboLogger
+	bookmark pipeline.Bookmark
+	hours    published
+	from     time.Time // a whole hour
 
 	rawSubject  string
 	prepSubject string

@@ -110,15 +110,20 @@ func (b *batch) store(ctx context.Context) error {
 	for _, g := range b.targets {
 		// A retention policy that is missing in one database says nothing about the
 		// others; a server that is away does.
-		if err := b.writeAll(ctx, g); err != nil {
-			failed = errors.Join(failed, err)
-			var influxErr *influx.Error
-			if !errors.As(err, &influxErr) || influxErr.Kind != influx.KindConfig {
-				break
-			}
+		err := b.writeAll(ctx, g)
+		if failed == nil {
+			failed = err
+		}
+		var influxErr *influx.Error
+		if err != nil && (!errors.As(err, &influxErr) || influxErr.Kind != influx.KindConfig) {
+			break
 		}
 	}
-	return errors.Join(failed, b.quarantine(ctx))
+	// What is refused stays refused, whatever happened to the rest.
+	if err := b.quarantine(ctx); err != nil && failed == nil {
+		failed = err
+	}
+	return failed
 }
 
 // writeAll writes the lines of a group in as few writes as the limits allow.

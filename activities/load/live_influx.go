@@ -18,6 +18,9 @@ const (
 	// ackWait is how long the server waits for an answer to a message. A write
 	// that takes longer says so in between.
 	ackWait = 90 * time.Second
+	// minFetch is the shortest wait of a fetch that can bring anything: a shorter
+	// one is over before the server has answered.
+	minFetch = 10 * time.Millisecond
 	// fetchSize is how many messages are asked for at a time.
 	fetchSize = 500
 )
@@ -138,15 +141,14 @@ func (l *lap) stopping() bool {
 func (l *lap) gather(ctx context.Context) ([]jetstream.Msg, error) {
 	var messages []jetstream.Msg
 	var size int
-	deadline := time.Now().Add(l.spec.BatchAge.Std())
+	deadline := time.Now().Add(max(l.spec.BatchAge.Std(), minFetch))
 	for len(messages) < l.spec.BatchPoints && size < l.maxBytes {
 		wait := time.Until(deadline)
-		if wait <= 0 {
+		if len(messages) > 0 && wait < minFetch {
 			break
 		}
 		n := min(fetchSize, l.spec.BatchPoints-len(messages))
-		// A fetch that is shorter than this is refused by the server.
-		fetched, err := l.consumer.Fetch(ctx, n, max(wait, 10*time.Millisecond))
+		fetched, err := l.consumer.Fetch(ctx, n, max(wait, minFetch))
 		if err != nil {
 			if len(messages) > 0 {
 				break // these can be written; the next fetch will tell again
@@ -179,7 +181,7 @@ func (l *lap) load(ctx context.Context, messages []jetstream.Msg) error {
 		}
 	}
 	if ackErr := l.consumer.Ack(ctx, done); ackErr != nil {
-		return errors.Join(err, ackErr)
+		return ackErr // the stream is away, whatever the database said
 	}
 	l.counts["messages"] += int64(len(done))
 	if err == nil {
