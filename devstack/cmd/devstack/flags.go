@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/dendrascience/dendra-jobs/devstack/internal/temporal"
+)
+
+// options is what the command line says.
+type options struct {
+	data      string
+	ephemeral bool
+	namespace string
+	tuning    temporal.Tuning
+	schedules temporal.Engine
+	logLevel  slog.Level
+
+	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort int
+}
+
+const usage = `devstack runs the servers that Dendra Jobs works with, in one process, on 127.0.0.1 only:
+Temporal with its Web UI, NATS JetStream, InfluxDB 1.8, an S3 gateway and a HOBOlink development server.
+When all of them answer it prints one line of JSON with their addresses. SIGINT or SIGTERM ends it.
+
+  devstack --data DIR | --ephemeral [flags]
+
+`
+
+func parseFlags(args []string, errOut io.Writer) (options, error) {
+	var (
+		o                        options
+		tuning, schedules, level string
+		freePorts                bool
+	)
+	fs := flag.NewFlagSet("devstack", flag.ContinueOnError)
+	fs.SetOutput(errOut)
+	fs.Usage = func() {
+		_, _ = io.WriteString(errOut, usage)
+		fs.PrintDefaults()
+	}
+	fs.StringVar(&o.data, "data", "", "`folder` of everything the servers keep; made when missing")
+	fs.BoolVar(&o.ephemeral, "ephemeral", false, "keep the data in a temporary folder that is removed at the end")
+	fs.IntVar(&o.temporalPort, "temporal-port", 7233, "`port` of Temporal; 0 picks a free one")
+	fs.IntVar(&o.uiPort, "ui-port", 8233, "`port` of Temporal's Web UI; 0 picks a free one")
+	fs.IntVar(&o.natsPort, "nats-port", 4222, "`port` of NATS; 0 picks a free one")
+	fs.IntVar(&o.influxPort, "influx-port", 8086, "`port` of InfluxDB; 0 picks a free one")
+	fs.IntVar(&o.s3Port, "s3-port", 9000, "`port` of the S3 gateway; 0 picks a free one")
+	fs.IntVar(&o.hobolinkPort, "hobolink-port", 8090, "`port` of the HOBOlink development server; 0 picks a free one")
+	fs.BoolVar(&freePorts, "free-ports", false, "pick a free port wherever none is given")
+	fs.StringVar(&o.namespace, "namespace", "default", "Temporal `namespace`")
+	fs.StringVar(&tuning, "temporal-tuning", string(temporal.TuningLatency), "`settings` of Temporal: latency, or stock as its own development server has them")
+	fs.StringVar(&schedules, "schedules", string(temporal.EngineCHASM), "`engine` of new schedules: chasm, or workflow for the older one")
+	fs.StringVar(&level, "log-level", "warn", "`level` of the log on standard error: debug, info, warn or error")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if fs.NArg() > 0 {
+		return o, fmt.Errorf("argument %q is not known: devstack takes flags only", fs.Arg(0))
+	}
+	if o.ephemeral == (o.data != "") {
+		return o, errors.New("give --data DIR to keep the data or --ephemeral to drop it, one of the two")
+	}
+	if o.namespace == "" {
+		return o, errors.New("--namespace is empty")
+	}
+	if freePorts {
+		o.freePorts(fs)
+	}
+	return o, o.parseNames(tuning, schedules, level)
+}
+
+// freePorts sets every port to 0 that the command line does not give.
+func (o *options) freePorts(fs *flag.FlagSet) {
+	given := make(map[string]bool)
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, port := range map[string]*int{
+		"temporal-port": &o.temporalPort, "ui-port": &o.uiPort, "nats-port": &o.natsPort,
+		"influx-port": &o.influxPort, "s3-port": &o.s3Port, "hobolink-port": &o.hobolinkPort,
+	} {
+		if !given[name] {
+			*port = 0
+		}
+	}
+}
+
+func (o *options) parseNames(tuning, schedules, level string) (err error) {
+	if o.tuning, err = temporal.ParseTuning(tuning); err != nil {
+		return fmt.Errorf("--temporal-tuning: %w", err)
+	}
+	if o.schedules, err = temporal.ParseEngine(schedules); err != nil {
+		return fmt.Errorf("--schedules: %w", err)
+	}
+	if err = o.logLevel.UnmarshalText([]byte(level)); err != nil {
+		return fmt.Errorf("--log-level %q is not known: it is debug, info, warn or error", level)
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+// Command devstack runs the servers that Dendra Jobs works with in one
+// process: Temporal and its Web UI, NATS JetStream, InfluxDB 1.8, an S3 gateway
+// and a HOBOlink development server, all of them on 127.0.0.1.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/devstack/internal/datafolder"
+)
+
+func main() {
+	began := time.Now()
+	// Standard output carries the ready line and nothing else; some of the
+	// servers print there.
+	ready := os.Stdout
+	os.Stdout = os.Stderr
+
+	o, err := parseFlags(os.Args[1:], os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		fail(err)
+	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel})))
+	if err := run(o, ready, began); err != nil {
+		fail(err)
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintf(os.Stderr, "devstack: %v\n", err)
+	os.Exit(1)
+}
+
+func run(o options, ready *os.File, began time.Time) (err error) {
+	ctx, stopSignals := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stopSignals()
+
+	open := func() (*datafolder.Folder, error) { return datafolder.Open(o.data) }
+	if o.ephemeral {
+		open = datafolder.OpenEphemeral
+	}
+	folder, err := open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+
+	s := newServers(o, folder)
+	// Deferred before the start: what started before a failure is stopped too.
+	defer func() { err = errors.Join(err, s.stop()) }()
+	info, err := s.start(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // told to stop while starting
+		}
+		return err
+	}
+	info.ReadyMS = time.Since(began).Milliseconds()
+	if err := json.NewEncoder(ready).Encode(info); err != nil {
+		return fmt.Errorf("ready line: %w", err)
+	}
+	select {
+	case <-ctx.Done():
+		// From here on a second signal ends the process at once.
+		stopSignals()
+		return nil
+	case err := <-s.failed:
+		return err
+	}
+}

@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/devstack/internal/datafolder"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/hobolink"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/influx"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/nats"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/s3"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/temporal"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/webui"
+	"github.com/dendrascience/dendra-jobs/internal/stack"
+)
+
+// What the stack holds from its first start on.
+var (
+	databases = []string{"common1"}
+	buckets   = []string{"uploads", "media", "archive"}
+)
+
+// stopTimeout bounds the stop of one server. A stop that hangs costs no data:
+// every server survives kill -9.
+const stopTimeout = 10 * time.Second
+
+// The places of the ports in a reservation.
+const (
+	portTemporal = iota
+	portWebUI
+	portNATS
+	portInflux
+	portS3
+	portHOBOlink
+	portHistory
+	portMatching
+	portWorker
+)
+
+// servers starts and stops the servers in their order.
+type servers struct {
+	options
+	folder  *datafolder.Folder
+	failed  chan error
+	running []server
+}
+
+type server struct {
+	name string
+	stop func() error
+}
+
+func newServers(o options, folder *datafolder.Folder) *servers {
+	return &servers{options: o, folder: folder, failed: make(chan error, 1)}
+}
+
+// start starts every server and returns where they are.
+func (s *servers) start(ctx context.Context) (stack.Info, error) {
+	reserved, err := ports.Reserve([]ports.Want{
+		portTemporal: {Server: "Temporal", Flag: "--temporal-port", Port: s.temporalPort},
+		portWebUI:    {Server: "Temporal's Web UI", Flag: "--ui-port", Port: s.uiPort},
+		portNATS:     {Server: "NATS", Flag: "--nats-port", Port: s.natsPort},
+		portInflux:   {Server: "InfluxDB", Flag: "--influx-port", Port: s.influxPort},
+		portS3:       {Server: "the S3 gateway", Flag: "--s3-port", Port: s.s3Port},
+		portHOBOlink: {Server: "the HOBOlink development server", Flag: "--hobolink-port", Port: s.hobolinkPort},
+		portHistory:  {Server: "Temporal's history service"},
+		portMatching: {Server: "Temporal's matching service"},
+		portWorker:   {Server: "Temporal's worker service"},
+	})
+	if err != nil {
+		return stack.Info{}, err
+	}
+	defer reserved.Done()
+	reserved.Release()
+
+	info := stack.Info{
+		PID:       os.Getpid(),
+		Data:      s.folder.Path,
+		Namespace: s.namespace,
+		Schedules: string(s.schedules),
+		Tuning:    string(s.tuning),
+		S3:        stack.S3{AccessKey: s3.AccessKey, SecretKey: s3.SecretKey, Region: s3.Region},
+		HOBOlink:  stack.API{Token: hobolink.Token},
+		Databases: databases,
+		Buckets:   buckets,
+		Versions:  versions(),
+	}
+	// The data servers first, in milliseconds each; Temporal takes the most and
+	// the Web UI needs it.
+	for _, step := range []struct {
+		name  string
+		start func() (stop func() error, err error)
+	}{
+		{"NATS", func() (func() error, error) { return s.startNATS(ctx, reserved, &info) }},
+		{"InfluxDB", func() (func() error, error) { return s.startInflux(reserved, &info) }},
+		{"S3 gateway", func() (func() error, error) { return s.startS3(ctx, reserved, &info) }},
+		{"HOBOlink development server", func() (func() error, error) { return s.startHOBOlink(ctx, reserved, &info) }},
+		{"Temporal", func() (func() error, error) { return s.startTemporal(ctx, reserved, &info) }},
+		{"Web UI", func() (func() error, error) { return s.startWebUI(ctx, reserved, &info) }},
+	} {
+		if err := ctx.Err(); err != nil {
+			return info, err
+		}
+		stop, err := step.start()
+		if stop != nil {
+			s.running = append(s.running, server{name: step.name, stop: stop})
+		}
+		if err != nil {
+			return info, fmt.Errorf("%s did not start: %w", step.name, err)
+		}
+	}
+	return info, nil
+}
+
+// stop ends the servers in the reverse order of their start.
+func (s *servers) stop() error {
+	var errs []error
+	for _, running := range slices.Backward(s.running) {
+		done := make(chan error, 1)
+		go func() { done <- running.stop() }()
+		select {
+		case err := <-done:
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s did not stop cleanly: %w", running.name, err))
+			}
+		case <-time.After(stopTimeout):
+			errs = append(errs, fmt.Errorf("%s did not stop within %s", running.name, stopTimeout))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dies returns what a server calls when it ends by itself.
+func (s *servers) dies(name string) func(error) {
+	return func(err error) {
+		select {
+		case s.failed <- fmt.Errorf("%s died: %w", name, err):
+		default: // another one died first
+		}
+	}
+}
+
+func (s *servers) startNATS(ctx context.Context, reserved *ports.Reservation, info *stack.Info) (func() error, error) {
+	folder, err := s.folder.Sub("nats")
+	if err != nil {
+		return nil, err
+	}
+	srv, err := nats.Start(nats.Options{
+		Port: reserved.Port(portNATS), Folder: folder, Logger: logger("nats"), Failed: s.dies("NATS"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	info.NATS = srv.URL()
+	return srv.Stop, nats.EnsureStreams(ctx, srv.URL())
+}
+
+func (s *servers) startInflux(reserved *ports.Reservation, info *stack.Info) (func() error, error) {
+	folder, err := s.folder.Sub("influx")
+	if err != nil {
+		return nil, err
+	}
+	srv, err := influx.Start(influx.Options{
+		Port: reserved.Port(portInflux), Folder: folder, Version: info.Versions["influxdb"],
+		Databases: databases, LogLevel: s.logLevel, Failed: s.dies("InfluxDB"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	info.Influx = srv.URL()
+	return srv.Stop, nil
+}
+
+func (s *servers) startS3(ctx context.Context, reserved *ports.Reservation, info *stack.Info) (func() error, error) {
+	objects, err := s.folder.Sub("s3", "buckets")
+	if err != nil {
+		return nil, err
+	}
+	srv, err := s3.Start(ctx, s3.Options{
+		Port:    reserved.Port(portS3),
+		Objects: objects,
+		Sidecar: filepath.Join(s.folder.Path, "s3", "metadata"),
+		Buckets: buckets,
+		Failed:  s.dies("the S3 gateway"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	info.S3.Endpoint = srv.URL()
+	return srv.Stop, nil
+}
+
+func (s *servers) startHOBOlink(ctx context.Context, reserved *ports.Reservation, info *stack.Info) (func() error, error) {
+	srv, err := hobolink.Start(ctx, hobolink.Options{
+		Port: reserved.Port(portHOBOlink), Failed: s.dies("the HOBOlink development server"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	info.HOBOlink.URL = srv.URL()
+	return srv.Stop, nil
+}
+
+func (s *servers) startTemporal(ctx context.Context, reserved *ports.Reservation, info *stack.Info) (func() error, error) {
+	folder, err := s.folder.Sub("temporal")
+	if err != nil {
+		return nil, err
+	}
+	srv, err := temporal.Start(ctx, temporal.Options{
+		FrontendPort: reserved.Port(portTemporal),
+		HistoryPort:  reserved.Port(portHistory),
+		MatchingPort: reserved.Port(portMatching),
+		WorkerPort:   reserved.Port(portWorker),
+		Folder:       folder,
+		Namespace:    s.namespace,
+		Tuning:       s.tuning,
+		Schedules:    s.schedules,
+		Logger:       logger("temporal"),
+		Failed:       s.dies("Temporal"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	info.Temporal = srv.Address()
+	return srv.Stop, nil
+}
+
+func (s *servers) startWebUI(ctx context.Context, reserved *ports.Reservation, info *stack.Info) (func() error, error) {
+	srv, err := webui.Start(ctx, webui.Options{
+		Port: reserved.Port(portWebUI), Temporal: info.Temporal, Namespace: s.namespace,
+	})
+	if err != nil {
+		return nil, err
+	}
+	info.WebUI = srv.URL()
+	return srv.Stop, nil
+}
+
+func logger(name string) *slog.Logger { return slog.Default().With("server", name) }

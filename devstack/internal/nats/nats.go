@@ -1,0 +1,73 @@
+// Package nats embeds a NATS server with JetStream.
+package nats
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
+)
+
+// Options of the server.
+type Options struct {
+	Port   int
+	Folder string // absolute; JetStream keeps its files here
+	Logger *slog.Logger
+	Failed func(error) // called when the server ends by itself
+}
+
+// Server is a running NATS server.
+type Server struct {
+	ns       *server.Server
+	stopping chan struct{}
+}
+
+// Start starts the server and waits until it takes connections.
+func Start(o Options) (*Server, error) {
+	ns, err := server.NewServer(&server.Options{
+		ServerName: "devstack",
+		Host:       ports.Host,
+		Port:       o.Port,
+		JetStream:  true,
+		StoreDir:   o.Folder,
+		NoSigs:     true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	ns.SetLoggerV2(logger{o.Logger}, false, false, false)
+	ns.Start()
+	if !ns.ReadyForConnections(10 * time.Second) {
+		ns.Shutdown()
+		return nil, errors.New("not ready after 10 s")
+	}
+	if !ns.JetStreamEnabled() {
+		ns.Shutdown()
+		return nil, fmt.Errorf("JetStream did not start on %s", o.Folder)
+	}
+	s := &Server{ns: ns, stopping: make(chan struct{})}
+	go func() {
+		ns.WaitForShutdown()
+		select {
+		case <-s.stopping:
+		default:
+			o.Failed(errors.New("the server shut down"))
+		}
+	}()
+	return s, nil
+}
+
+// URL is what clients connect to.
+func (s *Server) URL() string { return s.ns.ClientURL() }
+
+// Stop flushes JetStream's files and ends the server.
+func (s *Server) Stop() error {
+	close(s.stopping)
+	s.ns.Shutdown()
+	s.ns.WaitForShutdown()
+	return nil
+}

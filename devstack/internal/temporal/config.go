@@ -1,0 +1,65 @@
+package temporal
+
+import (
+	"path/filepath"
+
+	"go.temporal.io/server/common/cluster"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
+)
+
+// clusterName is what Temporal's own development server calls its only cluster.
+const clusterName = "active"
+
+func sqlConfig(o Options) *config.SQL {
+	return &config.SQL{
+		PluginName:   sqlite.PluginName,
+		DatabaseName: filepath.Join(o.Folder, databaseFile),
+		ConnectAttributes: map[string]string{
+			"mode": "rwc",
+			// A write-ahead log survives the death of the process as a rollback
+			// journal does, at a fraction of its syncs; with synchronous=normal a
+			// power cut may cost the last transactions, never the file.
+			"journal_mode": "wal",
+			"synchronous":  "normal",
+		},
+	}
+}
+
+func serverConfig(o Options) *config.Config {
+	disabled := config.ArchivalNamespaceDefaults{
+		History:    config.HistoryArchivalNamespaceDefaults{State: "disabled"},
+		Visibility: config.VisibilityArchivalNamespaceDefaults{State: "disabled"},
+	}
+	return &config.Config{
+		Persistence: config.Persistence{
+			DefaultStore:    sqlite.PluginName,
+			VisibilityStore: sqlite.PluginName,
+			// For ever the number of the first start. SQLite has one writer, so
+			// more shards only add pollers.
+			NumHistoryShards: 1,
+			DataStores:       map[string]config.DataStore{sqlite.PluginName: {SQL: sqlConfig(o)}},
+		},
+		ClusterMetadata: &cluster.Config{
+			FailoverVersionIncrement: 10,
+			MasterClusterName:        clusterName,
+			CurrentClusterName:       clusterName,
+			ClusterInformation: map[string]cluster.ClusterInformation{
+				clusterName: {Enabled: true, InitialFailoverVersion: 1, RPCAddress: address(o.FrontendPort)},
+			},
+		},
+		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
+		Services: map[string]config.Service{
+			"frontend": service(o.FrontendPort),
+			"history":  service(o.HistoryPort),
+			"matching": service(o.MatchingPort),
+			"worker":   service(o.WorkerPort),
+		},
+		Archival: config.Archival{
+			History:    config.HistoryArchival{State: "disabled"},
+			Visibility: config.VisibilityArchival{State: "disabled"},
+		},
+		NamespaceDefaults: config.NamespaceDefaults{Archival: disabled},
+		PublicClient:      config.PublicClient{HostPort: address(o.FrontendPort)},
+	}
+}

@@ -1,0 +1,106 @@
+package temporal
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/schema/sqlite"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+const (
+	databaseFile = "temporal.db"
+	// versionFile holds the release that wrote the database. The server applies
+	// its schema to a new file only and migrates none.
+	versionFile = "server-version"
+	// unfinishedFile exists while a new database is being set up.
+	unfinishedFile = "setup-unfinished"
+)
+
+// prepareStore makes the database with its schema and the namespace, or checks
+// that this release may use the one that is there.
+func prepareStore(o Options, cfg *config.Config) error {
+	sql := cfg.Persistence.DataStores[cfg.Persistence.DefaultStore].SQL
+	created, err := checkStore(o.Folder, sql.DatabaseName)
+	if err != nil {
+		return err
+	}
+	if created {
+		if err := sqlite.SetupSchema(sql); err != nil {
+			return fmt.Errorf("schema of %s: %w", sql.DatabaseName, err)
+		}
+	}
+	// A namespace that exists is left alone here; register brings it up to date.
+	ns, err := sqlite.NewNamespaceConfig(clusterName, o.Namespace, false, searchAttributes())
+	if err != nil {
+		return fmt.Errorf("namespace %s: %w", o.Namespace, err)
+	}
+	ns.Detail.Config.Retention = durationpb.New(retention)
+	if err := sqlite.CreateNamespaces(sql, ns); err != nil {
+		return err
+	}
+	if created {
+		return markReady(o.Folder)
+	}
+	return nil
+}
+
+// checkStore reports whether the database has to be set up.
+func checkStore(folder, database string) (bool, error) {
+	unfinished := filepath.Join(folder, unfinishedFile)
+	if _, err := os.Stat(unfinished); err == nil {
+		// The process died before the first workflow could exist.
+		for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+			if err := os.Remove(database + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return false, err
+			}
+		}
+		return true, nil
+	}
+	_, err := os.Stat(database)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, os.WriteFile(unfinished, nil, 0o600)
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, checkVersion(folder)
+}
+
+func checkVersion(folder string) error {
+	written, err := os.ReadFile(filepath.Join(folder, versionFile))
+	version := strings.TrimSpace(string(written))
+	if errors.Is(err, fs.ErrNotExist) {
+		version = "an unknown release"
+	} else if err != nil {
+		return err
+	}
+	if version != Version {
+		return fmt.Errorf("%s was written by Temporal server %s and this is %s, which cannot take it over: "+
+			"use the devstack that wrote it, or move the folder away to begin with an empty Temporal (the other servers keep their data)",
+			folder, version, Version)
+	}
+	return nil
+}
+
+func markReady(folder string) error {
+	if err := os.WriteFile(filepath.Join(folder, versionFile), []byte(Version+"\n"), 0o600); err != nil {
+		return err
+	}
+	return os.Remove(filepath.Join(folder, unfinishedFile))
+}
+
+// searchAttributes are the ones that jobs and their runs carry.
+func searchAttributes() map[string]enumspb.IndexedValueType {
+	attributes := make(map[string]enumspb.IndexedValueType)
+	for _, name := range []string{"JobId", "JobType", "JobMode", "JobQueue", "JobProvider", "JobOwner", "JobSpecHash"} {
+		attributes[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	}
+	return attributes
+}

@@ -1,0 +1,118 @@
+// Package temporal embeds a Temporal server that keeps its data in one SQLite
+// file.
+package temporal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+	_ "time/tzdata" // schedules use time zones; the machine may have no zone files
+
+	"go.temporal.io/server/common/authorization"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/dynamicconfig"
+	"go.temporal.io/server/common/headers"
+	"go.temporal.io/server/common/membership/static"
+	"go.temporal.io/server/common/primitives"
+	"go.temporal.io/server/temporal"
+
+	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
+)
+
+// Version is the release of the embedded server.
+const Version = headers.ServerVersion
+
+// Options of the server.
+type Options struct {
+	FrontendPort int
+	// The ports that the server's own services call each other on.
+	HistoryPort, MatchingPort, WorkerPort int
+
+	Folder    string // absolute; holds the SQLite file and the release that wrote it
+	Namespace string
+	Tuning    Tuning
+	Schedules Engine
+	Logger    *slog.Logger
+	Failed    func(error) // called when the server ends by itself
+}
+
+// Server is a running Temporal server.
+type Server struct {
+	server   temporal.Server
+	address  string
+	stopping *atomic.Bool
+}
+
+// Start prepares the SQLite file, starts the server and registers the
+// namespace and its search attributes.
+func Start(ctx context.Context, o Options) (*Server, error) {
+	cfg := serverConfig(o)
+	if err := prepareStore(o, cfg); err != nil {
+		return nil, err
+	}
+	fatal, stopping := newFatal(), new(atomic.Bool)
+	srv, err := temporal.NewServer(
+		temporal.WithConfig(cfg),
+		temporal.ForServices(temporal.DefaultServices),
+		temporal.WithStaticHosts(staticHosts(o)),
+		temporal.WithLogger(&logger{to: o.Logger, fatal: fatal, stopping: stopping}),
+		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
+		temporal.WithDynamicConfigClient(dynamicconfig.StaticClient(dynamicConfig(o.Tuning, o.Schedules))),
+	)
+	if err != nil {
+		return nil, err
+	}
+	started := make(chan error, 1)
+	go func() { started <- srv.Start() }()
+	select {
+	case err := <-started:
+		if err != nil {
+			return nil, err
+		}
+	case err := <-fatal.occurred:
+		return nil, err
+	case <-time.After(time.Minute):
+		return nil, errors.New("did not start within a minute")
+	}
+	go func() {
+		// Never returns when all goes well; the process ends around it.
+		o.Failed(<-fatal.occurred)
+	}()
+	s := &Server{server: srv, address: address(o.FrontendPort), stopping: stopping}
+	if err := register(ctx, s.address, o.Namespace); err != nil {
+		return nil, errors.Join(fmt.Errorf("namespace %s: %w", o.Namespace, err), s.Stop())
+	}
+	return s, nil
+}
+
+// Address of the frontend, host:port.
+func (s *Server) Address() string { return s.address }
+
+// Stop ends the server. What it acknowledged is in its file.
+func (s *Server) Stop() error {
+	s.stopping.Store(true)
+	return s.server.Stop()
+}
+
+func address(port int) string { return net.JoinHostPort(ports.Host, strconv.Itoa(port)) }
+
+func staticHosts(o Options) map[primitives.ServiceName]static.Hosts {
+	host := func(port int) static.Hosts {
+		return static.Hosts{All: []string{address(port)}, Self: address(port)}
+	}
+	return map[primitives.ServiceName]static.Hosts{
+		primitives.FrontendService: host(o.FrontendPort),
+		primitives.HistoryService:  host(o.HistoryPort),
+		primitives.MatchingService: host(o.MatchingPort),
+		primitives.WorkerService:   host(o.WorkerPort),
+	}
+}
+
+func service(port int) config.Service {
+	return config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: ports.Host}}
+}

@@ -1,0 +1,94 @@
+package temporal
+
+import (
+	"fmt"
+	"maps"
+
+	"go.temporal.io/server/common/dynamicconfig"
+)
+
+// Tuning names a set of server settings.
+type Tuning string
+
+// The tunings.
+const (
+	// TuningLatency makes one shard as quick as the machine lets it be.
+	TuningLatency Tuning = "latency"
+	// TuningStock has the settings of Temporal's own development server.
+	TuningStock Tuning = "stock"
+)
+
+// Engine names what runs schedules made from now on. Schedules that exist stay
+// on the engine that they were made on.
+type Engine string
+
+// The engines.
+const (
+	// EngineCHASM runs schedules as state machines inside the history service.
+	EngineCHASM Engine = "chasm"
+	// EngineWorkflow runs a system workflow per schedule: the server's default.
+	EngineWorkflow Engine = "workflow"
+)
+
+// ParseTuning reads the name of a tuning.
+func ParseTuning(s string) (Tuning, error) {
+	switch t := Tuning(s); t {
+	case TuningLatency, TuningStock:
+		return t, nil
+	default:
+		return "", fmt.Errorf("temporal tuning %q is not known: it is latency or stock", s)
+	}
+}
+
+// ParseEngine reads the name of a schedule engine.
+func ParseEngine(s string) (Engine, error) {
+	switch e := Engine(s); e {
+	case EngineCHASM, EngineWorkflow:
+		return e, nil
+	default:
+		return "", fmt.Errorf("schedule engine %q is not known: it is chasm or workflow", s)
+	}
+}
+
+type settings = map[dynamicconfig.Key]any
+
+func dynamicConfig(t Tuning, e Engine) settings {
+	s := settings{
+		// A search attribute can be used right after it was added.
+		dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): true,
+		// The default of 10 list calls a second is a limit for a shared cluster.
+		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 100,
+		dynamicconfig.HistoryCacheHostLevelMaxSize.Key():                 8096,
+	}
+	if t == TuningLatency {
+		maps.Copy(s, latencySettings())
+	}
+	if e == EngineCHASM {
+		s[dynamicconfig.EnableCHASMSchedulerCreation.Key()] = true
+		s[dynamicconfig.CHASMSchedulerCreationRolloutPercent.Key()] = 100
+	}
+	return s
+}
+
+func latencySettings() settings {
+	const (
+		polls = 2000    // a second; the default is 20, shared by all work of the one shard
+		calls = 100_000 // a second; far more than SQLite takes, so never what throttles
+	)
+	return settings{
+		dynamicconfig.TransferProcessorMaxPollRPS.Key():   polls,
+		dynamicconfig.TimerProcessorMaxPollRPS.Key():      polls,
+		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): polls,
+		dynamicconfig.OutboundProcessorMaxPollRPS.Key():   polls,
+
+		dynamicconfig.FrontendRPS.Key():                                  calls,
+		dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key():           calls,
+		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 2000,
+		dynamicconfig.HistoryRPS.Key():                                   calls,
+		dynamicconfig.MatchingRPS.Key():                                  calls,
+		dynamicconfig.FrontendPersistenceMaxQPS.Key():                    calls,
+		dynamicconfig.HistoryPersistenceMaxQPS.Key():                     calls,
+		dynamicconfig.MatchingPersistenceMaxQPS.Key():                    calls,
+		dynamicconfig.WorkerPersistenceMaxQPS.Key():                      calls,
+	}
+}

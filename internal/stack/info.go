@@ -1,0 +1,102 @@
+// Package stack describes the embedded stack of servers to the programs that
+// start one and talk to it: the ready line, the environment of the processes
+// that use it, and how its processes are started and ended.
+package stack
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+)
+
+// Info is what bin/devstack prints as one JSON line on its standard output
+// when every server answers.
+type Info struct {
+	PID       int    `json:"pid"`
+	Data      string `json:"data"`      // absolute path of the data folder
+	Namespace string `json:"namespace"` // Temporal namespace
+	Schedules string `json:"schedules"` // engine of new schedules: "chasm" or "workflow"
+	Tuning    string `json:"tuning"`    // "latency" or "stock"
+
+	Temporal string `json:"temporal"` // host:port
+	WebUI    string `json:"web_ui"`   // URL
+	NATS     string `json:"nats"`     // URL, nats://host:port
+	Influx   string `json:"influx"`   // URL of the HTTP API
+	S3       S3     `json:"s3"`
+	HOBOlink API    `json:"hobolink"`
+
+	Databases []string          `json:"databases"` // InfluxDB databases made at start
+	Buckets   []string          `json:"buckets"`   // S3 buckets made at start
+	Versions  map[string]string `json:"versions"`  // release of each server
+	ReadyMS   int64             `json:"ready_ms"`  // from the start of the process, in milliseconds
+}
+
+// S3 says how to reach the S3 store.
+type S3 struct {
+	Endpoint  string `json:"endpoint"` // URL
+	AccessKey string `json:"access_key"`
+	SecretKey string `json:"secret_key"`
+	Region    string `json:"region"`
+}
+
+// API says how to reach an HTTP API that asks for a bearer token.
+type API struct {
+	URL   string `json:"url"`
+	Token string `json:"token"`
+}
+
+// HOBOlinkSecret is the variable that holds the value of the secret
+// secret://hobolink-demo, the token of the HOBOlink development server.
+const HOBOlinkSecret = "DENDRA_SECRET_HOBOLINK_DEMO"
+
+// Env returns the settings of a process that uses the stack, as NAME=value, in
+// the order in which docs/conventions.md lists them.
+func (i Info) Env() []string {
+	return []string{
+		"TEMPORAL_ADDRESS=" + i.Temporal,
+		"TEMPORAL_NAMESPACE=" + i.Namespace,
+		"DENDRA_S3_ENDPOINT=" + i.S3.Endpoint,
+		"DENDRA_S3_ACCESS_KEY=" + i.S3.AccessKey,
+		"DENDRA_S3_SECRET_KEY=" + i.S3.SecretKey,
+		"DENDRA_S3_REGION=" + i.S3.Region,
+		"DENDRA_NATS_URL=" + i.NATS,
+		"DENDRA_INFLUX_URL=" + i.Influx,
+		"DENDRA_HOBOLINK_URL=" + i.HOBOlink.URL,
+		HOBOlinkSecret + "=" + i.HOBOlink.Token,
+	}
+}
+
+// PortFlags returns the flags that make bin/devstack listen on the ports that
+// the stack has now, so that its clients find it again after a restart.
+func (i Info) PortFlags() ([]string, error) {
+	addresses := []struct{ flag, address string }{
+		{"--temporal-port", "tcp://" + i.Temporal},
+		{"--ui-port", i.WebUI},
+		{"--nats-port", i.NATS},
+		{"--influx-port", i.Influx},
+		{"--s3-port", i.S3.Endpoint},
+		{"--hobolink-port", i.HOBOlink.URL},
+	}
+	flags := make([]string, 0, 2*len(addresses))
+	for _, a := range addresses {
+		port, err := portOf(a.address)
+		if err != nil {
+			return nil, fmt.Errorf("port of %s: %w", a.flag, err)
+		}
+		flags = append(flags, a.flag, strconv.Itoa(port))
+	}
+	return flags, nil
+}
+
+func portOf(address string) (int, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return 0, err
+	}
+	_, port, err := net.SplitHostPort(u.Host)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(port)
+}

@@ -1,0 +1,155 @@
+package stacktest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+
+	"github.com/dendrascience/dendra-jobs/internal/stack"
+)
+
+// startTimeout is generous: a stack is ready in a second on a quiet machine.
+const startTimeout = 90 * time.Second
+
+// Stack is a running embedded stack.
+type Stack struct {
+	stack.Info
+
+	binary  string
+	flags   []string
+	log     *output
+	process *stack.Process
+}
+
+// shared is the stack of all tests of the package.
+var shared struct {
+	sync.Mutex
+	stack *Stack
+}
+
+// Start returns the stack that the tests of a package share, with a data folder
+// that is removed at the end. The first caller starts it; it ends with the test
+// binary. Start skips the test with -short.
+func Start(t testing.TB) *Stack {
+	t.Helper()
+	skipShort(t)
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.stack == nil {
+		s := &Stack{binary: Binary(t, "devstack"), flags: []string{"--ephemeral", "--free-ports"}, log: &output{}}
+		s.launch(t)
+		shared.stack = s
+	}
+	s := shared.stack
+	select {
+	case <-s.process.Done():
+		t.Fatalf("the shared stack is gone (%s):\n%s", s.process.State(), s.log)
+	default:
+	}
+	dumpOnFailure(t, "devstack", s.log)
+	return s
+}
+
+// StartOwn starts a stack of the test's own, on free ports and with its data in
+// a temporary folder, to be killed and restarted at will. The flags come after
+// those. StartOwn skips the test with -short.
+func StartOwn(t testing.TB, flags ...string) *Stack {
+	t.Helper()
+	skipShort(t)
+	// Made before the cleanup is set up, so that it is removed after it.
+	data := filepath.Join(t.TempDir(), "data")
+	s := &Stack{
+		binary: Binary(t, "devstack"),
+		flags:  append([]string{"--data", data, "--free-ports"}, flags...),
+		log:    &output{},
+	}
+	dumpOnFailure(t, "devstack", s.log)
+	t.Cleanup(func() {
+		if s.process != nil {
+			s.process.Stop(stack.StopGrace)
+		}
+	})
+	s.launch(t)
+	return s
+}
+
+// Dial returns a Temporal client that is closed at the end of the test.
+func (s *Stack) Dial(t testing.TB) client.Client {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	c, err := client.DialContext(ctx, client.Options{
+		HostPort:  s.Temporal,
+		Namespace: s.Namespace,
+		Logger:    log.NewStructuredLogger(discard),
+	})
+	if err != nil {
+		t.Fatalf("Temporal on %s: %v", s.Temporal, err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// Kill ends the stack as a crash would (SIGKILL).
+func (s *Stack) Kill() { s.process.Kill() }
+
+// Stop ends the stack (SIGTERM) and returns its exit code, or -1 when it had to
+// be killed.
+func (s *Stack) Stop() int {
+	s.process.Stop(stack.StopGrace)
+	return s.process.ExitCode()
+}
+
+// Restart starts the stack again with the same data on the same ports, after a
+// Kill or a Stop; one that still runs is stopped first. The flags come after
+// those of the first start.
+func (s *Stack) Restart(t testing.TB, flags ...string) {
+	t.Helper()
+	s.process.Stop(stack.StopGrace)
+	ports, err := s.PortFlags()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.flags = append(append(s.flags, ports...), flags...)
+	s.launch(t)
+}
+
+// Log returns what the stack has written to its log.
+func (s *Stack) Log() string { return s.log.String() }
+
+func (s *Stack) launch(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	info, process, err := stack.Launch(ctx, s.binary, s.flags, s.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Info, s.process = info, process
+}
+
+func skipShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs the embedded stack; skipped with -short")
+	}
+}
+
+// environment is that of the test run without settings of the variables that
+// the stack sets.
+func environment() []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "TEMPORAL_") && !strings.HasPrefix(v, "DENDRA_") {
+			env = append(env, v)
+		}
+	}
+	return env
+}

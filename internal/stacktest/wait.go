@@ -1,0 +1,40 @@
+package stacktest
+
+import (
+	"testing"
+	"time"
+)
+
+const (
+	waitTimeout = time.Minute
+	waitTick    = 20 * time.Millisecond
+)
+
+// WaitFor asks cond until it is true and fails the test when that takes longer
+// than a minute, naming what was waited for and the last error. An error means
+// "not yet".
+func WaitFor(t testing.TB, what string, cond func() (bool, error)) {
+	t.Helper()
+	WaitWithin(t, waitTimeout, what, cond)
+}
+
+// WaitWithin is WaitFor with a deadline of its own, for what takes long.
+func WaitWithin(t testing.TB, limit time.Duration, what string, cond func() (bool, error)) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	tick := time.NewTicker(waitTick)
+	defer tick.Stop()
+	for {
+		ok, err := cond()
+		if ok && err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			if err != nil {
+				t.Fatalf("waited %s for %s; last error: %v", limit, what, err)
+			}
+			t.Fatalf("waited %s for %s in vain", limit, what)
+		}
+		<-tick.C
+	}
+}
