@@ -158,11 +158,16 @@ func Decode(ctx context.Context, data []byte, limits Limits, target Target) (pic
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	picture.orient(info.Orientation)
+	// Turned last, when the least pixels are left to turn.
 	if target.Square {
-		picture.cropToSquare()
+		picture.cropToSquare(info.Orientation)
 	}
-	picture = picture.Resize(target.Size(info.Width, info.Height))
+	w, h := target.Size(info.Width, info.Height)
+	if info.Orientation.swaps() {
+		w, h = h, w
+	}
+	picture = picture.Resize(w, h)
+	picture.orient(info.Orientation)
 	if picture.model == modelGray {
 		return picture, nil
 	}

@@ -171,8 +171,7 @@ func TestColorModels(t *testing.T) {
 			got := asPNG(t, picture)
 			for y := range bounds.Dy() {
 				for x := range bounds.Dx() {
-					want := color.RGBAModel.Convert(img.At(x, y)).(color.RGBA)
-					have := color.RGBAModel.Convert(got.At(x, y)).(color.RGBA)
+					want, have := rgba(img.At(x, y)), rgba(got.At(x, y))
 					require.Equal(t, want.A, have.A, "alpha at %d,%d", x, y)
 					for _, d := range [][2]uint8{{want.R, have.R}, {want.G, have.G}, {want.B, have.B}} {
 						require.InDelta(t, d[0], d[1], 1, "pixel %d,%d: %v, not %v", x, y, have, want)
@@ -216,7 +215,7 @@ func TestReducedEdgeKeepsItsColor(t *testing.T) {
 	got := variant(t, encodePNG(t, img), imaging.Target{Side: 70})
 	edges := 0
 	for x := range 70 {
-		c := color.NRGBAModel.Convert(got.At(x, 35)).(color.NRGBA)
+		c := nrgba(got.At(x, 35))
 		require.Zero(t, c.G, "column %d: %v", x, c)
 		if c.A > 0 {
 			require.Greater(t, c.R, uint8(250), "column %d: %v", x, c)

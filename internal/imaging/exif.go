@@ -21,6 +21,13 @@ const (
 // swaps says whether width and height change places.
 func (o Orientation) swaps() bool { return o >= Transpose && o <= Rotate270 }
 
+// mirrors says along which axes of the stored pixels the order is reversed.
+func (o Orientation) mirrors() (x, y bool) {
+	x = o == FlipHorizontal || o == Rotate180 || o == Transverse || o == Rotate270
+	y = o == FlipVertical || o == Rotate180 || o == Transverse || o == Rotate90
+	return x, y
+}
+
 // exifOrientation reads the orientation out of a TIFF structure (EXIF without
 // its JPEG prefix). It is Normal when there is none or the structure is broken.
 //

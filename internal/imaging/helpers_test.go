@@ -198,3 +198,19 @@ func decodeStandard(t testing.TB, file []byte) image.Image {
 	require.NoError(t, err)
 	return img
 }
+
+func rgba(c color.Color) color.RGBA {
+	r, g, b, a := c.RGBA()
+	return color.RGBA{R: uint8(r >> 8), G: uint8(g >> 8), B: uint8(b >> 8), A: uint8(a >> 8)}
+}
+
+func nrgba(c color.Color) color.NRGBA {
+	if n, ok := c.(color.NRGBA); ok {
+		return n
+	}
+	r, g, b, a := c.RGBA()
+	if a == 0 {
+		return color.NRGBA{}
+	}
+	return color.NRGBA{R: uint8(r * 255 / a), G: uint8(g * 255 / a), B: uint8(b * 255 / a), A: uint8(a >> 8)}
+}

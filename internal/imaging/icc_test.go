@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/color"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,9 +15,8 @@ import (
 
 // profile builds an RGB matrix profile of version 4.
 func profile(colorants [3][3]float64, curve []byte) []byte {
-	body := make([]byte, 128)
-	copy(body[16:], "RGB XYZ ")
-	copy(body[36:], "acsp")
+	zeros := func(n int) string { return strings.Repeat("\x00", n) }
+	body := []byte(zeros(16) + "RGB XYZ " + zeros(12) + "acsp" + zeros(88))
 	type tag struct {
 		name string
 		data []byte
@@ -123,7 +123,7 @@ func TestProfilesAreConverted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			file := withChunk(encodePNG(t, flat(c.from)), "iCCP", iccp(c.icc))
-			got := color.NRGBAModel.Convert(asPNG(t, decoded(t, file)).At(16, 16)).(color.NRGBA)
+			got := nrgba(asPNG(t, decoded(t, file)).At(16, 16))
 			require.Equal(t, c.want.A, got.A)
 			for _, d := range [][2]uint8{{c.want.R, got.R}, {c.want.G, got.G}, {c.want.B, got.B}} {
 				require.InDelta(t, d[0], d[1], 2, "want %v, got %v", c.want, got)

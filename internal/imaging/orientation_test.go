@@ -51,6 +51,8 @@ func TestOrientationsArePixelExact(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, want.Rect.Size(), image.Pt(info.Width, info.Height))
 				requireSamePixels(t, want, asPNG(t, decoded(t, file)))
+				square := imaging.Target{Side: 1000, Square: true}
+				requireSamePixels(t, variant(t, encodePNG(t, want), square), variant(t, file, square))
 			}
 		}
 	}
@@ -88,15 +90,16 @@ func TestOrientationsOfReducedColorJPEG(t *testing.T) {
 	inverse := map[uint16]uint16{1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 8, 7: 7, 8: 6}
 	for _, size := range []image.Point{{X: 640, Y: 480}, {X: 643, Y: 487}, {X: 322, Y: 641}} {
 		picture := scene(size.X, size.Y)
-		target := imaging.Target{Side: 100, Square: true}
-		want := variant(t, encodeJPEG(t, picture, 95), target)
-		for orientation := uint16(1); orientation <= 8; orientation++ {
-			t.Run(fmt.Sprintf("%dx%d orientation %d", size.X, size.Y, orientation), func(t *testing.T) {
-				t.Parallel()
-				file := withEXIF(encodeJPEG(t, upright(picture, inverse[orientation]), 95), binary.BigEndian, orientation)
-				got := variant(t, file, target)
-				require.Greater(t, psnr(t, want, got), 40.0)
-			})
+		for _, side := range []int{100, 75} {
+			target := imaging.Target{Side: side, Square: true}
+			want := variant(t, encodeJPEG(t, picture, 95), target)
+			for orientation := uint16(1); orientation <= 8; orientation++ {
+				t.Run(fmt.Sprintf("%dx%d to %d, orientation %d", size.X, size.Y, side, orientation), func(t *testing.T) {
+					t.Parallel()
+					file := withEXIF(encodeJPEG(t, upright(picture, inverse[orientation]), 95), binary.BigEndian, orientation)
+					require.Greater(t, psnr(t, want, variant(t, file, target)), 40.0)
+				})
+			}
 		}
 	}
 }

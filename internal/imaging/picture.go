@@ -28,21 +28,37 @@ const (
 // Size gives width and height in pixels.
 func (p *Picture) Size() (width, height int) { return p.w, p.h }
 
+// orient turns a picture that Resize made.
 func (p *Picture) orient(o Orientation) {
+	aligned := true
 	for i := range p.planes {
 		p.planes[i] = p.planes[i].orient(o, p.w, p.h)
+		aligned = aligned && p.planes[i].x0 == 0 && p.planes[i].y0 == 0
 	}
 	if o.swaps() {
 		p.w, p.h = p.h, p.w
 	}
+	if !aligned {
+		// At odd sizes mirrored chroma begins half a sample outside.
+		*p = *p.Resize(p.w, p.h)
+	}
 }
 
-// cropToSquare keeps the largest square in the middle.
-func (p *Picture) cropToSquare() {
+// cropToSquare keeps the largest square in the middle. Where the middle is
+// between two pixels it is the upper or left one of the upright picture.
+func (p *Picture) cropToSquare(o Orientation) {
 	side := min(p.w, p.h)
+	left, top := (p.w-side)/2, (p.h-side)/2
+	mirroredX, mirroredY := o.mirrors()
+	if mirroredX {
+		left = p.w - side - left
+	}
+	if mirroredY {
+		top = p.h - side - top
+	}
 	for i := range p.planes {
-		p.planes[i].x0 -= float64((p.w - side) / 2)
-		p.planes[i].y0 -= float64((p.h - side) / 2)
+		p.planes[i].x0 -= float64(left)
+		p.planes[i].y0 -= float64(top)
 	}
 	p.w, p.h = side, side
 }
