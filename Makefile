@@ -15,6 +15,8 @@ BUILD := $(GO) build -ldflags '-s -w'
 STACKTEST := github.com/dendrascience/dendra-jobs/internal/stacktest
 INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./...
 FUZZTIME ?= 20s
+# Flags of bin/dev: make dev DEV='--free-ports' or DEV='-- --temporal-port 7333'.
+DEV ?=
 
 say = @printf '\n== %s\n' '$(1)'
 # Counts the packages that are compiled and lets everything else through.
@@ -39,7 +41,7 @@ devstack:
 
 .PHONY: dev
 dev: build ## build all, start the stack and the workers, sync jobs.toml until Ctrl-C
-	@exec bin/dev
+	@exec bin/dev $(DEV)
 
 .PHONY: test
 test: build lint test-unit test-integration ## everything that has to pass: build, lint, unit and integration tests
@@ -67,9 +69,9 @@ lint: bin/tools/built ## gofmt, go vet, golangci-lint, workflowcheck
 		if [ -n "$$files" ]; then printf 'not formatted, run gofmt -w on:\n%s\n' "$$files"; exit 1; fi
 	$(call say,go vet)
 	@$(GO) vet ./...
-	@cd devstack && $(GO) vet ./...
 	$(call say,golangci-lint)
 	@bin/tools/golangci-lint run ./...
+	@cd devstack && ../bin/tools/golangci-lint run ./...
 	$(call say,workflowcheck)
 	@bin/tools/workflowcheck ./workflows/...
 

@@ -117,11 +117,15 @@ func mapType(t reflect.Type) *jsonschema.Schema {
 	return integerRange(t.Kind())
 }
 
-// integerRange bounds the kinds of integers that are narrower than int64, so
-// that a number out of range is found before it is decoded.
+// integerRange bounds the kinds of integers, so that a number out of range is
+// found before it is decoded.
 func integerRange(kind reflect.Kind) *jsonschema.Schema {
-	between := func(least, most int64) *jsonschema.Schema {
-		return &jsonschema.Schema{Type: "integer", Minimum: number(least), Maximum: number(most)}
+	between := func(least int64, most uint64) *jsonschema.Schema {
+		return &jsonschema.Schema{
+			Type:    "integer",
+			Minimum: json.Number(strconv.FormatInt(least, 10)),
+			Maximum: json.Number(strconv.FormatUint(most, 10)),
+		}
 	}
 	switch kind {
 	case reflect.Int8:
@@ -136,13 +140,13 @@ func integerRange(kind reflect.Kind) *jsonschema.Schema {
 		return between(0, math.MaxUint16)
 	case reflect.Uint32:
 		return between(0, math.MaxUint32)
+	case reflect.Int, reflect.Int64:
+		return between(math.MinInt64, math.MaxInt64)
 	case reflect.Uint, reflect.Uint64:
-		return &jsonschema.Schema{Type: "integer", Minimum: number(0)}
+		return between(0, math.MaxUint64)
 	}
 	return nil
 }
-
-func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
 // finish does what the reflector has no setting for.
 func finish(s *jsonschema.Schema, partial bool) {

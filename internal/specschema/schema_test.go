@@ -111,7 +111,7 @@ func TestCheckReports(t *testing.T) {
 		`{` + base + `,"every":true}`:                       {`every: true is not a duration: write it as PT15M, 15m or 900 (seconds)`},
 		`{` + base + `,"token":"hunter2"}`:                  {`token: a secret is named, never written: secret://NAME`},
 		`{` + base + `,"token":1234}`:                       {`token: a secret is named, never written: secret://NAME`},
-		`{` + base + `,"owner":"ann"}`:                      {`owner: owner "ann" is not of the form organization:NAME or user:NAME`},
+		`{` + base + `,"owner":"ann"}`:                      {`owner: "ann" is not an owner: write organization:NAME or user:NAME`},
 		`{` + base + `,"since":"yesterday"}`:                {`since: "yesterday" is not a date and time with an offset, such as 2026-01-31T12:00:00Z`},
 		`{` + base + `,"names":[]}`:                         {`names: the list has 0 items, fewer than 1`},
 		`{` + base + `,"names":["a","b","a"]}`:              {`names: items 1 and 3 of the list are the same`},
@@ -179,8 +179,8 @@ func TestForPartialRequiresNothing(t *testing.T) {
 	require.Empty(t, schema.Check(map[string]any{"retry_backoff": map[string]any{"max": "PT1H"}}))
 	require.Equal(t, []string{
 		`paused: "no" is not true or false`,
-		`retry_backoff.maximum: unknown key "maximum"`,
-		`run_time: unknown key "run_time"`,
+		`retry_backoff.maximum: unknown key "maximum"; did you mean "max"?`,
+		`run_time: unknown key "run_time"; did you mean "run_timeout"?`,
 		`tags.team: 1 is not a string`,
 	}, messages(schema.Check(map[string]any{
 		"retry_backoff": map[string]any{"maximum": "PT1H"}, "run_time": "PT1H", "paused": "no",

@@ -15,8 +15,9 @@ func Unknown(what, name string, known []string) string {
 	return fmt.Sprintf("unknown %s %s", what, quote(name))
 }
 
-// Closest finds the candidate that is nearest to name, at most a third of its
-// letters away (and one letter is always allowed).
+// Closest finds the candidate that is nearest to name: at most a third of its
+// letters away (and one letter is always allowed), or the start of it, or what
+// it starts.
 func Closest(name string, candidates []string) (string, bool) {
 	letters := []rune(name)
 	const longest = 100
@@ -29,7 +30,11 @@ func Closest(name string, candidates []string) (string, bool) {
 		if len(other) > longest || candidate == name {
 			continue
 		}
-		if distance := editDistance(letters, other); distance < min(least, len(other)) {
+		distance := editDistance(letters, other)
+		if shorter := min(len(letters), len(other)); shorter >= 3 && string(letters[:shorter]) == string(other[:shorter]) {
+			distance = 1
+		}
+		if distance < min(least, len(other)) {
 			best, least = candidate, distance
 		}
 	}

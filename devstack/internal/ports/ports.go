@@ -95,7 +95,7 @@ func (r *Reservation) Done() {
 }
 
 func (r *Reservation) listen(port int) error {
-	l, err := net.Listen("tcp4", net.JoinHostPort(Host, strconv.Itoa(port)))
+	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.ParseIP(Host), Port: port})
 	if err != nil {
 		return err
 	}

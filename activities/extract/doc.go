@@ -1,0 +1,3 @@
+// Package extract holds the job types that read data from vendors and put it on
+// the pipeline.
+package extract

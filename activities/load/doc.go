@@ -1,0 +1,3 @@
+// Package load holds the job types that take prepared messages from the pipeline
+// and store them.
+package load

@@ -1,0 +1,227 @@
+package influx
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config sets up a [Writer].
+type Config struct {
+	// HTTPClient makes the requests. Defaults to one with a pool of its own that
+	// follows no redirects.
+	HTTPClient *http.Client
+	// Password goes with Username.
+	Password string
+	// Timeout is the longest that one request may take. Defaults to 10 s.
+	Timeout time.Duration
+	// URL is the server's, http://127.0.0.1:8086. Required.
+	URL string
+	// Username for basic authentication. Defaults to none.
+	Username string
+}
+
+// Writer writes to one server. It is safe for concurrent use.
+type Writer struct {
+	config  Config
+	base    string // the URL without credentials or a slash at its end
+	address string
+}
+
+// NewWriter makes a writer. It reports a URL that is none.
+func NewWriter(config Config) (*Writer, error) {
+	base, err := parseURL(config.URL)
+	if err != nil {
+		return nil, err
+	}
+	if config.HTTPClient == nil {
+		config.HTTPClient = defaultHTTPClient
+	}
+	if config.Timeout <= 0 {
+		config.Timeout = 10 * time.Second
+	}
+	return &Writer{config: config, base: base, address: base}, nil
+}
+
+// parseURL checks a server's URL, and takes the slash from its end.
+func parseURL(text string) (string, error) {
+	parsed, err := url.Parse(text)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.RawQuery != "" {
+		return "", errors.New("the InfluxDB URL is not of the form http://HOST:PORT")
+	}
+	if parsed.User != nil {
+		return "", fmt.Errorf("the InfluxDB URL of %s holds credentials: give username and password apart from it", parsed.Host)
+	}
+	return strings.TrimSuffix(text, "/"), nil
+}
+
+// CheckURL reports why a URL cannot be that of an InfluxDB server.
+func CheckURL(text string) error {
+	_, err := parseURL(text)
+	return err
+}
+
+var defaultHTTPClient = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 5 * time.Second,
+		IdleConnTimeout:     60 * time.Second,
+		MaxIdleConnsPerHost: 8,
+	},
+}
+
+// Address is the server's URL, for messages.
+func (w *Writer) Address() string { return w.address }
+
+// Target is where lines of a write belong.
+type Target struct {
+	Database        string
+	RetentionPolicy string // "" is the default policy of the database
+	Precision       Precision
+}
+
+// Write writes lines of line protocol. Its error is an [*Error]; writing the same
+// lines again is harmless.
+func (w *Writer) Write(ctx context.Context, target Target, lines []byte) error {
+	if err := target.Precision.Check(); err != nil {
+		return &Error{Kind: KindConfig, Address: w.address, Text: err.Error()}
+	}
+	query := url.Values{"db": {target.Database}, "precision": {string(target.Precision)}}
+	if target.RetentionPolicy != "" {
+		query.Set("rp", target.RetentionPolicy)
+	}
+	_, err := w.do(ctx, http.MethodPost, "/write?"+query.Encode(), "text/plain; charset=utf-8", lines)
+	return err
+}
+
+// CreateDatabase creates a database unless there is one of that name, which is
+// left as it is. The new one keeps its data for ever, in shards of a year: sensor
+// data is sparse, and comes in from years ago.
+func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
+	statement := `CREATE DATABASE ` + quoteIdentifier(name) + ` WITH DURATION INF SHARD DURATION 52w NAME "autogen"`
+	body := url.Values{"q": {statement}}.Encode()
+	answer, err := w.do(ctx, http.MethodPost, "/query", "application/x-www-form-urlencoded", []byte(body))
+	if err != nil {
+		return err
+	}
+	// A statement that fails is a 200 with an error inside.
+	var results struct {
+		Results []struct {
+			Error string `json:"error"`
+		} `json:"results"`
+	}
+	if err := json.Unmarshal(answer, &results); err != nil {
+		return &Error{Kind: KindConfig, Address: w.address, Text: "create database " + strconv.Quote(name) + ": the answer is not that of InfluxDB"}
+	}
+	for _, result := range results.Results {
+		// A database of this name with another policy is left as it is.
+		if result.Error != "" && !strings.Contains(result.Error, "already exists") && !strings.Contains(result.Error, "conflicts with an existing policy") {
+			return &Error{Kind: KindConfig, Address: w.address, Text: "create database " + strconv.Quote(name) + ": " + result.Error}
+		}
+	}
+	return nil
+}
+
+// Ping asks whether the server is up.
+func (w *Writer) Ping(ctx context.Context) error {
+	_, err := w.do(ctx, http.MethodGet, "/ping", "", nil)
+	return err
+}
+
+func (w *Writer) do(ctx context.Context, method, path, contentType string, body []byte) ([]byte, error) {
+	attempt, cancel := context.WithTimeout(ctx, w.config.Timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(attempt, method, w.base+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, &Error{Kind: KindConfig, Address: w.address, Text: "the request cannot be made"}
+	}
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	if w.config.Username != "" {
+		request.SetBasicAuth(w.config.Username, w.config.Password)
+	}
+	response, err := w.config.HTTPClient.Do(request)
+	if err != nil {
+		return nil, w.unreachable(ctx, err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return nil, w.unreachable(ctx, err)
+	}
+	if response.StatusCode == http.StatusOK || response.StatusCode == http.StatusNoContent {
+		return answer, nil
+	}
+	text := errorText(response, answer)
+	return nil, &Error{
+		Kind:       kindOf(response.StatusCode, text),
+		Address:    w.address,
+		Status:     response.StatusCode,
+		Text:       text,
+		RetryAfter: retryAfter(response.Header),
+	}
+}
+
+// unreachable makes the error of a request without an answer. When the caller's
+// own context ended, that is the error.
+func (w *Writer) unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var inner *url.Error
+	if errors.As(err, &inner) {
+		err = inner.Err
+	}
+	text := err.Error()
+	if errors.Is(err, context.DeadlineExceeded) {
+		text = fmt.Sprintf("no answer within %s", w.config.Timeout)
+	}
+	return &Error{Kind: KindTransient, Address: w.address, Text: text}
+}
+
+// errorText is the server's message: {"error":"…"} in the body, or a header.
+func errorText(response *http.Response, answer []byte) string {
+	var body struct {
+		Error string `json:"error"`
+	}
+	text := response.Header.Get("X-Influxdb-Error")
+	if json.Unmarshal(answer, &body) == nil && body.Error != "" {
+		text = body.Error
+	}
+	if text == "" {
+		text = "no message"
+	}
+	const limit = 2000
+	if len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return strings.TrimSpace(text)
+}
+
+func retryAfter(header http.Header) time.Duration {
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return min(time.Duration(seconds)*time.Second, time.Hour)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(time.Until(at), 0), time.Hour)
+	}
+	return 0
+}
+
+// quoteIdentifier quotes a name for a query.
+func quoteIdentifier(name string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(name) + `"`
+}

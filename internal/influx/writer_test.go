@@ -1,0 +1,123 @@
+package influx_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/influx"
+)
+
+var target = influx.Target{Database: "d", Precision: influx.Milliseconds}
+
+func TestKinds(t *testing.T) {
+	// Statuses and texts are those of InfluxDB 1.6 to 1.8.
+	for name, c := range map[string]struct {
+		status int
+		text   string
+		want   influx.Kind
+	}{
+		"type conflict":     {400, `partial write: field type conflict: input field "v" on measurement "m" is type string, already exists as type float dropped=1`, influx.KindPoison},
+		"unparsable":        {400, `unable to parse 'm v=': missing field value`, influx.KindPoison},
+		"partly unparsable": {400, `partial write: unable to parse 'x': missing fields dropped=0`, influx.KindPoison},
+		"invalid tag key":   {400, `partial write: invalid tag key: input tag "time" on measurement "m" is invalid dropped=1`, influx.KindPoison},
+		"conflict as 500":   {500, `field type conflict: input field "v"`, influx.KindPoison},
+		"too old":           {400, `partial write: points beyond retention policy dropped=1`, influx.KindTooOld},
+		"too big":           {413, `Request Entity Too Large`, influx.KindTooBig},
+		"no database":       {404, `database not found: "d"`, influx.KindNoDatabase},
+		"no policy":         {500, `retention policy not found: x`, influx.KindConfig},
+		"database missing":  {400, `database is required`, influx.KindConfig},
+		"another 400":       {400, `bad gateway configuration`, influx.KindConfig},
+		"credentials":       {401, `authorization failed`, influx.KindConfig},
+		"permission":        {403, `"u" user is not authorized to write to database "d"`, influx.KindConfig},
+		"another server":    {404, `page not found`, influx.KindConfig},
+		"moved":             {301, ``, influx.KindConfig},
+		"too many series":   {500, `max-series-per-database limit exceeded: (1000000)`, influx.KindLimits},
+		"cache is full":     {500, `engine: cache-max-memory-size exceeded: (1073741824/1073741824)`, influx.KindLimits},
+		"too many requests": {429, ``, influx.KindTransient},
+		"unavailable":       {503, ``, influx.KindTransient},
+		"write timed out":   {500, `timeout`, influx.KindTransient},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "7")
+				w.Header().Set("X-Influxdb-Error", c.text)
+				w.WriteHeader(c.status)
+			}))
+			defer server.Close()
+			writer, err := influx.NewWriter(influx.Config{URL: server.URL})
+			require.NoError(t, err)
+			err = writer.Write(t.Context(), target, []byte("m v=1 1\n"))
+			var failure *influx.Error
+			require.ErrorAs(t, err, &failure)
+			require.Equal(t, c.want, failure.Kind, "%s", failure.Kind)
+			require.Equal(t, c.status, failure.Status)
+			require.Equal(t, 7*time.Second, failure.RetryAfter)
+			require.ErrorContains(t, err, server.URL)
+			require.ErrorContains(t, err, c.text)
+		})
+	}
+}
+
+func TestWriteSendsTheTarget(t *testing.T) {
+	var got *http.Request
+	var body []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r
+		body, _ = io.ReadAll(r.Body)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer server.Close()
+	writer, err := influx.NewWriter(influx.Config{URL: server.URL + "/", Username: "loader", Password: "pass"})
+	require.NoError(t, err)
+	require.NoError(t, writer.Write(t.Context(), influx.Target{Database: "a b", RetentionPolicy: "r", Precision: influx.Seconds}, []byte("m v=1 1\n")))
+	require.Equal(t, "/write?db=a+b&precision=s&rp=r", got.URL.RequestURI())
+	require.Equal(t, "m v=1 1\n", string(body))
+	user, pass, ok := got.BasicAuth()
+	require.True(t, ok)
+	require.Equal(t, "loader:pass", user+":"+pass)
+
+	require.Error(t, writer.Write(t.Context(), influx.Target{Database: "d", Precision: "xx"}, nil))
+}
+
+func TestDeadServerIsNamed(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	writer, err := influx.NewWriter(influx.Config{URL: "http://" + address})
+	require.NoError(t, err)
+	err = writer.Write(t.Context(), target, []byte("m v=1 1\n"))
+	var failure *influx.Error
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, influx.KindTransient, failure.Kind)
+	require.ErrorContains(t, err, "influx http://"+address+": ")
+}
+
+func TestSlowServerIsTransient(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
+	defer server.Close()
+	defer close(release)
+	writer, err := influx.NewWriter(influx.Config{URL: server.URL, Timeout: 20 * time.Millisecond})
+	require.NoError(t, err)
+	err = writer.Write(t.Context(), target, []byte("m v=1 1\n"))
+	var failure *influx.Error
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, influx.KindTransient, failure.Kind)
+	require.ErrorContains(t, err, "no answer within 20ms")
+}
+
+func TestBadURLs(t *testing.T) {
+	for _, bad := range []string{"", "localhost:8086", "ftp://a", "http://", "http://u:secret@h:1", "http://h?x=1"} {
+		err := influx.CheckURL(bad)
+		require.Error(t, err, bad)
+		require.NotContains(t, err.Error(), "secret")
+	}
+	require.NoError(t, influx.CheckURL("http://127.0.0.1:8086"))
+}

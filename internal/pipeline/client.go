@@ -1,0 +1,181 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// EnvURL names the environment variable with the URL of the NATS server.
+const EnvURL = "DENDRA_NATS_URL"
+
+// URLFromEnv is the value of [EnvURL], or nats://127.0.0.1:4222.
+func URLFromEnv() string {
+	if value := os.Getenv(EnvURL); value != "" {
+		return value
+	}
+	return nats.DefaultURL
+}
+
+// ClassUnreachable is the class of errors about a NATS server that cannot be
+// reached or does not answer; they are worth a retry.
+const ClassUnreachable = "PipelineUnreachable"
+
+// readyWait is how long [Client.Ready] waits for a connection.
+const readyWait = 5 * time.Second
+
+// Client is a connection to the data plane. It reconnects by itself for as long
+// as it is open, and is safe for concurrent use.
+type Client struct {
+	address string // without credentials
+	nc      *nats.Conn
+	js      jetstream.JetStream
+
+	ensuring  sync.Mutex
+	ensured   atomic.Bool
+	lastError atomic.Value // string
+}
+
+// Connect makes a client of the NATS server at a URL, or at any of several with
+// commas between them. It returns after the first attempt; a server that cannot
+// be reached is tried again in the background and is not an error here, so that
+// a worker starts in any order with its servers. See [Client.Ready].
+func Connect(ctx context.Context, serverURL string) (*Client, error) {
+	c := &Client{}
+	addresses := strings.Split(serverURL, ",")
+	for i, text := range addresses {
+		parsed, err := url.Parse(strings.TrimSpace(text))
+		if err != nil || parsed.Host == "" {
+			// A parse error would repeat the URL with its password.
+			return nil, job.Final(job.ClassInvalidSpec, "the NATS URL (%s) is not of the form nats://HOST:PORT", EnvURL)
+		}
+		addresses[i] = parsed.Redacted()
+	}
+	c.address = strings.Join(addresses, ",")
+
+	nc, err := nats.Connect(serverURL,
+		nats.Name("dendra-jobs"),
+		nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(500*time.Millisecond),
+		nats.ReconnectJitter(250*time.Millisecond, time.Second),
+		// What is published without a connection must fail at once instead of
+		// waiting in memory: the caller keeps it, and knows that it does.
+		nats.ReconnectBufSize(-1),
+		nats.PingInterval(20*time.Second),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
+		// A server that comes back may have lost its streams.
+		nats.ReconnectHandler(func(*nats.Conn) { c.ensured.Store(false) }),
+	)
+	if err != nil {
+		return nil, job.Retryable(ClassUnreachable, 0, "nats %s: %w", c.address, err)
+	}
+	c.nc = nc
+	c.js, err = jetstream.New(nc,
+		jetstream.WithPublishAsyncMaxPending(4*publishWindow), // a few publishers at once
+		jetstream.WithPublishAsyncTimeout(publishTimeout),
+		jetstream.WithDefaultTimeout(10*time.Second),
+	)
+	if err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("nats %s: %w", c.address, err)
+	}
+	if ctx.Err() != nil {
+		nc.Close()
+		return nil, ctx.Err()
+	}
+	return c, nil
+}
+
+// Address is the URL of the server without credentials.
+func (c *Client) Address() string { return c.address }
+
+// JetStream gives the connection's JetStream, for what this package does not do.
+func (c *Client) JetStream() jetstream.JetStream { return c.js }
+
+// Close drains the connection: what is under way is finished first.
+func (c *Client) Close() {
+	if err := c.nc.Drain(); err != nil {
+		c.nc.Close()
+	}
+}
+
+// Ready waits until the server is reached, for at most five seconds, and makes
+// sure once per connection that the streams exist. Every other method does this
+// first. Its error is of class [ClassUnreachable] and names the address.
+func (c *Client) Ready(ctx context.Context) error {
+	if c.ensured.Load() && c.nc.IsConnected() {
+		return nil
+	}
+	c.ensuring.Lock()
+	defer c.ensuring.Unlock()
+	if err := c.waitConnected(ctx); err != nil {
+		return err
+	}
+	if c.ensured.Load() {
+		return nil
+	}
+	if err := Ensure(ctx, c.js); err != nil {
+		return c.failed(ctx, "set up streams", err)
+	}
+	c.ensured.Store(true)
+	return nil
+}
+
+func (c *Client) waitConnected(ctx context.Context) error {
+	connected := c.nc.StatusChanged(nats.CONNECTED)
+	defer c.nc.RemoveStatusListener(connected)
+	timeout := time.NewTimer(readyWait)
+	defer timeout.Stop()
+	for !c.nc.IsConnected() {
+		if c.nc.IsClosed() {
+			return job.Retryable(ClassUnreachable, 0, "nats %s: the connection was closed", c.address)
+		}
+		select {
+		case <-connected:
+		case <-timeout.C:
+			reason, _ := c.lastError.Load().(string)
+			if reason == "" {
+				reason = "no connection"
+			}
+			return job.Retryable(ClassUnreachable, 0, "nats %s cannot be reached: %s", c.address, reason)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (c *Client) note(err error) {
+	if err != nil {
+		c.lastError.Store(err.Error())
+	}
+}
+
+// failed turns an error of the NATS client into one with a class and the address.
+func (c *Client) failed(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var failure *job.Failure
+	if errors.As(err, &failure) {
+		return err
+	}
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return job.Final(ClassTooLarge, "nats %s: %s: the message is larger than the server's limit of %d bytes",
+			c.address, what, c.nc.MaxPayload())
+	}
+	return job.Retryable(ClassUnreachable, 0, "nats %s: %s: %w", c.address, what, err)
+}

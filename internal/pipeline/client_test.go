@@ -1,0 +1,52 @@
+package pipeline_test
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// closedPort is an address that nothing listens on.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	return address
+}
+
+func TestUnreachableServerIsNamedAndRetryable(t *testing.T) {
+	t.Parallel()
+	address := closedPort(t)
+	client, err := pipeline.Connect(t.Context(), "nats://user:hidden@"+address)
+	require.NoError(t, err, "a worker starts before its servers")
+	defer client.Close()
+
+	_, err = client.Publish(t.Context(), []pipeline.Outgoing{{Subject: "dendra.raw.v1.live.a.b", Body: []byte("{}")}})
+	require.ErrorContains(t, err, address)
+	require.NotContains(t, err.Error(), "hidden")
+	var failure *job.Failure
+	require.ErrorAs(t, err, &failure)
+	require.False(t, failure.Final)
+	require.Equal(t, pipeline.ClassUnreachable, failure.Class)
+}
+
+func TestBadURL(t *testing.T) {
+	for _, bad := range []string{"", "127.0.0.1", "nats://", "nats://a:secret@%zz"} {
+		_, err := pipeline.Connect(t.Context(), bad)
+		require.ErrorContains(t, err, pipeline.EnvURL, bad)
+		require.NotContains(t, err.Error(), "secret")
+	}
+}
+
+func TestURLFromEnv(t *testing.T) {
+	t.Setenv(pipeline.EnvURL, "")
+	require.Equal(t, "nats://127.0.0.1:4222", pipeline.URLFromEnv())
+	t.Setenv(pipeline.EnvURL, "nats://127.0.0.1:5")
+	require.Equal(t, "nats://127.0.0.1:5", pipeline.URLFromEnv())
+}

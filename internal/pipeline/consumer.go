@@ -1,0 +1,124 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ConsumerOptions set up a durable consumer.
+type ConsumerOptions struct {
+	// Name is the durable name: no dots, spaces or wildcards.
+	Name string
+	// Subject is the one subject that is consumed.
+	Subject string
+	// AckWait is how long a delivered message may stay unanswered; it must be
+	// several times the longest write. Defaults to 90 s.
+	AckWait time.Duration
+	// MaxAckPending is how many messages may be unanswered at a time. Defaults to
+	// 20,000.
+	MaxAckPending int
+}
+
+// Consumer reads a stream in order, and remembers on the server how far it got.
+type Consumer struct {
+	client   *Client
+	consumer jetstream.Consumer
+	stream   string
+	name     string
+}
+
+// Consumer opens a durable consumer of a stream, and makes or adjusts it if need
+// be. It delivers everything from the stream's beginning, wants an explicit
+// acknowledgement of every message, and never gives one up: a limit on
+// deliveries would leave a silent hole.
+func (c *Client) Consumer(ctx context.Context, stream string, options ConsumerOptions) (*Consumer, error) {
+	if err := c.Ready(ctx); err != nil {
+		return nil, err
+	}
+	if options.AckWait <= 0 {
+		options.AckWait = 90 * time.Second
+	}
+	if options.MaxAckPending <= 0 {
+		options.MaxAckPending = 20_000
+	}
+	consumer, err := c.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
+		Durable:       options.Name,
+		FilterSubject: options.Subject,
+		DeliverPolicy: jetstream.DeliverAllPolicy,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       options.AckWait,
+		MaxAckPending: options.MaxAckPending,
+		MaxDeliver:    -1,
+	})
+	if err != nil {
+		return nil, c.failed(ctx, fmt.Sprintf("open consumer %s of stream %s", options.Name, stream), err)
+	}
+	return &Consumer{client: c, consumer: consumer, stream: stream, name: options.Name}, nil
+}
+
+// Rewind makes the consumer deliver again, in the order of the stream, everything
+// from the first message that an earlier reader took and never acknowledged. It
+// returns how many were unanswered; with none it does nothing.
+//
+// Without it those messages would come back one by one when AckWait is over,
+// behind newer ones, and an old value could overwrite its correction.
+func (r *Consumer) Rewind(ctx context.Context) (int, error) {
+	info, err := r.consumer.Info(ctx)
+	if err != nil {
+		return 0, r.client.failed(ctx, "look at consumer "+r.name, err)
+	}
+	if info.NumAckPending == 0 {
+		return 0, nil
+	}
+	if _, err := r.client.js.ResetConsumer(ctx, r.stream, r.name); err != nil {
+		return 0, r.client.failed(ctx, "rewind consumer "+r.name, err)
+	}
+	return info.NumAckPending, nil
+}
+
+// Fetch takes up to n messages, and waits for them no longer than wait: fewer, or
+// none, are no error.
+func (r *Consumer) Fetch(ctx context.Context, n int, wait time.Duration) ([]jetstream.Msg, error) {
+	batch, err := r.consumer.Fetch(n, jetstream.FetchMaxWait(wait))
+	if err != nil {
+		return nil, r.client.failed(ctx, "fetch from consumer "+r.name, err)
+	}
+	messages := make([]jetstream.Msg, 0, n)
+	for message := range batch.Messages() {
+		messages = append(messages, message)
+	}
+	if err := batch.Error(); err != nil && len(messages) == 0 {
+		return nil, r.client.failed(ctx, "fetch from consumer "+r.name, err)
+	}
+	return messages, nil
+}
+
+// Ack acknowledges messages, and returns when the server has noted the last of
+// them, and so all.
+func (r *Consumer) Ack(ctx context.Context, messages []jetstream.Msg) error {
+	for i, message := range messages {
+		var err error
+		if i < len(messages)-1 {
+			err = message.Ack()
+		} else {
+			err = message.DoubleAck(ctx)
+		}
+		if err != nil {
+			return r.client.failed(ctx, "acknowledge to consumer "+r.name, err)
+		}
+	}
+	return nil
+}
+
+// Waiting is how many messages were not delivered yet, and how many were
+// delivered and are not acknowledged.
+func (r *Consumer) Waiting(ctx context.Context) (undelivered uint64, unanswered int, err error) {
+	info, err := r.consumer.Info(ctx)
+	if err != nil {
+		return 0, 0, r.client.failed(ctx, "look at consumer "+r.name, err)
+	}
+	return info.NumPending, info.NumAckPending, nil
+}

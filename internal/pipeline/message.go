@@ -1,0 +1,141 @@
+package pipeline
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Message is the envelope of a raw or prepared message: {"context":…,"payload":…}.
+type Message[P any] struct {
+	Context Context `json:"context"`
+	Payload P       `json:"payload"`
+}
+
+// Context says where a message comes from.
+type Context struct {
+	// ImportedAt is when the data was read from the vendor.
+	ImportedAt time.Time `json:"imported_at"`
+	// OrgSlug names the organization.
+	OrgSlug string `json:"org_slug"`
+	// Source is the kind of vendor interface: hobolink.
+	Source string `json:"source,omitempty"`
+	// Location names the group of stations that prepared data is stored with.
+	Location string `json:"location,omitempty"`
+	// Station and Table name the series within the organization; the table of a
+	// HOBO logger is its serial number.
+	Station string `json:"station,omitempty"`
+	Table   string `json:"table,omitempty"`
+	// Replay marks data that was published before.
+	Replay bool `json:"replay,omitempty"`
+}
+
+// Points is the payload of a prepared message.
+type Points struct {
+	Options PointOptions `json:"options"`
+	Points  []Point      `json:"points"`
+}
+
+// PointOptions say where the points of a message belong.
+type PointOptions struct {
+	Database string `json:"database"`
+	// Precision is the resolution of time in the store: s or ms. Defaults to ms.
+	Precision string `json:"precision,omitempty"`
+	// RetentionPolicy is the policy of the database. Defaults to the database's
+	// own default.
+	RetentionPolicy string `json:"retentionPolicy,omitempty"`
+}
+
+// Point is one row of a time series.
+type Point struct {
+	Measurement string            `json:"measurement"`
+	Tags        map[string]string `json:"tags,omitempty"`
+	// Fields are numbers, strings and booleans; a number is always a float64.
+	Fields map[string]any `json:"fields"`
+	Time   Time           `json:"time"`
+}
+
+// Time is a moment in a prepared message. It is written as milliseconds since
+// the Unix epoch, whatever the precision of the message, and read from that or
+// from RFC 3339.
+type Time struct{ time.Time }
+
+// MarshalJSON writes milliseconds since the Unix epoch.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return strconv.AppendInt(nil, t.UnixMilli(), 10), nil
+}
+
+// UnmarshalJSON reads milliseconds since the Unix epoch, or an RFC 3339 string.
+func (t *Time) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+		parsed, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return fmt.Errorf("time %q is neither milliseconds since 1970 nor RFC 3339", text)
+		}
+		t.Time = parsed.UTC()
+		return nil
+	}
+	millis, err := strconv.ParseInt(string(data), 10, 64)
+	if err != nil {
+		return fmt.Errorf("time %s is neither milliseconds since 1970 nor RFC 3339", data)
+	}
+	t.Time = time.UnixMilli(millis).UTC()
+	return nil
+}
+
+// Encode writes a message as compact JSON. An error means that a payload holds
+// what JSON cannot, such as a NaN.
+func (m Message[P]) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // units such as m/s<2> stay readable
+	if err := encoder.Encode(m); err != nil {
+		return nil, fmt.Errorf("encode a message of station %q, table %q: %w", m.Context.Station, m.Context.Table, err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// DecodePoints reads a prepared message. It reports a body that is no envelope
+// of points, a missing database, and a precision that there is not.
+func DecodePoints(body []byte) (Message[Points], error) {
+	var message Message[Points]
+	if err := json.Unmarshal(body, &message); err != nil {
+		return message, fmt.Errorf("not a prepared message: %w", err)
+	}
+	options := &message.Payload.Options
+	if options.Precision == "" {
+		options.Precision = "ms"
+	}
+	switch {
+	case len(message.Payload.Points) == 0:
+		return message, fmt.Errorf("not a prepared message: payload.points is missing or empty")
+	case options.Database == "":
+		return message, fmt.Errorf("payload.options.database is missing")
+	case options.Precision != "ms" && options.Precision != "s":
+		return message, fmt.Errorf("payload.options.precision %q is neither ms nor s", options.Precision)
+	}
+	return message, nil
+}
+
+// ID is a digest of what makes a message unique, for [Outgoing.ID]. The time of
+// import must not be among the parts, since it differs in every repeat.
+func ID(parts ...string) string {
+	hash := sha256.New()
+	var length [8]byte
+	for _, part := range parts {
+		// The length keeps ("ab","c") and ("a","bc") apart.
+		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
+		_, _ = hash.Write(length[:])
+		_, _ = hash.Write([]byte(part))
+	}
+	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:16])
+}

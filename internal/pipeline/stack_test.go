@@ -1,0 +1,222 @@
+package pipeline_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+func connect(t *testing.T, url string) *pipeline.Client {
+	t.Helper()
+	client, err := pipeline.Connect(t.Context(), url)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	require.NoError(t, client.Ready(t.Context()))
+	return client
+}
+
+func classOf(t *testing.T, err error) string {
+	t.Helper()
+	var failure *job.Failure
+	require.ErrorAs(t, err, &failure)
+	return failure.Class
+}
+
+func TestEnsureLeavesWhatExists(t *testing.T) {
+	st := stacktest.StartOwn(t)
+	client := connect(t, st.NATS)
+	js := client.JetStream()
+	stream, err := js.Stream(t.Context(), pipeline.StreamRaw)
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	config.MaxAge = 7 * time.Hour // an operator's choice
+	_, err = js.UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+	_, err = client.Publish(t.Context(), []pipeline.Outgoing{{Subject: pipeline.RawSubject("live", "org", "x"), Body: []byte("{}")}})
+	require.NoError(t, err)
+
+	require.NoError(t, pipeline.Ensure(t.Context(), js))
+	stream, err = js.Stream(t.Context(), pipeline.StreamRaw)
+	require.NoError(t, err)
+	require.Equal(t, 7*time.Hour, stream.CachedInfo().Config.MaxAge)
+	require.EqualValues(t, 1, stream.CachedInfo().State.Msgs)
+
+	require.NoError(t, js.DeleteStream(t.Context(), pipeline.StreamQuarantine))
+	require.NoError(t, pipeline.Ensure(t.Context(), js))
+	_, err = js.Stream(t.Context(), pipeline.StreamQuarantine)
+	require.NoError(t, err, "a missing one is made")
+}
+
+func TestPublishConfirmsAllAndDropsRepeats(t *testing.T) {
+	client := connect(t, stacktest.Start(t).NATS)
+	const n = 3000 // many windows of messages on their way
+	messages := make([]pipeline.Outgoing, n)
+	for i := range messages {
+		messages[i] = pipeline.Outgoing{
+			Subject: pipeline.RawSubject("live", "publish", "x"), ID: pipeline.ID("publish", strconv.Itoa(i)), Body: []byte(strconv.Itoa(i)),
+		}
+	}
+	published, err := client.Publish(t.Context(), messages)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published{Stored: n}, published)
+	published, err = client.Publish(t.Context(), messages)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published{Duplicates: n}, published)
+
+	_, err = client.Publish(t.Context(), []pipeline.Outgoing{{Subject: "dendra.raw.v1.live.publish.x", Body: make([]byte, 2<<20)}})
+	require.Equal(t, pipeline.ClassTooLarge, classOf(t, err))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = client.Publish(ctx, messages)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestBookmarkStaysWithTheNewestRun(t *testing.T) {
+	client := connect(t, stacktest.Start(t).NATS)
+	key := pipeline.BookmarkKey("extract_x.bookmark", "logger 1")
+	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+	none, err := client.Bookmark(t.Context(), key)
+	require.NoError(t, err)
+	require.Zero(t, none.Revision)
+	first, err := client.Advance(t.Context(), none, noon, map[string]int{"n": 1}, "run-1")
+	require.NoError(t, err)
+	read, err := client.Bookmark(t.Context(), key)
+	require.NoError(t, err)
+	require.Equal(t, first, read)
+	require.JSONEq(t, `{"n":1}`, string(read.State))
+
+	// A second run moves it on. The first one is stale from then, whatever it
+	// wants to write, and so is one that saw no bookmark at all.
+	second, err := client.Advance(t.Context(), read, noon.Add(time.Hour), nil, "run-2")
+	require.NoError(t, err)
+	for _, stale := range []pipeline.Bookmark{first, none} {
+		_, err = client.Advance(t.Context(), stale, noon.Add(9*time.Hour), nil, "run-1")
+		require.Equal(t, pipeline.ClassStaleBookmark, classOf(t, err))
+		require.ErrorContains(t, err, key)
+		require.ErrorContains(t, err, client.Address())
+	}
+	_, err = client.Advance(t.Context(), second, noon, nil, "run-2")
+	require.Equal(t, pipeline.ClassBadBookmark, classOf(t, err))
+	require.ErrorContains(t, err, "move back")
+	now, err := client.Bookmark(t.Context(), key)
+	require.NoError(t, err)
+	require.Equal(t, second, now)
+
+	bucket, err := client.JetStream().KeyValue(t.Context(), pipeline.BucketBookmarks)
+	require.NoError(t, err)
+	_, err = bucket.PutString(t.Context(), key, "{}")
+	require.NoError(t, err)
+	_, err = client.Bookmark(t.Context(), key)
+	require.Equal(t, pipeline.ClassBadBookmark, classOf(t, err))
+}
+
+func TestQuarantineKeepsOnce(t *testing.T) {
+	client := connect(t, stacktest.Start(t).NATS)
+	q := pipeline.Quarantined{
+		Stage: pipeline.StageLoad, Operation: pipeline.OperationLive, Name: "keep", Class: "RefusedPoint",
+		Reason: "field type\nconflict", Job: "load.x", Target: "http://127.0.0.1:1", Subject: "dendra.prep.v1.live.keep", Sequence: 7,
+		Body: []byte("not\x00json"),
+	}
+	big := q
+	big.Body = make([]byte, 1<<20)
+	published, err := client.Quarantine(t.Context(), []pipeline.Quarantined{q, q, big})
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published{Stored: 2, Duplicates: 1}, published)
+	published, err = client.Quarantine(t.Context(), []pipeline.Quarantined{q})
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published{Duplicates: 1}, published)
+
+	consumer, err := client.Consumer(t.Context(), pipeline.StreamQuarantine,
+		pipeline.ConsumerOptions{Name: "look", Subject: "dendra.quarantine.v1.load.live.keep.>"})
+	require.NoError(t, err)
+	messages, err := consumer.Fetch(t.Context(), 2, 5*time.Second)
+	require.NoError(t, err)
+	require.Len(t, messages, 2)
+	require.Equal(t, "not\x00json", string(messages[0].Data()))
+	require.Equal(t, "field type conflict", messages[0].Headers().Get(pipeline.HeaderReason))
+	require.Equal(t, "7", messages[0].Headers().Get(pipeline.HeaderSequence))
+	require.Equal(t, "dendra.prep.v1.live.keep", messages[0].Headers().Get(pipeline.HeaderSubject))
+}
+
+func numbers(t *testing.T, messages []jetstream.Msg) []int {
+	t.Helper()
+	out := make([]int, len(messages))
+	for i, message := range messages {
+		require.NoError(t, json.Unmarshal(message.Data(), &out[i]))
+	}
+	return out
+}
+
+// TestRewindKeepsTheOrder: what one reader took and did not acknowledge comes
+// before everything that follows it, at once and in order.
+func TestRewindKeepsTheOrder(t *testing.T) {
+	st := stacktest.Start(t)
+	client := connect(t, st.NATS)
+	subject := pipeline.PrepSubject("live", "rewind")
+	var messages []pipeline.Outgoing
+	for i := range 10 {
+		messages = append(messages, pipeline.Outgoing{Subject: subject, Body: fmt.Append(nil, i)})
+	}
+	_, err := client.Publish(t.Context(), messages)
+	require.NoError(t, err)
+	options := pipeline.ConsumerOptions{Name: "load-live-rewind", Subject: subject}
+	first, err := client.Consumer(t.Context(), pipeline.StreamPrepared, options)
+	require.NoError(t, err)
+	taken, err := first.Fetch(t.Context(), 6, 5*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, numbers(t, taken))
+	require.NoError(t, first.Ack(t.Context(), taken[:2]))
+	require.NoError(t, first.Ack(t.Context(), taken[4:5])) // out of order
+	require.NoError(t, taken[3].Nak())
+
+	other := connect(t, st.NATS)
+	second, err := other.Consumer(t.Context(), pipeline.StreamPrepared, options)
+	require.NoError(t, err)
+	rewound, err := second.Rewind(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 3, rewound)
+	again, err := second.Fetch(t.Context(), 8, 5*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 3, 4, 5, 6, 7, 8, 9}, numbers(t, again))
+	require.NoError(t, second.Ack(t.Context(), again))
+	undelivered, unanswered, err := second.Waiting(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, undelivered)
+	require.Zero(t, unanswered)
+	rewound, err = second.Rewind(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, rewound)
+}
+
+func TestClientOutlivesItsServer(t *testing.T) {
+	st := stacktest.StartOwn(t)
+	client := connect(t, st.NATS)
+	message := func(i int) []pipeline.Outgoing {
+		return []pipeline.Outgoing{{Subject: pipeline.RawSubject("live", "outlive", "x"), ID: strconv.Itoa(i), Body: []byte("{}")}}
+	}
+	_, err := client.Publish(t.Context(), message(1))
+	require.NoError(t, err)
+	st.Kill()
+	_, err = client.Publish(t.Context(), message(2))
+	require.Equal(t, pipeline.ClassUnreachable, classOf(t, err))
+	require.ErrorContains(t, err, st.NATS)
+	st.Restart(t)
+	stacktest.WaitFor(t, "the client to be back", func() (bool, error) {
+		_, err := client.Publish(t.Context(), message(2))
+		return err == nil, err
+	})
+	stream, err := client.JetStream().Stream(t.Context(), pipeline.StreamRaw)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, stream.CachedInfo().State.Msgs)
+}
