@@ -1,0 +1,130 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// pollInterval is how often what is followed is looked at.
+const pollInterval = 500 * time.Millisecond
+
+// TriggerIteration starts the next iteration of a continuous job without
+// waiting for its interval, and gives the number of that iteration. One that
+// runs now is let finish first.
+func (c *Client) TriggerIteration(ctx context.Context, jobID string) (number int64, err error) {
+	state, err := send(ctx, c, workflows.MessageTrigger, jobID, workflows.TriggerRequest{})
+	if err != nil {
+		return 0, err
+	}
+	if state.Phase == workflows.PhaseRunning {
+		return state.Iterations + 2, nil
+	}
+	return state.Iterations + 1, nil
+}
+
+// FollowIteration waits until an iteration of a continuous job has ended, and
+// reports the job's state as it goes. While no worker answers, it reports nil.
+// Of an iteration so many others ago that the job has forgotten it, only the
+// number is given. It is an error when the job stops or pauses before.
+func (c *Client) FollowIteration(ctx context.Context, jobID string, number int64, report func(*workflows.ContinuousState)) (*workflows.Iteration, error) {
+	for {
+		state, err := c.loopState(ctx, jobID)
+		if err != nil && !errors.Is(err, ErrNoWorker) {
+			return nil, err
+		}
+		if state != nil && state.Iterations >= number {
+			for _, iteration := range state.Recent {
+				if iteration.Number == number {
+					return &iteration, nil
+				}
+			}
+			return &workflows.Iteration{Number: number}, nil
+		}
+		if state != nil && (state.Phase == workflows.PhaseStopped || state.Phase == workflows.PhasePaused) {
+			return nil, fmt.Errorf("job %s was %s before iteration %d", jobID, state.Phase, number)
+		}
+		report(state)
+		if err := pause(ctx, pollInterval); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Turn is what became of an item of a queue: its run, once it has started, and
+// how it ended, if it has left the queue.
+type Turn struct {
+	Run      *RunRef
+	Finished *workflows.FinishedItem
+}
+
+// AwaitTurn waits until it is an item's turn in its queue, or until it has left
+// the queue, and reports how many items are ahead, -1 while no worker answers.
+func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence int64, report func(ahead int)) (Turn, error) {
+	for {
+		state, err := c.QueueState(ctx, queue)
+		if err != nil && !errors.Is(err, ErrNoWorker) {
+			return Turn{}, err
+		}
+		ahead := -1
+		if state != nil {
+			var turn *Turn
+			if turn, ahead = turnOf(state, jobID, sequence); turn != nil {
+				return *turn, nil
+			}
+		}
+		report(ahead)
+		if err := pause(ctx, pollInterval); err != nil {
+			return Turn{}, err
+		}
+	}
+}
+
+// turnOf finds an item in a queue's state. It gives a Turn when there is nothing
+// more to wait for, and else how many items are ahead.
+func turnOf(state *workflows.QueueState, jobID string, sequence int64) (turn *Turn, ahead int) {
+	ref := func(runID string) *RunRef {
+		return &RunRef{WorkflowID: workflows.JobWorkflowID(jobID), RunID: runID}
+	}
+	if running := state.Running; running != nil {
+		ahead = 1
+		if running.Sequence == sequence {
+			if running.RunID == "" {
+				return nil, 0 // Its run is being started.
+			}
+			return &Turn{Run: ref(running.RunID)}, 0
+		}
+	}
+	for n, item := range state.Waiting {
+		if item.Sequence == sequence {
+			return nil, ahead + n
+		}
+	}
+	for _, item := range state.Recent {
+		if item.Sequence == sequence {
+			turn = &Turn{Finished: &item}
+			if item.RunID != "" {
+				turn.Run = ref(item.RunID)
+			}
+			return turn, 0
+		}
+	}
+	// So many others have finished since that the queue has forgotten it: the
+	// latest run of the job is the item's.
+	return &Turn{Run: ref("")}, 0
+}
+
+// pause waits, or gives the error of a context that ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// reportStarted tells what was set off, without waiting for its end.
+func (i *invocation) reportStarted(s *started) error {
+	return i.emit(s, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, s.sentence())
+		if err == nil {
+			i.note("Look at it with: %s", s.lookAt())
+		}
+		return err
+	})
+}
+
+func (s *started) sentence() string {
+	switch {
+	case s.Run != nil:
+		return fmt.Sprintf("Started job %s: workflow %s, run %s.", s.Job.ID, s.Run.WorkflowID, s.Run.RunID)
+	case s.Receipt != nil:
+		return fmt.Sprintf("Put job %s into queue %s: %s.", s.Job.ID, s.Job.Queue(), receiptText(*s.Receipt))
+	}
+	return fmt.Sprintf("Told job %s to start iteration %d.", s.Job.ID, s.Iteration)
+}
+
+func receiptText(receipt workflows.EnqueueReceipt) string {
+	text := fmt.Sprintf("number %d, %d ahead", receipt.Sequence, receipt.Ahead)
+	if receipt.Duplicate {
+		text += ", was in it already"
+	}
+	return text
+}
+
+// lookAt is the command that shows what was set off.
+func (s *started) lookAt() string {
+	switch {
+	case s.Run != nil:
+		return fmt.Sprintf("starter runs describe %s %s", s.Run.WorkflowID, s.Run.RunID)
+	case s.Receipt != nil:
+		return "starter queues describe " + s.Job.Queue()
+	}
+	return "starter jobs describe " + s.Job.ID
+}
+
+// await follows what was set off to its end.
+func (i *invocation) await(ctx context.Context, s *started) error {
+	line := i.newProgress()
+	err := i.follow(ctx, s, line)
+	line.clear()
+	if err != nil && ctx.Err() != nil && i.ended(err) {
+		why := "interrupted"
+		if errors.Is(context.Cause(ctx), errTimeout) {
+			why = fmt.Sprintf("gave up waiting after %s", i.timeout)
+		}
+		return fmt.Errorf("%s; the run goes on, look at it with: %s", why, s.lookAt())
+	}
+	return err
+}
+
+func (i *invocation) follow(ctx context.Context, s *started, line *progressLine) error {
+	switch {
+	case s.Run != nil:
+		return i.followRun(ctx, s, *s.Run, line)
+	case s.Receipt != nil:
+		return i.followItem(ctx, s, line)
+	}
+	return i.followIteration(ctx, s, line)
+}
+
+func (i *invocation) followRun(ctx context.Context, s *started, ref control.RunRef, line *progressLine) error {
+	detail, err := s.client.Follow(ctx, ref, func(detail *control.RunDetail) {
+		line.show(runProgress(detail), detail.Duration())
+	})
+	if err != nil {
+		return err
+	}
+	line.clear()
+	if err := i.emit(detail, func(w io.Writer) error { return i.writeRunEnd(w, detail) }); err != nil {
+		return err
+	}
+	return runError(detail)
+}
+
+// runProgress says in a few words where a run is.
+func runProgress(detail *control.RunDetail) string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	switch {
+	case detail.WaitingForWorker && detail.Job != nil:
+		add("waiting for a worker of type %s", detail.Job.Worker)
+	case detail.WaitingForWorker:
+		add("waiting for a worker")
+	case !detail.NextTry.IsZero():
+		add("waiting to try again")
+	default:
+		add("%s", detail.Status)
+	}
+	if detail.Attempt > 1 {
+		add("attempt %d", detail.Attempt)
+	}
+	if detail.Progress != nil && *detail.Progress != (job.Progress{}) {
+		add("%s", detail.Progress)
+	}
+	if detail.LastError != "" {
+		add("last error: %s", detail.LastError)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// runError is the error of a run that did not complete.
+func runError(detail *control.RunDetail) error {
+	if detail.Status == control.RunCompleted {
+		return nil
+	}
+	text := fmt.Sprintf("run of job %s %s", detail.JobID, endWords[detail.Status])
+	if detail.Status == control.RunFailed && detail.Error != "" {
+		text += ": " + detail.Error
+	}
+	return errors.New(text)
+}
+
+var endWords = map[control.RunStatus]string{
+	control.RunFailed:     "failed",
+	control.RunCanceled:   "was canceled",
+	control.RunTerminated: "was terminated",
+	control.RunTimedOut:   "timed out",
+	control.RunRunning:    "has not ended",
+}
+
+// writeRunEnd shows how a run ended and what it left behind.
+func (i *invocation) writeRunEnd(w io.Writer, detail *control.RunDetail) error {
+	var s sheet
+	s.add("Job", "%s", detail.JobID)
+	s.add("Run", "%s %s", detail.WorkflowID, detail.RunID)
+	s.add("Status", "%s", statusText(detail))
+	if output := detail.Output; output != nil {
+		s.add("Result", "%s", output.Message)
+		s.add("Counts", "%s", counts(output.Counts))
+	}
+	s.add("Worker", "%s", detail.Worker)
+	return s.write(w)
+}
+
+func statusText(detail *control.RunDetail) string {
+	text := fmt.Sprintf("%s after %s", detail.Status, took(detail.Duration()))
+	if detail.Attempt > 1 {
+		text += fmt.Sprintf(", %d attempts", detail.Attempt)
+	}
+	return text
+}
+
+// counts writes counts in the order of their names.
+func counts(counts map[string]int64) string {
+	parts := make([]string, 0, len(counts))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (i *invocation) followItem(ctx context.Context, s *started, line *progressLine) error {
+	begin := time.Now()
+	i.note("%s", s.sentence())
+	turn, err := s.client.AwaitTurn(ctx, s.Job.Queue(), s.Job.ID, s.Receipt.Sequence, func(ahead int) {
+		switch {
+		case ahead < 0:
+			line.show("no worker answers for queue "+s.Job.Queue(), time.Since(begin))
+		default:
+			line.show(fmt.Sprintf("waiting in queue %s, %d ahead", s.Job.Queue(), ahead), time.Since(begin))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if turn.Run != nil {
+		return i.followRun(ctx, s, *turn.Run, line)
+	}
+	line.clear()
+	if err := i.emit(turn.Finished, func(io.Writer) error { return nil }); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("item %d of queue %s, job %s, was %s", s.Receipt.Sequence, s.Job.Queue(), s.Job.ID, turn.Finished.Status)
+	if turn.Finished.Error != "" {
+		text += ": " + turn.Finished.Error
+	}
+	return errors.New(text)
+}
+
+func (i *invocation) followIteration(ctx context.Context, s *started, line *progressLine) error {
+	begin := time.Now()
+	iteration, err := s.client.FollowIteration(ctx, s.Job.ID, s.Iteration, func(state *workflows.ContinuousState) {
+		text := "no worker answers"
+		if state != nil {
+			text = fmt.Sprintf("%s, iteration %d", state.Phase, state.Iterations+1)
+		}
+		line.show(text, time.Since(begin))
+	})
+	if err != nil {
+		return aboutJob(s.client, s.Job.ID, err)
+	}
+	line.clear()
+	if err := i.emit(iteration, func(w io.Writer) error { return i.writeIterationEnd(w, s, iteration) }); err != nil {
+		return err
+	}
+	if iteration.Error != "" {
+		return fmt.Errorf("iteration %d of job %s failed: %s", iteration.Number, s.Job.ID, iteration.Error)
+	}
+	return nil
+}
+
+func (i *invocation) writeIterationEnd(w io.Writer, s *started, iteration *workflows.Iteration) error {
+	var out sheet
+	out.add("Job", "%s", s.Job.ID)
+	out.add("Iteration", "%d", iteration.Number)
+	out.add("Status", "%s", iterationStatus(*iteration))
+	out.add("Result", "%s", iteration.Message)
+	out.add("Counts", "%s", counts(iteration.Counts))
+	out.add("Worker", "%s", iteration.Worker)
+	return out.write(w)
+}
+
+func iterationStatus(iteration workflows.Iteration) string {
+	status := "completed"
+	switch {
+	case iteration.Start.IsZero():
+		return "ended, and its job has forgotten it since"
+	case iteration.Error != "":
+		status = "failed"
+	case iteration.Stopped:
+		status = "stopped"
+	}
+	return fmt.Sprintf("%s after %s", status, took(iteration.Duration.Std()))
+}

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+)
+
+// completionTimeout is how long a shell may wait for suggestions.
+const completionTimeout = 2 * time.Second
+
+// completionRuns is how many of the latest runs are looked at for suggestions.
+const completionRuns = 200
+
+// completeFixed suggests words for a flag.
+func completeFixed(cmd *cobra.Command, flag string, words ...string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		cobra.CompErrorln(err.Error())
+	}
+}
+
+func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// completeJobs suggests ids of jobs: those that stand in Temporal, and those of
+// the latest runs.
+func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return i.suggest(cmd, args, func(ctx context.Context, c *control.Client, found map[string]bool) error {
+		standing, err := c.Standing(ctx)
+		if err != nil {
+			return err
+		}
+		for id := range standing {
+			found[id] = true
+		}
+		runs, err := c.Runs(ctx, control.RunFilter{Limit: completionRuns})
+		for _, run := range runs {
+			found[run.JobID] = true
+		}
+		return err
+	})
+}
+
+// completeQueues suggests queues of the latest runs.
+func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return i.suggest(cmd, args, func(ctx context.Context, c *control.Client, found map[string]bool) error {
+		runs, err := c.Runs(ctx, control.RunFilter{Mode: job.ModeQueued, Limit: completionRuns})
+		for _, run := range runs {
+			found[run.Queue] = true
+		}
+		return err
+	})
+}
+
+// suggest finds words for the first argument. What cannot be found in time is
+// not suggested.
+func (i *invocation) suggest(cmd *cobra.Command, args []string, find func(context.Context, *control.Client, map[string]bool) error) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	c, err := i.connect(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	found := map[string]bool{}
+	if err := find(ctx, c, found); err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	return slices.Sorted(maps.Keys(found)), cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+)
+
+// connect makes a client that is closed when the command ends.
+func (i *invocation) connect(ctx context.Context) (*control.Client, error) {
+	// The SDK's own log would mix with the progress that people read.
+	i.settings.Logger = slog.New(slog.DiscardHandler)
+	i.settings.Identity = identity()
+	options, err := temporalclient.Options(i.settings)
+	if err != nil {
+		return nil, err
+	}
+	temporal, err := temporalclient.Dial(ctx, i.settings)
+	if err != nil {
+		return nil, err
+	}
+	i.closers = append(i.closers, temporal.Close)
+	return control.New(temporal, options.Namespace), nil
+}
+
+// identity names this process in histories and the Web UI.
+func identity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("starter@%s/%d", host, os.Getpid())
+}
+
+// defaultReason is what a pause or a stop says that gives no --reason.
+func defaultReason() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return "asked for by " + u.Username
+	}
+	return "asked for on the command line"
+}

@@ -1,0 +1,289 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// enqueueOptions are the flags of queues enqueue.
+type enqueueOptions struct {
+	adHoc
+	jobID    string
+	file     string
+	again    bool
+	parallel int
+}
+
+func (i *invocation) queuesEnqueueCommand() *cobra.Command {
+	var options enqueueOptions
+	cmd := &cobra.Command{
+		Use:   "enqueue QUEUE",
+		Short: "Put jobs into a queue",
+		Long: `enqueue puts one job into a queue, or one for each line of a file, and prints
+its place. What it prints is stored: no crash loses it.
+
+A job is put in with --type and --spec, with --type and --file, or, if Temporal
+has it as a queued job, with --job. A line of the file is a spec, or a key with
+a spec: {"key": "a", "spec": {...}}. All lines are checked before the first is
+put in.
+
+A job is known by its key. One that is in the queue already is not put in again,
+and one that has completed is skipped when its turn comes, unless --again is
+given. So a command that gives keys can be repeated without harm; without keys
+every call makes new jobs.
+
+With --parallel items of a file are put in by several callers at once, in no
+particular order.`,
+		Example: `  starter queues enqueue photos --type GeneratePhotoVariantsToMinio --key a --spec '{"bucket": "uploads", "key": "a.jpg"}'
+  starter queues enqueue photos --type GeneratePhotoVariantsToMinio --file photos.jsonl --parallel 8`,
+		Args:              arguments("QUEUE"),
+		ValidArgsFunction: i.completeQueues,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkEnqueueFlags(cmd, &options); err != nil {
+				return err
+			}
+			return i.enqueue(cmd.Context(), args[0], options)
+		},
+	}
+	options.register(i, cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&options.jobID, "job", "", "a queued job that Temporal has")
+	flags.StringVar(&options.file, "file", "", "file with a spec on each line, - for standard input")
+	flags.BoolVar(&options.again, "again", false, "run the job although it ran before")
+	flags.IntVar(&options.parallel, "parallel", 1, "callers at once, for --file")
+	return cmd
+}
+
+func checkEnqueueFlags(cmd *cobra.Command, options *enqueueOptions) error {
+	switch {
+	case (options.jobID != "") == (options.typeName != ""):
+		return misuse(cmd, "give either --type or --job")
+	case options.parallel < 1 || options.parallel > maxParallel:
+		return misuse(cmd, "--parallel %d is not between 1 and %d", options.parallel, maxParallel)
+	case options.typeName == "" && options.file != "":
+		return misuse(cmd, "--file goes with --type")
+	case options.file != "" && (options.spec != "" || options.key != ""):
+		return misuse(cmd, "--file has the specs and keys: leave out --spec and --key")
+	}
+	return needsType(cmd, &options.adHoc)
+}
+
+// maxParallel bounds the callers at once.
+const maxParallel = 64
+
+// placed is a job with its place in the queue.
+type placed struct {
+	JobID string `json:"job_id"`
+	workflows.EnqueueReceipt
+}
+
+func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueOptions) error {
+	var jobs []job.Job
+	if options.jobID == "" {
+		var err error
+		if jobs, err = i.defineQueued(queue, options); err != nil {
+			return err
+		}
+	}
+	c, err := i.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if options.jobID != "" {
+		j, err := queuedJob(ctx, c, queue, options.jobID)
+		if err != nil {
+			return err
+		}
+		jobs = []job.Job{j}
+	}
+	receipts, err := i.enqueueAll(ctx, c, jobs, options)
+	if len(receipts) > 0 || err == nil {
+		if failed := i.emit(list(receipts), func(w io.Writer) error { return writeReceipts(w, receipts) }); failed != nil {
+			return errors.Join(failed, err)
+		}
+	}
+	if err != nil && len(jobs) > 1 {
+		return errors.Join(err, fmt.Errorf("%d of %d jobs are in the queue; repeat the command for the others if they have keys", len(receipts), len(jobs)))
+	}
+	return err
+}
+
+func writeReceipts(w io.Writer, receipts []placed) error {
+	t := newTable("JOB", "NUMBER", "AHEAD", "NOTE")
+	for _, r := range receipts {
+		note := ""
+		if r.Duplicate {
+			note = "was in the queue already"
+		}
+		t.add(r.JobID, fmt.Sprint(r.Sequence), fmt.Sprint(r.Ahead), note)
+	}
+	return t.write(w)
+}
+
+// queuedJob finds a job that Temporal has, and that belongs to the queue.
+func queuedJob(ctx context.Context, c *control.Client, queue, jobID string) (job.Job, error) {
+	live, err := c.Live(ctx, jobID)
+	switch {
+	case err != nil:
+		return job.Job{}, aboutJob(c, jobID, err)
+	case live.Job.Queue() != queue:
+		return job.Job{}, fmt.Errorf("job %s does not belong to queue %s: it is %s", jobID, queue, modeText(live.Job.Schedule))
+	}
+	return live.Job, nil
+}
+
+// defineQueued makes the jobs that the flags describe, all checked.
+func (i *invocation) defineQueued(queue string, options enqueueOptions) ([]job.Job, error) {
+	if err := job.CheckKey("queue", queue); err != nil {
+		return nil, err
+	}
+	template, checker, err := i.definition(options.adHoc, job.Schedule{Queued: &job.Queued{Queue: queue}})
+	if err != nil {
+		return nil, err
+	}
+	if options.file != "" {
+		return i.readItems(options.file, template, checker)
+	}
+	spec, err := i.readSpec(options.spec)
+	if err != nil {
+		return nil, err
+	}
+	j, problems := checker.complete(template, options.key, spec)
+	if len(problems) == 0 {
+		return []job.Job{j}, nil
+	}
+	errs := make([]error, len(problems))
+	for n, problem := range problems {
+		errs[n] = fmt.Errorf("job type %s: %s", j.Type, problem)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// readItems reads a file of specs. All problems of all lines are shown.
+func (i *invocation) readItems(path string, template job.Job, checker *checker) ([]job.Job, error) {
+	from, name := i.Stdin, "standard input"
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("the items cannot be read: %w", err)
+		}
+		defer file.Close() //nolint:errcheck // Only read.
+		from, name = file, path
+	}
+	var jobs []job.Job
+	problems := 0
+	lineOf := map[string]int{}
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, 4*job.MaxSpecBytes)
+	for number := 1; lines.Scan(); number++ {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		key, spec := checker.splitLine(line)
+		j, wrong := checker.complete(template, key, spec)
+		if earlier, ok := lineOf[j.ID]; ok {
+			wrong = append(wrong, fmt.Sprintf("key %q is that of line %d already", key, earlier))
+		}
+		lineOf[j.ID] = number
+		for _, problem := range wrong {
+			i.note("%s:%d: %s", name, number, clean(problem))
+		}
+		problems += len(wrong)
+		jobs = append(jobs, j)
+	}
+	switch err := lines.Err(); {
+	case err != nil:
+		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
+	case problems > 0:
+		return nil, fmt.Errorf("%s has %s; nothing was put into the queue", name, plural(problems, "problem", "problems"))
+	case len(jobs) == 0:
+		return nil, fmt.Errorf("%s has no items", name)
+	}
+	return jobs, nil
+}
+
+// splitLine tells {"key": …, "spec": {…}} from a spec.
+func (c *checker) splitLine(line []byte) (key string, spec []byte) {
+	var wrapped struct {
+		Key  string          `json:"key"`
+		Spec json.RawMessage `json:"spec"`
+	}
+	if slices.Contains(c.schema.Keys(), "spec") {
+		return "", line
+	}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&wrapped); err != nil || wrapped.Spec == nil || decoder.More() {
+		return "", line
+	}
+	return wrapped.Key, wrapped.Spec
+}
+
+// enqueueAll puts the jobs into the queue, one after the other or several at
+// once. It stops at the first error, so that the order of a file is kept, and
+// gives the receipts in the order of the jobs.
+func (i *invocation) enqueueAll(parent context.Context, c *control.Client, jobs []job.Job, options enqueueOptions) ([]placed, error) {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	receipts := make([]*placed, len(jobs))
+	var mu sync.Mutex
+	done := 0
+	line := i.newProgress()
+	one := func(n int) {
+		receipt, err := c.Enqueue(ctx, jobs[n], options.again)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			cancel(err) // The first error counts: those after it come from this.
+			return
+		}
+		receipts[n] = &placed{jobs[n].ID, receipt}
+		done++
+		if line.terminal && len(jobs) > 1 {
+			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(jobs), jobs[n].Queue()), 0)
+		}
+	}
+	next := make(chan int)
+	var callers sync.WaitGroup
+	for range min(options.parallel, len(jobs)) {
+		callers.Go(func() {
+			for n := range next {
+				one(n)
+			}
+		})
+	}
+	for n := 0; n < len(jobs) && ctx.Err() == nil; n++ {
+		select {
+		case next <- n:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	callers.Wait()
+	line.clear()
+	var all []placed
+	for _, receipt := range receipts {
+		if receipt != nil {
+			all = append(all, *receipt)
+		}
+	}
+	if err := parent.Err(); err != nil {
+		return all, err
+	}
+	return all, context.Cause(ctx)
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+)
+
+// Exit codes, as rootHelp lists them.
+const (
+	exitOK      = 0
+	exitFailed  = 1
+	exitChanges = 2
+)
+
+// errTimeout is why a command's context ended when --timeout is over.
+var errTimeout = errors.New("timeout")
+
+// errChanges makes a plan that is not empty end with its exit code. It is not shown.
+var errChanges = errors.New("there are changes")
+
+// exit shows an error and gives the exit code.
+func (i *invocation) exit(err error) int {
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errChanges):
+		return exitChanges
+	}
+	for _, line := range i.sentences(err) {
+		i.note("starter: %s", line)
+	}
+	return exitFailed
+}
+
+// sentences turns an error into lines, one for each of the errors that it joins.
+func (i *invocation) sentences(err error) []string {
+	switch {
+	case !i.ended(err):
+	case errors.Is(context.Cause(i.ctx), errTimeout):
+		return []string{fmt.Sprintf("gave up after %s (--timeout)", i.timeout)}
+	default:
+		return []string{"interrupted"}
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // Only errors.Join itself, not what wraps it.
+		var lines []string
+		for _, one := range joined.Unwrap() {
+			for _, line := range i.sentences(one) {
+				if !slices.Contains(lines, line) {
+					lines = append(lines, line)
+				}
+			}
+		}
+		return lines
+	}
+	if unavailable, ok := errors.AsType[*serviceerror.Unavailable](err); ok {
+		if options, failed := temporalclient.Options(i.settings); failed == nil {
+			err = temporalclient.Explain(options, unavailable)
+		}
+	}
+	return []string{clean(err.Error())}
+}
+
+// ended says that err comes from the end of the command's own context.
+func (i *invocation) ended(err error) bool {
+	if i.ctx.Err() == nil {
+		return false
+	}
+	_, canceled := errors.AsType[*serviceerror.Canceled](err)
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	return canceled || late || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, control.ErrNoWorker)
+}
+
+// aboutJob makes an error about a job that is not there say what to do.
+func aboutJob(c *control.Client, jobID string, err error) error {
+	if !errors.Is(err, control.ErrNotFound) {
+		return err
+	}
+	suffix := ": " + control.ErrNotFound.Error()
+	what, _ := strings.CutSuffix(err.Error(), suffix)
+	switch what {
+	case "job " + jobID:
+		return fmt.Errorf("there is no job %s in namespace %s; starter jobs list shows those there are", jobID, c.Namespace())
+	case "schedule of job " + jobID, "trigger job " + jobID:
+		return fmt.Errorf("job %s is not in namespace %s yet: apply it first", jobID, c.Namespace())
+	}
+	return errors.New(what)
+}
+
+// aboutQueue makes an error about a queue that is not there say what to do.
+func aboutQueue(c *control.Client, name string, err error) error {
+	if !errors.Is(err, control.ErrNotFound) {
+		return err
+	}
+	return fmt.Errorf("there is no queue %s in namespace %s; the first job that is put into it makes it", name, c.Namespace())
+}

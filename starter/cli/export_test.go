@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"io"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/schedules"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// What tests of the rendering see of this package.
+
+func (p Program) WritePlan(w io.Writer, plan *schedules.Plan) error {
+	p.Stdout = w
+	i := &invocation{Program: p.withDefaults()}
+	return i.writePlan(w, plan)
+}
+
+func (p Program) WriteJobs(w io.Writer, rows []control.JobRow) error {
+	return (&invocation{Program: p.withDefaults()}).writeJobs(w, rows)
+}
+
+func (p Program) WriteJob(w io.Writer, detail *control.JobDetail) error {
+	return (&invocation{Program: p.withDefaults()}).writeJob(w, detail)
+}
+
+func (p Program) WriteRun(w io.Writer, detail *control.RunDetail) error {
+	return (&invocation{Program: p.withDefaults()}).writeRun(w, detail)
+}
+
+func (p Program) WriteQueue(w io.Writer, state *workflows.QueueState, limit int) error {
+	return (&invocation{Program: p.withDefaults()}).writeQueue(w, state, limit)
+}
+
+func (p Program) When(t time.Time) string {
+	return (&invocation{Program: p.withDefaults()}).when(t)
+}
+
+func RunProgress(detail *control.RunDetail) string { return runProgress(detail) }

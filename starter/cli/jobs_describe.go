@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+func (i *invocation) jobsDescribeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "describe JOB",
+		Short: "Show all that is known of a job",
+		Long: `describe shows the definition of a job that is in force, how it stands, and its
+latest runs. The state of a continuous job comes from a live worker.`,
+		Args:              arguments("JOB"),
+		ValidArgsFunction: i.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := i.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			detail, err := c.Job(cmd.Context(), args[0])
+			if err != nil {
+				return aboutJob(c, args[0], err)
+			}
+			return i.emit(detail, func(w io.Writer) error { return i.writeJob(w, detail) })
+		},
+	}
+}
+
+func (i *invocation) writeJob(w io.Writer, detail *control.JobDetail) error {
+	var s sheet
+	i.addDefinition(&s, detail.Job)
+	i.addStanding(&s, detail)
+	if loop := detail.Loop; loop != nil {
+		i.addLoop(&s, loop)
+	}
+	s.add("Note", "%s", detail.Note)
+	if err := s.write(w); err != nil {
+		return err
+	}
+	if detail.Loop != nil {
+		if err := i.iterationTable(detail.Loop.Recent).section(w, "Latest iterations"); err != nil {
+			return err
+		}
+	}
+	return i.runTable(detail.Runs, false).section(w, "Latest runs")
+}
+
+func (i *invocation) addDefinition(s *sheet, j job.Job) {
+	s.add("Job", "%s", j.ID)
+	s.add("Type", "%s", j.Type)
+	s.add("Mode", "%s", modeText(j.Schedule))
+	s.add("Description", "%s", j.Options.Description)
+	s.add("Owner", "%s", j.Options.Owner)
+	s.add("Tags", "%s", tags(j.Options.Tags))
+	s.add("Provider", "%s", j.Provider)
+	s.add("Worker", "%s", j.Worker)
+	s.add("Spec", "%s", indented(j.Spec))
+	s.add("Run timeout", "%s, heartbeat %s, stop grace period %s",
+		j.Options.RunTimeout, j.Options.HeartbeatTimeout, j.Options.StopGracePeriod)
+	s.add("Retries", "%s", retries(j.Options))
+}
+
+func modeText(schedule job.Schedule) string {
+	switch {
+	case schedule.Continuous != nil:
+		return fmt.Sprintf("%s, %s between iterations", job.ModeContinuous, schedule.Continuous.Interval)
+	case schedule.Recurring != nil:
+		return fmt.Sprintf("%s, every %s", job.ModeRecurring, schedule.Recurring.RecurEvery)
+	case schedule.Queued != nil:
+		return fmt.Sprintf("%s, in queue %s", job.ModeQueued, schedule.Queued.Queue)
+	}
+	return string(schedule.Mode())
+}
+
+func tags(tags map[string]string) string {
+	parts := make([]string, 0, len(tags))
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		parts = append(parts, name+"="+tags[name])
+	}
+	return strings.Join(parts, ", ")
+}
+
+func indented(spec json.RawMessage) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, spec, "", "  "); err != nil {
+		return string(spec)
+	}
+	return b.String()
+}
+
+func retries(options job.Options) string {
+	count := fmt.Sprintf("%d times", options.MaxRetryCount)
+	if options.MaxRetryCount == job.Unlimited {
+		count = "without limit"
+	}
+	return fmt.Sprintf("%s, after %s, growing to %s", count, options.RetryBackoff.Initial, options.RetryBackoff.Max)
+}
+
+func (i *invocation) addStanding(s *sheet, detail *control.JobDetail) {
+	status := string(detail.Row.Status)
+	if detail.Row.PauseReason != "" {
+		status += ": " + detail.Row.PauseReason
+	}
+	if detail.Row.Status == control.JobWaiting {
+		status += fmt.Sprintf(", %d ahead", detail.Ahead)
+	}
+	s.add("Status", "%s", status)
+	s.add("Last start", "%s", i.when(detail.Row.LastStart))
+	const shown = 3
+	next := make([]string, 0, shown)
+	for n, at := range detail.Next {
+		if n == shown {
+			break
+		}
+		next = append(next, i.when(at))
+	}
+	s.add("Next", "%s", strings.Join(next, "\n"))
+	if detail.Missed > 0 || detail.Skipped > 0 {
+		s.add("Not run", "%d missed, %d skipped since the run before had not ended", detail.Missed, detail.Skipped)
+	}
+}
+
+func (i *invocation) addLoop(s *sheet, loop *workflows.ContinuousState) {
+	s.add("Phase", "%s", loop.Phase)
+	s.add("Iterations", "%d, %d failed, %d of these in a row", loop.Iterations, loop.Failed, loop.ConsecutiveFailures)
+	s.add("Totals", "%s", counts(loop.Totals))
+	s.add("Next", "%s", i.when(loop.NextAt))
+	s.add("Last success", "%s", i.when(loop.LastSuccess))
+	s.add("Last error", "%s", loop.LastError)
+}
+
+// iterationTable shows iterations, the latest first.
+func (i *invocation) iterationTable(iterations []workflows.Iteration) *table {
+	const shown = 10
+	t := newTable("NUMBER", "START", "TOOK", "RESULT")
+	for n := len(iterations) - 1; n >= 0 && len(t.rows) < shown; n-- {
+		it := iterations[n]
+		text := it.Message
+		switch {
+		case it.Error != "":
+			text = it.Class + ": " + it.Error
+		case it.Stopped && text == "":
+			text = "stopped"
+		}
+		t.add(fmt.Sprint(it.Number), i.when(it.Start), took(it.Duration.Std()), text)
+	}
+	return t
+}
+
+// since is the time that a run has taken up to now, or took.
+func (i *invocation) since(run control.Run) time.Duration {
+	if run.Ended.IsZero() {
+		return i.Now().Sub(run.Started)
+	}
+	return run.Ended.Sub(run.Started)
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Program is the starter and what surrounds it.
+type Program struct {
+	// Getenv reads an environment variable. Defaults to os.Getenv. The settings
+	// of Temporal are read from the environment of the process itself.
+	Getenv func(string) string
+	// IsTerminal says whether one of the streams is a terminal. Defaults to
+	// asking the operating system.
+	IsTerminal func(stream any) bool
+	// Location is the time zone of the times in tables. Defaults to time.Local.
+	Location *time.Location
+	// Now is the clock that relative times are counted from. Defaults to time.Now.
+	Now func() time.Time
+	// Stderr takes progress and errors. Defaults to os.Stderr.
+	Stderr io.Writer
+	// Stdin is what "-" reads and where confirmations come from. Defaults to os.Stdin.
+	Stdin io.Reader
+	// Stdout takes data. Defaults to os.Stdout.
+	Stdout io.Writer
+	// Types are the job types that jobs may have.
+	Types []job.Type
+}
+
+func (p Program) withDefaults() Program {
+	if p.Getenv == nil {
+		p.Getenv = os.Getenv
+	}
+	if p.IsTerminal == nil {
+		p.IsTerminal = isTerminal
+	}
+	if p.Location == nil {
+		p.Location = time.Local
+	}
+	if p.Now == nil {
+		p.Now = time.Now
+	}
+	if p.Stderr == nil {
+		p.Stderr = os.Stderr
+	}
+	if p.Stdin == nil {
+		p.Stdin = os.Stdin
+	}
+	if p.Stdout == nil {
+		p.Stdout = os.Stdout
+	}
+	return p
+}
+
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// Execute runs one command line, without the name of the program, and returns
+// its exit code: 0 when it succeeded, 1 when it failed or was called wrongly,
+// and 2 when a plan has changes.
+func (p Program) Execute(ctx context.Context, args []string) int {
+	i := &invocation{Program: p.withDefaults(), ctx: ctx}
+	defer i.close()
+	root := i.root()
+	root.SetArgs(args)
+	return i.exit(root.ExecuteContext(ctx))
+}
+
+// invocation is one command line being carried out.
+type invocation struct {
+	Program
+
+	format   format
+	noColor  bool
+	settings temporalclient.Settings
+	timeout  job.Duration
+
+	// ctx is that of the command, limited by --timeout.
+	ctx     context.Context //nolint:containedctx // The life of the command, asked when it has failed.
+	closers []func()
+}
+
+func (i *invocation) close() {
+	for n := len(i.closers) - 1; n >= 0; n-- {
+		i.closers[n]()
+	}
+}

@@ -1,0 +1,229 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/starter/cli"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+func still(environment map[string]string) cli.Program {
+	return cli.Program{
+		Now:        func() time.Time { return noon },
+		Location:   time.FixedZone("", 2*60*60),
+		Getenv:     func(name string) string { return environment[name] },
+		IsTerminal: func(any) bool { return true },
+	}
+}
+
+var plain = map[string]string{"NO_COLOR": "1"}
+
+func samplePlan() *schedules.Plan {
+	return &schedules.Plan{Namespace: "default", Changes: []schedules.Change{
+		{Action: schedules.ActionCreate, JobID: "take_steps.a", Mode: job.ModeOneShot},
+		{Action: schedules.ActionBlocked, JobID: "take_steps.b", Mode: job.ModeRecurring, Note: "schedule job/take_steps.b is not ours\x1b[2J"},
+		{Action: schedules.ActionUpdate, JobID: "take_steps.c", Mode: job.ModeContinuous, Fields: []schedules.Field{
+			{Path: "continuous.interval", Old: `"PT1S"`, New: `"PT2S"`},
+			{Path: "description", New: `"often"`},
+		}},
+		{Action: schedules.ActionUnchanged, JobID: "take_steps.d", Mode: job.ModeRecurring},
+		{Action: schedules.ActionUnchanged, JobID: "take_steps.e", Mode: job.ModeRecurring, Note: "paused: by hand"},
+		{Action: schedules.ActionOrphaned, JobID: "take_steps.f", Mode: job.ModeRecurring},
+		{Action: schedules.ActionDelete, JobID: "take_steps.g", Mode: job.ModeContinuous},
+	}}
+}
+
+func TestWritePlan(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, still(plain).WritePlan(&b, samplePlan()))
+	require.Equal(t, `+ take_steps.a  one-shot
+! take_steps.b  recurring  schedule job/take_steps.b is not ours [2J
+~ take_steps.c  continuous
+    continuous.interval: "PT1S" → "PT2S"
+    description: (not set) → "often"
+= take_steps.e  recurring  paused: by hand
+? take_steps.f  recurring  no longer declared (kept; --prune deletes it)
+- take_steps.g  continuous
+= unchanged (2)
+
+Plan for namespace default: 1 to create, 1 to update, 1 to delete, 1 blocked, 2 unchanged, 1 no longer declared.
+`, b.String())
+
+	b.Reset()
+	require.NoError(t, still(nil).WritePlan(&b, samplePlan()))
+	require.Contains(t, b.String(), "\x1b[32m+ take_steps.a  one-shot\x1b[0m\n")
+
+	b.Reset()
+	require.NoError(t, still(plain).WritePlan(&b, &schedules.Plan{Namespace: "default"}))
+	require.Equal(t, "Plan for namespace default: 0 to create, 0 to update, 0 to delete, 0 blocked, 0 unchanged, 0 no longer declared.\n", b.String())
+}
+
+func TestWriteJobs(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, still(plain).WriteJobs(&b, []control.JobRow{
+		{ID: "take_steps.a", Mode: job.ModeRecurring, Status: control.JobScheduled, LastStart: noon.Add(-90 * time.Second), Next: noon.Add(4 * time.Minute), Owner: "user:ada"},
+		{ID: "take_steps.b", Mode: job.ModeContinuous, Status: control.JobPaused, PauseReason: "two\nlines", LastStart: noon.Add(-50 * time.Hour)},
+		{ID: "take_steps.long-key", Mode: job.ModeQueued, Status: control.JobWaiting, Queue: "photos"},
+	}))
+	require.Equal(t, `JOB                  MODE        STATUS     LAST START                  NEXT                 OWNER     NOTE
+take_steps.a         recurring   scheduled  13:58:30 (1 min ago)        14:04:00 (in 4 min)  user:ada  -
+take_steps.b         continuous  paused     2026-04-29 12:00 (2 d ago)  -                    -         two lines
+take_steps.long-key  queued      waiting    -                           -                    -         queue photos
+`, b.String())
+}
+
+func TestWriteJob(t *testing.T) {
+	j := job.Job{
+		ID: "take_steps.b", Type: "TakeSteps", Worker: "load", Provider: job.ProviderTOML,
+		Spec:     json.RawMessage(`{"steps":2,"to":"x"}`),
+		Schedule: job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}},
+		Options:  job.DefaultOptions(job.ModeContinuous),
+	}
+	j.Options.Owner = job.Owner{Organization: "ucnrs"}
+	j.Options.Tags = map[string]string{"b": "2", "a": "1"}
+	var b strings.Builder
+	require.NoError(t, still(plain).WriteJob(&b, &control.JobDetail{
+		Job: j,
+		Row: control.JobRow{Status: control.JobRunning, LastStart: noon.Add(-3 * time.Hour)},
+		Loop: &workflows.ContinuousState{
+			Phase: workflows.PhaseFailing, Iterations: 7, Failed: 2, ConsecutiveFailures: 1,
+			Totals: map[string]int64{"steps": 12, "points": 3}, NextAt: noon.Add(time.Second), LastError: "no",
+			Recent: []workflows.Iteration{
+				{Number: 6, Start: noon.Add(-9 * time.Second), Duration: job.Duration(1234 * time.Millisecond), Message: "fine"},
+				{Number: 7, Start: noon.Add(-time.Second), Duration: job.Duration(5 * time.Millisecond), Class: "Told", Error: "no"},
+			},
+		},
+	}))
+	require.Equal(t, `Job          take_steps.b
+Type         TakeSteps
+Mode         continuous, PT1S between iterations
+Owner        organization:ucnrs
+Tags         a=1, b=2
+Provider     toml
+Worker       load
+Spec         {
+               "steps": 2,
+               "to": "x"
+             }
+Run timeout  PT1H, heartbeat PT15S, stop grace period PT10S
+Retries      without limit, after PT1S, growing to PT1M
+Status       running
+Last start   11:00:00 (3 h ago)
+Phase        failing
+Iterations   7, 2 failed, 1 of these in a row
+Totals       points 3, steps 12
+Next         14:00:01 (in 1 s)
+Last error   no
+
+Latest iterations
+NUMBER  START               TOOK   RESULT
+7       13:59:59 (1 s ago)  5ms    Told: no
+6       13:59:51 (9 s ago)  1.23s  fine
+`, b.String())
+}
+
+func TestWriteRun(t *testing.T) {
+	run := control.Run{
+		RunRef: control.RunRef{WorkflowID: "job/take_steps.a", RunID: "0196"},
+		JobID:  "take_steps.a", Type: "TakeSteps", Mode: job.ModeOneShot, Status: control.RunCompleted,
+		Started: noon.Add(-time.Hour), Ended: noon.Add(-time.Hour + 90*time.Second),
+	}
+	var b strings.Builder
+	require.NoError(t, still(plain).WriteRun(&b, &control.RunDetail{
+		Run: run, Worker: "load@host/1", Attempt: 2,
+		Output: &workflows.RunOutput{
+			Result:    job.Result{Message: "done", Counts: map[string]int64{"steps": 2}, Output: json.RawMessage(`["a"]`)},
+			Handovers: 1,
+		},
+	}))
+	require.Equal(t, `Job        take_steps.a
+Type       TakeSteps
+Mode       one-shot
+Workflow   job/take_steps.a
+Run        0196
+Status     completed after 1m30s, 2 attempts
+Started    13:00:00 (1 h ago)
+Ended      13:01:30 (58 min ago)
+Worker     load@host/1
+Result     done
+Counts     steps 2
+Output     [
+             "a"
+           ]
+Handovers  1
+`, b.String())
+}
+
+func TestRunProgress(t *testing.T) {
+	running := control.Run{Status: control.RunRunning}
+	for want, detail := range map[string]control.RunDetail{
+		"running": {Run: running, Attempt: 1},
+		"waiting for a worker of type load": {
+			Run: running, WaitingForWorker: true, Job: &job.Job{Worker: job.WorkerLoad},
+		},
+		"running, 1/3 resizing": {Run: running, Attempt: 1, Progress: &job.Progress{Done: 1, Total: 3, Message: "resizing"}},
+		"waiting to try again, attempt 2, last error: no": {
+			Run: running, Attempt: 2, LastError: "no", NextTry: noon,
+		},
+	} {
+		require.Equal(t, want, cli.RunProgress(&detail))
+	}
+}
+
+func TestWriteQueue(t *testing.T) {
+	item := func(sequence int64, key string) workflows.QueueItem {
+		return workflows.QueueItem{Sequence: sequence, Job: job.Job{ID: "take_steps." + key}, Accepted: noon.Add(-time.Minute)}
+	}
+	state := &workflows.QueueState{
+		Name: "photos", Accepted: 5, Completed: 1,
+		Running: &workflows.RunningItem{QueueItem: item(2, "b"), Started: noon.Add(-30 * time.Second)},
+		Waiting: []workflows.QueueItem{item(3, "c"), item(4, "d"), item(5, "e")},
+		Recent: []workflows.FinishedItem{{
+			Sequence: 1, JobID: "take_steps.a", Status: workflows.ItemCompleted,
+			Started: noon.Add(-40 * time.Second), Ended: noon.Add(-30 * time.Second),
+		}},
+	}
+	var b strings.Builder
+	require.NoError(t, still(plain).WriteQueue(&b, state, 2))
+	require.Equal(t, `Queue     photos
+Status    running
+Accepted  5
+Ended     1 completed, 0 failed, 0 canceled, 0 skipped
+Running   2 take_steps.b, since 13:59:30 (30 s ago)
+Waiting   3
+
+Waiting, the next first
+NUMBER  JOB           ACCEPTED
+3       take_steps.c  13:59:00 (1 min ago)
+4       take_steps.d  13:59:00 (1 min ago)
+...     and 1 more    -
+
+Latest to leave, the last first
+NUMBER  JOB           STATUS     ENDED                RAN  ERROR
+1       take_steps.a  completed  13:59:30 (30 s ago)  10s  -
+`, b.String())
+}
+
+func TestWhen(t *testing.T) {
+	p := still(plain)
+	for want, at := range map[string]time.Time{
+		"":                             {},
+		"14:00:00 (in 0 s)":            noon,
+		"14:01:30 (in 1 min)":          noon.Add(90 * time.Second),
+		"2026-05-02 00:00 (in 10 h)":   noon.Add(10 * time.Hour),
+		"2026-05-11 14:00 (in 10 d)":   noon.AddDate(0, 0, 10),
+		"2025-05-01 14:00 (365 d ago)": noon.AddDate(-1, 0, 0),
+	} {
+		require.Equal(t, want, p.When(at))
+	}
+}

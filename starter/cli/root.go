@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/internal/specschema"
+)
+
+const rootHelp = `starter declares, runs and looks after the jobs of one Temporal namespace.
+
+Jobs are declared in jobs.toml: "validate" checks the file, "plan" compares it
+with Temporal, "apply" brings Temporal in line. "run", "jobs", "runs" and
+"queues" work with what Temporal has.
+
+Data goes to standard output, as a table or, with -o json, as JSON; progress
+and errors go to standard error.
+
+Temporal is found as the Temporal CLI finds it: flags first, then TEMPORAL_*
+variables (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_PROFILE, ...), then
+the profile file; at last 127.0.0.1:7233 and the namespace "default".
+
+Exit codes:
+  0  the command succeeded; of plan: there is nothing to change
+  1  it failed, or was called wrongly; of run: the run failed or was canceled
+  2  of plan: there are changes, or jobs that are blocked`
+
+func (i *invocation) root() *cobra.Command {
+	root := group("starter", "Declare, run and look after jobs",
+		i.validateCommand(), i.planCommand(), i.applyCommand(),
+		i.runCommand(), i.jobsCommand(), i.runsCommand(), i.queuesCommand(), i.versionCommand())
+	root.Long = rootHelp
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetIn(i.Stdin)
+	root.SetOut(i.Stdout)
+	root.SetErr(i.Stderr)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misuse(cmd, "%s", err) })
+	root.PersistentPreRunE = i.start
+
+	flags := root.PersistentFlags()
+	flags.SortFlags = false
+	flags.StringVar(&i.settings.Address, "address", "", "address of Temporal, `HOST:PORT`")
+	flags.StringVar(&i.settings.Namespace, "namespace", "", "Temporal namespace")
+	flags.StringVar(&i.settings.Profile, "profile", "", "profile of the Temporal CLI's configuration file")
+	i.format = formatTable
+	flags.VarP(choose(&i.format, formatTable, formatJSON), "output", "o", "table or json")
+	flags.BoolVar(&i.noColor, "no-color", false, "no colors, as with NO_COLOR set")
+	flags.Var(durationOf(&i.timeout), "timeout", "give up after this long, as PT30S, 30s or 30 (default: never)")
+	completeFixed(root, "output", string(formatTable), string(formatJSON))
+	return root
+}
+
+// start limits the command by --timeout.
+func (i *invocation) start(cmd *cobra.Command, _ []string) error {
+	if i.timeout == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), i.timeout.Std(), errTimeout)
+	i.closers = append(i.closers, cancel)
+	i.ctx = ctx
+	cmd.SetContext(ctx)
+	return nil
+}
+
+// group makes a command that only holds others: called alone it shows them.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:                   use,
+		Short:                 short,
+		DisableFlagsInUseLine: true,
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return misuse(cmd, "%s", specschema.Unknown("command", args[0], names(cmd)))
+		},
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+func names(cmd *cobra.Command) []string {
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+// arguments checks the number of arguments: required ones are in upper case,
+// [OPTIONAL] ones in brackets.
+func arguments(want ...string) cobra.PositionalArgs {
+	required := 0
+	for _, name := range want {
+		if !strings.HasPrefix(name, "[") {
+			required++
+		}
+	}
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < required:
+			return misuse(cmd, "%s is missing", want[len(args)])
+		case len(args) > len(want):
+			return misuse(cmd, "unexpected argument %q", args[len(want)])
+		}
+		return nil
+	}
+}
+
+// misuse is the error of a command that was called wrongly.
+func misuse(cmd *cobra.Command, format string, args ...any) error {
+	return fmt.Errorf("%s (see %s --help)", fmt.Sprintf(format, args...), cmd.CommandPath())
+}

@@ -1,0 +1,206 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+func (i *invocation) runCommand() *cobra.Command {
+	var ad adHoc
+	var file string
+	var detach bool
+	cmd := &cobra.Command{
+		Use:   "run JOB | run --type TYPE",
+		Short: "Run a job now and wait for its end",
+		Long: `run runs a job now, one that Temporal has or, with -f, one of a jobs file, and
+waits for the end of the run. What that is depends on the job's mode:
+
+  one-shot     another run of it
+  recurring    a run apart from its schedule, which stays as it is
+  continuous   the next iteration, at once instead of after the interval
+  queued       it is put into its queue again; the run comes when it is its turn
+
+With --type it defines and runs a one-shot of its own. Its spec is checked
+before anything starts, and all that is wrong with it is shown.
+
+Ctrl-C ends the waiting, not the run. With --detach it does not wait at all.
+
+Exit codes: 0 the run completed, 1 it failed or was canceled, or could not be
+started, or the waiting was given up.`,
+		Example: `  starter run live_load_influx_v1.common
+  starter run --type GeneratePhotoVariantsToMinio --spec '{"bucket": "uploads", "key": "a.jpg"}'`,
+		Args:              arguments("[JOB]"),
+		ValidArgsFunction: i.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkRunArguments(cmd, args, &ad); err != nil {
+				return err
+			}
+			started, err := i.startRun(cmd.Context(), args, ad, file)
+			if err != nil {
+				return err
+			}
+			if detach {
+				return i.reportStarted(started)
+			}
+			return i.await(cmd.Context(), started)
+		},
+	}
+	ad.register(i, cmd)
+	cmd.Flags().StringVarP(&file, "file", "f", "", "take the job from this jobs file, not from Temporal")
+	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait: print what was started")
+	return cmd
+}
+
+func checkRunArguments(cmd *cobra.Command, args []string, ad *adHoc) error {
+	if (len(args) == 1) == (ad.typeName != "") {
+		return misuse(cmd, "give either JOB or --type")
+	}
+	if ad.typeName != "" && cmd.Flags().Changed("file") {
+		return misuse(cmd, "-f goes with JOB, not with --type")
+	}
+	return needsType(cmd, ad)
+}
+
+func needsType(cmd *cobra.Command, ad *adHoc) error {
+	for _, name := range ad.flagNames() {
+		if ad.typeName == "" && cmd.Flags().Changed(name) {
+			return misuse(cmd, "--%s goes with --type", name)
+		}
+	}
+	return nil
+}
+
+// started is what run or trigger has set off: exactly one of Run, Iteration and
+// Receipt is set.
+type started struct {
+	Job job.Job `json:"job"`
+	// Run is a run that was started, or that was under way already.
+	Run *control.RunRef `json:"run,omitempty"`
+	// Iteration is the number of a continuous job's iteration.
+	Iteration int64 `json:"iteration,omitempty"`
+	// Receipt is the place in the queue.
+	Receipt *workflows.EnqueueReceipt `json:"receipt,omitempty"`
+
+	client *control.Client
+}
+
+func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file string) (*started, error) {
+	var j job.Job
+	switch {
+	case ad.typeName != "":
+		defined, err := i.defineOneShot(ad)
+		if err != nil {
+			return nil, err
+		}
+		j = defined
+	case file != "":
+		declared, err := i.declared(file, args[0])
+		if err != nil {
+			return nil, err
+		}
+		j = declared
+	}
+	c, err := i.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if j.ID == "" {
+		live, err := c.Live(ctx, args[0])
+		if err != nil {
+			return nil, aboutJob(c, args[0], err)
+		}
+		j = live.Job
+	}
+	return i.trigger(ctx, c, j)
+}
+
+func (i *invocation) defineOneShot(ad adHoc) (job.Job, error) {
+	j, checker, err := i.definition(ad, job.Schedule{OneShot: &job.OneShot{}})
+	if err != nil {
+		return job.Job{}, err
+	}
+	spec, err := i.readSpec(ad.spec)
+	if err != nil {
+		return job.Job{}, err
+	}
+	j, problems := checker.complete(j, ad.key, spec)
+	if len(problems) == 0 {
+		return j, nil
+	}
+	errs := make([]error, len(problems))
+	for n, problem := range problems {
+		errs[n] = fmt.Errorf("job type %s: %s", j.Type, problem)
+	}
+	return job.Job{}, errors.Join(errs...)
+}
+
+// declared finds a job in a jobs file.
+func (i *invocation) declared(file, jobID string) (job.Job, error) {
+	jobs, err := i.load(file)
+	if err != nil {
+		return job.Job{}, err
+	}
+	for _, j := range jobs {
+		if j.ID == jobID {
+			return j, nil
+		}
+	}
+	return job.Job{}, fmt.Errorf("%s declares no job %s", file, jobID)
+}
+
+// trigger sets off a run of a job, in the way of its mode.
+func (i *invocation) trigger(ctx context.Context, c *control.Client, j job.Job) (*started, error) {
+	s := &started{Job: j, client: c}
+	if j.Mode() == job.ModeContinuous {
+		number, err := c.TriggerIteration(ctx, j.ID)
+		s.Iteration = number
+		return s, aboutJob(c, j.ID, err)
+	}
+	if j.Mode() == job.ModeOneShot {
+		if err := i.checkOneShot(ctx, c, j); err != nil {
+			return nil, err
+		}
+	}
+	triggered, err := c.TriggerJob(ctx, j)
+	if err != nil {
+		return nil, aboutJob(c, j.ID, err)
+	}
+	if s.Receipt = triggered.Receipt; s.Receipt == nil {
+		s.Run = &triggered.Run
+	}
+	return s, nil
+}
+
+// checkOneShot looks at what Temporal has under the id of a one-shot: starting
+// it gives a run that is under way, whatever that is.
+func (i *invocation) checkOneShot(ctx context.Context, c *control.Client, j job.Job) error {
+	live, err := c.LiveSchedule(ctx, j.ID)
+	if err == nil && live == nil {
+		live, err = c.LiveWorkflow(ctx, j.ID)
+	}
+	switch {
+	case err != nil || live == nil:
+		return err
+	case live.Schedule == nil && !live.Workflow.Open() && live.Job.Provider == j.Provider:
+		return nil
+	case live.Job.Mode() != job.ModeOneShot || live.Job.Provider != j.Provider:
+		return fmt.Errorf("job %s is there already, %s and from provider %s: starter run %s runs it as it is",
+			j.ID, live.Job.Mode(), live.Job.Provider, j.ID)
+	}
+	hash, err := j.SpecHash()
+	if err != nil {
+		return err
+	}
+	if hash != live.SpecHash {
+		return fmt.Errorf("a run of job %s with another spec is under way: wait for its end, or stop it", j.ID)
+	}
+	i.note("A run of job %s is under way already; this is about that one.", j.ID)
+	return nil
+}

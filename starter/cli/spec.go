@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/internal/specschema"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// adHoc are the flags that define a job on the command line.
+type adHoc struct {
+	typeName   string
+	key        string
+	spec       string
+	runTimeout job.Duration
+	maxRetry   int
+	owner      job.Owner
+}
+
+func (a *adHoc) register(i *invocation, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&a.typeName, "type", "", "job type, as GeneratePhoto or generate_photo")
+	flags.StringVar(&a.key, "key", "", "key of the job within its type (default: a new ULID)")
+	flags.StringVar(&a.spec, "spec", "", "spec as a JSON object, @FILE, or - for standard input (default: {})")
+	flags.Var(durationOf(&a.runTimeout), "run-timeout", "the longest that one attempt may take (default: PT1H)")
+	flags.IntVar(&a.maxRetry, "max-retry-count", job.DefaultOptions(job.ModeOneShot).MaxRetryCount, "how often a failed run is tried again, -1: without limit")
+	flags.Var(ownerValue{&a.owner}, "owner", "organization:NAME or user:NAME")
+	completeFixed(cmd, "type", i.typeNames()...)
+}
+
+// flagNames are the flags that only make sense with --type.
+func (a *adHoc) flagNames() []string {
+	return []string{"key", "spec", "run-timeout", "max-retry-count", "owner"}
+}
+
+func (i *invocation) typeNames() []string {
+	names := make([]string, len(i.Types))
+	for n, t := range i.Types {
+		names[n] = t.Name
+	}
+	return names
+}
+
+func (i *invocation) typeNamed(name string) (job.Type, error) {
+	for _, t := range i.Types {
+		if t.Name == name || job.SnakeCase(t.Name) == name {
+			return t, nil
+		}
+	}
+	names := i.typeNames()
+	text := specschema.Unknown("job type", name, names)
+	if strings.Contains(text, "did you mean") {
+		return job.Type{}, errors.New(text)
+	}
+	return job.Type{}, fmt.Errorf("%s; there are %s", text, strings.Join(names, ", "))
+}
+
+// definition makes the parts of a job that all jobs of one command share.
+func (i *invocation) definition(a adHoc, schedule job.Schedule) (job.Job, *checker, error) {
+	t, err := i.typeNamed(a.typeName)
+	if err != nil {
+		return job.Job{}, nil, err
+	}
+	if err := t.CheckAllows(schedule.Mode()); err != nil {
+		return job.Job{}, nil, err
+	}
+	j := job.Job{
+		Type: t.Name, Worker: t.Worker, Provider: job.ProviderAPI,
+		Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+	}
+	if a.runTimeout > 0 {
+		j.Options.RunTimeout = a.runTimeout
+	}
+	j.Options.MaxRetryCount = a.maxRetry
+	j.Options.Owner = a.owner
+	c, err := newChecker(t)
+	return j, c, err
+}
+
+// readSpec gives the text that --spec means.
+func (i *invocation) readSpec(text string) ([]byte, error) {
+	switch path, isFile := strings.CutPrefix(text, "@"); {
+	case text == "":
+		return []byte("{}"), nil
+	case text == "-":
+		return readLimited("standard input", i.Stdin)
+	case isFile:
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("the spec cannot be read: %w", err)
+		}
+		defer file.Close() //nolint:errcheck // Only read.
+		return readLimited(path, file)
+	}
+	return []byte(text), nil
+}
+
+// readLimited reads no more than a spec may have, and a little for white space.
+func readLimited(name string, from io.Reader) ([]byte, error) {
+	const most = 4 * job.MaxSpecBytes
+	text, err := io.ReadAll(io.LimitReader(from, most+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the spec in %s cannot be read: %w", name, err)
+	case len(text) > most:
+		return nil, fmt.Errorf("%s has more than %d bytes, too much for a spec", name, most)
+	}
+	return text, nil
+}
+
+// checker checks specs of one job type before anything is started.
+type checker struct {
+	kind   job.Type
+	schema *specschema.Schema
+}
+
+func newChecker(t job.Type) (*checker, error) {
+	schema, err := specschema.For(t.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("job type %s: %w", t.Name, err)
+	}
+	return &checker{kind: t, schema: schema}, nil
+}
+
+// complete gives a job its id and its spec, and lists all that is wrong with it.
+func (c *checker) complete(j job.Job, key string, spec []byte) (job.Job, []string) {
+	if key == "" {
+		key = strings.ToLower(ulid.Make().String())
+	}
+	j.ID = job.ID(j.Type, key)
+	text, problems := c.check(spec)
+	j.Spec = text
+	for _, problem := range j.Validate() {
+		problems = append(problems, problem.String())
+	}
+	return j, problems
+}
+
+// check lists all that is wrong with a spec, and gives it in one line if it is right.
+func (c *checker) check(spec []byte) (json.RawMessage, []string) {
+	decoder := json.NewDecoder(bytes.NewReader(spec))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, []string{"the spec is not JSON: " + err.Error()}
+	}
+	if decoder.More() {
+		return nil, []string{"the spec is not one JSON object: there is more text after it"}
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return nil, []string{"the spec is not a JSON object"}
+	}
+	var problems []string
+	for _, problem := range c.schema.Check(value) {
+		problem.Path = append([]string{"spec"}, problem.Path...)
+		problems = append(problems, problem.String())
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, spec); err != nil {
+		return nil, []string{"the spec is not JSON: " + err.Error()}
+	}
+	// Rules that span several keys are the spec's own.
+	if err := job.DecodeSpec(compact.Bytes(), reflect.New(c.kind.Spec).Interface()); err != nil {
+		return nil, []string{"spec: " + err.Error()}
+	}
+	return compact.Bytes(), nil
+}

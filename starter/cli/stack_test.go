@@ -1,0 +1,481 @@
+package cli_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workers"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// TestStack works through the commands as an operator would, against a real
+// Temporal and a worker.
+func TestStack(t *testing.T) {
+	st := stacktest.Start(t)
+	c := console{address: st.Temporal}
+
+	t.Run("without a worker", func(t *testing.T) { withoutWorker(t, c) })
+	startWorker(t, st)
+	t.Run("connection", func(t *testing.T) { connection(t, st) })
+	t.Run("plan and apply", func(t *testing.T) { planAndApply(t, c, st) })
+	t.Run("apply asks", func(t *testing.T) { applyAsks(t, c) })
+	t.Run("blocked", func(t *testing.T) { blocked(t, c, st) })
+	t.Run("run", func(t *testing.T) { run(t, c) })
+	t.Run("run to be interrupted", func(t *testing.T) { interruptedRun(t, c) })
+	t.Run("jobs", func(t *testing.T) { jobs(t, c) })
+	t.Run("runs", func(t *testing.T) { runs(t, c) })
+	t.Run("queues", func(t *testing.T) { queues(t, c) })
+	t.Run("completion", func(t *testing.T) { completion(t, c) })
+}
+
+func startWorker(t *testing.T, st *stacktest.Stack) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- workers.Run(ctx, workers.Config{
+			Logger:   slog.New(slog.DiscardHandler),
+			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Types:    testTypes()[:2],
+			Worker:   testWorker,
+		})
+	}()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-done)
+	})
+}
+
+func withoutWorker(t *testing.T, c console) {
+	r := c.run(t.Context(), "queues", "enqueue", "deserted", "--type", "TakeSteps", "--key", "deserted", "--spec", `{"steps": 1}`)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: enqueue job take_steps.deserted in queue deserted: no worker answers within 10s: is a worker of its type running?\n", r.stderr)
+
+	r = c.run(t.Context(), "queues", "describe", "deserted", "--timeout", "0.2")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: gave up after PT0.2S (--timeout)\n", r.stderr)
+
+	r = c.run(t.Context(), "run", "--type", "NobodyServes", "--key", "alone", "--spec", `{"steps": 1}`, "--timeout", "PT3S")
+	require.Equal(t, 1, r.code)
+	require.Regexp(t, `^waiting for a worker of type nobody
+starter: gave up waiting after PT3S; the run goes on, look at it with: starter runs describe job/nobody_serves\.alone [0-9a-f-]{36}
+$`, r.stderr)
+	require.Contains(t, c.ok(t, "jobs", "stop", "nobody_serves.alone"), "Job nobody_serves.alone: stopped.\n")
+}
+
+func connection(t *testing.T, st *stacktest.Stack) {
+	r := console{address: st.Temporal, namespace: "elsewhere"}.run(t.Context(), "jobs", "list")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, fmt.Sprintf("starter: temporal at %s has no namespace \"elsewhere\"\n", st.Temporal), r.stderr)
+
+	c := console{address: st.Temporal}
+	for want, args := range map[string][]string{
+		"there is no job take_steps.none in namespace default; starter jobs list shows those there are": {"jobs", "describe", "take_steps.none"},
+		"there is no queue none in namespace default; the first job that is put into it makes it":       {"queues", "describe", "none"},
+		"there is no run of a job take_steps.none in namespace default":                                 {"runs", "describe", "take_steps.none"},
+		"there is no run job/take_steps.none in namespace default":                                      {"runs", "describe", "job/take_steps.none"},
+		"job take_steps.none has no run 0196 in namespace default":                                      {"runs", "describe", "take_steps.none", "0196"},
+	} {
+		r := c.run(t.Context(), args...)
+		require.Equal(t, 1, r.code)
+		require.Equal(t, "starter: "+want+"\n", r.stderr)
+	}
+	for _, args := range [][]string{{"run"}, {"jobs", "stop"}, {"jobs", "restart"}, {"jobs", "pause"}, {"jobs", "resume"}, {"jobs", "trigger"}} {
+		r := c.run(t.Context(), append(args, "take_steps.none")...)
+		require.Equal(t, 1, r.code)
+		require.Equal(t, "starter: there is no job take_steps.none in namespace default; starter jobs list shows those there are\n", r.stderr)
+	}
+}
+
+const declared = `
+[jobs.take_steps.once]
+spec = { steps = 1 }
+one_shot = {}
+
+[jobs.take_steps.often]
+spec = { steps = 1 }
+recurring = { recur_every = "P1D" }
+
+[jobs.take_steps.always]
+spec = { steps = 2 }
+continuous = { interval = "PT1H" }
+
+[jobs.take_steps.in-line]
+spec = { steps = 1 }
+queued = { queue = "declared" }
+`
+
+func planAndApply(t *testing.T, c console, st *stacktest.Stack) {
+	file := writeFile(t, "jobs.toml", declared)
+	require.Equal(t, file+": 4 jobs are valid\n", c.ok(t, "validate", file))
+
+	r := c.run(t.Context(), "plan", "-f", file)
+	require.Equal(t, 2, r.code, r.stderr)
+	require.Equal(t, `+ take_steps.always  continuous
++ take_steps.in-line  queued
++ take_steps.often  recurring
++ take_steps.once  one-shot
+
+Plan for namespace default: 4 to create, 0 to update, 0 to delete, 0 blocked, 0 unchanged, 0 no longer declared.
+`, r.stdout)
+	require.Empty(t, r.stderr)
+
+	r = c.run(t.Context(), "run", "take_steps.often", "-f", file)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: job take_steps.often is not in namespace default yet: apply it first\n", r.stderr)
+
+	r = c.run(t.Context(), "apply", "-f", file, "--yes")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "Applied: 4 created, 0 updated, 0 deleted in ")
+	for _, line := range []string{"/4] created take_steps.once\n", "/4] created take_steps.often\n", "/4] created take_steps.always\n", "/4] created take_steps.in-line\n"} {
+		require.Contains(t, r.stderr, line)
+	}
+
+	nothing := "Plan for namespace default: 0 to create, 0 to update, 0 to delete, 0 blocked, 4 unchanged, 0 no longer declared.\n"
+	stacktest.WaitFor(t, "an empty plan", func() (bool, error) {
+		r := c.run(t.Context(), "plan", "-f", file)
+		return r.code == 0, fmt.Errorf("%d %s%s", r.code, r.stdout, r.stderr)
+	})
+	require.Contains(t, c.ok(t, "plan", "-f", file), nothing)
+	require.Contains(t, c.ok(t, "apply", "-f", file), nothing, "nothing to ask about")
+
+	edited := strings.Replace(declared, `"P1D"`, `"PT12H"`, 1)
+	edited = edited[:strings.Index(edited, "[jobs.take_steps.always]")] + edited[strings.Index(edited, "[jobs.take_steps.in-line]"):]
+	file = writeFile(t, "jobs.toml", edited)
+	r = c.run(t.Context(), "plan", "-f", file)
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stdout, "? take_steps.always  continuous  no longer declared (kept; --prune deletes it)\n")
+	require.Contains(t, r.stdout, "~ take_steps.often  recurring\n    recurring.recur_every: \"P1D\" → \"PT12H\"\n")
+
+	type plan struct {
+		Namespace string
+		Changes   []map[string]any
+		Counts    map[string]int
+	}
+	type report struct {
+		Plan    plan
+		Results []map[string]any
+	}
+	did := decoded[report](t, c, "apply", "-f", file, "--yes", "--prune")
+	require.Equal(t, map[string]int{"create": 0, "update": 1, "delete": 1, "blocked": 0, "unchanged": 2, "orphaned": 0}, did.Plan.Counts)
+	require.ElementsMatch(t, []map[string]any{
+		{"job_id": "take_steps.always", "action": "delete"},
+		{"job_id": "take_steps.often", "action": "update"},
+	}, did.Results)
+	require.Equal(t, []map[string]any{}, decoded[report](t, c, "apply", "-f", file).Results)
+	require.Equal(t, st.Namespace, decoded[plan](t, c, "plan", "-f", file).Namespace)
+
+	// For the tests that follow.
+	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", declared), "--yes")
+}
+
+func applyAsks(t *testing.T, c console) {
+	file := writeFile(t, "jobs.toml", declared+`
+[jobs.take_steps.asked]
+spec = { steps = 1 }
+one_shot = {}
+`)
+	r := c.run(t.Context(), "apply", "-f", file)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stdout, "+ take_steps.asked  one-shot\n")
+	require.Equal(t, "starter: there is no terminal to ask on: add --yes to apply the plan\n", r.stderr)
+
+	r = c.run(t.Context(), "apply", "-f", file, "-o", "json")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: apply with -o json does not ask: add --yes to apply the plan\n", r.stderr)
+	require.Empty(t, r.stdout)
+
+	for _, answer := range []string{"n\n", "\n", "", "yess\n"} {
+		asked := c
+		asked.terminal, asked.stdin = true, answer
+		r = asked.run(t.Context(), "apply", "-f", file)
+		require.Equal(t, 1, r.code)
+		require.Equal(t, "\nApply this plan? [y/N] starter: nothing was applied\n", r.stderr)
+	}
+	asked := c
+	asked.terminal, asked.stdin = true, "Y\n"
+	r = asked.run(t.Context(), "apply", "-f", file)
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "Applied: 1 created, 0 updated, 0 deleted in ")
+	require.Contains(t, r.stderr, "Applying")
+}
+
+func blocked(t *testing.T, c console, st *stacktest.Stack) {
+	temporal := st.Dial(t)
+	_, err := temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: workflows.JobWorkflowID("take_steps.taken"), TaskQueue: "others",
+	}, "Others")
+	require.NoError(t, err)
+	file := writeFile(t, "jobs.toml", declared+`
+[jobs.take_steps.taken]
+spec = { steps = 1 }
+one_shot = {}
+
+[jobs.take_steps.free]
+spec = { steps = 1 }
+one_shot = {}
+`)
+	r := c.run(t.Context(), "plan", "-f", file)
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stdout, "! take_steps.taken  one-shot  workflow job/take_steps.taken does not carry the mark of job take_steps.taken: not ours\n")
+
+	r = c.run(t.Context(), "apply", "-f", file, "--yes")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stdout, "Applied: 1 created")
+	require.Contains(t, r.stderr, "created take_steps.free\nstarter: 1 job is blocked and left as found\n")
+
+	r = c.run(t.Context(), "plan", "-f", file)
+	require.Equal(t, 2, r.code, "blocked jobs are not as declared")
+	r = c.run(t.Context(), "run", "--type", "TakeSteps", "--key", "taken", "--spec", `{"steps": 1}`)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "not ours")
+	require.NoError(t, temporal.TerminateWorkflow(t.Context(), workflows.JobWorkflowID("take_steps.taken"), "", "test"))
+}
+
+func run(t *testing.T, c console) {
+	out := c.ok(t, "run", "--type", "TakeSteps", "--key", "adhoc", "--spec", `{"steps": 3}`, "--owner", "user:ada", "--run-timeout", "PT5M", "--max-retry-count", "0")
+	require.Regexp(t, `^Job     take_steps\.adhoc
+Run     job/take_steps\.adhoc [0-9a-f-]{36}
+Status  completed after [0-9.]+m?s
+Result  all steps taken
+Counts  steps 3
+Worker  clitest@.*
+$`, out)
+
+	detail := decoded[control.RunDetail](t, c, "run", "--type", "TakeSteps", "--spec", `{"steps": 2}`)
+	require.Regexp(t, `^take_steps\.[0-9a-z]{26}$`, detail.JobID)
+	require.Equal(t, map[string]int64{"steps": 2}, detail.Output.Counts)
+	require.Equal(t, job.ProviderAPI, detail.Job.Provider)
+
+	r := c.run(t.Context(), "run", "--type", "TakeSteps", "--key", "fails", "--spec", `{"steps": 1, "fail": true}`)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stdout, "Status  failed after ")
+	require.Contains(t, r.stderr, "starter: run of job take_steps.fails failed: told to fail\n")
+
+	for jobID, want := range map[string]string{
+		"take_steps.once":    `Job     take_steps\.once\nRun     job/take_steps\.once [0-9a-f-]{36}\nStatus  completed`,
+		"take_steps.often":   `Job     take_steps\.often\nRun     job/take_steps\.often-[0-9TZ:-]+ [0-9a-f-]{36}\nStatus  completed`,
+		"take_steps.in-line": `Job     take_steps\.in-line\nRun     job/take_steps\.in-line [0-9a-f-]{36}\nStatus  completed`,
+		"take_steps.always":  `Job        take_steps\.always\nIteration  [1-9]\nStatus     completed after .*\nResult     all steps taken\nCounts     steps 2`,
+	} {
+		require.Regexp(t, want, c.ok(t, "run", jobID))
+	}
+
+	file := writeFile(t, "jobs.toml", "[jobs.take_steps.undeclared]\nspec = { steps = 4 }\none_shot = {}\n")
+	require.Contains(t, c.ok(t, "run", "take_steps.undeclared", "-f", file), "Counts  steps 4\n")
+	r = c.run(t.Context(), "run", "take_steps.other", "-f", file)
+	require.Equal(t, "starter: "+file+" declares no job take_steps.other\n", r.stderr)
+
+	// A key that is that of a job from elsewhere is not taken over.
+	r = c.run(t.Context(), "run", "--type", "TakeSteps", "--key", "often", "--spec", `{"steps": 1}`)
+	require.Equal(t, "starter: job take_steps.often is there already, recurring and from provider toml: starter run take_steps.often runs it as it is\n", r.stderr)
+
+	require.Regexp(t, `^Started job take_steps\.once: workflow job/take_steps\.once, run [0-9a-f-]{36}\.\n$`, c.ok(t, "run", "take_steps.once", "--detach"))
+	require.Regexp(t, `^Put job take_steps\.in-line into queue declared: number \d+, 0 ahead\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.in-line"))
+	require.Regexp(t, `^Told job take_steps\.always to start iteration \d+\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.always"))
+}
+
+func interruptedRun(t *testing.T, c console) {
+	gate := filepath.Join(t.TempDir(), "gate")
+	spec := fmt.Sprintf(`{"steps": 2, "gate": %q}`, gate)
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	// Interrupted as soon as the run shows its progress.
+	go func() {
+		defer interrupt()
+		stacktest.WaitFor(t, "progress of the run", func() (bool, error) {
+			return strings.Contains(c.run(t.Context(), "runs", "describe", "take_steps.gated").stdout, "running, 1/2 on the way"), nil
+		})
+	}()
+	r := c.run(ctx, "run", "--type", "TakeSteps", "--key", "gated", "--spec", spec)
+	require.Equal(t, 1, r.code)
+	require.Regexp(t, `starter: interrupted; the run goes on, look at it with: starter runs describe job/take_steps\.gated [0-9a-f-]{36}\n$`, r.stderr)
+
+	r = c.run(t.Context(), "run", "--type", "TakeSteps", "--key", "gated", "--spec", `{"steps": 7}`)
+	require.Equal(t, "starter: a run of job take_steps.gated with another spec is under way: wait for its end, or stop it\n", r.stderr)
+	r = c.run(t.Context(), "run", "take_steps.gated", "--detach")
+	require.Contains(t, r.stderr, "A run of job take_steps.gated is under way already; this is about that one.\n")
+
+	followed := c
+	followed.terminal = true
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	r = followed.run(t.Context(), "run", "take_steps.gated")
+	require.Zero(t, r.code, r.stderr)
+
+	gate += "2"
+	spec = fmt.Sprintf(`{"steps": 2, "gate": %q}`, gate)
+	c.ok(t, "run", "--type", "TakeSteps", "--key", "stopped", "--spec", spec, "--detach")
+	c.ok(t, "jobs", "stop", "take_steps.stopped")
+	stacktest.WaitFor(t, "the end of the stopped run", func() (bool, error) {
+		return strings.Contains(c.ok(t, "runs", "describe", "take_steps.stopped"), "\nStatus     canceled after "), nil
+	})
+	r = c.run(t.Context(), "jobs", "stop", "take_steps.stopped")
+	require.Equal(t, "starter: job take_steps.stopped does not run\n", r.stderr)
+}
+
+func jobs(t *testing.T, c console) {
+	stacktest.WaitFor(t, "the jobs in the list", func() (bool, error) {
+		listed := c.ok(t, "jobs", "list")
+		for _, id := range []string{"take_steps.once", "take_steps.often", "take_steps.always", "take_steps.in-line", "take_steps.adhoc"} {
+			if !strings.Contains(listed, id+" ") {
+				return false, fmt.Errorf("%s", listed)
+			}
+		}
+		return true, nil
+	})
+	rows := decoded[[]control.JobRow](t, c, "jobs", "list", "--mode", "recurring")
+	require.Len(t, rows, 1)
+	require.Equal(t, "take_steps.often", rows[0].ID)
+	require.Equal(t, control.JobScheduled, rows[0].Status)
+	require.False(t, rows[0].Next.IsZero())
+	require.Len(t, decoded[[]control.JobRow](t, c, "jobs", "list", "--owner", "user:ada"), 1)
+	require.Equal(t, []control.JobRow{}, decoded[[]control.JobRow](t, c, "jobs", "list", "--type", "OnlyRecurring"))
+
+	require.Contains(t, c.ok(t, "jobs", "pause", "take_steps.often", "--reason", "for the test"), "Job take_steps.often: paused.\n")
+	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.often"), "\nStatus       paused: for the test\n")
+	require.Contains(t, c.ok(t, "plan", "-f", writeFile(t, "jobs.toml", declared)), "= take_steps.often  recurring  paused: for the test\n")
+	require.Equal(t, map[string]string{"job_id": "take_steps.often", "done": "resumed", "reason": "done"},
+		decoded[map[string]string](t, c, "jobs", "resume", "take_steps.often", "--reason", "done"))
+	described := c.ok(t, "jobs", "describe", "take_steps.often")
+	require.Contains(t, described, "\nStatus       scheduled\n")
+	require.Contains(t, described, "\nNext  ")
+	require.Contains(t, described, "\nLatest runs\nSTATUS  ")
+
+	c.ok(t, "jobs", "pause", "take_steps.always")
+	stacktest.WaitFor(t, "the pause", func() (bool, error) {
+		return strings.Contains(c.ok(t, "jobs", "describe", "take_steps.always"), "\nPhase        paused\n"), nil
+	})
+	r := c.run(t.Context(), "run", "take_steps.always")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "job take_steps.always is paused (asked for ")
+	c.ok(t, "jobs", "resume", "take_steps.always")
+	c.ok(t, "jobs", "restart", "take_steps.always")
+	detail := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.always")
+	require.Equal(t, job.ModeContinuous, detail.Job.Mode())
+	require.NotNil(t, detail.Loop)
+	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
+	stacktest.WaitFor(t, "the end of the loop", func() (bool, error) {
+		return strings.Contains(c.ok(t, "jobs", "describe", "take_steps.always"), "\nStatus       stopped\n"), nil
+	})
+	r = c.run(t.Context(), "jobs", "resume", "take_steps.always")
+	require.Equal(t, "starter: job take_steps.always was stopped; restart it first\n", r.stderr)
+	c.ok(t, "jobs", "restart", "take_steps.always")
+	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.always"), "\nIterations   ")
+
+	for verb, want := range map[string]string{
+		"pause":   "job take_steps.once is one-shot and cannot be told to pause: stop it, or pause its queue",
+		"restart": "job take_steps.once is one-shot and cannot be told to restart: trigger it instead",
+	} {
+		r := c.run(t.Context(), "jobs", verb, "take_steps.once")
+		require.Equal(t, 1, r.code)
+		require.Equal(t, "starter: "+want+"\n", r.stderr)
+	}
+	r = c.run(t.Context(), "jobs", "stop", "take_steps.often")
+	require.Equal(t, "starter: job take_steps.often has no run now; pause it to keep it from starting more\n", r.stderr)
+}
+
+func runs(t *testing.T, c console) {
+	stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
+		return strings.Contains(c.ok(t, "runs", "list", "--job", "take_steps.adhoc", "--since", "PT1H"), "take_steps.adhoc  completed "), nil
+	})
+	listed := decoded[[]control.Run](t, c, "runs", "list", "--job", "take_steps.often", "--mode", "recurring", "--status", "completed", "--type", "TakeSteps")
+	require.NotEmpty(t, listed)
+	detail := decoded[control.RunDetail](t, c, "runs", "describe", "take_steps.often", listed[0].RunID)
+	require.Equal(t, listed[0].RunRef, detail.RunRef)
+	require.Equal(t, detail, decoded[control.RunDetail](t, c, "runs", "describe", listed[0].WorkflowID))
+	require.Equal(t, listed[0].RunRef, decoded[control.RunDetail](t, c, "runs", "describe", "take_steps.often").RunRef)
+	require.Empty(t, decoded[[]control.Run](t, c, "runs", "list", "--since", "2100-01-01T00:00:00Z"))
+
+	described := c.ok(t, "runs", "describe", "take_steps.adhoc")
+	require.Contains(t, described, "\nOutput    {\n            \"last\": 3\n          }\n")
+	require.Contains(t, c.ok(t, "runs", "describe", "take_steps.fails"), "\nError     Told: told to fail\n")
+
+	r := c.run(t.Context(), "runs", "list", "--limit", "1")
+	require.Equal(t, "The latest 1; --limit 0 lists all.\n", r.stderr)
+	require.Len(t, strings.Split(strings.TrimSpace(r.stdout), "\n"), 2)
+}
+
+func queues(t *testing.T, c console) {
+	gate := filepath.Join(t.TempDir(), "gate")
+	first := fmt.Sprintf(`{"steps": 1, "gate": %q}`, gate)
+	require.Equal(t, "JOB               NUMBER  AHEAD  NOTE\ntake_steps.first  1       0      -\n",
+		c.ok(t, "queues", "enqueue", "line", "--type", "TakeSteps", "--key", "first", "--spec", first))
+
+	var items strings.Builder
+	const n = 40
+	for k := range n {
+		fmt.Fprintf(&items, `{"key": "item-%02d", "spec": {"steps": 1}}`+"\n", k)
+	}
+	file := writeFile(t, "items.jsonl", items.String())
+	type receipt struct {
+		JobID     string `json:"job_id"`
+		Sequence  int64  `json:"sequence"`
+		Ahead     int    `json:"ahead"`
+		Duplicate bool   `json:"duplicate"`
+	}
+	receipts := decoded[[]receipt](t, c, "queues", "enqueue", "line", "--type", "TakeSteps", "--file", file)
+	require.Len(t, receipts, n)
+	for k, r := range receipts {
+		require.Equal(t, receipt{JobID: fmt.Sprintf("take_steps.item-%02d", k), Sequence: int64(k + 2), Ahead: k + 1}, r)
+	}
+	again := console{address: c.address, stdin: items.String()}
+	repeated := decoded[[]receipt](t, again, "queues", "enqueue", "line", "--type", "TakeSteps", "--file", "-", "--parallel", "8")
+	for k := range receipts {
+		receipts[k].Duplicate = true
+	}
+	require.Equal(t, receipts, repeated, "a job in the queue is known by its key")
+
+	described := c.ok(t, "queues", "describe", "line", "--limit", "3")
+	require.Contains(t, described, "\nRunning   1 take_steps.first, since ")
+	require.Contains(t, described, "\nWaiting   40\n")
+	require.Contains(t, described, "\n2       take_steps.item-00  ")
+	require.Contains(t, described, "\n...     and 37 more  ")
+	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.item-05"), "\nStatus       waiting, 6 ahead\n")
+
+	c.ok(t, "jobs", "stop", "take_steps.item-39")
+	require.Equal(t, "Queue line: paused, 39 waiting.\n", c.ok(t, "queues", "pause", "line", "--reason", "lunch"))
+	stacktest.WaitFor(t, "the queue in the list", func() (bool, error) {
+		return strings.Contains(c.ok(t, "queues", "list"), "paused: lunch  39       take_steps.first"), nil
+	})
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	c.ok(t, "queues", "resume", "line")
+
+	r := c.run(t.Context(), "run", "take_steps.item-38")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "Job     take_steps.item-38\n")
+	state := decoded[workflows.QueueState](t, c, "queues", "describe", "line")
+	require.EqualValues(t, 40, state.Completed)
+	require.EqualValues(t, 1, state.Canceled)
+	for k := 1; k < len(state.Recent); k++ {
+		require.Greater(t, state.Recent[k].Sequence, state.Recent[k-1].Sequence, "in order")
+	}
+
+	require.Regexp(t, `take_steps\.in-line  \d+ +0 `, c.ok(t, "queues", "enqueue", "declared", "--job", "take_steps.in-line"))
+	r = c.run(t.Context(), "queues", "enqueue", "line", "--job", "take_steps.in-line")
+	require.Equal(t, "starter: job take_steps.in-line does not belong to queue line: it is queued, in queue declared\n", r.stderr)
+
+	r = c.run(t.Context(), "runs", "list", "--queue", "line", "--limit", "0")
+	require.Zero(t, r.code)
+	require.Len(t, strings.Split(strings.TrimSpace(r.stdout), "\n"), 41)
+}
+
+func completion(t *testing.T, c console) {
+	suggest := func(args ...string) string {
+		// The address has to stand before the word to complete.
+		return console{}.ok(t, append([]string{"__complete", "--address", c.address}, args...)...)
+	}
+	require.Contains(t, suggest("jobs", "describe", ""), "take_steps.often\n")
+	require.Contains(t, suggest("queues", "describe", ""), "line\n")
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+)
+
+// when writes a time for people: in their time zone, and how far away it is.
+func (i *invocation) when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	now := i.Now().In(i.Location)
+	local := t.In(i.Location)
+	layout := "2006-01-02 15:04"
+	if local.Year() == now.Year() && local.YearDay() == now.YearDay() {
+		layout = "15:04:05"
+	}
+	return fmt.Sprintf("%s (%s)", local.Format(layout), relative(t.Sub(now)))
+}
+
+// relative writes how far away a time is.
+func relative(d time.Duration) string {
+	if d >= 0 {
+		return "in " + span(d)
+	}
+	return span(-d) + " ago"
+}
+
+// span writes a length of time in its largest unit.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%d d", d/day)
+}
+
+// took writes how long something took, with three digits at most.
+func took(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return d.Round(100 * time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < 10*time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

@@ -1,0 +1,139 @@
+package cli_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMisuse(t *testing.T) {
+	items := writeFile(t, "items.jsonl", `{"steps": 1}`)
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"jbos"}, `unknown command "jbos"; did you mean "jobs"? (see starter --help)`},
+		{[]string{"jobs", "lost"}, `unknown command "lost"; did you mean "list"? (see starter jobs --help)`},
+		{[]string{"jobs", "xyzzyx"}, `unknown command "xyzzyx" (see starter jobs --help)`},
+		{[]string{"plan", "--porne"}, `unknown flag: --porne (see starter plan --help)`},
+		{[]string{"plan", "x"}, `unexpected argument "x" (see starter plan --help)`},
+		{[]string{"plan", "-o", "yaml"}, `invalid argument "yaml" for "-o, --output" flag: it is one of table, json (see starter plan --help)`},
+		{[]string{"plan", "--timeout", "soon"}, `invalid argument "soon" for "--timeout" flag: "soon" is not a duration: write it as PT15M, 15m or 900 (seconds) (see starter plan --help)`},
+		{[]string{"plan", "--timeout", "0"}, `invalid argument "0" for "--timeout" flag: 0 is not longer than zero (see starter plan --help)`},
+		{[]string{"plan", "-f", "missing.toml"}, `jobs file missing.toml cannot be read: no such file or directory`},
+		{[]string{"validate", "missing.toml"}, `jobs file missing.toml cannot be read: no such file or directory`},
+		{[]string{"jobs", "stop"}, `JOB is missing (see starter jobs stop --help)`},
+		{[]string{"jobs", "list", "--mode", "once"}, `invalid argument "once" for "--mode" flag: it is one of one-shot, continuous, recurring, queued (see starter jobs list --help)`},
+		{[]string{"jobs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of scheduled, running, paused, waiting, completed, failed, stopped (see starter jobs list --help)`},
+		{[]string{"runs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of running, completed, failed, canceled, terminated, timed_out (see starter runs list --help)`},
+		{[]string{"runs", "list", "--since", "noon"}, `invalid argument "noon" for "--since" flag: it is a time such as 2026-05-01T12:00:00Z, or a duration such as PT1H, counted back from now (see starter runs list --help)`},
+		{[]string{"runs", "list", "--limit", "-1"}, `--limit -1 is negative (see starter runs list --help)`},
+		{[]string{"run"}, `give either JOB or --type (see starter run --help)`},
+		{[]string{"run", "a.b", "--type", "TakeSteps"}, `give either JOB or --type (see starter run --help)`},
+		{[]string{"run", "a.b", "--key", "x"}, `--key goes with --type (see starter run --help)`},
+		{[]string{"run", "--type", "TakeSteps", "-f", "x"}, `-f goes with JOB, not with --type (see starter run --help)`},
+		{[]string{"run", "--type", "TakeStep"}, `unknown job type "TakeStep"; did you mean "TakeSteps"?`},
+		{[]string{"run", "--type", "Nothing"}, `unknown job type "Nothing"; there are TakeSteps, OnlyRecurring, NobodyServes`},
+		{[]string{"run", "--type", "OnlyRecurring"}, `job type OnlyRecurring cannot run in mode one-shot, only in recurring`},
+		{[]string{"run", "--type", "TakeSteps", "--spec", "@missing.json"}, `the spec cannot be read: open missing.json: no such file or directory`},
+		{[]string{"run", "--type", "TakeSteps", "--owner", "me"}, `invalid argument "me" for "--owner" flag: "me" is not an owner: write organization:NAME or user:NAME (see starter run --help)`},
+		{[]string{"queues", "enqueue", "q"}, `give either --type or --job (see starter queues enqueue --help)`},
+		{[]string{"queues", "enqueue", "q", "--job", "a.b", "--file", items}, `--file goes with --type (see starter queues enqueue --help)`},
+		{[]string{"queues", "enqueue", "q", "--type", "TakeSteps", "--file", items, "--key", "x"}, `--file has the specs and keys: leave out --spec and --key (see starter queues enqueue --help)`},
+		{[]string{"queues", "enqueue", "q", "--type", "TakeSteps", "--file", items, "--parallel", "0"}, `--parallel 0 is not between 1 and 64 (see starter queues enqueue --help)`},
+		{[]string{"queues", "enqueue", "Q", "--type", "TakeSteps", "--file", items}, `queue "Q": a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', and has at most 64 characters`},
+		{[]string{"queues", "enqueue", "q", "--type", "TakeSteps", "--file", "missing.jsonl"}, `the items cannot be read: open missing.jsonl: no such file or directory`},
+	} {
+		r := console{}.run(t.Context(), test.args...)
+		require.Equal(t, 1, r.code, test.args)
+		require.Equal(t, "starter: "+test.want+"\n", r.stderr, test.args)
+		require.Empty(t, r.stdout, test.args)
+	}
+}
+
+func TestSpecsAreCheckedBeforeAnythingStarts(t *testing.T) {
+	for _, test := range []struct {
+		spec, want string
+	}{
+		{`{`, "starter: job type TakeSteps: the spec is not JSON: unexpected EOF\n"},
+		{`[]`, "starter: job type TakeSteps: the spec is not a JSON object\n"},
+		{`{} {}`, "starter: job type TakeSteps: the spec is not one JSON object: there is more text after it\n"},
+		{
+			`{"stps": 0, "gate": 1}`,
+			"starter: job type TakeSteps: spec: key \"steps\" is missing\n" +
+				"starter: job type TakeSteps: spec.gate: 1 is not a string\n" +
+				"starter: job type TakeSteps: spec.stps: unknown key \"stps\"; did you mean \"steps\"?\n",
+		},
+		{`{"steps": 1, "from": "a", "to": "a"}`, "starter: job type TakeSteps: spec: from and to are the same\n"},
+	} {
+		r := console{}.run(t.Context(), "run", "--type", "TakeSteps", "--spec", test.spec)
+		require.Equal(t, 1, r.code, test.spec)
+		require.Equal(t, test.want, r.stderr, test.spec)
+		require.Equal(t, r, console{stdin: test.spec}.run(t.Context(), "run", "--type", "take_steps", "--spec", "-"))
+		file := writeFile(t, "spec.json", test.spec)
+		require.Equal(t, r, console{}.run(t.Context(), "queues", "enqueue", "q", "--type", "TakeSteps", "--spec", "@"+file))
+	}
+	r := console{}.run(t.Context(), "run", "--type", "TakeSteps", "--key", "Ü", "--spec", `{"steps": 1}`)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, `starter: job type TakeSteps: job key "Ü": a name starts with`)
+}
+
+func TestItemsAreCheckedBeforeAnythingStarts(t *testing.T) {
+	items := writeFile(t, "items.jsonl", `{"steps": 1}
+{"key": "a", "spec": {"steps": 1}}
+
+{"key": "b", "spec": {"steps": 0}}
+{"key": "a", "spec": {"steps": 2}}
+nonsense
+`)
+	r := console{}.run(t.Context(), "queues", "enqueue", "q", "--type", "TakeSteps", "--file", items)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, items+`:4: spec.steps: 0 is less than 1
+`+items+`:5: key "a" is that of line 2 already
+`+items+`:6: the spec is not JSON: invalid character 'o' in literal null (expecting 'u')
+starter: `+items+` has 3 problems; nothing was put into the queue
+`, r.stderr)
+
+	empty := writeFile(t, "empty.jsonl", "\n")
+	r = console{}.run(t.Context(), "queues", "enqueue", "q", "--type", "TakeSteps", "--file", empty)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: "+empty+" has no items\n", r.stderr)
+}
+
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"jobs"}, {"queues", "--help"}} {
+		require.Contains(t, console{}.ok(t, args...), "Usage:")
+	}
+	help := console{}.ok(t, "--help")
+	require.Contains(t, help, "Exit codes:")
+	for _, command := range []string{"validate", "plan", "apply", "run", "jobs", "runs", "queues", "version", "completion"} {
+		require.Contains(t, help, "\n  "+command+" ")
+	}
+	require.Contains(t, console{}.ok(t, "completion", "bash"), "bash completion")
+}
+
+func TestVersion(t *testing.T) {
+	require.Contains(t, console{}.ok(t, "version"), "temporal sdk")
+	version := decoded[map[string]any](t, console{}, "version")
+	require.NotEmpty(t, version["go"])
+	require.NotEmpty(t, version["temporal_sdk"])
+}
+
+func TestCompletionOfWords(t *testing.T) {
+	require.Contains(t, console{}.ok(t, "__complete", "jobs", "list", "--mode", ""), "one-shot\ncontinuous\nrecurring\nqueued\n")
+	require.Contains(t, console{}.ok(t, "__complete", "run", "--type", ""), "TakeSteps\nOnlyRecurring\n")
+	require.Contains(t, console{}.ok(t, "__complete", "validate", ""), "toml\n")
+}
+
+func TestUnreachableTemporal(t *testing.T) {
+	// Port 1 is reserved and nothing listens on it.
+	for _, args := range [][]string{
+		{"jobs", "list"},
+		{"run", "--type", "TakeSteps", "--spec", `{"steps": 1}`},
+	} {
+		r := console{address: "127.0.0.1:1"}.run(t.Context(), args...)
+		require.Equal(t, 1, r.code)
+		require.Regexp(t, `^starter: temporal at 127\.0\.0\.1:1 cannot be reached; is it running there\? \([^\n]*\)\n$`, r.stderr)
+		require.Empty(t, r.stdout)
+	}
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobsfile"
+)
+
+// defaultFile is the jobs file that commands read unless they are told another.
+const defaultFile = "jobs.toml"
+
+func (i *invocation) validateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate [FILE]",
+		Short: "Check a jobs file",
+		Long: `validate checks a jobs file, jobs.toml by default, without Temporal. Every
+problem is a line "file:line:column: message" on standard error; with -o json
+standard output is a list of all problems, empty if there is none.`,
+		Args:              arguments("[FILE]"),
+		ValidArgsFunction: completeFile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			path := defaultFile
+			if len(args) > 0 {
+				path = args[0]
+			}
+			return i.validate(path)
+		},
+	}
+}
+
+func (i *invocation) validate(path string) error {
+	file, problems, err := jobsfile.Load(path, i.Types)
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		if err := i.emit(problems, func(io.Writer) error { i.noteProblems(problems); return nil }); err != nil {
+			return err
+		}
+		return problemsError(path, len(problems))
+	}
+	return i.emit([]jobsfile.Problem{}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: %s\n", path, plural(len(file.Jobs), "job is valid", "jobs are valid"))
+		return err
+	})
+}
+
+// load reads the jobs of a file, and shows all problems if it has any.
+func (i *invocation) load(path string) ([]job.Job, error) {
+	file, problems, err := jobsfile.Load(path, i.Types)
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) > 0 {
+		i.noteProblems(problems)
+		return nil, problemsError(path, len(problems))
+	}
+	return file.Jobs, nil
+}
+
+func (i *invocation) noteProblems(problems []jobsfile.Problem) {
+	for _, problem := range problems {
+		i.note("%s", clean(problem.String()))
+	}
+}
+
+func problemsError(path string, n int) error {
+	return fmt.Errorf("%s has %s", path, plural(n, "problem", "problems"))
+}
+
+// plural writes a count with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/temporal"
+)
+
+// version is what this binary was built from.
+type version struct {
+	// Version is that of the module; "(devel)" of a build from a work tree.
+	Version string `json:"version"`
+	// Revision is the commit, and Time when it was made, if the build recorded
+	// them; Modified says that the work tree had changes.
+	Revision    string `json:"revision,omitempty"`
+	Time        string `json:"time,omitempty"`
+	Modified    bool   `json:"modified,omitempty"`
+	Go          string `json:"go"`
+	Platform    string `json:"platform"`
+	TemporalSDK string `json:"temporal_sdk"`
+}
+
+func readVersion() version {
+	v := version{
+		Version:     "(devel)",
+		Go:          runtime.Version(),
+		Platform:    runtime.GOOS + "/" + runtime.GOARCH,
+		TemporalSDK: temporal.SDKVersion,
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			v.Revision = setting.Value
+		case "vcs.time":
+			v.Time = setting.Value
+		case "vcs.modified":
+			v.Modified = setting.Value == "true"
+		}
+	}
+	return v
+}
+
+func (i *invocation) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Show what this program was built from",
+		Args:  arguments(),
+		RunE: func(*cobra.Command, []string) error {
+			v := readVersion()
+			return i.emit(v, func(w io.Writer) error {
+				var s sheet
+				s.add("starter", "%s", v.Version)
+				s.add("revision", "%s", v.Revision)
+				s.add("go", "%s %s", v.Go, v.Platform)
+				s.add("temporal sdk", "%s", v.TemporalSDK)
+				return s.write(w)
+			})
+		},
+	}
+}
