@@ -1,10 +1,12 @@
 package job
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +19,7 @@ import (
 //
 // Years and months are refused, since they have no fixed length; a day is 24
 // hours and a week seven days. Negative durations and those beyond about 292
-// years are refused.
+// years are refused. Fractions below a nanosecond are rounded.
 type Duration time.Duration
 
 // Std returns d as a time.Duration.
@@ -30,16 +32,17 @@ func ParseDuration(text string) (Duration, error) {
 	case trimmed == "":
 		return 0, errors.New("a duration is empty: write it as PT15M, 15m or 900 (seconds)")
 	case strings.HasPrefix(trimmed, "-"):
-		return 0, fmt.Errorf("duration %q is negative", text)
+		return 0, fmt.Errorf("duration %.60q is negative", text)
 	case strings.HasPrefix(trimmed, "P"):
 		return parseISODuration(trimmed)
 	}
-	if seconds, err := strconv.ParseFloat(trimmed, 64); err == nil {
+	// ParseFloat reads hexadecimal numbers too, which nobody means by a duration.
+	if seconds, err := strconv.ParseFloat(trimmed, 64); err == nil && !strings.ContainsAny(trimmed, "xX") {
 		return DurationOfSeconds(seconds)
 	}
 	d, err := time.ParseDuration(trimmed)
 	if err != nil {
-		return 0, fmt.Errorf("%q is not a duration: write it as PT15M, 15m or 900 (seconds)", text)
+		return 0, fmt.Errorf("%.60q is not a duration: write it as PT15M, 15m or 900 (seconds)", text)
 	}
 	return Duration(d), nil
 }
@@ -57,18 +60,46 @@ func DurationOfSeconds(seconds float64) (Duration, error) {
 	return Duration(math.Round(seconds * float64(time.Second))), nil
 }
 
+// isoPattern is the shape of an ISO 8601 duration. The parser takes units in
+// any order and any number of times, and of a repeated unit only the last.
+var isoPattern = regexp.MustCompile(`^P(?:[0-9.]+Y)?(?:[0-9.]+M)?(?:[0-9.]+W)?(?:[0-9.]+D)?(?:T(?:[0-9.]+H)?(?:[0-9.]+M)?(?:[0-9.]+S)?)?$`)
+
 func parseISODuration(text string) (Duration, error) {
 	parsed, err := duration.Parse(text)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not an ISO 8601 duration such as PT15M or P1D", text)
+	if err != nil || !isoPattern.MatchString(text) || strings.HasSuffix(text, "P") || strings.HasSuffix(text, "T") {
+		return 0, fmt.Errorf("%.60q is not an ISO 8601 duration such as PT15M or P1D", text)
 	}
 	if parsed.Years != 0 || parsed.Months != 0 {
-		return 0, fmt.Errorf("%q counts years or months, which have no fixed length: "+
-			"write days or weeks (P30D), or use a cron expression where a calendar is meant", text)
+		return 0, fmt.Errorf("%.60q counts years or months, which have no fixed length: "+
+			"write days or weeks, as in P30D", text)
 	}
-	const hour = 3600.0
-	seconds := parsed.Weeks*7*24*hour + parsed.Days*24*hour + parsed.Hours*hour + parsed.Minutes*60 + parsed.Seconds
-	return DurationOfSeconds(seconds)
+	const day = 24 * time.Hour
+	var total time.Duration
+	for _, part := range []struct {
+		count float64
+		unit  time.Duration
+	}{
+		{parsed.Weeks, 7 * day},
+		{parsed.Days, day},
+		{parsed.Hours, time.Hour},
+		{parsed.Minutes, time.Minute},
+		{parsed.Seconds, time.Second},
+	} {
+		// Part by part, so that what String writes is read back to the nanosecond.
+		nanoseconds := math.Round(part.count * float64(part.unit))
+		if nanoseconds >= math.MaxInt64 {
+			return 0, tooLong(text)
+		}
+		total += time.Duration(nanoseconds)
+		if total < 0 {
+			return 0, tooLong(text)
+		}
+	}
+	return Duration(total), nil
+}
+
+func tooLong(text string) error {
+	return fmt.Errorf("duration %.60q is longer than 292 years", text)
 }
 
 // String writes ISO 8601 with days, hours, minutes and seconds: P1DT2H, PT0.5S.
@@ -131,7 +162,7 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	}
 	var seconds float64
 	if err := json.Unmarshal(data, &seconds); err != nil {
-		return fmt.Errorf("%s is not a duration: write it as \"PT15M\", \"15m\" or 900 (seconds)", data)
+		return fmt.Errorf("%s is not a duration: write it as \"PT15M\", \"15m\" or 900 (seconds)", clip(data))
 	}
 	parsed, err := DurationOfSeconds(seconds)
 	if err != nil {
@@ -139,4 +170,13 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	}
 	*d = parsed
 	return nil
+}
+
+// clip shortens a text that goes into an error.
+func clip(text []byte) []byte {
+	const most = 60
+	if len(text) <= most {
+		return text
+	}
+	return append(bytes.ToValidUTF8(text[:most:most], nil), "…"...)
 }

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"time"
@@ -47,7 +49,7 @@ var (
 // CheckKey reports why key cannot name a job within its type, or a queue.
 func CheckKey(what, key string) error {
 	if !keyPattern.MatchString(key) {
-		return fmt.Errorf("%s %q: a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', "+
+		return fmt.Errorf("%s %.80q: a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', "+
 			"and has at most 64 characters", what, key)
 	}
 	return nil
@@ -56,7 +58,7 @@ func CheckKey(what, key string) error {
 // CheckTypeName reports why name cannot name a job type.
 func CheckTypeName(name string) error {
 	if !namePattern.MatchString(name) {
-		return fmt.Errorf("job type %q: a name is in CamelCase, of letters and digits, at most 64 characters", name)
+		return fmt.Errorf("job type %.80q: a name is in CamelCase, of letters and digits, at most 64 characters", name)
 	}
 	return nil
 }
@@ -65,7 +67,8 @@ func CheckTypeName(name string) error {
 func ID(typeName, key string) string { return SnakeCase(typeName) + "." + key }
 
 // SnakeCase turns the name of a job type into its form in jobs.toml:
-// LiveLoadInfluxV1 becomes live_load_influx_v1.
+// LiveLoadInfluxV1 becomes live_load_influx_v1. A run of capitals is one word:
+// HTTPProbe becomes http_probe.
 func SnakeCase(name string) string {
 	var b strings.Builder
 	runes := []rune(name)
@@ -111,6 +114,7 @@ func (j Job) SpecHash() (string, error) {
 }
 
 // canonicalJSON orders the keys of a JSON text and drops its white space.
+// Numbers keep their spelling, so that none loses digits.
 func canonicalJSON(text json.RawMessage) (json.RawMessage, error) {
 	if len(text) == 0 {
 		return json.RawMessage("{}"), nil
@@ -119,7 +123,10 @@ func canonicalJSON(text json.RawMessage) (json.RawMessage, error) {
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more text after the JSON object")
 	}
 	return json.Marshal(value)
 }

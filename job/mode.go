@@ -75,12 +75,21 @@ func (s Schedule) Queue() string {
 	return s.Queued.Queue
 }
 
-func (s Schedule) count() int {
-	n := 0
-	for _, set := range []bool{s.OneShot != nil, s.Continuous != nil, s.Recurring != nil, s.Queued != nil} {
-		if set {
-			n++
+// keys lists the JSON keys of the modes that are set.
+func (s Schedule) keys() []string {
+	var keys []string
+	for _, mode := range []struct {
+		key string
+		set bool
+	}{
+		{"one_shot", s.OneShot != nil},
+		{"continuous", s.Continuous != nil},
+		{"recurring", s.Recurring != nil},
+		{"queued", s.Queued != nil},
+	} {
+		if mode.set {
+			keys = append(keys, mode.key)
 		}
 	}
-	return n
+	return keys
 }

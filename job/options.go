@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 )
@@ -47,12 +48,13 @@ type Backoff struct {
 	Coefficient float64 `json:"coefficient"`
 }
 
-// Wait is the time to wait after the given number of failures in a row.
+// Wait is the time to wait after the given number of failures in a row: Initial
+// after the first, and never more than Max.
 func (b Backoff) Wait(failures int) time.Duration {
-	wait := float64(b.Initial)
-	for i := 1; i < failures && wait < float64(b.Max); i++ {
-		wait *= b.Coefficient
+	if b.Initial <= 0 {
+		return 0
 	}
+	wait := float64(b.Initial) * math.Pow(b.Coefficient, float64(max(failures-1, 0)))
 	return time.Duration(min(wait, float64(b.Max)))
 }
 
@@ -78,10 +80,11 @@ func DefaultOptions(mode Mode) Options {
 	}
 }
 
-// Owner is an organization or a user, not both.
+// Owner is an organization or a user, not both. In text and in JSON it is
+// organization:NAME or user:NAME.
 type Owner struct {
-	Organization string `json:"organization,omitempty"`
-	User         string `json:"user,omitempty"`
+	Organization string
+	User         string
 }
 
 // String writes organization:NAME, user:NAME or "".
@@ -106,5 +109,22 @@ func ParseOwner(text string) (Owner, error) {
 			return Owner{User: name}, nil
 		}
 	}
-	return Owner{}, fmt.Errorf("owner %q is not of the form organization:NAME or user:NAME", text)
+	return Owner{}, fmt.Errorf("owner %.80q is not of the form organization:NAME or user:NAME", text)
+}
+
+// MarshalText writes what String writes.
+func (o Owner) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads what [ParseOwner] reads; no text means no owner.
+func (o *Owner) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*o = Owner{}
+		return nil
+	}
+	parsed, err := ParseOwner(string(text))
+	if err != nil {
+		return err
+	}
+	*o = parsed
+	return nil
 }

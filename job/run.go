@@ -1,12 +1,12 @@
 package job
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
+	"regexp"
+	"strings"
 	"time"
 )
 
@@ -79,9 +79,24 @@ func EncodeJSON(value any) json.RawMessage {
 	return text
 }
 
-// SecretRef names a secret: secret://NAME. Specs hold references; workers
-// resolve them, so that a secret never enters jobs.toml or a history.
+// SecretRef names a secret: secret://NAME, where NAME starts with a-z or 0-9 and
+// goes on with a-z, 0-9, '.', '_' or '-'. Specs hold references; workers resolve
+// them, so that a secret never enters jobs.toml or a history.
 type SecretRef string
+
+// SecretPattern is the regular expression that a SecretRef matches.
+const SecretPattern = `^secret://[a-z0-9][a-z0-9._-]*$`
+
+var secretPattern = regexp.MustCompile(SecretPattern)
+
+// Name is the NAME of secret://NAME. The error does not repeat the text, which
+// may be a secret that was written where its name belongs.
+func (r SecretRef) Name() (string, error) {
+	if !secretPattern.MatchString(string(r)) {
+		return "", errors.New("a secret is named, never written: secret://NAME")
+	}
+	return strings.TrimPrefix(string(r), "secret://"), nil
+}
 
 // Classes of errors that the job system itself raises.
 const (
@@ -123,18 +138,3 @@ func (f *Failure) Error() string { return f.err.Error() }
 
 // Unwrap gives the wrapped error.
 func (f *Failure) Unwrap() error { return f.err }
-
-func decodeStrict(text json.RawMessage, into any) error {
-	if len(text) == 0 {
-		text = json.RawMessage("{}")
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more text after the JSON object")
-	}
-	return nil
-}

@@ -63,22 +63,13 @@ func NewType[S any](name string, worker WorkerType, description string, handler 
 
 // Handle decodes the spec of run's job and does the work.
 func (t Type) Handle(ctx context.Context, run Run) (Result, error) {
+	if t.handle == nil {
+		return Result{}, Final(ClassInvalidSpec, "job type %s has no handler in this process", t.Name)
+	}
 	return t.handle(ctx, run, run.Job().Spec)
 }
 
 // Allows says whether a job of this type may have the mode.
 func (t Type) Allows(mode Mode) bool {
 	return len(t.Modes) == 0 || slices.Contains(t.Modes, mode)
-}
-
-// DecodeSpec decodes a spec strictly (unknown keys are errors) into a pointer
-// to a struct, and calls its Validate method if it has one.
-func DecodeSpec(text json.RawMessage, into any) error {
-	if err := decodeStrict(text, into); err != nil {
-		return err
-	}
-	if v, ok := into.(interface{ Validate() error }); ok {
-		return v.Validate()
-	}
-	return nil
 }

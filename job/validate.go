@@ -3,6 +3,7 @@ package job
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -11,6 +12,8 @@ type Problem struct {
 	// Path leads from the job to the value at fault: ["recurring", "recur_every"].
 	// Empty means the job as a whole.
 	Path []string
+	// AtKey says that the key that Path ends in is at fault, not its value.
+	AtKey bool
 	// Message is one sentence that names what is wrong.
 	Message string
 }
@@ -29,22 +32,29 @@ func (j Job) Validate() []Problem {
 	var v validator
 	v.check(CheckTypeName(j.Type))
 	if prefix, key, ok := strings.Cut(j.ID, "."); !ok || prefix != SnakeCase(j.Type) {
-		v.addf("job id %q is not of the form %s.KEY", j.ID, SnakeCase(j.Type))
+		v.addf("job id %.160q is not of the form %s.KEY", j.ID, SnakeCase(j.Type))
 	} else {
 		v.check(CheckKey("job key", key))
 	}
 	v.schedule(j.Schedule)
 	v.options(j.Options)
-	if len(j.Spec) > MaxSpecBytes {
-		v.addf("the spec has %d bytes, more than %d: pass large data by reference", len(j.Spec), MaxSpecBytes)
-	}
-	if len(j.Spec) > 0 && !json.Valid(j.Spec) {
-		v.addf("the spec is not JSON")
-	}
+	v.spec(j.Spec)
 	return v.problems
 }
 
-// CheckAllows reports a mode that the type of j does not have.
+func (v *validator) spec(text json.RawMessage) {
+	switch {
+	case len(text) == 0:
+	case len(text) > MaxSpecBytes:
+		v.at([]string{"spec"}, "the spec has %d bytes, more than %d: pass large data by reference", len(text), MaxSpecBytes)
+	case !json.Valid(text):
+		v.at([]string{"spec"}, "the spec is not JSON")
+	case !isObject(text):
+		v.at([]string{"spec"}, "the spec is not a JSON object")
+	}
+}
+
+// CheckAllows reports a mode that jobs of the type do not have.
 func (t Type) CheckAllows(mode Mode) error {
 	if mode == "" || t.Allows(mode) {
 		return nil
@@ -71,12 +81,12 @@ func (v *validator) check(err error) {
 }
 
 func (v *validator) schedule(s Schedule) {
-	switch s.count() {
+	switch keys := s.keys(); len(keys) {
 	case 1:
 	case 0:
 		v.addf("no mode is set: give the job exactly one of one_shot, continuous, recurring, queued")
 	default:
-		v.addf("%d modes are set (%s): a job has exactly one", s.count(), strings.Join(s.setNames(), ", "))
+		v.addf("%d modes are set (%s): a job has exactly one", len(keys), strings.Join(keys, ", "))
 	}
 	if c := s.Continuous; c != nil {
 		v.atLeast([]string{"continuous", "interval"}, c.Interval, MinInterval)
@@ -89,23 +99,6 @@ func (v *validator) schedule(s Schedule) {
 			v.at([]string{"queued", "queue"}, "%s", err)
 		}
 	}
-}
-
-func (s Schedule) setNames() []string {
-	var names []string
-	if s.OneShot != nil {
-		names = append(names, "one_shot")
-	}
-	if s.Continuous != nil {
-		names = append(names, "continuous")
-	}
-	if s.Recurring != nil {
-		names = append(names, "recurring")
-	}
-	if s.Queued != nil {
-		names = append(names, "queued")
-	}
-	return names
 }
 
 func (v *validator) options(o Options) {
@@ -121,8 +114,11 @@ func (v *validator) options(o Options) {
 	if backoff.Max < backoff.Initial {
 		v.at([]string{"retry_backoff", "max"}, "%s is shorter than initial, %s", backoff.Max, backoff.Initial)
 	}
-	if backoff.Coefficient < 1 {
-		v.at([]string{"retry_backoff", "coefficient"}, "%v is less than 1, so that waits would shrink", backoff.Coefficient)
+	switch c := backoff.Coefficient; {
+	case math.IsNaN(c) || math.IsInf(c, 0):
+		v.at([]string{"retry_backoff", "coefficient"}, "%v is not a number to multiply by", c)
+	case c < 1:
+		v.at([]string{"retry_backoff", "coefficient"}, "%v is less than 1, so that waits would shrink", c)
 	}
 	if o.Owner.Organization != "" && o.Owner.User != "" {
 		v.at([]string{"owner"}, "an owner is an organization or a user, not both")

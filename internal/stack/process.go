@@ -37,7 +37,7 @@ func (c Command) Start() (*Process, error) {
 	if c.Orphaned == 0 {
 		c.Orphaned = syscall.SIGKILL
 	}
-	cmd := exec.Command(c.Path, c.Args...) //nolint:gosec // the callers run the binaries of this repository
+	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.Dir, c.Env, c.Stdout, c.Stderr
 	cmd.SysProcAttr = sysProcAttr(c.Orphaned)
 	// A grandchild that keeps the output open must not keep Wait from returning.

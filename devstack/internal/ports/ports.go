@@ -95,7 +95,7 @@ func (r *Reservation) Done() {
 }
 
 func (r *Reservation) listen(port int) error {
-	l, err := net.Listen("tcp4", net.JoinHostPort(Host, strconv.Itoa(port)))
+	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.ParseIP(Host), Port: port})
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (r *Reservation) listen(port int) error {
 func (r *Reservation) pick() (int, error) {
 	const tries = 500
 	for range tries {
-		port := firstFree + rand.IntN(lastFree-firstFree+1) //nolint:gosec // a port, not a secret
+		port := firstFree + rand.IntN(lastFree-firstFree+1)
 		if r.listen(port) == nil {
 			return port, nil
 		}

@@ -60,7 +60,7 @@ func (l *logger) DPanic(msg string, tags ...tag.Tag) { l.log(slog.LevelError, ms
 // Panic panics, as the server's callers recover from it.
 func (l *logger) Panic(msg string, tags ...tag.Tag) {
 	l.log(slog.LevelError, msg, tags)
-	panic(msg)
+	panic(msg) //nolint:forbidigo // what the interface asks for
 }
 
 // Fatal reports the end of the server and blocks.

@@ -74,7 +74,7 @@ func checkStore(folder, database string) (bool, error) {
 }
 
 func checkVersion(folder string) error {
-	written, err := os.ReadFile(filepath.Join(folder, versionFile)) //nolint:gosec // inside the data folder
+	written, err := os.ReadFile(filepath.Join(folder, versionFile))
 	version := strings.TrimSpace(string(written))
 	if errors.Is(err, fs.ErrNotExist) {
 		version = "an unknown release"

@@ -1,0 +1,99 @@
+# Dendra Jobs. `make help` lists the targets.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+# One set of compile flags for everything: other flags compile the servers of
+# the embedded stack anew, which takes minutes.
+export GOFLAGS := -trimpath -buildvcs=false
+BUILD := $(GO) build -ldflags '-s -w'
+
+# Integration tests are those of the packages that use the embedded stack. They
+# run a package at a time: two stacks on two cores only slow each other down.
+STACKTEST := github.com/dendrascience/dendra-jobs/internal/stacktest
+INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./...
+FUZZTIME ?= 20s
+# Flags of bin/dev: make dev DEV='--free-ports' or DEV='-- --temporal-port 7333'.
+DEV ?=
+
+say = @printf '\n== %s\n' '$(1)'
+# Counts the packages that are compiled and lets everything else through.
+progress = awk '/^[A-Za-z0-9._\/~-]+$$/ { if (++n % 100 == 0) { print "   " n " packages compiled"; fflush() } next } { print; fflush() } END { if (n) print "   " n " packages compiled in all" }'
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: programs devstack ## build all binaries into bin/
+
+.PHONY: programs
+programs:
+	$(call say,programs: bin/backend bin/extract bin/load bin/starter)
+	@$(BUILD) -v -o bin/ ./workers/backend ./workers/extract ./workers/load ./starter 2>&1 | $(progress)
+
+.PHONY: devstack
+devstack:
+	$(call say,embedded servers: bin/devstack bin/dev (the first time about 1900 packages and five minutes; seconds after that))
+	@cd devstack && $(BUILD) -v -o ../bin/ ./cmd/devstack ./cmd/dev 2>&1 | $(progress)
+
+.PHONY: dev
+dev: build ## build all, start the stack and the workers, sync jobs.toml until Ctrl-C
+	@exec bin/dev $(DEV)
+
+.PHONY: test
+test: build lint test-unit test-integration ## everything that has to pass: build, lint, unit and integration tests
+	$(call say,all passed)
+
+.PHONY: test-unit
+test-unit: ## unit tests under the race detector
+	$(call say,unit tests under the race detector)
+	@$(GO) test -short -race ./...
+
+.PHONY: test-integration
+test-integration: ## integration tests on the embedded stack (needs make build)
+	$(call say,integration tests on the embedded stack)
+	@packages=$$($(INTEGRATION)); $(GO) test -p 1 -count=1 -timeout 20m $$packages
+
+.PHONY: race
+race: build ## all tests under the race detector, integration tests included
+	$(call say,all tests under the race detector)
+	@$(GO) test -race -p 1 -count=1 -timeout 40m ./...
+
+.PHONY: lint
+lint: bin/tools/built ## gofmt, go vet, golangci-lint, workflowcheck
+	$(call say,gofmt)
+	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' 2>/dev/null || find . -name '*.go' -not -path './bin/*')); \
+		if [ -n "$$files" ]; then printf 'not formatted, run gofmt -w on:\n%s\n' "$$files"; exit 1; fi
+	$(call say,go vet)
+	@$(GO) vet ./...
+	$(call say,golangci-lint)
+	@bin/tools/golangci-lint run ./...
+	@cd devstack && ../bin/tools/golangci-lint run ./...
+	$(call say,workflowcheck)
+	@bin/tools/workflowcheck ./workflows/...
+
+bin/tools/built: tools/go.mod tools/go.sum
+	$(call say,linters: bin/tools (the first time two minutes))
+	@cd tools && $(BUILD) -v -o ../bin/tools/ tool 2>&1 | $(progress)
+	@touch $@
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME (default 20s) each
+	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' job schedules activities workers starter internal | sort | \
+	while IFS=: read -r file _ target; do \
+		target=$${target#func }; printf '\n== %s in %s\n' "$$target" "$$(dirname $$file)"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \
+	done
+
+.PHONY: bench
+bench: devstack ## latency and throughput of Temporal, stock settings and ours side by side
+	$(call say,bin/bench)
+	@$(BUILD) -o bin/bench ./bench
+	@bin/bench latency
+
+.PHONY: clean
+clean: ## remove what was built; .dev, the data of make dev, stays
+	rm -rf bin coverage.out

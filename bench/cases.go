@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/client"
+)
+
+// sample is what one round of a case came to.
+type sample struct {
+	PerSecond float64
+	P50, P95  time.Duration // of one call; zero for the serial queues
+}
+
+// benchCase is a kind of work.
+type benchCase struct {
+	name string
+	unit string
+	run  func(ctx context.Context, c client.Client, id string) (sample, error)
+}
+
+func benchCases(scale int) []benchCase {
+	return []benchCase{
+		{"workflow + one activity, 1 caller", "workflows/s", callers(1, 20*scale)},
+		{"workflow + one activity, 50 callers", "workflows/s", callers(50, 60*scale)},
+		{"serial queue, an activity per message", "messages/s", queue(40*scale, false)},
+		{"serial queue, a child workflow per message", "messages/s", queue(8*scale, true)},
+	}
+}
+
+// callers starts workflows from n callers at once, each of which waits for its
+// result before the next.
+func callers(n, total int) func(context.Context, client.Client, string) (sample, error) {
+	return func(ctx context.Context, c client.Client, id string) (sample, error) {
+		var (
+			mu    sync.Mutex
+			took  = make([]time.Duration, 0, total)
+			first error
+			wg    sync.WaitGroup
+		)
+		work := make(chan int, total)
+		for i := range total {
+			work <- i
+		}
+		close(work)
+		began := time.Now()
+		for range n {
+			wg.Go(func() {
+				for i := range work {
+					d, err := callOnce(ctx, c, fmt.Sprintf("%s/%d", id, i))
+					mu.Lock()
+					took = append(took, d)
+					if first == nil {
+						first = err
+					}
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		elapsed := time.Since(began)
+		slices.Sort(took)
+		return sample{
+			PerSecond: float64(total) / elapsed.Seconds(),
+			P50:       took[len(took)/2],
+			P95:       took[len(took)*95/100],
+		}, first
+	}
+}
+
+func callOnce(ctx context.Context, c client.Client, id string) (time.Duration, error) {
+	began := time.Now()
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: taskQueue}, singleWorkflow)
+	if err == nil {
+		err = run.Get(ctx, nil)
+	}
+	return time.Since(began), err
+}
+
+// queue sends the messages to one workflow and waits until all are handled.
+func queue(messages int, children bool) func(context.Context, client.Client, string) (sample, error) {
+	return func(ctx context.Context, c client.Client, id string) (sample, error) {
+		began := time.Now()
+		run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: taskQueue}, serialWorkflow, messages, children)
+		if err != nil {
+			return sample{}, err
+		}
+		for range messages {
+			if err := c.SignalWorkflow(ctx, id, run.GetRunID(), messageSignal, nil); err != nil {
+				return sample{}, err
+			}
+		}
+		if err := run.Get(ctx, nil); err != nil {
+			return sample{}, err
+		}
+		return sample{PerSecond: float64(messages) / time.Since(began).Seconds()}, nil
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/dendrascience/dendra-jobs/internal/stack"
+)
+
+// board shows what is where, and how to go on.
+func (t *terminal) board(info stack.Info, o options, workers []worker, envFile string) {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	row := func(name, format string, args ...any) {
+		_, _ = fmt.Fprintf(w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("Web UI", "%s/namespaces/%s/workflows", info.WebUI, info.Namespace)
+	row("Temporal", "%s, namespace %s", info.Temporal, info.Namespace)
+	row("S3 store", "%s, buckets %s", info.S3.Endpoint, strings.Join(info.Buckets, ", "))
+	row("", "access key %s, secret key %s", info.S3.AccessKey, info.S3.SecretKey)
+	row("InfluxDB", "%s, database %s", info.Influx, strings.Join(info.Databases, ", "))
+	row("NATS", "%s, with JetStream", info.NATS)
+	row("HOBOlink", "%s, token %s (a development server with made-up weather)", info.HOBOlink.URL, info.HOBOlink.Token)
+	for _, worker := range workers {
+		row("worker", "%s, health on http://%s", worker.name, worker.health)
+	}
+	row("jobs", "%s, applied again whenever it changes", short(o.jobs))
+	row("data", "%s, kept for the next time", short(info.Data))
+	_ = w.Flush() // into a string builder
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, _ = fmt.Fprintf(t.w, `
+Dendra Jobs runs.
+
+%s
+In a second terminal:
+
+  . %s
+  %s jobs list
+  %s --help
+
+Ctrl-C stops everything.
+
+`, b.String(), short(envFile), short(filepath.Join(o.bin, "starter")), short(filepath.Join(o.bin, "starter")))
+}
+
+// short is path as one would type it here.
+func short(path string) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	rel, err := filepath.Rel(dir, path)
+	if err != nil || strings.HasPrefix(rel, "..") {
+		return path
+	}
+	return rel
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/stack"
+)
+
+// applyTimeout bounds one run of the starter.
+const applyTimeout = time.Minute
+
+// watchJobs applies the jobs file, calls applied, and applies the file again
+// whenever it changes, until ctx ends; then it closes the returned channel.
+// What the starter says about a bad file is shown, and the next change is
+// waited for.
+func watchJobs(ctx context.Context, o options, env []string, out *terminal, applied func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		last := stampOf(o.jobs)
+		apply(ctx, o, env, out)
+		if ctx.Err() == nil {
+			applied()
+		}
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			// A file that is missing for a moment is being replaced by an editor.
+			if now := stampOf(o.jobs); now != last && now != (stamp{}) {
+				last = now
+				out.say("%s changed", o.jobs)
+				apply(ctx, o, env, out)
+			}
+		}
+	}()
+	return done
+}
+
+func apply(ctx context.Context, o options, env []string, out *terminal) {
+	out.say("applying %s", o.jobs)
+	log := out.prefixed("starter")
+	p, err := stack.Command{
+		Path: filepath.Join(o.bin, "starter"), Args: []string{"apply", "--yes", "-f", o.jobs},
+		Env: env, Stdout: log, Stderr: log,
+	}.Start()
+	if err != nil {
+		out.say("starter: %v", err)
+		return
+	}
+	select {
+	case <-p.Done():
+		if p.ExitCode() != 0 {
+			out.say("%s was not applied (%s); it is tried again when it changes", o.jobs, p.State())
+		}
+	case <-time.After(applyTimeout):
+		p.Kill()
+		out.say("%s was not applied within %s; it is tried again when it changes", o.jobs, applyTimeout)
+	case <-ctx.Done():
+		p.Stop(stopGrace)
+	}
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{modified: info.ModTime(), size: info.Size()}
+}

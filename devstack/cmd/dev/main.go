@@ -1,0 +1,81 @@
+// Command dev runs Dendra Jobs on one machine: the embedded servers, the three
+// workers, and the starter, which applies the jobs file and does so again
+// whenever the file changes. It is what `make dev` runs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+)
+
+func main() {
+	o, err := parseFlags(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+		// After the first signal the next one ends this process at once; the
+		// kernel then ends the others.
+		context.AfterFunc(ctx, stop)
+		err = run(ctx, o, newTerminal(os.Stdout))
+		stop()
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "dev: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// options is what the command line says. All paths are absolute.
+type options struct {
+	dir       string // data and environment file of this setup
+	bin       string // folder of the binaries
+	jobs      string // jobs file
+	freePorts bool
+	devstack  []string // further flags of the devstack binary
+}
+
+func parseFlags(args []string) (options, error) {
+	var o options
+	fs := flag.NewFlagSet("dev", flag.ContinueOnError)
+	fs.Usage = func() {
+		_, _ = fmt.Fprintln(fs.Output(), "dev [flags] [-- flags of devstack]")
+		fs.PrintDefaults()
+	}
+	fs.StringVar(&o.dir, "dir", ".dev", "`folder` of the data and of the environment file")
+	fs.StringVar(&o.bin, "bin", "bin", "`folder` of the binaries that make build makes")
+	fs.StringVar(&o.jobs, "jobs", "jobs.toml", "jobs `file` to apply and to watch")
+	fs.BoolVar(&o.freePorts, "free-ports", false, "listen on free ports, not on the usual ones")
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	o.devstack = fs.Args()
+	for _, path := range []*string{&o.dir, &o.bin, &o.jobs} {
+		abs, err := filepath.Abs(*path)
+		if err != nil {
+			return o, err
+		}
+		*path = abs
+	}
+	return o, o.check()
+}
+
+// check finds what is missing before anything starts.
+func (o options) check() error {
+	for _, name := range []string{"devstack", "backend", "extract", "load", "starter"} {
+		if _, err := os.Stat(filepath.Join(o.bin, name)); err != nil {
+			return fmt.Errorf("%s is missing: run make build", filepath.Join(o.bin, name))
+		}
+	}
+	if _, err := os.Stat(o.jobs); err != nil {
+		return fmt.Errorf("jobs file %s is missing: give another with --jobs", o.jobs)
+	}
+	return nil
+}

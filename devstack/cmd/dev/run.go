@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/stack"
+)
+
+const (
+	startTimeout = time.Minute
+	// stopGrace is what a worker gets to end its activities. Their own grace
+	// periods are shorter.
+	stopGrace = 45 * time.Second
+)
+
+// run starts everything, waits for the end of ctx or of the stack, and stops
+// everything in the reverse order.
+func run(ctx context.Context, o options, out *terminal) error {
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return err
+	}
+	workers, err := newWorkers(o)
+	if err != nil {
+		return err
+	}
+	out.say("starting the servers: Temporal, Web UI, NATS, InfluxDB, S3, HOBOlink")
+	info, servers, err := startStack(ctx, o, out)
+	if ctx.Err() != nil {
+		err = nil // told to stop while starting: no failure
+	}
+	if servers == nil {
+		return err
+	}
+	stopStack := func() {
+		out.say("stopping the servers")
+		if !servers.Stop(stack.StopGrace) {
+			out.say("the servers did not stop within %s and were killed; their data is safe", stack.StopGrace)
+		}
+	}
+	envFile := filepath.Join(o.dir, "env")
+	if err := writeEnv(envFile, info); err != nil {
+		stopStack()
+		return err
+	}
+
+	env := append(withoutTemporal(os.Environ()), info.Env()...)
+	// The workers outlive ctx: they are stopped one after the other, below.
+	running, stopWorkers := superviseAll(context.WithoutCancel(ctx), workers, env, out)
+	syncing := watchJobs(ctx, o, env, out, func() { out.board(info, o, workers, envFile) })
+
+	var died error
+	select {
+	case <-ctx.Done():
+		out.say("stopping; Ctrl-C again stops without waiting")
+	case <-servers.Done():
+		died = fmt.Errorf("the servers ended (%s); what they said is above", servers.State())
+	}
+	<-syncing
+	stopWorkers()
+	running.Wait()
+	if died == nil {
+		stopStack()
+	}
+	out.say("stopped")
+	return died
+}
+
+func startStack(ctx context.Context, o options, out *terminal) (stack.Info, *stack.Process, error) {
+	flags := []string{"--data", filepath.Join(o.dir, "data")}
+	if o.freePorts {
+		flags = append(flags, "--free-ports")
+	}
+	flags = append(flags, o.devstack...)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	// The error that Launch returns already ends with what the stack said.
+	log := out.prefixed("servers")
+	log.hold()
+	info, p, err := stack.Launch(ctx, filepath.Join(o.bin, "devstack"), flags, log)
+	if err != nil {
+		return info, nil, err
+	}
+	log.release()
+	return info, p, nil
+}
+
+// superviseAll keeps the workers running. The returned function stops them, the
+// last one first.
+func superviseAll(ctx context.Context, workers []worker, env []string, out *terminal) (*sync.WaitGroup, func()) {
+	var (
+		running sync.WaitGroup
+		stops   []func()
+	)
+	for _, w := range workers {
+		ctx, stop := context.WithCancel(ctx)
+		ended := make(chan struct{})
+		running.Go(func() {
+			defer close(ended)
+			w.supervise(ctx, env, out)
+		})
+		stops = append(stops, func() { stop(); <-ended })
+	}
+	return &running, func() {
+		for _, stop := range slices.Backward(stops) {
+			stop()
+		}
+	}
+}
+
+// writeEnv writes the settings for a second terminal: `. .dev/env`.
+func writeEnv(path string, info stack.Info) error {
+	var b strings.Builder
+	for _, v := range info.Env() {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok {
+			return errors.New("setting without a value: " + v)
+		}
+		fmt.Fprintf(&b, "export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
+	}
+	return os.WriteFile(path, []byte(b.String()), 0o600)
+}
+
+// withoutTemporal drops the Temporal settings of the terminal, which may say
+// how to reach another cluster.
+func withoutTemporal(env []string) []string {
+	return slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, "TEMPORAL_") })
+}

@@ -1,0 +1,114 @@
+// Package temporalclient connects to Temporal with the settings that the
+// Temporal CLI uses: flags, then TEMPORAL_* variables, then the profile file.
+package temporalclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Settings override what the environment and the profile file say. Empty fields
+// do not. Address defaults to 127.0.0.1:7233 and Namespace to "default".
+type Settings struct {
+	Address   string
+	Namespace string
+	Profile   string
+	Identity  string
+	Logger    *slog.Logger
+}
+
+// Options loads the client options.
+func Options(s Settings) (client.Options, error) {
+	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: s.Profile})
+	if err != nil {
+		return client.Options{}, fmt.Errorf("read the Temporal settings: %w", err)
+	}
+	if s.Address != "" {
+		options.HostPort = s.Address
+	}
+	if options.HostPort == "" {
+		options.HostPort = "127.0.0.1:7233"
+	}
+	if s.Namespace != "" {
+		options.Namespace = s.Namespace
+	}
+	if options.Namespace == "" {
+		options.Namespace = client.DefaultNamespace
+	}
+	options.Identity = s.Identity
+	if s.Logger != nil {
+		options.Logger = log.NewStructuredLogger(s.Logger)
+	}
+	return options, nil
+}
+
+// Dial connects, and reports in one sentence why it could not. The caller closes
+// the client.
+func Dial(ctx context.Context, s Settings) (client.Client, error) {
+	options, err := Options(s)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	c, err := client.DialContext(ctx, options)
+	if err != nil {
+		return nil, Explain(options, err)
+	}
+	if err := CheckNamespace(ctx, c, options); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// CheckNamespace reports a namespace that is not there.
+func CheckNamespace(ctx context.Context, c client.Client, options client.Options) error {
+	_, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: options.Namespace})
+	if err != nil {
+		return Explain(options, err)
+	}
+	return nil
+}
+
+// Explain turns an error of the connection into one sentence that names the address.
+func Explain(options client.Options, err error) error {
+	var notFound *serviceerror.NamespaceNotFound
+	var denied *serviceerror.PermissionDenied
+	switch {
+	case errors.As(err, &notFound):
+		return fmt.Errorf("temporal at %s has no namespace %q", options.HostPort, options.Namespace)
+	case errors.As(err, &denied):
+		return fmt.Errorf("temporal at %s refuses access to namespace %q", options.HostPort, options.Namespace)
+	case unreachable(err):
+		return fmt.Errorf("temporal at %s cannot be reached; is it running there? (%s)", options.HostPort, rootMessage(err))
+	}
+	return fmt.Errorf("temporal at %s: %w", options.HostPort, err)
+}
+
+func unreachable(err error) bool {
+	var unavailable *serviceerror.Unavailable
+	return errors.As(err, &unavailable) || errors.Is(err, context.DeadlineExceeded) ||
+		status.Code(err) == codes.Unavailable || status.Code(err) == codes.DeadlineExceeded
+}
+
+func rootMessage(err error) string {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err.Error()
+		}
+		err = inner
+	}
+}

@@ -1,0 +1,156 @@
+// Package control is what operators do with jobs, runs and queues: list and
+// describe them, start and follow runs, stop, restart, pause, resume and trigger
+// jobs, put jobs into queues. All of it goes to Temporal; nothing is kept here.
+//
+// Everything that carries this system's search attributes is ours; what does
+// not, even under our names, is reported as [ErrNotOurs] and never changed.
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// Errors that callers tell apart.
+var (
+	// ErrNotFound says that there is no such job, run or queue.
+	ErrNotFound = errors.New("not found")
+	// ErrNotOurs says that something else holds a name of ours.
+	ErrNotOurs = errors.New("not ours")
+	// ErrNoWorker says that no worker answered in time.
+	ErrNoWorker = errors.New("no worker answers")
+)
+
+// Client does what operators ask for in one namespace.
+type Client struct {
+	temporal  client.Client
+	namespace string
+}
+
+// New makes a client of the namespace that the Temporal client is for.
+func New(temporal client.Client, namespace string) *Client {
+	return &Client{temporal: temporal, namespace: namespace}
+}
+
+// Temporal is the underlying client.
+func (c *Client) Temporal() client.Client { return c.temporal }
+
+// Namespace is the namespace that the client works in.
+func (c *Client) Namespace() string { return c.namespace }
+
+// answerTimeout is how long a message or query may wait for a worker.
+const answerTimeout = 10 * time.Second
+
+// concurrency bounds the calls under way at once.
+const concurrency = 8
+
+// Each calls do for 0..n-1, several at a time, and joins the errors.
+func Each(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	slots := make(chan struct{}, concurrency)
+	var wait sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(i)
+		})
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// explain turns a server's answer about something named into one sentence.
+func explain(what string, err error) error {
+	var notFound *serviceerror.NotFound
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &notFound):
+		return fmt.Errorf("%s: %w", what, ErrNotFound)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%s: %w within %s: is a worker of its type running?", what, ErrNoWorker, answerTimeout)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+func isNotFound(err error) bool {
+	var notFound *serviceerror.NotFound
+	return errors.As(err, &notFound)
+}
+
+// decode reads a payload that this system wrote.
+func decode(payload *commonpb.Payload, into any) error {
+	return converter.GetDefaultDataConverter().FromPayload(payload, into)
+}
+
+// attribute reads a keyword search attribute; "" when it is not set.
+func attribute(attributes *commonpb.SearchAttributes, name string) string {
+	payload, ok := attributes.GetIndexedFields()[name]
+	if !ok {
+		return ""
+	}
+	var value string
+	if err := decode(payload, &value); err != nil {
+		return ""
+	}
+	return value
+}
+
+// definition reads the job that a workflow's memo carries.
+func definition(memo *commonpb.Memo) (job.Job, bool) {
+	payload, ok := memo.GetFields()[workflows.MemoJob]
+	if !ok {
+		return job.Job{}, false
+	}
+	var j job.Job
+	if err := decode(payload, &j); err != nil {
+		return job.Job{}, false
+	}
+	return j, true
+}
+
+// pauseReason reads why a continuous job is paused; false when it is not.
+func pauseReason(memo *commonpb.Memo) (string, bool) {
+	payload, ok := memo.GetFields()[workflows.MemoPaused]
+	if !ok {
+		return "", false
+	}
+	var pause workflows.Pause
+	if err := decode(payload, &pause); err != nil {
+		return "", false
+	}
+	return pause.Reason, pause.Paused
+}
+
+// listWorkflows goes through everything that a visibility query finds.
+func (c *Client) listWorkflows(ctx context.Context, query string, limit int, visit func(*workflowpb.WorkflowExecutionInfo)) error {
+	var page []byte
+	for count := 0; ; {
+		response, err := c.temporal.ListWorkflow(ctx, listRequest(c.namespace, query, page, limit-count))
+		if err != nil {
+			return fmt.Errorf("list workflows (%s): %w", query, err)
+		}
+		for _, info := range response.GetExecutions() {
+			visit(info)
+			if count++; limit > 0 && count == limit {
+				return nil
+			}
+		}
+		if page = response.GetNextPageToken(); len(page) == 0 {
+			return nil
+		}
+	}
+}

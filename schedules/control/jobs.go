@@ -1,0 +1,288 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// JobStatus says how a job stands.
+type JobStatus string
+
+// The states of a job.
+const (
+	JobScheduled JobStatus = "scheduled" // recurring, waits for its time
+	JobRunning   JobStatus = "running"   // a run or a loop is under way
+	JobPaused    JobStatus = "paused"
+	JobWaiting   JobStatus = "waiting" // queued, not its turn yet
+	JobCompleted JobStatus = "completed"
+	JobFailed    JobStatus = "failed"
+	JobStopped   JobStatus = "stopped" // stopped, canceled or terminated
+)
+
+// JobRow is a job in a list.
+type JobRow struct {
+	ID          string       `json:"id"`
+	Type        string       `json:"type"`
+	Mode        job.Mode     `json:"mode"`
+	Status      JobStatus    `json:"status"`
+	Queue       string       `json:"queue,omitempty"`
+	Owner       string       `json:"owner,omitempty"`
+	Provider    job.Provider `json:"provider"`
+	PauseReason string       `json:"pause_reason,omitempty"`
+	// LastStart is the start of the latest run, or of a continuous job's loop.
+	LastStart time.Time `json:"last_start,omitzero"`
+	// Next is when a recurring job is due.
+	Next time.Time `json:"next,omitzero"`
+}
+
+// JobFilter narrows a list of jobs. Empty fields do not.
+type JobFilter struct {
+	Type   string
+	Mode   job.Mode
+	Status JobStatus
+	Owner  string
+}
+
+func (f JobFilter) matches(row JobRow) bool {
+	return (f.Type == "" || f.Type == row.Type) &&
+		(f.Mode == "" || f.Mode == row.Mode) &&
+		(f.Status == "" || f.Status == row.Status) &&
+		(f.Owner == "" || f.Owner == row.Owner)
+}
+
+// Jobs lists the jobs that Temporal knows, by id: all recurring ones, and the
+// others as long as their latest run is within the namespace's retention. The
+// list is eventually consistent, by about a second. The second result names
+// queues whose waiting items could not be read since no worker is alive.
+func (c *Client) Jobs(ctx context.Context, filter JobFilter) ([]JobRow, []string, error) {
+	rows := map[string]JobRow{}
+	if err := c.scheduledRows(ctx, rows); err != nil {
+		return nil, nil, err
+	}
+	if err := c.workflowRows(ctx, rows); err != nil {
+		return nil, nil, err
+	}
+	unread, err := c.waitingRows(ctx, rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	var list []JobRow
+	for _, row := range rows {
+		if filter.matches(row) {
+			list = append(list, row)
+		}
+	}
+	slices.SortFunc(list, func(a, b JobRow) int { return strings.Compare(a.ID, b.ID) })
+	return list, unread, nil
+}
+
+func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow) error {
+	schedules, err := c.temporal.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: 1000})
+	if err != nil {
+		return fmt.Errorf("list schedules: %w", err)
+	}
+	for schedules.HasNext() {
+		entry, err := schedules.Next()
+		if err != nil {
+			return fmt.Errorf("list schedules: %w", err)
+		}
+		get := func(name string) string { return attribute(entry.SearchAttributes, name) }
+		id, named := workflows.JobIDOfSchedule(entry.ID)
+		if !named || get(workflows.AttributeJobID.GetName()) != id {
+			continue // Not ours.
+		}
+		row := JobRow{
+			ID:       id,
+			Type:     get(workflows.AttributeJobType.GetName()),
+			Mode:     job.ModeRecurring,
+			Status:   JobScheduled,
+			Owner:    get(workflows.AttributeOwner.GetName()),
+			Provider: job.Provider(get(workflows.AttributeProvider.GetName())),
+		}
+		if entry.Paused {
+			row.Status, row.PauseReason = JobPaused, entry.Note
+		}
+		if n := len(entry.RecentActions); n > 0 {
+			row.LastStart = entry.RecentActions[n-1].ActualTime
+		}
+		if len(entry.NextActionTimes) > 0 && !entry.Paused {
+			row.Next = entry.NextActionTimes[0]
+		}
+		rows[id] = row
+	}
+	return nil
+}
+
+// workflowRows adds the jobs whose workflow bears their id: every mode but recurring.
+func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error {
+	query := fmt.Sprintf("WorkflowType = '%s' OR (WorkflowType = '%s' AND JobMode IN ('%s', '%s'))",
+		workflows.ContinuousJobType, workflows.RunJobType, job.ModeOneShot, job.ModeQueued)
+	return c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
+		run := newRun(info)
+		if run.WorkflowID != workflows.JobWorkflowID(run.JobID) {
+			return // Not ours.
+		}
+		if later, ok := rows[run.JobID]; ok && !later.LastStart.Before(run.Started) {
+			return
+		}
+		row := JobRow{
+			ID: run.JobID, Type: run.Type, Mode: run.Mode, Queue: run.Queue,
+			Owner:     attribute(info.GetSearchAttributes(), workflows.AttributeOwner.GetName()),
+			Provider:  job.Provider(attribute(info.GetSearchAttributes(), workflows.AttributeProvider.GetName())),
+			Status:    jobStatus(run),
+			LastStart: run.Started,
+		}
+		if reason, paused := pauseReason(info.GetMemo()); paused && run.Status == RunRunning {
+			row.Status, row.PauseReason = JobPaused, reason
+		}
+		rows[run.JobID] = row
+	})
+}
+
+func jobStatus(run Run) JobStatus {
+	switch run.Status {
+	case RunRunning:
+		return JobRunning
+	case RunCompleted:
+		if run.Mode == job.ModeContinuous {
+			return JobStopped
+		}
+		return JobCompleted
+	case RunFailed, RunTimedOut:
+		return JobFailed
+	default:
+		return JobStopped
+	}
+}
+
+func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unread []string, err error) {
+	names, err := c.queueNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		state, err := c.QueueState(ctx, name)
+		if errors.Is(err, ErrNoWorker) {
+			unread = append(unread, name)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range state.Waiting {
+			rows[item.Job.ID] = JobRow{
+				ID: item.Job.ID, Type: item.Job.Type, Mode: job.ModeQueued, Status: JobWaiting,
+				Queue: name, Owner: item.Job.Options.Owner.String(), Provider: item.Job.Provider,
+			}
+		}
+	}
+	return unread, nil
+}
+
+// JobDetail is a job with all that is known of it.
+type JobDetail struct {
+	Row  JobRow  `json:"status"`
+	Job  job.Job `json:"definition"`
+	Hash string  `json:"spec_hash"`
+	// Next are the coming starts of a recurring job.
+	Next []time.Time `json:"next,omitempty"`
+	// Missed and Skipped count a recurring job's slots that did not run: outside
+	// the catch-up window, or because the run before had not ended.
+	Missed  int `json:"missed,omitempty"`
+	Skipped int `json:"skipped,omitempty"`
+	// Loop is the state of a continuous job that a worker answers for.
+	Loop *workflows.ContinuousState `json:"loop,omitempty"`
+	// Ahead is how many items run before a waiting queued job.
+	Ahead int `json:"ahead,omitempty"`
+	// Runs are the latest runs, the latest first.
+	Runs []Run `json:"runs,omitempty"`
+	// Note tells what could not be found out.
+	Note string `json:"note,omitempty"`
+}
+
+// describedRuns is how many runs Job lists.
+const describedRuns = 10
+
+// Job describes a job.
+func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
+	live, err := c.Live(ctx, jobID)
+	if err != nil {
+		return nil, err
+	}
+	detail := &JobDetail{Job: live.Job, Hash: live.SpecHash, Row: rowOf(live)}
+	if s := live.Schedule; s != nil {
+		detail.Missed, detail.Skipped = s.Info.NumActionsMissedCatchupWindow, s.Info.NumActionsSkippedOverlap
+		if !live.Paused {
+			detail.Next = s.Info.NextActionTimes
+		}
+	}
+	if w := live.Workflow; w != nil && w.Type == workflows.ContinuousJobType && w.Open() {
+		detail.Loop, err = c.loopState(ctx, jobID)
+		if errors.Is(err, ErrNoWorker) {
+			detail.Note = err.Error()
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if live.Waiting != nil {
+		if state, err := c.QueueState(ctx, live.Waiting.Job.Queue()); err == nil {
+			detail.Ahead = slices.IndexFunc(state.Waiting, func(item workflows.QueueItem) bool { return item.Job.ID == jobID })
+			if state.Running != nil {
+				detail.Ahead++
+			}
+		}
+	}
+	detail.Runs, err = c.Runs(ctx, RunFilter{JobID: jobID, Limit: describedRuns})
+	return detail, err
+}
+
+func (c *Client) loopState(ctx context.Context, jobID string) (*workflows.ContinuousState, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	answer, err := c.temporal.QueryWorkflow(ctx, workflows.JobWorkflowID(jobID), "", workflows.QueryState)
+	if err != nil {
+		return nil, explain("state of job "+jobID, err)
+	}
+	var state workflows.ContinuousState
+	if err := answer.Get(&state); err != nil {
+		return nil, fmt.Errorf("state of job %s: %w", jobID, err)
+	}
+	return &state, nil
+}
+
+func rowOf(live *Live) JobRow {
+	j := live.Job
+	row := JobRow{
+		ID: j.ID, Type: j.Type, Mode: j.Mode(), Queue: j.Queue(), Owner: j.Options.Owner.String(), Provider: j.Provider,
+	}
+	switch {
+	case live.Schedule != nil:
+		row.Status = JobScheduled
+		info := live.Schedule.Info
+		if n := len(info.RecentActions); n > 0 {
+			row.LastStart = info.RecentActions[n-1].ActualTime
+		}
+		if len(info.NextActionTimes) > 0 && !live.Paused {
+			row.Next = info.NextActionTimes[0]
+		}
+	case live.Waiting != nil:
+		row.Status = JobWaiting
+	default:
+		row.LastStart = live.Workflow.Start
+		row.Status = jobStatus(Run{Mode: row.Mode, Status: runStatus(live.Workflow.Status)})
+	}
+	if live.Paused && (live.Workflow == nil || live.Workflow.Open()) {
+		row.Status, row.PauseReason = JobPaused, live.PauseReason
+	}
+	return row
+}

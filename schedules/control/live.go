@@ -1,0 +1,195 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// Live is what Temporal has under a job's id.
+type Live struct {
+	// Job is the definition in force.
+	Job job.Job
+	// SpecHash is the hash that marks what is there.
+	SpecHash string
+	// Paused and PauseReason tell a paused schedule or continuous job.
+	Paused      bool
+	PauseReason string
+	// Schedule is set of a recurring job.
+	Schedule *client.ScheduleDescription
+	// Workflow is set of every other job: the run or loop.
+	Workflow *WorkflowLive
+	// Waiting is set of a queued job that has not started.
+	Waiting *workflows.QueueItem
+}
+
+// WorkflowLive is the latest workflow under a job's id.
+type WorkflowLive struct {
+	Type   string
+	RunID  string
+	Status enumspb.WorkflowExecutionStatus
+	Start  time.Time
+	Close  time.Time // zero while it runs
+}
+
+// Open says that the workflow has not ended.
+func (w *WorkflowLive) Open() bool {
+	return w.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+}
+
+// LiveSchedule describes the schedule of a job id. It gives nil when there is
+// none and [ErrNotOurs] when it is someone else's.
+func (c *Client) LiveSchedule(ctx context.Context, jobID string) (*Live, error) {
+	id := workflows.ScheduleID(jobID)
+	description, err := c.temporal.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
+	switch {
+	case isNotFound(err):
+		return nil, nil //nolint:nilnil // Documented: there is none.
+	case err != nil:
+		return nil, fmt.Errorf("describe schedule %s: %w", id, err)
+	}
+	if marked, _ := description.TypedSearchAttributes.GetKeyword(workflows.AttributeJobID); marked != jobID {
+		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", id, jobID, ErrNotOurs)
+	}
+	hash, _ := description.TypedSearchAttributes.GetKeyword(workflows.AttributeSpecHash)
+	live := &Live{
+		SpecHash:    hash,
+		Paused:      description.Schedule.State.Paused,
+		PauseReason: description.Schedule.State.Note,
+		Schedule:    description,
+	}
+	in, err := scheduledInput(description)
+	if err != nil {
+		return nil, fmt.Errorf("schedule %s: %w", id, err)
+	}
+	live.Job = in.Job
+	return live, nil
+}
+
+// scheduledInput reads the input that a schedule starts its runs with.
+func scheduledInput(description *client.ScheduleDescription) (workflows.RunInput, error) {
+	action, ok := description.Schedule.Action.(*client.ScheduleWorkflowAction)
+	if !ok || len(action.Args) != 1 {
+		return workflows.RunInput{}, errors.New("its action is not a run of a job")
+	}
+	payload, ok := action.Args[0].(*commonpb.Payload)
+	if !ok {
+		return workflows.RunInput{}, errors.New("its action has an input of an unknown form")
+	}
+	var in workflows.RunInput
+	if err := decode(payload, &in); err != nil {
+		return workflows.RunInput{}, fmt.Errorf("its action has an unreadable input: %w", err)
+	}
+	return in, nil
+}
+
+// LiveWorkflow describes the latest workflow under a job id. It gives nil when
+// there is none and [ErrNotOurs] when it is someone else's.
+func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) {
+	id := workflows.JobWorkflowID(jobID)
+	response, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
+	switch {
+	case isNotFound(err):
+		return nil, nil //nolint:nilnil // Documented: there is none.
+	case err != nil:
+		return nil, fmt.Errorf("describe workflow %s: %w", id, err)
+	}
+	info := response.GetWorkflowExecutionInfo()
+	if attribute(info.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
+		return nil, fmt.Errorf("workflow %s does not carry the mark of job %s: %w", id, jobID, ErrNotOurs)
+	}
+	j, ok := definition(info.GetMemo())
+	if !ok {
+		return nil, fmt.Errorf("workflow %s does not carry the definition of job %s: %w", id, jobID, ErrNotOurs)
+	}
+	live := &Live{
+		Job:      j,
+		SpecHash: attribute(info.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
+		Workflow: &WorkflowLive{
+			Type:   info.GetType().GetName(),
+			RunID:  info.GetExecution().GetRunId(),
+			Status: info.GetStatus(),
+			Start:  info.GetStartTime().AsTime(),
+		},
+	}
+	if t := info.GetCloseTime(); t != nil {
+		live.Workflow.Close = t.AsTime()
+	}
+	live.PauseReason, live.Paused = pauseReason(info.GetMemo())
+	return live, nil
+}
+
+// Live finds a job by its id alone: its schedule, its workflow, or its place in
+// a queue. It gives [ErrNotFound] when there is nothing.
+func (c *Client) Live(ctx context.Context, jobID string) (*Live, error) {
+	live, err := c.LiveSchedule(ctx, jobID)
+	if live != nil || err != nil {
+		return live, err
+	}
+	waiting, err := c.waitingItem(ctx, jobID)
+	if err != nil {
+		return nil, err
+	}
+	live, err = c.LiveWorkflow(ctx, jobID)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case live == nil && waiting == nil:
+		return nil, fmt.Errorf("job %s: %w", jobID, ErrNotFound)
+	case live == nil:
+		live = &Live{Job: waiting.Job}
+		fallthrough
+	default:
+		live.Waiting = waiting
+	}
+	return live, nil
+}
+
+func (c *Client) waitingItem(ctx context.Context, jobID string) (*workflows.QueueItem, error) {
+	names, err := c.queueNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		state, err := c.QueueState(ctx, name)
+		if errors.Is(err, ErrNoWorker) {
+			continue // Nobody can tell what waits in it.
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range state.Waiting {
+			if item.Job.ID == jobID {
+				return &item, nil
+			}
+		}
+	}
+	return nil, nil //nolint:nilnil // It waits nowhere.
+}
+
+func listRequest(namespace, query string, page []byte, limit int) *workflowservice.ListWorkflowExecutionsRequest {
+	const most = 1000
+	size := int32(most)
+	if limit > 0 && limit < most {
+		size = int32(limit) //nolint:gosec // Below most.
+	}
+	return &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: namespace, Query: query, NextPageToken: page, PageSize: size,
+	}
+}
+
+// quote writes a value for a visibility query.
+func quote(value string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
+}

@@ -1,0 +1,75 @@
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Health is the answer of the health endpoint.
+type Health struct {
+	State    string         `json:"state"` // connecting, serving or draining
+	Worker   job.WorkerType `json:"worker"`
+	Identity string         `json:"identity"`
+	JobTypes []string       `json:"job_types"`
+	Running  int64          `json:"running"` // handlers at work
+}
+
+// serveHealth answers /livez as long as the process can, and /readyz with 200
+// while it serves and 503 while it connects or drains.
+func (h *host) serveHealth() (stop func(), err error) {
+	if h.HealthAddress == "" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", h.HealthAddress)
+	if err != nil {
+		return nil, fmt.Errorf("health endpoint: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { h.answerHealth(w, http.StatusOK) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		code := http.StatusServiceUnavailable
+		if h.state.Load() == stateServing {
+			code = http.StatusOK
+		}
+		h.answerHealth(w, code)
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		if err := server.Serve(listener); err != nil && err != http.ErrServerClosed {
+			h.logger.Error("the health endpoint ended", "error", err)
+		}
+	}()
+	h.logger.Info("health endpoint", "address", "http://"+listener.Addr().String()+"/readyz")
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			h.logger.Warn("the health endpoint did not close in time", "error", err)
+		}
+	}, nil
+}
+
+func (h *host) answerHealth(w http.ResponseWriter, code int) {
+	names := make([]string, len(h.Types))
+	for i, t := range h.Types {
+		names[i] = t.Name
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	health := Health{
+		State:    string(h.state.Load().(state)),
+		Worker:   h.Worker,
+		Identity: h.identity,
+		JobTypes: names,
+		Running:  h.running.Load(),
+	}
+	if err := json.NewEncoder(w).Encode(health); err != nil {
+		h.logger.Debug("the health answer was not read", "error", err)
+	}
+}

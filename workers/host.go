@@ -1,0 +1,235 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/dendrascience/dendra-jobs/internal/secrets"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// Config says how a worker process hosts its job types.
+type Config struct {
+	// DrainTimeout is how long a stop may take: runs that have not ended or
+	// handed themselves over by then are given up. Defaults to 30 seconds.
+	DrainTimeout time.Duration
+	// HealthAddress is where the health endpoint listens, host:port; port 0
+	// picks a free one. Defaults to "", no endpoint.
+	HealthAddress string
+	// Identity names the process in histories and the Web UI. Defaults to
+	// <worker type>@<host>/<pid>.
+	Identity string
+	// Logger defaults to slog.Default().
+	Logger *slog.Logger
+	// MaxConcurrentRuns bounds the handlers that run at once in this process.
+	// Defaults to 50.
+	MaxConcurrentRuns int
+	// Temporal overrides the connection settings of the environment.
+	Temporal temporalclient.Settings
+	// Types are the job types to host; at least one, each once.
+	Types []job.Type
+	// Worker is the worker type, whose name is the task queue to poll.
+	Worker job.WorkerType
+}
+
+func (c Config) withDefaults() Config {
+	if c.DrainTimeout == 0 {
+		c.DrainTimeout = 30 * time.Second
+	}
+	if c.Identity == "" {
+		hostname, err := os.Hostname()
+		if err != nil {
+			hostname = "unknown"
+		}
+		c.Identity = fmt.Sprintf("%s@%s/%d", c.Worker, hostname, os.Getpid())
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.MaxConcurrentRuns == 0 {
+		c.MaxConcurrentRuns = 50
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	var problems []error
+	if err := job.CheckKey("worker type", string(c.Worker)); err != nil {
+		problems = append(problems, err)
+	}
+	if c.Worker == workflows.QueuesTaskQueue {
+		problems = append(problems, fmt.Errorf("worker type %q is the name of the queues' own task queue", c.Worker))
+	}
+	if c.DrainTimeout < 0 {
+		problems = append(problems, fmt.Errorf("drain timeout %s is negative", c.DrainTimeout))
+	}
+	if c.MaxConcurrentRuns < 0 {
+		problems = append(problems, fmt.Errorf("%d concurrent runs are less than one", c.MaxConcurrentRuns))
+	}
+	if len(c.Types) == 0 {
+		problems = append(problems, errors.New("a worker needs at least one job type"))
+	}
+	seen := map[string]bool{}
+	for _, t := range c.Types {
+		if err := job.CheckTypeName(t.Name); err != nil {
+			problems = append(problems, err)
+		}
+		if t.Worker != c.Worker {
+			problems = append(problems, fmt.Errorf("job type %s belongs to worker type %s, not %s", t.Name, t.Worker, c.Worker))
+		}
+		if seen[t.Name] {
+			problems = append(problems, fmt.Errorf("job type %s is registered twice", t.Name))
+		}
+		seen[t.Name] = true
+	}
+	return errors.Join(problems...)
+}
+
+// host is a running worker process.
+type host struct {
+	Config
+	secrets  secrets.Resolver
+	identity string
+	logger   *slog.Logger
+	running  atomic.Int64
+	state    atomic.Value // state
+}
+
+// state is what the health endpoint tells.
+type state string
+
+const (
+	stateConnecting state = "connecting"
+	stateServing    state = "serving"
+	stateDraining   state = "draining"
+)
+
+// Run hosts the job types until ctx is canceled, then drains and returns nil.
+// Until Temporal can be reached it keeps trying, and says so in its log.
+func Run(ctx context.Context, config Config) error {
+	config = config.withDefaults()
+	if err := config.validate(); err != nil {
+		return err
+	}
+	h := &host{
+		Config:   config,
+		secrets:  secrets.New(os.Getenv),
+		identity: config.Identity,
+		logger:   config.Logger.With("worker", config.Identity),
+	}
+	h.state.Store(stateConnecting)
+	stopHealth, err := h.serveHealth()
+	if err != nil {
+		return err
+	}
+	defer stopHealth()
+
+	c, err := h.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		return nil // Stopped before Temporal could be reached.
+	}
+	defer c.Close()
+	return h.serve(ctx, c)
+}
+
+// connect keeps trying until Temporal answers. It gives nil when ctx ends first.
+func (h *host) connect(ctx context.Context) (client.Client, error) {
+	settings := h.Temporal
+	settings.Identity = h.identity
+	settings.Logger = h.logger
+	if _, err := temporalclient.Options(settings); err != nil {
+		return nil, err
+	}
+	backoff := job.Backoff{Initial: job.Duration(500 * time.Millisecond), Max: job.Duration(15 * time.Second), Coefficient: 2}
+	for attempt := 1; ; attempt++ {
+		c, err := temporalclient.Dial(ctx, settings)
+		if err == nil {
+			return c, nil
+		}
+		if ctx.Err() != nil {
+			return nil, nil //nolint:nilnil // Documented: stopped before connected.
+		}
+		wait := backoff.Wait(attempt)
+		h.logger.Warn("cannot serve yet", "error", err, "next_try_in", wait)
+		select {
+		case <-ctx.Done():
+			return nil, nil //nolint:nilnil // Documented: stopped before connected.
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (h *host) serve(ctx context.Context, c client.Client) error {
+	fatal := make(chan error, 2)
+	options := worker.Options{
+		MaxConcurrentActivityExecutionSize: h.MaxConcurrentRuns,
+		MaxHeartbeatThrottleInterval:       maxHeartbeatInterval,
+		WorkerStopTimeout:                  h.DrainTimeout,
+		OnFatalError:                       func(err error) { fatal <- err },
+	}
+	jobs := worker.New(c, workflows.TaskQueue(h.Worker), options)
+	workflows.RegisterJobs(jobs)
+	for _, t := range h.Types {
+		jobs.RegisterActivityWithOptions(h.execute(t), activity.RegisterOptions{Name: t.Name})
+	}
+	queues := worker.New(c, workflows.QueuesTaskQueue, options)
+	workflows.RegisterQueues(queues)
+	queues.RegisterActivityWithOptions(workflows.WatchRun, activity.RegisterOptions{Name: workflows.WatchRunActivity})
+
+	all := []worker.Worker{jobs, queues}
+	for i, w := range all {
+		if err := w.Start(); err != nil {
+			stopAll(all[:i])
+			return fmt.Errorf("worker %s cannot start: %w", h.identity, err)
+		}
+	}
+	h.state.Store(stateServing)
+	h.logger.Info("serving", "task_queue", workflows.TaskQueue(h.Worker), "job_types", h.typeNames())
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-fatal:
+		h.logger.Error("the connection to Temporal is lost for good", "error", err)
+	}
+	h.state.Store(stateDraining)
+	h.logger.Info("draining", "running", h.running.Load(), "timeout", h.DrainTimeout)
+	stopAll(all)
+	h.logger.Info("stopped", "running", h.running.Load())
+	return err
+}
+
+// stopAll stops polling at once everywhere, and waits for what runs.
+func stopAll(all []worker.Worker) {
+	var wait sync.WaitGroup
+	for _, w := range all {
+		wait.Go(w.Stop)
+	}
+	wait.Wait()
+}
+
+func (h *host) typeNames() string {
+	names := make([]string, len(h.Types))
+	for i, t := range h.Types {
+		names[i] = t.Name
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}

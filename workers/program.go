@@ -1,0 +1,95 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Program is a worker binary.
+type Program struct {
+	// Worker is the worker type.
+	Worker job.WorkerType
+	// Types makes the job types with what they need. Called once, at start.
+	Types func(Environment) ([]job.Type, error)
+	// MaxConcurrentRuns as in Config.
+	MaxConcurrentRuns int
+}
+
+// Environment is what a program makes its job types from.
+type Environment struct {
+	// Context ends when the process is asked to stop.
+	Context context.Context //nolint:containedctx // The life of the process.
+	// Getenv reads an environment variable.
+	Getenv func(string) string
+	Logger *slog.Logger
+	// Defer has close called once the worker has drained.
+	Defer func(close func())
+}
+
+// Main runs the program until SIGTERM or SIGINT and exits: with 0 after a clean
+// drain, with 1 after an error, with 2 when its flags are wrong.
+func Main(p Program) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	code := p.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+func (p Program) run(ctx context.Context, args []string) int {
+	flags := flag.NewFlagSet(string(p.Worker), flag.ContinueOnError)
+	config := Config{Worker: p.Worker}
+	var logLevel slog.Level
+	flags.StringVar(&config.Temporal.Address, "address", "", "address of Temporal (default: as the Temporal CLI finds it, else 127.0.0.1:7233)")
+	flags.StringVar(&config.Temporal.Namespace, "namespace", "", "Temporal namespace (default: as the Temporal CLI finds it, else default)")
+	flags.StringVar(&config.Temporal.Profile, "profile", "", "profile of the Temporal CLI's configuration file")
+	flags.StringVar(&config.HealthAddress, "health-address", "", "serve /livez and /readyz on this host:port (default: not served)")
+	flags.DurationVar(&config.DrainTimeout, "drain-timeout", 30*time.Second, "how long a stop may take")
+	flags.IntVar(&config.MaxConcurrentRuns, "max-concurrent-runs", p.MaxConcurrentRuns, "handlers that may run at once (0: 50)")
+	flags.TextVar(&logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "%s: unexpected argument %q\n", p.Worker, flags.Arg(0))
+		return 2
+	}
+	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: logLevel}))
+	config.Logger = logger
+	if err := p.host(ctx, config); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", p.Worker, err)
+		return 1
+	}
+	return 0
+}
+
+func (p Program) host(ctx context.Context, config Config) error {
+	var closers []func()
+	defer func() {
+		for i := len(closers) - 1; i >= 0; i-- {
+			closers[i]()
+		}
+	}()
+	types, err := p.Types(Environment{
+		Context: ctx,
+		Getenv:  os.Getenv,
+		Logger:  config.Logger,
+		Defer:   func(f func()) { closers = append(closers, f) },
+	})
+	if err != nil {
+		return err
+	}
+	config.Types = types
+	return Run(ctx, config)
+}

@@ -1,0 +1,287 @@
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/dendrascience/dendra-jobs/internal/secrets"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// Classes of errors that the host itself raises.
+const (
+	classTimeout = "RunTimeout"     // the handler took longer than run_timeout
+	classCutOff  = "CutOff"         // the handler did not end within the grace period
+	classStopped = "StoppedUnasked" // the handler returned ErrStopped without being asked
+)
+
+// execute is the activity of a job type.
+func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	return func(ctx context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		r := h.newRun(ctx, in)
+		h.running.Add(1)
+		defer h.running.Add(-1)
+		result, err := r.handle(ctx, t)
+		output := workflows.ActivityOutput{
+			Result:   r.withCursor(result),
+			Worker:   h.identity,
+			Attempts: int(activity.GetInfo(ctx).Attempt),
+		}
+		if err != nil {
+			r.beat(ctx) // So that a retry starts from the last checkpoint.
+		}
+		return output, r.verdict(output, err)
+	}
+}
+
+// run is the job.Run of one attempt.
+type run struct {
+	input    workflows.ActivityInput
+	attempt  int
+	secrets  secrets.Resolver
+	logger   *slog.Logger
+	identity string
+	stopping chan struct{}
+
+	mu       sync.Mutex
+	progress job.Progress
+	cursor   json.RawMessage
+	resolved []string // values of secrets, to keep out of errors
+	cause    stopCause
+}
+
+// stopCause says why a handler was asked to stop.
+type stopCause int
+
+const (
+	notStopped stopCause = iota
+	stopCanceled
+	stopDraining
+	stopTimeout
+)
+
+func (h *host) newRun(ctx context.Context, in workflows.ActivityInput) *run {
+	info := activity.GetInfo(ctx)
+	r := &run{
+		input:    in,
+		attempt:  int(info.Attempt),
+		secrets:  h.secrets,
+		identity: h.identity,
+		stopping: make(chan struct{}),
+		cursor:   in.Cursor,
+		logger: h.logger.With("job", in.Job.ID, "type", in.Job.Type,
+			"workflow", info.WorkflowExecution.ID, "run", info.WorkflowExecution.RunID, "attempt", info.Attempt),
+	}
+	if activity.HasHeartbeatDetails(ctx) {
+		var beat workflows.Heartbeat
+		if err := activity.GetHeartbeatDetails(ctx, &beat); err != nil {
+			r.logger.Warn("the last attempt's report cannot be read; starting from the run's cursor", "error", err)
+		} else if len(beat.Cursor) > 0 {
+			r.cursor = beat.Cursor
+		}
+	}
+	return r
+}
+
+// Job implements job.Run.
+func (r *run) Job() job.Job { return r.input.Job }
+
+// Attempt implements job.Run.
+func (r *run) Attempt() int { return r.attempt }
+
+// ID implements job.Run.
+func (r *run) ID() string { return r.input.RunID }
+
+// Stopping implements job.Run.
+func (r *run) Stopping() <-chan struct{} { return r.stopping }
+
+// Logger implements job.Run.
+func (r *run) Logger() *slog.Logger { return r.logger }
+
+// Cursor implements job.Run.
+func (r *run) Cursor(into any) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.cursor) == 0 {
+		return false, nil
+	}
+	if err := json.Unmarshal(r.cursor, into); err != nil {
+		return false, fmt.Errorf("the cursor of job %s is not readable: %w", r.input.Job.ID, err)
+	}
+	return true, nil
+}
+
+// Checkpoint implements job.Run.
+func (r *run) Checkpoint(progress job.Progress, cursor any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress = progress
+	if cursor != nil {
+		r.cursor = job.EncodeJSON(cursor)
+	}
+}
+
+// Secret implements job.Run.
+func (r *run) Secret(ref job.SecretRef) (string, error) {
+	value, err := r.secrets.Resolve(ref)
+	if err == nil {
+		r.mu.Lock()
+		r.resolved = append(r.resolved, value)
+		r.mu.Unlock()
+	}
+	return value, err
+}
+
+// handle runs the handler, reports to the server meanwhile, and asks it to stop
+// when it has to: first by closing Stopping, then by canceling its context.
+func (r *run) handle(ctx context.Context, t job.Type) (job.Result, error) {
+	handlerCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	type outcome struct {
+		result job.Result
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		result, err := r.callSafely(handlerCtx, t)
+		done <- outcome{result, err}
+	}()
+
+	options := r.input.Job.Options
+	beats := time.NewTicker(min(options.HeartbeatTimeout.Std()/3, maxHeartbeatInterval))
+	defer beats.Stop()
+	timeout := time.NewTimer(options.RunTimeout.Std())
+	defer timeout.Stop()
+	canceled, draining := ctx.Done(), activity.GetWorkerStopChannel(ctx)
+	var graceOver <-chan time.Time
+	ask := func(cause stopCause) {
+		canceled, draining = nil, nil
+		r.stop(cause)
+		grace := time.NewTimer(options.StopGracePeriod.Std())
+		context.AfterFunc(handlerCtx, func() { grace.Stop() })
+		graceOver = grace.C
+	}
+	for {
+		select {
+		case o := <-done:
+			return o.result, o.err
+		case <-beats.C:
+			r.beat(ctx)
+		case <-timeout.C:
+			ask(stopTimeout)
+		case <-canceled:
+			ask(stopCanceled)
+		case <-draining:
+			ask(stopDraining)
+		case <-graceOver:
+			r.logger.Warn("the handler did not end within its grace period and is cut off")
+			cancel()
+			graceOver = nil
+		}
+	}
+}
+
+// maxHeartbeatInterval bounds how long a run takes to hear a request to stop.
+const maxHeartbeatInterval = 2 * time.Second
+
+func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.logger.Error("the handler panicked", "panic", p, "stack", string(debug.Stack()))
+			err = job.Final(job.ClassPanic, "the handler of job type %s panicked: %v", t.Name, p)
+		}
+	}()
+	return t.Handle(ctx, r)
+}
+
+// beat reports the progress. The context may be canceled already: a run that
+// was asked to stop must go on reporting until it has ended.
+func (r *run) beat(ctx context.Context) {
+	r.mu.Lock()
+	beat := workflows.Heartbeat{Progress: r.progress, Cursor: r.cursor, Worker: r.identity}
+	r.mu.Unlock()
+	activity.RecordHeartbeat(context.WithoutCancel(ctx), beat)
+}
+
+func (r *run) stop(cause stopCause) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cause == notStopped {
+		r.cause = cause
+		close(r.stopping)
+	}
+}
+
+// withCursor gives a result the position of the last checkpoint, unless the
+// handler returned one.
+func (r *run) withCursor(result job.Result) job.Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(result.Cursor) == 0 {
+		result.Cursor = r.cursor
+	}
+	return result
+}
+
+// verdict turns what the handler returned into what Temporal should do.
+func (r *run) verdict(output workflows.ActivityOutput, err error) error {
+	if err == nil {
+		return nil
+	}
+	r.mu.Lock()
+	cause := r.cause
+	r.mu.Unlock()
+	endedEarly := errors.Is(err, job.ErrStopped) || errors.Is(err, context.Canceled)
+	switch {
+	case endedEarly && cause == stopDraining:
+		output.Stopped = true
+		return temporal.NewApplicationErrorWithOptions("the worker shuts down and hands the run over",
+			workflows.ErrorTypeDraining, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
+	case endedEarly && cause == stopCanceled:
+		output.Stopped = true
+		return temporal.NewCanceledError(output)
+	case endedEarly && cause == stopTimeout:
+		return r.applicationError(job.Retryable(classTimeout, 0,
+			"job %s took longer than its run timeout, %s", r.input.Job.ID, r.input.Job.Options.RunTimeout))
+	case errors.Is(err, job.ErrStopped):
+		return r.applicationError(job.Retryable(classStopped, 0, "job %s: %w", r.input.Job.ID, err))
+	}
+	r.logger.Warn("the run failed", "error", r.redact(err.Error()))
+	return r.applicationError(err)
+}
+
+// applicationError carries a handler's error to the history, with its class and
+// without the values of secrets.
+func (r *run) applicationError(err error) error {
+	options := temporal.ApplicationErrorOptions{}
+	class := "Error"
+	var failure *job.Failure
+	if errors.As(err, &failure) {
+		class = failure.Class
+		options.NonRetryable = failure.Final
+		options.NextRetryDelay = failure.RetryAfter
+	}
+	return temporal.NewApplicationErrorWithOptions(r.redact(err.Error()), class, options)
+}
+
+func (r *run) redact(text string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, value := range r.resolved {
+		if value != "" {
+			text = strings.ReplaceAll(text, value, "[secret]")
+		}
+	}
+	return text
+}

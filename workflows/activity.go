@@ -1,0 +1,141 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// ErrorTypeDraining is the type of the error with which a worker that shuts
+// down hands a run back. Its details are an ActivityOutput with the cursor.
+const ErrorTypeDraining = "WorkerDraining"
+
+// ActivityInput is the input of every job type's activity.
+type ActivityInput struct {
+	Job job.Job `json:"job"`
+	// RunID names the run in every attempt.
+	RunID string `json:"run_id"`
+	// Cursor is the position to go on from, if there is one.
+	Cursor json.RawMessage `json:"cursor,omitempty"`
+}
+
+// ActivityOutput is the output of every job type's activity.
+type ActivityOutput struct {
+	Result job.Result `json:"result"`
+	// Worker is the identity of the process that did the work.
+	Worker string `json:"worker"`
+	// Attempts counts the tries that it took.
+	Attempts int `json:"attempts"`
+	// Stopped says that the handler ended early because it was asked to.
+	Stopped bool `json:"stopped,omitempty"`
+}
+
+// Heartbeat is what the activity of a job type reports while it runs.
+type Heartbeat struct {
+	Progress job.Progress    `json:"progress"`
+	Cursor   json.RawMessage `json:"cursor,omitempty"`
+	Worker   string          `json:"worker"`
+}
+
+// withJobActivity sets the activity options of a job: maxAttempts 0 means no limit.
+func withJobActivity(ctx workflow.Context, j job.Job, maxAttempts int) workflow.Context {
+	options := j.Options
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           TaskQueue(j.Worker),
+		StartToCloseTimeout: options.RunTimeout.Std() + options.StopGracePeriod.Std(),
+		HeartbeatTimeout:    options.HeartbeatTimeout.Std(),
+		WaitForCancellation: true,
+		Summary:             j.Options.Description,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:        options.RetryBackoff.Initial.Std(),
+			MaximumInterval:        options.RetryBackoff.Max.Std(),
+			BackoffCoefficient:     options.RetryBackoff.Coefficient,
+			MaximumAttempts:        int32(maxAttempts), //nolint:gosec // Bounded by validation.
+			NonRetryableErrorTypes: []string{ErrorTypeDraining},
+		},
+	})
+}
+
+// handedBack reports whether err is a worker's hand-over of a run it could not
+// finish before it shut down, and the output so far.
+func handedBack(err error) (ActivityOutput, bool) {
+	var app *temporal.ApplicationError
+	if !errors.As(err, &app) || app.Type() != ErrorTypeDraining {
+		return ActivityOutput{}, false
+	}
+	var output ActivityOutput
+	if app.HasDetails() {
+		if err := app.Details(&output); err != nil {
+			return ActivityOutput{}, true
+		}
+	}
+	return output, true
+}
+
+// lostWorker reports whether err says that a worker fell silent in the middle
+// of a run, and the last cursor it reported.
+func lostWorker(err error) (json.RawMessage, bool) {
+	var timeout *temporal.TimeoutError
+	if !errors.As(err, &timeout) || timeout.TimeoutType() != timeoutHeartbeat {
+		return nil, false
+	}
+	var beat Heartbeat
+	if timeout.HasLastHeartbeatDetails() {
+		if err := timeout.LastHeartbeatDetails(&beat); err != nil {
+			return nil, true
+		}
+	}
+	return beat.Cursor, true
+}
+
+// stoppedOutput is what a handler left behind that was stopped on request.
+func stoppedOutput(err error) (ActivityOutput, bool) {
+	var canceled *temporal.CanceledError
+	if !errors.As(err, &canceled) {
+		return ActivityOutput{}, false
+	}
+	output := ActivityOutput{Stopped: true}
+	if canceled.HasDetails() {
+		if err := canceled.Details(&output); err != nil {
+			return ActivityOutput{Stopped: true}, true
+		}
+	}
+	return output, true
+}
+
+// Cause gives the class and the sentence of a failed run's error.
+func Cause(err error) (errorClass, message string) { return class(err), reason(err) }
+
+// reason is the innermost sentence of an activity's failure, without the
+// wrapping that repeats ids and event numbers.
+func reason(err error) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Message()
+	}
+	var timeout *temporal.TimeoutError
+	if errors.As(err, &timeout) {
+		if timeout.TimeoutType() == timeoutHeartbeat {
+			return "the worker fell silent for longer than the heartbeat timeout"
+		}
+		return "the run took longer than its run timeout"
+	}
+	return err.Error()
+}
+
+// class is the error class of an activity's failure, as the Web UI shows it.
+func class(err error) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Type()
+	}
+	var timeout *temporal.TimeoutError
+	if errors.As(err, &timeout) {
+		return timeout.TimeoutType().String() + "Timeout"
+	}
+	return ""
+}

@@ -1,0 +1,287 @@
+package workflows
+
+import (
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// maxIterationsPerRun bounds a workflow run even if the server would allow more
+// history, so that new worker code comes into use.
+const maxIterationsPerRun = 1000
+
+// ContinuousOutput is the result of a continuous job that was stopped.
+type ContinuousOutput struct {
+	Iterations int64            `json:"iterations"`
+	Failed     int64            `json:"failed"`
+	Totals     map[string]int64 `json:"totals,omitempty"`
+	Reason     string           `json:"reason,omitempty"`
+}
+
+// ContinuousJob runs a job again and again until it is stopped. The interval
+// counts from the end of an iteration; after failures the job's backoff takes
+// its place, and after max_retry_count failures in a row the job pauses itself.
+//
+// MessageStop ends it gracefully and the workflow completes; a cancel request,
+// from the Web UI for example, does the same and it ends as canceled.
+func ContinuousJob(ctx workflow.Context, state ContinuousState) (*ContinuousOutput, error) {
+	l := &loop{ContinuousState: state}
+	if err := l.listen(ctx); err != nil {
+		return nil, err
+	}
+	return l.turn(ctx)
+}
+
+type loop struct {
+	ContinuousState
+	iterationsInRun int
+}
+
+func (l *loop) listen(ctx workflow.Context) error {
+	if err := workflow.SetQueryHandler(ctx, QueryState, func() (ContinuousState, error) {
+		return l.ContinuousState, nil
+	}); err != nil {
+		return fmt.Errorf("handle query %s: %w", QueryState, err)
+	}
+	for _, install := range []func() error{
+		func() error { return MessageStop.handle(ctx, l.onStop, nil) },
+		func() error { return MessageRestart.handle(ctx, l.onRestart, nil) },
+		func() error { return MessagePause.handle(ctx, l.onPause, nil) },
+		func() error { return MessageResume.handle(ctx, l.onResume, nil) },
+		func() error { return MessageTrigger.handle(ctx, l.onTrigger, l.checkTrigger) },
+		func() error { return MessageSetJob.handle(ctx, l.onSetJob, l.checkSetJob) },
+	} {
+		if err := install(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *loop) onStop(in StopRequest) ContinuousState {
+	l.Stop, l.StopReason = true, in.Reason
+	return l.ContinuousState
+}
+
+func (l *loop) onRestart(RestartRequest) ContinuousState {
+	l.Restart, l.Trigger = true, true
+	return l.ContinuousState
+}
+
+func (l *loop) onPause(in PauseRequest) ContinuousState {
+	l.Paused, l.PauseReason = true, in.Reason
+	return l.ContinuousState
+}
+
+func (l *loop) onResume(ResumeRequest) ContinuousState {
+	l.Paused, l.PauseReason = false, ""
+	l.ConsecutiveFailures = 0
+	return l.ContinuousState
+}
+
+func (l *loop) checkTrigger(TriggerRequest) error {
+	if l.Paused {
+		return fmt.Errorf("job %s is paused (%s): resume it first", l.Job.ID, l.PauseReason)
+	}
+	return nil
+}
+
+func (l *loop) onTrigger(TriggerRequest) ContinuousState {
+	l.Trigger = true
+	return l.ContinuousState
+}
+
+func (l *loop) checkSetJob(in SetJobRequest) error {
+	if in.Job.ID != l.Job.ID || in.Job.Mode() != job.ModeContinuous {
+		return fmt.Errorf("%s in mode %s is not a definition of the continuous job %s", in.Job.ID, in.Job.Mode(), l.Job.ID)
+	}
+	return nil
+}
+
+func (l *loop) onSetJob(in SetJobRequest) ContinuousState {
+	if in.Job.Options.Paused != l.Job.Options.Paused {
+		l.Paused, l.PauseReason = in.Job.Options.Paused, "paused in its definition"
+	}
+	l.Job = in.Job
+	l.ConsecutiveFailures = 0
+	l.Restart = l.Restart || in.Restart
+	return l.ContinuousState
+}
+
+// turn goes round until the job is stopped or the history has grown enough.
+func (l *loop) turn(ctx workflow.Context) (*ContinuousOutput, error) {
+	for {
+		if err := publish(ctx, l.Job); err != nil {
+			return nil, err
+		}
+		switch {
+		case l.Stop || ctx.Err() != nil:
+			return l.finish(ctx)
+		case l.historyGrown(ctx):
+			l.Generation++
+			return nil, workflow.NewContinueAsNewError(ctx, ContinuousJobType, l.ContinuousState)
+		case l.Paused:
+			if err := l.pause(ctx); err != nil {
+				return nil, err
+			}
+		case !l.Trigger && workflow.Now(ctx).Before(l.due()):
+			l.sleep(ctx)
+		default:
+			l.iterate(ctx)
+		}
+	}
+}
+
+// historyGrown says that it is time to continue as new. Handlers never wait, so
+// none is ever unfinished here.
+func (l *loop) historyGrown(ctx workflow.Context) bool {
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || l.iterationsInRun >= maxIterationsPerRun
+}
+
+func (l *loop) enter(ctx workflow.Context, phase Phase) {
+	l.Phase = phase
+	workflow.SetCurrentDetails(ctx, l.details())
+}
+
+// await waits for a message or for a cancel request, which the loop looks at next.
+func (l *loop) await(ctx workflow.Context, condition func() bool) {
+	if err := workflow.Await(ctx, condition); err != nil {
+		workflow.GetLogger(ctx).Info("canceled while waiting", "JobID", l.Job.ID)
+	}
+}
+
+// pause waits until the job is resumed or stopped.
+func (l *loop) pause(ctx workflow.Context) error {
+	tell := func(p Pause) error {
+		if err := workflow.UpsertMemo(ctx, map[string]any{MemoPaused: p}); err != nil {
+			return fmt.Errorf("publish the pause of job %s: %w", l.Job.ID, err)
+		}
+		return nil
+	}
+	reason := l.PauseReason
+	l.enter(ctx, PhasePaused)
+	if err := tell(Pause{Paused: true, Reason: reason}); err != nil {
+		return err
+	}
+	l.await(ctx, func() bool { return l.Stop || !l.Paused || l.PauseReason != reason })
+	if l.Paused {
+		return nil // Stopped, canceled, or paused for another reason.
+	}
+	l.EndedAt = time.Time{} // Resumed: go on at once.
+	return tell(Pause{})
+}
+
+func (l *loop) sleep(ctx workflow.Context) {
+	phase := PhaseWaiting
+	if l.ConsecutiveFailures > 0 {
+		phase = PhaseFailing
+	}
+	due := l.due()
+	l.NextAt = due
+	l.enter(ctx, phase)
+	_, err := workflow.AwaitWithTimeout(ctx, due.Sub(workflow.Now(ctx)), func() bool {
+		return l.Stop || l.Paused || l.Trigger || !l.due().Equal(due)
+	})
+	l.NextAt = time.Time{}
+	if err != nil {
+		workflow.GetLogger(ctx).Info("canceled while waiting", "JobID", l.Job.ID)
+	}
+}
+
+func (l *loop) iterate(ctx workflow.Context) {
+	l.Trigger, l.Restart = false, false
+	l.iterationsInRun++
+	l.enter(ctx, PhaseRunning)
+	it := Iteration{Number: l.Iterations + 1, Start: workflow.Now(ctx)}
+	output, err := l.runActivity(ctx, it.Number)
+	it.Duration = job.Duration(workflow.Now(ctx).Sub(it.Start))
+	if len(output.Result.Cursor) > 0 {
+		l.Cursor = output.Result.Cursor
+	}
+	it.Worker, it.Message, it.Counts, it.Stopped = output.Worker, output.Result.Message, output.Result.Counts, output.Stopped
+	if err != nil {
+		it.Class, it.Error = class(err), reason(err)
+	}
+	l.record(it)
+	if l.exhausted() {
+		l.Paused = true
+		l.PauseReason = fmt.Sprintf("%d iterations in a row failed, the last one: %s", l.ConsecutiveFailures, it.Error)
+	}
+	l.EndedAt = workflow.Now(ctx)
+	if output.Stopped {
+		l.EndedAt = time.Time{} // Restarted, or handed back by a worker that shuts down: go on at once.
+	}
+}
+
+// runActivity runs one iteration. It ends it early when a message asks for
+// that, and always waits until it has really ended.
+func (l *loop) runActivity(ctx workflow.Context, number int64) (ActivityOutput, error) {
+	activityCtx, cancel := workflow.WithCancel(withJobActivity(ctx, l.Job, 1))
+	defer cancel()
+	future := workflow.ExecuteActivity(activityCtx, l.Job.Type, ActivityInput{
+		Job:    l.Job,
+		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).OriginalRunID, number),
+		Cursor: l.Cursor,
+	})
+	l.await(ctx, func() bool { return future.IsReady() || l.Stop || l.Paused || l.Restart })
+	if !future.IsReady() {
+		cancel()
+	}
+	detached, _ := workflow.NewDisconnectedContext(ctx)
+	var output ActivityOutput
+	err := future.Get(detached, &output)
+	if err == nil {
+		return output, nil
+	}
+	if stopped, ok := stoppedOutput(err); ok {
+		return stopped, nil
+	}
+	if handed, ok := handedBack(err); ok {
+		handed.Stopped = true
+		return handed, nil
+	}
+	if cursor, ok := lostWorker(err); ok && len(cursor) > 0 {
+		output.Result.Cursor = cursor
+	}
+	return output, err
+}
+
+func (l *loop) finish(ctx workflow.Context) (*ContinuousOutput, error) {
+	l.enter(ctx, PhaseStopped)
+	if err := ctx.Err(); err != nil && !l.Stop {
+		return nil, err
+	}
+	return &ContinuousOutput{Iterations: l.Iterations, Failed: l.Failed, Totals: l.Totals, Reason: l.StopReason}, nil
+}
+
+// publish makes the definition that is in force findable and readable from
+// outside, if it is not what was published last.
+func publish(ctx workflow.Context, j job.Job) error {
+	hash, err := j.SpecHash()
+	if err != nil {
+		return err
+	}
+	published := workflow.GetTypedSearchAttributes(ctx)
+	if current, ok := published.GetKeyword(AttributeSpecHash); ok && current == hash {
+		return nil
+	}
+	attributes, err := Attributes(j)
+	if err != nil {
+		return err
+	}
+	updates := []temporal.SearchAttributeUpdate{attributes.Copy()}
+	if published.ContainsKey(AttributeOwner) && !attributes.ContainsKey(AttributeOwner) {
+		updates = append(updates, AttributeOwner.ValueUnset())
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
+		return fmt.Errorf("publish search attributes of job %s: %w", j.ID, err)
+	}
+	if err := workflow.UpsertMemo(ctx, map[string]any{MemoJob: j}); err != nil {
+		return fmt.Errorf("publish the definition of job %s: %w", j.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+func continuous(key string, interval time.Duration) job.Job {
+	return newJob(key, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(interval)}})
+}
+
+// send sends a message at a time after the start of the workflow.
+func send[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, message workflows.Message[In, Out], in In) *answer {
+	t.Helper()
+	a := &answer{t: t}
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(message), fmt.Sprintf("%s-%s", message, after), a, in)
+	}, after)
+	return a
+}
+
+func loopState(t *testing.T, env *testsuite.TestWorkflowEnvironment) workflows.ContinuousState {
+	t.Helper()
+	value, err := env.QueryWorkflow(workflows.QueryState)
+	require.NoError(t, err)
+	var state workflows.ContinuousState
+	require.NoError(t, value.Get(&state))
+	return state
+}
+
+func TestContinuousJobRunsUntilStopped(t *testing.T) {
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		last := 0
+		if len(in.Cursor) > 0 {
+			require.NoError(t, json.Unmarshal(in.Cursor, &last))
+		}
+		return workflows.ActivityOutput{Result: job.Result{
+			Counts: map[string]int64{"rows": 2}, Cursor: job.EncodeJSON(last + 1),
+		}}, nil
+	})
+	stop := send(t, env, 95*time.Second, workflows.MessageStop, workflows.StopRequest{Reason: "enough"})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", 10*time.Second)))
+	require.NoError(t, env.GetWorkflowError())
+	stop.requireTaken()
+	var out workflows.ContinuousOutput
+	require.NoError(t, env.GetWorkflowResult(&out))
+	require.Equal(t, workflows.ContinuousOutput{Iterations: 10, Totals: map[string]int64{"rows": 20}, Reason: "enough"}, out)
+	state := loopState(t, env)
+	require.Equal(t, workflows.PhaseStopped, state.Phase)
+	require.JSONEq(t, "10", string(state.Cursor))
+	require.Len(t, state.Recent, 10)
+}
+
+func TestContinuousJobBacksOffAndPausesItself(t *testing.T) {
+	var starts []time.Time
+	var env *testsuite.TestWorkflowEnvironment
+	fail := true
+	env = newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		starts = append(starts, env.Now())
+		if fail {
+			return workflows.ActivityOutput{}, errors.New("the vendor is away")
+		}
+		return workflows.ActivityOutput{}, nil
+	})
+	j := continuous("a", 100*time.Millisecond)
+	j.Options.MaxRetryCount = 3
+	j.Options.RetryBackoff = job.Backoff{
+		Initial: job.Duration(2 * time.Second), Max: job.Duration(5 * time.Second), Coefficient: 2,
+	}
+	env.RegisterDelayedCallback(func() {
+		state := loopState(t, env)
+		require.Equal(t, workflows.PhaseFailing, state.Phase)
+		require.Equal(t, "the vendor is away", state.LastError)
+	}, time.Second)
+	env.RegisterDelayedCallback(func() {
+		state := loopState(t, env)
+		require.Equal(t, workflows.PhasePaused, state.Phase)
+		require.Contains(t, state.PauseReason, "4 iterations in a row failed, the last one: the vendor is away")
+		fail = false
+	}, time.Hour)
+	send(t, env, 2*time.Hour, workflows.MessageResume, workflows.ResumeRequest{})
+	send(t, env, 2*time.Hour+50*time.Millisecond, workflows.MessageStop, workflows.StopRequest{})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	require.NoError(t, env.GetWorkflowError())
+
+	require.Len(t, starts, 5)
+	for i, wait := range []time.Duration{2 * time.Second, 4 * time.Second, 5 * time.Second} {
+		require.InDelta(t, wait.Seconds(), starts[i+1].Sub(starts[i]).Seconds(), 0.5, "wait %d", i+1)
+	}
+	var out workflows.ContinuousOutput
+	require.NoError(t, env.GetWorkflowResult(&out))
+	require.EqualValues(t, 5, out.Iterations)
+	require.EqualValues(t, 4, out.Failed)
+}
+
+func TestContinuousJobPausesTriggersAndTakesANewDefinition(t *testing.T) {
+	var specs []string
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		specs = append(specs, string(in.Job.Spec))
+		return workflows.ActivityOutput{}, nil
+	})
+	j := continuous("a", time.Hour)
+	changed := j
+	changed.Spec = json.RawMessage(`{"v":2}`)
+	other := continuous("b", time.Hour)
+
+	refused := send(t, env, 1*time.Minute, workflows.MessageSetJob, workflows.SetJobRequest{Job: other})
+	send(t, env, 2*time.Minute, workflows.MessageSetJob, workflows.SetJobRequest{Job: changed})
+	env.RegisterDelayedCallback(func() { require.Len(t, specs, 1) }, 3*time.Minute)
+	send(t, env, 4*time.Minute, workflows.MessageTrigger, workflows.TriggerRequest{})
+	send(t, env, 5*time.Minute, workflows.MessagePause, workflows.PauseRequest{Reason: "by hand"})
+	notNow := send(t, env, 6*time.Minute, workflows.MessageTrigger, workflows.TriggerRequest{})
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, workflows.PhasePaused, loopState(t, env).Phase)
+		require.Len(t, specs, 2)
+	}, 24*time.Hour)
+	send(t, env, 25*time.Hour, workflows.MessageResume, workflows.ResumeRequest{})
+	send(t, env, 25*time.Hour+time.Minute, workflows.MessageStop, workflows.StopRequest{})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	require.NoError(t, env.GetWorkflowError())
+	require.ErrorContains(t, refused.rejected, "is not a definition of the continuous job count_things.a")
+	require.ErrorContains(t, notNow.rejected, "job count_things.a is paused (by hand)")
+	require.Equal(t, []string{`{}`, `{"v":2}`, `{"v":2}`}, specs)
+}
+
+func TestContinuousJobStopsARunningIterationGracefully(t *testing.T) {
+	for name, ask := range map[string]func(t *testing.T, env *testsuite.TestWorkflowEnvironment){
+		"message": func(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
+			send(t, env, soon, workflows.MessageStop, workflows.StopRequest{})
+		},
+		"cancel request": func(_ *testing.T, env *testsuite.TestWorkflowEnvironment) {
+			env.RegisterDelayedCallback(env.CancelWorkflow, soon)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+				untilCanceled(ctx)
+				return workflows.ActivityOutput{}, temporal.NewCanceledError()
+			})
+			ask(t, env)
+			env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", time.Second)))
+			state := loopState(t, env)
+			require.True(t, state.Recent[0].Stopped)
+			require.Zero(t, state.Failed)
+			if name == "message" {
+				require.NoError(t, env.GetWorkflowError())
+			} else {
+				require.True(t, temporal.IsCanceledError(env.GetWorkflowError()), "%v", env.GetWorkflowError())
+			}
+		})
+	}
+}
+
+func TestContinuousJobContinuesAsNewWithItsState(t *testing.T) {
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		return workflows.ActivityOutput{Result: job.Result{Counts: map[string]int64{"n": 1}, Cursor: json.RawMessage(`"here"`)}}, nil
+	})
+	send(t, env, 500*time.Millisecond, workflows.MessagePause, workflows.PauseRequest{Reason: "by hand"})
+	env.RegisterDelayedCallback(func() { env.SetContinueAsNewSuggested(true) }, time.Second)
+	send(t, env, 2*time.Second, workflows.MessagePause, workflows.PauseRequest{Reason: "still"})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", 10*time.Millisecond)))
+	var again *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	var state workflows.ContinuousState
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &state))
+	require.Equal(t, 1, state.Generation)
+	require.True(t, state.Paused)
+	require.Equal(t, "still", state.PauseReason)
+	require.Positive(t, state.Iterations)
+	require.GreaterOrEqual(t, state.Totals["n"], state.Iterations-1, "all iterations but the one that the pause ended")
+	require.JSONEq(t, `"here"`, string(state.Cursor))
+}

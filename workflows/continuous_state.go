@@ -1,0 +1,153 @@
+package workflows
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// recentIterations is how many iterations ContinuousJob keeps to show.
+const recentIterations = 20
+
+// Phase says what a continuous job is doing.
+type Phase string
+
+// The phases.
+const (
+	PhaseRunning Phase = "running" // an iteration runs
+	PhaseWaiting Phase = "waiting" // for the interval to pass
+	PhaseFailing Phase = "failing" // the last iteration failed; waiting to try again
+	PhasePaused  Phase = "paused"
+	PhaseStopped Phase = "stopped"
+)
+
+// ContinuousState is everything a continuous job remembers: the input that
+// continue-as-new carries on, and the answer to QueryState.
+type ContinuousState struct {
+	Job job.Job `json:"job"`
+	// Phase says what the job is doing now.
+	Phase Phase `json:"phase"`
+	// Iterations counts the finished iterations since the job was started;
+	// Failed those that failed, and ConsecutiveFailures those since the last
+	// that succeeded.
+	Iterations          int64 `json:"iterations"`
+	Failed              int64 `json:"failed"`
+	ConsecutiveFailures int   `json:"consecutive_failures"`
+	// Totals adds up the counts of all iterations.
+	Totals map[string]int64 `json:"totals,omitempty"`
+	// Recent holds the last iterations, oldest first.
+	Recent []Iteration `json:"recent,omitempty"`
+	// Cursor is the position that the last iteration left behind.
+	Cursor json.RawMessage `json:"cursor,omitempty"`
+	// EndedAt is the end of the last iteration. Zero means that the next one is
+	// due at once.
+	EndedAt time.Time `json:"ended_at,omitzero"`
+	// NextAt is when the next iteration is due, while the job waits.
+	NextAt time.Time `json:"next_at,omitzero"`
+	// LastSuccess is the end of the last iteration that succeeded.
+	LastSuccess time.Time `json:"last_success,omitzero"`
+	// LastError is the error of the last iteration, if it failed.
+	LastError string `json:"last_error,omitempty"`
+
+	// What messages have set and the loop has not acted on yet.
+	Paused      bool   `json:"paused,omitempty"`
+	PauseReason string `json:"pause_reason,omitempty"`
+	Stop        bool   `json:"stop,omitempty"`
+	StopReason  string `json:"stop_reason,omitempty"`
+	Restart     bool   `json:"restart,omitempty"`
+	Trigger     bool   `json:"trigger,omitempty"`
+
+	// Generation counts the workflow runs, each continued as new.
+	Generation int `json:"generation"`
+}
+
+// Iteration is one finished iteration of a continuous job.
+type Iteration struct {
+	Number   int64            `json:"number"`
+	Start    time.Time        `json:"start"`
+	Duration job.Duration     `json:"duration"`
+	Worker   string           `json:"worker,omitempty"`
+	Message  string           `json:"message,omitempty"`
+	Counts   map[string]int64 `json:"counts,omitempty"`
+	Class    string           `json:"class,omitempty"` // of the error
+	Error    string           `json:"error,omitempty"`
+	Stopped  bool             `json:"stopped,omitempty"`
+}
+
+// NewContinuousState is the state of a job that was not started before.
+func NewContinuousState(j job.Job) ContinuousState {
+	state := ContinuousState{Job: j, Phase: PhaseWaiting}
+	if j.Options.Paused {
+		state.Paused, state.PauseReason, state.Phase = true, "paused in its definition", PhasePaused
+	}
+	return state
+}
+
+func (s *ContinuousState) record(it Iteration) {
+	s.Iterations++
+	if it.Error != "" {
+		s.Failed++
+		s.ConsecutiveFailures++
+		s.LastError = it.Error
+	} else {
+		s.ConsecutiveFailures = 0
+		s.LastError = ""
+		s.LastSuccess = it.Start.Add(it.Duration.Std())
+	}
+	for name, count := range it.Counts { //workflowcheck:ignore Addition does not depend on the order.
+		if s.Totals == nil {
+			s.Totals = map[string]int64{}
+		}
+		s.Totals[name] += count
+	}
+	s.Recent = append(s.Recent, it)
+	if extra := len(s.Recent) - recentIterations; extra > 0 {
+		s.Recent = append([]Iteration(nil), s.Recent[extra:]...)
+	}
+}
+
+// exhausted says that the job has failed more often in a row than its retries allow.
+func (s *ContinuousState) exhausted() bool {
+	limit := s.Job.Options.MaxRetryCount
+	return limit != job.Unlimited && s.ConsecutiveFailures > limit
+}
+
+// due is when the next iteration should start.
+func (s *ContinuousState) due() time.Time {
+	if s.EndedAt.IsZero() {
+		return time.Time{}
+	}
+	wait := s.Job.Continuous.Interval.Std()
+	if s.ConsecutiveFailures > 0 {
+		wait = max(wait, s.Job.Options.RetryBackoff.Wait(s.ConsecutiveFailures))
+	}
+	return s.EndedAt.Add(wait)
+}
+
+// details is the text that the Web UI shows for the running workflow.
+func (s *ContinuousState) details() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "**%s** · `%s` · continuous, every %s · **%s**\n\n", s.Job.ID, s.Job.Type, s.Job.Continuous.Interval, s.Phase)
+	if s.Paused {
+		fmt.Fprintf(&b, "Paused: %s\n\n", s.PauseReason)
+	}
+	fmt.Fprintf(&b, "%d iterations, %d failed\n", s.Iterations, s.Failed)
+	if s.LastError != "" {
+		fmt.Fprintf(&b, "\nLast error: %s\n", s.LastError)
+	}
+	if len(s.Recent) > 0 {
+		b.WriteString("\n| # | start | took | result |\n|---|---|---|---|\n")
+		for i := len(s.Recent) - 1; i >= 0 && i >= len(s.Recent)-5; i-- {
+			it := s.Recent[i]
+			text := it.Message
+			if it.Error != "" {
+				text = it.Class + ": " + it.Error
+			}
+			fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", it.Number, it.Start.UTC().Format(time.RFC3339), it.Duration, text)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,146 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+func queued(key string) job.Job {
+	return newJob(key, job.Schedule{Queued: &job.Queued{Queue: "tables"}})
+}
+
+func queueState(t *testing.T, env *testsuite.TestWorkflowEnvironment) workflows.QueueState {
+	t.Helper()
+	value, err := env.QueryWorkflow(workflows.QueryState)
+	require.NoError(t, err)
+	var state workflows.QueueState
+	require.NoError(t, value.Get(&state))
+	return state
+}
+
+// endQueue ends an otherwise endless queue with continue-as-new, and gives the
+// state that it carries on.
+func endQueue(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, state workflows.QueueState) workflows.QueueState {
+	t.Helper()
+	env.RegisterDelayedCallback(func() {
+		env.SetContinueAsNewSuggested(true)
+		env.UpdateWorkflow(string(workflows.MessageResumeQueue), "end", &answer{t: t}, workflows.ResumeRequest{})
+	}, after)
+	env.ExecuteWorkflow(workflows.JobQueueType, state)
+	var again *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	var next workflows.QueueState
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &next))
+	return next
+}
+
+func TestJobQueueRunsInOrderOneAtATime(t *testing.T) {
+	var order []string
+	running := 0
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		running++
+		defer func() { running-- }()
+		require.Equal(t, 1, running)
+		order = append(order, strings.TrimPrefix(in.Job.ID, "count_things."))
+		if in.Job.ID == "count_things.j3" {
+			return workflows.ActivityOutput{}, errors.New("bad table")
+		}
+		return workflows.ActivityOutput{}, nil
+	})
+	var answers []*answer
+	env.RegisterDelayedCallback(func() {
+		for i := range 6 {
+			a := &answer{t: t}
+			answers = append(answers, a)
+			env.UpdateWorkflow(string(workflows.MessageEnqueue), fmt.Sprint(i), a, workflows.EnqueueRequest{Job: queued(fmt.Sprintf("j%d", i))})
+		}
+	}, time.Second)
+	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
+	require.Equal(t, []string{"j0", "j1", "j2", "j3", "j3", "j3", "j3", "j4", "j5"}, order, "j3 is retried three times, in its place")
+	for i, a := range answers {
+		a.requireTaken()
+		require.EqualValues(t, i+1, a.value.(workflows.EnqueueReceipt).Sequence)
+	}
+	require.EqualValues(t, 5, state.Completed)
+	require.EqualValues(t, 1, state.Failed)
+	require.Equal(t, "bad table", state.Recent[3].Error)
+	require.Zero(t, state.WaitingBytes)
+}
+
+func TestJobQueueRefusesWhatDoesNotBelong(t *testing.T) {
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		return workflows.ActivityOutput{}, nil
+	})
+	elsewhere := queued("a")
+	elsewhere.Queued = &job.Queued{Queue: "others"}
+	broken := queued("b")
+	broken.Options.RunTimeout = 0
+	cases := map[string]workflows.EnqueueRequest{
+		"it belongs to queue others":           {Job: elsewhere},
+		"its mode is one-shot":                 {Job: oneShot("c")},
+		"run_timeout: PT0S is not longer than": {Job: broken},
+	}
+	answers := map[string]*answer{}
+	for want, in := range cases {
+		answers[want] = send(t, env, time.Duration(len(answers)+1)*time.Second, workflows.MessageEnqueue, in)
+	}
+	absent := send(t, env, 9*time.Second, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: "count_things.x"})
+	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables"})
+	for want, a := range answers {
+		require.ErrorContains(t, a.rejected, want)
+	}
+	require.ErrorContains(t, absent.rejected, "job count_things.x is not in queue tables")
+	require.Zero(t, state.Accepted)
+}
+
+func TestJobQueuePausesCancelsAndKnowsDuplicates(t *testing.T) {
+	var ran []string
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		ran = append(ran, in.Job.ID)
+		return workflows.ActivityOutput{}, nil
+	})
+	send(t, env, 1*time.Second, workflows.MessagePauseQueue, workflows.PauseRequest{Reason: "by hand"})
+	send(t, env, 2*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("a")})
+	send(t, env, 3*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("b")})
+	twice := send(t, env, 4*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("b")})
+	send(t, env, 5*time.Second, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: "count_things.a"})
+	env.RegisterDelayedCallback(func() {
+		state := queueState(t, env)
+		require.Len(t, state.Waiting, 1)
+		require.Empty(t, ran)
+	}, 10*time.Second)
+	send(t, env, 11*time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables"})
+	require.Equal(t, workflows.EnqueueReceipt{Sequence: 2, Ahead: 1, Duplicate: true}, twice.value)
+	require.Equal(t, []string{"count_things.b"}, ran)
+	require.EqualValues(t, 1, state.Canceled)
+	require.EqualValues(t, 1, state.Completed)
+}
+
+func TestJobQueueTakesSignals(t *testing.T) {
+	var ran []string
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		ran = append(ran, in.Job.ID)
+		return workflows.ActivityOutput{}, nil
+	})
+	env.RegisterDelayedCallback(func() {
+		env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: queued("a")})
+		env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: oneShot("b")})
+	}, time.Second)
+	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables"})
+	require.Equal(t, []string{"count_things.a"}, ran)
+	require.EqualValues(t, 1, state.Failed, "a signal that is refused leaves a record")
+	require.Contains(t, state.Recent[0].Error, "its mode is one-shot")
+}

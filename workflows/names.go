@@ -1,0 +1,135 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Workflow types, as they are registered and shown in the Web UI.
+const (
+	RunJobType        = "RunJob"
+	ContinuousJobType = "ContinuousJob"
+	JobQueueType      = "JobQueue"
+)
+
+// WatchRunActivity waits for the end of a run that its queue can no longer
+// await itself. Every worker serves it on QueuesTaskQueue.
+const WatchRunActivity = "WatchRun"
+
+// QueuesTaskQueue is the task queue of JobQueue workflows. Workers of every
+// type poll it, since a queue may hold jobs of any type. The other workflows
+// run on the task queue of their job's worker type.
+const QueuesTaskQueue = "queues"
+
+const (
+	jobPrefix   = "job/"
+	queuePrefix = "queue/"
+)
+
+// JobWorkflowID is the workflow id of a job's run or loop, and the id of its
+// schedule. A schedule appends the time to it for each run it starts.
+func JobWorkflowID(jobID string) string { return jobPrefix + jobID }
+
+// ScheduleID is the id of a recurring job's schedule.
+func ScheduleID(jobID string) string { return jobPrefix + jobID }
+
+// QueueWorkflowID is the workflow id of a queue.
+func QueueWorkflowID(name string) string { return queuePrefix + name }
+
+// JobIDOfSchedule is the inverse of ScheduleID. It reports false for the id of
+// a schedule that is not named by this system.
+func JobIDOfSchedule(scheduleID string) (string, bool) {
+	return strings.CutPrefix(scheduleID, jobPrefix)
+}
+
+// TaskQueue is the task queue of a worker type.
+func TaskQueue(worker job.WorkerType) string { return string(worker) }
+
+// Memo keys.
+const (
+	MemoJob    = "job"    // the job's definition, a job.Job
+	MemoPaused = "paused" // of a continuous job: a Pause
+)
+
+// Pause tells, in the memo of a continuous job, whether it is paused: it can be
+// read without a worker.
+type Pause struct {
+	Paused bool   `json:"paused"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Search attributes, all of type Keyword.
+var (
+	AttributeJobID    = temporal.NewSearchAttributeKeyKeyword("JobId")
+	AttributeJobType  = temporal.NewSearchAttributeKeyKeyword("JobType")
+	AttributeJobMode  = temporal.NewSearchAttributeKeyKeyword("JobMode")
+	AttributeQueue    = temporal.NewSearchAttributeKeyKeyword("JobQueue")
+	AttributeProvider = temporal.NewSearchAttributeKeyKeyword("JobProvider")
+	AttributeOwner    = temporal.NewSearchAttributeKeyKeyword("JobOwner")
+	AttributeSpecHash = temporal.NewSearchAttributeKeyKeyword("JobSpecHash")
+)
+
+// Attributes are the search attributes of everything that belongs to a job. The
+// error is that of a spec that is not JSON.
+func Attributes(j job.Job) (temporal.SearchAttributes, error) {
+	hash, err := j.SpecHash()
+	if err != nil {
+		return temporal.SearchAttributes{}, err
+	}
+	updates := []temporal.SearchAttributeUpdate{
+		AttributeJobID.ValueSet(j.ID),
+		AttributeJobType.ValueSet(j.Type),
+		AttributeJobMode.ValueSet(string(j.Mode())),
+		AttributeProvider.ValueSet(string(j.Provider)),
+		AttributeSpecHash.ValueSet(hash),
+	}
+	if queue := j.Queue(); queue != "" {
+		updates = append(updates, AttributeQueue.ValueSet(queue))
+	}
+	if owner := j.Options.Owner.String(); owner != "" {
+		updates = append(updates, AttributeOwner.ValueSet(owner))
+	}
+	return temporal.NewSearchAttributes(updates...), nil
+}
+
+// QueueAttributes are the search attributes of a JobQueue workflow.
+func QueueAttributes(name string) temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(AttributeQueue.ValueSet(name))
+}
+
+// maxSummaryBytes is the server's limit on a static summary.
+const maxSummaryBytes = 200
+
+// Summary is the line that the Web UI shows for a run or loop of a job.
+func Summary(j job.Job) string {
+	summary := fmt.Sprintf("%s · %s", j.ID, j.Mode())
+	if j.Options.Description != "" {
+		summary += " · " + j.Options.Description
+	}
+	if len(summary) <= maxSummaryBytes {
+		return summary
+	}
+	const ellipsis = "…"
+	return strings.ToValidUTF8(summary[:maxSummaryBytes-len(ellipsis)], "") + ellipsis
+}
+
+// Registry is the part of a Temporal worker that registers workflows.
+type Registry interface {
+	RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions)
+}
+
+// RegisterJobs registers the workflows that run on a worker type's task queue.
+func RegisterJobs(r Registry) {
+	r.RegisterWorkflowWithOptions(RunJob, workflow.RegisterOptions{Name: RunJobType})
+	r.RegisterWorkflowWithOptions(ContinuousJob, workflow.RegisterOptions{Name: ContinuousJobType})
+}
+
+// RegisterQueues registers the workflow that runs on QueuesTaskQueue.
+func RegisterQueues(r Registry) {
+	r.RegisterWorkflowWithOptions(JobQueue, workflow.RegisterOptions{Name: JobQueueType})
+}

@@ -1,0 +1,135 @@
+package workflows
+
+import (
+	"encoding/json"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+const timeoutHeartbeat = enumspb.TIMEOUT_TYPE_HEARTBEAT
+
+// maxLostWorkers bounds how often a run is given to another worker after its
+// retries are used up, when what failed was the worker and not the job. The
+// bound is there for a job that kills every worker it meets.
+const maxLostWorkers = 5
+
+// RunInput is the input of RunJob.
+type RunInput struct {
+	Job job.Job `json:"job"`
+	// Trigger says what started the run.
+	Trigger Trigger `json:"trigger"`
+	// Cursor is the position to go on from, if there is one.
+	Cursor json.RawMessage `json:"cursor,omitempty"`
+}
+
+// Trigger says what started a run.
+type Trigger string
+
+// The triggers.
+const (
+	TriggerSchedule Trigger = "schedule" // a recurring job was due
+	TriggerApply    Trigger = "apply"    // a one-shot job was declared
+	TriggerManual   Trigger = "manual"   // someone asked
+	TriggerQueue    Trigger = "queue"    // its turn came in a queue
+)
+
+// RunOutput is the result of RunJob.
+type RunOutput struct {
+	job.Result
+	// Attempts counts the tries over all workers.
+	Attempts int `json:"attempts"`
+	// Worker is the identity of the process that finished the run.
+	Worker string `json:"worker"`
+	// Handovers counts the times that a worker that shut down or died passed
+	// the run on, apart from ordinary retries.
+	Handovers int `json:"handovers,omitempty"`
+}
+
+// RunJob is one run of a job: the activity of its job type, with the retries
+// that the job's options ask for. A run that a draining worker hands back goes
+// on at its cursor on another worker and uses up no retry.
+//
+// Canceling the workflow stops the run gracefully: the handler is told, has the
+// stop grace period to save its position, and the workflow ends as canceled
+// once the handler has really ended.
+func RunJob(ctx workflow.Context, in RunInput) (*RunOutput, error) {
+	r := &run{RunInput: in}
+	return r.execute(ctx)
+}
+
+type run struct {
+	RunInput
+	attempts    int
+	handovers   int
+	lostWorkers int
+}
+
+func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
+	info := workflow.GetInfo(ctx)
+	workflow.SetCurrentDetails(ctx, r.details("running"))
+	maxAttempts := 0
+	if r.Job.Options.MaxRetryCount != job.Unlimited {
+		maxAttempts = r.Job.Options.MaxRetryCount + 1
+	}
+	activityCtx := withJobActivity(ctx, r.Job, maxAttempts)
+	for {
+		var output ActivityOutput
+		err := workflow.ExecuteActivity(activityCtx, r.Job.Type, ActivityInput{
+			Job:    r.Job,
+			RunID:  info.WorkflowExecution.RunID,
+			Cursor: r.Cursor,
+		}).Get(ctx, &output)
+		if err == nil {
+			r.attempts += output.Attempts
+			workflow.SetCurrentDetails(ctx, r.details("completed: "+output.Result.Message))
+			return &RunOutput{
+				Result:    output.Result,
+				Attempts:  r.attempts,
+				Worker:    output.Worker,
+				Handovers: r.handovers,
+			}, nil
+		}
+		if !r.passOn(ctx, err) {
+			workflow.SetCurrentDetails(ctx, r.details("failed: "+reason(err)))
+			return nil, err
+		}
+	}
+}
+
+// passOn says whether the run goes on with another worker, and from where.
+func (r *run) passOn(ctx workflow.Context, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	if output, ok := handedBack(err); ok {
+		r.takeCursor(output.Result.Cursor)
+		r.attempts += output.Attempts
+		r.handovers++
+		return true
+	}
+	if cursor, ok := lostWorker(err); ok && r.lostWorkers < maxLostWorkers {
+		r.takeCursor(cursor)
+		r.lostWorkers++
+		r.handovers++
+		return true
+	}
+	return false
+}
+
+func (r *run) takeCursor(cursor json.RawMessage) {
+	if len(cursor) > 0 {
+		r.Cursor = cursor
+	}
+}
+
+func (r *run) details(state string) string {
+	text := fmt.Sprintf("**%s** · `%s` · %s\n\n%s", r.Job.ID, r.Job.Type, r.Job.Mode(), state)
+	if r.handovers > 0 {
+		text += fmt.Sprintf("\n\npassed on to another worker %d times", r.handovers)
+	}
+	return text
+}

@@ -1,0 +1,100 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+func oneShot(key string) job.Job { return newJob(key, job.Schedule{OneShot: &job.OneShot{}}) }
+
+func draining(cursor string) error {
+	return temporal.NewApplicationErrorWithOptions("the worker shuts down", workflows.ErrorTypeDraining,
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{workflows.ActivityOutput{
+			Attempts: 1, Result: job.Result{Cursor: json.RawMessage(cursor)},
+		}}})
+}
+
+func TestRunJobGivesTheResult(t *testing.T) {
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		require.Equal(t, "count_things.a", in.Job.ID)
+		require.NotEmpty(t, in.RunID)
+		return workflows.ActivityOutput{
+			Worker: "w1", Attempts: 1, Result: job.Result{Message: "done", Counts: map[string]int64{"things": 3}},
+		}, nil
+	})
+	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: oneShot("a"), Trigger: workflows.TriggerManual})
+	require.NoError(t, env.GetWorkflowError())
+	var out workflows.RunOutput
+	require.NoError(t, env.GetWorkflowResult(&out))
+	require.Equal(t, workflows.RunOutput{
+		Result:   job.Result{Message: "done", Counts: map[string]int64{"things": 3}},
+		Attempts: 1, Worker: "w1",
+	}, out)
+}
+
+func TestRunJobRetriesAsOftenAsItsOptionsSay(t *testing.T) {
+	for _, retries := range []int{0, 2} {
+		calls := 0
+		env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+			calls++
+			return workflows.ActivityOutput{}, errors.New("the store is away")
+		})
+		j := oneShot("a")
+		j.Options.MaxRetryCount = retries
+		env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
+		_, message := workflows.Cause(env.GetWorkflowError())
+		require.Equal(t, retries+1, calls)
+		require.Equal(t, "the store is away", message)
+	}
+}
+
+func TestRunJobDoesNotRetryAFinalError(t *testing.T) {
+	calls := 0
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		calls++
+		return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("no image", "InvalidImage", nil)
+	})
+	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: oneShot("a")})
+	class, message := workflows.Cause(env.GetWorkflowError())
+	require.Equal(t, "InvalidImage", class)
+	require.Equal(t, "no image", message)
+	require.Equal(t, 1, calls)
+}
+
+func TestRunJobGoesOnAtTheCursorOfADrainingWorker(t *testing.T) {
+	var cursors []string
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		cursors = append(cursors, string(in.Cursor))
+		if len(cursors) < 3 {
+			return workflows.ActivityOutput{}, draining(`{"row":` + string(rune('0'+len(cursors))) + `}`)
+		}
+		return workflows.ActivityOutput{Attempts: 1, Worker: "w3"}, nil
+	})
+	j := oneShot("a")
+	j.Options.MaxRetryCount = 0 // A hand-over uses up no retry.
+	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
+	require.NoError(t, env.GetWorkflowError())
+	var out workflows.RunOutput
+	require.NoError(t, env.GetWorkflowResult(&out))
+	require.Equal(t, []string{"", `{"row":1}`, `{"row":2}`}, cursors)
+	require.Equal(t, 2, out.Handovers)
+	require.Equal(t, 3, out.Attempts)
+}
+
+func TestRunJobEndsAsCanceled(t *testing.T) {
+	env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		untilCanceled(ctx)
+		return workflows.ActivityOutput{}, temporal.NewCanceledError()
+	})
+	env.RegisterDelayedCallback(env.CancelWorkflow, soon)
+	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: oneShot("a")})
+	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()), "%v", env.GetWorkflowError())
+}
