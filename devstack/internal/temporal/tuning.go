@@ -81,6 +81,11 @@ func latencySettings() settings {
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): polls,
 		dynamicconfig.OutboundProcessorMaxPollRPS.Key():   polls,
 
+		// Four partitions make a task wait for a poller of its own partition, or
+		// for being forwarded; there is one matching host to spread them over.
+		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
+		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
+
 		dynamicconfig.FrontendRPS.Key():                                  calls,
 		dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key():           calls,
 		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 2000,
