@@ -88,6 +88,10 @@ func latencySettings() settings {
 		// of several hosts; here there is one, and short waits would all take a
 		// second.
 		dynamicconfig.TimerProcessorMaxTimeShift.Key(): 10 * time.Millisecond,
+		// Four partitions make a task wait for a poller of its own partition, or
+		// for being forwarded; there is one matching host to spread them over.
+		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
+		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
 
 		dynamicconfig.FrontendRPS.Key():                                  calls,
 		dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key():           calls,
