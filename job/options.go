@@ -109,7 +109,7 @@ func ParseOwner(text string) (Owner, error) {
 			return Owner{User: name}, nil
 		}
 	}
-	return Owner{}, fmt.Errorf("owner %.80q is not of the form organization:NAME or user:NAME", text)
+	return Owner{}, fmt.Errorf("%.80q is not an owner: write organization:NAME or user:NAME", text)
 }
 
 // MarshalText writes what String writes.

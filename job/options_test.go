@@ -59,7 +59,7 @@ func TestOwner(t *testing.T) {
 	}
 	for _, text := range []string{"", "ucnrs", "user:", "team:a", ":a"} {
 		_, err := job.ParseOwner(text)
-		require.ErrorContains(t, err, "is not of the form organization:NAME or user:NAME", text)
+		require.ErrorContains(t, err, "is not an owner: write organization:NAME or user:NAME", text)
 	}
 	require.Empty(t, job.Owner{}.String())
 	var none job.Owner

@@ -94,6 +94,7 @@ func (l *limiter) done(header http.Header) {
 		return
 	}
 	if limit, window, ok := parsePolicy(header.Get("RateLimit-Policy")); ok {
+		l.remaining += limit - l.limit // the window was counted down from another limit
 		l.limit, l.window = limit, window
 	}
 	resetAt := time.Now().Add(min(time.Duration(reset)*time.Second, time.Hour))

@@ -1,0 +1,337 @@
+package extract_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities/extract"
+	"github.com/dendrascience/dendra-jobs/internal/hobolink"
+	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
+)
+
+const (
+	logger   = "21234001"
+	tokenRef = job.SecretRef("secret://hobolink")
+)
+
+var midnight = time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
+
+// bench is a vendor, a pipeline and a job between them, with a clock of its own.
+type bench struct {
+	client  *pipeline.Client
+	vendor  *hobolinktest.Handler
+	jobType job.Type
+	spec    extract.HoboTimeFrameSpec
+	name    string
+	now     atomic.Pointer[time.Time]
+}
+
+func newBench(t *testing.T, name string, options hobolinktest.Options) *bench {
+	t.Helper()
+	st := stacktest.Start(t)
+	client, err := pipeline.Connect(t.Context(), st.NATS)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	b := &bench{client: client, name: name}
+	b.setNow(midnight)
+	options.Token = "token-of-" + name // and a rate limit of its own
+	options.Now = func() time.Time { return *b.now.Load() }
+	options.Loggers = []string{logger, "21234002"}
+	b.vendor = hobolinktest.NewHandler(options)
+	server := httptest.NewServer(b.vendor)
+	t.Cleanup(server.Close)
+	b.jobType = extract.HoboTimeFrame(client, extract.WithNow(options.Now), extract.WithHTTPClient(&http.Client{}))
+	b.spec = extract.HoboTimeFrameSpec{
+		BaseURL: server.URL, Token: tokenRef, Organization: name, Location: name,
+		Loggers:  []extract.HoboLogger{{Serial: logger, Station: "Blue Oak"}},
+		Backfill: job.Duration(24 * time.Hour), Increment: job.Duration(6 * time.Hour),
+	}
+	return b
+}
+
+func (b *bench) setNow(now time.Time) { b.now.Store(&now) }
+
+func (b *bench) newRun(options ...jobtest.Option) *jobtest.Run {
+	definition := jobtest.NewJob(b.jobType, b.name, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, b.spec)
+	secrets := jobtest.WithSecrets(map[job.SecretRef]string{tokenRef: b.vendor.Options().Token})
+	return jobtest.NewRun(definition, append(options, secrets)...)
+}
+
+func (b *bench) run(t *testing.T) (job.Result, error) {
+	t.Helper()
+	return b.jobType.Handle(t.Context(), b.newRun())
+}
+
+// messages lists everything on a subject.
+func (b *bench) messages(t *testing.T, stream, subject string) []jetstream.Msg {
+	t.Helper()
+	consumer, err := b.client.JetStream().CreateConsumer(t.Context(), stream,
+		jetstream.ConsumerConfig{FilterSubject: subject, AckPolicy: jetstream.AckNonePolicy})
+	require.NoError(t, err)
+	pending := int(consumer.CachedInfo().NumPending)
+	if pending == 0 {
+		return nil
+	}
+	batch, err := consumer.Fetch(pending, jetstream.FetchMaxWait(30*time.Second))
+	require.NoError(t, err)
+	var messages []jetstream.Msg
+	for message := range batch.Messages() {
+		messages = append(messages, message)
+	}
+	require.NoError(t, batch.Error())
+	require.Len(t, messages, pending)
+	return messages
+}
+
+func (b *bench) raw(t *testing.T) []jetstream.Msg {
+	return b.messages(t, pipeline.StreamRaw, pipeline.RawSubject("live", b.name, "hobolink"))
+}
+
+func (b *bench) prepared(t *testing.T) []jetstream.Msg {
+	return b.messages(t, pipeline.StreamPrepared, pipeline.PrepSubject("live", b.name))
+}
+
+func (b *bench) quarantine(t *testing.T) []jetstream.Msg {
+	return b.messages(t, pipeline.StreamQuarantine, "dendra.quarantine.v1.extract.live."+b.name+".hobolink.>")
+}
+
+func (b *bench) bookmark(t *testing.T) pipeline.Bookmark {
+	t.Helper()
+	bookmark, err := b.client.Bookmark(t.Context(), pipeline.BookmarkKey("extract_hobo_time_frame."+b.name, logger))
+	require.NoError(t, err)
+	return bookmark
+}
+
+func classOf(t *testing.T, err error) (class string, final bool) {
+	t.Helper()
+	var failure *job.Failure
+	require.ErrorAs(t, err, &failure)
+	return failure.Class, failure.Final
+}
+
+const perDay = 24*12 + 1 // readings of a day at five minutes, both midnights included
+
+func TestMessagesSayWhatTheVendorSaid(t *testing.T) {
+	b := newBench(t, "say", hobolinktest.Options{Seed: 11})
+	result, err := b.run(t)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{
+		"windows": 5, "requests": 5, "observations": 11 * perDay, "raw": perDay, "prepared": perDay,
+		"duplicates": 0, "quarantined": 0,
+	}, result.Counts)
+
+	ledger := b.vendor.Observations(logger, midnight.Add(-24*time.Hour), midnight)
+	raw := b.raw(t)
+	require.Len(t, raw, perDay)
+	var first pipeline.Message[extract.HoboReading]
+	require.NoError(t, json.Unmarshal(raw[0].Data(), &first))
+	require.Equal(t, pipeline.Context{
+		ImportedAt: midnight, OrgSlug: "say", Source: "hobolink", Station: "Blue Oak", Table: logger,
+	}, first.Context)
+	require.Equal(t, "2026-03-03 00:00:00Z", first.Payload.Timestamp)
+	require.Len(t, first.Payload.Observations, 11)
+	want, err := json.Marshal(ledger[0].Row())
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(first.Payload.Observations[0]), "verbatim")
+
+	prepared := b.prepared(t)
+	require.Len(t, prepared, perDay)
+	values := 0
+	for i, message := range prepared {
+		decoded, err := pipeline.DecodePoints(message.Data())
+		require.NoError(t, err)
+		require.Equal(t, pipeline.PointOptions{Database: "say", Precision: "ms"}, decoded.Payload.Options)
+		require.Equal(t, "say", decoded.Context.Location)
+		point := decoded.Payload.Points[0]
+		require.Equal(t, "station_blue_oak_source_21234001", point.Measurement)
+		for _, o := range ledger[i*11 : (i+1)*11] {
+			require.True(t, o.Time.Equal(point.Time.Time))
+			field := pipeline.SafeName(o.MeasurementType + "_" + o.Sensor + "_" + o.DataType + "_" + o.Unit)
+			require.Equal(t, o.Value, point.Fields[field])
+			values++
+		}
+	}
+	require.Equal(t, len(ledger), values)
+}
+
+func TestRepeatsAndLateData(t *testing.T) {
+	b := newBench(t, "late", hobolinktest.Options{})
+	_, err := b.run(t)
+	require.NoError(t, err)
+	before := b.bookmark(t)
+
+	result, err := b.run(t)
+	require.NoError(t, err)
+	require.Zero(t, result.Counts["raw"]+result.Counts["prepared"], "nothing has changed: %v", result.Counts)
+	require.EqualValues(t, 2*perDay, result.Counts["unchanged"])
+	require.Len(t, b.raw(t), perDay)
+	require.False(t, b.bookmark(t).Position.Before(before.Position))
+
+	// A logger that was out of reach delivers a reading from the day before, and an
+	// hour goes by: both are published, and nothing else.
+	late := midnight.Add(-20*time.Hour + 90*time.Second)
+	b.vendor.AddRow(late, hobolinktest.Observation{
+		Logger: logger, Sensor: "212340019-1", Time: late, MeasurementType: "Water Level", DataType: "CURRENT", Unit: "m", Value: 1.25,
+	}.Row())
+	b.setNow(midnight.Add(time.Hour))
+	result, err = b.run(t)
+	require.NoError(t, err)
+	require.Len(t, b.raw(t), perDay+12+1)
+	require.Len(t, b.prepared(t), perDay+12+1)
+	// The two changed hours are sent as wholes, of which the server keeps what is new.
+	require.EqualValues(t, 2*(12+13), result.Counts["raw"]+result.Counts["prepared"]-2*1)
+	require.EqualValues(t, 2*12+2, result.Counts["duplicates"])
+}
+
+func TestBookmarkMovesOn(t *testing.T) {
+	b := newBench(t, "moves", hobolinktest.Options{})
+	b.spec.Reread = job.Duration(2 * time.Hour)
+	b.spec.MaxWindows = 3
+	result, err := b.run(t)
+	require.NoError(t, err)
+	require.Contains(t, result.Message, "more for the next run")
+	require.True(t, b.bookmark(t).Position.Equal(midnight.Add(-6*time.Hour)), b.bookmark(t).Position)
+	_, err = b.run(t)
+	require.NoError(t, err)
+	require.True(t, b.bookmark(t).Position.Equal(midnight.Add(-2*time.Hour)), "two hours are read again")
+	b.spec.Reread = job.Duration(48 * time.Hour)
+	_, err = b.run(t)
+	require.NoError(t, err)
+	require.True(t, b.bookmark(t).Position.Equal(midnight.Add(-2*time.Hour)), "never back")
+	require.Len(t, b.raw(t), perDay)
+}
+
+func TestTruncatedWindowsAreHalved(t *testing.T) {
+	// Six hours have 803 observations, an hour 132, of which an answer holds 50:
+	// halving goes down into the hour.
+	b := newBench(t, "halved", hobolinktest.Options{MaxResults: 50, RateLimit: 100_000})
+	result, err := b.run(t)
+	require.NoError(t, err)
+	require.Greater(t, result.Counts["requests"], int64(100))
+	require.EqualValues(t, 11*perDay, result.Counts["observations"])
+	require.Len(t, b.raw(t), perDay)
+	require.Len(t, b.prepared(t), perDay)
+	result, err = b.run(t)
+	require.NoError(t, err)
+	require.Zero(t, result.Counts["raw"])
+}
+
+func TestTooDenseSecondIsFinal(t *testing.T) {
+	b := newBench(t, "dense", hobolinktest.Options{MaxResults: 5, RateLimit: 100_000})
+	_, err := b.run(t)
+	_, final := classOf(t, err)
+	require.True(t, final)
+	require.ErrorContains(t, err, "logger "+logger+" has more at 2026-03-03T00:00:00Z than an answer holds")
+	require.Zero(t, b.bookmark(t).Revision)
+}
+
+func TestBadObservationsGoToQuarantine(t *testing.T) {
+	b := newBench(t, "bad", hobolinktest.Options{})
+	at := midnight.Add(-3 * time.Hour)
+	row := hobolinktest.Observation{
+		Logger: logger, Sensor: "212340019-1", Time: at, MeasurementType: "Water Level", DataType: "CURRENT", Unit: "m", Value: 1,
+	}.Row()
+	text, future, badTime, foreign := row, row, row, row
+	text.Value = "-"
+	future.Timestamp = "2031-01-01 00:00:00Z"
+	badTime.Timestamp = "yesterday"
+	b.vendor.AddRow(at, text)
+	b.vendor.AddRow(at, future)
+	b.vendor.AddRow(at, badTime)
+	foreign.Logger = "21234002"
+	b.vendor.AddRow(at, foreign) // not asked for, and so not answered
+
+	result, err := b.run(t)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, result.Counts["quarantined"])
+	require.Len(t, b.raw(t), perDay, "the good ones are published")
+	classes := map[string]int{}
+	for _, message := range b.quarantine(t) {
+		classes[message.Headers().Get(pipeline.HeaderClass)]++
+		require.Contains(t, message.Headers().Get(pipeline.HeaderReason), logger)
+		require.True(t, json.Valid(message.Data()))
+	}
+	require.Equal(t, map[string]int{extract.ClassBadObservation: 2, extract.ClassFutureTimestamp: 1}, classes)
+
+	result, err = b.run(t)
+	require.NoError(t, err)
+	require.Zero(t, result.Counts["quarantined"], "kept once")
+	require.Len(t, b.quarantine(t), 3)
+}
+
+func TestVendorFailures(t *testing.T) {
+	b := newBench(t, "fails", hobolinktest.Options{})
+	b.vendor.FailNext(1, hobolinktest.Failure{Status: http.StatusUnauthorized})
+	_, err := b.run(t)
+	class, final := classOf(t, err)
+	require.Equal(t, hobolink.ClassToken, class)
+	require.True(t, final)
+	require.NotContains(t, err.Error(), b.vendor.Options().Token)
+	require.Zero(t, b.bookmark(t).Revision)
+
+	// What passes is tried again by the client, and is not seen here.
+	b.vendor.FailNext(1, hobolinktest.Failure{Status: hobolinktest.StatusBusy})
+	b.vendor.FailNext(1, hobolinktest.Failure{Status: http.StatusTooManyRequests, RetryAfter: time.Second})
+	_, err = b.run(t)
+	require.NoError(t, err)
+	require.Len(t, b.raw(t), perDay)
+}
+
+func TestUnknownLoggerDoesNotHoldUpTheOthers(t *testing.T) {
+	b := newBench(t, "unknown", hobolinktest.Options{})
+	b.spec.Loggers = append([]extract.HoboLogger{{Serial: "999", Station: "gone"}}, b.spec.Loggers...)
+	_, err := b.run(t)
+	class, final := classOf(t, err)
+	require.Equal(t, hobolink.ClassRequest, class)
+	require.True(t, final)
+	require.ErrorContains(t, err, "1 of 2 loggers")
+	require.ErrorContains(t, err, "VAL-002")
+	require.Len(t, b.raw(t), perDay)
+}
+
+func TestStopBetweenWindows(t *testing.T) {
+	b := newBench(t, "stop", hobolinktest.Options{})
+	run := b.newRun(jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) {
+		if len(r.Checkpoints()) == 2 {
+			r.Stop()
+		}
+	}))
+	result, err := b.jobType.Handle(t.Context(), run)
+	require.ErrorIs(t, err, job.ErrStopped)
+	require.EqualValues(t, 2, result.Counts["windows"])
+	require.Equal(t, job.Progress{Done: 2, Total: 5, Message: "logger 21234001 up to 2026-03-03T12:00:00Z"}, run.Checkpoints()[1].Progress)
+
+	_, err = b.jobType.Handle(t.Context(), run.NextAttempt(jobtest.WithSecrets(map[job.SecretRef]string{tokenRef: b.vendor.Options().Token})))
+	require.NoError(t, err)
+	require.Len(t, b.raw(t), perDay)
+}
+
+// TestOvertakenRunIsRefused lets a second run move the bookmark while a first one
+// is in the middle of its windows.
+func TestOvertakenRunIsRefused(t *testing.T) {
+	b := newBench(t, "overtaken", hobolinktest.Options{})
+	overtaken := false
+	run := b.newRun(jobtest.OnCheckpoint(func(*jobtest.Run, jobtest.Checkpoint) {
+		if !overtaken {
+			overtaken = true
+			_, err := b.run(t)
+			require.NoError(t, err)
+		}
+	}))
+	_, err := b.jobType.Handle(t.Context(), run)
+	class, final := classOf(t, err)
+	require.Equal(t, pipeline.ClassStaleBookmark, class)
+	require.False(t, final)
+	require.Len(t, b.raw(t), perDay, "what both published is there once")
+}

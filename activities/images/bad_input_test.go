@@ -1,0 +1,167 @@
+package images_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/gif"
+	"net"
+	"reflect"
+	"testing"
+
+	"github.com/invopop/jsonschema"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// bomb is a PNG of 109 KB that says it has 30,000² pixels.
+func bomb() []byte {
+	file := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d")
+	header := binary.BigEndian.AppendUint32([]byte("IHDR"), 30_000)
+	header = binary.BigEndian.AppendUint32(header, 30_000)
+	header = append(header, 1, 0, 0, 0, 0)
+	file = append(file, header...)
+	file = binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(header))
+	return append(file, make([]byte, 109_000)...)
+}
+
+func TestBadUploads(t *testing.T) {
+	t.Parallel()
+	store := openStore(t)
+	typ := images.PhotoVariants(store)
+	photo := encodeJPEG(t, quadrants(t, 800, 600))
+	for name, c := range map[string]struct {
+		data  []byte
+		class string
+		part  string
+	}{
+		"bad/empty.jpg":     {nil, images.ClassInvalidImage, "is empty (0 bytes)"},
+		"bad/text.jpg":      {[]byte("no picture at all"), images.ClassInvalidImage, "looks like plain text"},
+		"bad/drawing.jpg":   {[]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), images.ClassInvalidImage, "looks like SVG"},
+		"bad/cut-short.jpg": {photo[:len(photo)*2/3], images.ClassInvalidImage, "damaged or cut short"},
+		"bad/bomb.png":      {bomb(), images.ClassImageTooLarge, "30000×30000 = 900.0 megapixels"},
+		"bad/huge.jpg":      {make([]byte, 60_000_001), images.ClassImageTooLarge, "60000001 bytes"},
+	} {
+		upload(t, store, name, c.data)
+		_, err := typ.Handle(t.Context(), newRun(typ, images.PhotoSpec{Bucket: "uploads", Key: name, Prefix: "bad-uploads"}))
+		requireFailure(t, err, c.class, true, "photo uploads/"+name+": ", c.part)
+	}
+	require.Empty(t, keysUnder(t, store, "bad-uploads"))
+}
+
+func TestUnusualUploads(t *testing.T) {
+	t.Parallel()
+	store := openStore(t)
+	typ := images.PhotoVariants(store)
+	palette := color.Palette{color.RGBA{R: 255, A: 255}, color.RGBA{B: 255, A: 255}}
+	animation := gif.GIF{}
+	for range 100 {
+		animation.Image = append(animation.Image, image.NewPaletted(image.Rect(0, 0, 90, 70), palette))
+		animation.Delay = append(animation.Delay, 1)
+	}
+	var moving bytes.Buffer
+	require.NoError(t, gif.EncodeAll(&moving, &animation))
+	deep := image.NewNRGBA64(image.Rect(0, 0, 90, 70))
+	polyglot := append(encodeJPEG(t, quadrants(t, 90, 70)), "<script>alert(1)</script>"...)
+	for name, data := range map[string][]byte{
+		"odd/animation.gif": moving.Bytes(),
+		"odd/deep.png":      encodePNG(t, deep),
+		"odd/gray.jpg":      encodeJPEG(t, image.NewGray(image.Rect(0, 0, 90, 70))),
+		"odd/polyglot.html": polyglot,
+		"odd/pixel.png":     encodePNG(t, image.NewGray(image.Rect(0, 0, 1, 1))),
+	} {
+		upload(t, store, name, data)
+		result, output := handle(t, typ, images.PhotoSpec{Bucket: "uploads", Key: name, Prefix: "odd"})
+		require.Equal(t, int64(4), result.Counts["written"], name)
+		for _, v := range output.Variants {
+			data, _ := get(t, store, v.Key)
+			require.NotContains(t, string(data), "script")
+		}
+	}
+}
+
+func TestMissingBucketsAndObjects(t *testing.T) {
+	t.Parallel()
+	store := openStore(t)
+	upload(t, store, "there.jpg", encodeJPEG(t, quadrants(t, 80, 60)))
+	typ := images.PhotoVariants(store)
+	try := func(spec images.PhotoSpec) error {
+		_, err := typ.Handle(t.Context(), newRun(typ, spec))
+		return err
+	}
+	requireFailure(t, try(images.PhotoSpec{Bucket: "no-bucket", Key: "a.jpg"}),
+		objects.ClassBucketMissing, true, `photo no-bucket/a.jpg: bucket "no-bucket" does not exist on 127.0.0.1:`)
+	requireFailure(t, try(images.PhotoSpec{Bucket: "uploads", Key: "there.jpg", TargetBucket: "no-target"}),
+		objects.ClassBucketMissing, true, `photo uploads/there.jpg: bucket "no-target" does not exist on 127.0.0.1:`)
+	requireFailure(t, try(images.PhotoSpec{Bucket: "uploads", Key: "not-yet.jpg"}),
+		objects.ClassObjectMissing, false, "photo uploads/not-yet.jpg: object uploads/not-yet.jpg does not exist on 127.0.0.1:")
+}
+
+func TestDeadStore(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port that nothing listens on
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: "http://" + address, SecretKey: "b"})
+	require.NoError(t, err)
+	typ := images.LogoAvatarVariants(store)
+	_, err = typ.Handle(t.Context(), newRun(typ, images.LogoAvatarSpec{Bucket: "uploads", Key: "a.png"}))
+	requireFailure(t, err, objects.ClassStoreUnreachable, false, "logo uploads/a.png: ", address, "cannot be reached")
+}
+
+func TestBadSpecs(t *testing.T) {
+	t.Parallel()
+	photo, logo := images.PhotoVariants(nil), images.LogoAvatarVariants(nil)
+	for _, c := range []struct {
+		typ  job.Type
+		spec string
+		part string
+	}{
+		{photo, `{"key":"a.jpg"}`, "bucket is empty"},
+		{photo, `{"bucket":"b"}`, "key is empty"},
+		{photo, `{"bucket":"b","key":"a","colour":1}`, "colour"},
+		{photo, `{"bucket":"b","key":"a","prefix":"../x"}`, "prefix"},
+		{photo, `{"bucket":"b","key":"a","prefix":"x/"}`, "prefix"},
+		{photo, `{"bucket":"b","key":"a","quality":101}`, "quality 101"},
+		{photo, `{"bucket":"b","key":"a","quality":-1}`, "quality -1"},
+		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a b","size":9}]}`, `variants[0]: the name "a b"`},
+		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a","size":0}]}`, "size 0"},
+		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a","size":5000}]}`, "size 5000"},
+		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a","size":1},{"name":"a","size":2}]}`, "taken"},
+		{logo, `{"bucket":"b","key":"a","quality":80}`, "quality"},
+		{logo, `{"bucket":"b","key":"a","variants":[{"name":"x","size":-2}]}`, "size -2"},
+	} {
+		run := newRun(c.typ, json.RawMessage(c.spec))
+		_, err := c.typ.Handle(t.Context(), run)
+		requireFailure(t, err, job.ClassInvalidSpec, true, c.part, run.Job().ID)
+	}
+}
+
+// The description of the types needs no store, and their specs make a schema
+// with the defaults that the handlers use.
+func TestDescriptions(t *testing.T) {
+	t.Parallel()
+	for _, typ := range []job.Type{images.PhotoVariants(nil), images.LogoAvatarVariants(nil)} {
+		require.NoError(t, job.CheckTypeName(typ.Name))
+		require.True(t, typ.Allows(job.ModeOneShot))
+		require.True(t, typ.Allows(job.ModeQueued))
+		require.False(t, typ.Allows(job.ModeContinuous))
+		require.False(t, typ.Allows(job.ModeRecurring))
+		reflector := jsonschema.Reflector{DoNotReference: true}
+		schema := reflector.ReflectFromType(typ.Spec)
+		require.Equal(t, []string{"bucket", "key"}, schema.Required)
+		for name, field := range map[string]string{"target_bucket": "media", "prefix": map[bool]string{true: "photos", false: "logos"}[typ.Spec == reflect.TypeFor[images.PhotoSpec]()]} {
+			property, found := schema.Properties.Get(name)
+			require.True(t, found)
+			require.Equal(t, field, property.Default)
+			require.NotEmpty(t, property.Description)
+		}
+	}
+}

@@ -1,0 +1,315 @@
+package images
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dendrascience/dendra-jobs/internal/imaging"
+	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Classes of errors, besides those of package objects.
+const (
+	ClassImageTooLarge = "ImageTooLarge" // beyond the limits of file size, pixels or memory; final
+	ClassInvalidImage  = "InvalidImage"  // empty, of no accepted format, damaged or cut short; final
+)
+
+// PhotoVariants is the job type GeneratePhotoVariantsToMinio. The store may be
+// nil where only the description of the type is used.
+func PhotoVariants(store *objects.Store) job.Type {
+	return job.NewType("GeneratePhotoVariantsToMinio", job.WorkerBackend,
+		"Makes square JPEG variants of an uploaded photo, upright and without its metadata.",
+		func(ctx context.Context, run job.Run, spec PhotoSpec) (job.Result, error) {
+			t, err := spec.task()
+			if err != nil {
+				return job.Result{}, job.Final(job.ClassInvalidSpec, "spec of job %s: %w", run.Job().ID, err)
+			}
+			return generate(ctx, run, store, t)
+		}, job.ModeOneShot, job.ModeQueued)
+}
+
+// LogoAvatarVariants is the job type GenerateLogoAvatarVariantsToMinio. The
+// store may be nil where only the description of the type is used.
+func LogoAvatarVariants(store *objects.Store) job.Type {
+	return job.NewType("GenerateLogoAvatarVariantsToMinio", job.WorkerBackend,
+		"Makes PNG variants of an uploaded logo or avatar: fitted, never cropped, with its transparency.",
+		func(ctx context.Context, run job.Run, spec LogoAvatarSpec) (job.Result, error) {
+			t, err := spec.task()
+			if err != nil {
+				return job.Result{}, job.Final(job.ClassInvalidSpec, "spec of job %s: %w", run.Job().ID, err)
+			}
+			return generate(ctx, run, store, t)
+		}, job.ModeOneShot, job.ModeQueued)
+}
+
+// generation is the work of one run.
+type generation struct {
+	task
+	run    job.Run
+	store  *objects.Store
+	keys   layout
+	source Source
+	data   []byte // of the source
+
+	stored  map[string]Variant // by name
+	written int
+}
+
+func generate(ctx context.Context, run job.Run, store *objects.Store, t task) (job.Result, error) {
+	g := &generation{task: t, run: run, store: store, stored: map[string]Variant{}}
+	result, err := g.generate(ctx)
+	switch {
+	case err == nil, errors.Is(err, job.ErrStopped):
+		return result, err
+	default:
+		return result, fmt.Errorf("%s %s/%s: %w", t.noun, t.bucket, t.key, err)
+	}
+}
+
+func (g *generation) generate(ctx context.Context) (job.Result, error) {
+	if err := g.readSource(ctx); err != nil {
+		return job.Result{}, err
+	}
+	if err := g.findStored(ctx); err != nil {
+		return job.Result{}, err
+	}
+	if len(g.stored) < len(g.recipe.Variants) {
+		if err := g.makeMissing(ctx); err != nil {
+			return job.Result{}, err
+		}
+	}
+	newManifest, err := g.writeManifest(ctx)
+	if err != nil {
+		return job.Result{}, err
+	}
+	return g.result(newManifest), nil
+}
+
+// readSource reads the upload and checks it, without decoding it.
+func (g *generation) readSource(ctx context.Context) error {
+	limits := imaging.DefaultLimits()
+	data, info, err := g.store.Get(ctx, g.bucket, g.key, limits.MaxFileBytes)
+	if failure := (*job.Failure)(nil); errors.As(err, &failure) && failure.Class == objects.ClassObjectTooLarge {
+		return job.Final(ClassImageTooLarge, "the file has %d bytes, more than the limit of %d", info.Size, limits.MaxFileBytes)
+	}
+	if err != nil {
+		return err
+	}
+	picture, err := imaging.Inspect(data, limits)
+	if err != nil {
+		return classify(err)
+	}
+	g.data = data
+	g.source = Source{
+		Bucket: g.bucket, Key: g.key, ETag: info.ETag,
+		SHA256: objects.Hash(data), Bytes: int64(len(data)),
+		Format: string(picture.Format), Width: picture.Width, Height: picture.Height, Orientation: int(picture.Orientation),
+	}
+	g.keys = g.layout(g.source.SHA256)
+	return nil
+}
+
+// classify gives errors of package imaging their class; others are those of a
+// context that ended.
+func classify(err error) error {
+	var invalid *imaging.InvalidError
+	var limit *imaging.LimitError
+	switch {
+	case errors.As(err, &invalid):
+		return job.Final(ClassInvalidImage, "%w", err)
+	case errors.As(err, &limit):
+		return job.Final(ClassImageTooLarge, "%w", err)
+	}
+	return err
+}
+
+// findStored looks for the variants that are there already.
+func (g *generation) findStored(ctx context.Context) error {
+	for _, v := range g.recipe.Variants {
+		info, err := g.store.Stat(ctx, g.targetBucket, g.keys.variant(v.Name))
+		if failure := (*job.Failure)(nil); errors.As(err, &failure) && failure.Class == objects.ClassObjectMissing {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if info.SHA256 == "" {
+			// Not written by this program: making it anew compares the content.
+			continue
+		}
+		g.keep(v, info)
+	}
+	return nil
+}
+
+func (g *generation) keep(v recipeVariant, info objects.Info) {
+	w, h := g.recipe.target(v).Size(g.source.Width, g.source.Height)
+	g.stored[v.Name] = Variant{
+		Name: v.Name, Key: info.Key, ContentType: g.recipe.ContentType,
+		Width: w, Height: h, Bytes: info.Size, SHA256: info.SHA256,
+	}
+}
+
+// makeMissing decodes the upload and goes down the sizes, each made from the
+// one before. All are made even when some are stored, so that every variant
+// has the same pixels whichever run made it.
+func (g *generation) makeMissing(ctx context.Context) error {
+	order := slices.Clone(g.recipe.Variants)
+	slices.SortStableFunc(order, func(a, b recipeVariant) int { return cmp.Compare(b.Size, a.Size) })
+	if g.stopping() {
+		return job.ErrStopped
+	}
+	g.run.Checkpoint(job.Progress{Total: int64(len(order)),
+		Message: fmt.Sprintf("decoding %s of %d×%d pixels", g.source.Format, g.source.Width, g.source.Height)}, nil)
+	picture, err := imaging.Decode(ctx, g.data, imaging.DefaultLimits(), g.recipe.target(order[0]))
+	if err != nil {
+		return classify(err)
+	}
+	g.data = nil
+	for i, v := range order {
+		if g.stopping() {
+			return job.ErrStopped
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w, h := g.recipe.target(v).Size(g.source.Width, g.source.Height)
+		if haveW, haveH := picture.Size(); haveW != w || haveH != h {
+			picture = picture.Resize(w, h)
+		}
+		said := "already there"
+		if _, found := g.stored[v.Name]; !found {
+			if said, err = g.write(ctx, v, picture); err != nil {
+				return err
+			}
+		}
+		g.run.Checkpoint(job.Progress{Done: int64(i + 1), Total: int64(len(order)),
+			Message: fmt.Sprintf("%s %d×%d %s", v.Name, w, h, said)}, nil)
+	}
+	return nil
+}
+
+func (g *generation) stopping() bool {
+	select {
+	case <-g.run.Stopping():
+		return true
+	default:
+		return false
+	}
+}
+
+// immutable is right for keys that change with their content.
+const immutable = "public, max-age=31536000, immutable"
+
+func (g *generation) write(ctx context.Context, v recipeVariant, picture *imaging.Picture) (said string, err error) {
+	var data []byte
+	if g.recipe.ContentType == "image/png" {
+		data, err = picture.PNG()
+	} else {
+		data, err = picture.JPEG(v.Quality)
+	}
+	if err != nil {
+		return "", err
+	}
+	info, written, err := g.store.PutNew(ctx, objects.Object{
+		Bucket: g.targetBucket, Key: g.keys.variant(v.Name), Data: data,
+		ContentType: g.recipe.ContentType, CacheControl: immutable,
+	})
+	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) && conflict.Existing.SHA256 != "" {
+		// Another version of this program wrote it: only that leaves a hash.
+		// The key stands for content and recipe, and readers may have it
+		// cached: what is stored stays.
+		g.run.Logger().WarnContext(ctx, "variant is stored with other bytes and kept", "key", conflict.Existing.Key)
+		info, err = conflict.Existing, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	g.keep(v, info)
+	if !written {
+		return "already there", nil
+	}
+	g.written++
+	return "written", nil
+}
+
+// writeManifest stores the manifest and reports whether it was new.
+func (g *generation) writeManifest(ctx context.Context) (bool, error) {
+	manifest := Manifest{Format: manifestFormat, Source: g.source, Recipe: job.EncodeJSON(g.recipe), Variants: g.variants()}
+	key := g.keys.manifest()
+	existing, _, err := g.store.Get(ctx, g.targetBucket, key, maxManifestBytes)
+	if err == nil && describes(existing, manifest) {
+		return false, nil
+	}
+	text, err := json.MarshalIndent(manifest, "", "  ")
+	if err != nil {
+		return false, fmt.Errorf("encode manifest: %w", err)
+	}
+	object := objects.Object{
+		Bucket: g.targetBucket, Key: key, Data: append(text, '\n'),
+		ContentType: "application/json", CacheControl: "no-cache",
+	}
+	_, written, err := g.store.PutNew(ctx, object)
+	if conflict := (*objects.ConflictError)(nil); errors.As(err, &conflict) {
+		// It tells of variants that were lost and made anew, or it is damaged.
+		g.run.Logger().WarnContext(ctx, "manifest does not describe what is stored and is replaced", "key", key)
+		_, err = g.store.Put(ctx, object)
+		written = true
+	}
+	return written, err
+}
+
+const maxManifestBytes = 64 << 10
+
+// describes says whether a stored manifest tells the same as one just made. The
+// ETag may differ: the same content may have been uploaded again.
+func describes(stored []byte, made Manifest) bool {
+	var m Manifest
+	if json.Unmarshal(stored, &m) != nil {
+		return false
+	}
+	m.Source.ETag = made.Source.ETag
+	return bytes.Equal(job.EncodeJSON(m), job.EncodeJSON(made))
+}
+
+func (g *generation) variants() []Variant {
+	all := make([]Variant, len(g.recipe.Variants))
+	for i, v := range g.recipe.Variants {
+		all[i] = g.stored[v.Name]
+	}
+	return all
+}
+
+func (g *generation) result(newManifest bool) job.Result {
+	total := len(g.recipe.Variants)
+	existing := total - g.written
+	var message string
+	switch {
+	case existing == 0:
+		message = fmt.Sprintf("%d variants written", g.written)
+	case g.written > 0:
+		message = fmt.Sprintf("%d variants written, %d already there", g.written, existing)
+	case newManifest:
+		message = fmt.Sprintf("%d variants already there, manifest written", existing)
+	default:
+		message = fmt.Sprintf("%d variants already there, nothing written", existing)
+	}
+	manifests := int64(0)
+	if newManifest {
+		manifests = 1
+	}
+	return job.Result{
+		Message: message,
+		Counts: map[string]int64{
+			"written": int64(g.written), "existing": int64(existing),
+			"manifests_written": manifests, "source_bytes": g.source.Bytes,
+		},
+		Output: job.EncodeJSON(Output{Bucket: g.targetBucket, Manifest: g.keys.manifest(), Variants: g.variants()}),
+	}
+}

@@ -1,0 +1,156 @@
+package images_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
+)
+
+// Each test uploads under its own name and writes under its own prefix, so that
+// all can run at once on one stack.
+
+func openStore(t *testing.T) *objects.Store {
+	t.Helper()
+	s3 := stacktest.Start(t).S3
+	store, err := objects.New(objects.Config{AccessKey: s3.AccessKey, Endpoint: s3.Endpoint, Region: s3.Region, SecretKey: s3.SecretKey})
+	require.NoError(t, err)
+	return store
+}
+
+func upload(t *testing.T, store *objects.Store, key string, data []byte) {
+	t.Helper()
+	_, err := store.Put(t.Context(), objects.Object{Bucket: "uploads", Key: key, Data: data, ContentType: "application/octet-stream"})
+	require.NoError(t, err)
+}
+
+func newRun(typ job.Type, spec any, options ...jobtest.Option) *jobtest.Run {
+	return jobtest.NewRun(jobtest.NewJob(typ, "test", job.Schedule{OneShot: &job.OneShot{}}, spec), options...)
+}
+
+func handle(t *testing.T, typ job.Type, spec any) (job.Result, images.Output) {
+	t.Helper()
+	result, err := typ.Handle(t.Context(), newRun(typ, spec))
+	require.NoError(t, err)
+	var output images.Output
+	require.NoError(t, json.Unmarshal(result.Output, &output))
+	return result, output
+}
+
+func get(t *testing.T, store *objects.Store, key string) ([]byte, objects.Info) {
+	t.Helper()
+	data, info, err := store.Get(t.Context(), "media", key, 10<<20)
+	require.NoError(t, err)
+	return data, info
+}
+
+func keysUnder(t *testing.T, store *objects.Store, prefix string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for info, err := range store.List(t.Context(), "media", prefix+"/") {
+		require.NoError(t, err)
+		found[info.Key] = info.ETag + " " + info.Modified.String()
+	}
+	return found
+}
+
+func requireFailure(t *testing.T, err error, class string, final bool, parts ...string) {
+	t.Helper()
+	var failure *job.Failure
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, class, failure.Class, "%v", err)
+	require.Equal(t, final, failure.Final, "%v", err)
+	require.NotContains(t, err.Error(), "\n")
+	for _, part := range parts {
+		require.ErrorContains(t, err, part)
+	}
+}
+
+// quadrants is a picture of four colors with some grain: red and green above,
+// blue and yellow below.
+func quadrants(t *testing.T, w, h int) *image.RGBA {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	img := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			c := [4]color.RGBA{{R: 220, G: 30, B: 30}, {R: 30, G: 200, B: 30}, {R: 30, G: 30, B: 220}, {R: 220, G: 210, B: 30}}
+			at := c[2*(2*y/h)+2*x/w]
+			grain := uint8(random.IntN(16))
+			img.SetRGBA(x, y, color.RGBA{R: at.R + grain, G: at.G + grain, B: at.B + grain, A: 255})
+		}
+	}
+	return img
+}
+
+// requireQuadrants checks where the colors of quadrants are.
+func requireQuadrants(t *testing.T, img image.Image) {
+	t.Helper()
+	w, h := img.Bounds().Dx(), img.Bounds().Dy()
+	for i, want := range [4][3]uint32{{228, 38, 38}, {38, 208, 38}, {38, 38, 228}, {228, 218, 38}} {
+		x, y := w/4+(i%2)*w/2, h/4+(i/2)*h/2
+		r, g, b, _ := img.At(x, y).RGBA()
+		for c, have := range [3]uint32{r >> 8, g >> 8, b >> 8} {
+			require.InDelta(t, want[c], have, 14, "quadrant %d of %d×%d", i, w, h)
+		}
+	}
+}
+
+// storedTurned gives the pixels that a camera on its side stores for an upright
+// picture, and EXIF orientation 6 turns back.
+func storedTurned(upright *image.RGBA) *image.RGBA {
+	w, h := upright.Rect.Dx(), upright.Rect.Dy()
+	out := image.NewRGBA(image.Rect(0, 0, h, w))
+	for y := range h {
+		for x := range w {
+			out.SetRGBA(y, w-1-x, upright.RGBAAt(x, y))
+		}
+	}
+	return out
+}
+
+func encodeJPEG(t *testing.T, img image.Image) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, jpeg.Encode(&out, img, &jpeg.Options{Quality: 90}))
+	return out.Bytes()
+}
+
+func encodePNG(t *testing.T, img image.Image) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, png.Encode(&out, img))
+	return out.Bytes()
+}
+
+const gpsCanary = "2026:01:02"
+
+// withEXIF adds orientation and a GPS date to a JPEG.
+func withEXIF(file []byte, orientation uint16) []byte {
+	tiff := []byte("MM\x00*\x00\x00\x00\x08\x00\x02")
+	tiff = append(tiff, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, byte(orientation), 0, 0)
+	tiff = append(tiff, 0x88, 0x25, 0, 4, 0, 0, 0, 1, 0, 0, 0, 38, 0, 0, 0, 0)
+	tiff = append(tiff, 0, 1, 0, 0x1d, 0, 2, 0, 0, 0, 11, 0, 0, 0, 56, 0, 0, 0, 0)
+	tiff = append(tiff, gpsCanary+"\x00"...)
+	segment := append([]byte("Exif\x00\x00"), tiff...)
+	out := append([]byte{}, file[:2]...)
+	out = append(out, 0xff, 0xe1)
+	out = binary.BigEndian.AppendUint16(out, uint16(len(segment)+2))
+	out = append(out, segment...)
+	return append(out, file[2:]...)
+}

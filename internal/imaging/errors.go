@@ -1,0 +1,35 @@
+package imaging
+
+import "fmt"
+
+// InvalidError says that bytes are no picture of an accepted format, or a
+// damaged one. The same bytes will never be a picture.
+type InvalidError struct {
+	reason string
+	cause  error
+}
+
+// Error implements error.
+func (e *InvalidError) Error() string { return e.reason }
+
+// Unwrap gives the decoder's own error, if any.
+func (e *InvalidError) Unwrap() error { return e.cause }
+
+// LimitError says that a picture is larger than [Limits] allow. It is raised
+// before anything is decoded.
+type LimitError struct{ reason string }
+
+// Error implements error.
+func (e *LimitError) Error() string { return e.reason }
+
+func invalidf(format string, args ...any) error {
+	return &InvalidError{reason: fmt.Sprintf(format, args...)}
+}
+
+func limitf(format string, args ...any) error {
+	return &LimitError{reason: fmt.Sprintf(format, args...)}
+}
+
+func damaged(format Format, cause error) error {
+	return &InvalidError{reason: fmt.Sprintf("the %s file is damaged or cut short (%v)", format, cause), cause: cause}
+}

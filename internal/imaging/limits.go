@@ -1,0 +1,122 @@
+package imaging
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/color"
+	"runtime"
+)
+
+// Limits bound what one picture may cost. They are checked against what the
+// file says of itself, before anything is decoded.
+//
+// Across the process, decodes take slots: there are as many as CPUs, each
+// stands for 256 MiB, and a picture takes as many as it needs. So all decodes
+// at a time need at most 256 MiB per CPU, or else one picture decodes alone.
+type Limits struct {
+	// MaxDecodeBytes bounds the memory that a decoder needs, as estimated from
+	// dimensions, color model and, for JPEG, progressive coding.
+	MaxDecodeBytes int64
+	// MaxFileBytes bounds the encoded file.
+	MaxFileBytes int64
+	// MaxPixels bounds width × height.
+	MaxPixels int64
+}
+
+// DefaultLimits allow 60 MB files, 100 megapixels, and 1 GiB for a decode.
+func DefaultLimits() Limits {
+	return Limits{MaxDecodeBytes: 1 << 30, MaxFileBytes: 60_000_000, MaxPixels: 100_000_000}
+}
+
+// maxScans bounds the scans of a JPEG. Encoders write about ten; each may cost
+// a pass over the whole picture for a few bytes of file.
+const maxScans = 200
+
+func (l Limits) check(data []byte, format Format, config image.Config) error {
+	pixels := int64(config.Width) * int64(config.Height)
+	switch {
+	case config.Width <= 0 || config.Height <= 0:
+		return invalidf("the %s file says it is %d×%d pixels", format, config.Width, config.Height)
+	case pixels > l.MaxPixels:
+		return limitf("the picture has %d×%d = %.1f megapixels, more than the limit of %.1f",
+			config.Width, config.Height, float64(pixels)/1e6, float64(l.MaxPixels)/1e6)
+	}
+	if cost := decodeCost(data, format, config); cost > l.MaxDecodeBytes {
+		return limitf("decoding the picture of %d×%d pixels needs %d MiB, more than the limit of %d MiB",
+			config.Width, config.Height, cost>>20, l.MaxDecodeBytes>>20)
+	}
+	// A marker within entropy-coded data is always escaped, so that counting
+	// finds the scans and, at most, those of an embedded preview.
+	if scans := bytes.Count(data, []byte{0xff, 0xda}); format == JPEG && scans > maxScans {
+		return limitf("the JPEG file has %d scans, more than the limit of %d", scans, maxScans)
+	}
+	return nil
+}
+
+// decodeCost estimates the bytes that the standard decoders allocate.
+func decodeCost(data []byte, format Format, config image.Config) int64 {
+	pixels := int64(config.Width) * int64(config.Height)
+	channels := int64(4)
+	switch config.ColorModel {
+	case color.GrayModel:
+		channels = 1
+	case color.YCbCrModel:
+		channels = 3
+	case color.Gray16Model:
+		channels = 2
+	case color.RGBA64Model, color.NRGBA64Model:
+		channels = 8
+	}
+	switch format {
+	case GIF: // one byte per pixel; the palette is its color model
+		return pixels
+	case JPEG:
+		if isProgressive(data) { // all coefficients are held, four bytes each
+			return pixels * channels * 5
+		}
+	case PNG:
+		if _, paletted := config.ColorModel.(color.Palette); paletted {
+			return pixels
+		}
+	}
+	return pixels * channels
+}
+
+const slotBytes = 256 << 20
+
+// slots and turnstile are process-wide because memory and CPUs are.
+var (
+	slots     = make(chan struct{}, runtime.GOMAXPROCS(0))
+	turnstile = make(chan struct{}, 1)
+)
+
+// takeSlots waits until the decode of a picture of the given cost may begin.
+// The function it returns gives the slots back.
+func takeSlots(ctx context.Context, cost int64) (release func(), err error) {
+	want := min(cap(slots), int(cost/slotBytes)+1)
+	// One taker at a time, so that two of them cannot each hold half of what
+	// they need and wait for the other.
+	select {
+	case turnstile <- struct{}{}:
+		defer func() { <-turnstile }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	taken := 0
+	release = func() {
+		for range taken {
+			<-slots
+		}
+	}
+	for taken < want {
+		select {
+		case slots <- struct{}{}:
+			taken++
+		case <-ctx.Done():
+			release()
+			return nil, ctx.Err()
+		}
+	}
+	return release, nil
+}

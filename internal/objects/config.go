@@ -1,0 +1,67 @@
+package objects
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+// Config says how to reach an S3 store.
+type Config struct {
+	// AccessKey names the credentials. Required.
+	AccessKey string
+	// Endpoint is the URL of the store, http or https, without a path:
+	// http://127.0.0.1:9000. Required.
+	Endpoint string
+	// Region is the store's region. Defaults to us-east-1.
+	Region string
+	// SecretKey belongs to AccessKey. Required.
+	SecretKey string
+}
+
+// Names of the environment variables that [ConfigFromEnv] reads.
+const (
+	EnvAccessKey = "DENDRA_S3_ACCESS_KEY"
+	EnvEndpoint  = "DENDRA_S3_ENDPOINT"
+	EnvRegion    = "DENDRA_S3_REGION"
+	EnvSecretKey = "DENDRA_S3_SECRET_KEY"
+)
+
+// DefaultRegion is the region of a store that names none.
+const DefaultRegion = "us-east-1"
+
+// ConfigFromEnv reads the configuration through a function like os.Getenv. It
+// lists every variable that is missing or wrong.
+func ConfigFromEnv(getenv func(string) string) (Config, error) {
+	c := Config{
+		AccessKey: getenv(EnvAccessKey),
+		Endpoint:  getenv(EnvEndpoint),
+		Region:    getenv(EnvRegion),
+		SecretKey: getenv(EnvSecretKey),
+	}
+	var problems []error
+	if c.Endpoint == "" {
+		problems = append(problems, fmt.Errorf("%s is not set: it is the URL of the S3 store", EnvEndpoint))
+	} else if _, err := c.url(); err != nil {
+		problems = append(problems, fmt.Errorf("%s: %w", EnvEndpoint, err))
+	}
+	if c.AccessKey == "" {
+		problems = append(problems, fmt.Errorf("%s is not set", EnvAccessKey))
+	}
+	if c.SecretKey == "" {
+		problems = append(problems, fmt.Errorf("%s is not set", EnvSecretKey))
+	}
+	return c, errors.Join(problems...)
+}
+
+func (c Config) url() (*url.URL, error) {
+	u, err := url.Parse(c.Endpoint)
+	switch {
+	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%q is not a URL such as http://127.0.0.1:9000", c.Endpoint)
+	case strings.Trim(u.Path, "/") != "", u.RawQuery != "", u.Fragment != "", u.User != nil:
+		return nil, fmt.Errorf("S3 endpoint on %s: the URL may have scheme, host and port alone", u.Host)
+	}
+	return u, nil
+}

@@ -1,0 +1,237 @@
+package objects_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+func open(t *testing.T) (*objects.Store, objects.Config) {
+	t.Helper()
+	s3 := stacktest.Start(t).S3
+	config := objects.Config{AccessKey: s3.AccessKey, Endpoint: s3.Endpoint, Region: s3.Region, SecretKey: s3.SecretKey}
+	store, err := objects.New(config)
+	require.NoError(t, err)
+	return store, config
+}
+
+// requireFailure checks class and verdict, and that the text is one line which
+// holds the given parts.
+func requireFailure(t *testing.T, err error, class string, final bool, parts ...string) {
+	t.Helper()
+	var failure *job.Failure
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, class, failure.Class, "%v", err)
+	require.Equal(t, final, failure.Final, "%v", err)
+	require.NotContains(t, err.Error(), "\n")
+	for _, part := range parts {
+		require.ErrorContains(t, err, part)
+	}
+}
+
+func TestConfigFromEnvListsEveryProblem(t *testing.T) {
+	t.Parallel()
+	_, err := objects.ConfigFromEnv(func(string) string { return "" })
+	for _, name := range []string{"DENDRA_S3_ENDPOINT", "DENDRA_S3_ACCESS_KEY", "DENDRA_S3_SECRET_KEY"} {
+		require.ErrorContains(t, err, name)
+	}
+	variables := map[string]string{
+		"DENDRA_S3_ENDPOINT": "https://store.example:9000/", "DENDRA_S3_ACCESS_KEY": "a", "DENDRA_S3_SECRET_KEY": "b",
+	}
+	config, err := objects.ConfigFromEnv(func(name string) string { return variables[name] })
+	require.NoError(t, err)
+	require.Equal(t, objects.Config{Endpoint: "https://store.example:9000/", AccessKey: "a", SecretKey: "b"}, config)
+	_, err = objects.New(config)
+	require.NoError(t, err)
+
+	for _, endpoint := range []string{"127.0.0.1:9000", "ftp://127.0.0.1", "http://", "http://127.0.0.1/path", "http://user:hidden@127.0.0.1"} {
+		variables["DENDRA_S3_ENDPOINT"] = endpoint
+		_, err = objects.ConfigFromEnv(func(name string) string { return variables[name] })
+		require.ErrorContains(t, err, "DENDRA_S3_ENDPOINT", endpoint)
+		require.NotContains(t, err.Error(), "hidden")
+	}
+}
+
+func TestPutNewAndGet(t *testing.T) {
+	t.Parallel()
+	store, _ := open(t)
+	ctx := t.Context()
+	object := objects.Object{
+		Bucket: "media", Key: "put-new/a b+ü.txt", Data: []byte("content"), ContentType: "text/plain",
+		CacheControl: "public, max-age=31536000, immutable", Metadata: map[string]string{"Kind": "test"},
+	}
+	info, written, err := store.PutNew(ctx, object)
+	require.NoError(t, err)
+	require.True(t, written)
+	require.Equal(t, objects.Hash(object.Data), info.SHA256)
+
+	again, written, err := store.PutNew(ctx, object)
+	require.NoError(t, err)
+	require.False(t, written)
+	require.Equal(t, info.ETag, again.ETag)
+	require.Equal(t, object.CacheControl, again.CacheControl)
+	require.Equal(t, object.ContentType, again.ContentType)
+	require.Equal(t, map[string]string{"kind": "test"}, again.Metadata)
+
+	data, got, err := store.Get(ctx, object.Bucket, object.Key, 7)
+	require.NoError(t, err)
+	require.Equal(t, object.Data, data)
+	require.Equal(t, again, got)
+
+	_, _, err = store.Get(ctx, object.Bucket, object.Key, 6)
+	requireFailure(t, err, objects.ClassObjectTooLarge, true, "media/put-new/", "7 bytes", "limit of 6")
+
+	other := object
+	other.Data = []byte("CONTENT")
+	_, _, err = store.PutNew(ctx, other)
+	requireFailure(t, err, objects.ClassConflict, true, "media/put-new/", "already there")
+	var conflict *objects.ConflictError
+	require.ErrorAs(t, err, &conflict)
+	require.Equal(t, info.ETag, conflict.Existing.ETag)
+
+	info, err = store.Put(ctx, other)
+	require.NoError(t, err)
+	stat, err := store.Stat(ctx, object.Bucket, object.Key)
+	require.NoError(t, err)
+	require.Equal(t, objects.Hash(other.Data), stat.SHA256)
+	require.Equal(t, info.ETag, stat.ETag)
+}
+
+// Of many that write the same key at once one writes it, and the others see it.
+func TestPutNewByManyAtOnce(t *testing.T) {
+	t.Parallel()
+	store, _ := open(t)
+	var wait sync.WaitGroup
+	wrote := make([]bool, 16)
+	errs := make([]error, len(wrote))
+	for i := range wrote {
+		wait.Go(func() {
+			_, wrote[i], errs[i] = store.PutNew(t.Context(), objects.Object{
+				Bucket: "media", Key: "race/one", Data: []byte(strings.Repeat("x", 100_000)), ContentType: "text/plain",
+			})
+		})
+	}
+	wait.Wait()
+	require.NoError(t, errors.Join(errs...))
+	writers := 0
+	for _, w := range wrote {
+		if w {
+			writers++
+		}
+	}
+	require.Equal(t, 1, writers)
+}
+
+func TestEmptyObject(t *testing.T) {
+	t.Parallel()
+	store, _ := open(t)
+	_, _, err := store.PutNew(t.Context(), objects.Object{Bucket: "media", Key: "empty", ContentType: "text/plain"})
+	require.NoError(t, err)
+	data, info, err := store.Get(t.Context(), "media", "empty", 10)
+	require.NoError(t, err)
+	require.Empty(t, data)
+	require.Zero(t, info.Size)
+}
+
+func TestList(t *testing.T) {
+	t.Parallel()
+	store, _ := open(t)
+	for _, key := range []string{"list/b/1", "list/a", "list/b/2", "listed"} {
+		_, _, err := store.PutNew(t.Context(), objects.Object{Bucket: "media", Key: key, Data: []byte(key), ContentType: "text/plain"})
+		require.NoError(t, err)
+	}
+	var keys []string
+	for info, err := range store.List(t.Context(), "media", "list/") {
+		require.NoError(t, err)
+		require.Equal(t, int64(len(info.Key)), info.Size)
+		keys = append(keys, info.Key)
+	}
+	require.Equal(t, []string{"list/a", "list/b/1", "list/b/2"}, keys)
+	for _, err := range store.List(t.Context(), "no-such-bucket", "") {
+		requireFailure(t, err, objects.ClassBucketMissing, true, "no-such-bucket")
+	}
+}
+
+func TestWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	store, config := open(t)
+	ctx := t.Context()
+	address := strings.TrimPrefix(config.Endpoint, "http://")
+	_, _, err := store.Get(ctx, "no-such-bucket", "key", 10)
+	requireFailure(t, err, objects.ClassBucketMissing, true, `bucket "no-such-bucket" does not exist on `+address)
+	_, err = store.Stat(ctx, "no-such-bucket", "key")
+	requireFailure(t, err, objects.ClassBucketMissing, true, "no-such-bucket", address)
+	_, _, err = store.PutNew(ctx, objects.Object{Bucket: "no-such-bucket", Key: "key", Data: []byte("x")})
+	requireFailure(t, err, objects.ClassBucketMissing, true, "no-such-bucket", address)
+
+	_, _, err = store.Get(ctx, "media", "no/such/key", 10)
+	requireFailure(t, err, objects.ClassObjectMissing, false, "media/no/such/key", address)
+	_, err = store.Stat(ctx, "media", "no/such/key")
+	requireFailure(t, err, objects.ClassObjectMissing, false, "media/no/such/key", address)
+
+	_, err = store.Stat(ctx, "Not_A_Bucket!", "key")
+	requireFailure(t, err, objects.ClassInvalidName, true, "Not_A_Bucket!")
+}
+
+func TestAccessDenied(t *testing.T) {
+	t.Parallel()
+	_, config := open(t)
+	config.SecretKey = "wrong-secret-key"
+	store, err := objects.New(config)
+	require.NoError(t, err)
+	_, _, err = store.Get(t.Context(), "media", "key", 10)
+	requireFailure(t, err, objects.ClassAccessDenied, true, strings.TrimPrefix(config.Endpoint, "http://"))
+	require.NotContains(t, err.Error(), "wrong-secret-key")
+}
+
+func TestDeadStore(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a free port that nothing listens on
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: "http://" + address, SecretKey: "b"})
+	require.NoError(t, err)
+	_, _, err = store.Get(t.Context(), "media", "key", 10)
+	requireFailure(t, err, objects.ClassStoreUnreachable, false, address)
+	_, _, err = store.PutNew(t.Context(), objects.Object{Bucket: "media", Key: "key", Data: []byte("x")})
+	requireFailure(t, err, objects.ClassStoreUnreachable, false, address)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _, err = store.Get(ctx, "media", "key", 10)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A store that breaks off in the middle of an object, or fails, is worth
+// another attempt.
+func TestFailingStore(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/broken") {
+			w.Header().Set("Content-Length", "1000")
+			w.Header().Set("Last-Modified", "Fri, 02 Jan 2026 15:04:05 GMT")
+			_, _ = w.Write([]byte("the first part"))
+			return
+		}
+		http.Error(w, "<Error><Code>SlowDown</Code><Message>later</Message></Error>", http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(server.Close)
+	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server.URL, SecretKey: "b"})
+	require.NoError(t, err)
+	_, _, err = store.Get(t.Context(), "media", "broken", 10_000)
+	requireFailure(t, err, objects.ClassStoreUnreachable, false, "unexpected EOF")
+	_, _, err = store.Get(t.Context(), "media", "busy", 10_000)
+	requireFailure(t, err, objects.ClassStoreError, false, "SlowDown", "media/busy")
+}

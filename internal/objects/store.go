@@ -1,0 +1,262 @@
+package objects
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Store is a client of one S3 store. It is safe for concurrent use.
+type Store struct {
+	client   *minio.Client
+	endpoint string
+}
+
+// attempts bounds the client's own retries, which wait up to 0.2, 0.4 and 0.8 s.
+const attempts = 3
+
+// New makes a client. It does not connect: an unreachable store shows with the
+// first request.
+func New(config Config) (*Store, error) {
+	address, err := config.url()
+	if err != nil {
+		return nil, err
+	}
+	if config.Region == "" {
+		config.Region = DefaultRegion
+	}
+	secure := address.Scheme == "https"
+	transport, err := minio.DefaultTransport(secure)
+	if err != nil {
+		return nil, fmt.Errorf("S3 store on %s: %w", address.Host, err)
+	}
+	transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	client, err := minio.New(address.Host, &minio.Options{
+		Creds:      credentials.NewStaticV4(config.AccessKey, config.SecretKey, ""),
+		MaxRetries: attempts,
+		Region:     config.Region, // given, so that it need not be asked for
+		Secure:     secure,
+		Transport:  transport,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("S3 store on %s: %w", address.Host, err)
+	}
+	return &Store{client: client, endpoint: address.Host}, nil
+}
+
+// Info describes a stored object.
+type Info struct {
+	Bucket string
+	Key    string
+	// Size is the length of the content in bytes.
+	Size int64
+	// ETag names this version of the content, without quotes.
+	ETag string
+	// Modified is when the object was written.
+	Modified time.Time
+	// ContentType and CacheControl are as they were given when it was written.
+	// A listing does not have them.
+	ContentType  string
+	CacheControl string
+	// SHA256 is the content's hash in hexadecimal digits, or "" when the
+	// writer left none. A listing does not have it.
+	SHA256 string
+	// Metadata is the writer's own, with keys in lower case. A listing does not
+	// have it.
+	Metadata map[string]string
+}
+
+const hashKey = "sha256" // the header is x-amz-meta-sha256
+
+func infoOf(bucket string, object minio.ObjectInfo) Info {
+	metadata := make(map[string]string, len(object.UserMetadata))
+	for key, value := range object.UserMetadata {
+		metadata[strings.ToLower(key)] = value
+	}
+	info := Info{
+		Bucket:       bucket,
+		Key:          object.Key,
+		Size:         object.Size,
+		ETag:         object.ETag,
+		Modified:     object.LastModified,
+		ContentType:  object.ContentType,
+		CacheControl: object.Metadata.Get("Cache-Control"),
+		SHA256:       strings.ToLower(metadata[hashKey]),
+	}
+	delete(metadata, hashKey)
+	info.Metadata = metadata
+	return info
+}
+
+// Stat describes an object without reading it. It fails with class
+// ObjectMissing or BucketMissing when there is none.
+func (s *Store) Stat(ctx context.Context, bucket, key string) (Info, error) {
+	object, err := s.client.StatObject(ctx, bucket, key, minio.StatObjectOptions{})
+	if err != nil {
+		return Info{}, s.missing(ctx, bucket, key, err)
+	}
+	return infoOf(bucket, object), nil
+}
+
+// Get reads an object of at most limit bytes into memory. It fails with class
+// ObjectTooLarge, and reads nothing, when the object is larger.
+func (s *Store) Get(ctx context.Context, bucket, key string, limit int64) ([]byte, Info, error) {
+	body, object, _, err := minio.Core{Client: s.client}.GetObject(ctx, bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, Info{}, s.missing(ctx, bucket, key, err)
+	}
+	defer func() { _ = body.Close() }()
+	object.Key = key
+	info := infoOf(bucket, object)
+	if info.Size > limit {
+		return nil, info, job.Final(ClassObjectTooLarge, "object %s/%s has %d bytes, more than the limit of %d",
+			bucket, key, info.Size, limit)
+	}
+	data := make([]byte, info.Size)
+	if _, err := io.ReadFull(body, data); err != nil {
+		return nil, info, s.failure(ctx, bucket, key, err)
+	}
+	return data, info, nil
+}
+
+// Object is what is to be written.
+type Object struct {
+	Bucket string
+	Key    string
+	Data   []byte
+	// ContentType is the media type of the data. Required.
+	ContentType string
+	// CacheControl is sent to those who read the object. Defaults to none.
+	CacheControl string
+	// Metadata is stored with the object; keys are case-insensitive. Defaults
+	// to none.
+	Metadata map[string]string
+}
+
+// Hash is the SHA-256 of data in hexadecimal digits, as [Info] has it.
+func Hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// ConflictError says that an object exists with other content.
+type ConflictError struct {
+	// Existing describes what is stored.
+	Existing Info
+}
+
+// Error implements error.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("object %s/%s is already there with other content", e.Existing.Bucket, e.Existing.Key)
+}
+
+// PutNew writes an object unless its key is taken (PUT with If-None-Match: *).
+// It reports true when this call wrote it, and false when it was there with
+// the same content already. When it was there with other content, nothing is
+// written and the error is final, of class Conflict, and wraps a
+// [ConflictError].
+//
+// A store that ignores the condition overwrites: for equal content a harmless
+// repeat.
+func (s *Store) PutNew(ctx context.Context, object Object) (Info, bool, error) {
+	info, err := s.put(ctx, object, true)
+	if err == nil {
+		return info, true, nil
+	}
+	if response := (minio.ErrorResponse{}); !errors.As(err, &response) || response.StatusCode != http.StatusPreconditionFailed {
+		return Info{}, false, s.failure(ctx, object.Bucket, object.Key, err)
+	}
+	existing, err := s.Stat(ctx, object.Bucket, object.Key)
+	if err != nil {
+		return Info{}, false, err
+	}
+	if existing.SHA256 == "" && existing.Size == int64(len(object.Data)) {
+		// Another writer's, without a hash: only its content tells.
+		stored, info, err := s.Get(ctx, object.Bucket, object.Key, existing.Size)
+		if err != nil {
+			return Info{}, false, err
+		}
+		existing = info
+		existing.SHA256 = Hash(stored)
+	}
+	if existing.Size != int64(len(object.Data)) || existing.SHA256 != Hash(object.Data) {
+		return existing, false, job.Final(ClassConflict, "%w", &ConflictError{Existing: existing})
+	}
+	return existing, false, nil
+}
+
+// Put writes an object whether or not its key is taken.
+func (s *Store) Put(ctx context.Context, object Object) (Info, error) {
+	info, err := s.put(ctx, object, false)
+	if err != nil {
+		return Info{}, s.failure(ctx, object.Bucket, object.Key, err)
+	}
+	return info, nil
+}
+
+func (s *Store) put(ctx context.Context, object Object, onlyNew bool) (Info, error) {
+	hash := Hash(object.Data)
+	metadata := map[string]string{hashKey: hash}
+	for key, value := range object.Metadata {
+		metadata[strings.ToLower(key)] = value
+	}
+	options := minio.PutObjectOptions{
+		CacheControl: object.CacheControl,
+		ContentType:  object.ContentType,
+		// In one request, because only that is conditional as a whole.
+		DisableMultipart: true,
+		UserMetadata:     maps.Clone(metadata),
+	}
+	if onlyNew {
+		options.SetMatchETagExcept("*")
+	}
+	size := int64(len(object.Data))
+	stored, err := s.client.PutObject(ctx, object.Bucket, object.Key, bytes.NewReader(object.Data), size, options)
+	if err != nil {
+		return Info{}, err
+	}
+	delete(metadata, hashKey)
+	return Info{
+		Bucket:       object.Bucket,
+		Key:          object.Key,
+		Size:         size,
+		ETag:         stored.ETag,
+		Modified:     stored.LastModified,
+		ContentType:  object.ContentType,
+		CacheControl: object.CacheControl,
+		SHA256:       hash,
+		Metadata:     metadata,
+	}, nil
+}
+
+// List yields the objects of a bucket whose keys begin with prefix, in the
+// order of their keys. After an error it ends.
+func (s *Store) List(ctx context.Context, bucket, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		options := minio.ListObjectsOptions{Prefix: prefix, Recursive: true}
+		for object := range s.client.ListObjectsIter(ctx, bucket, options) {
+			if object.Err != nil {
+				yield(Info{}, s.failure(ctx, bucket, prefix, object.Err))
+				return
+			}
+			if !yield(infoOf(bucket, object), nil) {
+				return
+			}
+		}
+	}
+}

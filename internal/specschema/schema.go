@@ -1,0 +1,175 @@
+// Package specschema checks values against the schema of a Go type: the spec of
+// a job type, or the options of a job.
+//
+// A schema is JSON Schema, draft 2020-12, made from a struct's tags: json names
+// the keys, jsonschema and jsonschema_description hold the rest, as package
+// github.com/invopop/jsonschema documents them. It can be written as JSON, sent
+// elsewhere, and used there in the same way with [Parse].
+package specschema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Formats of strings that job types use beyond those of JSON Schema.
+const (
+	formatDuration = "dendra-duration" // what job.ParseDuration reads, or a number of seconds
+	formatOwner    = "dendra-owner"    // what job.ParseOwner reads
+)
+
+// Schema is a compiled JSON schema. It is safe for concurrent use.
+type Schema struct {
+	text     []byte
+	document any // text, decoded: what the messages quote from
+	compiled *jsonschema.Schema
+}
+
+// location is the address that a schema has while it is compiled.
+const location = "schema:///spec"
+
+// For makes the schema of a struct type, or of a pointer to one. Every key is
+// required that has neither omitempty nor omitzero, and no key is allowed that
+// is not a field. Fields of type time.Duration, recursive types, and exported
+// fields without a name in their json tag are errors.
+func For(t reflect.Type) (*Schema, error) { return forType(t, false) }
+
+// ForPartial is For without required keys, at any depth: the schema of
+// settings that are completed from elsewhere.
+func ForPartial(t reflect.Type) (*Schema, error) { return forType(t, true) }
+
+func forType(t reflect.Type, partial bool) (*Schema, error) {
+	reflected, err := reflectType(t, partial)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(reflected)
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", t, err)
+	}
+	schema, err := Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("schema of %s: %w", t, err)
+	}
+	return schema, nil
+}
+
+// Parse reads a JSON schema. One that refers to another document is refused.
+func Parse(text []byte) (*Schema, error) {
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("the schema is not JSON: %w", err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.AssertFormat()
+	compiler.UseLoader(noLoader{})
+	compiler.RegisterFormat(&jsonschema.Format{Name: formatDuration, Validate: checkDuration})
+	compiler.RegisterFormat(&jsonschema.Format{Name: formatOwner, Validate: checkOwner})
+	if err := compiler.AddResource(location, document); err != nil {
+		return nil, fmt.Errorf("the schema cannot be used: %w", err)
+	}
+	compiled, err := compiler.Compile(location)
+	if err != nil {
+		return nil, fmt.Errorf("the schema cannot be used: %s", oneLine(err))
+	}
+	return &Schema{text: text, document: document, compiled: compiled}, nil
+}
+
+// JSON is the text of the schema: the same for the same type, keys in the order
+// of the fields.
+func (s *Schema) JSON() []byte { return bytes.Clone(s.text) }
+
+// Keys lists the keys that the schema names at its top level, in no order.
+func (s *Schema) Keys() []string { return propertyNames(s.document) }
+
+// Type is the JSON type of a top-level key: string, integer, number, boolean,
+// object or array; "" when the schema does not say, or allows several.
+func (s *Schema) Type(key string) string {
+	root, _ := s.document.(map[string]any)
+	properties, _ := root["properties"].(map[string]any)
+	property, _ := properties[key].(map[string]any)
+	name, _ := property["type"].(string)
+	return name
+}
+
+func propertyNames(node any) []string {
+	object, _ := node.(map[string]any)
+	properties, _ := object["properties"].(map[string]any)
+	names := make([]string, 0, len(properties))
+	for name := range properties {
+		names = append(names, name)
+	}
+	return names
+}
+
+// node finds the part of the document that an error points to, or nil.
+func (s *Schema) node(schemaURL string) map[string]any {
+	pointer, found := strings.CutPrefix(schemaURL, location+"#")
+	if !found {
+		return nil
+	}
+	node := s.document
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if token == "" {
+			continue
+		}
+		token, err := url.PathUnescape(token)
+		if err != nil {
+			return nil
+		}
+		object, ok := node.(map[string]any)
+		if !ok {
+			return nil
+		}
+		node = object[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
+	}
+	object, _ := node.(map[string]any)
+	return object
+}
+
+// noLoader keeps a schema from naming files or addresses to be read.
+type noLoader struct{}
+
+func (noLoader) Load(address string) (any, error) {
+	return nil, fmt.Errorf("it refers to another document, %s", address)
+}
+
+func checkDuration(value any) error {
+	switch value := value.(type) {
+	case string:
+		_, err := job.ParseDuration(value)
+		return err
+	case float64:
+		_, err := job.DurationOfSeconds(value)
+		return err
+	case int64:
+		_, err := job.DurationOfSeconds(float64(value))
+		return err
+	}
+	return nil
+}
+
+func checkOwner(value any) error {
+	if text, ok := value.(string); ok {
+		_, err := job.ParseOwner(text)
+		return err
+	}
+	return nil
+}
+
+// oneLine shortens the report of the schema compiler to its last line, which
+// names the cause.
+func oneLine(err error) error {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	return errors.New(strings.TrimLeft(lines[len(lines)-1], " -"))
+}

@@ -1,0 +1,313 @@
+package jobsfile_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobsfile"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestEverythingWrong(t *testing.T) {
+	text, err := os.ReadFile("testdata/everything-wrong.toml")
+	require.NoError(t, err)
+	file, problems := jobsfile.Read("jobs.toml", text, testTypes())
+	require.Nil(t, file)
+	var got strings.Builder
+	for _, problem := range problems {
+		got.WriteString(problem.String() + "\n")
+	}
+	const golden = "testdata/everything-wrong.txt"
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got.String())
+}
+
+func read(t *testing.T, text string) *jobsfile.File {
+	t.Helper()
+	file, problems := jobsfile.Read("jobs.toml", []byte(text), testTypes())
+	require.Empty(t, problems)
+	require.NotNil(t, file)
+	return file
+}
+
+func TestReadOfNothing(t *testing.T) {
+	for _, text := range []string{"", "\n", "# a comment", "[defaults]\n", "[jobs]\n", "[jobs.live_load_influx_v1]\r\n"} {
+		require.Empty(t, read(t, text).Jobs, "%q", text)
+	}
+}
+
+func TestReadOfAllModes(t *testing.T) {
+	file := read(t, `
+[jobs.extract_hobo_time_frame.d]
+spec = { from = 2026-01-01T00:00:00Z }
+one_shot = {}
+[jobs.extract_hobo_time_frame.c]
+spec.from = "2026-01-01T00:00:00Z"
+continuous.interval = 0.5
+[jobs.extract_hobo_time_frame.b]
+recurring = { recur_every = "15m" }
+[jobs.extract_hobo_time_frame.b.spec]
+from = 2026-01-01T00:00:00.250+02:00
+[jobs.extract_hobo_time_frame."a.1"]
+spec.from = 2026-01-01 00:00:00Z
+[jobs.extract_hobo_time_frame."a.1".queued]
+queue = "tables"
+`)
+	defaults := func(mode job.Mode) job.Options { return job.DefaultOptions(mode) }
+	entry := func(key, spec string, schedule job.Schedule) job.Job {
+		return job.Job{
+			ID: "extract_hobo_time_frame." + key, Type: "ExtractHoboTimeFrame", Worker: job.WorkerExtract,
+			Provider: job.ProviderTOML, Spec: json.RawMessage(spec), Schedule: schedule, Options: defaults(schedule.Mode()),
+		}
+	}
+	require.Equal(t, []job.Job{
+		entry("a.1", `{"from":"2026-01-01T00:00:00Z"}`, job.Schedule{Queued: &job.Queued{Queue: "tables"}}),
+		entry("b", `{"from":"2026-01-01T00:00:00.25+02:00"}`,
+			job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(15 * time.Minute)}}),
+		entry("c", `{"from":"2026-01-01T00:00:00Z"}`,
+			job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(500 * time.Millisecond)}}),
+		entry("d", `{"from":"2026-01-01T00:00:00Z"}`, job.Schedule{OneShot: &job.OneShot{}}),
+	}, file.Jobs)
+}
+
+func TestInheritance(t *testing.T) {
+	file := read(t, `
+[defaults]
+max_retry_count = 5
+run_timeout = "PT30M"
+tags = { team = "sensors", site = "north" }
+retry_backoff = { initial = "PT2S", max = "PT5M" }
+owner = "organization:ucnrs"
+
+[jobs.live_load_influx_v1]
+run_timeout = "PT10M"
+retry_backoff = { coefficient = 3 }
+spec = { batch_points = 5000, every = "PT1M" }
+paused = true
+
+[jobs.live_load_influx_v1.own]
+description = "own"
+run_timeout = 60
+tags = { team = "loads" }
+paused = false
+max_retry_count = 0
+continuous = { interval = "PT1S" }
+spec = { location = "a", batch_points = 1 }
+
+[jobs.live_load_influx_v1.inherited]
+continuous = { interval = "PT1S" }
+spec.location = "b"
+
+[jobs.post_to_archive.main]
+one_shot = {}
+`)
+	require.Len(t, file.Jobs, 3)
+	inherited, own, other := file.Jobs[0], file.Jobs[1], file.Jobs[2]
+
+	want := job.DefaultOptions(job.ModeContinuous)
+	want.MaxRetryCount = 5
+	want.RunTimeout = job.Duration(10 * time.Minute)
+	want.Tags = map[string]string{"team": "sensors", "site": "north"}
+	want.RetryBackoff.Coefficient = 3 // the rest is the built-in default, not that of [defaults]
+	want.Owner = job.Owner{Organization: "ucnrs"}
+	want.Paused = true
+	require.Equal(t, want, inherited.Options)
+	require.Equal(t, `{"batch_points":5000,"every":"PT1M","location":"b"}`, string(inherited.Spec))
+
+	want.Description = "own"
+	want.RunTimeout = job.Duration(time.Minute)
+	want.Tags = map[string]string{"team": "loads"}
+	want.Paused = false
+	want.MaxRetryCount = 0
+	require.Equal(t, want, own.Options)
+	require.Equal(t, `{"batch_points":1,"every":"PT1M","location":"a"}`, string(own.Spec))
+
+	require.Equal(t, 5, other.Options.MaxRetryCount)
+	require.Equal(t, job.Duration(30*time.Minute), other.Options.RunTimeout)
+	require.Equal(t, job.Backoff{Initial: job.Duration(2 * time.Second), Max: job.Duration(5 * time.Minute), Coefficient: 2},
+		other.Options.RetryBackoff)
+	require.Equal(t, "{}", string(other.Spec))
+	require.Equal(t, job.WorkerType("archive"), other.Worker)
+}
+
+func TestDefaultsOfAModeFillOnlyWhatIsUnset(t *testing.T) {
+	file := read(t, `
+[jobs.post_to_archive.a]
+continuous = { interval = "PT1S" }
+[jobs.post_to_archive.b]
+continuous = { interval = "PT1S" }
+max_retry_count = 3
+[jobs.post_to_archive.c]
+one_shot = {}
+`)
+	require.Equal(t, job.Unlimited, file.Jobs[0].Options.MaxRetryCount)
+	require.Equal(t, 3, file.Jobs[1].Options.MaxRetryCount)
+	require.Equal(t, 3, file.Jobs[2].Options.MaxRetryCount)
+}
+
+func TestPosition(t *testing.T) {
+	file := read(t, `[defaults]
+heartbeat_timeout = "PT20S"
+[jobs.live_load_influx_v1]
+run_timeout = "PT10M"
+spec = { batch_points = 5000 }
+[jobs.live_load_influx_v1.a]
+continuous = { interval = "PT1S" }
+spec = { "location" = "ä", every = "PT5S" }
+`)
+	for want, path := range map[[2]int][]string{
+		{6, 1}:  {},
+		{7, 14}: {"continuous"},
+		{7, 27}: {"continuous", "interval"},
+		{8, 8}:  {"spec"},
+		{8, 23}: {"spec", "location"},
+		{8, 36}: {"spec", "every"},
+		{5, 25}: {"spec", "batch_points"},
+		{4, 15}: {"run_timeout"},
+		{2, 21}: {"heartbeat_timeout"},
+	} {
+		line, column := file.Position("live_load_influx_v1.a", path...)
+		require.Equal(t, want, [2]int{line, column}, path)
+	}
+	line, column := file.Position("live_load_influx_v1.a", "stop_grace_period")
+	require.Equal(t, [2]int{6, 1}, [2]int{line, column})
+	line, column = file.Position("live_load_influx_v1.a", "spec", "token")
+	require.Equal(t, [2]int{8, 8}, [2]int{line, column})
+	line, column = file.Position("live_load_influx_v1.none")
+	require.Equal(t, [2]int{0, 0}, [2]int{line, column})
+}
+
+// problemsOf gives the problems without the name of the file.
+func problemsOf(text string, types []job.Type) []string {
+	_, problems := jobsfile.Read("", []byte(text), types)
+	var got []string
+	for _, problem := range problems {
+		got = append(got, strings.TrimPrefix(problem.String(), ":"))
+	}
+	return got
+}
+
+func TestProblems(t *testing.T) {
+	const load = "[jobs.live_load_influx_v1.a]\ncontinuous.interval=1\nspec.location='a'\n"
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"syntax":      {"[jobs]\nx = \n", []string{`2:5: not TOML: expected value but found '\n' instead`}},
+		"open string": {"x = \"abc\ny = 1", []string{`1:9: not TOML: strings cannot contain newlines`}},
+		"open header": {"[jobs\nx = 1\n", []string{`1:6: not TOML: expected '.' or ']' to end table name, but got '\n' instead`}},
+		"no value":    {"x =", []string{`1:3: not TOML: unexpected EOF; expected value`}},
+		"open list":   {"x = [1, 2", []string{`1:9: not TOML: expected a comma (',') or array terminator (']'), but got end of file`}},
+		"control":     {"x = \"a\x01\"", []string{`1:6: not TOML: TOML files cannot contain control characters: '0x01'`}},
+		"characters":  {"# ü\nx = [\"üü\", ?]", []string{`2:12: not TOML: expected value but found '?' instead`}},
+		"key twice": {"[jobs]\na=1\na=2\na=3\n", []string{
+			`2:1: unknown job type "a"`,
+			`3:1: key "a" is already set in line 2`,
+			`4:1: key "a" is already set in line 2`,
+		}},
+		"inline twice":    {"x = { a = 1, a = 2 }", []string{`1:14: key "a" is already set in line 1`}},
+		"dotted twice":    {load + "spec.location='b'\n", []string{`4:6: key "location" is already set in line 3`}},
+		"table after key": {load + "[jobs.live_load_influx_v1.a.spec]\n", []string{`4:1: table [jobs.live_load_influx_v1.a.spec] is already defined in line 3`}},
+		"job twice": {load + load + load, []string{
+			`4:1: job live_load_influx_v1.a is already defined in line 1`,
+			`7:1: job live_load_influx_v1.a is already defined in line 1`,
+		}},
+		"added to inline": {"[jobs.post_to_archive.a]\none_shot={}\nspec={}\nspec.x=1\n[jobs.post_to_archive.a.spec.y]", []string{
+			`4:1: "spec" is an inline table, complete in line 3: nothing can be added to it`,
+			`5:25: "spec" is an inline table, complete in line 3: nothing can be added to it`,
+		}},
+		"table twice and more": {load + "[jobs.live_load_influx_v1.b]\n[jobs.live_load_influx_v1.b]\n\n[defaults]\nx=1", []string{
+			`4:1: no mode is set: give the job exactly one of one_shot, continuous, recurring, queued`,
+			`4:1: spec: key "location" is missing`,
+			`5:1: job live_load_influx_v1.b is already defined in line 4`,
+			`8:1: unknown option "x"`,
+		}},
+		"not tables":       {"jobs = 3\ndefaults = []\n", []string{`1:8: "jobs" is not a table`, `2:12: "defaults" is not a table`}},
+		"inherited once":   {"[defaults]\nrun_timeout='PT0S'\n" + load + strings.ReplaceAll(load, ".a]", ".b]"), []string{`2:13: run_timeout: PT0S is not longer than zero`}},
+		"relation":         {load + "retry_backoff = { initial = 'PT2M' }", []string{`4:17: retry_backoff.max: PT1M is shorter than initial, PT2M`}},
+		"mode not allowed": {"[jobs.live_load_influx_v1.a]\nspec.location=''\nrecurring.recur_every=1", []string{`3:1: job type LiveLoadInfluxV1 cannot run in mode recurring, only in continuous, one-shot`}},
+		"three modes": {load + "one_shot={}\nqueued.queue='a'", []string{
+			`4:1: a second mode, "one_shot": the job has "continuous" already, and a job has exactly one`,
+			`5:1: a second mode, "queued": the job has "continuous" already, and a job has exactly one`,
+		}},
+		"mode with settings": {"[jobs.post_to_archive.a]\none_shot = { at = 1 }", []string{`2:14: unknown key "at"`}},
+		"list of lists": {"[jobs.extract_hobo_time_frame.a]\none_shot={}\nspec = { from=2026-01-01T00:00:00Z, sensors=[ [1], [ ], {a=1}] }", []string{
+			`3:45: spec.sensors.1: a list is not a string`,
+			`3:47: spec.sensors.0: a list is not a string`,
+			`3:57: spec.sensors.2: a table is not a string`,
+		}},
+		"local time":     {"[jobs.extract_hobo_time_frame.a]\none_shot={}\nspec.from = 2026-01-01", []string{`3:13: spec.from: "2026-01-01" is not a date and time with an offset, such as 2026-01-31T12:00:00Z`}},
+		"nan in foreign": {"[jobs.post_to_archive.a]\none_shot={}\nspec.x.y = [inf]", []string{`3:13: spec.x.y.0: +Inf is not a number that JSON can hold`}},
+		"large spec":     {"[jobs.post_to_archive.a]\none_shot={}\nspec.x = '" + strings.Repeat("x", 16<<10) + "'", []string{`3:1: spec: the spec has 16392 bytes, more than 16384: pass large data by reference`}},
+		"defaults table": {"[defaults.tags]\nteam = 1", []string{`2:8: tags.team: 1 is not a string`}},
+		"number too big": {"[defaults]\nmax_retry_count = 1e30", []string{`2:19: max_retry_count: 1e+30 is more than 9223372036854775807`}},
+		"windows lines":  {"[defaults]\r\nx = 1\r\n", []string{`2:1: unknown option "x"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, problemsOf(c.text, testTypes()))
+		})
+	}
+}
+
+func TestNoText(t *testing.T) {
+	for text, want := range map[string]string{
+		"\xff\xfea\x00":                  "1:1: the file is in UTF-16: save it as UTF-8",
+		"\xfe\xff\x00a":                  "1:1: the file is in UTF-16: save it as UTF-8",
+		"a\x00 \x00":                     "1:1: the file is in UTF-16 or is not text: save it as UTF-8",
+		"\xef\xbb\xbf[jobs]":             "1:1: the file starts with a byte order mark: save it as UTF-8 without one",
+		"# ü\n# é\x00":                   "2:4: a NUL byte: the file is not text",
+		"# ü\n# é\xe9!":                  "2:4: byte 0xE9 is not UTF-8",
+		strings.Repeat("#", 1<<20) + "#": "1:1: the file is larger than 1 MiB",
+	} {
+		require.Equal(t, []string{want}, problemsOf(text, testTypes()))
+	}
+	require.Empty(t, problemsOf(strings.Repeat("#", 1<<20), testTypes()))
+}
+
+func TestDepth(t *testing.T) {
+	const deep = "tables, lists and dotted keys are nested more than 64 levels deep"
+	for _, text := range []string{
+		"x = " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000),
+		"x = " + strings.Repeat("{a=", 1000) + "1" + strings.Repeat("}", 1000),
+		strings.Repeat("a.", 300_000) + "a = 1",
+		"[" + strings.Repeat("a.", 300_000) + "a]",
+		"[[" + strings.Repeat("a.", 65) + "a]]",
+		"x.y = [" + strings.Repeat("{a.b=[", 22) + strings.Repeat("]}", 22) + "]",
+	} {
+		got := problemsOf(text, nil)
+		require.Len(t, got, 1)
+		require.Contains(t, got[0], deep)
+	}
+	for _, text := range []string{
+		"x = " + strings.Repeat("[", 1<<20-10),
+		"x = " + strings.Repeat("{a=", 300_000),
+		strings.Repeat("a.", 500_000),
+		"[" + strings.Repeat("a.", 500_000),
+	} {
+		got := problemsOf(text, nil)
+		require.Len(t, got, 1)
+		require.Contains(t, got[0], "not TOML: ")
+	}
+}
+
+func TestSpecWithoutSchemaIsAProblemOfTheType(t *testing.T) {
+	bad := job.NewType("Bad", "backend", "", nothing[struct {
+		Wait time.Duration `json:"wait"`
+	}])
+	require.Equal(t, []string{
+		`1:1: job type Bad: schema of struct { Wait time.Duration "json:\"wait\"" }: ` +
+			`field Wait: a time.Duration is a count of nanoseconds in JSON: use job.Duration`,
+	}, problemsOf("", []job.Type{bad}))
+}
