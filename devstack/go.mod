@@ -13,6 +13,8 @@ require (
 	go.temporal.io/server v1.32.1
 )
 
+require github.com/sosodev/duration v1.4.0 // indirect
+
 require (
 	cel.dev/expr v0.25.2 // indirect
 	cloud.google.com/go v0.123.0 // indirect

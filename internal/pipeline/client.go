@@ -119,11 +119,11 @@ func (c *Client) Ready(ctx context.Context) error {
 	if c.ensured.Load() && c.nc.IsConnected() {
 		return nil
 	}
-	c.ensuring.Lock()
-	defer c.ensuring.Unlock()
 	if err := c.waitConnected(ctx); err != nil {
 		return err
 	}
+	c.ensuring.Lock()
+	defer c.ensuring.Unlock()
 	if c.ensured.Load() {
 		return nil
 	}

@@ -50,8 +50,9 @@ type API struct {
 // secret://hobolink-demo, the token of the HOBOlink development server.
 const HOBOlinkSecret = "DENDRA_SECRET_HOBOLINK_DEMO"
 
-// Env returns the settings of a process that uses the stack, as NAME=value, in
-// the order in which docs/conventions.md lists them.
+// Env returns the settings of a process that uses the stack, as NAME=value:
+// those of docs/conventions.md, and where InfluxDB and HOBOlink are, which jobs
+// say themselves and people want to know.
 func (i Info) Env() []string {
 	return []string{
 		"TEMPORAL_ADDRESS=" + i.Temporal,

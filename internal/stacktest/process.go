@@ -11,7 +11,8 @@ import (
 
 // Program is a binary of the repository to run.
 type Program struct {
-	Name string // bin/<Name>
+	Name string // bin/<Name>, unless Path is set
+	Path string // of the program
 	Args []string
 	Env  []string // NAME=value, on top of the settings of the stack
 	Dir  string   // working directory; empty for the test's own
@@ -41,8 +42,12 @@ func StartProgram(t testing.TB, s *Stack, program Program) *Process {
 		env = append(env, s.Env()...)
 	}
 	p := &Process{t: t, program: program.Name, output: &output{}}
+	path := program.Path
+	if path == "" {
+		path = Binary(t, program.Name)
+	}
 	started, err := stack.Command{
-		Path:   Binary(t, program.Name),
+		Path:   path,
 		Args:   program.Args,
 		Dir:    program.Dir,
 		Env:    append(env, program.Env...),

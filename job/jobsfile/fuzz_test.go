@@ -23,7 +23,7 @@ func FuzzRead(f *testing.F) {
 		"", "[", "x = [{a=1},\n{}, [[]]]", "[[a]]\n[a.b]\n[[a]]\n[a.b]", "a.b=1\na.c=2\n[a]\n", "a=1\na.b=2", "[a]\n[a]\n[[a]]",
 		"[jobs.live_load_influx_v1.a]\ncontinuous.interval=1\nspec={location='a', every=\"PT1M\"}\n",
 		"[jobs.post_to_archive.a]\none_shot={}\nspec = {x=1979-05-27, y=07:32:00, z=[1,2.5,\"\\u00e9\"]}\n",
-		"x = \"\\e\"", "x = {\na = 1,\n}", "\"\" = 1", "x = '''\n''", "x = 1 # \x7f", "[jobs.post_to_archive.a]\r\nqueued.queue='q'\r\n",
+		"x = \"\\e\"", "\"\U00086186", "x = {\na = 1,\n}", "\"\" = 1", "x = '''\n''", "x = 1 # \x7f", "[jobs.post_to_archive.a]\r\nqueued.queue='q'\r\n",
 	} {
 		f.Add(seed)
 	}

@@ -20,6 +20,7 @@ type node struct {
 	key     int  // of the key that names it
 	value   int  // of the value, or of the header of a table
 	defined bool // by a header or a key of its own, not just on the way to another
+	inline  bool // an inline table, to which nothing can be added
 	entries map[string]*node
 	items   []*node
 }
@@ -187,6 +188,11 @@ func (l *locator) descend(from *node, parts []keyPart) *node {
 		if next == nil {
 			next = from.add(part.name, &node{key: part.offset, value: part.offset})
 		}
+		if next.inline {
+			line, _ := l.source.position(next.key)
+			l.problems = append(l.problems, l.source.problem(part.offset,
+				"%q is an inline table, complete in line %d: nothing can be added to it", part.name, line))
+		}
 		if len(next.items) > 0 {
 			next = next.items[len(next.items)-1]
 		}
@@ -221,6 +227,7 @@ func (l *locator) keyValue(table *node, expression *unstable.Node, top bool, dep
 	} else {
 		parent.add(last.name, value)
 	}
+	value.inline = expression.Value().Kind == unstable.InlineTable
 	return l.within(value, expression.Value(), deeper)
 }
 

@@ -224,6 +224,10 @@ func TestProblems(t *testing.T) {
 			`4:1: job live_load_influx_v1.a is already defined in line 1`,
 			`7:1: job live_load_influx_v1.a is already defined in line 1`,
 		}},
+		"added to inline": {"[jobs.post_to_archive.a]\none_shot={}\nspec={}\nspec.x=1\n[jobs.post_to_archive.a.spec.y]", []string{
+			`4:1: "spec" is an inline table, complete in line 3: nothing can be added to it`,
+			`5:25: "spec" is an inline table, complete in line 3: nothing can be added to it`,
+		}},
 		"table twice and more": {load + "[jobs.live_load_influx_v1.b]\n[jobs.live_load_influx_v1.b]\n\n[defaults]\nx=1", []string{
 			`4:1: no mode is set: give the job exactly one of one_shot, continuous, recurring, queued`,
 			`4:1: spec: key "location" is missing`,

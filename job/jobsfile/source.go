@@ -30,6 +30,10 @@ func newSource(name string, text []byte) *source {
 // position is the line and the column, in characters, of a byte.
 func (s *source) position(offset int) (line, column int) {
 	offset = min(max(offset, 0), len(s.text))
+	// At the end of a text the decoder points into the last character.
+	for offset > 0 && offset < len(s.text) && !utf8.RuneStart(s.text[offset]) {
+		offset--
+	}
 	index, exact := slices.BinarySearch(s.lines, offset)
 	if !exact {
 		index--

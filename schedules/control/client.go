@@ -37,11 +37,12 @@ var (
 type Client struct {
 	temporal  client.Client
 	namespace string
+	enqueuing chan struct{} // a slot for each enqueue under way
 }
 
 // New makes a client of the namespace that the Temporal client is for.
 func New(temporal client.Client, namespace string) *Client {
-	return &Client{temporal: temporal, namespace: namespace}
+	return &Client{temporal: temporal, namespace: namespace, enqueuing: make(chan struct{}, concurrency)}
 }
 
 // Temporal is the underlying client.

@@ -84,6 +84,9 @@ func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (workflows.
 const enqueueTries = 5
 
 func (c *Client) enqueueOnce(ctx context.Context, name string, in workflows.EnqueueRequest) (workflows.EnqueueReceipt, error) {
+	// The server aborts updates of a workflow beyond the tenth under way.
+	c.enqueuing <- struct{}{}
+	defer func() { <-c.enqueuing }()
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	start := c.temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{

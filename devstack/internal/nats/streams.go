@@ -2,10 +2,11 @@ package nats
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
 // EnsureStreams makes the streams and the key-value bucket that the pipeline
@@ -20,21 +21,5 @@ func EnsureStreams(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	for name, subject := range map[string]string{
-		"RAW":        "dendra.raw.v1.>",
-		"PREPARED":   "dendra.prep.v1.>",
-		"QUARANTINE": "dendra.quarantine.v1.>",
-	} {
-		if _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
-			Name: name, Subjects: []string{subject}, Storage: jetstream.FileStorage,
-		}); err != nil {
-			return fmt.Errorf("stream %s: %w", name, err)
-		}
-	}
-	if _, err := js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: "bookmarks", Storage: jetstream.FileStorage,
-	}); err != nil {
-		return fmt.Errorf("key-value bucket bookmarks: %w", err)
-	}
-	return nil
+	return pipeline.Ensure(ctx, js)
 }

@@ -1,6 +1,8 @@
 package temporal
 
 import (
+	"time"
+
 	"fmt"
 	"maps"
 
@@ -80,6 +82,16 @@ func latencySettings() settings {
 		dynamicconfig.TimerProcessorMaxPollRPS.Key():      polls,
 		dynamicconfig.VisibilityProcessorMaxPollRPS.Key(): polls,
 		dynamicconfig.OutboundProcessorMaxPollRPS.Key():   polls,
+
+		// Timers that are set after the timer queue was read fire no earlier than
+		// this after the read. The default of a second leaves room for the clocks
+		// of several hosts; here there is one, and short waits would all take a
+		// second.
+		dynamicconfig.TimerProcessorMaxTimeShift.Key(): 10 * time.Millisecond,
+		// Four partitions make a task wait for a poller of its own partition, or
+		// for being forwarded; there is one matching host to spread them over.
+		dynamicconfig.MatchingNumTaskqueueReadPartitions.Key():  1,
+		dynamicconfig.MatchingNumTaskqueueWritePartitions.Key(): 1,
 
 		dynamicconfig.FrontendRPS.Key():                                  calls,
 		dynamicconfig.FrontendMaxNamespaceRPSPerInstance.Key():           calls,

@@ -1,0 +1,59 @@
+// Package activities is the catalogue of the built-in job types: which worker
+// carries them and what they need. The handlers are in its subpackages, one per
+// area. A new job type is one file there and one line here.
+package activities
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dendrascience/dendra-jobs/activities/extract"
+	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/load"
+	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Backend are the job types of the backend worker.
+func Backend(store *objects.Store) []job.Type {
+	return []job.Type{
+		images.PhotoVariants(store),
+		images.LogoAvatarVariants(store),
+	}
+}
+
+// Extract are the job types of the extract worker.
+func Extract(client *pipeline.Client) []job.Type {
+	return []job.Type{
+		extract.HoboTimeFrame(client),
+	}
+}
+
+// Load are the job types of the load worker.
+func Load(client *pipeline.Client) []job.Type {
+	return []job.Type{
+		load.LiveInflux(client),
+	}
+}
+
+// Types describes all built-in job types: they can be checked against, not run.
+func Types() []job.Type {
+	return slices.Concat(Backend(nil), Extract(nil), Load(nil))
+}
+
+// ConnectObjects makes the S3 client from the environment. It does not connect
+// yet: a store that is away fails the runs that need it, which are tried again.
+func ConnectObjects(getenv func(string) string) (*objects.Store, error) {
+	config, err := objects.ConfigFromEnv(getenv)
+	if err != nil {
+		return nil, err
+	}
+	return objects.New(config)
+}
+
+// ConnectPipeline connects to the NATS server that the environment names, and
+// goes on trying if it is away.
+func ConnectPipeline(ctx context.Context) (*pipeline.Client, error) {
+	return pipeline.Connect(ctx, pipeline.URLFromEnv())
+}

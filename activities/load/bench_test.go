@@ -1,0 +1,233 @@
+package load_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities/load"
+	"github.com/dendrascience/dendra-jobs/internal/influx"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+// bench is a location: its stream of prepared messages, its loader, and the real
+// InfluxDB behind a proxy that a test can make fail.
+type bench struct {
+	client  *pipeline.Client
+	jobType job.Type
+	spec    load.LiveInfluxSpec
+	proxy   *proxy
+	influx  influx.Config
+	name    string
+}
+
+func newBench(t *testing.T, name string, st *stacktest.Stack) *bench {
+	t.Helper()
+	client, err := pipeline.Connect(t.Context(), st.NATS)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	p := newProxy(t, st.Influx)
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	return &bench{
+		client: client, name: name, proxy: p, influx: influx.Config{URL: st.Influx},
+		jobType: load.LiveInflux(client),
+		spec: load.LiveInfluxSpec{
+			Location: name, InfluxURL: server.URL,
+			BatchAge: job.Duration(50 * time.Millisecond), Lap: job.Duration(200 * time.Millisecond),
+		},
+	}
+}
+
+func (b *bench) newRun(options ...jobtest.Option) *jobtest.Run {
+	definition := jobtest.NewJob(b.jobType, b.name, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, b.spec)
+	return jobtest.NewRun(definition, options...)
+}
+
+// lap runs one iteration.
+func (b *bench) lap(t *testing.T) (job.Result, error) {
+	t.Helper()
+	return b.jobType.Handle(t.Context(), b.newRun())
+}
+
+// drain runs iterations until nothing is left, and sums their counts up.
+func (b *bench) drain(t *testing.T) map[string]int64 {
+	t.Helper()
+	sums := map[string]int64{}
+	stacktest.WaitFor(t, "the stream of "+b.name+" to be loaded", func() (bool, error) {
+		result, err := b.lap(t)
+		for name, n := range result.Counts {
+			sums[name] += n
+		}
+		if err != nil {
+			return false, err
+		}
+		undelivered, unanswered := b.waiting(t)
+		return undelivered == 0 && unanswered == 0, nil
+	})
+	return sums
+}
+
+func (b *bench) waiting(t *testing.T) (undelivered uint64, unanswered int) {
+	t.Helper()
+	info := b.consumer(t)
+	return info.NumPending, info.NumAckPending
+}
+
+func (b *bench) consumer(t *testing.T) *jetstream.ConsumerInfo {
+	t.Helper()
+	consumer, err := b.client.JetStream().Consumer(t.Context(), pipeline.StreamPrepared, load.ConsumerName(pipeline.OperationLive, b.name))
+	require.NoError(t, err)
+	return consumer.CachedInfo()
+}
+
+func (b *bench) subject() string { return pipeline.PrepSubject(pipeline.OperationLive, b.name) }
+
+func (b *bench) publish(t *testing.T, bodies ...string) {
+	t.Helper()
+	messages := make([]pipeline.Outgoing, len(bodies))
+	for i, body := range bodies {
+		messages[i] = pipeline.Outgoing{Subject: b.subject(), Body: []byte(body)}
+	}
+	published, err := b.client.Publish(t.Context(), messages)
+	require.NoError(t, err)
+	require.EqualValues(t, len(bodies), published.Stored)
+}
+
+// message is a prepared message of one point.
+func (b *bench) message(i int, fields string) string {
+	return fmt.Sprintf(`{"context":{"imported_at":"2026-03-04T12:00:00Z","org_slug":"org","station":"s"},`+
+		`"payload":{"options":{"database":%q,"precision":"ms"},"points":[{"measurement":"m","fields":%s,"time":%d}]}}`,
+		b.name, fields, noon.UnixMilli()+int64(i))
+}
+
+func (b *bench) publishNumbers(t *testing.T, from, to int) {
+	t.Helper()
+	var bodies []string
+	for i := from; i < to; i++ {
+		bodies = append(bodies, b.message(i, fmt.Sprintf(`{"v":%d}`, i)))
+	}
+	b.publish(t, bodies...)
+}
+
+func (b *bench) count(t *testing.T, field string) int64 {
+	t.Helper()
+	counts, err := influx.Count(t.Context(), b.influx, b.name, "m")
+	require.NoError(t, err)
+	return counts[field]
+}
+
+func (b *bench) quarantine(t *testing.T) []jetstream.Msg {
+	t.Helper()
+	consumer, err := b.client.JetStream().CreateConsumer(t.Context(), pipeline.StreamQuarantine, jetstream.ConsumerConfig{
+		FilterSubject: "dendra.quarantine.v1.load.live." + b.name + ".>", AckPolicy: jetstream.AckNonePolicy,
+	})
+	require.NoError(t, err)
+	pending := int(consumer.CachedInfo().NumPending)
+	if pending == 0 {
+		return nil
+	}
+	batch, err := consumer.Fetch(pending, jetstream.FetchMaxWait(30*time.Second))
+	require.NoError(t, err)
+	var messages []jetstream.Msg
+	for message := range batch.Messages() {
+		messages = append(messages, message)
+	}
+	require.Len(t, messages, pending)
+	return messages
+}
+
+func failureOf(t *testing.T, err error) *job.Failure {
+	t.Helper()
+	var failure *job.Failure
+	require.ErrorAs(t, err, &failure)
+	return failure
+}
+
+// proxy stands before InfluxDB, counts writes, and can answer in its place.
+type proxy struct {
+	upstream *httputil.ReverseProxy
+	writes   atomic.Int64
+
+	mu        sync.Mutex
+	intercept func(w http.ResponseWriter, r *http.Request, body []byte) bool
+	after     func()
+}
+
+func newProxy(t *testing.T, upstream string) *proxy {
+	t.Helper()
+	target, err := url.Parse(upstream)
+	require.NoError(t, err)
+	upstreamProxy := httputil.NewSingleHostReverseProxy(target)
+	upstreamProxy.ErrorLog = log.New(io.Discard, "", 0) // connections are cut on purpose
+	return &proxy{upstream: upstreamProxy}
+}
+
+// onWrite sets what answers writes: a function that returns true has answered.
+func (p *proxy) onWrite(intercept func(w http.ResponseWriter, r *http.Request, body []byte) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.intercept = intercept
+}
+
+// afterWrite sets what is called when InfluxDB has answered a write, before the
+// loader hears of it.
+func (p *proxy) afterWrite(after func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.after = after
+}
+
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	intercept, after := p.intercept, p.after
+	p.mu.Unlock()
+	if r.URL.Path == "/write" {
+		p.writes.Add(1)
+		if intercept != nil {
+			body, err := io.ReadAll(r.Body)
+			if err != nil || intercept(w, r, body) {
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		if after != nil {
+			recorder := httptest.NewRecorder()
+			p.upstream.ServeHTTP(recorder, r)
+			after()
+			w.WriteHeader(recorder.Code)
+			_, _ = w.Write(recorder.Body.Bytes())
+			return
+		}
+	}
+	p.upstream.ServeHTTP(w, r)
+}
+
+// answer makes an intercept that answers every write the same.
+func answer(status int, text string, headers ...string) func(http.ResponseWriter, *http.Request, []byte) bool {
+	return func(w http.ResponseWriter, _ *http.Request, _ []byte) bool {
+		for i := 0; i+1 < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, `{"error":%q}`, text)
+		return true
+	}
+}

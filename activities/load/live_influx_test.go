@@ -1,0 +1,335 @@
+package load_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities/load"
+	"github.com/dendrascience/dendra-jobs/internal/influx"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
+)
+
+func TestDescribesItselfWithoutServers(t *testing.T) {
+	jobType := load.LiveInflux(nil)
+	require.Equal(t, "LiveLoadInfluxV1", jobType.Name)
+	require.Equal(t, job.WorkerLoad, jobType.Worker)
+	require.Equal(t, []job.Mode{job.ModeContinuous}, jobType.Modes)
+}
+
+func TestSpecProblemsAreNamed(t *testing.T) {
+	const good = `"location":"l","influx_url":"http://127.0.0.1:8086"`
+	var spec load.LiveInfluxSpec
+	require.NoError(t, job.DecodeSpec([]byte("{"+good+"}"), &spec))
+	for want, text := range map[string]string{
+		`location "L"`:                    `{"location":"L","influx_url":"http://127.0.0.1:8086"}`,
+		`influx_url`:                      `{"location":"l","influx_url":"127.0.0.1:8086"}`,
+		`operation mode "prod"`:           `{` + good + `,"operation_mode":"prod"}`,
+		`password is not of the form`:     `{` + good + `,"username":"u","password":"plain"}`,
+		`username and password are given`: `{` + good + `,"username":"u"}`,
+		`batch_points 100000`:             `{` + good + `,"batch_points":100000}`,
+		`batch_bytes 10`:                  `{` + good + `,"batch_bytes":10}`,
+		`batch_age PT1M is longer than`:   `{` + good + `,"batch_age":"PT1M"}`,
+		`"mirrors_to_nowhere`:             `{` + good + `,"mirrors_to_nowhere":1}`,
+	} {
+		var spec load.LiveInfluxSpec
+		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+	}
+}
+
+func TestPoisonIsSetApart(t *testing.T) {
+	b := newBench(t, "poison", stacktest.Start(t))
+	const n = 5000
+	bodies := make([]string, n)
+	for i := range bodies {
+		bodies[i] = b.message(i, fmt.Sprintf(`{"v":%d}`, i))
+	}
+	bodies[1234] = b.message(1234, `{"v":"a string where a number was"}`)
+	bodies[3000] = strings.Replace(b.message(3000, `{"v":NUMBER}`), "NUMBER", "NaN", 1)
+	bodies[4321] = b.message(4321, `{"time":4}`)
+	b.publish(t, b.message(-1, `{"v":0}`)) // settles the type of the field
+	b.drain(t)
+	b.proxy.writes.Store(0)
+	b.publish(t, bodies...)
+
+	counts := b.drain(t)
+	require.EqualValues(t, n, counts["messages"])
+	require.EqualValues(t, n-3, counts["points"])
+	require.EqualValues(t, 3, counts["quarantined"])
+	require.EqualValues(t, n-3+1, b.count(t, "v"))
+	require.LessOrEqual(t, b.proxy.writes.Load(), int64(80))
+
+	reasons := map[string]string{}
+	for _, message := range b.quarantine(t) {
+		reasons[message.Headers().Get(pipeline.HeaderClass)+" "+message.Headers().Get(pipeline.HeaderReason)] = string(message.Data())
+		require.Equal(t, b.subject(), message.Headers().Get(pipeline.HeaderSubject))
+		require.Equal(t, b.spec.InfluxURL, message.Headers().Get(pipeline.HeaderTarget))
+		require.NotEmpty(t, message.Headers().Get(pipeline.HeaderSequence))
+	}
+	require.Len(t, reasons, 3)
+	for reason, body := range reasons {
+		switch class, _, _ := strings.Cut(reason, " "); class {
+		case load.ClassRefusedPoint:
+			require.Contains(t, reason, "field type conflict", "the server's words")
+			require.JSONEq(t, bodies[1234], body, "a message that can be published again")
+		case load.ClassBadMessage:
+			require.Equal(t, bodies[3000], body, "verbatim")
+		case load.ClassBadPoint:
+			require.Contains(t, reason, `the field name "time" is reserved`)
+			require.JSONEq(t, bodies[4321], body)
+		default:
+			t.Fatalf("unexpected class in %q", reason)
+		}
+	}
+}
+
+func TestOnePoisonPointOfAMessage(t *testing.T) {
+	b := newBench(t, "onepoint", stacktest.Start(t))
+	b.publish(t, b.message(0, `{"v":1}`))
+	b.drain(t)
+	whole := strings.Replace(b.message(1, `{"v":2}`), `"points":[`,
+		fmt.Sprintf(`"points":[{"measurement":"m","fields":{"v":"x"},"time":%d},`, noon.UnixMilli()+2), 1)
+	b.publish(t, whole)
+	counts := b.drain(t)
+	require.EqualValues(t, 1, counts["messages"])
+	require.EqualValues(t, 1, counts["points"])
+	require.EqualValues(t, 2, b.count(t, "v"))
+	quarantine := b.quarantine(t)
+	require.Len(t, quarantine, 1)
+	var message pipeline.Message[pipeline.Points]
+	require.NoError(t, json.Unmarshal(quarantine[0].Data(), &message))
+	require.Len(t, message.Payload.Points, 1)
+	require.Equal(t, "x", message.Payload.Points[0].Fields["v"])
+}
+
+// TestDeadInfluxLosesNothing has no server at the address for some laps, and then
+// one.
+func TestDeadInfluxLosesNothing(t *testing.T) {
+	b := newBench(t, "dead", stacktest.Start(t))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	require.NoError(t, listener.Close())
+	b.spec.InfluxURL = "http://" + address
+	b.publishNumbers(t, 0, 1000)
+
+	for range 2 {
+		result, err := b.lap(t)
+		failure := failureOf(t, err)
+		require.False(t, failure.Final)
+		require.Equal(t, load.ClassUnreachable, failure.Class)
+		require.ErrorContains(t, err, "influx http://"+address)
+		require.ErrorContains(t, err, "location dead")
+		require.Zero(t, result.Counts["messages"])
+		require.EqualValues(t, 1000, result.Counts["naks"])
+		require.Zero(t, b.consumer(t).AckFloor.Stream, "nothing is acknowledged")
+	}
+	b.publishNumbers(t, 1000, 1500)
+
+	listener, err = net.Listen("tcp", address)
+	require.NoError(t, err)
+	server := httptest.NewUnstartedServer(b.proxy)
+	require.NoError(t, server.Listener.Close())
+	server.Listener = listener
+	server.Start()
+	defer server.Close()
+	counts := b.drain(t)
+	require.EqualValues(t, 1500, counts["messages"])
+	require.EqualValues(t, 1500, b.count(t, "v"))
+	require.Empty(t, b.quarantine(t))
+}
+
+// TestCrashBetweenWriteAndAck ends a lap when InfluxDB has stored its points and
+// before it could acknowledge them.
+func TestCrashBetweenWriteAndAck(t *testing.T) {
+	b := newBench(t, "crash", stacktest.Start(t))
+	b.publishNumbers(t, 0, 100)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	b.proxy.afterWrite(func() {
+		if b.proxy.writes.Load() > 1 { // the first finds no database
+			cancel()
+		}
+	})
+	_, err := b.jobType.Handle(ctx, b.newRun())
+	require.ErrorIs(t, err, context.Canceled)
+	require.EqualValues(t, 100, b.count(t, "v"), "stored")
+	require.Equal(t, 100, b.consumer(t).NumAckPending, "and not acknowledged")
+
+	b.proxy.afterWrite(nil)
+	counts := b.drain(t)
+	require.EqualValues(t, 100, counts["rewound"])
+	require.EqualValues(t, 100, counts["messages"])
+	require.EqualValues(t, 100, b.count(t, "v"))
+}
+
+// TestLaterMessageWins: whatever a dead reader took before, the value of a point
+// is that of the last message about it in the stream.
+func TestLaterMessageWins(t *testing.T) {
+	st := stacktest.Start(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for round := range 12 {
+		b := newBench(t, fmt.Sprintf("later%d", round), st)
+		b.spec.BatchPoints = 1 + random.IntN(7)
+		_, err := b.lap(t) // makes the consumer
+		require.NoError(t, err)
+		const n = 20
+		for i := range n {
+			b.publish(t, b.message(0, fmt.Sprintf(`{"v":%d}`, i)))
+		}
+		consumer, err := b.client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
+			Name: load.ConsumerName(pipeline.OperationLive, b.name), Subject: b.subject(),
+		})
+		require.NoError(t, err)
+		taken, err := consumer.Fetch(t.Context(), 1+random.IntN(n-1), 5*time.Second)
+		require.NoError(t, err)
+		for _, message := range taken {
+			if random.IntN(2) == 0 {
+				require.NoError(t, message.Nak())
+			}
+		}
+		b.drain(t)
+		rows, err := influx.Query(t.Context(), b.influx, b.name, "SELECT v FROM m")
+		require.NoError(t, err)
+		require.Len(t, rows[0].Values, 1)
+		require.Equal(t, json.Number(fmt.Sprint(n-1)), rows[0].Values[0][1])
+	}
+}
+
+func TestFailuresKeepTheMessages(t *testing.T) {
+	b := newBench(t, "keeps", stacktest.Start(t))
+	b.publishNumbers(t, 0, 10)
+	for _, c := range []struct {
+		status  int
+		text    string
+		class   string
+		after   time.Duration
+		headers []string
+	}{
+		{401, "authorization failed", load.ClassConfig, 0, nil},
+		{403, "not authorized", load.ClassConfig, 0, nil},
+		{500, "retention policy not found: autogen", load.ClassConfig, 0, nil},
+		{400, "something else is wrong", load.ClassConfig, 0, nil},
+		{500, "max-series-per-database limit exceeded", load.ClassLimits, time.Minute, nil},
+		{503, "busy", load.ClassUnreachable, 9 * time.Second, []string{"Retry-After", "9"}},
+		{502, "", load.ClassUnreachable, 0, nil},
+	} {
+		b.proxy.onWrite(answer(c.status, c.text, c.headers...))
+		_, err := b.lap(t)
+		failure := failureOf(t, err)
+		require.False(t, failure.Final, c.text)
+		require.Equal(t, c.class, failure.Class, c.text)
+		require.Equal(t, c.after, failure.RetryAfter)
+		require.ErrorContains(t, err, b.spec.InfluxURL)
+		require.Zero(t, b.consumer(t).AckFloor.Stream, c.text)
+	}
+	b.proxy.onWrite(nil)
+	b.drain(t)
+	require.EqualValues(t, 10, b.count(t, "v"))
+	require.Empty(t, b.quarantine(t))
+}
+
+func TestTooBigWritesAreHalved(t *testing.T) {
+	b := newBench(t, "toobig", stacktest.Start(t))
+	b.publishNumbers(t, 0, 1000)
+	largest := 0
+	b.proxy.onWrite(func(w http.ResponseWriter, _ *http.Request, body []byte) bool {
+		if len(body) > 5000 {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+			return true
+		}
+		largest = max(largest, len(body))
+		return false
+	})
+	counts := b.drain(t)
+	require.EqualValues(t, 1000, counts["points"])
+	require.EqualValues(t, 1000, b.count(t, "v"))
+	require.Greater(t, largest, 2000)
+	require.Empty(t, b.quarantine(t))
+}
+
+func TestPointsOlderThanTheDatabaseKeeps(t *testing.T) {
+	b := newBench(t, "expired", stacktest.Start(t))
+	_, err := influx.Query(t.Context(), b.influx, "", `CREATE DATABASE "expired" WITH DURATION 1h NAME "short"`)
+	require.NoError(t, err)
+	fresh := strings.Replace(b.message(0, `{"v":1}`), fmt.Sprint(noon.UnixMilli()), fmt.Sprint(time.Now().UnixMilli()), 1)
+	old := fmt.Sprint(time.Now().Add(-48 * time.Hour).UnixMilli())
+	stale := strings.Replace(b.message(0, `{"v":2}`), fmt.Sprint(noon.UnixMilli()), old, 1)
+	b.publish(t, stale, fresh, stale)
+	counts := b.drain(t)
+	require.EqualValues(t, 2, counts["expired"])
+	require.EqualValues(t, 3, counts["messages"])
+	require.EqualValues(t, 1, b.count(t, "v"))
+	require.Empty(t, b.quarantine(t))
+}
+
+// TestMissingRetentionPolicyHoldsBackItsOwn: the real server's 500 for it is no
+// fault of the points, and other databases go on.
+func TestMissingRetentionPolicyHoldsBackItsOwn(t *testing.T) {
+	b := newBench(t, "policy", stacktest.Start(t))
+	other := strings.Replace(b.message(1, `{"v":1}`), `"precision":"ms"`, `"precision":"ms","retentionPolicy":"later"`, 1)
+	b.publish(t, b.message(0, `{"v":0}`), other, b.message(2, `{"v":2}`))
+	result, err := b.lap(t)
+	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
+	require.ErrorContains(t, err, "retention policy not found")
+	require.EqualValues(t, 2, result.Counts["messages"])
+	require.EqualValues(t, 2, b.count(t, "v"))
+
+	_, err = influx.Query(t.Context(), b.influx, b.name, `CREATE RETENTION POLICY "later" ON "policy" DURATION INF REPLICATION 1`)
+	require.NoError(t, err)
+	b.drain(t)
+	rows, err := influx.Query(t.Context(), b.influx, b.name, `SELECT v FROM "later"."m"`)
+	require.NoError(t, err)
+	require.Len(t, rows[0].Values, 1)
+}
+
+func TestStopEndsALap(t *testing.T) {
+	b := newBench(t, "stops", stacktest.Start(t))
+	b.spec.Lap = job.Duration(time.Hour)
+	b.publishNumbers(t, 0, 50)
+	run := b.newRun(jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) { r.Stop() }))
+	result, err := b.jobType.Handle(t.Context(), run)
+	require.NoError(t, err)
+	require.EqualValues(t, 50, result.Counts["messages"])
+	require.Contains(t, result.Message, "50 messages, 50 points")
+	undelivered, unanswered := b.waiting(t)
+	require.Zero(t, undelivered)
+	require.Zero(t, unanswered)
+}
+
+func TestStackDiesDuringLoad(t *testing.T) {
+	st := stacktest.StartOwn(t)
+	b := newBench(t, "dies", st)
+	b.publishNumbers(t, 0, 2000)
+	b.spec.BatchPoints = 100
+	b.spec.Lap = job.Duration(time.Minute)
+	run := b.newRun(jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) {
+		if len(r.Checkpoints()) == 3 {
+			st.Kill()
+		}
+	}))
+	_, err := b.jobType.Handle(t.Context(), run)
+	require.False(t, failureOf(t, err).Final)
+	_, err = b.lap(t)
+	require.Equal(t, pipeline.ClassUnreachable, failureOf(t, err).Class)
+	require.ErrorContains(t, err, st.NATS)
+
+	st.Restart(t)
+	b.spec.Lap = job.Duration(time.Second)
+	b.drain(t)
+	require.EqualValues(t, 2000, b.count(t, "v"))
+}

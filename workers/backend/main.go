@@ -1,0 +1,25 @@
+// Command backend is the worker for the platform's own work: image variants.
+package main
+
+import (
+	"runtime"
+
+	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workers"
+)
+
+func main() {
+	workers.Main(workers.Program{
+		Worker: job.WorkerBackend,
+		// Image work keeps a core busy; waiting for the store does not.
+		MaxConcurrentRuns: 2 * runtime.NumCPU(),
+		Types: func(env workers.Environment) ([]job.Type, error) {
+			store, err := activities.ConnectObjects(env.Getenv)
+			if err != nil {
+				return nil, err
+			}
+			return activities.Backend(store), nil
+		},
+	})
+}

@@ -1,0 +1,22 @@
+// Command extract is the worker for vendor extracts: LI-COR HOBOlink.
+package main
+
+import (
+	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workers"
+)
+
+func main() {
+	workers.Main(workers.Program{
+		Worker: job.WorkerExtract,
+		Types: func(env workers.Environment) ([]job.Type, error) {
+			client, err := activities.ConnectPipeline(env.Context)
+			if err != nil {
+				return nil, err
+			}
+			env.Defer(client.Close)
+			return activities.Extract(client), nil
+		},
+	})
+}

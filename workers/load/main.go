@@ -1,0 +1,22 @@
+// Command load is the worker for loads into time-series databases: InfluxDB 1.x.
+package main
+
+import (
+	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workers"
+)
+
+func main() {
+	workers.Main(workers.Program{
+		Worker: job.WorkerLoad,
+		Types: func(env workers.Environment) ([]job.Type, error) {
+			client, err := activities.ConnectPipeline(env.Context)
+			if err != nil {
+				return nil, err
+			}
+			env.Defer(client.Close)
+			return activities.Load(client), nil
+		},
+	})
+}

@@ -1,0 +1,241 @@
+package workers_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workers"
+)
+
+// The test binary is also a worker, so that tests can kill one.
+const workerVariable = "DENDRA_TEST_WORKER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(workerVariable) != "" {
+		workers.Main(workers.Program{
+			Worker: "testing",
+			Types:  func(workers.Environment) ([]job.Type, error) { return testTypes(), nil },
+		})
+	}
+	os.Exit(m.Run())
+}
+
+// recordSpec is the spec of RecordSteps.
+type recordSpec struct {
+	// Ledger is a file that gets a line for everything the handler does.
+	Ledger string `json:"ledger"`
+	// Steps is how many steps a run has. Each is a line in the ledger.
+	Steps int `json:"steps"`
+	// Gate is a file without which no step but the first is done.
+	Gate string `json:"gate,omitempty"`
+	// Deaf lets the handler ignore requests to stop.
+	Deaf bool `json:"deaf,omitempty"`
+	// Fail is the error class of a run that fails at its first step.
+	Fail string `json:"fail,omitempty"`
+}
+
+// testTypes are job types whose handlers write what they really did into a
+// ledger of their own, apart from everything that Temporal records.
+func testTypes() []job.Type {
+	return []job.Type{
+		job.NewType("RecordSteps", "testing", "Writes steps into a ledger.", recordSteps),
+		job.NewType("PanicAtOnce", "testing", "Panics.", func(context.Context, job.Run, struct{}) (job.Result, error) {
+			panic("out of luck")
+		}),
+		job.NewType("TellSecret", "testing", "Puts a secret into its error.", func(_ context.Context, run job.Run, _ struct{}) (job.Result, error) {
+			value, err := run.Secret("secret://test-token")
+			if err != nil {
+				return job.Result{}, err
+			}
+			return job.Result{}, job.Final("Refused", "the vendor refuses token %s", value)
+		}),
+	}
+}
+
+func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (job.Result, error) {
+	ledger := ledgerOf(spec.Ledger)
+	step := 0
+	if _, err := run.Cursor(&step); err != nil {
+		return job.Result{}, err
+	}
+	if run.Job().Mode() == job.ModeContinuous {
+		step = 0
+	}
+	if err := ledger.add("start", run, step); err != nil {
+		return job.Result{}, err
+	}
+	if spec.Fail != "" {
+		return job.Result{}, job.Final(spec.Fail, "told to fail")
+	}
+	for ; step < spec.Steps; step++ {
+		if step > 0 {
+			if stopped := passGate(ctx, run, spec); stopped != nil {
+				return job.Result{}, stopped
+			}
+		}
+		if err := ledger.add("step", run, step+1); err != nil {
+			return job.Result{}, err
+		}
+		run.Checkpoint(job.Progress{Done: int64(step + 1), Total: int64(spec.Steps)}, step+1)
+	}
+	if err := ledger.add("end", run, step); err != nil {
+		return job.Result{}, err
+	}
+	return job.Result{Message: "all steps done", Counts: map[string]int64{"steps": int64(spec.Steps)}}, nil
+}
+
+// passGate waits until the gate is open or the run should stop.
+func passGate(ctx context.Context, run job.Run, spec recordSpec) error {
+	stopping := run.Stopping()
+	if spec.Deaf {
+		stopping = nil
+	}
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		if spec.Gate == "" {
+			return nil
+		}
+		if _, err := os.Stat(spec.Gate); err == nil {
+			return nil
+		}
+		select {
+		case <-stopping:
+			if err := ledgerOf(spec.Ledger).add("stop", run, 0); err != nil {
+				return err
+			}
+			return job.ErrStopped
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-poll.C:
+		}
+	}
+}
+
+// ledgerOf is the ledger in a file.
+type ledgerOf string
+
+// entry is one line of a ledger.
+type entry struct {
+	What    string `json:"what"`
+	JobID   string `json:"job_id"`
+	RunID   string `json:"run_id"`
+	Attempt int    `json:"attempt"`
+	Step    int    `json:"step"`
+	PID     int    `json:"pid"`
+}
+
+func (l ledgerOf) add(what string, run job.Run, step int) error {
+	line, err := json.Marshal(entry{what, run.Job().ID, run.ID(), run.Attempt(), step, os.Getpid()})
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(string(l), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// read gives all lines so far.
+func (l ledgerOf) read(t *testing.T) []entry {
+	t.Helper()
+	file, err := os.Open(string(l))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(t, err)
+	defer func() { require.NoError(t, file.Close()) }()
+	var entries []entry
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var e entry
+		require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// count gives the number of lines with the word.
+func (l ledgerOf) count(t *testing.T, what string) int {
+	t.Helper()
+	n := 0
+	for _, e := range l.read(t) {
+		if e.What == what {
+			n++
+		}
+	}
+	return n
+}
+
+// waitFor waits until the word stands n times in the ledger.
+func (l ledgerOf) waitFor(t *testing.T, what string, n int) {
+	t.Helper()
+	stacktest.WaitFor(t, fmt.Sprintf("%d times %q in the ledger", n, what), func() (bool, error) {
+		return l.count(t, what) >= n, nil
+	})
+}
+
+func newLedger(t *testing.T) ledgerOf {
+	t.Helper()
+	return ledgerOf(filepath.Join(t.TempDir(), "ledger"))
+}
+
+// open makes a gate's file.
+func open(t *testing.T, gate string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+}
+
+// startWorker runs a worker process for the test job types.
+func startWorker(t *testing.T, st *stacktest.Stack, args ...string) *stacktest.Process {
+	t.Helper()
+	w := stacktest.StartProgram(t, st, stacktest.Program{
+		Name: "test worker", Path: executable(t), Args: args,
+		Env: []string{workerVariable + "=1", "DENDRA_SECRET_TEST_TOKEN=hunter2hunter2"},
+	})
+	w.WaitOutput("serving")
+	return w
+}
+
+func newControl(t *testing.T, st *stacktest.Stack) *control.Client {
+	t.Helper()
+	return control.New(st.Dial(t), st.Namespace)
+}
+
+// newJob is a job of the given type; its key is unique to the test.
+func newJob(t *testing.T, typeName, key string, schedule job.Schedule, spec any) job.Job {
+	t.Helper()
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	if extra := len(name) + 1 + len(key) - 64; extra > 0 {
+		name = name[extra:]
+	}
+	j := job.Job{
+		ID: job.ID(typeName, strings.TrimLeft(name, ".-")+"-"+key), Type: typeName, Worker: "testing", Provider: job.ProviderAPI,
+		Spec: job.EncodeJSON(spec), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+	}
+	j.Options.HeartbeatTimeout = job.Duration(2 * time.Second)
+	require.Empty(t, j.Validate())
+	return j
+}
+
+func executable(t *testing.T) string {
+	t.Helper()
+	path, err := os.Executable()
+	require.NoError(t, err)
+	return path
+}

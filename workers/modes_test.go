@@ -1,0 +1,251 @@
+package workers_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workers"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+func oneShot() job.Schedule { return job.Schedule{OneShot: &job.OneShot{}} }
+
+func TestOneShotRunsAndIsFound(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3})
+	j.Options.Owner = job.Owner{Organization: "ucnrs"}
+
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, "all steps done", run.Output.Message)
+	require.Equal(t, 1, run.Output.Attempts)
+	require.Equal(t, 3, ledger.count(t, "step"))
+
+	for _, filter := range []control.RunFilter{{JobID: j.ID}, {Type: j.Type, JobID: j.ID}, {Mode: job.ModeOneShot, JobID: j.ID}} {
+		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
+			runs, err := c.Runs(t.Context(), filter)
+			return err == nil && len(runs) == 1 && runs[0].RunRef == ref && runs[0].Mode == job.ModeOneShot, err
+		})
+	}
+}
+
+func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	for name, want := range map[string]struct{ class, message string }{
+		"PanicAtOnce": {job.ClassPanic, "the handler of job type PanicAtOnce panicked: out of luck"},
+		"TellSecret":  {"Refused", "the vendor refuses token [secret]"},
+		"RecordSteps": {job.ClassInvalidSpec, `"colour"`},
+	} {
+		spec := map[string]any{}
+		if name == "RecordSteps" {
+			spec["colour"] = "green"
+		}
+		ref, err := c.StartRun(t.Context(), newJob(t, name, "a", oneShot(), spec), workflows.TriggerManual)
+		require.NoError(t, err)
+		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		require.NoError(t, err)
+		require.Equal(t, control.RunFailed, run.Status)
+		require.Equal(t, want.class, run.Class)
+		require.Contains(t, run.Error, want.message)
+		require.NotContains(t, run.Error, "hunter2")
+	}
+}
+
+func TestContinuousJobHears2000Iterations(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	j := newJob(t, "RecordSteps", "fast", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+		recordSpec{Ledger: string(ledger), Steps: 1})
+	require.NoError(t, c.StartContinuous(t.Context(), j))
+	first, err := c.LiveWorkflow(t.Context(), j.ID)
+	require.NoError(t, err)
+
+	stacktest.WaitWithin(t, 5*time.Minute, "2,000 iterations", func() (bool, error) {
+		return ledger.count(t, "end") >= 2000, nil
+	})
+	require.NoError(t, c.Stop(t.Context(), j.ID, "enough"))
+	var out workflows.ContinuousOutput
+	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(j.ID), "").Get(t.Context(), &out))
+	require.EqualValues(t, ledger.count(t, "end"), out.Iterations)
+	require.Equal(t, out.Iterations, out.Totals["steps"])
+	require.Zero(t, out.Failed)
+	require.Equal(t, "enough", out.Reason)
+
+	history := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(j.ID), first.Workflow.RunID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	require.True(t, history.HasNext())
+	end, err := history.Next()
+	require.NoError(t, err)
+	require.Equal(t, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, end.GetEventType())
+	t.Logf("%d iterations", out.Iterations)
+}
+
+func TestStopIsGracefulThenCutOff(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	for _, deaf := range []bool{false, true} {
+		ledger := newLedger(t)
+		gate := filepath.Join(t.TempDir(), "gate")
+		key := map[bool]string{true: "deaf", false: "hears"}[deaf]
+		j := newJob(t, "RecordSteps", key, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+			recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, Deaf: deaf})
+		j.Options.StopGracePeriod = job.Duration(time.Second)
+		require.NoError(t, c.StartContinuous(t.Context(), j))
+		ledger.waitFor(t, "step", 1)
+		require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+		handle := c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(j.ID), "")
+		require.NoError(t, handle.Get(t.Context(), nil))
+		require.Equal(t, map[bool]int{true: 0, false: 1}[deaf], ledger.count(t, "stop"))
+		require.Zero(t, ledger.count(t, "end"))
+
+		answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", workflows.QueryState)
+		require.NoError(t, err)
+		var state workflows.ContinuousState
+		require.NoError(t, answer.Get(&state))
+		require.True(t, state.Recent[0].Stopped)
+		require.JSONEq(t, "1", string(state.Cursor), "the position is kept")
+	}
+}
+
+func TestCanceledRunWaitsForItsHandler(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: filepath.Join(t.TempDir(), "gate")})
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	ledger.waitFor(t, "step", 1)
+	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+	err = c.Temporal().GetWorkflow(t.Context(), ref.WorkflowID, ref.RunID).Get(t.Context(), nil)
+	require.True(t, temporal.IsCanceledError(err), "%v", err)
+	require.Equal(t, 1, ledger.count(t, "stop"))
+}
+
+func TestWorkerDrainsAndHandsOver(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	first := startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate})
+	j.Options.MaxRetryCount = 0
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	ledger.waitFor(t, "step", 1)
+
+	first.Signal(syscall.SIGTERM)
+	require.Zero(t, first.Wait(), "a drained worker exits with 0")
+	require.Equal(t, 1, ledger.count(t, "stop"))
+	open(t, gate)
+	second := startWorker(t, st)
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, 1, run.Output.Handovers)
+	require.Equal(t, 3, ledger.count(t, "step"), "no step is done twice")
+	last := ledger.read(t)
+	require.Equal(t, second.PID(), last[len(last)-1].PID)
+}
+
+func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	first := startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 4, Gate: gate})
+	j.Options.MaxRetryCount = 0 // The worker failed, not the job.
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
+		run, err := c.Run(t.Context(), ref)
+		return err == nil && run.Progress != nil && run.Progress.Done == 1, err
+	})
+	second := startWorker(t, st)
+	first.Kill()
+	open(t, gate)
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, 4, ledger.count(t, "step"), "the run goes on at its cursor")
+	last := ledger.read(t)
+	require.Equal(t, second.PID(), last[len(last)-1].PID)
+}
+
+func TestHealthEndpoint(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	w := startWorker(t, st, "--health-address", "127.0.0.1:0")
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/readyz`).FindString(w.Output())
+	get := func(url string) (int, workers.Health) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		require.NoError(t, err)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, response.Body.Close()) }()
+		var health workers.Health
+		require.NoError(t, json.NewDecoder(response.Body).Decode(&health))
+		return response.StatusCode, health
+	}
+	code, health := get(address)
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, "serving", health.State)
+	require.ElementsMatch(t, []string{"RecordSteps", "PanicAtOnce", "TellSecret"}, health.JobTypes)
+	code, _ = get(strings.Replace(address, "readyz", "livez", 1))
+	require.Equal(t, http.StatusOK, code)
+}
+
+func TestWorkerWaitsForTemporal(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	st.Kill()
+	w := stacktest.StartProgram(t, st, stacktest.Program{Name: "test worker", Path: executable(t), Env: []string{workerVariable + "=1"}})
+	w.WaitOutput("temporal at " + st.Temporal + " cannot be reached")
+	st.Restart(t)
+	w.WaitOutput("serving")
+	w.Signal(syscall.SIGTERM)
+	require.Zero(t, w.Wait())
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	err := workers.Run(context.Background(), workers.Config{
+		Worker: "Bad Name", MaxConcurrentRuns: -1, Types: append(testTypes(), testTypes()[0]),
+	})
+	require.ErrorContains(t, err, `worker type "Bad Name"`)
+	require.ErrorContains(t, err, "job type RecordSteps is registered twice")
+	require.ErrorContains(t, err, "belongs to worker type testing")
+	require.ErrorContains(t, err, "-1 concurrent runs")
+}

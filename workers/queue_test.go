@@ -1,0 +1,168 @@
+package workers_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sort"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// acknowledged is an item that a caller was promised.
+type acknowledged struct {
+	sequence int64
+	jobID    string
+}
+
+// enqueueAll puts n items into one queue, by callers at once. A caller that gets
+// an error asks again with the same job id, as a producer does.
+func enqueueAll(t *testing.T, c *control.Client, queue string, n, callers int, ledger ledgerOf) []acknowledged {
+	t.Helper()
+	var mu sync.Mutex
+	var promised []acknowledged
+	var wait sync.WaitGroup
+	for caller := range callers {
+		wait.Go(func() {
+			for i := caller; i < n; i += callers {
+				j := newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), job.Schedule{Queued: &job.Queued{Queue: queue}},
+					recordSpec{Ledger: string(ledger), Steps: 1})
+				var receipt workflows.EnqueueReceipt
+				stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
+					var err error
+					receipt, err = c.Enqueue(t.Context(), j, false)
+					return err == nil, nil
+				})
+				mu.Lock()
+				promised = append(promised, acknowledged{receipt.Sequence, j.ID})
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	sort.Slice(promised, func(a, b int) bool { return promised[a].sequence < promised[b].sequence })
+	return promised
+}
+
+// requireSerial checks the ledger against what was promised: every item ran, in
+// one run only, in the promised order, and no two at once.
+func requireSerial(t *testing.T, promised []acknowledged, ledger ledgerOf) {
+	t.Helper()
+	var order []string
+	runs := map[string]string{}
+	ended := map[string]bool{}
+	for _, e := range ledger.read(t) {
+		switch e.What {
+		case "start":
+			if run, seen := runs[e.JobID]; seen {
+				require.Equal(t, run, e.RunID, "job %s ran twice", e.JobID)
+				require.Equal(t, order[len(order)-1], e.JobID, "job %s started again after its turn", e.JobID)
+				continue
+			}
+			if len(order) > 0 {
+				require.True(t, ended[order[len(order)-1]], "job %s started before %s had ended", e.JobID, order[len(order)-1])
+			}
+			runs[e.JobID] = e.RunID
+			order = append(order, e.JobID)
+		case "end":
+			ended[e.JobID] = true
+		}
+	}
+	var want []string
+	for i, item := range promised {
+		require.EqualValues(t, i+1, item.sequence, "sequence numbers are without gaps")
+		want = append(want, item.jobID)
+	}
+	require.Equal(t, want, order)
+	require.Len(t, ended, len(promised))
+}
+
+func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
+	t.Parallel()
+	const items, callers = 200, 8
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+
+	st := stacktest.StartOwn(t)
+	worker := startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	var promised []acknowledged
+	var enqueuing sync.WaitGroup
+	enqueuing.Go(func() { promised = enqueueAll(t, c, "killed", items, callers, ledger) })
+
+	ledger.waitFor(t, "end", 10+random.IntN(40))
+	worker.Kill()
+	worker = startWorker(t, st)
+	ledger.waitFor(t, "end", 60+random.IntN(40))
+	st.Kill()
+	st.Restart(t)
+	ledger.waitFor(t, "end", 110+random.IntN(40))
+	worker.Kill()
+	st.Kill()
+	st.Restart(t)
+	startWorker(t, st)
+	enqueuing.Wait()
+	stacktest.WaitWithin(t, 3*time.Minute, "the last item", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "killed")
+		if err != nil {
+			return false, nil //nolint:nilerr // The worker may not have the workflow yet.
+		}
+		return state.Completed == items, nil
+	})
+	requireSerial(t, promised, ledger)
+}
+
+func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	schedule := job.Schedule{Queued: &job.Queued{Queue: "terminated"}}
+	stuck := newJob(t, "RecordSteps", "stuck", schedule, recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true})
+	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1})
+	for _, j := range []job.Job{stuck, next} {
+		_, err := c.Enqueue(t.Context(), j, false)
+		require.NoError(t, err)
+	}
+	ledger.waitFor(t, "step", 1)
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.JobWorkflowID(stuck.ID), "", "by test"))
+	ledger.waitFor(t, "end", 1)
+	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "terminated")
+		return err == nil && state.Running == nil && state.Failed == 1 && state.Completed == 1, err
+	})
+}
+
+func TestQueueKnowsARepeatedItem(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "repeated"}}, recordSpec{Ledger: string(ledger), Steps: 1})
+	var wait sync.WaitGroup
+	for range 50 {
+		wait.Go(func() {
+			_, err := c.Enqueue(t.Context(), j, false)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "repeated")
+		return err == nil && state.Running == nil && len(state.Waiting) == 0, err
+	})
+	require.Equal(t, 1, ledger.count(t, "start"))
+}
