@@ -81,10 +81,20 @@ func explain(what string, err error) error {
 		return nil
 	case errors.As(err, &notFound):
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
-	case errors.Is(err, context.DeadlineExceeded):
+	case unanswered(err):
 		return fmt.Errorf("%s: %w within %s: is a worker of its type running?", what, ErrNoWorker, answerTimeout)
 	}
 	return fmt.Errorf("%s: %w", what, err)
+}
+
+// unanswered says that a call has ended with its context: which of these errors
+// it then gives depends on who noticed first.
+func unanswered(err error) bool {
+	var update *client.WorkflowUpdateServiceTimeoutOrCanceledError
+	var late *serviceerror.DeadlineExceeded
+	var canceled *serviceerror.Canceled
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &update) ||
+		errors.As(err, &late) || errors.As(err, &canceled)
 }
 
 func isNotFound(err error) bool {

@@ -165,16 +165,15 @@ func jobStatus(run Run) JobStatus {
 	}
 }
 
-func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unread []string, err error) {
+func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unread []string, _ error) {
 	names, err := c.queueNames(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
+	for n, name := range names {
 		state, err := c.QueueState(ctx, name)
 		if errors.Is(err, ErrNoWorker) {
-			unread = append(unread, name)
-			continue
+			return names[n:], nil // All queues have the same workers.
 		}
 		if err != nil {
 			return nil, err
@@ -186,7 +185,7 @@ func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unrea
 			}
 		}
 	}
-	return unread, nil
+	return nil, nil
 }
 
 // JobDetail is a job with all that is known of it.

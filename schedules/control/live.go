@@ -164,7 +164,7 @@ func (c *Client) waitingItem(ctx context.Context, jobID string) (*workflows.Queu
 	for _, name := range names {
 		state, err := c.QueueState(ctx, name)
 		if errors.Is(err, ErrNoWorker) {
-			continue // Nobody can tell what waits in it.
+			break // All queues have the same workers: nobody can tell what waits.
 		}
 		if err != nil {
 			return nil, err

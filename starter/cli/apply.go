@@ -123,7 +123,7 @@ func (i *invocation) carryOut(ctx context.Context, syncer *schedules.Syncer, pla
 	err := syncer.Apply(ctx, plan, func(report schedules.Report) {
 		result := outcome{JobID: report.Change.JobID, Action: report.Change.Action}
 		if report.Err != nil {
-			if ctx.Err() != nil && errors.Is(report.Err, ctx.Err()) {
+			if i.ended(report.Err) {
 				return // Not begun, or broken off: told once, at the end.
 			}
 			result.Error = strings.Join(i.sentences(report.Err), "; ")

@@ -60,7 +60,7 @@ func (i *invocation) await(ctx context.Context, s *started) error {
 	line := i.newProgress()
 	err := i.follow(ctx, s, line)
 	line.clear()
-	if err != nil && ctx.Err() != nil && i.ended(err) {
+	if err != nil && i.ended(err) {
 		why := "interrupted"
 		if errors.Is(context.Cause(ctx), errTimeout) {
 			why = fmt.Sprintf("gave up waiting after %s", i.timeout)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 
@@ -70,13 +71,17 @@ func (i *invocation) sentences(err error) []string {
 
 // ended says that err comes from the end of the command's own context.
 func (i *invocation) ended(err error) bool {
-	if i.ctx.Err() == nil {
-		return false
-	}
 	_, canceled := errors.AsType[*serviceerror.Canceled](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
-	return canceled || late || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
-		errors.Is(err, control.ErrNoWorker)
+	if !canceled && !late && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) &&
+		!errors.Is(err, control.ErrNoWorker) {
+		return false
+	}
+	// The server knows the deadline of a call and may be a little ahead of us.
+	if deadline, ok := i.ctx.Deadline(); ok && time.Until(deadline) < time.Second {
+		<-i.ctx.Done()
+	}
+	return i.ctx.Err() != nil
 }
 
 // aboutJob makes an error about a job that is not there say what to do.
