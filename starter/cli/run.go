@@ -17,7 +17,7 @@ func (i *invocation) runCommand() *cobra.Command {
 	var file string
 	var detach bool
 	cmd := &cobra.Command{
-		Use:   "run JOB | run --type TYPE",
+		Use:   "run JOB | --type TYPE",
 		Short: "Run a job now and wait for its end",
 		Long: `run runs a job now, one that Temporal has or, with -f, one of a jobs file, and
 waits for the end of the run. What that is depends on the job's mode:
