@@ -53,7 +53,7 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 	if err != nil {
 		return nil, err
 	}
-	changes = append(changes, orphans...)
+	changes = slices.Concat(changes, orphans)
 	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.JobID, b.JobID) })
 	return &Plan{Namespace: s.control.Namespace(), Changes: changes}, nil
 }

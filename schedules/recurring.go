@@ -56,7 +56,7 @@ func phase(jobID string, every time.Duration) time.Duration {
 		return 0
 	}
 	h := fnv.New64a()
-	fmt.Fprint(h, jobID)
+	_, _ = h.Write([]byte(jobID))                         // A hash takes everything.
 	return time.Duration(h.Sum64()%seconds) * time.Second //nolint:gosec // Below an interval.
 }
 

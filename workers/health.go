@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -22,11 +23,11 @@ type Health struct {
 
 // serveHealth answers /livez as long as the process can, and /readyz with 200
 // while it serves and 503 while it connects or drains.
-func (h *host) serveHealth() (stop func(), err error) {
+func (h *host) serveHealth(ctx context.Context) (stop func(), err error) {
 	if h.HealthAddress == "" {
 		return func() {}, nil
 	}
-	listener, err := net.Listen("tcp", h.HealthAddress)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", h.HealthAddress)
 	if err != nil {
 		return nil, fmt.Errorf("health endpoint: %w", err)
 	}
@@ -34,14 +35,14 @@ func (h *host) serveHealth() (stop func(), err error) {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { h.answerHealth(w, http.StatusOK) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		code := http.StatusServiceUnavailable
-		if h.state.Load() == stateServing {
+		if *h.state.Load() == stateServing {
 			code = http.StatusOK
 		}
 		h.answerHealth(w, code)
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
-		if err := server.Serve(listener); err != nil && err != http.ErrServerClosed {
+		if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			h.logger.Error("the health endpoint ended", "error", err)
 		}
 	}()
@@ -63,7 +64,7 @@ func (h *host) answerHealth(w http.ResponseWriter, code int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	health := Health{
-		State:    string(h.state.Load().(state)),
+		State:    string(*h.state.Load()),
 		Worker:   h.Worker,
 		Identity: h.identity,
 		JobTypes: names,

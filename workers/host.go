@@ -106,7 +106,7 @@ type host struct {
 	identity string
 	logger   *slog.Logger
 	running  atomic.Int64
-	state    atomic.Value // state
+	state    atomic.Pointer[state]
 }
 
 // state is what the health endpoint tells.
@@ -117,6 +117,8 @@ const (
 	stateServing    state = "serving"
 	stateDraining   state = "draining"
 )
+
+func (h *host) enter(s state) { h.state.Store(&s) }
 
 // Run hosts the job types until ctx is canceled, then drains and returns nil.
 // Until Temporal can be reached it keeps trying, and says so in its log.
@@ -131,8 +133,8 @@ func Run(ctx context.Context, config Config) error {
 		identity: config.Identity,
 		logger:   config.Logger.With("worker", config.Identity),
 	}
-	h.state.Store(stateConnecting)
-	stopHealth, err := h.serveHealth()
+	h.enter(stateConnecting)
+	stopHealth, err := h.serveHealth(ctx)
 	if err != nil {
 		return err
 	}
@@ -140,16 +142,16 @@ func Run(ctx context.Context, config Config) error {
 
 	c, err := h.connect(ctx)
 	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return nil // Stopped before Temporal could be reached.
+		}
 		return err
-	}
-	if c == nil {
-		return nil // Stopped before Temporal could be reached.
 	}
 	defer c.Close()
 	return h.serve(ctx, c)
 }
 
-// connect keeps trying until Temporal answers. It gives nil when ctx ends first.
+// connect keeps trying until Temporal answers or ctx ends.
 func (h *host) connect(ctx context.Context) (client.Client, error) {
 	settings := h.Temporal
 	settings.Identity = h.identity
@@ -164,13 +166,13 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 			return c, nil
 		}
 		if ctx.Err() != nil {
-			return nil, nil //nolint:nilnil // Documented: stopped before connected.
+			return nil, ctx.Err()
 		}
 		wait := backoff.Wait(attempt)
 		h.logger.Warn("cannot serve yet", "error", err, "next_try_in", wait)
 		select {
 		case <-ctx.Done():
-			return nil, nil //nolint:nilnil // Documented: stopped before connected.
+			return nil, ctx.Err()
 		case <-time.After(wait):
 		}
 	}
@@ -200,7 +202,7 @@ func (h *host) serve(ctx context.Context, c client.Client) error {
 			return fmt.Errorf("worker %s cannot start: %w", h.identity, err)
 		}
 	}
-	h.state.Store(stateServing)
+	h.enter(stateServing)
 	h.logger.Info("serving", "task_queue", workflows.TaskQueue(h.Worker), "job_types", h.typeNames())
 
 	var err error
@@ -209,7 +211,7 @@ func (h *host) serve(ctx context.Context, c client.Client) error {
 	case err = <-fatal:
 		h.logger.Error("the connection to Temporal is lost for good", "error", err)
 	}
-	h.state.Store(stateDraining)
+	h.enter(stateDraining)
 	h.logger.Info("draining", "running", h.running.Load(), "timeout", h.DrainTimeout)
 	stopAll(all)
 	h.logger.Info("stopped", "running", h.running.Load())

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 			Types:  func(workers.Environment) ([]job.Type, error) { return testTypes(), nil },
 		})
 	}
-	os.Exit(m.Run())
+	os.Exit(m.Run()) //nolint:forbidigo // The main of the test binary.
 }
 
 // recordSpec is the spec of RecordSteps.
@@ -52,7 +52,7 @@ func testTypes() []job.Type {
 	return []job.Type{
 		job.NewType("RecordSteps", "testing", "Writes steps into a ledger.", recordSteps),
 		job.NewType("PanicAtOnce", "testing", "Panics.", func(context.Context, job.Run, struct{}) (job.Result, error) {
-			panic("out of luck")
+			panic("out of luck") //nolint:forbidigo // That is what the type is for.
 		}),
 		job.NewType("TellSecret", "testing", "Puts a secret into its error.", func(_ context.Context, run job.Run, _ struct{}) (job.Result, error) {
 			value, err := run.Secret("secret://test-token")

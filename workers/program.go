@@ -31,8 +31,8 @@ type Environment struct {
 	// Getenv reads an environment variable.
 	Getenv func(string) string
 	Logger *slog.Logger
-	// Defer has close called once the worker has drained.
-	Defer func(close func())
+	// Defer has closer called once the worker has drained.
+	Defer func(closer func())
 }
 
 // Main runs the program until SIGTERM or SIGINT and exits: with 0 after a clean
@@ -41,7 +41,7 @@ func Main(p Program) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	code := p.run(ctx, os.Args[1:])
 	stop()
-	os.Exit(code)
+	os.Exit(code) //nolint:forbidigo // The main of every worker binary.
 }
 
 func (p Program) run(ctx context.Context, args []string) int {

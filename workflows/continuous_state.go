@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/sdk/workflow"
+
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -97,11 +99,11 @@ func (s *ContinuousState) record(it Iteration) {
 		s.LastError = ""
 		s.LastSuccess = it.Start.Add(it.Duration.Std())
 	}
-	for name, count := range it.Counts { //workflowcheck:ignore Addition does not depend on the order.
+	for _, name := range workflow.DeterministicKeys(it.Counts) {
 		if s.Totals == nil {
 			s.Totals = map[string]int64{}
 		}
-		s.Totals[name] += count
+		s.Totals[name] += it.Counts[name]
 	}
 	s.Recent = append(s.Recent, it)
 	if extra := len(s.Recent) - recentIterations; extra > 0 {

@@ -71,7 +71,7 @@ func TestJobQueueRunsInOrderOneAtATime(t *testing.T) {
 	require.Equal(t, []string{"j0", "j1", "j2", "j3", "j3", "j3", "j3", "j4", "j5"}, order, "j3 is retried three times, in its place")
 	for i, a := range answers {
 		a.requireTaken()
-		require.EqualValues(t, i+1, a.value.(workflows.EnqueueReceipt).Sequence)
+		require.Equal(t, workflows.EnqueueReceipt{Sequence: int64(i + 1), Ahead: i}, a.value)
 	}
 	require.EqualValues(t, 5, state.Completed)
 	require.EqualValues(t, 1, state.Failed)

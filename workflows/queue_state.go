@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"go.temporal.io/sdk/workflow"
+
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -126,8 +128,8 @@ func (s *QueueState) enqueue(in EnqueueRequest, now time.Time) EnqueueReceipt {
 func (i QueueItem) size() int {
 	const fixed = 600 // Options and times, written out.
 	size := fixed + len(i.Job.Spec) + len(i.Job.ID) + len(i.Job.Options.Description)
-	for key, value := range i.Job.Options.Tags { //workflowcheck:ignore Addition does not depend on the order.
-		size += len(key) + len(value) + 6
+	for _, key := range workflow.DeterministicKeys(i.Job.Options.Tags) {
+		size += len(key) + len(i.Job.Options.Tags[key]) + 6
 	}
 	return size
 }

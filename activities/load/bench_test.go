@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -176,7 +176,7 @@ func newProxy(t *testing.T, upstream string) *proxy {
 	target, err := url.Parse(upstream)
 	require.NoError(t, err)
 	upstreamProxy := httputil.NewSingleHostReverseProxy(target)
-	upstreamProxy.ErrorLog = log.New(io.Discard, "", 0) // connections are cut on purpose
+	upstreamProxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo) // connections are cut on purpose
 	return &proxy{upstream: upstreamProxy}
 }
 

@@ -118,7 +118,7 @@ func TestOnePoisonPointOfAMessage(t *testing.T) {
 // one.
 func TestDeadInfluxLosesNothing(t *testing.T) {
 	b := newBench(t, "dead", stacktest.Start(t))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
@@ -138,7 +138,7 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	}
 	b.publishNumbers(t, 1000, 1500)
 
-	listener, err = net.Listen("tcp", address)
+	listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
 	require.NoError(t, err)
 	server := httptest.NewUnstartedServer(b.proxy)
 	require.NoError(t, server.Listener.Close())

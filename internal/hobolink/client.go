@@ -167,7 +167,7 @@ func (c *Client) dataOnce(ctx context.Context, frame Frame) (Answer, error) {
 	if err != nil {
 		return Answer{}, c.unreachable(frame, err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	headers = response.Header
 	if response.StatusCode != http.StatusOK {
 		failure := c.refused(frame, response)

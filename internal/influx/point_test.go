@@ -73,7 +73,7 @@ func TestAppendPointRefuses(t *testing.T) {
 // parser as exactly the point that was meant.
 func FuzzAppendPoint(f *testing.F) {
 	f.Add("m", "tag", "value", "field", "text", 1.5, int64(1772625600500), true)
-	f.Add("m, =", `t,= `, `v=, `, `f"=`, `"\`, -0.0, int64(-1), false)
+	f.Add("m, =", `t,= `, `v=, `, `f"=`, `"\`, math.Copysign(0, -1), int64(-1), false)
 	f.Add(`a\,b`, "time", "", "time", "\n", math.MaxFloat64, int64(math.MinInt64), true)
 	f.Add("#", "t", "v", " ", `\"`, math.SmallestNonzeroFloat64, int64(0), false)
 	f.Add("ä\"ö", "t", "\u2028", "(", "\x00\xff", 1e21, int64(9223372036854), true)

@@ -27,7 +27,7 @@ func Query(ctx context.Context, config Config, database, command string) ([]mode
 	if err != nil {
 		return nil, fmt.Errorf("influx %s: %w", base, err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	// The library takes no context, so the wait for it is bounded by its timeout.
 	type outcome struct {
 		response *client.Response

@@ -156,7 +156,7 @@ func (w *Writer) do(ctx context.Context, method, path, contentType string, body 
 	if err != nil {
 		return nil, w.unreachable(ctx, err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
 		return nil, w.unreachable(ctx, err)

@@ -86,7 +86,7 @@ func TestWriteSendsTheTarget(t *testing.T) {
 }
 
 func TestDeadServerIsNamed(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())

@@ -80,7 +80,7 @@ func Parse(text []byte) (*Schema, error) {
 	}
 	compiled, err := compiler.Compile(location)
 	if err != nil {
-		return nil, fmt.Errorf("the schema cannot be used: %s", oneLine(err))
+		return nil, fmt.Errorf("the schema cannot be used: %w", oneLine(err))
 	}
 	return &Schema{text: text, document: document, compiled: compiled}, nil
 }

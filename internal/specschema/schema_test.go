@@ -216,8 +216,9 @@ func TestJSONIsStableAndSelfContained(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(text, &document))
 	property := func(key string) map[string]any {
-		require.IsType(t, map[string]any{}, document.Properties[key])
-		return document.Properties[key].(map[string]any)
+		object, ok := document.Properties[key].(map[string]any)
+		require.True(t, ok, "%T", document.Properties[key])
+		return object
 	}
 	require.Equal(t, "https://json-schema.org/draft/2020-12/schema", document.Schema)
 	require.Equal(t, []string{"station", "bucket"}, document.Required)
@@ -321,7 +322,7 @@ func TestClosest(t *testing.T) {
 	known := []string{"color", "width", "run_timeout", "recurring", "a"}
 	for name, want := range map[string]string{
 		"colour":        "color",
-		"recuring":      "recurring",
+		"reccurring":    "recurring",
 		"run_timeuot":   "run_timeout",
 		"run_time_outs": "run_timeout",
 		"Width":         "width",

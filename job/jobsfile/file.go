@@ -55,7 +55,7 @@ func readRegular(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jobs file %s cannot be read: %w", path, reason(err))
 	}
-	defer folder.Close()
+	defer func() { _ = folder.Close() }()
 	// Before it is opened: opening a named pipe would wait for its writer.
 	info, err := folder.Stat(filepath.Base(path))
 	if err != nil {
@@ -68,7 +68,7 @@ func readRegular(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("jobs file %s cannot be read: %w", path, reason(err))
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("jobs file %s cannot be read: %w", path, reason(err))

@@ -51,15 +51,11 @@ func (c *Client) Standing(ctx context.Context) (map[string]Standing, error) {
 // than the one that is there. It returns once the server shows the new
 // definition: the older schedule engine answers before it acts.
 func (c *Client) PutSchedule(ctx context.Context, j job.Job, options client.ScheduleOptions) error {
-	handle, err := c.temporal.ScheduleClient().Create(ctx, options)
-	switch {
-	case errors.Is(err, temporal.ErrScheduleAlreadyRunning):
-		handle = c.temporal.ScheduleClient().GetHandle(ctx, options.ID)
-	case err != nil:
+	_, err := c.temporal.ScheduleClient().Create(ctx, options)
+	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return explain("create schedule "+options.ID, err)
-	default:
-		return nil
 	}
+	handle := c.temporal.ScheduleClient().GetHandle(ctx, options.ID)
 	hash, err := j.SpecHash()
 	if err != nil {
 		return err
