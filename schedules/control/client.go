@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -87,14 +88,17 @@ func explain(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// unanswered says that a call has ended with its context: which of these errors
-// it then gives depends on who noticed first.
+// unanswered says that no worker took a query or message in time. Which error
+// that gives depends on who noticed first: the client, the server, or the part
+// of the server that knows when a worker last asked for work.
 func unanswered(err error) bool {
 	var update *client.WorkflowUpdateServiceTimeoutOrCanceledError
 	var late *serviceerror.DeadlineExceeded
 	var canceled *serviceerror.Canceled
+	var refused *serviceerror.FailedPrecondition
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &update) ||
-		errors.As(err, &late) || errors.As(err, &canceled)
+		errors.As(err, &late) || errors.As(err, &canceled) ||
+		errors.As(err, &refused) && strings.Contains(refused.Message, "no poller seen")
 }
 
 func isNotFound(err error) bool {

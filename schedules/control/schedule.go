@@ -128,11 +128,16 @@ func (c *Client) StopLoop(ctx context.Context, jobID, reason string) error {
 	if _, err := send(ctx, c, workflows.MessageStop, jobID, workflows.StopRequest{Reason: reason}); err != nil {
 		return err
 	}
+	return c.awaitEnd(ctx, live)
+}
+
+// awaitEnd waits until a loop that was told to stop has ended.
+func (c *Client) awaitEnd(ctx context.Context, live *Live) error {
 	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+30*time.Second)
 	defer cancel()
-	err = c.temporal.GetWorkflow(ctx, workflows.JobWorkflowID(jobID), "").Get(ctx, nil)
+	err := c.temporal.GetWorkflow(ctx, workflows.JobWorkflowID(live.Job.ID), "").Get(ctx, nil)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("job %s was told to stop and has not ended yet", jobID)
+		return fmt.Errorf("job %s was told to stop and has not ended yet", live.Job.ID)
 	}
 	return err
 }

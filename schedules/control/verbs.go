@@ -69,7 +69,7 @@ func (c *Client) cancelScheduledRuns(ctx context.Context, live *Live) error {
 }
 
 // Restart ends the current iteration of a continuous job and starts the next at
-// once; a continuous job that was stopped is started again.
+// once; a continuous job that was stopped, or is being stopped, is started again.
 func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
 	live, err := c.Live(ctx, jobID)
 	if err != nil {
@@ -81,8 +81,15 @@ func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
 	if !live.Workflow.Open() {
 		return c.StartContinuous(ctx, live.Job)
 	}
-	_, err = send(ctx, c, workflows.MessageRestart, jobID, workflows.RestartRequest{Reason: reason})
-	return err
+	state, err := send(ctx, c, workflows.MessageRestart, jobID, workflows.RestartRequest{Reason: reason})
+	if err != nil || !state.Stop {
+		return err
+	}
+	// It was told to stop before, and is about to end.
+	if err := c.awaitEnd(ctx, live); err != nil {
+		return err
+	}
+	return c.StartContinuous(ctx, state.Job)
 }
 
 // Pause keeps a recurring or continuous job from running until it is resumed. A

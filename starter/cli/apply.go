@@ -118,7 +118,7 @@ func (i *invocation) confirm(ctx context.Context) error {
 // carryOut applies the plan, shows how far it is, and gives how each change
 // that was tried went.
 func (i *invocation) carryOut(ctx context.Context, syncer *schedules.Syncer, plan *schedules.Plan) ([]outcome, error) {
-	progress := i.applyProgress()
+	progress, done := i.applyProgress()
 	var results []outcome
 	err := syncer.Apply(ctx, plan, func(report schedules.Report) {
 		result := outcome{JobID: report.Change.JobID, Action: report.Change.Action}
@@ -131,6 +131,7 @@ func (i *invocation) carryOut(ctx context.Context, syncer *schedules.Syncer, pla
 		results = append(results, result)
 		progress(report, result)
 	})
+	done()
 	switch {
 	case ctx.Err() != nil:
 		i.note("starter: %d of %d changes were made; apply again to go on", succeeded(results), workOf(plan))
@@ -141,9 +142,9 @@ func (i *invocation) carryOut(ctx context.Context, syncer *schedules.Syncer, pla
 	return results, nil
 }
 
-// applyProgress gives what shows a change that has ended: a bar on a terminal,
-// a line otherwise.
-func (i *invocation) applyProgress() func(schedules.Report, outcome) {
+// applyProgress gives what shows a change that has ended, as a bar on a terminal
+// and as a line otherwise, and what clears the bar at the end.
+func (i *invocation) applyProgress() (show func(schedules.Report, outcome), clear func()) {
 	var bar *progressbar.ProgressBar
 	if i.IsTerminal(i.Stderr) {
 		bar = progressbar.NewOptions(-1,
@@ -152,10 +153,9 @@ func (i *invocation) applyProgress() func(schedules.Report, outcome) {
 			progressbar.OptionSetWidth(30),
 			progressbar.OptionShowCount(),
 			progressbar.OptionSetPredictTime(false),
-			progressbar.OptionClearOnFinish(),
 		)
 	}
-	return func(report schedules.Report, result outcome) {
+	show = func(report schedules.Report, result outcome) {
 		line := fmt.Sprintf("%s %s", past[result.Action], result.JobID)
 		if result.Error != "" {
 			line = fmt.Sprintf("failed to %s %s: %s", result.Action, result.JobID, result.Error)
@@ -171,6 +171,12 @@ func (i *invocation) applyProgress() func(schedules.Report, outcome) {
 		}
 		_ = bar.Set(report.Done)
 	}
+	clear = func() {
+		if bar != nil {
+			_ = bar.Clear()
+		}
+	}
+	return show, clear
 }
 
 var past = map[schedules.Action]string{

@@ -23,9 +23,9 @@ func (i *invocation) jobsCommand() *cobra.Command {
 	return group("jobs", "List, describe and steer jobs",
 		i.jobsListCommand(), i.jobsDescribeCommand(),
 		i.verbCommand(verb{
-			name: "stop", done: "stopped", short: "End what a job does now",
+			name: "stop", done: "told to stop", short: "End what a job does now",
 			long: `stop ends what a job does now. Its handler is told, and has the job's stop grace
-period to save its position.
+period to save its position; stop does not wait for it.
 
   one-shot     its run is canceled
   recurring    its current run is canceled; the schedule goes on
@@ -34,7 +34,7 @@ period to save its position.
 			act: (*control.Client).Stop,
 		}),
 		i.verbCommand(verb{
-			name: "restart", done: "restarted", short: "Restart a continuous job",
+			name: "restart", done: "told to restart", short: "Restart a continuous job",
 			long: `restart ends the current iteration of a continuous job and starts the next at
 once. A continuous job that was stopped is started again. Jobs of other modes
 are triggered instead.`,

@@ -72,7 +72,7 @@ func withoutWorker(t *testing.T, c console) {
 	require.Regexp(t, `^waiting for a worker of type nobody
 starter: gave up waiting after PT3S; the run goes on, look at it with: starter runs describe job/nobody_serves\.alone [0-9a-f-]{36}
 $`, r.stderr)
-	require.Contains(t, c.ok(t, "jobs", "stop", "nobody_serves.alone"), "Job nobody_serves.alone: stopped.\n")
+	require.Contains(t, c.ok(t, "jobs", "stop", "nobody_serves.alone"), "Job nobody_serves.alone: told to stop.\n")
 }
 
 func connection(t *testing.T, st *stacktest.Stack) {
@@ -364,6 +364,9 @@ func jobs(t *testing.T, c console) {
 	detail := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.always")
 	require.Equal(t, job.ModeContinuous, detail.Job.Mode())
 	require.NotNil(t, detail.Loop)
+	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
+	c.ok(t, "jobs", "restart", "take_steps.always")
+	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.always"), "\nStatus        running\n", "restarted although it was still being stopped")
 	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
 	stacktest.WaitFor(t, "the end of the loop", func() (bool, error) {
 		return strings.Contains(c.ok(t, "jobs", "describe", "take_steps.always"), " stopped\n"), nil
