@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -35,6 +36,16 @@ func (p Program) WriteQueue(w io.Writer, state *workflows.QueueState, limit int)
 
 func (p Program) When(t time.Time) string {
 	return (&invocation{Program: p.withDefaults()}).when(t)
+}
+
+// ReadItems reads a file of specs of the first job type.
+func (p Program) ReadItems(path string) ([]job.Job, error) {
+	i := &invocation{Program: p.withDefaults()}
+	template, checker, err := i.definition(adHoc{typeName: p.Types[0].Name}, job.Schedule{Queued: &job.Queued{Queue: "q"}})
+	if err != nil {
+		return nil, err
+	}
+	return i.readItems(path, template, checker)
 }
 
 func RunProgress(detail *control.RunDetail) string { return runProgress(detail) }

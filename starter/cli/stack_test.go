@@ -27,6 +27,7 @@ func TestStack(t *testing.T) {
 	c := console{address: st.Temporal}
 
 	t.Run("without a worker", func(t *testing.T) { withoutWorker(t, c) })
+	terminate(t, st, "nobody_serves.loop")
 	startWorker(t, st)
 	t.Run("connection", func(t *testing.T) { connection(t, st) })
 	t.Run("plan and apply", func(t *testing.T) { planAndApply(t, c, st) })
@@ -38,6 +39,12 @@ func TestStack(t *testing.T) {
 	t.Run("runs", func(t *testing.T) { runs(t, c) })
 	t.Run("queues", func(t *testing.T) { queues(t, c) })
 	t.Run("completion", func(t *testing.T) { completion(t, c) })
+}
+
+// terminate ends a job that no worker serves.
+func terminate(t *testing.T, st *stacktest.Stack, jobID string) {
+	t.Helper()
+	require.NoError(t, st.Dial(t).TerminateWorkflow(t.Context(), workflows.JobWorkflowID(jobID), "", "test"))
 }
 
 func startWorker(t *testing.T, st *stacktest.Stack) {
@@ -58,21 +65,49 @@ func startWorker(t *testing.T, st *stacktest.Stack) {
 	})
 }
 
+// withoutWorker waits for answers that do not come, for all of them at once.
 func withoutWorker(t *testing.T, c console) {
-	r := c.run(t.Context(), "queues", "enqueue", "deserted", "--type", "TakeSteps", "--key", "deserted", "--spec", `{"steps": 1}`)
-	require.Equal(t, 1, r.code)
-	require.Equal(t, "starter: enqueue job take_steps.deserted in queue deserted: no worker answers within 10s: is a worker of its type running?\n", r.stderr)
+	t.Run("enqueue", func(t *testing.T) {
+		t.Parallel()
+		r := c.run(t.Context(), "queues", "enqueue", "deserted", "--type", "TakeSteps", "--key", "deserted", "--spec", `{"steps": 1}`)
+		require.Equal(t, 1, r.code)
+		require.Equal(t, "starter: enqueue job take_steps.deserted in queue deserted: no worker answers within 10s: is a worker of its type running?\n", r.stderr)
 
-	r = c.run(t.Context(), "queues", "describe", "deserted", "--timeout", "0.2")
-	require.Equal(t, 1, r.code)
-	require.Equal(t, "starter: gave up after PT0.2S (--timeout)\n", r.stderr)
-
-	r = c.run(t.Context(), "run", "--type", "NobodyServes", "--key", "alone", "--spec", `{"steps": 1}`, "--timeout", "PT3S")
-	require.Equal(t, 1, r.code)
-	require.Regexp(t, `^waiting for a worker of type nobody
+		r = c.run(t.Context(), "queues", "describe", "deserted", "--timeout", "0.2")
+		require.Equal(t, 1, r.code)
+		require.Equal(t, "starter: gave up after PT0.2S (--timeout)\n", r.stderr)
+	})
+	t.Run("run", func(t *testing.T) {
+		t.Parallel()
+		r := c.run(t.Context(), "run", "--type", "NobodyServes", "--key", "alone", "--spec", `{"steps": 1}`, "--timeout", "PT3S")
+		require.Equal(t, 1, r.code)
+		require.Regexp(t, `^waiting for a worker of type nobody
 starter: gave up waiting after PT3S; the run goes on, look at it with: starter runs describe job/nobody_serves\.alone [0-9a-f-]{36}
 $`, r.stderr)
-	require.Contains(t, c.ok(t, "jobs", "stop", "nobody_serves.alone"), "Job nobody_serves.alone: told to stop.\n")
+		require.Contains(t, c.ok(t, "jobs", "stop", "nobody_serves.alone"), "Job nobody_serves.alone: told to stop.\n")
+	})
+	t.Run("apply goes on past a change that fails", func(t *testing.T) {
+		t.Parallel()
+		text := `
+[jobs.nobody_serves.loop]
+spec = { steps = 1 }
+continuous = { interval = "PT1H" }
+`
+		c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", text), "--yes")
+		text = strings.Replace(text, "steps = 1", "steps = 2", 1) + `
+[jobs.nobody_serves.other]
+spec = { steps = 1 }
+one_shot = {}
+`
+		r := c.run(t.Context(), "apply", "-f", writeFile(t, "jobs.toml", text), "--yes")
+		require.Equal(t, 1, r.code)
+		require.Contains(t, r.stdout, "~ nobody_serves.loop  continuous\n    spec.steps: 1 → 2\n")
+		require.Contains(t, r.stdout, "Applied: 1 created, 0 updated, 0 deleted, 1 failed in ")
+		require.Equal(t, `[1/2] created nobody_serves.other
+[2/2] failed to update nobody_serves.loop: set_job job nobody_serves.loop: no worker answers within 10s: is a worker of its type running?
+starter: 1 of 2 changes failed
+`, r.stderr)
+	})
 }
 
 func connection(t *testing.T, st *stacktest.Stack) {
@@ -240,7 +275,7 @@ one_shot = {}
 	r = c.run(t.Context(), "run", "--type", "TakeSteps", "--key", "taken", "--spec", `{"steps": 1}`)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "not ours")
-	require.NoError(t, temporal.TerminateWorkflow(t.Context(), workflows.JobWorkflowID("take_steps.taken"), "", "test"))
+	terminate(t, st, "take_steps.taken")
 }
 
 func run(t *testing.T, c console) {
