@@ -144,7 +144,7 @@ func (i *invocation) carryOut(ctx context.Context, syncer *schedules.Syncer, pla
 
 // applyProgress gives what shows a change that has ended, as a bar on a terminal
 // and as a line otherwise, and what clears the bar at the end.
-func (i *invocation) applyProgress() (show func(schedules.Report, outcome), clear func()) {
+func (i *invocation) applyProgress() (show func(schedules.Report, outcome), finish func()) {
 	var bar *progressbar.ProgressBar
 	if i.IsTerminal(i.Stderr) {
 		bar = progressbar.NewOptions(-1,
@@ -171,12 +171,12 @@ func (i *invocation) applyProgress() (show func(schedules.Report, outcome), clea
 		}
 		_ = bar.Set(report.Done)
 	}
-	clear = func() {
+	finish = func() {
 		if bar != nil {
 			_ = bar.Clear()
 		}
 	}
-	return show, clear
+	return show, finish
 }
 
 var past = map[schedules.Action]string{
