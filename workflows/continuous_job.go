@@ -39,6 +39,8 @@ func ContinuousJob(ctx workflow.Context, state ContinuousState) (*ContinuousOutp
 type loop struct {
 	ContinuousState
 	iterationsInRun int
+	// unpublished says that the definition has changed since it was published.
+	unpublished bool
 }
 
 func (l *loop) listen(ctx workflow.Context) error {
@@ -107,6 +109,7 @@ func (l *loop) onSetJob(in SetJobRequest) ContinuousState {
 		l.Paused, l.PauseReason = in.Job.Options.Paused, "paused in its definition"
 	}
 	l.Job = in.Job
+	l.unpublished = true
 	l.ConsecutiveFailures = 0
 	l.Restart = l.Restart || in.Restart
 	return l.ContinuousState
@@ -115,7 +118,7 @@ func (l *loop) onSetJob(in SetJobRequest) ContinuousState {
 // turn goes round until the job is stopped or the history has grown enough.
 func (l *loop) turn(ctx workflow.Context) (*ContinuousOutput, error) {
 	for {
-		if err := publish(ctx, l.Job); err != nil {
+		if err := l.publish(ctx); err != nil {
 			return nil, err
 		}
 		switch {
@@ -131,7 +134,9 @@ func (l *loop) turn(ctx workflow.Context) (*ContinuousOutput, error) {
 		case !l.Trigger && workflow.Now(ctx).Before(l.due()):
 			l.sleep(ctx)
 		default:
-			l.iterate(ctx)
+			if err := l.iterate(ctx); err != nil {
+				return nil, err
+			}
 		}
 	}
 }
@@ -167,7 +172,7 @@ func (l *loop) pause(ctx workflow.Context) error {
 	if err := tell(Pause{Paused: true, Reason: reason}); err != nil {
 		return err
 	}
-	l.await(ctx, func() bool { return l.Stop || !l.Paused || l.PauseReason != reason })
+	l.await(ctx, func() bool { return l.Stop || !l.Paused || l.PauseReason != reason || l.unpublished })
 	if l.Paused {
 		return nil // Stopped, canceled, or paused for another reason.
 	}
@@ -184,7 +189,7 @@ func (l *loop) sleep(ctx workflow.Context) {
 	l.NextAt = due
 	l.enter(ctx, phase)
 	_, err := workflow.AwaitWithTimeout(ctx, due.Sub(workflow.Now(ctx)), func() bool {
-		return l.Stop || l.Paused || l.Trigger || !l.due().Equal(due)
+		return l.Stop || l.Paused || l.Trigger || l.unpublished || !l.due().Equal(due)
 	})
 	l.NextAt = time.Time{}
 	if err != nil {
@@ -192,12 +197,20 @@ func (l *loop) sleep(ctx workflow.Context) {
 	}
 }
 
-func (l *loop) iterate(ctx workflow.Context) {
+func (l *loop) iterate(ctx workflow.Context) error {
 	l.Trigger, l.Restart = false, false
 	l.iterationsInRun++
 	l.enter(ctx, PhaseRunning)
 	it := Iteration{Number: l.Iterations + 1, Start: workflow.Now(ctx)}
-	output, err := l.runActivity(ctx, it.Number)
+	future, cancel := l.startActivity(ctx, it.Number)
+	defer cancel()
+	if err := l.attend(ctx, future); err != nil {
+		return err
+	}
+	if !future.IsReady() {
+		cancel()
+	}
+	output, err := endActivity(ctx, future)
 	it.Duration = job.Duration(workflow.Now(ctx).Sub(it.Start))
 	if len(output.Result.Cursor) > 0 {
 		l.Cursor = output.Result.Cursor
@@ -215,22 +228,35 @@ func (l *loop) iterate(ctx workflow.Context) {
 	if output.Stopped {
 		l.EndedAt = time.Time{} // Restarted, or handed back by a worker that shuts down: go on at once.
 	}
+	return nil
 }
 
-// runActivity runs one iteration. It ends it early when a message asks for
-// that, and always waits until it has really ended.
-func (l *loop) runActivity(ctx workflow.Context, number int64) (ActivityOutput, error) {
+func (l *loop) startActivity(ctx workflow.Context, number int64) (workflow.Future, workflow.CancelFunc) {
 	activityCtx, cancel := workflow.WithCancel(withJobActivity(ctx, l.Job, 1))
-	defer cancel()
-	future := workflow.ExecuteActivity(activityCtx, l.Job.Type, ActivityInput{
+	return workflow.ExecuteActivity(activityCtx, l.Job.Type, ActivityInput{
 		Job:    l.Job,
-		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).OriginalRunID, number),
+		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).FirstRunID, number),
 		Cursor: l.Cursor,
-	})
-	l.await(ctx, func() bool { return future.IsReady() || l.Stop || l.Paused || l.Restart })
-	if !future.IsReady() {
-		cancel()
+	}), cancel
+}
+
+// attend waits until the iteration has ended or should end.
+func (l *loop) attend(ctx workflow.Context, iteration workflow.Future) error {
+	for {
+		l.await(ctx, func() bool {
+			return iteration.IsReady() || l.Stop || l.Paused || l.Restart || l.unpublished
+		})
+		if !l.unpublished {
+			return nil
+		}
+		if err := l.publish(ctx); err != nil {
+			return err
+		}
 	}
+}
+
+// endActivity waits until an iteration has really ended.
+func endActivity(ctx workflow.Context, future workflow.Future) (ActivityOutput, error) {
 	detached, _ := workflow.NewDisconnectedContext(ctx)
 	var output ActivityOutput
 	err := future.Get(detached, &output)
@@ -260,7 +286,9 @@ func (l *loop) finish(ctx workflow.Context) (*ContinuousOutput, error) {
 
 // publish makes the definition that is in force findable and readable from
 // outside, if it is not what was published last.
-func publish(ctx workflow.Context, j job.Job) error {
+func (l *loop) publish(ctx workflow.Context) error {
+	l.unpublished = false
+	j := l.Job
 	hash, err := j.SpecHash()
 	if err != nil {
 		return err

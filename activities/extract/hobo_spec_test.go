@@ -39,7 +39,7 @@ func TestSpecProblemsAreNamed(t *testing.T) {
 		`start and backfill`:          `{` + good + `,"backfill":"P1D","start":"2026-01-01T00:00:00Z"}`,
 		`max_windows -1`:              `{` + good + `,"max_windows":-1}`,
 		`base_url is not of the form`: `{` + good + `,"base_url":"https://a:b@c"}`,
-		`unknown field "colour"`:      `{` + good + `,"colour":1}`,
+		`"colour"`:                    `{` + good + `,"colour":1}`,
 	} {
 		var spec extract.HoboTimeFrameSpec
 		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)

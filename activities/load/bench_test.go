@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -174,7 +175,9 @@ func newProxy(t *testing.T, upstream string) *proxy {
 	t.Helper()
 	target, err := url.Parse(upstream)
 	require.NoError(t, err)
-	return &proxy{upstream: httputil.NewSingleHostReverseProxy(target)}
+	upstreamProxy := httputil.NewSingleHostReverseProxy(target)
+	upstreamProxy.ErrorLog = log.New(io.Discard, "", 0) // connections are cut on purpose
+	return &proxy{upstream: upstreamProxy}
 }
 
 // onWrite sets what answers writes: a function that returns true has answered.

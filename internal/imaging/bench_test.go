@@ -2,6 +2,7 @@ package imaging_test
 
 import (
 	"image"
+	"image/color"
 	"math/rand/v2"
 	"testing"
 
@@ -70,6 +71,23 @@ func BenchmarkPhotoVariants12MPDisplayP3(b *testing.B) {
 }
 
 func BenchmarkPhotoVariants48MP(b *testing.B) { benchmarkVariants(b, 8000, 6000, asIs) }
+
+// BenchmarkLogoVariants makes the default recipe of a logo of 2000×2000 pixels.
+func BenchmarkLogoVariants(b *testing.B) {
+	logo := image.NewNRGBA(image.Rect(0, 0, 2000, 2000))
+	draw.DrawMask(logo, logo.Rect, scene(2000, 2000), image.Point{}, image.NewUniform(color.Alpha{A: 200}), image.Point{}, draw.Src)
+	file := encodePNG(b, logo)
+	b.ReportAllocs()
+	for b.Loop() {
+		picture, err := imaging.Decode(b.Context(), file, imaging.DefaultLimits(), imaging.Target{Side: 512})
+		require.NoError(b, err)
+		for _, side := range []int{512, 128, 64} {
+			picture = picture.Resize(side, side)
+			_, err := picture.PNG()
+			require.NoError(b, err)
+		}
+	}
+}
 
 // BenchmarkDecode12MP is the standard decoder alone: the part that no resampler
 // can save.

@@ -17,6 +17,7 @@ type options struct {
 	namespace string
 	tuning    temporal.Tuning
 	schedules temporal.Engine
+	history   int
 	logLevel  slog.Level
 
 	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort int
@@ -54,6 +55,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	fs.StringVar(&o.namespace, "namespace", "default", "Temporal `namespace`")
 	fs.StringVar(&tuning, "temporal-tuning", string(temporal.TuningLatency), "`settings` of Temporal: latency, or stock as its own development server has them")
 	fs.StringVar(&schedules, "schedules", string(temporal.EngineCHASM), "`engine` of new schedules: chasm, or workflow for the older one")
+	fs.IntVar(&o.history, "history-events", 0, "history `events` after which Temporal suggests that a workflow continues as new; 0 is the server's own 4096")
 	fs.StringVar(&level, "log-level", "warn", "`level` of the log on standard error: debug, info, warn or error")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -66,6 +68,9 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	}
 	if o.namespace == "" {
 		return o, errors.New("--namespace is empty")
+	}
+	if o.history < 0 {
+		return o, fmt.Errorf("--history-events %d is negative", o.history)
 	}
 	if freePorts {
 		o.freePorts(fs)

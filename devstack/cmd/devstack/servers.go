@@ -215,6 +215,7 @@ func (s *servers) startTemporal(ctx context.Context, reserved *ports.Reservation
 	}
 	srv, err := temporal.Start(ctx, temporal.Options{
 		FrontendPort: reserved.Port(portTemporal),
+		History:      s.history,
 		HistoryPort:  reserved.Port(portHistory),
 		MatchingPort: reserved.Port(portMatching),
 		WorkerPort:   reserved.Port(portWorker),

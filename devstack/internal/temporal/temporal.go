@@ -37,6 +37,7 @@ type Options struct {
 	Namespace string
 	Tuning    Tuning
 	Schedules Engine
+	History   int // events after which to suggest continue-as-new; 0 is the server's own
 	Logger    *slog.Logger
 	Failed    func(error) // called when the server ends by itself
 }
@@ -62,7 +63,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		temporal.WithStaticHosts(staticHosts(o)),
 		temporal.WithLogger(&logger{to: o.Logger, fatal: fatal, stopping: stopping}),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
-		temporal.WithDynamicConfigClient(dynamicconfig.StaticClient(dynamicConfig(o.Tuning, o.Schedules))),
+		temporal.WithDynamicConfigClient(dynamicconfig.StaticClient(dynamicConfig(o))),
 	)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ func ParseEngine(s string) (Engine, error) {
 
 type settings = map[dynamicconfig.Key]any
 
-func dynamicConfig(t Tuning, e Engine) settings {
+func dynamicConfig(o Options) settings {
 	s := settings{
 		// A search attribute can be used right after it was added.
 		dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): true,
@@ -62,10 +62,13 @@ func dynamicConfig(t Tuning, e Engine) settings {
 		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 100,
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key():                 8096,
 	}
-	if t == TuningLatency {
+	if o.History > 0 {
+		s[dynamicconfig.HistoryCountSuggestContinueAsNew.Key()] = o.History
+	}
+	if o.Tuning == TuningLatency {
 		maps.Copy(s, latencySettings())
 	}
-	if e == EngineCHASM {
+	if o.Schedules == EngineCHASM {
 		s[dynamicconfig.EnableCHASMSchedulerCreation.Key()] = true
 		s[dynamicconfig.CHASMSchedulerCreationRolloutPercent.Key()] = 100
 	}

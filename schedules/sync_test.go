@@ -1,0 +1,322 @@
+package schedules_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workers"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// engines are the two implementations of schedules that a server may run.
+var engines = []string{"chasm", "workflow"}
+
+// onBothEngines runs a test on a stack of its own for each engine.
+func onBothEngines(t *testing.T, test func(t *testing.T, f *fixture)) {
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			st := stacktest.StartOwn(t, "--schedules", engine)
+			test(t, newFixture(t, st))
+		})
+	}
+}
+
+type fixture struct {
+	*testing.T
+	temporal client.Client
+	control  *control.Client
+	syncer   *schedules.Syncer
+}
+
+// newFixture starts a worker within the test, for a job type that does nothing.
+func newFixture(t *testing.T, st *stacktest.Stack) *fixture {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- workers.Run(ctx, workers.Config{
+			Worker:   "testing",
+			Types:    []job.Type{nothing()},
+			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Logger:   slog.New(slog.DiscardHandler),
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	c := control.New(st.Dial(t), st.Namespace)
+	return &fixture{T: t, temporal: c.Temporal(), control: c, syncer: schedules.New(c)}
+}
+
+func nothing() job.Type {
+	return job.NewType("DoNothing", "testing", "Does nothing.", func(context.Context, job.Run, map[string]any) (job.Result, error) {
+		return job.Result{}, nil
+	})
+}
+
+func declare(key string, schedule job.Schedule, change ...func(*job.Job)) job.Job {
+	j := job.Job{
+		ID: job.ID("DoNothing", key), Type: "DoNothing", Worker: "testing", Provider: job.ProviderTOML,
+		Spec: []byte(`{"a":1}`), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+	}
+	for _, c := range change {
+		c(&j)
+	}
+	return j
+}
+
+func recurring(every time.Duration) job.Schedule {
+	return job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every)}}
+}
+
+func continuous(interval time.Duration) job.Schedule {
+	return job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(interval)}}
+}
+
+func oneShot() job.Schedule { return job.Schedule{OneShot: &job.OneShot{}} }
+
+func queued(name string) job.Schedule { return job.Schedule{Queued: &job.Queued{Queue: name}} }
+
+func (f *fixture) plan(prune bool, jobs ...job.Job) *schedules.Plan {
+	f.Helper()
+	plan, err := f.syncer.Plan(f.Context(), jobs, schedules.PlanOptions{Provider: job.ProviderTOML, Prune: prune})
+	require.NoError(f, err)
+	return plan
+}
+
+// actions are the plan as "key: action".
+func actions(plan *schedules.Plan) []string {
+	var list []string
+	for _, c := range plan.Changes {
+		list = append(list, fmt.Sprintf("%s: %s", c.JobID[len("do_nothing."):], c.Action))
+	}
+	return list
+}
+
+func (f *fixture) apply(plan *schedules.Plan) {
+	f.Helper()
+	require.NoError(f, f.syncer.Apply(f.Context(), plan, func(r schedules.Report) {
+		require.NoError(f, r.Err, r.Change.JobID)
+	}))
+}
+
+// settled waits for the plan to be empty: it must be at once, but for jobs that
+// the lists behind it still show.
+func (f *fixture) settled(prune bool, jobs ...job.Job) {
+	f.Helper()
+	plan := f.plan(prune, jobs...)
+	require.True(f, plan.Empty(), "a second plan is empty: %v", actions(plan))
+}
+
+func TestApplyThenPlanIsEmpty(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, f *fixture) {
+		jobs := []job.Job{
+			declare("hourly", recurring(time.Hour)),
+			declare("second", recurring(time.Second)),
+			declare("odd", recurring(90*time.Minute+7*time.Second), func(j *job.Job) { j.Options.Paused = true }),
+			declare("loop", continuous(time.Minute)),
+			declare("still", continuous(time.Minute), func(j *job.Job) { j.Options.Paused = true }),
+			declare("once", oneShot()),
+			declare("later", oneShot(), func(j *job.Job) { j.Options.Paused = true }),
+			declare("turn", queued("tables")),
+		}
+		plan := f.plan(false, jobs...)
+		require.Equal(t, []string{
+			"hourly: create", "later: unchanged", "loop: create", "odd: create", "once: create",
+			"second: create", "still: create", "turn: create",
+		}, actions(plan))
+		f.apply(plan)
+		f.settled(false, jobs...)
+		f.apply(f.plan(false, jobs...))
+		f.settled(false, jobs...)
+
+		stacktest.WaitFor(t, "the one-shot and the queued job to have run once", func() (bool, error) {
+			for _, key := range []string{"once", "turn"} {
+				runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing." + key})
+				if err != nil || len(runs) != 1 || runs[0].Status != control.RunCompleted {
+					return false, err
+				}
+			}
+			return true, nil
+		})
+		f.settled(false, jobs...)
+
+		description, err := f.temporal.ScheduleClient().GetHandle(t.Context(), "job/do_nothing.hourly").Describe(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 2*time.Hour, description.Schedule.Policy.CatchupWindow)
+		require.Less(t, description.Schedule.Spec.Intervals[0].Offset, time.Hour)
+		hash, _ := description.TypedSearchAttributes.GetKeyword(workflows.AttributeSpecHash)
+		require.Len(t, hash, 16)
+	})
+}
+
+func TestChangesAreAppliedInEveryMode(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, f *fixture) {
+		before := []job.Job{
+			declare("often", recurring(time.Hour)), declare("loop", continuous(time.Hour)),
+			declare("once", oneShot()), declare("turn", queued("tables")),
+		}
+		f.apply(f.plan(false, before...))
+		stacktest.WaitFor(t, "the runs to end", func() (bool, error) {
+			runs, err := f.control.Runs(t.Context(), control.RunFilter{Status: control.RunCompleted})
+			return len(runs) == 2, err
+		})
+		after := make([]job.Job, len(before))
+		for i, j := range before {
+			j.Spec = []byte(`{"a":2}`)
+			after[i] = j
+		}
+		after[0].Recurring = &job.Recurring{RecurEvery: job.Duration(2 * time.Hour)}
+		plan := f.plan(false, after...)
+		require.Equal(t, []string{"loop: update", "often: update", "once: update", "turn: update"}, actions(plan))
+		require.Equal(t, []schedules.Field{
+			{Path: "recurring.recur_every", Old: `"PT1H"`, New: `"PT2H"`}, {Path: "spec.a", Old: "1", New: "2"},
+		}, plan.Changes[1].Fields)
+		f.apply(plan)
+		f.settled(false, after...)
+		live, err := f.control.LiveSchedule(t.Context(), "do_nothing.often")
+		require.NoError(t, err)
+		require.JSONEq(t, `{"a":2}`, string(live.Job.Spec))
+		require.Equal(t, 2*time.Hour, live.Schedule.Schedule.Spec.Intervals[0].Every)
+	})
+}
+
+func TestAPauseByHandIsKept(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, f *fixture) {
+		j := declare("often", recurring(time.Hour))
+		f.apply(f.plan(false, j))
+		require.NoError(t, f.control.Pause(t.Context(), j.ID, "vendor is down"))
+		plan := f.plan(false, j)
+		require.True(t, plan.Empty())
+		require.Equal(t, "paused: vendor is down", plan.Changes[0].Note)
+		j.Options.Description = "now described"
+		f.apply(f.plan(false, j))
+		f.settled(false, j)
+		live, err := f.control.LiveSchedule(t.Context(), j.ID)
+		require.NoError(t, err)
+		require.True(t, live.Paused)
+		require.NoError(t, f.control.Resume(t.Context(), j.ID, ""))
+		live, err = f.control.LiveSchedule(t.Context(), j.ID)
+		require.NoError(t, err)
+		require.False(t, live.Paused)
+	})
+}
+
+func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, f *fixture) {
+		foreign := client.ScheduleOptions{
+			ID:     "job/do_nothing.often",
+			Spec:   client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: time.Hour}}},
+			Action: &client.ScheduleWorkflowAction{ID: "x", Workflow: "Other", TaskQueue: "other"},
+			Paused: true, Note: "someone else's",
+		}
+		_, err := f.temporal.ScheduleClient().Create(t.Context(), foreign)
+		require.NoError(t, err)
+		_, err = f.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "job/do_nothing.loop", TaskQueue: "other"}, "Other")
+		require.NoError(t, err)
+
+		jobs := []job.Job{declare("often", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("fine", oneShot())}
+		plan := f.plan(true, jobs...)
+		require.Equal(t, []string{"fine: create", "loop: blocked", "often: blocked"}, actions(plan))
+		require.Contains(t, plan.Changes[2].Note, "does not carry the mark of job do_nothing.often")
+		f.apply(plan)
+		f.settled(true, jobs...)
+		f.settled(true, jobs[2]) // Not even when they are no longer declared.
+
+		description, err := f.temporal.ScheduleClient().GetHandle(t.Context(), foreign.ID).Describe(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "someone else's", description.Schedule.State.Note)
+		for _, err := range []error{
+			f.control.Pause(t.Context(), "do_nothing.often", "by test"),
+			f.control.Stop(t.Context(), "do_nothing.loop", "by test"),
+		} {
+			require.ErrorIs(t, err, control.ErrNotOurs)
+		}
+	})
+}
+
+func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, f *fixture) {
+		kept, gone, loop := declare("kept", recurring(time.Hour)), declare("gone", recurring(time.Hour)), declare("loop", continuous(time.Hour))
+		byAPI := declare("api", continuous(time.Hour), func(j *job.Job) { j.Provider = job.ProviderAPI })
+		f.apply(f.plan(false, kept, gone, loop))
+		require.NoError(t, f.control.StartContinuous(t.Context(), byAPI))
+		stacktest.WaitFor(t, "both to show as no longer declared", func() (bool, error) {
+			return f.plan(false, kept).Count(schedules.ActionOrphaned) == 2, nil
+		})
+		f.settled(false, kept)
+		plan := f.plan(true, kept)
+		require.Equal(t, []string{"gone: delete", "kept: unchanged", "loop: delete"}, actions(plan))
+		f.apply(plan)
+		f.settled(true, kept)
+		live, err := f.control.LiveWorkflow(t.Context(), byAPI.ID)
+		require.NoError(t, err)
+		require.True(t, live.Workflow.Open(), "another provider's job goes on")
+	})
+}
+
+func TestAModeCanChange(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, f *fixture) {
+		modes := []job.Schedule{recurring(time.Hour), continuous(time.Hour), oneShot(), recurring(time.Minute)}
+		for i, mode := range modes {
+			j := declare("j", mode)
+			if i > 0 {
+				stacktest.WaitFor(t, "the former mode to be listed", func() (bool, error) {
+					plan := f.plan(false, j)
+					return plan.Changes[0].Note != "" || i == 3, nil
+				})
+			}
+			f.apply(f.plan(false, j))
+			f.settled(false, j)
+			schedule, err := f.control.LiveSchedule(t.Context(), j.ID)
+			require.NoError(t, err)
+			require.Equal(t, mode.Recurring != nil, schedule != nil)
+			workflow, err := f.control.LiveWorkflow(t.Context(), j.ID)
+			require.NoError(t, err)
+			if workflow != nil && workflow.Workflow.Type == workflows.ContinuousJobType {
+				require.Equal(t, mode.Continuous != nil, workflow.Workflow.Open())
+			}
+		}
+	})
+}
+
+func TestRecurringJobsRunAndAreFound(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, f *fixture) {
+		j := declare("tick", recurring(time.Second))
+		f.apply(f.plan(false, j))
+		stacktest.WaitFor(t, "three runs", func() (bool, error) {
+			runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Mode: job.ModeRecurring, Status: control.RunCompleted})
+			if err == nil && len(runs) > 0 {
+				require.False(t, runs[0].Scheduled.IsZero())
+			}
+			return len(runs) >= 3, err
+		})
+		slow := declare("slow", recurring(24*time.Hour))
+		f.apply(f.plan(false, j, slow))
+		triggered, err := f.control.Trigger(t.Context(), slow.ID)
+		require.NoError(t, err)
+		run, err := f.control.Follow(t.Context(), triggered.Run, func(*control.RunDetail) {})
+		require.NoError(t, err)
+		require.Equal(t, control.RunCompleted, run.Status)
+		require.Equal(t, slow.ID, run.JobID)
+	})
+}
+
+func TestAPlanIsForItsNamespace(t *testing.T) {
+	f := newFixture(t, stacktest.Start(t))
+	err := f.syncer.Apply(t.Context(), &schedules.Plan{Namespace: "elsewhere"}, func(schedules.Report) {})
+	require.ErrorContains(t, err, `the plan is for namespace "elsewhere", not "default"`)
+}

@@ -1,0 +1,261 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workers"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// recordVariable names the folder into which TestRecordHistories writes. Record
+// from a version that is released, never from the change that is to be checked.
+const recordVariable = "DENDRA_RECORD_HISTORIES"
+
+// TestRecordHistories writes a history of every shape that the workflows leave
+// behind, for TestRecordedHistoriesReplay. It is skipped unless asked for.
+func TestRecordHistories(t *testing.T) {
+	folder := os.Getenv(recordVariable)
+	if folder == "" {
+		t.Skipf("set %s=testdata/replay to record", recordVariable)
+	}
+	st := stacktest.StartOwn(t, "--history-events", "60")
+	c := control.New(st.Dial(t), st.Namespace)
+	w := &recordedWorker{t: t, stack: st}
+	stop := w.start()
+	r := &recorder{T: t, control: c, folder: folder}
+
+	once := r.job("once", job.Schedule{OneShot: &job.OneShot{}}, "")
+	r.run("run_completed", once)
+	r.run("run_failed", r.job("final", job.Schedule{OneShot: &job.OneShot{}}, "final"))
+	r.run("run_retried", r.job("retried", job.Schedule{OneShot: &job.OneShot{}}, "once"))
+	r.canceled("run_canceled", r.job("canceled", job.Schedule{OneShot: &job.OneShot{}}, "wait"))
+	r.continuous()
+	r.queue()
+
+	handed := r.job("handed", job.Schedule{OneShot: &job.OneShot{}}, "wait")
+	ref, err := c.StartRun(t.Context(), handed, workflows.TriggerManual)
+	require.NoError(t, err)
+	r.waitRunning(ref)
+	stop()
+	w.released = true
+	defer w.start()()
+	r.ended(ref)
+	r.save("run_handed_over", ref)
+}
+
+// recordedWorker runs workers of the recorded job type, one after the other.
+type recordedWorker struct {
+	t        *testing.T
+	stack    *stacktest.Stack
+	released bool
+}
+
+func (w *recordedWorker) start() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	released := w.released
+	recorded := job.NewType("RecordHistory", "recording", "Does what its spec says.",
+		func(ctx context.Context, run job.Run, spec recordedSpec) (job.Result, error) {
+			return recordedHandler(ctx, run, spec, released)
+		})
+	go func() {
+		ended <- workers.Run(ctx, workers.Config{
+			Worker: "recording", Types: []job.Type{recorded}, Logger: slog.New(slog.DiscardHandler),
+			Temporal: temporalclient.Settings{Address: w.stack.Temporal, Namespace: w.stack.Namespace},
+		})
+	}()
+	return func() {
+		cancel()
+		require.NoError(w.t, <-ended)
+	}
+}
+
+type recordedSpec struct {
+	// Do is "" to succeed, "final" to fail, "once" to fail the first attempt, or
+	// "wait" to wait for a request to stop, unless the worker is a later one.
+	Do string `json:"do,omitempty"`
+}
+
+func recordedHandler(ctx context.Context, run job.Run, spec recordedSpec, released bool) (job.Result, error) {
+	run.Checkpoint(job.Progress{Done: 1, Total: 2, Message: "half"}, 1)
+	switch {
+	case spec.Do == "final":
+		return job.Result{}, job.Final("Refused", "told to fail")
+	case spec.Do == "once" && run.Attempt() == 1:
+		return job.Result{}, errors.New("told to fail once")
+	case spec.Do == "wait" && !released:
+		select {
+		case <-run.Stopping():
+			return job.Result{}, job.ErrStopped
+		case <-ctx.Done():
+			return job.Result{}, ctx.Err()
+		}
+	}
+	return job.Result{Message: "done", Counts: map[string]int64{"things": 2}}, nil
+}
+
+type recorder struct {
+	*testing.T
+	control *control.Client
+	folder  string
+}
+
+func (r *recorder) job(key string, schedule job.Schedule, do string) job.Job {
+	return job.Job{
+		ID: job.ID("RecordHistory", key), Type: "RecordHistory", Worker: "recording", Provider: job.ProviderTOML,
+		Spec: job.EncodeJSON(recordedSpec{Do: do}), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+	}
+}
+
+func (r *recorder) run(name string, j job.Job) {
+	ref, err := r.control.StartRun(r.Context(), j, workflows.TriggerManual)
+	require.NoError(r, err)
+	r.ended(ref)
+	r.save(name, ref)
+}
+
+func (r *recorder) ended(ref control.RunRef) {
+	_, err := r.control.Follow(r.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(r, err)
+}
+
+func (r *recorder) waitRunning(ref control.RunRef) {
+	stacktest.WaitFor(r, "progress of "+ref.WorkflowID, func() (bool, error) {
+		run, err := r.control.Run(r.Context(), ref)
+		return err == nil && run.Progress != nil && run.Progress.Done == 1, err
+	})
+}
+
+func (r *recorder) canceled(name string, j job.Job) {
+	ref, err := r.control.StartRun(r.Context(), j, workflows.TriggerManual)
+	require.NoError(r, err)
+	r.waitRunning(ref)
+	require.NoError(r, r.control.Stop(r.Context(), j.ID, "recorded"))
+	r.ended(ref)
+	r.save(name, ref)
+}
+
+// continuous records a loop through messages of every kind and continue-as-new.
+func (r *recorder) continuous() {
+	j := r.job("loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, "")
+	require.NoError(r, r.control.StartContinuous(r.Context(), j))
+	first, err := r.control.LiveWorkflow(r.Context(), j.ID)
+	require.NoError(r, err)
+	require.NoError(r, r.control.Pause(r.Context(), j.ID, "recorded"))
+	require.NoError(r, r.control.Resume(r.Context(), j.ID, ""))
+	r.state(j.ID, func(s workflows.ContinuousState) bool { return s.Generation >= 2 })
+
+	changed := j
+	changed.Spec = job.EncodeJSON(recordedSpec{Do: "wait"})
+	require.NoError(r, r.control.SetContinuous(r.Context(), changed, true))
+	r.state(j.ID, func(s workflows.ContinuousState) bool { return s.Phase == workflows.PhaseRunning })
+	require.NoError(r, r.control.Restart(r.Context(), j.ID, "recorded"))
+	failing := j
+	failing.Spec = job.EncodeJSON(recordedSpec{Do: "final"})
+	failing.Options.MaxRetryCount = 1
+	require.NoError(r, r.control.SetContinuous(r.Context(), failing, true))
+	r.state(j.ID, func(s workflows.ContinuousState) bool { return s.Phase == workflows.PhasePaused })
+	last, err := r.control.LiveWorkflow(r.Context(), j.ID)
+	require.NoError(r, err)
+	require.NoError(r, r.control.StopLoop(r.Context(), j.ID, "recorded"))
+	id := workflows.JobWorkflowID(j.ID)
+	r.save("continuous_first", control.RunRef{WorkflowID: id, RunID: first.Workflow.RunID})
+	r.save("continuous_last", control.RunRef{WorkflowID: id, RunID: last.Workflow.RunID})
+}
+
+func (r *recorder) state(jobID string, reached func(workflows.ContinuousState) bool) {
+	stacktest.WaitFor(r, "the state of "+jobID, func() (bool, error) {
+		detail, err := r.control.Job(r.Context(), jobID)
+		return err == nil && detail.Loop != nil && reached(*detail.Loop), err
+	})
+}
+
+// queue records a queue that continues as new while an item runs, which is then
+// watched, with messages of every kind.
+func (r *recorder) queue() {
+	const name = "recorded"
+	put := func(key, do string) job.Job {
+		j := r.job(key, job.Schedule{Queued: &job.Queued{Queue: name}}, do)
+		_, err := r.control.Enqueue(r.Context(), j, false)
+		require.NoError(r, err)
+		return j
+	}
+	first := r.latest(name, func() { put("q-first", "") })
+	put("q-failed", "final")
+	put("q-first", "")
+	blocked := put("q-blocked", "wait")
+	for i := range 40 {
+		put(fmt.Sprintf("q%02d", i), "")
+	}
+	_, err := r.control.CancelItem(r.Context(), name, "record_history.q39")
+	require.NoError(r, err)
+	stacktest.WaitFor(r, "the queue to continue as new", func() (bool, error) {
+		state, err := r.control.QueueState(r.Context(), name)
+		return err == nil && state.Generation >= 1 && state.Running != nil && state.Running.Job.ID == blocked.ID, err
+	})
+	watching := r.latest(name, func() {})
+	_, err = r.control.PauseQueue(r.Context(), name, "recorded")
+	require.NoError(r, err)
+	_, err = r.control.CancelItem(r.Context(), name, blocked.ID)
+	require.NoError(r, err)
+	stacktest.WaitFor(r, "the item to be canceled", func() (bool, error) {
+		state, err := r.control.QueueState(r.Context(), name)
+		return err == nil && state.Running == nil && state.Canceled == 2, err
+	})
+	_, err = r.control.ResumeQueue(r.Context(), name)
+	require.NoError(r, err)
+	stacktest.WaitFor(r, "the queue to be empty", func() (bool, error) {
+		state, err := r.control.QueueState(r.Context(), name)
+		return err == nil && state.Running == nil && len(state.Waiting) == 0, err
+	})
+	last := r.latest(name, func() {})
+	r.save("queue_first", first)
+	r.save("queue_watching", watching)
+	r.save("queue_last", last)
+}
+
+// latest is the workflow run of a queue after an action.
+func (r *recorder) latest(name string, act func()) control.RunRef {
+	act()
+	response, err := r.control.Temporal().DescribeWorkflowExecution(r.Context(), workflows.QueueWorkflowID(name), "")
+	require.NoError(r, err)
+	execution := response.GetWorkflowExecutionInfo().GetExecution()
+	return control.RunRef{WorkflowID: execution.GetWorkflowId(), RunID: execution.GetRunId()}
+}
+
+// save writes a history as the Temporal CLI does.
+func (r *recorder) save(name string, ref control.RunRef) {
+	events := r.control.Temporal().GetWorkflowHistory(r.Context(), ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	var history historypb.History
+	for events.HasNext() {
+		event, err := events.Next()
+		require.NoError(r, err)
+		history.Events = append(history.Events, event)
+	}
+	text, err := temporalproto.CustomJSONMarshalOptions{}.Marshal(&history)
+	require.NoError(r, err)
+	var value any
+	require.NoError(r, json.Unmarshal(text, &value))
+	text, err = json.Marshal(value)
+	require.NoError(r, err)
+	require.NoError(r, os.MkdirAll(r.folder, 0o750))
+	require.NoError(r, os.WriteFile(filepath.Join(r.folder, name+".json"), append(text, '\n'), 0o600))
+	r.Logf("%s: %d events", name, len(history.Events))
+}

@@ -1,0 +1,42 @@
+package workflows_test
+
+import (
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// recorded lists the histories that must be there, so that none is lost unseen.
+var recorded = []string{
+	"continuous_first", "continuous_last",
+	"queue_first", "queue_last", "queue_watching",
+	"run_canceled", "run_completed", "run_failed", "run_handed_over", "run_retried",
+}
+
+// TestRecordedHistoriesReplay fails when a change of the workflows would break
+// those that run while it is deployed.
+func TestRecordedHistoriesReplay(t *testing.T) {
+	files, err := filepath.Glob("testdata/replay/*.json")
+	require.NoError(t, err)
+	var names []string
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(filepath.Base(file), ".json"))
+	}
+	require.Subset(t, names, recorded)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			replayer := worker.NewWorkflowReplayer()
+			workflows.RegisterJobs(replayer)
+			workflows.RegisterQueues(replayer)
+			require.NoError(t, replayer.ReplayWorkflowHistoryFromJSONFile(
+				log.NewStructuredLogger(slog.New(slog.DiscardHandler)), file))
+		})
+	}
+}
