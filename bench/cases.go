@@ -29,6 +29,7 @@ func benchCases(scale int) []benchCase {
 		{"workflow + one activity, 50 callers", "workflows/s", callers(50, 60*scale)},
 		{"serial queue, an activity per message", "messages/s", queue(40*scale, false)},
 		{"serial queue, a child workflow per message", "messages/s", queue(8*scale, true)},
+		{"timers of 10 ms, one after the other", "timers/s", shortTimers(4 * scale)},
 	}
 }
 
@@ -79,6 +80,18 @@ func callOnce(ctx context.Context, c client.Client, id string) (time.Duration, e
 		err = run.Get(ctx, nil)
 	}
 	return time.Since(began), err
+}
+
+// shortTimers waits for a workflow that waits for timers.
+func shortTimers(n int) func(context.Context, client.Client, string) (sample, error) {
+	return func(ctx context.Context, c client.Client, id string) (sample, error) {
+		began := time.Now()
+		run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: taskQueue}, timersWorkflow, n)
+		if err == nil {
+			err = run.Get(ctx, nil)
+		}
+		return sample{PerSecond: float64(n) / time.Since(began).Seconds()}, err
+	}
 }
 
 // queue sends the messages to one workflow and waits until all are handled.

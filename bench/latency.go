@@ -116,6 +116,7 @@ func (b *bench) startWorker(ctx context.Context) (err error) {
 	w := worker.New(b.client, taskQueue, worker.Options{})
 	w.RegisterWorkflowWithOptions(single, workflow.RegisterOptions{Name: singleWorkflow})
 	w.RegisterWorkflowWithOptions(serial, workflow.RegisterOptions{Name: serialWorkflow})
+	w.RegisterWorkflowWithOptions(timers, workflow.RegisterOptions{Name: timersWorkflow})
 	w.RegisterActivityWithOptions(noop, activity.RegisterOptions{Name: noopActivity})
 	if err := w.Start(); err != nil {
 		return err

@@ -13,6 +13,7 @@ const (
 	taskQueue      = "bench"
 	singleWorkflow = "BenchSingle"
 	serialWorkflow = "BenchSerial"
+	timersWorkflow = "BenchTimers"
 	noopActivity   = "BenchNoop"
 	messageSignal  = "message"
 )
@@ -32,6 +33,19 @@ func serial(ctx workflow.Context, messages int, children bool) error {
 	for range messages {
 		inbox.Receive(ctx, nil)
 		if err := handle(ctx, children); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shortTimer is what a continuous job with the shortest interval waits.
+const shortTimer = 10 * time.Millisecond
+
+// timers waits for short timers, one after the other.
+func timers(ctx workflow.Context, n int) error {
+	for range n {
+		if err := workflow.Sleep(ctx, shortTimer); err != nil {
 			return err
 		}
 	}

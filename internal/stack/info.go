@@ -51,7 +51,7 @@ type API struct {
 const HOBOlinkSecret = "DENDRA_SECRET_HOBOLINK_DEMO"
 
 // Env returns the settings of a process that uses the stack, as NAME=value:
-// those of docs/conventions.md, and where InfluxDB and HOBOlink are, which jobs
+// those of docs/architecture.md, and where InfluxDB and HOBOlink are, which jobs
 // say themselves and people want to know.
 func (i Info) Env() []string {
 	return []string{

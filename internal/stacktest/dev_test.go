@@ -1,0 +1,61 @@
+package stacktest_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+)
+
+func TestDevRunsEverything(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs the embedded stack; skipped with -short")
+	}
+	dir := t.TempDir()
+	jobs := filepath.Join(dir, "jobs.toml")
+	require.NoError(t, os.WriteFile(jobs, nil, 0o600))
+	dev := stacktest.StartProgram(t, nil, stacktest.Program{
+		Name: "dev",
+		Args: []string{
+			"--free-ports", "--dir", filepath.Join(dir, ".dev"), "--jobs", jobs,
+			"--bin", filepath.Dir(stacktest.Binary(t, "devstack")),
+		},
+	})
+	dev.WaitOutput("Dendra Jobs runs.")
+	env, err := os.ReadFile(filepath.Join(dir, ".dev", "env"))
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^export TEMPORAL_ADDRESS='127\.0\.0\.1:\d+'$`, string(env))
+
+	// A changed file is applied, a dead worker is started again.
+	require.NoError(t, os.WriteFile(jobs, []byte("# changed\n"), 0o600))
+	dev.WaitOutput(jobs + " changed")
+	dev.WaitOutput("worker load started, process ")
+	started := regexp.MustCompile(`worker load started, process (\d+)`).FindStringSubmatch(dev.Output())
+	pid, err := strconv.Atoi(started[1])
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	dev.WaitOutput("worker load died: signal: killed")
+	stacktest.WaitFor(t, "another process of the worker", func() (bool, error) {
+		return len(regexp.MustCompile(`worker load started`).FindAllString(dev.Output(), -1)) >= 2, nil
+	})
+
+	dev.Signal(os.Interrupt)
+	require.Equal(t, 0, dev.Wait())
+	require.Regexp(t, `(?s)stopping worker load.*stopping worker extract.*stopping worker backend.*stopping the servers.*stopped`, dev.Output())
+}
+
+func TestDevSaysWhatIsMissing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs bin/dev; skipped with -short")
+	}
+	empty := t.TempDir()
+	dev := stacktest.StartProgram(t, nil, stacktest.Program{Name: "dev", Args: []string{"--bin", empty}})
+	require.Equal(t, 1, dev.Wait())
+	require.Contains(t, dev.Output(), filepath.Join(empty, "devstack")+" is missing: run make build")
+}
