@@ -13,7 +13,10 @@ require (
 	go.temporal.io/server v1.32.1
 )
 
-require github.com/sosodev/duration v1.4.0 // indirect
+require (
+	github.com/influxdata/influxdb1-client v0.0.0-20220302092344-a9ab5670611c // indirect
+	github.com/sosodev/duration v1.4.0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.2 // indirect

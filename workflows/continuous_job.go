@@ -188,7 +188,10 @@ func (l *loop) sleep(ctx workflow.Context) {
 	due := l.due()
 	l.NextAt = due
 	l.enter(ctx, phase)
-	_, err := workflow.AwaitWithTimeout(ctx, due.Sub(workflow.Now(ctx)), func() bool {
+	_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+		Timeout:      due.Sub(workflow.Now(ctx)),
+		TimerOptions: workflow.TimerOptions{Summary: "until the next iteration"},
+	}, func() bool {
 		return l.Stop || l.Paused || l.Trigger || l.unpublished || !l.due().Equal(due)
 	})
 	l.NextAt = time.Time{}

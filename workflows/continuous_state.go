@@ -14,6 +14,9 @@ import (
 // recentIterations is how many iterations ContinuousJob keeps to show.
 const recentIterations = 20
 
+// shownIterations is how many of them the Web UI shows.
+const shownIterations = 5
+
 // Phase says what a continuous job is doing.
 type Phase string
 
@@ -140,16 +143,13 @@ func (s *ContinuousState) details() string {
 	if s.LastError != "" {
 		fmt.Fprintf(&b, "\nLast error: %s\n", s.LastError)
 	}
-	if len(s.Recent) > 0 {
-		b.WriteString("\n| # | start | took | result |\n|---|---|---|---|\n")
-		for i := len(s.Recent) - 1; i >= 0 && i >= len(s.Recent)-5; i-- {
-			it := s.Recent[i]
-			text := it.Message
-			if it.Error != "" {
-				text = it.Class + ": " + it.Error
-			}
-			fmt.Fprintf(&b, "| %d | %s | %s | %s |\n", it.Number, it.Start.UTC().Format(time.RFC3339), it.Duration, text)
+	for i := len(s.Recent) - 1; i >= 0 && i >= len(s.Recent)-shownIterations; i-- {
+		it := s.Recent[i]
+		text := it.Message
+		if it.Error != "" {
+			text = it.Class + ": " + it.Error
 		}
+		fmt.Fprintf(&b, "\n- #%d at %s, took %s: %s", it.Number, it.Start.UTC().Format(time.TimeOnly), it.Duration.Std().Round(time.Millisecond), text)
 	}
 	return b.String()
 }

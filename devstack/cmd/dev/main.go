@@ -1,6 +1,7 @@
 // Command dev runs Dendra Jobs on one machine: the embedded servers, the three
 // workers, and the starter, which applies the jobs file and does so again
-// whenever the file changes. It is what `make dev` runs.
+// whenever the file changes. It is what `make dev` runs. Its other commands put
+// data into that system and look at it.
 package main
 
 import (
@@ -15,22 +16,32 @@ import (
 )
 
 func main() {
-	o, err := parseFlags(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err == nil {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-		// After the first signal the next one ends this process at once; the
-		// kernel then ends the others.
-		context.AfterFunc(ctx, stop)
-		err = run(ctx, o, newTerminal(os.Stdout))
-		stop()
-	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	// After the first signal the next one ends this process at once; the
+	// kernel then ends the others.
+	context.AfterFunc(ctx, stop)
+	err := do(ctx, os.Args[1:])
+	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "dev: %v\n", err)
 		os.Exit(1)
 	}
+}
+
+func do(ctx context.Context, args []string) error {
+	if len(args) > 0 {
+		if look, ok := lookers[args[0]]; ok {
+			return look(ctx, args[1:], os.Stdout)
+		}
+	}
+	o, err := parseFlags(args)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return run(ctx, o, newTerminal(os.Stdout))
 }
 
 // options is what the command line says. All paths are absolute.
@@ -46,7 +57,10 @@ func parseFlags(args []string) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("dev", flag.ContinueOnError)
 	fs.Usage = func() {
-		_, _ = fmt.Fprintln(fs.Output(), "dev [flags] [-- flags of devstack]")
+		_, _ = fmt.Fprintln(fs.Output(), `dev [flags] [-- flags of devstack]   run the system until Ctrl-C
+dev put FILE BUCKET/KEY              store a file in the running system
+dev ls BUCKET[/PREFIX]               list its objects
+dev influx DATABASE QUERY            ask its InfluxDB`)
 		fs.PrintDefaults()
 	}
 	fs.StringVar(&o.dir, "dir", ".dev", "`folder` of the data and of the environment file")
