@@ -1,6 +1,8 @@
 package endtoend_test
 
 import (
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -55,7 +57,9 @@ func (p *port) open(target string) {
 	require.NoError(p, file.Close())
 	to, err := url.Parse(target)
 	require.NoError(p, err)
-	server := &http.Server{Handler: httputil.NewSingleHostReverseProxy(to), ReadHeaderTimeout: 10 * time.Second}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.ErrorLog = log.New(io.Discard, "", 0) // its clients outlive it
+	server := &http.Server{Handler: proxy, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	p.Cleanup(func() {
