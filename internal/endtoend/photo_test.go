@@ -29,7 +29,7 @@ func readManifest(b *bench, key string) images.Manifest {
 
 func TestPhotoFromUploadToVariants(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, stacktest.Start(t))
+	b := newBench(t, stacktest.StartOwn(t)) // no worker of another test may hand the run over
 	b.worker("backend")
 	file := photo(t, newRandom(t))
 	require.Contains(t, string(file), place)
@@ -129,16 +129,26 @@ func TestKilledWorkersPhotoIsFinishedElsewhere(t *testing.T) {
 	require.Equal(t, quiet, hashes(b, "later"))
 }
 
-// killed runs a job whose worker dies after it has stored a variant or more.
+// killed runs a job whose worker dies after it has stored a variant or more. The
+// worker that takes over is there from the beginning, or comes later.
 func killed(b *bench, random *rand.Rand, name string, secondIsThere bool) {
 	b.Helper()
+	jobID := "generate_photo_variants_to_minio." + name
 	first := b.worker("backend")
-	after := 1 + random.IntN(4)
-	b.ok("apply", "--yes", "-f", writeFile(b.T, "jobs.toml", manyVariants(name)))
-	stacktest.WaitFor(b, fmt.Sprintf("%d variants", after), func() (bool, error) { return len(b.listing(name)) >= after, nil })
 	var second *stacktest.Process
 	if secondIsThere {
 		second = b.worker("backend")
+	}
+	after := 1 + random.IntN(4)
+	b.ok("apply", "--yes", "-f", writeFile(b.T, "jobs.toml", manyVariants(name)))
+	stacktest.WaitFor(b, fmt.Sprintf("%d variants", after), func() (bool, error) { return len(b.listing(name)) >= after, nil })
+	if secondIsThere {
+		run, err := b.control.Run(b.Context(), control.RunRef{WorkflowID: "job/" + jobID})
+		require.NoError(b, err)
+		if isOf(run.Worker, second) {
+			first, second = second, first
+		}
+		require.True(b, isOf(run.Worker, first), run.Worker)
 	}
 	first.Kill()
 	atKill := b.listing(name)
@@ -147,13 +157,12 @@ func killed(b *bench, random *rand.Rand, name string, secondIsThere bool) {
 	if !secondIsThere {
 		second = b.worker("backend")
 	}
-	jobID := "generate_photo_variants_to_minio." + name
 	live, err := b.control.LiveWorkflow(b.Context(), jobID)
 	require.NoError(b, err)
 	// One-shots that run already are followed, not started again.
 	detail := b.completed("-f", writeFile(b.T, "jobs.toml", manyVariants(name)), jobID)
 	require.Equal(b, live.Workflow.RunID, detail.RunID)
-	require.True(b, strings.HasSuffix(detail.Output.Worker, fmt.Sprintf("/%d", second.PID())), detail.Output.Worker)
+	require.True(b, isOf(detail.Output.Worker, second), detail.Output.Worker)
 	require.Equal(b, 1, detail.Output.Handovers)
 	// The store may have been about to finish one more.
 	require.GreaterOrEqual(b, detail.Output.Counts["existing"], int64(len(atKill)))
@@ -166,6 +175,11 @@ func killed(b *bench, random *rand.Rand, name string, secondIsThere bool) {
 		require.Equal(b, info, all[key], "what the first worker stored stays")
 	}
 	b.drain(second)
+}
+
+// isOf says whether a worker's identity is that of a process.
+func isOf(identity string, w *stacktest.Process) bool {
+	return strings.HasPrefix(identity, "backend@") && strings.HasSuffix(identity, fmt.Sprintf("/%d", w.PID()))
 }
 
 // hashes are the hashes of the variants under a prefix, by their names: those in

@@ -1,8 +1,7 @@
 package endtoend_test
 
 import (
-	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -58,7 +57,7 @@ func (p *port) open(target string) {
 	to, err := url.Parse(target)
 	require.NoError(p, err)
 	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.ErrorLog = log.New(io.Discard, "", 0) // its clients outlive it
+	proxy.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // its clients outlive it
 	server := &http.Server{Handler: proxy, ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
