@@ -315,6 +315,24 @@ func TestRecurringJobsRunAndAreFound(t *testing.T) {
 	})
 }
 
+// Runs of a schedule that start within a second have the same workflow id.
+func TestAJobIsTriggeredSeveralTimesASecond(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, f *fixture) {
+		j := declare("daily", recurring(24*time.Hour))
+		f.apply(f.plan(false, j))
+		seen := map[string]bool{}
+		for range 15 { // more than a schedule remembers
+			triggered, err := f.control.Trigger(t.Context(), j.ID)
+			require.NoError(t, err)
+			run, err := f.control.Follow(t.Context(), triggered.Run, func(*control.RunDetail) {})
+			require.NoError(t, err)
+			require.Equal(t, control.RunCompleted, run.Status, run.Error)
+			require.False(t, seen[run.RunID], "a run of its own")
+			seen[run.RunID] = true
+		}
+	})
+}
+
 func TestAPlanIsForItsNamespace(t *testing.T) {
 	f := newFixture(t, stacktest.Start(t))
 	err := f.syncer.Apply(t.Context(), &schedules.Plan{Namespace: "elsewhere"}, func(schedules.Report) {})

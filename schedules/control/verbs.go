@@ -272,10 +272,11 @@ func (c *Client) triggerSchedule(ctx context.Context, jobID string) (RunRef, err
 	if err != nil {
 		return RunRef{}, explain("schedule of job "+jobID, err)
 	}
+	// By run: two runs within a second have the same workflow id.
 	seen := map[string]bool{}
 	for _, action := range before.Info.RecentActions {
 		if action.StartWorkflowResult != nil {
-			seen[action.StartWorkflowResult.WorkflowID] = true
+			seen[action.StartWorkflowResult.FirstExecutionRunID] = true
 		}
 	}
 	if err := handle.Trigger(ctx, client.ScheduleTriggerOptions{}); err != nil {
@@ -288,7 +289,7 @@ func (c *Client) triggerSchedule(ctx context.Context, jobID string) (RunRef, err
 			return false, explain("schedule of job "+jobID, err)
 		}
 		for _, action := range now.Info.RecentActions {
-			if started := action.StartWorkflowResult; started != nil && !seen[started.WorkflowID] {
+			if started := action.StartWorkflowResult; started != nil && !seen[started.FirstExecutionRunID] {
 				ref = RunRef{WorkflowID: started.WorkflowID, RunID: started.FirstExecutionRunID}
 				return true, nil
 			}
