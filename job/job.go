@@ -137,6 +137,8 @@ const (
 	MinInterval = Duration(10 * time.Millisecond)
 	// MinRecurEvery is the shortest interval of a recurring job.
 	MinRecurEvery = Duration(time.Second)
+	// MaxRetryLimit is the largest MaxRetryCount.
+	MaxRetryLimit = 1_000_000
 	// MinHeartbeatTimeout is the shortest heartbeat timeout.
 	MinHeartbeatTimeout = Duration(time.Second)
 	// MaxSpecBytes bounds a spec: it is part of workflow inputs and of queue

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"go.temporal.io/sdk/client"
+
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -52,20 +54,29 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 		return nil
 	}
 	j := change.job
+	runsOnce := j.Mode() == job.ModeOneShot || j.Mode() == job.ModeQueued
+	if runsOnce && j.Options.Paused {
+		return nil // Only what stood for its former mode was to be removed.
+	}
 	switch j.Mode() {
 	case job.ModeRecurring:
 		wanted, err := newRecurring(j)
 		if err != nil {
 			return err
 		}
-		return s.control.PutSchedule(ctx, j, wanted.options(j))
+		return s.control.PutSchedule(ctx, j, wanted.options(j), func(live *client.ScheduleDescription) bool {
+			return len(wanted.edits(live)) == 0
+		})
 	case job.ModeContinuous:
 		if change.Action == ActionUpdate {
 			return s.control.SetContinuous(ctx, j, false)
 		}
 		return s.control.StartContinuous(ctx, j)
 	case job.ModeQueued:
-		_, err := s.control.Enqueue(ctx, j, true)
+		receipt, err := s.control.Enqueue(ctx, j, true)
+		if err == nil && receipt.Duplicate {
+			err = fmt.Errorf("job %s is in queue %s already; apply again when it has ended", j.ID, j.Queue())
+		}
 		return err
 	default:
 		_, err := s.control.StartRun(ctx, j, workflows.TriggerApply)
@@ -81,7 +92,7 @@ func (s *Syncer) remove(ctx context.Context, t thing, change Change) error {
 	case thingLoop:
 		err = s.control.StopLoop(ctx, change.JobID, "no longer declared")
 	case thingItem:
-		_, err = s.control.CancelItem(ctx, change.job.Queue(), change.JobID)
+		err = s.control.RemoveWaiting(ctx, change.queue, change.JobID)
 	}
 	if errors.Is(err, control.ErrNotFound) {
 		return nil
