@@ -203,7 +203,7 @@ func (l *lap) load(ctx context.Context, messages []jetstream.Msg) error {
 const (
 	ClassUnreachable = "InfluxUnreachable" // no answer, or too busy
 	ClassConfig      = "InfluxConfig"      // credentials, permissions, retention policy
-	ClassLimits      = "InfluxLimits"      // too many series, cache full
+	ClassLimits      = "InfluxLimits"      // too many series or values of a tag, cache full
 )
 
 // limitsWait is how long a full server is left alone.
@@ -221,7 +221,8 @@ func (l *lap) failure(ctx context.Context, err error) error {
 	case influx.KindTransient:
 		return job.Retryable(ClassUnreachable, failed.RetryAfter, "location %s: %w", l.spec.Location, err)
 	case influx.KindLimits:
-		return job.Retryable(ClassLimits, max(failed.RetryAfter, limitsWait), "location %s: %w", l.spec.Location, err)
+		return job.Retryable(ClassLimits, max(failed.RetryAfter, limitsWait),
+			"location %s waits, since InfluxDB is at a limit of its configuration: %w", l.spec.Location, err)
 	}
 	return job.Retryable(ClassConfig, failed.RetryAfter, "location %s: %w", l.spec.Location, err)
 }

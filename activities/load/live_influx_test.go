@@ -224,14 +224,17 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 		{403, "not authorized", load.ClassConfig, 0, nil},
 		{500, "retention policy not found: autogen", load.ClassConfig, 0, nil},
 		{400, "something else is wrong", load.ClassConfig, 0, nil},
-		{500, "max-series-per-database limit exceeded", load.ClassLimits, time.Minute, nil},
+		{400, "partial write: max-series-per-database limit exceeded: (3) dropped=7", load.ClassLimits, time.Minute, nil},
+		{400, `partial write: max-values-per-tag limit exceeded (3/3): measurement="m" tag="id" value="x" dropped=1`, load.ClassLimits, time.Minute, nil},
+		{500, "engine: cache-max-memory-size exceeded: (1073741824/1073741824)", load.ClassLimits, time.Minute, nil},
 		{503, "busy", load.ClassUnreachable, 9 * time.Second, []string{"Retry-After", "9"}},
 		{502, "", load.ClassUnreachable, 0, nil},
 	} {
 		b.proxy.onWrite(answer(c.status, c.text, c.headers...))
-		_, err := b.lap(t)
+		result, err := b.lap(t)
 		failure := failureOf(t, err)
 		require.False(t, failure.Final, c.text)
+		require.Zero(t, result.Counts["quarantined"], c.text)
 		require.Equal(t, c.class, failure.Class, c.text)
 		require.Equal(t, c.after, failure.RetryAfter)
 		require.ErrorContains(t, err, b.spec.InfluxURL)
