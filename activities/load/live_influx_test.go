@@ -357,6 +357,11 @@ func TestStopEndsAWaitForMorePoints(t *testing.T) {
 func TestStackDiesDuringLoad(t *testing.T) {
 	st := stacktest.StartOwn(t)
 	b := newBench(t, "dies", st)
+	// Made before the first write: while it is missing, the server answers without
+	// reading what is sent, and the proxy may cut that answer.
+	writer, err := influx.NewWriter(b.influx)
+	require.NoError(t, err)
+	require.NoError(t, writer.CreateDatabase(t.Context(), b.name))
 	b.publishNumbers(t, 0, 2000)
 	b.spec.BatchPoints = 100
 	b.spec.Lap = job.Duration(time.Minute)
@@ -365,7 +370,7 @@ func TestStackDiesDuringLoad(t *testing.T) {
 			st.Kill()
 		}
 	}))
-	_, err := b.jobType.Handle(t.Context(), run)
+	_, err = b.jobType.Handle(t.Context(), run)
 	require.False(t, failureOf(t, err).Final)
 	_, err = b.lap(t)
 	require.Equal(t, pipeline.ClassUnreachable, failureOf(t, err).Class)
