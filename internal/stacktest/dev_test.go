@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -14,19 +15,9 @@ import (
 )
 
 func TestDevRunsEverything(t *testing.T) {
-	if testing.Short() {
-		t.Skip("needs the embedded stack; skipped with -short")
-	}
 	dir := t.TempDir()
 	jobs := filepath.Join(dir, "jobs.toml")
-	require.NoError(t, os.WriteFile(jobs, nil, 0o600))
-	dev := stacktest.StartProgram(t, nil, stacktest.Program{
-		Name: "dev",
-		Args: []string{
-			"--free-ports", "--dir", filepath.Join(dir, ".dev"), "--jobs", jobs,
-			"--bin", filepath.Dir(stacktest.Binary(t, "devstack")),
-		},
-	})
+	dev := startDev(t, dir, "")
 	dev.WaitOutput("Dendra Jobs runs.")
 	env, err := os.ReadFile(filepath.Join(dir, ".dev", "env"))
 	require.NoError(t, err)
@@ -48,6 +39,40 @@ func TestDevRunsEverything(t *testing.T) {
 	dev.Signal(os.Interrupt)
 	require.Equal(t, 0, dev.Wait())
 	require.Regexp(t, `(?s)stopping worker load.*stopping worker extract.*stopping worker backend.*stopping the servers.*stopped`, dev.Output())
+}
+
+func TestDevEndsWhenItsServersDie(t *testing.T) {
+	dir := t.TempDir()
+	dev := startDev(t, dir, "")
+	dev.WaitOutput("Dendra Jobs runs.")
+	lock, err := os.ReadFile(filepath.Join(dir, ".dev", "data", "devstack.lock"))
+	require.NoError(t, err)
+	servers, err := strconv.Atoi(strings.TrimSpace(string(lock)))
+	require.NoError(t, err)
+
+	require.NoError(t, syscall.Kill(servers, syscall.SIGKILL))
+	require.Equal(t, 1, dev.Wait())
+	const sentence = "the servers ended (signal: killed); what they said is above"
+	require.Equal(t, 1, strings.Count(dev.Output(), sentence))
+	require.Regexp(t, `(?s)the servers ended.*stopping worker load.*stopping worker extract.*stopping worker backend.*stopped`, dev.Output())
+}
+
+// startDev runs bin/dev in dir on free ports, with the given content of its
+// jobs file.
+func startDev(t *testing.T, dir, jobs string) *stacktest.Process {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("needs the embedded stack; skipped with -short")
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "jobs.toml"), []byte(jobs), 0o600))
+	return stacktest.StartProgram(t, nil, stacktest.Program{
+		Name: "dev",
+		Dir:  dir,
+		Args: []string{
+			"--free-ports", "--jobs", filepath.Join(dir, "jobs.toml"),
+			"--bin", filepath.Dir(stacktest.Binary(t, "devstack")),
+		},
+	})
 }
 
 func TestDevSaysWhatIsMissing(t *testing.T) {

@@ -23,7 +23,9 @@ func main() {
 	err := do(ctx, os.Args[1:])
 	stop()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "dev: %v\n", err)
+		if !errors.Is(err, errShown) {
+			fmt.Fprintf(os.Stderr, "dev: %v\n", err)
+		}
 		os.Exit(1)
 	}
 }

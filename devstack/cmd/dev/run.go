@@ -21,8 +21,11 @@ const (
 	stopGrace = 45 * time.Second
 )
 
-// run starts everything, waits for the end of ctx or of the stack, and stops
-// everything in the reverse order.
+// errShown ends the program after a failure that the terminal shows already.
+var errShown = errors.New("the failure is shown above")
+
+// run starts everything, waits for the end of ctx or of the servers, and stops
+// everything in the reverse order. It returns errShown when the servers ended.
 func run(ctx context.Context, o options, out *terminal) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
@@ -54,15 +57,19 @@ func run(ctx context.Context, o options, out *terminal) error {
 	env := append(withoutTemporal(os.Environ()), info.Env()...)
 	// The workers outlive ctx: they are stopped one after the other, below.
 	running, stopWorkers := superviseAll(context.WithoutCancel(ctx), workers, env, out)
-	syncing := watchJobs(ctx, o, env, out, func() { out.board(info, o, workers, envFile) })
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	syncing := watchJobs(watching, o, env, out, func() { out.board(info, o, workers, envFile) })
 
 	var died error
 	select {
 	case <-ctx.Done():
 		out.say("stopping; Ctrl-C again stops without waiting")
 	case <-servers.Done():
-		died = fmt.Errorf("the servers ended (%s); what they said is above", servers.State())
+		out.say("the servers ended (%s); what they said is above", servers.State())
+		died = errShown
 	}
+	stopWatching()
 	<-syncing
 	stopWorkers()
 	running.Wait()
