@@ -57,6 +57,16 @@ func TestDevEndsWhenItsServersDie(t *testing.T) {
 	require.Regexp(t, `(?s)the servers ended.*stopping worker load.*stopping worker extract.*stopping worker backend.*stopped`, dev.Output())
 }
 
+func TestDevSaysWhatBecameOfTheJobsFile(t *testing.T) {
+	dir := t.TempDir()
+	dev := startDev(t, dir, "no = TOML =")
+	dev.WaitOutput("Ctrl-C stops everything.")
+	require.Regexp(t, `(?m)^  jobs +jobs\.toml, NOT applied \(see above\), tried again when it changes$`, dev.Output())
+
+	dev.Signal(os.Interrupt)
+	require.Equal(t, 0, dev.Wait())
+}
+
 // startDev runs bin/dev in dir on free ports, with the given content of its
 // jobs file.
 func startDev(t *testing.T, dir, jobs string) *stacktest.Process {

@@ -10,8 +10,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
-// board shows what is where, and how to go on.
-func (t *terminal) board(info stack.Info, o options, workers []worker, envFile string) {
+// board shows what is where, whether the jobs file was applied, and how to go on.
+func (t *terminal) board(info stack.Info, o options, workers []worker, envFile string, applied bool) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	row := func(name, format string, args ...any) {
@@ -27,7 +27,11 @@ func (t *terminal) board(info stack.Info, o options, workers []worker, envFile s
 	for _, worker := range workers {
 		row("worker", "%s, health on http://%s", worker.name, worker.health)
 	}
-	row("jobs", "%s, applied again whenever it changes", short(o.jobs))
+	if applied {
+		row("jobs", "%s, applied again whenever it changes", short(o.jobs))
+	} else {
+		row("jobs", "%s, NOT applied (see above), tried again when it changes", short(o.jobs))
+	}
 	row("data", "%s, kept for the next time", short(info.Data))
 	_ = w.Flush() // into a string builder
 

@@ -59,7 +59,9 @@ func run(ctx context.Context, o options, out *terminal) error {
 	running, stopWorkers := superviseAll(context.WithoutCancel(ctx), workers, env, out)
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
-	syncing := watchJobs(watching, o, env, out, func() { out.board(info, o, workers, envFile) })
+	syncing := watchJobs(watching, o, env, out, func(applied bool) {
+		out.board(info, o, workers, envFile, applied)
+	})
 
 	var died error
 	select {
