@@ -63,6 +63,13 @@ func TestDevSaysWhatBecameOfTheJobsFile(t *testing.T) {
 	dev.WaitOutput("Ctrl-C stops everything.")
 	require.Regexp(t, `(?m)^  jobs +jobs\.toml, NOT applied \(see above\), tried again when it changes$`, dev.Output())
 
+	jobs := filepath.Join(dir, "jobs.toml")
+	require.NoError(t, os.Remove(jobs))
+	dev.WaitOutput("jobs.toml is gone: its jobs stay as they are until it is back")
+	require.NoError(t, os.WriteFile(jobs, nil, 0o600))
+	dev.WaitOutput("jobs.toml is back")
+	require.Equal(t, 1, strings.Count(dev.Output(), "jobs.toml is gone"))
+
 	dev.Signal(os.Interrupt)
 	require.Equal(t, 0, dev.Wait())
 }

@@ -15,7 +15,7 @@ const applyTimeout = time.Minute
 // watchJobs applies the jobs file, tells started whether that went well, and
 // applies the file again whenever it changes, until ctx ends; then it closes the
 // returned channel. What the starter says about a bad file is shown, and the next
-// change is waited for.
+// change is waited for. The jobs of a file that is gone stay as they are.
 func watchJobs(ctx context.Context, o options, env []string, out *terminal, started func(applied bool)) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -25,6 +25,7 @@ func watchJobs(ctx context.Context, o options, env []string, out *terminal, star
 		if ctx.Err() == nil {
 			started(applied)
 		}
+		missing := 0 // looks in a row that did not find the file
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
@@ -33,12 +34,24 @@ func watchJobs(ctx context.Context, o options, env []string, out *terminal, star
 				return
 			case <-tick.C:
 			}
-			// A file that is missing for a moment is being replaced by an editor.
-			if now := stampOf(o.jobs); now != last && now != (stamp{}) {
-				last = now
+			now := stampOf(o.jobs)
+			switch {
+			case now == stamp{}:
+				// A file that is missing for a moment is being replaced by an editor.
+				if missing++; missing == 2 {
+					out.say("%s is gone: its jobs stay as they are until it is back", o.jobs)
+				}
+				continue
+			case missing >= 2:
+				out.say("%s is back", o.jobs)
+			case now != last:
 				out.say("%s changed", o.jobs)
-				apply(ctx, o, env, out)
+			default:
+				missing = 0
+				continue
 			}
+			missing, last = 0, now
+			apply(ctx, o, env, out)
 		}
 	}()
 	return done
