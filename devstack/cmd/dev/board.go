@@ -25,7 +25,7 @@ func (t *terminal) board(info stack.Info, o options, workers []worker, envFile s
 	row("NATS", "%s, with JetStream", info.NATS)
 	row("HOBOlink", "%s, token %s (a development server with made-up weather)", info.HOBOlink.URL, info.HOBOlink.Token)
 	for _, worker := range workers {
-		row("worker", "%s, health on http://%s", worker.name, worker.health)
+		row("worker", "%s, health on http://%s/readyz", worker.name, worker.health)
 	}
 	if applied {
 		row("jobs", "%s, applied again whenever it changes", short(o.jobs))
