@@ -92,6 +92,26 @@ func startDev(t *testing.T, dir, jobs string) *stacktest.Process {
 	})
 }
 
+func TestDevCommandLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs bin/dev; skipped with -short")
+	}
+	for _, test := range []struct {
+		args []string
+		code int
+		want string // pattern of the whole output
+	}{
+		{[]string{"frob"}, 1, `^dev: unknown command "frob"; the commands are:\n(?s:.*)dev put FILE BUCKET/KEY`},
+		{[]string{"--free-ports", "put"}, 1, `^dev: command "put" takes no flags: it comes first\n$`},
+		{[]string{"--nope"}, 1, `^dev: flag provided but not defined: -nope; dev --help lists the flags\n$`},
+		{[]string{"--help"}, 0, `^  dev \[flags\](?s:.*)-free-ports`},
+	} {
+		dev := stacktest.StartProgram(t, nil, stacktest.Program{Name: "dev", Args: test.args})
+		require.Equal(t, test.code, dev.Wait(), "dev %v", test.args)
+		require.Regexp(t, test.want, dev.Output(), "dev %v", test.args)
+	}
+}
+
 func TestDevSaysWhatIsMissing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs bin/dev; skipped with -short")

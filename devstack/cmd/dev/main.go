@@ -9,9 +9,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -55,24 +57,41 @@ type options struct {
 	devstack  []string // further flags of the devstack binary
 }
 
+const commands = `  dev [flags] [-- flags of devstack]   run the system until Ctrl-C
+  dev put FILE BUCKET/KEY              store a file in the running system
+  dev ls BUCKET[/PREFIX]               list its objects
+  dev influx DATABASE QUERY            ask its InfluxDB`
+
+func unknownCommand(name string) error {
+	if _, ok := lookers[name]; ok {
+		return fmt.Errorf("command %q takes no flags: it comes first", name)
+	}
+	return fmt.Errorf("unknown command %q; the commands are:\n\n%s", name, commands)
+}
+
+// parseFlags reads the command line. It shows the help that was asked for and
+// then returns flag.ErrHelp.
 func parseFlags(args []string) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("dev", flag.ContinueOnError)
-	fs.Usage = func() {
-		_, _ = fmt.Fprintln(fs.Output(), `dev [flags] [-- flags of devstack]   run the system until Ctrl-C
-dev put FILE BUCKET/KEY              store a file in the running system
-dev ls BUCKET[/PREFIX]               list its objects
-dev influx DATABASE QUERY            ask its InfluxDB`)
-		fs.PrintDefaults()
-	}
+	fs.SetOutput(io.Discard) // what is wrong is in the error
 	fs.StringVar(&o.dir, "dir", ".dev", "`folder` of the data and of the environment file")
 	fs.StringVar(&o.bin, "bin", "bin", "`folder` of the binaries that make build makes")
 	fs.StringVar(&o.jobs, "jobs", "jobs.toml", "jobs `file` to apply and to watch")
 	fs.BoolVar(&o.freePorts, "free-ports", false, "listen on free ports, not on the usual ones")
-	if err := fs.Parse(args); err != nil {
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fs.SetOutput(os.Stdout)
+		_, _ = fmt.Fprintln(fs.Output(), commands)
+		fs.PrintDefaults()
 		return o, err
+	case err != nil:
+		return o, fmt.Errorf("%w; dev --help lists the flags", err)
 	}
 	o.devstack = fs.Args()
+	if len(o.devstack) > 0 && !strings.HasPrefix(o.devstack[0], "-") {
+		return o, unknownCommand(o.devstack[0])
+	}
 	for _, path := range []*string{&o.dir, &o.bin, &o.jobs} {
 		abs, err := filepath.Abs(*path)
 		if err != nil {
