@@ -1,6 +1,7 @@
 package stacktest_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,6 +23,10 @@ func TestDevRunsEverything(t *testing.T) {
 	env, err := os.ReadFile(filepath.Join(dir, ".dev", "env"))
 	require.NoError(t, err)
 	require.Regexp(t, `(?m)^export TEMPORAL_ADDRESS='127\.0\.0\.1:\d+'$`, string(env))
+
+	second := startDev(t, dir, "")
+	require.Equal(t, 1, second.Wait())
+	require.Equal(t, fmt.Sprintf("dev: the system of .dev runs already (process %d): stop that one or give another --dir\n", dev.PID()), second.Output())
 
 	// A changed file is applied, a dead worker is started again.
 	require.NoError(t, os.WriteFile(jobs, []byte("# changed\n"), 0o600))

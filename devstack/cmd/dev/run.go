@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/devstack/internal/lockfile"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
@@ -30,6 +31,15 @@ func run(ctx context.Context, o options, out *terminal) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
 	}
+	lock, err := lockfile.Take(filepath.Join(o.dir, "dev.lock"))
+	var held *lockfile.HeldError
+	switch {
+	case errors.As(err, &held):
+		return fmt.Errorf("the system of %s runs already (%s): stop that one or give another --dir", short(o.dir), held.Holder())
+	case err != nil:
+		return fmt.Errorf("%s cannot be locked: %w", o.dir, err)
+	}
+	defer func() { _ = lock.Close() }()
 	workers, err := newWorkers(o)
 	if err != nil {
 		return err
