@@ -2,6 +2,7 @@ package stacktest_test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -79,9 +80,22 @@ func TestDevSaysWhatBecameOfTheJobsFile(t *testing.T) {
 	require.Equal(t, 0, dev.Wait())
 }
 
+func TestDevSaysWhichPortIsTaken(t *testing.T) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	port := listener.Addr().(*net.TCPAddr).Port
+
+	dev := startDev(t, t.TempDir(), "", "--", "--influx-port", strconv.Itoa(port))
+	require.Equal(t, 1, dev.Wait())
+	require.Regexp(t, fmt.Sprintf(
+		`(?m)^dev: port %d of InfluxDB is taken on 127\.0\.0\.1: stop what listens there or choose another port, as in make dev DEV='-- --influx-port %d'$`,
+		port, port+1), dev.Output())
+}
+
 // startDev runs bin/dev in dir on free ports, with the given content of its
-// jobs file.
-func startDev(t *testing.T, dir, jobs string) *stacktest.Process {
+// jobs file and further arguments.
+func startDev(t *testing.T, dir, jobs string, args ...string) *stacktest.Process {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs the embedded stack; skipped with -short")
@@ -90,10 +104,10 @@ func startDev(t *testing.T, dir, jobs string) *stacktest.Process {
 	return stacktest.StartProgram(t, nil, stacktest.Program{
 		Name: "dev",
 		Dir:  dir,
-		Args: []string{
+		Args: append([]string{
 			"--free-ports", "--jobs", filepath.Join(dir, "jobs.toml"),
 			"--bin", filepath.Dir(stacktest.Binary(t, "devstack")),
-		},
+		}, args...),
 	})
 }
 

@@ -104,6 +104,13 @@ func startStack(ctx context.Context, o options, out *terminal) (stack.Info, *sta
 	log := out.prefixed("servers")
 	log.hold()
 	info, p, err := stack.Launch(ctx, filepath.Join(o.bin, "devstack"), flags, log)
+	var failed *stack.StartError
+	if errors.As(err, &failed) {
+		// One sentence of the stack says what is wrong without ours around it.
+		if said, ok := strings.CutPrefix(failed.Said, "devstack: "); ok && !strings.Contains(said, "\n") {
+			return info, nil, errors.New(said)
+		}
+	}
 	if err != nil {
 		return info, nil, err
 	}

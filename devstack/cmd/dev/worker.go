@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/stack"
@@ -37,8 +39,11 @@ func newWorkers(o options) ([]worker, error) {
 			port = 0
 		}
 		listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("port %d of the health endpoint of worker %s is taken on 127.0.0.1: stop what listens there or choose free ports for all with make dev DEV='--free-ports'", port, h.name)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("port %d of the health endpoint of %s is taken on 127.0.0.1: stop what listens there (%w)", port, h.name, err)
+			return nil, fmt.Errorf("port %d of the health endpoint of worker %s cannot be used: %w", port, h.name, err)
 		}
 		address := listener.Addr().String()
 		if err := listener.Close(); err != nil {
