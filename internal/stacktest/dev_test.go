@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -24,6 +25,12 @@ func TestDevRunsEverything(t *testing.T) {
 	env, err := os.ReadFile(filepath.Join(dir, ".dev", "env"))
 	require.NoError(t, err)
 	require.Regexp(t, `(?m)^export TEMPORAL_ADDRESS='127\.0\.0\.1:\d+'$`, string(env))
+
+	find := exec.CommandContext(t.Context(), "/bin/sh", "-c", ". ./.dev/env && cd / && command -v starter")
+	find.Dir = dir
+	found, err := find.Output()
+	require.NoError(t, err)
+	require.Equal(t, stacktest.Binary(t, "starter")+"\n", string(found))
 
 	second := startDev(t, dir, "")
 	require.Equal(t, 1, second.Wait())

@@ -44,12 +44,12 @@ Dendra Jobs runs.
 In a second terminal:
 
   . %s
-  %s jobs list
-  %s --help
+  starter jobs list
+  starter --help
 
 Ctrl-C stops everything.
 
-`, b.String(), short(envFile), short(filepath.Join(o.bin, "starter")), short(filepath.Join(o.bin, "starter")))
+`, b.String(), short(envFile))
 }
 
 // short is path as one would type it here.

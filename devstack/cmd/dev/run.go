@@ -59,7 +59,7 @@ func run(ctx context.Context, o options, out *terminal) error {
 		}
 	}
 	envFile := filepath.Join(o.dir, "env")
-	if err := writeEnv(envFile, info); err != nil {
+	if err := writeEnv(envFile, o.bin, info); err != nil {
 		stopStack()
 		return err
 	}
@@ -141,18 +141,23 @@ func superviseAll(ctx context.Context, workers []worker, env []string, out *term
 	}
 }
 
-// writeEnv writes the settings for a second terminal: `. .dev/env`.
-func writeEnv(path string, info stack.Info) error {
+// writeEnv writes the settings for a second terminal, `. .dev/env`: where the
+// servers are, and the folder of the binaries first on PATH.
+func writeEnv(path, bin string, info stack.Info) error {
 	var b strings.Builder
 	for _, v := range info.Env() {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok {
 			return errors.New("setting without a value: " + v)
 		}
-		fmt.Fprintf(&b, "export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
+		fmt.Fprintf(&b, "export %s=%s\n", name, quoted(value))
 	}
+	fmt.Fprintf(&b, "export PATH=%s:\"$PATH\"\n", quoted(bin))
 	return os.WriteFile(path, []byte(b.String()), 0o600)
 }
+
+// quoted is value as one word of a shell.
+func quoted(value string) string { return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
 
 // withoutTemporal drops the Temporal settings of the terminal, which may say
 // how to reach another cluster.
