@@ -44,7 +44,7 @@ func TestDevRunsEverything(t *testing.T) {
 	pid, err := strconv.Atoi(started[1])
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	dev.WaitOutput("worker load died: signal: killed")
+	dev.WaitOutput("worker load ended (signal: killed)")
 	stacktest.WaitFor(t, "another process of the worker", func() (bool, error) {
 		return len(regexp.MustCompile(`worker load started`).FindAllString(dev.Output(), -1)) >= 2, nil
 	})
