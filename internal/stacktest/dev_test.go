@@ -38,7 +38,7 @@ func TestDevRunsEverything(t *testing.T) {
 
 	// A changed file is applied, a dead worker is started again.
 	require.NoError(t, os.WriteFile(jobs, []byte("# changed\n"), 0o600))
-	dev.WaitOutput(jobs + " changed")
+	dev.WaitOutput("dev     | jobs.toml changed\ndev     | applying jobs.toml\n")
 	dev.WaitOutput("worker load started, process ")
 	started := regexp.MustCompile(`worker load started, process (\d+)`).FindStringSubmatch(dev.Output())
 	pid, err := strconv.Atoi(started[1])
@@ -78,7 +78,7 @@ func TestDevSaysWhatBecameOfTheJobsFile(t *testing.T) {
 
 	jobs := filepath.Join(dir, "jobs.toml")
 	require.NoError(t, os.Remove(jobs))
-	dev.WaitOutput("jobs.toml is gone: its jobs stay as they are until it is back")
+	dev.WaitOutput("dev     | jobs.toml is gone: its jobs stay as they are until it is back")
 	require.NoError(t, os.WriteFile(jobs, nil, 0o600))
 	dev.WaitOutput("jobs.toml is back")
 	require.Equal(t, 1, strings.Count(dev.Output(), "jobs.toml is gone"))
@@ -112,8 +112,7 @@ func startDev(t *testing.T, dir, jobs string, args ...string) *stacktest.Process
 		Name: "dev",
 		Dir:  dir,
 		Args: append([]string{
-			"--free-ports", "--jobs", filepath.Join(dir, "jobs.toml"),
-			"--bin", filepath.Dir(stacktest.Binary(t, "devstack")),
+			"--free-ports", "--bin", filepath.Dir(stacktest.Binary(t, "devstack")),
 		}, args...),
 	})
 }

@@ -28,9 +28,9 @@ func (t *terminal) board(info stack.Info, o options, workers []worker, envFile s
 		row("worker", "%s, health on http://%s/readyz", worker.name, worker.health)
 	}
 	if applied {
-		row("jobs", "%s, applied again whenever it changes", short(o.jobs))
+		row("jobs", "%s, applied again whenever it changes", o.jobs)
 	} else {
-		row("jobs", "%s, NOT applied (see above), tried again when it changes", short(o.jobs))
+		row("jobs", "%s, NOT applied (see above), tried again when it changes", o.jobs)
 	}
 	row("data", "%s, kept for the next time", short(info.Data))
 	_ = w.Flush() // into a string builder

@@ -48,11 +48,11 @@ func do(ctx context.Context, args []string) error {
 	return run(ctx, o, newTerminal(os.Stdout))
 }
 
-// options is what the command line says. All paths are absolute.
+// options is what the command line says.
 type options struct {
-	dir       string // data and environment file of this setup
-	bin       string // folder of the binaries
-	jobs      string // jobs file
+	dir       string // data and environment file of this setup; absolute
+	bin       string // folder of the binaries; absolute
+	jobs      string // jobs file, as given
 	freePorts bool
 	devstack  []string // further flags of the devstack binary
 }
@@ -92,7 +92,7 @@ func parseFlags(args []string) (options, error) {
 	if len(o.devstack) > 0 && !strings.HasPrefix(o.devstack[0], "-") {
 		return o, unknownCommand(o.devstack[0])
 	}
-	for _, path := range []*string{&o.dir, &o.bin, &o.jobs} {
+	for _, path := range []*string{&o.dir, &o.bin} {
 		abs, err := filepath.Abs(*path)
 		if err != nil {
 			return o, err
