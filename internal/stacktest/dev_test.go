@@ -67,7 +67,10 @@ func TestDevEndsWhenItsServersDie(t *testing.T) {
 	require.Equal(t, 1, dev.Wait())
 	const sentence = "the servers ended (signal: killed); what they said is above"
 	require.Equal(t, 1, strings.Count(dev.Output(), sentence))
-	require.Regexp(t, `(?s)the servers ended.*stopping worker load.*stopping worker extract.*stopping worker backend.*stopped`, dev.Output())
+	require.Regexp(t, `(?s)the servers ended.*dev     \| stopped\n$`, dev.Output())
+	for _, worker := range []string{"backend", "extract", "load"} {
+		require.Equal(t, 1, strings.Count(dev.Output(), "stopping worker "+worker), "the workers are stopped, not started again")
+	}
 }
 
 func TestDevSaysWhatBecameOfTheJobsFile(t *testing.T) {

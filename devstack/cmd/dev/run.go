@@ -65,8 +65,11 @@ func run(ctx context.Context, o options, out *terminal) error {
 	}
 
 	env := append(withoutTemporal(os.Environ()), info.Env()...)
-	// The workers outlive ctx: they are stopped one after the other, below.
-	running, stopWorkers := superviseAll(context.WithoutCancel(ctx), workers, env, out)
+	// The workers outlive ctx: they are stopped one after the other, below, or all
+	// at once when there are no servers left to hand their work back to.
+	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWorking()
+	running, stopWorkers := superviseAll(working, workers, env, out)
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	syncing := watchJobs(watching, o, env, out, func(applied bool) {
@@ -80,6 +83,7 @@ func run(ctx context.Context, o options, out *terminal) error {
 	case <-servers.Done():
 		out.say("the servers ended (%s); what they said is above", servers.State())
 		died = errShown
+		stopWorking()
 	}
 	stopWatching()
 	<-syncing
