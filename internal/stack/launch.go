@@ -15,9 +15,19 @@ import (
 // StopGrace is how long a stack gets to stop before it is killed.
 const StopGrace = 30 * time.Second
 
+// StartError is a stack that ended before its servers answered.
+type StartError struct {
+	State string // how it ended, as in "exit status 1"
+	Said  string // the last lines of its log
+}
+
+func (e *StartError) Error() string {
+	return fmt.Sprintf("the stack did not start (%s): %s", e.State, e.Said)
+}
+
 // Launch runs the devstack binary with the given flags and returns when every
 // server answers. The stack's log goes to log; the last lines of it are in the
-// error when the start fails.
+// error, a *StartError, when the start fails.
 func Launch(ctx context.Context, binary string, flags []string, log io.Writer) (Info, *Process, error) {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -51,7 +61,7 @@ func Launch(ctx context.Context, binary string, flags []string, log io.Writer) (
 	case a := <-ready:
 		if a.err != nil {
 			p.Stop(StopGrace)
-			return Info{}, nil, fmt.Errorf("the stack did not start (%s): %s", p.State(), tail.String())
+			return Info{}, nil, &StartError{State: p.State(), Said: tail.String()}
 		}
 		return a.info, p, nil
 	case <-ctx.Done():

@@ -10,8 +10,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
-// board shows what is where, and how to go on.
-func (t *terminal) board(info stack.Info, o options, workers []worker, envFile string) {
+// board shows what is where, whether the jobs file was applied, and how to go on.
+func (t *terminal) board(info stack.Info, o options, workers []worker, envFile string, applied bool) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	row := func(name, format string, args ...any) {
@@ -25,9 +25,13 @@ func (t *terminal) board(info stack.Info, o options, workers []worker, envFile s
 	row("NATS", "%s, with JetStream", info.NATS)
 	row("HOBOlink", "%s, token %s (a development server with made-up weather)", info.HOBOlink.URL, info.HOBOlink.Token)
 	for _, worker := range workers {
-		row("worker", "%s, health on http://%s", worker.name, worker.health)
+		row("worker", "%s, health on http://%s/readyz", worker.name, worker.health)
 	}
-	row("jobs", "%s, applied again whenever it changes", short(o.jobs))
+	if applied {
+		row("jobs", "%s, applied again whenever it changes", o.jobs)
+	} else {
+		row("jobs", "%s, NOT applied (see above), tried again when it changes", o.jobs)
+	}
 	row("data", "%s, kept for the next time", short(info.Data))
 	_ = w.Flush() // into a string builder
 
@@ -40,12 +44,12 @@ Dendra Jobs runs.
 In a second terminal:
 
   . %s
-  %s jobs list
-  %s --help
+  starter jobs list
+  starter --help
 
 Ctrl-C stops everything.
 
-`, b.String(), short(envFile), short(filepath.Join(o.bin, "starter")), short(filepath.Join(o.bin, "starter")))
+`, b.String(), short(envFile))
 }
 
 // short is path as one would type it here.

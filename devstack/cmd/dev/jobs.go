@@ -12,19 +12,20 @@ import (
 // applyTimeout bounds one run of the starter.
 const applyTimeout = time.Minute
 
-// watchJobs applies the jobs file, calls applied, and applies the file again
-// whenever it changes, until ctx ends; then it closes the returned channel.
-// What the starter says about a bad file is shown, and the next change is
-// waited for.
-func watchJobs(ctx context.Context, o options, env []string, out *terminal, applied func()) <-chan struct{} {
+// watchJobs applies the jobs file, tells started whether that went well, and
+// applies the file again whenever it changes, until ctx ends; then it closes the
+// returned channel. What the starter says about a bad file is shown, and the next
+// change is waited for. The jobs of a file that is gone stay as they are.
+func watchJobs(ctx context.Context, o options, env []string, out *terminal, started func(applied bool)) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		last := stampOf(o.jobs)
-		apply(ctx, o, env, out)
+		applied := apply(ctx, o, env, out)
 		if ctx.Err() == nil {
-			applied()
+			started(applied)
 		}
+		missing := 0 // looks in a row that did not find the file
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
@@ -33,18 +34,31 @@ func watchJobs(ctx context.Context, o options, env []string, out *terminal, appl
 				return
 			case <-tick.C:
 			}
-			// A file that is missing for a moment is being replaced by an editor.
-			if now := stampOf(o.jobs); now != last && now != (stamp{}) {
-				last = now
+			now := stampOf(o.jobs)
+			switch {
+			case now == stamp{}:
+				// A file that is missing for a moment is being replaced by an editor.
+				if missing++; missing == 2 {
+					out.say("%s is gone: its jobs stay as they are until it is back", o.jobs)
+				}
+				continue
+			case missing >= 2:
+				out.say("%s is back", o.jobs)
+			case now != last:
 				out.say("%s changed", o.jobs)
-				apply(ctx, o, env, out)
+			default:
+				missing = 0
+				continue
 			}
+			missing, last = 0, now
+			apply(ctx, o, env, out)
 		}
 	}()
 	return done
 }
 
-func apply(ctx context.Context, o options, env []string, out *terminal) {
+// apply runs the starter once and reports whether it applied the file.
+func apply(ctx context.Context, o options, env []string, out *terminal) bool {
 	out.say("applying %s", o.jobs)
 	log := out.prefixed("starter")
 	p, err := stack.Command{
@@ -53,19 +67,21 @@ func apply(ctx context.Context, o options, env []string, out *terminal) {
 	}.Start()
 	if err != nil {
 		out.say("starter: %v", err)
-		return
+		return false
 	}
 	select {
 	case <-p.Done():
-		if p.ExitCode() != 0 {
-			out.say("%s was not applied (%s); it is tried again when it changes", o.jobs, p.State())
+		if p.ExitCode() == 0 {
+			return true
 		}
+		out.say("%s was not applied (%s); it is tried again when it changes", o.jobs, p.State())
 	case <-time.After(applyTimeout):
 		p.Kill()
 		out.say("%s was not applied within %s; it is tried again when it changes", o.jobs, applyTimeout)
 	case <-ctx.Done():
 		p.Stop(stopGrace)
 	}
+	return false
 }
 
 // stamp tells one state of a file from another.

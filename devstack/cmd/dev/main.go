@@ -9,9 +9,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -23,7 +25,9 @@ func main() {
 	err := do(ctx, os.Args[1:])
 	stop()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "dev: %v\n", err)
+		if !errors.Is(err, errShown) {
+			fmt.Fprintf(os.Stderr, "dev: %v\n", err)
+		}
 		os.Exit(1)
 	}
 }
@@ -44,34 +48,51 @@ func do(ctx context.Context, args []string) error {
 	return run(ctx, o, newTerminal(os.Stdout))
 }
 
-// options is what the command line says. All paths are absolute.
+// options is what the command line says.
 type options struct {
-	dir       string // data and environment file of this setup
-	bin       string // folder of the binaries
-	jobs      string // jobs file
+	dir       string // data and environment file of this setup; absolute
+	bin       string // folder of the binaries; absolute
+	jobs      string // jobs file, as given
 	freePorts bool
 	devstack  []string // further flags of the devstack binary
 }
 
+const commands = `  dev [flags] [-- flags of devstack]   run the system until Ctrl-C
+  dev put FILE BUCKET/KEY              store a file in the running system
+  dev ls BUCKET[/PREFIX]               list its objects
+  dev influx DATABASE QUERY            ask its InfluxDB`
+
+func unknownCommand(name string) error {
+	if _, ok := lookers[name]; ok {
+		return fmt.Errorf("command %q takes no flags: it comes first", name)
+	}
+	return fmt.Errorf("unknown command %q; the commands are:\n\n%s", name, commands)
+}
+
+// parseFlags reads the command line. It shows the help that was asked for and
+// then returns flag.ErrHelp.
 func parseFlags(args []string) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("dev", flag.ContinueOnError)
-	fs.Usage = func() {
-		_, _ = fmt.Fprintln(fs.Output(), `dev [flags] [-- flags of devstack]   run the system until Ctrl-C
-dev put FILE BUCKET/KEY              store a file in the running system
-dev ls BUCKET[/PREFIX]               list its objects
-dev influx DATABASE QUERY            ask its InfluxDB`)
-		fs.PrintDefaults()
-	}
+	fs.SetOutput(io.Discard) // what is wrong is in the error
 	fs.StringVar(&o.dir, "dir", ".dev", "`folder` of the data and of the environment file")
 	fs.StringVar(&o.bin, "bin", "bin", "`folder` of the binaries that make build makes")
 	fs.StringVar(&o.jobs, "jobs", "jobs.toml", "jobs `file` to apply and to watch")
 	fs.BoolVar(&o.freePorts, "free-ports", false, "listen on free ports, not on the usual ones")
-	if err := fs.Parse(args); err != nil {
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fs.SetOutput(os.Stdout)
+		_, _ = fmt.Fprintln(fs.Output(), commands)
+		fs.PrintDefaults()
 		return o, err
+	case err != nil:
+		return o, fmt.Errorf("%w; dev --help lists the flags", err)
 	}
 	o.devstack = fs.Args()
-	for _, path := range []*string{&o.dir, &o.bin, &o.jobs} {
+	if len(o.devstack) > 0 && !strings.HasPrefix(o.devstack[0], "-") {
+		return o, unknownCommand(o.devstack[0])
+	}
+	for _, path := range []*string{&o.dir, &o.bin} {
 		abs, err := filepath.Abs(*path)
 		if err != nil {
 			return o, err

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/devstack/internal/lockfile"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
@@ -21,12 +22,24 @@ const (
 	stopGrace = 45 * time.Second
 )
 
-// run starts everything, waits for the end of ctx or of the stack, and stops
-// everything in the reverse order.
+// errShown ends the program after a failure that the terminal shows already.
+var errShown = errors.New("the failure is shown above")
+
+// run starts everything, waits for the end of ctx or of the servers, and stops
+// everything in the reverse order. It returns errShown when the servers ended.
 func run(ctx context.Context, o options, out *terminal) error {
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
 	}
+	lock, err := lockfile.Take(filepath.Join(o.dir, "dev.lock"))
+	var held *lockfile.HeldError
+	switch {
+	case errors.As(err, &held):
+		return fmt.Errorf("the system of %s runs already (%s): stop that one or give another --dir", short(o.dir), held.Holder())
+	case err != nil:
+		return fmt.Errorf("%s cannot be locked: %w", o.dir, err)
+	}
+	defer func() { _ = lock.Close() }()
 	workers, err := newWorkers(o)
 	if err != nil {
 		return err
@@ -46,23 +59,33 @@ func run(ctx context.Context, o options, out *terminal) error {
 		}
 	}
 	envFile := filepath.Join(o.dir, "env")
-	if err := writeEnv(envFile, info); err != nil {
+	if err := writeEnv(envFile, o.bin, info); err != nil {
 		stopStack()
 		return err
 	}
 
 	env := append(withoutTemporal(os.Environ()), info.Env()...)
-	// The workers outlive ctx: they are stopped one after the other, below.
-	running, stopWorkers := superviseAll(context.WithoutCancel(ctx), workers, env, out)
-	syncing := watchJobs(ctx, o, env, out, func() { out.board(info, o, workers, envFile) })
+	// The workers outlive ctx: they are stopped one after the other, below, or all
+	// at once when there are no servers left to hand their work back to.
+	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWorking()
+	running, stopWorkers := superviseAll(working, workers, env, out)
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	syncing := watchJobs(watching, o, env, out, func(applied bool) {
+		out.board(info, o, workers, envFile, applied)
+	})
 
 	var died error
 	select {
 	case <-ctx.Done():
 		out.say("stopping; Ctrl-C again stops without waiting")
 	case <-servers.Done():
-		died = fmt.Errorf("the servers ended (%s); what they said is above", servers.State())
+		out.say("the servers ended (%s); what they said is above", servers.State())
+		died = errShown
+		stopWorking()
 	}
+	stopWatching()
 	<-syncing
 	stopWorkers()
 	running.Wait()
@@ -85,6 +108,13 @@ func startStack(ctx context.Context, o options, out *terminal) (stack.Info, *sta
 	log := out.prefixed("servers")
 	log.hold()
 	info, p, err := stack.Launch(ctx, filepath.Join(o.bin, "devstack"), flags, log)
+	var failed *stack.StartError
+	if errors.As(err, &failed) {
+		// One sentence of the stack says what is wrong without ours around it.
+		if said, ok := strings.CutPrefix(failed.Said, "devstack: "); ok && !strings.Contains(said, "\n") {
+			return info, nil, errors.New(said)
+		}
+	}
 	if err != nil {
 		return info, nil, err
 	}
@@ -115,18 +145,23 @@ func superviseAll(ctx context.Context, workers []worker, env []string, out *term
 	}
 }
 
-// writeEnv writes the settings for a second terminal: `. .dev/env`.
-func writeEnv(path string, info stack.Info) error {
+// writeEnv writes the settings for a second terminal, `. .dev/env`: where the
+// servers are, and the folder of the binaries first on PATH.
+func writeEnv(path, bin string, info stack.Info) error {
 	var b strings.Builder
 	for _, v := range info.Env() {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok {
 			return errors.New("setting without a value: " + v)
 		}
-		fmt.Fprintf(&b, "export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
+		fmt.Fprintf(&b, "export %s=%s\n", name, quoted(value))
 	}
+	fmt.Fprintf(&b, "export PATH=%s:\"$PATH\"\n", quoted(bin))
 	return os.WriteFile(path, []byte(b.String()), 0o600)
 }
+
+// quoted is value as one word of a shell.
+func quoted(value string) string { return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'" }
 
 // withoutTemporal drops the Temporal settings of the terminal, which may say
 // how to reach another cluster.

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/stack"
@@ -37,8 +39,11 @@ func newWorkers(o options) ([]worker, error) {
 			port = 0
 		}
 		listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("port %d of the health endpoint of worker %s is taken on 127.0.0.1: stop what listens there or choose free ports for all with make dev DEV='--free-ports'", port, h.name)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("port %d of the health endpoint of %s is taken on 127.0.0.1: stop what listens there (%w)", port, h.name, err)
+			return nil, fmt.Errorf("port %d of the health endpoint of worker %s cannot be used: %w", port, h.name, err)
 		}
 		address := listener.Addr().String()
 		if err := listener.Close(); err != nil {
@@ -49,12 +54,12 @@ func newWorkers(o options) ([]worker, error) {
 	return workers, nil
 }
 
-// A worker that dies is started again after a pause that doubles up to the
-// longest one, and is short again after a run of some length.
+// A worker that ends by itself is started again after a pause that doubles up to the
+// longest one, and is the first one again after a good run.
 const (
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
-	goodRun      = time.Minute
+	goodRun      = 10 * time.Second
 )
 
 // supervise runs the worker until ctx ends and then stops it.
@@ -64,7 +69,7 @@ func (w worker) supervise(ctx context.Context, env []string, out *terminal) {
 		if w.runOnce(ctx, env, out) {
 			return
 		}
-		if time.Since(began) > goodRun {
+		if time.Since(began) >= goodRun {
 			pause = firstPause
 		}
 		out.say("worker %s starts again in %s", w.name, pause)
@@ -89,7 +94,7 @@ func (w worker) runOnce(ctx context.Context, env []string, out *terminal) bool {
 	out.say("worker %s started, process %d", w.name, p.PID())
 	select {
 	case <-p.Done():
-		out.say("worker %s died: %s", w.name, p.State())
+		out.say("worker %s ended (%s)", w.name, p.State())
 		return false
 	case <-ctx.Done():
 		out.say("stopping worker %s", w.name)

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
+
+	"github.com/dendrascience/dendra-jobs/devstack/internal/lockfile"
 )
 
 // Folder is a data folder that this process holds.
@@ -16,7 +16,7 @@ type Folder struct {
 	// Path is absolute.
 	Path string
 
-	lock      *os.File
+	lock      *lockfile.File
 	ephemeral bool
 }
 
@@ -30,24 +30,15 @@ func Open(path string) (*Folder, error) {
 	if err := os.MkdirAll(abs, 0o700); err != nil {
 		return nil, fmt.Errorf("data folder %s cannot be made: %w", abs, err)
 	}
-	lock, err := os.OpenFile(filepath.Join(abs, "devstack.lock"), os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
+	lock, err := lockfile.Take(filepath.Join(abs, "devstack.lock"))
+	var held *lockfile.HeldError
+	switch {
+	case errors.As(err, &held):
+		return nil, fmt.Errorf("data folder %s is in use by another devstack (%s): stop that one or give another --data", abs, held.Holder())
+	case err != nil:
 		return nil, fmt.Errorf("data folder %s cannot be locked: %w", abs, err)
 	}
-	f := &Folder{Path: abs, lock: lock}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		holder := f.holder()
-		_ = lock.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("data folder %s is in use by another devstack%s: stop that one or give another --data", abs, holder)
-		}
-		return nil, fmt.Errorf("data folder %s cannot be locked: %w", abs, err)
-	}
-	// The number is for people and the message above; the lock itself is the kernel's.
-	if err := lock.Truncate(0); err == nil {
-		_, _ = lock.WriteAt([]byte(fmt.Sprintf("%d\n", os.Getpid())), 0)
-	}
-	return f, nil
+	return &Folder{Path: abs, lock: lock}, nil
 }
 
 // OpenEphemeral takes a new folder that Close removes.
@@ -81,13 +72,4 @@ func (f *Folder) Close() error {
 		removed = os.RemoveAll(f.Path)
 	}
 	return errors.Join(removed, f.lock.Close())
-}
-
-func (f *Folder) holder() string {
-	buf := make([]byte, 32)
-	n, _ := f.lock.ReadAt(buf, 0)
-	if pid := strings.TrimSpace(string(buf[:n])); pid != "" {
-		return " (process " + pid + ")"
-	}
-	return ""
 }

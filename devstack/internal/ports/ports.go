@@ -4,6 +4,7 @@
 package ports
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -21,6 +22,14 @@ type Want struct {
 	Server string // "InfluxDB"
 	Flag   string // "--influx-port"; empty for a port that only the server itself uses
 	Port   int    // 0 picks a free one
+}
+
+func (w Want) failed(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("port %d of %s is taken on %s: stop what listens there or choose another port, as in make dev DEV='-- %s %d'",
+			w.Port, w.Server, Host, w.Flag, w.Port+1)
+	}
+	return fmt.Errorf("port %d of %s cannot be used: %w", w.Port, w.Server, err)
 }
 
 // Free ports come from below the range that the kernel takes the local ports
@@ -55,8 +64,7 @@ func Reserve(wants []Want) (*Reservation, error) {
 		}
 		if err := r.listen(w.Port); err != nil {
 			r.Done()
-			return nil, fmt.Errorf("port %d of %s is taken on %s: stop what listens there or choose another port with %s (%w)",
-				w.Port, w.Server, Host, w.Flag, err)
+			return nil, w.failed(err)
 		}
 		r.ports[i] = w.Port
 	}

@@ -1,0 +1,36 @@
+package lockfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/devstack/internal/lockfile"
+)
+
+func TestTake(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := lockfile.Take(path)
+	require.NoError(t, err)
+
+	_, err = lockfile.Take(path)
+	var held *lockfile.HeldError
+	require.ErrorAs(t, err, &held)
+	require.Equal(t, lockfile.HeldError{Path: path, PID: os.Getpid()}, *held)
+
+	require.NoError(t, first.Close())
+	second, err := lockfile.Take(path)
+	require.NoError(t, err, "a lock that was given up is free")
+	require.NoError(t, second.Close())
+}
+
+func TestTakeWithoutFolder(t *testing.T) {
+	_, err := lockfile.Take(filepath.Join(t.TempDir(), "none", "lock"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestHolderThatIsNotKnown(t *testing.T) {
+	require.EqualError(t, &lockfile.HeldError{Path: "a/lock"}, "a/lock is held by another process")
+}
