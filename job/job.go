@@ -137,6 +137,8 @@ const (
 	MinInterval = Duration(10 * time.Millisecond)
 	// MinRecurEvery is the shortest interval of a recurring job.
 	MinRecurEvery = Duration(time.Second)
+	// MinCatchupWindow is the shortest catch-up window of a recurring job.
+	MinCatchupWindow = Duration(10 * time.Second)
 	// MinHeartbeatTimeout is the shortest heartbeat timeout.
 	MinHeartbeatTimeout = Duration(time.Second)
 	// MaxSpecBytes bounds a spec: it is part of workflow inputs and of queue

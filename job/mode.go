@@ -7,7 +7,7 @@ type Mode string
 const (
 	ModeOneShot    Mode = "one-shot"   // once
 	ModeContinuous Mode = "continuous" // again and again until stopped
-	ModeRecurring  Mode = "recurring"  // on a fixed interval
+	ModeRecurring  Mode = "recurring"  // on an interval or at the times of a cron text
 	ModeQueued     Mode = "queued"     // once, in order, alone in its queue
 )
 
@@ -26,15 +26,6 @@ type Continuous struct {
 	// the next. Required; at least 10 ms, so that a fast handler cannot turn
 	// into a hot loop.
 	Interval Duration `json:"interval"`
-}
-
-// Recurring runs a job on a fixed interval, counted from the Unix epoch, and
-// shifted by a phase that is derived from the job id, so that jobs of the same
-// interval do not all start in the same second.
-type Recurring struct {
-	// RecurEvery is the interval between two starts. Required; at least 1 s,
-	// the resolution of a Temporal Schedule.
-	RecurEvery Duration `json:"recur_every"`
 }
 
 // Queued runs a job once, in order of acceptance and alone in a named queue.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"go.temporal.io/sdk/client"
+
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -54,11 +56,13 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 	j := change.job
 	switch j.Mode() {
 	case job.ModeRecurring:
-		wanted, err := newRecurring(j)
+		wanted, err := scheduleOptions(j)
 		if err != nil {
 			return err
 		}
-		return s.control.PutSchedule(ctx, j, wanted.options(j))
+		return s.control.PutSchedule(ctx, j, wanted, func(live *client.ScheduleDescription) bool {
+			return len(edits(live, wanted)) == 0
+		})
 	case job.ModeContinuous:
 		if change.Action == ActionUpdate {
 			return s.control.SetContinuous(ctx, j, false)

@@ -49,8 +49,11 @@ func (c *Client) Standing(ctx context.Context) (map[string]Standing, error) {
 // PutSchedule creates the schedule of a recurring job, or makes the one that is
 // there like it. A pause is kept, unless the definition itself says otherwise
 // than the one that is there. It returns once the server shows the new
-// definition: the older schedule engine answers before it acts.
-func (c *Client) PutSchedule(ctx context.Context, j job.Job, options client.ScheduleOptions) error {
+// definition, of which shows tells what the hash of the job does not cover: the
+// older schedule engine answers before it acts.
+func (c *Client) PutSchedule(
+	ctx context.Context, j job.Job, options client.ScheduleOptions, shows func(*client.ScheduleDescription) bool,
+) error {
 	_, err := c.temporal.ScheduleClient().Create(ctx, options)
 	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return explain("create schedule "+options.ID, err)
@@ -67,7 +70,7 @@ func (c *Client) PutSchedule(ctx context.Context, j job.Job, options client.Sche
 		}
 		settled, err := c.settles(ctx, func() (bool, error) {
 			live, err := c.LiveSchedule(ctx, j.ID)
-			return err == nil && live != nil && live.SpecHash == hash, err
+			return err == nil && live != nil && live.SpecHash == hash && shows(live.Schedule), err
 		})
 		if settled || err != nil {
 			return err
