@@ -78,13 +78,11 @@ func overlapName(policy enumspb.ScheduleOverlapPolicy) string {
 	return policy.String()
 }
 
-// zone is the time zone of a spec, where it has a meaning.
+// zone is the time zone of a spec where it has a meaning, other than UTC, the
+// default.
 func zone(spec *client.ScheduleSpec) string {
-	switch {
-	case len(spec.Calendars) == 0 && len(spec.Skip) == 0:
+	if len(spec.Calendars) == 0 && len(spec.Skip) == 0 || spec.TimeZoneName == "UTC" {
 		return ""
-	case spec.TimeZoneName == "":
-		return "UTC"
 	}
 	return spec.TimeZoneName
 }
