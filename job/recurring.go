@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	// Zones are the same wherever a definition is checked, also on a machine
-	// without zone files.
-	_ "time/tzdata"
+	_ "time/tzdata" // the same zones wherever a definition is checked; the machine may have no zone files
 )
 
 // Recurring runs a job at times that are known ahead: on a fixed interval, or
