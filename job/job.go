@@ -41,8 +41,11 @@ const (
 	ProviderAPI         Provider = "api"         // a client: the CLI or the Job API
 )
 
+// KeyPattern is the regular expression that a job key and the name of a queue match.
+const KeyPattern = `^[a-z0-9][a-z0-9._-]{0,63}$`
+
 var (
-	keyPattern  = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+	keyPattern  = regexp.MustCompile(KeyPattern)
 	namePattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,63}$`)
 )
 
@@ -139,6 +142,8 @@ const (
 	MinRecurEvery = Duration(time.Second)
 	// MinCatchupWindow is the shortest catch-up window of a recurring job.
 	MinCatchupWindow = Duration(10 * time.Second)
+	// MaxRetryLimit is the largest MaxRetryCount.
+	MaxRetryLimit = 1_000_000
 	// MinHeartbeatTimeout is the shortest heartbeat timeout.
 	MinHeartbeatTimeout = Duration(time.Second)
 	// MaxSpecBytes bounds a spec: it is part of workflow inputs and of queue

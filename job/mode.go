@@ -25,22 +25,22 @@ type Continuous struct {
 	// Interval is the wait between the end of one iteration and the start of
 	// the next. Required; at least 10 ms, so that a fast handler cannot turn
 	// into a hot loop.
-	Interval Duration `json:"interval"`
+	Interval Duration `json:"interval" jsonschema:"example=PT1S" jsonschema_description:"the wait between the end of one iteration and the start of the next; at least 10 ms"`
 }
 
 // Queued runs a job once, in order of acceptance and alone in a named queue.
 type Queued struct {
 	// Queue is the name of the queue: [a-z0-9] first, then [a-z0-9._-], at
 	// most 64 characters. Required.
-	Queue string `json:"queue"`
+	Queue string `json:"queue" jsonschema:"example=photos" jsonschema_description:"the name of the queue: a-z or 0-9 first, then a-z, 0-9, '.', '_' or '-', at most 64 characters"`
 }
 
 // Schedule holds the mode of a job with its settings: exactly one field is set.
 type Schedule struct {
-	OneShot    *OneShot    `json:"one_shot,omitempty"`
-	Continuous *Continuous `json:"continuous,omitempty"`
-	Recurring  *Recurring  `json:"recurring,omitempty"`
-	Queued     *Queued     `json:"queued,omitempty"`
+	OneShot    *OneShot    `json:"one_shot,omitempty" jsonschema_description:"runs once; again only when its type or spec changes, or when someone asks"`
+	Continuous *Continuous `json:"continuous,omitempty" jsonschema_description:"runs again and again until it is stopped"`
+	Recurring  *Recurring  `json:"recurring,omitempty" jsonschema_description:"starts on an interval, or at the times of a cron text"`
+	Queued     *Queued     `json:"queued,omitempty" jsonschema_description:"runs once, in order, alone in its queue"`
 }
 
 // Mode names the mode that is set, or "" when none is.

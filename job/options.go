@@ -10,42 +10,42 @@ import (
 // Options are the settings that a job has in every mode.
 type Options struct {
 	// Description is one line for people; it is shown in the Web UI.
-	Description string `json:"description,omitempty"`
+	Description string `json:"description,omitempty" jsonschema_description:"one line for people, shown in the Web UI"`
 	// Owner is the organization or user the job belongs to.
-	Owner Owner `json:"owner,omitzero"`
+	Owner Owner `json:"owner,omitzero" jsonschema_description:"the organization or user that the job belongs to: organization:NAME or user:NAME"`
 	// Tags are free labels to find jobs by.
-	Tags map[string]string `json:"tags,omitempty"`
+	Tags map[string]string `json:"tags,omitempty" jsonschema_description:"free labels to find jobs by, each a string"`
 	// Paused keeps a recurring or continuous job from running, and a one-shot
 	// or queued job from being started. Defaults to false.
-	Paused bool `json:"paused,omitempty"`
+	Paused bool `json:"paused,omitempty" jsonschema_description:"keeps a recurring or continuous job from running, and a one-shot or queued job from being started"`
 	// RunTimeout is the longest that one attempt of a run may take, counted
 	// from the moment a worker takes it: a run that waits for a worker is not
 	// lost. Defaults to one hour.
-	RunTimeout Duration `json:"run_timeout"`
+	RunTimeout Duration `json:"run_timeout" jsonschema_description:"the longest that one attempt of a run may take, from the moment a worker takes it"`
 	// HeartbeatTimeout is how long a worker may be silent before its run is
 	// given to another. Workers report every third of it by themselves.
 	// Defaults to 15 seconds.
-	HeartbeatTimeout Duration `json:"heartbeat_timeout"`
+	HeartbeatTimeout Duration `json:"heartbeat_timeout" jsonschema_description:"how long a worker may be silent before its run is given to another; at least 1 s"`
 	// MaxRetryCount is how often a failed run is tried again. In continuous
 	// mode it counts failed iterations in a row, after which the job pauses
 	// itself. Defaults to 3, and in continuous mode to no limit (-1).
-	MaxRetryCount int `json:"max_retry_count"`
+	MaxRetryCount int `json:"max_retry_count" jsonschema_description:"how often a failed run is tried again; -1 means no limit, the default in continuous mode, where failed iterations in a row are counted"`
 	// RetryBackoff is the wait before a retry.
-	RetryBackoff Backoff `json:"retry_backoff"`
+	RetryBackoff Backoff `json:"retry_backoff" jsonschema_description:"the wait before a retry; what is left out has its default, not what is inherited"`
 	// StopGracePeriod is the time a handler has to save its position and
 	// return once it was asked to stop; after it the run is cut off. Defaults
 	// to 10 seconds.
-	StopGracePeriod Duration `json:"stop_grace_period"`
+	StopGracePeriod Duration `json:"stop_grace_period" jsonschema_description:"the time a handler has to save its position and return once it was asked to stop"`
 }
 
 // Backoff is an exponential wait with a cap.
 type Backoff struct {
 	// Initial is the first wait. Defaults to one second.
-	Initial Duration `json:"initial"`
+	Initial Duration `json:"initial" jsonschema_description:"the wait before the first retry"`
 	// Max is the longest wait. Defaults to one minute.
-	Max Duration `json:"max"`
+	Max Duration `json:"max" jsonschema_description:"the longest wait; not shorter than initial"`
 	// Coefficient multiplies the wait after each failure. Defaults to 2.
-	Coefficient float64 `json:"coefficient"`
+	Coefficient float64 `json:"coefficient" jsonschema_description:"what the wait is multiplied by after each failure; at least 1"`
 }
 
 // Wait is the time to wait after the given number of failures in a row: Initial

@@ -15,29 +15,29 @@ type Recurring struct {
 	// RecurEvery is the interval between two starts, counted from the Unix
 	// epoch. At least 1 s and in whole seconds, the resolution of a Temporal
 	// Schedule. Exactly one of RecurEvery and Cron is set.
-	RecurEvery Duration `json:"recur_every,omitzero" jsonschema:"description=Interval between two starts: whole seconds and at least one. Exactly one of recur_every and cron is set."`
+	RecurEvery Duration `json:"recur_every,omitzero" jsonschema:"example=PT15M" jsonschema_description:"the interval between two starts: whole seconds, at least one; exactly one of recur_every and cron is set"`
 	// Offset shifts the interval. At least zero, shorter than RecurEvery and in
 	// whole seconds. Without it the job id gives the shift, so that jobs of the
 	// same interval do not all start in the same second.
-	Offset *Duration `json:"offset,omitempty" jsonschema:"description=Shift of the interval: shorter than recur_every. Without it the job id gives one."`
+	Offset *Duration `json:"offset,omitempty" jsonschema:"example=PT5M" jsonschema_description:"shifts the interval: whole seconds, shorter than recur_every; without it, the job id gives a shift"`
 	// Cron has the five fields of crontab(5): see [ParseCron].
-	Cron string `json:"cron,omitempty" jsonschema:"description=Five fields: minute and hour and day of month and month and day of week."`
+	Cron string `json:"cron,omitempty" jsonschema:"example=30 4 * * mon-fri" jsonschema_description:"five fields: minute, hour, day of month, month, day of week"`
 	// TimeZone is the IANA name of the zone that Cron is meant in. Defaults to UTC.
-	TimeZone string `json:"time_zone,omitempty" jsonschema:"description=IANA name of the zone that cron is meant in.,default=UTC"`
+	TimeZone string `json:"time_zone,omitempty" jsonschema:"default=UTC,example=Europe/Prague" jsonschema_description:"the zone of cron, by its IANA name"`
 	// Jitter delays each start by up to as much: by how much is fixed for each
 	// job and start. Shorter than [Recurring.Period]. Defaults to none.
-	Jitter Duration `json:"jitter,omitzero" jsonschema:"description=Delays each start by a part of it that differs from job to job. Default: none."`
+	Jitter Duration `json:"jitter,omitzero" jsonschema:"example=PT1M" jsonschema_description:"delays each start by a part of it, which depends on the job and the start; shorter than the time between two starts"`
 	// Overlap says what happens when a start is due while a run is under way.
 	// Defaults to skip.
-	Overlap Overlap `json:"overlap,omitempty" jsonschema:"description=What happens when a start is due while a run is under way.,enum=skip,enum=buffer_one,enum=buffer_all,enum=cancel_other,enum=terminate_other,enum=allow_all,default=skip"`
+	Overlap Overlap `json:"overlap,omitempty" jsonschema:"enum=skip,enum=buffer_one,enum=buffer_all,enum=cancel_other,enum=terminate_other,enum=allow_all,default=skip" jsonschema_description:"what happens when a start is due while a run is under way"`
 	// CatchupWindow is how late a start may be after an outage before it is
 	// given up. At least 10 s. Defaults to twice [Recurring.Period], and to one
 	// minute if that is longer.
-	CatchupWindow Duration `json:"catchup_window,omitzero" jsonschema:"description=How late a start may be after an outage before it is given up: at least PT10S. Default: two intervals and at least PT1M."`
+	CatchupWindow Duration `json:"catchup_window,omitzero" jsonschema:"example=PT1H" jsonschema_description:"how late a start may be, after an outage, before it is given up; at least 10 s; by default two intervals, at least one minute"`
 	// StartAt and EndAt limit the times of starts, both inclusive, jitter aside.
 	// Default to no limit.
-	StartAt time.Time `json:"start_at,omitzero" jsonschema:"description=No start is before it."`
-	EndAt   time.Time `json:"end_at,omitzero" jsonschema:"description=No start is after it. Later than start_at."`
+	StartAt time.Time `json:"start_at,omitzero" jsonschema_description:"no start is before it"`
+	EndAt   time.Time `json:"end_at,omitzero" jsonschema_description:"no start is after it; later than start_at"`
 }
 
 // Overlap says what happens when a start of a recurring job is due while a run

@@ -115,6 +115,9 @@ func (v *validator) options(o Options) {
 	v.positive("run_timeout", o.RunTimeout)
 	v.atLeast([]string{"heartbeat_timeout"}, o.HeartbeatTimeout, MinHeartbeatTimeout)
 	v.positive("stop_grace_period", o.StopGracePeriod)
+	if o.MaxRetryCount > MaxRetryLimit {
+		v.at([]string{"max_retry_count"}, "%d is more than %d; -1 means no limit", o.MaxRetryCount, MaxRetryLimit)
+	}
 	if o.MaxRetryCount < Unlimited {
 		v.at([]string{"max_retry_count"}, "%d is less than -1, which means no limit", o.MaxRetryCount)
 	}

@@ -54,6 +54,10 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 		return nil
 	}
 	j := change.job
+	runsOnce := j.Mode() == job.ModeOneShot || j.Mode() == job.ModeQueued
+	if runsOnce && j.Options.Paused {
+		return nil // Only what stood for its former mode was to be removed.
+	}
 	switch j.Mode() {
 	case job.ModeRecurring:
 		wanted, err := scheduleOptions(j)
@@ -69,7 +73,10 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 		}
 		return s.control.StartContinuous(ctx, j)
 	case job.ModeQueued:
-		_, err := s.control.Enqueue(ctx, j, true)
+		receipt, err := s.control.Enqueue(ctx, j, true)
+		if err == nil && receipt.Duplicate {
+			err = fmt.Errorf("job %s is in queue %s already; apply again when it has ended", j.ID, j.Queue())
+		}
 		return err
 	default:
 		_, err := s.control.StartRun(ctx, j, workflows.TriggerApply)
@@ -85,7 +92,7 @@ func (s *Syncer) remove(ctx context.Context, t thing, change Change) error {
 	case thingLoop:
 		err = s.control.StopLoop(ctx, change.JobID, "no longer declared")
 	case thingItem:
-		_, err = s.control.CancelItem(ctx, change.job.Queue(), change.JobID)
+		err = s.control.RemoveWaiting(ctx, change.queue, change.JobID)
 	}
 	if errors.Is(err, control.ErrNotFound) {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -33,16 +32,20 @@ type PlanOptions struct {
 
 // Plan compares. It changes nothing.
 func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptions) (*Plan, error) {
-	standing, err := s.control.Standing(ctx)
+	ids := map[string]bool{}
+	var queues []string
+	for _, j := range declared {
+		ids[j.ID] = true
+		if queue := j.Queue(); queue != "" {
+			queues = append(queues, queue)
+		}
+	}
+	standing, unread, err := s.control.Standing(ctx, queues)
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{control: s.control, standing: standing, queues: map[string]*queueView{}}
-	ids := map[string]bool{}
+	c := &comparison{control: s.control, standing: standing, unread: unread}
 	changes := make([]Change, len(declared))
-	for _, j := range declared {
-		ids[j.ID] = true
-	}
 	if err := control.Each(len(declared), func(i int) error {
 		change, err := c.compare(ctx, declared[i])
 		changes[i] = change
@@ -63,16 +66,8 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 type comparison struct {
 	control  *control.Client
 	standing map[string]control.Standing
-
-	mu     sync.Mutex
-	queues map[string]*queueView
-}
-
-// queueView is a queue's state, asked for at most once.
-type queueView struct {
-	once  sync.Once
-	state *workflows.QueueState
-	err   error
+	// unread are queues whose items nobody can tell, since no worker answers.
+	unread []string
 }
 
 func (c *comparison) compare(ctx context.Context, j job.Job) (Change, error) {
@@ -97,10 +92,32 @@ func (c *comparison) compare(ctx context.Context, j job.Job) (Change, error) {
 	if err != nil {
 		return change, err
 	}
-	standing := c.standing[j.ID]
-	change.changesMode(standing.Schedule && j.Mode() != job.ModeRecurring, thingSchedule)
-	change.changesMode(standing.Loop && j.Mode() != job.ModeContinuous, thingLoop)
-	return change, nil
+	err = c.formerMode(ctx, &change)
+	return change, err
+}
+
+// formerMode finds what stands for a job's former mode. It asks for the things
+// themselves: the lists lag behind.
+func (c *comparison) formerMode(ctx context.Context, change *Change) error {
+	if change.Mode != job.ModeRecurring {
+		live, err := c.control.LiveSchedule(ctx, change.JobID)
+		if err != nil && !errors.Is(err, control.ErrNotOurs) {
+			return err
+		}
+		change.changesMode(live != nil, thingSchedule)
+	}
+	if change.Mode == job.ModeRecurring {
+		live, err := c.control.LiveWorkflow(ctx, change.JobID)
+		if err != nil && !errors.Is(err, control.ErrNotOurs) {
+			return err
+		}
+		change.changesMode(live != nil && live.Workflow.Open() && live.Workflow.Type == workflows.ContinuousJobType, thingLoop)
+	}
+	if item := c.standing[change.JobID].Waiting; item != nil && change.Mode != job.ModeQueued {
+		change.queue = item.Job.Queue()
+		change.changesMode(true, thingItem)
+	}
+	return nil
 }
 
 // changesMode notes that what stands for the job's former mode is to be removed.
@@ -185,10 +202,10 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 	if err != nil {
 		return err
 	}
-	item, err := c.waiting(ctx, change.job)
-	if err != nil {
-		return err
+	if slices.Contains(c.unread, change.job.Queue()) {
+		return fmt.Errorf("job %s: what waits in queue %s is not known: %w", change.JobID, change.job.Queue(), control.ErrNoWorker)
 	}
+	item := c.standing[change.JobID].Waiting
 	if item == nil {
 		return c.compareOneShot(ctx, change)
 	}
@@ -196,37 +213,13 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 	if err != nil {
 		return err
 	}
-	change.Action, change.Note = ActionUnchanged, fmt.Sprintf("waits in queue %s", change.job.Queue())
-	if waiting != hash {
-		change.Action = ActionUpdate
+	change.Action, change.Note = ActionUnchanged, fmt.Sprintf("waits in queue %s", item.Job.Queue())
+	if waiting != hash || item.Job.Queue() != change.job.Queue() {
+		change.Action, change.queue = ActionUpdate, item.Job.Queue()
 		change.replaces = append(change.replaces, thingItem)
 		change.Fields, err = diff(item.Job, change.job)
 	}
 	return err
-}
-
-// waiting finds a job among the items that wait in its queue.
-func (c *comparison) waiting(ctx context.Context, j job.Job) (*workflows.QueueItem, error) {
-	c.mu.Lock()
-	view, ok := c.queues[j.Queue()]
-	if !ok {
-		view = &queueView{}
-		c.queues[j.Queue()] = view
-	}
-	c.mu.Unlock()
-	view.once.Do(func() { view.state, view.err = c.control.QueueState(ctx, j.Queue()) })
-	if errors.Is(view.err, control.ErrNotFound) {
-		return nil, nil //nolint:nilnil // No queue, no item.
-	}
-	if view.err != nil {
-		return nil, view.err
-	}
-	for i := range view.state.Waiting {
-		if view.state.Waiting[i].Job.ID == j.ID {
-			return &view.state.Waiting[i], nil
-		}
-	}
-	return nil, nil //nolint:nilnil // It does not wait.
 }
 
 // settle decides between update and unchanged for something that is there.
@@ -297,6 +290,11 @@ func (c *comparison) orphan(ctx context.Context, id string, options PlanOptions)
 			change.Mode = job.ModeContinuous
 			change.replaces = append(change.replaces, thingLoop)
 		}
+	}
+	if item := c.standing[id].Waiting; item != nil {
+		change.Mode = job.ModeQueued
+		change.queue = item.Job.Queue()
+		change.replaces = append(change.replaces, thingItem)
 	}
 	if len(change.replaces) == 0 {
 		return nil, nil //nolint:nilnil // It is gone.

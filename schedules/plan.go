@@ -31,8 +31,10 @@ type Change struct {
 
 	// job is the definition to bring about, or to delete.
 	job job.Job
-	// replaces are things of another mode under the same id, to remove first.
+	// replaces are things under the same id to remove first.
 	replaces []thing
+	// queue is where the item waits that is to be removed.
+	queue string
 }
 
 // thing is what stands for a job in Temporal until it is removed.

@@ -270,15 +270,9 @@ func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
 
 func TestAModeCanChange(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, f *fixture) {
-		modes := []job.Schedule{recurring(time.Hour), continuous(time.Hour), oneShot(), recurring(time.Minute)}
-		for i, mode := range modes {
+		modes := []job.Schedule{recurring(time.Hour), continuous(time.Hour), oneShot(), recurring(time.Minute), queued("modes"), recurring(time.Hour)}
+		for _, mode := range modes {
 			j := declare("j", mode)
-			if i > 0 {
-				stacktest.WaitFor(t, "the former mode to be listed", func() (bool, error) {
-					plan := f.plan(false, j)
-					return plan.Changes[0].Note != "" || i == 3, nil
-				})
-			}
 			f.apply(f.plan(false, j))
 			f.settled(false, j)
 			schedule, err := f.control.LiveSchedule(t.Context(), j.ID)
@@ -315,8 +309,80 @@ func TestRecurringJobsRunAndAreFound(t *testing.T) {
 	})
 }
 
+// Runs of a schedule that start within a second have the same workflow id.
+func TestAJobIsTriggeredSeveralTimesASecond(t *testing.T) {
+	onBothEngines(t, func(t *testing.T, f *fixture) {
+		j := declare("daily", recurring(24*time.Hour))
+		f.apply(f.plan(false, j))
+		seen := map[string]bool{}
+		for range 15 { // more than a schedule remembers
+			triggered, err := f.control.Trigger(t.Context(), j.ID)
+			require.NoError(t, err)
+			run, err := f.control.Follow(t.Context(), triggered.Run, func(*control.RunDetail) {})
+			require.NoError(t, err)
+			require.Equal(t, control.RunCompleted, run.Status, run.Error)
+			require.False(t, seen[run.RunID], "a run of its own")
+			seen[run.RunID] = true
+		}
+	})
+}
+
 func TestAPlanIsForItsNamespace(t *testing.T) {
 	f := newFixture(t, stacktest.Start(t))
 	err := f.syncer.Apply(t.Context(), &schedules.Plan{Namespace: "elsewhere"}, func(schedules.Report) {})
 	require.ErrorContains(t, err, `the plan is for namespace "elsewhere", not "default"`)
+}
+
+func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
+	f := newFixture(t, stacktest.StartOwn(t))
+	for _, name := range []string{"first", "second"} {
+		_, err := f.control.Enqueue(t.Context(), declare(name, queued(name)), false)
+		require.NoError(t, err)
+		_, err = f.control.PauseQueue(t.Context(), name, "by test")
+		require.NoError(t, err)
+	}
+	waiting := func(queue string) []string {
+		state, err := f.control.QueueState(t.Context(), queue)
+		require.NoError(t, err)
+		var ids []string
+		for _, item := range state.Waiting {
+			ids = append(ids, item.Job.ID)
+		}
+		return ids
+	}
+	j := declare("moved", queued("first"))
+	f.apply(f.plan(false, j))
+	f.settled(false, j)
+	require.Contains(t, waiting("first"), j.ID)
+
+	j.Queued = &job.Queued{Queue: "second"}
+	require.Equal(t, 1, f.plan(false, j).Count(schedules.ActionUpdate))
+	f.apply(f.plan(false, j))
+	f.settled(false, j)
+	require.NotContains(t, waiting("first"), j.ID)
+	require.Contains(t, waiting("second"), j.ID)
+
+	j.Spec = []byte(`{"a":3}`)
+	f.apply(f.plan(false, j))
+	f.settled(false, j)
+	require.Contains(t, waiting("second"), j.ID)
+
+	stale := f.plan(true)
+	require.Equal(t, schedules.ActionDelete, stale.Changes[0].Action)
+	f.apply(stale)
+	require.NotContains(t, waiting("second"), j.ID)
+
+	// An item that starts between plan and apply goes on, and apply says so.
+	f.apply(f.plan(false, j))
+	changed := j
+	changed.Spec = []byte(`{"a":4}`)
+	plan := f.plan(false, changed)
+	_, err := f.control.ResumeQueue(t.Context(), "second")
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "the item to run", func() (bool, error) {
+		runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+		return len(runs) == 1, err
+	})
+	f.apply(plan)
+	f.settled(false, changed)
 }

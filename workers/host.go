@@ -183,15 +183,21 @@ func (h *host) serve(ctx context.Context, c client.Client) error {
 	options := worker.Options{
 		MaxConcurrentActivityExecutionSize: h.MaxConcurrentRuns,
 		MaxHeartbeatThrottleInterval:       maxHeartbeatInterval,
-		WorkerStopTimeout:                  h.DrainTimeout,
-		OnFatalError:                       func(err error) { fatal <- err },
+		// How long the workflows of a worker that died wait for it before another
+		// goes on with them.
+		StickyScheduleToStartTimeout: 2 * time.Second,
+		WorkerStopTimeout:            h.DrainTimeout,
+		OnFatalError:                 func(err error) { fatal <- err },
 	}
 	jobs := worker.New(c, workflows.TaskQueue(h.Worker), options)
 	workflows.RegisterJobs(jobs)
 	for _, t := range h.Types {
 		jobs.RegisterActivityWithOptions(h.execute(t), activity.RegisterOptions{Name: t.Name})
 	}
-	queues := worker.New(c, workflows.QueuesTaskQueue, options)
+	// Watching a queue's run costs next to nothing, and must not wait for handlers.
+	watching := options
+	watching.MaxConcurrentActivityExecutionSize = 1000
+	queues := worker.New(c, workflows.QueuesTaskQueue, watching)
 	workflows.RegisterQueues(queues)
 	queues.RegisterActivityWithOptions(workflows.WatchRun, activity.RegisterOptions{Name: workflows.WatchRunActivity})
 

@@ -21,9 +21,9 @@ import (
 
 // Classes of errors that the host itself raises.
 const (
-	classTimeout = "RunTimeout"     // the handler took longer than run_timeout
-	classCutOff  = "CutOff"         // the handler did not end within the grace period
-	classStopped = "StoppedUnasked" // the handler returned ErrStopped without being asked
+	classTimeout  = "RunTimeout"     // the handler took longer than run_timeout
+	classTooLarge = "ResultTooLarge" // the result does not belong into a history
+	classStopped  = "StoppedUnasked" // the handler returned ErrStopped without being asked
 )
 
 // execute is the activity of a job type.
@@ -33,6 +33,10 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 		h.running.Add(1)
 		defer h.running.Add(-1)
 		result, err := r.handle(ctx, t)
+		if err == nil {
+			err = checkResult(in.Job.ID, result)
+		}
+		result.Message = cut(result.Message, maxMessageBytes)
 		output := workflows.ActivityOutput{
 			Result:   r.withCursor(result),
 			Worker:   h.identity,
@@ -127,8 +131,13 @@ func (r *run) Checkpoint(progress job.Progress, cursor any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.progress = progress
-	if cursor != nil {
-		r.cursor = job.EncodeJSON(cursor)
+	if cursor == nil {
+		return
+	}
+	if encoded := job.EncodeJSON(cursor); len(encoded) <= maxCursorBytes {
+		r.cursor = encoded
+	} else {
+		r.logger.Warn("a cursor is too large and is not kept", "bytes", len(encoded), "most", maxCursorBytes)
 	}
 }
 
@@ -167,6 +176,7 @@ func (r *run) handle(ctx context.Context, t job.Type) (job.Result, error) {
 	var graceOver <-chan time.Time
 	ask := func(cause stopCause) {
 		canceled, draining = nil, nil
+		timeout.Stop() // The grace period counts from the first request.
 		r.stop(cause)
 		grace := time.NewTimer(options.StopGracePeriod.Std())
 		context.AfterFunc(handlerCtx, func() { grace.Stop() })
@@ -198,7 +208,7 @@ const maxHeartbeatInterval = 2 * time.Second
 func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.logger.Error("the handler panicked", "panic", p, "stack", string(debug.Stack()))
+			r.logger.Error("the handler panicked", "panic", r.redact(fmt.Sprint(p)), "stack", r.redact(string(debug.Stack())))
 			err = job.Final(job.ClassPanic, "the handler of job type %s panicked: %v", t.Name, p)
 		}
 	}()
@@ -272,7 +282,38 @@ func (r *run) applicationError(err error) error {
 		options.NonRetryable = failure.Final
 		options.NextRetryDelay = failure.RetryAfter
 	}
-	return temporal.NewApplicationErrorWithOptions(r.redact(err.Error()), class, options)
+	return temporal.NewApplicationErrorWithOptions(cut(r.redact(err.Error()), maxErrorBytes), class, options)
+}
+
+// Bounds of what a run leaves in histories and in the states of workflows.
+const (
+	maxErrorBytes   = 4 << 10
+	maxMessageBytes = 1 << 10
+	maxCursorBytes  = 32 << 10
+	maxOutputBytes  = 64 << 10
+	maxCounts       = 100
+)
+
+// checkResult refuses a result that does not belong into a history.
+func checkResult(jobID string, result job.Result) error {
+	switch {
+	case len(result.Output) > maxOutputBytes:
+		return job.Final(classTooLarge, "job %s: its result has an output of %d bytes, more than %d", jobID, len(result.Output), maxOutputBytes)
+	case len(result.Cursor) > maxCursorBytes:
+		return job.Final(classTooLarge, "job %s: its cursor has %d bytes, more than %d", jobID, len(result.Cursor), maxCursorBytes)
+	case len(result.Counts) > maxCounts:
+		return job.Final(classTooLarge, "job %s: its result has %d counts, more than %d", jobID, len(result.Counts), maxCounts)
+	}
+	return nil
+}
+
+// cut shortens a text to at most n bytes.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	const ellipsis = "…"
+	return strings.ToValidUTF8(text[:n-len(ellipsis)], "") + ellipsis
 }
 
 func (r *run) redact(text string) string {

@@ -3,6 +3,7 @@ package workflows
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -54,7 +55,7 @@ func withJobActivity(ctx workflow.Context, j job.Job, maxAttempts int) workflow.
 			InitialInterval:        options.RetryBackoff.Initial.Std(),
 			MaximumInterval:        options.RetryBackoff.Max.Std(),
 			BackoffCoefficient:     options.RetryBackoff.Coefficient,
-			MaximumAttempts:        int32(maxAttempts), //nolint:gosec // Bounded by validation.
+			MaximumAttempts:        int32(min(maxAttempts, job.MaxRetryLimit+1)), //nolint:gosec // Bounded right here.
 			NonRetryableErrorTypes: []string{ErrorTypeDraining},
 		},
 	})
@@ -109,6 +110,19 @@ func stoppedOutput(err error) (ActivityOutput, bool) {
 
 // Cause gives the class and the sentence of a failed run's error.
 func Cause(err error) (errorClass, message string) { return class(err), reason(err) }
+
+// maxText bounds each text that a workflow's state carries on: the state is the
+// input of its next run, which must stay far below Temporal's 2 MiB.
+const maxText = 500
+
+// shorten cuts a text to maxText bytes.
+func shorten(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	const ellipsis = "…"
+	return strings.ToValidUTF8(text[:maxText-len(ellipsis)], "") + ellipsis
+}
 
 // reason is the innermost sentence of an activity's failure, without the
 // wrapping that repeats ids and event numbers.

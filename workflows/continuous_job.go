@@ -51,7 +51,7 @@ func (l *loop) listen(ctx workflow.Context) error {
 	}
 	for _, install := range []func() error{
 		func() error { return MessageStop.handle(ctx, l.onStop, nil) },
-		func() error { return MessageRestart.handle(ctx, l.onRestart, nil) },
+		func() error { return MessageRestart.handle(ctx, l.onRestart, l.checkRestart) },
 		func() error { return MessagePause.handle(ctx, l.onPause, nil) },
 		func() error { return MessageResume.handle(ctx, l.onResume, nil) },
 		func() error { return MessageTrigger.handle(ctx, l.onTrigger, l.checkTrigger) },
@@ -85,7 +85,11 @@ func (l *loop) onResume(ResumeRequest) ContinuousState {
 	return l.ContinuousState
 }
 
-func (l *loop) checkTrigger(TriggerRequest) error {
+func (l *loop) checkRestart(RestartRequest) error { return l.checkGoing() }
+
+func (l *loop) checkTrigger(TriggerRequest) error { return l.checkGoing() }
+
+func (l *loop) checkGoing() error {
 	if l.Paused {
 		return fmt.Errorf("job %s is paused (%s): resume it first", l.Job.ID, l.PauseReason)
 	}
@@ -106,7 +110,10 @@ func (l *loop) checkSetJob(in SetJobRequest) error {
 
 func (l *loop) onSetJob(in SetJobRequest) ContinuousState {
 	if in.Job.Options.Paused != l.Job.Options.Paused {
-		l.Paused, l.PauseReason = in.Job.Options.Paused, "paused in its definition"
+		l.Paused, l.PauseReason = in.Job.Options.Paused, ""
+		if l.Paused {
+			l.PauseReason = "paused in its definition"
+		}
 	}
 	l.Job = in.Job
 	l.unpublished = true

@@ -92,6 +92,7 @@ func NewContinuousState(j job.Job) ContinuousState {
 }
 
 func (s *ContinuousState) record(it Iteration) {
+	it.Message, it.Error = shorten(it.Message), shorten(it.Error)
 	s.Iterations++
 	if it.Error != "" {
 		s.Failed++

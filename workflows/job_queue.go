@@ -60,9 +60,22 @@ func (q *queue) listen(ctx workflow.Context) error {
 	return nil
 }
 
+// checkEnqueue is the validator of MessageEnqueue. It does not run on replay, so
+// that the rules of a job may change.
 func (q *queue) checkEnqueue(in EnqueueRequest) error {
 	if problems := in.Job.Validate(); len(problems) > 0 {
 		return fmt.Errorf("queue %s refuses job %s: %s", q.Name, in.Job.ID, problems[0])
+	}
+	return q.checkFits(in)
+}
+
+// checkFits decides on signaled items, on replay as well: a change here needs a
+// version (workflow.GetVersion). It refuses what a run could not start with.
+func (q *queue) checkFits(in EnqueueRequest) error {
+	options := in.Job.Options
+	if in.Job.ID == "" || in.Job.Type == "" || in.Job.Worker == "" || options.RunTimeout <= 0 || options.HeartbeatTimeout <= 0 ||
+		options.StopGracePeriod <= 0 || options.RetryBackoff.Initial <= 0 || options.RetryBackoff.Coefficient < 1 {
+		return fmt.Errorf("queue %s refuses job %q: its definition is not complete", q.Name, in.Job.ID)
 	}
 	if mode := in.Job.Mode(); mode != job.ModeQueued {
 		return fmt.Errorf("queue %s refuses job %s: its mode is %s, not %s", q.Name, in.Job.ID, mode, job.ModeQueued)
@@ -77,10 +90,16 @@ func (q *queue) checkEnqueue(in EnqueueRequest) error {
 }
 
 func (q *queue) checkCancelItem(in CancelItemRequest) error {
-	if q.find(in.JobID) >= 0 || q.Running != nil && q.Running.Job.ID == in.JobID {
+	if q.Running != nil && q.Running.Job.ID == in.JobID {
+		if in.WaitingOnly {
+			return fmt.Errorf("job %s runs now in queue %s; try again when it has ended", in.JobID, q.Name)
+		}
 		return nil
 	}
-	return fmt.Errorf("job %s is not in queue %s", in.JobID, q.Name)
+	if q.find(in.JobID) >= 0 {
+		return nil
+	}
+	return temporal.NewApplicationError(fmt.Sprintf("job %s is not in queue %s", in.JobID, q.Name), ErrorTypeNotInQueue)
 }
 
 func (q *queue) cancelItem(ctx workflow.Context, in CancelItemRequest) CancelItemReceipt {
@@ -91,7 +110,7 @@ func (q *queue) cancelItem(ctx workflow.Context, in CancelItemRequest) CancelIte
 	item := q.take(q.find(in.JobID))
 	q.finish(FinishedItem{
 		Sequence: item.Sequence, JobID: item.Job.ID, Status: ItemCanceled,
-		Accepted: item.Accepted, Ended: workflow.Now(ctx),
+		Accepted: item.Accepted, Ended: workflow.Now(ctx), RequestID: item.RequestID,
 	})
 	return CancelItemReceipt{}
 }
@@ -110,6 +129,8 @@ func (q *queue) onResume(ResumeRequest) QueueSummary {
 func (q *queue) serve(ctx workflow.Context) error {
 	if q.Running != nil {
 		q.end = watchRun(ctx, q.Running)
+		// A request of the last moment may not have left: it is sent again.
+		q.Running.CancelSent = false
 	}
 	for {
 		q.drainSignals(ctx)
@@ -140,7 +161,7 @@ func (q *queue) drainSignals(ctx workflow.Context) {
 		if !q.signals.ReceiveAsync(&in) {
 			return
 		}
-		if err := q.checkEnqueue(in); err != nil {
+		if err := q.checkFits(in); err != nil {
 			q.finish(FinishedItem{JobID: in.Job.ID, Status: ItemFailed, Ended: workflow.Now(ctx), Error: err.Error()})
 			continue
 		}
@@ -224,7 +245,7 @@ func (q *queue) finishRun(ctx workflow.Context, status ItemStatus, err error) {
 	item := q.Running
 	finished := FinishedItem{
 		Sequence: item.Sequence, JobID: item.Job.ID, Status: status, RunID: item.RunID,
-		Accepted: item.Accepted, Started: item.Started, Ended: workflow.Now(ctx),
+		Accepted: item.Accepted, Started: item.Started, Ended: workflow.Now(ctx), RequestID: item.RequestID,
 	}
 	if err != nil {
 		finished.Error = reason(err)
@@ -252,6 +273,10 @@ type WatchRunInput struct {
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
 }
+
+// ErrorTypeNotInQueue is the type of the error of MessageCancelItem for a job that
+// neither waits nor runs.
+const ErrorTypeNotInQueue = "NotInQueue"
 
 // Types of the errors of WatchRun.
 const (

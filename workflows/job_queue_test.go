@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -143,4 +144,33 @@ func TestJobQueueTakesSignals(t *testing.T) {
 	require.Equal(t, []string{"count_things.a"}, ran)
 	require.EqualValues(t, 1, state.Failed, "a signal that is refused leaves a record")
 	require.Contains(t, state.Recent[0].Error, "its mode is one-shot")
+}
+
+func TestJobQueueAnswersARepeatedRequestWithItsItem(t *testing.T) {
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		return workflows.ActivityOutput{}, errors.New(strings.Repeat("long ", 100_000))
+	})
+	j := queued("a")
+	j.Options.MaxRetryCount = 0
+	in := workflows.EnqueueRequest{Job: j, Again: true, RequestID: "r1"}
+	first := send(t, env, time.Second, workflows.MessageEnqueue, in)
+	again := send(t, env, time.Minute, workflows.MessageEnqueue, in)
+	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
+	require.Equal(t, workflows.EnqueueReceipt{Sequence: 1}, first.value)
+	require.Equal(t, workflows.EnqueueReceipt{Sequence: 1}, again.value)
+	require.EqualValues(t, 1, state.Accepted, "a request whose answer was lost is not done twice")
+	require.LessOrEqual(t, len(state.Recent[0].Error), 500)
+}
+
+func TestJobQueueKeepsARunningItemWhoseCancelMeansWaitingOnly(t *testing.T) {
+	env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		return workflows.ActivityOutput{}, nil
+	})
+	running := workflows.RunningItem{QueueItem: workflows.QueueItem{Sequence: 1, Job: queued("a")}, RunID: "r"}
+	env.RegisterActivityWithOptions(func(context.Context, workflows.WatchRunInput) error { return nil },
+		activity.RegisterOptions{Name: workflows.WatchRunActivity})
+	refused := send(t, env, 0, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: "count_things.a", WaitingOnly: true})
+	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables", Accepted: 1, Running: &running})
+	require.ErrorContains(t, refused.rejected, "runs now in queue tables")
+	require.EqualValues(t, 1, state.Completed, "what an earlier run of the queue started is awaited")
 }

@@ -82,10 +82,15 @@ type (
 		Job job.Job `json:"job"`
 		// Again runs the job although it ran before.
 		Again bool `json:"again,omitempty"`
+		// RequestID, if set, makes asking again harmless when an answer was lost:
+		// it is the same in every try of one request.
+		RequestID string `json:"request_id,omitempty"`
 	}
 	// CancelItemRequest is the input of MessageCancelItem.
 	CancelItemRequest struct {
 		JobID string `json:"job_id"`
+		// WaitingOnly refuses to stop the item if it runs already.
+		WaitingOnly bool `json:"waiting_only,omitempty"`
 	}
 )
 

@@ -54,6 +54,8 @@ type QueueItem struct {
 	Accepted time.Time `json:"accepted"`
 	// Again runs the job although it ran before.
 	Again bool `json:"again,omitempty"`
+	// RequestID names the request that put the item in.
+	RequestID string `json:"request_id,omitempty"`
 }
 
 // RunningItem is the item that runs.
@@ -89,6 +91,8 @@ type FinishedItem struct {
 	Ended    time.Time  `json:"ended"`
 	RunID    string     `json:"run_id,omitempty"`
 	Error    string     `json:"error,omitempty"`
+	// RequestID names the request that put the item in.
+	RequestID string `json:"request_id,omitempty"`
 }
 
 // find gives the place of a job among the waiting items, or -1.
@@ -111,6 +115,9 @@ func (s *QueueState) busy() int {
 
 // enqueue appends an item unless its job is in the queue already.
 func (s *QueueState) enqueue(in EnqueueRequest, now time.Time) EnqueueReceipt {
+	if receipt, ok := s.answered(in.RequestID); ok {
+		return receipt
+	}
 	if s.Running != nil && s.Running.Job.ID == in.Job.ID {
 		return EnqueueReceipt{Sequence: s.Running.Sequence, Duplicate: true}
 	}
@@ -118,10 +125,32 @@ func (s *QueueState) enqueue(in EnqueueRequest, now time.Time) EnqueueReceipt {
 		return EnqueueReceipt{Sequence: s.Waiting[i].Sequence, Ahead: i + s.busy(), Duplicate: true}
 	}
 	s.Accepted++
-	item := QueueItem{Sequence: s.Accepted, Job: in.Job, Accepted: now, Again: in.Again}
+	item := QueueItem{Sequence: s.Accepted, Job: in.Job, Accepted: now, Again: in.Again, RequestID: in.RequestID}
 	s.Waiting = append(s.Waiting, item)
 	s.WaitingBytes += item.size()
 	return EnqueueReceipt{Sequence: item.Sequence, Ahead: len(s.Waiting) - 1 + s.busy()}
+}
+
+// answered finds the item that a request put in before: its answer was lost on
+// the way, and the caller asks again.
+func (s *QueueState) answered(requestID string) (EnqueueReceipt, bool) {
+	if requestID == "" {
+		return EnqueueReceipt{}, false
+	}
+	if s.Running != nil && s.Running.RequestID == requestID {
+		return EnqueueReceipt{Sequence: s.Running.Sequence}, true
+	}
+	for i, item := range s.Waiting {
+		if item.RequestID == requestID {
+			return EnqueueReceipt{Sequence: item.Sequence, Ahead: i + s.busy()}, true
+		}
+	}
+	for _, item := range s.Recent {
+		if item.RequestID == requestID {
+			return EnqueueReceipt{Sequence: item.Sequence}, true
+		}
+	}
+	return EnqueueReceipt{}, false
 }
 
 // size estimates the bytes of an item in the state.
@@ -144,6 +173,7 @@ func (s *QueueState) take(i int) QueueItem {
 
 // finish records the end of an item.
 func (s *QueueState) finish(item FinishedItem) {
+	item.Error = shorten(item.Error)
 	switch item.Status {
 	case ItemCompleted:
 		s.Completed++

@@ -16,11 +16,11 @@ import (
 // HoboTimeFrameSpec is the spec of ExtractHoboTimeFrame.
 type HoboTimeFrameSpec struct {
 	// Token is the API token of the LI-COR Cloud account.
-	Token job.SecretRef `json:"token" jsonschema:"description=API token of the LI-COR Cloud account: secret://NAME"`
+	Token job.SecretRef `json:"token" jsonschema:"description=API token of the LI-COR Cloud account: secret://NAME,example=secret://hobolink-demo"`
 	// Organization is the slug of the organization that owns the data.
-	Organization string `json:"organization" jsonschema:"description=slug of the organization that owns the data"`
+	Organization string `json:"organization" jsonschema:"description=slug of the organization that owns the data,example=demo"`
 	// Location is the group of stations whose loader stores the points.
-	Location string `json:"location" jsonschema:"description=location that the points are stored with: its live_load_influx_v1 job loads them"`
+	Location string `json:"location" jsonschema:"description=location that the points are stored with: its live_load_influx_v1 job loads them,example=common1"`
 	// Loggers are read one after the other.
 	Loggers []HoboLogger `json:"loggers" jsonschema:"description=loggers to read,minItems=1"`
 	// BaseURL is the server. Defaults to https://api.licor.cloud.
@@ -47,9 +47,9 @@ type HoboTimeFrameSpec struct {
 // HoboLogger is a logger and the names its data goes by.
 type HoboLogger struct {
 	// Serial is the logger's serial number.
-	Serial string `json:"serial" jsonschema:"description=serial number of the logger"`
+	Serial string `json:"serial" jsonschema:"description=serial number of the logger,example=21234001"`
 	// Station names the station that the logger stands at.
-	Station string `json:"station" jsonschema:"description=name of the station that the logger stands at"`
+	Station string `json:"station" jsonschema:"description=name of the station that the logger stands at,example=Ridge"`
 	// Table names the logger's data within the station. Defaults to the serial number.
 	Table string `json:"table,omitempty" jsonschema:"description=name of the data within the station; defaults to the serial number"`
 	// Measurement is the InfluxDB measurement. Defaults to

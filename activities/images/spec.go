@@ -9,8 +9,8 @@ import (
 
 // PhotoSpec is the spec of GeneratePhotoVariantsToMinio.
 type PhotoSpec struct {
-	Bucket       string         `json:"bucket" jsonschema:"description=Bucket of the uploaded photo.,minLength=1"`
-	Key          string         `json:"key" jsonschema:"description=Key of the uploaded photo.,minLength=1"`
+	Bucket       string         `json:"bucket" jsonschema:"description=Bucket of the uploaded photo.,example=uploads,minLength=1"`
+	Key          string         `json:"key" jsonschema:"description=Key of the uploaded photo.,example=station.jpg,minLength=1"`
 	TargetBucket string         `json:"target_bucket,omitempty" jsonschema:"description=Bucket that the variants are written to.,default=media"`
 	Prefix       string         `json:"prefix,omitempty" jsonschema:"description=First part of the keys of the variants.,default=photos"`
 	Variants     []PhotoVariant `json:"variants,omitempty" jsonschema:"description=Recipe: the variants to make. Without it: thumb 60 and small 240 and medium 480 and large 1080.,maxItems=16"`
@@ -26,8 +26,8 @@ type PhotoVariant struct {
 
 // LogoAvatarSpec is the spec of GenerateLogoAvatarVariantsToMinio.
 type LogoAvatarSpec struct {
-	Bucket       string        `json:"bucket" jsonschema:"description=Bucket of the uploaded logo or avatar.,minLength=1"`
-	Key          string        `json:"key" jsonschema:"description=Key of the uploaded logo or avatar.,minLength=1"`
+	Bucket       string        `json:"bucket" jsonschema:"description=Bucket of the uploaded logo or avatar.,example=uploads,minLength=1"`
+	Key          string        `json:"key" jsonschema:"description=Key of the uploaded logo or avatar.,example=logo.png,minLength=1"`
 	TargetBucket string        `json:"target_bucket,omitempty" jsonschema:"description=Bucket that the variants are written to.,default=media"`
 	Prefix       string        `json:"prefix,omitempty" jsonschema:"description=First part of the keys of the variants.,default=logos"`
 	Variants     []LogoVariant `json:"variants,omitempty" jsonschema:"description=Recipe: the variants to make. Without it: small 64 and medium 128 and large 512.,maxItems=16"`

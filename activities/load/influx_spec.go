@@ -14,9 +14,9 @@ import (
 // LiveInfluxSpec is the spec of LiveLoadInfluxV1.
 type LiveInfluxSpec struct {
 	// Location is the location whose prepared messages are loaded.
-	Location string `json:"location" jsonschema:"description=location whose prepared messages are loaded"`
+	Location string `json:"location" jsonschema:"description=location whose prepared messages are loaded,example=common1"`
 	// InfluxURL is the server that they are written to.
-	InfluxURL string `json:"influx_url" jsonschema:"description=URL of the InfluxDB 1.x server: http://HOST:8086"`
+	InfluxURL string `json:"influx_url" jsonschema:"description=URL of the InfluxDB 1.x server: http://HOST:8086,example=http://127.0.0.1:8086"`
 	// Username for InfluxDB. Defaults to none.
 	Username string `json:"username,omitempty" jsonschema:"description=InfluxDB user"`
 	// Password goes with Username.

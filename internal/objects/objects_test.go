@@ -144,6 +144,21 @@ func TestEmptyObject(t *testing.T) {
 	require.Zero(t, info.Size)
 }
 
+// A store that reads nothing of an empty object takes what is sent nevertheless
+// for the next request of the connection.
+func TestEmptyObjectHasNoBody(t *testing.T) {
+	var lengths []int64
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		lengths = append(lengths, r.ContentLength)
+	}))
+	defer server.Close()
+	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server.URL, SecretKey: "s"})
+	require.NoError(t, err)
+	_, err = store.Put(t.Context(), objects.Object{Bucket: "media", Key: "empty", ContentType: "text/plain"})
+	require.NoError(t, err)
+	require.Equal(t, []int64{0}, lengths)
+}
+
 func TestList(t *testing.T) {
 	t.Parallel()
 	store, _ := open(t)

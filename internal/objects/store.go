@@ -220,7 +220,10 @@ func (s *Store) put(ctx context.Context, object Object, onlyNew bool) (Info, err
 		ContentType:  object.ContentType,
 		// In one request, because only that is conditional as a whole.
 		DisableMultipart: true,
-		UserMetadata:     maps.Clone(metadata),
+		// A signed stream of nothing still has a last chunk, which a store that
+		// stops reading after zero bytes takes for the next request.
+		DisableContentSha256: len(object.Data) == 0,
+		UserMetadata:         maps.Clone(metadata),
 	}
 	if onlyNew {
 		options.SetMatchETagExcept("*")

@@ -194,7 +194,7 @@ const notASecret = "a secret is named, never written: secret://NAME"
 func (c *checker) typeMismatch(e *jsonschema.ValidationError, k *kind.Type) {
 	node := c.schema.node(e.SchemaURL)
 	switch {
-	case node["format"] == formatDuration:
+	case node["format"] == FormatDuration:
 		c.at(e.InstanceLocation, "%s is not a duration: write it as PT15M, 15m or 900 (seconds)", c.show(e))
 	case node["pattern"] == job.SecretPattern:
 		c.at(e.InstanceLocation, "%s", notASecret)
@@ -205,7 +205,7 @@ func (c *checker) typeMismatch(e *jsonschema.ValidationError, k *kind.Type) {
 
 func (c *checker) format(e *jsonschema.ValidationError, k *kind.Format) {
 	switch k.Want {
-	case formatDuration, formatOwner:
+	case FormatDuration, FormatOwner:
 		c.at(e.InstanceLocation, "%s", k.Err)
 	case "date-time":
 		c.at(e.InstanceLocation, "%s is not a date and time with an offset, such as 2026-01-31T12:00:00Z", c.show(e))

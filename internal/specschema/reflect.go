@@ -104,9 +104,9 @@ func mapType(t reflect.Type) *jsonschema.Schema {
 	case t == timeType:
 		return nil
 	case t == durationType:
-		return &jsonschema.Schema{Type: "string", Format: formatDuration}
+		return &jsonschema.Schema{Type: "string", Format: FormatDuration}
 	case t == ownerType:
-		return &jsonschema.Schema{Type: "string", Format: formatOwner}
+		return &jsonschema.Schema{Type: "string", Format: FormatOwner}
 	case t == secretType:
 		return &jsonschema.Schema{Type: "string", Pattern: job.SecretPattern}
 	case reflect.PointerTo(t).Implements(textUnmarshalerType):
@@ -153,7 +153,7 @@ func finish(s *jsonschema.Schema, partial bool) {
 	if s == nil {
 		return
 	}
-	if s.Format == formatDuration {
+	if s.Format == FormatDuration {
 		// The reflector's Schema has room for one type only.
 		s.Type = ""
 		s.Extras = map[string]any{"type": []string{"string", "number"}}

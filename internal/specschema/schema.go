@@ -23,8 +23,8 @@ import (
 
 // Formats of strings that job types use beyond those of JSON Schema.
 const (
-	formatDuration = "dendra-duration" // what job.ParseDuration reads, or a number of seconds
-	formatOwner    = "dendra-owner"    // what job.ParseOwner reads
+	FormatDuration = "dendra-duration" // what job.ParseDuration reads, or a number of seconds
+	FormatOwner    = "dendra-owner"    // what job.ParseOwner reads
 )
 
 // Schema is a compiled JSON schema. It is safe for concurrent use.
@@ -73,8 +73,8 @@ func Parse(text []byte) (*Schema, error) {
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
 	compiler.UseLoader(noLoader{})
-	compiler.RegisterFormat(&jsonschema.Format{Name: formatDuration, Validate: checkDuration})
-	compiler.RegisterFormat(&jsonschema.Format{Name: formatOwner, Validate: checkOwner})
+	compiler.RegisterFormat(&jsonschema.Format{Name: FormatDuration, Validate: checkDuration})
+	compiler.RegisterFormat(&jsonschema.Format{Name: FormatOwner, Validate: checkOwner})
 	if err := compiler.AddResource(location, document); err != nil {
 		return nil, fmt.Errorf("the schema cannot be used: %w", err)
 	}

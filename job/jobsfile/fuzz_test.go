@@ -23,11 +23,14 @@ func FuzzRead(f *testing.F) {
 		"", "[", "x = [{a=1},\n{}, [[]]]", "[[a]]\n[a.b]\n[[a]]\n[a.b]", "a.b=1\na.c=2\n[a]\n", "a=1\na.b=2", "[a]\n[a]\n[[a]]",
 		"[jobs.live_load_influx_v1.a]\ncontinuous.interval=1\nspec={location='a', every=\"PT1M\"}\n",
 		"[jobs.post_to_archive.a]\none_shot={}\nspec = {x=1979-05-27, y=07:32:00, z=[1,2.5,\"\\u00e9\"]}\n",
+		"[defaults]\nowner=''\n[jobs.live_load_influx_v1]\nspec={location='a'}\ntags={}\n[jobs.live_load_influx_v1.x]\none_shot={}\n",
+		"[jobs.extract_hobo_time_frame.a]\nrecurring.recur_every=1e3\nspec={from=2026-01-01T00:00:00Z,sensors=[],factor=1}\n",
 		"x = \"\\e\"", "\"\U00086186", "x = {\na = 1,\n}", "\"\" = 1", "x = '''\n''", "x = 1 # \x7f", "[jobs.post_to_archive.a]\r\nqueued.queue='q'\r\n",
 	} {
 		f.Add(seed)
 	}
 	types := testTypes()
+	schema := newEditor(f, types)
 	f.Fuzz(func(t *testing.T, text string) {
 		file, problems := jobsfile.Read("jobs.toml", []byte(text), types)
 		lines := strings.Split(text, "\n")
@@ -39,6 +42,7 @@ func FuzzRead(f *testing.F) {
 		if file == nil {
 			return
 		}
+		require.NoError(t, schema.check(t, text))
 		for _, j := range file.Jobs {
 			require.Empty(t, j.Validate())
 			line, column := file.Position(j.ID, "spec")

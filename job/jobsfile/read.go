@@ -77,11 +77,9 @@ func newReader(source *source, types []job.Type) (*reader, error) {
 	if r.options, err = specschema.ForPartial(reflect.TypeFor[job.Options]()); err != nil {
 		return nil, fmt.Errorf("options of jobs: %w", err)
 	}
-	schedule := reflect.TypeFor[job.Schedule]()
-	for i := range schedule.NumField() {
-		key, _, _ := strings.Cut(schedule.Field(i).Tag.Get("json"), ",")
-		if r.modes[key], err = specschema.For(schedule.Field(i).Type); err != nil {
-			return nil, fmt.Errorf("mode %s: %w", key, err)
+	for _, m := range modeTables() {
+		if r.modes[m.key], err = specschema.For(m.settings); err != nil {
+			return nil, fmt.Errorf("mode %s: %w", m.key, err)
 		}
 	}
 	for _, t := range types {

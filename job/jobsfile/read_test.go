@@ -39,6 +39,7 @@ func read(t *testing.T, text string) *jobsfile.File {
 	file, problems := jobsfile.Read("jobs.toml", []byte(text), testTypes())
 	require.Empty(t, problems)
 	require.NotNil(t, file)
+	require.NoError(t, newEditor(t, testTypes()).check(t, text))
 	return file
 }
 

@@ -19,6 +19,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -77,9 +78,12 @@ func Each(n int, do func(i int) error) error {
 // explain turns a server's answer about something named into one sentence.
 func explain(what string, err error) error {
 	var notFound *serviceerror.NotFound
+	var app *temporal.ApplicationError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &app) && app.Type() == workflows.ErrorTypeNotInQueue:
+		return fmt.Errorf("%s: %w in the queue", what, ErrNotFound)
 	case errors.As(err, &notFound):
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
 	case unanswered(err):

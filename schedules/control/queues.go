@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/oklog/ulid/v2"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -72,8 +74,9 @@ func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (workflows.
 	if name == "" {
 		return workflows.EnqueueReceipt{}, fmt.Errorf("job %s names no queue", j.ID)
 	}
+	in := workflows.EnqueueRequest{Job: j, Again: again, RequestID: strings.ToLower(ulid.Make().String())}
 	for try := 1; ; try++ {
-		receipt, err := c.enqueueOnce(ctx, name, workflows.EnqueueRequest{Job: j, Again: again})
+		receipt, err := c.enqueueOnce(ctx, name, in)
 		if err == nil || try == enqueueTries || !retryEnqueue(ctx, err) {
 			return receipt, explain(fmt.Sprintf("enqueue job %s in queue %s", j.ID, name), err)
 		}
@@ -100,13 +103,23 @@ func (c *Client) enqueueOnce(ctx context.Context, name string, in workflows.Enqu
 }
 
 // retryEnqueue says that a queue was between two runs of its workflow, or busy.
-// An item is known by its job id, so asking again cannot double it.
+// The request has an id of its own, so asking again cannot double the item.
 func retryEnqueue(ctx context.Context, err error) bool {
 	var unavailable *serviceerror.Unavailable
 	var exhausted *serviceerror.ResourceExhausted
 	var aborted *serviceerror.Aborted
 	return ctx.Err() == nil &&
 		(errors.As(err, &unavailable) || errors.As(err, &exhausted) || errors.As(err, &aborted))
+}
+
+// RemoveWaiting takes a job out of its queue that has not started, and refuses to
+// stop one that runs.
+func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	_, err := workflows.MessageCancelItem.Send(ctx, c.temporal, workflows.QueueWorkflowID(queue),
+		workflows.CancelItemRequest{JobID: jobID, WaitingOnly: true})
+	return explain(fmt.Sprintf("remove job %s from queue %s", jobID, queue), err)
 }
 
 // CancelItem removes a waiting job from its queue, or stops it while it runs.

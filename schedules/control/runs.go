@@ -229,10 +229,13 @@ func (d *RunDetail) addEnd(err error) {
 
 // Follow waits for the end of a run and reports whenever its progress changes.
 func (c *Client) Follow(ctx context.Context, ref RunRef, report func(*RunDetail)) (*RunDetail, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// How it ended is read below; an error here only ends the waiting.
+		// How it ended is read below; an error here only ends the waiting. It tells
+		// at once, as a rule: now and then the server lets it wait for its 20 s.
 		_ = c.temporal.GetWorkflow(ctx, ref.WorkflowID, ref.RunID).Get(ctx, nil)
 	}()
 	ticker := time.NewTicker(500 * time.Millisecond)
@@ -251,6 +254,9 @@ func (c *Client) Follow(ctx context.Context, ref RunRef, report func(*RunDetail)
 					return nil, ctx.Err()
 				}
 				return nil, err
+			}
+			if detail.Status != RunRunning {
+				return detail, nil
 			}
 			report(detail)
 		}

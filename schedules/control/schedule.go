@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -19,11 +20,55 @@ type Standing struct {
 	Provider job.Provider
 	Schedule bool // a schedule
 	Loop     bool // the open workflow of a continuous job
+	// Waiting is an item that has not started, in the queue of its definition.
+	Waiting *workflows.QueueItem
 }
 
-// Standing lists what stands for which job id. The lists behind it lag by about
-// a second: confirm with LiveSchedule or LiveWorkflow before acting on it.
-func (c *Client) Standing(ctx context.Context) (map[string]Standing, error) {
+// Standing lists what stands for which job id, and the queues whose items nobody
+// can tell since no worker answers. Besides the queues that are listed it asks
+// the given ones. The lists behind it lag by about a second: confirm with
+// LiveSchedule or LiveWorkflow before acting on a schedule or loop.
+func (c *Client) Standing(ctx context.Context, queues []string) (map[string]Standing, []string, error) {
+	standing, err := c.standingListed(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	listed, err := c.queueNames(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	names := slices.Concat(listed, queues)
+	slices.Sort(names)
+	unread, err := c.standingWaiting(ctx, slices.Compact(names), standing)
+	return standing, unread, err
+}
+
+// standingWaiting adds what waits in queues, and gives those that do not answer.
+// After the first that does not, the others are not asked: they have the same workers.
+func (c *Client) standingWaiting(ctx context.Context, names []string, standing map[string]Standing) (unread []string, err error) {
+	for i, name := range names {
+		state, err := c.QueueState(ctx, name)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			continue
+		case errors.Is(err, ErrNoWorker):
+			return names[i:], nil
+		case err != nil:
+			return nil, err
+		}
+		for _, item := range state.Waiting {
+			s := standing[item.Job.ID]
+			s.Waiting = &item
+			if s.Provider == "" {
+				s.Provider = item.Job.Provider
+			}
+			standing[item.Job.ID] = s
+		}
+	}
+	return nil, nil
+}
+
+func (c *Client) standingListed(ctx context.Context) (map[string]Standing, error) {
 	rows := map[string]JobRow{}
 	if err := c.scheduledRows(ctx, rows); err != nil {
 		return nil, err
@@ -49,11 +94,9 @@ func (c *Client) Standing(ctx context.Context) (map[string]Standing, error) {
 // PutSchedule creates the schedule of a recurring job, or makes the one that is
 // there like it. A pause is kept, unless the definition itself says otherwise
 // than the one that is there. It returns once the server shows the new
-// definition, of which shows tells what the hash of the job does not cover: the
-// older schedule engine answers before it acts.
-func (c *Client) PutSchedule(
-	ctx context.Context, j job.Job, options client.ScheduleOptions, shows func(*client.ScheduleDescription) bool,
-) error {
+// definition, with the mark of the job and as matches wants it: the older
+// schedule engine answers before it acts, and may lose a request.
+func (c *Client) PutSchedule(ctx context.Context, j job.Job, options client.ScheduleOptions, matches func(*client.ScheduleDescription) bool) error {
 	_, err := c.temporal.ScheduleClient().Create(ctx, options)
 	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return explain("create schedule "+options.ID, err)
@@ -70,7 +113,7 @@ func (c *Client) PutSchedule(
 		}
 		settled, err := c.settles(ctx, func() (bool, error) {
 			live, err := c.LiveSchedule(ctx, j.ID)
-			return err == nil && live != nil && live.SpecHash == hash && shows(live.Schedule), err
+			return err == nil && live != nil && live.SpecHash == hash && matches(live.Schedule), err
 		})
 		if settled || err != nil {
 			return err

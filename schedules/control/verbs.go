@@ -8,6 +8,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -185,25 +186,49 @@ func (c *Client) SetContinuous(ctx context.Context, j job.Job, restart bool) err
 	return err
 }
 
-// StartContinuous starts the loop of a continuous job. A loop that runs already
-// is left alone.
+// StartContinuous starts the loop of a continuous job. A loop that runs with the
+// same definition is left alone; with another, or someone else's, is an error.
 func (c *Client) StartContinuous(ctx context.Context, j job.Job) error {
 	options, err := startOptions(j)
 	if err != nil {
 		return err
 	}
 	_, err = c.temporal.ExecuteWorkflow(ctx, options, workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		_, err = c.sameDefinition(ctx, j)
+		return err
+	}
 	return explain("start job "+j.ID, err)
 }
 
-// StartRun starts a run of a job at once. If a run of the job is under way
-// already, that one is given instead.
+// sameDefinition gives the workflow that holds a job's id, if it is the job's own
+// and has the definition j.
+func (c *Client) sameDefinition(ctx context.Context, j job.Job) (RunRef, error) {
+	live, err := c.LiveWorkflow(ctx, j.ID)
+	if err != nil {
+		return RunRef{}, err
+	}
+	hash, err := j.SpecHash()
+	if err != nil {
+		return RunRef{}, err
+	}
+	if live == nil || live.SpecHash != hash {
+		return RunRef{}, fmt.Errorf("job %s runs with another definition now; try again when that has ended", j.ID)
+	}
+	return RunRef{WorkflowID: workflows.JobWorkflowID(j.ID), RunID: live.Workflow.RunID}, nil
+}
+
+// StartRun starts a run of a job at once. If a run of the job with the same spec
+// is under way, that one is given instead; with another spec is an error.
 func (c *Client) StartRun(ctx context.Context, j job.Job, trigger workflows.Trigger) (RunRef, error) {
 	options, err := startOptions(j)
 	if err != nil {
 		return RunRef{}, err
 	}
 	run, err := c.temporal.ExecuteWorkflow(ctx, options, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: trigger})
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		return c.sameDefinition(ctx, j)
+	}
 	if err != nil {
 		return RunRef{}, explain("start job "+j.ID, err)
 	}
@@ -217,13 +242,15 @@ func startOptions(j job.Job) (client.StartWorkflowOptions, error) {
 		return client.StartWorkflowOptions{}, err
 	}
 	return client.StartWorkflowOptions{
-		ID:                       workflows.JobWorkflowID(j.ID),
-		TaskQueue:                workflows.TaskQueue(j.Worker),
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		TypedSearchAttributes:    attributes,
-		StaticSummary:            workflows.Summary(j),
-		Memo:                     map[string]any{workflows.MemoJob: j},
+		ID:                    workflows.JobWorkflowID(j.ID),
+		TaskQueue:             workflows.TaskQueue(j.Worker),
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		TypedSearchAttributes: attributes,
+		StaticSummary:         workflows.Summary(j),
+		Memo:                  map[string]any{workflows.MemoJob: j},
+
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}, nil
 }
 
@@ -272,10 +299,11 @@ func (c *Client) triggerSchedule(ctx context.Context, jobID string) (RunRef, err
 	if err != nil {
 		return RunRef{}, explain("schedule of job "+jobID, err)
 	}
+	// By run: two runs within a second have the same workflow id.
 	seen := map[string]bool{}
 	for _, action := range before.Info.RecentActions {
 		if action.StartWorkflowResult != nil {
-			seen[action.StartWorkflowResult.WorkflowID] = true
+			seen[action.StartWorkflowResult.FirstExecutionRunID] = true
 		}
 	}
 	if err := handle.Trigger(ctx, client.ScheduleTriggerOptions{}); err != nil {
@@ -288,7 +316,7 @@ func (c *Client) triggerSchedule(ctx context.Context, jobID string) (RunRef, err
 			return false, explain("schedule of job "+jobID, err)
 		}
 		for _, action := range now.Info.RecentActions {
-			if started := action.StartWorkflowResult; started != nil && !seen[started.WorkflowID] {
+			if started := action.StartWorkflowResult; started != nil && !seen[started.FirstExecutionRunID] {
 				ref = RunRef{WorkflowID: started.WorkflowID, RunID: started.FirstExecutionRunID}
 				return true, nil
 			}

@@ -36,7 +36,7 @@ func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 // the latest runs.
 func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return i.suggest(cmd, args, func(ctx context.Context, c *control.Client, found map[string]bool) error {
-		standing, err := c.Standing(ctx)
+		standing, _, err := c.Standing(ctx, nil)
 		if err != nil {
 			return err
 		}

@@ -44,6 +44,9 @@ func fail(err error) {
 }
 
 func run(o options, ready *os.File, began time.Time) (err error) {
+	// Who reads the log may die first: that must not keep an ephemeral folder from
+	// being removed.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stopSignals := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stopSignals()
 
@@ -73,8 +76,9 @@ func run(o options, ready *os.File, began time.Time) (err error) {
 	}
 	select {
 	case <-ctx.Done():
-		// From here on a second signal ends the process at once.
-		stopSignals()
+		// From here on a second Ctrl-C ends the process at once. A second SIGTERM does
+		// not: the kernel may send one for each thread of a parent that ends.
+		signal.Reset(syscall.SIGINT)
 		return nil
 	case err := <-s.failed:
 		return err

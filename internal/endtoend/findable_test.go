@@ -1,0 +1,111 @@
+package endtoend_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+)
+
+// workflowIDs are those that a visibility query finds.
+func workflowIDs(b *bench, query string) ([]string, error) {
+	response, err := b.control.Temporal().ListWorkflow(b.Context(), &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: b.st.Namespace, Query: query, PageSize: 1000,
+	})
+	var ids []string
+	for _, info := range response.GetExecutions() {
+		ids = append(ids, info.GetExecution().GetWorkflowId())
+	}
+	return ids, err
+}
+
+// TestJobsOfEveryModeAreFound runs the jobs of the repository's own jobs.toml on
+// the development servers, and one photo and one logo beside them.
+func TestJobsOfEveryModeAreFound(t *testing.T) {
+	t.Parallel()
+	random := newRandom(t)
+	b := newBench(t, stacktest.StartOwn(t))
+	for _, name := range []string{"backend", "extract", "load"} {
+		b.worker(name)
+	}
+	text, err := os.ReadFile(filepath.Join(stacktest.Root(t), "jobs.toml"))
+	require.NoError(t, err)
+	here := strings.NewReplacer("http://127.0.0.1:8086", b.st.Influx, "http://127.0.0.1:8090", b.st.HOBOlink.URL,
+		"PT1M", "PT1H") // so that the schedule does not come between
+	declare(b, here.Replace(string(text)))
+	b.upload("a.jpg", smallPhoto(t, random))
+	b.upload("a.png", logo(t, random))
+
+	b.completed("--type", "GeneratePhotoVariantsToMinio", "--key", "a", "--spec", `{"bucket": "uploads", "key": "a.jpg"}`)
+	b.ok("queues", "enqueue", "logos", "--type", "GenerateLogoAvatarVariantsToMinio", "--key", "a", "--spec", `{"bucket": "uploads", "key": "a.png"}`)
+	b.completed("extract_hobo_time_frame.demo")
+	stacktest.WaitFor(t, "the logo", func() (bool, error) { return len(b.listing("logos")) == 4, nil })
+
+	modes := []struct {
+		mode         job.Mode
+		jobType, id  string
+		listedAsRuns bool
+	}{
+		{mode: job.ModeOneShot, jobType: "GeneratePhotoVariantsToMinio", id: "generate_photo_variants_to_minio.a", listedAsRuns: true},
+		{mode: job.ModeQueued, jobType: "GenerateLogoAvatarVariantsToMinio", id: "generate_logo_avatar_variants_to_minio.a", listedAsRuns: true},
+		{mode: job.ModeRecurring, jobType: "ExtractHoboTimeFrame", id: "extract_hobo_time_frame.demo", listedAsRuns: true},
+		{mode: job.ModeContinuous, jobType: "LiveLoadInfluxV1", id: "live_load_influx_v1.common1"},
+	}
+	for _, m := range modes {
+		for _, query := range []string{
+			"JobId = '" + m.id + "'",
+			"JobType = '" + m.jobType + "'",
+			"JobMode = '" + string(m.mode) + "'",
+		} {
+			// In this namespace each of the three is that of one job.
+			stacktest.WaitFor(t, "what has "+query, func() (bool, error) {
+				found, err := workflowIDs(b, query)
+				for _, id := range found {
+					require.True(t, id == "job/"+m.id || strings.HasPrefix(id, "job/"+m.id+"-"), "%s found %s", query, id)
+				}
+				return len(found) > 0, err
+			})
+		}
+		if !m.listedAsRuns {
+			continue
+		}
+		for _, filter := range [][2]string{{"--job", m.id}, {"--type", m.jobType}, {"--mode", string(m.mode)}} {
+			stacktest.WaitFor(t, "completed runs", func() (bool, error) {
+				var runs []control.Run
+				err := json.Unmarshal([]byte(b.ok("runs", "list", "-o", "json", filter[0], filter[1], "--status", "completed")), &runs)
+				for _, run := range runs {
+					require.Equal(t, m.id, run.JobID)
+					require.Equal(t, m.jobType, run.Type)
+					require.Equal(t, m.mode, run.Mode)
+				}
+				return len(runs) > 0, err
+			})
+		}
+	}
+
+	var rows []control.JobRow
+	require.NoError(t, json.Unmarshal([]byte(b.ok("jobs", "list", "-o", "json")), &rows))
+	listed := map[string]job.Mode{}
+	for _, row := range rows {
+		listed[row.ID] = row.Mode
+	}
+	for _, m := range modes {
+		require.Equal(t, m.mode, listed[m.id], m.id)
+	}
+
+	var output images.Output
+	run, err := b.control.Run(t.Context(), control.RunRef{WorkflowID: "job/generate_logo_avatar_variants_to_minio.a"})
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(run.Output.Output, &output))
+	require.Equal(t, "logos", run.Queue)
+	require.Len(t, output.Variants, 3)
+}

@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/job/jobsfile"
+)
+
+func (i *invocation) schemaCommand() *cobra.Command {
+	var markdown bool
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the JSON schema of jobs files",
+		Long: `schema prints a JSON schema of jobs files, with the job types that this program
+knows, for editors to complete and check them:
+
+  starter schema > jobs.schema.json
+
+Editors that use Taplo take the schema that the first line of a file names:
+
+  #:schema ./jobs.schema.json
+
+"validate" finds more: what spans several keys, and what durations and owners
+are. With --markdown the same is printed as a page to read.`,
+		Args: arguments(),
+		RunE: func(*cobra.Command, []string) error {
+			generate := jobsfile.Schema
+			if markdown {
+				generate = jobsfile.Reference
+			}
+			text, err := generate(i.Types)
+			if err != nil {
+				return err
+			}
+			_, err = i.Stdout.Write(text)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print the job reference, in Markdown")
+	return cmd
+}

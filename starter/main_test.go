@@ -1,0 +1,114 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/BurntSushi/toml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/internal/specschema"
+	"github.com/dendrascience/dendra-jobs/job/jobsfile"
+	"github.com/dendrascience/dendra-jobs/starter/cli"
+)
+
+const (
+	jobsFile      = "../jobs.toml"
+	schemaFile    = "../docs/jobs.schema.json"
+	referenceFile = "../docs/job-reference.md"
+)
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(text)
+}
+
+func starter(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	program := cli.Program{Types: activities.Types(), Stdout: &stdout, Stderr: &stderr}
+	require.Zero(t, program.Execute(t.Context(), args), stderr.String())
+	return stdout.String()
+}
+
+// TestGeneratedDocs fails when a job type, an option or a mode has changed and
+// the files that are made from them have not.
+func TestGeneratedDocs(t *testing.T) {
+	for path, command := range map[string][]string{
+		schemaFile:    {"schema"},
+		referenceFile: {"schema", "--markdown"},
+	} {
+		if starter(t, command...) != readFile(t, path) {
+			path = strings.TrimPrefix(path, "../")
+			t.Errorf("%s is not what the code generates; in the root of the repository: go run ./starter %s > %s",
+				path, strings.Join(command, " "), path)
+		}
+	}
+}
+
+func compileSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(readFile(t, schemaFile)))
+	require.NoError(t, err)
+	compiler := jsonschema.NewCompiler()
+	require.NoError(t, compiler.AddResource("schema:///jobs", document))
+	schema, err := compiler.Compile("schema:///jobs")
+	require.NoError(t, err)
+	return schema
+}
+
+// TestExamples checks the jobs file and every example of the reference, both as
+// the starter and as an editor do.
+func TestExamples(t *testing.T) {
+	require.True(t, strings.HasPrefix(readFile(t, jobsFile), "#:schema ./docs/jobs.schema.json\n"))
+	examples := []string{readFile(t, jobsFile)}
+	for _, block := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(readFile(t, referenceFile), -1) {
+		examples = append(examples, block[1])
+	}
+	require.Len(t, examples, 1+len(activities.Types()))
+	schema := compileSchema(t)
+	for _, example := range examples {
+		_, problems := jobsfile.Read("example.toml", []byte(example), activities.Types())
+		require.Empty(t, problems, example)
+		values := map[string]any{}
+		_, err := toml.Decode(example, &values)
+		require.NoError(t, err)
+		plain, _ := specschema.Plain(values)
+		require.NoError(t, schema.Validate(plain), example)
+	}
+}
+
+// TestEverythingIsDescribed finds keys without a description in their tags.
+func TestEverythingIsDescribed(t *testing.T) {
+	var document map[string]any
+	require.NoError(t, json.Unmarshal([]byte(readFile(t, schemaFile)), &document))
+	var walk func(path string, schema map[string]any)
+	walk = func(path string, schema map[string]any) {
+		if schema["$ref"] != nil {
+			return
+		}
+		if path != "" && !strings.HasSuffix(path, "[]") {
+			require.NotEmpty(t, schema["description"], "%s: a tag jsonschema:\"description=…\" or jsonschema_description", path)
+		}
+		properties, _ := schema["properties"].(map[string]any)
+		for key, property := range properties {
+			next, ok := property.(map[string]any)
+			require.True(t, ok)
+			walk(path+"."+key, next)
+		}
+		for _, part := range []string{"items", "additionalProperties"} {
+			if next, ok := schema[part].(map[string]any); ok && (next["properties"] != nil || next["items"] != nil) {
+				walk(path+"[]", next)
+			}
+		}
+	}
+	walk("", document)
+}
