@@ -53,14 +53,9 @@ test-unit: ## unit tests under the race detector
 	@$(GO) test -short -race ./...
 
 .PHONY: test-integration
-test-integration: ## integration tests on the embedded stack (needs make build)
-	$(call say,integration tests on the embedded stack)
-	@packages=$$($(INTEGRATION)); $(GO) test -p 1 -count=1 -timeout 20m $$packages
-
-.PHONY: race
-race: build ## all tests under the race detector, integration tests included
-	$(call say,all tests under the race detector)
-	@$(GO) test -race -p 1 -count=1 -timeout 40m ./...
+test-integration: ## integration tests on the embedded stack, with -race (needs make build)
+	$(call say,integration tests on the embedded stack under the race detector)
+	@packages=$$($(INTEGRATION)); $(GO) test -race -p 1 -count=1 -timeout 20m $$packages
 
 .PHONY: lint
 lint: bin/tools/built ## gofmt, go vet, golangci-lint, workflowcheck

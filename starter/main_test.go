@@ -112,3 +112,16 @@ func TestEverythingIsDescribed(t *testing.T) {
 	}
 	walk("", document)
 }
+
+// TestDocumentedFiles checks the jobs files that people start from.
+func TestDocumentedFiles(t *testing.T) {
+	example := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(readFile(t, "../docs/jobs-toml.md"))
+	require.NotNil(t, example)
+	for name, text := range map[string]string{
+		"docs/jobs-toml.md": example[1], "jobs.compose.toml": readFile(t, "../jobs.compose.toml"),
+	} {
+		file, problems := jobsfile.Read(name, []byte(text), activities.Types())
+		require.Empty(t, problems)
+		require.NotEmpty(t, file.Jobs)
+	}
+}

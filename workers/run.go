@@ -267,8 +267,7 @@ func (r *run) verdict(output workflows.ActivityOutput, err error) error {
 	case errors.Is(err, job.ErrStopped):
 		return r.applicationError(job.Retryable(classStopped, 0, "job %s: %w", r.input.Job.ID, err))
 	}
-	r.logger.Warn("the run failed", "error", r.redact(err.Error()))
-	return r.applicationError(err)
+	return r.applicationError(err) // The SDK logs it.
 }
 
 // applicationError carries a handler's error to the history, with its class and

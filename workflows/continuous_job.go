@@ -52,8 +52,12 @@ func (l *loop) listen(ctx workflow.Context) error {
 	for _, install := range []func() error{
 		func() error { return MessageStop.handle(ctx, l.onStop, nil) },
 		func() error { return MessageRestart.handle(ctx, l.onRestart, l.checkRestart) },
-		func() error { return MessagePause.handle(ctx, l.onPause, nil) },
-		func() error { return MessageResume.handle(ctx, l.onResume, nil) },
+		func() error {
+			return MessagePause.handle(ctx, l.onPause, func(PauseRequest) error { return l.checkAlive() })
+		},
+		func() error {
+			return MessageResume.handle(ctx, l.onResume, func(ResumeRequest) error { return l.checkAlive() })
+		},
 		func() error { return MessageTrigger.handle(ctx, l.onTrigger, l.checkTrigger) },
 		func() error { return MessageSetJob.handle(ctx, l.onSetJob, l.checkSetJob) },
 	} {
@@ -65,7 +69,7 @@ func (l *loop) listen(ctx workflow.Context) error {
 }
 
 func (l *loop) onStop(in StopRequest) ContinuousState {
-	l.Stop, l.StopReason = true, in.Reason
+	l.Stop, l.StopReason, l.Phase = true, in.Reason, PhaseStopping
 	return l.ContinuousState
 }
 
@@ -89,7 +93,18 @@ func (l *loop) checkRestart(RestartRequest) error { return l.checkGoing() }
 
 func (l *loop) checkTrigger(TriggerRequest) error { return l.checkGoing() }
 
+// checkAlive refuses what would come after a request to stop.
+func (l *loop) checkAlive() error {
+	if l.Stop {
+		return fmt.Errorf("job %s is being stopped; restart it when it has ended", l.Job.ID)
+	}
+	return nil
+}
+
 func (l *loop) checkGoing() error {
+	if err := l.checkAlive(); err != nil {
+		return err
+	}
 	if l.Paused {
 		return fmt.Errorf("job %s is paused (%s): resume it first", l.Job.ID, l.PauseReason)
 	}
@@ -105,7 +120,7 @@ func (l *loop) checkSetJob(in SetJobRequest) error {
 	if in.Job.ID != l.Job.ID || in.Job.Mode() != job.ModeContinuous {
 		return fmt.Errorf("%s in mode %s is not a definition of the continuous job %s", in.Job.ID, in.Job.Mode(), l.Job.ID)
 	}
-	return nil
+	return l.checkAlive()
 }
 
 func (l *loop) onSetJob(in SetJobRequest) ContinuousState {

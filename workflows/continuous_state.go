@@ -22,11 +22,12 @@ type Phase string
 
 // The phases.
 const (
-	PhaseRunning Phase = "running" // an iteration runs
-	PhaseWaiting Phase = "waiting" // for the interval to pass
-	PhaseFailing Phase = "failing" // the last iteration failed; waiting to try again
-	PhasePaused  Phase = "paused"
-	PhaseStopped Phase = "stopped"
+	PhaseRunning  Phase = "running" // an iteration runs
+	PhaseWaiting  Phase = "waiting" // for the interval to pass
+	PhaseFailing  Phase = "failing" // the last iteration failed; waiting to try again
+	PhasePaused   Phase = "paused"
+	PhaseStopping Phase = "stopping" // asked to stop; the handler has its grace period
+	PhaseStopped  Phase = "stopped"
 )
 
 // ContinuousState is everything a continuous job remembers: the input that

@@ -66,7 +66,28 @@ func (q *queue) checkEnqueue(in EnqueueRequest) error {
 	if problems := in.Job.Validate(); len(problems) > 0 {
 		return fmt.Errorf("queue %s refuses job %s: %s", q.Name, in.Job.ID, problems[0])
 	}
+	if in.RequestID != "" {
+		if _, ok := q.answered(in.RequestID); ok {
+			return nil
+		}
+	}
+	if i := q.find(in.Job.ID); i >= 0 && !sameSpec(q.Waiting[i].Job, in.Job) {
+		return fmt.Errorf("queue %s refuses job %s: it waits in it with another spec", q.Name, in.Job.ID)
+	}
+	if q.Running != nil && q.Running.Job.ID == in.Job.ID && !sameSpec(q.Running.Job, in.Job) {
+		return fmt.Errorf("queue %s refuses job %s: it runs now with another spec", q.Name, in.Job.ID)
+	}
 	return q.checkFits(in)
+}
+
+// sameSpec says that two definitions of a job would do the same.
+func sameSpec(a, b job.Job) bool {
+	first, err := a.SpecHash()
+	if err != nil {
+		return false
+	}
+	second, err := b.SpecHash()
+	return err == nil && first == second
 }
 
 // checkFits decides on signaled items, on replay as well: a change here needs a

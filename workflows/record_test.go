@@ -48,6 +48,7 @@ func TestRecordHistories(t *testing.T) {
 	r.canceled("run_canceled", r.job("canceled", job.Schedule{OneShot: &job.OneShot{}}, "wait"))
 	r.continuous()
 	r.queue()
+	r.signaled()
 
 	handed := r.job("handed", job.Schedule{OneShot: &job.OneShot{}}, "wait")
 	ref, err := c.StartRun(t.Context(), handed, workflows.TriggerManual)
@@ -229,6 +230,25 @@ func (r *recorder) queue() {
 	r.save("queue_first", first)
 	r.save("queue_watching", watching)
 	r.save("queue_last", last)
+}
+
+// signaled records a queue that takes a signal and refuses one.
+func (r *recorder) signaled() {
+	const name = "signaled"
+	put := r.job("s-first", job.Schedule{Queued: &job.Queued{Queue: name}}, "")
+	_, err := r.control.Enqueue(r.Context(), put, false)
+	require.NoError(r, err)
+	broken := r.job("s-broken", job.Schedule{Queued: &job.Queued{Queue: name}}, "")
+	broken.Options.RunTimeout = 0
+	for _, j := range []job.Job{r.job("s-signaled", job.Schedule{Queued: &job.Queued{Queue: name}}, ""), broken} {
+		require.NoError(r, r.control.Temporal().SignalWorkflow(r.Context(), workflows.QueueWorkflowID(name), "",
+			workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j}))
+	}
+	stacktest.WaitFor(r, "the signaled item to complete", func() (bool, error) {
+		state, err := r.control.QueueState(r.Context(), name)
+		return err == nil && state.Completed == 2 && state.Failed == 1, err
+	})
+	r.save("queue_signaled", r.latest(name, func() {}))
 }
 
 // latest is the workflow run of a queue after an action.

@@ -18,9 +18,6 @@ const (
 	// ackWait is how long the server waits for an answer to a message. A write
 	// that takes longer says so in between.
 	ackWait = 90 * time.Second
-	// minFetch is the shortest wait of a fetch that can bring anything: a shorter
-	// one is over before the server has answered.
-	minFetch = 10 * time.Millisecond
 	// fetchSize is how many messages are asked for at a time.
 	fetchSize = 500
 )
@@ -137,18 +134,18 @@ func (l *lap) stopping() bool {
 }
 
 // gather takes messages until they are enough for a write or the first of them
-// has waited for spec.BatchAge.
+// has waited for spec.BatchAge, or the job is to stop.
 func (l *lap) gather(ctx context.Context) ([]jetstream.Msg, error) {
 	var messages []jetstream.Msg
 	var size int
-	deadline := time.Now().Add(max(l.spec.BatchAge.Std(), minFetch))
+	deadline := time.Now().Add(max(l.spec.BatchAge.Std(), pipeline.MinFetch))
 	for len(messages) < l.spec.BatchPoints && size < l.maxBytes {
 		wait := time.Until(deadline)
-		if len(messages) > 0 && wait < minFetch {
+		if len(messages) > 0 && wait < pipeline.MinFetch {
 			break
 		}
 		n := min(fetchSize, l.spec.BatchPoints-len(messages))
-		fetched, err := l.consumer.Fetch(ctx, n, max(wait, minFetch))
+		fetched, err := l.consumer.Fetch(ctx, n, wait, l.run.Stopping())
 		if err != nil {
 			if len(messages) > 0 {
 				break // these can be written; the next fetch will tell again
@@ -203,7 +200,7 @@ func (l *lap) load(ctx context.Context, messages []jetstream.Msg) error {
 const (
 	ClassUnreachable = "InfluxUnreachable" // no answer, or too busy
 	ClassConfig      = "InfluxConfig"      // credentials, permissions, retention policy
-	ClassLimits      = "InfluxLimits"      // too many series, cache full
+	ClassLimits      = "InfluxLimits"      // too many series or values of a tag, cache full
 )
 
 // limitsWait is how long a full server is left alone.
@@ -221,7 +218,8 @@ func (l *lap) failure(ctx context.Context, err error) error {
 	case influx.KindTransient:
 		return job.Retryable(ClassUnreachable, failed.RetryAfter, "location %s: %w", l.spec.Location, err)
 	case influx.KindLimits:
-		return job.Retryable(ClassLimits, max(failed.RetryAfter, limitsWait), "location %s: %w", l.spec.Location, err)
+		return job.Retryable(ClassLimits, max(failed.RetryAfter, limitsWait),
+			"location %s waits, since InfluxDB is at a limit of its configuration: %w", l.spec.Location, err)
 	}
 	return job.Retryable(ClassConfig, failed.RetryAfter, "location %s: %w", l.spec.Location, err)
 }

@@ -195,7 +195,7 @@ func TestLaterMessageWins(t *testing.T) {
 			Name: load.ConsumerName(pipeline.OperationLive, b.name), Subject: b.subject(),
 		})
 		require.NoError(t, err)
-		taken, err := consumer.Fetch(t.Context(), 1+random.IntN(n-1), 5*time.Second)
+		taken, err := consumer.Fetch(t.Context(), 1+random.IntN(n-1), 5*time.Second, nil)
 		require.NoError(t, err)
 		for _, message := range taken {
 			if random.IntN(2) == 0 {
@@ -224,14 +224,17 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 		{403, "not authorized", load.ClassConfig, 0, nil},
 		{500, "retention policy not found: autogen", load.ClassConfig, 0, nil},
 		{400, "something else is wrong", load.ClassConfig, 0, nil},
-		{500, "max-series-per-database limit exceeded", load.ClassLimits, time.Minute, nil},
+		{400, "partial write: max-series-per-database limit exceeded: (3) dropped=7", load.ClassLimits, time.Minute, nil},
+		{400, `partial write: max-values-per-tag limit exceeded (3/3): measurement="m" tag="id" value="x" dropped=1`, load.ClassLimits, time.Minute, nil},
+		{500, "engine: cache-max-memory-size exceeded: (1073741824/1073741824)", load.ClassLimits, time.Minute, nil},
 		{503, "busy", load.ClassUnreachable, 9 * time.Second, []string{"Retry-After", "9"}},
 		{502, "", load.ClassUnreachable, 0, nil},
 	} {
 		b.proxy.onWrite(answer(c.status, c.text, c.headers...))
-		_, err := b.lap(t)
+		result, err := b.lap(t)
 		failure := failureOf(t, err)
 		require.False(t, failure.Final, c.text)
+		require.Zero(t, result.Counts["quarantined"], c.text)
 		require.Equal(t, c.class, failure.Class, c.text)
 		require.Equal(t, c.after, failure.RetryAfter)
 		require.ErrorContains(t, err, b.spec.InfluxURL)
@@ -309,6 +312,46 @@ func TestStopEndsALap(t *testing.T) {
 	undelivered, unanswered := b.waiting(t)
 	require.Zero(t, undelivered)
 	require.Zero(t, unanswered)
+}
+
+// TestStopEndsAWaitForMorePoints: the longest batch_age is three times the time
+// that a worker has to stop in by default. The context ends at half of it.
+func TestStopEndsAWaitForMorePoints(t *testing.T) {
+	st := stacktest.Start(t)
+	for name, messages := range map[string]int{"stopsidle": 0, "stopsgathering": 5} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, name, st)
+			b.spec.Lap = job.Duration(time.Hour)
+			b.spec.BatchAge = job.Duration(30 * time.Second)
+			_, err := b.client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
+				Name: load.ConsumerName(pipeline.OperationLive, b.name), Subject: b.subject(),
+			})
+			require.NoError(t, err)
+			b.publishNumbers(t, 0, messages)
+
+			ctx, cancel := context.WithTimeout(t.Context(), b.spec.BatchAge.Std()/2)
+			defer cancel()
+			run := b.newRun()
+			var result job.Result
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				result, err = b.jobType.Handle(ctx, run)
+			}()
+			stacktest.WaitFor(t, "a fetch that waits for more", func() (bool, error) {
+				info := b.consumer(t)
+				return info.NumWaiting > 0 && info.NumAckPending == messages, nil
+			})
+			run.Stop()
+			<-done
+			require.NoError(t, err)
+			require.NoError(t, ctx.Err(), "the lap ended by itself")
+			require.EqualValues(t, messages, result.Counts["messages"])
+			undelivered, unanswered := b.waiting(t)
+			require.Zero(t, undelivered)
+			require.Zero(t, unanswered)
+		})
+	}
 }
 
 func TestStackDiesDuringLoad(t *testing.T) {

@@ -24,7 +24,8 @@ const (
 	// KindConfig: credentials, permissions, the retention policy or the address
 	// are wrong. No point is at fault; someone has to mend it.
 	KindConfig
-	// KindLimits: the server is full: too many series, no memory. Wait long.
+	// KindLimits: the server is full: too many series, too many values of a tag, no
+	// memory. No point is at fault, some may be stored already. Wait long.
 	KindLimits
 	// KindTransient: the server is not there or too busy. Wait; a write that was
 	// cut off may have been stored, and writing it again is harmless.
@@ -79,6 +80,8 @@ func (e *Error) Error() string {
 func kindOf(status int, text string) Kind {
 	has := func(words string) bool { return strings.Contains(text, words) }
 	switch {
+	case atLimit(text):
+		return KindLimits // before all else: the server calls some of them a partial write
 	case has("beyond retention policy"):
 		return KindTooOld
 	case has("field type conflict"), status == http.StatusBadRequest && (has("partial write") || has("unable to parse") || has("invalid")):
@@ -87,12 +90,31 @@ func kindOf(status int, text string) Kind {
 		return KindNoDatabase
 	case has("retention policy not found"), has("database is required"):
 		return KindConfig
-	case has("max-series-per-database"), has("max series"), has("cache-max-memory-size"), has("cache maximum memory"):
-		return KindLimits
 	case status == http.StatusRequestEntityTooLarge:
 		return KindTooBig
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= http.StatusInternalServerError:
 		return KindTransient
 	}
 	return KindConfig
+}
+
+// limits are how the server's reasons begin when it is full. Those about series and
+// tags come as a partial write with status 400, that about memory as an error of
+// the engine with status 500.
+var limits = []string{
+	"max-series-per-database limit exceeded",
+	"max-values-per-tag limit exceeded",
+	"cache-max-memory-size exceeded",
+}
+
+// atLimit tells whether the server is full. It looks at the beginning of the reason
+// only: the names and values of points that follow it may hold any words.
+func atLimit(text string) bool {
+	reason := strings.TrimPrefix(strings.TrimPrefix(text, "partial write: "), "engine: ")
+	for _, limit := range limits {
+		if strings.HasPrefix(reason, limit) {
+			return true
+		}
+	}
+	return false
 }

@@ -79,21 +79,69 @@ func (r *Consumer) Rewind(ctx context.Context) (int, error) {
 	return info.NumAckPending, nil
 }
 
-// Fetch takes up to n messages, and waits for them no longer than wait: fewer, or
-// none, are no error.
-func (r *Consumer) Fetch(ctx context.Context, n int, wait time.Duration) ([]jetstream.Msg, error) {
-	batch, err := r.consumer.Fetch(n, jetstream.FetchMaxWait(wait))
-	if err != nil {
-		return nil, r.client.failed(ctx, "fetch from consumer "+r.name, err)
-	}
+const (
+	// MinFetch is the shortest wait of a fetch that can bring anything: a shorter
+	// one is over before the server has answered.
+	MinFetch = 10 * time.Millisecond
+	// fetchSlice is the longest that one request for messages waits at the server.
+	// A request cannot be taken back: one that was left alone would still take
+	// messages, and so each is waited for, and the next one is made only if
+	// nothing speaks against it.
+	fetchSlice = 500 * time.Millisecond
+)
+
+// Fetch takes up to n messages, and waits for them no longer than wait, which is
+// at least [MinFetch]: fewer, or none, are no error. When stop is closed, it
+// returns within half a second with those that it has; nil never stops it. When
+// ctx ends, it returns as soon with its error, and what it has is not acknowledged.
+func (r *Consumer) Fetch(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) ([]jetstream.Msg, error) {
 	messages := make([]jetstream.Msg, 0, n)
+	deadline := time.Now().Add(max(wait, MinFetch))
+	for slice := max(wait, MinFetch); slice >= MinFetch; slice = time.Until(deadline) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		var err error
+		messages, err = r.fetchOnce(messages, n, min(slice, fetchSlice))
+		if len(messages) == n {
+			break
+		}
+		if err != nil {
+			if len(messages) > 0 {
+				break // these can be used; the next fetch will tell again
+			}
+			return nil, r.client.failed(ctx, "fetch from consumer "+r.name, err)
+		}
+		if closed(stop) {
+			break
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return messages, nil
+}
+
+// fetchOnce makes one request for what is missing to n messages, and adds what
+// comes, also when it returns an error.
+func (r *Consumer) fetchOnce(messages []jetstream.Msg, n int, wait time.Duration) ([]jetstream.Msg, error) {
+	batch, err := r.consumer.Fetch(n-len(messages), jetstream.FetchMaxWait(wait))
+	if err != nil {
+		return messages, err
+	}
 	for message := range batch.Messages() {
 		messages = append(messages, message)
 	}
-	if err := batch.Error(); err != nil && len(messages) == 0 {
-		return nil, r.client.failed(ctx, "fetch from consumer "+r.name, err)
+	return messages, batch.Error()
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
-	return messages, nil
 }
 
 // Ack acknowledges messages, and returns when the server has noted the last of

@@ -140,7 +140,7 @@ func TestQuarantineKeepsOnce(t *testing.T) {
 	consumer, err := client.Consumer(t.Context(), pipeline.StreamQuarantine,
 		pipeline.ConsumerOptions{Name: "look", Subject: "dendra.quarantine.v1.load.live.keep.>"})
 	require.NoError(t, err)
-	messages, err := consumer.Fetch(t.Context(), 2, 5*time.Second)
+	messages, err := consumer.Fetch(t.Context(), 2, 5*time.Second, nil)
 	require.NoError(t, err)
 	require.Len(t, messages, 2)
 	require.Equal(t, "not\x00json", string(messages[0].Data()))
@@ -173,7 +173,7 @@ func TestRewindKeepsTheOrder(t *testing.T) {
 	options := pipeline.ConsumerOptions{Name: "load-live-rewind", Subject: subject}
 	first, err := client.Consumer(t.Context(), pipeline.StreamPrepared, options)
 	require.NoError(t, err)
-	taken, err := first.Fetch(t.Context(), 6, 5*time.Second)
+	taken, err := first.Fetch(t.Context(), 6, 5*time.Second, nil)
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, numbers(t, taken))
 	require.NoError(t, first.Ack(t.Context(), taken[:2]))
@@ -186,7 +186,7 @@ func TestRewindKeepsTheOrder(t *testing.T) {
 	rewound, err := second.Rewind(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 3, rewound)
-	again, err := second.Fetch(t.Context(), 8, 5*time.Second)
+	again, err := second.Fetch(t.Context(), 8, 5*time.Second, nil)
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 3, 4, 5, 6, 7, 8, 9}, numbers(t, again))
 	require.NoError(t, second.Ack(t.Context(), again))
@@ -197,6 +197,40 @@ func TestRewindKeepsTheOrder(t *testing.T) {
 	rewound, err = second.Rewind(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, rewound)
+}
+
+// TestFetchEndsWithItsContext: also in the middle of a long wait. What it has taken
+// is not acknowledged, and comes again.
+func TestFetchEndsWithItsContext(t *testing.T) {
+	client := connect(t, stacktest.Start(t).NATS)
+	subject := pipeline.PrepSubject("live", "fetchends")
+	_, err := client.Publish(t.Context(), []pipeline.Outgoing{{Subject: subject, Body: []byte("0")}})
+	require.NoError(t, err)
+	consumer, err := client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{Name: "load-live-fetchends", Subject: subject})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() {
+		_, err := consumer.Fetch(ctx, 2, 30*time.Second, nil)
+		done <- err
+	}()
+	stacktest.WaitFor(t, "the message to be taken", func() (bool, error) {
+		_, unanswered, err := consumer.Waiting(t.Context())
+		return unanswered == 1, err
+	})
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+
+	_, err = consumer.Fetch(ctx, 1, 30*time.Second, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	rewound, err := consumer.Rewind(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, rewound)
+	again, err := consumer.Fetch(t.Context(), 1, 5*time.Second, nil)
+	require.NoError(t, err)
+	require.Equal(t, []int{0}, numbers(t, again))
+	require.NoError(t, consumer.Ack(t.Context(), again))
 }
 
 func TestClientOutlivesItsServer(t *testing.T) {

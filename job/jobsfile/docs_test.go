@@ -118,7 +118,7 @@ func TestDocumentedExample(t *testing.T) {
 	file := read(t, example[1])
 	require.Len(t, file.Jobs, 1)
 	require.Equal(t, "live_load_influx_v1.common1", file.Jobs[0].ID)
-	require.Equal(t, `{"batch_points":5000,"location":"common1"}`, string(file.Jobs[0].Spec))
+	require.Equal(t, `{"batch_points":5000,"influx_url":"http://127.0.0.1:8086","location":"common1"}`, string(file.Jobs[0].Spec))
 }
 
 func TestDocumentedProblemsAreReal(t *testing.T) {

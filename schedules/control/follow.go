@@ -16,7 +16,7 @@ const pollInterval = 500 * time.Millisecond
 // waiting for its interval, and gives the number of that iteration. One that
 // runs now is let finish first.
 func (c *Client) TriggerIteration(ctx context.Context, jobID string) (number int64, err error) {
-	state, err := send(ctx, c, workflows.MessageTrigger, jobID, workflows.TriggerRequest{})
+	state, err := c.triggerLoop(ctx, jobID)
 	if err != nil {
 		return 0, err
 	}

@@ -220,6 +220,9 @@ func (d *RunDetail) addEnd(err error) {
 		return
 	}
 	d.Output = nil
+	if temporal.IsCanceledError(err) {
+		return // The status says it.
+	}
 	d.Class, d.Error = workflows.Cause(err)
 	var activity *temporal.ActivityError
 	if errors.As(err, &activity) {

@@ -273,11 +273,22 @@ func (c *Client) Trigger(ctx context.Context, jobID string) (Triggered, error) {
 	return c.TriggerJob(ctx, live.Job)
 }
 
+// triggerLoop starts the next iteration of a continuous job.
+func (c *Client) triggerLoop(ctx context.Context, jobID string) (workflows.ContinuousState, error) {
+	state, err := send(ctx, c, workflows.MessageTrigger, jobID, workflows.TriggerRequest{})
+	if errors.Is(err, ErrNotFound) {
+		if live, liveErr := c.LiveWorkflow(ctx, jobID); liveErr == nil && live != nil && !live.Workflow.Open() {
+			return state, fmt.Errorf("job %s was stopped; restart it first", jobID)
+		}
+	}
+	return state, err
+}
+
 // TriggerJob is Trigger for a definition that may not be in Temporal yet.
 func (c *Client) TriggerJob(ctx context.Context, j job.Job) (Triggered, error) {
 	switch j.Mode() {
 	case job.ModeContinuous:
-		_, err := send(ctx, c, workflows.MessageTrigger, j.ID, workflows.TriggerRequest{})
+		_, err := c.triggerLoop(ctx, j.ID)
 		return Triggered{}, err
 	case job.ModeQueued:
 		receipt, err := c.Enqueue(ctx, j, true)
