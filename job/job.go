@@ -140,6 +140,8 @@ const (
 	MinInterval = Duration(10 * time.Millisecond)
 	// MinRecurEvery is the shortest interval of a recurring job.
 	MinRecurEvery = Duration(time.Second)
+	// MinCatchupWindow is the shortest catch-up window of a recurring job.
+	MinCatchupWindow = Duration(10 * time.Second)
 	// MaxRetryLimit is the largest MaxRetryCount.
 	MaxRetryLimit = 1_000_000
 	// MinHeartbeatTimeout is the shortest heartbeat timeout.

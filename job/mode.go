@@ -7,7 +7,7 @@ type Mode string
 const (
 	ModeOneShot    Mode = "one-shot"   // once
 	ModeContinuous Mode = "continuous" // again and again until stopped
-	ModeRecurring  Mode = "recurring"  // on a fixed interval
+	ModeRecurring  Mode = "recurring"  // on an interval or at the times of a cron text
 	ModeQueued     Mode = "queued"     // once, in order, alone in its queue
 )
 
@@ -28,15 +28,6 @@ type Continuous struct {
 	Interval Duration `json:"interval" jsonschema:"example=PT1S" jsonschema_description:"the wait between the end of one iteration and the start of the next; at least 10 ms"`
 }
 
-// Recurring runs a job on a fixed interval, counted from the Unix epoch, and
-// shifted by a phase that is derived from the job id, so that jobs of the same
-// interval do not all start in the same second.
-type Recurring struct {
-	// RecurEvery is the interval between two starts. Required; at least 1 s,
-	// the resolution of a Temporal Schedule.
-	RecurEvery Duration `json:"recur_every" jsonschema:"example=PT15M" jsonschema_description:"the interval between two starts; at least 1 s"`
-}
-
 // Queued runs a job once, in order of acceptance and alone in a named queue.
 type Queued struct {
 	// Queue is the name of the queue: [a-z0-9] first, then [a-z0-9._-], at
@@ -48,7 +39,7 @@ type Queued struct {
 type Schedule struct {
 	OneShot    *OneShot    `json:"one_shot,omitempty" jsonschema_description:"runs once; again only when its type or spec changes, or when someone asks"`
 	Continuous *Continuous `json:"continuous,omitempty" jsonschema_description:"runs again and again until it is stopped"`
-	Recurring  *Recurring  `json:"recurring,omitempty" jsonschema_description:"starts on an interval, shifted by a phase that comes from the job id"`
+	Recurring  *Recurring  `json:"recurring,omitempty" jsonschema_description:"starts on an interval, or at the times of a cron text"`
 	Queued     *Queued     `json:"queued,omitempty" jsonschema_description:"runs once, in order, alone in its queue"`
 }
 

@@ -59,11 +59,16 @@ func (t Type) CheckAllows(mode Mode) error {
 	if mode == "" || t.Allows(mode) {
 		return nil
 	}
-	names := make([]string, len(t.Modes))
-	for i, m := range t.Modes {
-		names[i] = string(m)
+	return fmt.Errorf("job type %s cannot run in mode %s, only in %s", t.Name, mode, joined(t.Modes))
+}
+
+// joined lists names in a sentence.
+func joined[S ~string](names []S) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
 	}
-	return fmt.Errorf("job type %s cannot run in mode %s, only in %s", t.Name, mode, strings.Join(names, ", "))
+	return strings.Join(texts, ", ")
 }
 
 type validator struct{ problems []Problem }
@@ -72,6 +77,11 @@ func (v *validator) addf(format string, args ...any) { v.at(nil, format, args...
 
 func (v *validator) at(path []string, format string, args ...any) {
 	v.problems = append(v.problems, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// atKey reports a key that has no place, whatever its value.
+func (v *validator) atKey(path []string, message string) {
+	v.problems = append(v.problems, Problem{Path: path, AtKey: true, Message: message})
 }
 
 func (v *validator) check(err error) {
@@ -92,7 +102,7 @@ func (v *validator) schedule(s Schedule) {
 		v.atLeast([]string{"continuous", "interval"}, c.Interval, MinInterval)
 	}
 	if r := s.Recurring; r != nil {
-		v.atLeast([]string{"recurring", "recur_every"}, r.RecurEvery, MinRecurEvery)
+		v.recurring(*r)
 	}
 	if q := s.Queued; q != nil {
 		if err := CheckKey("queue", q.Queue); err != nil {

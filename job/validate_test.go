@@ -28,7 +28,7 @@ func TestValidate(t *testing.T) {
 			j.Schedule = job.Schedule{}
 		},
 		`2 modes are set (one_shot, recurring): a job has exactly one`: func(j *job.Job) { j.OneShot = &job.OneShot{} },
-		`recurring.recur_every: PT0S is shorter than PT1S, the least that is possible`: func(j *job.Job) {
+		`recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`: func(j *job.Job) {
 			j.Recurring = &job.Recurring{}
 		},
 		`continuous.interval: PT0S is shorter than PT0.01S, the least that is possible`: func(j *job.Job) {

@@ -60,12 +60,12 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 	}
 	switch j.Mode() {
 	case job.ModeRecurring:
-		wanted, err := newRecurring(j)
+		wanted, err := scheduleOptions(j)
 		if err != nil {
 			return err
 		}
-		return s.control.PutSchedule(ctx, j, wanted.options(j), func(live *client.ScheduleDescription) bool {
-			return len(wanted.edits(live)) == 0
+		return s.control.PutSchedule(ctx, j, wanted, func(live *client.ScheduleDescription) bool {
+			return len(edits(live, wanted)) == 0
 		})
 	case job.ModeContinuous:
 		if change.Action == ActionUpdate {

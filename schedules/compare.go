@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
@@ -138,16 +139,20 @@ func (c *comparison) compareRecurring(ctx context.Context, change *Change) error
 	}
 	if live == nil {
 		change.Action = ActionCreate
+		if end := change.job.Recurring.EndAt; !end.IsZero() && end.Before(time.Now()) {
+			// The server removes a schedule some days after its last start.
+			change.Action, change.Note = ActionUnchanged, "has ended: its end_at has passed"
+		}
 		return nil
 	}
-	wanted, err := newRecurring(change.job)
+	wanted, err := scheduleOptions(change.job)
 	if err != nil {
 		return err
 	}
 	if live.Paused && !change.job.Options.Paused {
 		change.Note = "paused: " + live.PauseReason
 	}
-	return change.settle(live, wanted.edits(live.Schedule))
+	return change.settle(live, edits(live.Schedule, wanted))
 }
 
 func (c *comparison) compareContinuous(ctx context.Context, change *Change) error {

@@ -114,7 +114,7 @@ func (c *catalog) example(t catalogType) string {
 	}
 	var text strings.Builder
 	table := fmt.Sprintf("[%s.%s.example]", tableJobs, t.snake)
-	fmt.Fprintf(&text, "%s\n%s = %s\n", table, mode.key, tomlValue(exampleTable(c.modes[mode.key])))
+	fmt.Fprintf(&text, "%s\n%s = %s\n", table, mode.key, tomlValue(exampleMode(c.modes[mode.key])))
 	if spec := exampleTable(t.whole); len(spec) > 0 {
 		fmt.Fprintf(&text, "\n%s.%s]\n", strings.TrimSuffix(table, "]"), keySpec)
 		for _, m := range spec {
@@ -122,6 +122,20 @@ func (c *catalog) example(t catalogType) string {
 		}
 	}
 	return text.String()
+}
+
+// exampleMode writes what a mode requires, or, of one that needs one of several
+// keys and so requires none by itself, the first.
+func exampleMode(schema object) object {
+	table := exampleTable(schema)
+	properties := schema.object("properties")
+	if len(table) > 0 || len(properties) == 0 {
+		return table
+	}
+	if first, ok := properties[0].value.(object); ok {
+		table = object{{properties[0].key, exampleValue(properties[0].key, first)}}
+	}
+	return table
 }
 
 func exampleTable(schema object) object {

@@ -80,6 +80,37 @@ func TestDocumentedModes(t *testing.T) {
 	require.Equal(t, want, documented)
 }
 
+// TestDocumentedRecurring compares the table of settings of a recurring job with
+// its fields, and that of overlap with the policies.
+func TestDocumentedRecurring(t *testing.T) {
+	var documented []string
+	for _, row := range rowsOf(t, "## Recurring jobs") {
+		documented = append(documented, row[0])
+	}
+	var want []string
+	recurring := reflect.TypeFor[job.Recurring]()
+	for i := range recurring.NumField() {
+		name, _, _ := strings.Cut(recurring.Field(i).Tag.Get("json"), ",")
+		want = append(want, name)
+	}
+	for _, overlap := range job.Overlaps() {
+		want = append(want, string(overlap))
+	}
+	require.Equal(t, want, documented)
+}
+
+// TestDocumentedModesAreRead reads each line of the examples of modes.
+func TestDocumentedModesAreRead(t *testing.T) {
+	for _, heading := range []string{"## Modes", "## Recurring jobs"} {
+		_, section, _ := strings.Cut(document(t), heading+"\n")
+		example := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(section)
+		require.NotNil(t, example, heading)
+		for line := range strings.Lines(example[1]) {
+			require.Len(t, read(t, "[jobs.post_to_archive.main]\n"+line).Jobs, 1, line)
+		}
+	}
+}
+
 // TestDocumentedExample reads the example as it stands.
 func TestDocumentedExample(t *testing.T) {
 	example := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(document(t))

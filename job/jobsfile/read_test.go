@@ -312,3 +312,50 @@ func TestSpecWithoutSchemaIsAProblemOfTheType(t *testing.T) {
 			`field Wait: a time.Duration is a count of nanoseconds in JSON: use job.Duration`,
 	}, problemsOf("", []job.Type{bad}))
 }
+
+func TestReadRecurring(t *testing.T) {
+	file := read(t, `
+[jobs.post_to_archive.a]
+recurring = { recur_every = 3600, offset = 0, jitter = "PT1M", overlap = "buffer_all", catchup_window = "1h" }
+[jobs.post_to_archive.b.recurring]
+cron = "30 4 * * mon-fri"
+time_zone = "Europe/Prague"
+start_at = 2026-03-01T00:00:00+01:00
+end_at = "2026-06-01T00:00:00.5Z"
+[jobs.post_to_archive.c]
+recurring.cron = "0 3 * * *"
+`)
+	require.Len(t, file.Jobs, 3)
+	for i, want := range []string{
+		`{"recur_every":"PT1H","offset":"PT0S","jitter":"PT1M","overlap":"buffer_all","catchup_window":"PT1H"}`,
+		`{"cron":"30 4 * * mon-fri","time_zone":"Europe/Prague","start_at":"2026-03-01T00:00:00+01:00","end_at":"2026-06-01T00:00:00.5Z"}`,
+		`{"cron":"0 3 * * *"}`,
+	} {
+		text, err := json.Marshal(file.Jobs[i].Recurring)
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
+}
+
+func TestRecurringProblemsAreWhereTheyStand(t *testing.T) {
+	for settings, want := range map[string]string{
+		`{}`:                                                  `2:13: recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`,
+		`{ recur_every = 0 }`:                                 `2:13: recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`,
+		`{ time_zone = "UTC" }`:                               `2:13: recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`,
+		`{ recur_every = "P1M" }`:                             `2:29: recurring.recur_every: "P1M" counts years or months, which have no fixed length: write days or weeks, as in P30D`,
+		`{ recur_every = 1, cron = "* * * * *"}`:              `2:32: recur_every and cron are both set: a recurring job has exactly one`,
+		`{ recur_every = 1, time_zone = "UTC" }`:              `2:32: time_zone goes with cron: an interval is the same in every zone`,
+		`{ recur_every = 1, offset = 1 }`:                     `2:41: recurring.offset: PT1S is not shorter than recur_every, PT1S`,
+		`{ cron = "61 * * * *" }`:                             `2:22: recurring.cron: "61 * * * *": minute "61": 61 is not from 0 to 59`,
+		`{ cron = 5 }`:                                        `2:22: recurring.cron: 5 is not a string`,
+		`{ recur_every = 1, overlap = "queue" }`:              `2:42: recurring.overlap: "queue" is not one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all`,
+		`{ recur_every = 1, overlap = "" }`:                   `2:42: recurring.overlap: "" is not one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all`,
+		`{ recur_every = 1, start_at = 2026-03-01T00:00:00 }`: `2:43: recurring.start_at: "2026-03-01T00:00:00" is not a date and time with an offset, such as 2026-01-31T12:00:00Z`,
+		`{ recur_every = 1, start_at = 2026-03-01T00:00:00Z, end_at = 2026-03-01T00:00:00Z }`: `2:74: recurring.end_at: 2026-03-01T00:00:00Z is not later than start_at, 2026-03-01T00:00:00Z`,
+		`{ recur_every = 1, crno = "" }`: `2:32: unknown key "crno"; did you mean "cron"?`,
+	} {
+		_, problems := jobsfile.Read("jobs.toml", []byte("[jobs.post_to_archive.main]\nrecurring = "+settings), testTypes())
+		require.Len(t, problems, 1, settings)
+		require.Equal(t, "jobs.toml:"+want, problems[0].String(), settings)
+	}
+}

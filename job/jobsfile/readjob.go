@@ -135,8 +135,10 @@ func (j *jobReader) readMode(key string, at *node) job.Schedule {
 	}
 	good := map[string]any{}
 	maps.Copy(good, settings)
+	whole := isTable // the schema has no objection
 	if isTable {
 		for _, problem := range j.modes[key].Check(settings) {
+			whole = false
 			j.reportProblem(at.locate(problem.Path, problem.AtKey), problem, key)
 			if len(problem.Path) > 0 {
 				delete(good, problem.Path[0])
@@ -151,7 +153,7 @@ func (j *jobReader) readMode(key string, at *node) job.Schedule {
 	probe.Schedule = schedule
 	for _, problem := range probe.Validate() {
 		// Of a setting that is missing or wrong the schema has spoken.
-		if len(problem.Path) == 2 && good[problem.Path[1]] != nil {
+		if len(problem.Path) == 1 && whole || len(problem.Path) == 2 && good[problem.Path[1]] != nil {
 			j.reportProblem(at.locate(problem.Path[1:], problem.AtKey), problem)
 		}
 	}

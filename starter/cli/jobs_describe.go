@@ -62,6 +62,7 @@ func (i *invocation) addDefinition(s *sheet, j job.Job) {
 	s.add("Job", "%s", j.ID)
 	s.add("Type", "%s", j.Type)
 	s.add("Mode", "%s", modeText(j.Schedule))
+	i.addRecurring(s, j.Recurring)
 	s.add("Description", "%s", j.Options.Description)
 	s.add("Owner", "%s", j.Options.Owner)
 	s.add("Tags", "%s", tags(j.Options.Tags))
@@ -78,11 +79,36 @@ func modeText(schedule job.Schedule) string {
 	case schedule.Continuous != nil:
 		return fmt.Sprintf("%s, %s between iterations", job.ModeContinuous, schedule.Continuous.Interval)
 	case schedule.Recurring != nil:
-		return fmt.Sprintf("%s, every %s", job.ModeRecurring, schedule.Recurring.RecurEvery)
+		return fmt.Sprintf("%s, %s", job.ModeRecurring, startTimes(*schedule.Recurring))
 	case schedule.Queued != nil:
 		return fmt.Sprintf("%s, in queue %s", job.ModeQueued, schedule.Queued.Queue)
 	}
 	return string(schedule.Mode())
+}
+
+// startTimes says when a recurring job starts.
+func startTimes(r job.Recurring) string {
+	text := fmt.Sprintf("every %s", r.RecurEvery)
+	switch {
+	case r.Cron != "":
+		text = fmt.Sprintf("cron %q in %s", r.Cron, r.Zone())
+	case r.Offset != nil:
+		text += fmt.Sprintf(", offset %s", *r.Offset)
+	}
+	if r.Jitter > 0 {
+		text += fmt.Sprintf(", jitter %s", r.Jitter)
+	}
+	return text
+}
+
+// addRecurring says what becomes of starts that come at a bad time.
+func (i *invocation) addRecurring(s *sheet, r *job.Recurring) {
+	if r == nil {
+		return
+	}
+	s.add("Overlap", "%s, catch-up window %s", r.OverlapPolicy(), r.Catchup())
+	s.add("Starts from", "%s", i.when(r.StartAt))
+	s.add("Ends at", "%s", i.when(r.EndAt))
 }
 
 func tags(tags map[string]string) string {

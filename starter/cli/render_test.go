@@ -132,6 +132,26 @@ NUMBER  START               TOOK   RESULT
 `, b.String())
 }
 
+func TestWriteRecurringJob(t *testing.T) {
+	for want, r := range map[string]job.Recurring{
+		"Mode         recurring, every PT15M\nOverlap      skip, catch-up window PT30M\n": {RecurEvery: job.Duration(15 * time.Minute)},
+		"Mode         recurring, every PT15M, offset PT0S, jitter PT1M\nOverlap      buffer_one, catch-up window PT10S\n": {
+			RecurEvery: job.Duration(15 * time.Minute), Offset: new(job.Duration(0)), Jitter: job.Duration(time.Minute),
+			Overlap: job.OverlapBufferOne, CatchupWindow: job.Duration(10 * time.Second),
+		},
+		"Mode         recurring, cron \"30 4 * * mon-fri\" in Europe/Prague\nOverlap      skip, catch-up window P2D\n" +
+			"Starts from  13:00:00 (1 h ago)\nEnds at      2026-06-01 00:00 (in 30 d)\n": {
+			Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", StartAt: noon.Add(-time.Hour), EndAt: noon.AddDate(0, 0, 30).Add(10 * time.Hour),
+		},
+	} {
+		var b strings.Builder
+		require.NoError(t, still(plain).WriteJob(&b, &control.JobDetail{Job: job.Job{
+			ID: "take_steps.b", Type: "TakeSteps", Schedule: job.Schedule{Recurring: &r}, Options: job.DefaultOptions(job.ModeRecurring),
+		}}))
+		require.Contains(t, b.String(), want)
+	}
+}
+
 func TestWriteRun(t *testing.T) {
 	run := control.Run{
 		RunRef: control.RunRef{WorkflowID: "job/take_steps.a", RunID: "0196"},

@@ -1,0 +1,181 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+	_ "time/tzdata" // the same zones wherever a definition is checked; the machine may have no zone files
+)
+
+// Recurring runs a job at times that are known ahead: on a fixed interval, or
+// at the times of a cron text. What is not set has a default, which a
+// definition does not spell out.
+type Recurring struct {
+	// RecurEvery is the interval between two starts, counted from the Unix
+	// epoch. At least 1 s and in whole seconds, the resolution of a Temporal
+	// Schedule. Exactly one of RecurEvery and Cron is set.
+	RecurEvery Duration `json:"recur_every,omitzero" jsonschema:"example=PT15M" jsonschema_description:"the interval between two starts: whole seconds, at least one; exactly one of recur_every and cron is set"`
+	// Offset shifts the interval. At least zero, shorter than RecurEvery and in
+	// whole seconds. Without it the job id gives the shift, so that jobs of the
+	// same interval do not all start in the same second.
+	Offset *Duration `json:"offset,omitempty" jsonschema:"example=PT5M" jsonschema_description:"shifts the interval: whole seconds, shorter than recur_every; without it, the job id gives a shift"`
+	// Cron has the five fields of crontab(5): see [ParseCron].
+	Cron string `json:"cron,omitempty" jsonschema:"example=30 4 * * mon-fri" jsonschema_description:"five fields: minute, hour, day of month, month, day of week"`
+	// TimeZone is the IANA name of the zone that Cron is meant in. Defaults to UTC.
+	TimeZone string `json:"time_zone,omitempty" jsonschema:"default=UTC,example=Europe/Prague" jsonschema_description:"the zone of cron, by its IANA name"`
+	// Jitter delays each start by up to as much: by how much is fixed for each
+	// job and start. Shorter than [Recurring.Period]. Defaults to none.
+	Jitter Duration `json:"jitter,omitzero" jsonschema:"example=PT1M" jsonschema_description:"delays each start by a part of it, which depends on the job and the start; shorter than the time between two starts"`
+	// Overlap says what happens when a start is due while a run is under way.
+	// Defaults to skip.
+	Overlap Overlap `json:"overlap,omitempty" jsonschema:"enum=skip,enum=buffer_one,enum=buffer_all,enum=cancel_other,enum=terminate_other,enum=allow_all,default=skip" jsonschema_description:"what happens when a start is due while a run is under way"`
+	// CatchupWindow is how late a start may be after an outage before it is
+	// given up. At least 10 s. Defaults to twice [Recurring.Period], and to one
+	// minute if that is longer.
+	CatchupWindow Duration `json:"catchup_window,omitzero" jsonschema:"example=PT1H" jsonschema_description:"how late a start may be, after an outage, before it is given up; at least 10 s; by default two intervals, at least one minute"`
+	// StartAt and EndAt limit the times of starts, both inclusive, jitter aside.
+	// Default to no limit.
+	StartAt time.Time `json:"start_at,omitzero" jsonschema_description:"no start is before it"`
+	EndAt   time.Time `json:"end_at,omitzero" jsonschema_description:"no start is after it; later than start_at"`
+}
+
+// Overlap says what happens when a start of a recurring job is due while a run
+// of it is under way.
+type Overlap string
+
+// The overlap policies.
+const (
+	OverlapSkip           Overlap = "skip"            // the start is dropped
+	OverlapBufferOne      Overlap = "buffer_one"      // one start waits for the run to end, further ones are dropped
+	OverlapBufferAll      Overlap = "buffer_all"      // all starts wait, and run one after the other
+	OverlapCancelOther    Overlap = "cancel_other"    // the run is asked to stop; the start waits for its end
+	OverlapTerminateOther Overlap = "terminate_other" // the run is ended without a chance to save its position
+	OverlapAllowAll       Overlap = "allow_all"       // runs are side by side
+)
+
+// Overlaps lists every overlap policy in the order of the documentation.
+func Overlaps() []Overlap {
+	return []Overlap{
+		OverlapSkip, OverlapBufferOne, OverlapBufferAll, OverlapCancelOther, OverlapTerminateOther, OverlapAllowAll,
+	}
+}
+
+// OverlapPolicy is Overlap or its default.
+func (r Recurring) OverlapPolicy() Overlap {
+	if r.Overlap == "" {
+		return OverlapSkip
+	}
+	return r.Overlap
+}
+
+// Zone is the name of the time zone that Cron is meant in: TimeZone or its default.
+func (r Recurring) Zone() string {
+	if r.TimeZone == "" {
+		return "UTC"
+	}
+	return r.TimeZone
+}
+
+// Period is the interval, or the shortest time between two starts that the
+// minutes and hours of Cron give, a day at most. It is zero if neither is valid.
+func (r Recurring) Period() Duration {
+	if r.Cron == "" {
+		return r.RecurEvery
+	}
+	cron, err := ParseCron(r.Cron)
+	if err != nil {
+		return 0
+	}
+	return Duration(cron.shortestGap())
+}
+
+// Catchup is CatchupWindow or its default.
+func (r Recurring) Catchup() Duration {
+	if r.CatchupWindow != 0 {
+		return r.CatchupWindow
+	}
+	// The server's own default is a year.
+	return max(2*r.Period(), Duration(time.Minute))
+}
+
+func (v *validator) recurring(r Recurring) {
+	const mode = "recurring"
+	switch {
+	case r.RecurEvery == 0 && r.Cron == "":
+		v.at([]string{mode}, "no time is set: give it exactly one of recur_every, at least %s, and cron", MinRecurEvery)
+	case r.RecurEvery != 0 && r.Cron != "":
+		v.atKey([]string{mode, "cron"}, "recur_every and cron are both set: a recurring job has exactly one")
+	case r.Cron != "":
+		v.cron(r)
+	default:
+		v.interval(r)
+	}
+	switch period := r.Period(); {
+	case r.Jitter < 0:
+		v.at([]string{mode, "jitter"}, "%s is negative", r.Jitter)
+	case period > 0 && r.Jitter >= period:
+		v.at([]string{mode, "jitter"}, "%s is not shorter than the time between two starts, %s", r.Jitter, period)
+	}
+	if r.Overlap != "" && !slices.Contains(Overlaps(), r.Overlap) {
+		v.at([]string{mode, "overlap"}, "%.60q is not one of %s", r.Overlap, joined(Overlaps()))
+	}
+	if r.CatchupWindow != 0 {
+		v.atLeast([]string{mode, "catchup_window"}, r.CatchupWindow, MinCatchupWindow)
+	}
+	if !r.StartAt.IsZero() && !r.EndAt.IsZero() && !r.EndAt.After(r.StartAt) {
+		v.at([]string{mode, "end_at"}, "%s is not later than start_at, %s",
+			r.EndAt.Format(time.RFC3339Nano), r.StartAt.Format(time.RFC3339Nano))
+	}
+}
+
+func (v *validator) interval(r Recurring) {
+	path := []string{"recurring", "recur_every"}
+	v.atLeast(path, r.RecurEvery, MinRecurEvery)
+	if r.RecurEvery >= MinRecurEvery {
+		v.wholeSeconds(path, r.RecurEvery)
+	}
+	if r.TimeZone != "" {
+		v.atKey([]string{"recurring", "time_zone"}, "time_zone goes with cron: an interval is the same in every zone")
+	}
+	if r.Offset == nil {
+		return
+	}
+	path = []string{"recurring", "offset"}
+	switch offset := *r.Offset; {
+	case offset < 0:
+		v.at(path, "%s is negative", offset)
+	case offset >= r.RecurEvery:
+		v.at(path, "%s is not shorter than recur_every, %s", offset, r.RecurEvery)
+	default:
+		v.wholeSeconds(path, offset)
+	}
+}
+
+func (v *validator) wholeSeconds(path []string, d Duration) {
+	if d%Duration(time.Second) != 0 {
+		v.at(path, "%s is not a whole number of seconds, the resolution of schedules", d)
+	}
+}
+
+func (v *validator) cron(r Recurring) {
+	if _, err := ParseCron(r.Cron); err != nil {
+		v.at([]string{"recurring", "cron"}, "%s", err)
+	}
+	if err := checkZone(r.Zone()); err != nil {
+		v.at([]string{"recurring", "time_zone"}, "%s", err)
+	}
+	if r.Offset != nil {
+		v.atKey([]string{"recurring", "offset"}, "offset goes with recur_every: cron names its times itself")
+	}
+}
+
+func checkZone(name string) error {
+	if name == "Local" {
+		return errors.New(`"Local" is not the name of a time zone: machines differ in it`)
+	}
+	if _, err := time.LoadLocation(name); err != nil {
+		return fmt.Errorf("%.60q is not the name of a time zone, such as Europe/Prague or UTC", name)
+	}
+	return nil
+}
