@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -173,4 +174,35 @@ func TestJobQueueKeepsARunningItemWhoseCancelMeansWaitingOnly(t *testing.T) {
 	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables", Accepted: 1, Running: &running})
 	require.ErrorContains(t, refused.rejected, "runs now in queue tables")
 	require.EqualValues(t, 1, state.Completed, "what an earlier run of the queue started is awaited")
+}
+
+func TestJobQueueRefusesMoreThanItsStateMayHold(t *testing.T) {
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		return workflows.ActivityOutput{}, nil
+	})
+	paused := workflows.QueueState{Name: "tables", Paused: true, PauseReason: "by test"}
+	const items = 500
+	for i := range items {
+		j := queued(fmt.Sprintf("a-key-of-usual-length-%d", i))
+		j.Spec = []byte(`{"bucket":"uploads","key":"stations/ridge/2026/11/21/photo.jpg","prefix":"photos/ridge"}`)
+		j.Options.Owner = job.Owner{Organization: "an-organization"}
+		send(t, env, time.Minute+time.Duration(i)*time.Millisecond, workflows.MessageEnqueue,
+			workflows.EnqueueRequest{Job: j, RequestID: fmt.Sprintf("01m7yfsqzdzyabs0c49b%06d", i)})
+	}
+	state := endQueue(t, env, time.Hour, paused)
+	require.Len(t, state.Waiting, items)
+	text, err := json.Marshal(state)
+	require.NoError(t, err)
+	perItem := len(text) / items
+	t.Logf("%d bytes an item, counted as %d", perItem, state.WaitingBytes/items)
+	require.Less(t, workflows.MaxQueueBytes/(state.WaitingBytes/items)*perItem, 3*workflows.MaxQueueBytes/2,
+		"a full queue is the input of continue-as-new, which stays below 2 MiB")
+
+	full := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		return workflows.ActivityOutput{}, nil
+	})
+	paused.WaitingBytes = workflows.MaxQueueBytes - 100
+	refused := send(t, full, time.Minute, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("a")})
+	endQueue(t, full, time.Hour, paused)
+	require.ErrorContains(t, refused.rejected, "queue tables is full")
 }
