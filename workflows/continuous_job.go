@@ -89,7 +89,14 @@ func (l *loop) onResume(ResumeRequest) ContinuousState {
 	return l.ContinuousState
 }
 
-func (l *loop) checkRestart(RestartRequest) error { return l.checkGoing() }
+// checkRestart lets a request to a job that is being stopped pass: the answer says
+// so, and the caller starts the job again when it has ended.
+func (l *loop) checkRestart(RestartRequest) error {
+	if l.Stop {
+		return nil
+	}
+	return l.checkGoing()
+}
 
 func (l *loop) checkTrigger(TriggerRequest) error { return l.checkGoing() }
 
