@@ -109,7 +109,7 @@ func retryEnqueue(ctx context.Context, err error) bool {
 	var exhausted *serviceerror.ResourceExhausted
 	var aborted *serviceerror.Aborted
 	return ctx.Err() == nil &&
-		(errors.As(err, &unavailable) || errors.As(err, &exhausted) || errors.As(err, &aborted))
+		(notReady(err) || errors.As(err, &unavailable) || errors.As(err, &exhausted) || errors.As(err, &aborted))
 }
 
 // RemoveWaiting takes a job out of its queue that has not started, and refuses to

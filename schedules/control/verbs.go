@@ -7,6 +7,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -171,11 +172,25 @@ func (c *Client) settles(ctx context.Context, condition func() (bool, error)) (b
 	}
 }
 
+// sendTries bounds how often a workflow between two runs is asked.
+const sendTries = 10
+
+// notReady says that a workflow task failed under a message, as it does when the
+// message comes in the moment in which the workflow continues as new: it was not
+// taken, and may be sent again.
+func notReady(err error) bool {
+	var notReady *serviceerror.WorkflowNotReady
+	return errors.As(err, &notReady)
+}
+
 // send sends a message to a continuous job and waits for a worker's answer.
 func send[In, Out any](ctx context.Context, c *Client, message workflows.Message[In, Out], jobID string, in In) (Out, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := message.Send(ctx, c.temporal, workflows.JobWorkflowID(jobID), in)
+	for try := 1; try < sendTries && notReady(err) && ctx.Err() == nil; try++ {
+		out, err = message.Send(ctx, c.temporal, workflows.JobWorkflowID(jobID), in)
+	}
 	return out, explain(fmt.Sprintf("%s job %s", string(message), jobID), err)
 }
 
