@@ -117,7 +117,7 @@ func retryEnqueue(ctx context.Context, err error) bool {
 func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	_, err := workflows.MessageCancelItem.Send(ctx, c.temporal, workflows.QueueWorkflowID(queue),
+	_, err := deliver(ctx, c, workflows.MessageCancelItem, workflows.QueueWorkflowID(queue),
 		workflows.CancelItemRequest{JobID: jobID, WaitingOnly: true})
 	return explain(fmt.Sprintf("remove job %s from queue %s", jobID, queue), err)
 }
@@ -126,7 +126,7 @@ func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string) error {
 func (c *Client) CancelItem(ctx context.Context, queue, jobID string) (workflows.CancelItemReceipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	receipt, err := workflows.MessageCancelItem.Send(ctx, c.temporal, workflows.QueueWorkflowID(queue),
+	receipt, err := deliver(ctx, c, workflows.MessageCancelItem, workflows.QueueWorkflowID(queue),
 		workflows.CancelItemRequest{JobID: jobID})
 	return receipt, explain(fmt.Sprintf("cancel job %s in queue %s", jobID, queue), err)
 }
@@ -135,7 +135,7 @@ func (c *Client) CancelItem(ctx context.Context, queue, jobID string) (workflows
 func (c *Client) PauseQueue(ctx context.Context, queue, reason string) (workflows.QueueSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	summary, err := workflows.MessagePauseQueue.Send(ctx, c.temporal, workflows.QueueWorkflowID(queue),
+	summary, err := deliver(ctx, c, workflows.MessagePauseQueue, workflows.QueueWorkflowID(queue),
 		workflows.PauseRequest{Reason: reason})
 	return summary, explain("pause queue "+queue, err)
 }
@@ -144,7 +144,7 @@ func (c *Client) PauseQueue(ctx context.Context, queue, reason string) (workflow
 func (c *Client) ResumeQueue(ctx context.Context, queue string) (workflows.QueueSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	summary, err := workflows.MessageResumeQueue.Send(ctx, c.temporal, workflows.QueueWorkflowID(queue),
+	summary, err := deliver(ctx, c, workflows.MessageResumeQueue, workflows.QueueWorkflowID(queue),
 		workflows.ResumeRequest{})
 	return summary, explain("resume queue "+queue, err)
 }

@@ -183,14 +183,21 @@ func notReady(err error) bool {
 	return errors.As(err, &notReady)
 }
 
+// deliver sends a message to a workflow, again if it was not taken.
+func deliver[In, Out any](ctx context.Context, c *Client, message workflows.Message[In, Out], workflowID string, in In) (Out, error) {
+	for try := 1; ; try++ {
+		out, err := message.Send(ctx, c.temporal, workflowID, in)
+		if try == sendTries || !notReady(err) || ctx.Err() != nil {
+			return out, err
+		}
+	}
+}
+
 // send sends a message to a continuous job and waits for a worker's answer.
 func send[In, Out any](ctx context.Context, c *Client, message workflows.Message[In, Out], jobID string, in In) (Out, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	out, err := message.Send(ctx, c.temporal, workflows.JobWorkflowID(jobID), in)
-	for try := 1; try < sendTries && notReady(err) && ctx.Err() == nil; try++ {
-		out, err = message.Send(ctx, c.temporal, workflows.JobWorkflowID(jobID), in)
-	}
+	out, err := deliver(ctx, c, message, workflows.JobWorkflowID(jobID), in)
 	return out, explain(fmt.Sprintf("%s job %s", string(message), jobID), err)
 }
 
