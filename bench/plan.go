@@ -178,8 +178,8 @@ func script(set jobSet, whole bool) []planned {
 		planned{"plan after it", edited, nothing, []string{"plan"}},
 		planned{fmt.Sprintf("prune of %d", few), fewer, nothing, []string{"apply", "--yes", "--prune"}},
 		planned{"plan after it", fewer, nothing, []string{"plan", "--prune"}},
-		planned{"prune of all", jobSet{}, nothing, []string{"apply", "--yes", "--prune"}},
-		planned{"plan after it", jobSet{}, nothing, []string{"plan", "--prune"}},
+		planned{"prune of all", jobSet{}, nothing, []string{"apply", "--yes", "--prune", "--allow-empty", "--allow-mass-prune"}},
+		planned{"plan after it", jobSet{}, nothing, []string{"plan", "--prune", "--allow-empty"}},
 	)
 }
 
