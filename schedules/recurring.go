@@ -1,9 +1,6 @@
 package schedules
 
 import (
-	"hash/fnv"
-	"time"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
@@ -61,12 +58,7 @@ func scheduleSpec(j job.Job) (client.ScheduleSpec, error) {
 	r := j.Recurring
 	spec := client.ScheduleSpec{Jitter: r.Jitter.Std(), StartAt: r.StartAt, EndAt: r.EndAt}
 	if r.Cron == "" {
-		every := r.RecurEvery.Std()
-		offset := phase(j.ID, every)
-		if r.Offset != nil {
-			offset = r.Offset.Std()
-		}
-		spec.Intervals = []client.ScheduleIntervalSpec{{Every: every, Offset: offset}}
+		spec.Intervals = []client.ScheduleIntervalSpec{{Every: r.RecurEvery.Std(), Offset: r.Phase(j.ID).Std()}}
 		return spec, nil
 	}
 	calendars, err := cronCalendars(r.Cron)
@@ -75,16 +67,4 @@ func scheduleSpec(j job.Job) (client.ScheduleSpec, error) {
 	}
 	spec.Calendars, spec.TimeZoneName = calendars, r.Zone()
 	return spec, nil
-}
-
-// phase spreads jobs of the same interval over it, in whole seconds, so that
-// they do not all start at its beginning. It depends on the job id alone.
-func phase(jobID string, every time.Duration) time.Duration {
-	seconds := uint64(every / time.Second) //nolint:gosec // Validated as at least one second.
-	if seconds <= 1 {
-		return 0
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(jobID))                         // A hash takes everything.
-	return time.Duration(h.Sum64()%seconds) * time.Second //nolint:gosec // Below an interval.
 }
