@@ -15,20 +15,23 @@ const (
 	RunJobType        = "RunJob"
 	ContinuousJobType = "ContinuousJob"
 	JobQueueType      = "JobQueue"
+	AppliedJobsType   = "AppliedJobs"
 )
 
 // WatchRunActivity waits for the end of a run that its queue can no longer
 // await itself. Every worker serves it on QueuesTaskQueue.
 const WatchRunActivity = "WatchRun"
 
-// QueuesTaskQueue is the task queue of JobQueue workflows. Workers of every
-// type poll it, since a queue may hold jobs of any type. The other workflows
+// QueuesTaskQueue is the task queue of JobQueue and AppliedJobs workflows. Workers
+// of every type poll it, since a queue may hold jobs of any type. The other workflows
 // run on the task queue of their job's worker type.
 const QueuesTaskQueue = "queues"
 
 const (
 	jobPrefix   = "job/"
 	queuePrefix = "queue/"
+
+	appliedPrefix = "applied/"
 )
 
 // JobWorkflowID is the workflow id of a job's run or loop, and the id of its
@@ -40,6 +43,10 @@ func ScheduleID(jobID string) string { return jobPrefix + jobID }
 
 // QueueWorkflowID is the workflow id of a queue.
 func QueueWorkflowID(name string) string { return queuePrefix + name }
+
+// AppliedWorkflowID is the workflow id of the record of what was applied from a
+// provider.
+func AppliedWorkflowID(provider job.Provider) string { return appliedPrefix + string(provider) }
 
 // JobIDOfSchedule is the inverse of ScheduleID. It reports false for the id of
 // a schedule that is not named by this system.
@@ -129,7 +136,9 @@ func RegisterJobs(r Registry) {
 	r.RegisterWorkflowWithOptions(ContinuousJob, workflow.RegisterOptions{Name: ContinuousJobType})
 }
 
-// RegisterQueues registers the workflow that runs on QueuesTaskQueue.
+// RegisterQueues registers the workflows that run on QueuesTaskQueue: those that
+// belong to no worker type.
 func RegisterQueues(r Registry) {
 	r.RegisterWorkflowWithOptions(JobQueue, workflow.RegisterOptions{Name: JobQueueType})
+	r.RegisterWorkflowWithOptions(AppliedJobs, workflow.RegisterOptions{Name: AppliedJobsType})
 }

@@ -36,11 +36,11 @@ func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 // the latest runs.
 func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return i.suggest(cmd, args, func(ctx context.Context, c *control.Client, found map[string]bool) error {
-		standing, _, err := c.Standing(ctx, nil)
+		survey, err := c.Survey(ctx, nil)
 		if err != nil {
 			return err
 		}
-		for id := range standing {
+		for id := range survey.Jobs {
 			found[id] = true
 		}
 		runs, err := c.Runs(ctx, control.RunFilter{Limit: completionRuns})
