@@ -72,8 +72,11 @@ func (s *Syncer) refused(err error) error {
 	if !errors.As(err, &denied) {
 		return err
 	}
-	return fmt.Errorf("the server refuses changes in namespace %q (%s); nothing more was tried", s.control.Namespace(), denied.Message)
+	return fmt.Errorf("%w in namespace %q (%s); nothing more was tried", ErrRefused, s.control.Namespace(), denied.Message)
 }
+
+// ErrRefused says that the server lets nothing be changed.
+var ErrRefused = errors.New("the server refuses changes")
 
 func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 	for _, t := range change.replaces {
