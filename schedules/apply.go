@@ -48,7 +48,7 @@ func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) err
 		if working.Err() != nil {
 			return context.Cause(working)
 		}
-		err := s.carryOut(working, work[i])
+		err := s.carryOut(working, work[i], plan.applied.Records)
 		if err == nil {
 			err = recorder.done(ctx, work[i])
 		}
@@ -78,7 +78,9 @@ func (s *Syncer) refused(err error) error {
 // ErrRefused says that the server lets nothing be changed.
 var ErrRefused = errors.New("the server refuses changes")
 
-func (s *Syncer) carryOut(ctx context.Context, change Change) error {
+// carryOut makes a change that was planned after a number of records of what was
+// applied.
+func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) error {
 	for _, t := range change.replaces {
 		if err := s.remove(ctx, t, change); err != nil {
 			return err
@@ -98,7 +100,7 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 	case job.ModeContinuous:
 		return s.putLoop(ctx, change)
 	case job.ModeQueued:
-		id, err := requestID(change)
+		id, err := requestID(change, records)
 		if err != nil {
 			return err
 		}
@@ -108,7 +110,7 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 		}
 		return err
 	default:
-		id, err := requestID(change)
+		id, err := requestID(change, records)
 		if err != nil {
 			return err
 		}
@@ -118,10 +120,11 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 }
 
 // requestID is the same for every apply that finds the same and wants the same:
-// however many there are, they start one run.
-func requestID(change Change) (string, error) {
+// however many there are, they start one run. It is another once an apply was
+// recorded: a job that was taken out of its queue may be put into it again.
+func requestID(change Change, records int64) (string, error) {
 	hash, err := change.job.SpecHash()
-	sum := sha256.Sum256([]byte(hash + " over " + change.Version))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s over %q after %d", change.JobID, hash, change.Version, records))
 	return "apply-" + hex.EncodeToString(sum[:8]), err
 }
 

@@ -73,7 +73,7 @@ func (d *draw) options(o *job.Options) {
 		o.Tags = map[string]string{"site": string(rune('a' + d.IntN(3)))}
 	}
 	if d.one(2) {
-		o.Description = strings.Repeat("ü", d.IntN(300))
+		o.Description = strings.Repeat("ü", []int{1, 9, 250}[d.IntN(3)])
 	}
 	if d.one(3) {
 		o.RunTimeout = d.duration(time.Minute, time.Hour)
@@ -143,7 +143,7 @@ func (d *draw) one(n int) bool { return d.IntN(n) == 0 }
 func texts(jobs []job.Job) string {
 	var b strings.Builder
 	for _, j := range jobs {
-		b.WriteString("\n  " + string(job.EncodeJSON(j)))
+		b.WriteString("\n  " + strings.ReplaceAll(string(job.EncodeJSON(j)), "üüüüüüüüü", "…"))
 	}
 	return b.String()
 }
