@@ -258,7 +258,12 @@ func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
 		change.Action, change.Note = ActionBlocked, "its run with the old spec is under way; apply again when it has ended"
 	}
 	if change.Action != ActionUnchanged && change.job.Options.Paused {
-		change.Action, change.Note = ActionUnchanged, pausedInDefinition
+		change.Action, change.Fields = ActionUnchanged, nil
+		if len(change.replaces) > 0 {
+			change.Action = ActionUpdate // What stood for its former mode goes.
+		} else {
+			change.Note = pausedInDefinition
+		}
 	}
 	return err
 }
@@ -289,6 +294,12 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 	}
 	change.Action, change.Note = ActionUnchanged, fmt.Sprintf("waits in queue %s", item.Job.Queue())
 	change.Version = itemVersion(item)
+	if change.job.Options.Paused {
+		change.Action, change.queue = ActionUpdate, item.Job.Queue()
+		change.replaces = append(change.replaces, thingItem)
+		change.Note = pausedInDefinition + ": it is taken out of queue " + item.Job.Queue()
+		return nil
+	}
 	if waiting != hash || item.Job.Queue() != change.job.Queue() {
 		change.Action, change.queue = ActionUpdate, item.Job.Queue()
 		change.replaces = append(change.replaces, thingItem)

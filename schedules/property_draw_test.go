@@ -46,7 +46,16 @@ func (d *draw) jobs() []job.Job {
 	return jobs
 }
 
+// job draws until the options go together.
 func (d *draw) job(key string) job.Job {
+	for {
+		if j := d.any(key); len(j.Validate()) == 0 {
+			return j
+		}
+	}
+}
+
+func (d *draw) any(key string) job.Job {
 	var schedule job.Schedule
 	switch d.IntN(6) {
 	case 0, 1, 2:
@@ -107,6 +116,12 @@ func (d *draw) recurring() *job.Recurring {
 	}
 	if d.one(3) {
 		r.CatchupWindow = d.duration(10*time.Second, 400*24*time.Hour)
+	}
+	if d.one(2) {
+		r.Misfire = job.Misfires()[d.IntN(len(job.Misfires()))]
+	}
+	if d.one(6) {
+		r.MaxMissed = 1 + d.IntN(job.MaxMaxMissed)
 	}
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(d.duration(0, 20_000*time.Hour).Std())
 	if d.one(3) {

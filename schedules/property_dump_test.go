@@ -125,6 +125,13 @@ func (w *world) quiet(jobs []job.Job) {
 			if info.GetType().GetName() != "RunJob" || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 				return false, nil
 			}
+			if j.Mode() != job.ModeQueued {
+				continue
+			}
+			state, err := w.control.QueueState(w.Context(), j.Queue())
+			if err != nil || state.Running != nil || len(state.Waiting) > 0 {
+				return false, err
+			}
 		}
 		return true, nil
 	})
