@@ -55,7 +55,9 @@ func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) err
 		var denied *serviceerror.PermissionDenied
 		if errors.As(err, &denied) {
 			stop(s.refused(err))
-			return context.Cause(working)
+		}
+		if err != nil && errors.Is(context.Cause(working), ErrRefused) {
+			return context.Cause(working) // Also of calls that were broken off by it.
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -89,11 +91,10 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) err
 	if change.Action == ActionDelete {
 		return nil
 	}
-	j := change.job
-	runsOnce := j.Mode() == job.ModeOneShot || j.Mode() == job.ModeQueued
-	if runsOnce && j.Options.Paused {
-		return nil // Only what stood for its former mode was to be removed.
+	if change.onlyRemoves() {
+		return nil
 	}
+	j := change.job
 	switch j.Mode() {
 	case job.ModeRecurring:
 		return s.putSchedule(ctx, change)
@@ -117,6 +118,13 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) err
 		_, err = s.control.StartRunOnce(ctx, j, workflows.TriggerApply, id)
 		return err
 	}
+}
+
+// onlyRemoves says that a job that runs once is paused: of it only what stood for
+// its former mode, or waited in a queue, is to be removed.
+func (change *Change) onlyRemoves() bool {
+	mode := change.job.Mode()
+	return change.job.Options.Paused && (mode == job.ModeOneShot || mode == job.ModeQueued)
 }
 
 // requestID is the same for every apply that finds the same and wants the same:

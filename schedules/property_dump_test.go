@@ -15,6 +15,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // standing is what stands under job ids and in queues, as the raw API tells it,
@@ -79,7 +80,8 @@ func (w *world) workflowLines(id string) []string {
 		}
 	}
 	return []string{
-		prefix + "memo " + fields(info.GetMemo().GetFields()),
+		// One that was paused once says that it is not; others say nothing.
+		prefix + strings.TrimSuffix("memo "+fields(info.GetMemo().GetFields()), ` paused={"paused":false}`),
 		prefix + "attributes " + fields(attributes),
 		prefix + "task queue " + info.GetTaskQueue(),
 	}
@@ -129,6 +131,9 @@ func (w *world) quiet(jobs []job.Job) {
 				continue
 			}
 			state, err := w.control.QueueState(w.Context(), j.Queue())
+			if errors.Is(err, control.ErrNotFound) {
+				continue // The job ran before, outside a queue.
+			}
 			if err != nil || state.Running != nil || len(state.Waiting) > 0 {
 				return false, err
 			}
