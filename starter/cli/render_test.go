@@ -150,7 +150,7 @@ func TestWriteRecurringJob(t *testing.T) {
 			RecurEvery: job.Duration(15 * time.Minute), Offset: new(job.Duration(0)), Jitter: job.Duration(time.Minute),
 			Overlap: job.OverlapBufferOne, CatchupWindow: job.Duration(10 * time.Second),
 		},
-		"Mode         recurring, cron \"30 4 * * mon-fri\" in Europe/Prague\nOverlap      skip, catch-up window P2D\n" +
+		"Mode         recurring, cron \"30 4 * * mon-fri\" in Europe/Prague\nOverlap      skip, catch-up window P3DT1H\n" +
 			"Starts from  13:00:00 (1 h ago)\nEnds at      2026-06-01 00:00 (in 30 d)\n": {
 			Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", StartAt: noon.Add(-time.Hour), EndAt: noon.AddDate(0, 0, 30).Add(10 * time.Hour),
 		},
