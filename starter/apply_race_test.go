@@ -3,6 +3,7 @@ package main_test
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,32 @@ func TestTwoAppliesAtOnce(t *testing.T) {
 			s := newSite(t, "--schedules", engine)
 			for round := range 3 {
 				rivals(s, 2*round)
+			}
+		})
+	}
+}
+
+// TestTheSameFileTwiceAtOnce is no conflict: both succeed, and nothing is started
+// twice, whether it is new or changed.
+func TestTheSameFileTwiceAtOnce(t *testing.T) {
+	for _, engine := range []string{"chasm", "workflow"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, "--schedules", engine)
+			for revision := range 3 {
+				set := declaredJobs{recurring: 30, continuous: 10, oneShot: 20, queued: 20, revision: revision}
+				file := set.file(t)
+				first, second := s.start("apply", "-f", file, "--yes"), s.start("apply", "-f", file, "--yes")
+				for _, p := range []*stacktest.Process{first, second} {
+					require.Zero(t, p.Wait(), p.Output())
+				}
+				once := set.onces()
+				stacktest.WaitFor(t, "a run of each job that runs once", func() (bool, error) {
+					return slices.Min(s.runs(once)) > revision, nil
+				})
+				s.must(0, "plan", "-f", file)
+				require.Equal(t, slices.Repeat([]int{revision + 1}, len(once)), s.runs(once))
+				s.must(0, "drift")
 			}
 		})
 	}
