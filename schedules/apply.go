@@ -178,7 +178,7 @@ func (s *Syncer) remove(ctx context.Context, t thing, change Change) error {
 	case thingLoop:
 		err = s.control.StopLoop(ctx, change.JobID, "no longer declared")
 	case thingItem:
-		err = s.control.RemoveWaiting(ctx, change.queue, change.JobID)
+		err = s.control.RemoveWaiting(ctx, change.queue, change.JobID, change.sequence)
 	}
 	if errors.Is(err, control.ErrNotFound) {
 		return nil

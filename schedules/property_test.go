@@ -36,7 +36,7 @@ func TestWhatStandsDependsOnWhatIsDeclaredAlone(t *testing.T) {
 			draw := &draw{Rand: rand.New(rand.NewPCG(seed, 0))}
 			over := newWorld(t, stacktest.StartOwn(t, "--schedules", engine))
 			alone := newWorld(t, stacktest.StartOwn(t, "--schedules", engine))
-			rounds, enough := 0, time.Now().Add(8 * time.Second)
+			rounds, enough := 0, time.Now().Add(8*time.Second)
 			for round := range mostRounds {
 				if round >= leastRounds && time.Now().After(enough) {
 					break
