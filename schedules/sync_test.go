@@ -93,7 +93,9 @@ func queued(name string) job.Schedule { return job.Schedule{Queued: &job.Queued{
 
 func (f *fixture) plan(prune bool, jobs ...job.Job) *schedules.Plan {
 	f.Helper()
-	plan, err := f.syncer.Plan(f.Context(), jobs, schedules.PlanOptions{Provider: job.ProviderTOML, Prune: prune})
+	plan, err := f.syncer.Plan(f.Context(), jobs, schedules.PlanOptions{
+		Provider: job.ProviderTOML, Prune: prune, AllowMassPrune: true,
+	})
 	require.NoError(f, err)
 	return plan
 }
@@ -191,7 +193,7 @@ func TestChangesAreAppliedInEveryMode(t *testing.T) {
 		live, err := f.control.LiveSchedule(t.Context(), "do_nothing.often")
 		require.NoError(t, err)
 		require.JSONEq(t, `{"a":2}`, string(live.Job.Spec))
-		require.Equal(t, 2*time.Hour, live.Schedule.Schedule.Spec.Intervals[0].Every)
+		require.Equal(t, 2*time.Hour, live.Schedule.GetSchedule().GetSpec().GetInterval()[0].GetInterval().AsDuration())
 	})
 }
 

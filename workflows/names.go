@@ -17,6 +17,7 @@ const (
 	ContinuousJobType = "ContinuousJob"
 	JobQueueType      = "JobQueue"
 	ProbeJobType      = "ProbeJob"
+	AppliedJobsType   = "AppliedJobs"
 )
 
 // WatchRunActivity waits for the end of a run that its queue can no longer
@@ -31,8 +32,8 @@ const (
 	ResumePausedActivity = "ResumePausedSchedule"
 )
 
-// QueuesTaskQueue is the task queue of JobQueue workflows. Workers of every
-// type poll it, since a queue may hold jobs of any type. The other workflows
+// QueuesTaskQueue is the task queue of JobQueue and AppliedJobs workflows. Workers
+// of every type poll it, since a queue may hold jobs of any type. The other workflows
 // run on the task queue of their job's worker type.
 const QueuesTaskQueue = "queues"
 
@@ -40,6 +41,8 @@ const (
 	jobPrefix   = "job/"
 	queuePrefix = "queue/"
 	probeSuffix = "/probe" // no job id holds a slash
+
+	appliedPrefix = "applied/"
 )
 
 // JobWorkflowID is the workflow id of a job's run or loop, and the id of its
@@ -55,6 +58,10 @@ func ProbeWorkflowID(jobID string) string { return jobPrefix + jobID + probeSuff
 
 // QueueWorkflowID is the workflow id of a queue.
 func QueueWorkflowID(name string) string { return queuePrefix + name }
+
+// AppliedWorkflowID is the workflow id of the record of what was applied from a
+// provider.
+func AppliedWorkflowID(provider job.Provider) string { return appliedPrefix + string(provider) }
 
 // JobIDOfSchedule is the inverse of ScheduleID. It reports false for the id of
 // a schedule that is not named by this system.
@@ -152,7 +159,9 @@ func RegisterJobs(r Registry) {
 	r.RegisterWorkflowWithOptions(ProbeJob, workflow.RegisterOptions{Name: ProbeJobType})
 }
 
-// RegisterQueues registers the workflow that runs on QueuesTaskQueue.
+// RegisterQueues registers the workflows that run on QueuesTaskQueue: those that
+// belong to no worker type.
 func RegisterQueues(r Registry) {
 	r.RegisterWorkflowWithOptions(JobQueue, workflow.RegisterOptions{Name: JobQueueType})
+	r.RegisterWorkflowWithOptions(AppliedJobs, workflow.RegisterOptions{Name: AppliedJobsType})
 }

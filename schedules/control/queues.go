@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/oklog/ulid/v2"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -70,11 +68,17 @@ func (c *Client) QueueState(ctx context.Context, name string) (*workflows.QueueS
 // queue's durable state. With again set, the job runs although it ran before.
 // It needs a live worker of any type.
 func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (workflows.EnqueueReceipt, error) {
+	return c.EnqueueOnce(ctx, j, again, newRequestID())
+}
+
+// EnqueueOnce is Enqueue for a request that may be made several times: as long as
+// the queue remembers it, the same request id adds no second item.
+func (c *Client) EnqueueOnce(ctx context.Context, j job.Job, again bool, requestID string) (workflows.EnqueueReceipt, error) {
 	name := j.Queue()
 	if name == "" {
 		return workflows.EnqueueReceipt{}, fmt.Errorf("job %s names no queue", j.ID)
 	}
-	in := workflows.EnqueueRequest{Job: j, Again: again, RequestID: strings.ToLower(ulid.Make().String())}
+	in := workflows.EnqueueRequest{Job: j, Again: again, RequestID: requestID}
 	for try := 1; ; try++ {
 		receipt, err := c.enqueueOnce(ctx, name, in)
 		if err == nil || try == enqueueTries || !retryEnqueue(ctx, err) {
