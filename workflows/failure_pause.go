@@ -150,9 +150,9 @@ func pauseNote(j job.Job, failures int, lastError string, at time.Time) string {
 	backoff := j.Recurring.ProbeBackoff()
 	tail := fmt.Sprintf("; paused at %s, tried again after %s", at.UTC().Format(noteTime), backoff.Initial)
 	if backoff.Max > backoff.Initial {
-		tail += fmt.Sprintf(", then less and less often, at least every %s", backoff.Max)
+		tail += fmt.Sprintf(", then at most %s apart", backoff.Max)
 	}
-	tail += ", and resumed when a run succeeds"
+	tail += ", until a run succeeds"
 	return note + cut(lastError, maxNoteBytes-len(note)-len(tail)) + tail
 }
 

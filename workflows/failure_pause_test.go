@@ -458,10 +458,10 @@ func TestAProbeRefusesAJobOfAnotherMode(t *testing.T) {
 func TestThePausesNoteFitsTheServersLimit(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	j := failing(5)
-	require.Equal(t, "5 runs in a row failed, the last one: away; paused at 2026-11-21T09:00:00.000Z, tried again after PT1H, and resumed when a run succeeds",
+	require.Equal(t, "5 runs in a row failed, the last one: away; paused at 2026-11-21T09:00:00.000Z, tried again after PT1H, until a run succeeds",
 		workflows.PauseNote(j, 5, "away", at))
 	j.Recurring.ProbeEvery = job.Duration(time.Minute)
-	require.Equal(t, "a run failed: away; paused at 2026-11-21T09:00:00.000Z, tried again after PT1M, then less and less often, at least every PT1H, and resumed when a run succeeds",
+	require.Equal(t, "a run failed: away; paused at 2026-11-21T09:00:00.000Z, tried again after PT1M, then at most PT1H apart, until a run succeeds",
 		workflows.PauseNote(j, 1, "away", at))
 	long := workflows.PauseNote(j, 5, strings.Repeat("čž ", 2000), at)
 	require.LessOrEqual(t, len(long), 1000)
