@@ -1,9 +1,6 @@
 package schedules
 
 import (
-	"hash/fnv"
-	"time"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -63,12 +60,9 @@ func scheduleSpec(j job.Job) (*schedulepb.ScheduleSpec, error) {
 		spec.EndTime = timestamppb.New(r.EndAt)
 	}
 	if r.Cron == "" {
-		every := r.RecurEvery.Std()
-		offset := phase(j.ID, every)
-		if r.Offset != nil {
-			offset = r.Offset.Std()
-		}
-		spec.Interval = []*schedulepb.IntervalSpec{{Interval: durationpb.New(every), Phase: durationpb.New(offset)}}
+		spec.Interval = []*schedulepb.IntervalSpec{{
+			Interval: durationpb.New(r.RecurEvery.Std()), Phase: durationpb.New(r.Phase(j.ID).Std()),
+		}}
 		return spec, nil
 	}
 	calendars, err := cronCalendars(r.Cron)
@@ -77,16 +71,4 @@ func scheduleSpec(j job.Job) (*schedulepb.ScheduleSpec, error) {
 	}
 	spec.StructuredCalendar, spec.TimezoneName = calendars, r.Zone()
 	return spec, nil
-}
-
-// phase spreads jobs of the same interval over it, in whole seconds, so that
-// they do not all start at its beginning. It depends on the job id alone.
-func phase(jobID string, every time.Duration) time.Duration {
-	seconds := uint64(every / time.Second) //nolint:gosec // Validated as at least one second.
-	if seconds <= 1 {
-		return 0
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(jobID))                         // A hash takes everything.
-	return time.Duration(h.Sum64()%seconds) * time.Second //nolint:gosec // Below an interval.
 }

@@ -15,6 +15,7 @@ import (
 
 // recorded lists the histories that must be there, so that none is lost unseen.
 var recorded = []string{
+	"applied_first", "applied_last",
 	"continuous_first", "continuous_last",
 	"probe_resumed", "probe_touched",
 	"queue_first", "queue_last", "queue_signaled", "queue_watching",
