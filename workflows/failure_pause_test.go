@@ -441,6 +441,15 @@ func TestAProbeUnderRandomEvents(t *testing.T) {
 	}
 }
 
+func TestAProbeEndsWithItsJob(t *testing.T) {
+	f := newProbe(t)
+	state := probeState(10 * time.Minute)
+	state.Job.Recurring.EndAt = f.env.Now().Add(15 * time.Minute)
+	out := f.execute(t, state)
+	require.Equal(t, workflows.ProbeOutput{Tries: 1, Reason: "the job has no more starts: its end_at has passed"}, out)
+	require.Equal(t, "note", f.pause)
+}
+
 func TestACanceledProbeLeavesThePause(t *testing.T) {
 	f := newProbe(t)
 	f.env.RegisterDelayedCallback(f.env.CancelWorkflow, time.Minute)

@@ -49,7 +49,8 @@ type ProbeOutput struct {
 // it has the schedule start a run, after ever longer waits. When a run succeeds,
 // whoever started it, it resumes the schedule and ends. A schedule in which
 // someone has had a hand, by resuming it, by a pause with another note, by another
-// definition or by deleting it, is left as it is, and the probe ends.
+// definition or by deleting it, is left as it is, and the probe ends. It ends too
+// when the job's end_at has passed.
 //
 // Canceling or terminating it leaves the schedule paused.
 func ProbeJob(ctx workflow.Context, state ProbeState) (*ProbeOutput, error) {
@@ -89,6 +90,8 @@ func (p *probe) watch(ctx workflow.Context) (*ProbeOutput, error) {
 			return nil, workflow.NewContinueAsNewError(ctx, ProbeJobType, p.ProbeState)
 		case p.Succeeded:
 			err = p.resume(ctx)
+		case p.over(now):
+			p.Ended = "the job has no more starts: its end_at has passed"
 		case p.Look || !now.Before(p.NextAt):
 			err = p.try(ctx, !now.Before(p.NextAt))
 		default:
@@ -126,6 +129,12 @@ func (p *probe) read(ctx workflow.Context) {
 
 // wait is the time until the next try.
 func (p *probe) wait() time.Duration { return p.Job.Recurring.ProbeBackoff().Wait(p.Tries + 1) }
+
+// over says that the schedule would start no more runs if it were resumed.
+func (p *probe) over(now time.Time) bool {
+	end := p.Job.Recurring.EndAt
+	return !end.IsZero() && now.After(end)
+}
 
 // try has the schedule start a run if one is due, and finds out in any case
 // whether the schedule is still as the failures left it.

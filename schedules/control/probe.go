@@ -32,8 +32,13 @@ func (c *Client) probe(ctx context.Context, jobID string) (*workflows.Probe, err
 	return &probe, nil
 }
 
-// wakeProbe has a job's probe look at the schedule that was changed, so that it
-// ends at once and not at its next try. Nothing is lost if it cannot be told.
-func (c *Client) wakeProbe(ctx context.Context, jobID string) {
-	_ = c.temporal.SignalWorkflow(ctx, workflows.ProbeWorkflowID(jobID), "", workflows.SignalProbe, workflows.ProbeNews{})
+// wakeProbe has a job's probe look at its schedule, which was paused and has been
+// changed: it then ends at once and not at its next try. Nothing is lost if it
+// cannot be told.
+func (c *Client) wakeProbe(ctx context.Context, before *Live) {
+	if !before.Paused {
+		return
+	}
+	id := workflows.ProbeWorkflowID(before.Job.ID)
+	_ = c.temporal.SignalWorkflow(ctx, id, "", workflows.SignalProbe, workflows.ProbeNews{})
 }

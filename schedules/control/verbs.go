@@ -109,7 +109,7 @@ func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reaso
 	switch {
 	case live.Schedule != nil:
 		err := c.setSchedulePaused(ctx, jobID, paused, reason)
-		c.wakeProbe(ctx, jobID)
+		c.wakeProbe(ctx, live)
 		return err
 	case live.Workflow == nil || live.Workflow.Type != workflows.ContinuousJobType:
 		return &UnsupportedError{verb, jobID, live.Job.Mode(), "stop it, or pause its queue"}
