@@ -86,6 +86,10 @@ func TestMisfire(t *testing.T) {
 			up := time.Now()
 			for _, j := range declared {
 				o.waitHandled(j.ID, up, 3)
+				stacktest.WaitFor(t, "nothing to wait in "+j.ID, func() (bool, error) {
+					live, err := o.control.LiveSchedule(t.Context(), j.ID)
+					return err == nil && live.Schedule.GetInfo().GetBufferSize() == 0, err
+				})
 			}
 			for _, j := range declared {
 				key := j.ID[len("do_nothing."):]
