@@ -69,6 +69,7 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 		Namespace: s.control.Namespace(), Changes: changes,
 		options: options, declared: declared, applied: c.applied,
 	}
+	plan.warn(time.Now())
 	for _, thing := range c.foreign {
 		if !ids[thing.JobID] {
 			plan.Foreign = append(plan.Foreign, thing.Name)
@@ -170,9 +171,11 @@ func (c *comparison) compareRecurring(ctx context.Context, change *Change) error
 	}
 	if live == nil {
 		change.Action = ActionCreate
+		change.NextThen = nextStarts(change.job, time.Now())
 		if end := change.job.Recurring.EndAt; !end.IsZero() && end.Before(time.Now()) {
 			// The server removes a schedule some days after its last start.
 			change.Action, change.Note = ActionUnchanged, "has ended: its end_at has passed"
+			change.NextThen = nil
 		}
 		return nil
 	}
@@ -192,7 +195,40 @@ func (c *comparison) compareRecurring(ctx context.Context, change *Change) error
 		return err
 	}
 	change.keepPause(live, c.options.ResetPauses)
+	change.starts(live, time.Now())
 	return nil
+}
+
+// shownStarts is how many coming starts a plan shows.
+const shownStarts = 3
+
+// starts tells when a schedule that changes starts runs next, now and then.
+func (change *Change) starts(live *control.Live, now time.Time) {
+	if change.Action != ActionUpdate {
+		return
+	}
+	if !live.Paused {
+		next := live.Next()
+		change.NextNow = next[:min(len(next), shownStarts)]
+	}
+	keepsPause := live.Paused && !change.setPause && live.Job.Options.Paused == change.job.Options.Paused
+	if !keepsPause {
+		change.NextThen = nextStarts(change.job, now)
+	}
+}
+
+// nextStarts are the coming starts of a job, jitter aside; none while it is
+// declared as paused.
+func nextStarts(j job.Job, now time.Time) []time.Time {
+	times, err := j.Recurring.Times(j.ID)
+	if err != nil || j.Options.Paused {
+		return nil
+	}
+	var next []time.Time
+	for at := times.Next(now); !at.IsZero() && len(next) < shownStarts; at = times.Next(at) {
+		next = append(next, at)
+	}
+	return next
 }
 
 // keepPause notes that a job is paused by hand, and makes that a change if

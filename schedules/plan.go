@@ -3,6 +3,7 @@ package schedules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -79,6 +80,8 @@ type Plan struct {
 	// Foreign are schedules and workflows under names of ours that are not ours,
 	// of no declared job. They are left alone.
 	Foreign []string `json:"foreign,omitempty"`
+	// Warnings are about jobs that change.
+	Warnings []Warning `json:"warnings,omitempty"`
 
 	options  PlanOptions
 	declared []job.Job
@@ -101,6 +104,24 @@ func (p *Plan) Count(action Action) int {
 
 // Empty says that apply would do nothing.
 func (p *Plan) Empty() bool { return len(p.work()) == 0 }
+
+// warn finds what people may not expect of the jobs that change.
+func (p *Plan) warn(now time.Time) {
+	changing := map[string]bool{}
+	for _, change := range p.Changes {
+		if change.Action == ActionCreate || change.Action == ActionUpdate {
+			changing[change.JobID] = true
+		}
+	}
+	if len(changing) == 0 {
+		return
+	}
+	for _, warning := range Warnings(p.declared, now) {
+		if slices.ContainsFunc(warning.Jobs, func(j WarnedJob) bool { return changing[j.ID] }) {
+			p.Warnings = append(p.Warnings, warning)
+		}
+	}
+}
 
 // Recorded says that what the plan leaves as it is, is known to be applied.
 func (p *Plan) Recorded() bool {

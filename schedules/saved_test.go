@@ -67,7 +67,7 @@ func TestWhatIsNoSavedPlanIsRefused(t *testing.T) {
 		`[jobs]`:                  "not a saved plan: plan --out writes one",
 		`{"changes": []}`:         "not a saved plan: plan --out writes one",
 		`{"dendra_jobs_plan": 9}`: "a saved plan of format 9, and this release knows 1: plan again",
-		`{"dendra_jobs_plan": 1, "release": "v0"}`:                      "a plan that release v0 has made, and this is v1: plan again",
+		`{"dendra_jobs_plan": 1, "release": "v0"}`:                       "a plan that release v0 has made, and this is v1: plan again",
 		`{"dendra_jobs_plan": 1, "release": "v1", "jobs": [{"id":"x"}]}`: "a saved plan with an invalid job x",
 	} {
 		_, err := schedules.ReadPlan(strings.NewReader(text), "v1")

@@ -48,8 +48,8 @@ func (s *AppliedState) Take(record AppliedRecord) {
 	if s.Jobs == nil {
 		s.Jobs = map[string]AppliedJob{}
 	}
-	for id, j := range record.Applied { //workflowcheck:ignore // The order does not matter.
-		s.Jobs[id] = j
+	for _, id := range workflow.DeterministicKeys(record.Applied) {
+		s.Jobs[id] = record.Applied[id]
 	}
 	for _, id := range record.Removed {
 		delete(s.Jobs, id)

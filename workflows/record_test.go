@@ -49,6 +49,7 @@ func TestRecordHistories(t *testing.T) {
 	r.continuous()
 	r.queue()
 	r.signaled()
+	r.applied()
 
 	handed := r.job("handed", job.Schedule{OneShot: &job.OneShot{}}, "wait")
 	ref, err := c.StartRun(t.Context(), handed, workflows.TriggerManual)
@@ -261,6 +262,29 @@ func (r *recorder) latest(name string, act func()) control.RunRef {
 }
 
 // save writes a history as the Temporal CLI does.
+// applied records what was applied until the record continues as new.
+func (r *recorder) applied() {
+	ref := control.RunRef{WorkflowID: workflows.AppliedWorkflowID(job.ProviderTOML)}
+	first := ""
+	stacktest.WaitFor(r, "the record to continue as new", func() (bool, error) {
+		err := r.control.Record(r.Context(), job.ProviderTOML, workflows.AppliedState{}, workflows.AppliedRecord{
+			Applied: map[string]workflows.AppliedJob{"record_history.a": {Mode: job.ModeOneShot, Hash: "0123456789abcdef"}},
+			Removed: []string{"record_history.b"},
+		})
+		require.NoError(r, err)
+		described, err := r.control.Temporal().DescribeWorkflowExecution(r.Context(), ref.WorkflowID, "")
+		require.NoError(r, err)
+		ref.RunID = described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		if first == "" {
+			first = ref.RunID
+		}
+		return ref.RunID != first, nil
+	})
+	r.save("applied_last", ref)
+	ref.RunID = first
+	r.save("applied_first", ref)
+}
+
 func (r *recorder) save(name string, ref control.RunRef) {
 	events := r.control.Temporal().GetWorkflowHistory(r.Context(), ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	var history historypb.History

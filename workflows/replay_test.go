@@ -15,6 +15,7 @@ import (
 
 // recorded lists the histories that must be there, so that none is lost unseen.
 var recorded = []string{
+	"applied_first", "applied_last",
 	"continuous_first", "continuous_last",
 	"queue_first", "queue_last", "queue_signaled", "queue_watching",
 	"run_canceled", "run_completed", "run_failed", "run_handed_over", "run_retried",

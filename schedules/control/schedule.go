@@ -112,7 +112,7 @@ func (c *Client) updateSchedule(ctx context.Context, change ScheduleChange) (boo
 		return false, err
 	case live == nil:
 		return false, fmt.Errorf("schedule %s was removed by someone else meanwhile: %w", id, ErrMoved)
-	case change.Settled(live) && !(change.SetPause && live.Paused != change.Schedule.GetState().GetPaused()):
+	case change.Settled(live) && (!change.SetPause || live.Paused == change.Schedule.GetState().GetPaused()):
 		return true, nil
 	case change.Create || !change.Expected(live):
 		return false, fmt.Errorf("schedule %s was changed by someone else meanwhile: %w", id, ErrMoved)

@@ -64,8 +64,8 @@ func (i *invocation) planCommand() *cobra.Command {
   ! blocked: something that is not ours holds the name, or a run is in the way
   = unchanged
 
-Under a schedule that changes stand its next three starts, as they are and as
-they will be, jitter aside. With --out the plan is saved, and "apply FILE"
+Under a schedule that changes stand its next three starts, as the server has
+them now and as they will be then, jitter aside. With --out the plan is saved, and "apply FILE"
 carries out that plan, or refuses if anything it rests on has changed.
 
 Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
@@ -140,6 +140,8 @@ type planReport struct {
 	Counts    map[schedules.Action]int `json:"counts"`
 	// Foreign are things named like ours that are not ours, and of no declared job.
 	Foreign []string `json:"foreign"`
+	// Warnings are about jobs that change.
+	Warnings []schedules.Warning `json:"warnings"`
 }
 
 func newPlanReport(plan *schedules.Plan) planReport {
@@ -147,6 +149,7 @@ func newPlanReport(plan *schedules.Plan) planReport {
 		Namespace: plan.Namespace,
 		Changes:   list(plan.Changes),
 		Foreign:   list(plan.Foreign),
+		Warnings:  list(plan.Warnings),
 		Counts:    map[schedules.Action]int{},
 	}
 	for _, action := range []schedules.Action{
@@ -200,14 +203,21 @@ func (i *invocation) writePlan(w io.Writer, plan *schedules.Plan) error {
 		}
 		lines.printf("%s", i.paint(mark.color, text))
 		lines.fields(change.Fields)
-		i.writeStarts(lines, "next starts now: ", change.NextNow)
-		i.writeStarts(lines, "next starts then:", change.NextThen)
+		if change.Action == schedules.ActionUpdate {
+			i.writeStarts(lines, "next starts now: ", change.NextNow)
+			i.writeStarts(lines, "next starts then:", change.NextThen)
+		} else {
+			i.writeStarts(lines, "next starts:", change.NextThen)
+		}
 	}
 	for _, name := range plan.Foreign {
 		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is named like ours, is not ours and is left alone", clean(name))))
 	}
 	if n := plan.Count(schedules.ActionUnchanged); n > 0 {
 		lines.printf("%s", i.paint(faint, fmt.Sprintf("= unchanged (%d)", n)))
+	}
+	for _, warning := range plan.Warnings {
+		lines.printf("%s", i.paint(yellow, "warning: "+clean(warning.Text)))
 	}
 	if len(plan.Changes) > 0 {
 		lines.printf("")
