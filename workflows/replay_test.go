@@ -18,7 +18,8 @@ var recorded = []string{
 	"applied_first", "applied_last",
 	"continuous_first", "continuous_last",
 	"queue_first", "queue_last", "queue_signaled", "queue_watching",
-	"run_canceled", "run_completed", "run_failed", "run_handed_over", "run_retried",
+	"run_canceled", "run_completed", "run_failed", "run_handed_over", "run_in_time", "run_retried",
+	"run_superseded",
 }
 
 // TestRecordedHistoriesReplay fails when a change of the workflows would break

@@ -107,6 +107,13 @@ func (i *invocation) addRecurring(s *sheet, r *job.Recurring) {
 		return
 	}
 	s.add("Overlap", "%s, catch-up window %s", r.OverlapPolicy(), r.Catchup())
+	switch r.Misfire {
+	case "":
+	case job.MisfireAll:
+		s.add("Misfire", "all, at most %d", r.MissedLimit())
+	default:
+		s.add("Misfire", "%s", r.Misfire)
+	}
 	s.add("Starts from", "%s", i.when(r.StartAt))
 	s.add("Ends at", "%s", i.when(r.EndAt))
 }
