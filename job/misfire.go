@@ -97,13 +97,15 @@ func (r Recurring) GivesWay() bool {
 // workers to come back.
 const waitAfterOutage = Duration(time.Minute)
 
+// TakenAsMissed is how late a start may be to give way, unless the misfire
+// policy is once: one that is later was asked for by hand.
+func (r Recurring) TakenAsMissed() Duration { return r.Catchup() + waitAfterOutage }
+
 // GivesWayTo is the later start that a start of the job gives way to when its
 // run begins only now; zero if there is none. due is its nominal time. With
-// misfire all it is the last of as many as are made up for. A start that is much
-// later than the catch-up window was asked for by hand, and does not give way
-// unless the policy is once.
+// misfire all it is the last of as many as are made up for.
 func (r Recurring) GivesWayTo(jobID string, due, now time.Time) time.Time {
-	if !r.GivesWay() || r.Misfire != MisfireOnce && now.Sub(due) > (r.Catchup()+waitAfterOutage).Std() {
+	if !r.GivesWay() || r.Misfire != MisfireOnce && now.Sub(due) > r.TakenAsMissed().Std() {
 		return time.Time{}
 	}
 	times, err := r.Times(jobID)
@@ -132,7 +134,7 @@ func (r Recurring) GivesWayTo(jobID string, due, now time.Time) time.Time {
 // allWindow is the longest window that never holds more than MissedLimit starts.
 func (r Recurring) allWindow() Duration {
 	limit := r.MissedLimit()
-	span := time.Duration(longestAll)
+	span := longestAll
 	if r.Cron == "" {
 		if every := r.RecurEvery.Std(); every > 0 && every < longestAll/time.Duration(limit) {
 			span = every * time.Duration(limit)

@@ -97,6 +97,7 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 		if err == nil {
 			r.attempts += output.Attempts
 			workflow.SetCurrentDetails(ctx, r.details("completed: "+output.Result.Message))
+			r.tellProbe(ctx)
 			return &RunOutput{
 				Result:    output.Result,
 				Attempts:  r.attempts,
@@ -109,7 +110,7 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 		}
 		if !r.passOn(ctx, err) {
 			workflow.SetCurrentDetails(ctx, r.details("failed: "+reason(err)))
-			return nil, err
+			return nil, r.fail(ctx, err)
 		}
 	}
 }

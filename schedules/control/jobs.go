@@ -226,6 +226,8 @@ type JobDetail struct {
 	// the catch-up window, or because the run before had not ended.
 	Missed  int64 `json:"missed,omitempty"`
 	Skipped int64 `json:"skipped,omitempty"`
+	// Probe tells how the tries of a recurring job stand that was paused after failures.
+	Probe *workflows.Probe `json:"probe,omitempty"`
 	// Loop is the state of a continuous job that a worker answers for.
 	Loop *workflows.ContinuousState `json:"loop,omitempty"`
 	// Ahead is how many items run before a waiting queued job.
@@ -250,6 +252,8 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 		detail.Missed, detail.Skipped = s.GetInfo().GetMissedCatchupWindow(), s.GetInfo().GetOverlapSkipped()
 		if !live.Paused {
 			detail.Next = live.Next()
+		} else if detail.Probe, err = c.probe(ctx, jobID); err != nil {
+			return nil, err
 		}
 	}
 	if w := live.Workflow; w != nil && w.Type == workflows.ContinuousJobType && w.Open() {

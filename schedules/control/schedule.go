@@ -135,10 +135,12 @@ func (c *Client) updateSchedule(ctx context.Context, change ScheduleChange) (boo
 	if err != nil {
 		return false, explain("update schedule "+id, err)
 	}
-	return c.settles(ctx, func() (bool, error) {
+	settled, err := c.settles(ctx, func() (bool, error) {
 		live, err := c.LiveSchedule(ctx, change.Job.ID)
 		return err == nil && live != nil && change.Settled(live), err
 	})
+	c.wakeProbe(ctx, live)
+	return settled, err
 }
 
 // over is the schedule to write in place of the one that is there: everything
@@ -178,6 +180,7 @@ func (c *Client) DeleteSchedule(ctx context.Context, jobID string) error {
 	_, err = call(ctx, c.temporal.WorkflowService().DeleteSchedule, &workflowservice.DeleteScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Identity: c.identity,
 	})
+	c.wakeProbe(ctx, live)
 	return explain("delete schedule "+id, err)
 }
 

@@ -253,8 +253,12 @@ func checkBackfill(j job.Job, times []time.Time) error {
 		if j.Recurring == nil || j.Recurring.GivesWayTo(j.ID, at, now).IsZero() {
 			continue
 		}
-		return fmt.Errorf("job %s takes no backfill of its start at %s: with misfire %s and overlap %s it gives way to later ones",
-			j.ID, at.Format(time.RFC3339), j.Recurring.Misfire, j.Recurring.OverlapPolicy())
+		hint := ""
+		if j.Recurring.Misfire != job.MisfireOnce {
+			hint = ", and those before " + now.Add(-j.Recurring.TakenAsMissed().Std()).UTC().Format(time.RFC3339) + " do not"
+		}
+		return fmt.Errorf("job %s takes no backfill of its start at %s: with misfire %s and overlap %s it gives way to later ones%s",
+			j.ID, at.Format(time.RFC3339), j.Recurring.Misfire, j.Recurring.OverlapPolicy(), hint)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -130,8 +131,8 @@ func (i *invocation) writeUpcoming(w io.Writer, upcoming *control.Upcoming, with
 	if err := t.write(w); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\n%d starts of %d jobs within %s; at most %d in one second, at %s.\n",
-		upcoming.Count, upcoming.Jobs, within, upcoming.PeakCount, upcoming.Peak.In(i.Location).Format(time.TimeOnly))
+	_, err := fmt.Fprintf(w, "\n%s of %s within %s; at most %d in one second, at %s.\n",
+		plural(upcoming.Count, "start", "starts"), plural(upcoming.Jobs, "job", "jobs"), within, upcoming.PeakCount, upcoming.Peak.In(i.Location).Format(time.TimeOnly))
 	if more := upcoming.Count - len(upcoming.Starts); err == nil && more > 0 {
 		i.note("%d more; --limit 0 lists all.", more)
 	}
@@ -156,7 +157,7 @@ Where clocks go back, both starts at a time that comes twice are skipped.`,
 				return err
 			}
 			if by == "" {
-				by = defaultReason()
+				by = cmp.Or(userName(), "someone")
 			}
 			result, err := c.SkipNext(cmd.Context(), args[0], by)
 			if err != nil {
@@ -223,8 +224,8 @@ these are and asks; without a terminal to ask on, and with -o json, it needs
 			}
 			result.First, result.Last = starts[0], starts[len(starts)-1]
 			if !yes {
-				question := fmt.Sprintf("Run job %s %d times, for its starts from %s to %s?", args[0], len(starts), utc(result.First), utc(result.Last))
-				if err := i.ask(cmd.Context(), question, "backfill", fmt.Sprintf("to start %d runs", len(starts)), "nothing was started"); err != nil {
+				question := fmt.Sprintf("Run job %s %s, for its starts from %s to %s?", args[0], plural(len(starts), "time", "times"), utc(result.First), utc(result.Last))
+				if err := i.ask(cmd.Context(), question, "backfill", "to start "+plural(len(starts), "run", "runs"), "nothing was started"); err != nil {
 					return err
 				}
 			}
@@ -232,8 +233,8 @@ these are and asks; without a terminal to ask on, and with -o json, it needs
 				return aboutJob(c, args[0], err)
 			}
 			return i.emit(result, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "Job %s: %d runs, for its starts from %s to %s, are on their way.\n",
-					args[0], len(starts), utc(result.First), utc(result.Last))
+				_, err := fmt.Fprintf(w, "Job %s: %s, for its starts from %s to %s, on the way.\n",
+					args[0], plural(len(starts), "run", "runs"), utc(result.First), utc(result.Last))
 				return err
 			})
 		},

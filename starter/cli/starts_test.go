@@ -57,7 +57,7 @@ func starts(t *testing.T, c console) {
 	require.InDelta(t, 30, upcoming.Count, 1)
 	require.Len(t, upcoming.Starts, 2)
 	r = c.run(t.Context(), "upcoming", "--within", "PT30M", "--owner", "user:me", "--limit", "2")
-	require.Regexp(t, `\n\n\d+ starts of 1 jobs within PT30M; at most 1 in one second, at [0-9:]+\.\n$`, r.stdout)
+	require.Regexp(t, `\n\n\d+ starts of 1 job within PT30M; at most 1 in one second, at [0-9:]+\.\n$`, r.stdout)
 	require.Regexp(t, `^\d+ more; --limit 0 lists all\.\n$`, r.stderr)
 	require.Equal(t, "Nothing is due within PT1M.\n", c.ok(t, "upcoming", "--within", "PT1M", "--type", "OnlyRecurring"))
 
@@ -74,7 +74,7 @@ func starts(t *testing.T, c console) {
 	asked.terminal, asked.stdin = true, "n\n"
 	r = asked.run(t.Context(), backfill...)
 	require.Equal(t, "Run job take_steps.timed 3 times, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z? [y/N] starter: nothing was started\n", r.stderr)
-	require.Equal(t, "Job take_steps.timed: 3 runs, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z, are on their way.\n",
+	require.Equal(t, "Job take_steps.timed: 3 runs, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z, on the way.\n",
 		c.ok(t, append(backfill, "--yes")...))
 	stacktest.WaitFor(t, "the runs", func() (bool, error) {
 		runs := decoded[[]control.Run](t, c, "runs", "list", "--job", "take_steps.timed", "--status", "completed")
