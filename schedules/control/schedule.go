@@ -115,6 +115,9 @@ func (c *Client) updateSchedule(ctx context.Context, change ScheduleChange) (boo
 	case change.Settled(live) && (!change.SetPause || live.Paused == change.Schedule.GetState().GetPaused()):
 		return true, nil
 	case change.Create || !change.Expected(live):
+		if whole, err := c.becomesWhole(ctx, live); whole || err != nil {
+			return false, err
+		}
 		return false, fmt.Errorf("schedule %s was changed by someone else meanwhile: %w", id, ErrMoved)
 	}
 	m, err := marksOf(change.Job)
@@ -141,6 +144,23 @@ func (c *Client) updateSchedule(ctx context.Context, change ScheduleChange) (boo
 	})
 	c.wakeProbe(ctx, live)
 	return settled, err
+}
+
+// becomesWhole waits for a schedule whose mark is that of another definition: the
+// older engine shows a change and its mark one after the other. It reports false
+// for a schedule that was whole already, or stays as it is.
+func (c *Client) becomesWhole(ctx context.Context, live *Live) (bool, error) {
+	whole := func(live *Live) bool {
+		hash, err := live.Job.SpecHash()
+		return err == nil && hash == live.SpecHash
+	}
+	if whole(live) {
+		return false, nil
+	}
+	return c.settles(ctx, func() (bool, error) {
+		live, err := c.LiveSchedule(ctx, live.Job.ID)
+		return err == nil && (live == nil || whole(live)), err
+	})
 }
 
 // over is the schedule to write in place of the one that is there: everything
