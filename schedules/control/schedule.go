@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -123,8 +124,12 @@ func (c *Client) updateSchedule(ctx context.Context, change ScheduleChange) (boo
 	if err != nil {
 		return false, err
 	}
+	schedule, err := change.over(live)
+	if err != nil {
+		return false, fmt.Errorf("schedule %s: %w", id, err)
+	}
 	_, err = call(ctx, c.temporal.WorkflowService().UpdateSchedule, &workflowservice.UpdateScheduleRequest{
-		Namespace: c.namespace, ScheduleId: id, Schedule: change.over(live), SearchAttributes: m.attributes,
+		Namespace: c.namespace, ScheduleId: id, Schedule: schedule, SearchAttributes: m.attributes,
 		ConflictToken: live.Schedule.GetConflictToken(), Identity: c.identity, RequestId: newRequestID(),
 	})
 	if conflicts(err) {
@@ -159,8 +164,9 @@ func (c *Client) becomesWhole(ctx context.Context, live *Live) (bool, error) {
 }
 
 // over is the schedule to write in place of the one that is there: everything
-// but the state, of which the pause is people's, and the rest the server's.
-func (change ScheduleChange) over(live *Live) *schedulepb.Schedule {
+// but the state, of which the pause is people's, and the rest the server's, and
+// the starts ahead that people have skipped.
+func (change ScheduleChange) over(live *Live) (*schedulepb.Schedule, error) {
 	state := live.Schedule.GetSchedule().GetState()
 	if state == nil {
 		state = &schedulepb.ScheduleState{}
@@ -169,9 +175,10 @@ func (change ScheduleChange) over(live *Live) *schedulepb.Schedule {
 		state.Paused, state.Notes = change.Schedule.GetState().GetPaused(), change.Schedule.GetState().GetNotes()
 	}
 	state.LimitedActions, state.RemainingActions = false, 0
+	spec, err := withSkips(change.Schedule.GetSpec(), comingSkips(live.Schedule.GetSchedule().GetSpec(), time.Now()))
 	return &schedulepb.Schedule{
-		Spec: change.Schedule.GetSpec(), Action: change.Schedule.GetAction(), Policies: change.Schedule.GetPolicies(), State: state,
-	}
+		Spec: spec, Action: change.Schedule.GetAction(), Policies: change.Schedule.GetPolicies(), State: state,
+	}, err
 }
 
 // conflicts says that a schedule has changed since it was described.
