@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -15,13 +16,18 @@ const (
 	RunJobType        = "RunJob"
 	ContinuousJobType = "ContinuousJob"
 	JobQueueType      = "JobQueue"
+	JobQueuePageType  = "JobQueuePage"
 )
 
 // WatchRunActivity waits for the end of a run that its queue can no longer
 // await itself. Every worker serves it on QueuesTaskQueue.
 const WatchRunActivity = "WatchRun"
 
-// QueuesTaskQueue is the task queue of JobQueue workflows. Workers of every
+// ReadPageActivity reads the items of a queue's parked page. Every worker serves
+// it on QueuesTaskQueue.
+const ReadPageActivity = "ReadPage"
+
+// QueuesTaskQueue is the task queue of JobQueue and JobQueuePage workflows. Workers of every
 // type poll it, since a queue may hold jobs of any type. The other workflows
 // run on the task queue of their job's worker type.
 const QueuesTaskQueue = "queues"
@@ -40,6 +46,12 @@ func ScheduleID(jobID string) string { return jobPrefix + jobID }
 
 // QueueWorkflowID is the workflow id of a queue.
 func QueueWorkflowID(name string) string { return queuePrefix + name }
+
+// QueuePageWorkflowID is the workflow id of a parked page of a queue: the page
+// whose first item has the given number.
+func QueuePageWorkflowID(name, epoch string, first int64) string {
+	return fmt.Sprintf("%s%s/page/%s-%d", queuePrefix, name, epoch, first)
+}
 
 // JobIDOfSchedule is the inverse of ScheduleID. It reports false for the id of
 // a schedule that is not named by this system.
@@ -97,7 +109,7 @@ func Attributes(j job.Job) (temporal.SearchAttributes, error) {
 	return temporal.NewSearchAttributes(updates...), nil
 }
 
-// QueueAttributes are the search attributes of a JobQueue workflow.
+// QueueAttributes are the search attributes of a queue and its pages.
 func QueueAttributes(name string) temporal.SearchAttributes {
 	return temporal.NewSearchAttributes(AttributeQueue.ValueSet(name))
 }
@@ -129,7 +141,20 @@ func RegisterJobs(r Registry) {
 	r.RegisterWorkflowWithOptions(ContinuousJob, workflow.RegisterOptions{Name: ContinuousJobType})
 }
 
-// RegisterQueues registers the workflow that runs on QueuesTaskQueue.
+// RegisterQueues registers the workflows that run on QueuesTaskQueue.
 func RegisterQueues(r Registry) {
 	r.RegisterWorkflowWithOptions(JobQueue, workflow.RegisterOptions{Name: JobQueueType})
+	r.RegisterWorkflowWithOptions(JobQueuePage, workflow.RegisterOptions{Name: JobQueuePageType})
+}
+
+// ActivityRegistry is the part of a Temporal worker that registers activities.
+type ActivityRegistry interface {
+	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
+}
+
+// RegisterQueueActivities registers what queues need beside their workflows, on
+// QueuesTaskQueue.
+func RegisterQueueActivities(r ActivityRegistry) {
+	r.RegisterActivityWithOptions(WatchRun, activity.RegisterOptions{Name: WatchRunActivity})
+	r.RegisterActivityWithOptions(ReadPage, activity.RegisterOptions{Name: ReadPageActivity})
 }

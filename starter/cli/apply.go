@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -88,31 +86,7 @@ func (i *invocation) apply(cmd *cobra.Command, options planOptions, yes bool) er
 
 // confirm asks whether to go on.
 func (i *invocation) confirm(ctx context.Context) error {
-	if i.format == formatJSON {
-		return errors.New("apply with -o json does not ask: add --yes to apply the plan")
-	}
-	if !i.IsTerminal(i.Stdin) || !i.IsTerminal(i.Stderr) {
-		return errors.New("there is no terminal to ask on: add --yes to apply the plan")
-	}
-	_, _ = fmt.Fprint(i.Stderr, "\nApply this plan? [y/N] ") // Shown at the terminal or not at all.
-	answers := make(chan string, 1)
-	go func() {
-		line, err := bufio.NewReader(i.Stdin).ReadString('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			line = ""
-		}
-		answers <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case answer := <-answers:
-		if answer == "y" || answer == "yes" {
-			return nil
-		}
-		return errors.New("nothing was applied")
-	case <-ctx.Done():
-		i.note("")
-		return ctx.Err()
-	}
+	return i.askYes(ctx, "apply", "Apply this plan?", "apply the plan", "nothing was applied")
 }
 
 // carryOut applies the plan, shows how far it is, and gives how each change
