@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -27,9 +28,9 @@ import (
 const itemsVariable = "DENDRA_TEST_QUEUE_ITEMS"
 
 // startPaged makes a queue with small pages.
-func startPaged(t *testing.T, c *control.Client, name string, state workflows.QueueState) {
+func startPaged(t *testing.T, c *control.Client, name string, items int, state workflows.QueueState) {
 	t.Helper()
-	state.Name, state.Paging = name, &workflows.Paging{Items: 8, Bytes: 48 << 10}
+	state.Name, state.Paging = name, &workflows.Paging{Items: items, Bytes: 48 << 10}
 	_, err := c.Temporal().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 		ID: workflows.QueueWorkflowID(name), TaskQueue: workflows.QueuesTaskQueue,
 		TypedSearchAttributes: workflows.QueueAttributes(name),
@@ -79,7 +80,7 @@ func bySequence(promised []acknowledged) []acknowledged {
 func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	t.Parallel()
 	const producers = 8
-	items := 600
+	items := 400
 	if text := os.Getenv(itemsVariable); text != "" {
 		var err error
 		items, err = strconv.Atoi(text)
@@ -91,7 +92,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	ledger := newLedger(t)
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d, %d items", seed, items)
-	startPaged(t, c, "forced", workflows.QueueState{})
+	startPaged(t, c, "forced", 20, workflows.QueueState{})
 
 	var mu sync.Mutex
 	var promised []acknowledged
@@ -135,7 +136,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	startPaged(t, c, "deep", workflows.QueueState{Paused: true})
+	startPaged(t, c, "deep", 8, workflows.QueueState{Paused: true})
 	jobs := recordJobs(t, "deep", "i", items, ledger)
 	put := make(chan []acknowledged)
 	go func() {
@@ -201,7 +202,7 @@ func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
 	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	startPaged(t, c, "known", workflows.QueueState{Paused: true})
+	startPaged(t, c, "known", 8, workflows.QueueState{Paused: true})
 	const items = 400 // 49 pages: two chapters.
 	jobs := recordJobs(t, "known", "i", items, ledger)
 	_, err := c.EnqueueAll(t.Context(), jobs, false, func(int) {})
@@ -248,12 +249,11 @@ func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
 	require.Equal(t, workflows.EnqueueReceipt{Sequence: items + 1, Ahead: items - 1}, receipt, "what was canceled may come again")
 	removed, err := c.Purge(t.Context(), "known", 21, 390)
 	require.NoError(t, err)
-	require.Equal(t, 368, removed)
+	require.Equal(t, 369, removed, "the moved one keeps its number")
 
 	peeked, err := c.Peek(t.Context(), "known", 0, 0)
 	require.NoError(t, err)
 	var want, got []string
-	want = append(want, jobs[200].ID)
 	for _, j := range slices.Concat(jobs[:20], jobs[390:], jobs[300:301]) {
 		want = append(want, j.ID)
 	}
@@ -276,8 +276,8 @@ func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
 
 // TestQueueWaitsForARunWhoseWorkerIsFrozen stops the worker that holds the running
 // item, as a machine that hangs does, until another has finished the item, and
-// lets it go on. What the frozen attempt then does must not count: it is not the
-// run's any more, and the queue has long gone on.
+// lets it go on. The queue waits for the run, not for the worker, and the frozen
+// attempt does nothing more.
 func TestQueueWaitsForARunWhoseWorkerIsFrozen(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
@@ -290,18 +290,24 @@ func TestQueueWaitsForARunWhoseWorkerIsFrozen(t *testing.T) {
 	_, err := c.Enqueue(t.Context(), held, false)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
-	require.NoError(t, frozen.Signal(syscall.SIGSTOP))
-	t.Cleanup(func() { _ = frozen.Signal(syscall.SIGCONT) }) //nolint:errcheck // It may have ended.
+	frozen.Signal(syscall.SIGSTOP)
 	startWorker(t, st)
-	next := recordJobs(t, "frozen", "next", 5, ledger)
-	_, err = c.EnqueueAll(t.Context(), next, false, func(int) {})
-	require.NoError(t, err)
+	next := recordJobs(t, "frozen", "next", 20, ledger)
+	stacktest.WaitFor(t, "the queue to take more items", func() (bool, error) {
+		// The server may hand the first tasks to the frozen worker, which polled for them.
+		_, err := c.EnqueueAll(t.Context(), next, false, func(int) {})
+		return err == nil, nil
+	})
 	ledger.waitFor(t, "start", 2) // The other worker has taken the run over.
 	open(t, gate)
 	ledger.waitFor(t, "end", 3)
-	require.NoError(t, frozen.Signal(syscall.SIGCONT))
+	// The frozen attempt wakes up at the gate, where it hears that it has lost the run.
+	require.NoError(t, os.Remove(gate))
+	frozen.Signal(syscall.SIGCONT)
 	state := waitEmpty(t, c, "frozen", time.Minute)
-	require.EqualValues(t, 6, state.Completed)
+	require.EqualValues(t, 21, state.Completed)
+	frozen.Signal(syscall.SIGTERM)
+	require.Zero(t, frozen.Wait(), "it has nothing to finish")
 	require.Empty(t, state.DeadLetters)
 	run, err := c.Run(t.Context(), control.RunRef{WorkflowID: workflows.JobWorkflowID(held.ID)})
 	require.NoError(t, err)
@@ -321,8 +327,8 @@ func TestQueueWaitsForARunWhoseWorkerIsFrozen(t *testing.T) {
 			}
 			last[e.JobID] = e.Attempt
 		}
-		if e.JobID == held.ID && e.Attempt == 1 {
-			require.Contains(t, []string{"start", "step", "stop"}, e.What, "the frozen attempt does not complete the run")
+		if e.JobID == held.ID && e.Attempt == 1 && len(order) > 1 {
+			require.Equal(t, "stop", e.What, "the frozen attempt does nothing once it has lost the run")
 		}
 	}
 	want := []string{held.ID}
@@ -341,4 +347,10 @@ func TestQueueWaitsForARunWhoseWorkerIsFrozen(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, completed, "the server takes the result of one attempt only")
+}
+
+func countRequest(st *stacktest.Stack, workflowType string) *workflowservice.CountWorkflowExecutionsRequest {
+	return &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: st.Namespace, Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflowType),
+	}
 }
