@@ -4,17 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
@@ -272,81 +269,6 @@ func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, ran)
-}
-
-// TestQueueWaitsForARunWhoseWorkerIsFrozen stops the worker that holds the running
-// item, as a machine that hangs does, until another has finished the item, and
-// lets it go on. The queue waits for the run, not for the worker, and the frozen
-// attempt does nothing more.
-func TestQueueWaitsForARunWhoseWorkerIsFrozen(t *testing.T) {
-	t.Parallel()
-	st := stacktest.StartOwn(t)
-	frozen := startWorker(t, st)
-	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
-	schedule := job.Schedule{Queued: &job.Queued{Queue: "frozen"}}
-	held := newJob(t, "RecordSteps", "held", schedule, recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate})
-	_, err := c.Enqueue(t.Context(), held, false)
-	require.NoError(t, err)
-	ledger.waitFor(t, "step", 1)
-	frozen.Signal(syscall.SIGSTOP)
-	startWorker(t, st)
-	next := recordJobs(t, "frozen", "next", 20, ledger)
-	stacktest.WaitFor(t, "the queue to take more items", func() (bool, error) {
-		// The server may hand the first tasks to the frozen worker, which polled for them.
-		_, err := c.EnqueueAll(t.Context(), next, false, func(int) {})
-		return err == nil, nil
-	})
-	ledger.waitFor(t, "start", 2) // The other worker has taken the run over.
-	open(t, gate)
-	ledger.waitFor(t, "end", 3)
-	// The frozen attempt wakes up at the gate, where it hears that it has lost the run.
-	require.NoError(t, os.Remove(gate))
-	frozen.Signal(syscall.SIGCONT)
-	state := waitEmpty(t, c, "frozen", time.Minute)
-	require.EqualValues(t, 21, state.Completed)
-	frozen.Signal(syscall.SIGTERM)
-	require.Zero(t, frozen.Wait(), "it has nothing to finish")
-	require.Empty(t, state.DeadLetters)
-	run, err := c.Run(t.Context(), control.RunRef{WorkflowID: workflows.JobWorkflowID(held.ID)})
-	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status)
-
-	// One attempt at a time is the run's: the items after it started when its last
-	// attempt had ended, each once, and each in one run.
-	var order []string
-	runs := map[string]string{}
-	last := map[string]int{}
-	for _, e := range ledger.read(t) {
-		require.Contains(t, []string{"", e.RunID}, runs[e.JobID], "job %s has one run", e.JobID)
-		runs[e.JobID] = e.RunID
-		if e.What == "start" && e.Attempt > last[e.JobID] {
-			if last[e.JobID] == 0 {
-				order = append(order, e.JobID)
-			}
-			last[e.JobID] = e.Attempt
-		}
-		if e.JobID == held.ID && e.Attempt == 1 && len(order) > 1 {
-			require.Equal(t, "stop", e.What, "the frozen attempt does nothing once it has lost the run")
-		}
-	}
-	want := []string{held.ID}
-	for _, j := range next {
-		want = append(want, j.ID)
-	}
-	require.Equal(t, want, order)
-	require.Equal(t, 2, last[held.ID])
-	history := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(held.ID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	completed := 0
-	for history.HasNext() {
-		event, err := history.Next()
-		require.NoError(t, err)
-		if event.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED {
-			completed++
-		}
-	}
-	require.Equal(t, 1, completed, "the server takes the result of one attempt only")
 }
 
 func countRequest(st *stacktest.Stack, workflowType string) *workflowservice.CountWorkflowExecutionsRequest {
