@@ -16,7 +16,8 @@ import (
 // recorded lists the histories that must be there, so that none is lost unseen.
 var recorded = []string{
 	"continuous_first", "continuous_last",
-	"queue_first", "queue_last", "queue_signaled", "queue_watching",
+	"queue_first", "queue_halted_1", "queue_halted_2", "queue_last", "queue_page",
+	"queue_paged_1", "queue_paged_2", "queue_paged_5", "queue_signaled", "queue_watching",
 	"run_canceled", "run_completed", "run_failed", "run_handed_over", "run_retried",
 }
 
