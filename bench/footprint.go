@@ -69,12 +69,12 @@ type footprint struct {
 // histories reads all histories of the queue and its pages.
 func (b *queueBench) histories(ctx context.Context) error {
 	for _, workflowType := range []string{workflows.JobQueueType, workflows.JobQueuePageType} {
-		print, err := b.footprintOf(ctx, fmt.Sprintf("WorkflowType = '%s' AND JobQueue = '%s'", workflowType, deepQueue))
+		all, err := b.footprintOf(ctx, fmt.Sprintf("WorkflowType = '%s' AND JobQueue = '%s'", workflowType, deepQueue))
 		if err != nil {
 			return err
 		}
 		b.say("%s: %d runs, longest history %d events, largest %d KiB, largest payload %d KiB (%s)",
-			workflowType, print.runs, print.events, print.bytes>>10, print.payload>>10, print.payloadOf)
+			workflowType, all.runs, all.events, all.bytes>>10, all.payload>>10, all.payloadOf)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (q *queue) continueAsNew() {
 // drainSignals takes in what was signaled. The loop itself reads the signals: a
 // coroutine of its own could hold one while the loop continues as new.
 func (q *queue) drainSignals(ctx workflow.Context) {
-	for {
+	for !q.mustPark() {
 		var in EnqueueRequest
 		if !q.signals.ReceiveAsync(&in) {
 			return
@@ -210,7 +210,7 @@ func (q *queue) failed(item *RunningItem, text string, at time.Time) {
 	}
 	if policy == job.OnFailureHalt {
 		failed := item.QueueItem
-		q.Halted = &Halt{Since: at, Error: fmt.Sprintf("job %s failed: %s", failed.Job.ID, text), Item: &failed, RunID: item.RunID}
+		q.Halted = &Halt{Since: at, Error: text, Item: &failed, RunID: item.RunID}
 		return
 	}
 	q.bury(deadLetter(item.QueueItem, item.RunID, text, at))
@@ -256,6 +256,8 @@ const (
 	// ErrorTypeLookInPages asks the caller to look for its jobs in the pages that
 	// the detail, a [LookInPages], names.
 	ErrorTypeLookInPages = "LookInPages"
+	// ErrorTypeQueueBusy asks the caller to try again soon.
+	ErrorTypeQueueBusy = "QueueBusy"
 )
 
 // Types of the errors of WatchRun and ReadPage.

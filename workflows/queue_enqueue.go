@@ -45,6 +45,9 @@ func (q *queue) checkEnqueue(in EnqueueBatchRequest) error {
 	if q.Draining {
 		return fmt.Errorf("queue %s is being drained: it takes no more items until it is resumed", q.Name)
 	}
+	if q.parking() {
+		return temporal.NewApplicationError(fmt.Sprintf("queue %s parks items now: try again soon", q.Name), ErrorTypeQueueBusy)
+	}
 	if err := q.checkSeen(in); err != nil {
 		return err
 	}
@@ -65,6 +68,12 @@ func (q *queue) checkEnqueue(in EnqueueBatchRequest) error {
 		return q.errFull()
 	}
 	return nil
+}
+
+// parking says that the tail has more than the pages that can be started at once:
+// no more items are taken in until they have started.
+func (q *queue) parking() bool {
+	return q.mustPark() && (len(q.Tail) >= parkAtOnce*q.Paging.Items || sizeOf(q.Tail) >= parkAtOnce*q.Paging.Bytes)
 }
 
 // checkSeen sends a caller to the pages that may hold its jobs, if it has not

@@ -56,48 +56,94 @@ func (q *queue) cannotPark() bool {
 	return q.Halted != nil && q.Halted.Item == nil && q.Halted.Page == 0
 }
 
-// park starts a page with the first items of the tail. These stay in the tail
-// until it has started: messages are taken in meanwhile.
+// parkAtOnce is how many pages are started at once.
+const parkAtOnce = 8
+
+// park starts pages with the first items of the tail. These stay in the tail
+// until their pages have started: messages are taken in meanwhile.
 func (q *queue) park(ctx workflow.Context) {
-	page := QueuePage{Queue: q.Name, First: q.Tail[0].Sequence}
-	bytes := 0
-	for _, item := range q.Tail {
-		if bytes += item.size(); len(page.Items) > 0 && (len(page.Items) == q.Paging.Items || bytes > q.Paging.Bytes) {
-			break
-		}
-		page.Items = append(page.Items, item)
-	}
 	if q.Parked.Epoch == "" {
 		q.Parked.Epoch = epoch(workflow.GetInfo(ctx))
 	}
-	index := append(append([]PageIndex(nil), q.Parked.Index...), newPageIndex(page.First, page.Items))
-	closes := len(index) >= chapterPages
-	if closes {
-		page.Chapter = index
+	pages := q.nextPages()
+	q.Parked.starting = pages[0].First
+	started := make([]workflow.Future, len(pages))
+	for i, page := range pages {
+		started[i] = workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+			WorkflowID:            QueuePageWorkflowID(q.Name, q.Parked.Epoch, page.First),
+			TaskQueue:             QueuesTaskQueue,
+			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+			ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
+			TypedSearchAttributes: QueueAttributes(q.Name),
+			StaticSummary:         fmt.Sprintf("queue %s · %d items from #%d", q.Name, len(page.Items), page.First),
+		}), JobQueuePageType, page).GetChildWorkflowExecution()
 	}
-	q.Parked.starting, q.Parked.startingItems = page.First, len(page.Items)
-	err := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID:            QueuePageWorkflowID(q.Name, q.Parked.Epoch, page.First),
-		TaskQueue:             QueuesTaskQueue,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
-		TypedSearchAttributes: QueueAttributes(q.Name),
-		StaticSummary:         fmt.Sprintf("queue %s · %d items from #%d", q.Name, len(page.Items), page.First),
-	}), JobQueuePageType, page).GetChildWorkflowExecution().Get(ctx, nil)
-	remaining := q.Parked.startingItems
-	q.Parked.starting, q.Parked.startingItems = 0, 0
-	if err != nil {
-		q.halt(Halt{Since: workflow.Now(ctx), Error: fmt.Sprintf("page %d cannot be parked: %s", page.First, err)})
+	var failed error
+	var parked []QueuePage
+	for i, page := range pages {
+		err := started[i].Get(ctx, nil)
+		switch {
+		case failed != nil && err == nil:
+			// It comes after one that has not started: it is made again with that.
+			q.Parked.Released = append(q.Parked.Released, page.First)
+		case failed == nil && err != nil:
+			failed = err
+			q.halt(Halt{Since: workflow.Now(ctx), Error: fmt.Sprintf("page %d cannot be parked: %s", page.First, err)})
+		case err == nil:
+			parked = append(parked, page)
+		}
+	}
+	q.Parked.starting = 0
+	q.haveParked(parked)
+}
+
+// nextPages cuts the tail into pages. What is left over, less than a page, stays.
+func (q *queue) nextPages() []QueuePage {
+	var pages []QueuePage
+	index := append([]PageIndex(nil), q.Parked.Index...)
+	for rest := q.Tail; len(pages) < parkAtOnce; {
+		n, bytes := 0, 0
+		for n < len(rest) && n < q.Paging.Items && (n == 0 || bytes+rest[n].size() <= q.Paging.Bytes) {
+			bytes += rest[n].size()
+			n++
+		}
+		if n == len(rest) && n < q.Paging.Items && bytes < q.Paging.Bytes {
+			break // Not a full page.
+		}
+		page := QueuePage{Queue: q.Name, First: rest[0].Sequence, Items: append([]QueueItem(nil), rest[:n]...)}
+		if index = append(index, newPageIndex(page.First, page.Items)); len(index) >= chapterPages {
+			page.Chapter, index = index, nil
+		}
+		pages = append(pages, page)
+		if rest = rest[n:]; len(rest) == 0 {
+			break
+		}
+	}
+	return pages
+}
+
+// haveParked takes the items of pages that have started off the tail. Some may
+// have left it meanwhile.
+func (q *queue) haveParked(pages []QueuePage) {
+	if len(pages) == 0 {
 		return
 	}
-	q.WaitingBytes -= sizeOf(q.Tail[:remaining])
-	q.Tail = append([]QueueItem(nil), q.Tail[remaining:]...)
-	q.Parked.Pages = append(q.Parked.Pages, PageRef{First: page.First, Index: closes})
-	q.Parked.Last = page.Items[len(page.Items)-1].Sequence
-	// Pages may have gone while this one started, but none has come.
-	if q.Parked.Index = append(q.Parked.Index, index[len(index)-1]); closes {
-		q.Parked.Index = nil
+	for _, page := range pages {
+		q.Parked.Pages = append(q.Parked.Pages, PageRef{First: page.First, Index: page.Chapter != nil})
+		q.Parked.Last = page.Items[len(page.Items)-1].Sequence
+		q.Parked.Index = append(q.Parked.Index, newPageIndex(page.First, page.Items))
+		if page.Chapter != nil {
+			q.Parked.Index = nil
+		}
 	}
+	var kept []QueueItem
+	for _, item := range q.Tail {
+		if item.Sequence > q.Parked.Last {
+			kept = append(kept, item)
+		}
+	}
+	q.Tail = kept
+	q.WaitingBytes = sizeOf(q.Waiting) + sizeOf(q.Tail)
 }
 
 // epoch tells one queue of a name from another.

@@ -142,7 +142,7 @@ func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		state := queueState(t, env)
 		require.Equal(t, []string{"by-queue", "going", "halting"}, ran)
-		require.Equal(t, "job count_things.halting failed: bad table", state.Halted.Error)
+		require.Equal(t, "job count_things.halting failed: bad table", state.Halted.Reason())
 		require.Len(t, state.DeadLetters, 2)
 		require.EqualValues(t, 1, state.Depth())
 	}, 2*time.Minute)

@@ -44,10 +44,9 @@ type Parked struct {
 	// Released are pages that were taken over or purged and are to be ended.
 	Released []int64 `json:"released,omitempty"`
 
-	// starting is the page that is being started, and startingItems how many of
-	// its items still wait: these are the first of the tail until it has started.
-	starting      int64
-	startingItems int
+	// starting is the first page that is being started. What is gone of its items
+	// must not be forgotten.
+	starting int64
 }
 
 // PageRef names a parked page by the number of its first item.

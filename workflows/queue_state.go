@@ -156,6 +156,14 @@ type Halt struct {
 	Items int   `json:"items,omitempty"`
 }
 
+// Reason is one sentence that says why the queue is halted.
+func (h *Halt) Reason() string {
+	if h.Item != nil {
+		return fmt.Sprintf("job %s failed: %s", h.Item.Job.ID, h.Error)
+	}
+	return h.Error
+}
+
 // AnsweredRequest is what a request that put items in came to, so that it can be
 // answered again if the answer was lost.
 type AnsweredRequest struct {
@@ -339,7 +347,7 @@ func (s *QueueState) details() string {
 		b.WriteString("\nDraining: takes no more items.\n")
 	}
 	if h := s.Halted; h != nil {
-		fmt.Fprintf(&b, "\nHalted since %s: %s\n", h.Since.UTC().Format(time.RFC3339), h.Error)
+		fmt.Fprintf(&b, "\nHalted since %s: %s\n", h.Since.UTC().Format(time.RFC3339), h.Reason())
 	}
 	if n := int64(len(s.DeadLetters)) + s.DeadDropped; n > 0 {
 		fmt.Fprintf(&b, "\nDead letters: %d, the oldest %d dropped\n", n, s.DeadDropped)

@@ -67,9 +67,6 @@ func (q *queue) takeTail(i int) QueueItem {
 	item := q.Tail[i]
 	q.Tail = append(q.Tail[:i:i], q.Tail[i+1:]...)
 	q.WaitingBytes -= item.size()
-	if i < q.Parked.startingItems {
-		q.Parked.startingItems--
-	}
 	q.Parked.remove(item.Sequence, item.Sequence)
 	q.Parked.tidy(q.Tail)
 	return item
@@ -160,11 +157,6 @@ func (q *queue) purge(in PurgeRequest) PurgeReceipt {
 	before := q.Depth()
 	within := func(item QueueItem) bool { return item.Sequence >= from && item.Sequence <= to }
 	q.Waiting = slices.DeleteFunc(slices.Clone(q.Waiting), within)
-	for _, item := range q.Tail[:q.Parked.startingItems] {
-		if within(item) {
-			q.Parked.startingItems--
-		}
-	}
 	q.Tail = slices.DeleteFunc(slices.Clone(q.Tail), within)
 	q.WaitingBytes = sizeOf(q.Waiting) + sizeOf(q.Tail)
 	if q.Paging != nil && from <= to {

@@ -17,7 +17,7 @@ import (
 var recorded = []string{
 	"continuous_first", "continuous_last",
 	"queue_first", "queue_halted_1", "queue_halted_2", "queue_last", "queue_page",
-	"queue_paged_1", "queue_paged_2", "queue_paged_5", "queue_signaled", "queue_watching",
+	"queue_paged_1", "queue_paged_2", "queue_paged_last", "queue_signaled", "queue_watching",
 	"run_canceled", "run_completed", "run_failed", "run_handed_over", "run_retried",
 }
 

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -70,9 +72,19 @@ func batchOf(items []workflows.EnqueueItem) int {
 
 // Bounds of how often a queue is asked to take items in.
 const (
-	enqueueTries = 5  // while it is busy
-	enqueueLooks = 20 // while it parks pages faster than they are looked into
+	enqueueTries = 5   // while its workflow is between two runs, or has many updates under way
+	enqueueLooks = 20  // while it parks pages faster than they are looked into
+	enqueueWaits = 600 // while it parks pages: half a minute
 )
+
+// busyWait is how long a queue that parks items is left alone.
+const busyWait = 50 * time.Millisecond
+
+// isBusy says that a queue takes no items in for a moment.
+func isBusy(err error) bool {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return ok && app.Type() == workflows.ErrorTypeQueueBusy
+}
 
 // putIn puts a batch into a queue. The request has an id of its own, so that
 // asking again cannot double it.
@@ -89,7 +101,7 @@ func (c *Client) putIn(ctx context.Context, queue string, items []workflows.Enqu
 	if in.Seen, err = c.pages.before(ctx, queue, items); err != nil {
 		return nil, explain(what, err)
 	}
-	for tries, looks := 0, 0; ; {
+	for tries, looks, waits := 0, 0, 0; ; {
 		receipts, err := c.enqueueOnce(ctx, queue, in)
 		look, mustLook := lookInPages(err)
 		switch {
@@ -100,6 +112,11 @@ func (c *Client) putIn(ctx context.Context, queue string, items []workflows.Enqu
 			}
 			c.pages.learn(queue, look)
 			in.Seen = &workflows.PagesSeen{Epoch: look.Epoch, Before: look.Before}
+		case isBusy(err) && waits < enqueueWaits:
+			waits++
+			if err := pause(ctx, busyWait); err != nil {
+				return nil, explain(what, err)
+			}
 		case retryEnqueue(ctx, err) && tries < enqueueTries:
 			tries++
 		default:

@@ -137,7 +137,7 @@ func (i *invocation) writeQueue(w io.Writer, v queueView, limit int) error {
 	s.add("Queue", "%s", v.Name)
 	s.add("Status", "%s", queueStatus(v.QueueState))
 	if h := v.Halted; h != nil {
-		s.add("Halted", "%s: %s", i.when(h.Since), h.Error)
+		s.add("Halted", "%s: %s", i.when(h.Since), h.Reason())
 	}
 	s.add("On failure", "%s", v.OnFailure)
 	s.add("Accepted", "%d", v.Accepted)

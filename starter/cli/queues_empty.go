@@ -59,7 +59,7 @@ func (i *invocation) awaitEmpty(ctx context.Context, c *control.Client, queue st
 		case state == nil:
 			line.show("waiting for a worker", time.Since(began))
 		case state.Halted != nil:
-			line.show("halted: "+state.Halted.Error, time.Since(began))
+			line.show("halted: "+state.Halted.Reason(), time.Since(began))
 		case state.Paused:
 			line.show(fmt.Sprintf("paused with %d waiting", state.Depth()), time.Since(began))
 		case line.terminal:

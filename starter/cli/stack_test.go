@@ -556,7 +556,7 @@ func queueVerbs(t *testing.T, c console) {
 	c.ok(t, "queues", "resume", "worked")
 
 	c.ok(t, "queues", "set", "worked", "--on-failure", "continue")
-	require.Regexp(t, `^NUMBER  JOB +FAILED +ERROR\n1 +take_steps\.broken .* told to fail\n$`, strings.ReplaceAll(c.ok(t, "queues", "dead", "list", "worked"), "job take_steps.broken failed: ", ""))
+	require.Regexp(t, `^NUMBER  JOB +FAILED +ERROR\n1 +take_steps\.broken  .*\)  told to fail\n$`, c.ok(t, "queues", "dead", "list", "worked"))
 	require.Regexp(t, `take_steps\.broken  6 +0 `, c.ok(t, "queues", "dead", "retry", "worked", "take_steps.broken"))
 	stacktest.WaitFor(t, "the job to fail again", func() (bool, error) {
 		return strings.Contains(c.ok(t, "queues", "dead", "list", "worked"), "\n6 "), nil
