@@ -2,11 +2,13 @@ package schedules
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
 
-	"go.temporal.io/sdk/client"
+	"go.temporal.io/api/serviceerror"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
@@ -23,18 +25,37 @@ type Report struct {
 
 // Apply carries a plan out, several changes at a time, and goes on past a change
 // that fails. It can be interrupted and run again: what is there is not made
-// twice. It gives the joined errors of the changes that failed.
+// twice. What someone else has changed since the plan was made is left alone. It
+// gives the joined errors of the changes that failed; a server that refuses
+// changes at all is one error, and ends it.
 func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) error {
 	if plan.Namespace != s.control.Namespace() {
 		return fmt.Errorf("the plan is for namespace %q, not %q", plan.Namespace, s.control.Namespace())
 	}
+	if err := plan.CheckPrune(); err != nil {
+		return err
+	}
+	recorder := newRecorder(s.control, plan)
 	work := plan.work()
+	if err := recorder.before(ctx, work); err != nil {
+		return s.refused(err)
+	}
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var mu sync.Mutex
 	done := 0
-	return control.Each(len(work), func(i int) error {
-		err := ctx.Err()
+	err := control.EachOf(len(work), plan.options.Parallel, func(i int) error {
+		if working.Err() != nil {
+			return context.Cause(working)
+		}
+		err := s.carryOut(working, work[i])
 		if err == nil {
-			err = s.carryOut(ctx, work[i])
+			err = recorder.done(ctx, work[i])
+		}
+		var denied *serviceerror.PermissionDenied
+		if errors.As(err, &denied) {
+			stop(s.refused(err))
+			return context.Cause(working)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -42,7 +63,20 @@ func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) err
 		report(Report{Change: work[i], Err: err, Done: done, Total: len(work)})
 		return err
 	})
+	return errors.Join(err, recorder.close(ctx))
 }
+
+// refused makes one sentence of a server's refusal to change anything.
+func (s *Syncer) refused(err error) error {
+	var denied *serviceerror.PermissionDenied
+	if !errors.As(err, &denied) {
+		return err
+	}
+	return fmt.Errorf("%w in namespace %q (%s); nothing more was tried", ErrRefused, s.control.Namespace(), denied.Message)
+}
+
+// ErrRefused says that the server lets nothing be changed.
+var ErrRefused = errors.New("the server refuses changes")
 
 func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 	for _, t := range change.replaces {
@@ -60,28 +94,69 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 	}
 	switch j.Mode() {
 	case job.ModeRecurring:
-		wanted, err := scheduleOptions(j)
+		return s.putSchedule(ctx, change)
+	case job.ModeContinuous:
+		return s.putLoop(ctx, change)
+	case job.ModeQueued:
+		id, err := requestID(change)
 		if err != nil {
 			return err
 		}
-		return s.control.PutSchedule(ctx, j, wanted, func(live *client.ScheduleDescription) bool {
-			return len(edits(live, wanted)) == 0
-		})
-	case job.ModeContinuous:
-		if change.Action == ActionUpdate {
-			return s.control.SetContinuous(ctx, j, false)
-		}
-		return s.control.StartContinuous(ctx, j)
-	case job.ModeQueued:
-		receipt, err := s.control.Enqueue(ctx, j, true)
+		receipt, err := s.control.EnqueueOnce(ctx, j, true, id)
 		if err == nil && receipt.Duplicate {
 			err = fmt.Errorf("job %s is in queue %s already; apply again when it has ended", j.ID, j.Queue())
 		}
 		return err
 	default:
-		_, err := s.control.StartRun(ctx, j, workflows.TriggerApply)
+		id, err := requestID(change)
+		if err != nil {
+			return err
+		}
+		_, err = s.control.StartRunOnce(ctx, j, workflows.TriggerApply, id)
 		return err
 	}
+}
+
+// requestID is the same for every apply that finds the same and wants the same:
+// however many there are, they start one run.
+func requestID(change Change) (string, error) {
+	hash, err := change.job.SpecHash()
+	sum := sha256.Sum256([]byte(hash + " over " + change.Version))
+	return "apply-" + hex.EncodeToString(sum[:8]), err
+}
+
+func (s *Syncer) putSchedule(ctx context.Context, change Change) error {
+	wanted, err := scheduleOf(change.job)
+	if err != nil {
+		return err
+	}
+	settled, err := wantedVersion(change.job, wanted)
+	if err != nil {
+		return err
+	}
+	is := func(version string) func(*control.Live) bool {
+		return func(live *control.Live) bool {
+			found, err := scheduleVersion(live)
+			return err == nil && found == version
+		}
+	}
+	return s.control.PutSchedule(ctx, control.ScheduleChange{
+		Job: change.job, Schedule: wanted, SetPause: change.setPause,
+		Create: change.Action == ActionCreate || change.Version == "", Expected: is(change.Version), Settled: is(settled),
+	})
+}
+
+func (s *Syncer) putLoop(ctx context.Context, change Change) error {
+	if change.Action == ActionCreate || change.was == "" {
+		return s.control.StartContinuous(ctx, change.job)
+	}
+	if err := s.control.ReplaceContinuous(ctx, change.job, change.was, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
+		return err
+	}
+	if change.job.Options.Paused {
+		return s.control.Pause(ctx, change.JobID, pausedInDefinition)
+	}
+	return s.control.Resume(ctx, change.JobID, "as declared")
 }
 
 func (s *Syncer) remove(ctx context.Context, t thing, change Change) error {

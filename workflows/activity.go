@@ -118,13 +118,13 @@ const maxText = 500
 // shorten cuts a text to maxText bytes.
 func shorten(text string) string { return cut(text, maxText) }
 
-// cut shortens a text to a number of bytes.
-func cut(text string, most int) string {
-	if len(text) <= most {
+// cut shortens a text to at most n bytes.
+func cut(text string, n int) string {
+	if len(text) <= n {
 		return text
 	}
 	const ellipsis = "…"
-	return strings.ToValidUTF8(text[:most-len(ellipsis)], "") + ellipsis
+	return strings.ToValidUTF8(text[:n-len(ellipsis)], "") + ellipsis
 }
 
 // reason is the innermost sentence of an activity's failure, without the

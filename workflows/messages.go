@@ -69,9 +69,13 @@ const (
 	SignalReleasePage = "release"
 )
 
+// SignalProbe tells a job's probe what has become of the job. The payload is a
+// ProbeNews; an empty one has the probe look at the schedule.
+const SignalProbe = "news"
+
 // Queries.
 const (
-	QueryState = "state" // ContinuousState or QueueState
+	QueryState = "state" // ContinuousState, QueueState or ProbeState
 )
 
 // Requests. Reason is a sentence for people, shown with the state.
@@ -97,6 +101,9 @@ type (
 	// SetJobRequest is the input of MessageSetJob.
 	SetJobRequest struct {
 		Job job.Job `json:"job"`
+		// Was is the spec hash of the definition to replace; with another in force
+		// the message is refused. "" replaces every definition.
+		Was string `json:"was,omitempty"`
 		// Restart ends the current iteration instead of waiting for its end.
 		Restart bool `json:"restart,omitempty"`
 	}

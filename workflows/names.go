@@ -3,8 +3,8 @@ package workflows
 import (
 	"fmt"
 	"strings"
+	"time"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -17,24 +17,38 @@ const (
 	ContinuousJobType = "ContinuousJob"
 	JobQueueType      = "JobQueue"
 	JobQueuePageType  = "JobQueuePage"
+	ProbeJobType      = "ProbeJob"
+	AppliedJobsType   = "AppliedJobs"
 )
 
 // WatchRunActivity waits for the end of a run that its queue can no longer
 // await itself. Every worker serves it on QueuesTaskQueue.
 const WatchRunActivity = "WatchRun"
 
-// ReadPageActivity reads the items of a queue's parked page. Every worker serves
-// it on QueuesTaskQueue.
+// ReadPageActivity reads the items of a queue's parked page, also served by every
+// worker on QueuesTaskQueue.
 const ReadPageActivity = "ReadPage"
 
-// QueuesTaskQueue is the task queue of JobQueue and JobQueuePage workflows. Workers of every
-// type poll it, since a queue may hold jobs of any type. The other workflows
+// Activities around the schedule of a recurring job that failed too often, also
+// served by every worker on QueuesTaskQueue.
+const (
+	PauseFailingActivity = "PauseFailingSchedule"
+	TryPausedActivity    = "TryPausedSchedule"
+	ResumePausedActivity = "ResumePausedSchedule"
+)
+
+// QueuesTaskQueue is the task queue of JobQueue, JobQueuePage and AppliedJobs
+// workflows. Workers of every type poll it, since a queue may hold jobs of any type.
+// The other workflows
 // run on the task queue of their job's worker type.
 const QueuesTaskQueue = "queues"
 
 const (
 	jobPrefix   = "job/"
 	queuePrefix = "queue/"
+	probeSuffix = "/probe" // no job id holds a slash
+
+	appliedPrefix = "applied/"
 )
 
 // JobWorkflowID is the workflow id of a job's run or loop, and the id of its
@@ -44,6 +58,10 @@ func JobWorkflowID(jobID string) string { return jobPrefix + jobID }
 // ScheduleID is the id of a recurring job's schedule.
 func ScheduleID(jobID string) string { return jobPrefix + jobID }
 
+// ProbeWorkflowID is the id of the workflow that tries a recurring job which was
+// paused since it failed.
+func ProbeWorkflowID(jobID string) string { return jobPrefix + jobID + probeSuffix }
+
 // QueueWorkflowID is the workflow id of a queue.
 func QueueWorkflowID(name string) string { return queuePrefix + name }
 
@@ -52,6 +70,10 @@ func QueueWorkflowID(name string) string { return queuePrefix + name }
 func QueuePageWorkflowID(name, epoch string, first int64) string {
 	return fmt.Sprintf("%s%s/page/%s-%d", queuePrefix, name, epoch, first)
 }
+
+// AppliedWorkflowID is the workflow id of the record of what was applied from a
+// provider.
+func AppliedWorkflowID(provider job.Provider) string { return appliedPrefix + string(provider) }
 
 // JobIDOfSchedule is the inverse of ScheduleID. It reports false for the id of
 // a schedule that is not named by this system.
@@ -66,7 +88,18 @@ func TaskQueue(worker job.WorkerType) string { return string(worker) }
 const (
 	MemoJob    = "job"    // the job's definition, a job.Job
 	MemoPaused = "paused" // of a continuous job: a Pause
+	MemoProbe  = "probe"  // of a job's probe: a Probe
 )
+
+// Probe tells, in the memo of the workflow that tries a paused job, how that
+// stands: it can be read without a worker.
+type Probe struct {
+	// Tries counts the runs that were started; NextAt is when the next is due.
+	Tries  int       `json:"tries"`
+	NextAt time.Time `json:"next_at,omitzero"`
+	// LastError is the error of the last one, cut short.
+	LastError string `json:"last_error,omitempty"`
+}
 
 // Pause tells, in the memo of a continuous job, whether it is paused: it can be
 // read without a worker.
@@ -123,11 +156,7 @@ func Summary(j job.Job) string {
 	if j.Options.Description != "" {
 		summary += " · " + j.Options.Description
 	}
-	if len(summary) <= maxSummaryBytes {
-		return summary
-	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(summary[:maxSummaryBytes-len(ellipsis)], "") + ellipsis
+	return cut(summary, maxSummaryBytes)
 }
 
 // Registry is the part of a Temporal worker that registers workflows.
@@ -139,22 +168,13 @@ type Registry interface {
 func RegisterJobs(r Registry) {
 	r.RegisterWorkflowWithOptions(RunJob, workflow.RegisterOptions{Name: RunJobType})
 	r.RegisterWorkflowWithOptions(ContinuousJob, workflow.RegisterOptions{Name: ContinuousJobType})
+	r.RegisterWorkflowWithOptions(ProbeJob, workflow.RegisterOptions{Name: ProbeJobType})
 }
 
-// RegisterQueues registers the workflows that run on QueuesTaskQueue.
+// RegisterQueues registers the workflows that run on QueuesTaskQueue: those that
+// belong to no worker type.
 func RegisterQueues(r Registry) {
 	r.RegisterWorkflowWithOptions(JobQueue, workflow.RegisterOptions{Name: JobQueueType})
 	r.RegisterWorkflowWithOptions(JobQueuePage, workflow.RegisterOptions{Name: JobQueuePageType})
-}
-
-// ActivityRegistry is the part of a Temporal worker that registers activities.
-type ActivityRegistry interface {
-	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
-}
-
-// RegisterQueueActivities registers what queues need beside their workflows, on
-// QueuesTaskQueue.
-func RegisterQueueActivities(r ActivityRegistry) {
-	r.RegisterActivityWithOptions(WatchRun, activity.RegisterOptions{Name: WatchRunActivity})
-	r.RegisterActivityWithOptions(ReadPage, activity.RegisterOptions{Name: ReadPageActivity})
+	r.RegisterWorkflowWithOptions(AppliedJobs, workflow.RegisterOptions{Name: AppliedJobsType})
 }

@@ -16,10 +16,12 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -47,21 +49,26 @@ func TestRecordHistories(t *testing.T) {
 	r.run("run_failed", r.job("final", job.Schedule{OneShot: &job.OneShot{}}, "final"))
 	r.run("run_retried", r.job("retried", job.Schedule{OneShot: &job.OneShot{}}, "once"))
 	r.canceled("run_canceled", r.job("canceled", job.Schedule{OneShot: &job.OneShot{}}, "wait"))
+	r.scheduled("run_superseded", "late", time.Hour)
+	r.scheduled("run_in_time", "in-time", 0)
 	r.continuous()
 	r.queue()
 	r.signaled()
 	r.halted()
 	r.paged()
+	r.applied()
 
 	handed := r.job("handed", job.Schedule{OneShot: &job.OneShot{}}, "wait")
 	ref, err := c.StartRun(t.Context(), handed, workflows.TriggerManual)
 	require.NoError(t, err)
 	r.waitRunning(ref)
+	away := r.failing()
 	stop()
 	w.released = true
 	defer w.start()()
 	r.ended(ref)
 	r.save("run_handed_over", ref)
+	r.recovered(away)
 }
 
 // recordedWorker runs workers of the recorded job type, one after the other.
@@ -92,8 +99,9 @@ func (w *recordedWorker) start() (stop func()) {
 }
 
 type recordedSpec struct {
-	// Do is "" to succeed, "final" to fail, "once" to fail the first attempt, or
-	// "wait" to wait for a request to stop, unless the worker is a later one.
+	// Do is "" to succeed, "final" to fail, "once" to fail the first attempt; and
+	// unless the worker is a later one "wait" to wait for a request to stop, or
+	// "away" to fail.
 	Do string `json:"do,omitempty"`
 }
 
@@ -102,6 +110,8 @@ func recordedHandler(ctx context.Context, run job.Run, spec recordedSpec, releas
 	switch {
 	case spec.Do == "final":
 		return job.Result{}, job.Final("Refused", "told to fail")
+	case spec.Do == "away" && !released:
+		return job.Result{}, job.Final("Away", "told to be away")
 	case spec.Do == "once" && run.Attempt() == 1:
 		return job.Result{}, errors.New("told to fail once")
 	case spec.Do == "wait" && !released:
@@ -133,6 +143,22 @@ func (r *recorder) run(name string, j job.Job) {
 	require.NoError(r, err)
 	r.ended(ref)
 	r.save(name, ref)
+}
+
+// scheduled records a run, as a schedule starts it, of a job whose late starts
+// give way to later ones.
+func (r *recorder) scheduled(name, key string, late time.Duration) {
+	j := r.job(key, job.Schedule{Recurring: &job.Recurring{
+		RecurEvery: job.Duration(time.Minute), Offset: new(job.Duration), Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll,
+	}}, "")
+	due := temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(time.Now().Add(-late))
+	run, err := r.control.Temporal().ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
+		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
+		TypedSearchAttributes: temporal.NewSearchAttributes(due),
+	}, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule})
+	require.NoError(r, err)
+	require.NoError(r, run.Get(r.Context(), nil))
+	r.save(name, control.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
 }
 
 func (r *recorder) ended(ref control.RunRef) {
@@ -254,96 +280,60 @@ func (r *recorder) signaled() {
 	r.save("queue_signaled", r.latest(name, func() {}))
 }
 
-// halted records a queue that takes batches, halts over a failure that is tried
-// again and then skipped, and whose dead letters are retried and dropped.
-func (r *recorder) halted() {
-	const name = "halted"
-	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
-	_, err := r.control.SetOnFailure(r.Context(), name, job.OnFailureHalt)
-	require.NoError(r, err)
-	_, err = r.control.EnqueueAll(r.Context(), []job.Job{
-		r.job("h-first", schedule, ""), r.job("h-failed", schedule, "final"), r.job("h-moved", schedule, ""), r.job("h-canceled", schedule, ""),
-	}, false, func(int) {})
-	require.NoError(r, err)
-	reached := func(what string, is func(*workflows.QueueState) bool) *workflows.QueueState {
-		var state *workflows.QueueState
-		stacktest.WaitFor(r, what, func() (bool, error) {
-			var err error
-			state, err = r.control.QueueState(r.Context(), name)
-			return err == nil && is(state), err
-		})
-		return state
-	}
-	reached("a failure", func(s *workflows.QueueState) bool { return s.Halted != nil && s.Failed == 1 })
-	_, err = r.control.ResumeQueue(r.Context(), name)
-	require.NoError(r, err)
-	reached("a second failure", func(s *workflows.QueueState) bool { return s.Halted != nil && s.Failed == 2 })
-	_, err = r.control.MoveToFront(r.Context(), name, "record_history.h-moved")
-	require.NoError(r, err)
-	_, err = r.control.Purge(r.Context(), name, 4, 4)
-	require.NoError(r, err)
-	_, err = r.control.SkipFailed(r.Context(), name)
-	require.NoError(r, err)
-	state := reached("a dead letter", func(s *workflows.QueueState) bool { return len(s.DeadLetters) == 1 && s.Completed == 2 })
-	_, err = r.control.SetOnFailure(r.Context(), name, job.OnFailureContinue)
-	require.NoError(r, err)
-	_, err = r.control.RetryDead(r.Context(), name, state.DeadLetters, func(int) {})
-	require.NoError(r, err)
-	reached("a third failure", func(s *workflows.QueueState) bool { return s.Failed == 3 && s.Running == nil })
-	_, err = r.control.DropDead(r.Context(), name, nil)
-	require.NoError(r, err)
-	_, err = r.control.DrainQueue(r.Context(), name)
-	require.NoError(r, err)
-	for n, ref := range r.runsOf(workflows.QueueWorkflowID(name)) {
-		r.save(fmt.Sprintf("queue_halted_%d", n+1), ref)
-	}
-}
-
-// paged records a queue that parks pages and takes them over, purges some, and a
-// page that is released.
-func (r *recorder) paged() {
-	const name = "paged"
-	id := workflows.QueueWorkflowID(name)
-	_, err := r.control.Temporal().ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
-		ID: id, TaskQueue: workflows.QueuesTaskQueue, TypedSearchAttributes: workflows.QueueAttributes(name),
-	}, workflows.JobQueueType, workflows.QueueState{Name: name, Paused: true, Paging: &workflows.Paging{Items: 4, Bytes: 48 << 10}})
-	require.NoError(r, err)
-	var jobs []job.Job
-	for i := range 30 {
-		jobs = append(jobs, r.job(fmt.Sprintf("g%02d", i), job.Schedule{Queued: &job.Queued{Queue: name}}, ""))
-	}
-	_, err = r.control.EnqueueAll(r.Context(), jobs, false, func(int) {})
-	require.NoError(r, err)
-	state, err := r.control.QueueState(r.Context(), name)
-	require.NoError(r, err)
-	page := workflows.QueuePageWorkflowID(name, state.Parked.Epoch, state.Parked.Pages[0].First)
-	_, err = r.control.CancelItem(r.Context(), name, "record_history.g10")
-	require.NoError(r, err)
-	_, err = r.control.Purge(r.Context(), name, 14, 22)
-	require.NoError(r, err)
-	_, err = r.control.ResumeQueue(r.Context(), name)
-	require.NoError(r, err)
-	require.NoError(r, r.control.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
-	for n, ref := range r.runsOf(id) {
-		r.save(fmt.Sprintf("queue_paged_%d", n+1), ref)
-	}
-	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), page, "").Get(r.Context(), nil))
-	r.save("queue_page", control.RunRef{WorkflowID: page})
-}
-
-// runsOf lists the runs of a workflow, the first first.
-func (r *recorder) runsOf(workflowID string) []control.RunRef {
-	last, err := r.control.Temporal().DescribeWorkflowExecution(r.Context(), workflowID, "")
-	require.NoError(r, err)
-	var refs []control.RunRef
-	for runID := last.GetWorkflowExecutionInfo().GetExecution().GetRunId(); runID != ""; {
-		refs = append([]control.RunRef{{WorkflowID: workflowID, RunID: runID}}, refs...)
-		events := r.control.Temporal().GetWorkflowHistory(r.Context(), workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		started, err := events.Next()
+// failing records the runs of a job that fails until its schedule is paused, and
+// the first try of it; and a probe that ends since someone has resumed the schedule.
+func (r *recorder) failing() job.Job {
+	declare := func(key, probeEvery string) job.Job {
+		j := r.job(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), PauseAfterFailures: 2}}, "away")
+		require.NoError(r, j.Recurring.ProbeEvery.UnmarshalText([]byte(probeEvery)))
+		syncer := schedules.New(r.control)
+		plan, err := syncer.Plan(r.Context(), []job.Job{j}, schedules.PlanOptions{Provider: job.ProviderTOML})
 		require.NoError(r, err)
-		runID = started.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+		require.NoError(r, syncer.Apply(r.Context(), plan, func(schedules.Report) {}))
+		return j
 	}
-	return refs
+	trigger := func(j job.Job) control.RunRef {
+		triggered, err := r.control.Trigger(r.Context(), j.ID)
+		require.NoError(r, err)
+		r.ended(triggered.Run)
+		return triggered.Run
+	}
+	resumed := declare("resumed", "PT1H")
+	trigger(resumed)
+	trigger(resumed)
+	require.NoError(r, r.control.Resume(r.Context(), resumed.ID, "recorded"))
+	probe := control.RunRef{WorkflowID: workflows.ProbeWorkflowID(resumed.ID)}
+	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
+	r.save("probe_touched", probe)
+
+	away := declare("away", "PT1S")
+	first, second := trigger(away), trigger(away)
+	r.save("run_failed_counted", first)
+	r.save("run_failed_pausing", second)
+	stacktest.WaitFor(r, "a try that fails", func() (bool, error) {
+		runs, err := r.control.Runs(r.Context(), control.RunFilter{JobID: away.ID, Status: control.RunFailed})
+		if err == nil && len(runs) >= 3 {
+			r.save("run_failed_again", runs[0].RunRef)
+			return true, nil
+		}
+		return false, err
+	})
+	return away
+}
+
+// recovered records the run that succeeds and the probe that it tells.
+func (r *recorder) recovered(j job.Job) {
+	probe := control.RunRef{WorkflowID: workflows.ProbeWorkflowID(j.ID)}
+	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
+	r.save("probe_resumed", probe)
+	stacktest.WaitFor(r, "the run in the list", func() (bool, error) {
+		runs, err := r.control.Runs(r.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+		if err == nil && len(runs) == 1 {
+			r.save("run_recovered", runs[0].RunRef)
+			return true, nil
+		}
+		return false, err
+	})
 }
 
 // latest is the workflow run of a queue after an action.
@@ -356,6 +346,29 @@ func (r *recorder) latest(name string, act func()) control.RunRef {
 }
 
 // save writes a history as the Temporal CLI does.
+// applied records what was applied until the record continues as new.
+func (r *recorder) applied() {
+	ref := control.RunRef{WorkflowID: workflows.AppliedWorkflowID(job.ProviderTOML)}
+	first := ""
+	stacktest.WaitFor(r, "the record to continue as new", func() (bool, error) {
+		err := r.control.Record(r.Context(), job.ProviderTOML, workflows.AppliedState{}, workflows.AppliedRecord{
+			Applied: map[string]workflows.AppliedJob{"record_history.a": {Mode: job.ModeOneShot, Hash: "0123456789abcdef"}},
+			Removed: []string{"record_history.b"},
+		})
+		require.NoError(r, err)
+		described, err := r.control.Temporal().DescribeWorkflowExecution(r.Context(), ref.WorkflowID, "")
+		require.NoError(r, err)
+		ref.RunID = described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		if first == "" {
+			first = ref.RunID
+		}
+		return ref.RunID != first, nil
+	})
+	r.save("applied_last", ref)
+	ref.RunID = first
+	r.save("applied_first", ref)
+}
+
 func (r *recorder) save(name string, ref control.RunRef) {
 	events := r.control.Temporal().GetWorkflowHistory(r.Context(), ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	var history historypb.History

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/oklog/ulid/v2"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -22,7 +20,13 @@ import (
 // queue's durable state. With again set, the job runs although it ran before.
 // It needs a live worker of any type.
 func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (workflows.EnqueueReceipt, error) {
-	receipts, err := c.putIn(ctx, j.Queue(), []workflows.EnqueueItem{{Job: j, Again: again}})
+	return c.EnqueueOnce(ctx, j, again, newRequestID())
+}
+
+// EnqueueOnce is Enqueue for a request that may be made several times: as long as
+// the queue remembers it, the same request id adds no second item.
+func (c *Client) EnqueueOnce(ctx context.Context, j job.Job, again bool, requestID string) (workflows.EnqueueReceipt, error) {
+	receipts, err := c.putIn(ctx, j.Queue(), []workflows.EnqueueItem{{Job: j, Again: again}}, requestID)
 	if err != nil {
 		return workflows.EnqueueReceipt{}, err
 	}
@@ -48,7 +52,7 @@ func (c *Client) enqueueItems(ctx context.Context, items []workflows.EnqueueItem
 	receipts := make([]workflows.EnqueueReceipt, 0, len(items))
 	for len(items) > 0 {
 		n := batchOf(items)
-		put, err := c.putIn(ctx, items[0].Job.Queue(), items[:n])
+		put, err := c.putIn(ctx, items[0].Job.Queue(), items[:n], newRequestID())
 		if err != nil {
 			return receipts, err
 		}
@@ -88,7 +92,7 @@ func isBusy(err error) bool {
 
 // putIn puts a batch into a queue. The request has an id of its own, so that
 // asking again cannot double it.
-func (c *Client) putIn(ctx context.Context, queue string, items []workflows.EnqueueItem) ([]workflows.EnqueueReceipt, error) {
+func (c *Client) putIn(ctx context.Context, queue string, items []workflows.EnqueueItem, requestID string) ([]workflows.EnqueueReceipt, error) {
 	what := fmt.Sprintf("enqueue %d jobs in queue %s", len(items), queue)
 	if len(items) == 1 {
 		what = fmt.Sprintf("enqueue job %s in queue %s", items[0].Job.ID, queue)
@@ -96,7 +100,7 @@ func (c *Client) putIn(ctx context.Context, queue string, items []workflows.Enqu
 	if queue == "" {
 		return nil, fmt.Errorf("job %s names no queue", items[0].Job.ID)
 	}
-	in := workflows.EnqueueBatchRequest{Items: items, RequestID: strings.ToLower(ulid.Make().String())}
+	in := workflows.EnqueueBatchRequest{Items: items, RequestID: requestID}
 	var err error
 	if in.Seen, err = c.pages.before(ctx, queue, items); err != nil {
 		return nil, explain(what, err)

@@ -113,7 +113,7 @@ func (i *invocation) deadDropCommand() *cobra.Command {
 			}
 			if len(letters) > 0 && !yes {
 				question := fmt.Sprintf("Forget %s of queue %s?", plural(len(letters), "dead letter", "dead letters"), args[0])
-				if err := i.askYes(cmd.Context(), "dead drop", question, "drop dead letters", "nothing was dropped"); err != nil {
+				if err := i.ask(cmd.Context(), question, "dead drop", "to drop dead letters", "nothing was dropped"); err != nil {
 					return err
 				}
 			}

@@ -93,7 +93,7 @@ func (i *invocation) queuesPurgeCommand() *cobra.Command {
 			if !yes {
 				n := state.CountBetween(from, to)
 				question := fmt.Sprintf("Remove %s of %d from queue %s?", plural(n, "waiting item", "waiting items"), state.Depth(), args[0])
-				if err := i.askYes(cmd.Context(), "purge", question, "purge the queue", "nothing was removed"); err != nil {
+				if err := i.ask(cmd.Context(), question, "purge", "to purge the queue", "nothing was removed"); err != nil {
 					return err
 				}
 			}
