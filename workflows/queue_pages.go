@@ -102,12 +102,8 @@ func (q *queue) nextPages() []QueuePage {
 	var pages []QueuePage
 	index := append([]PageIndex(nil), q.Parked.Index...)
 	for rest := q.Tail; len(pages) < parkAtOnce; {
-		n, bytes := 0, 0
-		for n < len(rest) && n < q.Paging.Items && (n == 0 || bytes+rest[n].size() <= q.Paging.Bytes) {
-			bytes += rest[n].size()
-			n++
-		}
-		if n == len(rest) && n < q.Paging.Items && bytes < q.Paging.Bytes {
+		n := q.fits(rest)
+		if n == len(rest) && n < q.Paging.Items && sizeOf(rest) < q.Paging.Bytes {
 			break // Not a full page.
 		}
 		page := QueuePage{Queue: q.Name, First: rest[0].Sequence, Items: append([]QueueItem(nil), rest[:n]...)}
@@ -120,6 +116,17 @@ func (q *queue) nextPages() []QueuePage {
 		}
 	}
 	return pages
+}
+
+// fits is how many of the first items make a page.
+func (q *queue) fits(items []QueueItem) int {
+	bytes := 0
+	for n, item := range items {
+		if bytes += item.size(); n == q.Paging.Items || n > 0 && bytes > q.Paging.Bytes {
+			return n
+		}
+	}
+	return len(items)
 }
 
 // haveParked takes the items of pages that have started off the tail. Some may
@@ -157,7 +164,7 @@ func epoch(info *workflow.Info) string {
 
 // low says that the head of the queue should be filled up.
 func (q *queue) low() bool {
-	return q.Paging != nil && len(q.Waiting) <= q.Paging.Items/4
+	return q.Paging != nil && len(q.Waiting) <= q.Paging.Items/4 && sizeOf(q.Waiting) <= q.Paging.Bytes/4
 }
 
 // halt stops the queue over its pages, unless it is halted already: then what is
@@ -168,12 +175,14 @@ func (q *queue) halt(halt Halt) {
 	}
 }
 
-// refill takes the tail for the head when there are no pages between them.
+// refill takes a page's worth of the tail for the head when there are no pages
+// between them.
 func (q *queue) refill() {
 	if q.mustRefill() {
-		q.Waiting = append(q.Waiting, q.Tail...)
-		q.Tail = nil
-		q.Parked.tidy(nil)
+		n := q.fits(q.Tail)
+		q.Waiting = append(q.Waiting, q.Tail[:n]...)
+		q.Tail = append([]QueueItem(nil), q.Tail[n:]...)
+		q.Parked.tidy(q.Tail)
 	}
 }
 

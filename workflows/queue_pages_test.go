@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -189,6 +190,66 @@ func TestDeadLettersAreBounded(t *testing.T) {
 	require.EqualValues(t, 50, state.DeadDropped)
 	require.EqualValues(t, 51, state.DeadLetters[0].Sequence, "the oldest made room")
 	require.EqualValues(t, 150, state.Pace.LastHour(state.Recent[len(state.Recent)-1].Ended))
+}
+
+func TestHaltedQueueIsDrainedOnAfterResume(t *testing.T) {
+	failed := false
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		if !failed {
+			failed = true
+			return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
+		}
+		return workflows.ActivityOutput{}, nil
+	})
+	send(t, env, time.Second, workflows.MessageSetQueue, workflows.SetQueueRequest{OnFailure: job.OnFailureHalt})
+	send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, batchOf("a", "b"))
+	send(t, env, time.Minute, workflows.MessageDrainQueue, workflows.DrainRequest{})
+	send(t, env, 2*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	refused := send(t, env, 3*time.Minute, workflows.MessageEnqueueBatch, batchOf("c"))
+	send(t, env, 4*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	taken := send(t, env, 5*time.Minute, workflows.MessageEnqueueBatch, batchOf("c"))
+	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
+	require.ErrorContains(t, refused.rejected, "queue tables is being drained")
+	taken.requireTaken()
+	require.EqualValues(t, 3, state.Completed)
+}
+
+// TestFullStateOfADeepQueueStaysSmall fills everything that the state of a queue
+// may hold at a depth of 100,000 items of usual size.
+func TestFullStateOfADeepQueueStaysSmall(t *testing.T) {
+	paging := workflows.DefaultPaging()
+	state := workflows.QueueState{Name: "tables", Paging: paging}
+	at := time.Date(2026, 11, 21, 9, 30, 15, 123456789, time.UTC)
+	item := func(n int) workflows.QueueItem {
+		j := queued(fmt.Sprintf("a-key-of-usual-length-%06d", n))
+		j.Spec = []byte(`{"bucket":"uploads","key":"stations/ridge/2026/11/21/photo.jpg","prefix":"photos/ridge"}`)
+		j.Options.Owner = job.Owner{Organization: "an-organization"}
+		return workflows.QueueItem{Sequence: int64(n), Job: j, Accepted: at, RequestID: "01m7yfsqzdzyabs0c49b000000"}
+	}
+	perPage := paging.Bytes / (workflows.EnqueueItem{Job: item(1).Job}).Size()
+	for n := range perPage + perPage/4 {
+		state.Waiting = append(state.Waiting, item(n))
+	}
+	for n := range perPage {
+		state.Tail = append(state.Tail, item(100_000+n))
+	}
+	for n := 0; n < 100_000; n += perPage {
+		state.Parked.Pages = append(state.Parked.Pages, workflows.PageRef{First: int64(100_000 + n)})
+	}
+	for n := range 20 {
+		state.Parked.Index = append(state.Parked.Index, workflows.PageIndex{First: int64(100_000 + n), Hashes: make([]byte, 8*perPage)})
+	}
+	for n := range 100 {
+		state.Parked.Gone = append(state.Parked.Gone, workflows.Range{int64(100_000 + 9*n), int64(100_000 + 9*n)})
+		state.DeadLetters = append(state.DeadLetters, workflows.DeadLetter{
+			Sequence: int64(n), JobID: item(n).Job.ID, Ended: at, RunID: "01a1fcfc-e2fb-79f2-8653-c5bbdd97e30f",
+			Error: "photo uploads/missing.jpg: object uploads/missing.jpg does not exist on 127.0.0.1:9000",
+		})
+	}
+	text, err := json.Marshal(state)
+	require.NoError(t, err)
+	t.Logf("%d pages of %d items: %d KiB", len(state.Parked.Pages), perPage, len(text)>>10)
+	require.Less(t, len(text), 256<<10, "what Temporal takes without a warning")
 }
 
 func TestDrainRefusesNewItems(t *testing.T) {

@@ -109,15 +109,18 @@ func (q *queue) onPause(in PauseRequest) QueueSummary {
 	return q.summary()
 }
 
-// onResume lets the queue go on, whatever held it. A failed item that halted it
-// is tried again, first.
+// onResume lets the queue go on. A failed item that halted it is tried again,
+// first; a queue that was halted while it was drained is drained on.
 func (q *queue) onResume(ResumeRequest) QueueSummary {
-	q.Paused, q.PauseReason, q.Draining = false, "", false
-	if halt := q.Halted; halt != nil {
-		q.Halted = nil
-		if halt.Item != nil {
-			q.toFront(*halt.Item)
-		}
+	q.Paused, q.PauseReason = false, ""
+	halt := q.Halted
+	if halt == nil {
+		q.Draining = false
+		return q.summary()
+	}
+	q.Halted = nil
+	if halt.Item != nil {
+		q.toFront(*halt.Item)
 	}
 	return q.summary()
 }

@@ -135,19 +135,32 @@ func (p *pages) look(ctx context.Context, queue string, look workflows.LookInPag
 			if err != nil {
 				return err
 			}
-			known := workflows.ParkedItem{Page: first}
-			for _, parked := range page.Items {
-				if parked.Job.ID == item.Job.ID {
-					known.Sequence = parked.Sequence
-					if known.SpecHash, err = parked.Job.SpecHash(); err != nil {
-						return err
-					}
-				}
+			known, tell, err := parkedIn(page, first, item.Job.ID)
+			if err != nil {
+				return err
 			}
-			item.Parked = append(item.Parked, known)
+			if tell {
+				item.Parked = append(item.Parked, known)
+			}
 		}
 	}
 	return nil
+}
+
+// parkedIn finds a job in a page. It says whether the queue has to be told: of a
+// page where the hash of the id is not either, it has not asked.
+func parkedIn(page workflows.QueuePage, first int64, jobID string) (known workflows.ParkedItem, tell bool, err error) {
+	known.Page = first
+	tell = len(page.Items) == 0 // It is not there any more.
+	hash := workflows.IDHash(jobID)
+	for _, item := range page.Items {
+		tell = tell || workflows.IDHash(item.Job.ID) == hash
+		if item.Job.ID == jobID {
+			known.Sequence = item.Sequence
+			known.SpecHash, err = item.Job.SpecHash()
+		}
+	}
+	return known, tell, err
 }
 
 // before fills in what is known of a queue's pages without asking the queue.
