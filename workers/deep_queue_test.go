@@ -113,7 +113,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	state := waitEmpty(t, c, "forced", 10*time.Minute)
+	state := waitEmpty(t, c, "forced", 40*time.Minute)
 	require.EqualValues(t, len(promised), state.Completed)
 	require.Empty(t, state.DeadLetters)
 	requireSerial(t, bySequence(promised), ledger)
