@@ -147,6 +147,8 @@ func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
 		require.Len(t, state.DeadLetters, 2)
 		require.EqualValues(t, 1, state.Depth())
 	}, 2*time.Minute)
+	again := send(t, env, 150*time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{{Job: halting}}})
+	canceled := send(t, env, 150*time.Second, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: halting.ID})
 	send(t, env, 3*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, []string{"by-queue", "going", "halting", "halting"}, ran, "resume tries it again")
@@ -166,6 +168,8 @@ func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
 	dropped := send(t, env, 12*time.Minute, workflows.MessageDropDead, workflows.DropDeadRequest{Sequences: []int64{1, 99}})
 	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
 	require.ErrorContains(t, early.rejected, "queue tables is not halted")
+	require.Equal(t, workflows.EnqueueReceipt{Sequence: 3, Duplicate: true}, again.value.(workflows.EnqueueBatchReceipt).Receipts[0])
+	require.ErrorContains(t, canceled.rejected, "queue tables is halted over it: skip or resume the queue")
 	require.ErrorContains(t, twice.rejected, "has no dead letter 2")
 	require.Equal(t, workflows.DropDeadReceipt{Dropped: 1}, dropped.value)
 	require.Len(t, state.DeadLetters, 1)

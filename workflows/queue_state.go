@@ -244,11 +244,14 @@ func (s *QueueState) busy() int {
 	return 0
 }
 
-// held finds a job that the queue itself holds, running or waiting, and how many
-// items are ahead of it.
+// held finds a job that the queue itself holds, running, waiting, or failed so that
+// the queue is halted over it, and how many items are ahead of it.
 func (s *QueueState) held(jobID string) (item *QueueItem, ahead int) {
 	if s.Running != nil && s.Running.Job.ID == jobID {
 		return &s.Running.QueueItem, 0
+	}
+	if s.haltedOver(jobID) {
+		return s.Halted.Item, 0
 	}
 	if i := indexOf(s.Waiting, jobID); i >= 0 {
 		return &s.Waiting[i], i + s.busy()
@@ -257,6 +260,11 @@ func (s *QueueState) held(jobID string) (item *QueueItem, ahead int) {
 		return &s.Tail[i], len(s.Waiting) + s.Parked.count() + i + s.busy()
 	}
 	return nil, 0
+}
+
+// haltedOver says that the queue is halted over the failure of a job.
+func (s *QueueState) haltedOver(jobID string) bool {
+	return s.Halted != nil && s.Halted.Item != nil && s.Halted.Item.Job.ID == jobID
 }
 
 // size estimates the bytes of an item in the state.

@@ -23,6 +23,8 @@ func (q *queue) checkCancelItem(in CancelItemRequest) error {
 // caller has found it there, in a page.
 func (q *queue) checkWaits(jobID string, sequence int64) error {
 	switch {
+	case q.haltedOver(jobID):
+		return fmt.Errorf("job %s failed, and queue %s is halted over it: skip or resume the queue", jobID, q.Name)
 	case indexOf(q.Waiting, jobID) >= 0:
 		return nil
 	case indexOf(q.Tail, jobID) >= 0, sequence != 0 && q.Parked.Waits(sequence):
