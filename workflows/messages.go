@@ -157,6 +157,9 @@ type (
 		Sequence int64 `json:"sequence,omitempty"`
 		// WaitingOnly refuses to stop the item if it runs already.
 		WaitingOnly bool `json:"waiting_only,omitempty"`
+		// Only is the sequence number of the item that is meant: another one of the
+		// job stays. 0 is any.
+		Only int64 `json:"only,omitempty"`
 	}
 	// MoveItemRequest is the input of MessageMoveItem.
 	MoveItemRequest struct {

@@ -10,13 +10,20 @@ import (
 )
 
 func (q *queue) checkCancelItem(in CancelItemRequest) error {
-	if q.Running != nil && q.Running.Job.ID == in.JobID {
-		if in.WaitingOnly {
-			return fmt.Errorf("job %s runs now in queue %s; try again when it has ended", in.JobID, q.Name)
-		}
-		return nil
+	held, _ := q.held(in.JobID)
+	switch {
+	case held != nil && in.Only != 0 && in.Only != held.Sequence:
+		return q.errNotInQueue(in.JobID)
+	case q.Running == nil || q.Running.Job.ID != in.JobID:
+		return q.checkWaits(in.JobID, in.Sequence)
+	case in.WaitingOnly:
+		return fmt.Errorf("job %s runs now in queue %s; try again when it has ended", in.JobID, q.Name)
 	}
-	return q.checkWaits(in.JobID, in.Sequence)
+	return nil
+}
+
+func (q *queue) errNotInQueue(jobID string) error {
+	return temporal.NewApplicationError(fmt.Sprintf("job %s is not in queue %s", jobID, q.Name), ErrorTypeNotInQueue)
 }
 
 // checkWaits refuses a job that does not wait: in the queue itself or, if the
@@ -33,7 +40,7 @@ func (q *queue) checkWaits(jobID string, sequence int64) error {
 		}
 		return nil
 	}
-	return temporal.NewApplicationError(fmt.Sprintf("job %s is not in queue %s", jobID, q.Name), ErrorTypeNotInQueue)
+	return q.errNotInQueue(jobID)
 }
 
 func (q *queue) cancelItem(in CancelItemRequest, now time.Time) CancelItemReceipt {

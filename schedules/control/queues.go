@@ -68,11 +68,11 @@ func toQueue[In, Out any](ctx context.Context, c *Client, message workflows.Mess
 	return out, explain(what, err)
 }
 
-// RemoveWaiting takes a job out of its queue that has not started, and refuses to
-// stop one that runs.
-func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string) error {
-	_, err := c.cancelItem(ctx, queue, fmt.Sprintf("remove job %s from queue %s", jobID, queue),
-		workflows.CancelItemRequest{JobID: jobID, WaitingOnly: true})
+// RemoveWaiting takes an item out of its queue that has not started, and refuses
+// to stop it if it runs. An item of the job with another number is not meant.
+func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string, sequence int64) error {
+	_, err := toQueue(ctx, c, workflows.MessageCancelItem, queue, fmt.Sprintf("remove job %s from queue %s", jobID, queue),
+		workflows.CancelItemRequest{JobID: jobID, WaitingOnly: true, Only: sequence, Sequence: sequence})
 	return err
 }
 
