@@ -21,6 +21,10 @@ const (
 // await itself. Every worker serves it on QueuesTaskQueue.
 const WatchRunActivity = "WatchRun"
 
+// ChooseServiceActivity finds a live service for a run of a bound job. Every
+// worker serves it on QueuesTaskQueue.
+const ChooseServiceActivity = "ChooseService"
+
 // QueuesTaskQueue is the task queue of JobQueue workflows. Workers of every
 // type poll it, since a queue may hold jobs of any type. The other workflows
 // run on the task queue of their job's worker type.

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -26,6 +27,8 @@ type Settings struct {
 	Profile   string
 	Identity  string
 	Logger    *slog.Logger
+	// Intercept, if set, sees every call to Temporal.
+	Intercept grpc.UnaryClientInterceptor
 }
 
 // Options loads the client options.
@@ -49,6 +52,9 @@ func Options(s Settings) (client.Options, error) {
 	options.Identity = s.Identity
 	if s.Logger != nil {
 		options.Logger = log.NewStructuredLogger(s.Logger)
+	}
+	if s.Intercept != nil {
+		options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(s.Intercept))
 	}
 	return options, nil
 }
