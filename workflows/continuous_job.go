@@ -263,10 +263,19 @@ func (l *loop) iterate(ctx workflow.Context) error {
 		l.PauseReason = fmt.Sprintf("%d iterations in a row failed, the last one: %s", l.ConsecutiveFailures, it.Error)
 	}
 	l.EndedAt = workflow.Now(ctx)
-	if output.Stopped {
-		l.EndedAt = time.Time{} // Restarted, or handed back by a worker that shuts down: go on at once.
+	if output.Stopped || l.tookServiceDown(err) {
+		// Restarted, handed back by a worker that shuts down, or to be failed over:
+		// go on at once.
+		l.EndedAt = time.Time{}
 	}
 	return nil
+}
+
+// tookServiceDown says that a bound job's service died during the iteration, which
+// is not the job's fault as long as it does not happen again and again.
+func (l *loop) tookServiceDown(err error) bool {
+	_, lost := lostWorker(err)
+	return lost && len(l.Job.Options.Bind) > 0 && l.ConsecutiveFailures <= maxLostWorkers
 }
 
 // startActivity starts an iteration. When it has ended, the input holds the last
