@@ -120,6 +120,7 @@ type host struct {
 	identity string
 	logger   *slog.Logger
 	polls    *polls
+	pulse    *pulse
 	running  atomic.Int64
 	state    atomic.Pointer[state]
 }
@@ -148,6 +149,7 @@ func Run(ctx context.Context, config Config) error {
 		identity: config.Identity,
 		logger:   config.Logger.With("worker", config.Identity),
 		polls:    newPolls(),
+		pulse:    newPulse(),
 	}
 	h.enter(stateConnecting)
 	stopHealth, err := h.serveHealth(ctx)
@@ -200,6 +202,9 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 }
 
 func (h *host) serve(ctx context.Context, c client.Client, namespace string) error {
+	alive, die := context.WithCancel(context.WithoutCancel(ctx))
+	defer die()
+	go h.pulse.beat(alive)
 	fatal := make(chan error, 3)
 	options := worker.Options{
 		MaxHeartbeatThrottleInterval: maxHeartbeatInterval,

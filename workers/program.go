@@ -96,6 +96,9 @@ func (p Program) host(ctx context.Context, config Config) error {
 		Logger:  config.Logger,
 		Defer:   func(f func()) { closers = append(closers, f) },
 	})
+	if ctx.Err() != nil {
+		return nil // Stopped while it connected to what its types need.
+	}
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,9 @@ const (
 func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
 	return func(ctx context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
 		r := h.newRun(ctx, in)
+		if h.stale(ctx, r) {
+			return workflows.ActivityOutput{}, r.lost()
+		}
 		h.running.Add(1)
 		defer h.running.Add(-1)
 		result, err := r.handle(ctx, t)
@@ -49,6 +52,18 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 		}
 		return output, r.verdict(output, err)
 	}
+}
+
+// stale says that the attempt is over before it has begun: the task lay about
+// while the process or the network stood still, and the run is another worker's.
+// Temporal is asked only if that is possible, since it costs a call.
+func (h *host) stale(ctx context.Context, r *run) bool {
+	old := time.Since(activity.GetInfo(ctx).StartedTime) > r.input.Job.Options.HeartbeatTimeout.Std()/2
+	if !old && !h.pulse.pausedLately() {
+		return false
+	}
+	r.beat(ctx) // The first heartbeat is sent at once, and its answer waited for.
+	return ctx.Err() != nil && whyCanceled(ctx) == stopLost
 }
 
 // run is the job.Run of one attempt.
@@ -301,11 +316,16 @@ func (r *run) verdict(output workflows.ActivityOutput, err error) error {
 		return r.applicationError(job.Retryable(classTimeout, 0,
 			"job %s took longer than its run timeout, %s", r.input.Job.ID, r.input.Job.Options.RunTimeout))
 	case cause == stopLost:
-		return r.applicationError(job.Retryable(classLost, 0, "job %s: %w", r.input.Job.ID, errLeaseLost))
+		return r.lost()
 	case errors.Is(err, job.ErrStopped):
 		return r.applicationError(job.Retryable(classStopped, 0, "job %s: %w", r.input.Job.ID, err))
 	}
 	return r.applicationError(err) // The SDK logs it.
+}
+
+// lost is the error of an attempt that may not be the run's any more.
+func (r *run) lost() error {
+	return r.applicationError(job.Retryable(classLost, 0, "job %s: %w", r.input.Job.ID, errLeaseLost))
 }
 
 // applicationError carries a handler's error to the history, with its class and
