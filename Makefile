@@ -31,8 +31,9 @@ build: programs devstack ## build all binaries into bin/
 
 .PHONY: programs
 programs:
-	$(call say,programs: bin/backend bin/extract bin/load bin/starter)
+	$(call say,programs: bin/backend bin/extract bin/load bin/starter bin/example-worker)
 	@$(BUILD) -v -o bin/ ./workers/backend ./workers/extract ./workers/load ./starter 2>&1 | $(progress)
+	@cd docs/example-worker && $(BUILD) -v -o ../../bin/ . 2>&1 | $(progress)
 
 .PHONY: devstack
 devstack:
@@ -67,6 +68,7 @@ lint: bin/tools/built ## gofmt, go vet, golangci-lint, workflowcheck
 	$(call say,golangci-lint)
 	@bin/tools/golangci-lint run ./...
 	@cd devstack && ../bin/tools/golangci-lint run ./...
+	@cd docs/example-worker && ../../bin/tools/golangci-lint run ./...
 	$(call say,workflowcheck)
 	@bin/tools/workflowcheck -config workflowcheck.config.yaml ./workflows/...
 
