@@ -1,0 +1,8 @@
+package workflows
+
+import "time"
+
+// Choose decides among services, as ChooseService does.
+func (in ChooseServiceInput) Choose(services []LiveService, waited time.Duration) (string, error) {
+	return in.choose(services, waited)
+}
