@@ -118,7 +118,7 @@ func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
 		Failover: j.Options.FailoverPolicy(), After: j.Options.FailoverWait(),
 	}
 	if b.impatient {
-		in.After = 0
+		in.After, in.Room = 0, true
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           QueuesTaskQueue,

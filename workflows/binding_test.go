@@ -18,7 +18,7 @@ func service(name, zone string) workflows.LiveService {
 	return workflows.LiveService{
 		State: workflows.ServiceServing,
 		Service: workflows.Service{
-			Worker: "counting", Name: name, Types: []workflows.ServedType{{Name: testType}},
+			Worker: "counting", Name: name, Slots: 10, Types: []workflows.ServedType{{Name: testType}},
 			Tags: map[string]string{"zone": zone, job.TagName: name},
 		},
 	}
@@ -51,6 +51,15 @@ func TestChoiceOfAService(t *testing.T) {
 	require.Empty(t, choose(in, 29*time.Second, a))
 	require.Equal(t, "a", choose(in, 30*time.Second, a))
 	require.Empty(t, choose(in, time.Hour, south))
+
+	// One that lives and is busy is waited for: history is not spent on asking.
+	in.Room = true
+	busy := service("b", "north")
+	busy.Slots, busy.Running = 2, 2
+	require.Empty(t, choose(in, time.Hour, a, busy))
+	busy.Running = 1
+	require.Equal(t, "b", choose(in, 0, a, busy))
+	in.Room = false
 
 	in.Failover = job.FailoverWait
 	require.Empty(t, choose(in, time.Hour, a))

@@ -25,6 +25,9 @@ type ChooseServiceInput struct {
 	// The time counts from the start of the activity.
 	Failover job.Failover `json:"failover"`
 	After    job.Duration `json:"after,omitempty"`
+	// Room asks to wait until Last has a free slot: it lives, but did not take the
+	// run.
+	Room bool `json:"room,omitempty"`
 }
 
 // ServiceChoice is the answer of ChooseService.
@@ -83,6 +86,9 @@ func (in ChooseServiceInput) choose(services []LiveService, waited time.Duration
 			continue
 		}
 		if s.Name == in.Last {
+			if in.Room && s.Running >= s.Slots {
+				return "", nil
+			}
 			return in.Last, nil
 		}
 		// Rendezvous hashing: a job's choice changes only when the chosen goes.
