@@ -67,10 +67,10 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	}
 	require.Len(t, ended, 1+after)
 	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, held.ID))
-	state, err := c.QueueState(t.Context(), "zombie")
-	require.NoError(t, err)
-	require.EqualValues(t, 1+after, state.Completed)
-	require.Zero(t, state.Failed)
+	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "zombie")
+		return err == nil && state.Completed == int64(1+after) && state.Failed == 0, err
+	})
 
 	// The process that came back works like any other.
 	second.Signal(syscall.SIGTERM)
