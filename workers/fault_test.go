@@ -146,6 +146,32 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	}
 }
 
+// TestDrainCutsOffInTime drains a worker faster than its handler's stop grace
+// period would allow: the handler is cut off, and the run handed over.
+func TestDrainCutsOffInTime(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	first := startWorker(t, st, "--drain-timeout", "3s")
+	j := newJob(t, "RecordSteps", "deaf", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Deaf: true})
+	j.Options.MaxRetryCount = 0
+	j.Options.StopGracePeriod = job.Duration(time.Hour)
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	ledger.waitFor(t, "step", 1)
+	first.Signal(syscall.SIGTERM)
+	require.Zero(t, first.Wait())
+	open(t, gate)
+	startWorker(t, st)
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, 1, run.Output.Handovers)
+	require.Equal(t, 3, ledger.count(t, "step"))
+}
+
 // TestWorkerEndsWhileItDials stops a worker that waits for an answer of a server
 // that never comes.
 func TestWorkerEndsWhileItDials(t *testing.T) {

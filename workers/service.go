@@ -132,12 +132,16 @@ func (h *host) describe() (workflows.Service, error) {
 	return service, errors.Join(errs...)
 }
 
+// revision is the commit that the program was built from, set by the linker
+// where the Go command does not record it.
+var revision string
+
 func readBuild() workflows.Build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return workflows.Build{}
+		return workflows.Build{Revision: revision}
 	}
-	build := workflows.Build{Module: info.Main.Path, Version: info.Main.Version}
+	build := workflows.Build{Module: info.Main.Path, Version: info.Main.Version, Revision: revision}
 	for _, setting := range info.Settings {
 		if setting.Key == "vcs.revision" {
 			build.Revision = setting.Value

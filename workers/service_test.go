@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -82,6 +83,11 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	require.Len(t, lost, 1)
 	require.Equal(t, workflows.ServiceLost, lost[0].State)
 	a.Signal(syscall.SIGCONT)
+	waitForServices(t, c, "a")
+
+	// The registry survives the servers.
+	st.Kill()
+	st.Restart(t)
 	waitForServices(t, c, "a")
 
 	a.Kill()
@@ -217,6 +223,52 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	for _, j := range []job.Job{retried, once, waits, queued} {
 		require.Equal(t, 3, steps[j.ID], "%s goes on at its cursor", j.ID)
 	}
+}
+
+func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	j := bound(t, "a", oneShot(), newLedger(t), "", job.FailoverRequeue)
+	j.Options.Bind = map[string]string{"zone": "nowhere"}
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCanceled, run.Status)
+}
+
+func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	startService(t, st, "a", "--tag", "zone=north", "--max-concurrent-runs", "2")
+	var runs []control.RunRef
+	for i := range 4 {
+		for key, bind := range map[string]map[string]string{"bound": {"zone": "north"}, "free": nil} {
+			j := bound(t, fmt.Sprintf("%s%d", key, i), oneShot(), ledger, gate, job.FailoverWait)
+			j.Options.Bind = bind
+			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+			require.NoError(t, err)
+			runs = append(runs, ref)
+		}
+	}
+	stacktest.WaitFor(t, "all slots to be in use", func() (bool, error) {
+		services, err := workflows.Services(t.Context(), c.Temporal())
+		return err == nil && len(services) == 1 && services[0].Running >= 2, err
+	})
+	require.LessOrEqual(t, ledger.count(t, "start"), 3, "one more than the slots, if both queues answer at once")
+	open(t, gate)
+	for _, ref := range runs {
+		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		require.NoError(t, err)
+		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	}
+	require.Equal(t, len(runs), ledger.count(t, "end"))
 }
 
 func TestTagsAreParsed(t *testing.T) {

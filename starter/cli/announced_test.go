@@ -90,7 +90,7 @@ one_shot = {}
 	require.Equal(t, "files@shed", w.Services[0].ID())
 	require.Empty(t, w.Lost)
 	require.Empty(t, w.Unserved)
-	require.Regexp(t, `(?m)^files@shed +serving +\S+ +site=north +\(devel\) +0/50 .* ago\) +1$`, c.ok(t, "workers"))
+	require.Regexp(t, `(?m)^files@shed +serving +\S+ +site=north +\(devel\)( [0-9a-f]{12})? +0/50 .* ago\) +1$`, c.ok(t, "workers"))
 	require.Contains(t, c.ok(t, "workers", "describe", "shed"), "HashFiles  all    Hashes the files of a folder.")
 	require.Contains(t, string(decoded[workflows.LiveService](t, c, "workers", "describe", "files@shed").Types[0].SpecSchema), "max_bytes")
 	require.Equal(t, "starter: there is no live service x in namespace default\n", c.run(t.Context(), "workers", "describe", "x").stderr)
