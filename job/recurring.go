@@ -28,16 +28,31 @@ type Recurring struct {
 	// job and start. Shorter than [Recurring.Period]. Defaults to none.
 	Jitter Duration `json:"jitter,omitzero" jsonschema:"example=PT1M" jsonschema_description:"delays each start by a part of it, which depends on the job and the start; shorter than the time between two starts"`
 	// Overlap says what happens when a start is due while a run is under way.
-	// Defaults to skip.
-	Overlap Overlap `json:"overlap,omitempty" jsonschema:"enum=skip,enum=buffer_one,enum=buffer_all,enum=cancel_other,enum=terminate_other,enum=allow_all,default=skip" jsonschema_description:"what happens when a start is due while a run is under way"`
+	// Defaults to skip, and to buffer_all with the misfire policy all.
+	Overlap Overlap `json:"overlap,omitempty" jsonschema:"enum=skip,enum=buffer_one,enum=buffer_all,enum=cancel_other,enum=terminate_other,enum=allow_all,default=skip" jsonschema_description:"what happens when a start is due while a run is under way; buffer_all is the default with misfire all"`
+	// Misfire says what becomes of the starts that an outage of the server made
+	// the job miss. Defaults to once; overlap policies that have several starts
+	// wait or run make up for each in the catch-up window unless once is written.
+	Misfire Misfire `json:"misfire,omitempty" jsonschema:"enum=skip,enum=once,enum=all,default=once" jsonschema_description:"what becomes of the starts that an outage of the server made the job miss: nothing, one run for all, or a run for each"`
+	// MaxMissed is how many missed starts are made up for with the misfire
+	// policy all: the newest ones. From 1 to 1000. Defaults to 100.
+	MaxMissed int `json:"max_missed,omitempty" jsonschema:"minimum=1,maximum=1000,default=100" jsonschema_description:"how many missed starts are made up for with misfire all, the newest ones"`
 	// CatchupWindow is how late a start may be after an outage before it is
-	// given up. At least 10 s. Defaults to twice [Recurring.Period], and to one
-	// minute if that is longer.
-	CatchupWindow Duration `json:"catchup_window,omitzero" jsonschema:"example=PT1H" jsonschema_description:"how late a start may be, after an outage, before it is given up; at least 10 s; by default two intervals, at least one minute"`
+	// given up. At least 10 s. For its default see [Recurring.Catchup].
+	CatchupWindow Duration `json:"catchup_window,omitzero" jsonschema:"example=PT1H" jsonschema_description:"how late a start may be, after an outage, before it is given up; at least 10 s; by default it comes from misfire"`
 	// StartAt and EndAt limit the times of starts, both inclusive, jitter aside.
 	// Default to no limit.
 	StartAt time.Time `json:"start_at,omitzero" jsonschema_description:"no start is before it"`
 	EndAt   time.Time `json:"end_at,omitzero" jsonschema_description:"no start is after it; later than start_at"`
+	// PauseAfterFailures pauses the schedule after so many runs in a row that
+	// failed or timed out; canceled ones do not count. The job is then tried by
+	// itself, ever more rarely, and its schedule resumed when a run succeeds. Not
+	// with overlap allow_all, whose runs have no order. Defaults to 0, never.
+	PauseAfterFailures int `json:"pause_after_failures,omitempty" jsonschema:"minimum=0,example=5" jsonschema_description:"pauses the schedule after so many failed runs in a row, tries the job by itself from then on, and resumes the schedule when a run succeeds; 0 means never, the default"`
+	// ProbeEvery is the wait before the first such try. It doubles after each, up
+	// to an hour, or stays if it is longer. At least 1 s. Defaults to
+	// [Recurring.Period], and to one minute if that is longer.
+	ProbeEvery Duration `json:"probe_every,omitzero" jsonschema:"example=PT10M" jsonschema_description:"the wait before the first try of a job that was paused after failures, at least 1 s; it doubles after each, up to an hour; by default one interval, at least one minute"`
 }
 
 // Overlap says what happens when a start of a recurring job is due while a run
@@ -63,10 +78,14 @@ func Overlaps() []Overlap {
 
 // OverlapPolicy is Overlap or its default.
 func (r Recurring) OverlapPolicy() Overlap {
-	if r.Overlap == "" {
+	switch {
+	case r.Overlap != "":
+		return r.Overlap
+	case r.Misfire == MisfireAll:
+		return OverlapBufferAll
+	default:
 		return OverlapSkip
 	}
-	return r.Overlap
 }
 
 // Zone is the name of the time zone that Cron is meant in: TimeZone or its default.
@@ -88,15 +107,6 @@ func (r Recurring) Period() Duration {
 		return 0
 	}
 	return Duration(cron.shortestGap())
-}
-
-// Catchup is CatchupWindow or its default.
-func (r Recurring) Catchup() Duration {
-	if r.CatchupWindow != 0 {
-		return r.CatchupWindow
-	}
-	// The server's own default is a year.
-	return max(2*r.Period(), Duration(time.Minute))
 }
 
 func (v *validator) recurring(r Recurring) {
@@ -123,9 +133,45 @@ func (v *validator) recurring(r Recurring) {
 	if r.CatchupWindow != 0 {
 		v.atLeast([]string{mode, "catchup_window"}, r.CatchupWindow, MinCatchupWindow)
 	}
+	v.misfire(r)
 	if !r.StartAt.IsZero() && !r.EndAt.IsZero() && !r.EndAt.After(r.StartAt) {
 		v.at([]string{mode, "end_at"}, "%s is not later than start_at, %s",
 			r.EndAt.Format(time.RFC3339Nano), r.StartAt.Format(time.RFC3339Nano))
+	}
+	v.failurePause(r)
+}
+
+func (v *validator) misfire(r Recurring) {
+	at := func(option string) []string { return []string{"recurring", option} }
+	if r.Misfire != "" && !slices.Contains(Misfires(), r.Misfire) {
+		v.at(at("misfire"), "%.60q is not one of %s", r.Misfire, joined(Misfires()))
+	}
+	switch {
+	case r.MaxMissed < 0 || r.MaxMissed > MaxMaxMissed:
+		v.at(at("max_missed"), "%d is not from 1 to %d", r.MaxMissed, MaxMaxMissed)
+	case r.MaxMissed != 0 && r.Misfire != MisfireAll:
+		v.atKey(at("max_missed"), "max_missed goes with misfire all")
+	case r.Misfire == MisfireAll && r.Period() > 0 && r.Jitter >= 0 && r.allWindow() < MinCatchupWindow:
+		v.at(at("misfire"), "%d is fewer than the starts that %s may hold, the least catch-up window that is possible: raise max_missed",
+			r.MissedLimit(), MinCatchupWindow)
+	}
+	overlap := r.OverlapPolicy()
+	switch r.Misfire {
+	case MisfireSkip:
+		if r.CatchupWindow != 0 {
+			v.atKey(at("catchup_window"), "catchup_window does not go with misfire skip, which makes up for nothing")
+		}
+	case MisfireOnce:
+		if slices.Contains([]Overlap{OverlapBufferOne, OverlapCancelOther, OverlapTerminateOther}, overlap) {
+			v.at(at("misfire"), "once goes with overlap skip, buffer_all or allow_all: with %s it cannot be told how many missed starts run", overlap)
+		}
+	case MisfireAll:
+		if slices.Contains(Overlaps(), overlap) && overlap != OverlapBufferAll && overlap != OverlapAllowAll {
+			v.at(at("misfire"), "all goes with overlap buffer_all or allow_all: with %s missed starts are dropped", overlap)
+		}
+	}
+	if r.Misfire == MisfireOnce && r.GivesWay() && r.Jitter != 0 {
+		v.atKey(at("jitter"), fmt.Sprintf("jitter does not go with misfire once and overlap %s, where a start gives way to a later one that is due", overlap))
 	}
 }
 

@@ -87,10 +87,15 @@ func TestPeriodAndCatchup(t *testing.T) {
 		{every(time.Hour), time.Hour, 2 * time.Hour},
 		{job.Recurring{RecurEvery: job.Duration(time.Hour), CatchupWindow: 1e10}, time.Hour, 10 * time.Second},
 		{job.Recurring{Cron: "* * * * *"}, time.Minute, 2 * time.Minute},
-		{job.Recurring{Cron: "0,50 * * * *"}, 10 * time.Minute, 20 * time.Minute},
-		{job.Recurring{Cron: "0 9-17 * * 1-5"}, time.Hour, 2 * time.Hour},
-		{job.Recurring{Cron: "30 4 1 * *"}, day, 2 * day},
-		{job.Recurring{Cron: "0 1,23 * * *"}, 2 * time.Hour, 4 * time.Hour},
+		{job.Recurring{Cron: "0,20 * * * *"}, 20 * time.Minute, 40 * time.Minute},
+		{job.Recurring{Cron: "0,50 * * * *"}, 10 * time.Minute, 50 * time.Minute},
+		{job.Recurring{Cron: "0 9-17 * * 1-5"}, time.Hour, 64 * time.Hour},
+		{job.Recurring{Cron: "0 9-17 * * 1-5", TimeZone: "Europe/Prague"}, time.Hour, 65 * time.Hour},
+		{job.Recurring{Cron: "0 9-17 * * 1-5", Overlap: job.OverlapBufferAll}, time.Hour, 2 * time.Hour},
+		{job.Recurring{Cron: "30 4 1 * *"}, day, 31 * day},
+		{job.Recurring{Cron: "30 4 1 1 *"}, day, 31 * day},
+		{job.Recurring{Cron: "30 4 29 2 *"}, day, 31 * day},
+		{job.Recurring{Cron: "0 1,23 * * *"}, 2 * time.Hour, 22 * time.Hour},
 	} {
 		require.Equal(t, c.period, c.recurring.Period().Std(), c.recurring.Cron)
 		require.Equal(t, c.catchup, c.recurring.Catchup().Std(), c.recurring.Cron)

@@ -2,11 +2,13 @@ package schedules
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
 
-	"go.temporal.io/sdk/client"
+	"go.temporal.io/api/serviceerror"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
@@ -23,18 +25,39 @@ type Report struct {
 
 // Apply carries a plan out, several changes at a time, and goes on past a change
 // that fails. It can be interrupted and run again: what is there is not made
-// twice. It gives the joined errors of the changes that failed.
+// twice. What someone else has changed since the plan was made is left alone. It
+// gives the joined errors of the changes that failed; a server that refuses
+// changes at all is one error, and ends it.
 func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) error {
 	if plan.Namespace != s.control.Namespace() {
 		return fmt.Errorf("the plan is for namespace %q, not %q", plan.Namespace, s.control.Namespace())
 	}
+	if err := plan.CheckPrune(); err != nil {
+		return err
+	}
+	recorder := newRecorder(s.control, plan)
 	work := plan.work()
+	if err := recorder.before(ctx, work); err != nil {
+		return s.refused(err)
+	}
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var mu sync.Mutex
 	done := 0
-	return control.Each(len(work), func(i int) error {
-		err := ctx.Err()
+	err := control.EachOf(len(work), plan.options.Parallel, func(i int) error {
+		if working.Err() != nil {
+			return context.Cause(working)
+		}
+		err := s.carryOut(working, work[i], plan.applied.Records)
 		if err == nil {
-			err = s.carryOut(ctx, work[i])
+			err = recorder.done(ctx, work[i])
+		}
+		var denied *serviceerror.PermissionDenied
+		if errors.As(err, &denied) {
+			stop(s.refused(err))
+		}
+		if err != nil && errors.Is(context.Cause(working), ErrRefused) {
+			return context.Cause(working) // Also of calls that were broken off by it.
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -42,9 +65,24 @@ func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) err
 		report(Report{Change: work[i], Err: err, Done: done, Total: len(work)})
 		return err
 	})
+	return errors.Join(err, recorder.close(ctx))
 }
 
-func (s *Syncer) carryOut(ctx context.Context, change Change) error {
+// refused makes one sentence of a server's refusal to change anything.
+func (s *Syncer) refused(err error) error {
+	var denied *serviceerror.PermissionDenied
+	if !errors.As(err, &denied) {
+		return err
+	}
+	return fmt.Errorf("%w in namespace %q (%s); nothing more was tried", ErrRefused, s.control.Namespace(), denied.Message)
+}
+
+// ErrRefused says that the server lets nothing be changed.
+var ErrRefused = errors.New("the server refuses changes")
+
+// carryOut makes a change that was planned after a number of records of what was
+// applied.
+func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) error {
 	for _, t := range change.replaces {
 		if err := s.remove(ctx, t, change); err != nil {
 			return err
@@ -53,35 +91,83 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 	if change.Action == ActionDelete {
 		return nil
 	}
-	j := change.job
-	runsOnce := j.Mode() == job.ModeOneShot || j.Mode() == job.ModeQueued
-	if runsOnce && j.Options.Paused {
-		return nil // Only what stood for its former mode was to be removed.
+	if change.onlyRemoves() {
+		return nil
 	}
+	j := change.job
 	switch j.Mode() {
 	case job.ModeRecurring:
-		wanted, err := scheduleOptions(j)
+		return s.putSchedule(ctx, change)
+	case job.ModeContinuous:
+		return s.putLoop(ctx, change)
+	case job.ModeQueued:
+		id, err := requestID(change, records)
 		if err != nil {
 			return err
 		}
-		return s.control.PutSchedule(ctx, j, wanted, func(live *client.ScheduleDescription) bool {
-			return len(edits(live, wanted)) == 0
-		})
-	case job.ModeContinuous:
-		if change.Action == ActionUpdate {
-			return s.control.SetContinuous(ctx, j, false)
-		}
-		return s.control.StartContinuous(ctx, j)
-	case job.ModeQueued:
-		receipt, err := s.control.Enqueue(ctx, j, true)
+		receipt, err := s.control.EnqueueOnce(ctx, j, true, id)
 		if err == nil && receipt.Duplicate {
 			err = fmt.Errorf("job %s is in queue %s already; apply again when it has ended", j.ID, j.Queue())
 		}
 		return err
 	default:
-		_, err := s.control.StartRun(ctx, j, workflows.TriggerApply)
+		id, err := requestID(change, records)
+		if err != nil {
+			return err
+		}
+		_, err = s.control.StartRunOnce(ctx, j, workflows.TriggerApply, id)
 		return err
 	}
+}
+
+// onlyRemoves says that a job that runs once is paused: of it only what stood for
+// its former mode, or waited in a queue, is to be removed.
+func (change *Change) onlyRemoves() bool {
+	mode := change.job.Mode()
+	return change.job.Options.Paused && (mode == job.ModeOneShot || mode == job.ModeQueued)
+}
+
+// requestID is the same for every apply that finds the same and wants the same:
+// however many there are, they start one run. It is another once an apply was
+// recorded: a job that was taken out of its queue may be put into it again.
+func requestID(change Change, records int64) (string, error) {
+	hash, err := change.job.SpecHash()
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s over %q after %d", change.JobID, hash, change.Version, records))
+	return "apply-" + hex.EncodeToString(sum[:8]), err
+}
+
+func (s *Syncer) putSchedule(ctx context.Context, change Change) error {
+	wanted, err := scheduleOf(change.job)
+	if err != nil {
+		return err
+	}
+	settled, err := wantedVersion(change.job, wanted)
+	if err != nil {
+		return err
+	}
+	is := func(version string) func(*control.Live) bool {
+		return func(live *control.Live) bool {
+			found, err := scheduleVersion(live)
+			return err == nil && found == version
+		}
+	}
+	return s.control.PutSchedule(ctx, control.ScheduleChange{
+		Job: change.job, Schedule: wanted, SetPause: change.setPause,
+		Create: change.Action == ActionCreate || change.Version == "", Expected: is(change.Version), Settled: is(settled),
+	})
+}
+
+func (s *Syncer) putLoop(ctx context.Context, change Change) error {
+	if change.Action == ActionCreate || change.was == "" {
+		return s.control.StartContinuous(ctx, change.job)
+	}
+	if err := s.control.ReplaceContinuous(ctx, change.job, change.was, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
+		return err
+	}
+	if change.job.Options.Paused {
+		return s.control.Pause(ctx, change.JobID, pausedInDefinition)
+	}
+	return s.control.Resume(ctx, change.JobID, "as declared")
 }
 
 func (s *Syncer) remove(ctx context.Context, t thing, change Change) error {
@@ -92,7 +178,7 @@ func (s *Syncer) remove(ctx context.Context, t thing, change Change) error {
 	case thingLoop:
 		err = s.control.StopLoop(ctx, change.JobID, "no longer declared")
 	case thingItem:
-		err = s.control.RemoveWaiting(ctx, change.queue, change.JobID)
+		err = s.control.RemoveWaiting(ctx, change.queue, change.JobID, change.sequence)
 	}
 	if errors.Is(err, control.ErrNotFound) {
 		return nil

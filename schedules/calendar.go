@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"go.temporal.io/sdk/client"
+	schedulepb "go.temporal.io/api/schedule/v1"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -15,45 +15,52 @@ import (
 // times. The server would turn the text into calendars as well, but takes a day
 // for right only if both day fields match, and gives the text up; here it stays
 // as a comment, which the Web UI shows.
-func cronCalendars(text string) ([]client.ScheduleCalendarSpec, error) {
+func cronCalendars(text string) ([]*schedulepb.StructuredCalendarSpec, error) {
 	cron, err := job.ParseCron(text)
 	if err != nil {
 		return nil, err
 	}
-	calendar := client.ScheduleCalendarSpec{
-		Second:     []client.ScheduleRange{{}},
-		Minute:     ranges(cron.Minutes),
-		Hour:       ranges(cron.Hours),
-		DayOfMonth: ranges(cron.DaysOfMonth),
-		Month:      ranges(cron.Months),
-		DayOfWeek:  ranges(cron.Weekdays),
-		Comment:    text,
+	calendar := func(days, weekdays []*schedulepb.Range) *schedulepb.StructuredCalendarSpec {
+		return &schedulepb.StructuredCalendarSpec{
+			Second:     []*schedulepb.Range{{}},
+			Minute:     ranges(cron.Minutes),
+			Hour:       ranges(cron.Hours),
+			DayOfMonth: days,
+			Month:      ranges(cron.Months),
+			DayOfWeek:  weekdays,
+			Comment:    text,
+		}
 	}
+	days, weekdays := ranges(cron.DaysOfMonth), ranges(cron.Weekdays)
 	if !cron.EitherDay {
-		return []client.ScheduleCalendarSpec{calendar}, nil
+		return []*schedulepb.StructuredCalendarSpec{calendar(days, weekdays)}, nil
 	}
-	byDate, byWeekday := calendar, calendar
-	byDate.DayOfWeek = []client.ScheduleRange{{Start: 0, End: 6, Step: 1}}
-	byWeekday.DayOfMonth = []client.ScheduleRange{{Start: 1, End: 31, Step: 1}}
-	return []client.ScheduleCalendarSpec{byDate, byWeekday}, nil
+	return []*schedulepb.StructuredCalendarSpec{
+		calendar(days, []*schedulepb.Range{{Start: 0, End: 6, Step: 1}}),
+		calendar([]*schedulepb.Range{{Start: 1, End: 31, Step: 1}}, weekdays),
+	}, nil
 }
 
 // ranges writes ascending values as ranges: one with a step if they are evenly
 // spaced, else one for each run of neighbours.
-func ranges(values []int) []client.ScheduleRange {
+func ranges(values []int) []*schedulepb.Range {
 	last := len(values) - 1
 	if step, even := spacing(values); even {
-		return []client.ScheduleRange{{Start: values[0], End: values[last], Step: step}}
+		return []*schedulepb.Range{span(values[0], values[last], step)}
 	}
-	var list []client.ScheduleRange
+	var list []*schedulepb.Range
 	for i, value := range values {
 		if i > 0 && value == values[i-1]+1 {
-			list[len(list)-1].End = value
+			list[len(list)-1].End++
 			continue
 		}
-		list = append(list, client.ScheduleRange{Start: value, End: value, Step: 1})
+		list = append(list, span(value, value, 1))
 	}
 	return list
+}
+
+func span(first, last, step int) *schedulepb.Range {
+	return &schedulepb.Range{Start: int32(first), End: int32(last), Step: int32(step)} //nolint:gosec // Of a clock or a calendar.
 }
 
 // spacing is the distance between neighbours, if it is the same everywhere.
@@ -73,27 +80,27 @@ func spacing(values []int) (step int, even bool) {
 // calendarText writes a calendar in the form of a cron text, with the second
 // before it and the year after it where they are not the usual. Calendars that
 // mean the same are written the same, however the server or a person put it.
-func calendarText(c client.ScheduleCalendarSpec) string {
+func calendarText(c *schedulepb.StructuredCalendarSpec) string {
 	fields := []string{
-		fieldText(c.Minute, 0, 59), fieldText(c.Hour, 0, 23), fieldText(c.DayOfMonth, 1, 31),
-		fieldText(c.Month, 1, 12), fieldText(c.DayOfWeek, 0, 6),
+		fieldText(c.GetMinute(), 0, 59), fieldText(c.GetHour(), 0, 23), fieldText(c.GetDayOfMonth(), 1, 31),
+		fieldText(c.GetMonth(), 1, 12), fieldText(c.GetDayOfWeek(), 0, 6),
 	}
-	if second := fieldText(c.Second, 0, 59); second != "0" {
+	if second := fieldText(c.GetSecond(), 0, 59); second != "0" {
 		fields = append([]string{"second " + second + ":"}, fields...)
 	}
-	if len(c.Year) > 0 {
-		fields = append(fields, "in "+fieldText(c.Year, 2000, 2100))
+	if len(c.GetYear()) > 0 {
+		fields = append(fields, "in "+fieldText(c.GetYear(), 2000, 2100))
 	}
 	return strings.Join(fields, " ")
 }
 
 // fieldText writes the values that ranges hold, within the limits of a field.
-func fieldText(list []client.ScheduleRange, least, most int) string {
+func fieldText(list []*schedulepb.Range, least, most int) string {
 	var values []int
 	for _, r := range list {
 		// The server takes an end before the start, and a step of zero, as not given.
-		for value := r.Start; value <= max(r.Start, r.End); value += max(r.Step, 1) {
-			values = append(values, value)
+		for value := r.GetStart(); value <= max(r.GetStart(), r.GetEnd()); value += max(r.GetStep(), 1) {
+			values = append(values, int(value))
 		}
 	}
 	slices.Sort(values)
@@ -107,12 +114,12 @@ func fieldText(list []client.ScheduleRange, least, most int) string {
 	var parts []string
 	for _, r := range ranges(values) {
 		switch {
-		case r.Start == r.End:
-			parts = append(parts, strconv.Itoa(r.Start))
-		case r.Step > 1:
-			parts = append(parts, fmt.Sprintf("%d-%d/%d", r.Start, r.End, r.Step))
+		case r.GetStart() == r.GetEnd():
+			parts = append(parts, strconv.Itoa(int(r.GetStart())))
+		case r.GetStep() > 1:
+			parts = append(parts, fmt.Sprintf("%d-%d/%d", r.GetStart(), r.GetEnd(), r.GetStep()))
 		default:
-			parts = append(parts, fmt.Sprintf("%d-%d", r.Start, r.End))
+			parts = append(parts, fmt.Sprintf("%d-%d", r.GetStart(), r.GetEnd()))
 		}
 	}
 	return strings.Join(parts, ",")

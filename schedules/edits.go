@@ -3,29 +3,31 @@ package schedules
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
+	schedulepb "go.temporal.io/api/schedule/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // edits are the ways in which a live schedule differs from what its job asks
 // for, for example since someone edited it in the Web UI. A pause is not among
 // them: people may pause.
-func edits(live *client.ScheduleDescription, wanted client.ScheduleOptions) []Field {
-	have := settings(live.Schedule.Spec, live.Schedule.Policy, live.Schedule.Action)
-	want := settings(&wanted.Spec, &client.SchedulePolicies{
-		Overlap:        wanted.Overlap,
-		CatchupWindow:  wanted.CatchupWindow,
-		PauseOnFailure: wanted.PauseOnFailure,
-	}, wanted.Action)
+func edits(live *control.Live, wanted *schedulepb.Schedule) []Field {
+	have, want := settings(live.Schedule.GetSchedule()), settings(wanted)
 	var fields []Field
 	for i, s := range want {
 		if old := have[i].value; old != s.value {
 			fields = append(fields, Field{Path: "schedule." + s.name, Old: old, New: s.value})
 		}
+	}
+	if live.Input != "" {
+		fields = append(fields, Field{Path: "schedule.input", Old: text(live.Input), New: text("that of a scheduled run")})
 	}
 	return fields
 }
@@ -36,37 +38,63 @@ type setting struct{ name, value string }
 // settings lists what a schedule is, in words that do not depend on how the
 // server rewrites it: it completes ranges, and turns cron texts into calendars.
 // The list has the same names in the same order for every schedule.
-func settings(spec *client.ScheduleSpec, policy *client.SchedulePolicies, action client.ScheduleAction) []setting {
-	overlap := policy.Overlap
+func settings(s *schedulepb.Schedule) []setting {
+	spec, policies, start := s.GetSpec(), s.GetPolicies(), s.GetAction().GetStartWorkflow()
+	overlap := policies.GetOverlapPolicy()
 	if overlap == enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED {
 		overlap = enumspb.SCHEDULE_OVERLAP_POLICY_SKIP
 	}
-	var workflow, taskQueue string
-	if start, ok := action.(*client.ScheduleWorkflowAction); ok {
-		workflow, taskQueue = fmt.Sprint(start.Workflow), start.TaskQueue
-	}
-	pauses := ""
-	if policy.PauseOnFailure {
-		pauses = "true"
-	}
 	return []setting{
-		{"intervals", texts(spec.Intervals, intervalText)},
-		{"calendars", texts(spec.Calendars, calendarText)},
-		{"skip", texts(spec.Skip, calendarText)},
+		{"intervals", texts(spec.GetInterval(), intervalText)},
+		{"calendars", texts(spec.GetStructuredCalendar(), calendarText)},
+		{"skip", texts(excluded(spec), calendarText)},
 		{"time_zone", text(zone(spec))},
-		{"jitter", length(spec.Jitter)},
-		{"start_at", moment(spec.StartAt)},
-		{"end_at", moment(spec.EndAt)},
+		{"jitter", length(spec.GetJitter())},
+		{"start_at", moment(spec.GetStartTime())},
+		{"end_at", moment(spec.GetEndTime())},
 		{"overlap", text(overlapName(overlap))},
-		{"catchup_window", length(policy.CatchupWindow)},
-		{"pause_on_failure", pauses},
-		{"workflow", text(workflow)},
-		{"task_queue", text(taskQueue)},
+		{"catchup_window", length(policies.GetCatchupWindow())},
+		{"pause_on_failure", flag(policies.GetPauseOnFailure())},
+		{"remaining_actions", remaining(s.GetState())},
+		{"workflow", text(start.GetWorkflowType().GetName())},
+		{"workflow_id", text(start.GetWorkflowId())},
+		{"task_queue", text(start.GetTaskQueue().GetName())},
+		{"execution_timeout", length(start.GetWorkflowExecutionTimeout())},
+		{"run_timeout", length(start.GetWorkflowRunTimeout())},
+		{"task_timeout", length(start.GetWorkflowTaskTimeout())},
+		{"retry_policy", flag(start.GetRetryPolicy() != nil)},
 	}
 }
 
-func intervalText(i client.ScheduleIntervalSpec) string {
-	return fmt.Sprintf("every %s at %s", job.Duration(i.Every), job.Duration(i.Offset))
+// excluded are the calendars that a spec excludes, without the starts that people
+// have skipped: these are no edit.
+func excluded(spec *schedulepb.ScheduleSpec) []*schedulepb.StructuredCalendarSpec {
+	var list []*schedulepb.StructuredCalendarSpec
+	for _, calendar := range spec.GetExcludeStructuredCalendar() {
+		if !control.IsSkip(spec, calendar) {
+			list = append(list, calendar)
+		}
+	}
+	return list
+}
+
+func intervalText(i *schedulepb.IntervalSpec) string {
+	return fmt.Sprintf("every %s at %s", job.Duration(i.GetInterval().AsDuration()), job.Duration(i.GetPhase().AsDuration()))
+}
+
+func flag(set bool) string {
+	if set {
+		return "true"
+	}
+	return ""
+}
+
+// remaining is how many starts a schedule is limited to, which ours never are.
+func remaining(state *schedulepb.ScheduleState) string {
+	if !state.GetLimitedActions() {
+		return ""
+	}
+	return strconv.FormatInt(state.GetRemainingActions(), 10)
 }
 
 func overlapName(policy enumspb.ScheduleOverlapPolicy) string {
@@ -80,11 +108,12 @@ func overlapName(policy enumspb.ScheduleOverlapPolicy) string {
 
 // zone is the time zone of a spec where it has a meaning, other than UTC, the
 // default.
-func zone(spec *client.ScheduleSpec) string {
-	if len(spec.Calendars) == 0 && len(spec.Skip) == 0 || spec.TimeZoneName == "UTC" {
+func zone(spec *schedulepb.ScheduleSpec) string {
+	dated := len(spec.GetStructuredCalendar()) > 0 || len(excluded(spec)) > 0
+	if !dated || spec.GetTimezoneName() == "UTC" {
 		return ""
 	}
-	return spec.TimeZoneName
+	return spec.GetTimezoneName()
 }
 
 // texts writes a list whose order has no meaning.
@@ -107,16 +136,16 @@ func text(value string) string {
 	return string(job.EncodeJSON(value))
 }
 
-func length(d time.Duration) string {
-	if d == 0 {
+func length(d *durationpb.Duration) string {
+	if d.AsDuration() == 0 {
 		return ""
 	}
-	return string(job.EncodeJSON(job.Duration(d)))
+	return string(job.EncodeJSON(job.Duration(d.AsDuration())))
 }
 
-func moment(t time.Time) string {
-	if t.IsZero() {
+func moment(t *timestamppb.Timestamp) string {
+	if t == nil || t.AsTime().IsZero() {
 		return ""
 	}
-	return string(job.EncodeJSON(t.UTC().Format(time.RFC3339Nano)))
+	return string(job.EncodeJSON(t.AsTime().Format(time.RFC3339Nano)))
 }

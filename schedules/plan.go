@@ -1,9 +1,13 @@
 package schedules
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Action is what apply does with a job.
@@ -28,6 +32,16 @@ type Change struct {
 	Fields []Field `json:"fields,omitempty"`
 	// Note says what people should know: why a job is blocked, or is paused.
 	Note string `json:"note,omitempty"`
+	// EditedByHand says that what stands is not what was applied last.
+	EditedByHand bool `json:"edited_by_hand,omitempty"`
+	// NextNow and NextThen are the next starts of a recurring job that changes, as
+	// it stands and as it will be, jitter aside. None where there is no schedule,
+	// or where it starts nothing.
+	NextNow  []time.Time `json:"next_now,omitempty"`
+	NextThen []time.Time `json:"next_then,omitempty"`
+	// Version names what stands; "" for nothing. Apply leaves alone what has
+	// another version by then.
+	Version string `json:"version,omitempty"`
 
 	// job is the definition to bring about, or to delete.
 	job job.Job
@@ -35,6 +49,12 @@ type Change struct {
 	replaces []thing
 	// queue is where the item waits that is to be removed.
 	queue string
+	// sequence is its number there: another item of the job is not meant.
+	sequence int64
+	// was is the spec hash of what stands.
+	was string
+	// setPause makes the job paused, or not, as its definition says.
+	setPause bool
 }
 
 // thing is what stands for a job in Temporal until it is removed.
@@ -59,6 +79,18 @@ type Plan struct {
 	Namespace string `json:"namespace"`
 	// Changes are ordered by job id.
 	Changes []Change `json:"changes"`
+	// Foreign are schedules and workflows under names of ours that are not ours,
+	// of no declared job. They are left alone.
+	Foreign []string `json:"foreign,omitempty"`
+	// Warnings are about jobs that change.
+	Warnings []Warning `json:"warnings,omitempty"`
+
+	options  PlanOptions
+	declared []job.Job
+	// applied is what was applied before, and unrecorded what stands as declared
+	// without being part of it.
+	applied    workflows.AppliedState
+	unrecorded workflows.AppliedRecord
 }
 
 // Count says how many jobs the plan has the action for.
@@ -74,6 +106,43 @@ func (p *Plan) Count(action Action) int {
 
 // Empty says that apply would do nothing.
 func (p *Plan) Empty() bool { return len(p.work()) == 0 }
+
+// warn finds what people may not expect of the jobs that change.
+func (p *Plan) warn(now time.Time) {
+	changing := map[string]bool{}
+	for _, change := range p.Changes {
+		if change.Action == ActionCreate || change.Action == ActionUpdate {
+			changing[change.JobID] = true
+		}
+	}
+	if len(changing) == 0 {
+		return
+	}
+	for _, warning := range Warnings(p.declared, now) {
+		if slices.ContainsFunc(warning.Jobs, func(j WarnedJob) bool { return changing[j.ID] }) {
+			p.Warnings = append(p.Warnings, warning)
+		}
+	}
+}
+
+// Recorded says that what the plan leaves as it is, is known to be applied.
+func (p *Plan) Recorded() bool {
+	return len(p.unrecorded.Applied) == 0 && len(p.unrecorded.Removed) == 0
+}
+
+// CheckPrune refuses a plan that deletes more than a fifth of the provider's jobs,
+// or all of them, unless that was asked for.
+func (p *Plan) CheckPrune() error {
+	deletes := p.Count(ActionDelete)
+	standing := len(p.Changes) - p.Count(ActionCreate)
+	if deletes == 0 || p.options.AllowMassPrune || deletes < standing && deletes*5 <= standing {
+		return nil
+	}
+	return fmt.Errorf("%w: it would delete %d of %d jobs", ErrMassPrune, deletes, standing)
+}
+
+// ErrMassPrune says that a plan deletes more than is done without asking twice.
+var ErrMassPrune = errors.New("the plan deletes more than a fifth of the jobs that stand")
 
 // work are the changes that apply carries out.
 func (p *Plan) work() []Change {

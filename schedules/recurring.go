@@ -1,47 +1,37 @@
 package schedules
 
 import (
-	"hash/fnv"
-	"time"
-
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
+	schedulepb "go.temporal.io/api/schedule/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
-// scheduleOptions are a recurring job as a Temporal Schedule.
-func scheduleOptions(j job.Job) (client.ScheduleOptions, error) {
-	attributes, err := workflows.Attributes(j)
+// scheduleOf is a recurring job as a Temporal Schedule.
+func scheduleOf(j job.Job) (*schedulepb.Schedule, error) {
+	action, err := control.ScheduleAction(j)
 	if err != nil {
-		return client.ScheduleOptions{}, err
+		return nil, err
 	}
 	spec, err := scheduleSpec(j)
 	if err != nil {
-		return client.ScheduleOptions{}, err
+		return nil, err
 	}
-	note := ""
+	state := &schedulepb.ScheduleState{Paused: j.Options.Paused}
 	if j.Options.Paused {
-		note = pausedInDefinition
+		state.Notes = pausedInDefinition
 	}
-	return client.ScheduleOptions{
-		ID:   workflows.ScheduleID(j.ID),
-		Spec: spec,
-		Action: &client.ScheduleWorkflowAction{
-			ID:                    workflows.JobWorkflowID(j.ID),
-			Workflow:              workflows.RunJobType,
-			Args:                  []any{workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule}},
-			TaskQueue:             workflows.TaskQueue(j.Worker),
-			TypedSearchAttributes: attributes,
-			StaticSummary:         workflows.Summary(j),
-			Memo:                  map[string]any{workflows.MemoJob: j},
+	return &schedulepb.Schedule{
+		Spec:   spec,
+		Action: action,
+		Policies: &schedulepb.SchedulePolicies{
+			OverlapPolicy: overlapPolicies[j.Recurring.OverlapPolicy()],
+			CatchupWindow: durationpb.New(j.Recurring.Catchup().Std()),
 		},
-		Overlap:               overlapPolicies[j.Recurring.OverlapPolicy()],
-		CatchupWindow:         j.Recurring.Catchup().Std(),
-		Paused:                j.Options.Paused,
-		Note:                  note,
-		TypedSearchAttributes: attributes,
+		State: state,
 	}, nil
 }
 
@@ -57,34 +47,28 @@ var overlapPolicies = map[job.Overlap]enumspb.ScheduleOverlapPolicy{
 }
 
 // scheduleSpec gives the times of a recurring job.
-func scheduleSpec(j job.Job) (client.ScheduleSpec, error) {
+func scheduleSpec(j job.Job) (*schedulepb.ScheduleSpec, error) {
 	r := j.Recurring
-	spec := client.ScheduleSpec{Jitter: r.Jitter.Std(), StartAt: r.StartAt, EndAt: r.EndAt}
+	spec := &schedulepb.ScheduleSpec{}
+	if r.Jitter != 0 {
+		spec.Jitter = durationpb.New(r.Jitter.Std())
+	}
+	if !r.StartAt.IsZero() {
+		spec.StartTime = timestamppb.New(r.StartAt)
+	}
+	if !r.EndAt.IsZero() {
+		spec.EndTime = timestamppb.New(r.EndAt)
+	}
 	if r.Cron == "" {
-		every := r.RecurEvery.Std()
-		offset := phase(j.ID, every)
-		if r.Offset != nil {
-			offset = r.Offset.Std()
-		}
-		spec.Intervals = []client.ScheduleIntervalSpec{{Every: every, Offset: offset}}
+		spec.Interval = []*schedulepb.IntervalSpec{{
+			Interval: durationpb.New(r.RecurEvery.Std()), Phase: durationpb.New(r.Phase(j.ID).Std()),
+		}}
 		return spec, nil
 	}
 	calendars, err := cronCalendars(r.Cron)
 	if err != nil {
-		return spec, err
+		return nil, err
 	}
-	spec.Calendars, spec.TimeZoneName = calendars, r.Zone()
+	spec.StructuredCalendar, spec.TimezoneName = calendars, r.Zone()
 	return spec, nil
-}
-
-// phase spreads jobs of the same interval over it, in whole seconds, so that
-// they do not all start at its beginning. It depends on the job id alone.
-func phase(jobID string, every time.Duration) time.Duration {
-	seconds := uint64(every / time.Second) //nolint:gosec // Validated as at least one second.
-	if seconds <= 1 {
-		return 0
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(jobID))                         // A hash takes everything.
-	return time.Duration(h.Sum64()%seconds) * time.Second //nolint:gosec // Below an interval.
 }

@@ -225,7 +225,7 @@ func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 		f.settled(false, j)
 		live, err := f.control.LiveSchedule(t.Context(), j.ID)
 		require.NoError(t, err)
-		require.Empty(t, live.Schedule.Info.NextActionTimes)
+		require.Empty(t, live.Next())
 	})
 }
 

@@ -40,15 +40,16 @@ type fixture struct {
 	syncer   *schedules.Syncer
 }
 
-// newFixture starts a worker within the test, for a job type that does nothing.
-func newFixture(t *testing.T, st *stacktest.Stack) *fixture {
+// newFixture starts a worker within the test, for a job type that does nothing
+// and for further ones.
+func newFixture(t *testing.T, st *stacktest.Stack, types ...job.Type) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- workers.Run(ctx, workers.Config{
 			Worker:   "testing",
-			Types:    []job.Type{nothing()},
+			Types:    append(types, nothing()),
 			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
 			Logger:   slog.New(slog.DiscardHandler),
 		})
@@ -92,7 +93,9 @@ func queued(name string) job.Schedule { return job.Schedule{Queued: &job.Queued{
 
 func (f *fixture) plan(prune bool, jobs ...job.Job) *schedules.Plan {
 	f.Helper()
-	plan, err := f.syncer.Plan(f.Context(), jobs, schedules.PlanOptions{Provider: job.ProviderTOML, Prune: prune})
+	plan, err := f.syncer.Plan(f.Context(), jobs, schedules.PlanOptions{
+		Provider: job.ProviderTOML, Prune: prune, AllowMassPrune: true,
+	})
 	require.NoError(f, err)
 	return plan
 }
@@ -190,7 +193,7 @@ func TestChangesAreAppliedInEveryMode(t *testing.T) {
 		live, err := f.control.LiveSchedule(t.Context(), "do_nothing.often")
 		require.NoError(t, err)
 		require.JSONEq(t, `{"a":2}`, string(live.Job.Spec))
-		require.Equal(t, 2*time.Hour, live.Schedule.Schedule.Spec.Intervals[0].Every)
+		require.Equal(t, 2*time.Hour, live.Schedule.GetSchedule().GetSpec().GetInterval()[0].GetInterval().AsDuration())
 	})
 }
 

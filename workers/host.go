@@ -238,8 +238,7 @@ func (h *host) serve(ctx context.Context, c client.Client, namespace string) err
 	watching.MaxConcurrentActivityExecutionSize = 1000
 	queues := worker.New(c, workflows.QueuesTaskQueue, watching)
 	workflows.RegisterQueues(queues)
-	queues.RegisterActivityWithOptions(workflows.WatchRun, activity.RegisterOptions{Name: workflows.WatchRunActivity})
-	queues.RegisterActivityWithOptions(workflows.ChooseService, activity.RegisterOptions{Name: workflows.ChooseServiceActivity})
+	workflows.RegisterActivities(queues)
 
 	all := []worker.Worker{jobs, queues}
 	for i, w := range all {

@@ -127,7 +127,34 @@ func (l *loop) checkSetJob(in SetJobRequest) error {
 	if in.Job.ID != l.Job.ID || in.Job.Mode() != job.ModeContinuous {
 		return fmt.Errorf("%s in mode %s is not a definition of the continuous job %s", in.Job.ID, in.Job.Mode(), l.Job.ID)
 	}
+	if err := l.checkReplaces(in); err != nil {
+		return err
+	}
 	return l.checkAlive()
+}
+
+// ErrorTypeOtherDefinition is the type of the error of MessageSetJob when the
+// definition in force is not the one to replace.
+const ErrorTypeOtherDefinition = "OtherDefinition"
+
+// checkReplaces refuses a definition that was made without knowing the one in
+// force. One that is in force already is taken again.
+func (l *loop) checkReplaces(in SetJobRequest) error {
+	if in.Was == "" {
+		return nil
+	}
+	current, err := l.Job.SpecHash()
+	if err != nil {
+		return err
+	}
+	wanted, err := in.Job.SpecHash()
+	if err != nil {
+		return err
+	}
+	if current != in.Was && current != wanted {
+		return temporal.NewApplicationError(fmt.Sprintf("job %s has another definition by now", l.Job.ID), ErrorTypeOtherDefinition)
+	}
+	return nil
 }
 
 func (l *loop) onSetJob(in SetJobRequest) ContinuousState {

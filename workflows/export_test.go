@@ -6,3 +6,6 @@ import "time"
 func (in ChooseServiceInput) Choose(services []LiveService, waited time.Duration) (string, error) {
 	return in.choose(services, waited)
 }
+
+// PauseNote is pauseNote, for tests.
+var PauseNote = pauseNote

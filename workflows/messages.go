@@ -46,9 +46,13 @@ const (
 // cannot wait. The payload is an EnqueueRequest.
 const SignalEnqueue = "enqueue"
 
+// SignalProbe tells a job's probe what has become of the job. The payload is a
+// ProbeNews; an empty one has the probe look at the schedule.
+const SignalProbe = "news"
+
 // Queries.
 const (
-	QueryState = "state" // ContinuousState or QueueState
+	QueryState = "state" // ContinuousState, QueueState or ProbeState
 )
 
 // Requests. Reason is a sentence for people, shown with the state.
@@ -74,6 +78,9 @@ type (
 	// SetJobRequest is the input of MessageSetJob.
 	SetJobRequest struct {
 		Job job.Job `json:"job"`
+		// Was is the spec hash of the definition to replace; with another in force
+		// the message is refused. "" replaces every definition.
+		Was string `json:"was,omitempty"`
 		// Restart ends the current iteration instead of waiting for its end.
 		Restart bool `json:"restart,omitempty"`
 	}
@@ -91,6 +98,9 @@ type (
 		JobID string `json:"job_id"`
 		// WaitingOnly refuses to stop the item if it runs already.
 		WaitingOnly bool `json:"waiting_only,omitempty"`
+		// Only is the sequence number of the item that is meant: another one of the
+		// job stays. 0 is any.
+		Only int64 `json:"only,omitempty"`
 	}
 )
 

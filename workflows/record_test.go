@@ -15,10 +15,13 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -46,19 +49,24 @@ func TestRecordHistories(t *testing.T) {
 	r.run("run_failed", r.job("final", job.Schedule{OneShot: &job.OneShot{}}, "final"))
 	r.run("run_retried", r.job("retried", job.Schedule{OneShot: &job.OneShot{}}, "once"))
 	r.canceled("run_canceled", r.job("canceled", job.Schedule{OneShot: &job.OneShot{}}, "wait"))
+	r.scheduled("run_superseded", "late", time.Hour)
+	r.scheduled("run_in_time", "in-time", 0)
 	r.continuous()
 	r.queue()
 	r.signaled()
+	r.applied()
 
 	handed := r.job("handed", job.Schedule{OneShot: &job.OneShot{}}, "wait")
 	ref, err := c.StartRun(t.Context(), handed, workflows.TriggerManual)
 	require.NoError(t, err)
 	r.waitRunning(ref)
+	away := r.failing()
 	stop()
 	w.released = true
 	defer w.start()()
 	r.ended(ref)
 	r.save("run_handed_over", ref)
+	r.recovered(away)
 	r.bound(st)
 }
 
@@ -152,8 +160,9 @@ func (w *recordedWorker) start() (stop func()) {
 }
 
 type recordedSpec struct {
-	// Do is "" to succeed, "final" to fail, "once" to fail the first attempt, or
-	// "wait" to wait for a request to stop, unless the worker is a later one.
+	// Do is "" to succeed, "final" to fail, "once" to fail the first attempt; and
+	// unless the worker is a later one "wait" to wait for a request to stop, or
+	// "away" to fail.
 	Do string `json:"do,omitempty"`
 }
 
@@ -162,6 +171,8 @@ func recordedHandler(ctx context.Context, run job.Run, spec recordedSpec, releas
 	switch {
 	case spec.Do == "final":
 		return job.Result{}, job.Final("Refused", "told to fail")
+	case spec.Do == "away" && !released:
+		return job.Result{}, job.Final("Away", "told to be away")
 	case spec.Do == "once" && run.Attempt() == 1:
 		return job.Result{}, errors.New("told to fail once")
 	case spec.Do == "wait" && !released:
@@ -193,6 +204,22 @@ func (r *recorder) run(name string, j job.Job) {
 	require.NoError(r, err)
 	r.ended(ref)
 	r.save(name, ref)
+}
+
+// scheduled records a run, as a schedule starts it, of a job whose late starts
+// give way to later ones.
+func (r *recorder) scheduled(name, key string, late time.Duration) {
+	j := r.job(key, job.Schedule{Recurring: &job.Recurring{
+		RecurEvery: job.Duration(time.Minute), Offset: new(job.Duration), Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll,
+	}}, "")
+	due := temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(time.Now().Add(-late))
+	run, err := r.control.Temporal().ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
+		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
+		TypedSearchAttributes: temporal.NewSearchAttributes(due),
+	}, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule})
+	require.NoError(r, err)
+	require.NoError(r, run.Get(r.Context(), nil))
+	r.save(name, control.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
 }
 
 func (r *recorder) ended(ref control.RunRef) {
@@ -314,6 +341,62 @@ func (r *recorder) signaled() {
 	r.save("queue_signaled", r.latest(name, func() {}))
 }
 
+// failing records the runs of a job that fails until its schedule is paused, and
+// the first try of it; and a probe that ends since someone has resumed the schedule.
+func (r *recorder) failing() job.Job {
+	declare := func(key, probeEvery string) job.Job {
+		j := r.job(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), PauseAfterFailures: 2}}, "away")
+		require.NoError(r, j.Recurring.ProbeEvery.UnmarshalText([]byte(probeEvery)))
+		syncer := schedules.New(r.control)
+		plan, err := syncer.Plan(r.Context(), []job.Job{j}, schedules.PlanOptions{Provider: job.ProviderTOML})
+		require.NoError(r, err)
+		require.NoError(r, syncer.Apply(r.Context(), plan, func(schedules.Report) {}))
+		return j
+	}
+	trigger := func(j job.Job) control.RunRef {
+		triggered, err := r.control.Trigger(r.Context(), j.ID)
+		require.NoError(r, err)
+		r.ended(triggered.Run)
+		return triggered.Run
+	}
+	resumed := declare("resumed", "PT1H")
+	trigger(resumed)
+	trigger(resumed)
+	require.NoError(r, r.control.Resume(r.Context(), resumed.ID, "recorded"))
+	probe := control.RunRef{WorkflowID: workflows.ProbeWorkflowID(resumed.ID)}
+	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
+	r.save("probe_touched", probe)
+
+	away := declare("away", "PT1S")
+	first, second := trigger(away), trigger(away)
+	r.save("run_failed_counted", first)
+	r.save("run_failed_pausing", second)
+	stacktest.WaitFor(r, "a try that fails", func() (bool, error) {
+		runs, err := r.control.Runs(r.Context(), control.RunFilter{JobID: away.ID, Status: control.RunFailed})
+		if err == nil && len(runs) >= 3 {
+			r.save("run_failed_again", runs[0].RunRef)
+			return true, nil
+		}
+		return false, err
+	})
+	return away
+}
+
+// recovered records the run that succeeds and the probe that it tells.
+func (r *recorder) recovered(j job.Job) {
+	probe := control.RunRef{WorkflowID: workflows.ProbeWorkflowID(j.ID)}
+	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
+	r.save("probe_resumed", probe)
+	stacktest.WaitFor(r, "the run in the list", func() (bool, error) {
+		runs, err := r.control.Runs(r.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+		if err == nil && len(runs) == 1 {
+			r.save("run_recovered", runs[0].RunRef)
+			return true, nil
+		}
+		return false, err
+	})
+}
+
 // latest is the workflow run of a queue after an action.
 func (r *recorder) latest(name string, act func()) control.RunRef {
 	act()
@@ -324,6 +407,29 @@ func (r *recorder) latest(name string, act func()) control.RunRef {
 }
 
 // save writes a history as the Temporal CLI does.
+// applied records what was applied until the record continues as new.
+func (r *recorder) applied() {
+	ref := control.RunRef{WorkflowID: workflows.AppliedWorkflowID(job.ProviderTOML)}
+	first := ""
+	stacktest.WaitFor(r, "the record to continue as new", func() (bool, error) {
+		err := r.control.Record(r.Context(), job.ProviderTOML, workflows.AppliedState{}, workflows.AppliedRecord{
+			Applied: map[string]workflows.AppliedJob{"record_history.a": {Mode: job.ModeOneShot, Hash: "0123456789abcdef"}},
+			Removed: []string{"record_history.b"},
+		})
+		require.NoError(r, err)
+		described, err := r.control.Temporal().DescribeWorkflowExecution(r.Context(), ref.WorkflowID, "")
+		require.NoError(r, err)
+		ref.RunID = described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+		if first == "" {
+			first = ref.RunID
+		}
+		return ref.RunID != first, nil
+	})
+	r.save("applied_last", ref)
+	ref.RunID = first
+	r.save("applied_first", ref)
+}
+
 func (r *recorder) save(name string, ref control.RunRef) {
 	events := r.control.Temporal().GetWorkflowHistory(r.Context(), ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	var history historypb.History

@@ -10,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +20,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -31,6 +32,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrNotOurs says that something else holds a name of ours.
 	ErrNotOurs = errors.New("not ours")
+	// ErrMoved says that something has changed since it was looked at.
+	ErrMoved = errors.New("plan again")
 	// ErrNoWorker says that no worker answered in time.
 	ErrNoWorker = errors.New("no worker answers")
 )
@@ -39,12 +42,26 @@ var (
 type Client struct {
 	temporal  client.Client
 	namespace string
+	identity  string        // of this process, in histories
 	enqueuing chan struct{} // a slot for each enqueue under way
 }
 
 // New makes a client of the namespace that the Temporal client is for.
 func New(temporal client.Client, namespace string) *Client {
-	return &Client{temporal: temporal, namespace: namespace, enqueuing: make(chan struct{}, concurrency)}
+	return &Client{
+		temporal: temporal, namespace: namespace, identity: identity(),
+		enqueuing: make(chan struct{}, concurrency),
+	}
+}
+
+// identity names this program and process as the SDK's calls do that are given
+// no other name.
+func identity() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s@%s/%d", filepath.Base(os.Args[0]), host, os.Getpid())
 }
 
 // Temporal is the underlying client.
@@ -56,13 +73,19 @@ func (c *Client) Namespace() string { return c.namespace }
 // answerTimeout is how long a message or query may wait for a worker.
 const answerTimeout = 10 * time.Second
 
-// concurrency bounds the calls under way at once.
+// concurrency bounds the calls under way at once, unless someone asks otherwise.
 const concurrency = 8
 
 // Each calls do for 0..n-1, several at a time, and joins the errors.
-func Each(n int, do func(i int) error) error {
+func Each(n int, do func(i int) error) error { return EachOf(n, concurrency, do) }
+
+// EachOf is Each with a bound on the calls under way at once; 0 is the default.
+func EachOf(n, parallel int, do func(i int) error) error {
+	if parallel <= 0 {
+		parallel = concurrency
+	}
 	errs := make([]error, n)
-	slots := make(chan struct{}, concurrency)
+	slots := make(chan struct{}, parallel)
 	var wait sync.WaitGroup
 	for i := range n {
 		slots <- struct{}{}
@@ -108,11 +131,6 @@ func unanswered(err error) bool {
 func isNotFound(err error) bool {
 	var notFound *serviceerror.NotFound
 	return errors.As(err, &notFound)
-}
-
-// decode reads a payload that this system wrote.
-func decode(payload *commonpb.Payload, into any) error {
-	return converter.GetDefaultDataConverter().FromPayload(payload, into)
 }
 
 // attribute reads a keyword search attribute; "" when it is not set.

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/sdk/client"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -87,40 +89,65 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter) ([]JobRow, []string
 }
 
 func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow) error {
-	schedules, err := c.temporal.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: 1000})
-	if err != nil {
-		return fmt.Errorf("list schedules: %w", err)
+	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
+		if row, ours := scheduledRow(entry); ours {
+			rows[row.ID] = row
+		}
+	})
+}
+
+// scheduledRow reports false for a schedule that is not ours.
+func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
+	get := func(name string) string { return attribute(entry.GetSearchAttributes(), name) }
+	id, named := workflows.JobIDOfSchedule(entry.GetScheduleId())
+	if !named || get(workflows.AttributeJobID.GetName()) != id {
+		return JobRow{}, false
 	}
-	for schedules.HasNext() {
-		entry, err := schedules.Next()
+	info := entry.GetInfo()
+	row := JobRow{
+		ID:       id,
+		Type:     get(workflows.AttributeJobType.GetName()),
+		Mode:     job.ModeRecurring,
+		Status:   JobScheduled,
+		Owner:    get(workflows.AttributeOwner.GetName()),
+		Provider: job.Provider(get(workflows.AttributeProvider.GetName())),
+	}
+	row.LastStart, row.Next = lastStart(info.GetRecentActions()), nextStart(info.GetFutureActionTimes())
+	if info.GetPaused() {
+		row.Status, row.PauseReason, row.Next = JobPaused, info.GetNotes(), time.Time{}
+	}
+	return row, true
+}
+
+// listSchedules goes through all schedules of the namespace, ours or not.
+func (c *Client) listSchedules(ctx context.Context, visit func(*schedulepb.ScheduleListEntry)) error {
+	request := &workflowservice.ListSchedulesRequest{Namespace: c.namespace, MaximumPageSize: 1000}
+	for {
+		response, err := call(ctx, c.temporal.WorkflowService().ListSchedules, request)
 		if err != nil {
 			return fmt.Errorf("list schedules: %w", err)
 		}
-		get := func(name string) string { return attribute(entry.SearchAttributes, name) }
-		id, named := workflows.JobIDOfSchedule(entry.ID)
-		if !named || get(workflows.AttributeJobID.GetName()) != id {
-			continue // Not ours.
+		for _, entry := range response.GetSchedules() {
+			visit(entry)
 		}
-		row := JobRow{
-			ID:       id,
-			Type:     get(workflows.AttributeJobType.GetName()),
-			Mode:     job.ModeRecurring,
-			Status:   JobScheduled,
-			Owner:    get(workflows.AttributeOwner.GetName()),
-			Provider: job.Provider(get(workflows.AttributeProvider.GetName())),
+		if request.NextPageToken = response.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			return nil
 		}
-		if entry.Paused {
-			row.Status, row.PauseReason = JobPaused, entry.Note
-		}
-		if n := len(entry.RecentActions); n > 0 {
-			row.LastStart = entry.RecentActions[n-1].ActualTime
-		}
-		if len(entry.NextActionTimes) > 0 && !entry.Paused {
-			row.Next = entry.NextActionTimes[0]
-		}
-		rows[id] = row
 	}
-	return nil
+}
+
+func lastStart(actions []*schedulepb.ScheduleActionResult) time.Time {
+	if len(actions) == 0 {
+		return time.Time{}
+	}
+	return actions[len(actions)-1].GetActualTime().AsTime()
+}
+
+func nextStart(times []*timestamppb.Timestamp) time.Time {
+	if len(times) == 0 {
+		return time.Time{}
+	}
+	return times[0].AsTime()
 }
 
 // workflowRows adds the jobs whose workflow bears their id: every mode but recurring.
@@ -197,8 +224,10 @@ type JobDetail struct {
 	Next []time.Time `json:"next,omitempty"`
 	// Missed and Skipped count a recurring job's slots that did not run: outside
 	// the catch-up window, or because the run before had not ended.
-	Missed  int `json:"missed,omitempty"`
-	Skipped int `json:"skipped,omitempty"`
+	Missed  int64 `json:"missed,omitempty"`
+	Skipped int64 `json:"skipped,omitempty"`
+	// Probe tells how the tries of a recurring job stand that was paused after failures.
+	Probe *workflows.Probe `json:"probe,omitempty"`
 	// Loop is the state of a continuous job that a worker answers for.
 	Loop *workflows.ContinuousState `json:"loop,omitempty"`
 	// Ahead is how many items run before a waiting queued job.
@@ -220,9 +249,11 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 	}
 	detail := &JobDetail{Job: live.Job, Hash: live.SpecHash, Row: rowOf(live)}
 	if s := live.Schedule; s != nil {
-		detail.Missed, detail.Skipped = s.Info.NumActionsMissedCatchupWindow, s.Info.NumActionsSkippedOverlap
+		detail.Missed, detail.Skipped = s.GetInfo().GetMissedCatchupWindow(), s.GetInfo().GetOverlapSkipped()
 		if !live.Paused {
-			detail.Next = s.Info.NextActionTimes
+			detail.Next = live.Next()
+		} else if detail.Probe, err = c.probe(ctx, jobID); err != nil {
+			return nil, err
 		}
 	}
 	if w := live.Workflow; w != nil && w.Type == workflows.ContinuousJobType && w.Open() {
@@ -267,12 +298,10 @@ func rowOf(live *Live) JobRow {
 	switch {
 	case live.Schedule != nil:
 		row.Status = JobScheduled
-		info := live.Schedule.Info
-		if n := len(info.RecentActions); n > 0 {
-			row.LastStart = info.RecentActions[n-1].ActualTime
-		}
-		if len(info.NextActionTimes) > 0 && !live.Paused {
-			row.Next = info.NextActionTimes[0]
+		info := live.Schedule.GetInfo()
+		row.LastStart = lastStart(info.GetRecentActions())
+		if !live.Paused {
+			row.Next = nextStart(info.GetFutureActionTimes())
 		}
 	case live.Waiting != nil:
 		row.Status = JobWaiting

@@ -7,10 +7,8 @@ import (
 	"strings"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -26,7 +24,11 @@ type Live struct {
 	Paused      bool
 	PauseReason string
 	// Schedule is set of a recurring job.
-	Schedule *client.ScheduleDescription
+	Schedule *workflowservice.DescribeScheduleResponse
+	// Input says what is wrong with the input that a schedule starts its runs
+	// with, "" if it is that of a run of Job. If there is no reading it, Job is
+	// the definition that the schedule's memo keeps.
+	Input string
 	// Workflow is set of every other job: the run or loop.
 	Workflow *WorkflowLive
 	// Waiting is set of a queued job that has not started.
@@ -51,44 +53,65 @@ func (w *WorkflowLive) Open() bool {
 // none and [ErrNotOurs] when it is someone else's.
 func (c *Client) LiveSchedule(ctx context.Context, jobID string) (*Live, error) {
 	id := workflows.ScheduleID(jobID)
-	description, err := c.temporal.ScheduleClient().GetHandle(ctx, id).Describe(ctx)
+	description, err := c.describeSchedule(ctx, jobID)
 	switch {
 	case isNotFound(err):
 		return nil, nil //nolint:nilnil // Documented: there is none.
 	case err != nil:
-		return nil, fmt.Errorf("describe schedule %s: %w", id, err)
+		return nil, explain("describe schedule "+id, err)
 	}
-	if marked, _ := description.TypedSearchAttributes.GetKeyword(workflows.AttributeJobID); marked != jobID {
+	if attribute(description.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
 		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", id, jobID, ErrNotOurs)
 	}
-	hash, _ := description.TypedSearchAttributes.GetKeyword(workflows.AttributeSpecHash)
 	live := &Live{
-		SpecHash:    hash,
-		Paused:      description.Schedule.State.Paused,
-		PauseReason: description.Schedule.State.Note,
+		SpecHash:    attribute(description.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
+		Paused:      description.GetSchedule().GetState().GetPaused(),
+		PauseReason: description.GetSchedule().GetState().GetNotes(),
 		Schedule:    description,
 	}
 	in, err := scheduledInput(description)
-	if err != nil {
-		return nil, fmt.Errorf("schedule %s: %w", id, err)
+	switch {
+	case err != nil:
+		live.Input = err.Error()
+		if j, ok := live.Recorded(); ok {
+			live.Job = j
+		} else {
+			live.Job = job.Job{ID: jobID, Spec: []byte("{}")}
+		}
+	case in.Trigger != workflows.TriggerSchedule || len(in.Cursor) > 0:
+		live.Input = "not that of a scheduled run"
+		fallthrough
+	default:
+		live.Job = in.Job
 	}
-	live.Job = in.Job
 	return live, nil
 }
 
-// scheduledInput reads the input that a schedule starts its runs with.
-func scheduledInput(description *client.ScheduleDescription) (workflows.RunInput, error) {
-	action, ok := description.Schedule.Action.(*client.ScheduleWorkflowAction)
-	if !ok || len(action.Args) != 1 {
-		return workflows.RunInput{}, errors.New("its action is not a run of a job")
+// Recorded is the definition that the memo of a schedule's runs keeps: the one
+// that was applied, even if someone has edited the input of the runs since.
+func (l *Live) Recorded() (job.Job, bool) {
+	return definition(l.Schedule.GetSchedule().GetAction().GetStartWorkflow().GetMemo())
+}
+
+// Next are the coming starts of a recurring job as the server sees them, even if
+// its schedule is paused.
+func (l *Live) Next() []time.Time {
+	var times []time.Time
+	for _, at := range l.Schedule.GetInfo().GetFutureActionTimes() {
+		times = append(times, at.AsTime())
 	}
-	payload, ok := action.Args[0].(*commonpb.Payload)
-	if !ok {
-		return workflows.RunInput{}, errors.New("its action has an input of an unknown form")
+	return times
+}
+
+// scheduledInput reads the input that a schedule starts its runs with.
+func scheduledInput(description *workflowservice.DescribeScheduleResponse) (workflows.RunInput, error) {
+	payloads := description.GetSchedule().GetAction().GetStartWorkflow().GetInput().GetPayloads()
+	if len(payloads) != 1 {
+		return workflows.RunInput{}, errors.New("not that of a run")
 	}
 	var in workflows.RunInput
-	if err := decode(payload, &in); err != nil {
-		return workflows.RunInput{}, fmt.Errorf("its action has an unreadable input: %w", err)
+	if err := decode(payloads[0], &in); err != nil {
+		return workflows.RunInput{}, fmt.Errorf("unreadable (%w)", err)
 	}
 	return in, nil
 }

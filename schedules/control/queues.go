@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/oklog/ulid/v2"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -70,11 +68,17 @@ func (c *Client) QueueState(ctx context.Context, name string) (*workflows.QueueS
 // queue's durable state. With again set, the job runs although it ran before.
 // It needs a live worker of any type.
 func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (workflows.EnqueueReceipt, error) {
+	return c.EnqueueOnce(ctx, j, again, newRequestID())
+}
+
+// EnqueueOnce is Enqueue for a request that may be made several times: as long as
+// the queue remembers it, the same request id adds no second item.
+func (c *Client) EnqueueOnce(ctx context.Context, j job.Job, again bool, requestID string) (workflows.EnqueueReceipt, error) {
 	name := j.Queue()
 	if name == "" {
 		return workflows.EnqueueReceipt{}, fmt.Errorf("job %s names no queue", j.ID)
 	}
-	in := workflows.EnqueueRequest{Job: j, Again: again, RequestID: strings.ToLower(ulid.Make().String())}
+	in := workflows.EnqueueRequest{Job: j, Again: again, RequestID: requestID}
 	for try := 1; ; try++ {
 		receipt, err := c.enqueueOnce(ctx, name, in)
 		if err == nil || try == enqueueTries || !retryEnqueue(ctx, err) {
@@ -112,13 +116,13 @@ func retryEnqueue(ctx context.Context, err error) bool {
 		(notReady(err) || errors.As(err, &unavailable) || errors.As(err, &exhausted) || errors.As(err, &aborted))
 }
 
-// RemoveWaiting takes a job out of its queue that has not started, and refuses to
-// stop one that runs.
-func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string) error {
+// RemoveWaiting takes an item out of its queue that has not started, and refuses
+// to stop it if it runs. An item of the job with another number is not meant.
+func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string, sequence int64) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	_, err := deliver(ctx, c, workflows.MessageCancelItem, workflows.QueueWorkflowID(queue),
-		workflows.CancelItemRequest{JobID: jobID, WaitingOnly: true})
+		workflows.CancelItemRequest{JobID: jobID, WaitingOnly: true, Only: sequence})
 	return explain(fmt.Sprintf("remove job %s from queue %s", jobID, queue), err)
 }
 

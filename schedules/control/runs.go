@@ -62,6 +62,9 @@ func runStatus(status enumspb.WorkflowExecutionStatus) RunStatus {
 	}
 }
 
+// StatusOf says how a workflow stands.
+func StatusOf(w *WorkflowLive) RunStatus { return runStatus(w.Status) }
+
 // RunFilter narrows a list of runs. Empty fields do not.
 type RunFilter struct {
 	JobID  string

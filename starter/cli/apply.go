@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -19,22 +20,65 @@ func (i *invocation) applyCommand() *cobra.Command {
 	var options planOptions
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "apply",
-		Short: "Bring Temporal in line with a jobs file",
+		Use:   "apply [PLAN]",
+		Short: "Bring Temporal in line with a jobs file, or carry out a saved plan",
 		Long: `apply shows the plan, asks, and carries it out. A file with a problem is not
 applied at all. A change that fails does not keep the others from being made.
 It can be interrupted and run again: what is done is not done twice.
+
+Given a plan that "plan --out" has saved, it carries out that one without asking,
+and refuses if anything that the plan rests on has changed since.
 
 Without a terminal to ask on, and with -o json, it needs --yes.
 
 Exit codes: 0 all is as declared, 1 something failed or is blocked; what is not
 blocked is applied nevertheless.`,
-		Args: arguments(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return i.apply(cmd, options, yes) },
+		Args:              arguments("[PLAN]"),
+		ValidArgsFunction: completeAnyFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				syncer, plan, err := i.plan(cmd, options)
+				if err != nil {
+					return err
+				}
+				return i.apply(cmd, syncer, plan, yes)
+			}
+			if set := options.set(cmd); len(set) > 0 {
+				return misuse(cmd, "a saved plan has its own options; leave out %s", strings.Join(set, ", "))
+			}
+			syncer, plan, err := i.replan(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return i.apply(cmd, syncer, plan, true)
+		},
 	}
 	options.register(cmd)
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
+}
+
+// replan reads a saved plan, and makes sure that it still holds.
+func (i *invocation) replan(cmd *cobra.Command, path string) (*schedules.Syncer, *schedules.Plan, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the saved plan cannot be read: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	saved, err := schedules.ReadPlan(file, release())
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s is %w", path, err)
+	}
+	c, err := i.connect(cmd.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	syncer := schedules.New(c)
+	plan, err := syncer.Replan(cmd.Context(), saved)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s is not applied: %w", path, err)
+	}
+	return syncer, plan, nil
 }
 
 // applied is what apply did, as JSON.
@@ -50,32 +94,36 @@ type outcome struct {
 	Error  string           `json:"error,omitempty"`
 }
 
-func (i *invocation) apply(cmd *cobra.Command, options planOptions, yes bool) error {
-	syncer, plan, err := i.plan(cmd, options)
-	if err != nil {
-		return err
-	}
+func (i *invocation) apply(cmd *cobra.Command, syncer *schedules.Syncer, plan *schedules.Plan, yes bool) error {
 	if i.format == formatTable {
 		if err := i.writePlan(i.Stdout, plan); err != nil {
 			return err
 		}
 	}
+	if errors.Is(plan.CheckPrune(), schedules.ErrMassPrune) {
+		return fmt.Errorf("nothing was applied: %w; if that is meant, add --allow-mass-prune", plan.CheckPrune())
+	}
 	var results []outcome
-	if !plan.Empty() {
+	switch {
+	case !plan.Empty():
 		if !yes {
 			if err := i.confirm(cmd.Context()); err != nil {
 				return err
 			}
 		}
 		started := time.Now()
-		results, err = i.carryOut(cmd.Context(), syncer, plan)
-		if err != nil {
+		var err error
+		if results, err = i.carryOut(cmd.Context(), syncer, plan); err != nil {
 			return err
 		}
 		if i.format == formatTable {
 			if err := i.print("%s in %s.", summary(results), took(time.Since(started))); err != nil {
 				return err
 			}
+		}
+	case !plan.Recorded(): // What an apply that was cut off did not get to.
+		if err := syncer.Apply(cmd.Context(), plan, func(schedules.Report) {}); err != nil {
+			return err
 		}
 	}
 	if i.format == formatJSON {
@@ -86,15 +134,21 @@ func (i *invocation) apply(cmd *cobra.Command, options planOptions, yes bool) er
 	return i.verdict(plan, results)
 }
 
-// confirm asks whether to go on.
+// confirm asks whether to apply a plan.
 func (i *invocation) confirm(ctx context.Context) error {
+	return i.ask(ctx, "\nApply this plan?", "apply", "to apply the plan", "nothing was applied")
+}
+
+// ask asks whether to go on. command and to say what was asked for, and how to
+// do it without being asked; no is the error of a no.
+func (i *invocation) ask(ctx context.Context, question, command, to, no string) error {
 	if i.format == formatJSON {
-		return errors.New("apply with -o json does not ask: add --yes to apply the plan")
+		return fmt.Errorf("%s with -o json does not ask: add --yes %s", command, to)
 	}
 	if !i.IsTerminal(i.Stdin) || !i.IsTerminal(i.Stderr) {
-		return errors.New("there is no terminal to ask on: add --yes to apply the plan")
+		return fmt.Errorf("there is no terminal to ask on: add --yes %s", to)
 	}
-	_, _ = fmt.Fprint(i.Stderr, "\nApply this plan? [y/N] ") // Shown at the terminal or not at all.
+	_, _ = fmt.Fprint(i.Stderr, question+" [y/N] ") // Shown at the terminal or not at all.
 	answers := make(chan string, 1)
 	go func() {
 		line, err := bufio.NewReader(i.Stdin).ReadString('\n')
@@ -108,7 +162,7 @@ func (i *invocation) confirm(ctx context.Context) error {
 		if answer == "y" || answer == "yes" {
 			return nil
 		}
-		return errors.New("nothing was applied")
+		return errors.New(no)
 	case <-ctx.Done():
 		i.note("")
 		return ctx.Err()
@@ -136,7 +190,7 @@ func (i *invocation) carryOut(ctx context.Context, syncer *schedules.Syncer, pla
 	case ctx.Err() != nil:
 		i.note("starter: %d of %d changes were made; apply again to go on", succeeded(results), workOf(plan))
 		return nil, ctx.Err()
-	case err != nil && len(results) == 0:
+	case errors.Is(err, schedules.ErrRefused) || err != nil && len(results) == succeeded(results):
 		return nil, err
 	}
 	return results, nil

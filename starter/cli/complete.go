@@ -33,15 +33,22 @@ func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 	return []string{"toml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 
+func completeAnyFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
+}
+
 // completeJobs suggests ids of jobs: those that stand in Temporal, and those of
 // the latest runs.
 func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return i.suggest(cmd, args, func(ctx context.Context, c *control.Client, found map[string]bool) error {
-		standing, _, err := c.Standing(ctx, nil)
+		survey, err := c.Survey(ctx, nil)
 		if err != nil {
 			return err
 		}
-		for id := range standing {
+		for id := range survey.Jobs {
 			found[id] = true
 		}
 		runs, err := c.Runs(ctx, control.RunFilter{Limit: completionRuns})

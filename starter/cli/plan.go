@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,17 +16,44 @@ import (
 
 // planOptions are the flags that plan and apply share.
 type planOptions struct {
-	file  string
-	prune bool
+	file           string
+	prune          bool
+	allowMassPrune bool
+	allowEmpty     bool
+	resetPauses    bool
+	parallel       int
 }
 
+// defaultCalls and maxCalls bound the calls to the server under way at once.
+const (
+	defaultCalls = 8
+	maxCalls     = 64
+)
+
 func (o *planOptions) register(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&o.file, "file", "f", defaultFile, "jobs file")
-	cmd.Flags().BoolVar(&o.prune, "prune", false, "delete the jobs that came from a jobs file and are no longer declared")
+	flags := cmd.Flags()
+	flags.StringVarP(&o.file, "file", "f", defaultFile, "jobs file")
+	flags.BoolVar(&o.prune, "prune", false, "delete the jobs that came from a jobs file and are no longer declared")
+	flags.BoolVar(&o.allowMassPrune, "allow-mass-prune", false, "let --prune delete more than a fifth of the jobs, or all")
+	flags.BoolVar(&o.allowEmpty, "allow-empty", false, "let --prune go with a file without jobs")
+	flags.BoolVar(&o.resetPauses, "reset-pauses", false, "resume what was paused by hand, and pause what was resumed")
+	flags.IntVar(&o.parallel, "parallel", defaultCalls, "calls to the server under way at once, 1 to 64")
+}
+
+// set are the options that a saved plan has of its own, as far as they were given.
+func (o *planOptions) set(cmd *cobra.Command) []string {
+	var set []string
+	for _, name := range []string{"file", "prune", "allow-mass-prune", "allow-empty", "reset-pauses"} {
+		if cmd.Flags().Changed(name) {
+			set = append(set, "--"+name)
+		}
+	}
+	return set
 }
 
 func (i *invocation) planCommand() *cobra.Command {
 	var options planOptions
+	var out string
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Compare a jobs file with Temporal",
@@ -32,6 +63,10 @@ func (i *invocation) planCommand() *cobra.Command {
   - delete     ? no longer declared, kept unless --prune is given
   ! blocked: something that is not ours holds the name, or a run is in the way
   = unchanged
+
+Under a schedule that changes stand its next three starts, as the server has
+them now and as they will be then, jitter aside. With --out the plan is saved, and "apply FILE"
+carries out that plan, or refuses if anything it rests on has changed.
 
 Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 		Args: arguments(),
@@ -43,6 +78,12 @@ Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 			if err := i.emit(newPlanReport(plan), func(w io.Writer) error { return i.writePlan(w, plan) }); err != nil {
 				return err
 			}
+			if out != "" {
+				if err := savePlan(out, plan, i.Now()); err != nil {
+					return err
+				}
+				i.note("saved as %s; carry it out with: starter apply %s", out, out)
+			}
 			if !plan.Empty() || plan.Count(schedules.ActionBlocked) > 0 {
 				return errChanges
 			}
@@ -50,22 +91,46 @@ Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 		},
 	}
 	options.register(cmd)
+	cmd.Flags().StringVar(&out, "out", "", "save the plan as this file, for apply")
 	return cmd
 }
 
 // plan reads the file and compares it with Temporal.
 func (i *invocation) plan(cmd *cobra.Command, options planOptions) (*schedules.Syncer, *schedules.Plan, error) {
+	if options.parallel < 1 || options.parallel > maxCalls {
+		return nil, nil, misuse(cmd, "--parallel %d is not from 1 to %d", options.parallel, maxCalls)
+	}
 	declared, err := i.load(options.file)
 	if err != nil {
 		return nil, nil, err
+	}
+	if len(declared) == 0 && options.prune && !options.allowEmpty {
+		return nil, nil, fmt.Errorf("%s declares no job, and --prune would delete all there are: "+
+			"if that is meant, add --allow-empty and --allow-mass-prune", options.file)
 	}
 	c, err := i.connect(cmd.Context())
 	if err != nil {
 		return nil, nil, err
 	}
 	syncer := schedules.New(c)
-	plan, err := syncer.Plan(cmd.Context(), declared, schedules.PlanOptions{Provider: job.ProviderTOML, Prune: options.prune})
+	plan, err := syncer.Plan(cmd.Context(), declared, schedules.PlanOptions{
+		Provider: job.ProviderTOML, Prune: options.prune, AllowMassPrune: options.allowMassPrune,
+		ResetPauses: options.resetPauses, Parallel: options.parallel,
+	})
 	return syncer, plan, err
+}
+
+// savePlan writes a plan for apply. Nobody else may read it: it holds the specs of
+// all jobs.
+func savePlan(path string, plan *schedules.Plan, now time.Time) error {
+	var text bytes.Buffer
+	if err := plan.Save(&text, release(), now); err != nil {
+		return fmt.Errorf("save the plan as %s: %w", path, err)
+	}
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("the plan cannot be saved: %w", err)
+	}
+	return nil
 }
 
 // planReport is a plan as JSON.
@@ -73,12 +138,18 @@ type planReport struct {
 	Namespace string                   `json:"namespace"`
 	Changes   []schedules.Change       `json:"changes"`
 	Counts    map[schedules.Action]int `json:"counts"`
+	// Foreign are things named like ours that are not ours, and of no declared job.
+	Foreign []string `json:"foreign"`
+	// Warnings are about jobs that change.
+	Warnings []schedules.Warning `json:"warnings"`
 }
 
 func newPlanReport(plan *schedules.Plan) planReport {
 	report := planReport{
 		Namespace: plan.Namespace,
 		Changes:   list(plan.Changes),
+		Foreign:   list(plan.Foreign),
+		Warnings:  list(plan.Warnings),
 		Counts:    map[schedules.Action]int{},
 	}
 	for _, action := range []schedules.Action{
@@ -127,19 +198,47 @@ func (i *invocation) writePlan(w io.Writer, plan *schedules.Plan) error {
 		case change.Note != "":
 			text += "  " + clean(change.Note)
 		}
-		lines.printf("%s", i.paint(mark.color, text))
-		for _, field := range change.Fields {
-			lines.printf("    %s: %s → %s", clean(field.Path), value(field.Old), value(field.New))
+		if change.EditedByHand {
+			text += "  (edited by hand since it was applied)"
 		}
+		lines.printf("%s", i.paint(mark.color, text))
+		lines.fields(change.Fields)
+		if change.Action == schedules.ActionUpdate {
+			i.writeStarts(lines, "next starts now: ", change.NextNow)
+			i.writeStarts(lines, "next starts then:", change.NextThen)
+		} else {
+			i.writeStarts(lines, "next starts:", change.NextThen)
+		}
+	}
+	for _, name := range plan.Foreign {
+		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is named like ours, is not ours and is left alone", clean(name))))
 	}
 	if n := plan.Count(schedules.ActionUnchanged); n > 0 {
 		lines.printf("%s", i.paint(faint, fmt.Sprintf("= unchanged (%d)", n)))
 	}
+	for _, warning := range plan.Warnings {
+		lines.printf("%s", i.paint(yellow, "warning: "+clean(warning.Text)))
+	}
 	if len(plan.Changes) > 0 {
 		lines.printf("")
 	}
+	if err := plan.CheckPrune(); err != nil {
+		lines.printf("Apply would refuse this: %s (--allow-mass-prune).", err)
+	}
 	lines.printf("Plan for namespace %s: %s.", plan.Namespace, plan.Total())
 	return lines.err
+}
+
+// writeStarts shows coming starts in the time zone of the terminal.
+func (i *invocation) writeStarts(lines *lineWriter, label string, starts []time.Time) {
+	if len(starts) == 0 {
+		return
+	}
+	texts := make([]string, len(starts))
+	for n, start := range starts {
+		texts[n] = start.In(i.Location).Format("2006-01-02 15:04:05 MST")
+	}
+	lines.printf("    %s %s", label, strings.Join(texts, ", "))
 }
 
 // value shows one side of a changed value.
@@ -154,6 +253,13 @@ func value(text string) string {
 type lineWriter struct {
 	w   io.Writer
 	err error
+}
+
+// fields shows changed values.
+func (l *lineWriter) fields(fields []schedules.Field) {
+	for _, field := range fields {
+		l.printf("    %s: %s → %s", clean(field.Path), value(field.Old), value(field.New))
+	}
 }
 
 func (l *lineWriter) printf(format string, args ...any) {

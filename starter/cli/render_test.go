@@ -36,11 +36,16 @@ func samplePlan() *schedules.Plan {
 			{Path: "continuous.interval", Old: `"PT1S"`, New: `"PT2S"`},
 			{Path: "description", New: `"often"`},
 		}},
+		{
+			Action: schedules.ActionUpdate, JobID: "take_steps.c2", Mode: job.ModeRecurring, EditedByHand: true,
+			Fields:  []schedules.Field{{Path: "schedule.intervals", Old: `["every PT1M at PT0S"]`, New: `["every PT1H at PT0S"]`}},
+			NextNow: []time.Time{noon.Add(time.Minute)}, NextThen: []time.Time{noon.Add(time.Hour), noon.Add(2 * time.Hour)},
+		},
 		{Action: schedules.ActionUnchanged, JobID: "take_steps.d", Mode: job.ModeRecurring},
 		{Action: schedules.ActionUnchanged, JobID: "take_steps.e", Mode: job.ModeRecurring, Note: "paused: by hand"},
 		{Action: schedules.ActionOrphaned, JobID: "take_steps.f", Mode: job.ModeRecurring},
 		{Action: schedules.ActionDelete, JobID: "take_steps.g", Mode: job.ModeContinuous},
-	}}
+	}, Foreign: []string{"schedule job/x"}, Warnings: []schedules.Warning{{Text: "Mind the clocks."}}}
 }
 
 func TestWritePlan(t *testing.T) {
@@ -51,12 +56,18 @@ func TestWritePlan(t *testing.T) {
 ~ take_steps.c  continuous
     continuous.interval: "PT1S" → "PT2S"
     description: (not set) → "often"
+~ take_steps.c2  recurring  (edited by hand since it was applied)
+    schedule.intervals: ["every PT1M at PT0S"] → ["every PT1H at PT0S"]
+    next starts now:  2026-05-01 14:01:00 +0200
+    next starts then: 2026-05-01 15:00:00 +0200, 2026-05-01 16:00:00 +0200
 = take_steps.e  recurring  paused: by hand
 ? take_steps.f  recurring  no longer declared (kept; --prune deletes it)
 - take_steps.g  continuous
+! schedule job/x is named like ours, is not ours and is left alone
 = unchanged (2)
+warning: Mind the clocks.
 
-Plan for namespace default: 1 to create, 1 to update, 1 to delete, 1 blocked, 2 unchanged, 1 no longer declared.
+Plan for namespace default: 1 to create, 2 to update, 1 to delete, 1 blocked, 2 unchanged, 1 no longer declared.
 `, b.String())
 
 	b.Reset()
@@ -139,7 +150,7 @@ func TestWriteRecurringJob(t *testing.T) {
 			RecurEvery: job.Duration(15 * time.Minute), Offset: new(job.Duration(0)), Jitter: job.Duration(time.Minute),
 			Overlap: job.OverlapBufferOne, CatchupWindow: job.Duration(10 * time.Second),
 		},
-		"Mode         recurring, cron \"30 4 * * mon-fri\" in Europe/Prague\nOverlap      skip, catch-up window P2D\n" +
+		"Mode         recurring, cron \"30 4 * * mon-fri\" in Europe/Prague\nOverlap      skip, catch-up window P3DT1H\n" +
 			"Starts from  13:00:00 (1 h ago)\nEnds at      2026-06-01 00:00 (in 30 d)\n": {
 			Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", StartAt: noon.Add(-time.Hour), EndAt: noon.AddDate(0, 0, 30).Add(10 * time.Hour),
 		},

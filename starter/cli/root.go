@@ -14,7 +14,8 @@ const rootHelp = `starter declares, runs and looks after the jobs of one Tempora
 
 Jobs are declared in jobs.toml: "validate" checks the file, "schema" lets
 editors check it, "plan" compares it with Temporal, "apply" brings Temporal in
-line. "run", "jobs", "runs", "queues" and "workers" work with what Temporal has.
+line. "run", "jobs", "upcoming", "runs", "queues" and "workers" work with what
+Temporal has.
 
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
@@ -24,15 +25,15 @@ variables (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_PROFILE, ...), then
 the profile file; at last 127.0.0.1:7233 and the namespace "default".
 
 Exit codes:
-  0  the command succeeded; of plan: there is nothing to change
+  0  the command succeeded; of plan and drift: there is nothing to change
   1  it failed, or was called wrongly; of run: the run failed or was canceled
-  2  of plan: there are changes, or jobs that are blocked`
+  2  of plan: there are changes, or jobs that are blocked; of drift: there is drift`
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and look after jobs",
-		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(),
-		i.runCommand(), i.jobsCommand(), i.runsCommand(), i.queuesCommand(), i.workersCommand(),
-		i.versionCommand())
+		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(),
+		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
+		i.workersCommand(), i.versionCommand())
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)

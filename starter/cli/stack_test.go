@@ -32,12 +32,16 @@ func TestStack(t *testing.T) {
 	t.Run("connection", func(t *testing.T) { connection(t, st) })
 	t.Run("plan and apply", func(t *testing.T) { planAndApply(t, c, st) })
 	t.Run("apply asks", func(t *testing.T) { applyAsks(t, c) })
+	t.Run("saved plans", func(t *testing.T) { savedPlans(t, c, st) })
+	t.Run("drift", func(t *testing.T) { drift(t, c, st) })
+	t.Run("guards", func(t *testing.T) { guards(t, c, st) })
 	t.Run("blocked", func(t *testing.T) { blocked(t, c, st) })
 	t.Run("run", func(t *testing.T) { run(t, c) })
 	t.Run("run to be interrupted", func(t *testing.T) { interruptedRun(t, c) })
 	t.Run("jobs", func(t *testing.T) { jobs(t, c) })
 	t.Run("runs", func(t *testing.T) { runs(t, c) })
 	t.Run("queues", func(t *testing.T) { queues(t, c) })
+	t.Run("starts", func(t *testing.T) { starts(t, c) })
 	t.Run("completion", func(t *testing.T) { completion(t, c) })
 }
 
@@ -158,13 +162,14 @@ func planAndApply(t *testing.T, c console, st *stacktest.Stack) {
 
 	r := c.run(t.Context(), "plan", "-f", file)
 	require.Equal(t, 2, r.code, r.stderr)
-	require.Equal(t, `+ take_steps.always  continuous
-+ take_steps.in-line  queued
-+ take_steps.often  recurring
-+ take_steps.once  one-shot
+	require.Regexp(t, `^\+ take_steps.always  continuous
+\+ take_steps.in-line  queued
+\+ take_steps.often  recurring
+    next starts: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \w+, \d{4}-.*, \d{4}-.*
+\+ take_steps.once  one-shot
 
 Plan for namespace default: 4 to create, 0 to update, 0 to delete, 0 blocked, 0 unchanged, 0 no longer declared.
-`, r.stdout)
+$`, r.stdout)
 	require.Empty(t, r.stderr)
 
 	r = c.run(t.Context(), "run", "take_steps.often", "-f", file)
@@ -191,18 +196,27 @@ Plan for namespace default: 4 to create, 0 to update, 0 to delete, 0 blocked, 0 
 	r = c.run(t.Context(), "plan", "-f", file)
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.stdout, "? take_steps.always  continuous  no longer declared (kept; --prune deletes it)\n")
-	require.Contains(t, r.stdout, "~ take_steps.often  recurring\n    recurring.recur_every: \"P1D\" → \"PT12H\"\n")
+	require.Contains(t, r.stdout, "~ take_steps.often  recurring\n    recurring.recur_every: \"P1D\" → \"PT12H\"\n    next starts now:  ")
+	require.Contains(t, r.stdout, "\n    next starts then: ")
 
 	type plan struct {
 		Namespace string
 		Changes   []map[string]any
 		Counts    map[string]int
+		Foreign   []string
+		Warnings  []map[string]any
 	}
 	type report struct {
 		Plan    plan
 		Results []map[string]any
 	}
-	did := decoded[report](t, c, "apply", "-f", file, "--yes", "--prune")
+	r = c.run(t.Context(), "apply", "-f", file, "--yes", "--prune")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: nothing was applied: the plan deletes more than a fifth of the jobs that stand: "+
+		"it would delete 1 of 4 jobs; if that is meant, add --allow-mass-prune\n", r.stderr)
+	require.Contains(t, r.stdout, "Apply would refuse this: the plan deletes more than a fifth of the jobs that stand")
+
+	did := decoded[report](t, c, "apply", "-f", file, "--yes", "--prune", "--allow-mass-prune")
 	require.Equal(t, map[string]int{"create": 0, "update": 1, "delete": 1, "blocked": 0, "unchanged": 2, "orphaned": 0}, did.Plan.Counts)
 	require.ElementsMatch(t, []map[string]any{
 		{"job_id": "take_steps.always", "action": "delete"},
@@ -213,6 +227,73 @@ Plan for namespace default: 4 to create, 0 to update, 0 to delete, 0 blocked, 0 
 
 	// For the tests that follow.
 	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", declared), "--yes")
+}
+
+func savedPlans(t *testing.T, c console, _ *stacktest.Stack) {
+	file := writeFile(t, "jobs.toml", declared+`
+[jobs.take_steps.saved]
+spec = { steps = 1 }
+one_shot = {}
+`)
+	out := filepath.Join(t.TempDir(), "jobs.plan")
+	r := c.run(t.Context(), "plan", "-f", file, "--out", out)
+	require.Equal(t, 2, r.code)
+	require.Equal(t, "saved as "+out+"; carry it out with: starter apply "+out+"\n", r.stderr)
+	info, err := os.Stat(out)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	r = c.run(t.Context(), "apply", out, "--prune", "-f", file)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: a saved plan has its own options; leave out --file, --prune (see starter apply --help)\n", r.stderr)
+	require.Contains(t, c.ok(t, "apply", out), "Applied: 1 created")
+	r = c.run(t.Context(), "apply", out)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: "+out+" is not applied: what the plan was made against has changed since: take_steps.saved; plan again\n", r.stderr)
+
+	r = c.run(t.Context(), "apply", file)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: "+file+" is not a saved plan: plan --out writes one\n", r.stderr)
+	r = c.run(t.Context(), "apply", filepath.Join(t.TempDir(), "none"))
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "no such file")
+}
+
+func drift(t *testing.T, c console, st *stacktest.Stack) {
+	require.Contains(t, c.ok(t, "drift"), "against the last apply: 0 jobs have drifted, of ")
+	c.ok(t, "jobs", "pause", "take_steps.often", "--reason", "vendor is down")
+	terminate(t, st, "take_steps.always")
+	r := c.run(t.Context(), "drift")
+	require.Equal(t, 2, r.code, r.stderr)
+	require.Regexp(t, `^- take_steps.always  continuous  was stopped: terminated at .*
+~ take_steps.often  recurring  paused: vendor is down
+    paused: false → true
+
+Namespace default against the last apply: 2 jobs have drifted, of \d+ applied.
+$`, r.stdout)
+
+	file := writeFile(t, "jobs.toml", declared)
+	require.Contains(t, c.ok(t, "apply", "-f", file, "--yes"), "created")
+	r = c.run(t.Context(), "drift")
+	require.Equal(t, 2, r.code, "the pause is kept")
+	c.ok(t, "apply", "-f", file, "--yes", "--reset-pauses")
+	require.Contains(t, c.ok(t, "drift"), "0 jobs have drifted")
+}
+
+func guards(t *testing.T, c console, _ *stacktest.Stack) {
+	empty := writeFile(t, "jobs.toml", "")
+	for _, verb := range []string{"plan", "apply"} {
+		r := c.run(t.Context(), verb, "-f", empty, "--prune")
+		require.Equal(t, 1, r.code)
+		require.Equal(t, "starter: "+empty+" declares no job, and --prune would delete all there are: "+
+			"if that is meant, add --allow-empty and --allow-mass-prune\n", r.stderr)
+		r = c.run(t.Context(), verb, "-f", empty, "--parallel", "65")
+		require.Equal(t, 1, r.code)
+		require.Contains(t, r.stderr, "--parallel 65 is not from 1 to 64")
+	}
+	r := c.run(t.Context(), "apply", "-f", empty, "--prune", "--allow-empty", "--yes")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "nothing was applied: the plan deletes more than a fifth of the jobs that stand")
 }
 
 func applyAsks(t *testing.T, c console) {

@@ -50,6 +50,15 @@ func readVersion() version {
 	return v
 }
 
+// release names what this binary was built from in one word.
+func release() string {
+	v := readVersion()
+	if v.Revision != "" {
+		return v.Version + "+" + v.Revision
+	}
+	return v.Version
+}
+
 func (i *invocation) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",

@@ -1,0 +1,144 @@
+package schedules
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// appliedAs is what is remembered of a job that was applied.
+func appliedAs(j job.Job) (workflows.AppliedJob, error) {
+	hash, err := j.SpecHash()
+	if err != nil {
+		return workflows.AppliedJob{}, err
+	}
+	applied := workflows.AppliedJob{Mode: j.Mode(), Hash: hash, Paused: j.Options.Paused}
+	if j.Mode() != job.ModeRecurring {
+		return applied, nil
+	}
+	applied.Ends = j.Recurring.EndAt
+	wanted, err := scheduleOf(j)
+	if err != nil {
+		return applied, err
+	}
+	applied.Version, err = wantedVersion(j, wanted)
+	return applied, err
+}
+
+// findUnrecorded finds what stands as declared without being known as applied,
+// and with a prune what is known as applied and neither stands nor is declared:
+// an apply that was cut off leaves both.
+func (p *Plan) findUnrecorded() error {
+	p.unrecorded.Applied = map[string]workflows.AppliedJob{}
+	seen := map[string]bool{}
+	for _, change := range p.Changes {
+		seen[change.JobID] = true
+		if change.Action != ActionUnchanged || change.job.Options.Paused && change.Version == "" {
+			continue
+		}
+		applied, err := appliedAs(change.job)
+		if err != nil {
+			return err
+		}
+		if known, ok := p.applied.Jobs[change.JobID]; !ok || !sameApplied(known, applied) {
+			p.unrecorded.Applied[change.JobID] = applied
+		}
+	}
+	if !p.options.Prune {
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.applied.Jobs)) {
+		if !seen[id] {
+			p.unrecorded.Removed = append(p.unrecorded.Removed, id)
+		}
+	}
+	return nil
+}
+
+func sameApplied(a, b workflows.AppliedJob) bool {
+	return a.Mode == b.Mode && a.Hash == b.Hash && a.Version == b.Version && a.Paused == b.Paused && a.Ends.Equal(b.Ends)
+}
+
+// recorder writes down what an apply does, some jobs at a time.
+type recorder struct {
+	control  *control.Client
+	provider job.Provider
+
+	mu      sync.Mutex
+	known   workflows.AppliedState
+	pending workflows.AppliedRecord
+}
+
+// recordEvery is how many jobs are written down at a time.
+const recordEvery = 100
+
+func newRecorder(c *control.Client, p *Plan) *recorder {
+	r := &recorder{control: c, provider: p.options.Provider, known: p.applied, pending: p.unrecorded}
+	if r.pending.Applied == nil {
+		r.pending.Applied = map[string]workflows.AppliedJob{}
+	}
+	return r
+}
+
+// before notes that jobs are about to be deleted. It is written before they are:
+// cut off in between, a job that still stands is seen, and one that is gone would
+// look as if someone had deleted it.
+func (r *recorder) before(ctx context.Context, changes []Change) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, change := range changes {
+		if change.Action == ActionDelete {
+			r.pending.Removed = append(r.pending.Removed, change.JobID)
+		}
+	}
+	return r.flush(ctx)
+}
+
+// done notes that a job stands as declared.
+func (r *recorder) done(ctx context.Context, change Change) error {
+	if change.Action == ActionDelete {
+		return nil
+	}
+	applied, err := appliedAs(change.job)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if change.onlyRemoves() {
+		r.pending.Removed = append(r.pending.Removed, change.JobID)
+		return nil
+	}
+	r.pending.Applied[change.JobID] = applied
+	if len(r.pending.Applied) < recordEvery {
+		return nil
+	}
+	return r.flush(ctx)
+}
+
+// close writes what is left, even if the apply was interrupted.
+func (r *recorder) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.flush(ctx)
+}
+
+func (r *recorder) flush(ctx context.Context) error {
+	if len(r.pending.Applied) == 0 && len(r.pending.Removed) == 0 {
+		return nil
+	}
+	if err := r.control.Record(ctx, r.provider, r.known, r.pending); err != nil {
+		return err
+	}
+	r.known.Take(r.pending)
+	r.pending = workflows.AppliedRecord{Applied: map[string]workflows.AppliedJob{}}
+	return nil
+}

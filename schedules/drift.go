@@ -1,0 +1,207 @@
+package schedules
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// Drift is the difference between what was applied last and what stands: what
+// people, or other programs, have done by hand since.
+type Drift struct {
+	Namespace string       `json:"namespace"`
+	Provider  job.Provider `json:"provider"`
+	// Jobs are the jobs that are not as they were applied, by id.
+	Jobs []JobDrift `json:"jobs"`
+	// Foreign are schedules and workflows under names of ours that are not ours.
+	Foreign []string `json:"foreign"`
+	// Applied counts the jobs that were applied and still count as such.
+	Applied int `json:"applied"`
+}
+
+// JobDrift is how one job is not as it was applied.
+type JobDrift struct {
+	JobID string    `json:"job_id"`
+	Mode  job.Mode  `json:"mode"`
+	Kind  DriftKind `json:"kind"`
+	// Fields are what was edited: Old as applied, New as it stands.
+	Fields []Field `json:"fields,omitempty"`
+	// Note says why a job is paused, or how it ended.
+	Note string `json:"note,omitempty"`
+}
+
+// DriftKind says what was done to a job.
+type DriftKind string
+
+// The kinds of drift.
+const (
+	DriftEdited  DriftKind = "edited"
+	DriftPaused  DriftKind = "paused"
+	DriftResumed DriftKind = "resumed" // though it is declared as paused
+	DriftDeleted DriftKind = "deleted" // its schedule is gone
+	DriftStopped DriftKind = "stopped" // its loop has ended
+)
+
+// Drift compares what was applied last from a provider with what stands. Jobs
+// that run once are not part of it: they end by themselves.
+func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, error) {
+	applied, err := s.control.Applied(ctx, provider)
+	if err != nil {
+		return nil, err
+	}
+	survey, err := s.control.Survey(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	drift := &Drift{Namespace: s.control.Namespace(), Provider: provider, Jobs: []JobDrift{}, Foreign: []string{}, Applied: len(applied.Jobs)}
+	ids := slices.Sorted(maps.Keys(applied.Jobs))
+	found := make([]*JobDrift, len(ids))
+	if err := control.Each(len(ids), func(i int) error {
+		one, err := s.driftOf(ctx, ids[i], applied.Jobs[ids[i]])
+		found[i] = one
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	for _, one := range found {
+		if one != nil {
+			drift.Jobs = append(drift.Jobs, *one)
+		}
+	}
+	for _, thing := range survey.Foreign {
+		drift.Foreign = append(drift.Foreign, thing.Name)
+	}
+	return drift, nil
+}
+
+// Empty says that everything is as it was applied.
+func (d *Drift) Empty() bool { return len(d.Jobs) == 0 && len(d.Foreign) == 0 }
+
+func (s *Syncer) driftOf(ctx context.Context, id string, applied workflows.AppliedJob) (*JobDrift, error) {
+	drift := &JobDrift{JobID: id, Mode: applied.Mode}
+	var err error
+	switch applied.Mode {
+	case job.ModeRecurring:
+		err = s.scheduleDrift(ctx, drift, applied)
+	case job.ModeContinuous:
+		err = s.loopDrift(ctx, drift, applied)
+	case job.ModeOneShot, job.ModeQueued:
+	}
+	if errors.Is(err, control.ErrNotOurs) {
+		// Someone removed it and put something else in its place.
+		drift.Kind, drift.Note, err = DriftDeleted, err.Error(), nil
+	}
+	if err != nil || drift.Kind == "" {
+		return nil, err
+	}
+	return drift, nil
+}
+
+func (s *Syncer) scheduleDrift(ctx context.Context, drift *JobDrift, applied workflows.AppliedJob) error {
+	live, err := s.control.LiveSchedule(ctx, drift.JobID)
+	if err != nil {
+		return err
+	}
+	if live == nil {
+		if applied.Ends.IsZero() || applied.Ends.After(time.Now()) {
+			drift.Kind = DriftDeleted // Otherwise it had ended, and the server removed it.
+		}
+		return nil
+	}
+	if drift.Fields, err = byHand(live, applied); err != nil {
+		return err
+	}
+	drift.pause(live, applied)
+	if len(drift.Fields) > 0 && drift.Kind == "" {
+		drift.Kind = DriftEdited
+	}
+	return nil
+}
+
+func (s *Syncer) loopDrift(ctx context.Context, drift *JobDrift, applied workflows.AppliedJob) error {
+	live, err := s.control.LiveWorkflow(ctx, drift.JobID)
+	switch {
+	case err != nil:
+		return err
+	case live == nil:
+		drift.Kind = DriftStopped
+	case live.Workflow.Type != workflows.ContinuousJobType:
+	case !live.Workflow.Open():
+		drift.Kind, drift.Note = DriftStopped, fmt.Sprintf("%s at %s", control.StatusOf(live.Workflow), live.Workflow.Close.Format(time.RFC3339))
+	default:
+		drift.pause(live, applied)
+	}
+	return nil
+}
+
+// pause tells whether a job is paused other than it was applied.
+func (drift *JobDrift) pause(live *control.Live, applied workflows.AppliedJob) {
+	if live.Paused == applied.Paused {
+		return
+	}
+	drift.Kind, drift.Note = DriftResumed, ""
+	if live.Paused {
+		drift.Kind, drift.Note = DriftPaused, live.PauseReason
+	}
+	drift.Fields = append(drift.Fields, Field{
+		Path: "paused", Old: strconv.FormatBool(applied.Paused), New: strconv.FormatBool(live.Paused),
+	})
+}
+
+// byHand are the ways in which a live schedule differs from what was applied:
+// Old as applied, New as it stands. What is known of it is the definition that
+// the schedule itself keeps, twice, with the hash of it as a mark; and the version
+// that it was left in, which tells an edit from what an older release made of the
+// same definition.
+func byHand(live *control.Live, applied workflows.AppliedJob) ([]Field, error) {
+	version, err := scheduleVersion(live)
+	if err != nil || version == applied.Version {
+		return nil, err
+	}
+	reference, err := markedDefinition(live)
+	if err != nil {
+		return nil, err
+	}
+	if reference == nil {
+		return []Field{{Path: "schedule.input", Old: text("definition " + live.SpecHash), New: text("another definition")}}, nil
+	}
+	fields, err := diff(*reference, live.Job)
+	if err != nil || reference.Recurring == nil {
+		return fields, err
+	}
+	was, err := scheduleOf(*reference)
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range edits(live, was) {
+		fields = append(fields, Field{Path: field.Path, Old: field.New, New: field.Old})
+	}
+	return fields, nil
+}
+
+// markedDefinition finds the definition that a schedule's mark is the hash of:
+// in its input, or else in its memo. It is nil if both were edited.
+func markedDefinition(live *control.Live) (*job.Job, error) {
+	candidates := []job.Job{live.Job}
+	if recorded, ok := live.Recorded(); ok {
+		candidates = append(candidates, recorded)
+	}
+	for _, candidate := range candidates {
+		hash, err := candidate.SpecHash()
+		if err != nil {
+			return nil, err
+		}
+		if hash == live.SpecHash {
+			return &candidate, nil
+		}
+	}
+	return nil, nil //nolint:nilnil // Documented: both were edited.
+}

@@ -1,0 +1,65 @@
+package schedules
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+
+	schedulepb "go.temporal.io/api/schedule/v1"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// scheduleVersion names what a live schedule is, apart from its pause and from
+// what the server counts: two schedules of the same version start the same runs
+// at the same times.
+func scheduleVersion(live *control.Live) (string, error) {
+	return versionOf(live.SpecHash, live.Job, live.Input, live.Schedule.GetSchedule())
+}
+
+// wantedVersion is the version of a schedule once it is as wanted.
+func wantedVersion(j job.Job, wanted *schedulepb.Schedule) (string, error) {
+	hash, err := j.SpecHash()
+	if err != nil {
+		return "", err
+	}
+	return versionOf(hash, j, "", wanted)
+}
+
+func versionOf(mark string, j job.Job, input string, s *schedulepb.Schedule) (string, error) {
+	hash, err := j.SpecHash()
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	for _, part := range []string{mark, hash, input} {
+		_, _ = fmt.Fprintf(h, "%q ", part) // A hash takes everything.
+	}
+	for _, setting := range settings(s) {
+		_, _ = fmt.Fprintf(h, "%s=%q ", setting.name, setting.value)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+// workflowVersion names what stands under a job's workflow id: a loop with its
+// definition, or the latest run.
+func workflowVersion(live *control.Live) string {
+	switch {
+	case live == nil:
+		return ""
+	case live.Workflow.Open() && live.Workflow.Type == workflows.ContinuousJobType:
+		return "loop " + live.SpecHash
+	case live.Workflow.Open():
+		return "running " + live.Workflow.RunID
+	default:
+		return "ended " + live.Workflow.RunID
+	}
+}
+
+// itemVersion names a waiting item of a queue.
+func itemVersion(item *workflows.QueueItem) string {
+	return "item " + strconv.FormatInt(item.Sequence, 10) + " of " + item.Job.Queue()
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
+)
+
+func (i *invocation) driftCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "drift",
+		Short: "Show what was changed by hand since the last apply",
+		Long: `drift compares what was applied last with what stands in Temporal, and changes
+nothing. It reads no jobs file: a change made in the file is no drift, and a
+change made in the Web UI or with the Temporal CLI is.
+
+  ~ edited, paused or resumed, with every value that was changed
+  - its schedule was deleted, or its loop stopped
+  ! named like ours and not ours
+
+One-shot and queued jobs are left out: they end by themselves. "apply" undoes
+edits and deletions; pauses it keeps unless --reset-pauses is given.
+
+Exit codes: 0 all is as it was applied, 1 error, 2 drift.`,
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := i.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			drift, err := schedules.New(c).Drift(cmd.Context(), job.ProviderTOML)
+			if err != nil {
+				return err
+			}
+			if err := i.emit(drift, func(w io.Writer) error { return i.writeDrift(w, drift) }); err != nil {
+				return err
+			}
+			if !drift.Empty() {
+				return errChanges
+			}
+			return nil
+		},
+	}
+}
+
+// drifts are the kinds of drift for people, with their signs.
+var drifts = map[schedules.DriftKind]struct {
+	sign  string
+	color color
+	text  string
+}{
+	schedules.DriftEdited:  {"~", yellow, "edited"},
+	schedules.DriftPaused:  {"~", yellow, "paused"},
+	schedules.DriftResumed: {"~", yellow, "resumed, though it is declared as paused"},
+	schedules.DriftDeleted: {"-", red, "its schedule was deleted"},
+	schedules.DriftStopped: {"-", red, "was stopped"},
+}
+
+func (i *invocation) writeDrift(w io.Writer, drift *schedules.Drift) error {
+	lines := &lineWriter{w: w}
+	for _, one := range drift.Jobs {
+		kind := drifts[one.Kind]
+		text := fmt.Sprintf("%s %s  %s  %s", kind.sign, one.JobID, one.Mode, kind.text)
+		if one.Note != "" {
+			text += ": " + clean(one.Note)
+		}
+		lines.printf("%s", i.paint(kind.color, text))
+		lines.fields(one.Fields)
+	}
+	for _, name := range drift.Foreign {
+		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is named like ours and is not ours", clean(name))))
+	}
+	if !drift.Empty() {
+		lines.printf("")
+	}
+	lines.printf("Namespace %s against the last apply: %s.", drift.Namespace, driftTotal(drift))
+	return lines.err
+}
+
+func driftTotal(drift *schedules.Drift) string {
+	if drift.Applied == 0 && drift.Empty() {
+		return "nothing was applied yet"
+	}
+	parts := []string{plural(len(drift.Jobs), "job has drifted", "jobs have drifted")}
+	if n := len(drift.Foreign); n > 0 {
+		parts = append(parts, plural(n, "thing is not ours", "things are not ours"))
+	}
+	return fmt.Sprintf("%s, of %d applied", strings.Join(parts, ", "), drift.Applied)
+}

@@ -1,0 +1,50 @@
+package workflows_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+func TestAppliedJobsCarriesOnWhatItWasTold(t *testing.T) {
+	record := func(n int) workflows.AppliedRecord {
+		record := workflows.AppliedRecord{Applied: map[string]workflows.AppliedJob{
+			fmt.Sprintf("a.%d", n%20): {Mode: job.ModeContinuous, Hash: fmt.Sprint(n)},
+		}}
+		if n%7 == 0 {
+			record.Removed = []string{fmt.Sprintf("a.%d", n%5)}
+		}
+		return record
+	}
+	start := func() workflows.AppliedState {
+		return workflows.AppliedState{Records: 3, Jobs: map[string]workflows.AppliedJob{"a.old": {Mode: job.ModeOneShot, Hash: "0"}}}
+	}
+	const records = 700 // more than a run takes one by one
+	want := start()
+	for n := range records {
+		want.Take(record(n))
+	}
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(workflows.AppliedJobs, workflow.RegisterOptions{Name: workflows.AppliedJobsType})
+	env.RegisterDelayedCallback(func() {
+		for n := range records {
+			env.SignalWorkflow(workflows.SignalApplied, record(n))
+		}
+	}, 0)
+	env.ExecuteWorkflow(workflows.AppliedJobsType, start())
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &next)
+	var carried workflows.AppliedState
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &carried))
+	require.Equal(t, want, carried)
+	require.EqualValues(t, records+3, carried.Records)
+	require.Contains(t, carried.Jobs, "a.old")
+}
