@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -35,13 +36,41 @@ type ServiceChoice struct {
 	Service string `json:"service"`
 }
 
+// chooser serves ChooseServiceActivity. Runs that wait at the same time in one
+// process share what they know of the services.
+type chooser struct {
+	mu       sync.Mutex
+	asked    time.Time
+	services []LiveService
+}
+
+// choosePeriod is how often a run that waits for a service looks again.
+const choosePeriod = time.Second
+
+// live lists the services that live, as they were a moment ago.
+func (c *chooser) live(ctx context.Context) ([]LiveService, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.asked.IsZero() && time.Since(c.asked) < choosePeriod/2 {
+		return c.services, nil
+	}
+	// The others wait for the answer, and have to heartbeat.
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	services, err := Services(ctx, activity.GetClient(ctx))
+	if err == nil {
+		c.services, c.asked = services, time.Now()
+	}
+	return services, err
+}
+
 // ChooseService waits for a live service that a bound job's run can go to: the
 // one it was on, if that still lives; else, as the failover policy says, another
 // that has the tags and serves the job type. Among several, a job keeps to one
 // as long as it lives, and jobs are spread evenly.
 //
 // It fails for good, with class job.ClassNoService, only under the policy fail.
-func ChooseService(ctx context.Context, in ChooseServiceInput) (ServiceChoice, error) {
+func (c *chooser) ChooseService(ctx context.Context, in ChooseServiceInput) (ServiceChoice, error) {
 	// What earlier attempts have waited counts. Differences of one clock, never
 	// times of two, so that no clock has to be right.
 	var waited time.Duration
@@ -51,12 +80,12 @@ func ChooseService(ctx context.Context, in ChooseServiceInput) (ServiceChoice, e
 		}
 	}
 	began := time.Now()
-	tick := time.NewTicker(time.Second)
+	tick := time.NewTicker(choosePeriod)
 	defer tick.Stop()
 	for {
 		elapsed := waited + time.Since(began)
 		activity.RecordHeartbeat(ctx, elapsed)
-		services, err := Services(ctx, activity.GetClient(ctx))
+		services, err := c.live(ctx)
 		if err != nil && ctx.Err() == nil {
 			activity.GetLogger(ctx).Warn("the live services cannot be listed", "error", err)
 		}

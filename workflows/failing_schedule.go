@@ -27,7 +27,7 @@ type ActivityRegistry interface {
 // QueuesTaskQueue. They need the client of their worker.
 func RegisterActivities(r ActivityRegistry) {
 	r.RegisterActivityWithOptions(WatchRun, activity.RegisterOptions{Name: WatchRunActivity})
-	r.RegisterActivityWithOptions(ChooseService, activity.RegisterOptions{Name: ChooseServiceActivity})
+	r.RegisterActivityWithOptions((&chooser{}).ChooseService, activity.RegisterOptions{Name: ChooseServiceActivity})
 	r.RegisterActivityWithOptions(PauseFailingSchedule, activity.RegisterOptions{Name: PauseFailingActivity})
 	r.RegisterActivityWithOptions(TryPausedSchedule, activity.RegisterOptions{Name: TryPausedActivity})
 	r.RegisterActivityWithOptions(ResumePausedSchedule, activity.RegisterOptions{Name: ResumePausedActivity})
