@@ -207,7 +207,9 @@ func (h *host) serve(ctx context.Context, c client.Client, namespace string) err
 	go h.pulse.beat(alive)
 	fatal := make(chan error, 3)
 	options := worker.Options{
-		MaxHeartbeatThrottleInterval: maxHeartbeatInterval,
+		// The host paces the heartbeats, by a third of the heartbeat timeout. The SDK
+		// would hold them back for four fifths of it, too close to the end.
+		MaxHeartbeatThrottleInterval: 100 * time.Millisecond,
 		// How long the workflows of a worker that died wait for it before another
 		// goes on with them.
 		StickyScheduleToStartTimeout: 2 * time.Second,
