@@ -49,6 +49,8 @@ type RunOutput struct {
 	// Handovers counts the times that a worker that shut down or died passed
 	// the run on, apart from ordinary retries.
 	Handovers int `json:"handovers,omitempty"`
+	// Binding is how a bound job's run came to its service.
+	Binding *Binding `json:"binding,omitempty"`
 	// SupersededBy is the start that the run gave way to without doing anything:
 	// see [job.Recurring.GivesWay].
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
@@ -68,6 +70,7 @@ func RunJob(ctx workflow.Context, in RunInput) (*RunOutput, error) {
 
 type run struct {
 	RunInput
+	binding     Binding
 	attempts    int
 	handovers   int
 	lostWorkers int
@@ -86,14 +89,10 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 	if r.Job.Options.MaxRetryCount != job.Unlimited {
 		maxAttempts = r.Job.Options.MaxRetryCount + 1
 	}
-	activityCtx := withJobActivity(ctx, r.Job, maxAttempts)
 	for {
-		var output ActivityOutput
-		err := workflow.ExecuteActivity(activityCtx, r.Job.Type, ActivityInput{
-			Job:    r.Job,
-			RunID:  info.WorkflowExecution.RunID,
-			Cursor: r.Cursor,
-		}).Get(ctx, &output)
+		in := ActivityInput{Job: r.Job, RunID: info.WorkflowExecution.RunID, Cursor: r.Cursor}
+		output, err := r.binding.execute(ctx, r.Job, maxAttempts, &in)
+		r.Cursor = in.Cursor
 		if err == nil {
 			r.attempts += output.Attempts
 			workflow.SetCurrentDetails(ctx, r.details("completed: "+output.Result.Message))
@@ -103,6 +102,7 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 				Attempts:  r.attempts,
 				Worker:    output.Worker,
 				Handovers: r.handovers,
+				Binding:   r.bound(),
 			}, nil
 		}
 		if _, handed := handedBack(err); handed && ctx.Err() != nil {
@@ -160,6 +160,14 @@ func (r *run) passOn(ctx workflow.Context, err error) bool {
 	return false
 }
 
+// bound is the binding of a bound job, to be told with the result.
+func (r *run) bound() *Binding {
+	if r.binding.Service == "" {
+		return nil
+	}
+	return &r.binding
+}
+
 func (r *run) takeCursor(cursor json.RawMessage) {
 	if len(cursor) > 0 {
 		r.Cursor = cursor
@@ -171,5 +179,5 @@ func (r *run) details(state string) string {
 	if r.handovers > 0 {
 		text += fmt.Sprintf("\n\npassed on to another worker %d times", r.handovers)
 	}
-	return text
+	return text + r.binding.details()
 }
