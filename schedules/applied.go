@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -22,7 +23,9 @@ func appliedAs(j job.Job) (workflows.AppliedJob, error) {
 	if j.Mode() != job.ModeRecurring {
 		return applied, nil
 	}
-	applied.Ends = j.Recurring.EndAt
+	if applied.Ends, err = lastStart(j); err != nil {
+		return applied, err
+	}
 	wanted, err := scheduleOf(j)
 	if err != nil {
 		return applied, err
@@ -32,14 +35,15 @@ func appliedAs(j job.Job) (workflows.AppliedJob, error) {
 }
 
 // findUnrecorded finds what stands as declared without being known as applied,
-// and with a prune what is known as applied and neither stands nor is declared:
-// an apply that was cut off leaves both.
-func (p *Plan) findUnrecorded() error {
+// and what is known as applied, is no longer declared and does not stand: an apply
+// that was cut off leaves both, and so does someone who deletes by hand. Jobs that
+// ran once are forgotten with a prune alone.
+func (s *Syncer) findUnrecorded(ctx context.Context, p *Plan) error {
 	p.unrecorded.Applied = map[string]workflows.AppliedJob{}
 	seen := map[string]bool{}
 	for _, change := range p.Changes {
 		seen[change.JobID] = true
-		if change.Action != ActionUnchanged || change.job.Options.Paused && change.Version == "" {
+		if change.Action != ActionUnchanged || !change.asApplied {
 			continue
 		}
 		applied, err := appliedAs(change.job)
@@ -50,15 +54,41 @@ func (p *Plan) findUnrecorded() error {
 			p.unrecorded.Applied[change.JobID] = applied
 		}
 	}
-	if !p.options.Prune {
-		return nil
-	}
 	for _, id := range slices.Sorted(maps.Keys(p.applied.Jobs)) {
-		if !seen[id] {
+		if seen[id] {
+			continue
+		}
+		gone, err := s.isGone(ctx, id, p.applied.Jobs[id].Mode)
+		if err != nil {
+			return err
+		}
+		runsOnce := p.applied.Jobs[id].Mode == job.ModeOneShot || p.applied.Jobs[id].Mode == job.ModeQueued
+		if gone && (!runsOnce || p.options.Prune) {
 			p.unrecorded.Removed = append(p.unrecorded.Removed, id)
 		}
 	}
 	return nil
+}
+
+// isGone says that nothing stands of a job that was applied. It asks for the thing
+// itself: a list may not show yet what another apply has just made.
+func (s *Syncer) isGone(ctx context.Context, id string, mode job.Mode) (bool, error) {
+	switch mode {
+	case job.ModeRecurring:
+		live, err := s.control.LiveSchedule(ctx, id)
+		if errors.Is(err, control.ErrNotOurs) {
+			return true, nil
+		}
+		return live == nil, err
+	case job.ModeContinuous:
+		live, err := s.control.LiveWorkflow(ctx, id)
+		if errors.Is(err, control.ErrNotOurs) {
+			return true, nil
+		}
+		return live == nil || !live.Workflow.Open(), err
+	default:
+		return true, nil
+	}
 }
 
 func sameApplied(a, b workflows.AppliedJob) bool {

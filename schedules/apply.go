@@ -65,6 +65,9 @@ func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) err
 		report(Report{Change: work[i], Err: err, Done: done, Total: len(work)})
 		return err
 	})
+	if errors.Is(err, ErrRefused) {
+		return err // So would be what is left to be written down.
+	}
 	return errors.Join(err, recorder.close(ctx))
 }
 
@@ -83,8 +86,8 @@ var ErrRefused = errors.New("the server refuses changes")
 // carryOut makes a change that was planned after a number of records of what was
 // applied.
 func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) error {
-	for _, t := range change.replaces {
-		if err := s.remove(ctx, t, change); err != nil {
+	for _, r := range change.replaces {
+		if err := s.remove(ctx, r, change); err != nil {
 			return err
 		}
 	}
@@ -145,15 +148,9 @@ func (s *Syncer) putSchedule(ctx context.Context, change Change) error {
 	if err != nil {
 		return err
 	}
-	is := func(version string) func(*control.Live) bool {
-		return func(live *control.Live) bool {
-			found, err := scheduleVersion(live)
-			return err == nil && found == version
-		}
-	}
 	return s.control.PutSchedule(ctx, control.ScheduleChange{
 		Job: change.job, Schedule: wanted, SetPause: change.setPause,
-		Create: change.Action == ActionCreate || change.Version == "", Expected: is(change.Version), Settled: is(settled),
+		Create: change.Action == ActionCreate || change.Version == "", Expected: hasVersion(change.Version), Settled: hasVersion(settled),
 	})
 }
 
@@ -170,13 +167,16 @@ func (s *Syncer) putLoop(ctx context.Context, change Change) error {
 	return s.control.Resume(ctx, change.JobID, "as declared")
 }
 
-func (s *Syncer) remove(ctx context.Context, t thing, change Change) error {
+// remove takes away a thing, if it is still what the plan has seen.
+func (s *Syncer) remove(ctx context.Context, r removal, change Change) error {
 	var err error
-	switch t {
+	switch r.thing {
 	case thingSchedule:
-		err = s.control.DeleteSchedule(ctx, change.JobID)
+		err = s.control.DeleteSchedule(ctx, change.JobID, hasVersion(r.version))
 	case thingLoop:
-		err = s.control.StopLoop(ctx, change.JobID, "no longer declared")
+		err = s.control.StopLoop(ctx, change.JobID, "no longer declared", func(live *control.Live) bool {
+			return workflowVersion(live) == r.version
+		})
 	case thingItem:
 		err = s.control.RemoveWaiting(ctx, change.queue, change.JobID, change.sequence)
 	}
@@ -184,4 +184,12 @@ func (s *Syncer) remove(ctx context.Context, t thing, change Change) error {
 		return nil
 	}
 	return err
+}
+
+// hasVersion tells a live schedule of a version.
+func hasVersion(version string) func(*control.Live) bool {
+	return func(live *control.Live) bool {
+		found, err := scheduleVersion(live)
+		return err == nil && found == version
+	}
 }

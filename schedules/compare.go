@@ -67,7 +67,7 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.JobID, b.JobID) })
 	plan := &Plan{
 		Namespace: s.control.Namespace(), Changes: changes,
-		options: options, declared: declared, applied: c.applied,
+		namespaceID: c.namespaceID, options: options, declared: declared, applied: c.applied,
 	}
 	plan.warn(time.Now())
 	for _, thing := range c.foreign {
@@ -75,11 +75,14 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 			plan.Foreign = append(plan.Foreign, thing.Name)
 		}
 	}
-	return plan, plan.findUnrecorded()
+	return plan, s.findUnrecorded(ctx, plan)
 }
 
 // look reads what a comparison needs to know of all jobs.
 func (c *comparison) look(ctx context.Context, queues []string) (err error) {
+	if c.namespaceID, err = c.control.NamespaceID(ctx); err != nil {
+		return err
+	}
 	if c.applied, err = c.control.Applied(ctx, c.options.Provider); err != nil {
 		return err
 	}
@@ -98,6 +101,8 @@ type comparison struct {
 	applied  workflows.AppliedState
 	standing map[string]control.Standing
 	foreign  []control.Foreign
+
+	namespaceID string
 	// unread are queues whose items nobody can tell, since no worker answers.
 	unread []string
 }
@@ -136,32 +141,64 @@ func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 		if err != nil && !errors.Is(err, control.ErrNotOurs) {
 			return err
 		}
-		change.changesMode(live != nil, thingSchedule)
+		if live != nil {
+			version, err := scheduleVersion(live)
+			if err != nil {
+				return err
+			}
+			c.changesMode(change, live.Job.Provider, removal{thingSchedule, version})
+		}
 	}
 	if change.Mode == job.ModeRecurring {
 		live, err := c.control.LiveWorkflow(ctx, change.JobID)
 		if err != nil && !errors.Is(err, control.ErrNotOurs) {
 			return err
 		}
-		change.changesMode(live != nil && live.Workflow.Open() && live.Workflow.Type == workflows.ContinuousJobType, thingLoop)
+		if live != nil && live.Workflow.Open() && live.Workflow.Type == workflows.ContinuousJobType {
+			c.changesMode(change, live.Job.Provider, removal{thingLoop, workflowVersion(live)})
+		}
 	}
 	if item := c.standing[change.JobID].Waiting; item != nil && change.Mode != job.ModeQueued {
 		change.queue, change.sequence = item.Job.Queue(), item.Sequence
-		change.changesMode(true, thingItem)
+		c.changesMode(change, item.Job.Provider, removal{thingItem, itemVersion(item)})
 	}
 	return nil
 }
 
 // changesMode notes that what stands for the job's former mode is to be removed.
-func (change *Change) changesMode(stands bool, t thing) {
-	if !stands || slices.Contains(change.replaces, t) {
+func (c *comparison) changesMode(change *Change, owner job.Provider, r removal) {
+	switch {
+	case change.removes(r.thing):
 		return
-	}
-	if change.Action == ActionUnchanged {
+	case owner != c.options.Provider:
+		change.blockedBy(owner)
+		return
+	case change.Action == ActionBlocked:
+		return // Nothing is removed as long as nothing takes its place.
+	case change.Action == ActionUnchanged:
 		change.Action = ActionUpdate
 	}
-	change.replaces = append(change.replaces, t)
-	change.Note = fmt.Sprintf("its mode changes to %s: its %s is removed", change.Mode, t)
+	change.stands = true
+	change.replaces = append(change.replaces, r)
+	change.Note = fmt.Sprintf("its mode changes to %s: its %s is removed", change.Mode, r.thing)
+}
+
+// blockedBy notes that the job's name belongs to a job of another provider.
+func (change *Change) blockedBy(owner job.Provider) {
+	change.Action, change.Fields, change.replaces = ActionBlocked, nil, nil
+	change.Note = fmt.Sprintf("a job of provider %s has this id: stop or delete that one first", owner)
+}
+
+// standsAs notes what stands for the job. It reports false, and blocks the change,
+// if that is another provider's.
+func (c *comparison) standsAs(change *Change, live *control.Live) bool {
+	change.stands = true
+	if live.Job.Provider == c.options.Provider {
+		return true
+	}
+	change.stands = false
+	change.blockedBy(live.Job.Provider)
+	return false
 }
 
 func (c *comparison) compareRecurring(ctx context.Context, change *Change) error {
@@ -171,12 +208,15 @@ func (c *comparison) compareRecurring(ctx context.Context, change *Change) error
 	}
 	if live == nil {
 		change.Action = ActionCreate
-		change.NextThen = nextStarts(change.job, time.Now())
-		if end := change.job.Recurring.EndAt; !end.IsZero() && end.Before(time.Now()) {
+		change.NextThen = nextStarts(change.job, time.Now(), nil)
+		if over, err := hasNoStart(change.job, time.Now()); over || err != nil {
 			// The server removes a schedule some days after its last start.
-			change.Action, change.Note = ActionUnchanged, "has ended: its end_at has passed"
-			change.NextThen = nil
+			change.Action, change.Note = ActionUnchanged, "has ended: it has no start left before its end_at"
+			return err
 		}
+		return nil
+	}
+	if !c.standsAs(change, live) {
 		return nil
 	}
 	wanted, err := scheduleOf(change.job)
@@ -199,50 +239,24 @@ func (c *comparison) compareRecurring(ctx context.Context, change *Change) error
 	return nil
 }
 
-// shownStarts is how many coming starts a plan shows.
-const shownStarts = 3
-
-// starts tells when a schedule that changes starts runs next, now and then.
-func (change *Change) starts(live *control.Live, now time.Time) {
-	if change.Action != ActionUpdate {
-		return
-	}
-	if !live.Paused {
-		next := live.Next()
-		change.NextNow = next[:min(len(next), shownStarts)]
-	}
-	keepsPause := live.Paused && !change.setPause && live.Job.Options.Paused == change.job.Options.Paused
-	if !keepsPause {
-		change.NextThen = nextStarts(change.job, now)
-	}
-}
-
-// nextStarts are the coming starts of a job, jitter aside; none while it is
-// declared as paused.
-func nextStarts(j job.Job, now time.Time) []time.Time {
-	times, err := j.Recurring.Times(j.ID)
-	if err != nil || j.Options.Paused {
-		return nil
-	}
-	var next []time.Time
-	for at := times.Next(now); !at.IsZero() && len(next) < shownStarts; at = times.Next(at) {
-		next = append(next, at)
-	}
-	return next
-}
-
-// keepPause notes that a job is paused by hand, and makes that a change if
-// pauses are reset.
+// keepPause notes that a job is paused or resumed by hand, and makes that a change
+// if pauses are reset. What was paused since it failed is left to its tries.
 func (change *Change) keepPause(live *control.Live, reset bool) {
 	declared := change.job.Options.Paused
 	if live.Paused == declared {
 		return
 	}
+	change.Note = "resumed by hand, though it is declared as paused"
 	if live.Paused {
 		change.Note = "paused: " + live.PauseReason
 	}
-	if !reset || live.Job.Options.Paused != declared {
-		return // Kept; or it changes with the definition.
+	changes := live.Job.Options.Paused != declared // With the definition, either way.
+	failed := live.Paused && workflows.PausedForFailures(live.PauseReason)
+	if failed && change.Action == ActionUpdate && !changes {
+		change.Note += "; goes on with its new definition"
+	}
+	if !reset || changes || failed {
+		return
 	}
 	change.Action, change.setPause = ActionUpdate, true
 	change.Fields = append(change.Fields, Field{
@@ -268,6 +282,9 @@ func (c *comparison) compareContinuous(ctx context.Context, change *Change) erro
 		change.Note = "was stopped before; starts again"
 		return nil
 	}
+	if !c.standsAs(change, live) {
+		return nil
+	}
 	if err := change.settle(live, nil); err != nil {
 		return err
 	}
@@ -285,15 +302,17 @@ func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
 	case live != nil && live.Workflow.Type == workflows.RunJobType:
 		err = change.settle(live, nil)
 	case live == nil && c.ranBefore(change.job):
-		change.Action = ActionUnchanged
+		change.Action, change.asApplied = ActionUnchanged, true
 	default:
 		change.Action = ActionCreate
-		change.changesMode(live != nil && live.Workflow.Open(), thingLoop)
+		if live != nil && live.Workflow.Open() {
+			c.changesMode(change, live.Job.Provider, removal{thingLoop, workflowVersion(live)})
+		}
 	}
 	if change.Action == ActionUpdate && live.Workflow.Open() {
 		change.Action, change.Note = ActionBlocked, "its run with the old spec is under way; apply again when it has ended"
 	}
-	if change.Action != ActionUnchanged && change.job.Options.Paused {
+	if change.Action != ActionUnchanged && change.Action != ActionBlocked && change.job.Options.Paused {
 		change.Action, change.Fields = ActionUnchanged, nil
 		if len(change.replaces) > 0 {
 			change.Action = ActionUpdate // What stood for its former mode goes.
@@ -324,22 +343,33 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 	if item == nil {
 		return c.compareOneShot(ctx, change)
 	}
+	if item.Job.Provider != c.options.Provider {
+		change.blockedBy(item.Job.Provider)
+		return nil
+	}
 	waiting, err := item.Job.SpecHash()
 	if err != nil {
 		return err
 	}
 	change.Action, change.Note = ActionUnchanged, fmt.Sprintf("waits in queue %s", item.Job.Queue())
-	change.Version = itemVersion(item)
+	change.Version, change.stands = itemVersion(item), true
 	if change.job.Options.Paused {
 		change.Action, change.queue, change.sequence = ActionUpdate, item.Job.Queue(), item.Sequence
-		change.replaces = append(change.replaces, thingItem)
+		change.replaces = append(change.replaces, removal{thingItem, itemVersion(item)})
 		change.Note = pausedInDefinition + ": it is taken out of queue " + item.Job.Queue()
 		return nil
 	}
 	if waiting != hash || item.Job.Queue() != change.job.Queue() {
 		change.Action, change.queue, change.sequence = ActionUpdate, item.Job.Queue(), item.Sequence
-		change.replaces = append(change.replaces, thingItem)
+		change.replaces = append(change.replaces, removal{thingItem, itemVersion(item)})
 		change.Fields, err = diff(item.Job, change.job)
+		return err
+	}
+	change.asApplied = true
+	differences, err := diff(item.Job, change.job)
+	if len(differences) > 0 {
+		// Put in again it would lose its place.
+		change.Note += " with the options that it was put in with, of which " + differences[0].Path + " differs"
 	}
 	return err
 }
@@ -357,7 +387,7 @@ func (change *Change) settle(live *control.Live, edits []Field) error {
 	}
 	change.was = live.SpecHash
 	if live.SpecHash == wanted && stands == wanted && len(edits) == 0 {
-		change.Action = ActionUnchanged
+		change.Action, change.asApplied = ActionUnchanged, true
 		return nil
 	}
 	change.Action = ActionUpdate
@@ -368,64 +398,4 @@ func (change *Change) settle(live *control.Live, edits []Field) error {
 		change.Fields = edits
 	}
 	return nil
-}
-
-// orphans are the provider's jobs that stand in Temporal and are not declared.
-func (c *comparison) orphans(ctx context.Context, declared map[string]bool) ([]Change, error) {
-	var ids []string
-	for id, standing := range c.standing {
-		if !declared[id] && standing.Provider == c.options.Provider {
-			ids = append(ids, id)
-		}
-	}
-	found := make([]*Change, len(ids))
-	err := control.EachOf(len(ids), c.options.Parallel, func(i int) error {
-		change, err := c.orphan(ctx, ids[i])
-		found[i] = change
-		return err
-	})
-	var orphans []Change
-	for _, change := range found {
-		if change != nil {
-			orphans = append(orphans, *change)
-		}
-	}
-	return orphans, err
-}
-
-// orphan confirms that a job still stands: the list it was found in lags behind.
-func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
-	change := &Change{Action: ActionOrphaned, JobID: id, job: job.Job{ID: id}}
-	if c.options.Prune {
-		change.Action = ActionDelete
-	}
-	if c.standing[id].Schedule {
-		live, err := c.control.LiveSchedule(ctx, id)
-		if err != nil && !errors.Is(err, control.ErrNotOurs) {
-			return nil, err
-		}
-		if live != nil {
-			change.Mode = job.ModeRecurring
-			change.replaces = append(change.replaces, thingSchedule)
-		}
-	}
-	if c.standing[id].Loop {
-		live, err := c.control.LiveWorkflow(ctx, id)
-		if err != nil && !errors.Is(err, control.ErrNotOurs) {
-			return nil, err
-		}
-		if live != nil && live.Workflow.Open() {
-			change.Mode = job.ModeContinuous
-			change.replaces = append(change.replaces, thingLoop)
-		}
-	}
-	if item := c.standing[id].Waiting; item != nil {
-		change.Mode = job.ModeQueued
-		change.queue, change.sequence = item.Job.Queue(), item.Sequence
-		change.replaces = append(change.replaces, thingItem)
-	}
-	if len(change.replaces) == 0 {
-		return nil, nil //nolint:nilnil // It is gone.
-	}
-	return change, nil
 }

@@ -23,6 +23,9 @@ type Drift struct {
 	Jobs []JobDrift `json:"jobs"`
 	// Foreign are schedules and workflows under names of ours that are not ours.
 	Foreign []string `json:"foreign"`
+	// Failing are jobs that the system itself has paused since they failed too
+	// often. They are no drift.
+	Failing []JobDrift `json:"failing"`
 	// Applied counts the jobs that were applied and still count as such.
 	Applied int `json:"applied"`
 }
@@ -48,6 +51,8 @@ const (
 	DriftResumed DriftKind = "resumed" // though it is declared as paused
 	DriftDeleted DriftKind = "deleted" // its schedule is gone
 	DriftStopped DriftKind = "stopped" // its loop has ended
+	// DriftFailing is no drift: the job was paused since it failed too often.
+	DriftFailing DriftKind = "failing"
 )
 
 // Drift compares what was applied last from a provider with what stands. Jobs
@@ -61,7 +66,7 @@ func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, erro
 	if err != nil {
 		return nil, err
 	}
-	drift := &Drift{Namespace: s.control.Namespace(), Provider: provider, Jobs: []JobDrift{}, Foreign: []string{}, Applied: len(applied.Jobs)}
+	drift := &Drift{Namespace: s.control.Namespace(), Provider: provider, Jobs: []JobDrift{}, Failing: []JobDrift{}, Foreign: []string{}, Applied: len(applied.Jobs)}
 	ids := slices.Sorted(maps.Keys(applied.Jobs))
 	found := make([]*JobDrift, len(ids))
 	if err := control.Each(len(ids), func(i int) error {
@@ -72,7 +77,11 @@ func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, erro
 		return nil, err
 	}
 	for _, one := range found {
-		if one != nil {
+		switch {
+		case one == nil:
+		case one.Kind == DriftFailing:
+			drift.Failing = append(drift.Failing, *one)
+		default:
 			drift.Jobs = append(drift.Jobs, *one)
 		}
 	}
@@ -147,6 +156,12 @@ func (drift *JobDrift) pause(live *control.Live, applied workflows.AppliedJob) {
 	if live.Paused == applied.Paused {
 		return
 	}
+	if live.Paused && workflows.PausedForFailures(live.PauseReason) {
+		if drift.Note = live.PauseReason; len(drift.Fields) == 0 {
+			drift.Kind = DriftFailing
+		}
+		return
+	}
 	drift.Kind, drift.Note = DriftResumed, ""
 	if live.Paused {
 		drift.Kind, drift.Note = DriftPaused, live.PauseReason
@@ -165,6 +180,9 @@ func byHand(live *control.Live, applied workflows.AppliedJob) ([]Field, error) {
 	version, err := scheduleVersion(live)
 	if err != nil || version == applied.Version {
 		return nil, err
+	}
+	if applied.Version != "" && !sameForm(applied.Version) {
+		return nil, nil // Another release applied it, whose defaults may have been others.
 	}
 	reference, err := markedDefinition(live)
 	if err != nil {

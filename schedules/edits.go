@@ -61,8 +61,11 @@ func settings(s *schedulepb.Schedule) []setting {
 		{"task_queue", text(start.GetTaskQueue().GetName())},
 		{"execution_timeout", length(start.GetWorkflowExecutionTimeout())},
 		{"run_timeout", length(start.GetWorkflowRunTimeout())},
-		{"task_timeout", length(start.GetWorkflowTaskTimeout())},
-		{"retry_policy", flag(start.GetRetryPolicy() != nil)},
+		{"task_timeout", taskTimeout(start.GetWorkflowTaskTimeout())},
+		{"marks", texts(attributeNames(start), func(name string) string { return name + "=" + control.Attribute(start.GetSearchAttributes(), name) })},
+		{"memo", texts(memoNames(start), func(name string) string { return memoText(start, name) })},
+		{"summary", text(control.SummaryText(start.GetUserMetadata()))},
+		{"other", otherSettings(start)},
 	}
 }
 
@@ -141,6 +144,15 @@ func length(d *durationpb.Duration) string {
 		return ""
 	}
 	return string(job.EncodeJSON(job.Duration(d.AsDuration())))
+}
+
+// taskTimeout leaves out the server's default, which the Web UI writes at each edit.
+func taskTimeout(d *durationpb.Duration) string {
+	const byDefault = 10 * time.Second
+	if d.AsDuration() == byDefault {
+		return ""
+	}
+	return length(d)
 }
 
 func moment(t *timestamppb.Timestamp) string {

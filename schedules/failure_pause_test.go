@@ -303,7 +303,7 @@ func TestAnOperatorsHandWinsOverTheProbe(t *testing.T) {
 				func(live *control.Live) { require.True(t, live.Paused) },
 			},
 			"deleted": {
-				func(j job.Job) { require.NoError(t, f.control.DeleteSchedule(t.Context(), j.ID)) },
+				func(j job.Job) { require.NoError(t, f.control.DeleteSchedule(t.Context(), j.ID, nil)) },
 				"the schedule is gone",
 				func(live *control.Live) { require.Nil(t, live) },
 			},

@@ -46,7 +46,12 @@ type Change struct {
 	// job is the definition to bring about, or to delete.
 	job job.Job
 	// replaces are things under the same id to remove first.
-	replaces []thing
+	replaces []removal
+	// stands says that something of the job stands in Temporal that a prune would
+	// remove: a schedule, an open loop, or an item that waits.
+	stands bool
+	// asApplied says that what stands, or ran, is what is declared.
+	asApplied bool
 	// queue is where the item waits that is to be removed.
 	queue string
 	// sequence is its number there: another item of the job is not meant.
@@ -65,6 +70,17 @@ const (
 	thingLoop     thing = "loop"
 	thingItem     thing = "queue item"
 )
+
+// removal is a thing to remove, and the version of it that is meant.
+type removal struct {
+	thing   thing
+	version string
+}
+
+// removes says whether the change removes such a thing.
+func (change *Change) removes(t thing) bool {
+	return slices.ContainsFunc(change.replaces, func(r removal) bool { return r.thing == t })
+}
 
 // Field is one changed value, written as JSON; "" where there is none.
 type Field struct {
@@ -85,8 +101,9 @@ type Plan struct {
 	// Warnings are about jobs that change.
 	Warnings []Warning `json:"warnings,omitempty"`
 
-	options  PlanOptions
-	declared []job.Job
+	options     PlanOptions
+	namespaceID string
+	declared    []job.Job
 	// applied is what was applied before, and unrecorded what stands as declared
 	// without being part of it.
 	applied    workflows.AppliedState
@@ -130,11 +147,16 @@ func (p *Plan) Recorded() bool {
 	return len(p.unrecorded.Applied) == 0 && len(p.unrecorded.Removed) == 0
 }
 
-// CheckPrune refuses a plan that deletes more than a fifth of the provider's jobs,
-// or all of them, unless that was asked for.
+// CheckPrune refuses a plan that deletes more than a fifth of the provider's jobs
+// that stand, or all of them, unless that was asked for. Jobs of which nothing
+// stands, such as those that ran once, do not count.
 func (p *Plan) CheckPrune() error {
-	deletes := p.Count(ActionDelete)
-	standing := len(p.Changes) - p.Count(ActionCreate)
+	deletes, standing := p.Count(ActionDelete), 0
+	for _, change := range p.Changes {
+		if change.stands || change.Action == ActionDelete {
+			standing++
+		}
+	}
 	if deletes == 0 || p.options.AllowMassPrune || deletes < standing && deletes*5 <= standing {
 		return nil
 	}

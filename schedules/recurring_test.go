@@ -216,7 +216,7 @@ func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 		j := declare("over", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}})
 		plan := f.plan(false, j)
 		require.True(t, plan.Empty())
-		require.Equal(t, "has ended: its end_at has passed", plan.Changes[0].Note)
+		require.Equal(t, "has ended: it has no start left before its end_at", plan.Changes[0].Note)
 
 		j.Recurring = &job.Recurring{Cron: "0 3 * * *"}
 		f.apply(f.plan(false, j))

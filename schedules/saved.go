@@ -25,12 +25,15 @@ type SavedPlan struct {
 	Format int `json:"dendra_jobs_plan"`
 	// Release is the version of the program that made the plan: another may see
 	// other differences.
-	Release   string       `json:"release"`
-	Namespace string       `json:"namespace"`
-	Created   time.Time    `json:"created"`
-	Options   PlanOptions  `json:"options"`
-	Jobs      []job.Job    `json:"jobs"`
-	Found     []SavedState `json:"found"`
+	Release   string `json:"release"`
+	Namespace string `json:"namespace"`
+	// NamespaceID tells namespaces of the same name on several clusters apart.
+	NamespaceID string `json:"namespace_id"`
+
+	Created time.Time    `json:"created"`
+	Options PlanOptions  `json:"options"`
+	Jobs    []job.Job    `json:"jobs"`
+	Found   []SavedState `json:"found"`
 }
 
 // SavedState is what a plan found of a job, and what it makes of it.
@@ -45,7 +48,7 @@ type SavedState struct {
 // Save writes the plan in the form that ReadPlan reads.
 func (p *Plan) Save(w io.Writer, release string, now time.Time) error {
 	saved := SavedPlan{
-		Format: savedFormat, Release: release, Namespace: p.Namespace, Created: now.UTC(),
+		Format: savedFormat, Release: release, Namespace: p.Namespace, NamespaceID: p.namespaceID, Created: now.UTC(),
 		Options: p.options, Jobs: p.declared, Found: p.found(),
 	}
 	encoder := json.NewEncoder(w)
@@ -59,8 +62,8 @@ func (p *Plan) found() []SavedState {
 	found := make([]SavedState, len(p.Changes))
 	for i, change := range p.Changes {
 		found[i] = SavedState{JobID: change.JobID, Action: change.Action, Version: change.Version, Fields: change.Fields}
-		for _, t := range change.replaces {
-			found[i].Removes = append(found[i].Removes, string(t))
+		for _, r := range change.replaces {
+			found[i].Removes = append(found[i].Removes, string(r.thing)+" "+r.version)
 		}
 	}
 	return found
@@ -90,13 +93,30 @@ func ReadPlan(r io.Reader, release string) (*SavedPlan, error) {
 	return &saved, nil
 }
 
+// IsSavedPlan says whether a text is a saved plan, of whatever release.
+func IsSavedPlan(r io.Reader) bool {
+	var saved struct {
+		Format int `json:"dendra_jobs_plan"`
+	}
+	return json.NewDecoder(io.LimitReader(r, maxSavedBytes)).Decode(&saved) == nil && saved.Format > 0
+}
+
 // Replan makes a saved plan again. It gives [ErrWorldMoved], with what moved, if
 // that is not the same plan.
-func (s *Syncer) Replan(ctx context.Context, saved *SavedPlan) (*Plan, error) {
+func (s *Syncer) Replan(ctx context.Context, saved *SavedPlan, parallel int) (*Plan, error) {
 	if saved.Namespace != s.control.Namespace() {
 		return nil, fmt.Errorf("the plan was made for namespace %q, not %q", saved.Namespace, s.control.Namespace())
 	}
-	plan, err := s.Plan(ctx, saved.Jobs, saved.Options)
+	id, err := s.control.NamespaceID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if saved.NamespaceID != id {
+		return nil, fmt.Errorf("the plan was made for namespace %q of another cluster", saved.Namespace)
+	}
+	options := saved.Options
+	options.Parallel = parallel
+	plan, err := s.Plan(ctx, saved.Jobs, options)
 	if err != nil {
 		return nil, err
 	}

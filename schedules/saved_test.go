@@ -30,12 +30,12 @@ func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
 		declare("a", recurring(time.Hour)), declare("b", continuous(time.Hour)), declare("c", oneShot()), declare("d", queued("q")),
 	}
 	saved := f.save(f.plan(false, jobs...))
-	plan, err := f.syncer.Replan(t.Context(), saved)
+	plan, err := f.syncer.Replan(t.Context(), saved, 0)
 	require.NoError(t, err)
 	f.apply(plan)
 	f.settled(false, jobs...)
 
-	_, err = f.syncer.Replan(t.Context(), saved)
+	_, err = f.syncer.Replan(t.Context(), saved, 0)
 	require.ErrorIs(t, err, schedules.ErrWorldMoved)
 	require.ErrorContains(t, err, "do_nothing.a, do_nothing.b, do_nothing.c, do_nothing.d; plan again")
 
@@ -44,20 +44,20 @@ func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
 	}
 	saved = f.save(f.plan(false, jobs...))
 	require.NoError(t, f.control.Pause(t.Context(), jobs[0].ID, "a pause changes nothing"))
-	_, err = f.syncer.Replan(t.Context(), saved)
+	_, err = f.syncer.Replan(t.Context(), saved, 0)
 	require.NoError(t, err)
 	other := jobs[1]
 	other.Spec = []byte(`{"a":3}`)
 	require.NoError(t, f.control.SetContinuous(t.Context(), other, false))
 	stacktest.WaitFor(t, "the plan to be stale", func() (bool, error) {
-		_, err = f.syncer.Replan(t.Context(), saved)
+		_, err = f.syncer.Replan(t.Context(), saved, 0)
 		return err != nil, nil
 	})
 	require.EqualError(t, err, "what the plan was made against has changed since: do_nothing.b; plan again")
 
 	elsewhere := *saved
 	elsewhere.Namespace = "elsewhere"
-	_, err = f.syncer.Replan(t.Context(), &elsewhere)
+	_, err = f.syncer.Replan(t.Context(), &elsewhere, 0)
 	require.EqualError(t, err, `the plan was made for namespace "elsewhere", not "default"`)
 }
 

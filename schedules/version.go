@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
+	"strings"
 
 	schedulepb "go.temporal.io/api/schedule/v1"
 
@@ -41,8 +42,15 @@ func versionOf(mark string, j job.Job, input string, s *schedulepb.Schedule) (st
 	for _, setting := range settings(s) {
 		_, _ = fmt.Fprintf(h, "%s=%q ", setting.name, setting.value)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+	return versionForm + hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
+
+// versionForm begins every version of a schedule. It changes when the settings that
+// make a version do: versions of another form say nothing of each other.
+const versionForm = "2-"
+
+// sameForm says that two versions can be held against each other.
+func sameForm(version string) bool { return strings.HasPrefix(version, versionForm) }
 
 // workflowVersion names what stands under a job's workflow id: a loop with its
 // definition, or the latest run.

@@ -41,9 +41,11 @@ type WarnedJob struct {
 	Starts int `json:"starts"`
 }
 
-// StartsPerSecond is how many runs a server starts from schedules in one
-// namespace, its setting worker.schedulerNamespaceStartWorkflowRPS. As many more
-// may start at once after a second without any.
+// StartsPerSecond is how many runs Temporal's older schedule engine starts in one
+// namespace, by default: the server's setting
+// worker.schedulerNamespaceStartWorkflowRPS. As many more may start at once after a
+// second without any. The newer engine has no such limit, and starts as many as
+// the machine can.
 const StartsPerSecond = 30
 
 // namedJobs is how many jobs a warning names in its text.
@@ -101,8 +103,8 @@ func clockWarning(j job.Job, times job.Times, now time.Time) (Warning, bool) {
 	first := irregular[0]
 	return Warning{
 		Kind: WarnClocks, At: first.At, Jobs: []WarnedJob{{j.ID, len(irregular)}},
-		Text: fmt.Sprintf("job %s: daylight saving makes starts irregular in the next 12 months: %s; the first is %s, at %s in %s",
-			j.ID, strings.Join(parts, ", "), first.Kind, first.Local, j.Recurring.Zone()),
+		Text: fmt.Sprintf("job %s: daylight saving makes starts irregular in the next 12 months: %s, first at %s in %s",
+			j.ID, strings.Join(parts, ", "), first.Local, j.Recurring.Zone()),
 	}, true
 }
 
@@ -125,8 +127,11 @@ func catchUpWarning(jobs []timedJob, now time.Time) (Warning, bool) {
 		return w, false
 	}
 	sortJobs(w.Jobs)
-	w.Text = fmt.Sprintf("an outage may be followed by %s of %s with misfire all (%s), which takes %s at %d per second",
-		plural(total, "run"), plural(len(w.Jobs), "job"), jobsText(w.Jobs), seconds(float64(total)/StartsPerSecond), StartsPerSecond)
+	w.Text = fmt.Sprintf("an outage may be followed by %s of %s with misfire all (%s), all at once",
+		plural(total, "run"), plural(len(w.Jobs), "job"), jobsText(w.Jobs))
+	if total > StartsPerSecond {
+		w.Text += fmt.Sprintf(", or on a server of the older schedule engine within %s", seconds(float64(total)/StartsPerSecond))
+	}
 	return w, true
 }
 

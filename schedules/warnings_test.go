@@ -36,8 +36,8 @@ func TestWarningsOfClocks(t *testing.T) {
 	paused := zoned("paused", "30 2 * * *", "Europe/Prague")
 	paused.Options.Paused = true
 	require.Equal(t, []string{
-		"clocks: job do_nothing.east: daylight saving makes starts irregular in the next 12 months: 1 skipped; the first is skipped, at 2027-03-28 02:30 in Europe/Prague",
-		"clocks: job do_nothing.west: daylight saving makes starts irregular in the next 12 months: 2 doubled; the first is doubled, at 2027-11-07 01:00 in America/New_York",
+		"clocks: job do_nothing.east: daylight saving makes starts irregular in the next 12 months: 1 skipped, first at 2027-03-28 02:30 in Europe/Prague",
+		"clocks: job do_nothing.west: daylight saving makes starts irregular in the next 12 months: 2 doubled, first at 2027-11-07 01:00 in America/New_York",
 	}, warningTexts(zoned("west", "0,30 1 * * *", "America/New_York"), zoned("east", "30 2 * * *", "Europe/Prague"), paused,
 		zoned("utc", "30 2 * * *", "UTC"), zoned("hourly", "*/5 * * * *", "Europe/Prague"),
 		declare("interval", recurring(time.Hour)), declare("loop", continuous(time.Second)), declare("once", oneShot())))
@@ -47,7 +47,7 @@ func TestWarningsOfPileUps(t *testing.T) {
 	hourly := several(300, "hourly", job.Recurring{Cron: "0 * * * *"})
 	require.Equal(t, []string{
 		"pile_up: 300 runs of 300 jobs are due at 2026-11-21T13:00:00Z (do_nothing.hourly-0 1, do_nothing.hourly-1 1, do_nothing.hourly-10 1, 297 more), " +
-			"and the server starts 30 per second: the last one starts 9s late; so it is 23 more times in the next 24 hours",
+			"and a server of the older schedule engine starts 30 per second: there the last one starts 9s late; so it is 23 more times in the next 24 hours",
 	}, warningTexts(hourly...))
 	require.Empty(t, warningTexts(several(59, "hourly", job.Recurring{Cron: "0 * * * *"})...))
 	require.Empty(t, warningTexts(several(1000, "spread", job.Recurring{RecurEvery: job.Duration(15 * time.Minute)})...))
@@ -67,7 +67,7 @@ func TestWarningsOfPileUps(t *testing.T) {
 	t.Run("all the time", func(t *testing.T) {
 		require.Equal(t, []string{
 			"pile_up: 3456000 runs of 40 jobs are due within 24h0m0s up to 2026-11-22T12:00:00Z (do_nothing.second-0 86400, " +
-				"do_nothing.second-1 86400, do_nothing.second-10 86400, 37 more), and the server starts 30 per second: the last one starts 8h0m0s late",
+				"do_nothing.second-1 86400, do_nothing.second-10 86400, 37 more), and a server of the older schedule engine starts 30 per second: there the last one starts 8h0m0s late",
 		}, warningTexts(several(40, "second", job.Recurring{RecurEvery: 1e9})...))
 	})
 }
@@ -77,7 +77,7 @@ func TestWarningsOfCatchUps(t *testing.T) {
 		return declare(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every), Misfire: job.MisfireAll, MaxMissed: most}})
 	}
 	require.Equal(t, []string{
-		"catch_up: an outage may be followed by 152 runs of 3 jobs with misfire all (do_nothing.b 100, do_nothing.a 40, do_nothing.c 12), which takes 5s at 30 per second",
+		"catch_up: an outage may be followed by 152 runs of 3 jobs with misfire all (do_nothing.b 100, do_nothing.a 40, do_nothing.c 12), all at once, or on a server of the older schedule engine within 5s",
 	}, warningTexts(all("a", time.Minute, 40), all("b", time.Hour, 0), all("c", 31*24*time.Hour, 12), declare("d", recurring(time.Hour))))
 }
 

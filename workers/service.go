@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -119,7 +120,8 @@ func (h *host) describe() (workflows.Service, error) {
 	var errs []error
 	for _, t := range h.Types {
 		served := workflows.ServedType{Name: t.Name, Description: t.Description, Modes: t.Modes}
-		if t.Spec != nil {
+		// A spec that is a map takes anything, and has no schema.
+		if t.Spec != nil && t.Spec.Kind() != reflect.Map {
 			schema, err := specschema.For(t.Spec)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("job type %s: %w", t.Name, err))

@@ -287,7 +287,7 @@ func (l *loop) iterate(ctx workflow.Context) error {
 	l.record(it)
 	if l.exhausted() {
 		l.Paused = true
-		l.PauseReason = fmt.Sprintf("%d iterations in a row failed, the last one: %s", l.ConsecutiveFailures, it.Error)
+		l.PauseReason = fmt.Sprintf("%d%s%s", l.ConsecutiveFailures, iterationsFailed, it.Error)
 	}
 	l.EndedAt = workflow.Now(ctx)
 	if output.Stopped || l.tookServiceDown(err) {

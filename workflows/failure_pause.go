@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -152,8 +153,20 @@ func pauseNote(j job.Job, failures int, lastError string, at time.Time) string {
 	if backoff.Max > backoff.Initial {
 		tail += fmt.Sprintf(", then at most %s apart", backoff.Max)
 	}
-	tail += ", until a run succeeds"
+	tail += untilSuccess
 	return note + cut(lastError, maxNoteBytes-len(note)-len(tail)) + tail
+}
+
+// untilSuccess ends the note of a schedule that was paused for its failures.
+const untilSuccess = ", until a run succeeds"
+
+// iterationsFailed is in the reason of a continuous job that paused itself.
+const iterationsFailed = " iterations in a row failed, the last one: "
+
+// PausedForFailures says that it was the system that paused a job, since it
+// failed too often in a row, by the note of the schedule or the reason of the loop.
+func PausedForFailures(reason string) bool {
+	return strings.HasSuffix(reason, untilSuccess) || strings.Contains(reason, iterationsFailed)
 }
 
 // resumeNote says why a schedule goes on.

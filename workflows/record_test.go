@@ -112,7 +112,7 @@ func (r *recorder) bound(st *stacktest.Stack) {
 	r.state(loop.ID, func(s workflows.ContinuousState) bool { return s.Generation >= 2 })
 	last, err := r.control.LiveWorkflow(r.Context(), loop.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.control.StopLoop(r.Context(), loop.ID, "recorded"))
+	require.NoError(r, r.control.StopLoop(r.Context(), loop.ID, "recorded", nil))
 	r.save("continuous_bound", control.RunRef{WorkflowID: workflows.JobWorkflowID(loop.ID), RunID: last.Workflow.RunID})
 }
 
@@ -267,7 +267,7 @@ func (r *recorder) continuous() {
 	r.state(j.ID, func(s workflows.ContinuousState) bool { return s.Phase == workflows.PhasePaused })
 	last, err := r.control.LiveWorkflow(r.Context(), j.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.control.StopLoop(r.Context(), j.ID, "recorded"))
+	require.NoError(r, r.control.StopLoop(r.Context(), j.ID, "recorded", nil))
 	id := workflows.JobWorkflowID(j.ID)
 	r.save("continuous_first", control.RunRef{WorkflowID: id, RunID: first.Workflow.RunID})
 	r.save("continuous_last", control.RunRef{WorkflowID: id, RunID: last.Workflow.RunID})

@@ -14,11 +14,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -67,6 +69,15 @@ func identity() string {
 	return fmt.Sprintf("%s@%s/%d", filepath.Base(os.Args[0]), host, os.Getpid())
 }
 
+// NamespaceID is the id of the namespace: another cluster's namespace of the same
+// name has another.
+func (c *Client) NamespaceID(ctx context.Context) (string, error) {
+	response, err := call(ctx, c.temporal.WorkflowService().DescribeNamespace, &workflowservice.DescribeNamespaceRequest{
+		Namespace: c.namespace,
+	})
+	return response.GetNamespaceInfo().GetId(), explain("namespace "+c.namespace, err)
+}
+
 // Temporal is the underlying client.
 func (c *Client) Temporal() client.Client { return c.temporal }
 
@@ -83,22 +94,38 @@ const concurrency = 8
 func Each(n int, do func(i int) error) error { return EachOf(n, concurrency, do) }
 
 // EachOf is Each with a bound on the calls under way at once; 0 is the default.
+// When the server is gone or refuses a call, no further calls are begun: they
+// would all wait and fail alike.
 func EachOf(n, parallel int, do func(i int) error) error {
 	if parallel <= 0 {
 		parallel = concurrency
 	}
 	errs := make([]error, n)
 	slots := make(chan struct{}, parallel)
+	var gone atomic.Bool
 	var wait sync.WaitGroup
 	for i := range n {
 		slots <- struct{}{}
+		if gone.Load() {
+			break
+		}
 		wait.Go(func() {
 			defer func() { <-slots }()
 			errs[i] = do(i)
+			if isGone(errs[i]) {
+				gone.Store(true)
+			}
 		})
 	}
 	wait.Wait()
 	return errors.Join(errs...)
+}
+
+// isGone says that a server answers no more, or not us.
+func isGone(err error) bool {
+	var unavailable *serviceerror.Unavailable
+	var denied *serviceerror.PermissionDenied
+	return errors.As(err, &unavailable) || errors.As(err, &denied)
 }
 
 // explain turns a server's answer about something named into one sentence.

@@ -71,14 +71,18 @@ func (c *Client) triggerLoop(ctx context.Context, jobID string) (workflows.Conti
 }
 
 // StopLoop ends the loop of a continuous job and waits until it has ended: its
-// handler has its grace period.
-func (c *Client) StopLoop(ctx context.Context, jobID, reason string) error {
+// handler has its grace period. One that is not as expected is left alone, and
+// gives [ErrMoved]; nil expects nothing.
+func (c *Client) StopLoop(ctx context.Context, jobID, reason string, expected func(*Live) bool) error {
 	live, err := c.LiveWorkflow(ctx, jobID)
 	if err != nil {
 		return err
 	}
 	if live == nil || !live.Workflow.Open() || live.Workflow.Type != workflows.ContinuousJobType {
 		return fmt.Errorf("loop of job %s: %w", jobID, ErrNotFound)
+	}
+	if expected != nil && !expected(live) {
+		return fmt.Errorf("job %s was changed by someone else meanwhile: %w", jobID, ErrMoved)
 	}
 	if _, err := send(ctx, c, workflows.MessageStop, jobID, workflows.StopRequest{Reason: reason}); err != nil {
 		return err

@@ -171,6 +171,10 @@ func (change ScheduleChange) over(live *Live) (*schedulepb.Schedule, error) {
 	if state == nil {
 		state = &schedulepb.ScheduleState{}
 	}
+	if failed := live.Paused && workflows.PausedForFailures(live.PauseReason); failed && !change.Job.Options.Paused {
+		// What failed was another definition. Nobody would try this one.
+		state.Paused, state.Notes = false, "resumed: its definition was changed"
+	}
 	if change.SetPause || live.Job.Options.Paused != change.Job.Options.Paused {
 		state.Paused, state.Notes = change.Schedule.GetState().GetPaused(), change.Schedule.GetState().GetNotes()
 	}
@@ -187,8 +191,9 @@ func conflicts(err error) bool {
 	return errors.As(err, &failed) && strings.Contains(failed.Message, "conflict token")
 }
 
-// DeleteSchedule removes the schedule of a job. Runs under way go on.
-func (c *Client) DeleteSchedule(ctx context.Context, jobID string) error {
+// DeleteSchedule removes the schedule of a job. Runs under way go on. One that is
+// not as expected is left alone, and gives [ErrMoved]; nil expects nothing.
+func (c *Client) DeleteSchedule(ctx context.Context, jobID string, expected func(*Live) bool) error {
 	live, err := c.LiveSchedule(ctx, jobID)
 	if err != nil {
 		return err
@@ -197,6 +202,9 @@ func (c *Client) DeleteSchedule(ctx context.Context, jobID string) error {
 		return fmt.Errorf("schedule of job %s: %w", jobID, ErrNotFound)
 	}
 	id := workflows.ScheduleID(jobID)
+	if expected != nil && !expected(live) {
+		return fmt.Errorf("schedule %s was changed by someone else meanwhile: %w", id, ErrMoved)
+	}
 	_, err = call(ctx, c.temporal.WorkflowService().DeleteSchedule, &workflowservice.DeleteScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Identity: c.identity,
 	})

@@ -72,6 +72,15 @@ func IsSkip(spec *schedulepb.ScheduleSpec, calendar *schedulepb.StructuredCalend
 	return err == nil && proto.Equal(calendar, skipCalendar(skip, zone))
 }
 
+// SkippedStarts are the coming starts of a job that people have skipped.
+func SkippedStarts(live *Live, now time.Time) []time.Time {
+	var times []time.Time
+	for _, skip := range comingSkips(live.Schedule.GetSchedule().GetSpec(), now) {
+		times = append(times, skip.At)
+	}
+	return times
+}
+
 // comingSkips are the starts after a time that SkipNext keeps from taking place.
 func comingSkips(spec *schedulepb.ScheduleSpec, now time.Time) []SkippedStart {
 	var skips []SkippedStart

@@ -46,7 +46,7 @@ blocked is applied nevertheless.`,
 			if set := options.set(cmd); len(set) > 0 {
 				return misuse(cmd, "a saved plan has its own options; leave out %s", strings.Join(set, ", "))
 			}
-			syncer, plan, err := i.replan(cmd, args[0])
+			syncer, plan, err := i.replan(cmd, args[0], options.parallel)
 			if err != nil {
 				return err
 			}
@@ -59,14 +59,24 @@ blocked is applied nevertheless.`,
 }
 
 // replan reads a saved plan, and makes sure that it still holds.
-func (i *invocation) replan(cmd *cobra.Command, path string) (*schedules.Syncer, *schedules.Plan, error) {
+func (i *invocation) replan(cmd *cobra.Command, path string, parallel int) (*schedules.Syncer, *schedules.Plan, error) {
+	if err := checkParallel(cmd, parallel); err != nil {
+		return nil, nil, err
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the saved plan cannot be read: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	saved, err := schedules.ReadPlan(file, release())
+	made, err := release()
 	if err != nil {
+		return nil, nil, err
+	}
+	saved, err := schedules.ReadPlan(file, made)
+	if err != nil {
+		if strings.HasSuffix(path, ".toml") {
+			err = fmt.Errorf("%w; a jobs file is applied with: starter apply -f %s", err, path)
+		}
 		return nil, nil, fmt.Errorf("%s is %w", path, err)
 	}
 	c, err := i.connect(cmd.Context())
@@ -74,7 +84,7 @@ func (i *invocation) replan(cmd *cobra.Command, path string) (*schedules.Syncer,
 		return nil, nil, err
 	}
 	syncer := schedules.New(c)
-	plan, err := syncer.Replan(cmd.Context(), saved)
+	plan, err := syncer.Replan(cmd.Context(), saved, parallel)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s is not applied: %w", path, err)
 	}
@@ -188,7 +198,7 @@ func (i *invocation) carryOut(ctx context.Context, syncer *schedules.Syncer, pla
 	done()
 	switch {
 	case ctx.Err() != nil:
-		i.note("starter: %d of %d changes were made; apply again to go on", succeeded(results), workOf(plan))
+		i.note("starter: at least %d of %d changes were made; apply again to go on", succeeded(results), workOf(plan))
 		return nil, ctx.Err()
 	case errors.Is(err, schedules.ErrRefused) || err != nil && len(results) == succeeded(results):
 		return nil, err

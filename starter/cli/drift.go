@@ -22,6 +22,7 @@ change made in the Web UI or with the Temporal CLI is.
   ~ edited, paused or resumed, with every value that was changed
   - its schedule was deleted, or its loop stopped
   ! named like ours and not ours
+  = paused by itself, since it failed too often: shown, and no drift
 
 One-shot and queued jobs are left out: they end by themselves. "apply" undoes
 edits and deletions; pauses it keeps unless --reset-pauses is given.
@@ -72,10 +73,13 @@ func (i *invocation) writeDrift(w io.Writer, drift *schedules.Drift) error {
 		lines.printf("%s", i.paint(kind.color, text))
 		lines.fields(one.Fields)
 	}
+	for _, one := range drift.Failing {
+		lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s  %s  paused by itself: %s", one.JobID, one.Mode, clean(one.Note))))
+	}
 	for _, name := range drift.Foreign {
 		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is named like ours and is not ours", clean(name))))
 	}
-	if !drift.Empty() {
+	if !drift.Empty() || len(drift.Failing) > 0 {
 		lines.printf("")
 	}
 	lines.printf("Namespace %s against the last apply: %s.", drift.Namespace, driftTotal(drift))

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +75,9 @@ carries out that plan, or refuses if anything it rests on has changed.
 Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOut(out); err != nil {
+				return err
+			}
 			_, plan, err := i.plan(cmd, options)
 			if err != nil {
 				return err
@@ -81,6 +86,9 @@ Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 				return err
 			}
 			if out != "" {
+				if err := plan.CheckPrune(); err != nil {
+					return fmt.Errorf("the plan is not saved, since it would not be applied: %w; if that is meant, add --allow-mass-prune", err)
+				}
 				if err := savePlan(out, plan, i.Now()); err != nil {
 					return err
 				}
@@ -99,8 +107,8 @@ Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 
 // plan reads the file and compares it with Temporal.
 func (i *invocation) plan(cmd *cobra.Command, options planOptions) (*schedules.Syncer, *schedules.Plan, error) {
-	if options.parallel < 1 || options.parallel > maxCalls {
-		return nil, nil, misuse(cmd, "--parallel %d is not from 1 to %d", options.parallel, maxCalls)
+	if err := checkParallel(cmd, options.parallel); err != nil {
+		return nil, nil, err
 	}
 	declared, err := i.load(options.file)
 	if err != nil {
@@ -122,15 +130,48 @@ func (i *invocation) plan(cmd *cobra.Command, options planOptions) (*schedules.S
 	return syncer, plan, err
 }
 
+func checkParallel(cmd *cobra.Command, parallel int) error {
+	if parallel < 1 || parallel > maxCalls {
+		return misuse(cmd, "--parallel %d is not from 1 to %d", parallel, maxCalls)
+	}
+	return nil
+}
+
+// checkOut refuses to write a plan over anything but another saved plan.
+func checkOut(path string) error {
+	if path == "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("the plan cannot be saved: %w", err)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("the plan cannot be saved: %s is not a regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("the plan cannot be saved: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	if !schedules.IsSavedPlan(file) {
+		return fmt.Errorf("the plan cannot be saved: %s is there and is no saved plan; it is not overwritten", path)
+	}
+	return nil
+}
+
 // savePlan writes a plan for apply, whole or not at all. Nobody else may read it:
 // it holds the specs of all jobs.
 func savePlan(path string, plan *schedules.Plan, now time.Time) error {
-	var text bytes.Buffer
-	if err := plan.Save(&text, release(), now); err != nil {
-		return fmt.Errorf("save the plan as %s: %w", path, err)
+	made, err := release()
+	if err != nil {
+		return err
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("the plan cannot be saved: %s is not a regular file", path)
+	var text bytes.Buffer
+	if err := plan.Save(&text, made, now); err != nil {
+		return fmt.Errorf("save the plan as %s: %w", path, err)
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // of mode 0600
 	if err != nil {
@@ -217,7 +258,7 @@ func (i *invocation) writePlan(w io.Writer, plan *schedules.Plan) error {
 		}
 		lines.printf("%s", i.paint(mark.color, text))
 		lines.fields(change.Fields)
-		if change.Action == schedules.ActionUpdate {
+		if change.Action == schedules.ActionUpdate && !slices.EqualFunc(change.NextNow, change.NextThen, time.Time.Equal) {
 			i.writeStarts(lines, "next starts now: ", change.NextNow)
 			i.writeStarts(lines, "next starts then:", change.NextThen)
 		} else {

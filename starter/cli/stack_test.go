@@ -255,7 +255,11 @@ one_shot = {}
 
 	r = c.run(t.Context(), "apply", file)
 	require.Equal(t, 1, r.code)
-	require.Equal(t, "starter: "+file+" is not a saved plan: plan --out writes one\n", r.stderr)
+	require.Equal(t, "starter: "+file+" is not a saved plan: plan --out writes one; a jobs file is applied with: starter apply -f "+file+"\n", r.stderr)
+	r = c.run(t.Context(), "plan", "-f", file, "--out", file)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: the plan cannot be saved: "+file+" is there and is no saved plan; it is not overwritten\n", r.stderr)
+	c.ok(t, "plan", "-f", file, "--out", out)
 	r = c.run(t.Context(), "apply", filepath.Join(t.TempDir(), "none"))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "no such file")

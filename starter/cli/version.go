@@ -1,7 +1,11 @@
 package cli
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 
@@ -50,13 +54,23 @@ func readVersion() version {
 	return v
 }
 
-// release names what this binary was built from in one word.
-func release() string {
-	v := readVersion()
-	if v.Revision != "" {
-		return v.Version + "+" + v.Revision
+// release names this very program in one word: its version, and a hash of the
+// executable, since a version may stand for several builds.
+func release() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find the executable of this program: %w", err)
 	}
-	return v.Version
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read the executable of this program: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	h := sha256.New()
+	if _, err := io.Copy(h, file); err != nil {
+		return "", fmt.Errorf("read the executable of this program: %w", err)
+	}
+	return readVersion().Version + "+" + hex.EncodeToString(h.Sum(nil)[:6]), nil
 }
 
 func (i *invocation) versionCommand() *cobra.Command {
