@@ -219,7 +219,7 @@ func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, er
 // was asked to stop must go on reporting until it has ended.
 func (r *run) beat(ctx context.Context) {
 	r.mu.Lock()
-	beat := workflows.Heartbeat{Progress: r.progress, Cursor: r.cursor, Worker: r.identity}
+	beat := workflows.Heartbeat{Text: r.progress.String(), Progress: r.progress, Cursor: r.cursor, Worker: r.identity}
 	r.mu.Unlock()
 	activity.RecordHeartbeat(context.WithoutCancel(ctx), beat)
 }
@@ -271,9 +271,12 @@ func (r *run) verdict(output workflows.ActivityOutput, err error) error {
 }
 
 // applicationError carries a handler's error to the history, with its class and
-// without the values of secrets.
+// without the values of secrets, and with the position of the last checkpoint:
+// heartbeats are gone once a run has failed.
 func (r *run) applicationError(err error) error {
-	options := temporal.ApplicationErrorOptions{}
+	options := temporal.ApplicationErrorOptions{Details: []any{workflows.ActivityOutput{
+		Result: r.withCursor(job.Result{}), Worker: r.identity, Attempts: r.attempt,
+	}}}
 	class := "Error"
 	var failure *job.Failure
 	if errors.As(err, &failure) {

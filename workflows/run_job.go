@@ -3,6 +3,7 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
@@ -24,6 +25,11 @@ type RunInput struct {
 	Trigger Trigger `json:"trigger"`
 	// Cursor is the position to go on from, if there is one.
 	Cursor json.RawMessage `json:"cursor,omitempty"`
+	// KeepEnd has the run leave a RunEnd in its memo.
+	KeepEnd bool `json:"keep_end,omitempty"`
+	// RetryOf is the run id of the run that this one is started in place of, as in
+	// the memo.
+	RetryOf string `json:"retry_of,omitempty"`
 }
 
 // Trigger says what started a run.
@@ -35,6 +41,7 @@ const (
 	TriggerApply    Trigger = "apply"    // a one-shot job was declared
 	TriggerManual   Trigger = "manual"   // someone asked
 	TriggerQueue    Trigger = "queue"    // its turn came in a queue
+	TriggerRetry    Trigger = "retry"    // someone wanted a run that failed once more
 )
 
 // RunOutput is the result of RunJob.
@@ -57,12 +64,17 @@ type RunOutput struct {
 // stop grace period to save its position, and the workflow ends as canceled
 // once the handler has really ended.
 func RunJob(ctx workflow.Context, in RunInput) (*RunOutput, error) {
-	r := &run{RunInput: in}
-	return r.execute(ctx)
+	r := &run{RunInput: in, taken: workflow.Now(ctx)}
+	output, err := r.execute(ctx)
+	if failed := r.keepEnd(ctx, output, err); failed != nil {
+		return nil, failed
+	}
+	return output, err
 }
 
 type run struct {
 	RunInput
+	taken       time.Time
 	attempts    int
 	handovers   int
 	lostWorkers int
@@ -70,7 +82,7 @@ type run struct {
 
 func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 	info := workflow.GetInfo(ctx)
-	workflow.SetCurrentDetails(ctx, r.details("running"))
+	workflow.SetCurrentDetails(ctx, r.details("running: "+whereProgressIs))
 	maxAttempts := 0
 	if r.Job.Options.MaxRetryCount != job.Unlimited {
 		maxAttempts = r.Job.Options.MaxRetryCount + 1

@@ -41,6 +41,7 @@ type WorkflowLive struct {
 	RunID  string
 	Status enumspb.WorkflowExecutionStatus
 	Start  time.Time
+	Begins time.Time // later than Start if it was started for a time ahead
 	Close  time.Time // zero while it runs
 }
 
@@ -143,6 +144,7 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 			RunID:  info.GetExecution().GetRunId(),
 			Status: info.GetStatus(),
 			Start:  info.GetStartTime().AsTime(),
+			Begins: info.GetExecutionTime().AsTime(),
 		},
 	}
 	if t := info.GetCloseTime(); t != nil {

@@ -25,7 +25,7 @@ func ScheduleAction(j job.Job) (*schedulepb.ScheduleAction, error) {
 	if err != nil {
 		return nil, err
 	}
-	input, err := encode(workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule})
+	input, err := encode(workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule, KeepEnd: true})
 	if err != nil {
 		return nil, err
 	}

@@ -108,8 +108,8 @@ func runProgress(detail *control.RunDetail) string {
 	default:
 		add("%s", detail.Status)
 	}
-	if detail.Attempt > 1 {
-		add("attempt %d", detail.Attempt)
+	if detail.Attempts > 1 {
+		add("attempt %d", detail.Attempts)
 	}
 	if detail.Progress != nil && *detail.Progress != (job.Progress{}) {
 		add("%s", detail.Progress)
@@ -156,8 +156,8 @@ func (i *invocation) writeRunEnd(w io.Writer, detail *control.RunDetail) error {
 
 func statusText(detail *control.RunDetail) string {
 	text := fmt.Sprintf("%s after %s", detail.Status, took(detail.Duration()))
-	if detail.Attempt > 1 {
-		text += fmt.Sprintf(", %d attempts", detail.Attempt)
+	if detail.Attempts > 1 {
+		text += fmt.Sprintf(", %d attempts", detail.Attempts)
 	}
 	return text
 }
