@@ -26,6 +26,10 @@ type Continuous struct {
 	// the next. Required; at least 10 ms, so that a fast handler cannot turn
 	// into a hot loop.
 	Interval Duration `json:"interval" jsonschema:"example=PT1S" jsonschema_description:"the wait between the end of one iteration and the start of the next; at least 10 ms"`
+	// RestartOnChange has a changed definition taken over at once: the current
+	// iteration is ended gracefully, and the next goes on at its cursor. Without it
+	// the current iteration ends by itself first. Defaults to false.
+	RestartOnChange bool `json:"restart_on_change,omitempty" jsonschema:"default=false" jsonschema_description:"ends the current iteration gracefully when the definition has changed, instead of letting it end by itself; its cursor is kept"`
 }
 
 // Queued runs a job once, in order of acceptance and alone in a named queue.

@@ -150,7 +150,7 @@ func (s *Syncer) putLoop(ctx context.Context, change Change) error {
 	if change.Action == ActionCreate || change.was == "" {
 		return s.control.StartContinuous(ctx, change.job)
 	}
-	if err := s.control.ReplaceContinuous(ctx, change.job, change.was, false); err != nil || !change.setPause {
+	if err := s.control.ReplaceContinuous(ctx, change.job, change.was, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
 		return err
 	}
 	if change.job.Options.Paused {

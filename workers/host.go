@@ -199,7 +199,7 @@ func (h *host) serve(ctx context.Context, c client.Client) error {
 	watching.MaxConcurrentActivityExecutionSize = 1000
 	queues := worker.New(c, workflows.QueuesTaskQueue, watching)
 	workflows.RegisterQueues(queues)
-	queues.RegisterActivityWithOptions(workflows.WatchRun, activity.RegisterOptions{Name: workflows.WatchRunActivity})
+	workflows.RegisterActivities(queues)
 
 	all := []worker.Worker{jobs, queues}
 	for i, w := range all {

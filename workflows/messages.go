@@ -46,9 +46,13 @@ const (
 // cannot wait. The payload is an EnqueueRequest.
 const SignalEnqueue = "enqueue"
 
+// SignalProbe tells a job's probe what has become of the job. The payload is a
+// ProbeNews; an empty one has the probe look at the schedule.
+const SignalProbe = "news"
+
 // Queries.
 const (
-	QueryState = "state" // ContinuousState or QueueState
+	QueryState = "state" // ContinuousState, QueueState or ProbeState
 )
 
 // Requests. Reason is a sentence for people, shown with the state.

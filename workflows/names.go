@@ -3,6 +3,7 @@ package workflows
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -15,12 +16,21 @@ const (
 	RunJobType        = "RunJob"
 	ContinuousJobType = "ContinuousJob"
 	JobQueueType      = "JobQueue"
+	ProbeJobType      = "ProbeJob"
 	AppliedJobsType   = "AppliedJobs"
 )
 
 // WatchRunActivity waits for the end of a run that its queue can no longer
 // await itself. Every worker serves it on QueuesTaskQueue.
 const WatchRunActivity = "WatchRun"
+
+// Activities around the schedule of a recurring job that failed too often, also
+// served by every worker on QueuesTaskQueue.
+const (
+	PauseFailingActivity = "PauseFailingSchedule"
+	TryPausedActivity    = "TryPausedSchedule"
+	ResumePausedActivity = "ResumePausedSchedule"
+)
 
 // QueuesTaskQueue is the task queue of JobQueue and AppliedJobs workflows. Workers
 // of every type poll it, since a queue may hold jobs of any type. The other workflows
@@ -30,6 +40,7 @@ const QueuesTaskQueue = "queues"
 const (
 	jobPrefix   = "job/"
 	queuePrefix = "queue/"
+	probeSuffix = "/probe" // no job id holds a slash
 
 	appliedPrefix = "applied/"
 )
@@ -40,6 +51,10 @@ func JobWorkflowID(jobID string) string { return jobPrefix + jobID }
 
 // ScheduleID is the id of a recurring job's schedule.
 func ScheduleID(jobID string) string { return jobPrefix + jobID }
+
+// ProbeWorkflowID is the id of the workflow that tries a recurring job which was
+// paused since it failed.
+func ProbeWorkflowID(jobID string) string { return jobPrefix + jobID + probeSuffix }
 
 // QueueWorkflowID is the workflow id of a queue.
 func QueueWorkflowID(name string) string { return queuePrefix + name }
@@ -61,7 +76,18 @@ func TaskQueue(worker job.WorkerType) string { return string(worker) }
 const (
 	MemoJob    = "job"    // the job's definition, a job.Job
 	MemoPaused = "paused" // of a continuous job: a Pause
+	MemoProbe  = "probe"  // of a job's probe: a Probe
 )
+
+// Probe tells, in the memo of the workflow that tries a paused job, how that
+// stands: it can be read without a worker.
+type Probe struct {
+	// Tries counts the runs that were started; NextAt is when the next is due.
+	Tries  int       `json:"tries"`
+	NextAt time.Time `json:"next_at,omitzero"`
+	// LastError is the error of the last one, cut short.
+	LastError string `json:"last_error,omitempty"`
+}
 
 // Pause tells, in the memo of a continuous job, whether it is paused: it can be
 // read without a worker.
@@ -118,11 +144,7 @@ func Summary(j job.Job) string {
 	if j.Options.Description != "" {
 		summary += " · " + j.Options.Description
 	}
-	if len(summary) <= maxSummaryBytes {
-		return summary
-	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(summary[:maxSummaryBytes-len(ellipsis)], "") + ellipsis
+	return cut(summary, maxSummaryBytes)
 }
 
 // Registry is the part of a Temporal worker that registers workflows.
@@ -134,6 +156,7 @@ type Registry interface {
 func RegisterJobs(r Registry) {
 	r.RegisterWorkflowWithOptions(RunJob, workflow.RegisterOptions{Name: RunJobType})
 	r.RegisterWorkflowWithOptions(ContinuousJob, workflow.RegisterOptions{Name: ContinuousJobType})
+	r.RegisterWorkflowWithOptions(ProbeJob, workflow.RegisterOptions{Name: ProbeJobType})
 }
 
 // RegisterQueues registers the workflows that run on QueuesTaskQueue: those that

@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -55,11 +56,13 @@ func TestRecordHistories(t *testing.T) {
 	ref, err := c.StartRun(t.Context(), handed, workflows.TriggerManual)
 	require.NoError(t, err)
 	r.waitRunning(ref)
+	away := r.failing()
 	stop()
 	w.released = true
 	defer w.start()()
 	r.ended(ref)
 	r.save("run_handed_over", ref)
+	r.recovered(away)
 }
 
 // recordedWorker runs workers of the recorded job type, one after the other.
@@ -90,8 +93,9 @@ func (w *recordedWorker) start() (stop func()) {
 }
 
 type recordedSpec struct {
-	// Do is "" to succeed, "final" to fail, "once" to fail the first attempt, or
-	// "wait" to wait for a request to stop, unless the worker is a later one.
+	// Do is "" to succeed, "final" to fail, "once" to fail the first attempt; and
+	// unless the worker is a later one "wait" to wait for a request to stop, or
+	// "away" to fail.
 	Do string `json:"do,omitempty"`
 }
 
@@ -100,6 +104,8 @@ func recordedHandler(ctx context.Context, run job.Run, spec recordedSpec, releas
 	switch {
 	case spec.Do == "final":
 		return job.Result{}, job.Final("Refused", "told to fail")
+	case spec.Do == "away" && !released:
+		return job.Result{}, job.Final("Away", "told to be away")
 	case spec.Do == "once" && run.Attempt() == 1:
 		return job.Result{}, errors.New("told to fail once")
 	case spec.Do == "wait" && !released:
@@ -250,6 +256,62 @@ func (r *recorder) signaled() {
 		return err == nil && state.Completed == 2 && state.Failed == 1, err
 	})
 	r.save("queue_signaled", r.latest(name, func() {}))
+}
+
+// failing records the runs of a job that fails until its schedule is paused, and
+// the first try of it; and a probe that ends since someone has resumed the schedule.
+func (r *recorder) failing() job.Job {
+	declare := func(key, probeEvery string) job.Job {
+		j := r.job(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), PauseAfterFailures: 2}}, "away")
+		require.NoError(r, j.Recurring.ProbeEvery.UnmarshalText([]byte(probeEvery)))
+		syncer := schedules.New(r.control)
+		plan, err := syncer.Plan(r.Context(), []job.Job{j}, schedules.PlanOptions{Provider: job.ProviderTOML})
+		require.NoError(r, err)
+		require.NoError(r, syncer.Apply(r.Context(), plan, func(schedules.Report) {}))
+		return j
+	}
+	trigger := func(j job.Job) control.RunRef {
+		triggered, err := r.control.Trigger(r.Context(), j.ID)
+		require.NoError(r, err)
+		r.ended(triggered.Run)
+		return triggered.Run
+	}
+	resumed := declare("resumed", "PT1H")
+	trigger(resumed)
+	trigger(resumed)
+	require.NoError(r, r.control.Resume(r.Context(), resumed.ID, "recorded"))
+	probe := control.RunRef{WorkflowID: workflows.ProbeWorkflowID(resumed.ID)}
+	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
+	r.save("probe_touched", probe)
+
+	away := declare("away", "PT1S")
+	first, second := trigger(away), trigger(away)
+	r.save("run_failed_counted", first)
+	r.save("run_failed_pausing", second)
+	stacktest.WaitFor(r, "a try that fails", func() (bool, error) {
+		runs, err := r.control.Runs(r.Context(), control.RunFilter{JobID: away.ID, Status: control.RunFailed})
+		if err == nil && len(runs) >= 3 {
+			r.save("run_failed_again", runs[0].RunRef)
+			return true, nil
+		}
+		return false, err
+	})
+	return away
+}
+
+// recovered records the run that succeeds and the probe that it tells.
+func (r *recorder) recovered(j job.Job) {
+	probe := control.RunRef{WorkflowID: workflows.ProbeWorkflowID(j.ID)}
+	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
+	r.save("probe_resumed", probe)
+	stacktest.WaitFor(r, "the run in the list", func() (bool, error) {
+		runs, err := r.control.Runs(r.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+		if err == nil && len(runs) == 1 {
+			r.save("run_recovered", runs[0].RunRef)
+			return true, nil
+		}
+		return false, err
+	})
 }
 
 // latest is the workflow run of a queue after an action.

@@ -17,8 +17,10 @@ import (
 var recorded = []string{
 	"applied_first", "applied_last",
 	"continuous_first", "continuous_last",
+	"probe_resumed", "probe_touched",
 	"queue_first", "queue_last", "queue_signaled", "queue_watching",
-	"run_canceled", "run_completed", "run_failed", "run_handed_over", "run_retried",
+	"run_canceled", "run_completed", "run_failed", "run_failed_again", "run_failed_counted", "run_failed_pausing",
+	"run_handed_over", "run_recovered", "run_retried",
 }
 
 // TestRecordedHistoriesReplay fails when a change of the workflows would break

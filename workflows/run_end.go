@@ -40,21 +40,22 @@ type RunEnd struct {
 const endInMemoChange = "end-in-memo"
 
 // keepEnd puts how the run ended into its memo.
-func (r *run) keepEnd(ctx workflow.Context, output *RunOutput, failure error) error {
+func (r *run) keepEnd(ctx workflow.Context, output *RunOutput) error {
 	// An input from before there was an end says nothing. Asking for the version
 	// costs two more events, so that the others are not asked.
 	if !r.KeepEnd && workflow.GetVersion(ctx, endInMemoChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
 		return nil
 	}
-	if err := workflow.UpsertMemo(ctx, map[string]any{MemoEnd: r.end(output, failure)}); err != nil {
+	if err := workflow.UpsertMemo(ctx, map[string]any{MemoEnd: r.end(output)}); err != nil {
 		return fmt.Errorf("publish the end of the run of job %s: %w", r.Job.ID, err)
 	}
 	return nil
 }
 
-func (r *run) end(output *RunOutput, failure error) RunEnd {
+func (r *run) end(output *RunOutput) RunEnd {
+	failure := r.failure
 	end := RunEnd{Taken: r.taken, Attempts: r.attempts, Handovers: r.handovers}
-	if failure == nil {
+	if output != nil {
 		end.Attempts, end.Worker = output.Attempts, output.Worker
 		end.Message, end.Counts = shorten(output.Message), boundCounts(output.Counts)
 		return end
@@ -73,7 +74,7 @@ func (r *run) end(output *RunOutput, failure error) RunEnd {
 			end.Attempts += r.Job.Options.MaxRetryCount + 1
 		}
 	}
-	if !temporal.IsCanceledError(failure) {
+	if failure != nil && !temporal.IsCanceledError(failure) {
 		end.Class, end.Error = class(failure), shorten(reason(failure))
 	}
 	return end
@@ -104,22 +105,36 @@ func boundCounts(counts map[string]int64) map[string]int64 {
 func LastCursor(err error) json.RawMessage { return lastOutput(err).Result.Cursor }
 
 // lastOutput is what the last attempt of a run left behind that did not complete.
+// In a workflow it takes errors of activities only: the details of those that the
+// workflow itself has made are not encoded, and can be read as what they are alone.
 func lastOutput(err error) ActivityOutput {
-	var output ActivityOutput
-	var app *temporal.ApplicationError
-	var timeout *temporal.TimeoutError
-	switch {
-	case errors.As(err, &app):
-		if app.HasDetails() && app.Details(&output) != nil {
-			return ActivityOutput{}
+	for ; err != nil; err = errors.Unwrap(err) {
+		if timeout, ok := err.(*temporal.TimeoutError); ok { //nolint:errorlint // Each error of the chain is looked at.
+			return lastBeat(timeout)
 		}
-	case errors.As(err, &timeout):
-		var beat Heartbeat
-		if timeout.HasLastHeartbeatDetails() && timeout.LastHeartbeatDetails(&beat) == nil {
-			output.Worker, output.Result = beat.Worker, job.Result{Cursor: beat.Cursor}
+		with, ok := err.(interface { //nolint:errorlint // As above.
+			HasDetails() bool
+			Details(into ...any) error
+		})
+		if !ok || !with.HasDetails() {
+			continue
 		}
-	default:
-		output, _ = stoppedOutput(err)
+		// A run whose failures are counted puts their count first.
+		var output, second ActivityOutput
+		if with.Details(&output) == nil && output.Worker != "" {
+			return output
+		}
+		if with.Details(&output, &second) == nil && second.Worker != "" {
+			return second
+		}
 	}
-	return output
+	return ActivityOutput{}
+}
+
+func lastBeat(timeout *temporal.TimeoutError) ActivityOutput {
+	var beat Heartbeat
+	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&beat) != nil {
+		return ActivityOutput{}
+	}
+	return ActivityOutput{Worker: beat.Worker, Result: job.Result{Cursor: beat.Cursor}}
 }

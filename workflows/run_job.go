@@ -66,7 +66,7 @@ type RunOutput struct {
 func RunJob(ctx workflow.Context, in RunInput) (*RunOutput, error) {
 	r := &run{RunInput: in, taken: workflow.Now(ctx)}
 	output, err := r.execute(ctx)
-	if failed := r.keepEnd(ctx, output, err); failed != nil {
+	if failed := r.keepEnd(ctx, output); failed != nil {
 		return nil, failed
 	}
 	return output, err
@@ -75,6 +75,7 @@ func RunJob(ctx workflow.Context, in RunInput) (*RunOutput, error) {
 type run struct {
 	RunInput
 	taken       time.Time
+	failure     error // of the activity; the run's own may wrap it
 	attempts    int
 	handovers   int
 	lostWorkers int
@@ -98,6 +99,7 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 		if err == nil {
 			r.attempts += output.Attempts
 			workflow.SetCurrentDetails(ctx, r.details("completed: "+output.Result.Message))
+			r.tellProbe(ctx)
 			return &RunOutput{
 				Result:    output.Result,
 				Attempts:  r.attempts,
@@ -110,7 +112,8 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 		}
 		if !r.passOn(ctx, err) {
 			workflow.SetCurrentDetails(ctx, r.details("failed: "+reason(err)))
-			return nil, err
+			r.failure = err
+			return nil, r.fail(ctx, err)
 		}
 	}
 }

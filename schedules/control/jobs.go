@@ -114,7 +114,8 @@ func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow) erro
 		}
 		row.LastStart, row.Next = lastStart(info.GetRecentActions()), nextStart(info.GetFutureActionTimes())
 		if info.GetPaused() {
-			row.Status, row.PauseReason, row.Next = JobPaused, info.GetNotes(), time.Time{}
+			row.Status, row.Next = JobPaused, time.Time{}
+			row.PauseReason, _ = readNote(info.GetNotes(), true)
 		}
 		rows[id] = row
 	})
@@ -238,6 +239,8 @@ type JobDetail struct {
 	Skipped int64 `json:"skipped,omitempty"`
 	// Dropped counts starts that found the schedule's buffer full.
 	Dropped int64 `json:"dropped,omitempty"`
+	// Probe tells how the tries of a recurring job stand that was paused after failures.
+	Probe *workflows.Probe `json:"probe,omitempty"`
 	// Loop is the state of a continuous job that a worker answers for.
 	Loop *workflows.ContinuousState `json:"loop,omitempty"`
 	// Ahead is how many items run before a waiting queued job.
@@ -263,6 +266,8 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 		detail.Dropped = s.GetInfo().GetBufferDropped()
 		if !live.Paused {
 			detail.Next = live.Next()
+		} else if detail.Probe, err = c.probe(ctx, jobID); err != nil {
+			return nil, err
 		}
 	}
 	if w := live.Workflow; w != nil && w.Type == workflows.ContinuousJobType && w.Open() {

@@ -65,11 +65,11 @@ func (c *Client) LiveSchedule(ctx context.Context, jobID string) (*Live, error) 
 		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", id, jobID, ErrNotOurs)
 	}
 	live := &Live{
-		SpecHash:    attribute(description.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
-		Paused:      description.GetSchedule().GetState().GetPaused(),
-		PauseReason: description.GetSchedule().GetState().GetNotes(),
-		Schedule:    description,
+		SpecHash: attribute(description.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
+		Paused:   description.GetSchedule().GetState().GetPaused(),
+		Schedule: description,
 	}
+	live.PauseReason, _ = readNote(description.GetSchedule().GetState().GetNotes(), live.Paused)
 	in, err := scheduledInput(description)
 	switch {
 	case err != nil:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -130,10 +131,12 @@ func (c *Client) updateSchedule(ctx context.Context, change ScheduleChange) (boo
 	if err != nil {
 		return false, explain("update schedule "+id, err)
 	}
-	return c.settles(ctx, func() (bool, error) {
+	settled, err := c.settles(ctx, func() (bool, error) {
 		live, err := c.LiveSchedule(ctx, change.Job.ID)
 		return err == nil && live != nil && change.Settled(live), err
 	})
+	c.wakeProbe(ctx, live)
+	return settled, err
 }
 
 // over is the schedule to write in place of the one that is there: everything
@@ -144,7 +147,14 @@ func (change ScheduleChange) over(live *Live) *schedulepb.Schedule {
 		state = &schedulepb.ScheduleState{}
 	}
 	if change.SetPause || live.Job.Options.Paused != change.Job.Options.Paused {
-		state.Paused, state.Notes = change.Schedule.GetState().GetPaused(), change.Schedule.GetState().GetNotes()
+		paused, note := change.Schedule.GetState().GetPaused(), change.Schedule.GetState().GetNotes()
+		if note == "" {
+			note = "as declared"
+		}
+		if paused != state.GetPaused() {
+			note = writeNote(note, paused, state.GetNotes(), state.GetPaused(), time.Now())
+		}
+		state.Paused, state.Notes = paused, note
 	}
 	state.LimitedActions, state.RemainingActions = false, 0
 	return &schedulepb.Schedule{
@@ -171,22 +181,25 @@ func (c *Client) DeleteSchedule(ctx context.Context, jobID string) error {
 	_, err = call(ctx, c.temporal.WorkflowService().DeleteSchedule, &workflowservice.DeleteScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Identity: c.identity,
 	})
+	c.wakeProbe(ctx, live)
 	return explain("delete schedule "+id, err)
 }
 
 // setSchedulePaused asks until the schedule says so: the older schedule engine
 // answers before it acts, and may lose a request to one that comes right after.
 func (c *Client) setSchedulePaused(ctx context.Context, jobID string, paused bool, reason string) error {
-	patch := &schedulepb.SchedulePatch{}
-	switch { // The server takes a patch without a text for none.
-	case paused && reason == "":
-		patch.Pause = "paused"
-	case paused:
-		patch.Pause = reason
-	case reason == "":
-		patch.Unpause = "resumed"
-	default:
-		patch.Unpause = reason
+	before, err := c.describeSchedule(ctx, jobID)
+	if err != nil {
+		return explain("schedule of job "+jobID, err)
+	}
+	if reason == "" {
+		reason = map[bool]string{true: "paused", false: "resumed"}[paused]
+	}
+	state := before.GetSchedule().GetState()
+	note := writeNote(reason, paused, state.GetNotes(), state.GetPaused(), time.Now())
+	patch := &schedulepb.SchedulePatch{Pause: note}
+	if !paused {
+		patch = &schedulepb.SchedulePatch{Unpause: note}
 	}
 	for range scheduleTries {
 		if err := c.patchSchedule(ctx, jobID, patch); err != nil {

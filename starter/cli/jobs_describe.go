@@ -77,7 +77,11 @@ func (i *invocation) addDefinition(s *sheet, j job.Job) {
 func modeText(schedule job.Schedule) string {
 	switch {
 	case schedule.Continuous != nil:
-		return fmt.Sprintf("%s, %s between iterations", job.ModeContinuous, schedule.Continuous.Interval)
+		text := fmt.Sprintf("%s, %s between iterations", job.ModeContinuous, schedule.Continuous.Interval)
+		if schedule.Continuous.RestartOnChange {
+			text += ", restarted when its definition changes"
+		}
+		return text
 	case schedule.Recurring != nil:
 		return fmt.Sprintf("%s, %s", job.ModeRecurring, startTimes(*schedule.Recurring))
 	case schedule.Queued != nil:
@@ -107,6 +111,10 @@ func (i *invocation) addRecurring(s *sheet, r *job.Recurring) {
 		return
 	}
 	s.add("Overlap", "%s, catch-up window %s", r.OverlapPolicy(), r.Catchup())
+	if r.PauseAfterFailures > 0 {
+		backoff := r.ProbeBackoff()
+		s.add("Failures", "paused after %d in a row, tried again after %s, growing to %s", r.PauseAfterFailures, backoff.Initial, backoff.Max)
+	}
 	s.add("Starts from", "%s", i.when(r.StartAt))
 	s.add("Ends at", "%s", i.when(r.EndAt))
 }
@@ -144,6 +152,10 @@ func (i *invocation) addStanding(s *sheet, detail *control.JobDetail) {
 		status += fmt.Sprintf(", %d ahead", detail.Ahead)
 	}
 	s.add("Status", "%s", status)
+	if probe := detail.Probe; probe != nil {
+		s.add("Tries", "%d since it was paused, the next at %s", probe.Tries, i.when(probe.NextAt))
+		s.add("Last error", "%s", probe.LastError)
+	}
 	s.add("Last start", "%s", i.when(detail.Row.LastStart))
 	const shown = 3
 	next := make([]string, 0, shown)

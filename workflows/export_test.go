@@ -1,0 +1,4 @@
+package workflows
+
+// PauseNote is pauseNote, for tests.
+var PauseNote = pauseNote
