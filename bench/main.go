@@ -1,6 +1,6 @@
-// Command bench measures the embedded Temporal server: how long a small job
-// takes, and how many of them it does. Run it with `make bench` on a machine
-// that does nothing else.
+// Command bench measures the embedded Temporal server, how long a small job takes
+// and how many of them it does, and what plan and apply cost. Run it with `make
+// bench` on a machine that does nothing else.
 package main
 
 import (
@@ -16,6 +16,8 @@ const usage = `bench measures the embedded servers.
 
   bench latency [flags]   workflows and serial queues on Temporal, with the stock
                           settings and with ours, in turns; bench latency --help
+  bench plan [flags]      plan and apply of a thousand jobs: time, memory and calls to
+                          Temporal, and how they grow; bench plan --help
 `
 
 func main() {
@@ -36,6 +38,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	switch args[0] {
 	case "latency":
 		return latency(ctx, args[1:], out)
+	case "plan":
+		return plan(ctx, args[1:], out)
 	default:
 		return fmt.Errorf("subcommand %q is not known; bench help lists them", args[0])
 	}

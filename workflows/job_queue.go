@@ -111,13 +111,14 @@ func (q *queue) checkFits(in EnqueueRequest) error {
 }
 
 func (q *queue) checkCancelItem(in CancelItemRequest) error {
-	if q.Running != nil && q.Running.Job.ID == in.JobID {
+	meant := func(sequence int64) bool { return in.Only == 0 || in.Only == sequence }
+	if q.Running != nil && q.Running.Job.ID == in.JobID && meant(q.Running.Sequence) {
 		if in.WaitingOnly {
 			return fmt.Errorf("job %s runs now in queue %s; try again when it has ended", in.JobID, q.Name)
 		}
 		return nil
 	}
-	if q.find(in.JobID) >= 0 {
+	if i := q.find(in.JobID); i >= 0 && meant(q.Waiting[i].Sequence) {
 		return nil
 	}
 	return temporal.NewApplicationError(fmt.Sprintf("job %s is not in queue %s", in.JobID, q.Name), ErrorTypeNotInQueue)

@@ -98,6 +98,9 @@ type (
 		JobID string `json:"job_id"`
 		// WaitingOnly refuses to stop the item if it runs already.
 		WaitingOnly bool `json:"waiting_only,omitempty"`
+		// Only is the sequence number of the item that is meant: another one of the
+		// job stays. 0 is any.
+		Only int64 `json:"only,omitempty"`
 	}
 )
 

@@ -15,6 +15,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
@@ -47,6 +49,8 @@ func TestRecordHistories(t *testing.T) {
 	r.run("run_failed", r.job("final", job.Schedule{OneShot: &job.OneShot{}}, "final"))
 	r.run("run_retried", r.job("retried", job.Schedule{OneShot: &job.OneShot{}}, "once"))
 	r.canceled("run_canceled", r.job("canceled", job.Schedule{OneShot: &job.OneShot{}}, "wait"))
+	r.scheduled("run_superseded", "late", time.Hour)
+	r.scheduled("run_in_time", "in-time", 0)
 	r.continuous()
 	r.queue()
 	r.signaled()
@@ -137,6 +141,22 @@ func (r *recorder) run(name string, j job.Job) {
 	require.NoError(r, err)
 	r.ended(ref)
 	r.save(name, ref)
+}
+
+// scheduled records a run, as a schedule starts it, of a job whose late starts
+// give way to later ones.
+func (r *recorder) scheduled(name, key string, late time.Duration) {
+	j := r.job(key, job.Schedule{Recurring: &job.Recurring{
+		RecurEvery: job.Duration(time.Minute), Offset: new(job.Duration), Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll,
+	}}, "")
+	due := temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(time.Now().Add(-late))
+	run, err := r.control.Temporal().ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
+		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
+		TypedSearchAttributes: temporal.NewSearchAttributes(due),
+	}, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule})
+	require.NoError(r, err)
+	require.NoError(r, run.Get(r.Context(), nil))
+	r.save(name, control.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
 }
 
 func (r *recorder) ended(ref control.RunRef) {

@@ -20,7 +20,7 @@ var recorded = []string{
 	"probe_resumed", "probe_touched",
 	"queue_first", "queue_last", "queue_signaled", "queue_watching",
 	"run_canceled", "run_completed", "run_failed", "run_failed_again", "run_failed_counted", "run_failed_pausing",
-	"run_handed_over", "run_recovered", "run_retried",
+	"run_handed_over", "run_in_time", "run_recovered", "run_retried", "run_superseded",
 }
 
 // TestRecordedHistoriesReplay fails when a change of the workflows would break

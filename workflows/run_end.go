@@ -34,6 +34,8 @@ type RunEnd struct {
 	// Class and Error tell why a run failed.
 	Class string `json:"class,omitempty"`
 	Error string `json:"error,omitempty"`
+	// SupersededBy is that of RunOutput.
+	SupersededBy time.Time `json:"superseded_by,omitzero"`
 }
 
 // endInMemoChange names the change by which runs leave their end in the memo.
@@ -58,6 +60,7 @@ func (r *run) end(output *RunOutput) RunEnd {
 	if output != nil {
 		end.Attempts, end.Worker = output.Attempts, output.Worker
 		end.Message, end.Counts = shorten(output.Message), boundCounts(output.Counts)
+		end.SupersededBy = output.SupersededBy
 		return end
 	}
 	last := lastOutput(failure)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -54,6 +55,9 @@ type RunOutput struct {
 	// Handovers counts the times that a worker that shut down or died passed
 	// the run on, apart from ordinary retries.
 	Handovers int `json:"handovers,omitempty"`
+	// SupersededBy is the start that the run gave way to without doing anything:
+	// see [job.Recurring.GivesWay].
+	SupersededBy time.Time `json:"superseded_by,omitzero"`
 }
 
 // RunJob is one run of a job: the activity of its job type, with the retries
@@ -83,6 +87,12 @@ type run struct {
 
 func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 	info := workflow.GetInfo(ctx)
+	if later := r.givesWayTo(ctx); !later.IsZero() {
+		output := &RunOutput{SupersededBy: later}
+		output.Message = "nothing done: the start of " + later.Format(time.RFC3339) + " was due too"
+		workflow.SetCurrentDetails(ctx, r.details(output.Message))
+		return output, nil
+	}
 	workflow.SetCurrentDetails(ctx, r.details("running: "+whereProgressIs))
 	maxAttempts := 0
 	if r.Job.Options.MaxRetryCount != job.Unlimited {
@@ -117,6 +127,31 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 		}
 	}
 }
+
+// givesWayTo is the later start that the run of a recurring job gives way to,
+// zero if there is none.
+func (r *run) givesWayTo(ctx workflow.Context) time.Time {
+	// Jobs from before there was a misfire policy give way to none.
+	if r.Trigger != TriggerSchedule || r.Job.Recurring == nil || !r.Job.Recurring.GivesWay() {
+		return time.Time{}
+	}
+	due, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledStart)
+	if !scheduled {
+		return time.Time{}
+	}
+	started := workflow.GetInfo(ctx).WorkflowStartTime
+	// Recorded, since zone data may change between a run and its replay.
+	var later time.Time
+	if err := workflow.SideEffect(ctx, func(workflow.Context) any {
+		return r.Job.Recurring.GivesWayTo(r.Job.ID, due, started)
+	}).Get(&later); err != nil {
+		return time.Time{}
+	}
+	return later
+}
+
+// scheduledStart is the nominal time of a run that a schedule started.
+var scheduledStart = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
 
 // passOn says whether the run goes on with another worker, and from where.
 func (r *run) passOn(ctx workflow.Context, err error) bool {

@@ -23,6 +23,8 @@ const (
 // Read reads the text of a file whose name is used in problems only. Types are
 // the job types that its jobs may have. It reports all problems, ordered by
 // position; if there is any, the File is nil. An empty text is a file of no jobs.
+// Messages quote keys, and values that are no secrets, but nothing of a text
+// without a table of jobs or defaults.
 func Read(name string, text []byte, types []job.Type) (*File, []Problem) {
 	source := newSource(name, text)
 	if problems := source.checkText(); len(problems) > 0 {
@@ -30,7 +32,7 @@ func Read(name string, text []byte, types []job.Type) (*File, []Problem) {
 	}
 	values, root, problems := decode(source)
 	if values == nil {
-		return nil, arrange(problems)
+		return nil, source.notJobs(arrange(problems))
 	}
 	r, err := newReader(source, types)
 	if err != nil {
@@ -39,7 +41,7 @@ func Read(name string, text []byte, types []job.Type) (*File, []Problem) {
 	r.problems = problems
 	r.file(values, root)
 	if len(r.problems) > 0 {
-		return nil, arrange(r.problems)
+		return nil, source.notJobs(arrange(r.problems))
 	}
 	slices.SortFunc(r.jobs, func(a, b job.Job) int { return cmp.Compare(a.ID, b.ID) })
 	return &File{Jobs: r.jobs, source: source, places: r.places}, nil

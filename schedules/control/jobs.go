@@ -98,27 +98,34 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter) ([]JobRow, []string
 
 func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow) error {
 	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
-		get := func(name string) string { return attribute(entry.GetSearchAttributes(), name) }
-		id, named := workflows.JobIDOfSchedule(entry.GetScheduleId())
-		if !named || get(workflows.AttributeJobID.GetName()) != id {
-			return // Not ours.
+		if row, ours := scheduledRow(entry); ours {
+			rows[row.ID] = row
 		}
-		info := entry.GetInfo()
-		row := JobRow{
-			ID:       id,
-			Type:     get(workflows.AttributeJobType.GetName()),
-			Mode:     job.ModeRecurring,
-			Status:   JobScheduled,
-			Owner:    get(workflows.AttributeOwner.GetName()),
-			Provider: job.Provider(get(workflows.AttributeProvider.GetName())),
-		}
-		row.LastStart, row.Next = lastStart(info.GetRecentActions()), nextStart(info.GetFutureActionTimes())
-		if info.GetPaused() {
-			row.Status, row.Next = JobPaused, time.Time{}
-			row.PauseReason, _ = readNote(info.GetNotes(), true)
-		}
-		rows[id] = row
 	})
+}
+
+// scheduledRow reports false for a schedule that is not ours.
+func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
+	get := func(name string) string { return attribute(entry.GetSearchAttributes(), name) }
+	id, named := workflows.JobIDOfSchedule(entry.GetScheduleId())
+	if !named || get(workflows.AttributeJobID.GetName()) != id {
+		return JobRow{}, false
+	}
+	info := entry.GetInfo()
+	row := JobRow{
+		ID:       id,
+		Type:     get(workflows.AttributeJobType.GetName()),
+		Mode:     job.ModeRecurring,
+		Status:   JobScheduled,
+		Owner:    get(workflows.AttributeOwner.GetName()),
+		Provider: job.Provider(get(workflows.AttributeProvider.GetName())),
+	}
+	row.LastStart, row.Next = lastStart(info.GetRecentActions()), nextStart(info.GetFutureActionTimes())
+	if info.GetPaused() {
+		row.Status, row.Next = JobPaused, time.Time{}
+		row.PauseReason, _ = readNote(info.GetNotes(), true)
+	}
+	return row, true
 }
 
 // listSchedules goes through all schedules of the namespace, ours or not.

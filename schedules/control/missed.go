@@ -27,6 +27,7 @@ const (
 	MissedServerDown MissedReason = "server_down"   // one late run made up for it and others
 	MissedWindow     MissedReason = "missed_window" // the server was away for longer than the catch-up window
 	MissedBuffer     MissedReason = "buffer_full"   // more starts waited than a schedule keeps
+	MissedSuperseded MissedReason = "superseded"    // its run gave way to a later start, as misfire has it
 	MissedUnknown    MissedReason = "unknown"
 )
 
@@ -223,7 +224,7 @@ func newBook(live *Live, runs []ledgerRun, since, until time.Time, most int) (*b
 		return nil, fmt.Errorf("job %s: %w", live.Job.ID, err)
 	}
 	until = until.Add(-live.Job.Recurring.Jitter.Std())
-	var unexplained []time.Time
+	var without []time.Time
 	for at := range times.After(b.ledger.From.Add(-time.Nanosecond)) {
 		if at.After(until) {
 			break
@@ -235,10 +236,10 @@ func newBook(live *Live, runs []ledgerRun, since, until time.Time, most int) (*b
 		if b.ran(at) {
 			b.ledger.Runs++
 		} else {
-			unexplained = append(unexplained, at)
+			without = append(without, at)
 		}
 	}
-	b.explain(unexplained, info.GetBufferSize())
+	b.explain(without, info.GetBufferSize())
 	return b, nil
 }
 
@@ -265,8 +266,11 @@ func (r ledgerRun) dueOrStarted() time.Time {
 	return r.Scheduled
 }
 
+// ran says that a start has a run that did something, or may do so yet.
 func (b *book) ran(at time.Time) bool {
-	return slices.ContainsFunc(b.runs, func(run ledgerRun) bool { return run.Scheduled.Equal(at) })
+	return slices.ContainsFunc(b.runs, func(run ledgerRun) bool {
+		return run.Scheduled.Equal(at) && run.SupersededBy.IsZero()
+	})
 }
 
 // explain finds reasons for the starts that have no run.
@@ -313,6 +317,11 @@ func (b *book) afterLatest(at time.Time) bool {
 }
 
 func (b *book) reason(at time.Time) (MissedReason, string) {
+	for _, run := range b.runs {
+		if run.Scheduled.Equal(at) {
+			return MissedSuperseded, "its run gave way to the start of " + run.SupersededBy.Format(time.RFC3339)
+		}
+	}
 	if calendar := b.excludes(at); calendar != nil {
 		return MissedSkipped, calendar.GetComment()
 	}

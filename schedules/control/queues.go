@@ -116,13 +116,13 @@ func retryEnqueue(ctx context.Context, err error) bool {
 		(notReady(err) || errors.As(err, &unavailable) || errors.As(err, &exhausted) || errors.As(err, &aborted))
 }
 
-// RemoveWaiting takes a job out of its queue that has not started, and refuses to
-// stop one that runs.
-func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string) error {
+// RemoveWaiting takes an item out of its queue that has not started, and refuses
+// to stop it if it runs. An item of the job with another number is not meant.
+func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string, sequence int64) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	_, err := deliver(ctx, c, workflows.MessageCancelItem, workflows.QueueWorkflowID(queue),
-		workflows.CancelItemRequest{JobID: jobID, WaitingOnly: true})
+		workflows.CancelItemRequest{JobID: jobID, WaitingOnly: true, Only: sequence})
 	return explain(fmt.Sprintf("remove job %s from queue %s", jobID, queue), err)
 }
 

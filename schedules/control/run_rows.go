@@ -46,6 +46,9 @@ type Run struct {
 	Counts  map[string]int64 `json:"counts,omitempty"`
 	Class   string           `json:"class,omitempty"`
 	Error   string           `json:"error,omitempty"`
+	// SupersededBy is the start that a completed run gave way to without doing
+	// anything.
+	SupersededBy time.Time `json:"superseded_by,omitzero"`
 	// RetryOf is the run id of the run that this one was started in place of.
 	RetryOf string `json:"retry_of,omitempty"`
 }
@@ -121,6 +124,7 @@ func (r *Run) addMemo(info *workflowpb.WorkflowExecutionInfo) {
 		return // A later version wrote it: the row has what the list itself knows.
 	}
 	r.Taken, r.Attempts, r.Handovers, r.Worker = end.Taken, end.Attempts, end.Handovers, end.Worker
+	r.SupersededBy = end.SupersededBy
 	r.Message, r.Counts, r.Class, r.Error = end.Message, end.Counts, end.Class, end.Error
 }
 

@@ -111,6 +111,13 @@ func (i *invocation) addRecurring(s *sheet, r *job.Recurring) {
 		return
 	}
 	s.add("Overlap", "%s, catch-up window %s", r.OverlapPolicy(), r.Catchup())
+	switch r.Misfire {
+	case "":
+	case job.MisfireAll:
+		s.add("Misfire", "all, at most %d", r.MissedLimit())
+	default:
+		s.add("Misfire", "%s", r.Misfire)
+	}
 	if r.PauseAfterFailures > 0 {
 		backoff := r.ProbeBackoff()
 		s.add("Failures", "paused after %d in a row, tried again after %s, growing to %s", r.PauseAfterFailures, backoff.Initial, backoff.Max)

@@ -41,6 +41,7 @@ func TestStack(t *testing.T) {
 	t.Run("jobs", func(t *testing.T) { jobs(t, c) })
 	t.Run("runs", func(t *testing.T) { runs(t, c) })
 	t.Run("queues", func(t *testing.T) { queues(t, c) })
+	t.Run("starts", func(t *testing.T) { starts(t, c) })
 	t.Run("completion", func(t *testing.T) { completion(t, c) })
 }
 
