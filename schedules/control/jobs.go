@@ -56,6 +56,7 @@ type JobFilter struct {
 	Mode   job.Mode
 	Status JobStatus
 	Owner  string
+	Queue  string
 	// Tags are those that a job has, all of them; "" stands for any value.
 	Tags map[string]string
 }
@@ -64,7 +65,8 @@ func (f JobFilter) matches(row JobRow) bool {
 	return (f.Type == "" || f.Type == row.Type) &&
 		(f.Mode == "" || f.Mode == row.Mode) &&
 		(f.Status == "" || f.Status == row.Status) &&
-		(f.Owner == "" || f.Owner == row.Owner)
+		(f.Owner == "" || f.Owner == row.Owner) &&
+		(f.Queue == "" || f.Queue == row.Queue)
 }
 
 // Jobs lists the jobs that Temporal knows, by id: all recurring ones, and the

@@ -68,7 +68,7 @@ func (c *Client) QueueState(ctx context.Context, name string) (*workflows.QueueS
 // queue's durable state. With again set, the job runs although it ran before.
 // It needs a live worker of any type.
 func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (workflows.EnqueueReceipt, error) {
-	return c.EnqueueOnce(ctx, j, again, newRequestID())
+	return c.EnqueueOnce(ctx, j, again, NewRequestID())
 }
 
 // EnqueueOnce is Enqueue for a request that may be made several times: as long as

@@ -20,7 +20,7 @@ func (c *Client) CancelRun(ctx context.Context, ref RunRef, reason string) error
 	_, err := call(ctx, c.temporal.WorkflowService().RequestCancelWorkflowExecution, &workflowservice.RequestCancelWorkflowExecutionRequest{
 		Namespace:         c.namespace,
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID},
-		Identity:          c.identity, RequestId: newRequestID(), Reason: reason,
+		Identity:          c.identity, RequestId: NewRequestID(), Reason: reason,
 	})
 	return explain("cancel run "+ref.WorkflowID, err)
 }
@@ -112,7 +112,16 @@ func (c *Client) checkRetry(ctx context.Context, detail *RunDetail) error {
 		return err
 	}
 	for _, running := range live.Schedule.GetInfo().GetRunningWorkflows() {
-		return fmt.Errorf("%s of the recurring job runs now and may not overlap with another: %w", running.GetWorkflowId(), ErrNotRetried)
+		return overlaps(running.GetWorkflowId())
 	}
-	return nil
+	// Runs that were not started by the schedule itself.
+	open, err := c.listRuns(ctx, RunFilter{JobID: detail.JobID, Status: RunRunning, Limit: 1})
+	if err == nil && len(open) > 0 {
+		return overlaps(open[0].WorkflowID)
+	}
+	return err
+}
+
+func overlaps(workflowID string) error {
+	return fmt.Errorf("%s of the recurring job runs now and may not overlap with another: %w", workflowID, ErrNotRetried)
 }

@@ -105,8 +105,27 @@ func (c *Client) Run(ctx context.Context, ref RunRef) (*RunDetail, error) {
 	}
 	detail.Progress, detail.NextTry, detail.WaitingForWorker, detail.LastError = nil, time.Time{}, false, ""
 	detail.LastUpdate = detail.Ended
+	if detail.Status == RunTerminated {
+		detail.Error, err = c.terminatedFor(ctx, detail.RunRef)
+		return detail, err
+	}
 	detail.addEnd(c.temporal.GetWorkflow(ctx, ref.WorkflowID, detail.RunID).Get(ctx, &detail.Output))
 	return detail, nil
+}
+
+// terminatedFor reads why and by whom a run was terminated.
+func (c *Client) terminatedFor(ctx context.Context, ref RunRef) (string, error) {
+	events := c.temporal.GetWorkflowHistory(ctx, ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return "", explain("run "+ref.WorkflowID, err)
+		}
+		if end := event.GetWorkflowExecutionTerminatedEventAttributes(); end != nil {
+			return fmt.Sprintf("terminated by %s: %s", end.GetIdentity(), end.GetReason()), nil
+		}
+	}
+	return "", nil
 }
 
 func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecutionResponse) {

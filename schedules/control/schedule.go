@@ -92,7 +92,7 @@ func (c *Client) createSchedule(ctx context.Context, change ScheduleChange) (boo
 	id := workflows.ScheduleID(change.Job.ID)
 	_, err = call(ctx, c.temporal.WorkflowService().CreateSchedule, &workflowservice.CreateScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Schedule: change.Schedule, SearchAttributes: m.attributes,
-		Identity: c.identity, RequestId: newRequestID(),
+		Identity: c.identity, RequestId: NewRequestID(),
 	})
 	var exists *serviceerror.AlreadyExists
 	var started *serviceerror.WorkflowExecutionAlreadyStarted
@@ -130,7 +130,7 @@ func (c *Client) updateSchedule(ctx context.Context, change ScheduleChange) (boo
 	}
 	_, err = call(ctx, c.temporal.WorkflowService().UpdateSchedule, &workflowservice.UpdateScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Schedule: schedule, SearchAttributes: m.attributes,
-		ConflictToken: live.Schedule.GetConflictToken(), Identity: c.identity, RequestId: newRequestID(),
+		ConflictToken: live.Schedule.GetConflictToken(), Identity: c.identity, RequestId: NewRequestID(),
 	})
 	if conflicts(err) {
 		return false, nil
@@ -245,7 +245,7 @@ func (c *Client) setSchedulePaused(ctx context.Context, jobID string, paused boo
 func (c *Client) patchSchedule(ctx context.Context, jobID string, patch *schedulepb.SchedulePatch) error {
 	_, err := call(ctx, c.temporal.WorkflowService().PatchSchedule, &workflowservice.PatchScheduleRequest{
 		Namespace: c.namespace, ScheduleId: workflows.ScheduleID(jobID), Patch: patch,
-		Identity: c.identity, RequestId: newRequestID(),
+		Identity: c.identity, RequestId: NewRequestID(),
 	})
 	return err
 }

@@ -21,7 +21,7 @@ import (
 // StartRun starts a run of a job at once. If a run of the job with the same spec
 // is under way, that one is given instead; with another spec is an error.
 func (c *Client) StartRun(ctx context.Context, j job.Job, trigger workflows.Trigger) (RunRef, error) {
-	return c.StartRunOnce(ctx, j, trigger, newRequestID())
+	return c.StartRunOnce(ctx, j, trigger, NewRequestID())
 }
 
 // StartRunOnce is StartRun for a request that may be made several times: the same
@@ -49,7 +49,7 @@ func (c *Client) StartRunAt(ctx context.Context, j job.Job, trigger workflows.Tr
 // same definition is left alone; with another, or someone else's, is an error.
 func (c *Client) StartContinuous(ctx context.Context, j job.Job) error {
 	_, err := c.start(ctx, j, start{
-		workflowType: workflows.ContinuousJobType, requestID: newRequestID(), input: workflows.NewContinuousState(j),
+		workflowType: workflows.ContinuousJobType, requestID: NewRequestID(), input: workflows.NewContinuousState(j),
 	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		_, err = c.sameDefinition(ctx, j, time.Time{})
@@ -112,7 +112,8 @@ func (c *Client) start(ctx context.Context, j job.Job, s start) (RunRef, error) 
 	return RunRef{WorkflowID: s.workflowID, RunID: response.GetRunId()}, nil
 }
 
-func newRequestID() string { return strings.ToLower(ulid.Make().String()) }
+// NewRequestID names a request, so that making it again is harmless.
+func NewRequestID() string { return strings.ToLower(ulid.Make().String()) }
 
 // sameDefinition gives the workflow that holds a job's id, if it is the job's own,
 // has the definition j, and begins when it should.

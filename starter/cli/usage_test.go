@@ -22,7 +22,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"plan", "--timeout", "0"}, `invalid argument "0" for "--timeout" flag: 0 is not longer than zero (see starter plan --help)`},
 		{[]string{"plan", "-f", "missing.toml"}, `jobs file missing.toml cannot be read: no such file or directory`},
 		{[]string{"validate", "missing.toml"}, `jobs file missing.toml cannot be read: no such file or directory`},
-		{[]string{"jobs", "stop"}, `JOB is missing (see starter jobs stop --help)`},
+		{[]string{"jobs", "stop"}, `give JOB, or filters such as --type (see starter jobs stop --help)`},
 		{[]string{"jobs", "list", "--mode", "once"}, `invalid argument "once" for "--mode" flag: it is one of one-shot, continuous, recurring, queued (see starter jobs list --help)`},
 		{[]string{"jobs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of scheduled, running, paused, waiting, completed, failed, stopped (see starter jobs list --help)`},
 		{[]string{"runs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of running, completed, failed, canceled, terminated, timed_out (see starter runs list --help)`},
