@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,6 +48,15 @@ func TestReadOfNothing(t *testing.T) {
 	for _, text := range []string{"", "\n", "# a comment", "[defaults]\n", "[jobs]\n", "[jobs.live_load_influx_v1]\r\n"} {
 		require.Empty(t, read(t, text).Jobs, "%q", text)
 	}
+}
+
+// With -race this finds what readers share.
+func TestReadAtTheSameTime(t *testing.T) {
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() { _, _ = jobsfile.Read("jobs.toml", []byte("[defaults]\npaused = true\n"), testTypes()) })
+	}
+	readers.Wait()
 }
 
 func TestReadOfAllModes(t *testing.T) {
