@@ -117,8 +117,8 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 				Handovers: r.handovers,
 			}, nil
 		}
-		if _, handed := handedBack(err); handed && ctx.Err() != nil {
-			err = ctx.Err() // Canceled while its worker drained: the handler has ended.
+		if handed, ok := handedBack(err); ok && ctx.Err() != nil {
+			err = temporal.NewCanceledError(handed) // Canceled while its worker drained: the handler has ended.
 		}
 		if !r.passOn(ctx, err) {
 			workflow.SetCurrentDetails(ctx, r.details("failed: "+reason(err)))

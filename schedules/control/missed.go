@@ -78,6 +78,8 @@ type MissedFilter struct {
 	Owner string
 	Tags  map[string]string
 	Since time.Time // required
+	// Until defaults to ten seconds ago: by then a run is in the lists.
+	Until time.Time
 }
 
 // MaxLedgerSlots bounds the starts that one ledger looks at.
@@ -95,7 +97,10 @@ const settled = 10 * time.Second
 // times that their definitions name with the runs that there are. At most
 // MaxLedgerSlots starts are looked at; more are an error.
 func (c *Client) Missed(ctx context.Context, filter MissedFilter) (*Ledger, error) {
-	ledger := &Ledger{Since: filter.Since, Until: time.Now().Add(-settled)}
+	ledger := &Ledger{Since: filter.Since, Until: filter.Until}
+	if ledger.Until.IsZero() {
+		ledger.Until = time.Now().Add(-settled)
+	}
 	lives, err := c.recurringJobs(ctx, filter)
 	if err != nil || len(lives) == 0 {
 		return ledger, err

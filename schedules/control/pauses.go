@@ -10,7 +10,7 @@ import (
 // A schedule keeps nothing of its pauses but a note. So the note that a pause or
 // a resume leaves says when that was, and when the pauses before were:
 //
-//	vendor maintenance; paused at 2026-05-01T12:00:00Z (before: 2026-04-01T08:00:00Z/2026-04-01T09:00:00Z)
+//	vendor maintenance; paused at 2026-05-01T12:00:00.000Z (before: 2026-04-01T08:00:00.000Z/2026-04-01T09:00:00.000Z)
 
 // pauseSpan is a time in which a schedule was paused.
 type pauseSpan struct {
@@ -25,6 +25,8 @@ func (s pauseSpan) covers(at time.Time) bool {
 const (
 	// maxPauseSpans bounds the pauses that a note tells of: the latest.
 	maxPauseSpans = 8
+	// pauseTime is the layout of the times.
+	pauseTime = "2006-01-02T15:04:05.000Z07:00"
 	// maxPauseReason bounds the bytes of a reason: the server takes notes of 1,000.
 	maxPauseReason = 500
 )
@@ -67,7 +69,7 @@ func readNote(note string, paused bool) (reason string, spans []pauseSpan) {
 // another note.
 func writeNote(reason string, paused bool, before string, wasPaused bool, now time.Time) string {
 	_, spans := readNote(before, wasPaused)
-	at := now.UTC().Truncate(time.Second)
+	at := now.UTC().Truncate(time.Millisecond)
 	switch open := len(spans) > 0 && spans[0].to.IsZero(); {
 	case open && paused:
 		at = spans[0].from // For another reason.
@@ -79,10 +81,10 @@ func writeNote(reason string, paused bool, before string, wasPaused bool, now ti
 	}
 	var past []string
 	for _, span := range spans[:min(len(spans), maxPauseSpans)] {
-		past = append(past, span.from.Format(time.RFC3339)+"/"+span.to.Format(time.RFC3339))
+		past = append(past, span.from.Format(pauseTime)+"/"+span.to.Format(pauseTime))
 	}
 	done := map[bool]string{true: "paused", false: "resumed"}[paused]
-	note := fmt.Sprintf("%s; %s at %s", cutText(reason, maxPauseReason), done, at.Format(time.RFC3339))
+	note := fmt.Sprintf("%s; %s at %s", cutText(reason, maxPauseReason), done, at.Format(pauseTime))
 	if len(past) > 0 {
 		note += " (before: " + strings.Join(past, ", ") + ")"
 	}
