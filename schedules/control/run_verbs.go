@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -34,6 +35,19 @@ func (c *Client) TerminateRun(ctx context.Context, ref RunRef, reason string) er
 		Identity:          c.identity, Reason: reason,
 	})
 	return explain("terminate run "+ref.WorkflowID, err)
+}
+
+// EndWaiting ends the run of a one-shot that waits for its time. One that has
+// begun meanwhile is left alone and gives [ErrMoved].
+func (c *Client) EndWaiting(ctx context.Context, jobID, runID, reason string) error {
+	live, err := c.LiveWorkflow(ctx, jobID)
+	if err != nil {
+		return err
+	}
+	if live == nil || live.Workflow.RunID != runID || !live.Workflow.Open() || !live.Workflow.Begins.After(time.Now()) {
+		return fmt.Errorf("run %s of job %s does not wait any more: %w", runID, jobID, ErrMoved)
+	}
+	return c.TerminateRun(ctx, RunRef{WorkflowID: workflows.JobWorkflowID(jobID), RunID: runID}, reason)
 }
 
 // Retried is what RetryRun started: a run, or a place in a queue.
