@@ -59,6 +59,9 @@ type Retried struct {
 	// Receipt is the place in the queue of a queued job, whose run starts from the
 	// beginning.
 	Receipt *workflows.EnqueueReceipt
+	// Before says that it was started by an earlier request, and Status how it stands.
+	Before bool
+	Status RunStatus
 }
 
 // ErrNotRetried says that a run is not one to try again: it has not ended, has
@@ -74,11 +77,24 @@ func (c *Client) RetryRun(ctx context.Context, ref RunRef) (Retried, error) {
 	if err != nil {
 		return Retried{}, err
 	}
-	if err := c.checkRetry(ctx, detail); err != nil {
+	if err := checkRetry(detail); err != nil {
 		return Retried{}, err
 	}
 	j := *detail.Job
 	retried := Retried{Job: j}
+	latest, err := c.temporal.DescribeWorkflowExecution(ctx, detail.WorkflowID, "")
+	if err != nil {
+		return retried, explain("run "+detail.WorkflowID, err)
+	}
+	if newer := newRun(latest.GetWorkflowExecutionInfo()); newer.RetryOf == detail.RunID {
+		retried.Run, retried.Before, retried.Status = newer.RunRef, true, newer.Status
+		return retried, nil
+	} else if newer.RunID != detail.RunID {
+		return retried, fmt.Errorf("run %s of %s was followed by run %s (%s): %w", detail.RunID, detail.WorkflowID, newer.RunID, newer.Status, ErrNotRetried)
+	}
+	if err := c.checkOverlap(ctx, detail); err != nil {
+		return retried, err
+	}
 	requestID := "retry-" + detail.RunID
 	if j.Mode() == job.ModeQueued {
 		receipt, err := c.EnqueueOnce(ctx, j, true, requestID)
@@ -97,7 +113,7 @@ func (c *Client) RetryRun(ctx context.Context, ref RunRef) (Retried, error) {
 	return retried, explain("start job "+j.ID, err)
 }
 
-func (c *Client) checkRetry(ctx context.Context, detail *RunDetail) error {
+func checkRetry(detail *RunDetail) error {
 	name := fmt.Sprintf("run %s of %s", detail.RunID, detail.WorkflowID)
 	switch {
 	case detail.Status.Open():
@@ -107,17 +123,12 @@ func (c *Client) checkRetry(ctx context.Context, detail *RunDetail) error {
 	case detail.Job == nil:
 		return fmt.Errorf("%s does not carry its definition: %w", name, ErrNotOurs)
 	}
-	latest, err := c.temporal.DescribeWorkflowExecution(ctx, detail.WorkflowID, "")
-	if err != nil {
-		return explain("run "+detail.WorkflowID, err)
-	}
-	if info := latest.GetWorkflowExecutionInfo(); info.GetExecution().GetRunId() != detail.RunID {
-		newer := newRun(info)
-		if newer.RetryOf == detail.RunID {
-			return nil // Asked again: it gives the run that the first request started.
-		}
-		return fmt.Errorf("%s was followed by run %s (%s): %w", name, newer.RunID, newer.Status, ErrNotRetried)
-	}
+	return nil
+}
+
+// checkOverlap refuses to start a run of a recurring job while another is under
+// way that it may not overlap with.
+func (c *Client) checkOverlap(ctx context.Context, detail *RunDetail) error {
 	if detail.Mode != job.ModeRecurring {
 		return nil
 	}

@@ -42,6 +42,9 @@ notice of a run that retry starts. Asking twice makes one run.`,
 			if err != nil {
 				return "", err
 			}
+			if retried.Before {
+				return "", fmt.Errorf("%w: it was tried again before, as run %s, which is %s", errNothingToDo, retried.Run.RunID, retried.Status)
+			}
 			s := &started{Job: retried.Job, Receipt: retried.Receipt}
 			if s.Receipt == nil {
 				s.Run = &retried.Run
