@@ -43,6 +43,10 @@ type Queued struct {
 	// Queue is the name of the queue: [a-z0-9] first, then [a-z0-9._-], at
 	// most 64 characters. Required.
 	Queue string `json:"queue" jsonschema:"example=photos" jsonschema_description:"the name of the queue: a-z or 0-9 first, then a-z, 0-9, '.', '_' or '-', at most 64 characters"`
+	// OnFailure is what the failure of this job does to its queue: continue
+	// with the next item, or halt until someone resumes or skips. Defaults to
+	// what is set for the queue, which is continue unless someone has set it.
+	OnFailure OnFailure `json:"on_failure,omitempty" jsonschema:"enum=continue,enum=halt" jsonschema_description:"what the failure of the job does to its queue: continue with the next item, or halt until someone resumes or skips; by default what is set for the queue (starter queues set), else continue"`
 }
 
 // At is when a one-shot begins; zero if at once, and in every other mode.
@@ -52,6 +56,18 @@ func (s Schedule) At() time.Time {
 	}
 	return s.OneShot.At
 }
+
+// OnFailure says what the failure of an item does to its queue.
+type OnFailure string
+
+// The failure policies.
+const (
+	OnFailureContinue OnFailure = "continue" // the next item runs
+	OnFailureHalt     OnFailure = "halt"     // nothing runs until someone resumes or skips
+)
+
+// Valid says whether o is a failure policy.
+func (o OnFailure) Valid() bool { return o == OnFailureContinue || o == OnFailureHalt }
 
 // Schedule holds the mode of a job with its settings: exactly one field is set.
 type Schedule struct {

@@ -108,6 +108,9 @@ func (v *validator) schedule(s Schedule) {
 		if err := CheckKey("queue", q.Queue); err != nil {
 			v.at([]string{"queued", "queue"}, "%s", err)
 		}
+		if q.OnFailure != "" && !q.OnFailure.Valid() {
+			v.at([]string{"queued", "on_failure"}, "%.80q is not one of %s, %s", q.OnFailure, OnFailureContinue, OnFailureHalt)
+		}
 	}
 }
 

@@ -27,6 +27,7 @@ type ActivityRegistry interface {
 // QueuesTaskQueue. They need the client of their worker.
 func RegisterActivities(r ActivityRegistry) {
 	r.RegisterActivityWithOptions(WatchRun, activity.RegisterOptions{Name: WatchRunActivity})
+	r.RegisterActivityWithOptions(ReadPage, activity.RegisterOptions{Name: ReadPageActivity})
 	r.RegisterActivityWithOptions(PauseFailingSchedule, activity.RegisterOptions{Name: PauseFailingActivity})
 	r.RegisterActivityWithOptions(TryPausedSchedule, activity.RegisterOptions{Name: TryPausedActivity})
 	r.RegisterActivityWithOptions(ResumePausedSchedule, activity.RegisterOptions{Name: ResumePausedActivity})

@@ -16,6 +16,7 @@ const (
 	RunJobType        = "RunJob"
 	ContinuousJobType = "ContinuousJob"
 	JobQueueType      = "JobQueue"
+	JobQueuePageType  = "JobQueuePage"
 	ProbeJobType      = "ProbeJob"
 	AppliedJobsType   = "AppliedJobs"
 )
@@ -23,6 +24,10 @@ const (
 // WatchRunActivity waits for the end of a run that its queue can no longer
 // await itself. Every worker serves it on QueuesTaskQueue.
 const WatchRunActivity = "WatchRun"
+
+// ReadPageActivity reads the items of a queue's parked page, also served by every
+// worker on QueuesTaskQueue.
+const ReadPageActivity = "ReadPage"
 
 // Activities around the schedule of a recurring job that failed too often, also
 // served by every worker on QueuesTaskQueue.
@@ -32,8 +37,9 @@ const (
 	ResumePausedActivity = "ResumePausedSchedule"
 )
 
-// QueuesTaskQueue is the task queue of JobQueue and AppliedJobs workflows. Workers
-// of every type poll it, since a queue may hold jobs of any type. The other workflows
+// QueuesTaskQueue is the task queue of JobQueue, JobQueuePage and AppliedJobs
+// workflows. Workers of every type poll it, since a queue may hold jobs of any type.
+// The other workflows
 // run on the task queue of their job's worker type.
 const QueuesTaskQueue = "queues"
 
@@ -58,6 +64,12 @@ func ProbeWorkflowID(jobID string) string { return jobPrefix + jobID + probeSuff
 
 // QueueWorkflowID is the workflow id of a queue.
 func QueueWorkflowID(name string) string { return queuePrefix + name }
+
+// QueuePageWorkflowID is the workflow id of a parked page of a queue: the page
+// whose first item has the given number.
+func QueuePageWorkflowID(name, epoch string, first int64) string {
+	return fmt.Sprintf("%s%s/page/%s-%d", queuePrefix, name, epoch, first)
+}
 
 // AppliedWorkflowID is the workflow id of the record of what was applied from a
 // provider.
@@ -130,7 +142,7 @@ func Attributes(j job.Job) (temporal.SearchAttributes, error) {
 	return temporal.NewSearchAttributes(updates...), nil
 }
 
-// QueueAttributes are the search attributes of a JobQueue workflow.
+// QueueAttributes are the search attributes of a queue and its pages.
 func QueueAttributes(name string) temporal.SearchAttributes {
 	return temporal.NewSearchAttributes(AttributeQueue.ValueSet(name))
 }
@@ -163,5 +175,6 @@ func RegisterJobs(r Registry) {
 // belong to no worker type.
 func RegisterQueues(r Registry) {
 	r.RegisterWorkflowWithOptions(JobQueue, workflow.RegisterOptions{Name: JobQueueType})
+	r.RegisterWorkflowWithOptions(JobQueuePage, workflow.RegisterOptions{Name: JobQueuePageType})
 	r.RegisterWorkflowWithOptions(AppliedJobs, workflow.RegisterOptions{Name: AppliedJobsType})
 }

@@ -55,6 +55,8 @@ func TestRecordHistories(t *testing.T) {
 	r.continuous()
 	r.queue()
 	r.signaled()
+	r.halted()
+	r.paged()
 	r.applied()
 
 	handed := r.job("handed", job.Schedule{OneShot: &job.OneShot{}}, "wait")

@@ -224,12 +224,16 @@ func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unrea
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range state.Waiting {
+		err = c.eachWaiting(ctx, state, 0, func(item workflows.QueueItem) bool {
 			rows[item.Job.ID] = JobRow{
 				ID: item.Job.ID, Type: item.Job.Type, Mode: job.ModeQueued, Status: JobWaiting,
 				Queue: name, Owner: item.Job.Options.Owner.String(), Provider: item.Job.Provider,
 				Tags: item.Job.Options.Tags,
 			}
+			return true
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return nil, nil
@@ -289,10 +293,7 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 	}
 	if live.Waiting != nil {
 		if state, err := c.QueueState(ctx, live.Waiting.Job.Queue()); err == nil {
-			detail.Ahead = slices.IndexFunc(state.Waiting, func(item workflows.QueueItem) bool { return item.Job.ID == jobID })
-			if state.Running != nil {
-				detail.Ahead++
-			}
+			detail.Ahead, _ = state.Position(live.Waiting.Sequence)
 		}
 	}
 	detail.Runs, err = c.listRuns(ctx, RunFilter{JobID: jobID, Limit: describedRuns})

@@ -49,7 +49,12 @@ func TestMisuse(t *testing.T) {
 		{[]string{"queues", "enqueue", "q"}, `give either --type or --job (see starter queues enqueue --help)`},
 		{[]string{"queues", "enqueue", "q", "--job", "a.b", "--file", items}, `--file goes with --type (see starter queues enqueue --help)`},
 		{[]string{"queues", "enqueue", "q", "--type", "TakeSteps", "--file", items, "--key", "x"}, `--file has the specs and keys: leave out --spec and --key (see starter queues enqueue --help)`},
-		{[]string{"queues", "enqueue", "q", "--type", "TakeSteps", "--file", items, "--parallel", "0"}, `--parallel 0 is not between 1 and 64 (see starter queues enqueue --help)`},
+		{[]string{"queues", "peek", "q", "--from", "-1"}, `--from and --limit are not negative (see starter queues peek --help)`},
+		{[]string{"queues", "purge", "q", "--from", "9", "--to", "3"}, `--from 9 to --to 3 is not a range of numbers (see starter queues purge --help)`},
+		{[]string{"queues", "set", "q"}, `--on-failure is missing (see starter queues set --help)`},
+		{[]string{"queues", "set", "q", "--on-failure", "stop"}, `invalid argument "stop" for "--on-failure" flag: it is one of continue, halt (see starter queues set --help)`},
+		{[]string{"queues", "dead", "retry", "q"}, `name jobs, or give --all (see starter queues dead retry --help)`},
+		{[]string{"queues", "dead", "drop", "q", "a.b", "--all"}, `name jobs, or give --all (see starter queues dead drop --help)`},
 		{[]string{"queues", "enqueue", "Q", "--type", "TakeSteps", "--file", items}, `queue "Q": a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', and has at most 64 characters`},
 		{[]string{"queues", "enqueue", "q", "--type", "TakeSteps", "--file", "missing.jsonl"}, `the items cannot be read: open missing.jsonl: no such file or directory`},
 	} {
