@@ -219,7 +219,10 @@ func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, er
 // was asked to stop must go on reporting until it has ended.
 func (r *run) beat(ctx context.Context) {
 	r.mu.Lock()
-	beat := workflows.Heartbeat{Text: r.progress.String(), Progress: r.progress, Cursor: r.cursor, Worker: r.identity}
+	beat := workflows.Heartbeat{Progress: r.progress, Cursor: r.cursor, Worker: r.identity}
+	if beat.Progress != (job.Progress{}) {
+		beat.Text = beat.Progress.String()
+	}
 	r.mu.Unlock()
 	activity.RecordHeartbeat(context.WithoutCancel(ctx), beat)
 }

@@ -248,13 +248,20 @@ func newBook(live *Live, runs []ledgerRun, since, until time.Time, most int) (*b
 	return b, nil
 }
 
-// definedSince is the time since which the definition in force is known to be so:
+// definedSince is the time since which the definition in force is taken to be so:
 // the first run that carries its mark, after the last that carries another. If
-// there is none, it is when the schedule was last changed.
+// there is none, it is when the schedule was last changed, unless that was but a
+// pause or a resume.
 func (b *book) definedSince(created time.Time) time.Time {
 	since := b.changed
+	if len(b.pauses) > 0 {
+		latest := later(b.pauses[0].from, b.pauses[0].to)
+		if since.Sub(latest).Abs() < noteLag && !slices.ContainsFunc(b.runs, b.ofAnother) {
+			since = created
+		}
+	}
 	for _, run := range slices.Backward(b.runs) {
-		if run.specHash != b.live.SpecHash {
+		if b.ofAnother(run) {
 			break
 		}
 		if begin := run.dueOrStarted(); begin.Before(since) {
@@ -263,6 +270,13 @@ func (b *book) definedSince(created time.Time) time.Time {
 	}
 	return later(since, created)
 }
+
+// noteLag is how far apart the time of a pause in a note and the server's time of
+// the change may be.
+const noteLag = 2 * time.Second
+
+// ofAnother says that a run had another definition.
+func (b *book) ofAnother(run ledgerRun) bool { return run.specHash != b.live.SpecHash }
 
 func (r ledgerRun) dueOrStarted() time.Time {
 	if r.Scheduled.IsZero() {

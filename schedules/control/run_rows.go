@@ -84,7 +84,10 @@ func newRun(info *workflowpb.WorkflowExecutionInfo) Run {
 	}
 	// Both times are of one clock: they differ by the delay that was asked for.
 	if begins := info.GetExecutionTime(); begins != nil && begins.AsTime().After(run.Started) {
-		run.Started, run.Scheduled = begins.AsTime(), begins.AsTime()
+		run.Scheduled = begins.AsTime()
+		if ended := info.GetCloseTime(); ended == nil || ended.AsTime().After(run.Scheduled) {
+			run.Started = run.Scheduled // Else it was taken back before.
+		}
 		if run.Status == RunRunning && time.Now().Before(run.Started) {
 			run.Status = RunWaiting
 		}
