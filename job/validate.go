@@ -139,6 +139,7 @@ func (v *validator) options(o Options) {
 	if o.Owner.Organization != "" && o.Owner.User != "" {
 		v.at([]string{"owner"}, "an owner is an organization or a user, not both")
 	}
+	v.binding(o)
 }
 
 func (v *validator) positive(option string, d Duration, rest ...string) {

@@ -87,6 +87,9 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (job.Result,
 				return job.Result{}, stopped
 			}
 		}
+		if err := ctx.Err(); err != nil {
+			return job.Result{}, err // Looked at before every effect.
+		}
 		if err := ledger.add("step", run, step+1); err != nil {
 			return job.Result{}, err
 		}
@@ -94,6 +97,9 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (job.Result,
 		if _, err := os.Stat(spec.Broken); spec.Broken != "" && err == nil {
 			return job.Result{}, job.Final("Broken", "broken after step %d", step+1)
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return job.Result{}, err
 	}
 	if err := ledger.add("end", run, step); err != nil {
 		return job.Result{}, err
@@ -215,6 +221,15 @@ func startWorker(t *testing.T, st *stacktest.Stack, args ...string) *stacktest.P
 		Env: []string{workerVariable + "=1", "DENDRA_SECRET_TEST_TOKEN=hunter2hunter2"},
 	})
 	w.WaitOutput("serving")
+	return w
+}
+
+// startService runs a worker process that is a service of the given name, which
+// is taken for dead after two seconds.
+func startService(t *testing.T, st *stacktest.Stack, name string, args ...string) *stacktest.Process {
+	t.Helper()
+	w := startWorker(t, st, append([]string{"--service", name, "--service-timeout", "2s"}, args...)...)
+	w.WaitOutput("msg=announced")
 	return w
 }
 

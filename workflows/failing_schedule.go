@@ -28,6 +28,7 @@ type ActivityRegistry interface {
 func RegisterActivities(r ActivityRegistry) {
 	r.RegisterActivityWithOptions(WatchRun, activity.RegisterOptions{Name: WatchRunActivity})
 	r.RegisterActivityWithOptions(ReadPage, activity.RegisterOptions{Name: ReadPageActivity})
+	r.RegisterActivityWithOptions((&chooser{}).ChooseService, activity.RegisterOptions{Name: ChooseServiceActivity})
 	r.RegisterActivityWithOptions(PauseFailingSchedule, activity.RegisterOptions{Name: PauseFailingActivity})
 	r.RegisterActivityWithOptions(TryPausedSchedule, activity.RegisterOptions{Name: TryPausedActivity})
 	r.RegisterActivityWithOptions(ResumePausedSchedule, activity.RegisterOptions{Name: ResumePausedActivity})

@@ -29,6 +29,10 @@ const WatchRunActivity = "WatchRun"
 // worker on QueuesTaskQueue.
 const ReadPageActivity = "ReadPage"
 
+// ChooseServiceActivity finds a live service for a run of a bound job. Every
+// worker serves it on QueuesTaskQueue.
+const ChooseServiceActivity = "ChooseService"
+
 // Activities around the schedule of a recurring job that failed too often, also
 // served by every worker on QueuesTaskQueue.
 const (

@@ -70,6 +70,65 @@ func TestRecordHistories(t *testing.T) {
 	r.ended(ref)
 	r.save("run_handed_over", ref)
 	r.recovered(away)
+	r.bound(st)
+}
+
+// bound records runs and a loop of bound jobs whose service goes away, and a run
+// whose service is busy for longer than failover_after.
+func (r *recorder) bound(st *stacktest.Stack) {
+	bind := func(key, do, service string, schedule job.Schedule) job.Job {
+		j := r.job(key, schedule, do)
+		j.Options.Bind = map[string]string{"recorded": service}
+		j.Options.FailoverAfter = job.MinFailoverAfter
+		return j
+	}
+	start := func(j job.Job) control.RunRef {
+		ref, err := r.control.StartRun(r.Context(), j, workflows.TriggerManual)
+		require.NoError(r, err)
+		return ref
+	}
+	serve := func(name string, released bool, slots int) (stop func()) {
+		w := &recordedWorker{t: r.T, stack: st, released: released, service: name, slots: slots, tags: map[string]string{"recorded": "yes"}}
+		return w.start()
+	}
+	stopFirst := serve("first", false, 1)
+	moved := start(bind("bound-moved", "wait", "yes", job.Schedule{OneShot: &job.OneShot{}}))
+	r.waitRunning(moved)
+	busy := start(bind("bound-busy", "", "yes", job.Schedule{OneShot: &job.OneShot{}}))
+	stacktest.WaitFor(r, "the busy service to be asked twice", func() (bool, error) {
+		return r.chosen(busy) >= 2, nil
+	})
+	fails := bind("bound-failed", "", "nobody", job.Schedule{OneShot: &job.OneShot{}})
+	fails.Options.Failover = job.FailoverFail
+	r.run("run_bound_failed", fails)
+	stopFirst()
+
+	defer serve("second", true, 10)()
+	loop := bind("bound-loop", "", "yes", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}})
+	require.NoError(r, r.control.StartContinuous(r.Context(), loop))
+	r.ended(moved)
+	r.save("run_bound_moved", moved)
+	r.ended(busy)
+	r.save("run_bound_busy", busy)
+	r.state(loop.ID, func(s workflows.ContinuousState) bool { return s.Generation >= 2 })
+	last, err := r.control.LiveWorkflow(r.Context(), loop.ID)
+	require.NoError(r, err)
+	require.NoError(r, r.control.StopLoop(r.Context(), loop.ID, "recorded"))
+	r.save("continuous_bound", control.RunRef{WorkflowID: workflows.JobWorkflowID(loop.ID), RunID: last.Workflow.RunID})
+}
+
+// chosen counts how often a service was chosen for a run.
+func (r *recorder) chosen(ref control.RunRef) int {
+	events := r.control.Temporal().GetWorkflowHistory(r.Context(), ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	n := 0
+	for events.HasNext() {
+		event, err := events.Next()
+		require.NoError(r, err)
+		if event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == workflows.ChooseServiceActivity {
+			n++
+		}
+	}
+	return n
 }
 
 // recordedWorker runs workers of the recorded job type, one after the other.
@@ -77,6 +136,9 @@ type recordedWorker struct {
 	t        *testing.T
 	stack    *stacktest.Stack
 	released bool
+	service  string
+	slots    int
+	tags     map[string]string
 }
 
 func (w *recordedWorker) start() (stop func()) {
@@ -89,6 +151,7 @@ func (w *recordedWorker) start() (stop func()) {
 		})
 	go func() {
 		ended <- workers.Run(ctx, workers.Config{
+			Service: w.service, Tags: w.tags, MaxConcurrentRuns: w.slots,
 			Worker: "recording", Types: []job.Type{recorded}, Logger: slog.New(slog.DiscardHandler),
 			Temporal: temporalclient.Settings{Address: w.stack.Temporal, Namespace: w.stack.Namespace},
 		})

@@ -55,6 +55,8 @@ type RunOutput struct {
 	// Handovers counts the times that a worker that shut down or died passed
 	// the run on, apart from ordinary retries.
 	Handovers int `json:"handovers,omitempty"`
+	// Binding is how a bound job's run came to its service.
+	Binding *Binding `json:"binding,omitempty"`
 	// SupersededBy is the start that the run gave way to without doing anything:
 	// see [job.Recurring.GivesWay].
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
@@ -80,6 +82,7 @@ type run struct {
 	RunInput
 	taken       time.Time
 	failure     error // of the activity; the run's own may wrap it
+	binding     Binding
 	attempts    int
 	handovers   int
 	lostWorkers int
@@ -98,14 +101,10 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 	if r.Job.Options.MaxRetryCount != job.Unlimited {
 		maxAttempts = r.Job.Options.MaxRetryCount + 1
 	}
-	activityCtx := withJobActivity(ctx, r.Job, maxAttempts)
 	for {
-		var output ActivityOutput
-		err := workflow.ExecuteActivity(activityCtx, r.Job.Type, ActivityInput{
-			Job:    r.Job,
-			RunID:  info.WorkflowExecution.RunID,
-			Cursor: r.Cursor,
-		}).Get(ctx, &output)
+		in := ActivityInput{Job: r.Job, RunID: info.WorkflowExecution.RunID, Cursor: r.Cursor}
+		output, err := r.binding.execute(ctx, r.Job, maxAttempts, &in)
+		r.Cursor = in.Cursor
 		if err == nil {
 			r.attempts += output.Attempts
 			workflow.SetCurrentDetails(ctx, r.details("completed: "+output.Result.Message))
@@ -115,6 +114,7 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 				Attempts:  r.attempts,
 				Worker:    output.Worker,
 				Handovers: r.handovers,
+				Binding:   r.bound(),
 			}, nil
 		}
 		if handed, ok := handedBack(err); ok && ctx.Err() != nil {
@@ -173,6 +173,14 @@ func (r *run) passOn(ctx workflow.Context, err error) bool {
 	return false
 }
 
+// bound is the binding of a bound job, to be told with the result.
+func (r *run) bound() *Binding {
+	if r.binding.Service == "" {
+		return nil
+	}
+	return &r.binding
+}
+
 func (r *run) takeCursor(cursor json.RawMessage) {
 	if len(cursor) > 0 {
 		r.Cursor = cursor
@@ -184,5 +192,5 @@ func (r *run) details(state string) string {
 	if r.handovers > 0 {
 		text += fmt.Sprintf("\n\npassed on to another worker %d times", r.handovers)
 	}
-	return text
+	return text + r.binding.details()
 }

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -27,6 +28,8 @@ type Settings struct {
 	Profile   string
 	Identity  string
 	Logger    *slog.Logger
+	// Intercept, if set, sees every call to Temporal.
+	Intercept grpc.UnaryClientInterceptor
 }
 
 // Options loads the client options.
@@ -50,6 +53,9 @@ func Options(s Settings) (client.Options, error) {
 	options.Identity = s.Identity
 	if s.Logger != nil {
 		options.Logger = log.NewStructuredLogger(s.Logger)
+	}
+	if s.Intercept != nil {
+		options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(s.Intercept))
 	}
 	return options, nil
 }

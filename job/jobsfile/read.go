@@ -60,8 +60,8 @@ type reader struct {
 	problems []Problem
 }
 
-// typeSchema is a job type with the schemas of its spec; they are nil if its
-// spec has no Go type here.
+// typeSchema is a job type with the schemas of its spec; they are nil if nothing
+// is known of it here.
 type typeSchema struct {
 	job.Type
 	whole   *specschema.Schema
@@ -86,13 +86,8 @@ func newReader(source *source, types []job.Type) (*reader, error) {
 	}
 	for _, t := range types {
 		entry := typeSchema{Type: t}
-		if t.Spec != nil {
-			if entry.whole, err = specschema.For(t.Spec); err != nil {
-				return nil, fmt.Errorf("job type %s: %w", t.Name, err)
-			}
-			if entry.partial, err = specschema.ForPartial(t.Spec); err != nil {
-				return nil, fmt.Errorf("job type %s: %w", t.Name, err)
-			}
+		if entry.whole, entry.partial, err = specschema.OfType(t); err != nil {
+			return nil, err
 		}
 		r.types[job.SnakeCase(t.Name)] = entry
 	}
@@ -136,6 +131,7 @@ func (r *reader) file(values map[string]any, root *node) {
 		switch {
 		case !known:
 			r.report(at.key, "%s", specschema.Unknown("job type", key, slices.Collect(maps.Keys(r.types))))
+			r.problems[len(r.problems)-1].UnknownType = key
 		case !isTable:
 			r.report(at.value, "job type %q is not a table of jobs", key)
 		default:

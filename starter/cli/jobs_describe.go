@@ -68,6 +68,9 @@ func (i *invocation) addDefinition(s *sheet, j job.Job) {
 	s.add("Tags", "%s", tags(j.Options.Tags))
 	s.add("Provider", "%s", j.Provider)
 	s.add("Worker", "%s", j.Worker)
+	if len(j.Options.Bind) > 0 {
+		s.add("Bound to", "%s; failover: %s after %s", tags(j.Options.Bind), j.Options.FailoverPolicy(), j.Options.FailoverWait())
+	}
 	s.add("Spec", "%s", indented(j.Spec))
 	s.add("Run timeout", "%s, heartbeat %s, stop grace period %s",
 		j.Options.RunTimeout, j.Options.HeartbeatTimeout, j.Options.StopGracePeriod)
@@ -185,6 +188,18 @@ func (i *invocation) addLoop(s *sheet, loop *workflows.ContinuousState) {
 	s.add("Next", "%s", i.when(loop.NextAt))
 	s.add("Last success", "%s", i.when(loop.LastSuccess))
 	s.add("Last error", "%s", loop.LastError)
+	i.addBinding(s, &loop.Binding)
+}
+
+// addBinding shows the service of a bound job, and how it came there.
+func (i *invocation) addBinding(s *sheet, b *workflows.Binding) {
+	if b == nil || b.Service == "" {
+		return
+	}
+	s.add("Service", "%s", b.Service)
+	for _, rebind := range b.Rebinds {
+		s.add("Rebound", "%s: %s", i.when(rebind.At), rebind)
+	}
 }
 
 // iterationTable shows iterations, the latest first.

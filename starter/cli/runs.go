@@ -300,6 +300,7 @@ func (i *invocation) writeRun(w io.Writer, detail *control.RunDetail) error {
 		if output.Handovers > 0 {
 			s.add("Handovers", "%d", output.Handovers)
 		}
+		i.addBinding(&s, output.Binding)
 	}
 	if len(detail.Cursor) > 0 && detail.Status != control.RunCompleted {
 		s.add("Cursor", "%s", detail.Cursor)

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,7 +61,8 @@ func TestMisuse(t *testing.T) {
 	} {
 		r := console{}.run(t.Context(), test.args...)
 		require.Equal(t, 1, r.code, test.args)
-		require.Equal(t, "starter: "+test.want+"\n", r.stderr, test.args)
+		// A note comes before it when a job type is unknown here.
+		require.Equal(t, "starter: "+test.want+"\n", r.stderr[strings.LastIndex(r.stderr, "starter: "):], test.args)
 		require.Empty(t, r.stdout, test.args)
 	}
 }
