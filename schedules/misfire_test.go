@@ -23,7 +23,7 @@ type ledger struct {
 	runs map[string]map[string]bool
 }
 
-func (l *ledger) handle(_ context.Context, run job.Run, _ map[string]any) (job.Result, error) {
+func (l *ledger) handle(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs[run.Job().ID] == nil {

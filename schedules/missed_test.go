@@ -26,7 +26,7 @@ func TestMissedStarts(t *testing.T) {
 			st := stacktest.StartOwn(t, "--schedules", engine)
 			gate := make(chan struct{})
 			seen := &handledRuns{}
-			f := startHandler(t, st, func(ctx context.Context, run job.Run, _ map[string]any) (job.Result, error) {
+			f := startHandler(t, st, func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
 				seen.add(run.ID())
 				select {
 				case <-gate:
@@ -104,7 +104,7 @@ func (h *handledRuns) count() int {
 }
 
 // startHandler starts a worker with one job type.
-func startHandler(t *testing.T, st *stacktest.Stack, handle func(context.Context, job.Run, map[string]any) (job.Result, error)) *fixture {
+func startHandler(t *testing.T, st *stacktest.Stack, handle func(context.Context, job.Run, anySpec) (job.Result, error)) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -18,7 +18,7 @@ func TestOneShotForLater(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	seen := &handledRuns{}
-	f := startHandler(t, st, func(_ context.Context, run job.Run, _ map[string]any) (job.Result, error) {
+	f := startHandler(t, st, func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
 		seen.add(run.ID())
 		return job.Result{}, nil
 	})
