@@ -42,7 +42,7 @@ func follow(t *testing.T, c *control.Client, ref control.RunRef) *control.RunDet
 // terminated, each after its first step, and go on where it was.
 func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
+	st := stacktest.StartOwn(t) // No other worker takes its runs and hands them over.
 	startWorker(t, st)
 	c := newControl(t, st)
 	for status, end := range map[control.RunStatus]func(control.RunRef) error{
