@@ -89,8 +89,8 @@ func SnakeCase(name string) string {
 }
 
 // SpecHash is 16 hexadecimal digits that change with what a job is meant to be.
-// Of a one-shot or queued job they cover the type and the spec, so that only a
-// change of these runs it again; of every other job the whole definition.
+// Of a one-shot or queued job they cover the type and the spec, and the time of a
+// one-shot, so that only a change of these runs it again; of every other job the whole definition.
 func (j Job) SpecHash() (string, error) {
 	var covered any
 	spec, err := canonicalJSON(j.Spec)
@@ -102,7 +102,8 @@ func (j Job) SpecHash() (string, error) {
 		covered = struct {
 			Type string          `json:"type"`
 			Spec json.RawMessage `json:"spec"`
-		}{j.Type, spec}
+			At   time.Time       `json:"at,omitzero"`
+		}{j.Type, spec, j.At().UTC()}
 	default:
 		whole := j
 		whole.Spec = spec

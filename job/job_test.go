@@ -163,3 +163,19 @@ func TestJobJSONRoundTrip(t *testing.T) {
 	require.Equal(t, hash(t, j), hash(t, back))
 	require.Equal(t, j.Options, back.Options)
 }
+
+func TestTheTimeOfAOneShotIsPartOfItsHash(t *testing.T) {
+	hash := func(at time.Time) string {
+		j := job.Job{ID: "a.b", Type: "A", Spec: []byte(`{}`), Schedule: job.Schedule{OneShot: &job.OneShot{At: at}}}
+		text, err := j.SpecHash()
+		require.NoError(t, err)
+		return text
+	}
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	require.NotEqual(t, hash(time.Time{}), hash(noon))
+	require.Equal(t, hash(noon), hash(noon.In(time.FixedZone("", 7200))))
+	queued := job.Job{ID: "a.b", Type: "A", Spec: []byte(`{}`), Schedule: job.Schedule{Queued: &job.Queued{Queue: "q"}}}
+	same, err := queued.SpecHash()
+	require.NoError(t, err)
+	require.Equal(t, same, hash(time.Time{}))
+}

@@ -1,5 +1,7 @@
 package job
 
+import "time"
+
 // Mode says when and how often a job runs.
 type Mode string
 
@@ -16,9 +18,13 @@ func Modes() []Mode {
 	return []Mode{ModeOneShot, ModeContinuous, ModeRecurring, ModeQueued}
 }
 
-// OneShot runs a job once per definition: again only when its type or spec
+// OneShot runs a job once per definition: again only when its type, spec or time
 // changes, or when someone asks.
-type OneShot struct{}
+type OneShot struct {
+	// At is when the run begins. It waits in Temporal until then; one that is past
+	// when the job is applied means at once. Defaults to at once.
+	At time.Time `json:"at,omitzero" jsonschema_description:"when the run begins; at once if that is past when the job is applied, and by default"`
+}
 
 // Continuous runs a job again and again until it is stopped.
 type Continuous struct {
@@ -43,6 +49,14 @@ type Queued struct {
 	OnFailure OnFailure `json:"on_failure,omitempty" jsonschema:"enum=continue,enum=halt" jsonschema_description:"what the failure of the job does to its queue: continue with the next item, or halt until someone resumes or skips; by default what is set for the queue (starter queues set), else continue"`
 }
 
+// At is when a one-shot begins; zero if at once, and in every other mode.
+func (s Schedule) At() time.Time {
+	if s.OneShot == nil {
+		return time.Time{}
+	}
+	return s.OneShot.At
+}
+
 // OnFailure says what the failure of an item does to its queue.
 type OnFailure string
 
@@ -57,7 +71,7 @@ func (o OnFailure) Valid() bool { return o == OnFailureContinue || o == OnFailur
 
 // Schedule holds the mode of a job with its settings: exactly one field is set.
 type Schedule struct {
-	OneShot    *OneShot    `json:"one_shot,omitempty" jsonschema_description:"runs once; again only when its type or spec changes, or when someone asks"`
+	OneShot    *OneShot    `json:"one_shot,omitempty" jsonschema_description:"runs once; again only when its type, spec or time changes, or when someone asks"`
 	Continuous *Continuous `json:"continuous,omitempty" jsonschema_description:"runs again and again until it is stopped"`
 	Recurring  *Recurring  `json:"recurring,omitempty" jsonschema_description:"starts on an interval, or at the times of a cron text"`
 	Queued     *Queued     `json:"queued,omitempty" jsonschema_description:"runs once, in order, alone in its queue"`

@@ -118,7 +118,12 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) err
 		if err != nil {
 			return err
 		}
-		_, err = s.control.StartRunOnce(ctx, j, workflows.TriggerApply, id)
+		if change.waiting != "" {
+			if err := s.control.EndWaiting(ctx, j.ID, change.waiting, "its definition was changed before it began"); err != nil {
+				return err
+			}
+		}
+		_, err = s.control.StartRunAt(ctx, j, workflows.TriggerApply, j.At(), id)
 		return err
 	}
 }

@@ -309,7 +309,13 @@ func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
 			c.changesMode(change, live.Job.Provider, removal{thingLoop, workflowVersion(live)})
 		}
 	}
-	if change.Action == ActionUpdate && live.Workflow.Open() {
+	waits := live != nil && live.Workflow.Open() && live.Workflow.Begins.After(time.Now())
+	if waits && change.Action == ActionUnchanged {
+		change.Note = "waits until " + live.Workflow.Begins.UTC().Format(time.RFC3339)
+	}
+	if waits && change.Action == ActionUpdate {
+		change.waiting = live.Workflow.RunID
+	} else if change.Action == ActionUpdate && live.Workflow.Open() {
 		change.Action, change.Note = ActionBlocked, "its run with the old spec is under way; apply again when it has ended"
 	}
 	if change.Action != ActionUnchanged && change.Action != ActionBlocked && change.job.Options.Paused {

@@ -33,7 +33,7 @@ func newVendor() *vendor {
 }
 
 func (v *vendor) jobType() job.Type {
-	return job.NewType("CallVendor", "testing", "Calls a vendor.", func(ctx context.Context, run job.Run, _ map[string]any) (job.Result, error) {
+	return job.NewType("CallVendor", "testing", "Calls a vendor.", func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
 		id := run.Job().ID
 		if v.hangs(id) {
 			select {

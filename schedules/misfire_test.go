@@ -23,7 +23,7 @@ type ledger struct {
 	runs map[string]map[string]bool
 }
 
-func (l *ledger) handle(_ context.Context, run job.Run, _ map[string]any) (job.Result, error) {
+func (l *ledger) handle(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs[run.Job().ID] == nil {
@@ -110,8 +110,45 @@ func TestMisfire(t *testing.T) {
 					require.InDelta(t, 1, madeUp, slack(first), key)
 				}
 			}
+			o.accountFor(jobs, declared)
 			o.settled(false, declared...)
 		})
+	}
+}
+
+// accountFor compares the ledger of missed starts with what handlers did.
+func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
+	o.Helper()
+	for _, j := range declared {
+		key := j.ID[len("do_nothing."):]
+		account, err := o.control.Missed(o.Context(), control.MissedFilter{JobID: j.ID, Since: o.down.Add(-tick), Until: time.Now().Add(-tick)})
+		require.NoError(o, err)
+		require.Len(o, account.Jobs, 1)
+		sum := account.Jobs[0]
+		require.Equal(o, sum.Slots, sum.Runs+sum.Waiting+sum.Missed, key)
+		require.Len(o, account.Missed, sum.Missed, key)
+		handled, err := o.handled(j.ID)
+		require.NoError(o, err)
+		ran := 0
+		for _, run := range handled {
+			if !run.Scheduled.Before(sum.From) && !run.Scheduled.After(account.Until) {
+				ran++
+			}
+		}
+		require.Equal(o, ran, sum.Runs, key)
+		reasons := map[control.MissedReason]int{}
+		for _, start := range account.Missed {
+			reasons[start.Reason]++
+		}
+		o.Logf("%s: %+v %v", key, sum, reasons)
+		require.Zero(o, reasons[control.MissedUnknown], key)
+		switch jobs[key].Misfire {
+		case job.MisfireSkip:
+			require.Positive(o, reasons[control.MissedWindow]+reasons[control.MissedSuperseded], key)
+		case job.MisfireAll:
+		default:
+			require.Positive(o, reasons[control.MissedServerDown]+reasons[control.MissedSuperseded], key)
+		}
 	}
 }
 

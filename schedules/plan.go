@@ -58,6 +58,8 @@ type Change struct {
 	sequence int64
 	// was is the spec hash of what stands.
 	was string
+	// waiting is the run id of a run that waits for its time and gives way.
+	waiting string
 	// setPause makes the job paused, or not, as its definition says.
 	setPause bool
 }

@@ -122,7 +122,7 @@ type world struct {
 func newWorld(t *testing.T, st *stacktest.Stack) *world {
 	t.Helper()
 	w := &world{T: t, runs: map[string]int{}}
-	kind := job.NewType("DoNothing", "testing", "Does nothing.", func(_ context.Context, run job.Run, _ map[string]any) (job.Result, error) {
+	kind := job.NewType("DoNothing", "testing", "Does nothing.", func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.runs[run.Job().ID+" "+string(run.Job().Spec)]++

@@ -63,9 +63,15 @@ func newFixture(t *testing.T, st *stacktest.Stack, types ...job.Type) *fixture {
 }
 
 func nothing() job.Type {
-	return job.NewType("DoNothing", "testing", "Does nothing.", func(context.Context, job.Run, map[string]any) (job.Result, error) {
+	return job.NewType("DoNothing", "testing", "Does nothing.", func(context.Context, job.Run, anySpec) (job.Result, error) {
 		return job.Result{}, nil
 	})
+}
+
+// anySpec is the spec of the jobs that tests declare.
+type anySpec struct {
+	A int `json:"a,omitempty"`
+	B int `json:"b,omitempty"`
 }
 
 func declare(key string, schedule job.Schedule, change ...func(*job.Job)) job.Job {

@@ -44,6 +44,8 @@ type recordSpec struct {
 	Deaf bool `json:"deaf,omitempty"`
 	// Fail is the error class of a run that fails at its first step.
 	Fail string `json:"fail,omitempty"`
+	// Broken is a file with which a run fails for good after its first step.
+	Broken string `json:"broken,omitempty"`
 }
 
 // testTypes are job types whose handlers write what they really did into a
@@ -92,6 +94,9 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (job.Result,
 			return job.Result{}, err
 		}
 		run.Checkpoint(job.Progress{Done: int64(step + 1), Total: int64(spec.Steps)}, step+1)
+		if _, err := os.Stat(spec.Broken); spec.Broken != "" && err == nil {
+			return job.Result{}, job.Final("Broken", "broken after step %d", step+1)
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return job.Result{}, err
@@ -135,16 +140,17 @@ type ledgerOf string
 
 // entry is one line of a ledger.
 type entry struct {
-	What    string `json:"what"`
-	JobID   string `json:"job_id"`
-	RunID   string `json:"run_id"`
-	Attempt int    `json:"attempt"`
-	Step    int    `json:"step"`
-	PID     int    `json:"pid"`
+	What    string    `json:"what"`
+	JobID   string    `json:"job_id"`
+	RunID   string    `json:"run_id"`
+	Attempt int       `json:"attempt"`
+	Step    int       `json:"step"`
+	PID     int       `json:"pid"`
+	At      time.Time `json:"at"`
 }
 
 func (l ledgerOf) add(what string, run job.Run, step int) error {
-	line, err := json.Marshal(entry{what, run.Job().ID, run.ID(), run.Attempt(), step, os.Getpid()})
+	line, err := json.Marshal(entry{what, run.Job().ID, run.ID(), run.Attempt(), step, os.Getpid(), time.Now()})
 	if err != nil {
 		return err
 	}

@@ -271,6 +271,9 @@ func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, er
 func (r *run) beat(ctx context.Context) {
 	r.mu.Lock()
 	beat := workflows.Heartbeat{Progress: r.progress, Cursor: r.cursor, Worker: r.identity}
+	if beat.Progress != (job.Progress{}) {
+		beat.Text = beat.Progress.String()
+	}
 	r.mu.Unlock()
 	activity.RecordHeartbeat(context.WithoutCancel(ctx), beat)
 }
@@ -329,9 +332,12 @@ func (r *run) lost() error {
 }
 
 // applicationError carries a handler's error to the history, with its class and
-// without the values of secrets.
+// without the values of secrets, and with the position of the last checkpoint:
+// heartbeats are gone once a run has failed.
 func (r *run) applicationError(err error) error {
-	options := temporal.ApplicationErrorOptions{}
+	options := temporal.ApplicationErrorOptions{Details: []any{workflows.ActivityOutput{
+		Result: r.withCursor(job.Result{}), Worker: r.identity, Attempts: r.attempt,
+	}}}
 	class := "Error"
 	var failure *job.Failure
 	if errors.As(err, &failure) {

@@ -37,10 +37,16 @@ type ActivityOutput struct {
 
 // Heartbeat is what the activity of a job type reports while it runs.
 type Heartbeat struct {
+	// Text is the progress for people: the Web UI shows heartbeats as they are.
+	Text     string          `json:"text,omitempty"`
 	Progress job.Progress    `json:"progress"`
 	Cursor   json.RawMessage `json:"cursor,omitempty"`
 	Worker   string          `json:"worker"`
 }
+
+// whereProgressIs tells readers of the Web UI where the heartbeats are. They are
+// not in the history, and so cannot be in the details that a workflow sets.
+const whereProgressIs = "how far it is stands in the heartbeat details of the pending activity"
 
 // withJobActivity sets the activity options of a job: maxAttempts 0 means no limit.
 func withJobActivity(ctx workflow.Context, j job.Job, maxAttempts int) workflow.Context {

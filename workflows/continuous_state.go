@@ -143,6 +143,9 @@ func (s *ContinuousState) details() string {
 	if s.Paused {
 		fmt.Fprintf(&b, "Paused: %s\n\n", s.PauseReason)
 	}
+	if s.Phase == PhaseRunning {
+		fmt.Fprintf(&b, "Iteration %d runs: %s\n\n", s.Iterations+1, whereProgressIs)
+	}
 	fmt.Fprintf(&b, "%d iterations, %d failed\n", s.Iterations, s.Failed)
 	if s.LastError != "" {
 		fmt.Fprintf(&b, "\nLast error: %s\n", s.LastError)

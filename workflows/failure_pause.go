@@ -73,7 +73,7 @@ func (r *run) fail(ctx workflow.Context, err error) error {
 	}
 	streak, _ := lastStreak(ctx)
 	if temporal.IsCanceledError(err) {
-		return temporal.NewCanceledError(streak)
+		return temporal.NewCanceledError(streak, lastOutput(err))
 	}
 	if ctx.Err() == nil { // Else someone asked it to stop, which does not count.
 		streak.Failures++

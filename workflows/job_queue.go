@@ -158,7 +158,7 @@ func (q *queue) startRun(ctx workflow.Context) {
 		TypedSearchAttributes: attributes,
 		StaticSummary:         Summary(item.Job),
 		Memo:                  map[string]any{MemoJob: item.Job},
-	}), RunJobType, RunInput{Job: item.Job, Trigger: TriggerQueue})
+	}), RunJobType, RunInput{Job: item.Job, Trigger: TriggerQueue, KeepEnd: true})
 	var execution workflow.Execution
 	if err := child.GetChildWorkflowExecution().Get(ctx, &execution); err != nil {
 		if temporal.IsWorkflowExecutionAlreadyStartedError(err) {

@@ -51,6 +51,7 @@ func TestRecordHistories(t *testing.T) {
 	r.canceled("run_canceled", r.job("canceled", job.Schedule{OneShot: &job.OneShot{}}, "wait"))
 	r.scheduled("run_superseded", "late", time.Hour)
 	r.scheduled("run_in_time", "in-time", 0)
+	r.ends()
 	r.continuous()
 	r.queue()
 	r.signaled()
@@ -222,6 +223,34 @@ func (r *recorder) scheduled(name, key string, late time.Duration) {
 	require.NoError(r, err)
 	require.NoError(r, run.Get(r.Context(), nil))
 	r.save(name, control.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
+}
+
+// ends records runs that leave how they ended in their memo, and one that was
+// started by a version that did not ask for it.
+func (r *recorder) ends() {
+	oneShot := job.Schedule{OneShot: &job.OneShot{}}
+	r.run("run_end_completed", r.job("end-completed", oneShot, ""))
+	failing := r.job("end-failed", oneShot, "final")
+	r.run("run_end_failed", failing)
+	r.canceled("run_end_canceled", r.job("end-canceled", oneShot, "wait"))
+	latest, err := r.control.LiveWorkflow(r.Context(), failing.ID)
+	require.NoError(r, err)
+	retried, err := r.control.RetryRun(r.Context(), control.RunRef{
+		WorkflowID: workflows.JobWorkflowID(failing.ID), RunID: latest.Workflow.RunID,
+	})
+	require.NoError(r, err)
+	r.ended(retried.Run)
+	r.save("run_end_retry", retried.Run)
+
+	older := r.job("end-older", oneShot, "")
+	attributes, err := workflows.Attributes(older)
+	require.NoError(r, err)
+	run, err := r.control.Temporal().ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
+		ID: workflows.JobWorkflowID(older.ID), TaskQueue: string(older.Worker), TypedSearchAttributes: attributes,
+	}, workflows.RunJobType, workflows.RunInput{Job: older, Trigger: workflows.TriggerSchedule})
+	require.NoError(r, err)
+	require.NoError(r, run.Get(r.Context(), nil))
+	r.save("run_end_versioned", control.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
 }
 
 func (r *recorder) ended(ref control.RunRef) {

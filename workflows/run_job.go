@@ -26,6 +26,11 @@ type RunInput struct {
 	Trigger Trigger `json:"trigger"`
 	// Cursor is the position to go on from, if there is one.
 	Cursor json.RawMessage `json:"cursor,omitempty"`
+	// KeepEnd has the run leave a RunEnd in its memo.
+	KeepEnd bool `json:"keep_end,omitempty"`
+	// RetryOf is the run id of the run that this one is started in place of, as in
+	// the memo.
+	RetryOf string `json:"retry_of,omitempty"`
 }
 
 // Trigger says what started a run.
@@ -37,6 +42,7 @@ const (
 	TriggerApply    Trigger = "apply"    // a one-shot job was declared
 	TriggerManual   Trigger = "manual"   // someone asked
 	TriggerQueue    Trigger = "queue"    // its turn came in a queue
+	TriggerRetry    Trigger = "retry"    // someone wanted a run that failed once more
 )
 
 // RunOutput is the result of RunJob.
@@ -64,12 +70,18 @@ type RunOutput struct {
 // stop grace period to save its position, and the workflow ends as canceled
 // once the handler has really ended.
 func RunJob(ctx workflow.Context, in RunInput) (*RunOutput, error) {
-	r := &run{RunInput: in}
-	return r.execute(ctx)
+	r := &run{RunInput: in, taken: workflow.Now(ctx)}
+	output, err := r.execute(ctx)
+	if failed := r.keepEnd(ctx, output); failed != nil {
+		return nil, failed
+	}
+	return output, err
 }
 
 type run struct {
 	RunInput
+	taken       time.Time
+	failure     error // of the activity; the run's own may wrap it
 	binding     Binding
 	attempts    int
 	handovers   int
@@ -84,7 +96,7 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 		workflow.SetCurrentDetails(ctx, r.details(output.Message))
 		return output, nil
 	}
-	workflow.SetCurrentDetails(ctx, r.details("running"))
+	workflow.SetCurrentDetails(ctx, r.details("running: "+whereProgressIs))
 	maxAttempts := 0
 	if r.Job.Options.MaxRetryCount != job.Unlimited {
 		maxAttempts = r.Job.Options.MaxRetryCount + 1
@@ -105,11 +117,12 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 				Binding:   r.bound(),
 			}, nil
 		}
-		if _, handed := handedBack(err); handed && ctx.Err() != nil {
-			err = ctx.Err() // Canceled while its worker drained: the handler has ended.
+		if handed, ok := handedBack(err); ok && ctx.Err() != nil {
+			err = temporal.NewCanceledError(handed) // Canceled while its worker drained: the handler has ended.
 		}
 		if !r.passOn(ctx, err) {
 			workflow.SetCurrentDetails(ctx, r.details("failed: "+reason(err)))
+			r.failure = err
 			return nil, r.fail(ctx, err)
 		}
 	}

@@ -93,7 +93,7 @@ func TestAnUploadMayComeLate(t *testing.T) {
 	ref := control.RunRef{WorkflowID: "job/generate_photo_variants_to_minio.late"}
 	stacktest.WaitFor(t, "a second attempt", func() (bool, error) {
 		run, err := b.control.Run(t.Context(), ref)
-		return err == nil && run.Attempt >= 2 && strings.Contains(run.LastError, "object uploads/late.jpg does not exist"), err
+		return err == nil && run.Attempts >= 2 && strings.Contains(run.LastError, "object uploads/late.jpg does not exist"), err
 	})
 	b.upload("late.jpg", smallPhoto(t, newRandom(t)))
 	stacktest.WaitFor(t, "the end of the run", func() (bool, error) {

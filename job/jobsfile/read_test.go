@@ -253,7 +253,7 @@ func TestProblems(t *testing.T) {
 			`4:1: a second mode, "one_shot": the job has "continuous" already, and a job has exactly one`,
 			`5:1: a second mode, "queued": the job has "continuous" already, and a job has exactly one`,
 		}},
-		"mode with settings": {"[jobs.post_to_archive.a]\none_shot = { at = 1 }", []string{`2:14: unknown key "at"`}},
+		"mode with settings": {"[jobs.post_to_archive.a]\none_shot = { when = 1 }", []string{`2:14: unknown key "when"`}},
 		"list of lists": {"[jobs.extract_hobo_time_frame.a]\none_shot={}\nspec = { from=2026-01-01T00:00:00Z, sensors=[ [1], [ ], {a=1}] }", []string{
 			`3:45: spec.sensors.1: a list is not a string`,
 			`3:47: spec.sensors.0: a list is not a string`,

@@ -207,6 +207,14 @@ func pauseReason(memo *commonpb.Memo) (string, bool) {
 
 // listWorkflows goes through everything that a visibility query finds.
 func (c *Client) listWorkflows(ctx context.Context, query string, limit int, visit func(*workflowpb.WorkflowExecutionInfo)) error {
+	return c.eachWorkflow(ctx, query, limit, func(info *workflowpb.WorkflowExecutionInfo) error {
+		visit(info)
+		return nil
+	})
+}
+
+// eachWorkflow is listWorkflows, and ends with the first error of visit.
+func (c *Client) eachWorkflow(ctx context.Context, query string, limit int, visit func(*workflowpb.WorkflowExecutionInfo) error) error {
 	var page []byte
 	for count := 0; ; {
 		response, err := c.temporal.ListWorkflow(ctx, listRequest(c.namespace, query, page, limit-count))
@@ -214,7 +222,9 @@ func (c *Client) listWorkflows(ctx context.Context, query string, limit int, vis
 			return fmt.Errorf("list workflows (%s): %w", query, err)
 		}
 		for _, info := range response.GetExecutions() {
-			visit(info)
+			if err := visit(info); err != nil {
+				return err
+			}
 			if count++; limit > 0 && count == limit {
 				return nil
 			}

@@ -20,7 +20,7 @@ import (
 // queue's durable state. With again set, the job runs although it ran before.
 // It needs a live worker of any type.
 func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (workflows.EnqueueReceipt, error) {
-	return c.EnqueueOnce(ctx, j, again, newRequestID())
+	return c.EnqueueOnce(ctx, j, again, NewRequestID())
 }
 
 // EnqueueOnce is Enqueue for a request that may be made several times: as long as
@@ -52,7 +52,7 @@ func (c *Client) enqueueItems(ctx context.Context, items []workflows.EnqueueItem
 	receipts := make([]workflows.EnqueueReceipt, 0, len(items))
 	for len(items) > 0 {
 		n := batchOf(items)
-		put, err := c.putIn(ctx, items[0].Job.Queue(), items[:n], newRequestID())
+		put, err := c.putIn(ctx, items[0].Job.Queue(), items[:n], NewRequestID())
 		if err != nil {
 			return receipts, err
 		}

@@ -25,7 +25,7 @@ const (
 	JobScheduled JobStatus = "scheduled" // recurring, waits for its time
 	JobRunning   JobStatus = "running"   // a run or a loop is under way
 	JobPaused    JobStatus = "paused"
-	JobWaiting   JobStatus = "waiting" // queued, not its turn yet
+	JobWaiting   JobStatus = "waiting" // queued, not its turn yet; one-shot, not its time yet
 	JobCompleted JobStatus = "completed"
 	JobFailed    JobStatus = "failed"
 	JobStopped   JobStatus = "stopped" // stopped, canceled or terminated
@@ -41,9 +41,12 @@ type JobRow struct {
 	Owner       string       `json:"owner,omitempty"`
 	Provider    job.Provider `json:"provider"`
 	PauseReason string       `json:"pause_reason,omitempty"`
+	// Tags are those of the definition; of recurring jobs a list only has them if
+	// they were asked for.
+	Tags map[string]string `json:"tags,omitempty"`
 	// LastStart is the start of the latest run, or of a continuous job's loop.
 	LastStart time.Time `json:"last_start,omitzero"`
-	// Next is when a recurring job is due.
+	// Next is when a recurring job is due, or one that was started for later.
 	Next time.Time `json:"next,omitzero"`
 }
 
@@ -53,13 +56,17 @@ type JobFilter struct {
 	Mode   job.Mode
 	Status JobStatus
 	Owner  string
+	Queue  string
+	// Tags are those that a job has, all of them; "" stands for any value.
+	Tags map[string]string
 }
 
 func (f JobFilter) matches(row JobRow) bool {
 	return (f.Type == "" || f.Type == row.Type) &&
 		(f.Mode == "" || f.Mode == row.Mode) &&
 		(f.Status == "" || f.Status == row.Status) &&
-		(f.Owner == "" || f.Owner == row.Owner)
+		(f.Owner == "" || f.Owner == row.Owner) &&
+		(f.Queue == "" || f.Queue == row.Queue)
 }
 
 // Jobs lists the jobs that Temporal knows, by id: all recurring ones, and the
@@ -85,7 +92,10 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter) ([]JobRow, []string
 		}
 	}
 	slices.SortFunc(list, func(a, b JobRow) int { return strings.Compare(a.ID, b.ID) })
-	return list, unread, nil
+	if len(filter.Tags) > 0 {
+		list, err = c.withTags(ctx, list, filter.Tags)
+	}
+	return list, unread, err
 }
 
 func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow) error {
@@ -114,7 +124,8 @@ func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
 	}
 	row.LastStart, row.Next = lastStart(info.GetRecentActions()), nextStart(info.GetFutureActionTimes())
 	if info.GetPaused() {
-		row.Status, row.PauseReason, row.Next = JobPaused, info.GetNotes(), time.Time{}
+		row.Status, row.Next = JobPaused, time.Time{}
+		row.PauseReason, _ = readNote(info.GetNotes(), true)
 	}
 	return row, true
 }
@@ -159,7 +170,7 @@ func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error
 		if run.WorkflowID != workflows.JobWorkflowID(run.JobID) {
 			return // Not ours.
 		}
-		if later, ok := rows[run.JobID]; ok && !later.LastStart.Before(run.Started) {
+		if later, ok := rows[run.JobID]; ok && (later.Status == JobWaiting || !later.LastStart.Before(run.Started)) {
 			return
 		}
 		row := JobRow{
@@ -168,6 +179,12 @@ func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error
 			Provider:  job.Provider(attribute(info.GetSearchAttributes(), workflows.AttributeProvider.GetName())),
 			Status:    jobStatus(run),
 			LastStart: run.Started,
+		}
+		if run.Status == RunWaiting {
+			row.LastStart, row.Next = time.Time{}, run.Started
+		}
+		if j, ok := definition(info.GetMemo()); ok {
+			row.Tags = j.Options.Tags
 		}
 		if reason, paused := pauseReason(info.GetMemo()); paused && run.Status == RunRunning {
 			row.Status, row.PauseReason = JobPaused, reason
@@ -180,6 +197,8 @@ func jobStatus(run Run) JobStatus {
 	switch run.Status {
 	case RunRunning:
 		return JobRunning
+	case RunWaiting:
+		return JobWaiting
 	case RunCompleted:
 		if run.Mode == job.ModeContinuous {
 			return JobStopped
@@ -209,6 +228,7 @@ func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unrea
 			rows[item.Job.ID] = JobRow{
 				ID: item.Job.ID, Type: item.Job.Type, Mode: job.ModeQueued, Status: JobWaiting,
 				Queue: name, Owner: item.Job.Options.Owner.String(), Provider: item.Job.Provider,
+				Tags: item.Job.Options.Tags,
 			}
 			return true
 		})
@@ -230,6 +250,8 @@ type JobDetail struct {
 	// the catch-up window, or because the run before had not ended.
 	Missed  int64 `json:"missed,omitempty"`
 	Skipped int64 `json:"skipped,omitempty"`
+	// Dropped counts starts that found the schedule's buffer full.
+	Dropped int64 `json:"dropped,omitempty"`
 	// Probe tells how the tries of a recurring job stand that was paused after failures.
 	Probe *workflows.Probe `json:"probe,omitempty"`
 	// Loop is the state of a continuous job that a worker answers for.
@@ -254,6 +276,7 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 	detail := &JobDetail{Job: live.Job, Hash: live.SpecHash, Row: rowOf(live)}
 	if s := live.Schedule; s != nil {
 		detail.Missed, detail.Skipped = s.GetInfo().GetMissedCatchupWindow(), s.GetInfo().GetOverlapSkipped()
+		detail.Dropped = s.GetInfo().GetBufferDropped()
 		if !live.Paused {
 			detail.Next = live.Next()
 		} else if detail.Probe, err = c.probe(ctx, jobID); err != nil {
@@ -273,7 +296,7 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 			detail.Ahead, _ = state.Position(live.Waiting.Sequence)
 		}
 	}
-	detail.Runs, err = c.Runs(ctx, RunFilter{JobID: jobID, Limit: describedRuns})
+	detail.Runs, err = c.listRuns(ctx, RunFilter{JobID: jobID, Limit: describedRuns})
 	return detail, err
 }
 
@@ -295,6 +318,7 @@ func rowOf(live *Live) JobRow {
 	j := live.Job
 	row := JobRow{
 		ID: j.ID, Type: j.Type, Mode: j.Mode(), Queue: j.Queue(), Owner: j.Options.Owner.String(), Provider: j.Provider,
+		Tags: j.Options.Tags,
 	}
 	switch {
 	case live.Schedule != nil:
@@ -309,6 +333,9 @@ func rowOf(live *Live) JobRow {
 	default:
 		row.LastStart = live.Workflow.Start
 		row.Status = jobStatus(Run{Mode: row.Mode, Status: runStatus(live.Workflow.Status)})
+		if begins := live.Workflow.Begins; live.Workflow.Open() && begins.After(time.Now()) {
+			row.Status, row.LastStart, row.Next = JobWaiting, time.Time{}, begins
+		}
 	}
 	if live.Paused && (live.Workflow == nil || live.Workflow.Open()) {
 		row.Status, row.PauseReason = JobPaused, live.PauseReason

@@ -41,6 +41,7 @@ type WorkflowLive struct {
 	RunID  string
 	Status enumspb.WorkflowExecutionStatus
 	Start  time.Time
+	Begins time.Time // later than Start if it was started for a time ahead
 	Close  time.Time // zero while it runs
 }
 
@@ -64,11 +65,11 @@ func (c *Client) LiveSchedule(ctx context.Context, jobID string) (*Live, error) 
 		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", id, jobID, ErrNotOurs)
 	}
 	live := &Live{
-		SpecHash:    attribute(description.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
-		Paused:      description.GetSchedule().GetState().GetPaused(),
-		PauseReason: description.GetSchedule().GetState().GetNotes(),
-		Schedule:    description,
+		SpecHash: attribute(description.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
+		Paused:   description.GetSchedule().GetState().GetPaused(),
+		Schedule: description,
 	}
+	live.PauseReason, _ = readNote(description.GetSchedule().GetState().GetNotes(), live.Paused)
 	in, err := scheduledInput(description)
 	switch {
 	case err != nil:
@@ -143,6 +144,7 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 			RunID:  info.GetExecution().GetRunId(),
 			Status: info.GetStatus(),
 			Start:  info.GetStartTime().AsTime(),
+			Begins: info.GetExecutionTime().AsTime(),
 		},
 	}
 	if t := info.GetCloseTime(); t != nil {

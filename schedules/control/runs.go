@@ -2,15 +2,15 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -28,6 +28,7 @@ type RunStatus string
 // The states of a run.
 const (
 	RunRunning    RunStatus = "running"
+	RunWaiting    RunStatus = "waiting" // to be started at a time ahead
 	RunCompleted  RunStatus = "completed"
 	RunFailed     RunStatus = "failed"
 	RunCanceled   RunStatus = "canceled"
@@ -35,13 +36,16 @@ const (
 	RunTimedOut   RunStatus = "timed_out"
 )
 
+// Open says that the run has not ended.
+func (s RunStatus) Open() bool { return s == RunRunning || s == RunWaiting }
+
 // RunStatuses lists every status.
 func RunStatuses() []RunStatus {
-	return []RunStatus{RunRunning, RunCompleted, RunFailed, RunCanceled, RunTerminated, RunTimedOut}
+	return []RunStatus{RunRunning, RunWaiting, RunCompleted, RunFailed, RunCanceled, RunTerminated, RunTimedOut}
 }
 
 var visibilityNames = map[RunStatus]string{
-	RunRunning: "Running", RunCompleted: "Completed", RunFailed: "Failed",
+	RunRunning: "Running", RunWaiting: "Running", RunCompleted: "Completed", RunFailed: "Failed",
 	RunCanceled: "Canceled", RunTerminated: "Terminated", RunTimedOut: "TimedOut",
 }
 
@@ -65,106 +69,19 @@ func runStatus(status enumspb.WorkflowExecutionStatus) RunStatus {
 // StatusOf says how a workflow stands.
 func StatusOf(w *WorkflowLive) RunStatus { return runStatus(w.Status) }
 
-// RunFilter narrows a list of runs. Empty fields do not.
-type RunFilter struct {
-	JobID  string
-	Type   string
-	Mode   job.Mode
-	Queue  string
-	Status RunStatus
-	Since  time.Time
-	Limit  int // 0: all
-}
-
-func (f RunFilter) query() string {
-	terms := []string{"WorkflowType = " + quote(workflows.RunJobType)}
-	equal := func(name, value string) {
-		if value != "" {
-			terms = append(terms, name+" = "+quote(value))
-		}
-	}
-	equal(workflows.AttributeJobID.GetName(), f.JobID)
-	equal(workflows.AttributeJobType.GetName(), f.Type)
-	equal(workflows.AttributeJobMode.GetName(), string(f.Mode))
-	equal(workflows.AttributeQueue.GetName(), f.Queue)
-	equal("ExecutionStatus", visibilityNames[f.Status])
-	if !f.Since.IsZero() {
-		terms = append(terms, "StartTime >= "+quote(f.Since.UTC().Format(time.RFC3339Nano)))
-	}
-	return strings.Join(terms, " AND ")
-}
-
-// Run is one run of a job.
-type Run struct {
-	RunRef
-	JobID  string    `json:"job_id"`
-	Type   string    `json:"type"`
-	Mode   job.Mode  `json:"mode"`
-	Queue  string    `json:"queue,omitempty"`
-	Status RunStatus `json:"status"`
-	// Scheduled is when a recurring run was due, Started when it was started.
-	Scheduled time.Time `json:"scheduled,omitzero"`
-	Started   time.Time `json:"started"`
-	Ended     time.Time `json:"ended,omitzero"`
-}
-
-// Duration is how long the run has taken so far.
-func (r Run) Duration() time.Duration {
-	if r.Ended.IsZero() {
-		return time.Since(r.Started)
-	}
-	return r.Ended.Sub(r.Started)
-}
-
 // RunDetail is a run with all that is known of it.
 type RunDetail struct {
 	Run
 	Job *job.Job `json:"job,omitempty"`
 	// Output is the result of a completed run.
 	Output *workflows.RunOutput `json:"output,omitempty"`
-	// Class and Error tell why a run ended without one.
-	Class string `json:"class,omitempty"`
-	Error string `json:"error,omitempty"`
-	// Attempt, Progress, Worker and LastError tell of a run under way.
-	Attempt   int           `json:"attempt,omitempty"`
-	Progress  *job.Progress `json:"progress,omitempty"`
-	Worker    string        `json:"worker,omitempty"`
-	LastError string        `json:"last_error,omitempty"`
-	NextTry   time.Time     `json:"next_try,omitzero"`
+	// Cursor is the position that the run has reached, or left behind.
+	Cursor json.RawMessage `json:"cursor,omitempty"`
+	// LastError tells of a run under way that is tried again, and NextTry when.
+	LastError string    `json:"last_error,omitempty"`
+	NextTry   time.Time `json:"next_try,omitzero"`
 	// WaitingForWorker says that no worker has taken the run yet.
 	WaitingForWorker bool `json:"waiting_for_worker,omitempty"`
-}
-
-// Runs lists runs, the latest first. A run that was started within the last
-// second may be missing: the list is eventually consistent.
-func (c *Client) Runs(ctx context.Context, filter RunFilter) ([]Run, error) {
-	var runs []Run
-	err := c.listWorkflows(ctx, filter.query(), filter.Limit, func(info *workflowpb.WorkflowExecutionInfo) {
-		runs = append(runs, newRun(info))
-	})
-	return runs, err
-}
-
-func newRun(info *workflowpb.WorkflowExecutionInfo) Run {
-	attributes := info.GetSearchAttributes()
-	run := Run{
-		RunRef:  RunRef{WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId()},
-		JobID:   attribute(attributes, workflows.AttributeJobID.GetName()),
-		Type:    attribute(attributes, workflows.AttributeJobType.GetName()),
-		Mode:    job.Mode(attribute(attributes, workflows.AttributeJobMode.GetName())),
-		Queue:   attribute(attributes, workflows.AttributeQueue.GetName()),
-		Status:  runStatus(info.GetStatus()),
-		Started: info.GetStartTime().AsTime(),
-	}
-	if t := info.GetCloseTime(); t != nil {
-		run.Ended = t.AsTime()
-	}
-	if payload, ok := attributes.GetIndexedFields()["TemporalScheduledStartTime"]; ok {
-		if err := decode(payload, &run.Scheduled); err != nil {
-			run.Scheduled = time.Time{}
-		}
-	}
-	return run
 }
 
 // Run describes a run. An empty run id means the latest of the workflow id.
@@ -181,23 +98,53 @@ func (c *Client) Run(ctx context.Context, ref RunRef) (*RunDetail, error) {
 	if j, ok := definition(info.GetMemo()); ok {
 		detail.Job = &j
 	}
-	if detail.Status == RunRunning {
-		detail.addPending(response)
+	// A run that was terminated leaves its last heartbeat there.
+	detail.addPending(response)
+	if detail.Status == RunRunning || detail.Status == RunWaiting {
 		return detail, nil
+	}
+	detail.Progress, detail.NextTry, detail.WaitingForWorker, detail.LastError = nil, time.Time{}, false, ""
+	detail.LastUpdate = detail.Ended
+	if detail.Status == RunTerminated {
+		detail.Error, err = c.terminatedFor(ctx, detail.RunRef)
+		return detail, err
 	}
 	detail.addEnd(c.temporal.GetWorkflow(ctx, ref.WorkflowID, detail.RunID).Get(ctx, &detail.Output))
 	return detail, nil
 }
 
+// terminatedFor reads why and by whom a run was terminated.
+func (c *Client) terminatedFor(ctx context.Context, ref RunRef) (string, error) {
+	events := c.temporal.GetWorkflowHistory(ctx, ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return "", explain("run "+ref.WorkflowID, err)
+		}
+		if end := event.GetWorkflowExecutionTerminatedEventAttributes(); end != nil {
+			return fmt.Sprintf("terminated by %s: %s", end.GetIdentity(), end.GetReason()), nil
+		}
+	}
+	return "", nil
+}
+
 func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecutionResponse) {
 	pending := response.GetPendingActivities()
+	if d.Status == RunWaiting {
+		return
+	}
 	if len(pending) == 0 {
 		d.WaitingForWorker = response.GetPendingWorkflowTask().GetStartedTime() == nil && response.GetPendingWorkflowTask() != nil
 		return
 	}
 	activity := pending[0]
-	d.Attempt = int(activity.GetAttempt())
+	d.Attempts = int(activity.GetAttempt())
 	d.Worker = activity.GetLastWorkerIdentity()
+	for _, at := range []*timestamppb.Timestamp{activity.GetLastStartedTime(), activity.GetLastHeartbeatTime()} {
+		if at != nil && at.AsTime().After(d.LastUpdate) {
+			d.LastUpdate = at.AsTime()
+		}
+	}
 	if activity.GetLastFailure() != nil {
 		d.LastError = activity.GetLastFailure().GetMessage()
 	}
@@ -210,25 +157,31 @@ func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecuti
 	if payloads := activity.GetHeartbeatDetails().GetPayloads(); len(payloads) == 1 {
 		var beat workflows.Heartbeat
 		if err := decode(payloads[0], &beat); err == nil {
-			d.Progress = &beat.Progress
+			d.Progress, d.Cursor = &beat.Progress, beat.Cursor
 		}
 	}
 }
 
+// addEnd adds what the history tells of the end; lists know most of it from the
+// memo.
 func (d *RunDetail) addEnd(err error) {
 	if err == nil {
-		if d.Output != nil {
-			d.Worker, d.Attempt = d.Output.Worker, d.Output.Attempts
+		if output := d.Output; output != nil {
+			d.Worker, d.Attempts, d.Handovers = output.Worker, output.Attempts, output.Handovers
+			d.Message, d.Counts, d.Cursor = output.Message, output.Counts, output.Cursor
 		}
 		return
 	}
 	d.Output = nil
+	if cursor := workflows.LastCursor(err); len(cursor) > 0 {
+		d.Cursor = cursor
+	}
 	if temporal.IsCanceledError(err) {
 		return // The status says it.
 	}
 	d.Class, d.Error = workflows.Cause(err)
 	var activity *temporal.ActivityError
-	if errors.As(err, &activity) {
+	if errors.As(err, &activity) && d.Worker == "" {
 		d.Worker = activity.Identity()
 	}
 }
@@ -261,7 +214,7 @@ func (c *Client) Follow(ctx context.Context, ref RunRef, report func(*RunDetail)
 				}
 				return nil, err
 			}
-			if detail.Status != RunRunning {
+			if !detail.Status.Open() {
 				return detail, nil
 			}
 			report(detail)

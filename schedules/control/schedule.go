@@ -26,7 +26,7 @@ func ScheduleAction(j job.Job) (*schedulepb.ScheduleAction, error) {
 	if err != nil {
 		return nil, err
 	}
-	input, err := encode(workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule})
+	input, err := encode(workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule, KeepEnd: true})
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (c *Client) createSchedule(ctx context.Context, change ScheduleChange) (boo
 	id := workflows.ScheduleID(change.Job.ID)
 	_, err = call(ctx, c.temporal.WorkflowService().CreateSchedule, &workflowservice.CreateScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Schedule: change.Schedule, SearchAttributes: m.attributes,
-		Identity: c.identity, RequestId: newRequestID(),
+		Identity: c.identity, RequestId: NewRequestID(),
 	})
 	var exists *serviceerror.AlreadyExists
 	var started *serviceerror.WorkflowExecutionAlreadyStarted
@@ -130,7 +130,7 @@ func (c *Client) updateSchedule(ctx context.Context, change ScheduleChange) (boo
 	}
 	_, err = call(ctx, c.temporal.WorkflowService().UpdateSchedule, &workflowservice.UpdateScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Schedule: schedule, SearchAttributes: m.attributes,
-		ConflictToken: live.Schedule.GetConflictToken(), Identity: c.identity, RequestId: newRequestID(),
+		ConflictToken: live.Schedule.GetConflictToken(), Identity: c.identity, RequestId: NewRequestID(),
 	})
 	if conflicts(err) {
 		return false, nil
@@ -176,7 +176,14 @@ func (change ScheduleChange) over(live *Live) (*schedulepb.Schedule, error) {
 		state.Paused, state.Notes = false, "resumed: its definition was changed"
 	}
 	if change.SetPause || live.Job.Options.Paused != change.Job.Options.Paused {
-		state.Paused, state.Notes = change.Schedule.GetState().GetPaused(), change.Schedule.GetState().GetNotes()
+		paused, note := change.Schedule.GetState().GetPaused(), change.Schedule.GetState().GetNotes()
+		if note == "" {
+			note = "as declared"
+		}
+		if paused != state.GetPaused() {
+			note = writeNote(note, paused, state.GetNotes(), state.GetPaused(), time.Now())
+		}
+		state.Paused, state.Notes = paused, note
 	}
 	state.LimitedActions, state.RemainingActions = false, 0
 	spec, err := withSkips(change.Schedule.GetSpec(), comingSkips(live.Schedule.GetSchedule().GetSpec(), time.Now()))
@@ -215,16 +222,18 @@ func (c *Client) DeleteSchedule(ctx context.Context, jobID string, expected func
 // setSchedulePaused asks until the schedule says so: the older schedule engine
 // answers before it acts, and may lose a request to one that comes right after.
 func (c *Client) setSchedulePaused(ctx context.Context, jobID string, paused bool, reason string) error {
-	patch := &schedulepb.SchedulePatch{}
-	switch { // The server takes a patch without a text for none.
-	case paused && reason == "":
-		patch.Pause = "paused"
-	case paused:
-		patch.Pause = reason
-	case reason == "":
-		patch.Unpause = "resumed"
-	default:
-		patch.Unpause = reason
+	before, err := c.describeSchedule(ctx, jobID)
+	if err != nil {
+		return explain("schedule of job "+jobID, err)
+	}
+	if reason == "" {
+		reason = map[bool]string{true: "paused", false: "resumed"}[paused]
+	}
+	state := before.GetSchedule().GetState()
+	note := writeNote(reason, paused, state.GetNotes(), state.GetPaused(), time.Now())
+	patch := &schedulepb.SchedulePatch{Pause: note}
+	if !paused {
+		patch = &schedulepb.SchedulePatch{Unpause: note}
 	}
 	for range scheduleTries {
 		if err := c.patchSchedule(ctx, jobID, patch); err != nil {
@@ -244,7 +253,7 @@ func (c *Client) setSchedulePaused(ctx context.Context, jobID string, paused boo
 func (c *Client) patchSchedule(ctx context.Context, jobID string, patch *schedulepb.SchedulePatch) error {
 	_, err := call(ctx, c.temporal.WorkflowService().PatchSchedule, &workflowservice.PatchScheduleRequest{
 		Namespace: c.namespace, ScheduleId: workflows.ScheduleID(jobID), Patch: patch,
-		Identity: c.identity, RequestId: newRequestID(),
+		Identity: c.identity, RequestId: NewRequestID(),
 	})
 	return err
 }

@@ -210,7 +210,7 @@ func (c *Client) skip(ctx context.Context, live *Live, skip SkippedStart) (bool,
 	}
 	_, err = call(ctx, c.temporal.WorkflowService().UpdateSchedule, &workflowservice.UpdateScheduleRequest{
 		Namespace: c.namespace, ScheduleId: workflows.ScheduleID(jobID), Schedule: schedule,
-		ConflictToken: live.Schedule.GetConflictToken(), Identity: c.identity, RequestId: newRequestID(),
+		ConflictToken: live.Schedule.GetConflictToken(), Identity: c.identity, RequestId: NewRequestID(),
 	})
 	if conflicts(err) {
 		return false, nil

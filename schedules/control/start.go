@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/oklog/ulid/v2"
 	commonpb "go.temporal.io/api/common/v1"
@@ -11,6 +12,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -19,16 +21,26 @@ import (
 // StartRun starts a run of a job at once. If a run of the job with the same spec
 // is under way, that one is given instead; with another spec is an error.
 func (c *Client) StartRun(ctx context.Context, j job.Job, trigger workflows.Trigger) (RunRef, error) {
-	return c.StartRunOnce(ctx, j, trigger, newRequestID())
+	return c.StartRunOnce(ctx, j, trigger, NewRequestID())
 }
 
 // StartRunOnce is StartRun for a request that may be made several times: the same
 // request id starts no second run, not even when the first has ended.
 func (c *Client) StartRunOnce(ctx context.Context, j job.Job, trigger workflows.Trigger, requestID string) (RunRef, error) {
-	in := workflows.RunInput{Job: j, Trigger: trigger}
-	ref, err := c.start(ctx, j, workflows.RunJobType, in, requestID)
+	return c.StartRunAt(ctx, j, trigger, time.Time{}, requestID)
+}
+
+// StartRunAt is StartRunOnce for a time ahead; at one that is past, the run begins
+// at once. Until then the run is [RunWaiting]. If one waits already for another
+// time, it is an error.
+func (c *Client) StartRunAt(ctx context.Context, j job.Job, trigger workflows.Trigger, at time.Time, requestID string) (RunRef, error) {
+	ref, err := c.start(ctx, j, start{
+		workflowType: workflows.RunJobType, requestID: requestID,
+		input: workflows.RunInput{Job: j, Trigger: trigger, KeepEnd: true},
+		delay: max(time.Until(at), 0),
+	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-		return c.sameDefinition(ctx, j)
+		return c.sameDefinition(ctx, j, at)
 	}
 	return ref, explain("start job "+j.ID, err)
 }
@@ -36,51 +48,76 @@ func (c *Client) StartRunOnce(ctx context.Context, j job.Job, trigger workflows.
 // StartContinuous starts the loop of a continuous job. A loop that runs with the
 // same definition is left alone; with another, or someone else's, is an error.
 func (c *Client) StartContinuous(ctx context.Context, j job.Job) error {
-	_, err := c.start(ctx, j, workflows.ContinuousJobType, workflows.NewContinuousState(j), newRequestID())
+	_, err := c.start(ctx, j, start{
+		workflowType: workflows.ContinuousJobType, requestID: NewRequestID(), input: workflows.NewContinuousState(j),
+	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-		_, err = c.sameDefinition(ctx, j)
+		_, err = c.sameDefinition(ctx, j, time.Time{})
 		return err
 	}
 	return explain("start job "+j.ID, err)
 }
 
-// start starts a workflow that a job's id names. It is the call itself and not
-// the SDK's function, since that cannot be given a request id.
-func (c *Client) start(ctx context.Context, j job.Job, workflowType string, in any, requestID string) (RunRef, error) {
+// start says how to start a workflow of a job.
+type start struct {
+	// workflowID defaults to the one that the job's id names.
+	workflowID   string
+	workflowType string
+	requestID    string
+	input        any
+	delay        time.Duration
+	retryOf      string // a run id
+}
+
+// start starts a workflow of a job. It is the call itself and not the SDK's
+// function, since that cannot be given a request id.
+func (c *Client) start(ctx context.Context, j job.Job, s start) (RunRef, error) {
 	m, err := marksOf(j)
 	if err != nil {
 		return RunRef{}, err
 	}
-	input, err := encode(in)
+	input, err := encode(s.input)
 	if err != nil {
 		return RunRef{}, err
 	}
-	id := workflows.JobWorkflowID(j.ID)
-	response, err := call(ctx, c.temporal.WorkflowService().StartWorkflowExecution, &workflowservice.StartWorkflowExecutionRequest{
+	if s.retryOf != "" {
+		if m.memo.Fields[workflows.MemoRetryOf], err = encode(s.retryOf); err != nil {
+			return RunRef{}, err
+		}
+	}
+	if s.workflowID == "" {
+		s.workflowID = workflows.JobWorkflowID(j.ID)
+	}
+	request := &workflowservice.StartWorkflowExecutionRequest{
 		Namespace:    c.namespace,
-		WorkflowId:   id,
-		WorkflowType: &commonpb.WorkflowType{Name: workflowType},
+		WorkflowId:   s.workflowID,
+		WorkflowType: &commonpb.WorkflowType{Name: s.workflowType},
 		TaskQueue:    &taskqueuepb.TaskQueue{Name: workflows.TaskQueue(j.Worker), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
 		Input:        &commonpb.Payloads{Payloads: []*commonpb.Payload{input}},
 		Identity:     c.identity,
-		RequestId:    requestID,
+		RequestId:    s.requestID,
 
 		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 
 		Memo: m.memo, SearchAttributes: m.attributes, UserMetadata: m.metadata,
-	})
+	}
+	if s.delay > 0 {
+		request.WorkflowStartDelay = durationpb.New(s.delay)
+	}
+	response, err := call(ctx, c.temporal.WorkflowService().StartWorkflowExecution, request)
 	if err != nil {
 		return RunRef{}, err
 	}
-	return RunRef{WorkflowID: id, RunID: response.GetRunId()}, nil
+	return RunRef{WorkflowID: s.workflowID, RunID: response.GetRunId()}, nil
 }
 
-func newRequestID() string { return strings.ToLower(ulid.Make().String()) }
+// NewRequestID names a request, so that making it again is harmless.
+func NewRequestID() string { return strings.ToLower(ulid.Make().String()) }
 
-// sameDefinition gives the workflow that holds a job's id, if it is the job's own
-// and has the definition j.
-func (c *Client) sameDefinition(ctx context.Context, j job.Job) (RunRef, error) {
+// sameDefinition gives the workflow that holds a job's id, if it is the job's own,
+// has the definition j, and begins when it should.
+func (c *Client) sameDefinition(ctx context.Context, j job.Job, at time.Time) (RunRef, error) {
 	live, err := c.LiveWorkflow(ctx, j.ID)
 	if err != nil {
 		return RunRef{}, err
@@ -92,5 +129,12 @@ func (c *Client) sameDefinition(ctx context.Context, j job.Job) (RunRef, error) 
 	if live == nil || live.SpecHash != hash {
 		return RunRef{}, fmt.Errorf("job %s runs with another definition now; try again when that has ended", j.ID)
 	}
+	if begins := live.Workflow.Begins; begins.After(time.Now()) && begins.Sub(at).Abs() > sameStart {
+		return RunRef{}, fmt.Errorf("job %s waits until %s already; cancel that run first", j.ID, begins.Format(time.RFC3339))
+	}
 	return RunRef{WorkflowID: workflows.JobWorkflowID(j.ID), RunID: live.Workflow.RunID}, nil
 }
+
+// sameStart is how far apart two starts may be that were asked for the same time:
+// the server counts the delay from when it gets the request.
+const sameStart = 2 * time.Second

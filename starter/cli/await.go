@@ -28,12 +28,25 @@ func (i *invocation) reportStarted(s *started) error {
 
 func (s *started) sentence() string {
 	switch {
+	case s.Run != nil && !s.At.IsZero():
+		return fmt.Sprintf("Job %s begins at %s: workflow %s, run %s.", s.Job.ID, utc(s.At), s.Run.WorkflowID, s.Run.RunID)
 	case s.Run != nil:
 		return fmt.Sprintf("Started job %s: workflow %s, run %s.", s.Job.ID, s.Run.WorkflowID, s.Run.RunID)
 	case s.Receipt != nil:
 		return fmt.Sprintf("Put job %s into queue %s: %s.", s.Job.ID, s.Job.Queue(), receiptText(*s.Receipt))
 	}
 	return fmt.Sprintf("Told job %s to start iteration %d.", s.Job.ID, s.Iteration)
+}
+
+// what is what was set off, without the job.
+func (s *started) what() string {
+	switch {
+	case s.Run != nil:
+		return fmt.Sprintf("started run %s of %s", s.Run.RunID, s.Run.WorkflowID)
+	case s.Receipt != nil:
+		return fmt.Sprintf("put into queue %s, %s", s.Job.Queue(), receiptText(*s.Receipt))
+	}
+	return fmt.Sprintf("told to start iteration %d", s.Iteration)
 }
 
 func receiptText(receipt workflows.EnqueueReceipt) string {
@@ -108,8 +121,8 @@ func runProgress(detail *control.RunDetail) string {
 	default:
 		add("%s", detail.Status)
 	}
-	if detail.Attempt > 1 {
-		add("attempt %d", detail.Attempt)
+	if detail.Attempts > 1 {
+		add("attempt %d", detail.Attempts)
 	}
 	if detail.Progress != nil && *detail.Progress != (job.Progress{}) {
 		add("%s", detail.Progress)
@@ -138,6 +151,7 @@ var endWords = map[control.RunStatus]string{
 	control.RunTerminated: "was terminated",
 	control.RunTimedOut:   "timed out",
 	control.RunRunning:    "has not ended",
+	control.RunWaiting:    "has not begun",
 }
 
 // writeRunEnd shows how a run ended and what it left behind.
@@ -156,8 +170,8 @@ func (i *invocation) writeRunEnd(w io.Writer, detail *control.RunDetail) error {
 
 func statusText(detail *control.RunDetail) string {
 	text := fmt.Sprintf("%s after %s", detail.Status, took(detail.Duration()))
-	if detail.Attempt > 1 {
-		text += fmt.Sprintf(", %d attempts", detail.Attempt)
+	if detail.Attempts > 1 {
+		text += fmt.Sprintf(", %d attempts", detail.Attempts)
 	}
 	return text
 }

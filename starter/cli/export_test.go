@@ -50,3 +50,6 @@ func (p Program) ReadItems(path string) ([]job.Job, error) {
 }
 
 func RunProgress(detail *control.RunDetail) string { return runProgress(detail) }
+
+// BulkOutcome is what became of one of many.
+type BulkOutcome = bulkOutcome

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,14 +33,14 @@ period to save its position; stop does not wait for it.
   recurring    its current run is canceled; the schedule goes on
   continuous   it ends for good; restart or the next apply starts it again
   queued       its run is canceled, or it leaves the queue if it waits`,
-			act: (*control.Client).Stop,
+			act: (*control.Client).Stop, fits: mayStop,
 		}),
 		i.verbCommand(verb{
 			name: "restart", done: "told to restart", short: "Restart a continuous job",
 			long: `restart ends the current iteration of a continuous job and starts the next at
 once. A continuous job that was stopped is started again. Jobs of other modes
 are triggered instead.`,
-			act: (*control.Client).Restart,
+			act: (*control.Client).Restart, fits: isContinuous,
 		}),
 		i.verbCommand(verb{
 			name: "pause", done: "paused", short: "Keep a job from running",
@@ -49,21 +51,21 @@ are triggered instead.`,
 
 One-shot and queued jobs cannot be paused: stop them, or pause the queue. A
 pause is kept by apply.`,
-			act: (*control.Client).Pause,
+			act: (*control.Client).Pause, fits: mayPause,
 		}),
 		i.verbCommand(verb{
 			name: "resume", done: "resumed", short: "Let a paused job go on",
 			long: `resume lets a paused job go on. What a recurring job missed meanwhile is not
 made up for; a continuous job starts an iteration at once and forgets its
 failures.`,
-			act: (*control.Client).Resume,
+			act: (*control.Client).Resume, fits: isPaused,
 		}),
 		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),
 	)
 }
 
 func (i *invocation) jobsListCommand() *cobra.Command {
-	var filter control.JobFilter
+	var filter jobFilters
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the jobs that Temporal knows",
@@ -76,25 +78,46 @@ take a second to show. Which jobs wait in a queue only a live worker can tell.`,
 			if err != nil {
 				return err
 			}
-			rows, unread, err := c.Jobs(cmd.Context(), filter)
+			rows, err := i.findJobs(cmd.Context(), c, &filter)
 			if err != nil {
 				return err
 			}
-			for _, queue := range unread {
-				i.note("What waits in queue %s is not shown: no worker answers.", queue)
+			if len(rows) == 0 && len(filter.given(cmd)) > 0 {
+				i.note("No job matches.")
 			}
 			return i.emit(list(rows), func(w io.Writer) error { return i.writeJobs(w, rows) })
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&filter.Type, "type", "", "only jobs of this type")
-	flags.Var(choose(&filter.Mode, job.Modes()...), "mode", "only jobs of this mode: "+strings.Join(words(job.Modes()), ", "))
-	flags.Var(choose(&filter.Status, jobStatuses()...), "status", "only jobs with this status: "+strings.Join(words(jobStatuses()), ", "))
-	flags.StringVar(&filter.Owner, "owner", "", "only jobs of this owner: organization:NAME or user:NAME")
-	completeFixed(cmd, "type", i.typeNames()...)
-	completeFixed(cmd, "mode", words(job.Modes())...)
-	completeFixed(cmd, "status", words(jobStatuses())...)
+	filter.register(i, cmd)
 	return cmd
+}
+
+// jobFilters are the flags by which jobs are found.
+type jobFilters struct {
+	filters
+	status control.JobStatus
+	queue  string
+}
+
+func (f *jobFilters) register(i *invocation, cmd *cobra.Command) {
+	f.filters.register(i, cmd, "jobs", job.Modes()...)
+	cmd.Flags().Var(choose(&f.status, jobStatuses()...), "status", "only jobs with this status: "+strings.Join(words(jobStatuses()), ", "))
+	cmd.Flags().StringVar(&f.queue, "queue", "", "only jobs of this queue")
+	completeFixed(cmd, "status", words(jobStatuses())...)
+	f.names = append(f.names, "status", "queue")
+}
+
+// findJobs lists the jobs that match, and says what could not be looked at.
+func (i *invocation) findJobs(ctx context.Context, c *control.Client, f *jobFilters) ([]control.JobRow, error) {
+	filter := control.JobFilter{Type: f.jobType(i), Mode: f.mode, Status: f.status, Owner: f.owner.String(), Tags: f.tags, Queue: f.queue}
+	rows, unread, err := c.Jobs(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	for _, queue := range unread {
+		i.note("What waits in queue %s is not shown: no worker answers.", queue)
+	}
+	return rows, f.checkMatch(i, len(rows))
 }
 
 func (i *invocation) writeJobs(w io.Writer, rows []control.JobRow) error {
@@ -114,6 +137,26 @@ type verb struct {
 	name, done  string
 	short, long string
 	act         func(c *control.Client, ctx context.Context, jobID, reason string) error
+	// fits says which of many jobs it is meant for.
+	fits func(control.JobRow) bool
+}
+
+// Which of many jobs a verb is meant for, as far as a list tells.
+func mayStop(row control.JobRow) bool {
+	switch row.Status {
+	case control.JobRunning, control.JobWaiting, control.JobPaused, control.JobScheduled:
+		return true
+	}
+	return false
+}
+
+func isContinuous(row control.JobRow) bool { return row.Mode == job.ModeContinuous }
+
+func isPaused(row control.JobRow) bool { return row.Status == control.JobPaused }
+
+func mayPause(row control.JobRow) bool {
+	return row.Mode == job.ModeRecurring && row.Status == control.JobScheduled ||
+		row.Mode == job.ModeContinuous && row.Status == control.JobRunning
 }
 
 // told is what a verb has done, as JSON.
@@ -125,13 +168,17 @@ type told struct {
 
 func (i *invocation) verbCommand(v verb) *cobra.Command {
 	var reason string
+	var filter jobFilters
+	var yes bool
 	cmd := &cobra.Command{
-		Use:               v.name + " JOB",
+		Use:               v.name + " JOB... | --type TYPE ...",
 		Short:             v.short,
-		Long:              v.long,
-		Args:              arguments("JOB"),
+		Long:              v.long + bulkHelp("job"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := namesOrFilters(cmd, args, "JOB", &filter.filters); err != nil {
+				return err
+			}
 			c, err := i.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -139,32 +186,127 @@ func (i *invocation) verbCommand(v verb) *cobra.Command {
 			if reason == "" {
 				reason = defaultReason()
 			}
-			if err := v.act(c, cmd.Context(), args[0], reason); err != nil {
-				return aboutJob(c, args[0], err)
+			if len(args) == 1 {
+				return i.tell(cmd.Context(), c, v, args[0], reason)
 			}
-			return i.emit(told{args[0], v.done, reason}, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "Job %s: %s.\n", args[0], v.done)
-				return err
-			})
+			return i.tellMany(cmd.Context(), c, v, args, &filter, reason, yes)
 		},
 	}
+	filter.register(i, cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "a few words for those who find it so (default: your user name)")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
+// bulkHelp is the part of a help text on filters.
+func bulkHelp(one string) string {
+	return `
+
+With filters it is done to every ` + one + ` that matches all of them. It says how many
+these are and asks; without a terminal to ask on, and with -o json, it needs --yes.
+That no ` + one + ` matches is no error.`
+}
+
+func (i *invocation) tell(ctx context.Context, c *control.Client, v verb, jobID, reason string) error {
+	if err := v.act(c, ctx, jobID, reason); err != nil {
+		return aboutJob(c, jobID, err)
+	}
+	return i.emit(told{jobID, v.done, reason}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "Job %s: %s.\n", jobID, v.done)
+		return err
+	})
+}
+
+// tellMany tells the jobs of a list, or else those that match.
+func (i *invocation) tellMany(ctx context.Context, c *control.Client, v verb, ids []string, f *jobFilters, reason string, yes bool) error {
+	named := len(ids) > 0
+	if !named {
+		var err error
+		if ids, err = i.fittingJobs(ctx, c, v.name, f, v.fits); err != nil {
+			return err
+		}
+	}
+	return i.doAll(ctx, bulk{
+		verb: v.name, one: "job", all: "jobs", names: ids,
+		act: func(n int) (string, error) {
+			err := v.act(c, ctx, ids[n], reason)
+			if err != nil && !named && errors.Is(err, control.ErrNotFound) {
+				return "", fmt.Errorf("%w: %w", errNothingToDo, err) // It ended meanwhile, or never ran.
+			}
+			return v.done, aboutJob(c, ids[n], err)
+		},
+	}, yes || named)
+}
+
+// fittingJobs finds the jobs that match and that a verb is meant for.
+func (i *invocation) fittingJobs(ctx context.Context, c *control.Client, verb string, f *jobFilters, fits func(control.JobRow) bool) ([]string, error) {
+	rows, err := i.findJobs(ctx, c, f)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, row := range rows {
+		if fits(row) {
+			ids = append(ids, row.ID)
+		}
+	}
+	if left := len(rows) - len(ids); left > 0 {
+		i.note("%s left out: there is nothing to %s.", plural(left, "job that matches is", "jobs that match are"), verb)
+	}
+	return ids, nil
+}
+
 func (i *invocation) triggerCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:               "trigger JOB",
+	var filter jobFilters
+	var yes bool
+	cmd := &cobra.Command{
+		Use:               "trigger JOB... | --type TYPE ...",
 		Short:             "Run a job now, without waiting",
-		Long:              `trigger is run --detach: it sets off a run of a job that Temporal has.`,
-		Args:              arguments("JOB"),
+		Long:              `trigger is run --detach: it sets off a run of a job that Temporal has.` + bulkHelp("job"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			started, err := i.startRun(cmd.Context(), args, adHoc{}, "")
-			if err != nil {
+			if err := namesOrFilters(cmd, args, "JOB", &filter.filters); err != nil {
 				return err
 			}
-			return i.reportStarted(started)
+			if len(args) == 1 {
+				started, err := i.startRun(cmd.Context(), args, adHoc{}, "", time.Time{})
+				if err != nil {
+					return err
+				}
+				return i.reportStarted(started)
+			}
+			return i.triggerMany(cmd.Context(), args, &filter, yes)
 		},
 	}
+	filter.register(i, cmd)
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func (i *invocation) triggerMany(ctx context.Context, ids []string, f *jobFilters, yes bool) error {
+	c, err := i.connect(ctx)
+	if err != nil {
+		return err
+	}
+	named := len(ids) > 0
+	if !named {
+		ids, err = i.fittingJobs(ctx, c, "trigger", f, func(control.JobRow) bool { return true })
+		if err != nil {
+			return err
+		}
+	}
+	return i.doAll(ctx, bulk{
+		verb: "trigger", one: "job", all: "jobs", names: ids,
+		act: func(n int) (string, error) {
+			live, err := c.Live(ctx, ids[n])
+			if err != nil {
+				return "", aboutJob(c, ids[n], err)
+			}
+			s, err := i.trigger(ctx, c, live.Job, time.Time{})
+			if err != nil {
+				return "", err
+			}
+			return s.what(), nil
+		},
+	}, yes || named)
 }

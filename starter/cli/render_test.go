@@ -168,10 +168,11 @@ func TestWriteRun(t *testing.T) {
 		RunRef: control.RunRef{WorkflowID: "job/take_steps.a", RunID: "0196"},
 		JobID:  "take_steps.a", Type: "TakeSteps", Mode: job.ModeOneShot, Status: control.RunCompleted,
 		Started: noon.Add(-time.Hour), Ended: noon.Add(-time.Hour + 90*time.Second),
+		Worker: "load@host/1", Attempts: 2,
 	}
 	var b strings.Builder
 	require.NoError(t, still(plain).WriteRun(&b, &control.RunDetail{
-		Run: run, Worker: "load@host/1", Attempt: 2,
+		Run: run,
 		Output: &workflows.RunOutput{
 			Result:    job.Result{Message: "done", Counts: map[string]int64{"steps": 2}, Output: json.RawMessage(`["a"]`)},
 			Handovers: 1,
@@ -196,15 +197,18 @@ Handovers  1
 }
 
 func TestRunProgress(t *testing.T) {
-	running := control.Run{Status: control.RunRunning}
+	running := control.Run{Status: control.RunRunning, Attempts: 1}
+	resizing, again := running, running
+	resizing.Progress = &job.Progress{Done: 1, Total: 3, Message: "resizing"}
+	again.Attempts = 2
 	for want, detail := range map[string]control.RunDetail{
-		"running": {Run: running, Attempt: 1},
+		"running": {Run: running},
 		"waiting for a worker of type load": {
 			Run: running, WaitingForWorker: true, Job: &job.Job{Worker: job.WorkerLoad},
 		},
-		"running, 1/3 resizing": {Run: running, Attempt: 1, Progress: &job.Progress{Done: 1, Total: 3, Message: "resizing"}},
+		"running, 1/3 resizing": {Run: resizing},
 		"waiting to try again, attempt 2, last error: no": {
-			Run: running, Attempt: 2, LastError: "no", NextTry: noon,
+			Run: again, LastError: "no", NextTry: noon,
 		},
 	} {
 		require.Equal(t, want, cli.RunProgress(&detail))

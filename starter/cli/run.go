@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ func (i *invocation) runCommand() *cobra.Command {
 	var ad adHoc
 	var file string
 	var detach bool
+	var start startTime
 	cmd := &cobra.Command{
 		Use:   "run JOB | --type TYPE",
 		Short: "Run a job now and wait for its end",
@@ -26,6 +28,10 @@ waits for the end of the run. What that is depends on the job's mode:
   recurring    a run apart from its schedule, which stays as it is
   continuous   the next iteration, at once instead of after the interval
   queued       it is put into its queue again; the run comes when it is its turn
+
+With --at or --in the run of a one-shot begins later: it waits in Temporal, where
+runs list shows it and runs cancel takes it back. There is one run of a one-shot
+at a time, so that asking twice for the same time makes one run.
 
 With --type it defines and runs a one-shot of its own. Its spec is checked
 before anything starts, and all that is wrong with it is shown.
@@ -42,11 +48,15 @@ started, or the waiting was given up.`,
 			if err := checkRunArguments(cmd, args, &ad); err != nil {
 				return err
 			}
-			started, err := i.startRun(cmd.Context(), args, ad, file)
+			at, err := start.time(cmd, i.Now())
 			if err != nil {
 				return err
 			}
-			if detach {
+			started, err := i.startRun(cmd.Context(), args, ad, file, at)
+			if err != nil {
+				return err
+			}
+			if detach || !at.IsZero() {
 				return i.reportStarted(started)
 			}
 			return i.await(cmd.Context(), started)
@@ -54,6 +64,7 @@ started, or the waiting was given up.`,
 	}
 	ad.register(i, cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "take the job from this jobs file, not from Temporal")
+	start.register(cmd)
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait: print what was started")
 	return cmd
 }
@@ -87,11 +98,13 @@ type started struct {
 	Iteration int64 `json:"iteration,omitempty"`
 	// Receipt is the place in the queue.
 	Receipt *workflows.EnqueueReceipt `json:"receipt,omitempty"`
+	// At is when the run begins, if that is later.
+	At time.Time `json:"at,omitzero"`
 
 	client *control.Client
 }
 
-func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file string) (*started, error) {
+func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file string, at time.Time) (*started, error) {
 	var j job.Job
 	switch {
 	case ad.typeName != "":
@@ -118,7 +131,7 @@ func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file
 		}
 		j = live.Job
 	}
-	return i.trigger(ctx, c, j)
+	return i.trigger(ctx, c, j, at)
 }
 
 func (i *invocation) defineOneShot(ad adHoc) (job.Job, error) {
@@ -156,8 +169,11 @@ func (i *invocation) declared(file, jobID string) (job.Job, error) {
 }
 
 // trigger sets off a run of a job, in the way of its mode.
-func (i *invocation) trigger(ctx context.Context, c *control.Client, j job.Job) (*started, error) {
-	s := &started{Job: j, client: c}
+func (i *invocation) trigger(ctx context.Context, c *control.Client, j job.Job, at time.Time) (*started, error) {
+	s := &started{Job: j, At: at, client: c}
+	if !at.IsZero() && j.Mode() != job.ModeOneShot {
+		return nil, fmt.Errorf("job %s is %s: only a one-shot can be started for later", j.ID, j.Mode())
+	}
 	if j.Mode() == job.ModeContinuous {
 		number, err := c.TriggerIteration(ctx, j.ID)
 		s.Iteration = number
@@ -167,6 +183,11 @@ func (i *invocation) trigger(ctx context.Context, c *control.Client, j job.Job) 
 		if err := i.checkOneShot(ctx, c, j); err != nil {
 			return nil, err
 		}
+	}
+	if !at.IsZero() {
+		ref, err := c.StartRunAt(ctx, j, workflows.TriggerManual, at, control.NewRequestID())
+		s.Run = &ref
+		return s, err
 	}
 	triggered, err := c.TriggerJob(ctx, j)
 	if err != nil {
@@ -201,6 +222,41 @@ func (i *invocation) checkOneShot(ctx context.Context, c *control.Client, j job.
 	if hash != live.SpecHash {
 		return fmt.Errorf("a run of job %s with another spec is under way: wait for its end, or stop it", j.ID)
 	}
+	if begins := live.Workflow.Begins; begins.After(i.Now()) {
+		i.note("A run of job %s waits already, until %s; this is about that one.", j.ID, i.when(begins))
+		return nil
+	}
 	i.note("A run of job %s is under way already; this is about that one.", j.ID)
 	return nil
+}
+
+// startTime are the flags that put a start off.
+type startTime struct {
+	at string
+	in job.Duration
+}
+
+func (s *startTime) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.at, "at", "", "begin at this time, as 2026-05-01T12:00:00Z, and do not wait for it")
+	cmd.Flags().Var(durationOf(&s.in), "in", "begin after this long, as PT30M or 30m, and do not wait for it")
+}
+
+// time gives the zero time if no flag was given.
+func (s *startTime) time(cmd *cobra.Command, now time.Time) (time.Time, error) {
+	switch {
+	case s.at != "" && s.in != 0:
+		return time.Time{}, misuse(cmd, "give either --at or --in")
+	case s.in != 0:
+		return now.Add(s.in.Std()), nil
+	case s.at == "":
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, s.at)
+	switch {
+	case err != nil:
+		return at, misuse(cmd, "--at %q is not a time such as 2026-05-01T12:00:00Z", s.at)
+	case at.Before(now):
+		return at, misuse(cmd, "--at %s is past", s.at)
+	}
+	return at, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,66 +16,173 @@ import (
 )
 
 func (i *invocation) runsCommand() *cobra.Command {
-	return group("runs", "List and describe runs", i.runsListCommand(), i.runsDescribeCommand())
+	return group("runs", "List, describe, retry and end runs",
+		i.runsListCommand(), i.runsDescribeCommand(),
+		i.runsRetryCommand(), i.runsCancelCommand(), i.runsTerminateCommand())
+}
+
+// runFilters are the flags by which runs are found.
+type runFilters struct {
+	filters
+	jobID, queue string
+	status       control.RunStatus
+	since        time.Time
+}
+
+func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...control.RunStatus) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.jobID, "job", "", "only runs of this job")
+	f.filters.register(i, cmd, "runs", job.Modes()...)
+	flags.StringVar(&f.queue, "queue", "", "only runs of jobs of this queue")
+	flags.Var(choose(&f.status, statuses...), "status", "only runs with this status: "+strings.Join(words(statuses), ", "))
+	flags.Var(sinceValue{&f.since, i.Now}, "since", "only runs started since: 2026-05-01T12:00:00Z, or PT1H for the last hour")
+	completeFixed(cmd, "status", words(statuses)...)
+	if err := cmd.RegisterFlagCompletionFunc("job", i.completeJobs); err != nil {
+		cobra.CompErrorln(err.Error())
+	}
+	f.names = append(f.names, "job", "queue", "status", "since")
+}
+
+func (f *runFilters) filter(i *invocation) control.RunFilter {
+	return control.RunFilter{
+		JobID: f.jobID, Type: f.jobType(i), Owner: f.owner.String(), Tags: f.tags, Mode: f.mode,
+		Queue: f.queue, Status: f.status, Since: f.since,
+	}
 }
 
 func (i *invocation) runsListCommand() *cobra.Command {
-	var filter control.RunFilter
+	var filter runFilters
+	var limit int
+	var missed bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List runs, the latest first",
 		Long: `list shows runs within the retention of the namespace, the latest first. A run
-may take a second to show. Iterations of continuous jobs are not runs: jobs
-describe shows them.`,
+may take a second to show.
+
+  DUE    when a run was to start: a recurring one, or one that was put off
+  LATE   how much later a worker took it, or, while it runs, it was started
+  TRIES  how often it was tried
+
+Iterations of continuous jobs are no runs of their own: with --job and a
+continuous job, list shows the last 20 that the job remembers, which a live
+worker has to tell.
+
+With --missed it shows the starts of recurring jobs that have no run, of the last
+24 hours unless --since is given, and why that is. The reasons are concluded from
+the runs that there are, the schedule and its note, and the server's counters:
+
+  overlap        a run was under way
+  paused         the schedule was paused
+  skipped        someone had the schedule leave the start out
+  superseded     its run gave way to a later start, as misfire has it
+  server_down    a later start of the schedule made up for it
+  missed_window  the server was away for longer than the catch-up window
+  buffer_full    more starts waited than a schedule keeps
+  unknown        what is known does not tell`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if filter.Limit < 0 {
-				return misuse(cmd, "--limit %d is negative", filter.Limit)
+			if limit < 0 {
+				return misuse(cmd, "--limit %d is negative", limit)
 			}
-			c, err := i.connect(cmd.Context())
-			if err != nil {
-				return err
+			if missed {
+				return i.listMissed(cmd, &filter, limit)
 			}
-			runs, err := c.Runs(cmd.Context(), filter)
-			if err != nil {
-				return err
+			if filter.mode == job.ModeContinuous && filter.jobID == "" {
+				return misuse(cmd, "continuous jobs have no runs of their own: give --job to see the iterations of one")
 			}
-			if err := i.emit(list(runs), i.runTable(runs, true).write); err != nil {
-				return err
-			}
-			if filter.Limit > 0 && len(runs) == filter.Limit && i.format == formatTable {
-				i.note("The latest %d; --limit 0 lists all.", filter.Limit)
-			}
-			return nil
+			return i.listRuns(cmd, &filter, limit)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&filter.JobID, "job", "", "only runs of this job")
-	flags.StringVar(&filter.Type, "type", "", "only runs of jobs of this type")
-	flags.Var(choose(&filter.Mode, job.ModeOneShot, job.ModeRecurring, job.ModeQueued), "mode", "only runs of jobs of this mode: one-shot, recurring, queued")
-	flags.StringVar(&filter.Queue, "queue", "", "only runs of jobs of this queue")
-	flags.Var(choose(&filter.Status, control.RunStatuses()...), "status", "only runs with this status: "+strings.Join(words(control.RunStatuses()), ", "))
-	flags.Var(sinceValue{&filter.Since, i.Now}, "since", "only runs started since: 2026-05-01T12:00:00Z, or PT1H for the last hour")
-	flags.IntVar(&filter.Limit, "limit", 20, "at most so many; 0: all")
-	completeFixed(cmd, "type", i.typeNames()...)
-	completeFixed(cmd, "mode", words(job.Modes())...)
-	completeFixed(cmd, "status", words(control.RunStatuses())...)
+	filter.register(i, cmd, control.RunStatuses()...)
+	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many; 0: all")
+	cmd.Flags().BoolVar(&missed, "missed", false, "starts of recurring jobs that have no run")
 	return cmd
+}
+
+func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, limit int) error {
+	c, err := i.connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	f := filter.filter(i)
+	f.Limit = limit
+	runs, err := c.Runs(cmd.Context(), f)
+	if err != nil {
+		return err
+	}
+	if err := filter.checkMatch(i, len(runs)); err != nil {
+		return err
+	}
+	if err := c.AddProgress(cmd.Context(), runs); err != nil {
+		return err
+	}
+	if len(runs) == 0 && len(filter.given(cmd)) > 0 {
+		i.note("No run matches.")
+	}
+	if err := i.emit(list(runs), i.runTable(runs, true).write); err != nil {
+		return err
+	}
+	if limit > 0 && len(runs) == limit && i.format == formatTable {
+		i.note("The latest %d; --limit 0 lists all.", limit)
+	}
+	return nil
 }
 
 // runTable shows runs; the job is left out where all are of the same.
 func (i *invocation) runTable(runs []control.Run, withJob bool) *table {
-	header := []string{"JOB", "STATUS", "STARTED", "TOOK", "RUN ID"}
+	header := []string{"JOB", "STATUS", "DUE", "STARTED", "LATE", "TOOK", "TRIES", "UPDATED", "WORKER", "RESULT", "RUN ID"}
 	first := 0
 	if !withJob {
 		first = 1
 	}
 	t := newTable(header[first:]...)
 	for _, run := range runs {
-		row := []string{run.JobID, string(run.Status), i.when(run.Started), took(i.since(run)), run.RunID}
+		started, tookText, late := i.when(run.Started), took(i.since(run)), ""
+		if run.Status == control.RunWaiting {
+			started, tookText = "waits until "+i.when(run.Started), ""
+		} else if !run.Scheduled.IsZero() {
+			late = took(run.Lateness.Std())
+		}
+		tries := ""
+		if run.Attempts > 0 {
+			tries = fmt.Sprint(run.Attempts)
+		}
+		row := []string{
+			run.JobID, string(run.Status), i.moment(run.Scheduled), started, late, tookText, tries,
+			i.moment(run.LastUpdate), run.Worker, runResult(run), runName(run),
+		}
 		t.add(row[first:]...)
 	}
 	return t
+}
+
+// runName tells a run from the others of its job.
+func runName(run control.Run) string {
+	if run.Iteration > 0 {
+		return fmt.Sprintf("iteration %d", run.Iteration)
+	}
+	return run.RunID
+}
+
+// maxResult bounds the width of a result in a table.
+const maxResult = 60
+
+// runResult is what came of a run, or how far it is, in a few words.
+func runResult(run control.Run) string {
+	text := run.Message
+	switch {
+	case run.Error != "":
+		text = run.Class + ": " + run.Error
+	case run.Status.Open() && run.Progress != nil && *run.Progress != (job.Progress{}):
+		text = run.Progress.String()
+	case text == "":
+		text = counts(run.Counts)
+	}
+	if short := []rune(text); len(short) > maxResult {
+		text = string(short[:maxResult-1]) + "…"
+	}
+	return text
 }
 
 func (i *invocation) runsDescribeCommand() *cobra.Command {
@@ -126,6 +234,9 @@ func findRun(ctx context.Context, c *control.Client, name, runID string) (*contr
 	if err != nil {
 		return nil, err
 	}
+	if len(runs) > 0 && runs[0].Iteration > 0 {
+		return nil, fmt.Errorf("job %s is continuous: its iterations are no runs of their own; starter runs list --job %s shows them", name, name)
+	}
 	for _, run := range runs {
 		switch {
 		case runID != "" && run.RunID != runID:
@@ -160,11 +271,21 @@ func (i *invocation) writeRun(w io.Writer, detail *control.RunDetail) error {
 	s.add("Workflow", "%s", detail.WorkflowID)
 	s.add("Run", "%s", detail.RunID)
 	s.add("Status", "%s", statusText(detail))
+	s.add("Retry of", "%s", detail.RetryOf)
 	s.add("Due", "%s", i.when(detail.Scheduled))
-	s.add("Started", "%s", i.when(detail.Started))
+	if !detail.Scheduled.IsZero() && detail.Status != control.RunWaiting {
+		s.add("Late", "%s", took(detail.Lateness.Std()))
+	}
+	if detail.Status == control.RunWaiting {
+		s.add("Waits until", "%s", i.when(detail.Started))
+	} else {
+		s.add("Started", "%s", i.when(detail.Started))
+	}
+	s.add("Taken", "%s", i.when(detail.Taken))
 	s.add("Ended", "%s", i.when(detail.Ended))
 	if detail.Status == control.RunRunning {
 		s.add("Now", "%s", runProgress(detail))
+		s.add("Updated", "%s", i.when(detail.LastUpdate))
 	}
 	if !detail.NextTry.IsZero() {
 		s.add("Next try", "%s", i.when(detail.NextTry))
@@ -181,8 +302,14 @@ func (i *invocation) writeRun(w io.Writer, detail *control.RunDetail) error {
 		}
 		i.addBinding(&s, output.Binding)
 	}
-	if detail.Error != "" {
+	if len(detail.Cursor) > 0 && detail.Status != control.RunCompleted {
+		s.add("Cursor", "%s", detail.Cursor)
+	}
+	switch {
+	case detail.Error != "" && detail.Class != "":
 		s.add("Error", "%s: %s", detail.Class, detail.Error)
+	case detail.Error != "":
+		s.add("Error", "%s", detail.Error)
 	}
 	if detail.Job != nil {
 		s.add("Spec", "%s", indented(detail.Job.Spec))

@@ -41,6 +41,8 @@ func TestStack(t *testing.T) {
 	t.Run("run to be interrupted", func(t *testing.T) { interruptedRun(t, c) })
 	t.Run("jobs", func(t *testing.T) { jobs(t, c) })
 	t.Run("runs", func(t *testing.T) { runs(t, c) })
+	t.Run("history", func(t *testing.T) { history(t, c) })
+	t.Run("later", func(t *testing.T) { later(t, c) })
 	t.Run("queues", func(t *testing.T) { queues(t, c) })
 	t.Run("queue verbs", func(t *testing.T) { queueVerbs(t, c) })
 	t.Run("starts", func(t *testing.T) { starts(t, c) })

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -17,6 +18,15 @@ func (i *invocation) when(t time.Time) string {
 		layout = "15:04:05"
 	}
 	return fmt.Sprintf("%s (%s)", local.Format(layout), relative(t.Sub(now)))
+}
+
+// moment writes a time for people, in their time zone.
+func (i *invocation) moment(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	text, _, _ := strings.Cut(i.when(t), " (")
+	return text
 }
 
 // relative writes how far away a time is.

@@ -1,0 +1,137 @@
+package schedules_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workers"
+)
+
+// TestMissedStarts has a job miss starts since a run goes on, since one is left
+// out by hand and since the job is paused, and accounts for every start.
+func TestMissedStarts(t *testing.T) {
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			st := stacktest.StartOwn(t, "--schedules", engine)
+			gate := make(chan struct{})
+			seen := &handledRuns{}
+			f := startHandler(t, st, func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
+				seen.add(run.ID())
+				select {
+				case <-gate:
+					return job.Result{}, nil
+				case <-ctx.Done():
+					return job.Result{}, ctx.Err()
+				}
+			})
+			every := job.Recurring{RecurEvery: job.Duration(time.Second)}
+			j := declare("missing", job.Schedule{Recurring: &every})
+			f.apply(f.plan(false, j))
+
+			f.waitSchedule(j, "overlaps", func(live *control.Live) bool { return live.Schedule.GetInfo().GetOverlapSkipped() >= 2 })
+			close(gate)
+			f.waitRuns(seen, seen.count()+2)
+
+			require.NoError(t, f.control.Pause(t.Context(), j.ID, "for the test"))
+			paused := time.Now()
+			stacktest.WaitFor(t, "three seconds to pass", func() (bool, error) { return time.Since(paused) > 3*time.Second, nil })
+			require.NoError(t, f.control.Resume(t.Context(), j.ID, "done"))
+			f.waitRuns(seen, seen.count()+2)
+			live, err := f.control.LiveSchedule(t.Context(), j.ID)
+			require.NoError(t, err)
+			require.Equal(t, "done", live.PauseReason)
+
+			skipped, err := f.control.SkipNext(t.Context(), j.ID, "a tester")
+			require.NoError(t, err)
+			f.waitRuns(seen, seen.count()+3)
+
+			var account *control.Ledger
+			until := skipped.Skipped.Add(time.Second)
+			stacktest.WaitFor(t, "the last run in the list", func() (bool, error) {
+				account, err = f.control.Missed(t.Context(), control.MissedFilter{Since: time.Now().Add(-time.Hour), Until: until})
+				return err == nil && len(account.Missed) > 0 && account.Missed[0].Reason == control.MissedSkipped, err
+			})
+			sum := account.Jobs[0]
+			reasons := map[control.MissedReason]int{}
+			for _, start := range account.Missed {
+				reasons[start.Reason]++
+			}
+			t.Logf("%+v %v", sum, reasons)
+			require.Equal(t, sum.Slots, sum.Runs+sum.Missed)
+			require.GreaterOrEqual(t, reasons[control.MissedOverlap], 2)
+			require.GreaterOrEqual(t, reasons[control.MissedPaused], 2)
+			require.Equal(t, 1, reasons[control.MissedSkipped])
+			require.Zero(t, reasons[control.MissedServerDown])
+			require.LessOrEqual(t, reasons[control.MissedUnknown], 1, "one at the edge of the pause")
+			require.GreaterOrEqual(t, sum.ServerOverlap, int64(2))
+
+			_, err = f.control.Missed(t.Context(), control.MissedFilter{JobID: j.ID, Since: sum.From, Until: sum.From.Add(24 * time.Hour)})
+			require.ErrorContains(t, err, "more than 10000")
+		})
+	}
+}
+
+// handledRuns are the ids of the runs that a handler saw.
+type handledRuns struct {
+	mu  sync.Mutex
+	ids map[string]bool
+}
+
+func (h *handledRuns) add(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ids == nil {
+		h.ids = map[string]bool{}
+	}
+	h.ids[id] = true
+}
+
+func (h *handledRuns) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.ids)
+}
+
+// startHandler starts a worker with one job type.
+func startHandler(t *testing.T, st *stacktest.Stack, handle func(context.Context, job.Run, anySpec) (job.Result, error)) *fixture {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- workers.Run(ctx, workers.Config{
+			Worker: "testing", Types: []job.Type{job.NewType("DoNothing", "testing", "Does nothing.", handle)},
+			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Logger:   slog.New(slog.DiscardHandler),
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	c := control.New(st.Dial(t), st.Namespace)
+	return &fixture{T: t, temporal: c.Temporal(), control: c, syncer: schedules.New(c)}
+}
+
+func (f *fixture) waitRuns(seen *handledRuns, n int) {
+	f.Helper()
+	stacktest.WaitFor(f, "runs", func() (bool, error) { return seen.count() >= n, nil })
+}
+
+func (f *fixture) waitSchedule(j job.Job, what string, reached func(*control.Live) bool) {
+	f.Helper()
+	stacktest.WaitFor(f, what+" of "+j.ID, func() (bool, error) {
+		live, err := f.control.LiveSchedule(f.Context(), j.ID)
+		return err == nil && reached(live), err
+	})
+}

@@ -1,0 +1,55 @@
+package schedules_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+)
+
+// TestOneShotForLater declares a run for a time, moves it, and has it run.
+func TestOneShotForLater(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	seen := &handledRuns{}
+	f := startHandler(t, st, func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
+		seen.add(run.ID())
+		return job.Result{}, nil
+	})
+	at := func(moment time.Time) job.Job {
+		return declare("later", job.Schedule{OneShot: &job.OneShot{At: moment}})
+	}
+	waits := func(moment time.Time) control.RunRef {
+		live, err := f.control.LiveWorkflow(t.Context(), "do_nothing.later")
+		require.NoError(t, err)
+		require.True(t, live.Workflow.Open())
+		require.WithinDuration(t, moment, live.Workflow.Begins, 10*time.Second, "as late as the request came")
+		return control.RunRef{RunID: live.Workflow.RunID}
+	}
+
+	tomorrow := time.Now().Add(24 * time.Hour).Truncate(time.Second)
+	f.apply(f.plan(false, at(tomorrow)))
+	first := waits(tomorrow)
+	plan := f.plan(false, at(tomorrow))
+	require.Equal(t, schedules.ActionUnchanged, plan.Changes[0].Action)
+	require.Equal(t, first, waits(tomorrow))
+	require.Contains(t, plan.Changes[0].Note, "waits until ")
+
+	soon := time.Now().Add(3 * time.Second)
+	plan = f.plan(false, at(soon))
+	require.Equal(t, schedules.ActionUpdate, plan.Changes[0].Action)
+	require.Zero(t, seen.count())
+	f.apply(plan)
+	f.waitRuns(seen, 1)
+	plan = f.plan(false, at(soon))
+	require.Equal(t, schedules.ActionUnchanged, plan.Changes[0].Action, "it ran")
+
+	f.apply(f.plan(false, at(time.Time{})))
+	f.waitRuns(seen, 2)
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+)
+
+// bulk does one thing to many jobs or runs.
+type bulk struct {
+	verb     string // "pause"
+	one, all string // "job", "jobs"
+	names    []string
+	// act does it to the n-th and says what came of it. An error that wraps
+	// errNothingToDo is no failure.
+	act func(n int) (string, error)
+	// warning, if any, is shown before the question.
+	warning string
+}
+
+// errNothingToDo says that there was nothing to do to one of many.
+var errNothingToDo = errors.New("nothing to do")
+
+// bulkOutcome is what became of one of many, as JSON.
+type bulkOutcome struct {
+	Name  string `json:"name"`
+	Done  string `json:"done,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// shownNames bounds the names that are shown before a question.
+const shownNames = 20
+
+// doAll asks, unless yes is set, and then does it to all, several at a time.
+func (i *invocation) doAll(ctx context.Context, b bulk, yes bool) error {
+	if len(b.names) == 0 {
+		i.note("No %s matches.", b.one)
+		return i.emit([]bulkOutcome{}, func(io.Writer) error { return nil })
+	}
+	if !yes {
+		for n, name := range b.names {
+			if n == shownNames {
+				i.note("  ... and %d more", len(b.names)-n)
+				break
+			}
+			i.note("  %s", clean(name))
+		}
+		if b.warning != "" {
+			i.note("%s", b.warning)
+		}
+		count := plural(len(b.names), b.one, b.all)
+		question := fmt.Sprintf("%s %s?", capitalized(b.verb), count)
+		if err := i.ask(ctx, question, b.verb, "to "+b.verb+" "+count, "nothing was done"); err != nil {
+			return err
+		}
+	}
+	return i.report(b, b.do(ctx))
+}
+
+func capitalized(word string) string { return string(word[0]-'a'+'A') + word[1:] }
+
+func (b bulk) do(ctx context.Context) []bulkOutcome {
+	outcomes := make([]bulkOutcome, len(b.names))
+	var mu sync.Mutex
+	failed := control.Each(len(b.names), func(n int) error {
+		outcome := bulkOutcome{Name: b.names[n]}
+		if err := ctx.Err(); err != nil {
+			outcome.Error = err.Error()
+		} else if done, err := b.act(n); errors.Is(err, errNothingToDo) {
+			outcome.Done = err.Error()
+		} else if err != nil {
+			outcome.Error = clean(err.Error())
+		} else {
+			outcome.Done = done
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		outcomes[n] = outcome
+		return nil
+	})
+	_ = failed // Each outcome has its own.
+	return outcomes
+}
+
+func (i *invocation) report(b bulk, outcomes []bulkOutcome) error {
+	failed := 0
+	for _, outcome := range outcomes {
+		if outcome.Error != "" {
+			failed++
+			i.note("starter: %s: %s", outcome.Name, outcome.Error)
+		}
+	}
+	err := i.emit(outcomes, func(w io.Writer) error {
+		for _, outcome := range outcomes {
+			if outcome.Error != "" {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "%s: %s\n", clean(outcome.Name), clean(outcome.Done)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil && failed > 0 {
+		err = fmt.Errorf("%d of %s failed", failed, plural(len(outcomes), b.one, b.all))
+	}
+	return err
+}
+
+// namesOrFilters checks that a command was given either names or filters.
+func namesOrFilters(cmd *cobra.Command, args []string, name string, f *filters) error {
+	given := f.given(cmd)
+	switch {
+	case len(args) == 0 && len(given) == 0:
+		return misuse(cmd, "give %s, or filters such as --type", name)
+	case len(args) > 0 && len(given) > 0:
+		return misuse(cmd, "give either %s or --%s", name, given[0])
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package cli_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/starter/cli"
+)
+
+// history works with many jobs and runs at once, and looks at what they left.
+func history(t *testing.T, c console) {
+	gate := filepath.Join(t.TempDir(), "gate")
+	var text strings.Builder
+	const n = 3
+	for k := range n {
+		fmt.Fprintf(&text, `
+[jobs.take_steps.bulk-%d]
+spec = { steps = 2, gate = %q }
+recurring = { recur_every = "P1D" }
+tags = { batch = "bulk", part = "%d" }
+owner = "organization:bulk"
+`, k, gate, k%2)
+	}
+	c.ok(t, "apply", "-f", writeFile(t, "bulk.toml", text.String()), "--yes")
+	tag := []string{"--tag", "batch=bulk"}
+	with := func(command string, args ...string) []string {
+		return append(append(strings.Fields(command), tag...), args...)
+	}
+	stacktest.WaitFor(t, "the jobs in the list", func() (bool, error) {
+		return len(decoded[[]control.JobRow](t, c, with("jobs list")...)) == n, nil
+	})
+	require.Len(t, decoded[[]control.JobRow](t, c, with("jobs list", "--tag", "part=0")...), 2)
+	require.Len(t, decoded[[]control.JobRow](t, c, "jobs", "list", "--type", "take_steps", "--owner", "organization:bulk"), n)
+
+	r := c.run(t.Context(), with("jobs pause")...)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "  take_steps.bulk-0\n  take_steps.bulk-1\n  take_steps.bulk-2\n")
+	require.Contains(t, r.stderr, "there is no terminal to ask on: add --yes to pause 3 jobs")
+	r = console{address: c.address, terminal: true, stdin: "n\n"}.run(t.Context(), with("jobs pause")...)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "Pause 3 jobs? [y/N] ")
+	require.Contains(t, r.stderr, "nothing was done")
+	r = console{address: c.address, terminal: true, stdin: "y\n"}.run(t.Context(), with("jobs pause")...)
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, "take_steps.bulk-0: paused\ntake_steps.bulk-1: paused\ntake_steps.bulk-2: paused\n", r.stdout)
+	stacktest.WaitFor(t, "the pauses in the list", func() (bool, error) {
+		return len(decoded[[]control.JobRow](t, c, with("jobs list", "--status", "paused")...)) == n, nil
+	})
+	r = c.run(t.Context(), with("jobs pause", "--yes")...)
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stderr, "3 jobs that match are left out: there is nothing to pause.\nNo job matches.\n")
+	c.ok(t, with("jobs resume", "--yes")...)
+	r = c.run(t.Context(), "jobs", "pause", "take_steps.bulk-0", "take_steps.none")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "take_steps.bulk-0: paused\n", r.stdout)
+	require.Equal(t, "starter: take_steps.none: there is no job take_steps.none in namespace default; starter jobs list shows those there are\n"+
+		"starter: 1 of 2 jobs failed\n", r.stderr)
+	c.ok(t, "jobs", "resume", "take_steps.bulk-0")
+
+	triggered := decoded[[]cli.BulkOutcome](t, c, with("jobs trigger", "--yes")...)
+	require.Len(t, triggered, n)
+	require.Contains(t, triggered[0].Done, "started run ")
+	running := with("runs list", "--status", "running")
+	stacktest.WaitFor(t, "the progress of the runs in the list", func() (bool, error) {
+		return strings.Count(c.ok(t, running...), "1/2 on the way") == n, nil
+	})
+	canceled := decoded[[]cli.BulkOutcome](t, c, with("runs cancel", "--yes", "--tag", "part=0")...)
+	require.Len(t, canceled, 2)
+	require.Equal(t, "told to stop", canceled[0].Done)
+	r = c.run(t.Context(), "runs", "terminate", "take_steps.bulk-1")
+	require.Equal(t, 1, r.code, "it asks even for one")
+	require.Contains(t, r.stderr, "what it has not reported yet is lost")
+	c.ok(t, "runs", "terminate", "take_steps.bulk-1", "--yes", "--reason", "by test")
+	stacktest.WaitFor(t, "the ends in the list", func() (bool, error) {
+		return len(decoded[[]control.Run](t, c, running...)) == 0, nil
+	})
+	require.Regexp(t, `\nError     terminated by \S+: by test\n`, c.ok(t, "runs", "describe", "take_steps.bulk-1"))
+
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	retried := decoded[[]cli.BulkOutcome](t, c, with("runs retry", "--yes", "--since", "PT10M")...)
+	require.Len(t, retried, n)
+	for _, outcome := range retried {
+		require.Contains(t, outcome.Done, "started run ", "%+v", outcome)
+	}
+	var completed []control.Run
+	stacktest.WaitFor(t, "the retried runs in the list", func() (bool, error) {
+		completed = decoded[[]control.Run](t, c, with("runs list", "--status", "completed")...)
+		return len(completed) == n, nil
+	})
+	require.NotEmpty(t, completed[0].RetryOf)
+	require.Equal(t, 1, completed[0].Attempts)
+	require.Equal(t, map[string]int64{"steps": 2}, completed[0].Counts)
+	stacktest.WaitFor(t, "nothing to retry", func() (bool, error) {
+		outcomes := decoded[[]cli.BulkOutcome](t, c, with("runs retry", "--yes")...)
+		for _, outcome := range outcomes {
+			if !strings.HasPrefix(outcome.Done, "nothing to do: ") {
+				return false, fmt.Errorf("%+v", outcome)
+			}
+		}
+		return true, nil
+	})
+
+	for want, args := range map[string][]string{
+		"No run matches.\n": {"runs", "cancel", "--owner", "user:nobody", "--yes"},
+		"No job matches.\n": {"jobs", "list", "--owner", "user:nobody"},
+	} {
+		r := c.run(t.Context(), args...)
+		require.Zero(t, r.code)
+		require.Equal(t, want, r.stderr)
+	}
+	r = c.run(t.Context(), "runs", "list", "--type", "TakeStep")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: unknown job type \"TakeStep\"; did you mean \"TakeSteps\"?\n", r.stderr)
+
+	account := c.ok(t, "runs", "list", "--missed", "--job", "take_steps.bulk-0")
+	require.Regexp(t, `^JOB  DUE  REASON  DETAIL\n\ntake_steps\.bulk-0: 0 starts since .*, 0 runs, 0 missed\. The server counts, since .*: 0 overlaps, 0 outside the catch-up window, 0 at a full buffer\.\n`, account)
+	require.Len(t, decoded[control.Ledger](t, c, "runs", "list", "--missed", "--type", "take_steps", "--tag", "batch").Jobs, n)
+
+}
+
+// later starts a one-shot for a time ahead, twice, and takes it back.
+func later(t *testing.T, c console) {
+	start := []string{"run", "--type", "TakeSteps", "--key", "later", "--spec", `{"steps": 1}`, "--in", "PT1H"}
+	out := c.ok(t, start...)
+	require.Regexp(t, `^Job take_steps\.later begins at \S+: workflow job/take_steps\.later, run \S+\.\n$`, out)
+	r := c.run(t.Context(), "run", "take_steps.later", "--in", "PT2H")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "job take_steps.later waits until ")
+	stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
+		return strings.Contains(c.ok(t, "runs", "list", "--status", "waiting"), "  waits until "), nil
+	})
+	require.Contains(t, c.ok(t, "runs", "describe", "take_steps.later"), "\nWaits until  ")
+	require.Contains(t, c.ok(t, "runs", "cancel", "take_steps.later"), ": told to stop\n")
+	r = c.run(t.Context(), "run", "take_steps.always", "--in", "PT1H")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: job take_steps.always is continuous: only a one-shot can be started for later\n", r.stderr)
+}

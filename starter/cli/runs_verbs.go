@@ -1,0 +1,204 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+)
+
+// runVerb is something that can be done to runs.
+type runVerb struct {
+	name        string
+	short, long string
+	// statuses are those of the runs that it is meant for.
+	statuses []control.RunStatus
+	// asks says that it asks even for a single run; warning says why.
+	asks    bool
+	warning string
+	// onePerJob leaves out all runs of a job but the latest.
+	onePerJob bool
+	act       func(ctx context.Context, c *control.Client, run control.Run, reason string) (string, error)
+}
+
+func (i *invocation) runsRetryCommand() *cobra.Command {
+	return i.runVerbCommand(runVerb{
+		name: "retry", short: "Run again what failed",
+		long: `retry starts a run again that failed, was canceled, terminated or timed out, with
+the definition that it had and from the last position that it has left. A queued
+job is put into its queue again, and starts from the beginning.
+
+A run that was followed by another one is left alone; so is a run of a recurring
+job while another one runs with which it may not overlap. A schedule takes no
+notice of a run that retry starts. Asking twice makes one run.`,
+		statuses:  []control.RunStatus{control.RunFailed, control.RunCanceled, control.RunTerminated, control.RunTimedOut},
+		onePerJob: true,
+		act: func(ctx context.Context, c *control.Client, run control.Run, _ string) (string, error) {
+			retried, err := c.RetryRun(ctx, run.RunRef)
+			if err != nil {
+				return "", err
+			}
+			if retried.Before {
+				return "", fmt.Errorf("%w: it was tried again before, as run %s, which is %s", errNothingToDo, retried.Run.RunID, retried.Status)
+			}
+			s := &started{Job: retried.Job, Receipt: retried.Receipt}
+			if s.Receipt == nil {
+				s.Run = &retried.Run
+			}
+			return s.what(), nil
+		},
+	})
+}
+
+func (i *invocation) runsCancelCommand() *cobra.Command {
+	return i.runVerbCommand(runVerb{
+		name: "cancel", short: "Ask runs to stop",
+		long: `cancel asks a run to stop. Its handler is told, and has the job's stop grace
+period to save its position; cancel does not wait for it. A run that waits for
+its time ends without having begun.`,
+		statuses: []control.RunStatus{control.RunRunning, control.RunWaiting},
+		act: func(ctx context.Context, c *control.Client, run control.Run, reason string) (string, error) {
+			return "told to stop", c.CancelRun(ctx, run.RunRef, reason)
+		},
+	})
+}
+
+const terminateWarning = "A run that is terminated does not save its position: what it has not reported yet is lost."
+
+func (i *invocation) runsTerminateCommand() *cobra.Command {
+	return i.runVerbCommand(runVerb{
+		name: "terminate", short: "End runs at once, without saving anything",
+		long: `terminate ends a run at once. Its handler is not told: it hears that the run is
+over when it reports next, and may do things until then. Nothing saves its
+position; retry goes on at the last one that it had reported. Use it for what
+cancel cannot end.`,
+		statuses: []control.RunStatus{control.RunRunning, control.RunWaiting},
+		asks:     true, warning: terminateWarning,
+		act: func(ctx context.Context, c *control.Client, run control.Run, reason string) (string, error) {
+			return "terminated", c.TerminateRun(ctx, run.RunRef, reason)
+		},
+	})
+}
+
+func (i *invocation) runVerbCommand(v runVerb) *cobra.Command {
+	var filter runFilters
+	var reason string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   v.name + " JOB|WORKFLOW_ID [RUN_ID] | --job JOB ...",
+		Short: v.short,
+		Long: v.long + `
+
+Give a job or a workflow id for its latest run, and a run id for another one.` + bulkHelp("run"),
+		ValidArgsFunction: i.completeJobs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := namesOrFilters(cmd, args, "JOB or WORKFLOW_ID", &filter.filters); err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				if err := arguments("JOB or WORKFLOW_ID", "[RUN_ID]")(cmd, args); err != nil {
+					return err
+				}
+			}
+			if filter.mode == job.ModeContinuous {
+				return misuse(cmd, "continuous jobs have no runs of their own: see starter jobs --help")
+			}
+			c, err := i.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if reason == "" {
+				reason = defaultReason()
+			}
+			runs, err := i.runsFor(cmd.Context(), c, v, args, &filter)
+			if err != nil {
+				return err
+			}
+			return i.doToRuns(cmd.Context(), c, v, runs, reason, len(args) > 0, yes)
+		},
+	}
+	filter.register(i, cmd, v.statuses...)
+	cmd.Flags().StringVar(&reason, "reason", "", "a few words for the history (default: your user name)")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+// maxBulkRuns bounds the runs that one command does something to.
+const maxBulkRuns = 1000
+
+// runsFor finds the run that is named, or those that match.
+func (i *invocation) runsFor(ctx context.Context, c *control.Client, v runVerb, args []string, filter *runFilters) ([]control.Run, error) {
+	if len(args) > 0 {
+		runID := ""
+		if len(args) > 1 {
+			runID = args[1]
+		}
+		detail, err := findRun(ctx, c, args[0], runID)
+		if err != nil {
+			return nil, err
+		}
+		return []control.Run{detail.Run}, nil
+	}
+	f := filter.filter(i)
+	f.Limit = maxBulkRuns + 1
+	if f.Status == "" {
+		f.Statuses = v.statuses
+	}
+	runs, err := c.Runs(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) > maxBulkRuns {
+		return nil, fmt.Errorf("more than %d runs match; narrow them down, with --since or --job for example", maxBulkRuns)
+	}
+	if len(runs) > 0 && runs[0].Iteration > 0 {
+		return nil, fmt.Errorf("job %s is continuous: its iterations are no runs; see starter jobs --help", f.JobID)
+	}
+	if v.onePerJob {
+		runs = i.latestOfEach(runs)
+	}
+	return runs, filter.checkMatch(i, len(runs))
+}
+
+// latestOfEach keeps the latest run of each job.
+func (i *invocation) latestOfEach(runs []control.Run) []control.Run {
+	var kept []control.Run
+	seen := map[string]bool{}
+	for _, run := range runs {
+		if !seen[run.JobID] {
+			kept = append(kept, run)
+		}
+		seen[run.JobID] = true
+	}
+	if left := len(runs) - len(kept); left > 0 {
+		i.note("%s left out: of each job the latest is tried, the others one at a time.", plural(left, "earlier run is", "earlier runs are"))
+	}
+	return kept
+}
+
+func (i *invocation) doToRuns(ctx context.Context, c *control.Client, v runVerb, runs []control.Run, reason string, named, yes bool) error {
+	names := make([]string, len(runs))
+	for n, run := range runs {
+		names[n] = run.WorkflowID + " " + run.RunID
+	}
+	return i.doAll(ctx, bulk{
+		verb: v.name, one: "run", all: "runs", names: names, warning: v.warning,
+		act: func(n int) (string, error) {
+			done, err := v.act(ctx, c, runs[n], reason)
+			if errors.Is(err, control.ErrNotFound) {
+				err = fmt.Errorf("it has ended: %w", errNothingToDo)
+				if named {
+					err = errors.New("it has ended already")
+				}
+			}
+			if err != nil && !named && errors.Is(err, control.ErrNotRetried) {
+				return "", fmt.Errorf("%w: %w", errNothingToDo, err)
+			}
+			return done, err
+		},
+	}, yes || named && !v.asks)
+}

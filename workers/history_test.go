@@ -1,0 +1,226 @@
+package workers_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// listed waits until a list shows the run as it should be.
+func listed(t *testing.T, c *control.Client, ref control.RunRef, status control.RunStatus) control.Run {
+	t.Helper()
+	var found control.Run
+	stacktest.WaitFor(t, "run "+ref.RunID+" in the list, "+string(status), func() (bool, error) {
+		runs, err := c.Runs(t.Context(), control.RunFilter{Status: status})
+		for _, run := range runs {
+			if run.RunRef == ref {
+				found = run
+				return true, err
+			}
+		}
+		return false, err
+	})
+	return found
+}
+
+func follow(t *testing.T, c *control.Client, ref control.RunRef) *control.RunDetail {
+	t.Helper()
+	detail, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	return detail
+}
+
+// TestFailedRunIsInTheHistoryAndRetried has a run fail, be canceled and be
+// terminated, each after its first step, and go on where it was.
+func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t) // No other worker takes its runs and hands them over.
+	startWorker(t, st)
+	c := newControl(t, st)
+	for status, end := range map[control.RunStatus]func(control.RunRef) error{
+		control.RunFailed:     func(control.RunRef) error { return nil },
+		control.RunCanceled:   func(ref control.RunRef) error { return c.CancelRun(t.Context(), ref, "by test") },
+		control.RunTerminated: func(ref control.RunRef) error { return c.TerminateRun(t.Context(), ref, "by test") },
+	} {
+		t.Run(string(status), func(t *testing.T) {
+			ledger := newLedger(t)
+			gate, broken := filepath.Join(t.TempDir(), "gate"), filepath.Join(t.TempDir(), "broken")
+			if status == control.RunFailed {
+				open(t, broken)
+			}
+			j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Broken: broken})
+			j.Options.Tags = map[string]string{"test": string(status)}
+			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+			require.NoError(t, err)
+			if status != control.RunFailed {
+				stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
+					run, err := c.Run(t.Context(), ref)
+					return err == nil && run.Progress != nil && run.Progress.Done == 1, err
+				})
+				_, err := c.RetryRun(t.Context(), ref)
+				require.ErrorIs(t, err, control.ErrNotRetried, "it has not ended")
+			}
+			require.NoError(t, end(ref))
+			detail := follow(t, c, ref)
+			require.Equal(t, status, detail.Status)
+			require.JSONEq(t, "1", string(detail.Cursor))
+
+			row := listed(t, c, ref, status)
+			require.False(t, row.LastUpdate.IsZero())
+			if status != control.RunTerminated { // Which nothing can say more of than Temporal itself.
+				require.Equal(t, 1, row.Attempts)
+				require.Contains(t, row.Worker, "testing@")
+				require.False(t, row.Taken.Before(row.Started))
+			}
+			if status == control.RunFailed {
+				require.Equal(t, "Broken", row.Class)
+				require.Equal(t, "broken after step 1", row.Error)
+				require.NoError(t, os.Remove(broken))
+			} else {
+				require.Empty(t, row.Error)
+			}
+			if status == control.RunTerminated {
+				require.Regexp(t, `^terminated by \S+: by test$`, detail.Error)
+			}
+			tagged, err := c.Runs(t.Context(), control.RunFilter{Tags: map[string]string{"test": string(status)}})
+			require.NoError(t, err)
+			require.Equal(t, ref, tagged[len(tagged)-1].RunRef)
+
+			open(t, gate)
+			retried, err := c.RetryRun(t.Context(), ref)
+			require.NoError(t, err)
+			again, err := c.RetryRun(t.Context(), ref)
+			require.NoError(t, err)
+			require.Equal(t, retried.Run, again.Run, "asked twice, it runs once")
+			require.Equal(t, control.RunCompleted, follow(t, c, retried.Run).Status)
+			var steps []int
+			for _, e := range ledger.read(t) {
+				if e.What == "step" && e.RunID == retried.Run.RunID {
+					steps = append(steps, e.Step)
+				}
+			}
+			require.Equal(t, []int{2, 3}, steps, "it goes on at the cursor")
+			done := listed(t, c, retried.Run, control.RunCompleted)
+			require.Equal(t, ref.RunID, done.RetryOf)
+			require.Equal(t, map[string]int64{"steps": 3}, done.Counts)
+			require.Equal(t, "all steps done", done.Message)
+			_, err = c.RetryRun(t.Context(), retried.Run)
+			require.ErrorIs(t, err, control.ErrNotRetried, "it completed")
+		})
+	}
+}
+
+func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	broken := filepath.Join(t.TempDir(), "broken")
+	open(t, broken)
+	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "retried"}},
+		recordSpec{Ledger: string(ledger), Steps: 2, Broken: broken})
+	receipt, err := c.Enqueue(t.Context(), j, false)
+	require.NoError(t, err)
+	turn, err := c.AwaitTurn(t.Context(), "retried", j.ID, receipt.Sequence, func(int) {})
+	require.NoError(t, err)
+	failed := follow(t, c, *turn.Run)
+	require.Equal(t, control.RunFailed, failed.Status)
+
+	require.NoError(t, os.Remove(broken))
+	retried, err := c.RetryRun(t.Context(), failed.RunRef)
+	require.NoError(t, err)
+	require.Equal(t, receipt.Sequence+1, retried.Receipt.Sequence)
+	ledger.waitFor(t, "end", 1)
+}
+
+func TestRunWaitsForItsTime(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
+	at := time.Now().Add(time.Hour)
+	ref, err := c.StartRunAt(t.Context(), j, workflows.TriggerManual, at, control.NewRequestID())
+	require.NoError(t, err)
+	again, err := c.StartRunAt(t.Context(), j, workflows.TriggerManual, at, control.NewRequestID())
+	require.NoError(t, err)
+	require.Equal(t, ref, again, "there is one run of a one-shot")
+	_, err = c.StartRunAt(t.Context(), j, workflows.TriggerManual, at.Add(time.Hour), control.NewRequestID())
+	require.ErrorContains(t, err, "waits until")
+	row := listed(t, c, ref, control.RunWaiting)
+	require.WithinDuration(t, at, row.Scheduled, 10*time.Second, "as late as the request came")
+	require.Zero(t, row.Lateness)
+	detail, err := c.Job(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.Equal(t, control.JobWaiting, detail.Row.Status)
+	require.WithinDuration(t, row.Scheduled, detail.Row.Next, time.Millisecond, "lists round")
+
+	require.NoError(t, c.CancelRun(t.Context(), ref, "by test"))
+	require.Equal(t, control.RunCanceled, follow(t, c, ref).Status)
+	require.Empty(t, ledger.read(t), "it has not begun")
+
+	soon := time.Now().Add(2 * time.Second)
+	ref, err = c.StartRunAt(t.Context(), j, workflows.TriggerManual, soon, control.NewRequestID())
+	require.NoError(t, err)
+	done := follow(t, c, ref)
+	require.Equal(t, control.RunCompleted, done.Status)
+	require.False(t, ledger.read(t)[0].At.Before(soon.Add(-100*time.Millisecond)), "clocks differ by little")
+	require.Equal(t, done.Taken.Sub(done.Scheduled), done.Lateness.Std())
+}
+
+// TestCrashingContinuousJobDoesNotRunHot has every iteration fail at its start.
+func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+		recordSpec{Ledger: string(ledger), Steps: 1, Fail: "Crash"})
+	j.Options.MaxRetryCount = 3
+	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(1500 * time.Millisecond), Coefficient: 4}
+	require.NoError(t, c.StartContinuous(t.Context(), j))
+	seen := map[workflows.Phase]bool{}
+	stacktest.WaitFor(t, "the job to pause itself", func() (bool, error) {
+		detail, err := c.Job(t.Context(), j.ID)
+		if err == nil && detail.Loop != nil {
+			seen[detail.Loop.Phase] = true
+		}
+		return seen[workflows.PhasePaused], err
+	})
+	require.True(t, seen[workflows.PhaseFailing], "%v", seen)
+	starts := ledger.read(t)
+	require.Len(t, starts, j.Options.MaxRetryCount+1)
+	for i := 1; i < len(starts); i++ {
+		gap := starts[i].At.Sub(starts[i-1].At)
+		require.GreaterOrEqual(t, gap, j.Options.RetryBackoff.Wait(i), "start %d", i)
+		t.Logf("start %d after %s", i, gap)
+	}
+
+	runs, err := c.Runs(t.Context(), control.RunFilter{JobID: j.ID})
+	require.NoError(t, err)
+	require.Len(t, runs, len(starts))
+	require.EqualValues(t, len(starts), runs[0].Iteration, "the latest first")
+	require.Equal(t, control.RunFailed, runs[0].Status)
+	require.Equal(t, "Crash", runs[0].Class)
+
+	require.NoError(t, c.Resume(t.Context(), j.ID, "once more"))
+	ledger.waitFor(t, "start", len(starts)+1)
+	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test"))
+	ended := ledger.count(t, "start")
+	require.LessOrEqual(t, ended, len(starts)+2)
+	detail, err := c.Job(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.Equal(t, control.JobStopped, detail.Row.Status)
+	require.Equal(t, ended, ledger.count(t, "start"))
+}
