@@ -117,6 +117,14 @@ func (c *Conn) Ack(n int) error {
 	return c.write(c.acks[:n])
 }
 
+// CloseRead has Next return with an error, while records can still be acknowledged.
+func (c *Conn) CloseRead() error {
+	if tcp, ok := c.tcp.(*net.TCPConn); ok {
+		return tcp.CloseRead()
+	}
+	return c.tcp.SetReadDeadline(time.Now())
+}
+
 // Close ends the connection; there is no goodbye. A call of Next that waits
 // returns with an error.
 func (c *Conn) Close() error { return c.tcp.Close() }

@@ -43,16 +43,22 @@ func New(options Options) *Server {
 // Options returns the options of the server with defaults filled in.
 func (s *Server) Options() Options { return s.options }
 
-// Serve takes connections until the listener is closed or [Server.Stop] is called.
-func (s *Server) Serve(listener net.Listener) error {
+// Start takes connections in the background until [Server.Stop] is called. Failed
+// is called if the listener fails before; nil ignores that.
+func (s *Server) Start(listener net.Listener, failed func(error)) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.listener = listener
-	s.mu.Unlock()
+	s.working.Go(func() {
+		if err := s.accept(listener); !errors.Is(err, net.ErrClosed) && failed != nil {
+			failed(err)
+		}
+	})
+}
+
+func (s *Server) accept(listener net.Listener) error {
 	for {
 		connection, err := listener.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			return nil
-		}
 		if err != nil {
 			return err
 		}
@@ -64,23 +70,24 @@ func (s *Server) Serve(listener net.Listener) error {
 		}
 		s.connections[connection] = struct{}{}
 		s.served++
-		s.working.Add(1)
+		s.working.Go(func() { s.attend(connection) })
 		s.mu.Unlock()
-		go func() {
-			defer s.working.Done()
-			err := s.serve(connection)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.connections, connection)
-			if err != nil {
-				s.refused = err
-			}
-		}()
+	}
+}
+
+// attend serves a connection, and forgets it.
+func (s *Server) attend(connection net.Conn) {
+	err := s.serve(connection)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.connections, connection)
+	if err != nil {
+		s.refused = err
 	}
 }
 
 // Stop stops listening and cuts all connections, as when the server's machine
-// restarts. It can be served again.
+// restarts. It can be started again.
 func (s *Server) Stop() {
 	s.mu.Lock()
 	listener := s.listener

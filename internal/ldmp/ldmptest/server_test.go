@@ -46,7 +46,7 @@ func (w *world) listen() {
 	listener, err := net.Listen("tcp4", address)
 	require.NoError(w, err)
 	w.address = listener.Addr().String()
-	go func() { _ = w.Serve(listener) }()
+	w.Start(listener, nil)
 }
 
 func (w *world) open(group ldmp.Group) *client {
