@@ -1,5 +1,5 @@
-// Command bench measures the embedded Temporal server: how long a small job
-// takes, and how many of them it does. Run it with `make bench` on a machine
+// Command bench measures the embedded Temporal server, how long a small job takes
+// and how many of them it does, and how fast data loggers are read. Run it with `make bench` on a machine
 // that does nothing else.
 package main
 
@@ -16,6 +16,8 @@ const usage = `bench measures the embedded servers.
 
   bench latency [flags]   workflows and serial queues on Temporal, with the stock
                           settings and with ours, in turns; bench latency --help
+  bench ldmp [flags]      records of data loggers from a LoggerNet server into the
+                          raw stream; bench ldmp --help
 `
 
 func main() {
@@ -36,6 +38,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	switch args[0] {
 	case "latency":
 		return latency(ctx, args[1:], out)
+	case "ldmp":
+		return ldmpBench(ctx, args[1:], out)
 	default:
 		return fmt.Errorf("subcommand %q is not known; bench help lists them", args[0])
 	}

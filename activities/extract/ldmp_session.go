@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -208,18 +209,21 @@ func (s *ldmpSession) accept(ctx context.Context, record ldmp.Record) (ldmpItem,
 }
 
 func (s *ldmpSession) message(t *ldmpTable, record ldmp.Record) (pipeline.Outgoing, error) {
-	// Without the time of import, so that a repeat has the same id.
-	unique, err := json.Marshal(record)
-	if err != nil {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // units such as m/s<2> stay readable
+	if err := encoder.Encode(record); err != nil {
 		return pipeline.Outgoing{}, fmt.Errorf("encode a record of station %s, table %s: %w", t.station, t.table, err)
 	}
-	return outgoing(s.subject, pipeline.Message[ldmp.Record]{
+	payload := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	// The id is without the time of import, so that a repeat has the same.
+	return outgoing(s.subject, pipeline.Message[json.RawMessage]{
 		Context: pipeline.Context{
 			ImportedAt: s.now().UTC(), OrgSlug: s.spec.Organization, Source: ldmpSourceName,
 			Station: t.station, Table: t.table, UTCOffset: t.offset,
 		},
-		Payload: record,
-	}, []string{s.subject, string(unique)})
+		Payload: payload,
+	}, []string{s.subject, string(payload)})
 }
 
 func (s *ldmpSession) refused(class, reason string, raw []byte) *pipeline.Quarantined {

@@ -17,11 +17,10 @@ import (
 // Text that is not UTF-8 is read as ISO 8859-1: programs of loggers name units
 // such as °C in the encoding of the computer that they were written on.
 func Parse(frame []byte) (Record, error) {
-	p := parser{text: frame}
-	if !utf8.Valid(frame) {
-		p.text = fromLatin1(frame)
+	if record, ok := scan(frame); ok {
+		return record, nil
 	}
-	record, err := p.parse()
+	record, err := decode(frame)
 	if err != nil {
 		return Record{}, &MalformedError{
 			Reason: err.Error(), Raw: bytes.Clone(frame), Station: record.Station, Table: record.Table,
@@ -30,15 +29,28 @@ func Parse(frame []byte) (Record, error) {
 	return record, nil
 }
 
-type parser struct {
-	text   []byte
-	record Record
-	found  bool
+// decode reads any frame. It returns what it has read of the record also with an
+// error.
+func decode(frame []byte) (Record, error) {
+	if !utf8.Valid(frame) {
+		frame = fromLatin1(frame)
+	}
+	var p parser
+	err := p.decode(frame)
+	return p.record, err
 }
 
-// parse returns what it has read of the record also with an error.
-func (p *parser) parse() (Record, error) {
-	decoder := xml.NewDecoder(bytes.NewReader(p.text))
+// attribute is one of an element, without the prefix of a namespace.
+type attribute struct{ name, value string }
+
+type parser struct {
+	attributes []attribute
+	record     Record
+	found      bool
+}
+
+func (p *parser) decode(text []byte) error {
+	decoder := xml.NewDecoder(bytes.NewReader(text))
 	decoder.CharsetReader = asDeclared
 	var open []string // elements around the current place
 	var field *Field  // the one that is open
@@ -49,27 +61,28 @@ func (p *parser) parse() (Record, error) {
 			break
 		}
 		if err != nil {
-			return p.record, errors.New(strings.TrimPrefix(err.Error(), "XML syntax error on "))
+			return errors.New(strings.TrimPrefix(err.Error(), "XML syntax error on "))
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
 			if field != nil {
-				return p.record, fmt.Errorf("field %d has an element inside", len(p.record.Fields)+1)
+				return fmt.Errorf("field %d has an element inside", len(p.record.Fields)+1)
 			}
 			within := len(open) > 0 && open[len(open)-1] == "record"
 			switch {
 			case t.Name.Local == "record":
-				if err := p.start(t); err != nil {
-					return p.record, err
+				if err := p.start(p.of(t)); err != nil {
+					return err
 				}
 			case t.Name.Local == "field" && within:
-				field = p.field(t)
+				f := p.field(p.of(t))
+				field = &f
 				value.Reset()
 			}
 			open = append(open, t.Name.Local)
 		case xml.EndElement:
 			if len(open) == 0 || open[len(open)-1] != t.Name.Local {
-				return p.record, fmt.Errorf("element %.40q ends where it was not open", t.Name.Local)
+				return fmt.Errorf("element %.40q ends where it was not open", t.Name.Local)
 			}
 			open = open[:len(open)-1]
 			if field != nil {
@@ -85,57 +98,62 @@ func (p *parser) parse() (Record, error) {
 	}
 	switch {
 	case len(open) > 0:
-		return p.record, fmt.Errorf("element %.40q does not end", open[len(open)-1])
+		return fmt.Errorf("element %.40q does not end", open[len(open)-1])
 	case !p.found:
-		return p.record, errors.New("it has no element named record")
+		return errors.New("it has no element named record")
 	}
-	return p.record, p.check()
+	return p.check()
+}
+
+// of gives the attributes of an element, in a slice that is used again.
+func (p *parser) of(element xml.StartElement) []attribute {
+	p.attributes = p.attributes[:0]
+	for _, a := range element.Attr {
+		if a.Name.Space == "" {
+			p.attributes = append(p.attributes, attribute{a.Name.Local, a.Value})
+		}
+	}
+	return p.attributes
 }
 
 // start reads the attributes of the record.
-func (p *parser) start(element xml.StartElement) error {
+func (p *parser) start(attributes []attribute) error {
 	if p.found {
 		return errors.New("it has more than one record")
 	}
 	p.found = true
 	p.record.Number = -1
-	for _, attribute := range element.Attr {
-		if attribute.Name.Space != "" {
-			continue
-		}
-		switch attribute.Name.Local {
+	for _, a := range attributes {
+		switch a.name {
 		case "record-no":
-			number, err := strconv.ParseInt(attribute.Value, 10, 64)
+			number, err := strconv.ParseInt(a.value, 10, 64)
 			if err != nil || number < 0 {
-				return fmt.Errorf("record-no %.40q is not a number of a record", attribute.Value)
+				return fmt.Errorf("record-no %.40q is not a number of a record", a.value)
 			}
 			p.record.Number = number
 		case "station":
-			p.record.Station = attribute.Value
+			p.record.Station = a.value
 		case "table":
-			p.record.Table = attribute.Value
+			p.record.Table = a.value
 		case "time":
-			p.record.Time = attribute.Value
+			p.record.Time = a.value
 		}
 	}
 	return nil
 }
 
-func (p *parser) field(element xml.StartElement) *Field {
-	f := &Field{}
-	for _, attribute := range element.Attr {
-		if attribute.Name.Space != "" {
-			continue
-		}
-		switch attribute.Name.Local {
+func (p *parser) field(attributes []attribute) Field {
+	var f Field
+	for _, a := range attributes {
+		switch a.name {
 		case "name":
-			f.Name = attribute.Value
+			f.Name = a.value
 		case "process":
-			f.Process = attribute.Value
+			f.Process = a.value
 		case "type":
-			f.Type = attribute.Value
+			f.Type = a.value
 		case "units":
-			f.Units = attribute.Value
+			f.Units = a.value
 		}
 	}
 	if f.Name == "" {

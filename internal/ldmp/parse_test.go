@@ -82,6 +82,11 @@ func FuzzParse(f *testing.F) {
 		f.Add(ldmptest.Encode(r.Record()))
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
+		if quick, ok := ldmp.Scan(frame); ok {
+			decoded, err := ldmp.Decode(frame)
+			require.NoError(t, err)
+			require.Equal(t, decoded, quick, "what is read the quick way is read the other way too")
+		}
 		record, err := ldmp.Parse(frame)
 		if err != nil {
 			var malformed *ldmp.MalformedError
@@ -94,6 +99,24 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, record, again)
 	})
+}
+
+func TestPlainFramesAreScanned(t *testing.T) {
+	t.Parallel()
+	readings, err := ldmptest.New(ldmptest.Options{}).Readings("angelo", "OneMin", ldmptest.Since, ldmptest.Since.Add(3*time.Hour))
+	require.NoError(t, err)
+	scanned := 0
+	for _, r := range readings {
+		frame := ldmptest.Encode(r.Record())
+		decoded, err := ldmp.Decode(frame)
+		require.NoError(t, err)
+		require.Equal(t, r.Record(), decoded)
+		if record, ok := ldmp.Scan(frame); ok {
+			require.Equal(t, decoded, record)
+			scanned++
+		}
+	}
+	require.Greater(t, scanned, len(readings)*8/10, "only those with quotes in a text are not")
 }
 
 func BenchmarkParse(b *testing.B) {
