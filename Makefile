@@ -84,10 +84,11 @@ fuzz: ## every fuzz target for FUZZTIME (default 20s) each
 	done
 
 .PHONY: bench
-bench: devstack ## latency and throughput of Temporal, stock settings and ours side by side
+bench: programs devstack ## latency and throughput of Temporal, stock settings and ours side by side; how fast data loggers are read
 	$(call say,bin/bench)
 	@$(BUILD) -o bin/bench ./bench
 	@bin/bench latency
+	@bin/bench ldmp
 
 .PHONY: clean
 clean: ## remove what was built; .dev, the data of make dev, stays

@@ -141,7 +141,11 @@ func passes(err error) bool {
 	if !errors.As(err, &failure) {
 		return false
 	}
-	return failure.Class == ldmp.ClassDisconnected || failure.Class == ldmp.ClassUnreachable
+	switch failure.Class {
+	case ldmp.ClassDisconnected, ldmp.ClassUnreachable, ldmp.ClassEndless:
+		return true
+	}
+	return false
 }
 
 // pause waits, and reports whether the job is to stop.

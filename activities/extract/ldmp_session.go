@@ -46,7 +46,8 @@ type ldmpSession struct {
 }
 
 // session reads over one connection until the lap ends, the job is to stop (nil),
-// or something fails. Whatever the end, the bookmarks say what is published.
+// or something fails. The bookmarks then say what is published, unless it was the
+// stream that failed, or another run that moved them.
 func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
 	if stopped(e.run) || !time.Now().Before(end) {
 		return nil
@@ -95,8 +96,10 @@ func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
 	fail(nil)
 	_ = conn.Close()
 	group.Wait()
-	if saveErr := e.save(ctx); saveErr != nil && (err == nil || passes(err)) {
-		err = saveErr
+	if err == nil || passes(err) {
+		if saveErr := e.save(ctx); saveErr != nil {
+			err = saveErr
+		}
 	}
 	e.checkpoint()
 	return err

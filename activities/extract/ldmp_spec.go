@@ -31,8 +31,8 @@ type CampbellLdmpSpec struct {
 	// Defaults to 3 days.
 	Backfill job.Duration `json:"backfill,omitzero" jsonschema:"default=P3D" jsonschema_description:"how far back a table that was never read begins"`
 	// Lap is how long an iteration reads before it reports and connects anew.
-	// Defaults to 15 minutes; from 1 second to 12 hours.
-	Lap job.Duration `json:"lap,omitzero" jsonschema:"default=PT15M" jsonschema_description:"how long an iteration reads before it reports and connects anew: from PT1S to PT12H, and shorter than run_timeout"`
+	// Defaults to 5 minutes; from 1 second to 12 hours.
+	Lap job.Duration `json:"lap,omitzero" jsonschema:"default=PT5M" jsonschema_description:"how long an iteration reads before it reports and connects anew: from PT1S to PT12H, and shorter than run_timeout"`
 }
 
 // LdmpStation is a data logger as the LoggerNet server knows it.
@@ -146,7 +146,7 @@ func (s CampbellLdmpSpec) withDefaults() CampbellLdmpSpec {
 		s.Backfill = defaultLdmpBackfill
 	}
 	if s.Lap == 0 {
-		s.Lap = job.Duration(15 * time.Minute)
+		s.Lap = job.Duration(5 * time.Minute)
 	}
 	return s
 }

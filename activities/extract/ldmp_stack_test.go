@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync/atomic"
@@ -41,7 +42,11 @@ type loggers struct {
 // a station.
 func newLoggers(t *testing.T, name string) *loggers {
 	t.Helper()
-	st := stacktest.Start(t)
+	return newLoggersOn(t, stacktest.Start(t), name)
+}
+
+func newLoggersOn(t *testing.T, st *stacktest.Stack, name string) *loggers {
+	t.Helper()
 	client, err := pipeline.Connect(t.Context(), st.NATS)
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
@@ -380,6 +385,36 @@ func TestRecordFromTheFutureIsNoPosition(t *testing.T) {
 	require.EqualValues(t, 1, result.Counts["future"])
 	require.Len(t, l.raw(), sixHours, "what the logger says is kept")
 	require.True(t, l.bookmark("stn_0=TenMin").Position.Equal(midnight.Add(6*time.Hour)))
+}
+
+// TestAcknowledgedIsStored kills NATS in the middle of a backlog: what the server
+// was told to have arrived is in the stream that comes back.
+func TestAcknowledgedIsStored(t *testing.T) {
+	st := stacktest.StartOwn(t)
+	l := newLoggersOn(t, st, "stored")
+	l.set(midnight.Add(30 * 24 * time.Hour))
+	l.spec.StartOption = ldmp.StartAtOldest
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	i := l.start(l.extract, l.spec)
+	l.acknowledged(1 + rand.New(rand.NewPCG(seed, 0)).Int64N(1000))
+	st.Kill()
+	_, err := i.end()
+	class, final := classOf(t, err)
+	require.Equal(t, pipeline.ClassUnreachable, class)
+	require.False(t, final)
+	_, acknowledged := l.Total()
+	t.Logf("%d acknowledged when NATS was gone", acknowledged)
+	require.Less(t, acknowledged, int64(2*(721+4321)))
+
+	st.Restart(t)
+	require.GreaterOrEqual(t, int64(len(l.raw())), acknowledged)
+	i = l.start(l.extract, l.spec)
+	stacktest.WaitFor(t, "the rest of the backlog", func() (bool, error) {
+		stream, err := l.client.JetStream().Stream(t.Context(), pipeline.StreamRaw)
+		return err == nil && stream.CachedInfo().State.Msgs == 2*(721+4321), err
+	})
+	i.stop()
 }
 
 // TestOvertakenExtractIsRefused has two attempts read the same tables.

@@ -3,7 +3,6 @@ package extract
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -139,21 +138,29 @@ func (p *preparation) prepare(ctx context.Context, messages []jetstream.Msg) err
 // problem is why a message is in quarantine.
 type problem struct{ class, reason string }
 
+// decodeRecord reads a raw message and the logger's clock.
+func decodeRecord(body []byte) (message pipeline.Message[ldmp.Record], clock time.Time, bad *problem) {
+	if err := json.Unmarshal(body, &message); err != nil {
+		return message, clock, &problem{ClassBadMessage, "not a raw message of a record: " + err.Error()}
+	}
+	if message.Payload.Station == "" || message.Payload.Table == "" {
+		return message, clock, &problem{ClassBadMessage, "not a raw message of a record: it names no station or no table"}
+	}
+	clock, err := message.Payload.Clock()
+	if err != nil {
+		return message, clock, &problem{ClassBadMessage, err.Error()}
+	}
+	return message, clock, nil
+}
+
 // points makes the prepared message of a raw one. There is none if no field has a
 // value, or a rule skips the record.
 func (p *preparation) points(body []byte) (out pipeline.Outgoing, ok bool, bad *problem, err error) {
-	var message pipeline.Message[ldmp.Record]
-	if err := json.Unmarshal(body, &message); err != nil {
-		return out, false, &problem{ClassBadMessage, "not a raw message of a record: " + err.Error()}, nil
+	message, clock, bad := decodeRecord(body)
+	if bad != nil {
+		return out, false, bad, nil
 	}
 	record := message.Payload
-	clock, err := record.Clock()
-	if err == nil && (record.Station == "" || record.Table == "") {
-		err = errors.New("the record has no station or no table")
-	}
-	if err != nil {
-		return out, false, &problem{ClassBadMessage, err.Error()}, nil
-	}
 	message.Context.Station, message.Context.Table = record.Station, record.Table
 	route := p.spec.route(message.Context, clock)
 	if route.skip {
