@@ -9,6 +9,9 @@ GO ?= go
 # the embedded stack anew, which takes minutes.
 export GOFLAGS := -trimpath -buildvcs=false
 BUILD := $(GO) build -ldflags '-s -w'
+# Workers announce the commit that they were built from.
+REVISION := $(shell git rev-parse HEAD 2>/dev/null)
+BUILD_WORKER := $(GO) build -ldflags '-s -w -X github.com/dendrascience/dendra-jobs/workers.revision=$(REVISION)'
 
 # Integration tests are those of the packages that use the embedded stack. They
 # run a package at a time: two stacks on two cores only slow each other down.
@@ -31,8 +34,9 @@ build: programs devstack ## build all binaries into bin/
 
 .PHONY: programs
 programs:
-	$(call say,programs: bin/backend bin/extract bin/load bin/starter)
-	@$(BUILD) -v -o bin/ ./workers/backend ./workers/extract ./workers/load ./starter 2>&1 | $(progress)
+	$(call say,programs: bin/backend bin/extract bin/load bin/starter bin/example-worker)
+	@$(BUILD_WORKER) -v -o bin/ ./workers/backend ./workers/extract ./workers/load ./starter 2>&1 | $(progress)
+	@cd docs/example-worker && $(BUILD_WORKER) -v -o ../../bin/ . 2>&1 | $(progress)
 
 .PHONY: devstack
 devstack:
@@ -67,6 +71,7 @@ lint: bin/tools/built ## gofmt, go vet, golangci-lint, workflowcheck
 	$(call say,golangci-lint)
 	@bin/tools/golangci-lint run ./...
 	@cd devstack && ../bin/tools/golangci-lint run ./...
+	@cd docs/example-worker && ../../bin/tools/golangci-lint run ./...
 	$(call say,workflowcheck)
 	@bin/tools/workflowcheck -config workflowcheck.config.yaml ./workflows/...
 
@@ -84,10 +89,11 @@ fuzz: ## every fuzz target for FUZZTIME (default 20s) each
 	done
 
 .PHONY: bench
-bench: programs devstack ## latency and throughput of Temporal, stock settings and ours side by side; how fast data loggers are read
+bench: build ## latency and throughput of Temporal, what plan and apply of a thousand jobs cost, how fast data loggers are read
 	$(call say,bin/bench)
 	@$(BUILD) -o bin/bench ./bench
 	@bin/bench latency
+	@bin/bench plan
 	@bin/bench ldmp
 
 .PHONY: clean

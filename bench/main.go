@@ -1,6 +1,6 @@
 // Command bench measures the embedded Temporal server, how long a small job takes
-// and how many of them it does, and how fast data loggers are read. Run it with `make bench` on a machine
-// that does nothing else.
+// and how many of them it does, what plan and apply cost, and how fast data
+// loggers are read. Run it with `make bench` on a machine that does nothing else.
 package main
 
 import (
@@ -16,11 +16,18 @@ const usage = `bench measures the embedded servers.
 
   bench latency [flags]   workflows and serial queues on Temporal, with the stock
                           settings and with ours, in turns; bench latency --help
+  bench queue [flags]     a job queue 100,000 items deep, and its throughput against
+                          bare loops; bench queue --help
+  bench plan [flags]      plan and apply of a thousand jobs: time, memory and calls to
+                          Temporal, and how they grow; bench plan --help
   bench ldmp [flags]      records of data loggers from a LoggerNet server into the
                           raw stream; bench ldmp --help
 `
 
 func main() {
+	if os.Getenv(workerVariable) != "" {
+		benchWorker()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout)
 	stop()
@@ -38,6 +45,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	switch args[0] {
 	case "latency":
 		return latency(ctx, args[1:], out)
+	case "queue":
+		return queues(ctx, args[1:], out)
+	case "plan":
+		return plan(ctx, args[1:], out)
 	case "ldmp":
 		return ldmpBench(ctx, args[1:], out)
 	default:

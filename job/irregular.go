@@ -106,14 +106,14 @@ func (t Times) passed(at time.Time, shift time.Duration) []Irregular {
 			continue
 		}
 		found := Irregular{Kind: Skipped, At: at.UTC(), Local: clock.Format(localLayout)}
-		real := time.Date(clock.Year(), clock.Month(), clock.Day(), clock.Hour(), clock.Minute(), 0, 0, t.zone).UTC()
+		exists := time.Date(clock.Year(), clock.Month(), clock.Day(), clock.Hour(), clock.Minute(), 0, 0, t.zone).UTC()
 		switch {
-		case passed && starts[real] && real.In(t.zone).Hour() == clock.Hour():
-			found.Kind, found.At = Moved, real
-		case !passed && starts[real]:
+		case passed && starts[exists] && exists.In(t.zone).Hour() == clock.Hour():
+			found.Kind, found.At = Moved, exists
+		case !passed && starts[exists]:
 			continue
 		case !passed:
-			found.At = real
+			found.At = exists
 		}
 		if t.within(found.At) {
 			list = append(list, found)

@@ -57,6 +57,11 @@ func (r Recurring) Catchup() Duration {
 		return MinCatchupWindow
 	case r.Misfire == MisfireAll:
 		window := r.allWindow()
+		if r.OverlapPolicy() == OverlapBufferAll {
+			// Starts wait for each other, and one that waits beyond the window is
+			// lost: the limit is kept by giving way instead.
+			window = min(window+max(window, waitAfterOutage), Duration(longestAll))
+		}
 		if r.CatchupWindow != 0 {
 			window = min(window, r.CatchupWindow)
 		}
@@ -72,15 +77,15 @@ func (r Recurring) Catchup() Duration {
 	return window
 }
 
-// GivesWay says that a start of the job which is late gives way to a later one
-// that is due too: what the overlap policy of its schedule does not see to. Its
-// run ends at once then.
+// GivesWay says that a late start of the job gives way to later ones that are
+// due too, so that its run ends at once without doing anything: what the overlap
+// policy of its schedule does not see to.
 func (r Recurring) GivesWay() bool {
 	switch r.OverlapPolicy() {
 	case OverlapAllowAll:
 		return r.Misfire == MisfireSkip || r.Misfire == MisfireOnce
 	case OverlapBufferAll:
-		return r.Misfire == MisfireOnce
+		return r.Misfire == MisfireOnce || r.Misfire == MisfireAll
 	case OverlapSkip:
 		return r.Misfire == MisfireSkip
 	default:
@@ -88,31 +93,48 @@ func (r Recurring) GivesWay() bool {
 	}
 }
 
-// skipGrace is how long after its catch-up window a start of misfire skip still
-// counts as caught up. One that is later was asked for by hand.
-const skipGrace = time.Minute
+// waitAfterOutage is how long starts may at least wait for each other, and for
+// workers to come back.
+const waitAfterOutage = Duration(time.Minute)
+
+// TakenAsMissed is how late a start may be to give way, unless the misfire
+// policy is once: one that is later was asked for by hand.
+func (r Recurring) TakenAsMissed() Duration { return r.Catchup() + waitAfterOutage }
 
 // GivesWayTo is the later start that a start of the job gives way to when its
-// run begins only now; zero if there is none. due is its nominal time.
+// run begins only now; zero if there is none. due is its nominal time. With
+// misfire all it is the last of as many as are made up for.
 func (r Recurring) GivesWayTo(jobID string, due, now time.Time) time.Time {
-	if !r.GivesWay() || r.Misfire == MisfireSkip && now.Sub(due) > MinCatchupWindow.Std()+skipGrace {
+	if !r.GivesWay() || r.Misfire != MisfireOnce && now.Sub(due) > r.TakenAsMissed().Std() {
 		return time.Time{}
 	}
 	times, err := r.Times(jobID)
 	if err != nil {
 		return time.Time{}
 	}
-	later := times.Next(due)
-	if later.IsZero() || later.Add(r.Jitter.Std()).After(now) {
-		return time.Time{}
+	last := now
+	limit := 1
+	switch r.Misfire {
+	case MisfireAll:
+		limit = r.MissedLimit()
+	case MisfireSkip:
+		last = now.Add(-r.Jitter.Std()) // A later start may not be due yet.
 	}
-	return later
+	for later := range times.After(due) {
+		if later.After(last) {
+			break
+		}
+		if limit--; limit == 0 {
+			return later
+		}
+	}
+	return time.Time{}
 }
 
 // allWindow is the longest window that never holds more than MissedLimit starts.
 func (r Recurring) allWindow() Duration {
 	limit := r.MissedLimit()
-	span := time.Duration(longestAll)
+	span := longestAll
 	if r.Cron == "" {
 		if every := r.RecurEvery.Std(); every > 0 && every < longestAll/time.Duration(limit) {
 			span = every * time.Duration(limit)

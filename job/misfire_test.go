@@ -58,7 +58,7 @@ func TestMisfireValidate(t *testing.T) {
 func TestCatchupOfMisfire(t *testing.T) {
 	const day = 24 * time.Hour
 	all := func(r job.Recurring, most int) job.Recurring {
-		r.Misfire, r.MaxMissed = job.MisfireAll, most
+		r.Misfire, r.MaxMissed, r.Overlap = job.MisfireAll, most, job.OverlapAllowAll
 		return r
 	}
 	cron := func(text, zone string) job.Recurring { return job.Recurring{Cron: text, TimeZone: zone} }
@@ -71,6 +71,9 @@ func TestCatchupOfMisfire(t *testing.T) {
 		{"once", job.Recurring{RecurEvery: job.Duration(day), Misfire: job.MisfireOnce}, 2 * day},
 		{"once, shorter", job.Recurring{RecurEvery: job.Duration(day), Misfire: job.MisfireOnce, CatchupWindow: 1e10}, 10 * time.Second},
 		{"all", all(every(3*time.Second), 12), 36*time.Second - time.Millisecond},
+		{"all, waiting", job.Recurring{RecurEvery: 3e9, Misfire: job.MisfireAll, MaxMissed: 12}, 96*time.Second - time.Millisecond},
+		{"all, waiting long", job.Recurring{RecurEvery: job.Duration(day), Misfire: job.MisfireAll, MaxMissed: 2}, 4*day - 2*time.Millisecond},
+		{"all, waiting for a year at most", job.Recurring{RecurEvery: job.Duration(day), Misfire: job.MisfireAll, MaxMissed: 200}, 365 * day},
 		{"all by default", all(every(time.Hour), 0), 100*time.Hour - time.Millisecond},
 		{"all, a year at most", all(every(7*day), 1000), 365*day - time.Millisecond},
 		{"all with jitter", all(job.Recurring{RecurEvery: job.Duration(time.Hour), Jitter: job.Duration(time.Minute)}, 2), 119*time.Minute - time.Millisecond},
@@ -103,12 +106,18 @@ func TestGivesWayTo(t *testing.T) {
 	require.Equal(t, due.Add(3*time.Second), skip.GivesWayTo("", due, due.Add(4*time.Second)))
 	require.Zero(t, skip.GivesWayTo("", due, due.Add(2*time.Minute)), "asked for by hand")
 
+	all := job.Recurring{RecurEvery: 3e9, Offset: pointer(0), Misfire: job.MisfireAll, MaxMissed: 12}
+	require.Zero(t, all.GivesWayTo("", due, due.Add(36*time.Second-1)))
+	require.Equal(t, due.Add(36*time.Second), all.GivesWayTo("", due, due.Add(40*time.Second)))
+	require.Zero(t, all.GivesWayTo("", due, due.Add(time.Hour)), "asked for by hand")
+
 	for _, misfire := range append(job.Misfires(), "") {
 		for _, overlap := range append(job.Overlaps(), "") {
 			r := job.Recurring{RecurEvery: 3e9, Misfire: misfire, Overlap: overlap}
 			want := map[job.Misfire][]job.Overlap{
 				job.MisfireSkip: {"", job.OverlapSkip, job.OverlapAllowAll},
 				job.MisfireOnce: {job.OverlapBufferAll, job.OverlapAllowAll},
+				job.MisfireAll:  {"", job.OverlapBufferAll},
 			}[misfire]
 			require.Equal(t, len(want) > 0 && contains(want, overlap), r.GivesWay(), "%s %s", misfire, overlap)
 		}
@@ -131,7 +140,7 @@ func FuzzCatchup(f *testing.F) {
 	f.Add("*/7 * 13 * fri", byte(3), uint16(40), uint16(60))
 	f.Add("0 1 * * *", byte(1), uint16(2), uint16(301))
 	f.Fuzz(func(t *testing.T, text string, zone byte, most, day uint16) {
-		r := job.Recurring{Cron: text, TimeZone: wholeHourZones[int(zone)%len(wholeHourZones)], Misfire: job.MisfireAll, MaxMissed: 1 + int(most)%1000}
+		r := job.Recurring{Cron: text, TimeZone: wholeHourZones[int(zone)%len(wholeHourZones)], Misfire: job.MisfireAll, MaxMissed: 1 + int(most)%1000, Overlap: job.OverlapAllowAll}
 		if len(validate(r)) > 0 {
 			return
 		}

@@ -26,6 +26,10 @@ type Continuous struct {
 	// the next. Required; at least 10 ms, so that a fast handler cannot turn
 	// into a hot loop.
 	Interval Duration `json:"interval" jsonschema:"example=PT1S" jsonschema_description:"the wait between the end of one iteration and the start of the next; at least 10 ms"`
+	// RestartOnChange has a changed definition taken over at once: the current
+	// iteration is ended gracefully, and the next goes on at its cursor. Without it
+	// the current iteration ends by itself first. Defaults to false.
+	RestartOnChange bool `json:"restart_on_change,omitempty" jsonschema:"default=false" jsonschema_description:"ends the current iteration gracefully when the definition has changed, instead of letting it end by itself; its cursor is kept"`
 }
 
 // Queued runs a job once, in order of acceptance and alone in a named queue.
@@ -33,7 +37,23 @@ type Queued struct {
 	// Queue is the name of the queue: [a-z0-9] first, then [a-z0-9._-], at
 	// most 64 characters. Required.
 	Queue string `json:"queue" jsonschema:"example=photos" jsonschema_description:"the name of the queue: a-z or 0-9 first, then a-z, 0-9, '.', '_' or '-', at most 64 characters"`
+	// OnFailure is what the failure of this job does to its queue: continue
+	// with the next item, or halt until someone resumes or skips. Defaults to
+	// what is set for the queue, which is continue unless someone has set it.
+	OnFailure OnFailure `json:"on_failure,omitempty" jsonschema:"enum=continue,enum=halt" jsonschema_description:"what the failure of the job does to its queue: continue with the next item, or halt until someone resumes or skips; by default what is set for the queue (starter queues set), else continue"`
 }
+
+// OnFailure says what the failure of an item does to its queue.
+type OnFailure string
+
+// The failure policies.
+const (
+	OnFailureContinue OnFailure = "continue" // the next item runs
+	OnFailureHalt     OnFailure = "halt"     // nothing runs until someone resumes or skips
+)
+
+// Valid says whether o is a failure policy.
+func (o OnFailure) Valid() bool { return o == OnFailureContinue || o == OnFailureHalt }
 
 // Schedule holds the mode of a job with its settings: exactly one field is set.
 type Schedule struct {

@@ -36,6 +36,15 @@ type Options struct {
 	// return once it was asked to stop; after it the run is cut off. Defaults
 	// to 10 seconds.
 	StopGracePeriod Duration `json:"stop_grace_period" jsonschema_description:"the time a handler has to save its position and return once it was asked to stop"`
+	// Bind lists tags that a service must have to get the job's runs. Defaults
+	// to none: any worker of the type does.
+	Bind map[string]string `json:"bind,omitempty" jsonschema_description:"tags that a service, a live worker process, must have to get the job's runs; every service has the tags host and name"`
+	// Failover says what becomes of a bound run whose service dies. Defaults to
+	// requeue.
+	Failover Failover `json:"failover,omitempty" jsonschema:"enum=requeue,enum=wait,enum=fail,default=requeue" jsonschema_description:"what becomes of a bound run when its service dies: another service with the tags takes it over, it waits for its service to return, or it fails"`
+	// FailoverAfter is how long a bound run waits for its service to return
+	// before it is failed over. At least a second. Defaults to 30 seconds.
+	FailoverAfter Duration `json:"failover_after,omitzero" jsonschema:"default=PT30S" jsonschema_description:"how long a bound run waits for its service to return before failover acts; at least 1 s"`
 }
 
 // Backoff is an exponential wait with a cap.

@@ -44,6 +44,15 @@ type Recurring struct {
 	// Default to no limit.
 	StartAt time.Time `json:"start_at,omitzero" jsonschema_description:"no start is before it"`
 	EndAt   time.Time `json:"end_at,omitzero" jsonschema_description:"no start is after it; later than start_at"`
+	// PauseAfterFailures pauses the schedule after so many runs in a row that
+	// failed or timed out; canceled ones do not count. The job is then tried by
+	// itself, ever more rarely, and its schedule resumed when a run succeeds. Not
+	// with overlap allow_all, whose runs have no order. Defaults to 0, never.
+	PauseAfterFailures int `json:"pause_after_failures,omitempty" jsonschema:"minimum=0,example=5" jsonschema_description:"pauses the schedule after so many failed runs in a row, tries the job by itself from then on, and resumes the schedule when a run succeeds; 0 means never, the default"`
+	// ProbeEvery is the wait before the first such try. It doubles after each, up
+	// to an hour, or stays if it is longer. At least 1 s. Defaults to
+	// [Recurring.Period], and to one minute if that is longer.
+	ProbeEvery Duration `json:"probe_every,omitzero" jsonschema:"example=PT10M" jsonschema_description:"the wait before the first try of a job that was paused after failures, at least 1 s; it doubles after each, up to an hour; by default one interval, at least one minute"`
 }
 
 // Overlap says what happens when a start of a recurring job is due while a run
@@ -129,6 +138,7 @@ func (v *validator) recurring(r Recurring) {
 		v.at([]string{mode, "end_at"}, "%s is not later than start_at, %s",
 			r.EndAt.Format(time.RFC3339Nano), r.StartAt.Format(time.RFC3339Nano))
 	}
+	v.failurePause(r)
 }
 
 func (v *validator) misfire(r Recurring) {

@@ -103,6 +103,7 @@ const (
 	ClassInvalidSpec = "InvalidSpec" // the spec does not fit its job type; final
 	ClassSecret      = "Secret"      // a secret could not be resolved; final
 	ClassPanic       = "Panic"       // the handler panicked; final
+	ClassNoService   = "NoService"   // the service of a bound job is gone, and its failover is to fail; final
 )
 
 // ErrStopped is what a handler returns when it ended early because it was asked to.

@@ -37,8 +37,12 @@ type Type struct {
 	Modes []Mode
 	// Spec is the Go type of the spec, a struct. Its json tags name the keys; a
 	// field without omitempty or omitzero is required. A pointer to it may have
-	// a method Validate() error for rules that span several fields.
+	// a method Validate() error for rules that span several fields. It is nil of
+	// a type that is only known from elsewhere.
 	Spec reflect.Type
+	// SpecSchema is the JSON schema of the spec of a type without Spec, as a
+	// worker announces it. Without either, every table is a spec.
+	SpecSchema json.RawMessage
 
 	handle func(ctx context.Context, run Run, spec json.RawMessage) (Result, error)
 }

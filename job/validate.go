@@ -108,6 +108,9 @@ func (v *validator) schedule(s Schedule) {
 		if err := CheckKey("queue", q.Queue); err != nil {
 			v.at([]string{"queued", "queue"}, "%s", err)
 		}
+		if q.OnFailure != "" && !q.OnFailure.Valid() {
+			v.at([]string{"queued", "on_failure"}, "%.80q is not one of %s, %s", q.OnFailure, OnFailureContinue, OnFailureHalt)
+		}
 	}
 }
 
@@ -136,6 +139,7 @@ func (v *validator) options(o Options) {
 	if o.Owner.Organization != "" && o.Owner.User != "" {
 		v.at([]string{"owner"}, "an owner is an organization or a user, not both")
 	}
+	v.binding(o)
 }
 
 func (v *validator) positive(option string, d Duration, rest ...string) {

@@ -34,6 +34,9 @@ func TestValidate(t *testing.T) {
 		`continuous.interval: PT0S is shorter than PT0.01S, the least that is possible`: func(j *job.Job) {
 			j.Schedule = job.Schedule{Continuous: &job.Continuous{}}
 		},
+		`queued.on_failure: "stop" is not one of continue, halt`: func(j *job.Job) {
+			j.Schedule = job.Schedule{Queued: &job.Queued{Queue: "q", OnFailure: "stop"}}
+		},
 		`queued.queue: queue "": a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', ` +
 			`and has at most 64 characters`: func(j *job.Job) { j.Schedule = job.Schedule{Queued: &job.Queued{}} },
 		`run_timeout: PT0S is not longer than zero`: func(j *job.Job) { j.Options.RunTimeout = 0 },

@@ -111,6 +111,10 @@ func (r *recorder) done(ctx context.Context, change Change) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if change.onlyRemoves() {
+		r.pending.Removed = append(r.pending.Removed, change.JobID)
+		return nil
+	}
 	r.pending.Applied[change.JobID] = applied
 	if len(r.pending.Applied) < recordEvery {
 		return nil

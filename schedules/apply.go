@@ -48,14 +48,16 @@ func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) err
 		if working.Err() != nil {
 			return context.Cause(working)
 		}
-		err := s.carryOut(working, work[i])
+		err := s.carryOut(working, work[i], plan.applied.Records)
 		if err == nil {
 			err = recorder.done(ctx, work[i])
 		}
 		var denied *serviceerror.PermissionDenied
 		if errors.As(err, &denied) {
 			stop(s.refused(err))
-			return context.Cause(working)
+		}
+		if err != nil && errors.Is(context.Cause(working), ErrRefused) {
+			return context.Cause(working) // Also of calls that were broken off by it.
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -78,7 +80,9 @@ func (s *Syncer) refused(err error) error {
 // ErrRefused says that the server lets nothing be changed.
 var ErrRefused = errors.New("the server refuses changes")
 
-func (s *Syncer) carryOut(ctx context.Context, change Change) error {
+// carryOut makes a change that was planned after a number of records of what was
+// applied.
+func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) error {
 	for _, t := range change.replaces {
 		if err := s.remove(ctx, t, change); err != nil {
 			return err
@@ -87,18 +91,17 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 	if change.Action == ActionDelete {
 		return nil
 	}
-	j := change.job
-	runsOnce := j.Mode() == job.ModeOneShot || j.Mode() == job.ModeQueued
-	if runsOnce && j.Options.Paused {
-		return nil // Only what stood for its former mode was to be removed.
+	if change.onlyRemoves() {
+		return nil
 	}
+	j := change.job
 	switch j.Mode() {
 	case job.ModeRecurring:
 		return s.putSchedule(ctx, change)
 	case job.ModeContinuous:
 		return s.putLoop(ctx, change)
 	case job.ModeQueued:
-		id, err := requestID(change)
+		id, err := requestID(change, records)
 		if err != nil {
 			return err
 		}
@@ -108,7 +111,7 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 		}
 		return err
 	default:
-		id, err := requestID(change)
+		id, err := requestID(change, records)
 		if err != nil {
 			return err
 		}
@@ -117,11 +120,19 @@ func (s *Syncer) carryOut(ctx context.Context, change Change) error {
 	}
 }
 
+// onlyRemoves says that a job that runs once is paused: of it only what stood for
+// its former mode, or waited in a queue, is to be removed.
+func (change *Change) onlyRemoves() bool {
+	mode := change.job.Mode()
+	return change.job.Options.Paused && (mode == job.ModeOneShot || mode == job.ModeQueued)
+}
+
 // requestID is the same for every apply that finds the same and wants the same:
-// however many there are, they start one run.
-func requestID(change Change) (string, error) {
+// however many there are, they start one run. It is another once an apply was
+// recorded: a job that was taken out of its queue may be put into it again.
+func requestID(change Change, records int64) (string, error) {
 	hash, err := change.job.SpecHash()
-	sum := sha256.Sum256([]byte(hash + " over " + change.Version))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s over %q after %d", change.JobID, hash, change.Version, records))
 	return "apply-" + hex.EncodeToString(sum[:8]), err
 }
 
@@ -150,7 +161,7 @@ func (s *Syncer) putLoop(ctx context.Context, change Change) error {
 	if change.Action == ActionCreate || change.was == "" {
 		return s.control.StartContinuous(ctx, change.job)
 	}
-	if err := s.control.ReplaceContinuous(ctx, change.job, change.was, false); err != nil || !change.setPause {
+	if err := s.control.ReplaceContinuous(ctx, change.job, change.was, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
 		return err
 	}
 	if change.job.Options.Paused {
@@ -167,7 +178,7 @@ func (s *Syncer) remove(ctx context.Context, t thing, change Change) error {
 	case thingLoop:
 		err = s.control.StopLoop(ctx, change.JobID, "no longer declared")
 	case thingItem:
-		err = s.control.RemoveWaiting(ctx, change.queue, change.JobID)
+		err = s.control.RemoveWaiting(ctx, change.queue, change.JobID, change.sequence)
 	}
 	if errors.Is(err, control.ErrNotFound) {
 		return nil

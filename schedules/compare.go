@@ -146,7 +146,7 @@ func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 		change.changesMode(live != nil && live.Workflow.Open() && live.Workflow.Type == workflows.ContinuousJobType, thingLoop)
 	}
 	if item := c.standing[change.JobID].Waiting; item != nil && change.Mode != job.ModeQueued {
-		change.queue = item.Job.Queue()
+		change.queue, change.sequence = item.Job.Queue(), item.Sequence
 		change.changesMode(true, thingItem)
 	}
 	return nil
@@ -294,7 +294,12 @@ func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
 		change.Action, change.Note = ActionBlocked, "its run with the old spec is under way; apply again when it has ended"
 	}
 	if change.Action != ActionUnchanged && change.job.Options.Paused {
-		change.Action, change.Note = ActionUnchanged, pausedInDefinition
+		change.Action, change.Fields = ActionUnchanged, nil
+		if len(change.replaces) > 0 {
+			change.Action = ActionUpdate // What stood for its former mode goes.
+		} else {
+			change.Note = pausedInDefinition
+		}
 	}
 	return err
 }
@@ -325,8 +330,14 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 	}
 	change.Action, change.Note = ActionUnchanged, fmt.Sprintf("waits in queue %s", item.Job.Queue())
 	change.Version = itemVersion(item)
+	if change.job.Options.Paused {
+		change.Action, change.queue, change.sequence = ActionUpdate, item.Job.Queue(), item.Sequence
+		change.replaces = append(change.replaces, thingItem)
+		change.Note = pausedInDefinition + ": it is taken out of queue " + item.Job.Queue()
+		return nil
+	}
 	if waiting != hash || item.Job.Queue() != change.job.Queue() {
-		change.Action, change.queue = ActionUpdate, item.Job.Queue()
+		change.Action, change.queue, change.sequence = ActionUpdate, item.Job.Queue(), item.Sequence
 		change.replaces = append(change.replaces, thingItem)
 		change.Fields, err = diff(item.Job, change.job)
 	}
@@ -410,7 +421,7 @@ func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
 	}
 	if item := c.standing[id].Waiting; item != nil {
 		change.Mode = job.ModeQueued
-		change.queue = item.Job.Queue()
+		change.queue, change.sequence = item.Job.Queue(), item.Sequence
 		change.replaces = append(change.replaces, thingItem)
 	}
 	if len(change.replaces) == 0 {

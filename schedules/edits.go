@@ -47,7 +47,7 @@ func settings(s *schedulepb.Schedule) []setting {
 	return []setting{
 		{"intervals", texts(spec.GetInterval(), intervalText)},
 		{"calendars", texts(spec.GetStructuredCalendar(), calendarText)},
-		{"skip", texts(spec.GetExcludeStructuredCalendar(), calendarText)},
+		{"skip", texts(excluded(spec), calendarText)},
 		{"time_zone", text(zone(spec))},
 		{"jitter", length(spec.GetJitter())},
 		{"start_at", moment(spec.GetStartTime())},
@@ -64,6 +64,18 @@ func settings(s *schedulepb.Schedule) []setting {
 		{"task_timeout", length(start.GetWorkflowTaskTimeout())},
 		{"retry_policy", flag(start.GetRetryPolicy() != nil)},
 	}
+}
+
+// excluded are the calendars that a spec excludes, without the starts that people
+// have skipped: these are no edit.
+func excluded(spec *schedulepb.ScheduleSpec) []*schedulepb.StructuredCalendarSpec {
+	var list []*schedulepb.StructuredCalendarSpec
+	for _, calendar := range spec.GetExcludeStructuredCalendar() {
+		if !control.IsSkip(spec, calendar) {
+			list = append(list, calendar)
+		}
+	}
+	return list
 }
 
 func intervalText(i *schedulepb.IntervalSpec) string {
@@ -97,7 +109,7 @@ func overlapName(policy enumspb.ScheduleOverlapPolicy) string {
 // zone is the time zone of a spec where it has a meaning, other than UTC, the
 // default.
 func zone(spec *schedulepb.ScheduleSpec) string {
-	dated := len(spec.GetStructuredCalendar()) > 0 || len(spec.GetExcludeStructuredCalendar()) > 0
+	dated := len(spec.GetStructuredCalendar()) > 0 || len(excluded(spec)) > 0
 	if !dated || spec.GetTimezoneName() == "UTC" {
 		return ""
 	}

@@ -49,6 +49,8 @@ type Change struct {
 	replaces []thing
 	// queue is where the item waits that is to be removed.
 	queue string
+	// sequence is its number there: another item of the job is not meant.
+	sequence int64
 	// was is the spec hash of what stands.
 	was string
 	// setPause makes the job paused, or not, as its definition says.

@@ -40,15 +40,16 @@ type fixture struct {
 	syncer   *schedules.Syncer
 }
 
-// newFixture starts a worker within the test, for a job type that does nothing.
-func newFixture(t *testing.T, st *stacktest.Stack) *fixture {
+// newFixture starts a worker within the test, for a job type that does nothing
+// and for further ones.
+func newFixture(t *testing.T, st *stacktest.Stack, types ...job.Type) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- workers.Run(ctx, workers.Config{
 			Worker:   "testing",
-			Types:    []job.Type{nothing()},
+			Types:    append(types, nothing()),
 			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
 			Logger:   slog.New(slog.DiscardHandler),
 		})

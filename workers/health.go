@@ -19,10 +19,15 @@ type Health struct {
 	Identity string         `json:"identity"`
 	JobTypes []string       `json:"job_types"`
 	Running  int64          `json:"running"` // handlers at work
+	// LastPoll is when the process last asked Temporal for work, or was answered.
+	LastPoll time.Time `json:"last_poll"`
+	// Stuck says that it has stopped asking: only a restart helps.
+	Stuck bool `json:"stuck,omitempty"`
 }
 
-// serveHealth answers /livez as long as the process can, and /readyz with 200
-// while it serves and 503 while it connects or drains.
+// serveHealth answers /livez with 200 unless the process should be restarted
+// since it has stopped asking for work, and /readyz with 200 while it serves and
+// 503 while it connects or drains.
 func (h *host) serveHealth(ctx context.Context) (stop func(), err error) {
 	if h.HealthAddress == "" {
 		return func() {}, nil
@@ -32,10 +37,16 @@ func (h *host) serveHealth(ctx context.Context) (stop func(), err error) {
 		return nil, fmt.Errorf("health endpoint: %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { h.answerHealth(w, http.StatusOK) })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
+		code := http.StatusOK
+		if h.stuck() {
+			code = http.StatusServiceUnavailable
+		}
+		h.answerHealth(w, code)
+	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		code := http.StatusServiceUnavailable
-		if *h.state.Load() == stateServing {
+		if *h.state.Load() == stateServing && !h.stuck() {
 			code = http.StatusOK
 		}
 		h.answerHealth(w, code)
@@ -69,8 +80,16 @@ func (h *host) answerHealth(w http.ResponseWriter, code int) {
 		Identity: h.identity,
 		JobTypes: names,
 		Running:  h.running.Load(),
+		Stuck:    h.stuck(),
 	}
+	health.LastPoll, _ = h.polls.alive()
 	if err := json.NewEncoder(w).Encode(health); err != nil {
 		h.logger.Debug("the health answer was not read", "error", err)
 	}
+}
+
+// stuck says that a process that serves does not ask for work.
+func (h *host) stuck() bool {
+	_, alive := h.polls.alive()
+	return !alive && *h.state.Load() == stateServing
 }

@@ -38,6 +38,17 @@ type Config struct {
 	// MaxConcurrentRuns bounds the handlers that run at once in this process.
 	// Defaults to 50.
 	MaxConcurrentRuns int
+	// Service is the name of this process as a service, which jobs may be bound
+	// to: unique among the live processes of the worker type, and best the same
+	// after a restart. A number is appended to a name that another live process
+	// has. Defaults to the name of the host.
+	Service string
+	// ServiceTimeout is how long the process may be silent before the service
+	// counts as dead. At least two seconds. Defaults to 15 seconds.
+	ServiceTimeout time.Duration
+	// Tags are what jobs may be bound by, besides host and name, which every
+	// service has.
+	Tags map[string]string
 	// Temporal overrides the connection settings of the environment.
 	Temporal temporalclient.Settings
 	// Types are the job types to host; at least one, each once.
@@ -51,17 +62,19 @@ func (c Config) withDefaults() Config {
 		c.DrainTimeout = 30 * time.Second
 	}
 	if c.Identity == "" {
-		hostname, err := os.Hostname()
-		if err != nil {
-			hostname = "unknown"
-		}
-		c.Identity = fmt.Sprintf("%s@%s/%d", c.Worker, hostname, os.Getpid())
+		c.Identity = fmt.Sprintf("%s@%s/%d", c.Worker, hostName(), os.Getpid())
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
 	if c.MaxConcurrentRuns == 0 {
 		c.MaxConcurrentRuns = 50
+	}
+	if c.Service == "" {
+		c.Service = serviceName(hostName())
+	}
+	if c.ServiceTimeout == 0 {
+		c.ServiceTimeout = defaultServiceTimeout
 	}
 	return c
 }
@@ -83,6 +96,7 @@ func (c Config) validate() error {
 	if len(c.Types) == 0 {
 		problems = append(problems, errors.New("a worker needs at least one job type"))
 	}
+	problems = append(problems, c.validateService()...)
 	seen := map[string]bool{}
 	for _, t := range c.Types {
 		if err := job.CheckTypeName(t.Name); err != nil {
@@ -105,6 +119,8 @@ type host struct {
 	secrets  secrets.Resolver
 	identity string
 	logger   *slog.Logger
+	polls    *polls
+	pulse    *pulse
 	running  atomic.Int64
 	state    atomic.Pointer[state]
 }
@@ -132,6 +148,8 @@ func Run(ctx context.Context, config Config) error {
 		secrets:  secrets.New(os.Getenv),
 		identity: config.Identity,
 		logger:   config.Logger.With("worker", config.Identity),
+		polls:    newPolls(),
+		pulse:    newPulse(),
 	}
 	h.enter(stateConnecting)
 	stopHealth, err := h.serveHealth(ctx)
@@ -148,7 +166,11 @@ func Run(ctx context.Context, config Config) error {
 		return err
 	}
 	defer c.Close()
-	return h.serve(ctx, c)
+	options, err := temporalclient.Options(h.Temporal)
+	if err != nil {
+		return err
+	}
+	return h.serve(ctx, c, options.Namespace)
 }
 
 // connect keeps trying until Temporal answers or ctx ends.
@@ -156,6 +178,7 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 	settings := h.Temporal
 	settings.Identity = h.identity
 	settings.Logger = h.logger
+	settings.Intercept = h.polls.intercept
 	if _, err := temporalclient.Options(settings); err != nil {
 		return nil, err
 	}
@@ -178,28 +201,46 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 	}
 }
 
-func (h *host) serve(ctx context.Context, c client.Client) error {
-	fatal := make(chan error, 2)
+func (h *host) serve(ctx context.Context, c client.Client, namespace string) error {
+	alive, die := context.WithCancel(context.WithoutCancel(ctx))
+	defer die()
+	go h.pulse.beat(alive)
+	fatal := make(chan error, 3)
 	options := worker.Options{
-		MaxConcurrentActivityExecutionSize: h.MaxConcurrentRuns,
-		MaxHeartbeatThrottleInterval:       maxHeartbeatInterval,
+		// The host paces the heartbeats, by a third of the heartbeat timeout. The SDK
+		// would hold them back for four fifths of it, too close to the end.
+		MaxHeartbeatThrottleInterval: 100 * time.Millisecond,
 		// How long the workflows of a worker that died wait for it before another
 		// goes on with them.
 		StickyScheduleToStartTimeout: 2 * time.Second,
 		WorkerStopTimeout:            h.DrainTimeout,
 		OnFatalError:                 func(err error) { fatal <- err },
 	}
-	jobs := worker.New(c, workflows.TaskQueue(h.Worker), options)
-	workflows.RegisterJobs(jobs)
-	for _, t := range h.Types {
-		jobs.RegisterActivityWithOptions(h.execute(t), activity.RegisterOptions{Name: t.Name})
+	runs := newSlots(h.MaxConcurrentRuns)
+	serveRuns := func(taskQueue string, options worker.Options) (worker.Worker, error) {
+		tuner, err := runs.tuner()
+		if err != nil {
+			return nil, fmt.Errorf("slots of task queue %s: %w", taskQueue, err)
+		}
+		options.Tuner = tuner
+		w := worker.New(c, taskQueue, options)
+		for _, t := range h.Types {
+			w.RegisterActivityWithOptions(h.execute(t), activity.RegisterOptions{Name: t.Name})
+		}
+		return w, nil
 	}
-	// Watching a queue's run costs next to nothing, and must not wait for handlers.
+	jobs, err := serveRuns(workflows.TaskQueue(h.Worker), options)
+	if err != nil {
+		return err
+	}
+	workflows.RegisterJobs(jobs)
+	// What the workflows themselves need costs next to nothing, and must not wait
+	// for handlers.
 	watching := options
 	watching.MaxConcurrentActivityExecutionSize = 1000
 	queues := worker.New(c, workflows.QueuesTaskQueue, watching)
 	workflows.RegisterQueues(queues)
-	queues.RegisterActivityWithOptions(workflows.WatchRun, activity.RegisterOptions{Name: workflows.WatchRunActivity})
+	workflows.RegisterActivities(queues)
 
 	all := []worker.Worker{jobs, queues}
 	for i, w := range all {
@@ -208,10 +249,18 @@ func (h *host) serve(ctx context.Context, c client.Client) error {
 			return fmt.Errorf("worker %s cannot start: %w", h.identity, err)
 		}
 	}
+	service, err := h.join(c, namespace, func(taskQueue string) (worker.Worker, error) {
+		own := options
+		own.DisableWorkflowWorker = true
+		return serveRuns(taskQueue, own)
+	})
+	if err != nil {
+		stopAll(all)
+		return err
+	}
 	h.enter(stateServing)
 	h.logger.Info("serving", "task_queue", workflows.TaskQueue(h.Worker), "job_types", h.typeNames())
 
-	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-fatal:
@@ -219,7 +268,12 @@ func (h *host) serve(ctx context.Context, c client.Client) error {
 	}
 	h.enter(stateDraining)
 	h.logger.Info("draining", "running", h.running.Load(), "timeout", h.DrainTimeout)
+	stopOwn := service.drain()
+	var own sync.WaitGroup
+	own.Go(stopOwn)
 	stopAll(all)
+	own.Wait()
+	service.leave()
 	h.logger.Info("stopped", "running", h.running.Load())
 	return err
 }

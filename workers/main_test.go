@@ -85,10 +85,16 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (job.Result,
 				return job.Result{}, stopped
 			}
 		}
+		if err := ctx.Err(); err != nil {
+			return job.Result{}, err // Looked at before every effect.
+		}
 		if err := ledger.add("step", run, step+1); err != nil {
 			return job.Result{}, err
 		}
 		run.Checkpoint(job.Progress{Done: int64(step + 1), Total: int64(spec.Steps)}, step+1)
+	}
+	if err := ctx.Err(); err != nil {
+		return job.Result{}, err
 	}
 	if err := ledger.add("end", run, step); err != nil {
 		return job.Result{}, err
@@ -209,6 +215,15 @@ func startWorker(t *testing.T, st *stacktest.Stack, args ...string) *stacktest.P
 		Env: []string{workerVariable + "=1", "DENDRA_SECRET_TEST_TOKEN=hunter2hunter2"},
 	})
 	w.WaitOutput("serving")
+	return w
+}
+
+// startService runs a worker process that is a service of the given name, which
+// is taken for dead after two seconds.
+func startService(t *testing.T, st *stacktest.Stack, name string, args ...string) *stacktest.Process {
+	t.Helper()
+	w := startWorker(t, st, append([]string{"--service", name, "--service-timeout", "2s"}, args...)...)
+	w.WaitOutput("msg=announced")
 	return w
 }
 

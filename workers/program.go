@@ -46,7 +46,13 @@ func Main(p Program) {
 
 func (p Program) run(ctx context.Context, args []string) int {
 	flags := flag.NewFlagSet(string(p.Worker), flag.ContinueOnError)
-	config := Config{Worker: p.Worker}
+	config := Config{Worker: p.Worker, Service: os.Getenv(variableService)}
+	tags, err := ParseTags(os.Getenv(variableTags))
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %s: %s\n", p.Worker, variableTags, err)
+		return 2
+	}
+	config.Tags = tags
 	var logLevel slog.Level
 	flags.StringVar(&config.Temporal.Address, "address", "", "address of Temporal (default: as the Temporal CLI finds it, else 127.0.0.1:7233)")
 	flags.StringVar(&config.Temporal.Namespace, "namespace", "", "Temporal namespace (default: as the Temporal CLI finds it, else default)")
@@ -54,6 +60,9 @@ func (p Program) run(ctx context.Context, args []string) int {
 	flags.StringVar(&config.HealthAddress, "health-address", "", "serve /livez and /readyz on this host:port (default: not served)")
 	flags.DurationVar(&config.DrainTimeout, "drain-timeout", 30*time.Second, "how long a stop may take")
 	flags.IntVar(&config.MaxConcurrentRuns, "max-concurrent-runs", p.MaxConcurrentRuns, "handlers that may run at once (0: 50)")
+	flags.StringVar(&config.Service, "service", config.Service, "name of this process, for jobs to be bound to (default: "+variableService+", else the host's name)")
+	flags.Var(tagFlag{tags}, "tag", "`NAME=VALUE` that jobs may be bound by; several, or separated by commas (default: "+variableTags+")")
+	flags.DurationVar(&config.ServiceTimeout, "service-timeout", defaultServiceTimeout, "how long this process may be silent before it counts as dead")
 	flags.TextVar(&logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -87,6 +96,9 @@ func (p Program) host(ctx context.Context, config Config) error {
 		Logger:  config.Logger,
 		Defer:   func(f func()) { closers = append(closers, f) },
 	})
+	if ctx.Err() != nil {
+		return nil // Stopped while it connected to what its types need.
+	}
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package workers_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"sort"
 	"sync"
 	"testing"
@@ -149,20 +150,30 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "repeated"}}, recordSpec{Ledger: string(ledger), Steps: 1})
+	gate := filepath.Join(t.TempDir(), "gate")
+	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "repeated"}}, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
+	const callers = 50
+	var mu sync.Mutex
+	receipts := map[workflows.EnqueueReceipt]int{}
 	var wait sync.WaitGroup
-	for range 50 {
+	for range callers {
 		wait.Go(func() {
-			_, err := c.Enqueue(t.Context(), j, false)
+			receipt, err := c.Enqueue(t.Context(), j, false)
 			if err != nil {
 				t.Error(err)
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			receipts[receipt]++
 		})
 	}
 	wait.Wait()
-	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), "repeated")
-		return err == nil && state.Running == nil && len(state.Waiting) == 0, err
-	})
+	require.Equal(t, map[workflows.EnqueueReceipt]int{
+		{Sequence: 1}:                  1,
+		{Sequence: 1, Duplicate: true}: callers - 1,
+	}, receipts, "all callers are given the same place")
+	open(t, gate)
+	state := waitEmpty(t, c, "repeated", time.Minute)
+	require.EqualValues(t, 1, state.Accepted)
 	require.Equal(t, 1, ledger.count(t, "start"))
 }

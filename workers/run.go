@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
@@ -24,12 +25,16 @@ const (
 	classTimeout  = "RunTimeout"     // the handler took longer than run_timeout
 	classTooLarge = "ResultTooLarge" // the result does not belong into a history
 	classStopped  = "StoppedUnasked" // the handler returned ErrStopped without being asked
+	classLost     = "RunLost"        // the run may have been given to another worker
 )
 
 // execute is the activity of a job type.
 func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
 	return func(ctx context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
 		r := h.newRun(ctx, in)
+		if h.stale(ctx, r) {
+			return workflows.ActivityOutput{}, r.lost()
+		}
 		h.running.Add(1)
 		defer h.running.Add(-1)
 		result, err := r.handle(ctx, t)
@@ -49,6 +54,18 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 	}
 }
 
+// stale says that the attempt is over before it has begun: the task lay about
+// while the process or the network stood still, and the run is another worker's.
+// Temporal is asked only if that is possible, since it costs a call.
+func (h *host) stale(ctx context.Context, r *run) bool {
+	old := time.Since(activity.GetInfo(ctx).StartedTime) > r.input.Job.Options.HeartbeatTimeout.Std()/2
+	if !old && !h.pulse.pausedLately() {
+		return false
+	}
+	r.beat(ctx) // The first heartbeat is sent at once, and its answer waited for.
+	return ctx.Err() != nil && whyCanceled(ctx) == stopLost
+}
+
 // run is the job.Run of one attempt.
 type run struct {
 	input    workflows.ActivityInput
@@ -57,6 +74,8 @@ type run struct {
 	logger   *slog.Logger
 	identity string
 	stopping chan struct{}
+	// drainTimeout is how long the worker takes to drain.
+	drainTimeout time.Duration
 
 	mu       sync.Mutex
 	progress job.Progress
@@ -73,17 +92,19 @@ const (
 	stopCanceled
 	stopDraining
 	stopTimeout
+	stopLost // Temporal does not hear from the run, or has given it to another worker
 )
 
 func (h *host) newRun(ctx context.Context, in workflows.ActivityInput) *run {
 	info := activity.GetInfo(ctx)
 	r := &run{
-		input:    in,
-		attempt:  int(info.Attempt),
-		secrets:  h.secrets,
-		identity: h.identity,
-		stopping: make(chan struct{}),
-		cursor:   in.Cursor,
+		input:        in,
+		attempt:      int(info.Attempt),
+		secrets:      h.secrets,
+		identity:     h.identity,
+		stopping:     make(chan struct{}),
+		drainTimeout: h.DrainTimeout,
+		cursor:       in.Cursor,
 		logger: h.logger.With("job", in.Job.ID, "type", in.Job.Type,
 			"workflow", info.WorkflowExecution.ID, "run", info.WorkflowExecution.RunID, "attempt", info.Attempt),
 	}
@@ -155,7 +176,9 @@ func (r *run) Secret(ref job.SecretRef) (string, error) {
 // handle runs the handler, reports to the server meanwhile, and asks it to stop
 // when it has to: first by closing Stopping, then by canceling its context.
 func (r *run) handle(ctx context.Context, t job.Type) (job.Result, error) {
-	handlerCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	options := r.input.Job.Options
+	handlerCtx := newLease(context.WithoutCancel(ctx), options.HeartbeatTimeout.Std())
+	cancel := func() { handlerCtx.cancel(context.Canceled) }
 	defer cancel()
 	type outcome struct {
 		result job.Result
@@ -167,18 +190,17 @@ func (r *run) handle(ctx context.Context, t job.Type) (job.Result, error) {
 		done <- outcome{result, err}
 	}()
 
-	options := r.input.Job.Options
 	beats := time.NewTicker(min(options.HeartbeatTimeout.Std()/3, maxHeartbeatInterval))
 	defer beats.Stop()
 	timeout := time.NewTimer(options.RunTimeout.Std())
 	defer timeout.Stop()
-	canceled, draining := ctx.Done(), activity.GetWorkerStopChannel(ctx)
+	due, canceled, draining := beats.C, ctx.Done(), activity.GetWorkerStopChannel(ctx)
 	var graceOver <-chan time.Time
 	ask := func(cause stopCause) {
 		canceled, draining = nil, nil
 		timeout.Stop() // The grace period counts from the first request.
 		r.stop(cause)
-		grace := time.NewTimer(options.StopGracePeriod.Std())
+		grace := time.NewTimer(r.gracePeriod(cause))
 		context.AfterFunc(handlerCtx, func() { grace.Stop() })
 		graceOver = grace.C
 	}
@@ -186,12 +208,21 @@ func (r *run) handle(ctx context.Context, t job.Type) (job.Result, error) {
 		select {
 		case o := <-done:
 			return o.result, o.err
-		case <-beats.C:
+		case <-due:
+			if !handlerCtx.renew() {
+				due = nil
+				ask(stopLost)
+				continue
+			}
 			r.beat(ctx)
 		case <-timeout.C:
 			ask(stopTimeout)
 		case <-canceled:
-			ask(stopCanceled)
+			cause := whyCanceled(ctx)
+			ask(cause)
+			if cause == stopLost {
+				cancel()
+			}
 		case <-draining:
 			ask(stopDraining)
 		case <-graceOver:
@@ -200,6 +231,26 @@ func (r *run) handle(ctx context.Context, t job.Type) (job.Result, error) {
 			graceOver = nil
 		}
 	}
+}
+
+// whyCanceled tells a request to stop from the news that the run is not this
+// attempt's any more: it timed out, or its workflow has ended.
+func whyCanceled(ctx context.Context) stopCause {
+	var notFound *serviceerror.NotFound
+	if errors.As(context.Cause(ctx), &notFound) {
+		return stopLost
+	}
+	return stopCanceled
+}
+
+// gracePeriod is the time a handler has once it was asked to stop. A worker that
+// drains has to hand the run over before it ends itself.
+func (r *run) gracePeriod(cause stopCause) time.Duration {
+	grace := r.input.Job.Options.StopGracePeriod.Std()
+	if cause == stopDraining {
+		return min(grace, r.drainTimeout-r.drainTimeout/10)
+	}
+	return grace
 }
 
 // maxHeartbeatInterval bounds how long a run takes to hear a request to stop.
@@ -264,10 +315,17 @@ func (r *run) verdict(output workflows.ActivityOutput, err error) error {
 	case endedEarly && cause == stopTimeout:
 		return r.applicationError(job.Retryable(classTimeout, 0,
 			"job %s took longer than its run timeout, %s", r.input.Job.ID, r.input.Job.Options.RunTimeout))
+	case cause == stopLost:
+		return r.lost()
 	case errors.Is(err, job.ErrStopped):
 		return r.applicationError(job.Retryable(classStopped, 0, "job %s: %w", r.input.Job.ID, err))
 	}
 	return r.applicationError(err) // The SDK logs it.
+}
+
+// lost is the error of an attempt that may not be the run's any more.
+func (r *run) lost() error {
+	return r.applicationError(job.Retryable(classLost, 0, "job %s: %w", r.input.Job.ID, errLeaseLost))
 }
 
 // applicationError carries a handler's error to the history, with its class and

@@ -116,12 +116,15 @@ func Cause(err error) (errorClass, message string) { return class(err), reason(e
 const maxText = 500
 
 // shorten cuts a text to maxText bytes.
-func shorten(text string) string {
-	if len(text) <= maxText {
+func shorten(text string) string { return cut(text, maxText) }
+
+// cut shortens a text to at most n bytes.
+func cut(text string, n int) string {
+	if len(text) <= n {
 		return text
 	}
 	const ellipsis = "…"
-	return strings.ToValidUTF8(text[:maxText-len(ellipsis)], "") + ellipsis
+	return strings.ToValidUTF8(text[:n-len(ellipsis)], "") + ellipsis
 }
 
 // reason is the innermost sentence of an activity's failure, without the

@@ -261,7 +261,12 @@ func (l *loop) iterate(ctx workflow.Context) error {
 	l.iterationsInRun++
 	l.enter(ctx, PhaseRunning)
 	it := Iteration{Number: l.Iterations + 1, Start: workflow.Now(ctx)}
-	future, cancel := l.startActivity(ctx, it.Number)
+	in := ActivityInput{
+		Job:    l.Job,
+		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).FirstRunID, it.Number),
+		Cursor: l.Cursor,
+	}
+	future, cancel := l.startActivity(ctx, &in)
 	defer cancel()
 	if err := l.attend(ctx, future); err != nil {
 		return err
@@ -271,6 +276,7 @@ func (l *loop) iterate(ctx workflow.Context) error {
 	}
 	output, err := endActivity(ctx, future)
 	it.Duration = job.Duration(workflow.Now(ctx).Sub(it.Start))
+	l.Cursor = in.Cursor
 	if len(output.Result.Cursor) > 0 {
 		l.Cursor = output.Result.Cursor
 	}
@@ -284,19 +290,29 @@ func (l *loop) iterate(ctx workflow.Context) error {
 		l.PauseReason = fmt.Sprintf("%d iterations in a row failed, the last one: %s", l.ConsecutiveFailures, it.Error)
 	}
 	l.EndedAt = workflow.Now(ctx)
-	if output.Stopped {
-		l.EndedAt = time.Time{} // Restarted, or handed back by a worker that shuts down: go on at once.
+	if output.Stopped || l.tookServiceDown(err) {
+		// Restarted, handed back by a worker that shuts down, or to be failed over:
+		// go on at once.
+		l.EndedAt = time.Time{}
 	}
 	return nil
 }
 
-func (l *loop) startActivity(ctx workflow.Context, number int64) (workflow.Future, workflow.CancelFunc) {
-	activityCtx, cancel := workflow.WithCancel(withJobActivity(ctx, l.Job, 1))
-	return workflow.ExecuteActivity(activityCtx, l.Job.Type, ActivityInput{
-		Job:    l.Job,
-		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).FirstRunID, number),
-		Cursor: l.Cursor,
-	}), cancel
+// tookServiceDown says that a bound job's service died during the iteration, which
+// is not the job's fault as long as it does not happen again and again.
+func (l *loop) tookServiceDown(err error) bool {
+	_, lost := lostWorker(err)
+	return lost && len(l.Job.Options.Bind) > 0 && l.ConsecutiveFailures <= maxLostWorkers
+}
+
+// startActivity starts an iteration. When it has ended, the input holds the last
+// cursor that a service left which went away.
+func (l *loop) startActivity(ctx workflow.Context, in *ActivityInput) (workflow.Future, workflow.CancelFunc) {
+	activityCtx, cancel := workflow.WithCancel(ctx)
+	if len(in.Job.Options.Bind) > 0 {
+		return l.Binding.start(activityCtx, in.Job, 1, in), cancel
+	}
+	return workflow.ExecuteActivity(withJobActivity(activityCtx, in.Job, 1), in.Job.Type, *in), cancel
 }
 
 // attend waits until the iteration has ended or should end.

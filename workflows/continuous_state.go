@@ -48,6 +48,8 @@ type ContinuousState struct {
 	Recent []Iteration `json:"recent,omitempty"`
 	// Cursor is the position that the last iteration left behind.
 	Cursor json.RawMessage `json:"cursor,omitempty"`
+	// Binding is the service of a bound job.
+	Binding Binding `json:"binding,omitzero"`
 	// EndedAt is the end of the last iteration. Zero means that the next one is
 	// due at once.
 	EndedAt time.Time `json:"ended_at,omitzero"`
@@ -145,6 +147,7 @@ func (s *ContinuousState) details() string {
 	if s.LastError != "" {
 		fmt.Fprintf(&b, "\nLast error: %s\n", s.LastError)
 	}
+	b.WriteString(s.Binding.details())
 	for i := len(s.Recent) - 1; i >= 0 && i >= len(s.Recent)-shownIterations; i-- {
 		it := s.Recent[i]
 		text := it.Message

@@ -1,9 +1,10 @@
-// Package workflows holds the three workflow types of the job system, which
+// Package workflows holds the workflow types of the job system, which
 // serve every job type and every mode:
 //
 //   - [RunJob] is one run of a job: a single activity, named after the job type.
 //   - [ContinuousJob] runs a job's activity again and again until it is stopped.
-//   - [JobQueue] runs the items of one named queue, in order and one at a time.
+//   - [JobQueue] runs the items of one named queue, in order and one at a time;
+//     a [JobQueuePage] keeps items that a deep queue has no room for.
 //
 // All names and ids are in names.go, all messages in messages.go. What a
 // message sets lives in the state that continue-as-new carries on, and message

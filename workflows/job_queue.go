@@ -26,7 +26,7 @@ import (
 func JobQueue(ctx workflow.Context, state QueueState) error {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	q := &queue{QueueState: state, signals: workflow.GetSignalChannel(ctx, SignalEnqueue)}
-	if err := q.listen(ctx); err != nil {
+	if err := q.handleMessages(ctx); err != nil {
 		return err
 	}
 	return q.serve(ctx)
@@ -37,113 +37,10 @@ type queue struct {
 	signals workflow.ReceiveChannel
 	// end resolves when the running item has ended.
 	end workflow.Future
-}
-
-func (q *queue) listen(ctx workflow.Context) error {
-	if err := workflow.SetQueryHandler(ctx, QueryState, func() (QueueState, error) {
-		return q.QueueState, nil
-	}); err != nil {
-		return fmt.Errorf("handle query %s: %w", QueryState, err)
-	}
-	enqueue := func(in EnqueueRequest) EnqueueReceipt { return q.enqueue(in, workflow.Now(ctx)) }
-	cancelItem := func(in CancelItemRequest) CancelItemReceipt { return q.cancelItem(ctx, in) }
-	for _, install := range []func() error{
-		func() error { return MessageEnqueue.handle(ctx, enqueue, q.checkEnqueue) },
-		func() error { return MessageCancelItem.handle(ctx, cancelItem, q.checkCancelItem) },
-		func() error { return MessagePauseQueue.handle(ctx, q.onPause, nil) },
-		func() error { return MessageResumeQueue.handle(ctx, q.onResume, nil) },
-	} {
-		if err := install(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkEnqueue is the validator of MessageEnqueue. It does not run on replay, so
-// that the rules of a job may change.
-func (q *queue) checkEnqueue(in EnqueueRequest) error {
-	if problems := in.Job.Validate(); len(problems) > 0 {
-		return fmt.Errorf("queue %s refuses job %s: %s", q.Name, in.Job.ID, problems[0])
-	}
-	if in.RequestID != "" {
-		if _, ok := q.answered(in.RequestID); ok {
-			return nil
-		}
-	}
-	if i := q.find(in.Job.ID); i >= 0 && !sameSpec(q.Waiting[i].Job, in.Job) {
-		return fmt.Errorf("queue %s refuses job %s: it waits in it with another spec", q.Name, in.Job.ID)
-	}
-	if q.Running != nil && q.Running.Job.ID == in.Job.ID && !sameSpec(q.Running.Job, in.Job) {
-		return fmt.Errorf("queue %s refuses job %s: it runs now with another spec", q.Name, in.Job.ID)
-	}
-	return q.checkFits(in)
-}
-
-// sameSpec says that two definitions of a job would do the same.
-func sameSpec(a, b job.Job) bool {
-	first, err := a.SpecHash()
-	if err != nil {
-		return false
-	}
-	second, err := b.SpecHash()
-	return err == nil && first == second
-}
-
-// checkFits decides on signaled items, on replay as well: a change here needs a
-// version (workflow.GetVersion). It refuses what a run could not start with.
-func (q *queue) checkFits(in EnqueueRequest) error {
-	options := in.Job.Options
-	if in.Job.ID == "" || in.Job.Type == "" || in.Job.Worker == "" || options.RunTimeout <= 0 || options.HeartbeatTimeout <= 0 ||
-		options.StopGracePeriod <= 0 || options.RetryBackoff.Initial <= 0 || options.RetryBackoff.Coefficient < 1 {
-		return fmt.Errorf("queue %s refuses job %q: its definition is not complete", q.Name, in.Job.ID)
-	}
-	if mode := in.Job.Mode(); mode != job.ModeQueued {
-		return fmt.Errorf("queue %s refuses job %s: its mode is %s, not %s", q.Name, in.Job.ID, mode, job.ModeQueued)
-	}
-	if name := in.Job.Queue(); name != q.Name {
-		return fmt.Errorf("queue %s refuses job %s: it belongs to queue %s", q.Name, in.Job.ID, name)
-	}
-	if (QueueItem{Job: in.Job}).size()+q.WaitingBytes > MaxQueueBytes && q.find(in.Job.ID) < 0 {
-		return fmt.Errorf("queue %s is full: %d items wait in it", q.Name, len(q.Waiting))
-	}
-	return nil
-}
-
-func (q *queue) checkCancelItem(in CancelItemRequest) error {
-	if q.Running != nil && q.Running.Job.ID == in.JobID {
-		if in.WaitingOnly {
-			return fmt.Errorf("job %s runs now in queue %s; try again when it has ended", in.JobID, q.Name)
-		}
-		return nil
-	}
-	if q.find(in.JobID) >= 0 {
-		return nil
-	}
-	return temporal.NewApplicationError(fmt.Sprintf("job %s is not in queue %s", in.JobID, q.Name), ErrorTypeNotInQueue)
-}
-
-func (q *queue) cancelItem(ctx workflow.Context, in CancelItemRequest) CancelItemReceipt {
-	if q.Running != nil && q.Running.Job.ID == in.JobID {
-		q.Running.Canceled = true
-		return CancelItemReceipt{Running: true}
-	}
-	item := q.take(q.find(in.JobID))
-	q.finish(FinishedItem{
-		Sequence: item.Sequence, JobID: item.Job.ID, Status: ItemCanceled,
-		Accepted: item.Accepted, Ended: workflow.Now(ctx), RequestID: item.RequestID,
-	})
-	return CancelItemReceipt{}
-}
-
-func (q *queue) onPause(in PauseRequest) QueueSummary {
-	q.Paused, q.PauseReason = true, in.Reason
-	return q.summary()
-}
-
-func (q *queue) onResume(ResumeRequest) QueueSummary {
-	q.Paused, q.PauseReason = false, ""
-	return q.summary()
+	// reading resolves when the page that is taken over has been read, and
+	// readingPage is its number.
+	reading     workflow.Future
+	readingPage int64
 }
 
 // serve is the one loop that decides what runs.
@@ -155,16 +52,25 @@ func (q *queue) serve(ctx workflow.Context) error {
 	}
 	for {
 		q.drainSignals(ctx)
+		q.refill()
 		switch {
-		case q.end != nil && q.end.IsReady():
+		case ready(q.end):
 			q.endRun(ctx)
+		case ready(q.reading):
+			q.endTakeOver(ctx)
+		case q.mustPark():
+			q.park(ctx)
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			q.Generation++
+			q.continueAsNew()
 			return workflow.NewContinueAsNewError(ctx, JobQueueType, q.QueueState)
+		case q.mustTakeOver():
+			q.takeOver(ctx)
 		case q.mayStart():
 			q.startRun(ctx)
 		case q.mustCancel():
 			q.cancelRun(ctx)
+		case len(q.Parked.Released) > 0:
+			q.release(ctx)
 		default:
 			workflow.SetCurrentDetails(ctx, q.details())
 			if err := q.awaitNews(ctx); err != nil {
@@ -174,32 +80,49 @@ func (q *queue) serve(ctx workflow.Context) error {
 	}
 }
 
+// ready says that a future, if there is one, has a result.
+func ready(future workflow.Future) bool { return future != nil && future.IsReady() }
+
+// continueAsNew makes the state ready for the next run. One that has no pages,
+// since it began before there were any, may have them from then on.
+func (q *queue) continueAsNew() {
+	q.Generation++
+	if q.Paging == nil {
+		q.Paging = DefaultPaging()
+	}
+}
+
 // drainSignals takes in what was signaled. The loop itself reads the signals: a
 // coroutine of its own could hold one while the loop continues as new.
 func (q *queue) drainSignals(ctx workflow.Context) {
-	for {
+	for !q.mustPark() {
 		var in EnqueueRequest
 		if !q.signals.ReceiveAsync(&in) {
 			return
 		}
-		if err := q.checkFits(in); err != nil {
+		err := q.checkFits(in.Job)
+		if err == nil && q.Draining {
+			err = fmt.Errorf("queue %s is being drained: it takes no more items until it is resumed", q.Name)
+		}
+		if err != nil {
 			q.finish(FinishedItem{JobID: in.Job.ID, Status: ItemFailed, Ended: workflow.Now(ctx), Error: err.Error()})
 			continue
 		}
-		q.enqueue(in, workflow.Now(ctx))
+		q.enqueue(in.batch(), workflow.Now(ctx))
 	}
 }
 
 // awaitNews waits until there is something to do.
 func (q *queue) awaitNews(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool {
-		return q.signals.Len() > 0 || q.end != nil && q.end.IsReady() || q.mayStart() || q.mustCancel() ||
+		return q.signals.Len() > 0 || ready(q.end) || ready(q.reading) || q.mayStart() || q.mustCancel() ||
+			q.mustPark() || q.mustRefill() || q.mustTakeOver() || len(q.Parked.Released) > 0 ||
 			workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 	})
 }
 
 func (q *queue) mayStart() bool {
-	return q.Running == nil && !q.Paused && len(q.Waiting) > 0
+	return q.Running == nil && !q.Paused && q.Halted == nil && len(q.Waiting) > 0
 }
 
 func (q *queue) mustCancel() bool {
@@ -273,7 +196,37 @@ func (q *queue) finishRun(ctx workflow.Context, status ItemStatus, err error) {
 	}
 	q.finish(finished)
 	q.Running, q.end = nil, nil
+	if status == ItemFailed {
+		q.failed(item, shorten(finished.Error), finished.Ended)
+	}
 }
+
+// failed puts an item that failed among the dead letters, or halts the queue
+// over it: as its job says, or the queue where it does not.
+func (q *queue) failed(item *RunningItem, text string, at time.Time) {
+	policy := q.OnFailure
+	if queued := item.Job.Queued; queued != nil && queued.OnFailure != "" {
+		policy = queued.OnFailure
+	}
+	if policy == job.OnFailureHalt {
+		failed := item.QueueItem
+		q.Halted = &Halt{Since: at, Error: text, Item: &failed, RunID: item.RunID}
+		return
+	}
+	q.bury(deadLetter(item.QueueItem, item.RunID, text, at))
+}
+
+// deadLetter is what is kept of an item that failed.
+func deadLetter(item QueueItem, runID, text string, at time.Time) DeadLetter {
+	letter := DeadLetter{Sequence: item.Sequence, JobID: item.Job.ID, Ended: at, Error: cut(text, maxDeadText), RunID: runID}
+	if runID == "" {
+		letter.Job = &item.Job
+	}
+	return letter
+}
+
+// maxDeadText bounds the error of a dead letter; its run has all of it.
+const maxDeadText = 200
 
 // watchRun awaits the end of an item that an earlier run of the queue started.
 func watchRun(ctx workflow.Context, item *RunningItem) workflow.Future {
@@ -295,15 +248,24 @@ type WatchRunInput struct {
 	RunID      string `json:"run_id"`
 }
 
-// ErrorTypeNotInQueue is the type of the error of MessageCancelItem for a job that
-// neither waits nor runs.
-const ErrorTypeNotInQueue = "NotInQueue"
-
-// Types of the errors of WatchRun.
+// Types of the errors of a queue's messages.
 const (
-	errorTypeRunCanceled = "RunCanceled"
-	errorTypeRunFailed   = "RunFailed"
-	errorTypeRunNotFound = "RunNotFound"
+	// ErrorTypeNotInQueue is that of a job that neither waits nor runs, as far as
+	// the queue itself and the pages that the caller has looked into can tell.
+	ErrorTypeNotInQueue = "NotInQueue"
+	// ErrorTypeLookInPages asks the caller to look for its jobs in the pages that
+	// the detail, a [LookInPages], names.
+	ErrorTypeLookInPages = "LookInPages"
+	// ErrorTypeQueueBusy asks the caller to try again soon.
+	ErrorTypeQueueBusy = "QueueBusy"
+)
+
+// Types of the errors of WatchRun and ReadPage.
+const (
+	errorTypePageNotFound = "PageNotFound"
+	errorTypeRunCanceled  = "RunCanceled"
+	errorTypeRunFailed    = "RunFailed"
+	errorTypeRunNotFound  = "RunNotFound"
 )
 
 // canceledRun says that a run, awaited or watched, was canceled.

@@ -176,6 +176,21 @@ func TestJobQueueKeepsARunningItemWhoseCancelMeansWaitingOnly(t *testing.T) {
 	require.EqualValues(t, 1, state.Completed, "what an earlier run of the queue started is awaited")
 }
 
+func TestJobQueueKeepsAnItemWhoseCancelMeansAnother(t *testing.T) {
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		return workflows.ActivityOutput{}, nil
+	})
+	paused := workflows.QueueState{
+		Name: "tables", Accepted: 2, Paused: true, Waiting: []workflows.QueueItem{{Sequence: 2, Job: queued("a")}},
+	}
+	other := send(t, env, time.Second, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: "count_things.a", Only: 1})
+	this := send(t, env, 2*time.Second, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: "count_things.a", Only: 2})
+	state := endQueue(t, env, time.Minute, paused)
+	require.ErrorContains(t, other.rejected, "is not in queue tables")
+	require.NoError(t, this.rejected)
+	require.EqualValues(t, 1, state.Canceled)
+}
+
 func TestJobQueueRefusesMoreThanItsStateMayHold(t *testing.T) {
 	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
 		return workflows.ActivityOutput{}, nil

@@ -3,6 +3,7 @@ package workflows
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -15,6 +16,8 @@ const (
 	RunJobType        = "RunJob"
 	ContinuousJobType = "ContinuousJob"
 	JobQueueType      = "JobQueue"
+	JobQueuePageType  = "JobQueuePage"
+	ProbeJobType      = "ProbeJob"
 	AppliedJobsType   = "AppliedJobs"
 )
 
@@ -22,14 +25,32 @@ const (
 // await itself. Every worker serves it on QueuesTaskQueue.
 const WatchRunActivity = "WatchRun"
 
-// QueuesTaskQueue is the task queue of JobQueue and AppliedJobs workflows. Workers
-// of every type poll it, since a queue may hold jobs of any type. The other workflows
+// ReadPageActivity reads the items of a queue's parked page, also served by every
+// worker on QueuesTaskQueue.
+const ReadPageActivity = "ReadPage"
+
+// ChooseServiceActivity finds a live service for a run of a bound job. Every
+// worker serves it on QueuesTaskQueue.
+const ChooseServiceActivity = "ChooseService"
+
+// Activities around the schedule of a recurring job that failed too often, also
+// served by every worker on QueuesTaskQueue.
+const (
+	PauseFailingActivity = "PauseFailingSchedule"
+	TryPausedActivity    = "TryPausedSchedule"
+	ResumePausedActivity = "ResumePausedSchedule"
+)
+
+// QueuesTaskQueue is the task queue of JobQueue, JobQueuePage and AppliedJobs
+// workflows. Workers of every type poll it, since a queue may hold jobs of any type.
+// The other workflows
 // run on the task queue of their job's worker type.
 const QueuesTaskQueue = "queues"
 
 const (
 	jobPrefix   = "job/"
 	queuePrefix = "queue/"
+	probeSuffix = "/probe" // no job id holds a slash
 
 	appliedPrefix = "applied/"
 )
@@ -41,8 +62,18 @@ func JobWorkflowID(jobID string) string { return jobPrefix + jobID }
 // ScheduleID is the id of a recurring job's schedule.
 func ScheduleID(jobID string) string { return jobPrefix + jobID }
 
+// ProbeWorkflowID is the id of the workflow that tries a recurring job which was
+// paused since it failed.
+func ProbeWorkflowID(jobID string) string { return jobPrefix + jobID + probeSuffix }
+
 // QueueWorkflowID is the workflow id of a queue.
 func QueueWorkflowID(name string) string { return queuePrefix + name }
+
+// QueuePageWorkflowID is the workflow id of a parked page of a queue: the page
+// whose first item has the given number.
+func QueuePageWorkflowID(name, epoch string, first int64) string {
+	return fmt.Sprintf("%s%s/page/%s-%d", queuePrefix, name, epoch, first)
+}
 
 // AppliedWorkflowID is the workflow id of the record of what was applied from a
 // provider.
@@ -61,7 +92,18 @@ func TaskQueue(worker job.WorkerType) string { return string(worker) }
 const (
 	MemoJob    = "job"    // the job's definition, a job.Job
 	MemoPaused = "paused" // of a continuous job: a Pause
+	MemoProbe  = "probe"  // of a job's probe: a Probe
 )
+
+// Probe tells, in the memo of the workflow that tries a paused job, how that
+// stands: it can be read without a worker.
+type Probe struct {
+	// Tries counts the runs that were started; NextAt is when the next is due.
+	Tries  int       `json:"tries"`
+	NextAt time.Time `json:"next_at,omitzero"`
+	// LastError is the error of the last one, cut short.
+	LastError string `json:"last_error,omitempty"`
+}
 
 // Pause tells, in the memo of a continuous job, whether it is paused: it can be
 // read without a worker.
@@ -104,7 +146,7 @@ func Attributes(j job.Job) (temporal.SearchAttributes, error) {
 	return temporal.NewSearchAttributes(updates...), nil
 }
 
-// QueueAttributes are the search attributes of a JobQueue workflow.
+// QueueAttributes are the search attributes of a queue and its pages.
 func QueueAttributes(name string) temporal.SearchAttributes {
 	return temporal.NewSearchAttributes(AttributeQueue.ValueSet(name))
 }
@@ -118,11 +160,7 @@ func Summary(j job.Job) string {
 	if j.Options.Description != "" {
 		summary += " · " + j.Options.Description
 	}
-	if len(summary) <= maxSummaryBytes {
-		return summary
-	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(summary[:maxSummaryBytes-len(ellipsis)], "") + ellipsis
+	return cut(summary, maxSummaryBytes)
 }
 
 // Registry is the part of a Temporal worker that registers workflows.
@@ -134,11 +172,13 @@ type Registry interface {
 func RegisterJobs(r Registry) {
 	r.RegisterWorkflowWithOptions(RunJob, workflow.RegisterOptions{Name: RunJobType})
 	r.RegisterWorkflowWithOptions(ContinuousJob, workflow.RegisterOptions{Name: ContinuousJobType})
+	r.RegisterWorkflowWithOptions(ProbeJob, workflow.RegisterOptions{Name: ProbeJobType})
 }
 
 // RegisterQueues registers the workflows that run on QueuesTaskQueue: those that
 // belong to no worker type.
 func RegisterQueues(r Registry) {
 	r.RegisterWorkflowWithOptions(JobQueue, workflow.RegisterOptions{Name: JobQueueType})
+	r.RegisterWorkflowWithOptions(JobQueuePage, workflow.RegisterOptions{Name: JobQueuePageType})
 	r.RegisterWorkflowWithOptions(AppliedJobs, workflow.RegisterOptions{Name: AppliedJobsType})
 }

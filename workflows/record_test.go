@@ -15,10 +15,13 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -46,20 +49,85 @@ func TestRecordHistories(t *testing.T) {
 	r.run("run_failed", r.job("final", job.Schedule{OneShot: &job.OneShot{}}, "final"))
 	r.run("run_retried", r.job("retried", job.Schedule{OneShot: &job.OneShot{}}, "once"))
 	r.canceled("run_canceled", r.job("canceled", job.Schedule{OneShot: &job.OneShot{}}, "wait"))
+	r.scheduled("run_superseded", "late", time.Hour)
+	r.scheduled("run_in_time", "in-time", 0)
 	r.continuous()
 	r.queue()
 	r.signaled()
+	r.halted()
+	r.paged()
 	r.applied()
 
 	handed := r.job("handed", job.Schedule{OneShot: &job.OneShot{}}, "wait")
 	ref, err := c.StartRun(t.Context(), handed, workflows.TriggerManual)
 	require.NoError(t, err)
 	r.waitRunning(ref)
+	away := r.failing()
 	stop()
 	w.released = true
 	defer w.start()()
 	r.ended(ref)
 	r.save("run_handed_over", ref)
+	r.recovered(away)
+	r.bound(st)
+}
+
+// bound records runs and a loop of bound jobs whose service goes away, and a run
+// whose service is busy for longer than failover_after.
+func (r *recorder) bound(st *stacktest.Stack) {
+	bind := func(key, do, service string, schedule job.Schedule) job.Job {
+		j := r.job(key, schedule, do)
+		j.Options.Bind = map[string]string{"recorded": service}
+		j.Options.FailoverAfter = job.MinFailoverAfter
+		return j
+	}
+	start := func(j job.Job) control.RunRef {
+		ref, err := r.control.StartRun(r.Context(), j, workflows.TriggerManual)
+		require.NoError(r, err)
+		return ref
+	}
+	serve := func(name string, released bool, slots int) (stop func()) {
+		w := &recordedWorker{t: r.T, stack: st, released: released, service: name, slots: slots, tags: map[string]string{"recorded": "yes"}}
+		return w.start()
+	}
+	stopFirst := serve("first", false, 1)
+	moved := start(bind("bound-moved", "wait", "yes", job.Schedule{OneShot: &job.OneShot{}}))
+	r.waitRunning(moved)
+	busy := start(bind("bound-busy", "", "yes", job.Schedule{OneShot: &job.OneShot{}}))
+	stacktest.WaitFor(r, "the busy service to be asked twice", func() (bool, error) {
+		return r.chosen(busy) >= 2, nil
+	})
+	fails := bind("bound-failed", "", "nobody", job.Schedule{OneShot: &job.OneShot{}})
+	fails.Options.Failover = job.FailoverFail
+	r.run("run_bound_failed", fails)
+	stopFirst()
+
+	defer serve("second", true, 10)()
+	loop := bind("bound-loop", "", "yes", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}})
+	require.NoError(r, r.control.StartContinuous(r.Context(), loop))
+	r.ended(moved)
+	r.save("run_bound_moved", moved)
+	r.ended(busy)
+	r.save("run_bound_busy", busy)
+	r.state(loop.ID, func(s workflows.ContinuousState) bool { return s.Generation >= 2 })
+	last, err := r.control.LiveWorkflow(r.Context(), loop.ID)
+	require.NoError(r, err)
+	require.NoError(r, r.control.StopLoop(r.Context(), loop.ID, "recorded"))
+	r.save("continuous_bound", control.RunRef{WorkflowID: workflows.JobWorkflowID(loop.ID), RunID: last.Workflow.RunID})
+}
+
+// chosen counts how often a service was chosen for a run.
+func (r *recorder) chosen(ref control.RunRef) int {
+	events := r.control.Temporal().GetWorkflowHistory(r.Context(), ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	n := 0
+	for events.HasNext() {
+		event, err := events.Next()
+		require.NoError(r, err)
+		if event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == workflows.ChooseServiceActivity {
+			n++
+		}
+	}
+	return n
 }
 
 // recordedWorker runs workers of the recorded job type, one after the other.
@@ -67,6 +135,9 @@ type recordedWorker struct {
 	t        *testing.T
 	stack    *stacktest.Stack
 	released bool
+	service  string
+	slots    int
+	tags     map[string]string
 }
 
 func (w *recordedWorker) start() (stop func()) {
@@ -79,6 +150,7 @@ func (w *recordedWorker) start() (stop func()) {
 		})
 	go func() {
 		ended <- workers.Run(ctx, workers.Config{
+			Service: w.service, Tags: w.tags, MaxConcurrentRuns: w.slots,
 			Worker: "recording", Types: []job.Type{recorded}, Logger: slog.New(slog.DiscardHandler),
 			Temporal: temporalclient.Settings{Address: w.stack.Temporal, Namespace: w.stack.Namespace},
 		})
@@ -90,8 +162,9 @@ func (w *recordedWorker) start() (stop func()) {
 }
 
 type recordedSpec struct {
-	// Do is "" to succeed, "final" to fail, "once" to fail the first attempt, or
-	// "wait" to wait for a request to stop, unless the worker is a later one.
+	// Do is "" to succeed, "final" to fail, "once" to fail the first attempt; and
+	// unless the worker is a later one "wait" to wait for a request to stop, or
+	// "away" to fail.
 	Do string `json:"do,omitempty"`
 }
 
@@ -100,6 +173,8 @@ func recordedHandler(ctx context.Context, run job.Run, spec recordedSpec, releas
 	switch {
 	case spec.Do == "final":
 		return job.Result{}, job.Final("Refused", "told to fail")
+	case spec.Do == "away" && !released:
+		return job.Result{}, job.Final("Away", "told to be away")
 	case spec.Do == "once" && run.Attempt() == 1:
 		return job.Result{}, errors.New("told to fail once")
 	case spec.Do == "wait" && !released:
@@ -131,6 +206,22 @@ func (r *recorder) run(name string, j job.Job) {
 	require.NoError(r, err)
 	r.ended(ref)
 	r.save(name, ref)
+}
+
+// scheduled records a run, as a schedule starts it, of a job whose late starts
+// give way to later ones.
+func (r *recorder) scheduled(name, key string, late time.Duration) {
+	j := r.job(key, job.Schedule{Recurring: &job.Recurring{
+		RecurEvery: job.Duration(time.Minute), Offset: new(job.Duration), Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll,
+	}}, "")
+	due := temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(time.Now().Add(-late))
+	run, err := r.control.Temporal().ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
+		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
+		TypedSearchAttributes: temporal.NewSearchAttributes(due),
+	}, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule})
+	require.NoError(r, err)
+	require.NoError(r, run.Get(r.Context(), nil))
+	r.save(name, control.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
 }
 
 func (r *recorder) ended(ref control.RunRef) {
@@ -250,6 +341,62 @@ func (r *recorder) signaled() {
 		return err == nil && state.Completed == 2 && state.Failed == 1, err
 	})
 	r.save("queue_signaled", r.latest(name, func() {}))
+}
+
+// failing records the runs of a job that fails until its schedule is paused, and
+// the first try of it; and a probe that ends since someone has resumed the schedule.
+func (r *recorder) failing() job.Job {
+	declare := func(key, probeEvery string) job.Job {
+		j := r.job(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), PauseAfterFailures: 2}}, "away")
+		require.NoError(r, j.Recurring.ProbeEvery.UnmarshalText([]byte(probeEvery)))
+		syncer := schedules.New(r.control)
+		plan, err := syncer.Plan(r.Context(), []job.Job{j}, schedules.PlanOptions{Provider: job.ProviderTOML})
+		require.NoError(r, err)
+		require.NoError(r, syncer.Apply(r.Context(), plan, func(schedules.Report) {}))
+		return j
+	}
+	trigger := func(j job.Job) control.RunRef {
+		triggered, err := r.control.Trigger(r.Context(), j.ID)
+		require.NoError(r, err)
+		r.ended(triggered.Run)
+		return triggered.Run
+	}
+	resumed := declare("resumed", "PT1H")
+	trigger(resumed)
+	trigger(resumed)
+	require.NoError(r, r.control.Resume(r.Context(), resumed.ID, "recorded"))
+	probe := control.RunRef{WorkflowID: workflows.ProbeWorkflowID(resumed.ID)}
+	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
+	r.save("probe_touched", probe)
+
+	away := declare("away", "PT1S")
+	first, second := trigger(away), trigger(away)
+	r.save("run_failed_counted", first)
+	r.save("run_failed_pausing", second)
+	stacktest.WaitFor(r, "a try that fails", func() (bool, error) {
+		runs, err := r.control.Runs(r.Context(), control.RunFilter{JobID: away.ID, Status: control.RunFailed})
+		if err == nil && len(runs) >= 3 {
+			r.save("run_failed_again", runs[0].RunRef)
+			return true, nil
+		}
+		return false, err
+	})
+	return away
+}
+
+// recovered records the run that succeeds and the probe that it tells.
+func (r *recorder) recovered(j job.Job) {
+	probe := control.RunRef{WorkflowID: workflows.ProbeWorkflowID(j.ID)}
+	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
+	r.save("probe_resumed", probe)
+	stacktest.WaitFor(r, "the run in the list", func() (bool, error) {
+		runs, err := r.control.Runs(r.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+		if err == nil && len(runs) == 1 {
+			r.save("run_recovered", runs[0].RunRef)
+			return true, nil
+		}
+		return false, err
+	})
 }
 
 // latest is the workflow run of a queue after an action.

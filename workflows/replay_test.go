@@ -17,8 +17,11 @@ import (
 var recorded = []string{
 	"applied_first", "applied_last",
 	"continuous_first", "continuous_last",
-	"queue_first", "queue_last", "queue_signaled", "queue_watching",
-	"run_canceled", "run_completed", "run_failed", "run_handed_over", "run_retried",
+	"probe_resumed", "probe_touched",
+	"queue_first", "queue_halted_1", "queue_halted_2", "queue_last", "queue_page",
+	"queue_paged_1", "queue_paged_2", "queue_paged_last", "queue_signaled", "queue_watching",
+	"run_canceled", "run_completed", "run_failed", "run_failed_again", "run_failed_counted", "run_failed_pausing",
+	"run_handed_over", "run_in_time", "run_recovered", "run_retried", "run_superseded",
 }
 
 // TestRecordedHistoriesReplay fails when a change of the workflows would break

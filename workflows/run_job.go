@@ -3,8 +3,10 @@ package workflows
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -47,6 +49,11 @@ type RunOutput struct {
 	// Handovers counts the times that a worker that shut down or died passed
 	// the run on, apart from ordinary retries.
 	Handovers int `json:"handovers,omitempty"`
+	// Binding is how a bound job's run came to its service.
+	Binding *Binding `json:"binding,omitempty"`
+	// SupersededBy is the start that the run gave way to without doing anything:
+	// see [job.Recurring.GivesWay].
+	SupersededBy time.Time `json:"superseded_by,omitzero"`
 }
 
 // RunJob is one run of a job: the activity of its job type, with the retries
@@ -63,6 +70,7 @@ func RunJob(ctx workflow.Context, in RunInput) (*RunOutput, error) {
 
 type run struct {
 	RunInput
+	binding     Binding
 	attempts    int
 	handovers   int
 	lostWorkers int
@@ -70,27 +78,31 @@ type run struct {
 
 func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 	info := workflow.GetInfo(ctx)
+	if later := r.givesWayTo(ctx); !later.IsZero() {
+		output := &RunOutput{SupersededBy: later}
+		output.Message = "nothing done: the start of " + later.Format(time.RFC3339) + " was due too"
+		workflow.SetCurrentDetails(ctx, r.details(output.Message))
+		return output, nil
+	}
 	workflow.SetCurrentDetails(ctx, r.details("running"))
 	maxAttempts := 0
 	if r.Job.Options.MaxRetryCount != job.Unlimited {
 		maxAttempts = r.Job.Options.MaxRetryCount + 1
 	}
-	activityCtx := withJobActivity(ctx, r.Job, maxAttempts)
 	for {
-		var output ActivityOutput
-		err := workflow.ExecuteActivity(activityCtx, r.Job.Type, ActivityInput{
-			Job:    r.Job,
-			RunID:  info.WorkflowExecution.RunID,
-			Cursor: r.Cursor,
-		}).Get(ctx, &output)
+		in := ActivityInput{Job: r.Job, RunID: info.WorkflowExecution.RunID, Cursor: r.Cursor}
+		output, err := r.binding.execute(ctx, r.Job, maxAttempts, &in)
+		r.Cursor = in.Cursor
 		if err == nil {
 			r.attempts += output.Attempts
 			workflow.SetCurrentDetails(ctx, r.details("completed: "+output.Result.Message))
+			r.tellProbe(ctx)
 			return &RunOutput{
 				Result:    output.Result,
 				Attempts:  r.attempts,
 				Worker:    output.Worker,
 				Handovers: r.handovers,
+				Binding:   r.bound(),
 			}, nil
 		}
 		if _, handed := handedBack(err); handed && ctx.Err() != nil {
@@ -98,10 +110,35 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 		}
 		if !r.passOn(ctx, err) {
 			workflow.SetCurrentDetails(ctx, r.details("failed: "+reason(err)))
-			return nil, err
+			return nil, r.fail(ctx, err)
 		}
 	}
 }
+
+// givesWayTo is the later start that the run of a recurring job gives way to,
+// zero if there is none.
+func (r *run) givesWayTo(ctx workflow.Context) time.Time {
+	// Jobs from before there was a misfire policy give way to none.
+	if r.Trigger != TriggerSchedule || r.Job.Recurring == nil || !r.Job.Recurring.GivesWay() {
+		return time.Time{}
+	}
+	due, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledStart)
+	if !scheduled {
+		return time.Time{}
+	}
+	started := workflow.GetInfo(ctx).WorkflowStartTime
+	// Recorded, since zone data may change between a run and its replay.
+	var later time.Time
+	if err := workflow.SideEffect(ctx, func(workflow.Context) any {
+		return r.Job.Recurring.GivesWayTo(r.Job.ID, due, started)
+	}).Get(&later); err != nil {
+		return time.Time{}
+	}
+	return later
+}
+
+// scheduledStart is the nominal time of a run that a schedule started.
+var scheduledStart = temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime")
 
 // passOn says whether the run goes on with another worker, and from where.
 func (r *run) passOn(ctx workflow.Context, err error) bool {
@@ -123,6 +160,14 @@ func (r *run) passOn(ctx workflow.Context, err error) bool {
 	return false
 }
 
+// bound is the binding of a bound job, to be told with the result.
+func (r *run) bound() *Binding {
+	if r.binding.Service == "" {
+		return nil
+	}
+	return &r.binding
+}
+
 func (r *run) takeCursor(cursor json.RawMessage) {
 	if len(cursor) > 0 {
 		r.Cursor = cursor
@@ -134,5 +179,5 @@ func (r *run) details(state string) string {
 	if r.handovers > 0 {
 		text += fmt.Sprintf("\n\npassed on to another worker %d times", r.handovers)
 	}
-	return text
+	return text + r.binding.details()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
@@ -97,4 +98,44 @@ func TestRunJobEndsAsCanceled(t *testing.T) {
 	env.RegisterDelayedCallback(env.CancelWorkflow, soon)
 	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: oneShot("a")})
 	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()), "%v", env.GetWorkflowError())
+}
+
+func TestRunJobGivesWayToALaterStart(t *testing.T) {
+	due := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		recurring job.Recurring
+		trigger   workflows.Trigger
+		late      time.Duration
+		want      time.Time
+	}{
+		"late":          {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, workflows.TriggerSchedule, time.Minute, due.Add(time.Minute)},
+		"in time":       {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, workflows.TriggerSchedule, 59 * time.Second, time.Time{}},
+		"asked for":     {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, workflows.TriggerManual, time.Hour, time.Time{}},
+		"of all":        {job.Recurring{Misfire: job.MisfireAll, MaxMissed: 3}, workflows.TriggerSchedule, 3 * time.Minute, due.Add(3 * time.Minute)},
+		"within all":    {job.Recurring{Misfire: job.MisfireAll, MaxMissed: 3}, workflows.TriggerSchedule, 2 * time.Minute, time.Time{}},
+		"with no word":  {job.Recurring{Overlap: job.OverlapBufferAll}, workflows.TriggerSchedule, time.Hour, time.Time{}},
+		"not scheduled": {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, workflows.TriggerSchedule, -1, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			handled := false
+			env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+				handled = true
+				return workflows.ActivityOutput{Attempts: 1}, nil
+			})
+			if c.late >= 0 {
+				env.SetStartTime(due.Add(c.late))
+				require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(
+					temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(due))))
+			}
+			c.recurring.RecurEvery, c.recurring.Offset = job.Duration(time.Minute), new(job.Duration)
+			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: newJob("a", job.Schedule{Recurring: &c.recurring}), Trigger: c.trigger})
+			var out workflows.RunOutput
+			require.NoError(t, env.GetWorkflowResult(&out))
+			require.Equal(t, c.want, out.SupersededBy)
+			require.Equal(t, c.want.IsZero(), handled)
+			if !handled {
+				require.Equal(t, "nothing done: the start of "+c.want.Format(time.RFC3339)+" was due too", out.Message)
+			}
+		})
+	}
 }

@@ -150,8 +150,8 @@ func integerRange(kind reflect.Kind) *jsonschema.Schema {
 
 // finish does what the reflector has no setting for.
 func finish(s *jsonschema.Schema, partial bool) {
-	if s == nil {
-		return
+	if s == nil || s == jsonschema.FalseSchema || s == jsonschema.TrueSchema {
+		return // Those two are the library's own, for everyone at once.
 	}
 	if s.Format == FormatDuration {
 		// The reflector's Schema has room for one type only.

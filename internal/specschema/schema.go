@@ -63,6 +63,67 @@ func forType(t reflect.Type, partial bool) (*Schema, error) {
 	return schema, nil
 }
 
+// OfType makes the schemas of the spec of a job type: of a whole one, and of a
+// part of one. They come from the Go type of the spec, or from the schema that
+// the type was announced with, and are nil if it has neither.
+func OfType(t job.Type) (whole, partial *Schema, err error) {
+	switch {
+	case t.Spec != nil:
+		if whole, err = For(t.Spec); err == nil {
+			partial, err = ForPartial(t.Spec)
+		}
+	case len(t.SpecSchema) > 0:
+		if whole, err = Parse(t.SpecSchema); err == nil {
+			partial, err = whole.partial()
+		}
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("job type %s: %w", t.Name, err)
+	}
+	return whole, partial, nil
+}
+
+// partial is the schema without required keys, at any depth.
+func (s *Schema) partial() (*Schema, error) {
+	text, err := json.Marshal(withoutRequired(s.document))
+	if err != nil {
+		return nil, fmt.Errorf("schema of a part: %w", err)
+	}
+	return Parse(text)
+}
+
+func withoutRequired(schema any) any {
+	object, ok := schema.(map[string]any)
+	if !ok {
+		return schema
+	}
+	relaxed := make(map[string]any, len(object))
+	for keyword, value := range object {
+		switch keyword {
+		case "required":
+		case "properties", "patternProperties", "$defs":
+			named, _ := value.(map[string]any)
+			parts := make(map[string]any, len(named))
+			for name, part := range named {
+				parts[name] = withoutRequired(part)
+			}
+			relaxed[keyword] = parts
+		case "items", "additionalProperties":
+			relaxed[keyword] = withoutRequired(value)
+		case "oneOf", "anyOf", "allOf":
+			list, _ := value.([]any)
+			parts := make([]any, len(list))
+			for i, part := range list {
+				parts[i] = withoutRequired(part)
+			}
+			relaxed[keyword] = parts
+		default:
+			relaxed[keyword] = value
+		}
+	}
+	return relaxed
+}
+
 // Parse reads a JSON schema. One that refers to another document is refused.
 func Parse(text []byte) (*Schema, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))

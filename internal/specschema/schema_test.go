@@ -368,3 +368,40 @@ func FuzzParse(f *testing.F) {
 		schema.Check(map[string]any{"a": int64(1), "b": []any{"x", nil}})
 	})
 }
+
+type deepSpec struct {
+	Name     string            `json:"name"`
+	Required []string          `json:"required"`
+	Parts    []deepPart        `json:"parts"`
+	Tags     map[string]string `json:"tags,omitempty"`
+}
+
+type deepPart struct {
+	Size int `json:"size" jsonschema:"minimum=1"`
+}
+
+// TestAnnouncedTypeIsCheckedLikeItsGoType compares the schemas of a type with
+// those of the same type as a worker announces it.
+func TestAnnouncedTypeIsCheckedLikeItsGoType(t *testing.T) {
+	whole, partial, err := specschema.OfType(job.Type{Name: "Deep", Spec: reflect.TypeFor[deepSpec]()})
+	require.NoError(t, err)
+	announcedWhole, announcedPartial, err := specschema.OfType(job.Type{Name: "Deep", SpecSchema: whole.JSON()})
+	require.NoError(t, err)
+	for _, value := range []map[string]any{
+		{},
+		{"name": "a", "required": []any{"x"}, "parts": []any{map[string]any{"size": 1}}},
+		{"required": 3, "parts": []any{map[string]any{}, map[string]any{"size": 0, "colour": "red"}}},
+		{"nmae": "a"},
+	} {
+		require.Equal(t, whole.Check(value), announcedWhole.Check(value), value)
+		require.Equal(t, partial.Check(value), announcedPartial.Check(value), value)
+	}
+	require.Empty(t, announcedPartial.Check(map[string]any{"parts": []any{map[string]any{}}}))
+
+	whole, partial, err = specschema.OfType(job.Type{Name: "Unknown"})
+	require.NoError(t, err)
+	require.Nil(t, whole)
+	require.Nil(t, partial)
+	_, _, err = specschema.OfType(job.Type{Name: "Far", SpecSchema: []byte(`{"$ref": "https://example.org/x"}`)})
+	require.ErrorContains(t, err, "job type Far: the schema cannot be used")
+}

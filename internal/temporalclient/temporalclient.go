@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -14,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -26,6 +28,8 @@ type Settings struct {
 	Profile   string
 	Identity  string
 	Logger    *slog.Logger
+	// Intercept, if set, sees every call to Temporal.
+	Intercept grpc.UnaryClientInterceptor
 }
 
 // Options loads the client options.
@@ -49,6 +53,9 @@ func Options(s Settings) (client.Options, error) {
 	options.Identity = s.Identity
 	if s.Logger != nil {
 		options.Logger = log.NewStructuredLogger(s.Logger)
+	}
+	if s.Intercept != nil {
+		options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(s.Intercept))
 	}
 	return options, nil
 }
@@ -92,23 +99,39 @@ func Explain(options client.Options, err error) error {
 	case errors.As(err, &denied):
 		return fmt.Errorf("temporal at %s refuses access to namespace %q", options.HostPort, options.Namespace)
 	case unreachable(err):
-		return fmt.Errorf("temporal at %s cannot be reached; is it running there? (%s)", options.HostPort, rootMessage(err))
+		return fmt.Errorf("temporal at %s cannot be reached; is it running there? (%s)", options.HostPort, reason(err))
 	}
 	return fmt.Errorf("temporal at %s: %w", options.HostPort, err)
 }
 
 func unreachable(err error) bool {
 	var unavailable *serviceerror.Unavailable
-	return errors.As(err, &unavailable) || errors.Is(err, context.DeadlineExceeded) ||
+	var late *serviceerror.DeadlineExceeded
+	return errors.As(err, &unavailable) || errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) ||
 		status.Code(err) == codes.Unavailable || status.Code(err) == codes.DeadlineExceeded
 }
 
-func rootMessage(err error) string {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err.Error()
-		}
+// reason says why a server cannot be reached, without the layers of gRPC.
+func reason(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "no children to pick from"), strings.Contains(text, "produced zero addresses"):
+		return "no server is known by that address"
+	case strings.Contains(text, context.DeadlineExceeded.Error()):
+		return "no answer in time"
+	case strings.Contains(text, "first record does not look like a TLS handshake"):
+		return "it does not speak TLS"
+	case strings.Contains(text, "error reading server preface"):
+		return "it does not speak gRPC; does it want TLS?"
+	}
+	if _, cause, found := strings.Cut(text, `desc = "transport: `); found {
+		text = strings.TrimSuffix(cause, `"`)
+	}
+	for _, layer := range []string{"Error while dialing: ", "authentication handshake failed: "} {
+		text = strings.TrimPrefix(text, layer)
+	}
+	return text
 }

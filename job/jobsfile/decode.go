@@ -3,11 +3,16 @@ package jobsfile
 import (
 	"bytes"
 	"errors"
+	"regexp"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 	"github.com/pelletier/go-toml/v2/unstable"
 )
+
+// notTOMLPrefix starts the messages about syntax, which quote nothing of the text
+// but single characters.
+const notTOMLPrefix = "not TOML: "
 
 // decode reads TOML into values and the places where they stand. Values are nil
 // when the syntax is wrong.
@@ -33,13 +38,20 @@ func decodeProblem(s *source, err error) Problem {
 	if syntax, ok := errors.AsType[toml.ParseError](err); ok {
 		return notTOML(s, syntax)
 	}
-	return s.problem(0, "not TOML: %s", err)
+	return s.problem(0, "%s%s", notTOMLPrefix, err)
 }
+
+// quoted is what the decoder quotes from the text, beyond single characters: it
+// may be a secret without its quotes. The place says enough.
+var quoted = regexp.MustCompile(`(,? but (got|found)|:)? ("(\\.|[^"\\]){2,}"|'[^']{3,}')( instead)?`)
 
 // notTOML reports an error of the decoder, for which the end of a text is a NUL.
 func notTOML(s *source, err toml.ParseError) Problem {
 	message := strings.ReplaceAll(err.Message, `'\x00'`, "the end of the file")
-	return s.problem(err.Position.Start, "not TOML: %s", strings.TrimSuffix(message, "."))
+	if !strings.Contains(message, "control characters") { // It gives the code of one.
+		message = quoted.ReplaceAllString(message, "")
+	}
+	return s.problem(err.Position.Start, "%s%s", notTOMLPrefix, strings.TrimSuffix(message, "."))
 }
 
 // syntaxProblem reports where the locator's parser gave up, in the words of the
@@ -63,7 +75,7 @@ func (l *locator) syntaxProblem(syntax *unstable.ParserError) Problem {
 			return notTOML(s, decoded)
 		}
 	}
-	return s.problem(offset, "not TOML: %s", syntax.Message)
+	return s.problem(offset, "%s%s", notTOMLPrefix, syntax.Message)
 }
 
 // mayNestDeep says of a text that was not understood whether the decoder, which

@@ -24,7 +24,7 @@ func TestLoad(t *testing.T) {
 	file, problems, err = jobsfile.Load(path, testTypes())
 	require.NoError(t, err)
 	require.Nil(t, file)
-	require.Equal(t, path+`:1:1: unknown table "x"`, problems[0].String())
+	require.Equal(t, path+`:1:1: not a jobs file: it has no table [jobs.TYPE.KEY]`, problems[0].String())
 }
 
 func TestLoadOfALargeFile(t *testing.T) {

@@ -3,6 +3,7 @@ package jobsfile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,7 +81,10 @@ type locator struct {
 	stuck bool
 }
 
-var errTooDeep = errors.New("too deep")
+var (
+	errTooDeep = errors.New("too deep")
+	tooDeep    = fmt.Sprintf("tables, lists and dotted keys are nested more than %d levels deep", maxDepth)
+)
 
 // locate fills the tree. An error from the parser is *unstable.ParserError.
 func (l *locator) locate() error {
@@ -129,7 +133,7 @@ func (l *locator) keyOf(expression *unstable.Node, depth int) ([]keyPart, error)
 }
 
 func (l *locator) tooDeep(offset int) error {
-	l.problems = append(l.problems, l.source.problem(offset, "tables, lists and dotted keys are nested more than %d levels deep", maxDepth))
+	l.problems = append(l.problems, l.source.problem(offset, "%s", tooDeep))
 	return errTooDeep
 }
 

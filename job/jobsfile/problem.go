@@ -15,6 +15,9 @@ type Problem struct {
 	Column int `json:"column"`
 	// Message is one sentence.
 	Message string `json:"message"`
+	// UnknownType is the name of the job type that is not known, if that is what
+	// is wrong.
+	UnknownType string `json:"-"`
 }
 
 // String writes file:line:column: message, as editors and terminals read it.

@@ -23,6 +23,8 @@ const (
 // Read reads the text of a file whose name is used in problems only. Types are
 // the job types that its jobs may have. It reports all problems, ordered by
 // position; if there is any, the File is nil. An empty text is a file of no jobs.
+// Messages quote keys, and values that are no secrets, but nothing of a text
+// without a table of jobs or defaults.
 func Read(name string, text []byte, types []job.Type) (*File, []Problem) {
 	source := newSource(name, text)
 	if problems := source.checkText(); len(problems) > 0 {
@@ -30,7 +32,7 @@ func Read(name string, text []byte, types []job.Type) (*File, []Problem) {
 	}
 	values, root, problems := decode(source)
 	if values == nil {
-		return nil, arrange(problems)
+		return nil, source.notJobs(arrange(problems))
 	}
 	r, err := newReader(source, types)
 	if err != nil {
@@ -39,7 +41,7 @@ func Read(name string, text []byte, types []job.Type) (*File, []Problem) {
 	r.problems = problems
 	r.file(values, root)
 	if len(r.problems) > 0 {
-		return nil, arrange(r.problems)
+		return nil, source.notJobs(arrange(r.problems))
 	}
 	slices.SortFunc(r.jobs, func(a, b job.Job) int { return cmp.Compare(a.ID, b.ID) })
 	return &File{Jobs: r.jobs, source: source, places: r.places}, nil
@@ -58,8 +60,8 @@ type reader struct {
 	problems []Problem
 }
 
-// typeSchema is a job type with the schemas of its spec; they are nil if its
-// spec has no Go type here.
+// typeSchema is a job type with the schemas of its spec; they are nil if nothing
+// is known of it here.
 type typeSchema struct {
 	job.Type
 	whole   *specschema.Schema
@@ -84,13 +86,8 @@ func newReader(source *source, types []job.Type) (*reader, error) {
 	}
 	for _, t := range types {
 		entry := typeSchema{Type: t}
-		if t.Spec != nil {
-			if entry.whole, err = specschema.For(t.Spec); err != nil {
-				return nil, fmt.Errorf("job type %s: %w", t.Name, err)
-			}
-			if entry.partial, err = specschema.ForPartial(t.Spec); err != nil {
-				return nil, fmt.Errorf("job type %s: %w", t.Name, err)
-			}
+		if entry.whole, entry.partial, err = specschema.OfType(t); err != nil {
+			return nil, err
 		}
 		r.types[job.SnakeCase(t.Name)] = entry
 	}
@@ -134,6 +131,7 @@ func (r *reader) file(values map[string]any, root *node) {
 		switch {
 		case !known:
 			r.report(at.key, "%s", specschema.Unknown("job type", key, slices.Collect(maps.Keys(r.types))))
+			r.problems[len(r.problems)-1].UnknownType = key
 		case !isTable:
 			r.report(at.value, "job type %q is not a table of jobs", key)
 		default:

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,6 +48,15 @@ func TestReadOfNothing(t *testing.T) {
 	for _, text := range []string{"", "\n", "# a comment", "[defaults]\n", "[jobs]\n", "[jobs.live_load_influx_v1]\r\n"} {
 		require.Empty(t, read(t, text).Jobs, "%q", text)
 	}
+}
+
+// With -race this finds what readers share.
+func TestReadAtTheSameTime(t *testing.T) {
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() { _, _ = jobsfile.Read("jobs.toml", []byte("[defaults]\npaused = true\n"), testTypes()) })
+	}
+	readers.Wait()
 }
 
 func TestReadOfAllModes(t *testing.T) {
@@ -218,7 +228,7 @@ func TestProblems(t *testing.T) {
 			`3:1: key "a" is already set in line 2`,
 			`4:1: key "a" is already set in line 2`,
 		}},
-		"inline twice":    {"x = { a = 1, a = 2 }", []string{`1:14: key "a" is already set in line 1`}},
+		"inline twice":    {"jobs = { a = 1, a = 2 }", []string{`1:17: key "a" is already set in line 1`}},
 		"dotted twice":    {load + "spec.location='b'\n", []string{`4:6: key "location" is already set in line 3`}},
 		"table after key": {load + "[jobs.live_load_influx_v1.a.spec]\n", []string{`4:1: table [jobs.live_load_influx_v1.a.spec] is already defined in line 3`}},
 		"job twice": {load + load + load, []string{
@@ -275,6 +285,27 @@ func TestNoText(t *testing.T) {
 		require.Equal(t, []string{want}, problemsOf(text, testTypes()))
 	}
 	require.Empty(t, problemsOf(strings.Repeat("#", 1<<20), testTypes()))
+}
+
+// A file that is something else may hold what nobody should read in a log.
+func TestOfAFileThatIsNoJobsFileNothingIsQuoted(t *testing.T) {
+	const canary = "hunter2"
+	for text, want := range map[string]string{
+		"root:" + canary + ":19000:0:99999:7:::\n": `1:5: not TOML: expected '.' or '=', but got ':' instead`,
+		canary + "\n":                  `1:8: not TOML: expected '.' or '=', but got '\n' instead`,
+		"DB_PASSWORD=" + canary + "\n": `1:13: not TOML: expected value`,
+		"DB_PASSWORD=\"" + canary + "\"\nTOKEN = \"" + canary + "\"\n": `1:1: not a jobs file: it has no table [jobs.TYPE.KEY]`,
+		"[" + canary + "]\nkey = 1\n":                                  `1:2: not a jobs file: it has no table [jobs.TYPE.KEY]`,
+		"x = { " + canary + " = 1, " + canary + " = 2 }\n":             `1:20: not a jobs file: it has no table [jobs.TYPE.KEY]`,
+		"pin = 0" + canary + "\n":                                      `1:8: not TOML: expected a top-level item to end with a newline, comment, or EOF, but got 'h' instead`,
+		"until = 2026-13-" + canary + "\n":                             `1:9: not TOML: invalid datetime`,
+		"-----BEGIN PRIVATE KEY-----\n" + canary + "\n":                `1:12: not TOML: expected '.' or '=', but got 'P' instead`,
+		"jobs:\n  build:\n    password: " + canary + "\n":              `1:5: not TOML: expected '.' or '=', but got ':' instead`,
+		"[jobs.post_to_archive.a]\none_shot={}\nspec.x = " + canary:    `3:10: not TOML: expected value`,
+		"[jobs.post_to_archive.a]\none_shot={}\nspec.x = 5__" + canary: `3:10: not TOML: Invalid integer: underscores must be surrounded by digits`,
+	} {
+		require.Equal(t, []string{want}, problemsOf(text, testTypes()))
+	}
 }
 
 func TestDepth(t *testing.T) {
@@ -339,8 +370,10 @@ recurring.cron = "0 3 * * *"
 
 func TestRecurringProblemsAreWhereTheyStand(t *testing.T) {
 	for settings, want := range map[string]string{
-		`{}`:                                                  `2:13: recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`,
-		`{ recur_every = 0 }`:                                 `2:13: recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`,
+		`{}`:                       `2:13: recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`,
+		`{ recur_every = "PT0S" }`: `2:29: recurring.recur_every: PT0S is shorter than PT1S, the least that is possible`,
+		`{ recur_every = 0, cron = "* * * * *" }`:             `2:29: recurring.recur_every: PT0S is shorter than PT1S, the least that is possible`,
+		`{ recur_every = 1, catchup_window = 0 }`:             `2:49: recurring.catchup_window: PT0S is shorter than PT10S, the least that is possible`,
 		`{ time_zone = "UTC" }`:                               `2:13: recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`,
 		`{ recur_every = "P1M" }`:                             `2:29: recurring.recur_every: "P1M" counts years or months, which have no fixed length: write days or weeks, as in P30D`,
 		`{ recur_every = 1, cron = "* * * * *"}`:              `2:32: recur_every and cron are both set: a recurring job has exactly one`,

@@ -3,7 +3,9 @@ package jobsfile
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -73,4 +75,23 @@ func (s *source) checkText() []Problem {
 		offset += size
 	}
 	return nil
+}
+
+// ownTable finds the tables of a jobs file, whichever way they are written.
+var ownTable = regexp.MustCompile(`(?m)^[ \t]*(\[{1,2}[ \t]*)?["']?(jobs|defaults)["']?[ \t]*[\].=]`)
+
+// notJobs replaces the problems of a file that is something else altogether, for
+// example one with passwords, by one that quotes nothing of it. Why it is not
+// TOML can be told without.
+func (s *source) notJobs(problems []Problem) []Problem {
+	if ownTable.Match(s.text) {
+		return problems
+	}
+	for _, problem := range problems {
+		if !strings.HasPrefix(problem.Message, notTOMLPrefix) && problem.Message != tooDeep {
+			problem.Message = "not a jobs file: it has no table [jobs.TYPE.KEY]"
+			return []Problem{problem}
+		}
+	}
+	return problems
 }

@@ -38,19 +38,22 @@ var (
 	ErrNoWorker = errors.New("no worker answers")
 )
 
+var errNotInQueue = fmt.Errorf("%w in the queue", ErrNotFound)
+
 // Client does what operators ask for in one namespace.
 type Client struct {
 	temporal  client.Client
 	namespace string
 	identity  string        // of this process, in histories
 	enqueuing chan struct{} // a slot for each enqueue under way
+	pages     *pages
 }
 
 // New makes a client of the namespace that the Temporal client is for.
 func New(temporal client.Client, namespace string) *Client {
 	return &Client{
 		temporal: temporal, namespace: namespace, identity: identity(),
-		enqueuing: make(chan struct{}, concurrency),
+		enqueuing: make(chan struct{}, concurrency), pages: newPages(temporal),
 	}
 }
 
@@ -106,7 +109,7 @@ func explain(what string, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &app) && app.Type() == workflows.ErrorTypeNotInQueue:
-		return fmt.Errorf("%s: %w in the queue", what, ErrNotFound)
+		return fmt.Errorf("%s: %w", what, errNotInQueue)
 	case errors.As(err, &notFound):
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
 	case unanswered(err):
@@ -127,6 +130,9 @@ func unanswered(err error) bool {
 		errors.As(err, &late) || errors.As(err, &canceled) ||
 		errors.As(err, &refused) && strings.Contains(refused.Message, "no poller seen")
 }
+
+// NotInQueue says that a queue is there, and a job is not in it.
+func NotInQueue(err error) bool { return errors.Is(err, errNotInQueue) }
 
 func isNotFound(err error) bool {
 	var notFound *serviceerror.NotFound

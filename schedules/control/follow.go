@@ -89,19 +89,14 @@ func turnOf(state *workflows.QueueState, jobID string, sequence int64) (turn *Tu
 	ref := func(runID string) *RunRef {
 		return &RunRef{WorkflowID: workflows.JobWorkflowID(jobID), RunID: runID}
 	}
-	if running := state.Running; running != nil {
-		ahead = 1
-		if running.Sequence == sequence {
-			if running.RunID == "" {
-				return nil, 0 // Its run is being started.
-			}
-			return &Turn{Run: ref(running.RunID)}, 0
+	if running := state.Running; running != nil && running.Sequence == sequence {
+		if running.RunID == "" {
+			return nil, 0 // Its run is being started.
 		}
+		return &Turn{Run: ref(running.RunID)}, 0
 	}
-	for n, item := range state.Waiting {
-		if item.Sequence == sequence {
-			return nil, ahead + n
-		}
+	if ahead, waits := state.Position(sequence); waits {
+		return nil, ahead
 	}
 	for _, item := range state.Recent {
 		if item.Sequence == sequence {

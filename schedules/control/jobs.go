@@ -90,26 +90,33 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter) ([]JobRow, []string
 
 func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow) error {
 	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
-		get := func(name string) string { return attribute(entry.GetSearchAttributes(), name) }
-		id, named := workflows.JobIDOfSchedule(entry.GetScheduleId())
-		if !named || get(workflows.AttributeJobID.GetName()) != id {
-			return // Not ours.
+		if row, ours := scheduledRow(entry); ours {
+			rows[row.ID] = row
 		}
-		info := entry.GetInfo()
-		row := JobRow{
-			ID:       id,
-			Type:     get(workflows.AttributeJobType.GetName()),
-			Mode:     job.ModeRecurring,
-			Status:   JobScheduled,
-			Owner:    get(workflows.AttributeOwner.GetName()),
-			Provider: job.Provider(get(workflows.AttributeProvider.GetName())),
-		}
-		row.LastStart, row.Next = lastStart(info.GetRecentActions()), nextStart(info.GetFutureActionTimes())
-		if info.GetPaused() {
-			row.Status, row.PauseReason, row.Next = JobPaused, info.GetNotes(), time.Time{}
-		}
-		rows[id] = row
 	})
+}
+
+// scheduledRow reports false for a schedule that is not ours.
+func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
+	get := func(name string) string { return attribute(entry.GetSearchAttributes(), name) }
+	id, named := workflows.JobIDOfSchedule(entry.GetScheduleId())
+	if !named || get(workflows.AttributeJobID.GetName()) != id {
+		return JobRow{}, false
+	}
+	info := entry.GetInfo()
+	row := JobRow{
+		ID:       id,
+		Type:     get(workflows.AttributeJobType.GetName()),
+		Mode:     job.ModeRecurring,
+		Status:   JobScheduled,
+		Owner:    get(workflows.AttributeOwner.GetName()),
+		Provider: job.Provider(get(workflows.AttributeProvider.GetName())),
+	}
+	row.LastStart, row.Next = lastStart(info.GetRecentActions()), nextStart(info.GetFutureActionTimes())
+	if info.GetPaused() {
+		row.Status, row.PauseReason, row.Next = JobPaused, info.GetNotes(), time.Time{}
+	}
+	return row, true
 }
 
 // listSchedules goes through all schedules of the namespace, ours or not.
@@ -198,11 +205,15 @@ func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unrea
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range state.Waiting {
+		err = c.eachWaiting(ctx, state, 0, func(item workflows.QueueItem) bool {
 			rows[item.Job.ID] = JobRow{
 				ID: item.Job.ID, Type: item.Job.Type, Mode: job.ModeQueued, Status: JobWaiting,
 				Queue: name, Owner: item.Job.Options.Owner.String(), Provider: item.Job.Provider,
 			}
+			return true
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return nil, nil
@@ -219,6 +230,8 @@ type JobDetail struct {
 	// the catch-up window, or because the run before had not ended.
 	Missed  int64 `json:"missed,omitempty"`
 	Skipped int64 `json:"skipped,omitempty"`
+	// Probe tells how the tries of a recurring job stand that was paused after failures.
+	Probe *workflows.Probe `json:"probe,omitempty"`
 	// Loop is the state of a continuous job that a worker answers for.
 	Loop *workflows.ContinuousState `json:"loop,omitempty"`
 	// Ahead is how many items run before a waiting queued job.
@@ -243,6 +256,8 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 		detail.Missed, detail.Skipped = s.GetInfo().GetMissedCatchupWindow(), s.GetInfo().GetOverlapSkipped()
 		if !live.Paused {
 			detail.Next = live.Next()
+		} else if detail.Probe, err = c.probe(ctx, jobID); err != nil {
+			return nil, err
 		}
 	}
 	if w := live.Workflow; w != nil && w.Type == workflows.ContinuousJobType && w.Open() {
@@ -255,10 +270,7 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 	}
 	if live.Waiting != nil {
 		if state, err := c.QueueState(ctx, live.Waiting.Job.Queue()); err == nil {
-			detail.Ahead = slices.IndexFunc(state.Waiting, func(item workflows.QueueItem) bool { return item.Job.ID == jobID })
-			if state.Running != nil {
-				detail.Ahead++
-			}
+			detail.Ahead, _ = state.Position(live.Waiting.Sequence)
 		}
 	}
 	detail.Runs, err = c.Runs(ctx, RunFilter{JobID: jobID, Limit: describedRuns})

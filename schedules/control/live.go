@@ -192,10 +192,8 @@ func (c *Client) waitingItem(ctx context.Context, jobID string) (*workflows.Queu
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range state.Waiting {
-			if item.Job.ID == jobID {
-				return &item, nil
-			}
+		if item, err := c.waitingItemOf(ctx, state, jobID); item != nil || err != nil {
+			return item, err
 		}
 	}
 	return nil, nil //nolint:nilnil // It waits nowhere.

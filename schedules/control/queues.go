@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -63,92 +60,162 @@ func (c *Client) QueueState(ctx context.Context, name string) (*workflows.QueueS
 	return &state, nil
 }
 
-// Enqueue puts a queued job into its queue, which is made if it is not there,
-// and gives its place. Once it returns without an error the job is part of the
-// queue's durable state. With again set, the job runs although it ran before.
-// It needs a live worker of any type.
-func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (workflows.EnqueueReceipt, error) {
-	return c.EnqueueOnce(ctx, j, again, newRequestID())
-}
-
-// EnqueueOnce is Enqueue for a request that may be made several times: as long as
-// the queue remembers it, the same request id adds no second item.
-func (c *Client) EnqueueOnce(ctx context.Context, j job.Job, again bool, requestID string) (workflows.EnqueueReceipt, error) {
-	name := j.Queue()
-	if name == "" {
-		return workflows.EnqueueReceipt{}, fmt.Errorf("job %s names no queue", j.ID)
-	}
-	in := workflows.EnqueueRequest{Job: j, Again: again, RequestID: requestID}
-	for try := 1; ; try++ {
-		receipt, err := c.enqueueOnce(ctx, name, in)
-		if err == nil || try == enqueueTries || !retryEnqueue(ctx, err) {
-			return receipt, explain(fmt.Sprintf("enqueue job %s in queue %s", j.ID, name), err)
-		}
-	}
-}
-
-// enqueueTries bounds how often a busy queue is asked.
-const enqueueTries = 5
-
-func (c *Client) enqueueOnce(ctx context.Context, name string, in workflows.EnqueueRequest) (workflows.EnqueueReceipt, error) {
-	// The server aborts updates of a workflow beyond the tenth under way.
-	c.enqueuing <- struct{}{}
-	defer func() { <-c.enqueuing }()
+// toQueue sends a message to a queue and waits for a worker's answer.
+func toQueue[In, Out any](ctx context.Context, c *Client, message workflows.Message[In, Out], queue, what string, in In) (Out, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	start := c.temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-		ID:                       workflows.QueueWorkflowID(name),
-		TaskQueue:                workflows.QueuesTaskQueue,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		TypedSearchAttributes:    workflows.QueueAttributes(name),
-		StaticSummary:            "queue " + name,
-	}, workflows.JobQueueType, workflows.QueueState{Name: name})
-	return workflows.MessageEnqueue.SendWithStart(ctx, c.temporal, start, in)
+	out, err := deliver(ctx, c, message, workflows.QueueWorkflowID(queue), in)
+	return out, explain(what, err)
 }
 
-// retryEnqueue says that a queue was between two runs of its workflow, or busy.
-// The request has an id of its own, so asking again cannot double the item.
-func retryEnqueue(ctx context.Context, err error) bool {
-	var unavailable *serviceerror.Unavailable
-	var exhausted *serviceerror.ResourceExhausted
-	var aborted *serviceerror.Aborted
-	return ctx.Err() == nil &&
-		(notReady(err) || errors.As(err, &unavailable) || errors.As(err, &exhausted) || errors.As(err, &aborted))
-}
-
-// RemoveWaiting takes a job out of its queue that has not started, and refuses to
-// stop one that runs.
-func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	_, err := deliver(ctx, c, workflows.MessageCancelItem, workflows.QueueWorkflowID(queue),
-		workflows.CancelItemRequest{JobID: jobID, WaitingOnly: true})
-	return explain(fmt.Sprintf("remove job %s from queue %s", jobID, queue), err)
+// RemoveWaiting takes an item out of its queue that has not started, and refuses
+// to stop it if it runs. An item of the job with another number is not meant.
+func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string, sequence int64) error {
+	_, err := toQueue(ctx, c, workflows.MessageCancelItem, queue, fmt.Sprintf("remove job %s from queue %s", jobID, queue),
+		workflows.CancelItemRequest{JobID: jobID, WaitingOnly: true, Only: sequence, Sequence: sequence})
+	return err
 }
 
 // CancelItem removes a waiting job from its queue, or stops it while it runs.
 func (c *Client) CancelItem(ctx context.Context, queue, jobID string) (workflows.CancelItemReceipt, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	receipt, err := deliver(ctx, c, workflows.MessageCancelItem, workflows.QueueWorkflowID(queue),
-		workflows.CancelItemRequest{JobID: jobID})
-	return receipt, explain(fmt.Sprintf("cancel job %s in queue %s", jobID, queue), err)
+	return c.cancelItem(ctx, queue, fmt.Sprintf("cancel job %s in queue %s", jobID, queue), workflows.CancelItemRequest{JobID: jobID})
+}
+
+// cancelItem asks the queue first, and looks into its pages if it does not know
+// the job. Before it is asked again the page may have been taken over: then the
+// queue knows it.
+func (c *Client) cancelItem(ctx context.Context, queue, what string, in workflows.CancelItemRequest) (workflows.CancelItemReceipt, error) {
+	receipt, err := toQueue(ctx, c, workflows.MessageCancelItem, queue, what, in)
+	if !NotInQueue(err) {
+		return receipt, err
+	}
+	item, failed := c.locate(ctx, queue, in.JobID)
+	if failed != nil || item == nil {
+		return receipt, errors.Join(failed, err)
+	}
+	in.Sequence = item.Sequence
+	return toQueue(ctx, c, workflows.MessageCancelItem, queue, what, in)
+}
+
+// MoveToFront makes a waiting job the next one of its queue.
+func (c *Client) MoveToFront(ctx context.Context, queue, jobID string) (workflows.QueueSummary, error) {
+	what := fmt.Sprintf("move job %s in queue %s", jobID, queue)
+	in := workflows.MoveItemRequest{JobID: jobID}
+	summary, err := toQueue(ctx, c, workflows.MessageMoveItem, queue, what, in)
+	if !NotInQueue(err) {
+		return summary, err
+	}
+	item, failed := c.locate(ctx, queue, jobID)
+	if failed != nil || item == nil {
+		return summary, errors.Join(failed, err)
+	}
+	in.Parked = item
+	return toQueue(ctx, c, workflows.MessageMoveItem, queue, what, in)
+}
+
+// locate finds a job in the pages of a queue, nil if it is not there.
+func (c *Client) locate(ctx context.Context, queue, jobID string) (*workflows.QueueItem, error) {
+	state, err := c.QueueState(ctx, queue)
+	if err != nil {
+		return nil, err
+	}
+	return c.parkedItem(ctx, state, jobID)
 }
 
 // PauseQueue lets the running item finish and starts no more.
 func (c *Client) PauseQueue(ctx context.Context, queue, reason string) (workflows.QueueSummary, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	summary, err := deliver(ctx, c, workflows.MessagePauseQueue, workflows.QueueWorkflowID(queue),
-		workflows.PauseRequest{Reason: reason})
-	return summary, explain("pause queue "+queue, err)
+	return toQueue(ctx, c, workflows.MessagePauseQueue, queue, "pause queue "+queue, workflows.PauseRequest{Reason: reason})
 }
 
-// ResumeQueue lets a paused queue go on.
+// ResumeQueue lets a queue go on that was paused, drained or halted. The item over
+// which it was halted is tried again, first.
 func (c *Client) ResumeQueue(ctx context.Context, queue string) (workflows.QueueSummary, error) {
+	return toQueue(ctx, c, workflows.MessageResumeQueue, queue, "resume queue "+queue, workflows.ResumeRequest{})
+}
+
+// SkipFailed lets a halted queue go on with the next item. The one over which it
+// was halted becomes a dead letter.
+func (c *Client) SkipFailed(ctx context.Context, queue string) (workflows.QueueSummary, error) {
+	return toQueue(ctx, c, workflows.MessageSkip, queue, "skip in queue "+queue, workflows.SkipRequest{})
+}
+
+// DrainQueue accepts no more items and runs those that wait.
+func (c *Client) DrainQueue(ctx context.Context, queue string) (workflows.QueueSummary, error) {
+	return toQueue(ctx, c, workflows.MessageDrainQueue, queue, "drain queue "+queue, workflows.DrainRequest{})
+}
+
+// AwaitEmpty waits until nothing waits or runs in a queue, and reports its state
+// as it goes, nil while no worker answers. A queue that is paused or halted does
+// not get there by itself.
+func (c *Client) AwaitEmpty(ctx context.Context, queue string, report func(*workflows.QueueState)) error {
+	for {
+		state, err := c.QueueState(ctx, queue)
+		if err != nil && !errors.Is(err, ErrNoWorker) {
+			return err
+		}
+		if state != nil && state.Running == nil && state.Depth() == 0 && state.Halted == nil {
+			return nil
+		}
+		report(state)
+		if err := pause(ctx, pollInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// Purge removes the waiting items with the numbers from to to, both included; 0
+// means the first and the last. What runs goes on.
+func (c *Client) Purge(ctx context.Context, queue string, from, to int64) (removed int, err error) {
+	receipt, err := toQueue(ctx, c, workflows.MessagePurge, queue, "purge queue "+queue, workflows.PurgeRequest{From: from, To: to})
+	return receipt.Removed, err
+}
+
+// SetOnFailure says what the failure of an item does to a queue, which is made if
+// it is not there. What an item's own job says comes first.
+func (c *Client) SetOnFailure(ctx context.Context, queue string, policy job.OnFailure) (workflows.QueueSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	summary, err := deliver(ctx, c, workflows.MessageResumeQueue, workflows.QueueWorkflowID(queue),
-		workflows.ResumeRequest{})
-	return summary, explain("resume queue "+queue, err)
+	for try := 1; ; try++ {
+		summary, err := workflows.MessageSetQueue.SendWithStart(ctx, c.temporal, c.startQueue(queue), workflows.SetQueueRequest{OnFailure: policy})
+		if try == sendTries || !notReady(err) || ctx.Err() != nil {
+			return summary, explain("set queue "+queue, err)
+		}
+	}
+}
+
+// RetryDead puts the jobs of dead letters into their queue again, at its end, and
+// takes the letters away. It reports how many are done.
+func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflows.DeadLetter, report func(done int)) ([]workflows.EnqueueReceipt, error) {
+	items := make([]workflows.EnqueueItem, len(letters))
+	err := Each(len(letters), func(i int) error {
+		letter := letters[i]
+		items[i] = workflows.EnqueueItem{DeadLetter: letter.Sequence}
+		if letter.Job != nil {
+			items[i].Job = *letter.Job
+			return nil
+		}
+		run, err := c.Run(ctx, RunRef{WorkflowID: workflows.JobWorkflowID(letter.JobID), RunID: letter.RunID})
+		switch {
+		case errors.Is(err, ErrNotFound):
+			return fmt.Errorf("dead letter %d of queue %s: its run, which has the definition of job %s, is older than runs are kept", letter.Sequence, queue, letter.JobID)
+		case err != nil:
+			return err
+		case run.Job == nil:
+			return fmt.Errorf("dead letter %d of queue %s: its run does not carry the definition of job %s", letter.Sequence, queue, letter.JobID)
+		}
+		items[i].Job = *run.Job
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.enqueueItems(ctx, items, report)
+}
+
+// DropDead forgets the dead letters with the given numbers, or all if none is
+// given, and says how many there were.
+func (c *Client) DropDead(ctx context.Context, queue string, sequences []int64) (dropped int, err error) {
+	receipt, err := toQueue(ctx, c, workflows.MessageDropDead, queue, "drop dead letters of queue "+queue,
+		workflows.DropDeadRequest{Sequences: sequences, All: len(sequences) == 0})
+	return receipt.Dropped, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -114,14 +115,21 @@ func (c *Client) updateSchedule(ctx context.Context, change ScheduleChange) (boo
 	case change.Settled(live) && (!change.SetPause || live.Paused == change.Schedule.GetState().GetPaused()):
 		return true, nil
 	case change.Create || !change.Expected(live):
+		if whole, err := c.becomesWhole(ctx, live); whole || err != nil {
+			return false, err
+		}
 		return false, fmt.Errorf("schedule %s was changed by someone else meanwhile: %w", id, ErrMoved)
 	}
 	m, err := marksOf(change.Job)
 	if err != nil {
 		return false, err
 	}
+	schedule, err := change.over(live)
+	if err != nil {
+		return false, fmt.Errorf("schedule %s: %w", id, err)
+	}
 	_, err = call(ctx, c.temporal.WorkflowService().UpdateSchedule, &workflowservice.UpdateScheduleRequest{
-		Namespace: c.namespace, ScheduleId: id, Schedule: change.over(live), SearchAttributes: m.attributes,
+		Namespace: c.namespace, ScheduleId: id, Schedule: schedule, SearchAttributes: m.attributes,
 		ConflictToken: live.Schedule.GetConflictToken(), Identity: c.identity, RequestId: newRequestID(),
 	})
 	if conflicts(err) {
@@ -130,15 +138,35 @@ func (c *Client) updateSchedule(ctx context.Context, change ScheduleChange) (boo
 	if err != nil {
 		return false, explain("update schedule "+id, err)
 	}
-	return c.settles(ctx, func() (bool, error) {
+	settled, err := c.settles(ctx, func() (bool, error) {
 		live, err := c.LiveSchedule(ctx, change.Job.ID)
 		return err == nil && live != nil && change.Settled(live), err
+	})
+	c.wakeProbe(ctx, live)
+	return settled, err
+}
+
+// becomesWhole waits for a schedule whose mark is that of another definition: the
+// older engine shows a change and its mark one after the other. It reports false
+// for a schedule that was whole already, or stays as it is.
+func (c *Client) becomesWhole(ctx context.Context, live *Live) (bool, error) {
+	whole := func(live *Live) bool {
+		hash, err := live.Job.SpecHash()
+		return err == nil && hash == live.SpecHash
+	}
+	if whole(live) {
+		return false, nil
+	}
+	return c.settles(ctx, func() (bool, error) {
+		live, err := c.LiveSchedule(ctx, live.Job.ID)
+		return err == nil && (live == nil || whole(live)), err
 	})
 }
 
 // over is the schedule to write in place of the one that is there: everything
-// but the state, of which the pause is people's, and the rest the server's.
-func (change ScheduleChange) over(live *Live) *schedulepb.Schedule {
+// but the state, of which the pause is people's, and the rest the server's, and
+// the starts ahead that people have skipped.
+func (change ScheduleChange) over(live *Live) (*schedulepb.Schedule, error) {
 	state := live.Schedule.GetSchedule().GetState()
 	if state == nil {
 		state = &schedulepb.ScheduleState{}
@@ -147,9 +175,10 @@ func (change ScheduleChange) over(live *Live) *schedulepb.Schedule {
 		state.Paused, state.Notes = change.Schedule.GetState().GetPaused(), change.Schedule.GetState().GetNotes()
 	}
 	state.LimitedActions, state.RemainingActions = false, 0
+	spec, err := withSkips(change.Schedule.GetSpec(), comingSkips(live.Schedule.GetSchedule().GetSpec(), time.Now()))
 	return &schedulepb.Schedule{
-		Spec: change.Schedule.GetSpec(), Action: change.Schedule.GetAction(), Policies: change.Schedule.GetPolicies(), State: state,
-	}
+		Spec: spec, Action: change.Schedule.GetAction(), Policies: change.Schedule.GetPolicies(), State: state,
+	}, err
 }
 
 // conflicts says that a schedule has changed since it was described.
@@ -171,6 +200,7 @@ func (c *Client) DeleteSchedule(ctx context.Context, jobID string) error {
 	_, err = call(ctx, c.temporal.WorkflowService().DeleteSchedule, &workflowservice.DeleteScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Identity: c.identity,
 	})
+	c.wakeProbe(ctx, live)
 	return explain("delete schedule "+id, err)
 }
 

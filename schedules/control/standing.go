@@ -124,13 +124,17 @@ func (c *Client) standingWaiting(ctx context.Context, names []string, standing m
 		case err != nil:
 			return nil, err
 		}
-		for _, item := range state.Waiting {
+		err = c.eachWaiting(ctx, state, 0, func(item workflows.QueueItem) bool {
 			s := standing[item.Job.ID]
 			s.Waiting = &item
 			if s.Provider == "" {
 				s.Provider = item.Job.Provider
 			}
 			standing[item.Job.ID] = s
+			return true
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return nil, nil

@@ -108,7 +108,9 @@ func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reaso
 	}
 	switch {
 	case live.Schedule != nil:
-		return c.setSchedulePaused(ctx, jobID, paused, reason)
+		err := c.setSchedulePaused(ctx, jobID, paused, reason)
+		c.wakeProbe(ctx, live)
+		return err
 	case live.Workflow == nil || live.Workflow.Type != workflows.ContinuousJobType:
 		return &UnsupportedError{verb, jobID, live.Job.Mode(), "stop it, or pause its queue"}
 	case !live.Workflow.Open():

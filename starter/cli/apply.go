@@ -134,15 +134,21 @@ func (i *invocation) apply(cmd *cobra.Command, syncer *schedules.Syncer, plan *s
 	return i.verdict(plan, results)
 }
 
-// confirm asks whether to go on.
+// confirm asks whether to apply a plan.
 func (i *invocation) confirm(ctx context.Context) error {
+	return i.ask(ctx, "\nApply this plan?", "apply", "to apply the plan", "nothing was applied")
+}
+
+// ask asks whether to go on. command and to say what was asked for, and how to
+// do it without being asked; no is the error of a no.
+func (i *invocation) ask(ctx context.Context, question, command, to, no string) error {
 	if i.format == formatJSON {
-		return errors.New("apply with -o json does not ask: add --yes to apply the plan")
+		return fmt.Errorf("%s with -o json does not ask: add --yes %s", command, to)
 	}
 	if !i.IsTerminal(i.Stdin) || !i.IsTerminal(i.Stderr) {
-		return errors.New("there is no terminal to ask on: add --yes to apply the plan")
+		return fmt.Errorf("there is no terminal to ask on: add --yes %s", to)
 	}
-	_, _ = fmt.Fprint(i.Stderr, "\nApply this plan? [y/N] ") // Shown at the terminal or not at all.
+	_, _ = fmt.Fprint(i.Stderr, question+" [y/N] ") // Shown at the terminal or not at all.
 	answers := make(chan string, 1)
 	go func() {
 		line, err := bufio.NewReader(i.Stdin).ReadString('\n')
@@ -156,7 +162,7 @@ func (i *invocation) confirm(ctx context.Context) error {
 		if answer == "y" || answer == "yes" {
 			return nil
 		}
-		return errors.New("nothing was applied")
+		return errors.New(no)
 	case <-ctx.Done():
 		i.note("")
 		return ctx.Err()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // completionTimeout is how long a shell may wait for suggestions.
@@ -64,6 +65,17 @@ func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string)
 		runs, err := c.Runs(ctx, control.RunFilter{Mode: job.ModeQueued, Limit: completionRuns})
 		for _, run := range runs {
 			found[run.Queue] = true
+		}
+		return err
+	})
+}
+
+// completeServices suggests the ids of live worker processes.
+func (i *invocation) completeServices(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return i.suggest(cmd, args, func(ctx context.Context, c *control.Client, found map[string]bool) error {
+		services, err := workflows.Services(ctx, c.Temporal())
+		for n := range services {
+			found[services[n].ID()] = true
 		}
 		return err
 	})

@@ -39,8 +39,17 @@ func identity() string {
 
 // defaultReason is what a pause or a stop says that gives no --reason.
 func defaultReason() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return "asked for by " + u.Username
+	if name := userName(); name != "" {
+		return "asked for by " + name
 	}
 	return "asked for on the command line"
+}
+
+// userName is who calls the command, "" if that is not known.
+func userName() string {
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return u.Username
 }

@@ -10,7 +10,7 @@ import (
 	"io"
 	"os"
 	"slices"
-	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +22,9 @@ import (
 // enqueueOptions are the flags of queues enqueue.
 type enqueueOptions struct {
 	adHoc
-	jobID    string
-	file     string
-	again    bool
-	parallel int
+	jobID string
+	file  string
+	again bool
 }
 
 func (i *invocation) queuesEnqueueCommand() *cobra.Command {
@@ -46,10 +45,10 @@ and one that has completed is skipped when its turn comes, unless --again is
 given. So a command that gives keys can be repeated without harm; without keys
 every call makes new jobs.
 
-With --parallel items of a file are put in by several callers at once, in no
-particular order.`,
+The items of a file are put in in its order, in batches. If that fails midway,
+the first items are in: repeat the command for the others.`,
 		Example: `  starter queues enqueue photos --type GeneratePhotoVariantsToMinio --key a --spec '{"bucket": "uploads", "key": "a.jpg"}'
-  starter queues enqueue photos --type GeneratePhotoVariantsToMinio --file photos.jsonl --parallel 8`,
+  starter queues enqueue photos --type GeneratePhotoVariantsToMinio --file photos.jsonl`,
 		Args:              arguments("QUEUE"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,7 +63,6 @@ particular order.`,
 	flags.StringVar(&options.jobID, "job", "", "a queued job that Temporal has")
 	flags.StringVar(&options.file, "file", "", "file with a spec on each line, - for standard input")
 	flags.BoolVar(&options.again, "again", false, "run the job although it ran before")
-	flags.IntVar(&options.parallel, "parallel", 1, "callers at once, for --file")
 	return cmd
 }
 
@@ -72,8 +70,6 @@ func checkEnqueueFlags(cmd *cobra.Command, options *enqueueOptions) error {
 	switch {
 	case (options.jobID != "") == (options.typeName != ""):
 		return misuse(cmd, "give either --type or --job")
-	case options.parallel < 1 || options.parallel > maxParallel:
-		return misuse(cmd, "--parallel %d is not between 1 and %d", options.parallel, maxParallel)
 	case options.typeName == "" && options.file != "":
 		return misuse(cmd, "--file goes with --type")
 	case options.file != "" && (options.spec != "" || options.key != ""):
@@ -81,9 +77,6 @@ func checkEnqueueFlags(cmd *cobra.Command, options *enqueueOptions) error {
 	}
 	return needsType(cmd, &options.adHoc)
 }
-
-// maxParallel bounds the callers at once.
-const maxParallel = 64
 
 // placed is a job with its place in the queue.
 type placed struct {
@@ -234,56 +227,20 @@ func (c *checker) splitLine(line []byte) (key string, spec []byte) {
 	return wrapped.Key, wrapped.Spec
 }
 
-// enqueueAll puts the jobs into the queue, one after the other or several at
-// once. It stops at the first error, so that the order of a file is kept, and
-// gives the receipts in the order of the jobs.
-func (i *invocation) enqueueAll(parent context.Context, c *control.Client, jobs []job.Job, options enqueueOptions) ([]placed, error) {
-	ctx, cancel := context.WithCancelCause(parent)
-	defer cancel(nil)
-	receipts := make([]*placed, len(jobs))
-	var mu sync.Mutex
-	done := 0
+// enqueueAll puts the jobs into the queue in their order, shows how far it is,
+// and gives the places of those that are in.
+func (i *invocation) enqueueAll(ctx context.Context, c *control.Client, jobs []job.Job, options enqueueOptions) ([]placed, error) {
 	line := i.newProgress()
-	one := func(n int) {
-		receipt, err := c.Enqueue(ctx, jobs[n], options.again)
-		mu.Lock()
-		defer mu.Unlock()
-		if err != nil {
-			cancel(err) // The first error counts: those after it come from this.
-			return
-		}
-		receipts[n] = &placed{jobs[n].ID, receipt}
-		done++
+	began := time.Now()
+	receipts, err := c.EnqueueAll(ctx, jobs, options.again, func(done int) {
 		if line.terminal && len(jobs) > 1 {
-			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(jobs), jobs[n].Queue()), 0)
+			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(jobs), jobs[0].Queue()), time.Since(began))
 		}
-	}
-	next := make(chan int)
-	var callers sync.WaitGroup
-	for range min(options.parallel, len(jobs)) {
-		callers.Go(func() {
-			for n := range next {
-				one(n)
-			}
-		})
-	}
-	for n := 0; n < len(jobs) && ctx.Err() == nil; n++ {
-		select {
-		case next <- n:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
-	callers.Wait()
+	})
 	line.clear()
-	var all []placed
-	for _, receipt := range receipts {
-		if receipt != nil {
-			all = append(all, *receipt)
-		}
+	all := make([]placed, len(receipts))
+	for n, receipt := range receipts {
+		all[n] = placed{jobs[n].ID, receipt}
 	}
-	if err := parent.Err(); err != nil {
-		return all, err
-	}
-	return all, context.Cause(ctx)
+	return all, err
 }

@@ -31,7 +31,8 @@ func (p Program) WriteRun(w io.Writer, detail *control.RunDetail) error {
 }
 
 func (p Program) WriteQueue(w io.Writer, state *workflows.QueueState, limit int) error {
-	return (&invocation{Program: p.withDefaults()}).writeQueue(w, state, limit)
+	i := &invocation{Program: p.withDefaults()}
+	return i.writeQueue(w, i.viewOf(state), limit)
 }
 
 func (p Program) When(t time.Time) string {

@@ -58,7 +58,7 @@ made up for; a continuous job starts an iteration at once and forgets its
 failures.`,
 			act: (*control.Client).Resume,
 		}),
-		i.triggerCommand(),
+		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),
 	)
 }
 

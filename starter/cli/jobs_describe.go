@@ -68,6 +68,9 @@ func (i *invocation) addDefinition(s *sheet, j job.Job) {
 	s.add("Tags", "%s", tags(j.Options.Tags))
 	s.add("Provider", "%s", j.Provider)
 	s.add("Worker", "%s", j.Worker)
+	if len(j.Options.Bind) > 0 {
+		s.add("Bound to", "%s; failover: %s after %s", tags(j.Options.Bind), j.Options.FailoverPolicy(), j.Options.FailoverWait())
+	}
 	s.add("Spec", "%s", indented(j.Spec))
 	s.add("Run timeout", "%s, heartbeat %s, stop grace period %s",
 		j.Options.RunTimeout, j.Options.HeartbeatTimeout, j.Options.StopGracePeriod)
@@ -77,7 +80,11 @@ func (i *invocation) addDefinition(s *sheet, j job.Job) {
 func modeText(schedule job.Schedule) string {
 	switch {
 	case schedule.Continuous != nil:
-		return fmt.Sprintf("%s, %s between iterations", job.ModeContinuous, schedule.Continuous.Interval)
+		text := fmt.Sprintf("%s, %s between iterations", job.ModeContinuous, schedule.Continuous.Interval)
+		if schedule.Continuous.RestartOnChange {
+			text += ", restarted when its definition changes"
+		}
+		return text
 	case schedule.Recurring != nil:
 		return fmt.Sprintf("%s, %s", job.ModeRecurring, startTimes(*schedule.Recurring))
 	case schedule.Queued != nil:
@@ -107,6 +114,17 @@ func (i *invocation) addRecurring(s *sheet, r *job.Recurring) {
 		return
 	}
 	s.add("Overlap", "%s, catch-up window %s", r.OverlapPolicy(), r.Catchup())
+	switch r.Misfire {
+	case "":
+	case job.MisfireAll:
+		s.add("Misfire", "all, at most %d", r.MissedLimit())
+	default:
+		s.add("Misfire", "%s", r.Misfire)
+	}
+	if r.PauseAfterFailures > 0 {
+		backoff := r.ProbeBackoff()
+		s.add("Failures", "paused after %d in a row, tried again after %s, growing to %s", r.PauseAfterFailures, backoff.Initial, backoff.Max)
+	}
 	s.add("Starts from", "%s", i.when(r.StartAt))
 	s.add("Ends at", "%s", i.when(r.EndAt))
 }
@@ -144,6 +162,10 @@ func (i *invocation) addStanding(s *sheet, detail *control.JobDetail) {
 		status += fmt.Sprintf(", %d ahead", detail.Ahead)
 	}
 	s.add("Status", "%s", status)
+	if probe := detail.Probe; probe != nil {
+		s.add("Tries", "%d since it was paused, the next at %s", probe.Tries, i.when(probe.NextAt))
+		s.add("Last error", "%s", probe.LastError)
+	}
 	s.add("Last start", "%s", i.when(detail.Row.LastStart))
 	const shown = 3
 	next := make([]string, 0, shown)
@@ -166,6 +188,18 @@ func (i *invocation) addLoop(s *sheet, loop *workflows.ContinuousState) {
 	s.add("Next", "%s", i.when(loop.NextAt))
 	s.add("Last success", "%s", i.when(loop.LastSuccess))
 	s.add("Last error", "%s", loop.LastError)
+	i.addBinding(s, &loop.Binding)
+}
+
+// addBinding shows the service of a bound job, and how it came there.
+func (i *invocation) addBinding(s *sheet, b *workflows.Binding) {
+	if b == nil || b.Service == "" {
+		return
+	}
+	s.add("Service", "%s", b.Service)
+	for _, rebind := range b.Rebinds {
+		s.add("Rebound", "%s: %s", i.when(rebind.At), rebind)
+	}
 }
 
 // iterationTable shows iterations, the latest first.

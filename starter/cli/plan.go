@@ -2,9 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -120,14 +122,26 @@ func (i *invocation) plan(cmd *cobra.Command, options planOptions) (*schedules.S
 	return syncer, plan, err
 }
 
-// savePlan writes a plan for apply. Nobody else may read it: it holds the specs of
-// all jobs.
+// savePlan writes a plan for apply, whole or not at all. Nobody else may read it:
+// it holds the specs of all jobs.
 func savePlan(path string, plan *schedules.Plan, now time.Time) error {
 	var text bytes.Buffer
 	if err := plan.Save(&text, release(), now); err != nil {
 		return fmt.Errorf("save the plan as %s: %w", path, err)
 	}
-	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("the plan cannot be saved: %s is not a regular file", path)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // of mode 0600
+	if err != nil {
+		return fmt.Errorf("the plan cannot be saved: %w", err)
+	}
+	_, err = file.Write(text.Bytes())
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name()) // What matters is told.
 		return fmt.Errorf("the plan cannot be saved: %w", err)
 	}
 	return nil

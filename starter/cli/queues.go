@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,17 +13,38 @@ import (
 )
 
 func (i *invocation) queuesCommand() *cobra.Command {
-	return group("queues", "List, describe, fill and pause queues",
-		i.queuesListCommand(), i.queuesDescribeCommand(), i.queuesEnqueueCommand(),
+	return group("queues", "List, describe, fill, empty, pause and drain queues",
+		i.queuesListCommand(), i.queuesDescribeCommand(), i.queuesPeekCommand(), i.queuesEnqueueCommand(),
+		i.queuesCancelCommand(), i.queuesMoveCommand(),
 		i.queueVerbCommand("pause", "paused", "Start no more items of a queue",
 			"pause lets the running item of a queue finish and starts no more until the queue is resumed. Items are still accepted.",
-			(*control.Client).PauseQueue),
-		i.queueVerbCommand("resume", "resumed", "Let a paused queue go on",
-			"resume lets a paused queue go on.",
-			func(c *control.Client, ctx context.Context, name, _ string) (workflows.QueueSummary, error) {
-				return c.ResumeQueue(ctx, name)
-			}),
+			(*control.Client).PauseQueue, withReason),
+		i.queueVerbCommand("resume", "resumed", "Let a paused, drained or halted queue go on",
+			`resume lets a queue go on that was paused, and lets one that was drained take
+items again. In a halted queue the item that failed is tried again, first; if it
+was being drained, that goes on.`,
+			withoutReason((*control.Client).ResumeQueue)),
+		i.queueVerbCommand("skip", "skipped what failed", "Let a halted queue go on with the next item",
+			`skip lets a halted queue go on with its next item. The item that failed becomes a
+dead letter: starter queues dead list shows it. A page of waiting items that
+someone deleted, and that halted the queue, is given up and counted as lost.`,
+			withoutReason((*control.Client).SkipFailed)),
+		i.queuesDrainCommand(), i.queuesPurgeCommand(), i.queuesSetCommand(), i.deadLettersCommand(),
 	)
+}
+
+// queueView is a queue as it is shown as JSON.
+type queueView struct {
+	Depth      int       `json:"depth"`
+	Oldest     time.Time `json:"oldest,omitzero"` // when the longest waiting item was accepted
+	LastMinute int       `json:"ran_last_minute"`
+	LastHour   int       `json:"ran_last_hour"`
+	*workflows.QueueState
+}
+
+func (i *invocation) viewOf(state *workflows.QueueState) queueView {
+	now := i.Now()
+	return queueView{state.Depth(), state.Oldest(), state.Pace.LastMinute(now), state.Pace.LastHour(now), state}
 }
 
 func (i *invocation) queuesListCommand() *cobra.Command {
@@ -41,31 +63,40 @@ the first item put into it, and may take a second to show.`,
 			if err != nil {
 				return err
 			}
-			return i.emit(list(states), func(w io.Writer) error { return i.writeQueues(w, states) })
+			views := make([]queueView, len(states))
+			for n := range states {
+				views[n] = i.viewOf(&states[n])
+			}
+			return i.emit(list(views), func(w io.Writer) error { return i.writeQueues(w, views) })
 		},
 	}
 }
 
-func (i *invocation) writeQueues(w io.Writer, states []workflows.QueueState) error {
-	t := newTable("QUEUE", "STATUS", "WAITING", "RUNNING", "COMPLETED", "FAILED", "CANCELED", "SKIPPED")
-	for n := range states {
-		state := &states[n]
+func (i *invocation) writeQueues(w io.Writer, views []queueView) error {
+	t := newTable("QUEUE", "STATUS", "WAITING", "RUNNING", "COMPLETED", "FAILED", "CANCELED", "SKIPPED", "DEAD")
+	for _, v := range views {
 		running := ""
-		if state.Running != nil {
-			running = state.Running.Job.ID
+		if v.Running != nil {
+			running = v.Running.Job.ID
 		}
-		t.add(state.Name, queueStatus(state), fmt.Sprint(len(state.Waiting)), running,
-			fmt.Sprint(state.Completed), fmt.Sprint(state.Failed), fmt.Sprint(state.Canceled), fmt.Sprint(state.Skipped))
+		t.add(v.Name, queueStatus(v.QueueState), fmt.Sprint(v.Depth), running, fmt.Sprint(v.Completed),
+			fmt.Sprint(v.Failed), fmt.Sprint(v.Canceled), fmt.Sprint(v.Skipped), fmt.Sprint(len(v.DeadLetters)))
 	}
 	return t.write(w)
 }
 
 func queueStatus(state *workflows.QueueState) string {
 	switch {
+	case state.Halted != nil:
+		return "halted"
 	case state.Paused && state.PauseReason != "":
 		return "paused: " + state.PauseReason
 	case state.Paused:
 		return "paused"
+	case state.Draining && state.Running == nil && state.Depth() == 0:
+		return "drained"
+	case state.Draining:
+		return "draining"
 	case state.Running != nil:
 		return "running"
 	}
@@ -77,8 +108,9 @@ func (i *invocation) queuesDescribeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe QUEUE",
 		Short: "Show what waits and runs in a queue",
-		Long: `describe shows a queue: the item that runs, those that wait in the order they
-will run, and the last that left it. A live worker has to answer for it.`,
+		Long: `describe shows a queue: the item that runs, the next that wait, how many ran in
+the last minute and hour, and the last that left it. A live worker has to answer
+for it. peek shows all that wait.`,
 		Args:              arguments("QUEUE"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -93,40 +125,54 @@ will run, and the last that left it. A live worker has to answer for it.`,
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
-			return i.emit(state, func(w io.Writer) error { return i.writeQueue(w, state, limit) })
+			view := i.viewOf(state)
+			return i.emit(view, func(w io.Writer) error { return i.writeQueue(w, view, limit) })
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "show at most so many waiting items; 0: all")
+	cmd.Flags().IntVar(&limit, "limit", 20, "show at most so many waiting items; 0: as many as the queue itself holds")
 	return cmd
 }
 
-func (i *invocation) writeQueue(w io.Writer, state *workflows.QueueState, limit int) error {
+func (i *invocation) writeQueue(w io.Writer, v queueView, limit int) error {
 	var s sheet
-	s.add("Queue", "%s", state.Name)
-	s.add("Status", "%s", queueStatus(state))
-	s.add("Accepted", "%d", state.Accepted)
-	s.add("Ended", "%d completed, %d failed, %d canceled, %d skipped", state.Completed, state.Failed, state.Canceled, state.Skipped)
-	if r := state.Running; r != nil {
+	s.add("Queue", "%s", v.Name)
+	s.add("Status", "%s", queueStatus(v.QueueState))
+	if h := v.Halted; h != nil {
+		s.add("Halted", "%s: %s", i.when(h.Since), h.Reason())
+	}
+	s.add("On failure", "%s", v.OnFailure)
+	s.add("Accepted", "%d", v.Accepted)
+	s.add("Ended", "%s", endedText(v.QueueState))
+	s.add("Throughput", "%d in the last minute, %d in the last hour", v.LastMinute, v.LastHour)
+	if r := v.Running; r != nil {
 		s.add("Running", "%d %s, since %s", r.Sequence, r.Job.ID, i.when(r.Started))
 	}
-	s.add("Waiting", "%d", len(state.Waiting))
+	s.add("Waiting", "%d", v.Depth)
+	if !v.Oldest.IsZero() {
+		s.add("Oldest", "accepted %s", i.when(v.Oldest))
+	}
+	if n := len(v.DeadLetters); n > 0 {
+		s.add("Dead letters", "%s", deadText(v.QueueState))
+	}
 	if err := s.write(w); err != nil {
 		return err
 	}
 	waiting := newTable("NUMBER", "JOB", "ACCEPTED")
-	for n, item := range state.Waiting {
+	for n, item := range v.Waiting {
 		if limit > 0 && n == limit {
-			waiting.add("...", fmt.Sprintf("and %d more", len(state.Waiting)-n), "")
 			break
 		}
 		waiting.add(fmt.Sprint(item.Sequence), item.Job.ID, i.when(item.Accepted))
+	}
+	if more := v.Depth - len(waiting.rows); more > 0 && len(waiting.rows) > 0 {
+		waiting.add("...", fmt.Sprintf("and %d more", more), "")
 	}
 	if err := waiting.section(w, "Waiting, the next first"); err != nil {
 		return err
 	}
 	recent := newTable("NUMBER", "JOB", "STATUS", "ENDED", "RAN", "ERROR")
-	for n := len(state.Recent) - 1; n >= 0; n-- {
-		item := state.Recent[n]
+	for n := len(v.Recent) - 1; n >= 0; n-- {
+		item := v.Recent[n]
 		ran := ""
 		if !item.Started.IsZero() {
 			ran = took(item.Ended.Sub(item.Started))
@@ -136,10 +182,37 @@ func (i *invocation) writeQueue(w io.Writer, state *workflows.QueueState, limit 
 	return recent.section(w, "Latest to leave, the last first")
 }
 
+func endedText(state *workflows.QueueState) string {
+	text := fmt.Sprintf("%d completed, %d failed, %d canceled, %d skipped", state.Completed, state.Failed, state.Canceled, state.Skipped)
+	if state.Lost > 0 {
+		text += fmt.Sprintf(", %d lost", state.Lost)
+	}
+	return text
+}
+
+func deadText(state *workflows.QueueState) string {
+	if state.DeadDropped == 0 {
+		return fmt.Sprint(len(state.DeadLetters))
+	}
+	return fmt.Sprintf("%d; the %d before them were dropped", len(state.DeadLetters), state.DeadDropped)
+}
+
 // queueVerb is something that a queue can be told.
 type queueVerb func(c *control.Client, ctx context.Context, name, reason string) (workflows.QueueSummary, error)
 
-func (i *invocation) queueVerbCommand(name, done, short, long string, act queueVerb) *cobra.Command {
+// withoutReason is a verb that takes no reason.
+func withoutReason(act func(c *control.Client, ctx context.Context, name string) (workflows.QueueSummary, error)) queueVerb {
+	return func(c *control.Client, ctx context.Context, name, _ string) (workflows.QueueSummary, error) {
+		return act(c, ctx, name)
+	}
+}
+
+// withReason gives a verb's command the flag --reason.
+func withReason(cmd *cobra.Command, reason *string) {
+	cmd.Flags().StringVar(reason, "reason", "", "a few words for those who find it so (default: your user name)")
+}
+
+func (i *invocation) queueVerbCommand(name, done, short, long string, act queueVerb, flags ...func(*cobra.Command, *string)) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:               name + " QUEUE",
@@ -159,12 +232,11 @@ func (i *invocation) queueVerbCommand(name, done, short, long string, act queueV
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
-			return i.emit(summary, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "Queue %s: %s, %d waiting.\n", args[0], done, summary.Waiting)
-				return err
-			})
+			return i.emit(summary, func(io.Writer) error { return i.print("Queue %s: %s, %d waiting.", args[0], done, summary.Waiting) })
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "a few words for those who find it so (default: your user name)")
+	for _, add := range flags {
+		add(cmd, &reason)
+	}
 	return cmd
 }

@@ -226,12 +226,14 @@ func TestWriteQueue(t *testing.T) {
 	}
 	var b strings.Builder
 	require.NoError(t, still(plain).WriteQueue(&b, state, 2))
-	require.Equal(t, `Queue     photos
-Status    running
-Accepted  5
-Ended     1 completed, 0 failed, 0 canceled, 0 skipped
-Running   2 take_steps.b, since 13:59:30 (30 s ago)
-Waiting   3
+	require.Equal(t, `Queue       photos
+Status      running
+Accepted    5
+Ended       1 completed, 0 failed, 0 canceled, 0 skipped
+Throughput  0 in the last minute, 0 in the last hour
+Running     2 take_steps.b, since 13:59:30 (30 s ago)
+Waiting     3
+Oldest      accepted 13:59:00 (1 min ago)
 
 Waiting, the next first
 NUMBER  JOB           ACCEPTED

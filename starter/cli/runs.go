@@ -179,6 +179,7 @@ func (i *invocation) writeRun(w io.Writer, detail *control.RunDetail) error {
 		if output.Handovers > 0 {
 			s.add("Handovers", "%d", output.Handovers)
 		}
+		i.addBinding(&s, output.Binding)
 	}
 	if detail.Error != "" {
 		s.add("Error", "%s: %s", detail.Class, detail.Error)

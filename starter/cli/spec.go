@@ -43,6 +43,15 @@ func (a *adHoc) flagNames() []string {
 	return []string{"key", "spec", "run-timeout", "max-retry-count", "owner"}
 }
 
+func findType(types []job.Type, name string) (job.Type, bool) {
+	for _, t := range types {
+		if t.Name == name || job.SnakeCase(t.Name) == name {
+			return t, true
+		}
+	}
+	return job.Type{}, false
+}
+
 func (i *invocation) typeNames() []string {
 	names := make([]string, len(i.Types))
 	for n, t := range i.Types {
@@ -51,11 +60,18 @@ func (i *invocation) typeNames() []string {
 	return names
 }
 
+// typeNamed finds a job type among those of this program, or those that live
+// workers announce.
 func (i *invocation) typeNamed(name string) (job.Type, error) {
-	for _, t := range i.Types {
-		if t.Name == name || job.SnakeCase(t.Name) == name {
-			return t, nil
-		}
+	if t, ok := findType(i.Types, name); ok {
+		return t, nil
+	}
+	announced, err := i.announcedTypes(i.ctx)
+	if err != nil {
+		i.note("Job types that other workers bring are unknown here: %s.", clean(err.Error()))
+	}
+	if t, ok := findType(announced, name); ok {
+		return t, nil
 	}
 	names := i.typeNames()
 	text := specschema.Unknown("job type", name, names)
@@ -125,9 +141,12 @@ type checker struct {
 }
 
 func newChecker(t job.Type) (*checker, error) {
-	schema, err := specschema.For(t.Spec)
+	schema, _, err := specschema.OfType(t)
 	if err != nil {
-		return nil, fmt.Errorf("job type %s: %w", t.Name, err)
+		return nil, err
+	}
+	if schema == nil {
+		return nil, fmt.Errorf("nothing is known of the spec of job type %s here", t.Name)
 	}
 	return &checker{kind: t, schema: schema}, nil
 }
@@ -171,6 +190,9 @@ func (c *checker) check(spec []byte) (json.RawMessage, []string) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, spec); err != nil {
 		return nil, []string{"the spec is not JSON: " + err.Error()}
+	}
+	if c.kind.Spec == nil {
+		return compact.Bytes(), nil // Its rules that span several keys are elsewhere.
 	}
 	// Rules that span several keys are the spec's own.
 	if err := job.DecodeSpec(compact.Bytes(), reflect.New(c.kind.Spec).Interface()); err != nil {

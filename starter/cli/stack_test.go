@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
@@ -41,6 +42,8 @@ func TestStack(t *testing.T) {
 	t.Run("jobs", func(t *testing.T) { jobs(t, c) })
 	t.Run("runs", func(t *testing.T) { runs(t, c) })
 	t.Run("queues", func(t *testing.T) { queues(t, c) })
+	t.Run("queue verbs", func(t *testing.T) { queueVerbs(t, c) })
+	t.Run("starts", func(t *testing.T) { starts(t, c) })
 	t.Run("completion", func(t *testing.T) { completion(t, c) })
 }
 
@@ -548,15 +551,15 @@ func queues(t *testing.T, c console) {
 		require.Equal(t, receipt{JobID: fmt.Sprintf("take_steps.item-%02d", k), Sequence: int64(k + 2), Ahead: k + 1}, r)
 	}
 	again := console{address: c.address, stdin: items.String()}
-	repeated := decoded[[]receipt](t, again, "queues", "enqueue", "line", "--type", "TakeSteps", "--file", "-", "--parallel", "8")
+	repeated := decoded[[]receipt](t, again, "queues", "enqueue", "line", "--type", "TakeSteps", "--file", "-")
 	for k := range receipts {
 		receipts[k].Duplicate = true
 	}
 	require.Equal(t, receipts, repeated, "a job in the queue is known by its key")
 
 	described := c.ok(t, "queues", "describe", "line", "--limit", "3")
-	require.Contains(t, described, "\nRunning   1 take_steps.first, since ")
-	require.Contains(t, described, "\nWaiting   40\n")
+	require.Contains(t, described, "\nRunning     1 take_steps.first, since ")
+	require.Contains(t, described, "\nWaiting     40\n")
 	require.Contains(t, described, "\n2       take_steps.item-00  ")
 	require.Contains(t, described, "\n...     and 37 more  ")
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.item-05"), "\nStatus       waiting, 6 ahead\n")
@@ -572,7 +575,14 @@ func queues(t *testing.T, c console) {
 	r := c.run(t.Context(), "run", "take_steps.item-38")
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "Job     take_steps.item-38\n")
-	state := decoded[workflows.QueueState](t, c, "queues", "describe", "line")
+	state := decoded[struct {
+		Depth      int       `json:"depth"`
+		Oldest     time.Time `json:"oldest"`
+		LastMinute int       `json:"ran_last_minute"`
+		LastHour   int       `json:"ran_last_hour"`
+		workflows.QueueState
+	}](t, c, "queues", "describe", "line")
+	require.Equal(t, 40, state.LastHour)
 	require.EqualValues(t, 40, state.Completed)
 	require.EqualValues(t, 1, state.Canceled)
 	for k := 1; k < len(state.Recent); k++ {
@@ -586,6 +596,55 @@ func queues(t *testing.T, c console) {
 	r = c.run(t.Context(), "runs", "list", "--queue", "line", "--limit", "0")
 	require.Zero(t, r.code)
 	require.Len(t, strings.Split(strings.TrimSpace(r.stdout), "\n"), 41)
+}
+
+// queueVerbs works with a queue whose items fail.
+func queueVerbs(t *testing.T, c console) {
+	put := func(key, spec string) {
+		c.ok(t, "queues", "enqueue", "worked", "--type", "TakeSteps", "--key", key, "--spec", spec, "--max-retry-count", "0")
+	}
+	require.Equal(t, "Queue worked: on failure halt.\n", c.ok(t, "queues", "set", "worked", "--on-failure", "halt"))
+	put("broken", `{"steps": 1, "fail": true}`)
+	for _, key := range []string{"w1", "w2", "w3", "w4"} {
+		put(key, `{"steps": 1}`)
+	}
+	halted := func() {
+		stacktest.WaitFor(t, "the queue to halt", func() (bool, error) {
+			return strings.Contains(c.ok(t, "queues", "describe", "worked"), "\nStatus      halted\n"), nil
+		})
+	}
+	halted()
+	require.Contains(t, c.ok(t, "queues", "describe", "worked"), ": job take_steps.broken failed: told to fail\nOn failure  halt\n")
+	require.Equal(t, "Queue worked: resumed, 5 waiting.\n", c.ok(t, "queues", "resume", "worked"))
+	halted()
+	require.Equal(t, "Job take_steps.w3: the next one of queue worked, 4 waiting.\n", c.ok(t, "queues", "move", "worked", "take_steps.w3"))
+	require.Equal(t, "Job take_steps.w1: taken out of queue worked.\n", c.ok(t, "queues", "cancel", "worked", "take_steps.w1"))
+	require.Regexp(t, `^AHEAD  NUMBER  JOB +ACCEPTED\n0 +4 +take_steps\.w3 .*\n1 +3 +take_steps\.w2 .*\n$`, c.ok(t, "queues", "peek", "worked", "--limit", "2"))
+	r := c.run(t.Context(), "queues", "cancel", "worked", "take_steps.w1")
+	require.Equal(t, "starter: job take_steps.w1 is not in queue worked; starter queues peek worked shows what waits\n", r.stderr)
+	r = c.run(t.Context(), "queues", "purge", "worked", "--from", "5")
+	require.Equal(t, "starter: there is no terminal to ask on: add --yes to purge the queue\n", r.stderr)
+	asked := c
+	asked.terminal, asked.stdin = true, "n\n"
+	r = asked.run(t.Context(), "queues", "purge", "worked", "--from", "5")
+	require.Equal(t, "Remove 1 waiting item of 3 from queue worked? [y/N] starter: nothing was removed\n", r.stderr)
+	require.Equal(t, "Queue worked: 1 item removed.\n", c.ok(t, "queues", "purge", "worked", "--from", "5", "--yes"))
+	require.Equal(t, "Queue worked: skipped what failed, 2 waiting.\n", c.ok(t, "queues", "skip", "worked"))
+	require.Equal(t, "Queue worked: empty (2 completed, 2 failed, 2 canceled, 0 skipped). It takes no items until it is resumed.\n",
+		c.ok(t, "queues", "drain", "worked"))
+	r = c.run(t.Context(), "queues", "enqueue", "worked", "--type", "TakeSteps", "--key", "late", "--spec", `{"steps": 1}`)
+	require.Contains(t, r.stderr, "queue worked is being drained: it takes no more items until it is resumed")
+	c.ok(t, "queues", "resume", "worked")
+
+	c.ok(t, "queues", "set", "worked", "--on-failure", "continue")
+	require.Regexp(t, `^NUMBER  JOB +FAILED +ERROR\n1 +take_steps\.broken  .*\)  told to fail\n$`, c.ok(t, "queues", "dead", "list", "worked"))
+	require.Regexp(t, `take_steps\.broken  6 +0 `, c.ok(t, "queues", "dead", "retry", "worked", "take_steps.broken"))
+	stacktest.WaitFor(t, "the job to fail again", func() (bool, error) {
+		return strings.Contains(c.ok(t, "queues", "dead", "list", "worked"), "\n6 "), nil
+	})
+	require.Equal(t, "Queue worked: 1 dead letter dropped.\n", c.ok(t, "queues", "dead", "drop", "worked", "--all", "--yes"))
+	r = c.run(t.Context(), "queues", "dead", "retry", "worked", "take_steps.broken")
+	require.Equal(t, "starter: queue worked has no dead letter of job take_steps.broken; starter queues dead list worked shows those there are\n", r.stderr)
 }
 
 func completion(t *testing.T, c console) {

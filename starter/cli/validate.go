@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,10 @@ func (i *invocation) validateCommand() *cobra.Command {
 		Short: "Check a jobs file",
 		Long: `validate checks a jobs file, jobs.toml by default, without Temporal. Every
 problem is a line "file:line:column: message" on standard error; with -o json
-standard output is a list of all problems, empty if there is none.`,
+standard output is a list of all problems, empty if there is none.
+
+Only a job type that this program was not built with is looked for among those
+that live workers announce; without Temporal it is unknown.`,
 		Args:              arguments("[FILE]"),
 		ValidArgsFunction: completeFile,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -33,7 +37,7 @@ standard output is a list of all problems, empty if there is none.`,
 }
 
 func (i *invocation) validate(path string) error {
-	file, problems, err := jobsfile.Load(path, i.Types)
+	file, problems, err := i.read(path)
 	if err != nil {
 		return err
 	}
@@ -49,9 +53,24 @@ func (i *invocation) validate(path string) error {
 	})
 }
 
+// read reads a file with the job types of this program, and, if that does not
+// do, with those that live workers announce.
+func (i *invocation) read(path string) (*jobsfile.File, []jobsfile.Problem, error) {
+	file, problems, err := jobsfile.Load(path, i.Types)
+	if err != nil || !slices.ContainsFunc(problems, func(p jobsfile.Problem) bool { return p.UnknownType != "" }) {
+		return file, problems, err
+	}
+	announced, err := i.announcedTypes(i.ctx)
+	if err != nil {
+		i.note("Job types that other workers bring are unknown here: %s.", clean(err.Error()))
+		return file, problems, nil
+	}
+	return jobsfile.Load(path, slices.Concat(i.Types, announced))
+}
+
 // load reads the jobs of a file, and shows all problems if it has any.
 func (i *invocation) load(path string) ([]job.Job, error) {
-	file, problems, err := jobsfile.Load(path, i.Types)
+	file, problems, err := i.read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,28 +41,31 @@ func TestValidate(t *testing.T) {
 }
 
 func TestValidateShowsAllProblems(t *testing.T) {
+	offline := console{address: "127.0.0.1:1"}
 	bad := writeFile(t, "bad.toml", badFile)
-	r := console{}.run(t.Context(), "validate", bad)
+	r := offline.run(t.Context(), "validate", bad)
 	require.Equal(t, 1, r.code)
 	require.Empty(t, r.stdout)
+	note, problems, _ := strings.Cut(r.stderr, "\n")
+	require.True(t, strings.HasPrefix(note, "Job types that other workers bring are unknown here: temporal at 127.0.0.1:1 cannot be reached"), note)
 	require.Equal(t, bad+`:3:18: spec.steps: 0 is less than 1
 `+bad+`:8:29: recurring.recur_every: "P1M" counts years or months, which have no fixed length: write days or weeks, as in P30D
 `+bad+`:10:7: unknown job type "take_stops"; did you mean "take_steps"?
 starter: `+bad+` has 3 problems
-`, r.stderr)
+`, problems)
 
-	asJSON := console{}.run(t.Context(), "validate", bad, "-o", "json")
+	asJSON := offline.run(t.Context(), "validate", bad, "-o", "json")
 	require.Equal(t, 1, asJSON.code)
-	require.Equal(t, "starter: "+bad+" has 3 problems\n", asJSON.stderr)
+	require.Equal(t, note+"\nstarter: "+bad+" has 3 problems\n", asJSON.stderr)
 	require.Contains(t, asJSON.stdout, `"line": 10,
     "column": 7,
     "message": "unknown job type \"take_stops\"; did you mean \"take_steps\"?"`)
 
 	// Nothing is applied from such a file, or even compared.
 	for _, command := range []string{"plan", "apply"} {
-		again := console{address: "127.0.0.1:1"}.run(t.Context(), command, "-f", bad)
+		again := offline.run(t.Context(), command, "-f", bad)
 		require.Equal(t, r, again)
 	}
-	one := console{}.run(t.Context(), "run", "take_steps.a", "-f", bad)
+	one := offline.run(t.Context(), "run", "take_steps.a", "-f", bad)
 	require.Equal(t, r.stderr, one.stderr)
 }

@@ -1,0 +1,203 @@
+package schedules_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workers"
+)
+
+// ledger is what handlers did: the ids of their runs, by job.
+type ledger struct {
+	mu   sync.Mutex
+	runs map[string]map[string]bool
+}
+
+func (l *ledger) handle(_ context.Context, run job.Run, _ map[string]any) (job.Result, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.runs[run.Job().ID] == nil {
+		l.runs[run.Job().ID] = map[string]bool{}
+	}
+	l.runs[run.Job().ID][run.ID()] = true
+	return job.Result{}, nil
+}
+
+func (l *ledger) has(jobID, runID string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.runs[jobID][runID]
+}
+
+// outage is one outage of a server, and what became of the starts around it.
+type outage struct {
+	*fixture
+	ledger *ledger
+	down   time.Time
+}
+
+const (
+	tick      = 3 * time.Second
+	mostTicks = 12
+	outages   = 40 * time.Second
+)
+
+// TestMisfire takes the server away for some starts of jobs of every misfire policy.
+func TestMisfire(t *testing.T) {
+	jobs := map[string]job.Recurring{
+		"skip":        {Misfire: job.MisfireSkip},
+		"skip-allow":  {Misfire: job.MisfireSkip, Overlap: job.OverlapAllowAll},
+		"once":        {},
+		"once-allow":  {Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll},
+		"once-buffer": {Misfire: job.MisfireOnce, Overlap: job.OverlapBufferAll},
+		"all":         {Misfire: job.MisfireAll, MaxMissed: mostTicks},
+		"all-allow":   {Misfire: job.MisfireAll, MaxMissed: mostTicks, Overlap: job.OverlapAllowAll},
+	}
+	var declared []job.Job
+	for key, r := range jobs {
+		r.RecurEvery, r.Offset = job.Duration(tick), new(job.Duration)
+		declared = append(declared, declare(key, job.Schedule{Recurring: &r}))
+	}
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			st := stacktest.StartOwn(t, "--schedules", engine)
+			o := newOutage(t, st)
+			o.apply(o.plan(false, declared...))
+			for _, j := range declared {
+				o.waitHandled(j.ID, time.Now().Add(-time.Minute), 1)
+			}
+			until(t, tick/2) // No start is under way.
+			st.Kill()
+			o.down = time.Now()
+			stacktest.WaitFor(t, "the outage to end", func() (bool, error) { return time.Since(o.down) > outages, nil })
+			until(t, tick/20)
+			st.Restart(t)
+			up := time.Now()
+			for _, j := range declared {
+				o.waitHandled(j.ID, up, 3)
+				stacktest.WaitFor(t, "nothing to wait in "+j.ID, func() (bool, error) {
+					live, err := o.control.LiveSchedule(t.Context(), j.ID)
+					return err == nil && live.Schedule.GetInfo().GetBufferSize() == 0, err
+				})
+			}
+			for _, j := range declared {
+				key := j.ID[len("do_nothing."):]
+				madeUp, first := o.madeUp(j.ID)
+				missed := int(first.Sub(o.down.Truncate(tick)) / tick)
+				t.Logf("%s: %d of %d missed starts ran", key, madeUp, missed)
+				require.GreaterOrEqual(t, missed, 12, key)
+				switch jobs[key].Misfire {
+				case job.MisfireSkip:
+					require.LessOrEqual(t, madeUp, 1, key) // One that is hardly late counts as on time.
+					if key == "skip" {
+						require.Zero(t, madeUp)
+					}
+				case job.MisfireAll:
+					want := min(missed, mostTicks)
+					require.InDelta(t, want, madeUp, slack(first), key)
+				default:
+					require.InDelta(t, 1, madeUp, slack(first), key)
+				}
+			}
+			o.settled(false, declared...)
+		})
+	}
+}
+
+// slack is 1 where a start was due just before the others were looked at, so that
+// it may belong to either side.
+func slack(first time.Time) float64 {
+	if first.Sub(first.Truncate(tick)) < tick/4 {
+		return 1
+	}
+	return 0
+}
+
+// until waits until so long after a start.
+func until(t *testing.T, after time.Duration) {
+	t.Helper()
+	at := time.Now().Truncate(tick).Add(tick + after)
+	stacktest.WaitFor(t, "a moment between two starts", func() (bool, error) { return !time.Now().Before(at), nil })
+}
+
+func newOutage(t *testing.T, st *stacktest.Stack) *outage {
+	t.Helper()
+	o := &outage{ledger: &ledger{runs: map[string]map[string]bool{}}}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- workers.Run(ctx, workers.Config{
+			Worker: "testing", Types: []job.Type{job.NewType("DoNothing", "testing", "Does nothing.", o.ledger.handle)},
+			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Logger:   slog.New(slog.DiscardHandler),
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	c := control.New(st.Dial(t), st.Namespace)
+	o.fixture = &fixture{T: t, temporal: c.Temporal(), control: c, syncer: schedules.New(c)}
+	return o
+}
+
+// handled are the runs of a job that its handler saw, by when they were due.
+func (o *outage) handled(jobID string) ([]control.Run, error) {
+	runs, err := o.control.Runs(o.Context(), control.RunFilter{JobID: jobID})
+	var handled []control.Run
+	for _, run := range runs {
+		if o.ledger.has(jobID, run.RunID) {
+			handled = append(handled, run)
+		}
+	}
+	return handled, err
+}
+
+// waitHandled waits for runs that were due after a time.
+func (o *outage) waitHandled(jobID string, after time.Time, count int) {
+	o.Helper()
+	stacktest.WaitFor(o, "runs of "+jobID, func() (bool, error) {
+		runs, err := o.handled(jobID)
+		n := 0
+		for _, run := range runs {
+			if run.Scheduled.After(after) {
+				n++
+			}
+		}
+		return n >= count, err
+	})
+}
+
+// madeUp counts the runs that made up for missed starts: those that were due
+// after the outage began and before the first run after it started. It gives
+// when that was too.
+func (o *outage) madeUp(jobID string) (int, time.Time) {
+	o.Helper()
+	runs, err := o.handled(jobID)
+	require.NoError(o, err)
+	var first time.Time
+	for _, run := range runs {
+		if run.Started.After(o.down) && (first.IsZero() || run.Started.Before(first)) {
+			first = run.Started
+		}
+	}
+	count := 0
+	for _, run := range runs {
+		// A start that is on time is no missed one.
+		if run.Scheduled.After(o.down) && run.Scheduled.Before(first) && first.Sub(run.Scheduled) >= tick/4 {
+			count++
+		}
+	}
+	return count, first
+}

@@ -1,0 +1,110 @@
+package schedules_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// reader goes on reading at its cursor until it is told to stop, and records what
+// each iteration was given.
+type reader struct {
+	mu    sync.Mutex
+	given []iteration
+	// goOn lets an iteration end by itself.
+	goOn chan struct{}
+}
+
+// iteration is what an iteration was given and how it ended.
+type iteration struct {
+	A       int  // from its spec
+	Cursor  int  // 0: none
+	Stopped bool // it was asked to stop
+}
+
+func (r *reader) jobType() job.Type {
+	type spec struct {
+		A int `json:"a"`
+	}
+	return job.NewType("ReadOn", "testing", "Reads on.", func(ctx context.Context, run job.Run, s spec) (job.Result, error) {
+		position := 0
+		if _, err := run.Cursor(&position); err != nil {
+			return job.Result{}, err
+		}
+		n := r.add(iteration{A: s.A, Cursor: position})
+		run.Checkpoint(job.Progress{Done: 1}, position+10)
+		select {
+		case <-r.goOn:
+			return job.Result{Message: "read"}, nil
+		case <-run.Stopping():
+			r.stopped(n)
+			return job.Result{}, job.ErrStopped
+		case <-ctx.Done():
+			return job.Result{}, ctx.Err()
+		}
+	}, job.ModeContinuous)
+}
+
+func (r *reader) add(it iteration) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.given = append(r.given, it)
+	return len(r.given) - 1
+}
+
+func (r *reader) stopped(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.given[n].Stopped = true
+}
+
+func (r *reader) all() []iteration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]iteration(nil), r.given...)
+}
+
+// A changed definition goes on at the cursor, whether the iteration under way is
+// ended for it or not.
+func TestAChangedLoopGoesOnAtItsCursor(t *testing.T) {
+	for name, restart := range map[string]bool{"at once": true, "at the next iteration": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &reader{goOn: make(chan struct{})}
+			f := newFixture(t, stacktest.StartOwn(t), r.jobType())
+			j := job.Job{
+				ID: "read_on.x", Type: "ReadOn", Worker: "testing", Provider: job.ProviderTOML,
+				Spec: json.RawMessage(`{"a":1}`), Options: job.DefaultOptions(job.ModeContinuous),
+				Schedule: job.Schedule{Continuous: &job.Continuous{
+					Interval: job.Duration(10 * time.Millisecond), RestartOnChange: restart,
+				}},
+			}
+			begun := func(n int) {
+				stacktest.WaitFor(t, "an iteration", func() (bool, error) { return len(r.all()) >= n, nil })
+			}
+			f.apply(f.plan(false, j))
+			begun(1)
+			r.goOn <- struct{}{}
+			begun(2)
+
+			j.Spec = json.RawMessage(`{"a":2}`)
+			f.apply(f.plan(false, j))
+			plan := f.plan(false, j)
+			require.True(t, plan.Empty(), "%+v", plan.Changes)
+			if !restart {
+				require.Equal(t, []iteration{{A: 1}, {A: 1, Cursor: 10}}, r.all(), "the iteration goes on")
+				r.goOn <- struct{}{}
+			}
+			begun(3)
+			require.Equal(t, []iteration{{A: 1}, {A: 1, Cursor: 10, Stopped: restart}, {A: 2, Cursor: 20}}, r.all())
+			require.NoError(t, f.control.Stop(t.Context(), j.ID, "by test"))
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// foreignFile declares jobs of a type that only the example worker has: one of
+// them inherits what it needs.
+func foreignFile(t *testing.T, folder string) string {
+	t.Helper()
+	return writeFile(t, "foreign.toml", `
+[jobs.hash_files]
+spec = { max_bytes = 100 }
+
+[jobs.hash_files.once]
+spec = { folder = "`+folder+`" }
+bind = { site = "north" }
+one_shot = {}
+
+[jobs.hash_files.nightly]
+spec = { folder = "`+folder+`" }
+recurring = { recur_every = "P1D" }
+`)
+}
+
+// TestForeignJobType runs jobs of a type that this program was not built with.
+func TestForeignJobType(t *testing.T) {
+	st := stacktest.StartOwn(t)
+	c := console{address: st.Temporal}
+	folder := t.TempDir()
+	for name, text := range map[string]string{"a": "one", "b": "two", "large": string(make([]byte, 101))} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	file := foreignFile(t, folder)
+
+	// Offline, and with no worker of the type, it is unknown.
+	offline := console{address: "127.0.0.1:1"}.run(t.Context(), "validate", file)
+	require.Equal(t, 1, offline.code)
+	require.Contains(t, offline.stderr, "Job types that other workers bring are unknown here: temporal at 127.0.0.1:1 cannot be reached")
+	require.Contains(t, offline.stderr, `foreign.toml:2:7: unknown job type "hash_files"`)
+	require.Equal(t, 1, c.run(t.Context(), "validate", file).code)
+
+	worker := stacktest.StartProcess(t, st, "example-worker", "--service", "shed", "--tag", "site=north", "--service-timeout", "2s")
+	worker.WaitOutput("msg=announced")
+	require.Equal(t, file+": 2 jobs are valid\n", c.ok(t, "validate", file))
+	wrong := writeFile(t, "wrong.toml", `
+[jobs.hash_files]
+spec = { max_bytes = 0 }
+
+[jobs.hash_files.once]
+spec = { folder = "", depth = 3 }
+one_shot = {}
+`)
+	r := c.run(t.Context(), "validate", wrong)
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, ":3:22: spec.max_bytes: 0 is less than 1\n")
+	require.Contains(t, r.stderr, `:6:19: spec.folder: "" has 0 characters, fewer than 1`)
+	require.Contains(t, r.stderr, `unknown key "depth"`)
+
+	require.Equal(t, 2, c.run(t.Context(), "plan", "-f", file).code)
+	c.ok(t, "apply", "--yes", "-f", file)
+	require.Equal(t, 0, c.run(t.Context(), "plan", "-f", file).code)
+	stacktest.WaitFor(t, "the applied job to run", func() (bool, error) {
+		run := c.run(t.Context(), "runs", "describe", "hash_files.once", "-o", "json")
+		return run.code == 0 && decoded[control.RunDetail](t, c, "runs", "describe", "hash_files.once").Status == control.RunCompleted, nil
+	})
+	detail := decoded[control.RunDetail](t, c, "runs", "describe", "hash_files.once")
+	require.Equal(t, map[string]int64{"files": 2, "too_large": 1}, detail.Output.Counts)
+	require.Equal(t, "shed", detail.Output.Binding.Service)
+	require.Contains(t, c.ok(t, "runs", "describe", "hash_files.once"), "Service   shed")
+
+	ad := c.ok(t, "run", "--type", "hash_files", "--spec", `{"folder": "`+folder+`"}`)
+	require.Contains(t, ad, "all files are hashed")
+	r = c.run(t.Context(), "run", "--type", "HashFiles", "--spec", `{"folders": "x"}`)
+	require.Contains(t, r.stderr, `unknown key "folders"; did you mean "folder"?`)
+
+	// The list, and what is missing from it.
+	w := decoded[control.Workers](t, c, "workers")
+	require.Len(t, w.Services, 1)
+	require.Equal(t, "files@shed", w.Services[0].ID())
+	require.Empty(t, w.Lost)
+	require.Empty(t, w.Unserved)
+	require.Regexp(t, `(?m)^files@shed +serving +\S+ +site=north +\(devel\)( [0-9a-f]{12})? +0/50 .* ago\) +1$`, c.ok(t, "workers"))
+	require.Contains(t, c.ok(t, "workers", "describe", "shed"), "HashFiles  all    Hashes the files of a folder.")
+	require.Contains(t, string(decoded[workflows.LiveService](t, c, "workers", "describe", "files@shed").Types[0].SpecSchema), "max_bytes")
+	require.Equal(t, "starter: there is no live service x in namespace default\n", c.run(t.Context(), "workers", "describe", "x").stderr)
+
+	worker.Kill()
+	stacktest.WaitWithin(t, time.Minute, "the job type without a worker", func() (bool, error) {
+		w = decoded[control.Workers](t, c, "workers")
+		return len(w.Services) == 0, nil
+	})
+	require.Equal(t, []control.UnservedType{{Type: "HashFiles", Jobs: 1}}, w.Unserved, "the one on schedule")
+	require.Len(t, w.Lost, 1)
+	terminal := console{address: st.Temporal, terminal: true}
+	text := terminal.ok(t, "workers")
+	require.Contains(t, text, "\x1b[31mNo live worker serves HashFiles (1 job)\x1b[0m\n")
+	require.Contains(t, text, "Lost: files@shed on ")
+}
+
+func TestBindIsShown(t *testing.T) {
+	file := writeFile(t, "bound.toml", `
+[jobs.take_steps.a]
+spec = { steps = 1 }
+bind = { zone = "north", name = "x" }
+failover = "fail"
+failover_after = "PT5S"
+one_shot = {}
+`)
+	require.Equal(t, file+": 1 job is valid\n", console{}.ok(t, "validate", file))
+	bad := writeFile(t, "bad.toml", `
+[jobs.take_steps.a]
+spec = { steps = 1 }
+bind = { zone = 3 }
+failover = "move"
+failover_after = 0.5
+one_shot = {}
+`)
+	r := console{}.run(t.Context(), "validate", bad)
+	require.Contains(t, r.stderr, ":4:17: bind.zone: 3 is not a string\n")
+	require.Contains(t, r.stderr, `:5:12: failover: "move" is not one of requeue, wait, fail`)
+	require.Contains(t, r.stderr, ":6:18: failover_after: PT0.5S is shorter than PT1S")
+	require.Equal(t, job.FailoverRequeue, job.Options{}.FailoverPolicy())
+}

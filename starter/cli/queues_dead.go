@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+func (i *invocation) deadLettersCommand() *cobra.Command {
+	return group("dead", "List, retry and drop the dead letters of a queue: its items that failed",
+		i.deadListCommand(), i.deadRetryCommand(), i.deadDropCommand())
+}
+
+// deadList is the dead letters of a queue as they are shown as JSON.
+type deadList struct {
+	Letters []workflows.DeadLetter `json:"letters"`
+	Dropped int64                  `json:"dropped"` // older ones that made room
+}
+
+func (i *invocation) deadListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list QUEUE",
+		Short: "List the items of a queue that failed",
+		Long: `list shows the items of a queue that failed, the last first. A queue keeps the
+latest 100 and counts those that it dropped for them; runs list --queue has all runs.`,
+		Args:              arguments("QUEUE"),
+		ValidArgsFunction: i.completeQueues,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := i.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			state, err := c.QueueState(cmd.Context(), args[0])
+			if err != nil {
+				return aboutQueue(c, args[0], err)
+			}
+			letters := slices.Clone(state.DeadLetters)
+			slices.Reverse(letters)
+			return i.emit(deadList{list(letters), state.DeadDropped}, func(w io.Writer) error {
+				t := newTable("NUMBER", "JOB", "FAILED", "ERROR")
+				for _, letter := range letters {
+					t.add(fmt.Sprint(letter.Sequence), letter.JobID, i.when(letter.Ended), letter.Error)
+				}
+				if state.DeadDropped > 0 {
+					t.add("...", fmt.Sprintf("and %d that were dropped for later ones", state.DeadDropped), "", "")
+				}
+				return t.write(w)
+			})
+		},
+	}
+}
+
+func (i *invocation) deadRetryCommand() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "retry QUEUE [JOB...]",
+		Short: "Put items that failed into their queue again",
+		Long: `retry puts jobs that failed into their queue again, at its end, and takes them off
+the dead letters.`,
+		ValidArgsFunction: i.completeQueues,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, letters, err := i.chosenDead(cmd, args, all)
+			if err != nil {
+				return err
+			}
+			receipts, err := i.retryDead(cmd.Context(), c, args[0], letters)
+			if len(receipts) > 0 || err == nil {
+				if failed := i.emit(list(receipts), func(w io.Writer) error { return writeReceipts(w, receipts) }); failed != nil {
+					return failed
+				}
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the queue")
+	return cmd
+}
+
+func (i *invocation) retryDead(ctx context.Context, c *control.Client, queue string, letters []workflows.DeadLetter) ([]placed, error) {
+	line := i.newProgress()
+	defer line.clear()
+	began := time.Now()
+	receipts, err := c.RetryDead(ctx, queue, letters, func(done int) {
+		if line.terminal {
+			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(letters), queue), time.Since(began))
+		}
+	})
+	all := make([]placed, len(receipts))
+	for n, receipt := range receipts {
+		all[n] = placed{letters[n].JobID, receipt}
+	}
+	return all, err
+}
+
+func (i *invocation) deadDropCommand() *cobra.Command {
+	var all, yes bool
+	cmd := &cobra.Command{
+		Use:               "drop QUEUE [JOB...]",
+		Short:             "Forget items that failed",
+		Long:              "drop forgets dead letters of a queue. It asks first. Their runs stay in runs list.",
+		ValidArgsFunction: i.completeQueues,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, letters, err := i.chosenDead(cmd, args, all)
+			if err != nil {
+				return err
+			}
+			if len(letters) > 0 && !yes {
+				question := fmt.Sprintf("Forget %s of queue %s?", plural(len(letters), "dead letter", "dead letters"), args[0])
+				if err := i.ask(cmd.Context(), question, "dead drop", "to drop dead letters", "nothing was dropped"); err != nil {
+					return err
+				}
+			}
+			dropped := 0
+			if len(letters) > 0 {
+				sequences := make([]int64, len(letters))
+				for n, letter := range letters {
+					sequences[n] = letter.Sequence
+				}
+				if dropped, err = c.DropDead(cmd.Context(), args[0], sequences); err != nil {
+					return err
+				}
+			}
+			return i.emit(workflows.DropDeadReceipt{Dropped: dropped}, func(io.Writer) error {
+				return i.print("Queue %s: %s dropped.", args[0], plural(dropped, "dead letter", "dead letters"))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "all dead letters of the queue")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// chosenDead gives the dead letters of a queue that the arguments name by job, or
+// all. Of a job with several they are all meant; a retry of the second finds the
+// job in the queue.
+func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*control.Client, []workflows.DeadLetter, error) {
+	switch {
+	case len(args) == 0:
+		return nil, nil, misuse(cmd, "QUEUE is missing")
+	case all == (len(args) > 1):
+		return nil, nil, misuse(cmd, "name jobs, or give --all")
+	}
+	c, err := i.connect(cmd.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := c.QueueState(cmd.Context(), args[0])
+	if err != nil {
+		return nil, nil, aboutQueue(c, args[0], err)
+	}
+	if all {
+		return c, state.DeadLetters, nil
+	}
+	var letters []workflows.DeadLetter
+	for _, jobID := range args[1:] {
+		before := len(letters)
+		for _, letter := range state.DeadLetters {
+			if letter.JobID == jobID {
+				letters = append(letters, letter)
+			}
+		}
+		if len(letters) == before {
+			return nil, nil, fmt.Errorf("queue %s has no dead letter of job %s; starter queues dead list %s shows those there are", args[0], jobID, args[0])
+		}
+	}
+	return c, letters, nil
+}

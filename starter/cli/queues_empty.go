@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+func (i *invocation) queuesDrainCommand() *cobra.Command {
+	var detach bool
+	cmd := &cobra.Command{
+		Use:   "drain QUEUE",
+		Short: "Take no more items and run those that wait",
+		Long: `drain lets a queue refuse new items, and waits until those that are in it have
+run. The queue stays closed until it is resumed. Interrupting the wait leaves it so.`,
+		Args:              arguments("QUEUE"),
+		ValidArgsFunction: i.completeQueues,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := i.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			summary, err := c.DrainQueue(cmd.Context(), args[0])
+			if err != nil {
+				return aboutQueue(c, args[0], err)
+			}
+			if detach {
+				return i.emit(summary, func(io.Writer) error { return i.print("Queue %s: draining, %d waiting.", args[0], summary.Waiting) })
+			}
+			if err := i.awaitEmpty(cmd.Context(), c, args[0]); err != nil {
+				return err
+			}
+			state, err := c.QueueState(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return i.emit(i.viewOf(state), func(io.Writer) error {
+				return i.print("Queue %s: empty (%s). It takes no items until it is resumed.", args[0], endedText(state))
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait until the queue is empty")
+	return cmd
+}
+
+// awaitEmpty waits until a queue is empty, and shows how far it is.
+func (i *invocation) awaitEmpty(ctx context.Context, c *control.Client, queue string) error {
+	line := i.newProgress()
+	defer line.clear()
+	began := time.Now()
+	return c.AwaitEmpty(ctx, queue, func(state *workflows.QueueState) {
+		switch {
+		case state == nil:
+			line.show("waiting for a worker", time.Since(began))
+		case state.Halted != nil:
+			line.show("halted: "+state.Halted.Reason(), time.Since(began))
+		case state.Paused:
+			line.show(fmt.Sprintf("paused with %d waiting", state.Depth()), time.Since(began))
+		case line.terminal:
+			line.show(fmt.Sprintf("draining, %d waiting", state.Depth()), time.Since(began))
+		}
+	})
+}
+
+func (i *invocation) queuesPurgeCommand() *cobra.Command {
+	var from, to int64
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "purge QUEUE",
+		Short: "Remove what waits in a queue",
+		Long: `purge removes all items that wait in a queue, or those with the numbers --from to
+--to, both included. It asks first. What runs goes on; new items are still accepted.`,
+		Args:              arguments("QUEUE"),
+		ValidArgsFunction: i.completeQueues,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if from < 0 || to < 0 || to > 0 && from > to {
+				return misuse(cmd, "--from %d to --to %d is not a range of numbers", from, to)
+			}
+			c, err := i.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			state, err := c.QueueState(cmd.Context(), args[0])
+			if err != nil {
+				return aboutQueue(c, args[0], err)
+			}
+			if !yes {
+				n := state.CountBetween(from, to)
+				question := fmt.Sprintf("Remove %s of %d from queue %s?", plural(n, "waiting item", "waiting items"), state.Depth(), args[0])
+				if err := i.ask(cmd.Context(), question, "purge", "to purge the queue", "nothing was removed"); err != nil {
+					return err
+				}
+			}
+			if to == 0 {
+				to = state.Accepted // Not what came in while someone read the question.
+			}
+			removed, err := c.Purge(cmd.Context(), args[0], from, to)
+			if err != nil {
+				return err
+			}
+			return i.emit(workflows.PurgeReceipt{Removed: removed}, func(io.Writer) error {
+				return i.print("Queue %s: %s removed.", args[0], plural(removed, "item", "items"))
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&from, "from", 0, "remove items from this number on")
+	cmd.Flags().Int64Var(&to, "to", 0, "remove items up to this number")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}

@@ -1,0 +1,126 @@
+package cli_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+)
+
+const timed = `
+[jobs.take_steps.timed]
+spec = { steps = 1 }
+owner = "user:me"
+recurring = { cron = "30 4 * * *", time_zone = "Europe/Prague" }
+
+[jobs.take_steps.minutes]
+spec = { steps = 1 }
+owner = "user:me"
+recurring = { recur_every = "PT1M", misfire = "all" }
+paused = false
+
+[jobs.take_steps.loop]
+spec = { steps = 1 }
+continuous = { interval = "PT1H" }
+`
+
+// starts works with the times of recurring jobs.
+func starts(t *testing.T, c console) {
+	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", timed), "--yes")
+
+	next := decoded[control.NextStarts](t, c, "jobs", "next", "take_steps.timed", "-n", "3")
+	require.Len(t, next.Starts, 3)
+	require.Equal(t, "Europe/Prague", next.TimeZone)
+	out := c.ok(t, "jobs", "next", "take_steps.timed")
+	require.Regexp(t, `^LOCAL TIME +UTC +WHEN +EUROPE/PRAGUE\n`, out)
+	require.Contains(t, out, next.Starts[2].UTC().Format(time.RFC3339))
+	require.Contains(t, out, "04:30:00 CE")
+
+	r := c.run(t.Context(), "jobs", "skip-next", "take_steps.timed", "--by", "ada")
+	require.Equal(t, "Job take_steps.timed: the start of "+next.Starts[0].Format(time.RFC3339)+" is skipped; the next start is "+
+		next.Starts[1].Format(time.RFC3339)+".\n", r.stdout, r.stderr)
+	skipped := decoded[control.SkipResult](t, c, "jobs", "skip-next", "take_steps.timed")
+	require.Equal(t, next.Starts[1], skipped.Skipped)
+	require.Equal(t, next.Starts[2], skipped.Next)
+	r = c.run(t.Context(), "jobs", "next", "take_steps.timed", "-n", "1")
+	require.Contains(t, r.stderr, "The start of "+next.Starts[0].Format(time.RFC3339)+" is skipped by ada.\n")
+	require.Contains(t, r.stdout, next.Starts[2].Format(time.RFC3339))
+
+	var upcoming control.Upcoming
+	stacktest.WaitFor(t, "the list to have the schedule", func() (bool, error) {
+		upcoming = decoded[control.Upcoming](t, c, "upcoming", "--within", "PT30M", "--owner", "user:me", "--limit", "2")
+		return upcoming.Count > 0, nil
+	})
+	require.InDelta(t, 30, upcoming.Count, 1)
+	require.Len(t, upcoming.Starts, 2)
+	r = c.run(t.Context(), "upcoming", "--within", "PT30M", "--owner", "user:me", "--limit", "2")
+	require.Regexp(t, `\n\n\d+ starts of 1 job within PT30M; at most 1 in one second, at [0-9:]+\.\n$`, r.stdout)
+	require.Regexp(t, `^\d+ more; --limit 0 lists all\.\n$`, r.stderr)
+	require.Equal(t, "Nothing is due within PT1M.\n", c.ok(t, "upcoming", "--within", "PT1M", "--type", "OnlyRecurring"))
+
+	c.ok(t, "jobs", "pause", "take_steps.minutes", "--reason", "backfilled")
+	r = c.run(t.Context(), "jobs", "next", "take_steps.minutes", "-n", "1")
+	require.Contains(t, r.stderr, "Job take_steps.minutes is paused (backfilled): none of these takes place until it is resumed.\n")
+
+	backfill := []string{"jobs", "backfill", "take_steps.timed", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-03T12:00:00Z"}
+	r = c.run(t.Context(), backfill...)
+	require.Equal(t, "starter: there is no terminal to ask on: add --yes to start 3 runs\n", r.stderr)
+	r = c.run(t.Context(), append(backfill, "-o", "json")...)
+	require.Equal(t, "starter: backfill with -o json does not ask: add --yes to start 3 runs\n", r.stderr)
+	asked := c
+	asked.terminal, asked.stdin = true, "n\n"
+	r = asked.run(t.Context(), backfill...)
+	require.Equal(t, "Run job take_steps.timed 3 times, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z? [y/N] starter: nothing was started\n", r.stderr)
+	require.Equal(t, "Job take_steps.timed: 3 runs, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z, on the way.\n",
+		c.ok(t, append(backfill, "--yes")...))
+	stacktest.WaitFor(t, "the runs", func() (bool, error) {
+		runs := decoded[[]control.Run](t, c, "runs", "list", "--job", "take_steps.timed", "--status", "completed")
+		return len(runs) == 3, nil
+	})
+	require.Equal(t, "Job take_steps.timed has no start from 2026-03-01T00:00:00Z to 2026-03-01T01:00:00Z.\n",
+		c.ok(t, "jobs", "backfill", "take_steps.timed", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-01T01:00:00Z"))
+
+	for want, args := range map[string][]string{
+		"there is no job take_steps.none in namespace default; starter jobs list shows those there are":                                 {"next", "take_steps.none"},
+		"job take_steps.loop is continuous and cannot be told to list its starts: only recurring jobs have times":                       {"next", "take_steps.loop"},
+		"job take_steps.loop is continuous and cannot be told to skip a start: only recurring jobs have times":                          {"skip-next", "take_steps.loop"},
+		"job take_steps.loop is continuous and cannot be told to backfill: only recurring jobs have times":                              {"backfill", "take_steps.loop", "--from", "PT1H"},
+		"job take_steps.minutes has more than 1000 starts from 2026-03-01T00:00:00Z to 2026-03-02T00:00:00Z: backfill a part at a time": {"backfill", "take_steps.minutes", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z"},
+		"the time to backfill up to, 2099-01-01T00:00:00Z, is not past":                                                                 {"backfill", "take_steps.minutes", "--from", "PT1H", "--to", "2099-01-01T00:00:00Z"},
+	} {
+		r := c.run(t.Context(), append([]string{"jobs"}, args...)...)
+		require.Equal(t, 1, r.code, args)
+		require.Equal(t, "starter: "+want+"\n", r.stderr)
+	}
+	// What is skipped is no difference.
+	stacktest.WaitFor(t, "an empty plan", func() (bool, error) {
+		r := c.run(t.Context(), "plan", "-f", writeFile(t, "jobs.toml", timed))
+		return r.code == 0, nil
+	})
+}
+
+func TestMisuseOfStarts(t *testing.T) {
+	for want, args := range map[string][]string{
+		`-n 0 is not from 1 to 1000 (see starter jobs next --help)`:        {"jobs", "next", "a.b", "-n", "0"},
+		`-n 1001 is not from 1 to 1000 (see starter jobs next --help)`:     {"jobs", "next", "a.b", "-n", "1001"},
+		`JOB is missing (see starter jobs next --help)`:                    {"jobs", "next"},
+		`JOB is missing (see starter jobs skip-next --help)`:               {"jobs", "skip-next"},
+		`--within P1DT1H is longer than P1D (see starter upcoming --help)`: {"upcoming", "--within", "25h"},
+		`--limit -1 is negative (see starter upcoming --help)`:             {"upcoming", "--limit", "-1"},
+		`unexpected argument "a.b" (see starter upcoming --help)`:          {"upcoming", "a.b"},
+		`--from is missing (see starter jobs backfill --help)`:             {"jobs", "backfill", "a.b"},
+		`--from 2026-03-02T00:00:00Z is after --to 2026-03-01T00:00:00Z (see starter jobs backfill --help)`: {
+			"jobs", "backfill", "a.b", "--from", "2026-03-02T00:00:00Z", "--to", "2026-03-01T00:00:00Z",
+		},
+		`invalid argument "noon" for "--from" flag: it is a time such as 2026-05-01T12:00:00Z, or a duration such as PT1H, counted back from now (see starter jobs backfill --help)`: {
+			"jobs", "backfill", "a.b", "--from", "noon",
+		},
+	} {
+		r := console{}.run(t.Context(), args...)
+		require.Equal(t, 1, r.code, args)
+		require.Equal(t, "starter: "+want+"\n", r.stderr, args)
+	}
+}

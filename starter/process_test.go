@@ -1,0 +1,149 @@
+package main_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workers"
+)
+
+// site is a stack with workers that serve job types of the catalogue by counting
+// what they are asked to run.
+type site struct {
+	*testing.T
+	stack    *stacktest.Stack
+	temporal client.Client
+
+	mu     sync.Mutex
+	ledger map[string]int // runs by job id
+}
+
+func newSite(t *testing.T, flags ...string) *site {
+	t.Helper()
+	s := &site{T: t, stack: stacktest.StartOwn(t, flags...), ledger: map[string]int{}}
+	s.temporal = s.stack.Dial(t)
+	count := func(_ context.Context, run job.Run, _ map[string]any) (job.Result, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ledger[run.Job().ID]++
+		return job.Result{}, nil
+	}
+	for worker, name := range map[job.WorkerType]string{
+		job.WorkerBackend: "GeneratePhotoVariantsToMinio",
+		job.WorkerExtract: "ExtractHoboTimeFrame",
+		job.WorkerLoad:    "LiveLoadInfluxV1",
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- workers.Run(ctx, workers.Config{
+				Worker: worker, Types: []job.Type{job.NewType(name, worker, "Counts its runs.", count)},
+				Temporal: temporalclient.Settings{Address: s.stack.Temporal, Namespace: s.stack.Namespace},
+				Logger:   slog.New(slog.DiscardHandler),
+			})
+		}()
+		t.Cleanup(func() {
+			cancel()
+			require.NoError(t, <-ended)
+		})
+	}
+	return s
+}
+
+// runs are how often each job has run.
+func (s *site) runs(ids []string) []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := make([]int, len(ids))
+	for n, id := range ids {
+		counts[n] = s.ledger[id]
+	}
+	return counts
+}
+
+// start runs bin/starter.
+func (s *site) start(args ...string) *stacktest.Process {
+	s.Helper()
+	return stacktest.StartProcess(s, s.stack, "starter", args...)
+}
+
+// must runs bin/starter to its end, which must have the exit code.
+func (s *site) must(code int, args ...string) string {
+	s.Helper()
+	p := s.start(args...)
+	require.Equal(s, code, p.Wait(), "%v\n%s", args, p.Output())
+	return p.Output()
+}
+
+// declaredJobs is a jobs file; revision changes the definition of every job.
+type declaredJobs struct {
+	recurring, continuous, oneShot, queued int
+	revision                               int
+}
+
+func (d declaredJobs) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `[defaults]
+description = "revision %[1]d"
+owner = "user:revision-%[1]d"
+
+[jobs.extract_hobo_time_frame.spec]
+base_url = "http://127.0.0.1:1"
+token = "secret://revision-%[1]d"
+organization = "dendra"
+location = "common1"
+backfill = "P2D"
+increment = "PT12H"
+reread = "PT1H"
+loggers = [{ serial = "21234001", station = "revision %[1]d" }]
+`, d.revision)
+	for n := range d.recurring {
+		fmt.Fprintf(&b, "\n[jobs.extract_hobo_time_frame.r-%03d]\nrecurring = { recur_every = \"P%dD\" }\n", n, 30+d.revision)
+	}
+	for n := range d.continuous {
+		fmt.Fprintf(&b, "\n[jobs.live_load_influx_v1.c-%03d]\ncontinuous = { interval = \"PT%dH\" }\n", n, 10+d.revision)
+		fmt.Fprintf(&b, "spec = { location = \"revision-%d\", influx_url = \"http://127.0.0.1:8086\" }\n", d.revision)
+	}
+	for n := range d.oneShot + d.queued {
+		kind, mode := "o", "one_shot = {}"
+		if n >= d.oneShot {
+			kind, mode = "q", `queued = { queue = "photos" }`
+		}
+		fmt.Fprintf(&b, "\n[jobs.generate_photo_variants_to_minio.%s-%03d]\n%s\n", kind, n, mode)
+		// Jobs with the same spec are different jobs.
+		fmt.Fprintf(&b, "spec = { bucket = \"uploads\", key = \"revision-%d-%d.jpg\" }\n", d.revision, n%7)
+	}
+	return b.String()
+}
+
+// onces are the ids of the jobs that run once.
+func (d declaredJobs) onces() []string {
+	var ids []string
+	for n := range d.oneShot + d.queued {
+		kind := "o"
+		if n >= d.oneShot {
+			kind = "q"
+		}
+		ids = append(ids, fmt.Sprintf("generate_photo_variants_to_minio.%s-%03d", kind, n))
+	}
+	return ids
+}
+
+func (d declaredJobs) file(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "jobs.toml")
+	require.NoError(t, os.WriteFile(path, []byte(d.text()), 0o600))
+	return path
+}

@@ -1,0 +1,278 @@
+package workers_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// itemsVariable sets how many items the test under forced continue-as-new has.
+const itemsVariable = "DENDRA_TEST_QUEUE_ITEMS"
+
+// startPaged makes a queue with small pages.
+func startPaged(t *testing.T, c *control.Client, name string, items int, state workflows.QueueState) {
+	t.Helper()
+	state.Name, state.Paging = name, &workflows.Paging{Items: items, Bytes: 48 << 10}
+	_, err := c.Temporal().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: workflows.QueueWorkflowID(name), TaskQueue: workflows.QueuesTaskQueue,
+		TypedSearchAttributes: workflows.QueueAttributes(name),
+	}, workflows.JobQueueType, state)
+	require.NoError(t, err)
+}
+
+func recordJobs(t *testing.T, queue, prefix string, n int, ledger ledgerOf) []job.Job {
+	t.Helper()
+	jobs := make([]job.Job, n)
+	for i := range jobs {
+		jobs[i] = newJob(t, "RecordSteps", fmt.Sprintf("%s%05d", prefix, i), job.Schedule{Queued: &job.Queued{Queue: queue}},
+			recordSpec{Ledger: string(ledger), Steps: 1})
+	}
+	return jobs
+}
+
+func waitEmpty(t *testing.T, c *control.Client, queue string, within time.Duration) *workflows.QueueState {
+	t.Helper()
+	var state *workflows.QueueState
+	stacktest.WaitWithin(t, within, "queue "+queue+" to be empty", func() (bool, error) {
+		var err error
+		if state, err = c.QueueState(t.Context(), queue); err != nil {
+			return false, nil //nolint:nilerr // A worker that was just started may not have the workflow yet.
+		}
+		return state.Running == nil && state.Depth() == 0, nil
+	})
+	return state
+}
+
+// promise notes what a caller was promised for jobs, in any order.
+func promise(promised []acknowledged, jobs []job.Job, receipts []workflows.EnqueueReceipt) []acknowledged {
+	for i, receipt := range receipts {
+		promised = append(promised, acknowledged{receipt.Sequence, jobs[i].ID})
+	}
+	return promised
+}
+
+func bySequence(promised []acknowledged) []acknowledged {
+	sort.Slice(promised, func(a, b int) bool { return promised[a].sequence < promised[b].sequence })
+	return promised
+}
+
+// TestQueueUnderForcedContinueAsNew lets eight producers fill a queue that
+// continues as new every hundred events and has small pages, by single messages
+// and by batches.
+func TestQueueUnderForcedContinueAsNew(t *testing.T) {
+	t.Parallel()
+	const producers = 8
+	items := 400
+	if text := os.Getenv(itemsVariable); text != "" {
+		var err error
+		items, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
+	st := stacktest.StartOwn(t, "--history-events", "100")
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
+	t.Logf("seed %d, %d items", seed, items)
+	startPaged(t, c, "forced", 20, workflows.QueueState{})
+
+	var mu sync.Mutex
+	var promised []acknowledged
+	var wait sync.WaitGroup
+	for producer := range producers {
+		random := rand.New(rand.NewPCG(seed, uint64(producer))) //nolint:gosec // Repeatable on purpose.
+		jobs := recordJobs(t, "forced", fmt.Sprintf("p%d-", producer), items/producers, ledger)
+		wait.Go(func() {
+			for len(jobs) > 0 {
+				n := min(1+random.IntN(4), len(jobs))
+				receipts, err := c.EnqueueAll(t.Context(), jobs[:n], false, func(int) {})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				promised = promise(promised, jobs[:n], receipts)
+				mu.Unlock()
+				jobs = jobs[n:]
+			}
+		})
+	}
+	wait.Wait()
+	state := waitEmpty(t, c, "forced", 40*time.Minute)
+	require.EqualValues(t, len(promised), state.Completed)
+	require.Empty(t, state.DeadLetters)
+	requireSerial(t, bySequence(promised), ledger)
+	t.Logf("%d runs of the workflow, %d items parked at the end of all", state.Generation+1, state.Parked.Last)
+	require.Greater(t, state.Generation, items/100)
+}
+
+// TestDeepQueueSurvivesKills parks pages while the worker and the stack are
+// killed, and drains them through more kills. One page is terminated by hand.
+func TestDeepQueueSurvivesKills(t *testing.T) {
+	t.Parallel()
+	const items = 160
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+	st := stacktest.StartOwn(t, "--history-events", "100")
+	worker := startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	startPaged(t, c, "deep", 8, workflows.QueueState{Paused: true})
+	jobs := recordJobs(t, "deep", "i", items, ledger)
+	put := make(chan []acknowledged)
+	go func() {
+		var promised []acknowledged
+		defer func() { put <- promised }()
+		for rest := jobs; len(rest) > 0; rest = rest[min(7, len(rest)):] {
+			batch := rest[:min(7, len(rest))]
+			// A producer that gets an error asks again with the same keys.
+			for try := 0; ; try++ {
+				receipts, err := c.EnqueueAll(t.Context(), batch, false, func(int) {})
+				if err == nil {
+					promised = promise(promised, batch, receipts)
+					break
+				}
+				if try == 30 || t.Context().Err() != nil {
+					t.Error(err)
+					return
+				}
+			}
+		}
+	}()
+	stacktest.WaitFor(t, "pages", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "deep")
+		return err == nil && len(state.Parked.Pages) > 1+random.IntN(4), nil
+	})
+	worker.Kill()
+	worker = startWorker(t, st)
+	st.Kill()
+	st.Restart(t)
+	promised := bySequence(<-put)
+	require.Len(t, promised, items)
+
+	state, err := c.QueueState(t.Context(), "deep")
+	require.NoError(t, err)
+	require.Equal(t, items, state.Depth())
+	require.Greater(t, len(state.Parked.Pages), 10)
+	page := state.Parked.Pages[random.IntN(len(state.Parked.Pages))].First
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.QueuePageWorkflowID("deep", state.Parked.Epoch, page), "", "by test"))
+
+	_, err = c.ResumeQueue(t.Context(), "deep")
+	require.NoError(t, err)
+	ledger.waitFor(t, "end", 20+random.IntN(30))
+	worker.Kill()
+	worker = startWorker(t, st)
+	ledger.waitFor(t, "end", 70+random.IntN(30))
+	st.Kill()
+	worker.Kill()
+	st.Restart(t)
+	startWorker(t, st)
+	state = waitEmpty(t, c, "deep", 5*time.Minute)
+	require.EqualValues(t, items, state.Completed, "a page that was terminated is read from its history")
+	requireSerial(t, promised, ledger)
+	stacktest.WaitFor(t, "the pages to end", func() (bool, error) {
+		count, err := c.Temporal().CountWorkflow(t.Context(), countRequest(st, workflows.JobQueuePageType))
+		return err == nil && count.GetCount() == 0, err
+	})
+}
+
+// TestDeepQueueKnowsFindsAndMovesWhatIsParked works with jobs that wait in pages.
+func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	startPaged(t, c, "known", 8, workflows.QueueState{Paused: true})
+	const items = 400 // 49 pages: two chapters.
+	jobs := recordJobs(t, "known", "i", items, ledger)
+	_, err := c.EnqueueAll(t.Context(), jobs, false, func(int) {})
+	require.NoError(t, err)
+
+	// The same file again, by a client that knows nothing of the pages yet, and by
+	// fifty callers at once.
+	fresh := newControl(t, st)
+	receipts, err := fresh.EnqueueAll(t.Context(), jobs, false, func(int) {})
+	require.NoError(t, err)
+	for i, receipt := range receipts {
+		require.Equal(t, workflows.EnqueueReceipt{Sequence: int64(i + 1), Ahead: i, Duplicate: true}, receipt)
+	}
+	var wait sync.WaitGroup
+	for range 50 {
+		wait.Go(func() {
+			receipt, err := c.Enqueue(t.Context(), jobs[100], false)
+			if err != nil || receipt != (workflows.EnqueueReceipt{Sequence: 101, Ahead: 100, Duplicate: true}) {
+				t.Errorf("%+v, %v", receipt, err)
+			}
+		})
+	}
+	wait.Wait()
+	other := jobs[100]
+	other.Spec = job.EncodeJSON(recordSpec{Ledger: string(ledger), Steps: 2})
+	_, err = c.Enqueue(t.Context(), other, false)
+	require.ErrorContains(t, err, "it waits in it with another spec")
+
+	summary, err := c.MoveToFront(t.Context(), "known", jobs[200].ID)
+	require.NoError(t, err)
+	require.Equal(t, items, summary.Waiting)
+	_, err = c.CancelItem(t.Context(), "known", jobs[300].ID)
+	require.NoError(t, err)
+	_, err = c.CancelItem(t.Context(), "known", jobs[300].ID)
+	require.True(t, control.NotInQueue(err), err)
+	live, err := c.Live(t.Context(), jobs[250].ID)
+	require.NoError(t, err)
+	require.EqualValues(t, 251, live.Waiting.Sequence)
+	detail, err := c.Job(t.Context(), jobs[250].ID)
+	require.NoError(t, err)
+	require.Equal(t, 250, detail.Ahead)
+	receipt, err := c.Enqueue(t.Context(), jobs[300], false)
+	require.NoError(t, err)
+	require.Equal(t, workflows.EnqueueReceipt{Sequence: items + 1, Ahead: items - 1}, receipt, "what was canceled may come again")
+	removed, err := c.Purge(t.Context(), "known", 21, 390)
+	require.NoError(t, err)
+	require.Equal(t, 369, removed, "the moved one keeps its number")
+
+	peeked, err := c.Peek(t.Context(), "known", 0, 0)
+	require.NoError(t, err)
+	var want, got []string
+	for _, j := range slices.Concat(jobs[:20], jobs[390:], jobs[300:301]) {
+		want = append(want, j.ID)
+	}
+	for i, item := range peeked {
+		require.Equal(t, i, item.Ahead)
+		got = append(got, item.Job.ID)
+	}
+	require.Equal(t, want, got)
+	_, err = c.ResumeQueue(t.Context(), "known")
+	require.NoError(t, err)
+	waitEmpty(t, c, "known", time.Minute)
+	var ran []string
+	for _, e := range ledger.read(t) {
+		if e.What == "start" {
+			ran = append(ran, e.JobID)
+		}
+	}
+	require.Equal(t, want, ran)
+}
+
+func countRequest(st *stacktest.Stack, workflowType string) *workflowservice.CountWorkflowExecutionsRequest {
+	return &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: st.Namespace, Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflowType),
+	}
+}

@@ -1,0 +1,200 @@
+package workers_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// TestStoppedProcessComesBackToALostRun stops the process that holds the running
+// item of a queue (SIGSTOP), lets others take over, and wakes it up again.
+func TestStoppedProcessComesBackToALostRun(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	first := startWorker(t, st)
+	put := func(i int, gate string) job.Job {
+		j := newJob(t, "RecordSteps", fmt.Sprintf("i%02d", i), job.Schedule{Queued: &job.Queued{Queue: "zombie"}},
+			recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate})
+		_, err := c.Enqueue(t.Context(), j, false)
+		require.NoError(t, err)
+		return j
+	}
+	held := put(0, gate)
+	after := 3 + random.IntN(5)
+	for i := range after {
+		put(i+1, "")
+	}
+	ledger.waitFor(t, "step", 1)
+	first.Signal(syscall.SIGSTOP)
+	second := startWorker(t, st)
+	ledger.waitFor(t, "start", 2)
+	open(t, gate)
+	ledger.waitFor(t, "end", 1+random.IntN(after))
+	first.Signal(syscall.SIGCONT)
+	ledger.waitFor(t, "end", 1+after)
+	first.WaitOutput("RunLost") // It knows that the run is another's.
+
+	steps := map[string][]int{}
+	running, ended := "", map[string]bool{}
+	for _, e := range ledger.read(t) {
+		require.False(t, ended[e.JobID], "%s of %s after its end, by process %d", e.What, e.JobID, e.PID)
+		require.True(t, running == "" || running == e.JobID, "%s and %s at once", running, e.JobID)
+		running = e.JobID
+		switch e.What {
+		case "step":
+			steps[e.JobID] = append(steps[e.JobID], e.Step)
+		case "end":
+			ended[e.JobID], running = true, ""
+		}
+	}
+	require.Len(t, ended, 1+after)
+	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, held.ID))
+	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "zombie")
+		return err == nil && state.Completed == int64(1+after) && state.Failed == 0, err
+	})
+
+	// The process that came back works like any other.
+	second.Signal(syscall.SIGTERM)
+	require.Zero(t, second.Wait())
+	last := put(after+1, "")
+	ledger.waitFor(t, "end", 2+after)
+	require.Equal(t, map[int]bool{first.PID(): true}, ledger.doneBy(t, last.ID))
+}
+
+// TestDrainWithTenRunningJobs stops a worker (SIGTERM) that runs five short jobs,
+// which end by themselves, and five long ones, which save their positions.
+func TestDrainWithTenRunningJobs(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	shortGate, longGate := filepath.Join(t.TempDir(), "short"), filepath.Join(t.TempDir(), "long")
+	first := startService(t, st, "first", "--drain-timeout", "20s")
+	runs := map[string]control.RunRef{}
+	start := func(key string, spec recordSpec) job.Job {
+		spec.Ledger = string(ledger)
+		j := newJob(t, "RecordSteps", key, oneShot(), spec)
+		j.Options.MaxRetryCount = 0
+		ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+		require.NoError(t, err)
+		runs[j.ID] = ref
+		return j
+	}
+	short, long := map[string]bool{}, map[string]bool{}
+	for i := range 5 {
+		short[start(fmt.Sprintf("short%d", i), recordSpec{Steps: 2, Gate: shortGate, Deaf: true}).ID] = true
+		long[start(fmt.Sprintf("long%d", i), recordSpec{Steps: 3, Gate: longGate}).ID] = true
+	}
+	ledger.waitFor(t, "step", 10)
+
+	first.Signal(syscall.SIGTERM)
+	first.WaitOutput("msg=draining")
+	stacktest.WaitFor(t, "the service to be listed as draining", func() (bool, error) {
+		services, err := workflows.Services(t.Context(), c.Temporal())
+		return err == nil && len(services) == 1 && services[0].State == workflows.ServiceDraining, err
+	})
+	late := start("late", recordSpec{Steps: 1})
+	open(t, shortGate)
+	require.Zero(t, first.Wait(), "a drained worker exits with 0")
+	require.Equal(t, 5, ledger.count(t, "stop"), "the long ones have saved their positions")
+	require.Equal(t, 5, ledger.count(t, "end"), "the short ones have ended")
+	require.Empty(t, ledger.doneBy(t, late.ID), "a draining worker takes no work")
+
+	open(t, longGate)
+	second := startWorker(t, st)
+	for id, ref := range runs {
+		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		require.NoError(t, err)
+		require.Equal(t, control.RunCompleted, run.Status, "%s: %s", id, run.Error)
+		require.Equal(t, long[id], run.Output.Handovers == 1, id)
+	}
+	steps := map[string]int{}
+	for _, e := range ledger.read(t) {
+		if e.What == "step" {
+			steps[e.JobID]++
+		}
+	}
+	for id := range runs {
+		switch {
+		case short[id]:
+			require.Equal(t, 2, steps[id], id)
+			require.Equal(t, map[int]bool{first.PID(): true}, ledger.doneBy(t, id))
+		case long[id]:
+			require.Equal(t, 3, steps[id], "%s: nothing is lost, and nothing done twice", id)
+		default:
+			require.Equal(t, map[int]bool{second.PID(): true}, ledger.doneBy(t, id))
+		}
+	}
+}
+
+// TestDrainCutsOffInTime drains a worker faster than its handler's stop grace
+// period would allow: the handler is cut off, and the run handed over.
+func TestDrainCutsOffInTime(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	first := startWorker(t, st, "--drain-timeout", "3s")
+	j := newJob(t, "RecordSteps", "deaf", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Deaf: true})
+	j.Options.MaxRetryCount = 0
+	j.Options.StopGracePeriod = job.Duration(time.Hour)
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	ledger.waitFor(t, "step", 1)
+	first.Signal(syscall.SIGTERM)
+	require.Zero(t, first.Wait())
+	open(t, gate)
+	startWorker(t, st)
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, 1, run.Output.Handovers)
+	require.Equal(t, 3, ledger.count(t, "step"))
+}
+
+// TestWorkerEndsWhileItDials stops a worker that waits for an answer of a server
+// that never comes.
+func TestWorkerEndsWhileItDials(t *testing.T) {
+	t.Parallel()
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, silent.Close()) }()
+	accepted := make(chan net.Conn, 16)
+	go func() {
+		for {
+			conn, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- conn
+		}
+	}()
+	w := stacktest.StartProgram(t, nil, stacktest.Program{
+		Name: "test worker", Path: executable(t), Args: []string{"--address", silent.Addr().String()}, Env: []string{workerVariable + "=1"},
+	})
+	conn := <-accepted
+	w.Signal(syscall.SIGTERM)
+	require.Zero(t, w.Wait())
+	require.NotContains(t, w.Output(), "cannot be reached", "it did not wait for its own time limit")
+	require.NoError(t, conn.Close())
+}

@@ -1,0 +1,151 @@
+package workers
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/dendrascience/dendra-jobs/internal/specschema"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// Environment variables of every worker binary, besides those of its flags.
+const (
+	variableService = "DENDRA_SERVICE"
+	variableTags    = "DENDRA_TAGS"
+)
+
+// ParseTags reads tags of the form NAME=VALUE,NAME=VALUE.
+func ParseTags(text string) (map[string]string, error) {
+	tags := map[string]string{}
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return nil, fmt.Errorf("%.80q is not a tag: write NAME=VALUE", part)
+		}
+		if err := job.CheckTag(name, value); err != nil {
+			return nil, err
+		}
+		tags[name] = value
+	}
+	return tags, nil
+}
+
+// tagFlag is a flag that may be given several times.
+type tagFlag struct{ tags map[string]string }
+
+// String implements flag.Value.
+func (f tagFlag) String() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(f.tags)) {
+		parts = append(parts, name+"="+f.tags[name])
+	}
+	return strings.Join(parts, ",")
+}
+
+// Set implements flag.Value.
+func (f tagFlag) Set(text string) error {
+	tags, err := ParseTags(text)
+	maps.Copy(f.tags, tags)
+	return err
+}
+
+// hostName is the name of the machine.
+func hostName() string {
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return "unknown"
+	}
+	return name
+}
+
+// serviceName makes the name of a service from that of a machine.
+func serviceName(host string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
+			return r
+		}
+		return '-'
+	}, strings.ToLower(host))
+	name = strings.TrimLeft(name, "._-")
+	const most = 56 // leaves room for a number
+	if len(name) > most {
+		name = name[:most]
+	}
+	if name == "" {
+		return "unknown"
+	}
+	return name
+}
+
+func (c Config) validateService() []error {
+	var problems []error
+	if err := job.CheckKey("service", c.Service); err != nil {
+		problems = append(problems, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Tags)) {
+		if name == job.TagHost || name == job.TagName {
+			problems = append(problems, fmt.Errorf("tag %s is set by the worker itself", name))
+		} else if err := job.CheckTag(name, c.Tags[name]); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if c.ServiceTimeout < minServiceTimeout {
+		problems = append(problems, fmt.Errorf("service timeout %s is shorter than %s", c.ServiceTimeout, minServiceTimeout))
+	}
+	return problems
+}
+
+// describe is what the process announces of itself, apart from its name.
+func (h *host) describe() (workflows.Service, error) {
+	service := workflows.Service{
+		Worker:   h.Worker,
+		Tags:     map[string]string{job.TagHost: hostName()},
+		Identity: h.identity,
+		PID:      os.Getpid(),
+		Build:    readBuild(),
+		Slots:    h.MaxConcurrentRuns,
+	}
+	maps.Copy(service.Tags, h.Tags)
+	var errs []error
+	for _, t := range h.Types {
+		served := workflows.ServedType{Name: t.Name, Description: t.Description, Modes: t.Modes}
+		if t.Spec != nil {
+			schema, err := specschema.For(t.Spec)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("job type %s: %w", t.Name, err))
+				continue
+			}
+			served.SpecSchema = schema.JSON()
+		}
+		service.Types = append(service.Types, served)
+	}
+	return service, errors.Join(errs...)
+}
+
+// revision is the commit that the program was built from, set by the linker
+// where the Go command does not record it.
+var revision string
+
+func readBuild() workflows.Build {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return workflows.Build{Revision: revision}
+	}
+	build := workflows.Build{Module: info.Main.Path, Version: info.Main.Version, Revision: revision}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			build.Revision = setting.Value
+		}
+	}
+	return build
+}

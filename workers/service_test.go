@@ -1,0 +1,284 @@
+package workers_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workers"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// liveNames are the names of the services that live.
+func liveNames(t *testing.T, c *control.Client) []string {
+	t.Helper()
+	services, err := workflows.Services(t.Context(), c.Temporal())
+	require.NoError(t, err)
+	names := []string{}
+	for _, s := range services {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func waitForServices(t *testing.T, c *control.Client, names ...string) {
+	t.Helper()
+	stacktest.WaitFor(t, "the live services", func() (bool, error) {
+		live := liveNames(t, c)
+		if len(live) != len(names) {
+			return false, nil
+		}
+		for i, name := range names {
+			if live[i] != name {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
+func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	a := startService(t, st, "a", "--tag", "zone=north,gpu=2", "--max-concurrent-runs", "7")
+	services, err := workflows.Services(t.Context(), c.Temporal())
+	require.NoError(t, err)
+	require.Len(t, services, 1)
+	s := services[0]
+	require.Equal(t, "testing@a", s.ID())
+	require.Equal(t, "north", s.Tags["zone"])
+	require.Equal(t, "2", s.Tags["gpu"])
+	require.Equal(t, "a", s.Tags[job.TagName])
+	require.NotEmpty(t, s.Host())
+	require.Equal(t, a.PID(), s.PID)
+	require.Equal(t, 7, s.Slots)
+	require.Equal(t, workflows.ServiceServing, s.State)
+	require.NotEmpty(t, s.Build.Module)
+	require.WithinDuration(t, time.Now(), s.LastSeen, time.Minute)
+	require.True(t, s.Serves("RecordSteps"))
+	for _, served := range s.Types {
+		require.Contains(t, string(served.SpecSchema), `"additionalProperties":false`, served.Name)
+	}
+
+	// No two live services have one name.
+	twin := startService(t, st, "a")
+	waitForServices(t, c, "a", "a-2")
+	twin.Signal(syscall.SIGTERM)
+	require.Zero(t, twin.Wait())
+	waitForServices(t, c, "a")
+
+	// A process that is silent is taken for dead, and announces itself again.
+	a.Signal(syscall.SIGSTOP)
+	waitForServices(t, c)
+	lost, err := workflows.LostServices(t.Context(), c.Temporal(), time.Now().Add(-time.Hour))
+	require.NoError(t, err)
+	require.Len(t, lost, 1)
+	require.Equal(t, workflows.ServiceLost, lost[0].State)
+	a.Signal(syscall.SIGCONT)
+	waitForServices(t, c, "a")
+
+	// The registry survives the servers.
+	st.Kill()
+	st.Restart(t)
+	waitForServices(t, c, "a")
+
+	a.Kill()
+	waitForServices(t, c)
+	again := startService(t, st, "a")
+	waitForServices(t, c, "a")
+	again.Signal(syscall.SIGTERM)
+	require.Zero(t, again.Wait())
+	waitForServices(t, c)
+	lost, err = workflows.LostServices(t.Context(), c.Temporal(), time.Now().Add(-time.Hour))
+	require.NoError(t, err)
+	require.Empty(t, lost, "the last one went in peace")
+}
+
+// bound makes a job that is bound to the tag zone=north, and waits at a gate.
+func bound(t *testing.T, key string, schedule job.Schedule, ledger ledgerOf, gate string, failover job.Failover) job.Job {
+	t.Helper()
+	j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate})
+	j.Options.Bind = map[string]string{"zone": "north"}
+	j.Options.Failover = failover
+	j.Options.FailoverAfter = job.Duration(2 * time.Second)
+	require.Empty(t, j.Validate())
+	return j
+}
+
+// doneBy says which processes did something for a job.
+func (l ledgerOf) doneBy(t *testing.T, jobID string) map[int]bool {
+	t.Helper()
+	pids := map[int]bool{}
+	for _, e := range l.read(t) {
+		if e.JobID == jobID {
+			pids[e.PID] = true
+		}
+	}
+	return pids
+}
+
+func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	south := startService(t, st, "south", "--tag", "zone=south")
+	first := startService(t, st, "first", "--tag", "zone=north")
+
+	// Failed over by a retry that its service does not take, by the run itself
+	// when there are no retries, not at all, and for good.
+	retried := bound(t, "retried", oneShot(), ledger, gate, job.FailoverRequeue)
+	once := bound(t, "once", oneShot(), ledger, gate, job.FailoverRequeue)
+	once.Options.MaxRetryCount = 0
+	waits := bound(t, "waits", oneShot(), ledger, gate, job.FailoverWait)
+	fails := bound(t, "fails", oneShot(), ledger, gate, job.FailoverFail)
+	queued := bound(t, "queued", job.Schedule{Queued: &job.Queued{Queue: "bound"}}, ledger, gate, "")
+	loop := bound(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate, "")
+	runs := map[string]control.RunRef{}
+	for _, j := range []job.Job{retried, once, waits, fails} {
+		ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+		require.NoError(t, err)
+		runs[j.ID] = ref
+	}
+	_, err := c.Enqueue(t.Context(), queued, false)
+	require.NoError(t, err)
+	require.NoError(t, c.StartContinuous(t.Context(), loop))
+	ledger.waitFor(t, "step", 6)
+	for _, ref := range runs {
+		stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
+			run, err := c.Run(t.Context(), ref)
+			return err == nil && run.Progress != nil && run.Progress.Done == 1, err
+		})
+	}
+
+	second := startService(t, st, "second", "--tag", "zone=north")
+	first.Kill()
+	followed := func(j job.Job) *control.RunDetail {
+		run, err := c.Follow(t.Context(), runs[j.ID], func(*control.RunDetail) {})
+		require.NoError(t, err)
+		return run
+	}
+	failed := followed(fails)
+	require.Equal(t, control.RunFailed, failed.Status)
+	require.Equal(t, job.ClassNoService, failed.Class)
+	require.Contains(t, failed.Error, "bound to service testing@first")
+	for _, j := range []job.Job{retried, once, queued, loop} {
+		stacktest.WaitFor(t, j.ID+" on the second service", func() (bool, error) {
+			return ledger.doneBy(t, j.ID)[second.PID()], nil
+		})
+	}
+
+	// A service that returns gets what waited for it, and steals nothing.
+	returned := startService(t, st, "first", "--tag", "zone=north")
+	stacktest.WaitFor(t, waits.ID+" on the service that returned", func() (bool, error) {
+		return ledger.doneBy(t, waits.ID)[returned.PID()], nil
+	})
+	open(t, gate)
+	for _, j := range []job.Job{retried, once, waits} {
+		run := followed(j)
+		require.Equal(t, control.RunCompleted, run.Status, "%s: %s", j.ID, run.Error)
+		require.NotNil(t, run.Output.Binding)
+		if j.ID == waits.ID {
+			require.Equal(t, map[int]bool{first.PID(): true, returned.PID(): true}, ledger.doneBy(t, j.ID))
+			require.Empty(t, run.Output.Binding.Rebinds)
+			continue
+		}
+		require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, j.ID))
+		require.Equal(t, "second", run.Output.Binding.Service)
+		require.Len(t, run.Output.Binding.Rebinds, 1)
+		require.Equal(t, "first", run.Output.Binding.Rebinds[0].From)
+		require.NotEmpty(t, run.Output.Binding.Rebinds[0].Reason)
+	}
+	stacktest.WaitFor(t, "the loop's first good iteration", func() (bool, error) {
+		detail, err := c.Job(t.Context(), loop.ID)
+		return err == nil && detail.Loop != nil && !detail.Loop.LastSuccess.IsZero(), err
+	})
+	detail, err := c.Job(t.Context(), loop.ID)
+	require.NoError(t, err)
+	require.Equal(t, "second", detail.Loop.Binding.Service)
+	require.Equal(t, 1, detail.Loop.Binding.Rebound)
+	require.NoError(t, c.Stop(t.Context(), loop.ID, "by test"))
+	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "bound")
+		return err == nil && state.Completed == 1, err
+	})
+	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, queued.ID))
+
+	steps := map[string]int{}
+	for _, e := range ledger.read(t) {
+		require.NotEqual(t, south.PID(), e.PID, "a service without the tags did something")
+		if e.What == "step" {
+			steps[e.JobID]++
+		}
+	}
+	for _, j := range []job.Job{retried, once, waits, queued} {
+		require.Equal(t, 3, steps[j.ID], "%s goes on at its cursor", j.ID)
+	}
+}
+
+func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	j := bound(t, "a", oneShot(), newLedger(t), "", job.FailoverRequeue)
+	j.Options.Bind = map[string]string{"zone": "nowhere"}
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCanceled, run.Status)
+}
+
+func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	startService(t, st, "a", "--tag", "zone=north", "--max-concurrent-runs", "2")
+	var runs []control.RunRef
+	for i := range 4 {
+		for key, bind := range map[string]map[string]string{"bound": {"zone": "north"}, "free": nil} {
+			j := bound(t, fmt.Sprintf("%s%d", key, i), oneShot(), ledger, gate, job.FailoverWait)
+			j.Options.Bind = bind
+			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+			require.NoError(t, err)
+			runs = append(runs, ref)
+		}
+	}
+	stacktest.WaitFor(t, "all slots to be in use", func() (bool, error) {
+		services, err := workflows.Services(t.Context(), c.Temporal())
+		return err == nil && len(services) == 1 && services[0].Running >= 2, err
+	})
+	require.LessOrEqual(t, ledger.count(t, "start"), 3, "one more than the slots, if both queues answer at once")
+	open(t, gate)
+	for _, ref := range runs {
+		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		require.NoError(t, err)
+		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	}
+	require.Equal(t, len(runs), ledger.count(t, "end"))
+}
+
+func TestTagsAreParsed(t *testing.T) {
+	tags, err := workers.ParseTags(" zone=north, gpu = 2 ")
+	require.Error(t, err, "a name has no space: %v", tags)
+	tags, err = workers.ParseTags("zone=north,,gpu=2,")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"zone": "north", "gpu": "2"}, tags)
+	for _, bad := range []string{"zone", "=north", "zone=", "zo ne=a"} {
+		_, err := workers.ParseTags(bad)
+		require.Error(t, err, bad)
+	}
+}

@@ -1,0 +1,195 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// keptRebinds is how many rebinds a run or a loop keeps to show.
+const keptRebinds = 10
+
+// Binding says which service a bound job's runs go to, and how that came about.
+type Binding struct {
+	// Service is the name of the service; "" before the first choice.
+	Service string `json:"service,omitempty"`
+	// Tags are those that the service was chosen for.
+	Tags map[string]string `json:"tags,omitempty"`
+	// Away says why the service has to be found again before it gets more work.
+	Away string `json:"away,omitempty"`
+	// Rebinds are the latest changes of the service, oldest first; Rebound counts
+	// them all.
+	Rebinds []Rebind `json:"rebinds,omitempty"`
+	Rebound int      `json:"rebound,omitempty"`
+	// impatient says that the service has had its time: it did not take the run
+	// within failover_after.
+	impatient bool
+}
+
+// Rebind is a change of the service that a run or a loop is bound to.
+type Rebind struct {
+	At     time.Time `json:"at"`
+	From   string    `json:"from"`
+	To     string    `json:"to"`
+	Reason string    `json:"reason"`
+}
+
+// String writes "a → b: reason".
+func (r Rebind) String() string { return fmt.Sprintf("%s → %s: %s", r.From, r.To, r.Reason) }
+
+// execute runs the activity of a job to its end: of a job that is not bound on
+// the task queue of its worker type, of a bound one on that of a service with the
+// tags. A run that its service did not take is given to another at the last
+// cursor, which is left in the input.
+func (b *Binding) execute(ctx workflow.Context, j job.Job, maxAttempts int, in *ActivityInput) (ActivityOutput, error) {
+	ctx = withJobActivity(ctx, j, maxAttempts)
+	var output ActivityOutput
+	if len(j.Options.Bind) == 0 {
+		err := workflow.ExecuteActivity(ctx, j.Type, *in).Get(ctx, &output)
+		return output, err
+	}
+	for lost := 0; ; {
+		if err := b.choose(ctx, j); err != nil {
+			return ActivityOutput{}, err
+		}
+		err := workflow.ExecuteActivity(b.onService(ctx, j), j.Type, *in).Get(ctx, &output)
+		if err == nil {
+			return output, nil
+		}
+		cursor, started, waited := notTaken(err)
+		if !waited {
+			b.note(err)
+			return output, err
+		}
+		if len(cursor) > 0 {
+			in.Cursor = cursor
+		}
+		if started {
+			lost++
+		}
+		if lost > maxLostWorkers {
+			return output, err
+		}
+		b.Away, b.impatient = fmt.Sprintf("the service did not take the run within %s", j.Options.FailoverWait()), true
+		if started {
+			b.Away = fmt.Sprintf("the service fell silent during the run and did not return within %s", j.Options.FailoverWait())
+		}
+	}
+}
+
+// start is execute in a coroutine of its own. The cursor that a change of the
+// service left is in the input when the future is ready.
+func (b *Binding) start(ctx workflow.Context, j job.Job, maxAttempts int, in *ActivityInput) workflow.Future {
+	future, ended := workflow.NewFuture(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		output, err := b.execute(ctx, j, maxAttempts, in)
+		ended.Set(output, err)
+	})
+	return future
+}
+
+// onService sends activities to the service.
+func (b *Binding) onService(ctx workflow.Context, j job.Job) workflow.Context {
+	ctx = workflow.WithTaskQueue(ctx, ServiceTaskQueue(j.Worker, b.Service))
+	if j.Options.FailoverPolicy() == job.FailoverWait {
+		return ctx
+	}
+	return workflow.WithScheduleToStartTimeout(ctx, j.Options.FailoverWait().Std())
+}
+
+// choose finds a service unless the one that is known will do.
+func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
+	if !sameTags(b.Tags, j.Options.Bind) {
+		// The definition has changed: what was chosen before does not count.
+		b.Service, b.Away, b.Tags, b.impatient = "", "", j.Options.Bind, false
+	}
+	if b.Service != "" && b.Away == "" {
+		return nil
+	}
+	in := ChooseServiceInput{
+		JobID: j.ID, Worker: j.Worker, Type: j.Type, Bind: j.Options.Bind, Last: b.Service,
+		Failover: j.Options.FailoverPolicy(), After: j.Options.FailoverWait(),
+	}
+	if b.impatient {
+		in.After, in.Room = 0, true
+	}
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           QueuesTaskQueue,
+		StartToCloseTimeout: 24 * time.Hour,
+		HeartbeatTimeout:    15 * time.Second,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumInterval: 10 * time.Second},
+		Summary:             j.ID,
+	})
+	var choice ServiceChoice
+	if err := workflow.ExecuteActivity(ctx, ChooseServiceActivity, in).Get(ctx, &choice); err != nil {
+		return err
+	}
+	if b.Service != "" && choice.Service != b.Service {
+		b.Rebound++
+		b.Rebinds = append(b.Rebinds, Rebind{At: workflow.Now(ctx), From: b.Service, To: choice.Service, Reason: b.Away})
+		if extra := len(b.Rebinds) - keptRebinds; extra > 0 {
+			b.Rebinds = append([]Rebind(nil), b.Rebinds[extra:]...)
+		}
+	}
+	b.Service, b.Away, b.impatient = choice.Service, "", false
+	return nil
+}
+
+// note remembers that the service went away in the middle of a run.
+func (b *Binding) note(err error) {
+	if _, handed := handedBack(err); handed {
+		b.Away = "the service shut down"
+	}
+	if _, lost := lostWorker(err); lost {
+		b.Away = "the service fell silent"
+	}
+}
+
+// notTaken reports whether err says that a service did not take a run in time,
+// with the last cursor, and whether an earlier attempt had begun there.
+func notTaken(err error) (cursor json.RawMessage, started, ok bool) {
+	var timeout *temporal.TimeoutError
+	if !errors.As(err, &timeout) || timeout.TimeoutType() != enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START {
+		return nil, false, false
+	}
+	started = errors.Unwrap(timeout) != nil
+	if timeout.HasLastHeartbeatDetails() {
+		started = true
+		var beat Heartbeat
+		if err := timeout.LastHeartbeatDetails(&beat); err == nil {
+			cursor = beat.Cursor
+		}
+	}
+	return cursor, started, true
+}
+
+func sameTags(a, b map[string]string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, name := range workflow.DeterministicKeys(a) {
+		if value, ok := b[name]; !ok || value != a[name] {
+			return false
+		}
+	}
+	return true
+}
+
+// details is what the Web UI shows of the binding, "" of a job that is not bound.
+func (b *Binding) details() string {
+	if b.Service == "" {
+		return ""
+	}
+	text := "\n\non service `" + b.Service + "`"
+	for _, rebind := range b.Rebinds {
+		text += fmt.Sprintf("\n\n- %s: %s", rebind.At.UTC().Format(time.DateTime), rebind)
+	}
+	return text
+}

@@ -1,0 +1,127 @@
+package workflows_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+func service(name, zone string) workflows.LiveService {
+	return workflows.LiveService{
+		State: workflows.ServiceServing,
+		Service: workflows.Service{
+			Worker: "counting", Name: name, Slots: 10, Types: []workflows.ServedType{{Name: testType}},
+			Tags: map[string]string{"zone": zone, job.TagName: name},
+		},
+	}
+}
+
+func TestChoiceOfAService(t *testing.T) {
+	in := workflows.ChooseServiceInput{
+		JobID: "count_things.a", Worker: "counting", Type: testType, Bind: map[string]string{"zone": "north"},
+		Failover: job.FailoverRequeue, After: job.Duration(30 * time.Second),
+	}
+	choose := func(in workflows.ChooseServiceInput, waited time.Duration, services ...workflows.LiveService) string {
+		t.Helper()
+		chosen, err := in.Choose(services, waited)
+		require.NoError(t, err)
+		return chosen
+	}
+	a, b, south := service("a", "north"), service("b", "north"), service("c", "south")
+	draining, otherWorker, otherType := service("d", "north"), service("e", "north"), service("f", "north")
+	draining.State = workflows.ServiceDraining
+	otherWorker.Worker = "load"
+	otherType.Types = nil
+
+	// The first choice waits for a service that has all it takes, however long.
+	require.Empty(t, choose(in, time.Hour, south, draining, otherWorker, otherType))
+	require.Equal(t, "a", choose(in, 0, south, a, draining))
+
+	// The last one is kept, or waited for, and then another has its turn.
+	in.Last = "b"
+	require.Equal(t, "b", choose(in, 0, a, b))
+	require.Empty(t, choose(in, 29*time.Second, a))
+	require.Equal(t, "a", choose(in, 30*time.Second, a))
+	require.Empty(t, choose(in, time.Hour, south))
+
+	// One that lives and is busy is waited for: history is not spent on asking.
+	in.Room = true
+	busy := service("b", "north")
+	busy.Slots, busy.Running = 2, 2
+	require.Empty(t, choose(in, time.Hour, a, busy))
+	busy.Running = 1
+	require.Equal(t, "b", choose(in, 0, a, busy))
+	in.Room = false
+
+	in.Failover = job.FailoverWait
+	require.Empty(t, choose(in, time.Hour, a))
+	require.Equal(t, "b", choose(in, time.Hour, a, b))
+
+	in.Failover = job.FailoverFail
+	require.Empty(t, choose(in, 29*time.Second, a))
+	_, err := in.Choose([]workflows.LiveService{a}, 30*time.Second)
+	var final *temporal.ApplicationError
+	require.ErrorAs(t, err, &final)
+	require.True(t, final.NonRetryable())
+	require.Equal(t, job.ClassNoService, final.Type())
+	require.ErrorContains(t, err, "job count_things.a is bound to service counting@b, which is gone")
+	in.Last = ""
+	_, err = in.Choose(nil, 30*time.Second)
+	require.ErrorContains(t, err, "job count_things.a is bound to tags that no live counting service has that serves CountThings")
+}
+
+func TestJobsAreSpreadOverServicesAndStay(t *testing.T) {
+	services := []workflows.LiveService{service("a", "north"), service("b", "north"), service("c", "north"), service("d", "north")}
+	chosen := map[string]string{}
+	counts := map[string]int{}
+	for i := range 1000 {
+		in := workflows.ChooseServiceInput{JobID: fmt.Sprintf("count_things.j%d", i), Worker: "counting", Type: testType}
+		name, err := in.Choose(services, 0)
+		require.NoError(t, err)
+		chosen[in.JobID] = name
+		counts[name]++
+	}
+	for name, n := range counts {
+		require.InDelta(t, 250, n, 60, name)
+	}
+	for id, before := range chosen {
+		in := workflows.ChooseServiceInput{JobID: id, Worker: "counting", Type: testType}
+		name, err := in.Choose(services[:3], 0)
+		require.NoError(t, err)
+		if before != "d" {
+			require.Equal(t, before, name, "only the jobs of the service that went move")
+		}
+	}
+}
+
+// TestBoundRunGoesToItsService looks at the task queues that activities go to.
+func TestBoundRunGoesToItsService(t *testing.T) {
+	queues := map[string]string{}
+	env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		info := activity.GetInfo(ctx)
+		queues[info.ActivityType.Name] = info.TaskQueue
+		return workflows.ActivityOutput{Worker: "w", Attempts: 1}, nil
+	})
+	env.RegisterActivityWithOptions(func(ctx context.Context, in workflows.ChooseServiceInput) (workflows.ServiceChoice, error) {
+		queues[activity.GetInfo(ctx).ActivityType.Name] = activity.GetInfo(ctx).TaskQueue
+		name, err := in.Choose([]workflows.LiveService{service("b", "north")}, 0)
+		return workflows.ServiceChoice{Service: name}, err
+	}, activity.RegisterOptions{Name: workflows.ChooseServiceActivity})
+	j := newJob("a", job.Schedule{OneShot: &job.OneShot{}})
+	j.Options.Bind = map[string]string{"zone": "north"}
+	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
+	require.NoError(t, env.GetWorkflowError())
+	var out workflows.RunOutput
+	require.NoError(t, env.GetWorkflowResult(&out))
+	require.Equal(t, map[string]string{testType: "counting@b", workflows.ChooseServiceActivity: workflows.QueuesTaskQueue}, queues)
+	require.Equal(t, "b", out.Binding.Service)
+	require.Empty(t, out.Binding.Rebinds)
+}

@@ -1,0 +1,429 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// parkedPages are the pages that a queue has parked, by workflow id.
+type parkedPages struct {
+	sync.Mutex
+	byID map[string]workflows.QueuePage
+}
+
+// pagedEnvironment runs queues with pages, and gives these as they are started.
+func pagedEnvironment(t *testing.T, handle handler) (*testsuite.TestWorkflowEnvironment, *parkedPages) {
+	t.Helper()
+	pages := &parkedPages{byID: map[string]workflows.QueuePage{}}
+	env := newEnvironment(t, handle)
+	env.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, args converter.EncodedValues) {
+		if info.WorkflowType.Name != workflows.JobQueuePageType {
+			return
+		}
+		var page workflows.QueuePage
+		require.NoError(t, args.Get(&page))
+		pages.Lock()
+		defer pages.Unlock()
+		pages.byID[info.WorkflowExecution.ID] = page
+	})
+	env.RegisterActivityWithOptions(func(_ context.Context, id string) ([]workflows.QueueItem, error) {
+		pages.Lock()
+		defer pages.Unlock()
+		page, ok := pages.byID[id]
+		if !ok {
+			return nil, temporal.NewNonRetryableApplicationError("no page "+id, "PageNotFound", nil)
+		}
+		return page.Items, nil
+	}, activity.RegisterOptions{Name: workflows.ReadPageActivity})
+	return env, pages
+}
+
+// remove forgets the page with a number.
+func (p *parkedPages) remove(first int64) (removed int) {
+	p.Lock()
+	defer p.Unlock()
+	for id, page := range p.byID {
+		if page.First == first {
+			delete(p.byID, id)
+			removed++
+		}
+	}
+	return removed
+}
+
+// sendLater is send with a request that is made when it is sent.
+func sendLater[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, message workflows.Message[In, Out], in func() In) *answer {
+	t.Helper()
+	a := &answer{t: t}
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(string(message), fmt.Sprintf("%s-%s", message, after), a, in())
+	}, after)
+	return a
+}
+
+func succeed(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	return workflows.ActivityOutput{}, nil
+}
+
+func batchOf(keys ...string) workflows.EnqueueBatchRequest {
+	var in workflows.EnqueueBatchRequest
+	for _, key := range keys {
+		in.Items = append(in.Items, workflows.EnqueueItem{Job: queued(key)})
+	}
+	return in
+}
+
+func TestBatchIsTakenWholeAndInOrder(t *testing.T) {
+	var ran []string
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		ran = append(ran, in.Job.ID)
+		return workflows.ActivityOutput{}, nil
+	})
+	paused := workflows.QueueState{Name: "tables", Paused: true, Paging: workflows.DefaultPaging()}
+	in := batchOf("a", "b", "a", "c")
+	in.RequestID = "r1"
+	first := send(t, env, time.Second, workflows.MessageEnqueueBatch, in)
+	again := send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, in)
+	foreign := batchOf("d", "e")
+	foreign.Items[1].Job.Queued = &job.Queued{Queue: "others"}
+	refused := send(t, env, 3*time.Second, workflows.MessageEnqueueBatch, foreign)
+	other := batchOf("b")
+	other.Items[0].Job.Spec = []byte(`{"other": true}`)
+	conflict := send(t, env, 4*time.Second, workflows.MessageEnqueueBatch, other)
+	tooMany := workflows.EnqueueBatchRequest{Items: make([]workflows.EnqueueItem, workflows.MaxBatchItems+1)}
+	big := send(t, env, 5*time.Second, workflows.MessageEnqueueBatch, tooMany)
+	send(t, env, 6*time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	state := endQueue(t, env, time.Hour, paused)
+	want := workflows.EnqueueBatchReceipt{Receipts: []workflows.EnqueueReceipt{
+		{Sequence: 1}, {Sequence: 2, Ahead: 1}, {Sequence: 1, Duplicate: true}, {Sequence: 3, Ahead: 2},
+	}}
+	require.Equal(t, want, first.value)
+	require.Equal(t, want, again.value, "a request whose answer was lost is not done twice")
+	require.ErrorContains(t, refused.rejected, "it belongs to queue others")
+	require.ErrorContains(t, conflict.rejected, "it waits in it with another spec")
+	require.ErrorContains(t, big.rejected, "1 to 100 may be put in at once")
+	require.Equal(t, []string{"count_things.a", "count_things.b", "count_things.c"}, ran, "nothing of a refused batch is in")
+	require.EqualValues(t, 3, state.Accepted)
+}
+
+func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
+	var ran []string
+	healed := false
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		ran = append(ran, in.Job.ID[len("count_things."):])
+		if in.Job.ID == "count_things.good" || healed {
+			return workflows.ActivityOutput{}, nil
+		}
+		return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
+	})
+	halting := queued("halting")
+	halting.Queued = &job.Queued{Queue: "tables", OnFailure: job.OnFailureHalt}
+	going := queued("going")
+	going.Queued = &job.Queued{Queue: "tables", OnFailure: job.OnFailureContinue}
+	send(t, env, time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{
+		{Job: queued("by-queue")}, {Job: going}, {Job: halting}, {Job: queued("good")},
+	}})
+	early := send(t, env, time.Millisecond, workflows.MessageSkip, workflows.SkipRequest{})
+	env.RegisterDelayedCallback(func() {
+		state := queueState(t, env)
+		require.Equal(t, []string{"by-queue", "going", "halting"}, ran)
+		require.Equal(t, "job count_things.halting failed: bad table", state.Halted.Reason())
+		require.Len(t, state.DeadLetters, 2)
+		require.EqualValues(t, 1, state.Depth())
+	}, 2*time.Minute)
+	again := send(t, env, 150*time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{{Job: halting}}})
+	canceled := send(t, env, 150*time.Second, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: halting.ID})
+	send(t, env, 3*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	env.RegisterDelayedCallback(func() {
+		require.Equal(t, []string{"by-queue", "going", "halting", "halting"}, ran, "resume tries it again")
+	}, 4*time.Minute)
+	send(t, env, 5*time.Minute, workflows.MessageSkip, workflows.SkipRequest{})
+	send(t, env, 6*time.Minute, workflows.MessageSetQueue, workflows.SetQueueRequest{OnFailure: job.OnFailureHalt})
+	send(t, env, 7*time.Minute, workflows.MessageEnqueueBatch, batchOf("by-queue-2"))
+	env.RegisterDelayedCallback(func() {
+		require.NotNil(t, queueState(t, env).Halted, "the queue's own policy")
+		healed = true
+	}, 8*time.Minute)
+	send(t, env, 9*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	retry := batchOf("going")
+	retry.Items[0].DeadLetter = 2
+	send(t, env, 10*time.Minute, workflows.MessageEnqueueBatch, retry)
+	twice := send(t, env, 11*time.Minute, workflows.MessageEnqueueBatch, retry)
+	dropped := send(t, env, 12*time.Minute, workflows.MessageDropDead, workflows.DropDeadRequest{Sequences: []int64{1, 99}})
+	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
+	require.ErrorContains(t, early.rejected, "queue tables is not halted")
+	require.Equal(t, workflows.EnqueueReceipt{Sequence: 3, Duplicate: true}, again.value.(workflows.EnqueueBatchReceipt).Receipts[0])
+	require.ErrorContains(t, canceled.rejected, "queue tables is halted over it: skip or resume the queue")
+	require.ErrorContains(t, twice.rejected, "has no dead letter 2")
+	require.Equal(t, workflows.DropDeadReceipt{Dropped: 1}, dropped.value)
+	require.Len(t, state.DeadLetters, 1)
+	require.Equal(t, "count_things.halting", state.DeadLetters[0].JobID)
+	require.Nil(t, state.Halted)
+	require.EqualValues(t, 3, state.Completed)
+}
+
+func TestDeadLettersAreBounded(t *testing.T) {
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
+	})
+	for batch := range 3 {
+		var keys []string
+		for i := range 50 {
+			keys = append(keys, fmt.Sprintf("j%d-%d", batch, i))
+		}
+		send(t, env, time.Duration(batch+1)*time.Minute, workflows.MessageEnqueueBatch, batchOf(keys...))
+	}
+	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
+	require.Len(t, state.DeadLetters, 100)
+	require.EqualValues(t, 50, state.DeadDropped)
+	require.EqualValues(t, 51, state.DeadLetters[0].Sequence, "the oldest made room")
+	require.EqualValues(t, 150, state.Pace.LastHour(state.Recent[len(state.Recent)-1].Ended))
+}
+
+func TestHaltedQueueIsDrainedOnAfterResume(t *testing.T) {
+	failed := false
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		if !failed {
+			failed = true
+			return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
+		}
+		return workflows.ActivityOutput{}, nil
+	})
+	send(t, env, time.Second, workflows.MessageSetQueue, workflows.SetQueueRequest{OnFailure: job.OnFailureHalt})
+	send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, batchOf("a", "b"))
+	send(t, env, time.Minute, workflows.MessageDrainQueue, workflows.DrainRequest{})
+	send(t, env, 2*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	refused := send(t, env, 3*time.Minute, workflows.MessageEnqueueBatch, batchOf("c"))
+	send(t, env, 4*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	taken := send(t, env, 5*time.Minute, workflows.MessageEnqueueBatch, batchOf("c"))
+	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
+	require.ErrorContains(t, refused.rejected, "queue tables is being drained")
+	taken.requireTaken()
+	require.EqualValues(t, 3, state.Completed)
+}
+
+// TestFullStateOfADeepQueueStaysSmall fills everything that the state of a queue
+// may hold at a depth of 100,000 items of usual size.
+func TestFullStateOfADeepQueueStaysSmall(t *testing.T) {
+	paging := workflows.DefaultPaging()
+	state := workflows.QueueState{Name: "tables", Paging: paging}
+	at := time.Date(2026, 11, 21, 9, 30, 15, 123456789, time.UTC)
+	item := func(n int) workflows.QueueItem {
+		j := queued(fmt.Sprintf("a-key-of-usual-length-%06d", n))
+		j.Spec = []byte(`{"bucket":"uploads","key":"stations/ridge/2026/11/21/photo.jpg","prefix":"photos/ridge"}`)
+		j.Options.Owner = job.Owner{Organization: "an-organization"}
+		return workflows.QueueItem{Sequence: int64(n), Job: j, Accepted: at, RequestID: "01m7yfsqzdzyabs0c49b000000"}
+	}
+	perPage := paging.Bytes / (workflows.EnqueueItem{Job: item(1).Job}).Size()
+	for n := range perPage + perPage/4 {
+		state.Waiting = append(state.Waiting, item(n))
+	}
+	for n := range perPage {
+		state.Tail = append(state.Tail, item(100_000+n))
+	}
+	for n := 0; n < 100_000; n += perPage {
+		state.Parked.Pages = append(state.Parked.Pages, workflows.PageRef{First: int64(100_000 + n)})
+	}
+	for n := range 20 {
+		state.Parked.Index = append(state.Parked.Index, workflows.PageIndex{First: int64(100_000 + n), Hashes: make([]byte, 8*perPage)})
+	}
+	for n := range 100 {
+		state.Parked.Gone = append(state.Parked.Gone, workflows.Range{int64(100_000 + 9*n), int64(100_000 + 9*n)})
+		state.DeadLetters = append(state.DeadLetters, workflows.DeadLetter{
+			Sequence: int64(n), JobID: item(n).Job.ID, Ended: at, RunID: "01a1fcfc-e2fb-79f2-8653-c5bbdd97e30f",
+			Error: "photo uploads/missing.jpg: object uploads/missing.jpg does not exist on 127.0.0.1:9000",
+		})
+	}
+	text, err := json.Marshal(state)
+	require.NoError(t, err)
+	t.Logf("%d pages of %d items: %d KiB", len(state.Parked.Pages), perPage, len(text)>>10)
+	require.Less(t, len(text), 256<<10, "what Temporal takes without a warning")
+}
+
+func TestDrainRefusesNewItems(t *testing.T) {
+	env := newEnvironment(t, succeed)
+	send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, batchOf("a", "b"))
+	send(t, env, 3*time.Second, workflows.MessageDrainQueue, workflows.DrainRequest{})
+	refused := send(t, env, 4*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("c")})
+	env.RegisterDelayedCallback(func() {
+		env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: queued("d")})
+	}, 5*time.Second)
+	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
+	require.ErrorContains(t, refused.rejected, "queue tables is being drained")
+	require.EqualValues(t, 1, state.Failed, "a signal that is refused leaves a record")
+	require.EqualValues(t, 2, state.Completed)
+}
+
+// TestDeepQueueParksPagesAndRunsThemInOrder puts random batches into a queue with
+// small pages, while items are canceled, moved and purged, and compares what ran
+// with a plain list to which the same was done.
+func TestDeepQueueParksPagesAndRunsThemInOrder(t *testing.T) {
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+	var ran []string
+	env, pages := pagedEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		ran = append(ran, in.Job.ID)
+		return workflows.ActivityOutput{}, nil
+	})
+	const items = 300
+	at := time.Second
+	sequences := map[string]int64{}
+	var model []string
+	for next := 0; next < items; {
+		var keys []string
+		for range 1 + random.IntN(12) {
+			key := fmt.Sprintf("j%03d", next)
+			next++
+			keys = append(keys, key)
+			model = append(model, "count_things."+key)
+			sequences["count_things."+key] = int64(next)
+		}
+		a := sendLater(t, env, at, workflows.MessageEnqueueBatch, func() workflows.EnqueueBatchRequest {
+			in := batchOf(keys...) // All of them are new: there is nothing to look for.
+			in.Seen = &workflows.PagesSeen{Epoch: queueState(t, env).Parked.Epoch, Before: 1 << 40}
+			return in
+		})
+		at += time.Second
+		want := len(model) - len(keys)
+		env.RegisterDelayedCallback(func() {
+			a.requireTaken()
+			require.Equal(t, want, a.value.(workflows.EnqueueBatchReceipt).Receipts[0].Ahead)
+		}, at)
+	}
+	removeID := func(id string) {
+		kept := model[:0]
+		for _, other := range model {
+			if other != id {
+				kept = append(kept, other)
+			}
+		}
+		model = kept
+	}
+	for range 40 {
+		id := model[random.IntN(len(model))]
+		sequence := sequences[id]
+		switch random.IntN(3) {
+		case 0:
+			send(t, env, at, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: id, Sequence: sequence})
+			removeID(id)
+		case 1:
+			key := id[len("count_things."):]
+			send(t, env, at, workflows.MessageMoveItem, workflows.MoveItemRequest{JobID: id,
+				Parked: &workflows.QueueItem{Sequence: sequence, Job: queued(key)}})
+			removeID(id)
+			model = append([]string{id}, model...)
+		default:
+			to := sequence + int64(random.IntN(4))
+			removed := send(t, env, at, workflows.MessagePurge, workflows.PurgeRequest{From: sequence, To: to})
+			before := len(model)
+			for other, number := range sequences {
+				if number >= sequence && number <= to {
+					removeID(other)
+				}
+			}
+			want := before - len(model)
+			env.RegisterDelayedCallback(func() {
+				require.Equal(t, workflows.PurgeReceipt{Removed: want}, removed.value)
+			}, at+time.Millisecond)
+		}
+		at += time.Second
+		want := len(model)
+		env.RegisterDelayedCallback(func() {
+			state := queueState(t, env)
+			require.Equal(t, want, state.Depth())
+			require.NotEmpty(t, state.Parked.Pages)
+		}, at)
+	}
+	send(t, env, at+time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables", Paused: true, Paging: &workflows.Paging{Items: 5, Bytes: 48 << 10}})
+	require.Equal(t, model, ran)
+	require.Zero(t, state.Depth())
+	require.Zero(t, state.WaitingBytes)
+	require.Empty(t, state.Parked.Pages)
+	require.Empty(t, state.Parked.Released, "pages are told to end")
+	require.Empty(t, state.Parked.Gone)
+	require.Empty(t, state.Parked.Index)
+	t.Logf("%d pages", len(pages.byID))
+}
+
+func TestJobInAParkedPageIsKnown(t *testing.T) {
+	env, _ := pagedEnvironment(t, succeed)
+	var keys []string
+	for i := range 30 {
+		keys = append(keys, fmt.Sprintf("j%02d", i))
+	}
+	send(t, env, time.Second, workflows.MessageEnqueueBatch, batchOf(keys...))
+	blind := send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, batchOf("j20"))
+	hash, err := queued("j20").SpecHash()
+	require.NoError(t, err)
+	informed := batchOf("j20")
+	env.RegisterDelayedCallback(func() {
+		var look workflows.LookInPages
+		app, ok := errors.AsType[*temporal.ApplicationError](blind.rejected)
+		require.True(t, ok, blind.rejected)
+		require.NoError(t, app.Details(&look))
+		require.Len(t, look.Pages, 1)
+		require.EqualValues(t, 21, look.Pages[0], "head and pages of five")
+		informed.Items[0].Parked = []workflows.ParkedItem{{Page: look.Pages[0], Sequence: 21, SpecHash: hash}}
+	}, 3*time.Second)
+	known := sendLater(t, env, 4*time.Second, workflows.MessageEnqueueBatch, func() workflows.EnqueueBatchRequest { return informed })
+	conflict := sendLater(t, env, 5*time.Second, workflows.MessageEnqueueBatch, func() workflows.EnqueueBatchRequest {
+		in := batchOf("j20")
+		in.Items[0].Parked = []workflows.ParkedItem{{Page: 21, Sequence: 21, SpecHash: "another"}}
+		return in
+	})
+	send(t, env, 6*time.Second, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: "count_things.j20", Sequence: 21})
+	again := sendLater(t, env, 7*time.Second, workflows.MessageEnqueueBatch, func() workflows.EnqueueBatchRequest { return informed })
+	send(t, env, 8*time.Second, workflows.MessagePurge, workflows.PurgeRequest{}) // Pages outlive the queue's run.
+	endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables", Paused: true, Paging: &workflows.Paging{Items: 5, Bytes: 48 << 10}})
+	require.Equal(t, workflows.EnqueueReceipt{Sequence: 21, Ahead: 20, Duplicate: true}, known.value.(workflows.EnqueueBatchReceipt).Receipts[0])
+	require.ErrorContains(t, conflict.rejected, "it waits in it with another spec")
+	require.Equal(t, workflows.EnqueueReceipt{Sequence: 31, Ahead: 29}, again.value.(workflows.EnqueueBatchReceipt).Receipts[0], "what was canceled in its page may come again")
+}
+
+func TestQueueHaltsOverAMissingPage(t *testing.T) {
+	var ran int
+	env, pages := pagedEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		ran++
+		return workflows.ActivityOutput{}, nil
+	})
+	var keys []string
+	for i := range 23 {
+		keys = append(keys, fmt.Sprintf("j%02d", i))
+	}
+	send(t, env, time.Second, workflows.MessageEnqueueBatch, batchOf(keys...))
+	env.RegisterDelayedCallback(func() { require.Equal(t, 1, pages.remove(11)) }, time.Minute)
+	send(t, env, 2*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	env.RegisterDelayedCallback(func() {
+		state := queueState(t, env)
+		require.NotNil(t, state.Halted)
+		require.EqualValues(t, 11, state.Halted.Page)
+		require.Equal(t, 5, state.Halted.Items)
+		require.Contains(t, state.Halted.Error, "no page ")
+	}, 10*time.Minute)
+	send(t, env, 11*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	env.RegisterDelayedCallback(func() { require.NotNil(t, queueState(t, env).Halted, "it is still missing") }, 20*time.Minute)
+	send(t, env, 21*time.Minute, workflows.MessageSkip, workflows.SkipRequest{})
+	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables", Paused: true, Paging: &workflows.Paging{Items: 5, Bytes: 48 << 10}})
+	require.EqualValues(t, 5, state.Lost)
+	require.EqualValues(t, 18, state.Completed)
+	require.Equal(t, 18, ran)
+	require.Zero(t, state.Depth())
+}

@@ -1,0 +1,123 @@
+package workflows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+)
+
+// ServiceState says how a service stands.
+type ServiceState string
+
+// The states of a service.
+const (
+	ServiceServing  ServiceState = "serving"
+	ServiceDraining ServiceState = "draining" // ends its runs and takes no more
+	ServiceLost     ServiceState = "lost"     // fell silent without a farewell
+)
+
+// LiveService is a service as Temporal knows it.
+type LiveService struct {
+	Service
+	ServiceBeat
+	State ServiceState `json:"state"`
+	// LastSeen is the time of the last heartbeat, by the clock of Temporal.
+	LastSeen time.Time `json:"last_seen"`
+}
+
+// Services lists the services that live, by worker type and name.
+func Services(ctx context.Context, c client.Client) ([]LiveService, error) {
+	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'Running'", ServiceType))
+}
+
+// LostServices lists the services that fell silent since a time and have not
+// come back under their names.
+func LostServices(ctx context.Context, c client.Client, since time.Time) ([]LiveService, error) {
+	services, err := servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'TimedOut' AND CloseTime > '%s'",
+		ServiceType, since.UTC().Format(time.RFC3339)))
+	// What is described is the latest of a name: one that came back is not lost.
+	return slices.DeleteFunc(services, func(s LiveService) bool { return s.State != ServiceLost }), err
+}
+
+func servicesOf(ctx context.Context, c client.Client, query string) ([]LiveService, error) {
+	found, err := c.ListActivities(ctx, client.ListActivitiesOptions{Query: query})
+	if err != nil {
+		return nil, fmt.Errorf("list services: %w", err)
+	}
+	ids := map[string]bool{}
+	for info, err := range found.Results {
+		if err != nil {
+			return nil, fmt.Errorf("list services: %w", err)
+		}
+		if isServiceID(info.ActivityID) {
+			ids[info.ActivityID] = true
+		}
+	}
+	const concurrency = 8
+	slots := make(chan struct{}, concurrency)
+	var mu sync.Mutex
+	var services []LiveService
+	var errs []error
+	var wait sync.WaitGroup
+	for id := range ids {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			service, err := describeService(ctx, c, id)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, err)
+			} else if service != nil {
+				services = append(services, *service)
+			}
+		})
+	}
+	wait.Wait()
+	slices.SortFunc(services, func(a, b LiveService) int { return strings.Compare(a.ID(), b.ID()) })
+	return services, errors.Join(errs...)
+}
+
+// describeService reads the latest activity of a service. It returns nil for one
+// that has ended in peace or has not begun.
+func describeService(ctx context.Context, c client.Client, id string) (*LiveService, error) {
+	handle := c.GetActivityHandle(client.GetActivityHandleOptions{ActivityID: id})
+	d, err := handle.Describe(ctx, client.DescribeActivityOptions{IncludeInput: true, IncludeHeartbeatDetails: true})
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		return nil, nil //nolint:nilnil // Past its retention.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("describe %s: %w", id, err)
+	}
+	service := &LiveService{State: ServiceServing, LastSeen: d.LastHeartbeatTime}
+	switch {
+	case d.Status == enumspb.ACTIVITY_EXECUTION_STATUS_TIMED_OUT && !d.LastStartedTime.IsZero():
+		service.State = ServiceLost
+	case d.Status != enumspb.ACTIVITY_EXECUTION_STATUS_RUNNING || d.RunState == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED:
+		return nil, nil //nolint:nilnil // Not live.
+	}
+	if service.LastSeen.IsZero() {
+		service.LastSeen = d.LastStartedTime
+	}
+	if err := d.GetInput(&service.Service); err != nil {
+		return nil, fmt.Errorf("%s does not announce a service: %w", id, err)
+	}
+	if d.HasHeartbeatDetails() {
+		if err := d.GetHeartbeatDetails(&service.ServiceBeat); err != nil {
+			return nil, fmt.Errorf("the heartbeat of %s is not that of a service: %w", id, err)
+		}
+	}
+	if service.Draining && service.State == ServiceServing {
+		service.State = ServiceDraining
+	}
+	return service, nil
+}
