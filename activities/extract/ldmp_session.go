@@ -283,7 +283,7 @@ func (s *ldmpSession) settle(ctx context.Context, item ldmpItem) error {
 	s.add("raw", published.Stored)
 	s.add("duplicates", published.Duplicates)
 	if item.table.published(item.record, item.clock, s.now()) {
-		s.add("future", 1)
+		s.add("astray", 1)
 	}
 	return nil
 }

@@ -377,14 +377,20 @@ func TestBadFramesAreAcknowledgedAndKept(t *testing.T) {
 	require.Len(t, l.quarantine(pipeline.StageExtract), len(names)+1)
 }
 
-func TestRecordFromTheFutureIsNoPosition(t *testing.T) {
-	l := newLoggers(t, "future")
-	mad := ldmp.Record{Number: 4000, Station: "stn_0", Table: "TenMin", Time: "2099-01-01T00:00:00"}
-	require.NoError(t, l.Replace("stn_0", "TenMin", midnight.Add(time.Hour), ldmptest.Encode(mad)))
+func TestRecordOfAWrongClockIsNoPosition(t *testing.T) {
+	l := newLoggers(t, "clock")
+	for n, wrong := range map[int]string{
+		0: "2099-01-01T00:00:00", 1: "0000-01-01T00:00:00", 2: "9999-12-31T23:59:59", // the first it has
+		35: "1990-01-01T00:00:00", 36: "2098-01-01T00:00:00", // the last
+	} {
+		mad := ldmp.Record{Number: 4000, Station: "stn_0", Table: "TenMin", Time: wrong}
+		require.NoError(t, l.Replace("stn_0", "TenMin", midnight.Add(time.Duration(n)*10*time.Minute), ldmptest.Encode(mad)))
+	}
 	result := l.extractAll(sixHours)
-	require.EqualValues(t, 1, result.Counts["future"])
+	require.EqualValues(t, 5, result.Counts["astray"])
 	require.Len(t, l.raw(), sixHours, "what the logger says is kept")
-	require.True(t, l.bookmark("stn_0=TenMin").Position.Equal(midnight.Add(6*time.Hour)))
+	require.True(t, l.bookmark("stn_0=TenMin").Position.Equal(midnight.Add(340*time.Minute)), l.bookmark("stn_0=TenMin").Position)
+	require.JSONEq(t, `{"time":"2026-03-03T21:40:00","record_number":34}`, string(l.bookmark("stn_0=TenMin").State))
 }
 
 // TestAcknowledgedIsStored kills NATS in the middle of a backlog: what the server

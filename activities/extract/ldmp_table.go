@@ -13,6 +13,14 @@ import (
 // set to daylight saving time by mistake is an hour ahead.
 const clockSlack = time.Hour
 
+// maxSetBack is how far a logger's clock may be set back and still be followed.
+// One whose battery failed begins again in 1990: to go on from there would mean to
+// read everything again.
+const maxSetBack = 24 * time.Hour
+
+// firstYear is when the clocks of loggers begin.
+const firstYear = 1980
+
 // ldmpTable is a table that is read, and how far.
 type ldmpTable struct {
 	station, table string
@@ -80,14 +88,15 @@ func (t *ldmpTable) isLast(record ldmp.Record) bool {
 	return record.Number == t.last.Number && record.Time == t.last.Time
 }
 
-// published notes that a record is durable. A record from the future is not where
-// the next connection begins, lest everything until then be passed over.
-func (t *ldmpTable) published(record ldmp.Record, clock, now time.Time) (future bool) {
+// published notes that a record is durable. One whose time is astray, in the
+// future or far in the past, is not where the next connection begins: everything
+// until then would be passed over, or read again.
+func (t *ldmpTable) published(record ldmp.Record, clock, now time.Time) (astray bool) {
 	at := ldmp.At(clock, t.offset.Std())
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.records++
-	if at.After(now.Add(clockSlack)) {
+	if at.After(now.Add(clockSlack)) || at.Year() < firstYear || at.Before(t.position.Add(-maxSetBack)) {
 		return true
 	}
 	if at.After(t.position) {
