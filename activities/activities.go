@@ -27,6 +27,8 @@ func Backend(store *objects.Store) []job.Type {
 func Extract(client *pipeline.Client) []job.Type {
 	return []job.Type{
 		extract.HoboTimeFrame(client),
+		extract.CampbellScientificLdmp(client),
+		extract.PrepareCampbellScientificLdmp(client),
 	}
 }
 

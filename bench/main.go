@@ -1,6 +1,6 @@
 // Command bench measures the embedded Temporal server, how long a small job takes
-// and how many of them it does, and what plan and apply cost. Run it with `make
-// bench` on a machine that does nothing else.
+// and how many of them it does, what plan and apply cost, and how fast data
+// loggers are read. Run it with `make bench` on a machine that does nothing else.
 package main
 
 import (
@@ -20,6 +20,8 @@ const usage = `bench measures the embedded servers.
                           bare loops; bench queue --help
   bench plan [flags]      plan and apply of a thousand jobs: time, memory and calls to
                           Temporal, and how they grow; bench plan --help
+  bench ldmp [flags]      records of data loggers from a LoggerNet server into the
+                          raw stream; bench ldmp --help
 `
 
 func main() {
@@ -47,6 +49,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return queues(ctx, args[1:], out)
 	case "plan":
 		return plan(ctx, args[1:], out)
+	case "ldmp":
+		return ldmpBench(ctx, args[1:], out)
 	default:
 		return fmt.Errorf("subcommand %q is not known; bench help lists them", args[0])
 	}

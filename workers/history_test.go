@@ -216,7 +216,7 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 
 	require.NoError(t, c.Resume(t.Context(), j.ID, "once more"))
 	ledger.waitFor(t, "start", len(starts)+1)
-	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test"))
+	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
 	ended := ledger.count(t, "start")
 	require.LessOrEqual(t, ended, len(starts)+2)
 	detail, err := c.Job(t.Context(), j.ID)

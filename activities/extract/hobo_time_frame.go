@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
@@ -28,21 +27,9 @@ const ClassTooDense = "HobolinkTooDense"
 // futureSlack is how far a logger's clock may be ahead of ours.
 const futureSlack = 5 * time.Minute
 
-// Option changes what a job type works with.
-type Option func(*hoboTimeFrame)
-
-// WithNow sets the clock. Defaults to time.Now.
-func WithNow(now func() time.Time) Option { return func(h *hoboTimeFrame) { h.now = now } }
-
-// WithHTTPClient sets what requests to the vendor are made with.
-func WithHTTPClient(client *http.Client) Option {
-	return func(h *hoboTimeFrame) { h.http = client }
-}
-
 type hoboTimeFrame struct {
 	pipeline *pipeline.Client
-	http     *http.Client
-	now      func() time.Time
+	settings
 }
 
 // HoboTimeFrame makes the job type ExtractHoboTimeFrame. A nil client is enough
@@ -55,10 +42,7 @@ type hoboTimeFrame struct {
 // after the bookmark is read again in every run, and published again where it has
 // changed, by the hour. Items that cannot be published go to quarantine.
 func HoboTimeFrame(client *pipeline.Client, options ...Option) job.Type {
-	h := &hoboTimeFrame{pipeline: client, now: time.Now}
-	for _, option := range options {
-		option(h)
-	}
+	h := &hoboTimeFrame{pipeline: client, settings: newSettings(options)}
 	return job.NewType("ExtractHoboTimeFrame", job.WorkerExtract,
 		"Reads a time frame of HOBO loggers from LI-COR Cloud and publishes it as raw and prepared messages.",
 		h.handle, job.ModeRecurring, job.ModeOneShot, job.ModeQueued)
@@ -96,15 +80,6 @@ func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFr
 		err = job.ErrStopped
 	}
 	return e.result(), err
-}
-
-func stopped(run job.Run) bool {
-	select {
-	case <-run.Stopping():
-		return true
-	default:
-		return false
-	}
 }
 
 // extraction is one attempt of a run.

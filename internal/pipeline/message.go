@@ -23,7 +23,7 @@ type Context struct {
 	ImportedAt time.Time `json:"imported_at"`
 	// OrgSlug names the organization.
 	OrgSlug string `json:"org_slug"`
-	// Source is the kind of vendor interface: hobolink.
+	// Source is the kind of vendor interface: hobolink, csi.
 	Source string `json:"source,omitempty"`
 	// Location names the group of stations that prepared data is stored with.
 	Location string `json:"location,omitempty"`
@@ -31,6 +31,9 @@ type Context struct {
 	// HOBO logger is its serial number.
 	Station string `json:"station,omitempty"`
 	Table   string `json:"table,omitempty"`
+	// UTCOffset is how far the clock of the payload's times is ahead of UTC, where
+	// those have no zone.
+	UTCOffset UTCOffset `json:"utc_offset,omitempty"`
 	// Replay marks data that was published before.
 	Replay bool `json:"replay,omitempty"`
 }

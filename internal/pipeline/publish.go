@@ -78,6 +78,32 @@ func (c *Client) Publish(ctx context.Context, messages []Outgoing) (Published, e
 	return published, nil
 }
 
+// Sent is a message on its way to the server.
+type Sent struct {
+	client *Client
+	future jetstream.PubAckFuture
+}
+
+// Send publishes a message without waiting for its acknowledgement. It waits
+// only while far too many are on their way already.
+func (c *Client) Send(ctx context.Context, message Outgoing) (Sent, error) {
+	if err := c.Ready(ctx); err != nil {
+		return Sent{}, err
+	}
+	future, err := c.send(message)
+	if err != nil {
+		return Sent{}, c.failed(ctx, "publish to "+message.Subject, err)
+	}
+	return Sent{client: c, future: future}, nil
+}
+
+// Wait returns when the server has acknowledged the message, or refused it.
+func (s Sent) Wait(ctx context.Context) (Published, error) {
+	var published Published
+	err := s.client.settle(ctx, s.future, &published)
+	return published, err
+}
+
 func (c *Client) send(message Outgoing) (jetstream.PubAckFuture, error) {
 	options := []jetstream.PublishOpt{jetstream.WithStallWait(publishTimeout)}
 	if message.ID != "" {

@@ -15,7 +15,8 @@ type Stage string
 
 // The stages.
 const (
-	StageExtract Stage = "extract" // a vendor's record that cannot be prepared
+	StageExtract Stage = "extract" // a vendor's record that is none
+	StagePrepare Stage = "prepare" // a raw message, or a value in it, that makes no point
 	StageLoad    Stage = "load"    // a prepared message or point that a database refuses
 )
 

@@ -25,6 +25,7 @@ type Info struct {
 	Influx   string `json:"influx"`   // URL of the HTTP API
 	S3       S3     `json:"s3"`
 	HOBOlink API    `json:"hobolink"`
+	LDMP     string `json:"ldmp"` // host:port of the LoggerNet development server
 
 	Databases []string          `json:"databases"` // InfluxDB databases made at start
 	Buckets   []string          `json:"buckets"`   // S3 buckets made at start
@@ -51,8 +52,8 @@ type API struct {
 const HOBOlinkSecret = "DENDRA_SECRET_HOBOLINK_DEMO"
 
 // Env returns the settings of a process that uses the stack, as NAME=value:
-// those of docs/architecture.md, and where InfluxDB and HOBOlink are, which jobs
-// say themselves and people want to know.
+// those of docs/architecture.md, and where InfluxDB, HOBOlink and LoggerNet are,
+// which jobs say themselves and people want to know.
 func (i Info) Env() []string {
 	return []string{
 		"TEMPORAL_ADDRESS=" + i.Temporal,
@@ -65,6 +66,7 @@ func (i Info) Env() []string {
 		"DENDRA_INFLUX_URL=" + i.Influx,
 		"DENDRA_HOBOLINK_URL=" + i.HOBOlink.URL,
 		HOBOlinkSecret + "=" + i.HOBOlink.Token,
+		"DENDRA_LDMP_ADDRESS=" + i.LDMP,
 	}
 }
 
@@ -78,6 +80,7 @@ func (i Info) PortFlags() ([]string, error) {
 		{"--influx-port", i.Influx},
 		{"--s3-port", i.S3.Endpoint},
 		{"--hobolink-port", i.HOBOlink.URL},
+		{"--ldmp-port", "tcp://" + i.LDMP},
 	}
 	flags := make([]string, 0, 2*len(addresses))
 	for _, a := range addresses {

@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 
@@ -79,6 +80,14 @@ func TestEveryServerAnswers(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "text/plain", info.ContentType)
 		require.Equal(t, "r1", info.UserMetadata["Recipe"])
+	})
+	t.Run("LoggerNet", func(t *testing.T) {
+		c, err := ldmp.Open(ctx, ldmp.Config{Address: st.LDMP}, []ldmp.Group{{Station: "angelo", Table: "OneMin", Start: ldmp.AtNewest()}})
+		require.NoError(t, err)
+		defer func() { _ = c.Close() }()
+		record, err := c.Next()
+		require.NoError(t, err)
+		require.Equal(t, "angelo", record.Station)
 	})
 	t.Run("HOBOlink", func(t *testing.T) {
 		status, _ := get(ctx, t, st.HOBOlink.URL, "")

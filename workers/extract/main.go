@@ -1,4 +1,5 @@
-// Command extract is the worker for vendor extracts: LI-COR HOBOlink.
+// Command extract is the worker for vendor extracts: LI-COR HOBOlink and
+// Campbell Scientific LoggerNet.
 package main
 
 import (

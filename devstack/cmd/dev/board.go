@@ -24,6 +24,7 @@ func (t *terminal) board(info stack.Info, o options, workers []worker, envFile s
 	row("InfluxDB", "%s, database %s", info.Influx, strings.Join(info.Databases, ", "))
 	row("NATS", "%s, with JetStream", info.NATS)
 	row("HOBOlink", "%s, token %s (a development server with made-up weather)", info.HOBOlink.URL, info.HOBOlink.Token)
+	row("LoggerNet", "%s, over LDMP (a development server with made-up stations)", info.LDMP)
 	for _, worker := range workers {
 		row("worker", "%s, health on http://%s/readyz", worker.name, worker.health)
 	}

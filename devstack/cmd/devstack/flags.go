@@ -20,11 +20,12 @@ type options struct {
 	history   int
 	logLevel  slog.Level
 
-	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort int
+	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort, ldmpPort int
 }
 
 const usage = `devstack runs the servers that Dendra Jobs works with, in one process, on 127.0.0.1 only:
-Temporal with its Web UI, NATS JetStream, InfluxDB 1.8, an S3 gateway and a HOBOlink development server.
+Temporal with its Web UI, NATS JetStream, InfluxDB 1.8, an S3 gateway, and development servers of
+HOBOlink and LoggerNet.
 When all of them answer it prints one line of JSON with their addresses. SIGINT or SIGTERM ends it.
 
   devstack --data DIR | --ephemeral [flags]
@@ -51,6 +52,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	fs.IntVar(&o.influxPort, "influx-port", 8086, "`port` of InfluxDB; 0 picks a free one")
 	fs.IntVar(&o.s3Port, "s3-port", 9000, "`port` of the S3 gateway; 0 picks a free one")
 	fs.IntVar(&o.hobolinkPort, "hobolink-port", 8090, "`port` of the HOBOlink development server; 0 picks a free one")
+	fs.IntVar(&o.ldmpPort, "ldmp-port", 1024, "`port` of the LoggerNet development server; 0 picks a free one")
 	fs.BoolVar(&freePorts, "free-ports", false, "pick a free port wherever none is given")
 	fs.StringVar(&o.namespace, "namespace", "default", "Temporal `namespace`")
 	fs.StringVar(&tuning, "temporal-tuning", string(temporal.TuningLatency), "`settings` of Temporal: latency, or stock as its own development server has them")
@@ -85,6 +87,7 @@ func (o *options) freePorts(fs *flag.FlagSet) {
 	for name, port := range map[string]*int{
 		"temporal-port": &o.temporalPort, "ui-port": &o.uiPort, "nats-port": &o.natsPort,
 		"influx-port": &o.influxPort, "s3-port": &o.s3Port, "hobolink-port": &o.hobolinkPort,
+		"ldmp-port": &o.ldmpPort,
 	} {
 		if !given[name] {
 			*port = 0

@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/devstack/internal/datafolder"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/hobolink"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/influx"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/loggernet"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/nats"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/s3"
@@ -39,6 +40,7 @@ const (
 	portInflux
 	portS3
 	portHOBOlink
+	portLDMP
 	portHistory
 	portMatching
 	portWorker
@@ -70,6 +72,7 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 		portInflux:   {Server: "InfluxDB", Flag: "--influx-port", Port: s.influxPort},
 		portS3:       {Server: "the S3 gateway", Flag: "--s3-port", Port: s.s3Port},
 		portHOBOlink: {Server: "the HOBOlink development server", Flag: "--hobolink-port", Port: s.hobolinkPort},
+		portLDMP:     {Server: "the LoggerNet development server", Flag: "--ldmp-port", Port: s.ldmpPort},
 		portHistory:  {Server: "Temporal's history service"},
 		portMatching: {Server: "Temporal's matching service"},
 		portWorker:   {Server: "Temporal's worker service"},
@@ -102,6 +105,7 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 		{"InfluxDB", func() (func() error, error) { return s.startInflux(reserved, &info) }},
 		{"S3 gateway", func() (func() error, error) { return s.startS3(ctx, reserved, &info) }},
 		{"HOBOlink development server", func() (func() error, error) { return s.startHOBOlink(ctx, reserved, &info) }},
+		{"LoggerNet development server", func() (func() error, error) { return s.startLoggerNet(ctx, reserved, &info) }},
 		{"Temporal", func() (func() error, error) { return s.startTemporal(ctx, reserved, &info) }},
 		{"Web UI", func() (func() error, error) { return s.startWebUI(ctx, reserved, &info) }},
 	} {
@@ -205,6 +209,17 @@ func (s *servers) startHOBOlink(ctx context.Context, reserved *ports.Reservation
 		return nil, err
 	}
 	info.HOBOlink.URL = srv.URL()
+	return srv.Stop, nil
+}
+
+func (s *servers) startLoggerNet(ctx context.Context, reserved *ports.Reservation, info *stack.Info) (func() error, error) {
+	srv, err := loggernet.Start(ctx, loggernet.Options{
+		Port: reserved.Port(portLDMP), Failed: s.dies("the LoggerNet development server"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	info.LDMP = srv.Address()
 	return srv.Stop, nil
 }
 

@@ -1,0 +1,289 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/ldmp"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+const (
+	// inFlight is how many records may wait for the stream at a time. The vendor's
+	// server sends one ahead; one that sends more is read no faster than the stream
+	// takes it.
+	inFlight = 256
+	// ackBatch is how many acknowledgements are written at once.
+	ackBatch = 32
+	// saveInterval is how often bookmarks are written, and so about how much is read
+	// again after a crash.
+	saveInterval = time.Second
+)
+
+// ldmpItem is what came in one frame, on its way to the stream or to quarantine.
+type ldmpItem struct {
+	table  *ldmpTable
+	record ldmp.Record
+	clock  time.Time
+
+	sent    *pipeline.Sent
+	refused *pipeline.Quarantined
+}
+
+// ldmpSession is one connection to the server. One goroutine reads records and
+// sends them to the stream, a second one waits for the stream, in order, and
+// acknowledges, a third one moves bookmarks.
+type ldmpSession struct {
+	*ldmpExtraction
+	conn  *ldmp.Conn
+	queue chan ldmpItem
+}
+
+// session reads over one connection until the lap ends, the job is to stop (nil),
+// or something fails. The bookmarks then say what is published, unless it was the
+// stream that failed, or another run that moved them.
+func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
+	if stopped(e.run) || !time.Now().Before(end) {
+		return nil
+	}
+	// What cannot be stored is not read.
+	if err := e.pipeline.Ready(ctx); err != nil {
+		return err
+	}
+	conn, err := e.connect(ctx)
+	if err != nil {
+		if stopped(e.run) && ctx.Err() == nil {
+			return nil
+		}
+		return err
+	}
+	e.add("connections", 1)
+	s := &ldmpSession{ldmpExtraction: e, conn: conn, queue: make(chan ldmpItem, inFlight)}
+
+	working, fail := context.WithCancelCause(ctx)
+	unhook := context.AfterFunc(working, func() { _ = conn.Close() })
+	defer unhook()
+	var group sync.WaitGroup
+	read := make(chan error, 1)
+	group.Go(func() {
+		defer close(s.queue)
+		read <- s.read(working, end)
+	})
+	group.Go(func() { s.watch(working, end) })
+	group.Go(func() {
+		if err := s.keep(ctx, working); err != nil {
+			fail(err)
+		}
+	})
+
+	err = s.acknowledge(working)
+	if cause := context.Cause(working); cause != nil {
+		err = cause // what another goroutine failed with, or the end of the run
+	}
+	if err == nil {
+		// The queue is empty, and closed: reading has ended.
+		err = <-read
+		if closing(e.run, end) && ctx.Err() == nil {
+			err = nil
+		}
+	}
+	fail(nil)
+	_ = conn.Close()
+	group.Wait()
+	if err == nil || passes(err) {
+		if saveErr := e.save(ctx); saveErr != nil {
+			err = saveErr
+		}
+	}
+	e.checkpoint()
+	return err
+}
+
+func closing(run job.Run, end time.Time) bool { return stopped(run) || !time.Now().Before(end) }
+
+// connect gives up when the job is to stop.
+func (e *ldmpExtraction) connect(ctx context.Context) (*ldmp.Conn, error) {
+	connecting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-e.run.Stopping():
+			cancel()
+		case <-done:
+		}
+	}()
+	return ldmp.Open(connecting, ldmp.Config{Address: e.spec.Server}, e.groups())
+}
+
+// watch ends reading, but not acknowledging, when the lap is over or the job is
+// to stop.
+func (s *ldmpSession) watch(ctx context.Context, end time.Time) {
+	timer := time.NewTimer(time.Until(end))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.run.Stopping():
+	case <-ctx.Done():
+		return
+	}
+	_ = s.conn.CloseRead()
+}
+
+// keep moves bookmarks and reports, every so often, as long as the session works.
+// A write under way is not cut off by its end: whether a bookmark was moved would
+// not be known.
+func (s *ldmpSession) keep(ctx, working context.Context) error {
+	tick := time.NewTicker(saveInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-working.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := s.save(ctx); err != nil {
+			return err
+		}
+		s.checkpoint()
+	}
+}
+
+// read takes records and sends them to the stream, without waiting for it.
+func (s *ldmpSession) read(ctx context.Context, end time.Time) error {
+	for !closing(s.run, end) {
+		record, err := s.conn.Next()
+		var malformed *ldmp.MalformedError
+		var item ldmpItem
+		switch {
+		case errors.As(err, &malformed):
+			item.refused = s.refused(ClassBadRecord, malformed.Reason, malformed.Raw)
+		case err != nil:
+			return err
+		default:
+			if item, err = s.accept(ctx, record); err != nil {
+				return err
+			}
+		}
+		s.add("records", 1)
+		select {
+		case s.queue <- item:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// accept makes the message of a record and sends it.
+func (s *ldmpSession) accept(ctx context.Context, record ldmp.Record) (ldmpItem, error) {
+	t, known := s.tables[[2]string{record.Station, record.Table}]
+	if !known {
+		return ldmpItem{refused: s.refused(ClassUnknownTable,
+			fmt.Sprintf("table %q of station %q was not asked for", record.Table, record.Station), s.conn.Frame())}, nil
+	}
+	clock, err := record.Clock()
+	if err != nil {
+		return ldmpItem{}, err // the record would have been malformed
+	}
+	item := ldmpItem{table: t, record: record, clock: clock}
+	if t.isLast(record) {
+		return item, nil
+	}
+	message, err := s.message(t, record)
+	if err != nil {
+		return item, err
+	}
+	sent, err := s.pipeline.Send(ctx, message)
+	var failure *job.Failure
+	if errors.As(err, &failure) && failure.Class == pipeline.ClassTooLarge {
+		item.refused = s.refused(pipeline.ClassTooLarge, err.Error(), s.conn.Frame())
+		return item, nil
+	}
+	item.sent = &sent
+	return item, err
+}
+
+func (s *ldmpSession) message(t *ldmpTable, record ldmp.Record) (pipeline.Outgoing, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // units such as m/s<2> stay readable
+	if err := encoder.Encode(record); err != nil {
+		return pipeline.Outgoing{}, fmt.Errorf("encode a record of station %s, table %s: %w", t.station, t.table, err)
+	}
+	payload := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	// The id is without the time of import, so that a repeat has the same.
+	return outgoing(s.subject, pipeline.Message[json.RawMessage]{
+		Context: pipeline.Context{
+			ImportedAt: s.now().UTC(), OrgSlug: s.spec.Organization, Source: ldmpSourceName,
+			Station: t.station, Table: t.table, UTCOffset: t.offset,
+		},
+		Payload: payload,
+	}, []string{s.subject, string(payload)})
+}
+
+func (s *ldmpSession) refused(class, reason string, raw []byte) *pipeline.Quarantined {
+	return &pipeline.Quarantined{
+		Stage: pipeline.StageExtract, Operation: s.spec.OperationMode,
+		Name: s.spec.Organization + "." + ldmpSourceName, Class: class, Reason: reason,
+		Job: s.run.Job().ID, Target: s.spec.Server, Subject: s.subject, Body: raw,
+	}
+}
+
+// acknowledge waits for what was read to be durable, in its order, and tells the
+// server so. It returns when there is nothing left and reading has ended. When
+// the server is gone, what was read is still waited for.
+func (s *ldmpSession) acknowledge(ctx context.Context) error {
+	var gone error
+	ready := 0
+	for item := range s.queue {
+		if err := s.settle(ctx, item); err != nil {
+			return err
+		}
+		ready++
+		if gone != nil || (ready < ackBatch && len(s.queue) > 0) {
+			continue // the next one is about to be durable as well
+		}
+		if gone = s.conn.Ack(ready); gone == nil {
+			s.add("acknowledged", int64(ready))
+			ready = 0
+		}
+	}
+	return gone
+}
+
+// settle waits until an item is in the stream or in quarantine.
+func (s *ldmpSession) settle(ctx context.Context, item ldmpItem) error {
+	switch {
+	case item.refused != nil:
+		kept, err := s.pipeline.Quarantine(ctx, []pipeline.Quarantined{*item.refused})
+		if err != nil {
+			return err
+		}
+		s.add("quarantined", kept.Stored)
+		if kept.Stored > 0 {
+			s.run.Logger().Warn("to quarantine", "class", item.refused.Class, "reason", item.refused.Reason)
+		}
+		return nil
+	case item.sent == nil:
+		s.add("repeats", 1)
+		return nil
+	}
+	published, err := item.sent.Wait(ctx)
+	if err != nil {
+		return err
+	}
+	s.add("raw", published.Stored)
+	s.add("duplicates", published.Duplicates)
+	if item.table.published(item.record, item.clock, s.now()) {
+		s.add("astray", 1)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package extract_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities/extract"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+func TestCampbellSpecNamesEveryProblem(t *testing.T) {
+	t.Parallel()
+	good := func() extract.CampbellLdmpSpec {
+		return extract.CampbellLdmpSpec{
+			Server: "127.0.0.1", Organization: "ucnrs",
+			Stations: []extract.LdmpStation{{Station: "ucac_angelo", UTCOffset: "-08:00", Tables: []string{"TenMin", "Hr"}}},
+		}
+	}
+	spec := good()
+	require.NoError(t, spec.Validate())
+	for problem, change := range map[string]func(*extract.CampbellLdmpSpec){
+		`server "http://x" is not`:                func(s *extract.CampbellLdmpSpec) { s.Server = "http://x" },
+		`organization "UCNRS"`:                    func(s *extract.CampbellLdmpSpec) { s.Organization = "UCNRS" },
+		`operation mode "x"`:                      func(s *extract.CampbellLdmpSpec) { s.OperationMode = "x" },
+		`order "real-time" is not one of`:         func(s *extract.CampbellLdmpSpec) { s.Order = "real-time" },
+		`start_option "x" is not one of`:          func(s *extract.CampbellLdmpSpec) { s.StartOption = "x" },
+		"start and backfill are both set":         func(s *extract.CampbellLdmpSpec) { s.Start = midnight; s.Backfill = 1 },
+		"start goes with the start option":        func(s *extract.CampbellLdmpSpec) { s.Start = midnight; s.StartOption = "at-oldest" },
+		"backfill goes with the start options":    func(s *extract.CampbellLdmpSpec) { s.Backfill = 1; s.StartOption = "at-newest" },
+		"lap PT0.5S is not from PT1S to PT12H":    func(s *extract.CampbellLdmpSpec) { s.Lap = job.Duration(time.Second / 2) },
+		"stations: 0 tables in all, not 1 to 100": func(s *extract.CampbellLdmpSpec) { s.Stations = nil },
+		"station ucac_angelo has no tables":       func(s *extract.CampbellLdmpSpec) { s.Stations[0].Tables = nil },
+		`station ucac_angelo: UTC offset "PST"`:   func(s *extract.CampbellLdmpSpec) { s.Stations[0].UTCOffset = "PST" },
+		`table "Ten Min"`:                         func(s *extract.CampbellLdmpSpec) { s.Stations[0].Tables[0] = "Ten Min" },
+		"table Hr of station ucac_angelo is":      func(s *extract.CampbellLdmpSpec) { s.Stations[0].Tables[0] = "Hr" },
+		`would share the bookmark ucac_angelo=a_b`: func(s *extract.CampbellLdmpSpec) {
+			s.Stations[0].Tables = []string{"a.b", "a-b"}
+		},
+	} {
+		spec := good()
+		change(&spec)
+		require.ErrorContains(t, spec.Validate(), problem)
+	}
+}
+
+func TestPrepareSpecNamesEveryProblem(t *testing.T) {
+	t.Parallel()
+	good := func() extract.PrepareLdmpSpec {
+		return extract.PrepareLdmpSpec{
+			Organization: "ucnrs", Location: "common1", Database: "station_{station}", Measurement: "source_{table}",
+			Field: "{name}_{process}_{units}", StringFields: []string{"_flag$"},
+			Rules: []extract.LdmpRule{{Station: "x", OperationMode: "test", UTCOffset: "+01:00", Location: "other"}},
+		}
+	}
+	spec := good()
+	require.NoError(t, spec.Validate())
+	for problem, change := range map[string]func(*extract.PrepareLdmpSpec){
+		`organization ""`:              func(s *extract.PrepareLdmpSpec) { s.Organization = "" },
+		`location "A"`:                 func(s *extract.PrepareLdmpSpec) { s.Location = "A" },
+		`operation mode "x"`:           func(s *extract.PrepareLdmpSpec) { s.OperationMode = "x" },
+		`database "{name}": the names`: func(s *extract.PrepareLdmpSpec) { s.Database = "{name}" },
+		`measurement "{": the names`:   func(s *extract.PrepareLdmpSpec) { s.Measurement = "{" },
+		`field "x": without {name}`:    func(s *extract.PrepareLdmpSpec) { s.Field = "x" },
+		"string_fields: ":              func(s *extract.PrepareLdmpSpec) { s.StringFields = []string{"("} },
+		`rules, number 1: location`:    func(s *extract.PrepareLdmpSpec) { s.Rules[0].Location = "." },
+		`rules, number 1: operation`:   func(s *extract.PrepareLdmpSpec) { s.Rules[0].OperationMode = "x" },
+		`rules, number 1: UTC offset`:  func(s *extract.PrepareLdmpSpec) { s.Rules[0].UTCOffset = "x" },
+		`rules, number 1: begins_at`:   func(s *extract.PrepareLdmpSpec) { s.Rules[0].BeginsAt, s.Rules[0].EndsBefore = midnight, midnight },
+		`rules, number 1: database`:    func(s *extract.PrepareLdmpSpec) { s.Rules[0].Database = "{x}" },
+		"lap P1D is longer than":       func(s *extract.PrepareLdmpSpec) { s.Lap = job.Duration(24 * time.Hour) },
+	} {
+		spec := good()
+		change(&spec)
+		require.ErrorContains(t, spec.Validate(), problem)
+	}
+}
