@@ -86,6 +86,20 @@ func (r *run) fail(ctx workflow.Context, err error) error {
 	})
 }
 
+// passOnStreak gives the error with which a run that did nothing ends: as canceled,
+// if there are failures before it to be passed on. After a run that completes the
+// schedule would forget them.
+func (r *run) passOnStreak(ctx workflow.Context) error {
+	if !r.guarded() {
+		return nil
+	}
+	streak, known := lastStreak(ctx)
+	if known && streak.Failures == 0 && streak.Pause == "" {
+		return nil
+	}
+	return temporal.NewCanceledError(streak)
+}
+
 // pauseSchedule has the schedule paused, or finds out that someone has had a hand
 // in it. When that cannot be done the next failure tries again.
 func (r *run) pauseSchedule(ctx workflow.Context, streak failureStreak, cause error) failureStreak {

@@ -94,7 +94,7 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 		output := &RunOutput{SupersededBy: later}
 		output.Message = "nothing done: the start of " + later.Format(time.RFC3339) + " was due too"
 		workflow.SetCurrentDetails(ctx, r.details(output.Message))
-		return output, nil
+		return output, r.passOnStreak(ctx)
 	}
 	workflow.SetCurrentDetails(ctx, r.details("running: "+whereProgressIs))
 	maxAttempts := 0

@@ -139,3 +139,48 @@ func TestRunJobGivesWayToALaterStart(t *testing.T) {
 		})
 	}
 }
+
+// A run that gives way must not end a row of failures.
+func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
+	due := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	recurring := job.Recurring{
+		RecurEvery: job.Duration(time.Minute), Offset: new(job.Duration), Misfire: job.MisfireOnce, Overlap: job.OverlapBufferAll,
+		PauseAfterFailures: 3,
+	}
+	type streak struct {
+		Failures int    `json:"failures_in_a_row"`
+		SpecHash string `json:"spec_hash"`
+	}
+	before := streak{Failures: 2, SpecHash: "0123456789abcdef"}
+	for name, last := range map[string]error{
+		"after failures": temporal.NewApplicationError("no", "Broken", before),
+		"after nothing":  nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+				require.Fail(t, "it gives way")
+				return workflows.ActivityOutput{}, nil
+			})
+			if last != nil {
+				env.SetLastError(last)
+			}
+			env.SetStartTime(due.Add(time.Hour))
+			require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(
+				temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(due),
+				workflows.AttributeSpecHash.ValueSet(before.SpecHash))))
+			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{
+				Job: newJob("a", job.Schedule{Recurring: &recurring}), Trigger: workflows.TriggerSchedule,
+			})
+			err := env.GetWorkflowError()
+			if last == nil {
+				require.NoError(t, err)
+				return
+			}
+			var canceled *temporal.CanceledError
+			require.ErrorAs(t, err, &canceled)
+			var passed streak
+			require.NoError(t, canceled.Details(&passed))
+			require.Equal(t, before, passed)
+		})
+	}
+}
