@@ -9,3 +9,7 @@ func (in ChooseServiceInput) Choose(services []LiveService, waited time.Duration
 
 // PauseNote is pauseNote, for tests.
 var PauseNote = pauseNote
+
+// FailureStreak is failureStreak, for tests: the test environment does not encode
+// the details of errors.
+type FailureStreak = failureStreak

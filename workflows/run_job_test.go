@@ -147,11 +147,7 @@ func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
 		RecurEvery: job.Duration(time.Minute), Offset: new(job.Duration), Misfire: job.MisfireOnce, Overlap: job.OverlapBufferAll,
 		PauseAfterFailures: 3,
 	}
-	type streak struct {
-		Failures int    `json:"failures_in_a_row"`
-		SpecHash string `json:"spec_hash"`
-	}
-	before := streak{Failures: 2, SpecHash: "0123456789abcdef"}
+	before := workflows.FailureStreak{Failures: 2, SpecHash: "0123456789abcdef"}
 	for name, last := range map[string]error{
 		"after failures": temporal.NewApplicationError("no", "Broken", before),
 		"after nothing":  nil,
@@ -178,7 +174,7 @@ func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
 			}
 			var canceled *temporal.CanceledError
 			require.ErrorAs(t, err, &canceled)
-			var passed streak
+			var passed workflows.FailureStreak
 			require.NoError(t, canceled.Details(&passed))
 			require.Equal(t, before, passed)
 		})
