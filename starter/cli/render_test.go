@@ -67,6 +67,7 @@ func TestWritePlan(t *testing.T) {
 = unchanged (2)
 warning: Mind the clocks.
 
+Apply would refuse this: the plan deletes more than a fifth of the jobs that stand: it would delete 1 of 1 jobs (--allow-mass-prune).
 Plan for namespace default: 1 to create, 2 to update, 1 to delete, 1 blocked, 2 unchanged, 1 no longer declared.
 `, b.String())
 
