@@ -120,10 +120,20 @@ func (i *invocation) findJobs(ctx context.Context, c *control.Client, f *jobFilt
 	return rows, f.checkMatch(i, len(rows))
 }
 
+// briefNote is how many characters of a note a table shows; describe has all.
+const briefNote = 60
+
+func inBrief(note string) string {
+	if runes := []rune(note); len(runes) > briefNote {
+		return string(runes[:briefNote-1]) + "…"
+	}
+	return note
+}
+
 func (i *invocation) writeJobs(w io.Writer, rows []control.JobRow) error {
 	t := newTable("JOB", "MODE", "STATUS", "LAST START", "NEXT", "OWNER", "NOTE")
 	for _, row := range rows {
-		note := row.PauseReason
+		note := inBrief(row.PauseReason)
 		if row.Queue != "" {
 			note = "queue " + row.Queue
 		}
