@@ -414,6 +414,10 @@ func TestAcknowledgedIsStored(t *testing.T) {
 	require.Less(t, acknowledged, int64(2*(721+4321)))
 
 	st.Restart(t)
+	stacktest.WaitFor(t, "the test's own connection to be back", func() (bool, error) {
+		_, err := l.client.JetStream().Stream(t.Context(), pipeline.StreamRaw)
+		return err == nil, nil
+	})
 	require.GreaterOrEqual(t, int64(len(l.raw())), acknowledged)
 	i = l.start(l.extract, l.spec)
 	stacktest.WaitFor(t, "the rest of the backlog", func() (bool, error) {
