@@ -54,6 +54,13 @@ func (w *world) scheduleLines(id string) []string {
 	}
 	// What has been written out is not to be shown as bytes again.
 	start.Input, start.Memo, start.SearchAttributes = nil, nil, nil
+	// A note tells when a schedule was paused and resumed, which is history.
+	if state := schedule.GetState(); state != nil {
+		state.Notes, _, _ = strings.Cut(state.GetNotes(), "; paused at ")
+		if !state.GetPaused() {
+			state.Notes = ""
+		}
+	}
 	text, err := protojson.Marshal(schedule)
 	require.NoError(w, err)
 	return append(lines, prefix+canonical(w, text))

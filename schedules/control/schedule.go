@@ -173,7 +173,8 @@ func (change ScheduleChange) over(live *Live) (*schedulepb.Schedule, error) {
 	}
 	if failed := live.Paused && workflows.PausedForFailures(live.PauseReason); failed && !change.Job.Options.Paused {
 		// What failed was another definition. Nobody would try this one.
-		state.Paused, state.Notes = false, "resumed: its definition was changed"
+		note := writeNote("resumed: its definition was changed", false, state.GetNotes(), true, time.Now())
+		state.Paused, state.Notes = false, note
 	}
 	if change.SetPause || live.Job.Options.Paused != change.Job.Options.Paused {
 		paused, note := change.Schedule.GetState().GetPaused(), change.Schedule.GetState().GetNotes()

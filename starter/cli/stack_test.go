@@ -217,7 +217,7 @@ $`, r.stdout)
 	r = c.run(t.Context(), "apply", "-f", file, "--yes", "--prune")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: nothing was applied: the plan deletes more than a fifth of the jobs that stand: "+
-		"it would delete 1 of 4 jobs; if that is meant, add --allow-mass-prune\n", r.stderr)
+		"it would delete 1 of 2 jobs; if that is meant, add --allow-mass-prune\n", r.stderr)
 	require.Contains(t, r.stdout, "Apply would refuse this: the plan deletes more than a fifth of the jobs that stand")
 
 	did := decoded[report](t, c, "apply", "-f", file, "--yes", "--prune", "--allow-mass-prune")
