@@ -90,7 +90,7 @@ func (c *comparison) look(ctx context.Context, queues []string) (err error) {
 	if err != nil {
 		return err
 	}
-	c.standing, c.unread, c.foreign = survey.Jobs, survey.Unread, survey.Foreign
+	c.standing, c.unread, c.broken, c.foreign = survey.Jobs, survey.Unread, survey.Broken, survey.Foreign
 	return nil
 }
 
@@ -103,6 +103,8 @@ type comparison struct {
 	foreign  []control.Foreign
 
 	namespaceID string
+	// broken are queues that do not tell their items, for another reason.
+	broken map[string]error
 	// unread are queues whose items nobody can tell, since no worker answers.
 	unread []string
 }
@@ -344,6 +346,10 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 	}
 	if slices.Contains(c.unread, change.job.Queue()) {
 		return fmt.Errorf("job %s: what waits in queue %s is not known: %w", change.JobID, change.job.Queue(), control.ErrNoWorker)
+	}
+	if err := c.broken[change.job.Queue()]; err != nil {
+		change.Action, change.Note = ActionBlocked, fmt.Sprintf("what waits in queue %s is not known: %s", change.job.Queue(), err)
+		return nil
 	}
 	item := c.standing[change.JobID].Waiting
 	if item == nil {

@@ -355,6 +355,7 @@ const (
 	maxCursorBytes  = 32 << 10
 	maxOutputBytes  = 64 << 10
 	maxCounts       = 100
+	maxCountName    = 80
 )
 
 // checkResult refuses a result that does not belong into a history.
@@ -364,6 +365,9 @@ func checkResult(jobID string, result job.Result) error {
 		return job.Final(classTooLarge, "job %s: its result has an output of %d bytes, more than %d", jobID, len(result.Output), maxOutputBytes)
 	case len(result.Cursor) > maxCursorBytes:
 		return job.Final(classTooLarge, "job %s: its cursor has %d bytes, more than %d", jobID, len(result.Cursor), maxCursorBytes)
+	case longCount(result.Counts) != "":
+		return job.Final(classTooLarge, "job %s: its result has the count %.80q, whose name is longer than %d bytes",
+			jobID, longCount(result.Counts), maxCountName)
 	case len(result.Counts) > maxCounts:
 		return job.Final(classTooLarge, "job %s: its result has %d counts, more than %d", jobID, len(result.Counts), maxCounts)
 	}
@@ -388,4 +392,14 @@ func (r *run) redact(text string) string {
 		}
 	}
 	return text
+}
+
+// longCount is a count whose name is too long, "" if there is none.
+func longCount(counts map[string]int64) string {
+	for name := range counts {
+		if len(name) > maxCountName {
+			return name
+		}
+	}
+	return ""
 }

@@ -183,3 +183,27 @@ func TestContinuousJobContinuesAsNewWithItsState(t *testing.T) {
 	require.GreaterOrEqual(t, state.Totals["n"], state.Iterations-1, "all iterations but the one that the pause ended")
 	require.JSONEq(t, `"here"`, string(state.Cursor))
 }
+
+// However many names a handler counts under, the state stays bounded.
+func TestContinuousJobBoundsItsTotals(t *testing.T) {
+	n := 0
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		counts := map[string]int64{}
+		for range 100 {
+			n++
+			counts[fmt.Sprintf("name-%d", n)] = 1
+		}
+		return workflows.ActivityOutput{Result: job.Result{Counts: counts}}, nil
+	})
+	send(t, env, 50*time.Millisecond, workflows.MessageStop, workflows.StopRequest{})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", 10*time.Millisecond)))
+	var out workflows.ContinuousOutput
+	require.NoError(t, env.GetWorkflowResult(&out))
+	require.Greater(t, out.Iterations, int64(2))
+	require.Len(t, out.Totals, 201)
+	sum := int64(0)
+	for _, total := range out.Totals {
+		sum += total
+	}
+	require.EqualValues(t, n, sum, "nothing is left out")
+}

@@ -14,6 +14,13 @@ import (
 // recentIterations is how many iterations ContinuousJob keeps to show.
 const recentIterations = 20
 
+// maxTotals bounds the names of counts that are added up; those of further names
+// are added up as one.
+const (
+	maxTotals   = 200
+	otherTotals = "others"
+)
+
 // shownIterations is how many of them the Web UI shows.
 const shownIterations = 5
 
@@ -110,7 +117,11 @@ func (s *ContinuousState) record(it Iteration) {
 		if s.Totals == nil {
 			s.Totals = map[string]int64{}
 		}
-		s.Totals[name] += it.Counts[name]
+		total := name
+		if _, known := s.Totals[name]; !known && len(s.Totals) >= maxTotals {
+			total = otherTotals
+		}
+		s.Totals[total] += it.Counts[name]
 	}
 	s.Recent = append(s.Recent, it)
 	if extra := len(s.Recent) - recentIterations; extra > 0 {

@@ -91,8 +91,15 @@ func (q *queue) checkMoveItem(in MoveItemRequest) error {
 	if in.Parked.Job.ID != in.JobID {
 		return fmt.Errorf("the parked item is job %s, not %s", in.Parked.Job.ID, in.JobID)
 	}
+	if in.Parked.size()+q.WaitingBytes > maxMovedBytes {
+		return fmt.Errorf("queue %s holds as many moved items as it has room for: move job %s when some of them have run", q.Name, in.JobID)
+	}
 	return q.checkWaits(in.JobID, in.Parked.Sequence)
 }
+
+// maxMovedBytes bounds what a queue holds itself once parked items are moved to its
+// front: the rest of its state has its place besides.
+const maxMovedBytes = MaxQueueBytes / 2
 
 // moveItem makes an item the next one.
 func (q *queue) moveItem(in MoveItemRequest) QueueSummary {

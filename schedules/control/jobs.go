@@ -218,11 +218,14 @@ func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unrea
 	}
 	for n, name := range names {
 		state, err := c.QueueState(ctx, name)
-		if errors.Is(err, ErrNoWorker) {
-			return names[n:], nil // All queues have the same workers.
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrNoWorker):
+			return append(unread, names[n:]...), nil // All queues have the same workers.
+		case err != nil && (ctx.Err() != nil || isGone(err)):
 			return nil, err
+		case err != nil:
+			unread = append(unread, name) // One queue's trouble is not that of the others.
+			continue
 		}
 		err = c.eachWaiting(ctx, state, 0, func(item workflows.QueueItem) bool {
 			rows[item.Job.ID] = JobRow{
@@ -236,7 +239,7 @@ func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unrea
 			return nil, err
 		}
 	}
-	return nil, nil
+	return unread, nil
 }
 
 // JobDetail is a job with all that is known of it.

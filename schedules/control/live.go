@@ -191,8 +191,11 @@ func (c *Client) waitingItem(ctx context.Context, jobID string) (*workflows.Queu
 		if errors.Is(err, ErrNoWorker) {
 			break // All queues have the same workers: nobody can tell what waits.
 		}
-		if err != nil {
+		if err != nil && (ctx.Err() != nil || isGone(err)) {
 			return nil, err
+		}
+		if err != nil {
+			continue // One queue's trouble is not that of the others.
 		}
 		if item, err := c.waitingItemOf(ctx, state, jobID); item != nil || err != nil {
 			return item, err

@@ -27,21 +27,25 @@ func (c *Client) queueNames(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// Queues lists all queues with their states, by name.
+// Queues lists all queues with their states, by name. Beside the error of those
+// that do not tell theirs it gives the others.
 func (c *Client) Queues(ctx context.Context) ([]workflows.QueueState, error) {
 	names, err := c.queueNames(ctx)
 	if err != nil {
 		return nil, err
 	}
-	states := make([]workflows.QueueState, len(names))
+	found := make([]*workflows.QueueState, len(names))
 	err = Each(len(names), func(i int) error {
 		state, err := c.QueueState(ctx, names[i])
-		if err != nil {
-			return err
-		}
-		states[i] = *state
-		return nil
+		found[i] = state
+		return err
 	})
+	var states []workflows.QueueState
+	for _, state := range found {
+		if state != nil {
+			states = append(states, *state)
+		}
+	}
 	return states, err
 }
 

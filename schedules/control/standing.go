@@ -32,6 +32,8 @@ type Survey struct {
 	Foreign []Foreign
 	// Unread are the queues whose items nobody can tell since no worker answers.
 	Unread []string
+	// Broken are the queues whose items nobody can tell for another reason.
+	Broken map[string]error
 }
 
 // Foreign is something that is named like ours and is not.
@@ -44,7 +46,7 @@ type Foreign struct {
 // ones. The lists behind it lag by about a second: confirm with LiveSchedule or
 // LiveWorkflow before acting on a schedule or loop.
 func (c *Client) Survey(ctx context.Context, queues []string) (*Survey, error) {
-	survey := &Survey{Jobs: map[string]Standing{}}
+	survey := &Survey{Jobs: map[string]Standing{}, Broken: map[string]error{}}
 	for _, look := range []func(context.Context) error{survey.schedules(c), survey.loops(c), survey.foreignWorkflows(c)} {
 		if err := look(ctx); err != nil {
 			return nil, err
@@ -57,8 +59,7 @@ func (c *Client) Survey(ctx context.Context, queues []string) (*Survey, error) {
 	}
 	names := slices.Concat(listed, queues)
 	slices.Sort(names)
-	survey.Unread, err = c.standingWaiting(ctx, slices.Compact(names), survey.Jobs)
-	return survey, err
+	return survey, c.standingWaiting(ctx, slices.Compact(names), survey)
 }
 
 func (s *Survey) schedules(c *Client) func(context.Context) error {
@@ -111,31 +112,32 @@ func (s *Survey) foreignWorkflows(c *Client) func(context.Context) error {
 // under a name of ours may start any number.
 const maxForeign = 100
 
-// standingWaiting adds what waits in queues, and gives those that do not answer.
-// After the first that does not, the others are not asked: they have the same workers.
-func (c *Client) standingWaiting(ctx context.Context, names []string, standing map[string]Standing) (unread []string, err error) {
+// standingWaiting adds what waits in queues. After the first that no worker answers
+// for, the others are not asked: they have the same workers.
+func (c *Client) standingWaiting(ctx context.Context, names []string, survey *Survey) error {
 	for i, name := range names {
 		state, err := c.QueueState(ctx, name)
-		switch {
-		case errors.Is(err, ErrNotFound):
-			continue
-		case errors.Is(err, ErrNoWorker):
-			return names[i:], nil
-		case err != nil:
-			return nil, err
+		if err == nil {
+			err = c.eachWaiting(ctx, state, 0, func(item workflows.QueueItem) bool {
+				s := survey.Jobs[item.Job.ID]
+				s.Waiting = &item
+				if s.Provider == "" {
+					s.Provider = item.Job.Provider
+				}
+				survey.Jobs[item.Job.ID] = s
+				return true
+			})
 		}
-		err = c.eachWaiting(ctx, state, 0, func(item workflows.QueueItem) bool {
-			s := standing[item.Job.ID]
-			s.Waiting = &item
-			if s.Provider == "" {
-				s.Provider = item.Job.Provider
-			}
-			standing[item.Job.ID] = s
-			return true
-		})
-		if err != nil {
-			return nil, err
+		switch {
+		case err == nil, errors.Is(err, ErrNotFound):
+		case errors.Is(err, ErrNoWorker):
+			survey.Unread = names[i:]
+			return nil
+		case ctx.Err() != nil || isGone(err):
+			return err
+		default:
+			survey.Broken[name] = err // One queue's trouble is not that of the others.
 		}
 	}
-	return nil, nil
+	return nil
 }

@@ -115,7 +115,7 @@ func (i *invocation) findJobs(ctx context.Context, c *control.Client, f *jobFilt
 		return nil, err
 	}
 	for _, queue := range unread {
-		i.note("What waits in queue %s is not shown: no worker answers.", queue)
+		i.note("What waits in queue %s is not shown: it does not answer.", queue)
 	}
 	return rows, f.checkMatch(i, len(rows))
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -59,15 +60,16 @@ the first item put into it, and may take a second to show.`,
 			if err != nil {
 				return err
 			}
-			states, err := c.Queues(cmd.Context())
-			if err != nil {
-				return err
+			states, failed := c.Queues(cmd.Context())
+			if failed != nil && len(states) == 0 {
+				return failed
 			}
 			views := make([]queueView, len(states))
 			for n := range states {
 				views[n] = i.viewOf(&states[n])
 			}
-			return i.emit(list(views), func(w io.Writer) error { return i.writeQueues(w, views) })
+			err = i.emit(list(views), func(w io.Writer) error { return i.writeQueues(w, views) })
+			return errors.Join(failed, err)
 		},
 	}
 }
