@@ -29,7 +29,7 @@ func plan(ctx context.Context, args []string, out io.Writer) error {
 	engine := fs.String("schedules", "chasm", "`engine` of schedules: chasm or workflow")
 	recurring := fs.Int("recurring", 1000, "recurring jobs of the set that is worked through")
 	continuous := fs.Int("continuous", 100, "continuous jobs of that set")
-	sizes := fs.String("sizes", "100,300,1000,3000", "numbers of jobs, one in eleven continuous, to show how cost grows; \"\" for none")
+	sizes := fs.String("sizes", "100,300,1000,2000", "numbers of jobs, one in eleven continuous, to show how cost grows; \"\" for none")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
