@@ -166,8 +166,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &notFound)
 }
 
-// attribute reads a keyword search attribute; "" when it is not set.
-func attribute(attributes *commonpb.SearchAttributes, name string) string {
+// Attribute reads a keyword search attribute; "" when it is not set.
+func Attribute(attributes *commonpb.SearchAttributes, name string) string {
 	payload, ok := attributes.GetIndexedFields()[name]
 	if !ok {
 		return ""
@@ -179,8 +179,8 @@ func attribute(attributes *commonpb.SearchAttributes, name string) string {
 	return value
 }
 
-// definition reads the job that a workflow's memo carries.
-func definition(memo *commonpb.Memo) (job.Job, bool) {
+// Definition reads the job that a workflow's memo carries.
+func Definition(memo *commonpb.Memo) (job.Job, bool) {
 	payload, ok := memo.GetFields()[workflows.MemoJob]
 	if !ok {
 		return job.Job{}, false

@@ -108,7 +108,7 @@ func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow) erro
 
 // scheduledRow reports false for a schedule that is not ours.
 func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
-	get := func(name string) string { return attribute(entry.GetSearchAttributes(), name) }
+	get := func(name string) string { return Attribute(entry.GetSearchAttributes(), name) }
 	id, named := workflows.JobIDOfSchedule(entry.GetScheduleId())
 	if !named || get(workflows.AttributeJobID.GetName()) != id {
 		return JobRow{}, false
@@ -175,15 +175,15 @@ func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error
 		}
 		row := JobRow{
 			ID: run.JobID, Type: run.Type, Mode: run.Mode, Queue: run.Queue,
-			Owner:     attribute(info.GetSearchAttributes(), workflows.AttributeOwner.GetName()),
-			Provider:  job.Provider(attribute(info.GetSearchAttributes(), workflows.AttributeProvider.GetName())),
+			Owner:     Attribute(info.GetSearchAttributes(), workflows.AttributeOwner.GetName()),
+			Provider:  job.Provider(Attribute(info.GetSearchAttributes(), workflows.AttributeProvider.GetName())),
 			Status:    jobStatus(run),
 			LastStart: run.Started,
 		}
 		if run.Status == RunWaiting {
 			row.LastStart, row.Next = time.Time{}, run.Started
 		}
-		if j, ok := definition(info.GetMemo()); ok {
+		if j, ok := Definition(info.GetMemo()); ok {
 			row.Tags = j.Options.Tags
 		}
 		if reason, paused := pauseReason(info.GetMemo()); paused && run.Status == RunRunning {

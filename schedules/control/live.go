@@ -61,11 +61,11 @@ func (c *Client) LiveSchedule(ctx context.Context, jobID string) (*Live, error) 
 	case err != nil:
 		return nil, explain("describe schedule "+id, err)
 	}
-	if attribute(description.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
+	if Attribute(description.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
 		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", id, jobID, ErrNotOurs)
 	}
 	live := &Live{
-		SpecHash: attribute(description.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
+		SpecHash: Attribute(description.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
 		Paused:   description.GetSchedule().GetState().GetPaused(),
 		Schedule: description,
 	}
@@ -91,7 +91,7 @@ func (c *Client) LiveSchedule(ctx context.Context, jobID string) (*Live, error) 
 // Recorded is the definition that the memo of a schedule's runs keeps: the one
 // that was applied, even if someone has edited the input of the runs since.
 func (l *Live) Recorded() (job.Job, bool) {
-	return definition(l.Schedule.GetSchedule().GetAction().GetStartWorkflow().GetMemo())
+	return Definition(l.Schedule.GetSchedule().GetAction().GetStartWorkflow().GetMemo())
 }
 
 // Next are the coming starts of a recurring job as the server sees them, even if
@@ -129,16 +129,16 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 		return nil, fmt.Errorf("describe workflow %s: %w", id, err)
 	}
 	info := response.GetWorkflowExecutionInfo()
-	if attribute(info.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
+	if Attribute(info.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
 		return nil, fmt.Errorf("workflow %s does not carry the mark of job %s: %w", id, jobID, ErrNotOurs)
 	}
-	j, ok := definition(info.GetMemo())
+	j, ok := Definition(info.GetMemo())
 	if !ok {
 		return nil, fmt.Errorf("workflow %s does not carry the definition of job %s: %w", id, jobID, ErrNotOurs)
 	}
 	live := &Live{
 		Job:      j,
-		SpecHash: attribute(info.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
+		SpecHash: Attribute(info.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
 		Workflow: &WorkflowLive{
 			Type:   info.GetType().GetName(),
 			RunID:  info.GetExecution().GetRunId(),

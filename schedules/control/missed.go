@@ -179,7 +179,7 @@ func (c *Client) ledgerRuns(ctx context.Context, filter MissedFilter) (map[strin
 			return fmt.Errorf("there are more than %d runs since %s: look at one job, or a shorter time",
 				maxLedgerRuns, filter.Since.UTC().Format(time.RFC3339))
 		}
-		run := ledgerRun{newRun(info), attribute(info.GetSearchAttributes(), workflows.AttributeSpecHash.GetName())}
+		run := ledgerRun{newRun(info), Attribute(info.GetSearchAttributes(), workflows.AttributeSpecHash.GetName())}
 		runs[run.JobID] = append(runs[run.JobID], run)
 		return nil
 	})

@@ -70,14 +70,6 @@ func encodeAttributes(attributes temporal.SearchAttributes) (*commonpb.SearchAtt
 	return &commonpb.SearchAttributes{IndexedFields: fields}, nil
 }
 
-// Attribute reads a keyword search attribute; "" when it is not set.
-func Attribute(attributes *commonpb.SearchAttributes, name string) string {
-	return attribute(attributes, name)
-}
-
-// Definition reads the job that a memo carries.
-func Definition(memo *commonpb.Memo) (job.Job, bool) { return definition(memo) }
-
 // SummaryText reads the line that the Web UI shows for a workflow; "" for none.
 func SummaryText(metadata *sdkpb.UserMetadata) string {
 	var summary string

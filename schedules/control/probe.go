@@ -22,7 +22,7 @@ func (c *Client) probe(ctx context.Context, jobID string) (*workflows.Probe, err
 	info := response.GetWorkflowExecutionInfo()
 	payload, ok := info.GetMemo().GetFields()[workflows.MemoProbe]
 	if !ok || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING ||
-		attribute(info.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
+		Attribute(info.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
 		return nil, nil //nolint:nilnil // It has ended, or is someone else's.
 	}
 	var probe workflows.Probe

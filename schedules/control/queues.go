@@ -18,7 +18,7 @@ func (c *Client) queueNames(ctx context.Context) ([]string, error) {
 	var names []string
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflows.JobQueueType)
 	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
-		name := attribute(info.GetSearchAttributes(), workflows.AttributeQueue.GetName())
+		name := Attribute(info.GetSearchAttributes(), workflows.AttributeQueue.GetName())
 		if name != "" && info.GetExecution().GetWorkflowId() == workflows.QueueWorkflowID(name) {
 			names = append(names, name)
 		}

@@ -76,7 +76,7 @@ func (f RunFilter) matches(run Run, info *workflowpb.WorkflowExecutionInfo) bool
 	if len(f.Tags) == 0 {
 		return true
 	}
-	j, ok := definition(info.GetMemo())
+	j, ok := Definition(info.GetMemo())
 	return ok && hasTags(j.Options.Tags, f.Tags)
 }
 

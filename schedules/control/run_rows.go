@@ -69,11 +69,11 @@ func newRun(info *workflowpb.WorkflowExecutionInfo) Run {
 	attributes := info.GetSearchAttributes()
 	run := Run{
 		RunRef:  RunRef{WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId()},
-		JobID:   attribute(attributes, workflows.AttributeJobID.GetName()),
-		Type:    attribute(attributes, workflows.AttributeJobType.GetName()),
-		Mode:    job.Mode(attribute(attributes, workflows.AttributeJobMode.GetName())),
-		Queue:   attribute(attributes, workflows.AttributeQueue.GetName()),
-		Owner:   attribute(attributes, workflows.AttributeOwner.GetName()),
+		JobID:   Attribute(attributes, workflows.AttributeJobID.GetName()),
+		Type:    Attribute(attributes, workflows.AttributeJobType.GetName()),
+		Mode:    job.Mode(Attribute(attributes, workflows.AttributeJobMode.GetName())),
+		Queue:   Attribute(attributes, workflows.AttributeQueue.GetName()),
+		Owner:   Attribute(attributes, workflows.AttributeOwner.GetName()),
 		Status:  runStatus(info.GetStatus()),
 		Started: info.GetStartTime().AsTime(),
 	}

@@ -95,7 +95,7 @@ func (c *Client) Run(ctx context.Context, ref RunRef) (*RunDetail, error) {
 		return nil, fmt.Errorf("workflow %s is a %s, not the run of a job: %w", ref.WorkflowID, info.GetType().GetName(), ErrNotFound)
 	}
 	detail := &RunDetail{Run: newRun(info)}
-	if j, ok := definition(info.GetMemo()); ok {
+	if j, ok := Definition(info.GetMemo()); ok {
 		detail.Job = &j
 	}
 	// A run that was terminated leaves its last heartbeat there.

@@ -68,11 +68,11 @@ func (s *Survey) schedules(c *Client) func(context.Context) error {
 			id, named := workflows.JobIDOfSchedule(entry.GetScheduleId())
 			switch {
 			case !named:
-			case attribute(entry.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != id:
+			case Attribute(entry.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != id:
 				s.Foreign = append(s.Foreign, Foreign{JobID: id, Name: "schedule " + entry.GetScheduleId()})
 			default:
 				s.Jobs[id] = Standing{
-					Provider: job.Provider(attribute(entry.GetSearchAttributes(), workflows.AttributeProvider.GetName())),
+					Provider: job.Provider(Attribute(entry.GetSearchAttributes(), workflows.AttributeProvider.GetName())),
 					Schedule: true,
 				}
 			}
@@ -90,7 +90,7 @@ func (s *Survey) loops(c *Client) func(context.Context) error {
 			}
 			standing := s.Jobs[run.JobID]
 			standing.Loop = true
-			standing.Provider = job.Provider(attribute(info.GetSearchAttributes(), workflows.AttributeProvider.GetName()))
+			standing.Provider = job.Provider(Attribute(info.GetSearchAttributes(), workflows.AttributeProvider.GetName()))
 			s.Jobs[run.JobID] = standing
 		})
 	}

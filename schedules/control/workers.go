@@ -83,8 +83,8 @@ func (c *Client) standing(ctx context.Context) (map[string]map[string]bool, erro
 	}
 	query := fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowType IN ('%s', '%s')", workflows.RunJobType, workflows.ContinuousJobType)
 	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
-		add(attribute(info.GetSearchAttributes(), workflows.AttributeJobType.GetName()),
-			attribute(info.GetSearchAttributes(), workflows.AttributeJobID.GetName()))
+		add(Attribute(info.GetSearchAttributes(), workflows.AttributeJobType.GetName()),
+			Attribute(info.GetSearchAttributes(), workflows.AttributeJobID.GetName()))
 	})
 	return jobs, err
 }
