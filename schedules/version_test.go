@@ -1,0 +1,42 @@
+package schedules_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
+)
+
+// These hashes are on what stands, and in the records of what was applied. A
+// release that computes others shows every job as changed: a new field of a job has
+// to be left out of its JSON while it is not set, and a new setting of a schedule
+// needs another form of versions.
+func TestHashesOfWhatStandsStayTheSame(t *testing.T) {
+	every := declare("every", recurring(time.Hour))
+	cron := declare("cron", job.Schedule{Recurring: &job.Recurring{
+		Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", Jitter: job.Duration(time.Minute), Overlap: job.OverlapBufferOne,
+	}}, func(j *job.Job) { j.Options.Owner = job.Owner{User: "ada"} })
+	for _, c := range []struct {
+		job           job.Job
+		hash, version string
+	}{
+		{every, "47bc65d20711a286", "2-db47f21c63acac90"},
+		{cron, "a49031636b93d467", "2-670be0ef1e501b39"},
+		{declare("loop", continuous(time.Minute)), "245ea7b5a5950758", ""},
+		{declare("once", oneShot()), "a93f4236f0bb4a5a", ""},
+		{declare("turn", queued("tables")), "a93f4236f0bb4a5a", ""},
+	} {
+		hash, err := c.job.SpecHash()
+		require.NoError(t, err)
+		version := ""
+		if c.job.Recurring != nil {
+			version, err = schedules.WantedVersion(c.job)
+			require.NoError(t, err)
+		}
+		require.Equal(t, c.hash, hash, c.job.ID)
+		require.Equal(t, c.version, version, c.job.ID)
+	}
+}
