@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,6 +43,8 @@ type recordSpec struct {
 	Gate string `json:"gate,omitempty"`
 	// Deaf lets the handler ignore requests to stop.
 	Deaf bool `json:"deaf,omitempty"`
+	// Numb lets it ignore the end of its context too.
+	Numb bool `json:"numb,omitempty"`
 	// Fail is the error class of a run that fails at its first step.
 	Fail string `json:"fail,omitempty"`
 	// Broken is a file with which a run fails for good after its first step.
@@ -53,6 +56,7 @@ type recordSpec struct {
 func testTypes() []job.Type {
 	return []job.Type{
 		job.NewType("RecordSteps", "testing", "Writes steps into a ledger.", recordSteps),
+		job.NewType("Tick", "testing", "Writes into a ledger all the time.", tick),
 		job.NewType("PanicAtOnce", "testing", "Panics.", func(context.Context, job.Run, struct{}) (job.Result, error) {
 			panic("out of luck") //nolint:forbidigo // That is what the type is for.
 		}),
@@ -110,8 +114,12 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (job.Result,
 // passGate waits until the gate is open or the run should stop.
 func passGate(ctx context.Context, run job.Run, spec recordSpec) error {
 	stopping := run.Stopping()
-	if spec.Deaf {
+	if spec.Deaf || spec.Numb {
 		stopping = nil
+	}
+	ended := ctx.Done()
+	if spec.Numb {
+		ended = nil
 	}
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
@@ -128,9 +136,53 @@ func passGate(ctx context.Context, run job.Run, spec recordSpec) error {
 				return err
 			}
 			return job.ErrStopped
-		case <-ctx.Done():
+		case <-ended:
 			return ctx.Err()
 		case <-poll.C:
+		}
+	}
+}
+
+// tickSpec is the spec of Tick.
+type tickSpec struct {
+	Ledger string `json:"ledger"`
+	// Gate is a file with which a run ends.
+	Gate string `json:"gate"`
+	// Deaf lets the handler ignore requests to stop, and return a result although
+	// its context has ended.
+	Deaf bool `json:"deaf,omitempty"`
+}
+
+// tick has an effect every few milliseconds, as long as its context allows.
+func tick(ctx context.Context, run job.Run, spec tickSpec) (job.Result, error) {
+	ledger := ledgerOf(spec.Ledger)
+	if err := ledger.add("start", run, 0); err != nil {
+		return job.Result{}, err
+	}
+	stopping := run.Stopping()
+	if spec.Deaf {
+		stopping = nil
+	}
+	ticks := time.NewTicker(5 * time.Millisecond)
+	defer ticks.Stop()
+	for {
+		if ctx.Err() != nil {
+			if err := ledger.add("cut off", run, 0); err != nil || !spec.Deaf {
+				return job.Result{}, errors.Join(err, ctx.Err())
+			}
+			return job.Result{Message: "done after all"}, nil
+		}
+		if err := ledger.add("tick", run, 0); err != nil {
+			return job.Result{}, err
+		}
+		if _, err := os.Stat(spec.Gate); err == nil {
+			return job.Result{Message: "done"}, ledger.add("end", run, 0)
+		}
+		select {
+		case <-stopping:
+			return job.Result{}, errors.Join(ledger.add("stop", run, 0), job.ErrStopped)
+		case <-ctx.Done():
+		case <-ticks.C:
 		}
 	}
 }

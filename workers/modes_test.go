@@ -205,26 +205,34 @@ func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
 	require.Equal(t, second.PID(), last[len(last)-1].PID)
 }
 
+// healthAddress is where a process started with --health-address 127.0.0.1:0 tells
+// whether it is ready.
+func healthAddress(w *stacktest.Process) string {
+	return regexp.MustCompile(`http://127\.0\.0\.1:\d+/readyz`).FindString(w.Output())
+}
+
+func getHealth(t *testing.T, url string) (int, workers.Health) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	var health workers.Health
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&health))
+	return response.StatusCode, health
+}
+
 func TestHealthEndpoint(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	w := startWorker(t, st, "--health-address", "127.0.0.1:0")
-	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/readyz`).FindString(w.Output())
-	get := func(url string) (int, workers.Health) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		require.NoError(t, err)
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		defer func() { require.NoError(t, response.Body.Close()) }()
-		var health workers.Health
-		require.NoError(t, json.NewDecoder(response.Body).Decode(&health))
-		return response.StatusCode, health
-	}
-	code, health := get(address)
+	address := healthAddress(w)
+	code, health := getHealth(t, address)
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "serving", health.State)
-	require.ElementsMatch(t, []string{"RecordSteps", "PanicAtOnce", "TellSecret"}, health.JobTypes)
-	code, _ = get(strings.Replace(address, "readyz", "livez", 1))
+	require.ElementsMatch(t, []string{"RecordSteps", "Tick", "PanicAtOnce", "TellSecret"}, health.JobTypes)
+	code, _ = getHealth(t, strings.Replace(address, "readyz", "livez", 1))
 	require.Equal(t, http.StatusOK, code)
 }
 
