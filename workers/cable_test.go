@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync"
@@ -80,7 +81,7 @@ func (c *cable) accept() {
 
 func (c *cable) connect(process net.Conn) {
 	c.pass()
-	server, err := net.Dial("tcp", c.server)
+	server, err := new(net.Dialer).DialContext(context.Background(), "tcp", c.server)
 	if err != nil || !c.hold(process, server) {
 		_ = process.Close()
 		return

@@ -18,7 +18,10 @@ import (
 )
 
 // TestStoppedProcessComesBackToALostRun stops the process that holds the running
-// item of a queue (SIGSTOP), lets others take over, and wakes it up again.
+// item of a queue (SIGSTOP), lets others take over, and wakes it up again. What
+// counts is how long it stands still in terms of the heartbeat timeout, since
+// nothing but that ends a run or a lease: two seconds here, so that six of
+// standing still are as 45 with the default of 15.
 func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
@@ -48,7 +51,15 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	ledger.waitFor(t, "start", 2)
 	open(t, gate)
 	ledger.waitFor(t, "end", 1+random.IntN(after))
+	watch, watched := newLedger(t), filepath.Join(t.TempDir(), "gate") // A tick is at least 5 ms.
+	stopwatch, err := c.StartRun(t.Context(), newJob(t, "Tick", "stopwatch", oneShot(), tickSpec{Ledger: string(watch), Gate: watched}),
+		workflows.TriggerManual)
+	require.NoError(t, err)
+	watch.waitFor(t, "tick", 800)
 	first.Signal(syscall.SIGCONT)
+	open(t, watched)
+	_, err = c.Follow(t.Context(), stopwatch, func(*control.RunDetail) {})
+	require.NoError(t, err)
 	ledger.waitFor(t, "end", 1+after)
 	first.WaitOutput("RunLost") // It knows that the run is another's.
 

@@ -159,6 +159,7 @@ func tick(ctx context.Context, run job.Run, spec tickSpec) (job.Result, error) {
 	if err := ledger.add("start", run, 0); err != nil {
 		return job.Result{}, err
 	}
+	run.Logger().Info("ticking")
 	stopping := run.Stopping()
 	if spec.Deaf {
 		stopping = nil

@@ -58,7 +58,9 @@ func (t *tasks) note(asked time.Duration, task *workflowservice.PollActivityTask
 		return // There was no work.
 	}
 	now := t.now()
-	t.skew.observe(task.GetStartedTime().AsTime(), now-asked)
+	if stamp := task.GetStartedTime(); stamp != nil {
+		t.skew.observe(stamp.AsTime(), now-asked)
+	}
 	if !t.types[task.GetActivityType().GetName()] {
 		return
 	}
