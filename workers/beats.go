@@ -58,7 +58,7 @@ func (b *beats) begin(ctx context.Context, tasks *tasks) bool {
 // keep sends heartbeats until ctx ends or the run is lost.
 func (b *beats) keep(ctx context.Context) {
 	interval := min(b.timeout/3, maxHeartbeatInterval)
-	due := b.lease.renewed + interval
+	due := min(b.now()+interval, b.lease.renewed+b.timeout/2)
 	for {
 		select {
 		case <-time.After(due - b.now()):

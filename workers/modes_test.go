@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -150,6 +152,41 @@ func TestCanceledRunWaitsForItsHandler(t *testing.T) {
 	err = c.Temporal().GetWorkflow(t.Context(), ref.WorkflowID, ref.RunID).Get(t.Context(), nil)
 	require.True(t, temporal.IsCanceledError(err), "%v", err)
 	require.Equal(t, 1, ledger.count(t, "stop"))
+}
+
+// TestActivityPausedByHandGoesOn pauses and unpauses the activity of a run, as the
+// Web UI does.
+func TestActivityPausedByHandGoesOn(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	ledger.waitFor(t, "step", 1)
+	execution := &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID}
+	_, err = c.Temporal().WorkflowService().PauseActivity(t.Context(), &workflowservice.PauseActivityRequest{
+		Namespace: st.Namespace, Execution: execution, Activity: &workflowservice.PauseActivityRequest_Type{Type: j.Type},
+	})
+	require.NoError(t, err)
+	ledger.waitFor(t, "stop", 1)
+	stacktest.WaitFor(t, "the attempt to end", func() (bool, error) {
+		d, err := c.Temporal().DescribeWorkflowExecution(t.Context(), ref.WorkflowID, ref.RunID)
+		return err == nil && len(d.GetPendingActivities()) == 1 &&
+			d.GetPendingActivities()[0].GetState() == enumspb.PENDING_ACTIVITY_STATE_PAUSED, err
+	})
+	open(t, gate)
+	_, err = c.Temporal().WorkflowService().UnpauseActivity(t.Context(), &workflowservice.UnpauseActivityRequest{
+		Namespace: st.Namespace, Execution: execution, Activity: &workflowservice.UnpauseActivityRequest_Type{Type: j.Type},
+	})
+	require.NoError(t, err)
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, 2, ledger.count(t, "step"), "it goes on at its cursor")
 }
 
 func TestWorkerDrainsAndHandsOver(t *testing.T) {
