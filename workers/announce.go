@@ -135,6 +135,9 @@ func (m *member) announce(ctx context.Context) (announced bool, err error) {
 	if err := m.serveOwn(); err != nil {
 		return false, err
 	}
+	if err := m.beat(ctx, token); err != nil { // Before anyone can look for it.
+		return false, err
+	}
 	m.logger.Info("announced", "service", m.service.ID(), "tags", m.service.Tags)
 	return true, m.stand(ctx, token)
 }
@@ -263,15 +266,15 @@ func (m *member) stand(ctx context.Context, token []byte) error {
 	defer beats.Stop()
 	drained := m.drained
 	for {
-		if err := m.beat(ctx, token); err != nil {
-			return err
-		}
 		select {
 		case <-beats.C:
 		case <-drained:
 			drained = nil // Told once at once, then as ever.
 		case <-m.left:
 			return m.complete(ctx, token)
+		}
+		if err := m.beat(ctx, token); err != nil {
+			return err
 		}
 	}
 }

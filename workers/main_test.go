@@ -1,7 +1,7 @@
 package workers_test
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -217,19 +217,21 @@ func (l ledgerOf) add(what string, run job.Run, step int) error {
 	return file.Close()
 }
 
-// read gives all lines so far.
+// read gives all lines so far that are whole.
 func (l ledgerOf) read(t *testing.T) []entry {
 	t.Helper()
-	file, err := os.Open(string(l))
+	text, err := os.ReadFile(string(l))
 	if os.IsNotExist(err) {
 		return nil
 	}
 	require.NoError(t, err)
-	defer func() { require.NoError(t, file.Close()) }()
 	var entries []entry
-	for lines := bufio.NewScanner(file); lines.Scan(); {
+	for line := range bytes.Lines(text) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
 		var e entry
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
+		require.NoError(t, json.Unmarshal(line, &e))
 		entries = append(entries, e)
 	}
 	return entries

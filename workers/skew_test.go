@@ -141,11 +141,17 @@ func requireNormal(t *testing.T, c *control.Client, happens func()) {
 	ledger, items := newLedger(t), newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	const every = 2 * time.Second
-	interval := newJob(t, "RecordSteps", "interval", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every)}},
+	// A machine that is slow lets starts wait, not drop out.
+	interval := newJob(t, "RecordSteps", "interval",
+		job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every), Misfire: job.MisfireAll}},
 		recordSpec{Ledger: string(ledger), Steps: 2})
 	loop := newJob(t, "RecordSteps", "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
 		recordSpec{Ledger: string(ledger), Steps: 2})
 	once := newJob(t, "Tick", "once", oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
+	again := newJob(t, "Tick", "again", oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
+	for _, j := range []*job.Job{&interval, &loop, &once, &again} {
+		j.Options.HeartbeatTimeout = job.Duration(30 * time.Second) // As above; the jump is longer than any.
+	}
 	syncer := schedules.New(c)
 	plan, err := syncer.Plan(t.Context(), []job.Job{interval}, schedules.PlanOptions{Provider: job.ProviderAPI})
 	require.NoError(t, err)
@@ -169,11 +175,10 @@ func requireNormal(t *testing.T, c *control.Client, happens func()) {
 	stacktest.WaitFor(t, "two starts", ranOften(2))
 	promised := enqueueAll(t, c, "clocks", 10, 2, items)
 	happens()
-	again := newJob(t, "Tick", "again", oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 	second, err := c.StartRun(t.Context(), again, workflows.TriggerManual)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "four starts", ranOften(4))
-	// Longer than the heartbeat timeout.
+	// Long enough for heartbeats, which are sent every two seconds.
 	ledger.waitFor(t, "tick", ledger.count(t, "tick")+600)
 	open(t, gate)
 	for _, ref := range []control.RunRef{ref, second} {
