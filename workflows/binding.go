@@ -125,8 +125,7 @@ func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           QueuesTaskQueue,
-		StartToCloseTimeout: 24 * time.Hour,
-		HeartbeatTimeout:    15 * time.Second,
+		StartToCloseTimeout: 30 * time.Second,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumInterval: 10 * time.Second},
 		Summary:             j.ID,
 	})
