@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,6 +47,8 @@ type recordSpec struct {
 	Fail string `json:"fail,omitempty"`
 	// Broken is a file with which a run fails for good after its first step.
 	Broken string `json:"broken,omitempty"`
+	// Farewell has the handler write a line when it ends, however it ends.
+	Farewell bool `json:"farewell,omitempty"`
 }
 
 // testTypes are job types whose handlers write what they really did into a
@@ -66,7 +69,7 @@ func testTypes() []job.Type {
 	}
 }
 
-func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (job.Result, error) {
+func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (_ job.Result, err error) {
 	ledger := ledgerOf(spec.Ledger)
 	step := 0
 	if _, err := run.Cursor(&step); err != nil {
@@ -77,6 +80,9 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (job.Result,
 	}
 	if err := ledger.add("start", run, step); err != nil {
 		return job.Result{}, err
+	}
+	if spec.Farewell {
+		defer func() { err = errors.Join(err, ledger.add("left", run, step)) }()
 	}
 	if spec.Fail != "" {
 		return job.Result{}, job.Final(spec.Fail, "told to fail")

@@ -122,6 +122,8 @@ func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 	requireSerial(t, promised, ledger)
 }
 
+// TestQueueDoesNotWaitForATerminatedRun terminates the running item, which does
+// not hear of it but by its heartbeat: the queue goes on, but not before.
 func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
@@ -129,19 +131,33 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	schedule := job.Schedule{Queued: &job.Queued{Queue: "terminated"}}
-	stuck := newJob(t, "RecordSteps", "stuck", schedule, recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true})
-	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1})
+	stuck := newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
+		Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true, Farewell: true,
+	})
+	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, Farewell: true})
 	for _, j := range []job.Job{stuck, next} {
 		_, err := c.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
 	}
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.JobWorkflowID(stuck.ID), "", "by test"))
+	stacktest.WaitFor(t, "the queue to wait for the handler", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "terminated")
+		return err == nil && state.Settling != nil && state.Settling.JobID == stuck.ID, err
+	})
 	ledger.waitFor(t, "end", 1)
 	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
 		state, err := c.QueueState(t.Context(), "terminated")
-		return err == nil && state.Running == nil && state.Failed == 1 && state.Completed == 1, err
+		return err == nil && state.Running == nil && state.Failed == 1 && state.Completed == 1 && state.Settling == nil, err
 	})
+	var order []string
+	for _, e := range ledger.read(t) {
+		if e.What == "start" || e.What == "left" {
+			order = append(order, e.What+" "+e.JobID)
+		}
+	}
+	require.Equal(t, []string{"start " + stuck.ID, "left " + stuck.ID, "start " + next.ID, "left " + next.ID}, order,
+		"never two handlers at once")
 }
 
 func TestQueueKnowsARepeatedItem(t *testing.T) {

@@ -45,6 +45,9 @@ type QueueState struct {
 	// Running is the item that runs. It is the lock of the queue: nothing else
 	// starts before its run has really ended.
 	Running *RunningItem `json:"running,omitempty"`
+	// Settling is set while the queue waits for the handler of a run that someone
+	// terminated to hear of it.
+	Settling *Settling `json:"settling,omitempty"`
 	// Recent holds the last finished items, oldest first.
 	Recent []FinishedItem `json:"recent,omitempty"`
 	// Pace counts the items that ran in the last hour.
@@ -103,6 +106,13 @@ type RunningItem struct {
 	// its run has been told.
 	Canceled   bool `json:"canceled,omitempty"`
 	CancelSent bool `json:"cancel_sent,omitempty"`
+}
+
+// Settling says until when nothing starts, since the handler of a job's run that
+// ended without it may still be at work.
+type Settling struct {
+	JobID string    `json:"job_id"`
+	Until time.Time `json:"until"`
 }
 
 // ItemStatus says how an item ended.
@@ -359,6 +369,9 @@ func (s *QueueState) details() string {
 	}
 	if n := int64(len(s.DeadLetters)) + s.DeadDropped; n > 0 {
 		fmt.Fprintf(&b, "\nDead letters: %d, the oldest %d dropped\n", n, s.DeadDropped)
+	}
+	if w := s.Settling; w != nil {
+		fmt.Fprintf(&b, "\nWaiting until %s for the handler of the terminated run of %s to hear\n", w.Until.UTC().Format(time.TimeOnly), w.JobID)
 	}
 	if r := s.Running; r != nil {
 		fmt.Fprintf(&b, "\nRunning: #%d %s since %s\n", r.Sequence, r.Job.ID, r.Started.UTC().Format(time.RFC3339))

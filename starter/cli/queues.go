@@ -149,6 +149,9 @@ func (i *invocation) writeQueue(w io.Writer, v queueView, limit int) error {
 	if r := v.Running; r != nil {
 		s.add("Running", "%d %s, since %s", r.Sequence, r.Job.ID, i.when(r.Started))
 	}
+	if w := v.Settling; w != nil {
+		s.add("Settling", "until %s the handler of the terminated run of job %s may still be at work", i.when(w.Until), w.JobID)
+	}
 	s.add("Waiting", "%d", v.Depth)
 	if !v.Oldest.IsZero() {
 		s.add("Oldest", "accepted %s", i.when(v.Oldest))
