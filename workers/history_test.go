@@ -136,10 +136,69 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	require.Equal(t, control.RunFailed, failed.Status)
 
 	require.NoError(t, os.Remove(broken))
+	dead := func() []workflows.DeadLetter {
+		state, err := c.QueueState(t.Context(), "retried")
+		require.NoError(t, err)
+		return state.DeadLetters
+	}
+	require.Len(t, dead(), 1)
 	retried, err := c.RetryRun(t.Context(), failed.RunRef)
 	require.NoError(t, err)
 	require.Equal(t, receipt.Sequence+1, retried.Receipt.Sequence)
-	ledger.waitFor(t, "end", 1)
+	require.Empty(t, dead(), "what is tried again is no dead letter any more")
+	turn, err = c.AwaitTurn(t.Context(), "retried", j.ID, retried.Receipt.Sequence, func(int) {})
+	require.NoError(t, err)
+	done := follow(t, c, *turn.Run)
+	require.Equal(t, control.RunCompleted, done.Status)
+	require.Equal(t, failed.RunID, done.RetryOf)
+	var steps []int
+	for _, e := range ledger.read(t) {
+		if e.What == "step" && e.RunID == done.RunID {
+			steps = append(steps, e.Step)
+		}
+	}
+	require.Equal(t, []int{2}, steps, "it goes on at the cursor")
+	again, err := c.RetryRun(t.Context(), failed.RunRef)
+	require.NoError(t, err)
+	require.True(t, again.Before)
+	require.Equal(t, done.RunRef, again.Run)
+}
+
+// TestDeadLetterGoesOnAtItsCursor retries an item that failed from the list of
+// dead letters.
+func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	broken := filepath.Join(t.TempDir(), "broken")
+	open(t, broken)
+	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "dead"}},
+		recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
+	_, err := c.Enqueue(t.Context(), j, false)
+	require.NoError(t, err)
+	var letters []workflows.DeadLetter
+	stacktest.WaitFor(t, "a dead letter", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "dead")
+		if err == nil {
+			letters = state.DeadLetters
+		}
+		return len(letters) == 1, err
+	})
+	require.NoError(t, os.Remove(broken))
+	_, err = c.RetryDead(t.Context(), "dead", letters, func(int) {})
+	require.NoError(t, err)
+	state := waitEmpty(t, c, "dead", time.Minute)
+	require.Empty(t, state.DeadLetters)
+	require.EqualValues(t, 1, state.Completed)
+	var steps []int
+	for _, e := range ledger.read(t) {
+		if e.What == "step" {
+			steps = append(steps, e.Step)
+		}
+	}
+	require.Equal(t, []int{1, 2, 3}, steps)
 }
 
 func TestRunWaitsForItsTime(t *testing.T) {

@@ -107,7 +107,7 @@ func (q *queue) drainSignals(ctx workflow.Context) {
 		if !q.signals.ReceiveAsync(&in) {
 			return
 		}
-		err := q.checkFits(in.Job)
+		err := q.checkFits(in.batch().Items[0])
 		if err == nil && q.Draining {
 			err = fmt.Errorf("queue %s is being drained: it takes no more items until it is resumed", q.Name)
 		}
@@ -156,6 +156,11 @@ func (q *queue) startRun(ctx workflow.Context) {
 	if item.Again {
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
+	memo := map[string]any{MemoJob: item.Job}
+	trigger := TriggerQueue
+	if item.RetryOf != "" {
+		trigger, memo[MemoRetryOf] = TriggerRetry, item.RetryOf
+	}
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            JobWorkflowID(item.Job.ID),
 		TaskQueue:             TaskQueue(item.Job.Worker),
@@ -164,8 +169,8 @@ func (q *queue) startRun(ctx workflow.Context) {
 		WaitForCancellation:   true,
 		TypedSearchAttributes: attributes,
 		StaticSummary:         Summary(item.Job),
-		Memo:                  map[string]any{MemoJob: item.Job},
-	}), RunJobType, RunInput{Job: item.Job, Trigger: TriggerQueue, KeepEnd: true})
+		Memo:                  memo,
+	}), RunJobType, RunInput{Job: item.Job, Trigger: trigger, KeepEnd: true, Cursor: item.Cursor, RetryOf: item.RetryOf})
 	var execution workflow.Execution
 	if err := child.GetChildWorkflowExecution().Get(ctx, &execution); err != nil {
 		if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
@@ -231,6 +236,9 @@ func (q *queue) failed(item *RunningItem, text string, at time.Time) {
 // deadLetter is what is kept of an item that failed.
 func deadLetter(item QueueItem, runID, text string, at time.Time) DeadLetter {
 	letter := DeadLetter{Sequence: item.Sequence, JobID: item.Job.ID, Ended: at, Error: cut(text, maxDeadText), RunID: runID}
+	if hash, err := item.Job.SpecHash(); err == nil {
+		letter.SpecHash = hash
+	}
 	if runID == "" {
 		letter.Job = &item.Job
 	}

@@ -1,7 +1,9 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,6 +96,10 @@ type QueueItem struct {
 	Again bool `json:"again,omitempty"`
 	// RequestID names the request that put the item in.
 	RequestID string `json:"request_id,omitempty"`
+	// RetryOf is the run id of the run that the item is a retry of, and Cursor the
+	// position that this one left.
+	RetryOf string          `json:"retry_of,omitempty"`
+	Cursor  json.RawMessage `json:"cursor,omitempty"`
 }
 
 // RunningItem is the item that runs.
@@ -150,6 +156,18 @@ type DeadLetter struct {
 	// could not even be started has none, and carries its Job.
 	RunID string   `json:"run_id,omitempty"`
 	Job   *job.Job `json:"job,omitempty"`
+	// SpecHash is that of the job.
+	SpecHash string `json:"spec_hash,omitempty"`
+}
+
+// retriedBy says that an item makes the letter obsolete: it is a retry of the same
+// job with the same spec.
+func (l *DeadLetter) retriedBy(item EnqueueItem) bool {
+	if item.RetryOf == "" || l.JobID != item.Job.ID {
+		return false
+	}
+	hash, err := item.Job.SpecHash()
+	return l.RunID == item.RetryOf || err == nil && l.SpecHash == hash
 }
 
 // Halt is why a queue waits for someone to resume it or to skip what failed:
@@ -281,6 +299,7 @@ func (s *QueueState) haltedOver(jobID string) bool {
 func (i QueueItem) size() int {
 	const fixed = 600 // Options and times, written out.
 	size := fixed + len(i.Job.Spec) + len(i.Job.ID) + len(i.Job.Options.Description)
+	size += len(i.Cursor)
 	for _, key := range workflow.DeterministicKeys(i.Job.Options.Tags) {
 		size += len(key) + len(i.Job.Options.Tags[key]) + 6
 	}
@@ -344,6 +363,15 @@ func (s *QueueState) unbury(sequence int64) bool {
 		}
 	}
 	return false
+}
+
+// unburyRetried removes the dead letters that an item is a retry of.
+func (s *QueueState) unburyRetried(item EnqueueItem) {
+	s.unbury(item.DeadLetter)
+	if item.RetryOf == "" {
+		return
+	}
+	s.DeadLetters = slices.DeleteFunc(slices.Clone(s.DeadLetters), func(l DeadLetter) bool { return l.retriedBy(item) })
 }
 
 func (s *QueueState) summary() QueueSummary {
