@@ -282,11 +282,12 @@ const (
 
 // Types of the errors of WatchRun and ReadPage.
 const (
-	errorTypePageNotFound = "PageNotFound"
-	errorTypeRunCanceled  = "RunCanceled"
-	errorTypeRunFailed    = "RunFailed"
-	errorTypeRunNotFound  = "RunNotFound"
-	errorTypeRunCutOff    = "RunCutOff"
+	errorTypePageNotFound   = "PageNotFound"
+	errorTypePageUnreadable = "PageUnreadable"
+	errorTypeRunCanceled    = "RunCanceled"
+	errorTypeRunFailed      = "RunFailed"
+	errorTypeRunNotFound    = "RunNotFound"
+	errorTypeRunCutOff      = "RunCutOff"
 )
 
 // canceledRun says that a run, awaited or watched, was canceled.
