@@ -72,7 +72,8 @@ func (r *recorder) script(key string, schedule job.Schedule, letters string) job
 func (r *recorder) lost(st *stacktest.Stack) {
 	w := worker.New(st.Dial(r.T), "scripted", worker.Options{})
 	workflows.RegisterJobs(w)
-	w.RegisterActivityWithOptions((&scripted{tries: map[string]int{}}).execute, activity.RegisterOptions{Name: "RecordHistory"})
+	handler := &scripted{tries: map[string]int{}}
+	w.RegisterActivityWithOptions(handler.execute, activity.RegisterOptions{Name: "RecordHistory"})
 	require.NoError(r, w.Start())
 	defer w.Stop()
 	oneShot := job.Schedule{OneShot: &job.OneShot{}}
@@ -83,6 +84,58 @@ func (r *recorder) lost(st *stacktest.Stack) {
 	r.loop("continuous_interrupted", "fd.lfd")
 	r.settling()
 	r.stuck()
+	r.boundLost(st, handler)
+}
+
+// boundLost records a bound run whose service dies in the middle of a try and does
+// not return.
+func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
+	j := r.script("bound-lost", job.Schedule{OneShot: &job.OneShot{}}, "l.")
+	j.Options.MaxRetryCount = 3
+	j.Options.Bind = map[string]string{"recorded": "lost"}
+	j.Options.FailoverAfter = job.Duration(3 * time.Second)
+	stop := r.service(st, "ghost", handler)
+	ref, err := r.control.StartRun(r.Context(), j, workflows.TriggerManual)
+	require.NoError(r, err)
+	stacktest.WaitFor(r, "the first try", func() (bool, error) {
+		handler.mu.Lock()
+		defer handler.mu.Unlock()
+		return handler.tries[j.ID] > 0, nil
+	})
+	stop()
+	defer r.service(st, "heir", handler)()
+	r.ended(ref)
+	r.save("run_bound_lost", ref)
+}
+
+// service is a service of the scripted worker type. When it is stopped it does not
+// withdraw: it falls silent, as a process does that dies.
+func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) (stop func()) {
+	c, queue := st.Dial(r.T), workflows.ServiceTaskQueue("scripted", name)
+	w := worker.New(c, queue, worker.Options{DisableWorkflowWorker: true})
+	w.RegisterActivityWithOptions(handler.execute, activity.RegisterOptions{Name: "RecordHistory"})
+	w.RegisterActivityWithOptions(func(ctx context.Context, _ workflows.Service) error {
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				activity.RecordHeartbeat(ctx)
+			case <-activity.GetWorkerStopChannel(ctx):
+				return activity.ErrResultPending
+			}
+		}
+	}, activity.RegisterOptions{Name: workflows.ServiceType})
+	require.NoError(r, w.Start())
+	_, err := c.ExecuteActivity(r.Context(), client.StartActivityOptions{
+		ID: workflows.ServiceID("scripted", name), TaskQueue: queue, StartToCloseTimeout: time.Hour, HeartbeatTimeout: time.Second,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+	}, workflows.ServiceType, workflows.Service{
+		Worker: "scripted", Name: name, Tags: map[string]string{"recorded": "lost"}, Slots: 10,
+		Types: []workflows.ServedType{{Name: "RecordHistory"}},
+	})
+	require.NoError(r, err)
+	return w.Stop
 }
 
 // loop records a loop through its script, to its end or until it pauses itself.

@@ -22,7 +22,7 @@ var recorded = []string{
 	"queue_first", "queue_halted_1", "queue_halted_2", "queue_last", "queue_page",
 	"queue_paged_1", "queue_paged_2", "queue_paged_last", "queue_settling", "queue_signaled",
 	"queue_stuck_1", "queue_stuck_2", "queue_watching",
-	"run_bound_busy", "run_bound_failed", "run_bound_moved",
+	"run_bound_busy", "run_bound_failed", "run_bound_lost", "run_bound_moved",
 	"run_canceled", "run_completed",
 	"run_end_canceled", "run_end_completed", "run_end_failed", "run_end_retry", "run_end_versioned",
 	"run_failed", "run_failed_again", "run_failed_counted", "run_failed_pausing",
