@@ -197,7 +197,7 @@ func TestContinuousJobBoundsItsTotals(t *testing.T) {
 		}
 		return workflows.ActivityOutput{Result: job.Result{Counts: counts}}, nil
 	})
-	send(t, env, 50*time.Millisecond, workflows.MessageStop, workflows.StopRequest{})
+	send(t, env, time.Second, workflows.MessageStop, workflows.StopRequest{})
 	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", 10*time.Millisecond)))
 	var out workflows.ContinuousOutput
 	require.NoError(t, env.GetWorkflowResult(&out))

@@ -101,6 +101,8 @@ func queueStatus(state *workflows.QueueState) string {
 		return "draining"
 	case state.Running != nil:
 		return "running"
+	case state.Settling != nil:
+		return "settling"
 	}
 	return "idle"
 }
