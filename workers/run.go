@@ -20,12 +20,12 @@ import (
 
 // Classes of errors that the host itself raises.
 const (
-	classTimeout  = "RunTimeout"     // the handler took longer than run_timeout
-	classTooLarge = "ResultTooLarge" // the result does not belong into a history
-	classStopped  = "StoppedUnasked" // the handler returned ErrStopped without being asked
-	classLost     = "RunLost"        // the run may have been given to another worker
-	classDeaf     = "HandlerDeaf"    // the handler ignored the end of its context and was given up
-	classTaken    = "RunTakenBack"   // someone paused or reset the activity in Temporal
+	classTimeout  = "RunTimeout"               // the handler took longer than run_timeout
+	classTooLarge = "ResultTooLarge"           // the result does not belong into a history
+	classStopped  = "StoppedUnasked"           // the handler returned ErrStopped without being asked
+	classLost     = workflows.ErrorTypeRunLost // the run may have been given to another worker
+	classDeaf     = "HandlerDeaf"              // the handler ignored the end of its context and was given up
+	classTaken    = "RunTakenBack"             // someone paused or reset the activity in Temporal
 )
 
 // execute is the activity of a job type.
