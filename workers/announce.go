@@ -279,14 +279,6 @@ func (m *member) stand(ctx context.Context, token []byte) error {
 	}
 }
 
-// serviceBeat is what the process tells of itself, as the Web UI shows it.
-type serviceBeat struct {
-	workflows.ServiceBeat
-	// Deaf and ClockAhead as in Health.
-	Deaf       int64   `json:"deaf,omitempty"`
-	ClockAhead float64 `json:"clock_ahead,omitempty"`
-}
-
 // beat tells Temporal how the process does. The error says that the service is
 // dead to Temporal; that nobody can be told is none.
 func (m *member) beat(ctx context.Context, token []byte) error {
@@ -295,9 +287,9 @@ func (m *member) beat(ctx context.Context, token []byte) error {
 		m.logger.Error("this process has stopped asking for work", "last", last)
 		return nil
 	}
-	details, err := converter.GetDefaultDataConverter().ToPayloads(serviceBeat{
-		ServiceBeat: workflows.ServiceBeat{Running: int(m.running.Load()), LastPoll: last, Draining: m.draining()},
-		Deaf:        m.deaf.Load(), ClockAhead: m.skew.known().Seconds(),
+	details, err := converter.GetDefaultDataConverter().ToPayloads(workflows.ServiceBeat{
+		Running: int(m.running.Load()), LastPoll: last, Draining: m.draining(),
+		Deaf: int(m.deaf.Load()), ClockAhead: m.skew.known().Seconds(),
 	})
 	if err != nil {
 		return fmt.Errorf("encode a heartbeat: %w", err)
