@@ -46,9 +46,10 @@ func archiveBench(ctx context.Context, args []string, out io.Writer) error {
 	}
 	var samples []sample
 	var life archive.LifeReport
+	var memory string
 	for round := range *rounds {
 		var s sample
-		if s, life, err = measureArchive(ctx, folder, *messages, *seed); err != nil {
+		if s, life, memory, err = measureArchive(ctx, folder, *messages, *seed); err != nil {
 			return err
 		}
 		samples = append(samples, s)
@@ -56,39 +57,39 @@ func archiveBench(ctx context.Context, args []string, out io.Writer) error {
 	}
 	rate := median(samples, func(s sample) float64 { return s.PerSecond })
 	line := float64(life.Bytes) / float64(life.Messages)
-	_, err = fmt.Fprintf(out, "\n| messages/s | MB/s of lines | bytes of a line | bytes in the store | ratio | objects |\n|---|---|---|---|---|---|\n"+
-		"| %.0f | %.0f | %.0f | %.0f | %.1f | %d and %d records |\n",
-		rate, rate*line/1e6, line, float64(life.Size)/float64(life.Messages), float64(life.Bytes)/float64(life.Size), life.Objects, life.Batches)
+	_, err = fmt.Fprintf(out, "\n| messages/s | MB/s of lines | bytes of a line | bytes in the store | ratio | objects | peak memory of the worker |\n|---|---|---|---|---|---|---|\n"+
+		"| %.0f | %.0f | %.0f | %.0f | %.1f | %d and %d records | %s |\n",
+		rate, rate*line/1e6, line, float64(life.Size)/float64(life.Messages), float64(life.Bytes)/float64(life.Size), life.Objects, life.Batches, memory)
 	return err
 }
 
 // measureArchive runs a round.
-func measureArchive(ctx context.Context, bin string, messages int, seed uint64) (s sample, life archive.LifeReport, err error) {
+func measureArchive(ctx context.Context, bin string, messages int, seed uint64) (s sample, life archive.LifeReport, memory string, err error) {
 	start, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	info, servers, err := stack.Launch(start, filepath.Join(bin, "devstack"), []string{"--ephemeral", "--free-ports"}, io.Discard)
 	if err != nil {
-		return s, life, err
+		return s, life, memory, err
 	}
 	defer servers.Stop(stack.StopGrace)
 	client, err := pipeline.Connect(start, info.NATS)
 	if err != nil {
-		return s, life, err
+		return s, life, memory, err
 	}
 	defer client.Close()
 	if err := publishRecords(start, client, messages, seed); err != nil {
-		return s, life, err
+		return s, life, memory, err
 	}
 	worker, err := stack.Command{
 		Path: filepath.Join(bin, "load"), Args: []string{"--log-level", "error"},
 		Env: append(os.Environ(), info.Env()...), Stdout: io.Discard, Stderr: io.Discard,
 	}.Start()
 	if err != nil {
-		return s, life, err
+		return s, life, memory, err
 	}
 	defer worker.Kill()
 	if err := applyJobs(start, bin, info, archiveJobs); err != nil {
-		return s, life, err
+		return s, life, memory, err
 	}
 	floor := func() (int, error) {
 		states, err := client.ConsumerStates(start, pipeline.StreamRaw)
@@ -100,10 +101,10 @@ func measureArchive(ctx context.Context, bin string, messages int, seed uint64) 
 	before, began, done := 0, time.Time{}, 0
 	for done < messages {
 		if err := pause(start, 5*time.Millisecond); err != nil {
-			return s, life, err
+			return s, life, memory, err
 		}
 		if done, err = floor(); err != nil {
-			return s, life, err
+			return s, life, memory, err
 		}
 		if before == 0 && done > 0 {
 			before, began = done, time.Now()
@@ -111,20 +112,24 @@ func measureArchive(ctx context.Context, bin string, messages int, seed uint64) 
 	}
 	s.PerSecond = float64(messages-before) / time.Since(began).Seconds()
 
+	if memory, err = peakMemory(worker.PID()); err != nil {
+		return s, life, memory, err
+	}
+
 	store, err := objects.New(objects.Config{
 		AccessKey: info.S3.AccessKey, Endpoint: info.S3.Endpoint, Region: info.S3.Region, SecretKey: info.S3.SecretKey,
 	})
 	if err != nil {
-		return s, life, err
+		return s, life, memory, err
 	}
 	report, err := archive.Archive{Store: store, Bucket: archive.DefaultBucket}.Audit(ctx, archive.AuditOptions{Deep: true, Stream: client})
 	if err != nil {
-		return s, life, err
+		return s, life, memory, err
 	}
 	if !report.Clean() || len(report.Lives) != 1 || report.Lives[0].Messages != int64(messages) {
-		return s, life, fmt.Errorf("%d messages are archived, and the audit finds %v", messages, report.Findings)
+		return s, life, memory, fmt.Errorf("%d messages are archived, and the audit finds %v", messages, report.Findings)
 	}
-	return s, report.Lives[0], nil
+	return s, report.Lives[0], memory, nil
 }
 
 // publishRecords puts records of data loggers with eight values on the stream.

@@ -204,8 +204,11 @@ func (l *lap) findPlace(ctx context.Context) error {
 	}
 	for {
 		settled, found, err := l.archive.Batch(ctx, life, l.at.Next)
-		if err != nil || !found {
-			return errors.Join(err, l.checkStream(ctx))
+		if err != nil {
+			return err
+		}
+		if !found {
+			return l.checkStream(ctx)
 		}
 		if err := l.complete(ctx, settled); err != nil {
 			return err
