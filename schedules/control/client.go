@@ -205,6 +205,20 @@ func pauseReason(memo *commonpb.Memo) (string, bool) {
 	return pause.Reason, pause.Paused
 }
 
+// failing reads whether the latest iterations of a continuous job failed, nil if
+// they did not.
+func failing(memo *commonpb.Memo) *workflows.Failing {
+	payload, ok := memo.GetFields()[workflows.MemoFailing]
+	if !ok {
+		return nil
+	}
+	var f workflows.Failing
+	if err := decode(payload, &f); err != nil || !f.Failing {
+		return nil
+	}
+	return &f
+}
+
 // listWorkflows goes through everything that a visibility query finds.
 func (c *Client) listWorkflows(ctx context.Context, query string, limit int, visit func(*workflowpb.WorkflowExecutionInfo)) error {
 	return c.eachWorkflow(ctx, query, limit, func(info *workflowpb.WorkflowExecutionInfo) error {

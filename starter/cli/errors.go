@@ -19,6 +19,7 @@ const (
 	exitOK      = 0
 	exitFailed  = 1
 	exitChanges = 2
+	exitMisused = 2
 )
 
 // errTimeout is why a command's context ended when --timeout is over.
@@ -37,6 +38,9 @@ func (i *invocation) exit(err error) int {
 	}
 	for _, line := range i.sentences(err) {
 		i.note("starter: %s", line)
+	}
+	if wrong, ok := errors.AsType[*usageError](err); ok && !wrong.changes {
+		return exitMisused
 	}
 	return exitFailed
 }

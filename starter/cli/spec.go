@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,11 +73,14 @@ func (i *invocation) typeNamed(name string) (job.Type, error) {
 		return t, nil
 	}
 	names := i.typeNames()
-	text := specschema.Unknown("job type", name, names)
-	if strings.Contains(text, "did you mean") {
-		return job.Type{}, errors.New(text)
+	for _, t := range announced {
+		names = append(names, t.Name)
 	}
-	return job.Type{}, fmt.Errorf("%s; there are %s", text, strings.Join(names, ", "))
+	text := specschema.Unknown("job type", name, names)
+	if !strings.Contains(text, "did you mean") {
+		text += "; there are " + strings.Join(names, ", ")
+	}
+	return job.Type{}, &usageError{text: text}
 }
 
 // definition makes the parts of a job that all jobs of one command share.
