@@ -30,7 +30,7 @@ const WatchRunActivity = "WatchRun"
 const ReadPageActivity = "ReadPage"
 
 // ChooseServiceActivity finds a live service for a run of a bound job. Every
-// worker serves it on QueuesTaskQueue.
+// worker serves it on QueuesTaskQueue. It is tried again until there is one.
 const ChooseServiceActivity = "ChooseService"
 
 // Activities around the schedule of a recurring job that failed too often, also
