@@ -23,13 +23,14 @@ const (
 	ledgerVariable = "DENDRA_BENCH_LEDGER"
 )
 
-// The job type of the bench, and its worker type.
+// The job type of the bench, and its worker type, whose task queue is not that of
+// the bare loops.
 const (
-	benchType              = "BenchNothing"
-	benchWorkerType        = "bench"
-	warmQueue              = "warm"
-	benchProvider          = job.ProviderTOML // plan and apply look at these
-	fileMode        uint32 = 0o600
+	benchType       = "BenchNothing"
+	benchWorkerType = "bench-jobs"
+	warmQueue       = "warm"
+	benchProvider   = job.ProviderTOML // plan and apply look at these
+	fileMode        = 0o600
 )
 
 // jobBench is a stack, a worker process that serves the job type of the bench,
@@ -65,7 +66,7 @@ func benchWorker() {
 	workers.Main(workers.Program{
 		Worker: benchWorkerType,
 		Types: func(e workers.Environment) ([]job.Type, error) {
-			file, err := os.OpenFile(e.Getenv(ledgerVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, os.FileMode(fileMode))
+			file, err := os.OpenFile(e.Getenv(ledgerVariable), os.O_APPEND|os.O_CREATE|os.O_WRONLY, fileMode)
 			if err != nil {
 				return nil, err
 			}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
+	"time"
 )
 
 // loadAverage is the load of the machine over the last minute, as Linux tells it;
@@ -14,4 +16,25 @@ func loadAverage() string {
 	}
 	load, _, _ := strings.Cut(string(text), " ")
 	return load
+}
+
+// processorTime is the time that a process has had on the processors, as Linux
+// counts it in /proc/PID/stat.
+func processorTime(pid int) (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name, in parentheses, may hold spaces. After it the times are the 12th
+	// and 13th fields, in hundredths of a second.
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	var user, system int64
+	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
+		return 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond, nil
 }

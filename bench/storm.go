@@ -22,6 +22,7 @@ type stormOptions struct {
 	engine  string
 	jobs    int
 	minutes int
+	slowest int
 }
 
 // every is the interval of the jobs of a storm.
@@ -38,6 +39,7 @@ func storm(ctx context.Context, args []string, out io.Writer) error {
 	engines := fs.String("schedules", "chasm,workflow", "`engines` of schedules, one after the other")
 	fs.IntVar(&o.jobs, "jobs", 2000, "recurring jobs, each every minute")
 	fs.IntVar(&o.minutes, "minutes", 3, "minutes to measure")
+	fs.IntVar(&o.slowest, "slowest", 0, "show the histories of so many runs, those that began last")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -83,6 +85,10 @@ func (o stormOptions) measure(ctx context.Context, out io.Writer) (f *stormFigur
 	if err := sleepUntil(ctx, from); err != nil {
 		return nil, err
 	}
+	servers, worker, err := b.processors()
+	if err != nil {
+		return nil, err
+	}
 	for at := from; at.Before(until); at = at.Add(every) {
 		if err := sleepUntil(ctx, at.Add(every)); err != nil {
 			return nil, err
@@ -90,8 +96,16 @@ func (o stormOptions) measure(ctx context.Context, out io.Writer) (f *stormFigur
 		f.loads = append(f.loads, loadAverage())
 		b.say("engine %s: minute %d, load average %s", o.engine, len(f.loads), loadAverage())
 	}
+	f.servers, f.worker, err = b.processors()
+	if err != nil {
+		return nil, err
+	}
+	f.servers, f.worker = f.servers-servers, f.worker-worker
 	after, err := b.collect(ctx, f, jobs)
 	if err != nil {
+		return nil, err
+	}
+	if err := b.explainSlowest(ctx, f, o.slowest); err != nil {
 		return nil, err
 	}
 	skipped, missed := notRun(before)
@@ -99,6 +113,16 @@ func (o stormOptions) measure(ctx context.Context, out io.Writer) (f *stormFigur
 	f.skipped, f.missed = f.skipped-skipped, f.missed-missed
 	f.memory, err = b.peaks()
 	return f, err
+}
+
+// processors gives the time that the servers and the worker have had on the
+// processors.
+func (b *jobBench) processors() (servers, worker time.Duration, err error) {
+	if servers, err = processorTime(b.process.PID()); err != nil {
+		return 0, 0, err
+	}
+	worker, err = processorTime(b.worker.Process.Pid)
+	return servers, worker, err
 }
 
 func (b *jobBench) apply(ctx context.Context, jobs []job.Job) error {

@@ -18,11 +18,20 @@ type stormFigures struct {
 	// started and handled are how late the server started the runs, and how late
 	// their handlers began; sorted.
 	started, handled []time.Duration
+	late             []lateRun
 	// due and began are how many runs were due, or began, in each second.
 	due, began      map[int64]int
 	skipped, missed int64
+	servers, worker time.Duration // on the processors
 	memory          string
 	loads           []string
+}
+
+// lateRun is a run whose handler has begun, and how late.
+type lateRun struct {
+	workflowID, runID string
+	due               time.Time
+	late              time.Duration
 }
 
 // take takes the times of the runs. What handlers did comes from the ledger.
@@ -38,7 +47,7 @@ func (f *stormFigures) take(accounts []account, book ledger) error {
 		}
 		began[start.runID] = start.at
 	}
-	f.runs, f.twice, f.started, f.handled = 0, 0, nil, nil
+	f.runs, f.twice, f.started, f.handled, f.late = 0, 0, nil, nil, nil
 	f.due, f.began = map[int64]int{}, map[int64]int{}
 	for _, a := range accounts {
 		seen := map[int64]bool{}
@@ -54,8 +63,10 @@ func (f *stormFigures) take(accounts []account, book ledger) error {
 			f.runs++
 			f.started = append(f.started, action.GetActualTime().AsTime().Sub(due))
 			f.due[due.Unix()]++
-			if at, ok := began[action.GetStartWorkflowResult().GetRunId()]; ok {
+			run := action.GetStartWorkflowResult()
+			if at, ok := began[run.GetRunId()]; ok {
 				f.handled = append(f.handled, at.Sub(due))
+				f.late = append(f.late, lateRun{run.GetWorkflowId(), run.GetRunId(), due, at.Sub(due)})
 			}
 		}
 	}
@@ -119,6 +130,10 @@ func writeStorm(out io.Writer, o stormOptions, all []*stormFigures) error {
 		{"handlers begun in one second at most, over the mean", "× 2", func(f *stormFigures) string { return f.busiest(f.began) }},
 		{"skipped since the run before had not ended", "0", func(f *stormFigures) string { return fmt.Sprint(f.skipped) }},
 		{"missed, or dropped from a full buffer", "0", func(f *stormFigures) string { return fmt.Sprint(f.missed) }},
+		{"processors in use by servers, worker", "–", func(f *stormFigures) string {
+			took := f.until.Sub(f.from).Seconds()
+			return fmt.Sprintf("%.2f, %.2f", f.servers.Seconds()/took, f.worker.Seconds()/took)
+		}},
 		{"peak memory", "–", func(f *stormFigures) string { return f.memory }},
 		{"load average of a minute, each minute", "–", func(f *stormFigures) string { return strings.Join(f.loads, ", ") }},
 	} {

@@ -128,7 +128,7 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 	case isNotFound(err):
 		return nil, nil //nolint:nilnil // Documented: there is none.
 	case err != nil:
-		return nil, fmt.Errorf("describe workflow %s: %w", id, err)
+		return nil, fmt.Errorf("describe workflow %s: %w", id, ofServer(ctx, err))
 	}
 	info := response.GetWorkflowExecutionInfo()
 	if Attribute(info.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {

@@ -104,7 +104,7 @@ type jobFilters struct {
 func (f *jobFilters) register(i *invocation, cmd *cobra.Command) {
 	f.filters.register(i, cmd, "jobs", job.Modes()...)
 	cmd.Flags().Var(choose(&f.status, jobStatuses()...), "status", "only jobs with this status: "+strings.Join(words(jobStatuses()), ", "))
-	cmd.Flags().StringVar(&f.queue, "queue", "", "only jobs of this queue")
+	cmd.Flags().Var(nameValue{&f.queue}, "queue", "only jobs of this queue")
 	completeFixed(cmd, "status", words(jobStatuses())...)
 	f.names = append(f.names, "status", "queue")
 }

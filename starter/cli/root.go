@@ -114,8 +114,42 @@ func arguments(want ...string) cobra.PositionalArgs {
 		case len(args) > len(want):
 			return misuse(cmd, "unexpected argument %q", args[len(want)])
 		}
+		for n, arg := range args {
+			if what := strings.Trim(want[n], "[]"); what != argumentFile && what != argumentPlan {
+				if err := checkName(cmd, what, arg); err != nil {
+					return err
+				}
+			}
+		}
 		return nil
 	}
+}
+
+// Arguments that are paths, not names.
+const (
+	argumentFile = "FILE"
+	argumentPlan = "PLAN"
+)
+
+// checkName refuses what names nothing: above all an empty text, which a script
+// gives whose variable is not set.
+func checkName(cmd *cobra.Command, what, text string) error {
+	if err := checkNameText(text); err != nil {
+		return misuse(cmd, "%s %q: %s", what, text, err)
+	}
+	return nil
+}
+
+func checkNameText(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	for _, r := range text {
+		if r <= ' ' || r > '~' {
+			return errors.New("a name is of ASCII characters without spaces")
+		}
+	}
+	return nil
 }
 
 // usageError says that a command was called wrongly.

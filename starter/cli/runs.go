@@ -31,9 +31,9 @@ type runFilters struct {
 
 func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...control.RunStatus) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.jobID, "job", "", "only runs of this job")
+	flags.Var(nameValue{&f.jobID}, "job", "only runs of this job")
 	f.filters.register(i, cmd, "runs", job.Modes()...)
-	flags.StringVar(&f.queue, "queue", "", "only runs of jobs of this queue")
+	flags.Var(nameValue{&f.queue}, "queue", "only runs of jobs of this queue")
 	flags.Var(choose(&f.status, statuses...), "status", "only runs with this status: "+strings.Join(words(statuses), ", "))
 	flags.Var(sinceValue{&f.since, i.Now}, "since", "only runs started since: 2026-05-01T12:00:00Z, or PT1H for the last hour")
 	completeFixed(cmd, "status", words(statuses)...)
@@ -215,7 +215,7 @@ job/archive.daily-2026-05-01T12:00:00Z), or the one with the run id.`,
 func findRun(ctx context.Context, c *control.Client, name, runID string) (*control.RunDetail, error) {
 	if _, isWorkflow := workflows.JobIDOfSchedule(name); isWorkflow {
 		detail, err := c.Run(ctx, control.RunRef{WorkflowID: name, RunID: runID})
-		return detail, aboutRun(c, name, err)
+		return detail, aboutRun(c, name, runID, err)
 	}
 	ref := control.RunRef{WorkflowID: workflows.JobWorkflowID(name), RunID: runID}
 	detail, err := c.Run(ctx, ref)
@@ -255,9 +255,12 @@ func findRun(ctx context.Context, c *control.Client, name, runID string) (*contr
 	return detail, nil
 }
 
-func aboutRun(c *control.Client, workflowID string, err error) error {
+func aboutRun(c *control.Client, workflowID, runID string, err error) error {
 	if !errors.Is(err, control.ErrNotFound) {
 		return err
+	}
+	if runID != "" {
+		return fmt.Errorf("%s has no run %s in namespace %s", workflowID, runID, c.Namespace())
 	}
 	return fmt.Errorf("there is no run %s in namespace %s", workflowID, c.Namespace())
 }

@@ -116,7 +116,7 @@ first, jitter included. A change may take a second to show.`,
 	}
 	flags := cmd.Flags()
 	flags.Var(durationOf(&within), "within", "how far to look ahead, at most a day")
-	flags.StringVar(&filter.typeName, "type", "", "only jobs of this type, in CamelCase or snake_case")
+	flags.Var(nameValue{&filter.typeName}, "type", "only jobs of this type, in CamelCase or snake_case")
 	flags.Var(ownerValue{&filter.owner}, "owner", "only jobs of this owner: organization:NAME or user:NAME")
 	flags.IntVar(&limit, "limit", 20, "list at most so many starts; 0: all")
 	completeFixed(cmd, "type", i.typeNames()...)
