@@ -131,7 +131,11 @@ func (b *jobBench) apply(ctx context.Context, jobs []job.Job) error {
 	if err != nil {
 		return err
 	}
-	return syncer.Apply(ctx, plan, func(schedules.Report) {})
+	err = syncer.Apply(ctx, plan, func(schedules.Report) {})
+	if ctx.Err() != nil {
+		return ctx.Err() // Not an error for each job.
+	}
+	return err
 }
 
 // account is what the servers tell of the starts of a schedule: since it was

@@ -125,12 +125,7 @@ func (i *invocation) findJobs(ctx context.Context, c *control.Client, f *jobFilt
 // briefNote is how many characters of a note a table shows; describe has all.
 const briefNote = 60
 
-func inBrief(note string) string {
-	if runes := []rune(note); len(runes) > briefNote {
-		return string(runes[:briefNote-1]) + "…"
-	}
-	return note
-}
+func inBrief(note string) string { return shortened(note, briefNote) }
 
 func (i *invocation) writeJobs(w io.Writer, rows []control.JobRow) error {
 	t := newTable("JOB", "MODE", "STATUS", "LAST START", "NEXT", "OWNER", "NOTE")
