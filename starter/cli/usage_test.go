@@ -80,6 +80,26 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
+// TestEmptyNames is what scripts give whose variables are not set: nothing may
+// stand for all there is.
+func TestEmptyNames(t *testing.T) {
+	for _, args := range [][]string{
+		{"jobs", "describe"}, {"jobs", "stop"}, {"jobs", "pause"}, {"jobs", "trigger"}, {"run"},
+		{"runs", "describe"}, {"runs", "retry"}, {"runs", "cancel"}, {"runs", "terminate", "--yes"}, {"runs", "terminate", "a.b"},
+		{"runs", "cancel", "--yes", "--job"}, {"runs", "cancel", "--yes", "--queue"}, {"runs", "cancel", "--yes", "--type"},
+		{"jobs", "stop", "--yes", "--queue"}, {"jobs", "stop", "--yes", "--owner"}, {"jobs", "stop", "--yes", "--tag"},
+		{"queues", "purge", "--yes"}, {"queues", "cancel", "photos"}, {"queues", "enqueue", "q", "--job"},
+		{"run", "--type", "TakeSteps", "--spec", `{"steps": 1}`, "--key"},
+	} {
+		r := console{}.run(t.Context(), append(args, "")...)
+		require.Equal(t, 2, r.code, args)
+		require.Regexp(t, `^starter: [^\n]+\n$`, r.stderr, args)
+	}
+	r := console{}.run(t.Context(), "jobs", "stop", "é ö")
+	require.Equal(t, 2, r.code)
+	require.Equal(t, "starter: JOB \"é ö\": a name is of ASCII characters without spaces (see starter jobs stop --help)\n", r.stderr)
+}
+
 func TestSpecsAreCheckedBeforeAnythingStarts(t *testing.T) {
 	for _, test := range []struct {
 		spec, want string
