@@ -57,6 +57,7 @@ func latency(ctx context.Context, args []string, out io.Writer) error {
 
 // compare runs each case in turns and shows the medians side by side.
 func compare(ctx context.Context, benches []*bench, cases []benchCase, rounds int, out io.Writer) error {
+	first := loadAverage()
 	var rows []row
 	for n, bc := range cases {
 		r := row{benchCase: bc, samples: make([][]sample, len(benches))}
@@ -77,6 +78,7 @@ func compare(ctx context.Context, benches []*bench, cases []benchCase, rounds in
 		}
 		rows = append(rows, r)
 	}
+	_, _ = fmt.Fprintf(out, "\nmedians of %d rounds, load average %s to %s\n", rounds, first, loadAverage())
 	return writeTable(out, benches, rows)
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -19,6 +20,27 @@ type sideLoad struct {
 // sideDelays are how long items took from the call on.
 type sideDelays struct {
 	answered, began []time.Duration
+}
+
+// aloneFor is how long the other queue is timed while the deep one rests.
+const aloneFor = 30 * time.Second
+
+// sideAlone times items in the other queue while the deep one rests: what the
+// machine itself takes.
+func (b *queueBench) sideAlone(ctx context.Context) error {
+	side := b.startSide(ctx, "alone")
+	err := sleepUntil(ctx, time.Now().Add(aloneFor))
+	delays, failed := side.stop(b.ledger)
+	if err := errors.Join(err, failed); err != nil {
+		return err
+	}
+	b.foundDelays("while this one rests", delays)
+	return nil
+}
+
+func (b *queueBench) foundDelays(when string, delays sideDelays) {
+	b.found("an item a second in another queue "+when+": taken after", "%s", spread(delays.answered))
+	b.found("… its handler began after (aim: 1 s at most)", "%s", spread(delays.began))
 }
 
 func (b *queueBench) startSide(ctx context.Context, which string) *sideLoad {

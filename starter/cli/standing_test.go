@@ -15,7 +15,7 @@ spec = { steps = 1, fail = true }
 continuous = { interval = "PT0.1S" }
 retry_backoff = { initial = "PT1H", max = "PT1H" }
 
-[jobs.take_steps.paused]
+[jobs.take_steps.twice-paused]
 spec = { steps = 1 }
 recurring = { recur_every = "P1D" }
 `
@@ -49,11 +49,11 @@ func standing(t *testing.T, c console) {
 		return rows[0].PauseReason == "no database; also: maintenance", nil
 	})
 	for _, reason := range []string{"vendor", "server", "vendor"} {
-		c.ok(t, "jobs", "pause", "take_steps.paused", "--reason", reason)
+		c.ok(t, "jobs", "pause", "take_steps.twice-paused", "--reason", reason)
 	}
-	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.paused"), " paused: vendor; also: server\n")
-	c.ok(t, "jobs", "resume", "take_steps.paused")
-	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.paused"), " scheduled\n")
+	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.twice-paused"), " paused: vendor; also: server\n")
+	c.ok(t, "jobs", "resume", "take_steps.twice-paused")
+	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.twice-paused"), " scheduled\n")
 	c.ok(t, "jobs", "stop", "take_steps.failing")
 
 	// A run id that is none names no run, and no worker is blamed for it.
