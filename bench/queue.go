@@ -284,7 +284,7 @@ func (b *queueBench) drainPart(ctx context.Context, which string, jobs []job.Job
 		_, err = b.await(ctx, deepQueue, before.Completed+int64(items))
 	}
 	took := time.Since(began)
-	delays, sideErr := side.stop(b.ledger)
+	delays, sideErr := side.stop(ctx, b.ledger)
 	if err := errors.Join(err, sideErr); err != nil {
 		return 0, err
 	}

@@ -30,7 +30,7 @@ const aloneFor = 30 * time.Second
 func (b *queueBench) sideAlone(ctx context.Context) error {
 	side := b.startSide(ctx, "alone")
 	err := sleepUntil(ctx, time.Now().Add(aloneFor))
-	delays, failed := side.stop(b.ledger)
+	delays, failed := side.stop(ctx, b.ledger)
 	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *sideLoad) run(ctx context.Context, which string) {
 
 // stop puts no more items in, waits until those that are in have run, and gives
 // what their handlers noted.
-func (s *sideLoad) stop(book ledger) (sideDelays, error) {
+func (s *sideLoad) stop(ctx context.Context, book ledger) (sideDelays, error) {
 	s.cancel()
 	<-s.done
 	if s.err != nil {
@@ -86,7 +86,9 @@ func (s *sideLoad) stop(book ledger) (sideDelays, error) {
 			return s.delays, err
 		}
 		if len(lines) < len(s.called) && time.Now().Before(deadline) {
-			time.Sleep(50 * time.Millisecond)
+			if err := sleepUntil(ctx, time.Now().Add(50*time.Millisecond)); err != nil {
+				return s.delays, err
+			}
 			continue
 		}
 		if len(lines) != len(s.called) {

@@ -53,7 +53,8 @@ func storm(ctx context.Context, args []string, out io.Writer) error {
 	for _, o.engine = range strings.Split(*engines, ",") {
 		f, err := o.measure(ctx, out)
 		if err != nil {
-			return fmt.Errorf("engine %s: %w", o.engine, err)
+			// What the other one came to is not lost.
+			return errors.Join(writeStorm(out, o, figures), fmt.Errorf("engine %s: %w", o.engine, err))
 		}
 		figures = append(figures, f)
 	}
@@ -158,15 +159,30 @@ type account struct {
 func (b *jobBench) accounts(ctx context.Context, jobs []job.Job) ([]account, error) {
 	all := make([]account, len(jobs))
 	err := control.Each(len(jobs), func(n int) error {
-		live, err := b.control.LiveSchedule(ctx, jobs[n].ID)
-		if err != nil || live == nil {
-			return errors.Join(err, ctx.Err())
+		live, err := b.patiently(ctx, jobs[n].ID)
+		if err != nil {
+			return err
 		}
 		info := live.Schedule.GetInfo()
 		all[n] = account{jobs[n].ID, info.GetOverlapSkipped(), info.GetMissedCatchupWindow() + info.GetBufferDropped(), info.GetRecentActions()}
 		return nil
 	})
 	return all, err
+}
+
+// patiently describes a schedule, again while the servers are too busy to answer.
+func (b *jobBench) patiently(ctx context.Context, jobID string) (*control.Live, error) {
+	for try := 1; ; try++ {
+		live, err := b.control.LiveSchedule(ctx, jobID)
+		switch {
+		case err == nil && live == nil:
+			return nil, fmt.Errorf("job %s has no schedule", jobID)
+		case err == nil:
+			return live, nil
+		case try == answerTries || !errors.Is(err, control.ErrSlow):
+			return nil, err
+		}
+	}
 }
 
 func notRun(accounts []account) (skipped, missed int64) {

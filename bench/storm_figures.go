@@ -111,6 +111,9 @@ func (f *stormFigures) busiest(perSecond map[int64]int) string {
 
 // writeStorm writes the figures as a Markdown table.
 func writeStorm(out io.Writer, o stormOptions, all []*stormFigures) error {
+	if len(all) == 0 {
+		return nil
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%d jobs every minute, %d minutes\n\n| what | aim |", o.jobs, o.minutes)
 	for _, f := range all {
