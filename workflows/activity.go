@@ -140,6 +140,10 @@ func reason(err error) string {
 		}
 		return "the run took longer than its run timeout"
 	}
+	var terminated *temporal.TerminatedError
+	if errors.As(err, &terminated) {
+		return "the run was terminated"
+	}
 	return err.Error()
 }
 

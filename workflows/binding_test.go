@@ -162,15 +162,15 @@ func TestBoundRunCountsTheTriesOfLostServices(t *testing.T) {
 func TestRunLooksForAServiceLessAndLessOften(t *testing.T) {
 	in := workflows.ChooseServiceInput{After: job.Duration(30 * time.Second)}
 	at := map[time.Duration]bool{}
-	looks := 0
-	for n := 1; ; n++ {
-		waited, next := in.Patience(n)
+	looks := 1
+	for ; ; looks++ {
+		waited, next := in.Patience(looks)
 		at[waited] = true
 		require.Positive(t, next)
 		require.LessOrEqual(t, next, max(waited/4, time.Second), "a service that returns is found soon")
-		again, _ := in.Patience(n + 1)
+		again, _ := in.Patience(looks + 1)
 		require.Equal(t, waited+next, again)
-		if looks = n; waited > 24*time.Hour {
+		if waited > 24*time.Hour {
 			break
 		}
 	}
