@@ -89,12 +89,13 @@ fuzz: ## every fuzz target for FUZZTIME (default 20s) each
 	done
 
 .PHONY: bench
-bench: build ## Temporal's latency and throughput, plan and apply of a thousand jobs, data loggers, two thousand jobs every minute
+bench: build ## Temporal's latency and throughput, plan and apply, data loggers, messages stored, two thousand jobs every minute
 	$(call say,bin/bench)
 	@$(BUILD) -o bin/bench ./bench
 	@bin/bench latency
 	@bin/bench plan
 	@bin/bench ldmp
+	@bin/bench publish
 	@bin/bench storm
 
 .PHONY: clean

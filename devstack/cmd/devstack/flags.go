@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 
+	"github.com/dendrascience/dendra-jobs/devstack/internal/nats"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/temporal"
 )
 
@@ -18,6 +19,7 @@ type options struct {
 	tuning    temporal.Tuning
 	schedules temporal.Engine
 	history   int
+	natsSync  nats.Sync
 	logLevel  slog.Level
 
 	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort, ldmpPort int
@@ -36,6 +38,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	var (
 		o                        options
 		tuning, schedules, level string
+		natsSync                 string
 		freePorts                bool
 	)
 	fs := flag.NewFlagSet("devstack", flag.ContinueOnError)
@@ -58,6 +61,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	fs.StringVar(&tuning, "temporal-tuning", string(temporal.TuningLatency), "`settings` of Temporal: latency, or stock as its own development server has them")
 	fs.StringVar(&schedules, "schedules", string(temporal.EngineCHASM), "`engine` of new schedules: chasm, or workflow for the older one")
 	fs.IntVar(&o.history, "history-events", 0, "history `events` after which Temporal suggests that a workflow continues as new; 0 is the server's own 4096")
+	fs.StringVar(&natsSync, "nats-sync-interval", "2m", "how often JetStream syncs its files to disk: a `duration`, or always to sync before each acknowledgement")
 	fs.StringVar(&level, "log-level", "warn", "`level` of the log on standard error: debug, info, warn or error")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -76,6 +80,10 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	}
 	if freePorts {
 		o.freePorts(fs)
+	}
+	var err error
+	if o.natsSync, err = nats.ParseSync(natsSync); err != nil {
+		return o, fmt.Errorf("--nats-sync-interval: %w", err)
 	}
 	return o, o.parseNames(tuning, schedules, level)
 }

@@ -16,7 +16,8 @@ import (
 
 // Handler is the server. It is safe for concurrent use.
 type Handler struct {
-	options Options
+	options   Options
+	corrected sync.Map // of correctedKey to float64
 
 	mu          sync.Mutex
 	windowStart time.Time
@@ -32,6 +33,7 @@ const logLength = 1000
 
 // Request is a request that the handler has answered.
 type Request struct {
+	At         time.Time // when it came in, by the wall clock
 	Loggers    []string
 	Start, End time.Time
 	Status     int
@@ -84,13 +86,31 @@ func (h *Handler) observations(logger string, from, to time.Time) iter.Seq[Obser
 		for t := from.UTC().Add(step - 1).Truncate(step); !t.After(to); t = t.Add(step) {
 			w := weatherAt(h.options.Seed, logger, t)
 			for _, s := range stationSeries {
-				if !yield(s.observation(logger, base, w)) {
+				o := s.observation(logger, base, w)
+				if value, found := h.corrected.Load(keyOf(o)); found {
+					o.Value = value.(float64)
+				}
+				if !yield(o) {
 					return
 				}
 			}
 		}
 	}
 }
+
+// correctedKey tells a measurement from all others.
+type correctedKey struct {
+	logger, sensor, measurementType, dataType string
+	at                                        int64
+}
+
+func keyOf(o Observation) correctedKey {
+	return correctedKey{o.Logger, o.Sensor, o.MeasurementType, o.DataType, o.Time.Unix()}
+}
+
+// Correct gives a measurement, one of [Handler.Observations], another value from now
+// on, as the vendor does when a sensor's calibration is entered late.
+func (h *Handler) Correct(o Observation, value float64) { h.corrected.Store(keyOf(o), value) }
 
 // serialNumber is the number that the sensors of a logger are counted from.
 func serialNumber(logger string) int64 {
@@ -108,7 +128,7 @@ func sensorSerial(base int64, s series) string {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	request := &Request{}
+	request := &Request{At: time.Now()}
 	defer func() { h.record(*request) }()
 	if r.URL.Path != "/v1/data" {
 		request.Status = writeError(w, http.StatusNotFound, "RES-001", "there is no resource "+r.URL.Path)
