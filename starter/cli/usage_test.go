@@ -88,6 +88,7 @@ func TestEmptyNames(t *testing.T) {
 		{"runs", "describe"}, {"runs", "retry"}, {"runs", "cancel"}, {"runs", "terminate", "--yes"}, {"runs", "terminate", "a.b"},
 		{"runs", "cancel", "--yes", "--job"}, {"runs", "cancel", "--yes", "--queue"}, {"runs", "cancel", "--yes", "--type"},
 		{"jobs", "stop", "--yes", "--queue"}, {"jobs", "stop", "--yes", "--owner"}, {"jobs", "stop", "--yes", "--tag"},
+		{"quarantine", "drop", "--yes", "--location"}, {"quarantine", "replay", "--yes", "--class"},
 		{"queues", "purge", "--yes"}, {"queues", "cancel", "photos"}, {"queues", "enqueue", "q", "--job"},
 		{"run", "--type", "TakeSteps", "--spec", `{"steps": 1}`, "--key"},
 	} {
