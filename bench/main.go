@@ -1,7 +1,7 @@
 // Command bench measures the embedded Temporal server, how long a small job takes
 // and how many of them it does, what plan and apply cost, and how fast data loggers
-// are read, messages stored and points loaded. Run it with `make bench` on a machine
-// that does nothing else.
+// are read, messages stored and archived, and points loaded. Run it with `make bench`
+// on a machine that does nothing else.
 package main
 
 import (
@@ -26,6 +26,7 @@ const usage = `bench measures the embedded servers.
   bench load [flags]      points from the stream into InfluxDB, against the same
                           posted from memory, and the memory that a stalled mirror
                           costs; bench load --help
+  bench archive [flags]   raw messages from the stream into the archive; bench archive --help
   bench publish [flags]   messages into the raw stream, with JetStream syncing its
                           files now and then or always; bench publish --help
 `
@@ -59,6 +60,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return ldmpBench(ctx, args[1:], out)
 	case "load":
 		return loadBench(ctx, args[1:], out)
+	case "archive":
+		return archiveBench(ctx, args[1:], out)
 	case "publish":
 		return publishBench(ctx, args[1:], out)
 	default:

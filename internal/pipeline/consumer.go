@@ -25,6 +25,8 @@ type ConsumerOptions struct {
 	// spares the server half its work. Only readers that take and finish messages in
 	// order may ask for it. A consumer that was made without it stays as it is.
 	InOrder bool
+	// Metadata is kept with the consumer for those who look at it. Defaults to none.
+	Metadata map[string]string
 }
 
 // Consumer reads a stream in order, and remembers on the server how far it got.
@@ -71,6 +73,7 @@ func (c *Client) Consumer(ctx context.Context, stream string, options ConsumerOp
 		AckWait:       options.AckWait,
 		MaxAckPending: options.MaxAckPending,
 		MaxDeliver:    -1,
+		Metadata:      options.Metadata,
 	})
 	if err != nil {
 		return nil, c.failed(ctx, fmt.Sprintf("open consumer %s of stream %s", options.Name, stream), err)
