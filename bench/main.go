@@ -1,7 +1,7 @@
 // Command bench measures the embedded Temporal server, how long a small job takes
 // and how many of them it does, what plan and apply cost, and how fast data loggers
-// are read, messages stored and archived, and points loaded. Run it with `make bench`
-// on a machine that does nothing else.
+// are read, messages are stored and archived, and points loaded. Run it with
+// `make bench` on a machine that does nothing else.
 package main
 
 import (

@@ -21,12 +21,12 @@ type ConsumerOptions struct {
 	// MaxAckPending is how many messages may be unanswered at a time. Defaults to
 	// 20,000.
 	MaxAckPending int
+	// Metadata is kept with the consumer for those who look at it. Defaults to none.
+	Metadata map[string]string
 	// InOrder makes an acknowledgement count for all messages before it too, which
 	// spares the server half its work. Only readers that take and finish messages in
 	// order may ask for it. A consumer that was made without it stays as it is.
 	InOrder bool
-	// Metadata is kept with the consumer for those who look at it. Defaults to none.
-	Metadata map[string]string
 }
 
 // Consumer reads a stream in order, and remembers on the server how far it got.
