@@ -56,7 +56,7 @@ func (b *bench) prepared(operation pipeline.Operation) map[int64]pipeline.Point 
 		if err != nil {
 			return false, err
 		}
-		consumer, err := b.client.JetStream().Consumer(b.Context(), pipeline.StreamRaw, extract.PrepareConsumerName(operation, "ucnrs", definition.ID))
+		consumer, err := b.client.JetStream().Consumer(b.Context(), pipeline.StreamRaw, extract.PrepareConsumerName(operation, "ucnrs", "csi", definition.ID))
 		if err != nil {
 			return false, err
 		}
