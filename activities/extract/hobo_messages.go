@@ -15,6 +15,9 @@ import (
 // hoboSource names the vendor's interface in subjects and contexts.
 const hoboSource = "hobolink"
 
+// hoboTimestamp is the layout of a raw message's timestamp.
+const hoboTimestamp = "2006-01-02 15:04:05Z"
+
 // HoboReading is the payload of a raw message: consecutive observations of a
 // logger that have the same timestamp.
 type HoboReading struct {
@@ -84,7 +87,7 @@ func (l *loggerRun) messages(observations []hobolink.Observation) ([]*hour, erro
 func (l *loggerRun) rawMessage(group []hobolink.Observation) (pipeline.Outgoing, error) {
 	message := pipeline.Message[HoboReading]{
 		Context: l.context(),
-		Payload: HoboReading{Timestamp: group[0].Time.Format("2006-01-02 15:04:05Z")},
+		Payload: HoboReading{Timestamp: group[0].Time.Format(hoboTimestamp)},
 	}
 	parts := []string{l.rawSubject, l.logger.Station, l.logger.Table}
 	for _, o := range group {
