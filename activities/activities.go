@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/activities/load"
@@ -33,15 +34,17 @@ func Extract(client *pipeline.Client) []job.Type {
 }
 
 // Load are the job types of the load worker.
-func Load(client *pipeline.Client) []job.Type {
+func Load(client *pipeline.Client, store *objects.Store) []job.Type {
 	return []job.Type{
 		load.LiveInflux(client),
+		archive.PostToArchive(client, store),
+		archive.ReplayArchive(client, store),
 	}
 }
 
 // Types describes all built-in job types: they can be checked against, not run.
 func Types() []job.Type {
-	return slices.Concat(Backend(nil), Extract(nil), Load(nil))
+	return slices.Concat(Backend(nil), Extract(nil), Load(nil, nil))
 }
 
 // ConnectObjects makes the S3 client from the environment. It does not connect

@@ -54,7 +54,9 @@ func (s *Store) failure(ctx context.Context, bucket, key string, err error) erro
 		return job.Retryable(ClassObjectMissing, 0, "object %s/%s does not exist on %s", bucket, key, s.endpoint)
 	case minio.AccessDenied, "InvalidAccessKeyId", "SignatureDoesNotMatch", "AllAccessDisabled":
 		return job.Final(ClassAccessDenied, "S3 store on %s refuses access to %s/%s: %w", s.endpoint, bucket, key, err)
-	case "InvalidBucketName", "XMinioInvalidObjectName", "KeyTooLongError":
+	case "InvalidBucketName", "XMinioInvalidObjectName", "KeyTooLongError",
+		// A store over a file system, where no object can be below another one.
+		"ExistingObjectIsDirectory", "ObjectParentIsFile":
 		return job.Final(ClassInvalidName, "S3 store on %s does not accept the name %s/%s: %w", s.endpoint, bucket, key, err)
 	}
 	if response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusUnauthorized {

@@ -106,6 +106,9 @@ func infoOf(bucket string, object minio.ObjectInfo) Info {
 // Stat describes an object without reading it. It fails with class
 // ObjectMissing or BucketMissing when there is none.
 func (s *Store) Stat(ctx context.Context, bucket, key string) (Info, error) {
+	if err := checkKey(bucket, key); err != nil {
+		return Info{}, err
+	}
 	object, err := s.client.StatObject(ctx, bucket, key, minio.StatObjectOptions{})
 	if err != nil {
 		return Info{}, s.missing(ctx, bucket, key, err)
@@ -116,6 +119,9 @@ func (s *Store) Stat(ctx context.Context, bucket, key string) (Info, error) {
 // Get reads an object of at most limit bytes into memory. It fails with class
 // ObjectTooLarge, and reads nothing, when the object is larger.
 func (s *Store) Get(ctx context.Context, bucket, key string, limit int64) ([]byte, Info, error) {
+	if err := checkKey(bucket, key); err != nil {
+		return nil, Info{}, err
+	}
 	body, object, _, err := minio.Core{Client: s.client}.GetObject(ctx, bucket, key, minio.GetObjectOptions{})
 	if err != nil {
 		return nil, Info{}, s.missing(ctx, bucket, key, err)
@@ -174,6 +180,9 @@ func (e *ConflictError) Error() string {
 // A store that ignores the condition overwrites: for equal content a harmless
 // repeat.
 func (s *Store) PutNew(ctx context.Context, object Object) (Info, bool, error) {
+	if err := checkKey(object.Bucket, object.Key); err != nil {
+		return Info{}, false, err
+	}
 	info, err := s.put(ctx, object, true)
 	if err == nil {
 		return info, true, nil
@@ -202,6 +211,9 @@ func (s *Store) PutNew(ctx context.Context, object Object) (Info, bool, error) {
 
 // Put writes an object whether or not its key is taken.
 func (s *Store) Put(ctx context.Context, object Object) (Info, error) {
+	if err := checkKey(object.Bucket, object.Key); err != nil {
+		return Info{}, err
+	}
 	info, err := s.put(ctx, object, false)
 	if err != nil {
 		return Info{}, s.failure(ctx, object.Bucket, object.Key, err)
@@ -250,8 +262,13 @@ func (s *Store) put(ctx context.Context, object Object, onlyNew bool) (Info, err
 // List yields the objects of a bucket whose keys begin with prefix, in the
 // order of their keys. After an error it ends.
 func (s *Store) List(ctx context.Context, bucket, prefix string) iter.Seq2[Info, error] {
+	return s.ListAfter(ctx, bucket, prefix, "")
+}
+
+// ListAfter is List without the keys up to and including after.
+func (s *Store) ListAfter(ctx context.Context, bucket, prefix, after string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
-		options := minio.ListObjectsOptions{Prefix: prefix, Recursive: true}
+		options := minio.ListObjectsOptions{Prefix: prefix, Recursive: true, StartAfter: after}
 		for object := range s.client.ListObjectsIter(ctx, bucket, options) {
 			if object.Err != nil {
 				yield(Info{}, s.failure(ctx, bucket, prefix, object.Err))

@@ -20,6 +20,8 @@ type ConsumerOptions struct {
 	// MaxAckPending is how many messages may be unanswered at a time. Defaults to
 	// 20,000.
 	MaxAckPending int
+	// Metadata is kept with the consumer for those who look at it. Defaults to none.
+	Metadata map[string]string
 }
 
 // Consumer reads a stream in order, and remembers on the server how far it got.
@@ -52,6 +54,7 @@ func (c *Client) Consumer(ctx context.Context, stream string, options ConsumerOp
 		AckWait:       options.AckWait,
 		MaxAckPending: options.MaxAckPending,
 		MaxDeliver:    -1,
+		Metadata:      options.Metadata,
 	})
 	if err != nil {
 		return nil, c.failed(ctx, fmt.Sprintf("open consumer %s of stream %s", options.Name, stream), err)

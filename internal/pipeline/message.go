@@ -34,8 +34,10 @@ type Context struct {
 	// UTCOffset is how far the clock of the payload's times is ahead of UTC, where
 	// those have no zone.
 	UTCOffset UTCOffset `json:"utc_offset,omitempty"`
-	// Replay marks data that was published before.
+	// Replay marks data that was published before: it is not archived again.
 	Replay bool `json:"replay,omitempty"`
+	// ReplayedAt is when it was published again.
+	ReplayedAt time.Time `json:"replayed_at,omitzero"`
 }
 
 // Points is the payload of a prepared message.

@@ -56,6 +56,23 @@ func RawSubject(operation Operation, organization, source string) string {
 	return strings.Join([]string{rawRoot, string(operation), organization, source}, ".")
 }
 
+// RawSubjects matches the subjects of all raw messages.
+const RawSubjects = rawRoot + ".>"
+
+// ParseRawSubject is the reverse of [RawSubject]. It reports false for a subject
+// that is not of that form.
+func ParseRawSubject(subject string) (operation Operation, organization, source string, ok bool) {
+	parts := strings.Split(strings.TrimPrefix(subject, rawRoot+"."), ".")
+	if !strings.HasPrefix(subject, rawRoot+".") || len(parts) != 3 {
+		return "", "", "", false
+	}
+	operation = Operation(parts[0])
+	if operation.Check() != nil || !tokenPattern.MatchString(parts[1]) || !tokenPattern.MatchString(parts[2]) {
+		return "", "", "", false
+	}
+	return operation, parts[1], parts[2], true
+}
+
 // PrepSubject is where the points for a location go:
 // dendra.prep.v1.<operation>.<location>. The names must pass [CheckToken].
 func PrepSubject(operation Operation, location string) string {

@@ -1,4 +1,5 @@
-// Command load is the worker for loads into time-series databases: InfluxDB 1.x.
+// Command load is the worker for loads into time-series databases, InfluxDB 1.x,
+// and for the archive.
 package main
 
 import (
@@ -11,12 +12,16 @@ func main() {
 	workers.Main(workers.Program{
 		Worker: job.WorkerLoad,
 		Types: func(env workers.Environment) ([]job.Type, error) {
+			store, err := activities.ConnectObjects(env.Getenv)
+			if err != nil {
+				return nil, err
+			}
 			client, err := activities.ConnectPipeline(env.Context)
 			if err != nil {
 				return nil, err
 			}
 			env.Defer(client.Close)
-			return activities.Load(client), nil
+			return activities.Load(client, store), nil
 		},
 	})
 }

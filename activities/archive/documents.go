@@ -1,0 +1,150 @@
+package archive
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+const (
+	// documentsFetch is how many messages are taken at a time, and documentsAtOnce
+	// how many of them are written at the same time.
+	documentsFetch  = 500
+	documentsAtOnce = 8
+)
+
+// documents writes an object for each message, until the lap is over. A later
+// message about the same thing overwrites an earlier one.
+func (l *lap) documents(ctx context.Context) error {
+	for end := time.Now().Add(l.spec.Lap.Std()); time.Now().Before(end) && !stopping(l.run); {
+		messages, err := l.consumer.Fetch(ctx, documentsFetch, min(fetchWait, time.Until(end)), l.run.Stopping())
+		if err != nil {
+			return err
+		}
+		if len(messages) == 0 {
+			continue
+		}
+		if err := l.writeDocuments(ctx, messages); err != nil {
+			return err
+		}
+		if err := l.consumer.Ack(ctx, messages); err != nil {
+			return err
+		}
+		l.run.Checkpoint(job.Progress{Done: l.counts["messages"], Message: "messages archived as documents"}, nil)
+	}
+	return nil
+}
+
+func (l *lap) writeDocuments(ctx context.Context, messages []jetstream.Msg) error {
+	bodies := map[string][]byte{} // of several messages under a key, the last
+	for _, message := range messages {
+		stored, err := pipeline.StoredMessage(message)
+		if err != nil {
+			return err
+		}
+		if pipeline.IsReplay(stored.Header, stored.Body) {
+			l.counts["replays"]++
+			continue
+		}
+		l.counts["messages"]++
+		key, ok := DocumentKey(stored)
+		if !ok {
+			l.counts["unnamed"]++
+		}
+		bodies[key] = stored.Body
+	}
+	keys := make(chan string)
+	working, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	for range documentsAtOnce {
+		group.Go(func() {
+			for key := range keys {
+				if _, err := l.archive.Store.Put(working, objects.Object{
+					Bucket: l.spec.Bucket, Key: l.spec.Prefix + key, Data: bodies[key], ContentType: "application/json",
+				}); err != nil {
+					cancel(err) // the first one counts
+				}
+			}
+		})
+	}
+	for key := range bodies {
+		if working.Err() != nil {
+			break
+		}
+		keys <- key
+	}
+	close(keys)
+	group.Wait()
+	if err := context.Cause(working); err != nil {
+		return err
+	}
+	l.counts["objects"] += int64(len(bodies))
+	return nil
+}
+
+var (
+	datePattern = regexp.MustCompile(`^(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)`)
+	unsafeID    = regexp.MustCompile(`\W+`)
+)
+
+// DocumentKey is the path of a raw message among documents, all in lower case:
+//
+//	<organization>/csi/<station>/<table>/YYYY/MM/DD/HH/mm_<record number, 10 digits>.json
+//	<organization>/hobolink/<station>/<table>/YYYY/MM/DD/HH/mm_<seconds>_<first sensor>.json
+//
+// The date is the source's own text: the logger's clock for csi, UTC for
+// hobolink. What is no word character in a name becomes an underscore. It
+// reports false for a message that has no such path; it gets one by its number:
+// unnamed/<organization>/<source>/<time in ms>_<number>.json.
+func DocumentKey(m pipeline.Stored) (string, bool) {
+	_, organization, source, ok := pipeline.ParseRawSubject(m.Subject)
+	var body struct {
+		Context pipeline.Context `json:"context"`
+		Payload struct {
+			RecordNumber *int64 `json:"recordNumber"`
+			Station      string `json:"station"`
+			Table        string `json:"table"`
+			TimeString   string `json:"timeString"`
+			Timestamp    string `json:"timestamp"`
+			Observations []struct {
+				Sensor string `json:"sensor_sn"`
+			} `json:"observations"`
+		} `json:"payload"`
+	}
+	if !ok {
+		organization, source = "_", "_"
+	} else if json.Unmarshal(m.Body, &body) == nil {
+		p := body.Payload
+		station, table, at, last := p.Station, p.Table, p.TimeString, ""
+		switch {
+		case p.RecordNumber != nil:
+			last = fmt.Sprintf("%010d", *p.RecordNumber)
+		case len(p.Observations) > 0:
+			station, table, at = body.Context.Station, body.Context.Table, p.Timestamp
+			if len(at) >= len("2006-01-02 15:04:05") {
+				last = at[17:19] + "_" + p.Observations[0].Sensor
+			}
+		}
+		date := datePattern.FindStringSubmatch(at)
+		if date != nil && station != "" && table != "" && last != "" {
+			parts := append([]string{organization, source, station, table}, date[1:5]...)
+			parts = append(parts, date[5]+"_"+last)
+			for i, part := range parts {
+				parts[i] = strings.ToLower(unsafeID.ReplaceAllString(part, "_"))
+			}
+			return strings.Join(parts, "/") + ".json", true
+		}
+	}
+	return fmt.Sprintf("unnamed/%s/%s/%d_%d.json", organization, source, m.Time.UnixMilli(), m.Sequence), false
+}

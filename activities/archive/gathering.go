@@ -1,0 +1,151 @@
+package archive
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+)
+
+// gathering is what waits to be archived.
+type gathering struct {
+	spec PostSpec
+	// messages as the stream holds them, by their numbers, and as they were
+	// delivered, to be acknowledged: one that was delivered twice, twice.
+	messages  map[uint64]pipeline.Stored
+	delivered map[uint64][]jetstream.Msg
+
+	bytes      int64
+	since      time.Time // when the first one was gathered
+	oldest     time.Time // when the stream took it
+	partitions map[string]bool
+}
+
+func newGathering(spec PostSpec) *gathering {
+	g := &gathering{spec: spec}
+	g.reset()
+	return g
+}
+
+func (g *gathering) reset() {
+	g.messages, g.delivered, g.partitions = map[uint64]pipeline.Stored{}, map[uint64][]jetstream.Msg{}, map[string]bool{}
+	g.bytes, g.since, g.oldest = 0, time.Time{}, time.Time{}
+}
+
+func (g *gathering) empty() bool { return len(g.messages) == 0 }
+
+// lineOverhead is about what a line has beside the body, in bytes.
+const lineOverhead = 200
+
+// add takes messages, and gives back those with numbers before next.
+func (g *gathering) add(fetched []jetstream.Msg, next uint64) (old []jetstream.Msg, err error) {
+	for _, message := range fetched {
+		stored, err := pipeline.StoredMessage(message)
+		if err != nil {
+			return nil, err
+		}
+		if stored.Sequence < next {
+			old = append(old, message)
+			continue
+		}
+		g.keep(stored)
+		g.delivered[stored.Sequence] = append(g.delivered[stored.Sequence], message)
+	}
+	return old, nil
+}
+
+func (g *gathering) keep(stored pipeline.Stored) {
+	if _, found := g.messages[stored.Sequence]; found {
+		return
+	}
+	if g.empty() {
+		g.since, g.oldest = time.Now(), stored.Time
+	}
+	g.messages[stored.Sequence] = stored
+	g.bytes += int64(len(stored.Body) + lineOverhead)
+	g.partitions[stored.Subject+stored.Time.UTC().Format("2006010215")] = true
+}
+
+// full says that there is enough for a batch.
+func (g *gathering) full() bool {
+	return g.bytes >= g.spec.FlushBytes || len(g.messages) >= g.spec.FlushMessages || len(g.partitions) >= maxPartitions
+}
+
+// deadline is when the oldest has waited for long enough.
+func (g *gathering) deadline() time.Time {
+	age := g.spec.FlushAge.Std()
+	waited := g.oldest.Add(age) // on the stream's clock
+	if latest := g.since.Add(age); waited.After(latest) {
+		waited = latest
+	}
+	if earliest := g.since.Add(min(age, minAge)); waited.Before(earliest) {
+		waited = earliest
+	}
+	return waited
+}
+
+// due says that there is something, and that it has waited for long enough.
+func (g *gathering) due() bool { return !g.empty() && !time.Now().Before(g.deadline()) }
+
+// wait is how long more messages may be waited for.
+func (g *gathering) wait(end time.Time) time.Duration {
+	until := end
+	if !g.empty() {
+		until = g.deadline()
+	}
+	return min(fetchWait, time.Until(until))
+}
+
+// last is the greatest number.
+func (g *gathering) last() uint64 { return slices.Max(slices.Collect(maps.Keys(g.messages))) }
+
+// holes are the ends of the range of numbers from first to last that are missing;
+// false if none is.
+func (g *gathering) holes(first, last uint64) (from, to uint64, any bool) {
+	if uint64(len(g.messages)) == last-first+1 {
+		return 0, 0, false
+	}
+	for from = first; g.has(from); from++ {
+	}
+	for to = last; g.has(to); to-- {
+	}
+	return from, to, true
+}
+
+func (g *gathering) has(number uint64) bool {
+	_, found := g.messages[number]
+	return found
+}
+
+// upTo are the messages with numbers up to last, in their order.
+func (g *gathering) upTo(last uint64) []pipeline.Stored {
+	list := make([]pipeline.Stored, 0, len(g.messages))
+	for _, number := range slices.Sorted(maps.Keys(g.messages)) {
+		if number <= last {
+			list = append(list, g.messages[number])
+		}
+	}
+	return list
+}
+
+// drop forgets the messages with numbers up to last, and returns their
+// deliveries in order.
+func (g *gathering) drop(last uint64) []jetstream.Msg {
+	rest := newGathering(g.spec)
+	var done []jetstream.Msg
+	for _, number := range slices.Sorted(maps.Keys(g.messages)) {
+		if number > last {
+			rest.keep(g.messages[number])
+			if deliveries, found := g.delivered[number]; found {
+				rest.delivered[number] = deliveries
+			}
+			continue
+		}
+		done = append(done, g.delivered[number]...)
+	}
+	*g = *rest
+	return done
+}

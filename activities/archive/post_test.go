@@ -1,0 +1,418 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities/archive"
+	format "github.com/dendrascience/dendra-jobs/internal/archive"
+	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
+)
+
+func TestSpecProblemsAreNamed(t *testing.T) {
+	t.Parallel()
+	for want, text := range map[string]string{
+		`prefix "/a"`:                         `{"prefix":"/a"}`,
+		`prefix "a/../"`:                      `{"prefix":"a/../"}`,
+		`layout "tar"`:                        `{"layout":"tar"}`,
+		`flush_age PT1H is longer than`:       `{"flush_age":"PT1H"}`,
+		`flush_bytes 1 `:                      `{"flush_bytes":1}`,
+		`flush_messages 500001`:               `{"flush_messages":500001}`,
+		`lap P1D is longer than PT12H`:        `{"lap":"P1D"}`,
+		`generation -1`:                       `{"generation":-1}`,
+		`unknown key "flush_weight"`:          `{"flush_weight":1}`,
+		`key "bucket": a JSON number does no`: `{"bucket":1}`,
+	} {
+		var spec archive.PostSpec
+		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+	}
+	const span = `"from":"2026-03-01T00:00:00Z","to":"2026-03-02T00:00:00Z"`
+	for want, text := range map[string]string{
+		`organization "": `:      `{"source":"csi",` + span + `}`,
+		`source "A"`:             `{"organization":"o","source":"A",` + span + `}`,
+		`from and to are given`:  `{"organization":"o","source":"csi","from":"2026-03-01T00:00:00Z"}`,
+		`is not before to`:       `{"organization":"o","source":"csi","from":"2026-03-02T00:00:00Z","to":"2026-03-02T00:00:00Z"}`,
+		`operation mode "prod"`:  `{"organization":"o","source":"csi","operation_mode":"prod",` + span + `}`,
+		`operation mode "other"`: `{"organization":"o","source":"csi","archived_operation_mode":"other",` + span + `}`,
+	} {
+		var spec archive.ReplaySpec
+		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+	}
+}
+
+func TestDescribeThemselvesWithoutClients(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []job.Mode{job.ModeContinuous}, archive.PostToArchive(nil, nil).Modes)
+	require.Equal(t, []job.Mode{job.ModeOneShot, job.ModeQueued}, archive.ReplayArchive(nil, nil).Modes)
+}
+
+func TestArchiveHoldsTheStream(t *testing.T) {
+	b := newBench(t, stacktest.Start(t), "holds")
+	b.spec.FlushMessages = 40
+	b.publish(50, "live.a.csi", "live.b.hobolink", "test.a.csi")
+	verbatim := []pipeline.Outgoing{
+		{Subject: "dendra.raw.v1.live.a.csi", Body: []byte("not\nJSON\x00\xff")},
+		{Subject: "dendra.raw.v1.elsewhere", Body: nil, Header: map[string][]string{"X-More": {"1", "ü"}}},
+	}
+	_, err := b.client.Publish(t.Context(), verbatim)
+	require.NoError(t, err)
+	replayed, header := pipeline.MarkReplay([]byte(`{"context":{},"payload":{}}`), time.Now())
+	_, err = b.client.Publish(t.Context(), []pipeline.Outgoing{
+		{Subject: "dendra.raw.v1.bulk.a.csi", Body: replayed, Header: header},
+		{Subject: "dendra.raw.v1.bulk.a.csi", Body: []byte(`{}`), Header: header},
+	})
+	require.NoError(t, err)
+	counts := b.drain()
+	require.EqualValues(t, 2, counts["replays"])
+	b.requireArchived()
+	report := b.audit(false)
+	require.Empty(t, report.Findings)
+	life := report.Lives[0]
+	require.EqualValues(t, 2, life.Replays)
+	require.Zero(t, life.Live.Waiting)
+	require.Equal(t, life.Last, life.Live.AckFloors[archive.ConsumerName("post_to_archive."+b.key(), 0)])
+	require.Less(t, len(b.keys()), len(b.stream()), "not an object for each message")
+
+	// Nothing new, nothing written.
+	keys := b.keys()
+	_, err = b.lap()
+	require.NoError(t, err)
+	require.Equal(t, keys, b.keys())
+
+	// Without cursor and consumer the place is found again.
+	require.NoError(t, b.client.JetStream().DeleteConsumer(t.Context(), pipeline.StreamRaw, archive.ConsumerName("post_to_archive."+b.key(), 0)))
+	b.last = nil
+	counts = b.drain()
+	require.Zero(t, counts["objects"])
+	require.Equal(t, keys, b.keys())
+	b.publish(3, "live.a.csi")
+	b.drain()
+	b.requireArchived()
+}
+
+// TestCrashBetweenPutAndAck cuts a run off after any of its writes.
+func TestCrashBetweenPutAndAck(t *testing.T) {
+	st := stacktest.StartOwn(t)
+	random := newRandom(t)
+	b := newBench(t, st, "crash")
+	for round := range 12 {
+		b.publish(1+random.IntN(100), "live.a.csi", "live.b.csi", "live.c.csi")
+		after := random.IntN(5) // record, three objects, and one that does not come
+		ctx, cancel := context.WithCancel(t.Context())
+		puts := 0
+		b.proxy.After(func(r objectstest.Request) {
+			if r.Method == http.MethodPut {
+				if puts++; puts == after+1 {
+					cancel()
+				}
+			}
+		})
+		_, err := archive.PostToArchive(b.client, b.store).Handle(ctx, b.newRun())
+		crashed := ctx.Err() != nil
+		cancel()
+		b.proxy.After(nil)
+		if !crashed {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, context.Canceled)
+		require.Empty(t, b.audit(true).Findings, "what is under way is no loss")
+		// More comes before the next run, which has to end the batch where it was settled.
+		before := len(b.proxy.Requests())
+		b.publish(random.IntN(30), "live.a.csi", "live.d.csi")
+		if random.IntN(2) == 0 {
+			b.last = nil // the position is lost as well
+		}
+		b.drain()
+		again := 0
+		for _, r := range b.proxy.Requests()[before:] {
+			if r.Method == http.MethodPut && r.Status == http.StatusPreconditionFailed {
+				again++
+			}
+		}
+		t.Logf("round %d: cut off after write %d, %d objects were found again", round, after+1, again)
+		require.GreaterOrEqual(t, again, min(after, 3))
+	}
+	b.drain()
+	b.requireArchived()
+}
+
+// TestTwoArchiversAtOnce by mistake: with one consumer, and with one each.
+func TestTwoArchiversAtOnce(t *testing.T) {
+	st := stacktest.StartOwn(t)
+	random := newRandom(t)
+	b := newBench(t, st, "two")
+	b.spec.FlushMessages = 200
+	b.spec.Lap = job.Duration(time.Second)
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	for i := range 4 {
+		definition := b.definition(b.key())
+		if i == 3 {
+			definition = b.definition("another")
+		}
+		group.Go(func() {
+			run := jobtest.NewRun(definition)
+			for {
+				_, err := archive.PostToArchive(b.client, b.store).Handle(context.WithoutCancel(t.Context()), run)
+				if err != nil {
+					t.Logf("archiver %d: %s", i, err)
+				}
+				select {
+				case <-stop:
+					return
+				default:
+					run = run.NextAttempt()
+				}
+			}
+		})
+	}
+	for range 10 {
+		b.publish(1+random.IntN(200), "live.a.csi", "live.b.csi")
+	}
+	state, err := b.client.StreamState(t.Context(), pipeline.StreamRaw)
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "all to be acknowledged", func() (bool, error) {
+		states, err := b.client.ConsumerStates(t.Context(), pipeline.StreamRaw)
+		done := 0
+		for _, s := range states {
+			if s.AckFloor == state.Last {
+				done++
+			}
+		}
+		return done == 2, err
+	})
+	close(stop)
+	group.Wait()
+	b.requireArchived()
+}
+
+// TestChangedObjectIsNotOverwritten while a batch is completed after a crash.
+func TestChangedObjectIsNotOverwritten(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "changed")
+	b.publish(10, "live.a.csi")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	key := ""
+	b.proxy.After(func(r objectstest.Request) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.Path, ".zst") {
+			key = strings.TrimPrefix(r.Path, "/archive/")
+			cancel()
+		}
+	})
+	_, err := archive.PostToArchive(b.client, b.store).Handle(ctx, b.newRun())
+	require.ErrorIs(t, err, context.Canceled)
+	b.proxy.After(nil)
+	other := objects.Object{Bucket: "archive", Key: key, Data: []byte("something else"), ContentType: "application/zstd"}
+	_, err = b.archive.Store.Put(t.Context(), other)
+	require.NoError(t, err)
+
+	var log bytes.Buffer
+	result, err := b.lap(jobtest.WithLogger(newLogger(&log)))
+	failure := failureOf(t, err)
+	require.Equal(t, format.ClassConflict, failure.Class)
+	require.False(t, failure.Final, "the archive goes on")
+	require.ErrorContains(t, err, key)
+	require.EqualValues(t, 1, result.Counts["conflicts"])
+	require.Contains(t, log.String(), "was not overwritten")
+	data, _, err := b.archive.Store.Get(t.Context(), "archive", key, 1000)
+	require.NoError(t, err)
+	require.Equal(t, other.Data, data)
+	require.EqualValues(t, 10, b.ackFloor(), "what the stream has is kept")
+	_, err = b.lap()
+	require.NoError(t, err, "the alarm is raised once")
+
+	kinds := map[format.Kind]int{}
+	for _, f := range b.audit(false).Findings {
+		kinds[f.Kind]++
+		t.Log(f.Text)
+	}
+	require.Equal(t, map[format.Kind]int{format.KindConflict: 1, format.KindDamaged: 1}, kinds)
+
+	// Its content put back, and the copy removed, all is well.
+	kept := ""
+	for _, k := range b.keys() {
+		if strings.Contains(k, "/conflicts/") {
+			kept = k
+		}
+	}
+	good, info, err := b.archive.Store.Get(t.Context(), "archive", kept, 1<<20)
+	require.NoError(t, err)
+	_, err = b.archive.Store.Put(t.Context(), objects.Object{Bucket: "archive", Key: key, Data: good, ContentType: info.ContentType})
+	require.NoError(t, err)
+	findings := b.audit(true).Findings
+	require.Len(t, findings, 1)
+	require.Equal(t, format.KindConflict, findings[0].Kind)
+}
+
+func TestStoreAwayForAWhile(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "away")
+	b.publish(20, "live.a.csi", "live.b.csi")
+	for name, answer := range map[string]func(http.ResponseWriter, *http.Request) bool{
+		objects.ClassStoreUnreachable: objectstest.Cut,
+		objects.ClassAccessDenied: func(w http.ResponseWriter, _ *http.Request) bool {
+			http.Error(w, "<Error><Code>AccessDenied</Code><Message>no</Message></Error>", http.StatusForbidden)
+			return true
+		},
+	} {
+		b.proxy.Before(answer)
+		_, err := b.lap()
+		failure := failureOf(t, err)
+		require.Equal(t, name, failure.Class)
+		require.False(t, failure.Final, "the messages wait")
+		require.NotContains(t, err.Error(), "\n")
+		require.Zero(t, b.ackFloor())
+	}
+	b.proxy.Before(nil)
+	b.publish(20, "live.a.csi", "live.b.csi")
+	b.drain()
+	b.requireArchived()
+}
+
+func TestServersDieAndComeBack(t *testing.T) {
+	st := stacktest.StartOwn(t)
+	random := newRandom(t)
+	b := newBench(t, st, "servers")
+	b.spec.FlushMessages = 100
+	for range 3 {
+		b.publish(100+random.IntN(200), "live.a.csi", "live.b.csi")
+		after := random.IntN(8)
+		killed := make(chan struct{})
+		requests := 0
+		b.proxy.After(func(objectstest.Request) {
+			if requests++; requests == after+1 {
+				st.Kill()
+				close(killed)
+			}
+		})
+		_, err := b.lap()
+		<-killed
+		b.proxy.After(nil)
+		t.Logf("killed after %d requests: %v", after+1, err)
+		st.Restart(t)
+		stacktest.WaitFor(t, "the client to be back", func() (bool, error) {
+			_, err := b.client.StreamState(t.Context(), pipeline.StreamRaw)
+			return err == nil, err
+		})
+		b.drain()
+	}
+	b.requireArchived()
+}
+
+// TestWhatTheStreamDoesNotHoldIsRecorded, and told apart from a loss.
+func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "gone")
+	stream, err := b.client.JetStream().Stream(t.Context(), pipeline.StreamRaw)
+	require.NoError(t, err)
+	b.publish(50, "live.a.csi")
+	require.NoError(t, stream.Purge(t.Context(), purgeUpTo(11))) // as if expired
+	require.NoError(t, stream.DeleteMsg(t.Context(), 20))
+	require.NoError(t, stream.DeleteMsg(t.Context(), 21))
+	counts := b.drain()
+	require.EqualValues(t, 12, counts["gone"])
+	b.requireArchived()
+	require.Equal(t, []format.Range{{First: 1, Last: 10}, {First: 20, Last: 21}}, b.audit(false).Lives[0].Gone)
+
+	// What goes after it was archived is no matter.
+	require.NoError(t, stream.Purge(t.Context()))
+	b.publish(5, "live.a.csi")
+	b.drain()
+	report := b.audit(true)
+	require.Empty(t, report.Findings)
+	require.EqualValues(t, 55, report.Lives[0].Last)
+	require.Len(t, report.Lives[0].Gone, 2)
+
+	// A batch that is not there is a loss.
+	batch := b.archive.Prefix + fmt.Sprintf("raw/v1/batches/%s/%020d.json", report.Lives[0].Life, 1)
+	data, _, err := b.archive.Store.Get(t.Context(), "archive", batch, 1<<20)
+	require.NoError(t, err)
+	other := b.archive
+	other.Prefix = "partly/"
+	for _, key := range b.keys() {
+		if key == batch {
+			continue
+		}
+		data, info, err := b.archive.Store.Get(t.Context(), "archive", key, 1<<20)
+		require.NoError(t, err)
+		_, err = b.archive.Store.Put(t.Context(), objects.Object{
+			Bucket: "archive", Key: strings.Replace(key, "gone/", "partly/", 1), Data: data, ContentType: info.ContentType, Metadata: info.Metadata,
+		})
+		require.NoError(t, err)
+	}
+	report, err = other.Audit(t.Context(), format.AuditOptions{})
+	require.NoError(t, err)
+	require.Len(t, report.Findings, 2)
+	require.Equal(t, format.KindMissing, report.Findings[0].Kind)
+	require.Equal(t, &format.Range{First: 1, Last: 50}, report.Findings[0].Numbers)
+	require.Equal(t, format.KindStray, report.Findings[1].Kind)
+	_ = data
+}
+
+// TestStreamThatLostItsTail gives numbers twice: what it gives them to now must
+// not be taken for what is archived.
+func TestStreamThatLostItsTail(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "tail")
+	b.publish(10, "live.a.csi")
+	b.drain()
+	life := b.audit(false).Lives[0].Life
+
+	// A cursor of an archive that goes beyond the stream, and one whose last message
+	// is another.
+	for _, place := range []map[string]any{
+		{"life": life, "next": 21, "before": time.Now()},
+		{"life": life, "next": 10, "before": time.Now()},
+	} {
+		b.last = nil
+		_, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), jobtest.NewRun(b.definition(b.key()), jobtest.WithCursor(place)))
+		failure := failureOf(t, err)
+		require.Equal(t, archive.ClassStreamWentBack, failure.Class, "%s", err)
+		require.False(t, failure.Final)
+		require.ErrorContains(t, err, "generation is raised")
+	}
+	b.spec.Generation = 1
+	b.last = nil
+	b.publish(5, "live.a.csi")
+	b.drain()
+	report := b.audit(true)
+	require.Empty(t, report.Findings)
+	require.Len(t, report.Lives, 2)
+	require.EqualValues(t, 15, report.Lives[1].Messages)
+	require.EqualValues(t, 15, report.Lives[1].Live.Last)
+	require.Nil(t, report.Lives[0].Live)
+}
+
+func TestStopLeavesWhatIsGathered(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "stops")
+	b.spec.FlushAge, b.spec.Lap = job.Duration(30*time.Minute), job.Duration(time.Hour)
+	b.publish(5, "live.a.csi")
+	done := make(chan error, 1)
+	run := b.newRun()
+	go func() {
+		_, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), run)
+		done <- err
+	}()
+	stacktest.WaitFor(t, "the messages to be gathered", func() (bool, error) {
+		states, err := b.client.ConsumerStates(t.Context(), pipeline.StreamRaw)
+		return len(states) == 1 && b.consumer().NumAckPending == 5, err
+	})
+	run.Stop()
+	require.NoError(t, <-done)
+	require.Empty(t, b.keys())
+	b.spec.FlushAge, b.spec.Lap = job.Duration(time.Millisecond), job.Duration(time.Second)
+	b.last = nil
+	b.drain()
+	b.requireArchived()
+}
