@@ -3,12 +3,13 @@ package load
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
+	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
@@ -21,93 +22,112 @@ const (
 
 // batch is a number of messages on their way to the server.
 type batch struct {
-	lap     *lap
-	items   []*item
-	targets []*group
+	lane    *lane
+	items   []item
+	groups  []*group // by target, in the order of their first points
 	refused []refusal
+	lines   int
+	bytes   int
 	lastSay time.Time
 }
 
 // item is a message with what is left to do for it.
 type item struct {
-	message jetstream.Msg
-	decoded pipeline.Message[pipeline.Points]
-	open    int // points that are neither stored nor refused
+	message  jetstream.Msg
+	open     int // points that are neither stored, nor in quarantine, nor expired
+	answered bool
+}
+
+// group holds the lines for a target, in the order of the stream.
+type group struct {
+	target influx.Target
+	text   []byte
+	lines  []line
+	body   []byte // of a write, where the lines for it do not stand together
 }
 
 // line is a point as line protocol.
 type line struct {
-	item  *item
-	point int
-	text  []byte
-}
-
-// group holds the lines of a target, in the order of the stream.
-type group struct {
-	target influx.Target
-	lines  []line
+	start, end  int // in the text of its group
+	item, point int
+	done        bool // stored, refused or expired
 }
 
 // refusal is what goes to quarantine; point is -1 for the message as a whole.
 type refusal struct {
-	item          *item
-	point         int
+	item, point   int
 	class, reason string
 }
 
-// newBatch decodes messages, and sorts their points by where they go.
-func newBatch(l *lap, messages []jetstream.Msg) *batch {
-	b := &batch{lap: l, lastSay: time.Now()}
-	groups := map[influx.Target]*group{}
-	for _, message := range messages {
-		it := &item{message: message}
-		b.items = append(b.items, it)
-		decoded, err := pipeline.DecodePoints(message.Data())
-		if err != nil {
-			it.open = 1
-			b.refuse(it, -1, ClassBadMessage, err.Error())
-			continue
+func newBatch(w *lane) *batch { return &batch{lane: w, lastSay: time.Now()} }
+
+// reset makes room for the next messages, and keeps the memory.
+func (b *batch) reset() {
+	clear(b.items) // lets go of the messages
+	b.items, b.refused = b.items[:0], nil
+	b.lines, b.bytes = 0, 0
+	b.lastSay = time.Now()
+	for _, g := range b.groups {
+		g.text, g.lines = g.text[:0], g.lines[:0]
+	}
+	if len(b.groups) > 16 { // targets come and go
+		b.groups = nil
+	}
+}
+
+// add decodes a message, and sorts its points by where they go.
+func (b *batch) add(decoder *lines.Decoder, message jetstream.Msg) {
+	n := len(b.items)
+	b.items = append(b.items, item{message: message})
+	it := &b.items[n]
+	decoded, err := decoder.Decode(message.Data())
+	if err != nil {
+		it.open = 1
+		b.refused = append(b.refused, refusal{n, -1, ClassBadMessage, err.Error()})
+		return
+	}
+	it.open = len(decoded.Ends)
+	for _, r := range decoded.Refused {
+		b.refused = append(b.refused, refusal{n, r.Point, ClassBadPoint, r.Err.Error()})
+	}
+	g := b.group(decoded.Options)
+	base, start := len(g.text), 0
+	g.text = append(g.text, decoded.Text...)
+	for point, end := range decoded.Ends {
+		if end > start {
+			g.lines = append(g.lines, line{start: base + start, end: base + end, item: n, point: point})
+			b.lines++
 		}
-		it.decoded = decoded
-		it.open = len(decoded.Payload.Points)
-		options := decoded.Payload.Options
-		target := influx.Target{
-			Database:        options.Database,
-			RetentionPolicy: options.RetentionPolicy,
-			Precision:       influx.Precision(options.Precision),
-		}
-		if l.spec.Database != "" {
-			target.Database = l.spec.Database
-		}
-		for i, p := range decoded.Payload.Points {
-			text, err := influx.AppendPoint(nil, influx.Point{
-				Measurement: p.Measurement, Tags: p.Tags, Fields: p.Fields, Time: p.Time.Time,
-			}, target.Precision)
-			if err != nil {
-				b.refuse(it, i, ClassBadPoint, err.Error())
-				continue
-			}
-			g, found := groups[target]
-			if !found {
-				g = &group{target: target}
-				groups[target] = g
-				b.targets = append(b.targets, g)
-			}
-			g.lines = append(g.lines, line{item: it, point: i, text: text})
+		start = end
+	}
+	b.bytes += len(decoded.Text)
+}
+
+func (b *batch) group(options pipeline.PointOptions) *group {
+	target := influx.Target{
+		Database:        options.Database,
+		RetentionPolicy: options.RetentionPolicy,
+		Precision:       influx.Precision(options.Precision),
+	}
+	if b.lane.mirror.Database != "" {
+		target.Database = b.lane.mirror.Database
+	}
+	for _, g := range b.groups {
+		if g.target == target {
+			return g
 		}
 	}
-	return b
+	g := &group{target: target}
+	b.groups = append(b.groups, g)
+	return g
 }
 
-func (b *batch) refuse(it *item, point int, class, reason string) {
-	b.refused = append(b.refused, refusal{item: it, point: point, class: class, reason: reason})
-}
-
-// store writes all lines, one target after the other, and puts what was refused
-// into quarantine, also when a write fails.
+// store writes all lines that are not done, one target after the other, and puts
+// what was refused into quarantine, also when a write fails. It can be called again
+// after an error.
 func (b *batch) store(ctx context.Context) error {
 	var failed error
-	for _, g := range b.targets {
+	for _, g := range b.groups {
 		// A retention policy that is missing in one database says nothing about the
 		// others; a server that is away does.
 		err := b.writeAll(ctx, g)
@@ -120,7 +140,7 @@ func (b *batch) store(ctx context.Context) error {
 		}
 	}
 	// What is refused stays refused, whatever happened to the rest.
-	if err := b.quarantine(ctx); err != nil && failed == nil {
+	if err := b.quarantine(ctx); err != nil && (failed == nil || ctx.Err() == nil) {
 		failed = err
 	}
 	return failed
@@ -128,105 +148,157 @@ func (b *batch) store(ctx context.Context) error {
 
 // writeAll writes the lines of a group in as few writes as the limits allow.
 func (b *batch) writeAll(ctx context.Context, g *group) error {
-	for rest := g.lines; len(rest) > 0; {
+	for from := 0; from < len(g.lines); {
 		n, size := 0, 0
-		for n < len(rest) && n < b.lap.spec.BatchPoints && (n == 0 || size+len(rest[n].text) <= b.lap.maxBytes) {
-			size += len(rest[n].text)
+		most := int(b.lane.maxBytes.Load())
+		for _, l := range g.lines[from:min(len(g.lines), from+b.lane.lap.spec.BatchPoints)] {
+			if n > 0 && size+l.end-l.start > most {
+				break
+			}
+			size += l.end - l.start
 			n++
 		}
-		if err := b.write(ctx, g.target, rest[:n]); err != nil {
+		if err := b.write(ctx, g, g.lines[from:from+n]); err != nil {
 			return err
 		}
-		rest = rest[n:]
+		from += n
 	}
 	return nil
 }
 
-// write writes lines; where the server refuses some, it halves them until it has
-// found those, which takes at most 2·k·log₂(n) writes for k of n lines. Good
-// lines are written more than once on the way, which is harmless.
-func (b *batch) write(ctx context.Context, target influx.Target, lines []line) error {
-	err := b.writeOnce(ctx, target, lines)
+// pending gives the body of those lines that are not done, and how many they are.
+func (g *group) pending(all []line) (body []byte, n int) {
+	size := 0
+	for i := range all {
+		if !all[i].done {
+			n++
+			size += all[i].end - all[i].start
+		}
+	}
+	switch {
+	case n == 0:
+		return nil, 0
+	case n == len(all):
+		return g.text[all[0].start:all[n-1].end], n
+	}
+	g.body = g.body[:0]
+	for i := range all {
+		if !all[i].done {
+			g.body = append(g.body, g.text[all[i].start:all[i].end]...)
+		}
+	}
+	return g.body, n
+}
+
+// write writes lines; where the server refuses some, it takes out those that the
+// server names, and halves the rest until it has found the others, which takes at
+// most 2·k·log₂(n) writes for k of n lines. Good lines are written more than once on
+// the way, which is harmless.
+func (b *batch) write(ctx context.Context, g *group, all []line) error {
+	body, n := g.pending(all)
+	if n == 0 {
+		return nil
+	}
+	err := b.writeOnce(ctx, g.target, body)
+	if err == nil {
+		b.settle(all)
+		b.lane.count("points", int64(n))
+		return nil
+	}
 	var failed *influx.Error
-	if err == nil || !errors.As(err, &failed) {
+	if !errors.As(err, &failed) {
 		return err
 	}
 	switch failed.Kind {
 	case influx.KindTooBig:
-		b.lap.maxBytes = max(1, sizeOf(lines)/2)
-	case influx.KindPoison, influx.KindTooOld:
+		if n > 1 {
+			b.lane.lowerMaxBytes(len(body) / 2)
+		}
+	case influx.KindPoison:
+		if n > 1 && b.refuseNamed(g, all, failed) {
+			return b.write(ctx, g, all)
+		}
+	case influx.KindTooOld:
 	default:
 		return err
 	}
-	if len(lines) > 1 {
-		if err := b.write(ctx, target, lines[:len(lines)/2]); err != nil {
+	if len(all) > 1 {
+		if err := b.write(ctx, g, all[:len(all)/2]); err != nil {
 			return err
 		}
-		return b.write(ctx, target, lines[len(lines)/2:])
+		return b.write(ctx, g, all[len(all)/2:])
 	}
+	all[0].done = true
 	if failed.Kind == influx.KindTooOld {
-		b.lap.counts["expired"]++
-		lines[0].item.open--
+		b.items[all[0].item].open--
+		b.lane.count("expired", 1)
 		return nil
 	}
-	b.refuse(lines[0].item, lines[0].point, ClassRefusedPoint, failed.Text)
+	b.refused = append(b.refused, refusal{all[0].item, all[0].point, ClassRefusedPoint, failed.Text})
 	return nil
 }
 
-// passingTries is how often a write is made before a server that is away or busy
-// fails the lap; the waits between them are short.
-const passingTries = 3
-
-// writeOnce makes one write, again after a short while if the server is away, and
-// after creating the database if that is missing.
-func (b *batch) writeOnce(ctx context.Context, target influx.Target, lines []line) error {
-	body := make([]byte, 0, sizeOf(lines))
-	for _, l := range lines {
-		body = append(body, l.text...)
-	}
-	created := false
-	for try := 1; ; try++ {
-		b.stayAlive()
-		b.lap.counts["batches"]++
-		err := b.lap.writer.Write(ctx, target, body)
-		if err == nil {
-			for _, l := range lines {
-				l.item.open--
-			}
-			b.lap.counts["points"] += int64(len(lines))
-			return nil
-		}
-		var failed *influx.Error
-		switch {
-		case !errors.As(err, &failed):
-			return err
-		case failed.Kind == influx.KindNoDatabase && !created:
-			created = true
-			if err := b.lap.writer.CreateDatabase(ctx, target.Database); err != nil {
-				return err
-			}
-			b.lap.run.Logger().Info("database created", "database", target.Database, "influx", b.lap.writer.Address())
-		case failed.Kind == influx.KindTransient && try < passingTries && failed.RetryAfter == 0 && !b.lap.stopping():
-			wait := 250 * time.Millisecond << try
-			if err := b.pause(ctx, wait/2+rand.N(wait/2)); err != nil {
-				return err
-			}
-		default:
-			return err
+// settle notes that lines are stored.
+func (b *batch) settle(all []line) {
+	for i := range all {
+		if l := &all[i]; !l.done {
+			l.done = true
+			b.items[l.item].open--
 		}
 	}
 }
 
-func (b *batch) pause(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-b.lap.run.Stopping():
-	case <-ctx.Done():
-		return ctx.Err()
+// refuseNamed takes out the lines that the server says it cannot read, and reports
+// whether there were any.
+func (b *batch) refuseNamed(g *group, all []line, failed *influx.Error) bool {
+	if !strings.Contains(failed.Text, "unable to parse") {
+		return false
 	}
-	return nil
+	sent := make(map[string]int, len(all))
+	for i, l := range all {
+		if !l.done {
+			sent[string(g.text[l.start:l.end-1])] = i
+		}
+	}
+	named := failed.Unparsable(sent)
+	for i, reason := range named {
+		all[i].done = true
+		b.refused = append(b.refused, refusal{all[i].item, all[i].point, ClassRefusedPoint, reason})
+	}
+	return len(named) > 0
+}
+
+// writeOnce makes one write, and a second one after creating the database if that
+// is missing.
+func (b *batch) writeOnce(ctx context.Context, target influx.Target, body []byte) error {
+	w := b.lane
+	b.stayAlive()
+	w.count("batches", 1)
+	began := time.Now()
+	w.writing.Store(began.UnixNano())
+	err := w.writer.Write(ctx, target, body)
+	w.writing.Store(0)
+	w.slow.Store(time.Since(began) > slowWrite)
+	var failed *influx.Error
+	if !errors.As(err, &failed) || failed.Kind != influx.KindNoDatabase {
+		return err
+	}
+	if err := w.writer.CreateDatabase(ctx, target.Database); err != nil {
+		return err
+	}
+	w.lap.run.Logger().Info("database created", "database", target.Database, "influx", w.writer.Address())
+	w.count("batches", 1)
+	return w.writer.Write(ctx, target, body)
+}
+
+// lowerMaxBytes makes writes smaller from now on: the server found one too big.
+// They stay so in later laps, until the job's batch_bytes or the server's URL changes.
+func (w *lane) lowerMaxBytes(bytes int) {
+	bytes = max(1, min(bytes, int(w.maxBytes.Load())))
+	w.maxBytes.Store(int64(bytes))
+	w.mu.Lock()
+	w.state.MaxBytes = bytes
+	w.mu.Unlock()
 }
 
 // stayAlive tells the stream, when it is time to, that the messages in hand are
@@ -236,9 +308,11 @@ func (b *batch) stayAlive() {
 		return
 	}
 	b.lastSay = time.Now()
-	for _, it := range b.items {
-		// One that gets lost means a redelivery, which is harmless.
-		_ = it.message.InProgress()
+	for i := range b.items {
+		if !b.items[i].answered {
+			// One that gets lost means a redelivery, after which the lane begins again.
+			_ = b.items[i].message.InProgress()
+		}
 	}
 }
 
@@ -247,60 +321,55 @@ func (b *batch) quarantine(ctx context.Context) error {
 	if len(b.refused) == 0 {
 		return nil
 	}
+	w := b.lane
 	messages := make([]pipeline.Quarantined, len(b.refused))
 	for i, r := range b.refused {
-		q, err := b.lap.quarantined(r)
+		q, err := b.quarantined(r)
 		if err != nil {
 			return err
 		}
 		messages[i] = q
 	}
-	if _, err := b.lap.pipeline.Quarantine(ctx, messages); err != nil {
+	if _, err := w.lap.pipeline.Quarantine(ctx, messages); err != nil {
 		return err
 	}
 	for _, r := range b.refused {
-		r.item.open--
-		b.lap.run.Logger().Warn("to quarantine", "class", r.class, "reason", r.reason, "subject", r.item.message.Subject())
+		it := &b.items[r.item]
+		it.open--
+		w.lap.run.Logger().Warn("to quarantine", "mirror", w.mirror.Name, "class", r.class, "reason", r.reason, "subject", it.message.Subject())
 	}
-	b.lap.counts["quarantined"] += int64(len(b.refused))
+	w.count("quarantined", int64(len(b.refused)))
 	b.refused = nil
 	return nil
 }
 
 // quarantined makes the quarantined form of a refusal: a message as it came, or
 // one point in a message of its own, which can be published again as it is.
-func (l *lap) quarantined(r refusal) (pipeline.Quarantined, error) {
+func (b *batch) quarantined(r refusal) (pipeline.Quarantined, error) {
+	w := b.lane
+	message := b.items[r.item].message
 	q := pipeline.Quarantined{
 		Stage:     pipeline.StageLoad,
-		Operation: l.spec.OperationMode,
-		Name:      l.spec.Location,
+		Operation: w.lap.spec.OperationMode,
+		Name:      w.lap.spec.Location,
 		Class:     r.class,
 		Reason:    r.reason,
-		Job:       l.run.Job().ID,
-		Target:    l.writer.Address(),
-		Subject:   r.item.message.Subject(),
-		Body:      r.item.message.Data(),
+		Job:       w.lap.run.Job().ID,
+		Target:    w.writer.Address(),
+		Subject:   message.Subject(),
+		Body:      message.Data(),
 	}
-	if meta, err := r.item.message.Metadata(); err == nil {
+	if meta, err := message.Metadata(); err == nil {
 		q.Sequence = meta.Sequence.Stream
 	}
 	if r.point < 0 {
 		return q, nil
 	}
-	single := r.item.decoded
-	single.Payload.Points = single.Payload.Points[r.point : r.point+1]
-	body, err := single.Encode()
+	single, err := pipeline.DecodePoints(message.Data())
 	if err != nil {
 		return q, err
 	}
-	q.Body = body
-	return q, nil
-}
-
-func sizeOf(lines []line) int {
-	size := 0
-	for _, l := range lines {
-		size += len(l.text)
-	}
-	return size
+	single.Payload.Points = single.Payload.Points[r.point : r.point+1]
+	q.Body, err = single.Encode()
+	return q, err
 }

@@ -48,7 +48,7 @@ func newBench(t *testing.T, name string, st *stacktest.Stack) *bench {
 	t.Cleanup(server.Close)
 	return &bench{
 		client: client, name: name, proxy: p, influx: influx.Config{URL: st.Influx},
-		jobType: load.LiveInflux(client),
+		jobType: load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond)),
 		spec: load.LiveInfluxSpec{
 			Location: name, InfluxURL: server.URL,
 			BatchAge: job.Duration(50 * time.Millisecond), Lap: job.Duration(200 * time.Millisecond),
@@ -93,9 +93,25 @@ func (b *bench) waiting(t *testing.T) (undelivered uint64, unanswered int) {
 
 func (b *bench) consumer(t *testing.T) *jetstream.ConsumerInfo {
 	t.Helper()
-	consumer, err := b.client.JetStream().Consumer(t.Context(), pipeline.StreamPrepared, load.ConsumerName(pipeline.OperationLive, b.name))
+	consumer, err := b.client.JetStream().Consumer(t.Context(), pipeline.StreamPrepared, pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror))
 	require.NoError(t, err)
 	return consumer.CachedInfo()
+}
+
+// state is what the loader tells of a mirror.
+func (b *bench) state(t *testing.T, mirror string) pipeline.LoadState {
+	t.Helper()
+	state, err := b.client.LoadState(t.Context(), pipeline.OperationLive, b.name, mirror)
+	require.NoError(t, err)
+	return state
+}
+
+// forget removes what was told of the default mirror, as if it had never failed.
+func (b *bench) forget(t *testing.T) {
+	t.Helper()
+	bucket, err := b.client.JetStream().KeyValue(t.Context(), pipeline.BucketLoads)
+	require.NoError(t, err)
+	require.NoError(t, bucket.Delete(t.Context(), pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror)))
 }
 
 func (b *bench) subject() string { return pipeline.PrepSubject(pipeline.OperationLive, b.name) }

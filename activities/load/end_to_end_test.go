@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/extract"
-	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -103,7 +102,7 @@ func TestTwoDaysFromVendorToDatabase(t *testing.T) {
 	require.Zero(t, b.drain(t)["points"])
 
 	// And when every message is loaded a second time, no count and no value changes.
-	require.NoError(t, b.client.JetStream().DeleteConsumer(t.Context(), pipeline.StreamPrepared, load.ConsumerName(pipeline.OperationLive, b.name)))
+	require.NoError(t, b.client.JetStream().DeleteConsumer(t.Context(), pipeline.StreamPrepared, pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror)))
 	require.Equal(t, counts["points"], b.drain(t)["points"])
 	compare()
 	require.Empty(t, b.quarantine(t))

@@ -15,14 +15,20 @@ import (
 type LiveInfluxSpec struct {
 	// Location is the location whose prepared messages are loaded.
 	Location string `json:"location" jsonschema:"description=location whose prepared messages are loaded,example=common1"`
-	// InfluxURL is the server that they are written to.
-	InfluxURL string `json:"influx_url" jsonschema:"description=URL of the InfluxDB 1.x server: http://HOST:8086,example=http://127.0.0.1:8086"`
-	// Username for InfluxDB. Defaults to none.
-	Username string `json:"username,omitempty" jsonschema:"description=InfluxDB user"`
+	// InfluxURL is the server of the location's only mirror, or of the one named
+	// default.
+	InfluxURL string `json:"influx_url,omitempty" jsonschema:"description=URL of the InfluxDB 1.x server: http://HOST:8086; the mirror named default,example=http://127.0.0.1:8086"`
+	// Username for InfluxURL. Defaults to none.
+	Username string `json:"username,omitempty" jsonschema:"description=InfluxDB user at influx_url"`
 	// Password goes with Username.
 	Password job.SecretRef `json:"password,omitempty" jsonschema:"description=password of the InfluxDB user: secret://NAME"`
-	// Database replaces the database that the messages name. Defaults to theirs.
+	// Database replaces the database that the messages name, in mirrors that have
+	// none of their own. Defaults to theirs.
 	Database string `json:"database,omitempty" jsonschema:"description=database to write to instead of the one that messages name"`
+	// Mirrors are further servers, each of which gets all points at its own pace.
+	Mirrors []InfluxMirror `json:"mirrors,omitempty" jsonschema:"description=servers that get all points each at its own pace; besides influx_url or instead of it,maxItems=8"`
+	// Gzip is when writes are compressed. Defaults to auto.
+	Gzip Gzip `json:"gzip,omitempty" jsonschema:"description=compress writes; auto: unless every address of the server is a loopback or private one,enum=auto,enum=always,enum=never,default=auto"`
 	// OperationMode is the flow that is loaded. Defaults to live.
 	OperationMode pipeline.Operation `json:"operation_mode,omitempty" jsonschema:"description=flow that is loaded,enum=live,enum=test,enum=bulk,default=live"`
 	// BatchPoints is the most points in one write. Defaults to 5,000.
@@ -35,6 +41,46 @@ type LiveInfluxSpec struct {
 	Lap job.Duration `json:"lap,omitzero" jsonschema:"description=how long an iteration works before it reports,default=PT1M"`
 }
 
+// InfluxMirror is a server that gets all points of a location.
+type InfluxMirror struct {
+	// Name tells the mirrors of a location apart. Its position in the stream goes by
+	// it: another name starts anew.
+	Name string `json:"name" jsonschema:"description=name of the mirror; its place in the stream goes by it,example=west"`
+	// InfluxURL is the server.
+	InfluxURL string `json:"influx_url" jsonschema:"description=URL of the InfluxDB 1.x server: http://HOST:8086,example=http://127.0.0.1:8086"`
+	// Username for InfluxDB. Defaults to none.
+	Username string `json:"username,omitempty" jsonschema:"description=InfluxDB user"`
+	// Password goes with Username.
+	Password job.SecretRef `json:"password,omitempty" jsonschema:"description=password of the InfluxDB user: secret://NAME"`
+	// Database replaces the database that the messages name. Defaults to that of the
+	// job, then to theirs.
+	Database string `json:"database,omitempty" jsonschema:"description=database to write to instead of the job's or the one that messages name"`
+	// Gzip is when writes are compressed. Defaults to that of the job.
+	Gzip Gzip `json:"gzip,omitempty" jsonschema:"description=compress writes; defaults to gzip of the job,enum=auto,enum=always,enum=never"`
+}
+
+// Gzip says when writes are compressed.
+type Gzip string
+
+// The choices. GzipAuto compresses unless every address of the server is a
+// loopback, private or link-local one; see [influx.Local].
+const (
+	GzipAuto   Gzip = "auto"
+	GzipAlways Gzip = "always"
+	GzipNever  Gzip = "never"
+)
+
+func (g Gzip) check() error {
+	switch g {
+	case "", GzipAuto, GzipAlways, GzipNever:
+		return nil
+	}
+	return fmt.Errorf("gzip %q is not one of auto, always, never", string(g))
+}
+
+// maxMirrors bounds the mirrors of a job.
+const maxMirrors = 8
+
 // Validate reports everything that is wrong with the spec as a whole.
 func (s *LiveInfluxSpec) Validate() error {
 	var problems []error
@@ -42,19 +88,40 @@ func (s *LiveInfluxSpec) Validate() error {
 	if err := pipeline.CheckToken("location", s.Location); err != nil {
 		problems = append(problems, err)
 	}
-	if err := influx.CheckURL(s.InfluxURL); err != nil {
-		add("influx_url: %w", err)
-	}
 	if s.OperationMode != "" {
 		if err := s.OperationMode.Check(); err != nil {
 			problems = append(problems, err)
 		}
 	}
-	if s.Password != "" && !strings.HasPrefix(string(s.Password), "secret://") {
-		add("password is not of the form secret://NAME")
+	if s.InfluxURL == "" && len(s.Mirrors) == 0 {
+		add("neither influx_url nor mirrors say where to write to")
 	}
-	if (s.Password == "") != (s.Username == "") {
-		add("username and password are given together or not at all")
+	if s.InfluxURL == "" && (s.Username != "" || s.Password != "") {
+		add("username and password go with influx_url; a mirror has its own")
+	}
+	if len(s.Mirrors) > maxMirrors {
+		add("%d mirrors are more than %d", len(s.Mirrors), maxMirrors)
+	}
+	if err := s.Gzip.check(); err != nil {
+		problems = append(problems, err)
+	}
+	seen := map[string]bool{}
+	for i, m := range s.mirrors() {
+		where := ""
+		if i > 0 || s.InfluxURL == "" {
+			where = fmt.Sprintf("mirror %q: ", m.Name)
+			switch {
+			case m.Name == pipeline.DefaultMirror:
+				add("%sdefault is the name of the mirror at influx_url", where)
+			case seen[m.Name]:
+				add("%stwo have this name", where)
+			}
+			if err := pipeline.CheckToken("mirror", m.Name); err != nil {
+				problems = append(problems, err)
+			}
+		}
+		seen[m.Name] = true
+		problems = append(problems, m.problems(where)...)
 	}
 	if s.BatchPoints != 0 && (s.BatchPoints < 1 || s.BatchPoints > 50_000) {
 		add("batch_points %d is not from 1 to 50000", s.BatchPoints)
@@ -66,6 +133,44 @@ func (s *LiveInfluxSpec) Validate() error {
 		add("batch_age %s is longer than PT30S", s.BatchAge)
 	}
 	return errors.Join(problems...)
+}
+
+func (m InfluxMirror) problems(where string) []error {
+	var problems []error
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(where+format, args...)) }
+	if err := influx.CheckURL(m.InfluxURL); err != nil {
+		add("influx_url: %w", err)
+	}
+	if m.Password != "" && !strings.HasPrefix(string(m.Password), "secret://") {
+		add("password is not of the form secret://NAME")
+	}
+	if (m.Password == "") != (m.Username == "") {
+		add("username and password are given together or not at all")
+	}
+	if err := m.Gzip.check(); err != nil {
+		add("%w", err)
+	}
+	return problems
+}
+
+// mirrors are all mirrors, that of the short form first.
+func (s *LiveInfluxSpec) mirrors() []InfluxMirror {
+	var mirrors []InfluxMirror
+	if s.InfluxURL != "" {
+		mirrors = append(mirrors, InfluxMirror{
+			Name: pipeline.DefaultMirror, InfluxURL: s.InfluxURL, Username: s.Username, Password: s.Password,
+		})
+	}
+	mirrors = append(mirrors, s.Mirrors...)
+	for i := range mirrors {
+		if mirrors[i].Database == "" {
+			mirrors[i].Database = s.Database
+		}
+		if mirrors[i].Gzip == "" {
+			mirrors[i].Gzip = s.Gzip
+		}
+	}
+	return mirrors
 }
 
 func (s LiveInfluxSpec) withDefaults() LiveInfluxSpec {
@@ -85,11 +190,4 @@ func (s LiveInfluxSpec) withDefaults() LiveInfluxSpec {
 		s.Lap = job.Duration(time.Minute)
 	}
 	return s
-}
-
-// ConsumerName is the durable consumer that loads a location: load-<operation>-<location>.
-// The operation is part of it, so that the flows of a location have positions of
-// their own.
-func ConsumerName(operation pipeline.Operation, location string) string {
-	return "load-" + string(operation) + "-" + location
 }

@@ -3,6 +3,7 @@ package influx
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -64,6 +65,8 @@ type Error struct {
 	Text string
 	// RetryAfter is the wait that the server asks for, or 0.
 	RetryAfter time.Duration
+
+	full string // the whole of Text
 }
 
 // Error writes "influx http://127.0.0.1:8086: 503 Service Unavailable: text".
@@ -76,26 +79,43 @@ func (e *Error) Error() string {
 }
 
 // kindOf tells the kinds apart by status and by the words of InfluxDB 1.6 to 1.8,
-// whose statuses do not.
+// whose statuses do not. Words count where the server's reason begins: the names
+// and values of points that follow may hold any.
 func kindOf(status int, text string) Kind {
-	has := func(words string) bool { return strings.Contains(text, words) }
+	reason := strings.TrimPrefix(strings.TrimPrefix(text, "partial write: "), "engine: ")
+	is := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(reason, w) })
+	}
 	switch {
-	case atLimit(text):
+	case is(limits...):
 		return KindLimits // before all else: the server calls some of them a partial write
-	case has("beyond retention policy"):
+	case is("points beyond retention policy"):
 		return KindTooOld
-	case has("field type conflict"), status == http.StatusBadRequest && (has("partial write") || has("unable to parse") || has("invalid")):
+	case is("field type conflict"), status == http.StatusBadRequest && is(poison...):
 		return KindPoison
-	case has("database not found"):
+	case is("database not found"):
 		return KindNoDatabase
-	case has("retention policy not found"), has("database is required"):
+	case is("retention policy not found", "database is required"):
 		return KindConfig
 	case status == http.StatusRequestEntityTooLarge:
 		return KindTooBig
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= http.StatusInternalServerError:
 		return KindTransient
+	case status == http.StatusBadRequest && reason != text:
+		// A partial write for a reason that is not known to be about points, such as
+		// "shard 7 is pending deletion": it may be another tomorrow.
+		return KindTransient
+	case strings.HasPrefix(reason, "shard "):
+		return KindTransient
 	}
 	return KindConfig
+}
+
+// poison is how the server's reasons begin that are about single points.
+var poison = []string{
+	"unable to parse",
+	"invalid tag key", "invalid field", "invalid measurement", "invalid boolean", "invalid number", "invalid unicode",
+	"input field", "key contains invalid unicode", "max key length exceeded", "duplicate tags",
 }
 
 // limits are how the server's reasons begin when it is full. Those about series and
@@ -107,14 +127,37 @@ var limits = []string{
 	"cache-max-memory-size exceeded",
 }
 
-// atLimit tells whether the server is full. It looks at the beginning of the reason
-// only: the names and values of points that follow it may hold any words.
-func atLimit(text string) bool {
-	reason := strings.TrimPrefix(strings.TrimPrefix(text, "partial write: "), "engine: ")
-	for _, limit := range limits {
-		if strings.HasPrefix(reason, limit) {
-			return true
+// Unparsable finds the lines of a write that the server could not read: it names
+// them in its answer as "unable to parse 'LINE': REASON". Sent holds the lines
+// without their line breaks; the result has reasons by the same numbers. Of equal
+// lines one is found, and lines that the server's other complaints hide, or that
+// do not fit into its answer, are not.
+func (e *Error) Unparsable(sent map[string]int) map[int]string {
+	const before, after = "unable to parse '", "': "
+	found := map[int]string{}
+	for rest := e.full; ; {
+		_, named, ok := strings.Cut(rest, before)
+		if !ok {
+			return found
+		}
+		rest = named
+		// The line may hold what ends it here.
+		for at := 0; ; {
+			n := strings.Index(named[at:], after)
+			if n < 0 {
+				break
+			}
+			at += n
+			if number, ok := sent[named[:at]]; ok {
+				rest = named[at+len(after):]
+				reason, _, _ := strings.Cut(rest, "\n")
+				if n := strings.LastIndex(reason, " dropped="); n >= 0 {
+					reason = reason[:n]
+				}
+				found[number] = before + named[:at] + after + reason
+				break
+			}
+			at += len(after)
 		}
 	}
-	return false
 }

@@ -12,11 +12,14 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 // Config sets up a [Writer].
 type Config struct {
+	// Gzip compresses what is written; see [Local].
+	Gzip bool
 	// HTTPClient makes the requests. Defaults to one with a pool of its own that
 	// follows no redirects.
 	HTTPClient *http.Client
@@ -101,7 +104,14 @@ func (w *Writer) Write(ctx context.Context, target Target, lines []byte) error {
 	if target.RetentionPolicy != "" {
 		query.Set("rp", target.RetentionPolicy)
 	}
-	_, err := w.do(ctx, http.MethodPost, "/write?"+query.Encode(), "text/plain; charset=utf-8", lines)
+	header := http.Header{"Content-Type": {"text/plain; charset=utf-8"}}
+	if w.config.Gzip {
+		packed := packers.Get().(*packer) //nolint:errcheck,forcetypeassert // The pool holds nothing else.
+		defer packers.Put(packed)
+		lines = packed.pack(lines)
+		header.Set("Content-Encoding", "gzip")
+	}
+	_, err := w.do(ctx, http.MethodPost, "/write?"+query.Encode(), header, lines)
 	return err
 }
 
@@ -111,7 +121,7 @@ func (w *Writer) Write(ctx context.Context, target Target, lines []byte) error {
 func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
 	statement := `CREATE DATABASE ` + quoteIdentifier(name) + ` WITH DURATION INF SHARD DURATION 52w NAME "autogen"`
 	body := url.Values{"q": {statement}}.Encode()
-	answer, err := w.do(ctx, http.MethodPost, "/query", "application/x-www-form-urlencoded", []byte(body))
+	answer, err := w.do(ctx, http.MethodPost, "/query", http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(body))
 	if err != nil {
 		return err
 	}
@@ -135,19 +145,31 @@ func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
 
 // Ping asks whether the server is up.
 func (w *Writer) Ping(ctx context.Context) error {
-	_, err := w.do(ctx, http.MethodGet, "/ping", "", nil)
+	_, err := w.do(ctx, http.MethodGet, "/ping", nil, nil)
 	return err
 }
 
-func (w *Writer) do(ctx context.Context, method, path, contentType string, body []byte) ([]byte, error) {
+func (w *Writer) do(ctx context.Context, method, path string, header http.Header, body []byte) ([]byte, error) {
 	attempt, cancel := context.WithTimeout(ctx, w.config.Timeout)
+	var sending sync.WaitGroup
+	// A server may answer before it has read all: the caller gets its buffer back
+	// only when nobody reads it any more.
+	defer sending.Wait()
 	defer cancel()
-	request, err := http.NewRequestWithContext(attempt, method, w.base+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(attempt, method, w.base+path, nil)
 	if err != nil {
 		return nil, &Error{Kind: KindConfig, Address: w.address, Text: "the request cannot be made"}
 	}
-	if contentType != "" {
-		request.Header.Set("Content-Type", contentType)
+	if len(body) > 0 {
+		request.ContentLength = int64(len(body))
+		request.GetBody = func() (io.ReadCloser, error) {
+			sending.Add(1)
+			return &lentBody{Reader: bytes.NewReader(body), back: sync.OnceFunc(sending.Done)}, nil
+		}
+		request.Body, _ = request.GetBody() // which has no error
+	}
+	if header != nil {
+		request.Header = header
 	}
 	if w.config.Username != "" {
 		request.SetBasicAuth(w.config.Username, w.config.Password)
@@ -169,9 +191,21 @@ func (w *Writer) do(ctx context.Context, method, path, contentType string, body 
 		Kind:       kindOf(response.StatusCode, text),
 		Address:    w.address,
 		Status:     response.StatusCode,
-		Text:       text,
+		Text:       shorten(text),
 		RetryAfter: retryAfter(response.Header),
+		full:       text,
 	}
+}
+
+// lentBody is a body that tells when it is not read any more.
+type lentBody struct {
+	*bytes.Reader
+	back func()
+}
+
+func (b *lentBody) Close() error {
+	b.back()
+	return nil
 }
 
 // unreachable makes the error of a request without an answer. When the caller's
@@ -203,11 +237,16 @@ func errorText(response *http.Response, answer []byte) string {
 	if text == "" {
 		text = "no message"
 	}
+	return strings.TrimSpace(text)
+}
+
+// shorten bounds a message of the server, which may repeat all that it was sent.
+func shorten(text string) string {
 	const limit = 2000
 	if len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "") + "…"
 	}
-	return strings.TrimSpace(text)
+	return text
 }
 
 func retryAfter(header http.Header) time.Duration {

@@ -98,6 +98,13 @@ const (
 // returns within half a second with those that it has; nil never stops it. When
 // ctx ends, it returns as soon with its error, and what it has is not acknowledged.
 func (r *Consumer) Fetch(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) ([]jetstream.Msg, error) {
+	return r.FetchBytes(ctx, n, 0, wait, stop)
+}
+
+// FetchBytes is Fetch with a bound on what the messages weigh, on the wire, in one
+// request to the server: n messages of the largest size may be more than a process
+// should hold. It must be more than the largest message; 0 is no bound.
+func (r *Consumer) FetchBytes(ctx context.Context, n, bytes int, wait time.Duration, stop <-chan struct{}) ([]jetstream.Msg, error) {
 	messages := make([]jetstream.Msg, 0, n)
 	deadline := time.Now().Add(max(wait, MinFetch))
 	for slice := max(wait, MinFetch); slice >= MinFetch; slice = time.Until(deadline) {
@@ -105,8 +112,8 @@ func (r *Consumer) Fetch(ctx context.Context, n int, wait time.Duration, stop <-
 			return nil, ctx.Err()
 		}
 		var err error
-		messages, err = r.fetchOnce(messages, n, min(slice, fetchSlice))
-		if len(messages) == n {
+		messages, err = r.fetchOnce(messages, n, bytes, min(slice, fetchSlice))
+		if len(messages) == n || (bytes > 0 && sizeOf(messages) >= bytes/2) {
 			break
 		}
 		if err != nil {
@@ -127,8 +134,12 @@ func (r *Consumer) Fetch(ctx context.Context, n int, wait time.Duration, stop <-
 
 // fetchOnce makes one request for what is missing to n messages, and adds what
 // comes, also when it returns an error.
-func (r *Consumer) fetchOnce(messages []jetstream.Msg, n int, wait time.Duration) ([]jetstream.Msg, error) {
-	batch, err := r.consumer.Fetch(n-len(messages), jetstream.FetchMaxWait(wait))
+func (r *Consumer) fetchOnce(messages []jetstream.Msg, n, bytes int, wait time.Duration) ([]jetstream.Msg, error) {
+	options := []jetstream.FetchOpt{jetstream.FetchMaxWait(wait)}
+	if bytes > 0 {
+		options = append(options, jetstream.FetchMaxBytes(bytes))
+	}
+	batch, err := r.consumer.Fetch(n-len(messages), options...)
 	if err != nil {
 		return messages, err
 	}
@@ -136,6 +147,14 @@ func (r *Consumer) fetchOnce(messages []jetstream.Msg, n int, wait time.Duration
 		messages = append(messages, message)
 	}
 	return messages, batch.Error()
+}
+
+func sizeOf(messages []jetstream.Msg) int {
+	size := 0
+	for _, message := range messages {
+		size += len(message.Data())
+	}
+	return size
 }
 
 func closed(c <-chan struct{}) bool {

@@ -1,0 +1,141 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dendrascience/dendra-jobs/internal/lines"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+)
+
+const (
+	// fetchSize is how many messages are asked for at a time.
+	fetchSize = 1000
+	// minFetchBytes is the least that may come at a time.
+	minFetchBytes = 4 << 20
+)
+
+// chunk is what one fetch brought.
+type chunk struct {
+	messages []jetstream.Msg
+	full     bool // there may be more at once
+}
+
+// feed fetches messages and makes batches of them, ahead of the writes. It holds
+// a chunk that was fetched, a batch that is filled from a chunk, one that is
+// written and one that is acknowledged, and nothing more.
+type feed struct {
+	lane    *lane
+	chunks  chan chunk
+	batches chan *batch
+	used    chan *batch // to be filled again
+}
+
+func newFeed(w *lane) *feed {
+	return &feed{lane: w, chunks: make(chan chunk), batches: make(chan *batch), used: make(chan *batch, 3)}
+}
+
+// fetchBytes bounds what a fetch brings.
+func (w *lane) fetchBytes() int {
+	return max(minFetchBytes, 2*w.lap.pipeline.MaxMessageBytes())
+}
+
+// fetch takes messages until the lane is to leave or ctx ends.
+func (f *feed) fetch(ctx context.Context) error {
+	defer close(f.chunks)
+	w := f.lane
+	n := min(fetchSize, w.lap.spec.BatchPoints)
+	last := uint64(0)
+	for !w.lap.leaving(w) {
+		// No longer than the lap, since nothing else ends the wait at its end.
+		wait := min(max(w.lap.spec.BatchAge.Std(), pipeline.MinFetch), max(time.Until(w.lap.end), slowWrite))
+		messages, err := w.consumer.FetchBytes(ctx, n, w.fetchBytes(), wait, w.lap.run.Stopping())
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, message := range messages {
+			metadata, err := message.Metadata()
+			if err != nil {
+				return err
+			}
+			if metadata.Sequence.Stream <= last {
+				// Delivered before and given up on since: written now, it would overwrite
+				// what came later.
+				return errOutOfOrder
+			}
+			last = metadata.Sequence.Stream
+		}
+		if len(messages) == 0 {
+			continue
+		}
+		select {
+		case f.chunks <- chunk{messages, len(messages) == n}:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// encode makes batches of chunks: a batch is full with spec.BatchPoints or with as
+// many bytes as one write may have, and done when there is nothing more at once or
+// its first message has waited for spec.BatchAge.
+func (f *feed) encode(ctx context.Context) {
+	defer close(f.batches)
+	w := f.lane
+	decoder := lines.NewDecoder()
+	var b *batch
+	var begun time.Time
+	send := func() bool {
+		select {
+		case f.batches <- b:
+			b = nil
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	for c := range f.chunks {
+		for _, message := range c.messages {
+			if b == nil {
+				b, begun = f.empty(), time.Now()
+			}
+			b.add(decoder, message)
+			if b.lines >= w.lap.spec.BatchPoints || b.bytes >= int(w.maxBytes.Load()) {
+				if !send() {
+					return
+				}
+			}
+		}
+		if b != nil && (!c.full || time.Since(begun) >= w.lap.spec.BatchAge.Std()) && !send() {
+			return
+		}
+	}
+	if b != nil {
+		send()
+	}
+}
+
+// empty gives a batch to fill.
+func (f *feed) empty() *batch {
+	select {
+	case b := <-f.used:
+		return b
+	default:
+		return newBatch(f.lane)
+	}
+}
+
+// recycle takes back a batch that is done with.
+func (f *feed) recycle(b *batch) {
+	b.reset()
+	select {
+	case f.used <- b:
+	default:
+	}
+}

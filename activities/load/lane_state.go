@@ -1,0 +1,131 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+)
+
+// tellTimeout bounds how long a lap waits to publish a state.
+const tellTimeout = 2 * time.Second
+
+func (w *lane) breaker() pipeline.Breaker {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.Breaker
+}
+
+// down tells whether the mirror is left alone, or cannot be served at all.
+func (w *lane) down() bool {
+	b, err := w.trouble()
+	return err != nil || b.State != pipeline.BreakerClosed
+}
+
+func (w *lane) trouble() (pipeline.Breaker, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.Breaker, w.err
+}
+
+// label begins a sentence about the mirror, where there are several.
+func (w *lane) label() string {
+	if len(w.lap.lanes) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("mirror %s: ", w.mirror.Name)
+}
+
+// end notes that the lane cannot go on for a reason that is not the mirror's.
+func (w *lane) end(err error) {
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	w.err = err
+	w.mu.Unlock()
+	w.lap.checkMirrors()
+}
+
+// failed notes a failure of the mirror. The log hears of it once, when the mirror
+// goes down.
+func (w *lane) failed(err error) {
+	w.mu.Lock()
+	opened := fail(&w.state.Breaker, w.lap.backoff, time.Now().UTC(), err)
+	b := w.state.Breaker
+	w.mu.Unlock()
+	if opened {
+		w.lap.run.Logger().Error("a mirror is down and is left alone until it answers again", "mirror", w.mirror.Name,
+			"influx", w.writer.Address(), "class", b.Class, "reason", b.Reason, "failures", b.Failures, "retry_at", b.RetryAt)
+		w.changed()
+	}
+	if b.State != pipeline.BreakerClosed {
+		w.lap.checkMirrors()
+	}
+}
+
+// succeeded notes that the mirror has taken something.
+func (w *lane) succeeded() {
+	w.mu.Lock()
+	since := w.state.Breaker.Since
+	closed := succeed(&w.state.Breaker, time.Now().UTC())
+	w.mu.Unlock()
+	if closed {
+		w.lap.run.Logger().Info("a mirror is back", "mirror", w.mirror.Name,
+			"influx", w.writer.Address(), "down_for", time.Since(since).Round(time.Second))
+		w.changed()
+	}
+}
+
+// changed has the state published soon.
+func (w *lane) changed() {
+	select {
+	case w.lap.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (w *lane) count(name string, n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts[name] += n
+	switch name {
+	case "points":
+		w.state.Points += n
+		w.state.LastWrite = time.Now().UTC()
+	case "quarantined":
+		w.state.Quarantined += n
+	case "expired":
+		w.state.Expired += n
+	}
+}
+
+// isSlow tells whether the mirror takes, or took with its last write, so long that
+// another one should not wait for it.
+func (w *lane) isSlow() bool {
+	began := w.writing.Load()
+	return w.slow.Load() || (began != 0 && time.Since(time.Unix(0, began)) > slowWrite)
+}
+
+// publish tells how the load is doing. That it cannot is no failure of the load.
+func (w *lane) publish(ctx context.Context) {
+	now := time.Now().UTC()
+	w.mu.Lock()
+	if w.state.Location == "" { // not opened yet
+		w.mu.Unlock()
+		return
+	}
+	if since := now.Sub(w.rate.since); since >= rateInterval {
+		w.state.PointsPerSecond = float64(w.state.Points-w.rate.points) / since.Seconds()
+		w.rate.since, w.rate.points = now, w.state.Points
+	}
+	w.state.UpdatedAt = now
+	state := w.state
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	if err := w.lap.pipeline.PutLoadState(ctx, state); err != nil {
+		w.lap.run.Logger().Debug("the state of a load is not published", "error", err)
+	}
+}

@@ -1,0 +1,201 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// tellInterval is how often the state of the loads is published.
+const tellInterval = 3 * time.Second
+
+// lap is one iteration: a lane for each mirror, side by side.
+type lap struct {
+	run      job.Run
+	spec     LiveInfluxSpec
+	pipeline *pipeline.Client
+	backoff  backoff
+	lanes    []*lane
+	end      time.Time
+
+	once    sync.Once
+	over    chan struct{} // closed when no mirror can go on
+	changed chan struct{} // holds one when a breaker has opened or closed
+}
+
+func (l *lap) drive(ctx context.Context) error {
+	told, stopTelling := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		l.tell(ctx, stopTelling)
+	}()
+	var lanes sync.WaitGroup
+	for _, w := range l.lanes {
+		lanes.Go(func() {
+			defer w.parked.Store(true)
+			w.end(w.work(ctx))
+		})
+	}
+	lanes.Wait()
+	close(stopTelling)
+	<-told
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return l.failure()
+}
+
+// tell publishes the state of all lanes now and then, when one has changed, and at
+// the end. That it cannot is no failure: the lanes will notice.
+func (l *lap) tell(ctx context.Context, stop <-chan struct{}) {
+	tick := time.NewTicker(tellInterval)
+	defer tick.Stop()
+	for stopped := false; !stopped; {
+		select {
+		case <-tick.C:
+		case <-l.changed:
+		case <-stop:
+			stopped = true
+		}
+		for _, w := range l.lanes {
+			w.publish(ctx)
+		}
+	}
+}
+
+func (l *lap) stopping() bool {
+	select {
+	case <-l.run.Stopping():
+		return true
+	case <-l.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// leaving says that a lane should take no more: the lap is over, and no other
+// mirror is so slow with what it has in hand that it would hold up this one.
+func (l *lap) leaving(w *lane) bool {
+	if l.stopping() {
+		return true
+	}
+	if time.Now().Before(l.end) {
+		return false
+	}
+	if w.isSlow() {
+		return true
+	}
+	for _, other := range l.lanes {
+		if other != w && !other.parked.Load() && other.isSlow() {
+			return false
+		}
+	}
+	return true
+}
+
+// checkMirrors ends the lap when every mirror is down.
+func (l *lap) checkMirrors() {
+	for _, w := range l.lanes {
+		if !w.down() {
+			return
+		}
+	}
+	l.once.Do(func() { close(l.over) })
+}
+
+// failure is the error of the lap: none as long as a mirror can go on.
+func (l *lap) failure() error {
+	var reasons []string
+	var first error
+	class, retryAt := "", time.Time{}
+	for _, w := range l.lanes {
+		b, err := w.trouble()
+		switch {
+		case err != nil:
+			reasons = append(reasons, w.label()+err.Error())
+		case b.State != pipeline.BreakerClosed:
+			reasons = append(reasons, w.label()+b.Reason)
+			if class == "" {
+				class = b.Class
+			}
+			if retryAt.IsZero() || b.RetryAt.Before(retryAt) {
+				retryAt = b.RetryAt
+			}
+		default:
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	if class == "" {
+		var failure *job.Failure
+		if len(l.lanes) == 1 || errors.As(first, &failure) {
+			return first
+		}
+		class = pipeline.ClassUnreachable
+	}
+	where := "location " + l.spec.Location
+	if class == ClassLimits {
+		where += " waits, since InfluxDB is at a limit of its configuration"
+	}
+	return job.Retryable(class, max(time.Until(retryAt), 0), "%s: %s", where, strings.Join(reasons, "; "))
+}
+
+func (l *lap) counts() map[string]int64 {
+	counts := map[string]int64{}
+	for _, w := range l.lanes {
+		w.mu.Lock()
+		for name, n := range w.counts {
+			counts[name] += n
+		}
+		w.mu.Unlock()
+	}
+	return counts
+}
+
+// checkpoint reports how far the lap is.
+func (l *lap) checkpoint() {
+	counts := l.counts()
+	l.run.Checkpoint(job.Progress{Done: counts["points"], Message: l.message(counts, "")}, nil)
+}
+
+func (l *lap) result() job.Result {
+	counts := l.counts()
+	counts["mirrors_down"] = 0
+	for _, w := range l.lanes {
+		if w.down() {
+			counts["mirrors_down"]++
+		}
+	}
+	return job.Result{
+		Message: l.message(counts, fmt.Sprintf(" in %d writes", counts["batches"])),
+		Counts:  maps.Clone(counts),
+	}
+}
+
+// message is one line about the lap: "10 messages, 10 points to http://…; mirror west
+// is down since 12:00:05: …".
+func (l *lap) message(counts map[string]int64, writes string) string {
+	to := l.lanes[0].writer.Address()
+	if len(l.lanes) > 1 {
+		to = fmt.Sprintf("%d mirrors", len(l.lanes))
+	}
+	text := fmt.Sprintf("%d messages, %d points%s to %s", counts["messages"], counts["points"], writes, to)
+	for _, w := range l.lanes {
+		if b, err := w.trouble(); err != nil {
+			text += fmt.Sprintf("; mirror %s: %s", w.mirror.Name, err)
+		} else if b.State != pipeline.BreakerClosed {
+			text += fmt.Sprintf("; mirror %s is down since %s: %s", w.mirror.Name, b.Since.UTC().Format(time.RFC3339), b.Reason)
+		}
+	}
+	return text
+}

@@ -1,0 +1,232 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// BucketLoads holds the state of every load, one value per consumer.
+const BucketLoads = "loads"
+
+const (
+	// loadStateAge is how long the state of a load is kept that nobody writes any
+	// more.
+	loadStateAge = 30 * 24 * time.Hour
+	// maxLoadState bounds a state in bytes.
+	maxLoadState = 8 << 10
+)
+
+// DefaultMirror is the name of a location's mirror that has none.
+const DefaultMirror = "default"
+
+// LoadConsumer is the durable consumer that loads a location into a mirror:
+// load-<operation>-<location> for [DefaultMirror], and
+// load-<operation>-<location>=<mirror> for any other. The operation is part of it,
+// so that the flows of a location have positions of their own; no token has a "=".
+func LoadConsumer(operation Operation, location, mirror string) string {
+	name := "load-" + string(operation) + "-" + location
+	if mirror == DefaultMirror || mirror == "" {
+		return name
+	}
+	return name + "=" + mirror
+}
+
+// parseLoadConsumer takes the name of a load's consumer apart.
+func parseLoadConsumer(name string) (operation Operation, location, mirror string, ok bool) {
+	rest, found := strings.CutPrefix(name, "load-")
+	head, rest, _ := strings.Cut(rest, "-")
+	location, mirror, named := strings.Cut(rest, "=")
+	if !named {
+		mirror = DefaultMirror
+	}
+	operation = Operation(head)
+	ok = found && operation.Check() == nil && CheckToken("location", location) == nil && CheckToken("mirror", mirror) == nil
+	return operation, location, mirror, ok
+}
+
+// BreakerState says whether a mirror is written to.
+type BreakerState string
+
+// The states of a breaker.
+const (
+	BreakerClosed BreakerState = "closed"    // it is
+	BreakerOpen   BreakerState = "open"      // it is left alone
+	BreakerTrying BreakerState = "half-open" // it is tried with a little
+)
+
+// Breaker is the state of a mirror's breaker.
+type Breaker struct {
+	State BreakerState `json:"state"`
+	// Since is when it opened or closed; trying does not count.
+	Since time.Time `json:"since,omitzero"`
+	// Failures counts failures in a row, tries included.
+	Failures int `json:"failures,omitempty"`
+	// FailedAt is when the last of them was, RetryAt when the next try is.
+	FailedAt time.Time `json:"failed_at,omitzero"`
+	RetryAt  time.Time `json:"retry_at,omitzero"`
+	// Class and Reason are those of the last failure.
+	Class  string `json:"class,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// LoadState is what a loader tells of a location's mirror, and what it goes on
+// from. Counts are those of all loaders since StartedAt.
+type LoadState struct {
+	Operation Operation `json:"operation"`
+	Location  string    `json:"location"`
+	Mirror    string    `json:"mirror"`
+	// Address is the URL of the server without credentials.
+	Address string `json:"address,omitempty"`
+	// Job is the id of the job that loads.
+	Job       string    `json:"job,omitempty"`
+	StartedAt time.Time `json:"started_at,omitzero"`
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
+	Breaker   Breaker   `json:"breaker"`
+	// MaxBytes is the most that the server was found to take in one write; 0: as
+	// much as BatchBytes, which is what the job allows.
+	MaxBytes   int `json:"max_bytes,omitempty"`
+	BatchBytes int `json:"batch_bytes,omitempty"`
+
+	PointsPerSecond float64   `json:"points_per_second"`
+	Messages        int64     `json:"messages"`
+	Points          int64     `json:"points"`
+	Quarantined     int64     `json:"quarantined"`
+	Expired         int64     `json:"expired"`
+	LastWrite       time.Time `json:"last_write,omitzero"`
+}
+
+// Consumer is the name of the load's consumer, and the key of its state.
+func (s LoadState) Consumer() string { return LoadConsumer(s.Operation, s.Location, s.Mirror) }
+
+// LoadState reads what was told of a load; it is empty but for the names when
+// nothing was.
+func (c *Client) LoadState(ctx context.Context, operation Operation, location, mirror string) (LoadState, error) {
+	state := LoadState{Operation: operation, Location: location, Mirror: mirror, Breaker: Breaker{State: BreakerClosed}}
+	bucket, err := c.loads(ctx)
+	if err != nil {
+		return state, err
+	}
+	entry, err := bucket.Get(ctx, state.Consumer())
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return state, nil
+	}
+	if err != nil {
+		return state, c.failed(ctx, "read the state of "+state.Consumer(), err)
+	}
+	stored := state
+	if json.Unmarshal(entry.Value(), &stored) != nil || stored.Breaker.State == "" {
+		return state, nil // of another version: it is written anew
+	}
+	return stored, nil
+}
+
+// PutLoadState writes what is to tell of a load.
+func (c *Client) PutLoadState(ctx context.Context, state LoadState) error {
+	value, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("encode the state of %s: %w", state.Consumer(), err)
+	}
+	bucket, err := c.loads(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := bucket.Put(ctx, state.Consumer(), value); err != nil {
+		return c.failed(ctx, "write the state of "+state.Consumer(), err)
+	}
+	return nil
+}
+
+// loads opens the bucket, and makes it if need be.
+func (c *Client) loads(ctx context.Context) (jetstream.KeyValue, error) {
+	if err := c.Ready(ctx); err != nil {
+		return nil, err
+	}
+	bucket, err := c.js.KeyValue(ctx, BucketLoads)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		bucket, err = c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+			Bucket:       BucketLoads,
+			Description:  "How the loads of locations into their mirrors are doing",
+			TTL:          loadStateAge,
+			MaxValueSize: maxLoadState,
+			Storage:      jetstream.FileStorage,
+		})
+		if errors.Is(err, jetstream.ErrBucketExists) { // by another just now
+			bucket, err = c.js.KeyValue(ctx, BucketLoads)
+		}
+	}
+	if err != nil {
+		return nil, c.failed(ctx, "open bucket "+BucketLoads, err)
+	}
+	return bucket, nil
+}
+
+// Load is a location's mirror with what its consumer and its loader tell.
+type Load struct {
+	LoadState
+	// Waiting is how many messages are not acknowledged; Unanswered of them are with
+	// a loader, or were.
+	Waiting    uint64 `json:"waiting"`
+	Unanswered int    `json:"unanswered"`
+	// Oldest is when the first of them came into the stream.
+	Oldest time.Time `json:"oldest,omitzero"`
+}
+
+// Loads lists the loads that have a consumer, by location, operation and mirror.
+// What waits comes from the consumers, and is right without a loader.
+func (c *Client) Loads(ctx context.Context) ([]Load, error) {
+	bucket, err := c.loads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := c.js.Stream(ctx, StreamPrepared)
+	if err != nil {
+		return nil, c.failed(ctx, "look at stream "+StreamPrepared, err)
+	}
+	var loads []Load
+	consumers := stream.ListConsumers(ctx)
+	for info := range consumers.Info() {
+		operation, location, mirror, ok := parseLoadConsumer(info.Name)
+		if !ok {
+			continue
+		}
+		load := Load{
+			LoadState: LoadState{Operation: operation, Location: location, Mirror: mirror},
+			Waiting:   info.NumPending + uint64(info.NumAckPending), Unanswered: info.NumAckPending,
+		}
+		entry, err := bucket.Get(ctx, info.Name)
+		switch {
+		case err == nil:
+			state := load.LoadState
+			if json.Unmarshal(entry.Value(), &state) == nil && state.Consumer() == info.Name {
+				load.LoadState = state
+			}
+		case !errors.Is(err, jetstream.ErrKeyNotFound):
+			return nil, c.failed(ctx, "read the state of "+info.Name, err)
+		}
+		if load.Waiting > 0 {
+			first, err := stream.GetMsg(ctx, info.AckFloor.Stream+1, jetstream.WithGetMsgSubject(PrepSubject(operation, location)))
+			switch {
+			case err == nil:
+				load.Oldest = first.Time.UTC()
+			case !errors.Is(err, jetstream.ErrMsgNotFound): // acknowledged or gone by now
+				return nil, c.failed(ctx, "read the first message that waits for "+info.Name, err)
+			}
+		}
+		loads = append(loads, load)
+	}
+	if err := consumers.Err(); err != nil {
+		return nil, c.failed(ctx, "list consumers of stream "+StreamPrepared, err)
+	}
+	slices.SortFunc(loads, func(a, b Load) int {
+		return cmp.Or(cmp.Compare(a.Location, b.Location), cmp.Compare(a.Operation, b.Operation), cmp.Compare(a.Mirror, b.Mirror))
+	})
+	return loads, nil
+}
