@@ -130,8 +130,7 @@ func (c *Client) settle(ctx context.Context, future jetstream.PubAckFuture, publ
 		}
 		return nil
 	case err := <-future.Err():
-		var apiError *jetstream.APIError
-		if errors.As(err, &apiError) && isWrongLastSequence(apiError) {
+		if isStale(err) {
 			published.Duplicates++
 			return nil
 		}
@@ -141,7 +140,10 @@ func (c *Client) settle(ctx context.Context, future jetstream.PubAckFuture, publ
 	}
 }
 
-func isWrongLastSequence(err *jetstream.APIError) bool {
-	return err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-		err.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+// isStale says that a message was refused since its subject holds another one than
+// was expected.
+func isStale(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
 }

@@ -2,12 +2,19 @@ package pipeline
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Stage says which step could not go on with a message.
@@ -20,6 +27,18 @@ const (
 	StageLoad    Stage = "load"    // a prepared message or point that a database refuses
 )
 
+// Stages lists them all.
+func Stages() []Stage { return []Stage{StageExtract, StagePrepare, StageLoad} }
+
+// Check reports a stage that there is not.
+func (s Stage) Check() error {
+	switch s {
+	case StageExtract, StagePrepare, StageLoad:
+		return nil
+	}
+	return fmt.Errorf("stage %q is not one of extract, prepare, load", string(s))
+}
+
 // Headers of a message in quarantine. Its body is what was refused, verbatim.
 const (
 	HeaderReason   = "Dendra-Reason"          // one line, in the words of who refused it
@@ -29,6 +48,7 @@ const (
 	HeaderSubject  = "Dendra-Origin-Subject"  // where it came from, and where a replay would publish it
 	HeaderSequence = "Dendra-Origin-Sequence" // its place in the stream it came from
 	HeaderTime     = "Dendra-Quarantined-At"  // RFC 3339
+	HeaderSize     = "Dendra-Body-Size"       // bytes of what was refused, where the body is cut
 )
 
 // Quarantined is a message that could not be dealt with.
@@ -50,20 +70,88 @@ const maxReason = 1024
 
 // Quarantine stores messages in the quarantine stream and returns when all are
 // durable. The same body with the same class is kept once, however often it
-// comes: it counts as a duplicate then. A body too large to be stored together
-// with its headers is cut; the origin says where the whole of it is.
+// comes: it counts as a duplicate then. If it comes from another place in its
+// stream than what is kept, it was published again, and takes the older one's
+// place. A body too large to be stored together with its headers is cut; the
+// origin says where the whole of it is.
 func (c *Client) Quarantine(ctx context.Context, messages []Quarantined) (Published, error) {
+	var published Published
 	if len(messages) == 0 {
-		return Published{}, nil
+		return published, nil
 	}
 	if err := c.Ready(ctx); err != nil {
-		return Published{}, err
+		return published, err
 	}
-	outgoing := make([]Outgoing, len(messages))
-	for i, q := range messages {
-		outgoing[i] = q.outgoing(time.Now(), int(c.nc.MaxPayload()))
+	for some := range slices.Chunk(messages, publishWindow) {
+		waiting := make([]jetstream.PubAckFuture, len(some))
+		outgoing := make([]Outgoing, len(some))
+		for i, q := range some {
+			var err error
+			outgoing[i] = q.outgoing(time.Now(), int(c.nc.MaxPayload()))
+			if waiting[i], err = c.send(outgoing[i]); err != nil {
+				return published, c.failed(ctx, "publish to "+outgoing[i].Subject, err)
+			}
+		}
+		for i, future := range waiting {
+			var one Published
+			if err := c.settle(ctx, future, &one); err != nil {
+				return published, err
+			}
+			if one.Duplicates > 0 && some[i].Sequence > 0 {
+				renewed, err := c.renew(ctx, outgoing[i])
+				if err != nil {
+					return published, err
+				}
+				if renewed {
+					one = Published{Stored: 1}
+				}
+			}
+			published.Add(one)
+		}
 	}
-	return c.Publish(ctx, outgoing)
+	return published, nil
+}
+
+// renewTries bounds how often an item that changes under renew is looked at again.
+const renewTries = 20
+
+// renew puts a message in the place of the one with the same content that is in
+// quarantine, if that came from another place in the origin's stream; it reports
+// whether it did. Someone who replays that one removes it when its copy is in the
+// stream again, and must not remove with it what became of the copy.
+func (c *Client) renew(ctx context.Context, message Outgoing) (bool, error) {
+	what := "quarantine on " + message.Subject
+	stream, err := c.js.Stream(ctx, StreamQuarantine)
+	if err != nil {
+		return false, c.failed(ctx, what, err)
+	}
+	for range renewTries {
+		var expected uint64
+		kept, err := stream.GetLastMsgForSubject(ctx, message.Subject)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound): // removed meanwhile
+		case err != nil:
+			return false, c.failed(ctx, what, err)
+		case kept.Header.Get(HeaderSequence) == message.Header.Get(HeaderSequence):
+			return false, nil
+		default:
+			expected = kept.Sequence
+		}
+		_, err = c.js.PublishMsg(ctx, &nats.Msg{Subject: message.Subject, Header: maps.Clone(message.Header), Data: message.Body},
+			jetstream.WithExpectLastSequencePerSubject(expected))
+		if isStale(err) {
+			continue
+		}
+		if err != nil {
+			return false, c.failed(ctx, what, err)
+		}
+		if expected == 0 {
+			return true, nil
+		}
+		_, err = c.remove(ctx, stream, expected)
+		return true, err
+	}
+	return false, job.Retryable(ClassUnreachable, 0, "nats %s: %s: the item changed %d times meanwhile", c.address, what, renewTries)
 }
 
 func (q Quarantined) outgoing(now time.Time, maxPayload int) Outgoing {
@@ -86,6 +174,7 @@ func (q Quarantined) outgoing(now time.Time, maxPayload int) Outgoing {
 	body := q.Body
 	const headerRoom = 4 * maxReason
 	if room := maxPayload - headerRoom; room > 0 && len(body) > room {
+		set(HeaderSize, strconv.Itoa(len(body)))
 		body = body[:room]
 	}
 	return Outgoing{

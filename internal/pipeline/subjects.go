@@ -85,6 +85,42 @@ func quarantineSubject(stage Stage, operation Operation, name, id string) string
 	return strings.Join([]string{quarantineRoot, string(stage), string(operation), name, id}, ".")
 }
 
+// ParsePrepSubject is the reverse of [PrepSubject]. It reports false for a subject
+// that is not of that form.
+func ParsePrepSubject(subject string) (operation Operation, location string, ok bool) {
+	rest, found := strings.CutPrefix(subject, prepRoot+".")
+	first, location, _ := strings.Cut(rest, ".")
+	operation = Operation(first)
+	if !found || operation.Check() != nil || !tokenPattern.MatchString(location) {
+		return "", "", false
+	}
+	return operation, location, true
+}
+
+// parseQuarantineSubject is the reverse of quarantineSubject, apart from the id.
+func parseQuarantineSubject(subject string) (stage Stage, operation Operation, name string, ok bool) {
+	rest, found := strings.CutPrefix(subject, quarantineRoot+".")
+	parts := strings.Split(rest, ".")
+	if !found || len(parts) < 4 {
+		return "", "", "", false
+	}
+	stage, operation = Stage(parts[0]), Operation(parts[1])
+	names := parts[2 : len(parts)-1]
+	for _, name := range names {
+		if !tokenPattern.MatchString(name) {
+			return "", "", "", false
+		}
+	}
+	want := 2 // an organization and a source
+	if stage == StageLoad {
+		want = 1 // a location
+	}
+	if stage.Check() != nil || operation.Check() != nil || len(names) != want || parts[len(parts)-1] == "" {
+		return "", "", "", false
+	}
+	return stage, operation, strings.Join(names, "."), true
+}
+
 // SafeName makes a database, measurement or field name of any text: every
 // character that is no ASCII letter, digit or underscore becomes an underscore.
 func SafeName(text string) string {

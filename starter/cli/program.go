@@ -82,6 +82,7 @@ type invocation struct {
 	format   format
 	noColor  bool
 	settings temporalclient.Settings
+	nats     string
 	timeout  job.Duration
 
 	// ctx is that of the command, limited by --timeout.

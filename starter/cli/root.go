@@ -15,7 +15,7 @@ const rootHelp = `starter declares, runs and looks after the jobs of one Tempora
 Jobs are declared in jobs.toml: "validate" checks the file, "schema" lets
 editors check it, "plan" compares it with Temporal, "apply" brings Temporal in
 line. "run", "jobs", "upcoming", "runs", "queues" and "workers" work with what
-Temporal has.
+Temporal has, "quarantine" with what the data pipeline could not deal with.
 
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
@@ -33,7 +33,7 @@ func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and look after jobs",
 		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
-		i.workersCommand(), i.versionCommand())
+		i.workersCommand(), i.quarantineCommand(), i.versionCommand())
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)

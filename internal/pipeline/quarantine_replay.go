@@ -1,0 +1,149 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// replayHeader marks a message that was published before, with the time (RFC 3339)
+// at which it was published again.
+const replayHeader = "Dendra-Replay"
+
+// replayWindow is how many items are replayed at a time, bodies in memory.
+const replayWindow = 32
+
+// Replayed counts what became of items.
+type Replayed struct {
+	Published int // in their stream again, and out of quarantine
+	Missing   int // not in quarantine any more
+	Refused   int // can only be dropped, see [Item.Replayable]
+}
+
+// Replay publishes items again where they came from, in the order given, and
+// removes each from quarantine when its stream has acknowledged it. What is refused
+// again comes back as a new item. Bodies go out as they are; a header marks them as
+// published before.
+//
+// After an error, or the end of ctx, some items are replayed and the others are
+// still in quarantine. One may be both, if it could not be removed; to replay it
+// again within ten minutes publishes it no second time. Done, if not nil, is called
+// with the counts so far, now and then.
+func (c *Client) Replay(ctx context.Context, ids []uint64, done func(Replayed)) (Replayed, error) {
+	var counts Replayed
+	stream, err := c.quarantine(ctx, "replay items")
+	if err != nil {
+		return counts, err
+	}
+	if stream == nil {
+		counts.Missing = len(ids)
+		return counts, nil
+	}
+	if err := c.Ready(ctx); err != nil {
+		return counts, err
+	}
+	for start := 0; start < len(ids); start += replayWindow {
+		if ctx.Err() != nil {
+			return counts, ctx.Err()
+		}
+		if err := c.replaySome(ctx, stream, ids[start:min(start+replayWindow, len(ids))], &counts); err != nil {
+			return counts, err
+		}
+		if done != nil {
+			done(counts)
+		}
+	}
+	return counts, nil
+}
+
+func (c *Client) replaySome(ctx context.Context, stream jetstream.Stream, ids []uint64, counts *Replayed) error {
+	items := make([]Item, len(ids))
+	err := each(ids, func(n int, id uint64) error {
+		item, err := c.item(ctx, stream, id)
+		if errors.Is(err, ErrNoItem) {
+			return nil
+		}
+		items[n] = item
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	var failed error
+	var sent []Item
+	var waiting []jetstream.PubAckFuture
+	for _, item := range items {
+		switch {
+		case item.ID == 0:
+			counts.Missing++
+			continue
+		case item.Replayable() != nil:
+			counts.Refused++
+			continue
+		}
+		future, err := c.send(item.outgoing(now, ""))
+		if err != nil {
+			failed = c.failed(ctx, "publish to "+item.OriginSubject, err)
+			break
+		}
+		sent, waiting = append(sent, item), append(waiting, future)
+	}
+	// What is in its stream leaves the quarantine, also when the rest fails or the
+	// caller has gone.
+	var acknowledged []uint64
+	for n, future := range waiting {
+		if err := c.awaitCopy(ctx, future, sent[n], now); err == nil {
+			acknowledged = append(acknowledged, sent[n].ID)
+		} else if failed == nil {
+			failed = err
+		}
+	}
+	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
+	defer cancel()
+	_, err = c.removeAll(finish, stream, acknowledged)
+	if err == nil {
+		counts.Published += len(acknowledged)
+	}
+	if failed == nil {
+		failed = err
+	}
+	return failed
+}
+
+// awaitCopy waits until the stream has the copy of an item.
+func (c *Client) awaitCopy(ctx context.Context, future jetstream.PubAckFuture, item Item, now time.Time) error {
+	for {
+		select {
+		case ack := <-future.Ok():
+			if ack.Sequence != item.OriginSequence {
+				return nil
+			}
+			// A stream that was made anew counts from 1. If the copy were refused, it would
+			// be taken for the item itself, which is removed now; a second copy is not.
+			var err error
+			if future, err = c.send(item.outgoing(now, "again")); err != nil {
+				return c.failed(ctx, "publish to "+item.OriginSubject, err)
+			}
+		case err := <-future.Err():
+			return c.failed(ctx, "publish to "+item.OriginSubject, err)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// outgoing is the message of an item that is published again. Its id is that of the
+// item and not of the content, which the stream may have seen a moment ago.
+func (i Item) outgoing(now time.Time, variant string) Outgoing {
+	return Outgoing{
+		Subject: i.OriginSubject,
+		ID:      ID("replay", i.subject, strconv.FormatUint(i.ID, 10), strconv.FormatInt(i.stored.UnixNano(), 10), variant),
+		Body:    i.Body,
+		Header:  nats.Header{replayHeader: []string{now.UTC().Format(time.RFC3339)}},
+	}
+}

@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+)
+
+// natsFlag adds the flag that says where the pipeline's server is.
+func (i *invocation) natsFlag(cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVar(&i.nats, "nats", "", fmt.Sprintf("`URL` of the NATS server (default: $%s, else nats://127.0.0.1:4222)", pipeline.EnvURL))
+}
+
+// connectPipeline makes a client of the data pipeline that is closed when the
+// command ends.
+func (i *invocation) connectPipeline(ctx context.Context) (*pipeline.Client, error) {
+	url := i.nats
+	if url == "" {
+		url = pipeline.URLFromEnv()
+	}
+	client, err := pipeline.Connect(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	i.closers = append(i.closers, client.Close)
+	return client, nil
+}
