@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/internal/archive"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp/ldmptest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -43,7 +44,7 @@ func readSoak(t *testing.T) soak {
 	}
 	s := soak{
 		seed:  number("SEED", uint64(time.Now().UnixNano())),
-		kills: int(number("KILLS", 20)), stations: int(number("STATIONS", 10)), hours: int(number("HOURS", 24)),
+		kills: int(number("KILLS", 22)), stations: int(number("STATIONS", 10)), hours: int(number("HOURS", 24)),
 	}
 	require.Positive(t, s.stations)
 	require.Greater(t, s.hours, 1)
@@ -54,7 +55,8 @@ func readSoak(t *testing.T) soak {
 // TestLoggersAreLoadedExactly lets a day of loggers go by while workers, NATS,
 // InfluxDB, Temporal, the S3 gateway and the LoggerNet server fail at random, each
 // by itself, and compares what is in InfluxDB, in the raw stream and in quarantine
-// with the LoggerNet server's ledger, value by value.
+// with the LoggerNet server's ledger, value by value, and the archive with the raw
+// stream.
 func TestLoggersAreLoadedExactly(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -63,17 +65,19 @@ func TestLoggersAreLoadedExactly(t *testing.T) {
 	s := readSoak(t)
 	random := rand.New(rand.NewPCG(s.seed, 0))
 	nats := stacktest.StartOwn(t, "--only", "nats")
-	database := stacktest.StartOwn(t, "--only", "influx")
+	database, mirror := stacktest.StartOwn(t, "--only", "influx"), stacktest.StartOwn(t, "--only", "influx")
 	st := stacktest.StartOwn(t, "--only", "temporal,s3")
 	st.Join(nats, database)
 	b := newBench(t, st)
 	l := newLoggers(b, "loggers", s.stations, time.Duration(s.hours)*time.Hour, random)
+	l.mirrors = append(l.mirrors, mirror)
 	holes := l.openHoles(random)
 	l.plant(random, 2+s.kills/20)
 
 	c := newChaos(t, random)
 	c.addServers("NATS", nats)
 	c.addServers("InfluxDB", database)
+	c.addServers("its mirror", mirror)
 	c.addServers("Temporal with S3", st)
 	c.addLoggers(l)
 	for i := range 2 {
@@ -102,13 +106,15 @@ func TestLoggersAreLoadedExactly(t *testing.T) {
 	c.mend()
 
 	l.requireRead(c)
+	read := time.Since(began)
 	l.requireDrained(c)
-	elapsed := time.Since(began)
+	loaded := time.Since(began)
 	points := l.requireLoaded()
 	raw := l.requireRaw()
 	l.requireQuarantine()
-	t.Logf("%d points of %d raw messages in %s: %.0f/s from LoggerNet to InfluxDB, through %d failures",
-		points, raw, elapsed.Round(time.Millisecond), float64(points)/elapsed.Seconds(), s.kills)
+	l.requireArchived()
+	t.Logf("%d points of %d raw messages read in %s, in both databases and the archive after %s: %.0f/s, through %d failures",
+		points, raw, read.Round(time.Millisecond), loaded.Round(time.Millisecond), float64(points)/loaded.Seconds(), s.kills)
 }
 
 // holes are records that the LoggerNet server lacks.
@@ -195,15 +201,20 @@ func (l *loggers) waiting(name string) (map[string][2]uint64, error) {
 	return found, list.Err()
 }
 
-// requireLoaded compares InfluxDB with the ledger, and gives the number of points.
+// requireLoaded compares each mirror with the ledger, and gives the number of
+// points.
 func (l *loggers) requireLoaded() int {
 	l.Helper()
 	ledger := l.ledger()
-	require.Equal(l, slices.Sorted(maps.Keys(ledger)), slices.Sorted(slices.Values(l.measurements())))
 	points := 0
-	for measurement, want := range ledger {
+	for _, want := range ledger {
 		points += len(want)
-		require.Empty(l, differences(want, l.stored(measurement)), measurement)
+	}
+	for _, url := range l.databases() {
+		require.Equal(l, slices.Sorted(maps.Keys(ledger)), slices.Sorted(slices.Values(l.measurements(url))))
+		for measurement, want := range ledger {
+			require.Empty(l, differences(want, l.stored(url, measurement)), "%s of %s", measurement, url)
+		}
 	}
 	return points
 }
@@ -305,6 +316,38 @@ func (l *loggers) requireQuarantine() {
 		found[kept{string(stage), header.Get(pipeline.HeaderClass), string(body)}]++
 	}
 	require.Equal(l, want, found)
+}
+
+// requireArchived audits the archive, and compares its lines with the raw stream.
+func (l *loggers) requireArchived() {
+	l.Helper()
+	in := archive.Archive{Store: l.store, Bucket: archive.DefaultBucket}
+	report, err := in.Audit(l.Context(), archive.AuditOptions{Deep: true, Stream: l.pipeline})
+	require.NoError(l, err)
+	require.Empty(l, report.Findings)
+	require.Len(l, report.Lives, 1)
+	life := report.Lives[0]
+	require.Empty(l, life.Gone)
+	require.Zero(l, life.Live.Waiting)
+
+	want := map[uint64]pipeline.Stored{}
+	for _, message := range l.messages(pipeline.StreamRaw) {
+		stored, err := pipeline.StoredMessage(message)
+		require.NoError(l, err)
+		want[stored.Sequence] = stored
+	}
+	require.EqualValues(l, len(want), life.Messages)
+	for object, err := range in.Find(l.Context(), archive.Filter{}, "") {
+		require.NoError(l, err)
+		content, err := in.Read(l.Context(), object.Key)
+		require.NoError(l, err)
+		for archived, err := range in.Messages(object.Key, content) {
+			require.NoError(l, err)
+			require.Equal(l, want[archived.Sequence], archived)
+			delete(want, archived.Sequence)
+		}
+	}
+	require.Empty(l, want, "messages that the archive has not")
 }
 
 // messages reads a stream from its beginning to its end.

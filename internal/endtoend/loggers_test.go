@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp/ldmptest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 
 // loggers is a LoggerNet server whose days a test lets go by, and the jobs that
@@ -25,8 +26,9 @@ type loggers struct {
 	name     string
 	address  string
 	pipeline *pipeline.Client
-	from     time.Time // time of the first records
-	to       time.Time // time of the last ones
+	mirrors  []*stacktest.Stack // further databases
+	from     time.Time          // time of the first records
+	to       time.Time          // time of the last ones
 	now      atomic.Pointer[time.Time]
 	planted  []planted
 }
@@ -104,6 +106,10 @@ retry_backoff = { initial = "PT0.2S", max = "PT1S" }
 		fmt.Fprintf(&stations, "  { station = %q, utc_offset = \"%+03d:00\", tables = [%s] },\n",
 			s.Name, s.UTCOffset/time.Hour, strings.Join(names, ", "))
 	}
+	var mirrors strings.Builder
+	for i, mirror := range l.mirrors {
+		fmt.Fprintf(&mirrors, "{ name = \"mirror-%d\", influx_url = %q }, ", i+1, mirror.Influx)
+	}
 	return fmt.Sprintf(`
 [jobs.extract_campbell_scientific_ldmp.%[1]s]%[2]s
 [jobs.extract_campbell_scientific_ldmp.%[1]s.spec]
@@ -122,8 +128,21 @@ location = "%[1]s"
 [jobs.live_load_influx_v1.%[1]s.spec]
 location = "%[1]s"
 influx_url = "%[5]s"
+mirrors = [%[6]s]
 batch_age = "PT0.2S"
-`, l.name, options, l.address, stations.String(), l.st.Influx)
+
+[jobs.post_to_archive.%[1]s]%[2]s
+spec = { flush_age = "PT1S", flush_messages = 5000 }
+`, l.name, options, l.address, stations.String(), l.st.Influx, mirrors.String())
+}
+
+// databases are the URLs of all mirrors, the first one's first.
+func (l *loggers) databases() []string {
+	urls := []string{l.st.Influx}
+	for _, mirror := range l.mirrors {
+		urls = append(urls, mirror.Influx)
+	}
+	return urls
 }
 
 // acknowledged is how many acknowledgements the server has, repeats included.
@@ -171,10 +190,10 @@ func (l *loggers) ledger() map[string]rows {
 	return all
 }
 
-// measurements lists what the location's database has.
-func (l *loggers) measurements() []string {
+// measurements lists what a mirror has.
+func (l *loggers) measurements(url string) []string {
 	l.Helper()
-	series, err := influx.Query(l.Context(), influx.Config{URL: l.st.Influx}, l.name, "SHOW MEASUREMENTS")
+	series, err := influx.Query(l.Context(), influx.Config{URL: url}, l.name, "SHOW MEASUREMENTS")
 	require.NoError(l, err)
 	require.Len(l, series, 1)
 	var names []string
@@ -184,10 +203,10 @@ func (l *loggers) measurements() []string {
 	return names
 }
 
-// stored reads a measurement from InfluxDB.
-func (l *loggers) stored(measurement string) rows {
+// stored reads a measurement from a mirror.
+func (l *loggers) stored(url, measurement string) rows {
 	l.Helper()
-	series, err := influx.Query(l.Context(), influx.Config{URL: l.st.Influx}, l.name, `SELECT * FROM "`+measurement+`"`)
+	series, err := influx.Query(l.Context(), influx.Config{URL: url}, l.name, `SELECT * FROM "`+measurement+`"`)
 	require.NoError(l, err)
 	require.Len(l, series, 1)
 	found := rows{}
