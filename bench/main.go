@@ -1,6 +1,7 @@
 // Command bench measures the embedded Temporal server, how long a small job takes
-// and how many of them it does, what plan and apply cost, and how fast data
-// loggers are read. Run it with `make bench` on a machine that does nothing else.
+// and how many of them it does, what plan and apply cost, and how fast data loggers
+// are read and messages are stored. Run it with `make bench` on a machine that does
+// nothing else.
 package main
 
 import (
@@ -22,6 +23,8 @@ const usage = `bench measures the embedded servers.
                           Temporal, and how they grow; bench plan --help
   bench ldmp [flags]      records of data loggers from a LoggerNet server into the
                           raw stream; bench ldmp --help
+  bench publish [flags]   messages into the raw stream, with JetStream syncing its
+                          files now and then or always; bench publish --help
 `
 
 func main() {
@@ -51,6 +54,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return plan(ctx, args[1:], out)
 	case "ldmp":
 		return ldmpBench(ctx, args[1:], out)
+	case "publish":
+		return publishBench(ctx, args[1:], out)
 	default:
 		return fmt.Errorf("subcommand %q is not known; bench help lists them", args[0])
 	}

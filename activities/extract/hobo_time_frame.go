@@ -54,7 +54,7 @@ func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFr
 	if err != nil {
 		return job.Result{}, err
 	}
-	client, err := hobolink.New(hobolink.Config{BaseURL: spec.BaseURL, Token: token, HTTPClient: h.http})
+	client, err := hobolink.New(hobolink.Config{BaseURL: spec.BaseURL, Token: token, HTTPClient: h.http, Ledger: h.pipeline.Rates()})
 	if err != nil {
 		return job.Result{}, err
 	}

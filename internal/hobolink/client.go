@@ -25,6 +25,9 @@ type Config struct {
 	// HTTPClient makes the requests. Defaults to one with a pool of its own that
 	// follows no redirects.
 	HTTPClient *http.Client
+	// Ledger is where all processes that use the token note their requests, so that
+	// together they keep to its rate. Without one, only the clients of this process do.
+	Ledger Ledger
 	// MaxBytes bounds an answer; one that is larger counts as truncated, since
 	// the remedy is the same. Defaults to 128 MiB.
 	MaxBytes int64
@@ -46,6 +49,7 @@ type Client struct {
 	config  Config
 	address string // scheme and host
 	limiter *limiter
+	shared  *sharedWindow // nil without a ledger
 }
 
 // New makes a client. It reports a base URL or a token that cannot be used.
@@ -76,11 +80,15 @@ func New(config Config) (*Client, error) {
 		config.Tries = 4
 	}
 	config.BaseURL = strings.TrimSuffix(config.BaseURL, "/")
-	return &Client{
+	c := &Client{
 		config:  config,
 		address: base.Scheme + "://" + base.Host,
 		limiter: limiterOf(base.Host, config.Token),
-	}, nil
+	}
+	if config.Ledger != nil {
+		c.shared = &sharedWindow{ledger: config.Ledger, key: ledgerKey(base.Host, config.Token)}
+	}
+	return c, nil
 }
 
 // defaultHTTPClient is shared, so that connections are. A redirect is an error:
@@ -143,7 +151,7 @@ func (c *Client) backoff(try int) time.Duration {
 }
 
 func (c *Client) dataOnce(ctx context.Context, frame Frame) (Answer, error) {
-	if err := c.limiter.wait(ctx); err != nil {
+	if err := c.limiter.wait(ctx, c.shared); err != nil {
 		return Answer{}, err
 	}
 	var headers http.Header
@@ -172,7 +180,7 @@ func (c *Client) dataOnce(ctx context.Context, frame Frame) (Answer, error) {
 	if response.StatusCode != http.StatusOK {
 		failure := c.refused(frame, response)
 		if response.StatusCode == http.StatusTooManyRequests {
-			c.limiter.block(retryAfter(response.Header))
+			c.limiter.block(ctx, retryAfter(response.Header), c.shared)
 		}
 		return Answer{}, failure
 	}

@@ -36,22 +36,34 @@ func limiterOf(host, token string) *limiter {
 }
 
 // limiter admits as many requests in a window as the server does. It counts by
-// itself, and corrects its count by the headers of every answer.
+// itself, and corrects its count by the headers of every answer. With a ledger it
+// also has each request admitted there, see reserve.
 type limiter struct {
 	mu           sync.Mutex
 	limit        int
 	window       time.Duration
+	told         bool // limit and window are what an answer said
 	remaining    int
 	resetAt      time.Time
 	inFlight     int
-	blockedUntil time.Time // after a refusal, whatever the count says
+	blockedUntil time.Time   // after a refusal, whatever the count says
+	alone        bool        // the ledger cannot be reached
+	unnoted      []time.Time // requests that the ledger does not know of
+
+	reserving sync.Mutex // one request at a time asks the ledger
+	fullUntil time.Time  // what the ledger said last
 }
 
 // wait blocks until the server would admit a request, and counts it. Each wait
 // must be followed by a done.
-func (l *limiter) wait(ctx context.Context) error {
+func (l *limiter) wait(ctx context.Context, shared *sharedWindow) error {
 	for {
 		wait := l.take(time.Now())
+		if wait <= 0 && shared != nil {
+			if wait = l.reserve(ctx, shared); wait > 0 {
+				l.giveBack()
+			}
+		}
 		if wait <= 0 {
 			return nil
 		}
@@ -72,12 +84,23 @@ func (l *limiter) take(now time.Time) time.Duration {
 		// Requests under way are counted by the server in either window.
 		l.remaining, l.resetAt = max(1, l.limit-l.inFlight), now.Add(l.window)
 	}
-	if l.remaining <= 0 {
+	if l.remaining <= 0 || (l.alone && l.limit-l.remaining >= l.half()) {
 		return l.resetAt.Sub(now)
 	}
 	l.remaining--
 	l.inFlight++
 	return 0
+}
+
+// half is what a process allows itself that cannot hear of the others.
+func (l *limiter) half() int { return max(1, l.limit/2) }
+
+// giveBack takes back what take has counted: there will be no request.
+func (l *limiter) giveBack() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inFlight--
+	l.remaining = min(l.remaining+1, l.limit)
 }
 
 // done ends a request with the headers of its answer, or nil.
@@ -95,7 +118,7 @@ func (l *limiter) done(header http.Header) {
 	}
 	if limit, window, ok := parsePolicy(header.Get("RateLimit-Policy")); ok {
 		l.remaining += limit - l.limit // the window was counted down from another limit
-		l.limit, l.window = limit, window
+		l.limit, l.window, l.told = limit, window, true
 	}
 	resetAt := time.Now().Add(min(time.Duration(reset)*time.Second, time.Hour))
 	switch shift := resetAt.Sub(l.resetAt); {
@@ -109,15 +132,18 @@ func (l *limiter) done(header http.Header) {
 	// Else it is an answer from a window that is over.
 }
 
-// block admits nothing before the wait is over.
-func (l *limiter) block(wait time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// block admits nothing before the wait is over, and tells the other processes.
+func (l *limiter) block(ctx context.Context, wait time.Duration, shared *sharedWindow) {
 	if wait <= 0 {
 		wait = time.Second // a refusal without a hint
 	}
+	l.mu.Lock()
 	if until := time.Now().Add(wait); until.After(l.blockedUntil) {
 		l.blockedUntil = until
+	}
+	l.mu.Unlock()
+	if shared != nil {
+		l.blockAll(ctx, shared, wait)
 	}
 }
 

@@ -45,6 +45,7 @@ type Client struct {
 	ensuring  sync.Mutex
 	ensured   atomic.Bool
 	lastError atomic.Value // string
+	rates     Rates
 }
 
 // Connect makes a client of the NATS server at a URL, or at any of several with
@@ -53,6 +54,7 @@ type Client struct {
 // a worker starts in any order with its servers. See [Client.Ready].
 func Connect(ctx context.Context, serverURL string) (*Client, error) {
 	c := &Client{}
+	c.rates.client = c
 	addresses := strings.Split(serverURL, ",")
 	for i, text := range addresses {
 		parsed, err := url.Parse(strings.TrimSpace(text))

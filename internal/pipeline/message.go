@@ -17,29 +17,6 @@ type Message[P any] struct {
 	Payload P       `json:"payload"`
 }
 
-// Context says where a message comes from.
-type Context struct {
-	// ImportedAt is when the data was read from the vendor.
-	ImportedAt time.Time `json:"imported_at"`
-	// OrgSlug names the organization.
-	OrgSlug string `json:"org_slug"`
-	// Source is the kind of vendor interface: hobolink, csi.
-	Source string `json:"source,omitempty"`
-	// Location names the group of stations that prepared data is stored with.
-	Location string `json:"location,omitempty"`
-	// Station and Table name the series within the organization; the table of a
-	// HOBO logger is its serial number.
-	Station string `json:"station,omitempty"`
-	Table   string `json:"table,omitempty"`
-	// UTCOffset is how far the clock of the payload's times is ahead of UTC, where
-	// those have no zone.
-	UTCOffset UTCOffset `json:"utc_offset,omitempty"`
-	// Replay marks data that was published before: it is not archived again.
-	Replay bool `json:"replay,omitempty"`
-	// ReplayedAt is when it was published again.
-	ReplayedAt time.Time `json:"replayed_at,omitzero"`
-}
-
 // Points is the payload of a prepared message.
 type Points struct {
 	Options PointOptions `json:"options"`

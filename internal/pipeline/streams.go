@@ -15,6 +15,7 @@ const (
 	StreamPrepared   = "PREPARED"
 	StreamQuarantine = "QUARANTINE"
 	BucketBookmarks  = "bookmarks"
+	BucketRates      = "rates"
 )
 
 // duplicateWindow is how long the server drops a repeated message id. It covers
@@ -55,7 +56,24 @@ func streamConfigs() []jetstream.StreamConfig {
 	}
 }
 
-// Ensure creates the streams and the bookmark bucket that are missing. Those
+func bucketConfigs() []jetstream.KeyValueConfig {
+	return []jetstream.KeyValueConfig{
+		{
+			Bucket:      BucketBookmarks,
+			Description: "How far each source was read and durably published",
+			History:     8, // the last few positions explain an incident
+			Storage:     jetstream.FileStorage,
+		},
+		{
+			Bucket:      BucketRates,
+			Description: "When requests to vendors were made, for those who share a limit",
+			TTL:         2 * time.Hour, // longer than any window, and any wait that a vendor asks for
+			Storage:     jetstream.FileStorage,
+		},
+	}
+}
+
+// Ensure creates the streams and the buckets that are missing. Those
 // that exist are left as they are, so that an operator's settings stay. It is
 // safe to call from many processes at once.
 func Ensure(ctx context.Context, js jetstream.JetStream) error {
@@ -68,17 +86,14 @@ func Ensure(ctx context.Context, js jetstream.JetStream) error {
 			return fmt.Errorf("stream %s: %w", config.Name, err)
 		}
 	}
-	_, err := js.KeyValue(ctx, BucketBookmarks)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		_, err = js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket:      BucketBookmarks,
-			Description: "How far each source was read and durably published",
-			History:     8, // the last few positions explain an incident
-			Storage:     jetstream.FileStorage,
-		})
-	}
-	if err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
-		return fmt.Errorf("bucket %s: %w", BucketBookmarks, err)
+	for _, config := range bucketConfigs() {
+		_, err := js.KeyValue(ctx, config.Bucket)
+		if errors.Is(err, jetstream.ErrBucketNotFound) {
+			_, err = js.CreateKeyValue(ctx, config)
+		}
+		if err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+			return fmt.Errorf("bucket %s: %w", config.Bucket, err)
+		}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/devstack/internal/nats"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/temporal"
 )
 
@@ -21,6 +22,7 @@ type options struct {
 	tuning    temporal.Tuning
 	schedules temporal.Engine
 	history   int
+	natsSync  nats.Sync
 	logLevel  slog.Level
 
 	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort, ldmpPort int
@@ -54,7 +56,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	var (
 		o                        options
 		tuning, schedules, level string
-		only                     string
+		only, natsSync           string
 		freePorts                bool
 	)
 	fs := flag.NewFlagSet("devstack", flag.ContinueOnError)
@@ -78,6 +80,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	fs.StringVar(&tuning, "temporal-tuning", string(temporal.TuningLatency), "`settings` of Temporal: latency, or stock as its own development server has them")
 	fs.StringVar(&schedules, "schedules", string(temporal.EngineCHASM), "`engine` of new schedules: chasm, or workflow for the older one")
 	fs.IntVar(&o.history, "history-events", 0, "history `events` after which Temporal suggests that a workflow continues as new; 0 is the server's own 4096")
+	fs.StringVar(&natsSync, "nats-sync-interval", "2m", "how often JetStream syncs its files to disk: a `duration`, or always to sync before each acknowledgement")
 	fs.StringVar(&level, "log-level", "warn", "`level` of the log on standard error: debug, info, warn or error")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -99,6 +102,10 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	}
 	if err := o.choose(only); err != nil {
 		return o, err
+	}
+	var err error
+	if o.natsSync, err = nats.ParseSync(natsSync); err != nil {
+		return o, fmt.Errorf("--nats-sync-interval: %w", err)
 	}
 	return o, o.parseNames(tuning, schedules, level)
 }

@@ -157,7 +157,7 @@ func (s *servers) startNATS(ctx context.Context, reserved *ports.Reservation, in
 		return nil, err
 	}
 	srv, err := nats.Start(nats.Options{
-		Port: reserved.Port(portNATS), Folder: folder, Logger: logger("nats"), Failed: s.dies("NATS"),
+		Port: reserved.Port(portNATS), Folder: folder, Sync: s.natsSync, Logger: logger("nats"), Failed: s.dies("NATS"),
 	})
 	if err != nil {
 		return nil, err

@@ -16,8 +16,29 @@ import (
 type Options struct {
 	Port   int
 	Folder string // absolute; JetStream keeps its files here
+	Sync   Sync
 	Logger *slog.Logger
 	Failed func(error) // called when the server ends by itself
+}
+
+// Sync says when JetStream syncs its files to disk. What was acknowledged before
+// survives a power cut; a process that is killed loses nothing in any case.
+type Sync struct {
+	Interval time.Duration // 0 is the server's own, two minutes
+	Always   bool          // before each acknowledgement
+}
+
+// ParseSync reads what sync_interval of the server's configuration takes: a duration
+// or always.
+func ParseSync(text string) (Sync, error) {
+	if text == "always" {
+		return Sync{Always: true}, nil
+	}
+	interval, err := time.ParseDuration(text)
+	if err != nil || interval <= 0 {
+		return Sync{}, fmt.Errorf("%q is neither a duration such as 10s nor always", text)
+	}
+	return Sync{Interval: interval}, nil
 }
 
 // Server is a running NATS server.
@@ -35,6 +56,9 @@ func Start(o Options) (*Server, error) {
 		JetStream:  true,
 		StoreDir:   o.Folder,
 		NoSigs:     true,
+
+		SyncInterval: o.Sync.Interval,
+		SyncAlways:   o.Sync.Always,
 	})
 	if err != nil {
 		return nil, err

@@ -32,6 +32,7 @@ const logLength = 1000
 
 // Request is a request that the handler has answered.
 type Request struct {
+	At         time.Time // when it came in, by the wall clock
 	Loggers    []string
 	Start, End time.Time
 	Status     int
@@ -108,7 +109,7 @@ func sensorSerial(base int64, s series) string {
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	request := &Request{}
+	request := &Request{At: time.Now()}
 	defer func() { h.record(*request) }()
 	if r.URL.Path != "/v1/data" {
 		request.Status = writeError(w, http.StatusNotFound, "RES-001", "there is no resource "+r.URL.Path)

@@ -1,0 +1,143 @@
+package pipeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Context says where a message comes from.
+type Context struct {
+	// ImportedAt is when the data was read from the vendor.
+	ImportedAt time.Time `json:"imported_at"`
+	// OrgSlug names the organization.
+	OrgSlug string `json:"org_slug"`
+	// Source is the kind of vendor interface: hobolink, csi.
+	Source string `json:"source,omitempty"`
+	// Location names the group of stations that prepared data is stored with.
+	Location string `json:"location,omitempty"`
+	// Station and Table name the series within the organization; the table of a
+	// HOBO logger is its serial number.
+	Station string `json:"station,omitempty"`
+	Table   string `json:"table,omitempty"`
+	// UTCOffset is how far the clock of the payload's times is ahead of UTC, where
+	// those have no zone.
+	UTCOffset UTCOffset `json:"utc_offset,omitempty"`
+	// Replay marks data that was published before: it is not archived again.
+	Replay bool `json:"replay,omitempty"`
+	// ReplayedAt is when it was published again.
+	ReplayedAt time.Time `json:"replayed_at,omitzero"`
+	// Other has the keys that nothing here reads, such as document_id, upload_id,
+	// file_name, is_invalid, storage_database and storage_table: a message that is
+	// made of another one keeps them.
+	Other map[string]json.RawMessage `json:"-"`
+}
+
+// contextKeys are the keys that the fields of Context read.
+var contextKeys = map[string]bool{
+	"imported_at": true, "org_slug": true, "source": true, "location": true, "station": true, "table": true,
+	"utc_offset": true, "replay": true, "replayed_at": true,
+}
+
+// plainContext has the fields of Context without its methods.
+type plainContext Context
+
+// MarshalJSON writes the keys of the fields, in their order, and then the others.
+func (c Context) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // whether to escape is up to who encodes the whole
+	if err := encoder.Encode(plainContext(c)); err != nil {
+		return nil, err
+	}
+	if len(c.Other) == 0 {
+		return b.Bytes(), nil
+	}
+	b.Truncate(b.Len() - len("}\n"))
+	for _, key := range slices.Sorted(maps.Keys(c.Other)) {
+		if isContextKey(key) {
+			continue // the field has the say
+		}
+		name, err := json.Marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		if !json.Valid(c.Other[key]) {
+			return nil, fmt.Errorf("context key %q: its value is no JSON", key)
+		}
+		b.WriteByte(',')
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(c.Other[key])
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// UnmarshalJSON reads an object; what is none of the fields goes to Other.
+func (c *Context) UnmarshalJSON(data []byte) error {
+	var plain plainContext
+	if err := json.Unmarshal(data, &plain); err != nil {
+		return err
+	}
+	*c = Context(plain)
+	if !hasOtherKeys(data) {
+		return nil
+	}
+	var other map[string]json.RawMessage
+	if err := json.Unmarshal(data, &other); err != nil {
+		return err
+	}
+	maps.DeleteFunc(other, func(key string, _ json.RawMessage) bool { return isContextKey(key) })
+	if len(other) > 0 {
+		c.Other = other
+	}
+	return nil
+}
+
+// isContextKey reports whether a field reads the key, as encoding/json matches
+// them: without regard to case.
+func isContextKey(key string) bool {
+	if contextKeys[key] {
+		return true
+	}
+	for known := range contextKeys {
+		if strings.EqualFold(known, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasOtherKeys reports whether an object, which is valid JSON, may have keys that no
+// field reads. Most messages have none, and are spared a second decoding.
+func hasOtherKeys(object []byte) bool {
+	depth, key := 0, false
+	for i := 0; i < len(object); i++ {
+		switch object[i] {
+		case '{', '[':
+			depth++
+			key = depth == 1
+		case '}', ']':
+			depth--
+		case ',':
+			key = depth == 1
+		case '"':
+			start := i + 1
+			for i++; i < len(object) && object[i] != '"'; i++ {
+				if object[i] == '\\' {
+					i++
+				}
+			}
+			if key && !contextKeys[string(object[start:min(i, len(object))])] {
+				return true
+			}
+			key = false
+		}
+	}
+	return false
+}
