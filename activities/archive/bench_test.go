@@ -8,9 +8,12 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +32,7 @@ import (
 type bench struct {
 	*testing.T
 	client  *pipeline.Client
+	s3      objects.Config
 	proxy   *objectstest.Proxy
 	store   *objects.Store // through the proxy
 	archive format.Archive // past the proxy
@@ -44,6 +48,7 @@ func newBench(t *testing.T, st *stacktest.Stack, name string) *bench {
 	t.Cleanup(client.Close)
 	require.NoError(t, client.Ready(t.Context()))
 	config := objects.Config{AccessKey: st.S3.AccessKey, Endpoint: st.S3.Endpoint, Region: st.S3.Region, SecretKey: st.S3.SecretKey}
+	past := config
 	direct, err := objects.New(config)
 	require.NoError(t, err)
 	proxy := objectstest.NewProxy(t, st.S3.Endpoint)
@@ -51,7 +56,7 @@ func newBench(t *testing.T, st *stacktest.Stack, name string) *bench {
 	store, err := objects.New(config)
 	require.NoError(t, err)
 	return &bench{
-		T: t, client: client, proxy: proxy, store: store,
+		T: t, client: client, s3: past, proxy: proxy, store: store,
 		archive: format.Archive{Store: direct, Bucket: format.DefaultBucket, Prefix: name + "/"},
 		spec: archive.PostSpec{
 			Prefix: name + "/", FlushAge: job.Duration(100 * time.Millisecond), Lap: job.Duration(200 * time.Millisecond),
@@ -208,4 +213,17 @@ func newLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w
 
 func purgeUpTo(sequence uint64) jetstream.StreamPurgeOpt {
 	return jetstream.WithPurgeSequence(sequence)
+}
+
+// overwrite writes an object that claims to have the hash of another.
+func (b *bench) overwrite(key string, data []byte, hash string) error {
+	client, err := minio.New(strings.TrimPrefix(b.s3.Endpoint, "http://"), &minio.Options{
+		Creds: credentials.NewStaticV4(b.s3.AccessKey, b.s3.SecretKey, ""), Region: b.s3.Region,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = client.PutObject(b.Context(), b.archive.Bucket, key, bytes.NewReader(data), int64(len(data)),
+		minio.PutObjectOptions{ContentType: "application/zstd", UserMetadata: map[string]string{"sha256": hash}})
+	return err
 }

@@ -108,7 +108,7 @@ func TestCrashBetweenPutAndAck(t *testing.T) {
 	st := stacktest.StartOwn(t)
 	random := newRandom(t)
 	b := newBench(t, st, "crash")
-	for round := range 12 {
+	for round := range 8 {
 		b.publish(1+random.IntN(100), "live.a.csi", "live.b.csi", "live.c.csi")
 		after := random.IntN(5) // record, three objects, and one that does not come
 		ctx, cancel := context.WithCancel(t.Context())
@@ -337,8 +337,6 @@ func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 
 	// A batch that is not there is a loss.
 	batch := b.archive.Prefix + fmt.Sprintf("raw/v1/batches/%s/%020d.json", report.Lives[0].Life, 1)
-	data, _, err := b.archive.Store.Get(t.Context(), "archive", batch, 1<<20)
-	require.NoError(t, err)
 	other := b.archive
 	other.Prefix = "partly/"
 	for _, key := range b.keys() {
@@ -358,7 +356,6 @@ func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 	require.Equal(t, format.KindMissing, report.Findings[0].Kind)
 	require.Equal(t, &format.Range{First: 1, Last: 50}, report.Findings[0].Numbers)
 	require.Equal(t, format.KindStray, report.Findings[1].Kind)
-	_ = data
 }
 
 // TestStreamThatLostItsTail gives numbers twice: what it gives them to now must

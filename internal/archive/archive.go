@@ -195,7 +195,7 @@ func (a Archive) holds(ctx context.Context, o Object) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	content, err := decompress(o.Key, data)
+	content, err := decompress(data)
 	return err == nil && objects.Hash(content) == o.ContentSHA256, nil
 }
 
@@ -265,7 +265,7 @@ func (a Archive) Read(ctx context.Context, key string) ([]byte, error) {
 	if info.SHA256 != "" && objects.Hash(data) != info.SHA256 {
 		return nil, a.damaged(key, errors.New("its content does not have the hash that it was written with"))
 	}
-	content, err := decompress(key, data)
+	content, err := decompress(data)
 	if err != nil {
 		return nil, a.damaged(key, err)
 	}

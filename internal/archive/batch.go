@@ -167,7 +167,7 @@ func (b Batch) check() error {
 const maxContent = 1 << 30
 
 // decompress gives the lines of an object.
-func decompress(key string, data []byte) ([]byte, error) {
+func decompress(data []byte) ([]byte, error) {
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxContent))
 	if err != nil {
 		return nil, fmt.Errorf("zstd: %w", err)
@@ -175,7 +175,7 @@ func decompress(key string, data []byte) ([]byte, error) {
 	defer decoder.Close()
 	content, err := decoder.DecodeAll(data, nil)
 	if err != nil {
-		return nil, fmt.Errorf("object %s cannot be decompressed: %w", key, err)
+		return nil, fmt.Errorf("it cannot be decompressed: %w", err)
 	}
 	return content, nil
 }

@@ -173,6 +173,12 @@ func TestList(t *testing.T) {
 		keys = append(keys, info.Key)
 	}
 	require.Equal(t, []string{"list/a", "list/b/1", "list/b/2"}, keys)
+	keys = nil
+	for info, err := range store.ListAfter(t.Context(), "media", "list/", "list/b/1") {
+		require.NoError(t, err)
+		keys = append(keys, info.Key)
+	}
+	require.Equal(t, []string{"list/b/2"}, keys)
 	for _, err := range store.List(t.Context(), "no-such-bucket", "") {
 		requireFailure(t, err, objects.ClassBucketMissing, true, "no-such-bucket")
 	}
@@ -197,6 +203,29 @@ func TestWhatIsMissing(t *testing.T) {
 
 	_, err = store.Stat(ctx, "Not_A_Bucket!", "key")
 	requireFailure(t, err, objects.ClassInvalidName, true, "Not_A_Bucket!")
+}
+
+// Names that no retry makes acceptable.
+func TestNamesThatNoStoreTakes(t *testing.T) {
+	t.Parallel()
+	store, _ := open(t)
+	for _, key := range []string{"", "..", "a/../b", "../b", "a/.."} {
+		_, err := store.Put(t.Context(), objects.Object{Bucket: "media", Key: key, Data: []byte("x"), ContentType: "text/plain"})
+		requireFailure(t, err, objects.ClassInvalidName, true, "media")
+		_, _, err = store.PutNew(t.Context(), objects.Object{Bucket: "media", Key: key, Data: []byte("x"), ContentType: "text/plain"})
+		requireFailure(t, err, objects.ClassInvalidName, true, "media")
+		_, _, err = store.Get(t.Context(), "media", key, 10)
+		requireFailure(t, err, objects.ClassInvalidName, true, "media")
+		_, err = store.Stat(t.Context(), "media", key)
+		requireFailure(t, err, objects.ClassInvalidName, true, "media")
+	}
+	// A store over a file system has no object that others are below.
+	_, err := store.Put(t.Context(), objects.Object{Bucket: "media", Key: "names/folder/one", Data: []byte("x"), ContentType: "text/plain"})
+	require.NoError(t, err)
+	for _, key := range []string{"names/folder", "names/folder/one/more"} {
+		_, err = store.Put(t.Context(), objects.Object{Bucket: "media", Key: key, Data: []byte("x"), ContentType: "text/plain"})
+		requireFailure(t, err, objects.ClassInvalidName, true, "media/"+key)
+	}
 }
 
 func TestAccessDenied(t *testing.T) {

@@ -15,7 +15,7 @@ const rootHelp = `starter declares, runs and looks after the jobs of one Tempora
 Jobs are declared in jobs.toml: "validate" checks the file, "schema" lets
 editors check it, "plan" compares it with Temporal, "apply" brings Temporal in
 line. "run", "jobs", "upcoming", "runs", "queues" and "workers" work with what
-Temporal has, "quarantine" with what the data pipeline could not deal with.
+		i.workersCommand(), i.quarantineCommand(), i.archiveCommand(), i.versionCommand())
 
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
@@ -27,13 +27,14 @@ the profile file; at last 127.0.0.1:7233 and the namespace "default".
 Exit codes:
   0  the command succeeded; of plan and drift: there is nothing to change
   1  it failed, or was called wrongly; of run: the run failed or was canceled
-  2  of plan: there are changes, or jobs that are blocked; of drift: there is drift`
+  2  of plan: there are changes, or jobs that are blocked; of drift: there is drift;
+     of archive audit: something is wrong`
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and look after jobs",
 		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
-		i.workersCommand(), i.quarantineCommand(), i.versionCommand())
+		i.workersCommand(), i.quarantineCommand(), i.archiveCommand(), i.versionCommand())
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)

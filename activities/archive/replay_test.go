@@ -1,0 +1,211 @@
+package archive_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities/archive"
+	"github.com/dendrascience/dendra-jobs/activities/extract"
+	format "github.com/dendrascience/dendra-jobs/internal/archive"
+	"github.com/dendrascience/dendra-jobs/internal/ldmp"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
+)
+
+// publishRecords puts records of a data logger on the stream, as an extract does.
+func (b *bench) publishRecords(n int) {
+	b.Helper()
+	subject := pipeline.RawSubject("live", "ucnrs", "csi")
+	var messages []pipeline.Outgoing
+	for range n {
+		b.serial++
+		record := ldmp.Record{
+			Number: int64(b.serial), Station: "Blue Oak", Table: "TenMin",
+			Time:   time.Date(2026, 3, 1, 0, b.serial, 0, 0, time.UTC).Format("2006-01-02T15:04:05"),
+			Fields: []ldmp.Field{{Name: "AT_C", Type: "xsd:float", Value: fmt.Sprintf("%d.5", b.serial)}},
+		}
+		body, err := pipeline.Message[ldmp.Record]{
+			Context: pipeline.Context{
+				ImportedAt: time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC), OrgSlug: "ucnrs", Source: "csi",
+				Station: record.Station, Table: record.Table, UTCOffset: "-08:00",
+			},
+			Payload: record,
+		}.Encode()
+		require.NoError(b, err)
+		messages = append(messages, pipeline.Outgoing{Subject: subject, Body: body, ID: pipeline.ID(subject, string(body))})
+	}
+	published, err := b.client.Publish(b.Context(), messages)
+	require.NoError(b, err)
+	require.EqualValues(b, n, published.Stored)
+}
+
+// prepared makes the points of a flow, and gives them by time.
+func (b *bench) prepared(operation pipeline.Operation) map[int64]pipeline.Point {
+	b.Helper()
+	jobType := extract.PrepareCampbellScientificLdmp(b.client)
+	definition := jobtest.NewJob(jobType, string(operation), job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+		extract.PrepareLdmpSpec{Organization: "ucnrs", Location: "common1", OperationMode: operation, Lap: job.Duration(300 * time.Millisecond)})
+	stacktest.WaitFor(b, "the raw messages to be prepared", func() (bool, error) {
+		_, err := jobType.Handle(b.Context(), jobtest.NewRun(definition))
+		if err != nil {
+			return false, err
+		}
+		consumer, err := b.client.JetStream().Consumer(b.Context(), pipeline.StreamRaw, extract.PrepareConsumerName(operation, "ucnrs", definition.ID))
+		if err != nil {
+			return false, err
+		}
+		info := consumer.CachedInfo()
+		return info.NumPending == 0 && info.NumAckPending == 0, nil
+	})
+	messages, _, err := b.client.Range(b.Context(), pipeline.StreamPrepared, 1, 1<<62, pipeline.Limit{})
+	require.NoError(b, err)
+	points := map[int64]pipeline.Point{}
+	for _, m := range messages {
+		if m.Subject != pipeline.PrepSubject(operation, "common1") {
+			continue
+		}
+		decoded, err := pipeline.DecodePoints(m.Body)
+		require.NoError(b, err)
+		require.Equal(b, operation != pipeline.OperationLive, decoded.Context.Replay)
+		for _, p := range decoded.Payload.Points {
+			points[p.Time.UnixMilli()] = p
+		}
+	}
+	return points
+}
+
+func (b *bench) replaySpec() archive.ReplaySpec {
+	return archive.ReplaySpec{
+		Organization: "ucnrs", Source: "csi", Prefix: b.archive.Prefix,
+		From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour),
+	}
+}
+
+// replay runs a replay to its end, through as many stops as it takes.
+func (b *bench) replay(key string, spec archive.ReplaySpec, options ...jobtest.Option) (result job.Result, attempts int) {
+	b.Helper()
+	jobType := archive.ReplayArchive(b.client, b.store)
+	run := jobtest.NewRun(jobtest.NewJob(jobType, key, job.Schedule{Queued: &job.Queued{Queue: "replays"}}, spec), options...)
+	for attempts = 1; ; attempts++ {
+		result, err := jobType.Handle(b.Context(), run)
+		if err == nil {
+			return result, attempts
+		}
+		require.ErrorIs(b, err, job.ErrStopped)
+		run = run.NextAttempt(options...)
+	}
+}
+
+// TestReplayMakesTheSamePoints from the archive, stopped again and again.
+func TestReplayMakesTheSamePoints(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "replay")
+	b.spec.FlushMessages = 700
+	b.publishRecords(1300)
+	b.publish(10, "live.other.csi", "live.ucnrs.hobolink", "test.ucnrs.csi")
+	b.drain()
+	live := b.prepared(pipeline.OperationLive)
+	require.Len(t, live, 1300)
+
+	spec := b.replaySpec()
+	result, attempts := b.replay("first", spec, jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) { r.Stop() }))
+	require.Greater(t, attempts, 3)
+	require.EqualValues(t, 1300, result.Counts["messages"])
+	require.Contains(t, result.Message, "1300 messages of dendra.raw.v1.live.ucnrs.csi from 2 objects published again to dendra.raw.v1.bulk.ucnrs.csi")
+	require.Equal(t, live, b.prepared(pipeline.OperationBulk))
+
+	// A second replay is not swallowed, and neither is archived again.
+	result, attempts = b.replay("second", spec)
+	require.Equal(t, 1, attempts)
+	require.EqualValues(t, 1300, result.Counts["messages"])
+	require.Zero(t, result.Counts["duplicates"])
+	counts := b.drain()
+	require.EqualValues(t, 2600, counts["replays"])
+	b.requireArchived()
+	require.EqualValues(t, 1330, b.audit(true).Lives[0].Messages)
+
+	replays := 0
+	for _, m := range b.stream() {
+		if !pipeline.IsReplay(m.Header, m.Body) {
+			continue
+		}
+		replays++
+		require.Equal(t, "dendra.raw.v1.bulk.ucnrs.csi", m.Subject)
+		var message pipeline.Message[json.RawMessage]
+		require.NoError(t, json.Unmarshal(m.Body, &message))
+		require.True(t, message.Context.Replay)
+		require.False(t, message.Context.ReplayedAt.IsZero())
+		require.Equal(t, pipeline.UTCOffset("-08:00"), message.Context.UTCOffset)
+	}
+	require.Equal(t, 2600, replays)
+}
+
+func TestReplayOfATimeRange(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "range")
+	b.publishRecords(20)
+	b.drain()
+	messages := b.stream()
+	spec := b.replaySpec()
+	spec.From, spec.To = messages[5].Time, messages[15].Time
+	spec.OperationMode = pipeline.OperationTest
+	result, _ := b.replay("some", spec)
+	require.EqualValues(t, 10, result.Counts["messages"])
+	spec.From, spec.To = spec.From.AddDate(0, 0, -2), spec.From.AddDate(0, 0, -1)
+	result, _ = b.replay("none", spec)
+	require.Zero(t, result.Counts["messages"])
+
+	// An object that is not what was written ends it for good.
+	for found, err := range b.archive.Find(t.Context(), format.Filter{}, "") {
+		require.NoError(t, err)
+		data, info, err := b.archive.Store.Get(t.Context(), "archive", b.archive.Prefix+found.Key, 1<<20)
+		require.NoError(t, err)
+		data[len(data)/2] ^= 1
+		require.NoError(t, b.overwrite(b.archive.Prefix+found.Key, data, info.SHA256))
+	}
+	jobType := archive.ReplayArchive(b.client, b.store)
+	_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "damaged", job.Schedule{OneShot: &job.OneShot{}}, b.replaySpec())))
+	failure := failureOf(t, err)
+	require.Equal(t, format.ClassDamaged, failure.Class)
+	require.True(t, failure.Final)
+	report := b.audit(false)
+	require.Empty(t, report.Findings, "its size is right")
+	report = b.audit(true)
+	require.Len(t, report.Findings, 1)
+	require.Equal(t, format.KindDamaged, report.Findings[0].Kind)
+}
+
+func TestDocuments(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "documents")
+	b.spec.Layout = archive.LayoutDocuments
+	b.publishRecords(3)
+	const hobo = `{"context":{"org_slug":"ucnrs","source":"hobolink","station":"Blue Oak","table":"21234001"},` +
+		`"payload":{"timestamp":"2026-03-04 12:34:56Z","observations":[{"sensor_sn":"22413849-1","value":1}]}}`
+	_, err := b.client.Publish(t.Context(), []pipeline.Outgoing{
+		{Subject: "dendra.raw.v1.live.ucnrs.hobolink", Body: []byte(hobo)},
+		{Subject: "dendra.raw.v1.live.ucnrs.elsewhere", Body: []byte(`{"context":{},"payload":{}}`)},
+	})
+	require.NoError(t, err)
+	counts := b.drain()
+	require.EqualValues(t, 5, counts["messages"])
+	require.EqualValues(t, 1, counts["unnamed"])
+	messages := b.stream()
+	require.Equal(t, []string{
+		"documents/ucnrs/csi/blue_oak/tenmin/2026/03/01/00/01_0000000001.json",
+		"documents/ucnrs/csi/blue_oak/tenmin/2026/03/01/00/02_0000000002.json",
+		"documents/ucnrs/csi/blue_oak/tenmin/2026/03/01/00/03_0000000003.json",
+		"documents/ucnrs/hobolink/blue_oak/21234001/2026/03/04/12/34_56_22413849_1.json",
+		fmt.Sprintf("documents/unnamed/ucnrs/elsewhere/%d_5.json", messages[4].Time.UnixMilli()),
+	}, b.keys())
+	data, _, err := b.archive.Store.Get(t.Context(), "archive", b.keys()[3], 10_000)
+	require.NoError(t, err)
+	require.Equal(t, hobo, string(data))
+
+	_, err = b.lap()
+	require.NoError(t, err)
+	require.Len(t, b.keys(), 5)
+}
