@@ -145,24 +145,58 @@ func TestMessagesSayWhatTheVendorSaid(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(first.Payload.Observations[0]), "verbatim")
 
-	prepared := b.prepared(t)
-	require.Len(t, prepared, perDay)
-	values := 0
+	b.requirePoints(t, b.prepared(t), ledger)
+}
+
+// requirePoints compares prepared messages with what the vendor has measured, value
+// by value.
+func (b *bench) requirePoints(t *testing.T, prepared []jetstream.Msg, ledger []hobolinktest.Observation) {
+	t.Helper()
+	require.Len(t, prepared, len(ledger)/11)
 	for i, message := range prepared {
 		decoded, err := pipeline.DecodePoints(message.Data())
 		require.NoError(t, err)
-		require.Equal(t, pipeline.PointOptions{Database: "say", Precision: "ms"}, decoded.Payload.Options)
-		require.Equal(t, "say", decoded.Context.Location)
+		require.Equal(t, pipeline.PointOptions{Database: b.name, Precision: "ms"}, decoded.Payload.Options)
+		require.Equal(t, b.name, decoded.Context.Location)
 		point := decoded.Payload.Points[0]
 		require.Equal(t, "station_blue_oak_source_21234001", point.Measurement)
+		require.Len(t, point.Fields, 11)
 		for _, o := range ledger[i*11 : (i+1)*11] {
 			require.True(t, o.Time.Equal(point.Time.Time))
 			field := pipeline.SafeName(o.MeasurementType + "_" + o.Sensor + "_" + o.DataType + "_" + o.Unit)
 			require.Equal(t, o.Value, point.Fields[field])
-			values++
 		}
 	}
-	require.Equal(t, len(ledger), values)
+}
+
+// TestCorrectedValueIsOneMessage changes one value in an hour that was read: one raw
+// and one prepared message are new, the last ones for their time.
+func TestCorrectedValueIsOneMessage(t *testing.T) {
+	b := newBench(t, "corrected", hobolinktest.Options{})
+	_, err := b.run(t)
+	require.NoError(t, err)
+	ledger := func() []hobolinktest.Observation {
+		return b.vendor.Observations(logger, midnight.Add(-24*time.Hour), midnight)
+	}
+	const at = 11 * 77 // a temperature at 06:25
+	b.vendor.Correct(ledger()[at], -40.5)
+	require.Equal(t, -40.5, ledger()[at].Value)
+	result, err := b.run(t)
+	require.NoError(t, err)
+	require.Len(t, b.raw(t), perDay+1)
+	require.Equal(t, result.Counts["raw"]+result.Counts["prepared"]-2, result.Counts["duplicates"], "the rest of the hour is there")
+
+	prepared := b.prepared(t)
+	require.Len(t, prepared, perDay+1)
+	last, err := pipeline.DecodePoints(prepared[perDay].Data())
+	require.NoError(t, err)
+	require.True(t, ledger()[at].Time.Equal(last.Payload.Points[0].Time.Time))
+	prepared[77] = prepared[perDay] // who loads in order has this one
+	b.requirePoints(t, prepared[:perDay], ledger())
+
+	result, err = b.run(t)
+	require.NoError(t, err)
+	require.Zero(t, result.Counts["raw"]+result.Counts["prepared"], "it is published once")
 }
 
 func TestRepeatsAndLateData(t *testing.T) {
@@ -221,7 +255,7 @@ func TestTruncatedWindowsAreHalved(t *testing.T) {
 	require.Greater(t, result.Counts["requests"], int64(100))
 	require.EqualValues(t, 11*perDay, result.Counts["observations"])
 	require.Len(t, b.raw(t), perDay)
-	require.Len(t, b.prepared(t), perDay)
+	b.requirePoints(t, b.prepared(t), b.vendor.Observations(logger, midnight.Add(-24*time.Hour), midnight))
 	result, err = b.run(t)
 	require.NoError(t, err)
 	require.Zero(t, result.Counts["raw"])

@@ -135,6 +135,39 @@ func TestPassingFailuresAreTriedAgain(t *testing.T) {
 	}
 }
 
+// TestClassesOfFailures: what a retry can help is not final, and keeps the wait that
+// the vendor asked for.
+func TestClassesOfFailures(t *testing.T) {
+	for _, test := range []struct {
+		failure hobolinktest.Failure
+		class   string
+		final   bool
+	}{
+		{hobolinktest.Failure{Status: 400, Code: "VAL-003"}, hobolink.ClassRequest, true},
+		{hobolinktest.Failure{Status: 404}, hobolink.ClassRequest, true},
+		{hobolinktest.Failure{Status: 401}, hobolink.ClassToken, true},
+		{hobolinktest.Failure{Status: 403}, hobolink.ClassToken, true},
+		{hobolinktest.Failure{Status: 408}, hobolink.ClassBusy, false},
+		{hobolinktest.Failure{Status: 429, RetryAfter: 11 * time.Second}, hobolink.ClassRateLimit, false},
+		{hobolinktest.Failure{Status: 500}, hobolink.ClassBusy, false},
+		{hobolinktest.Failure{Status: 503, RetryAfter: 12 * time.Second}, hobolink.ClassBusy, false},
+		{hobolinktest.Failure{Status: hobolinktest.StatusBusy}, hobolink.ClassBusy, false},
+		{hobolinktest.Failure{Status: 200, Body: "<html>"}, hobolink.ClassAnswer, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client, handler := newClient(t, hobolinktest.Options{Seed: uint64(test.failure.Status)})
+			handler.FailNext(10, test.failure)
+			_, err := client.Data(t.Context(), lastHour(handler))
+			failure := failureOf(t, err)
+			require.Equal(t, test.class, failure.Class)
+			require.Equal(t, test.final, failure.Final, failure.Class)
+			require.Equal(t, test.failure.RetryAfter, failure.RetryAfter)
+			tries := map[bool]int64{true: 1, false: 4}[test.final]
+			require.Equal(t, tries, handler.RequestCount())
+		})
+	}
+}
+
 func TestLastingFailureIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, handler := newClient(t, hobolinktest.Options{})

@@ -16,7 +16,8 @@ import (
 
 // Handler is the server. It is safe for concurrent use.
 type Handler struct {
-	options Options
+	options   Options
+	corrected sync.Map // of correctedKey to float64
 
 	mu          sync.Mutex
 	windowStart time.Time
@@ -85,13 +86,31 @@ func (h *Handler) observations(logger string, from, to time.Time) iter.Seq[Obser
 		for t := from.UTC().Add(step - 1).Truncate(step); !t.After(to); t = t.Add(step) {
 			w := weatherAt(h.options.Seed, logger, t)
 			for _, s := range stationSeries {
-				if !yield(s.observation(logger, base, w)) {
+				o := s.observation(logger, base, w)
+				if value, found := h.corrected.Load(keyOf(o)); found {
+					o.Value = value.(float64)
+				}
+				if !yield(o) {
 					return
 				}
 			}
 		}
 	}
 }
+
+// correctedKey tells a measurement from all others.
+type correctedKey struct {
+	logger, sensor, measurementType, dataType string
+	at                                        int64
+}
+
+func keyOf(o Observation) correctedKey {
+	return correctedKey{o.Logger, o.Sensor, o.MeasurementType, o.DataType, o.Time.Unix()}
+}
+
+// Correct gives a measurement, one of [Handler.Observations], another value from now
+// on, as the vendor does when a sensor's calibration is entered late.
+func (h *Handler) Correct(o Observation, value float64) { h.corrected.Store(keyOf(o), value) }
 
 // serialNumber is the number that the sensors of a logger are counted from.
 func serialNumber(logger string) int64 {
