@@ -89,13 +89,14 @@ fuzz: ## every fuzz target for FUZZTIME (default 20s) each
 	done
 
 .PHONY: bench
-bench: build ## latency and throughput of Temporal, what plan and apply of a thousand jobs cost, how fast data loggers are read
+bench: build ## latency and throughput of Temporal, what plan and apply of a thousand jobs cost, how fast data loggers are read and archived
 	$(call say,bin/bench)
 	@$(BUILD) -o bin/bench ./bench
 	@bin/bench latency
 	@bin/bench plan
 	@bin/bench ldmp
 	@bin/bench publish
+	@bin/bench archive
 
 .PHONY: clean
 clean: ## remove what was built; .dev, the data of make dev, stays

@@ -128,13 +128,18 @@ func (c ldmpCase) apply(ctx context.Context, bin string, info stack.Info, server
 		}
 		jobs.WriteString("]\n")
 	}
-	dir, err := os.MkdirTemp("", "bench-ldmp-")
+	return applyJobs(ctx, bin, info, jobs.String())
+}
+
+// applyJobs declares the jobs of a file.
+func applyJobs(ctx context.Context, bin string, info stack.Info, jobs string) error {
+	dir, err := os.MkdirTemp("", "bench-jobs-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "jobs.toml")
-	if err := os.WriteFile(file, []byte(jobs.String()), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(jobs), 0o600); err != nil {
 		return err
 	}
 	var said strings.Builder

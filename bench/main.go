@@ -1,7 +1,7 @@
 // Command bench measures the embedded Temporal server, how long a small job takes
-// and how many of them it does, what plan and apply cost, and how fast data loggers
-// are read and messages are stored. Run it with `make bench` on a machine that does
-// nothing else.
+// and how many of them it does, what plan and apply cost, how fast data loggers are
+// read, messages stored, and archived. Run it with `make bench` on a machine that
+// does nothing else.
 package main
 
 import (
@@ -25,6 +25,7 @@ const usage = `bench measures the embedded servers.
                           raw stream; bench ldmp --help
   bench publish [flags]   messages into the raw stream, with JetStream syncing its
                           files now and then or always; bench publish --help
+  bench archive [flags]   raw messages from the stream into the archive; bench archive --help
 `
 
 func main() {
@@ -56,6 +57,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return ldmpBench(ctx, args[1:], out)
 	case "publish":
 		return publishBench(ctx, args[1:], out)
+	case "archive":
+		return archiveBench(ctx, args[1:], out)
 	default:
 		return fmt.Errorf("subcommand %q is not known; bench help lists them", args[0])
 	}

@@ -90,13 +90,13 @@ func (g *gathering) deadline() time.Time {
 // due says that there is something, and that it has waited for long enough.
 func (g *gathering) due() bool { return !g.empty() && !time.Now().Before(g.deadline()) }
 
-// wait is how long more messages may be waited for.
+// wait is how long more messages may be waited for. Those of a backlog are all old
+// enough, and yet should come in large batches.
 func (g *gathering) wait(end time.Time) time.Duration {
-	until := end
-	if !g.empty() {
-		until = g.deadline()
+	if g.empty() {
+		return min(fetchWait, time.Until(end))
 	}
-	return min(fetchWait, time.Until(until))
+	return min(fetchWait, max(linger, time.Until(g.deadline())))
 }
 
 // last is the greatest number.

@@ -29,8 +29,10 @@ const (
 	fetchWait = 5 * time.Second
 	// maxPartitions is how many objects a batch has at most, about.
 	maxPartitions = 500
-	// minAge is how long a batch gathers at least, also if its messages are old.
+	// minAge is how long a batch gathers at least, also if its messages are old, and
+	// linger how long a fetch waits for a backlog to go on.
 	minAge = 500 * time.Millisecond
+	linger = 200 * time.Millisecond
 )
 
 type post struct {
@@ -202,8 +204,11 @@ func (l *lap) findPlace(ctx context.Context) error {
 	}
 	for {
 		settled, found, err := l.archive.Batch(ctx, life, l.at.Next)
-		if err != nil || !found {
-			return errors.Join(err, l.checkStream(ctx))
+		if err != nil {
+			return err
+		}
+		if !found {
+			return l.checkStream(ctx)
 		}
 		if err := l.complete(ctx, settled); err != nil {
 			return err

@@ -172,6 +172,10 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 	require.Equal(t, cat, r.ok("archive", "cat", rows[0].Key, "--from", "PT1H"))
 	require.Empty(t, r.ok("archive", "cat", "--organization", "a", "--to", "PT1H"))
 
+	elsewhere := r.ok("archive", "audit", "--prefix", "elsewhere/")
+	require.Contains(t, elsewhere, ": no job feeds this archive\n")
+	require.Contains(t, elsewhere, fmt.Sprintf("Archive archive/elsewhere/ is complete but for %d messages that wait", r.serial))
+
 	env := func(variables ...string) []string { return append(r.st.Env(), variables...) }
 	for want, call := range map[string]struct{ env, args []string }{
 		`^starter: S3 store on 127\.0\.0\.1:1 cannot be reached: `: {env("DENDRA_S3_ENDPOINT=http://127.0.0.1:1"), []string{"list"}},
@@ -181,6 +185,7 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 		`^starter: x is no key of an object with messages: `:       {env(), []string{"cat", "x"}},
 		`^starter: KEY or a filter is missing`:                     {env(), []string{"cat"}},
 		`^starter: --source needs --organization`:                  {env(), []string{"list", "--source", "csi"}},
+		`^starter: --prefix a does not end with a slash`:           {env(), []string{"list", "--prefix", "a"}},
 	} {
 		a := starter(t, call.env, append([]string{"archive"}, call.args...)...)
 		require.Equal(t, 1, a.code, a.stdout)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,10 @@ func (p *archivePlace) register(flags *pflag.FlagSet) {
 	flags.StringVar(&p.prefix, "prefix", "", "text before all keys, as in the job's spec")
 }
 
-func (i *invocation) openArchive(p archivePlace) (archive.Archive, error) {
+func (i *invocation) openArchive(cmd *cobra.Command, p archivePlace) (archive.Archive, error) {
+	if p.prefix != "" && !strings.HasSuffix(p.prefix, "/") {
+		return archive.Archive{}, misuse(cmd, "--prefix %s does not end with a slash", p.prefix)
+	}
 	config, err := objects.ConfigFromEnv(i.Getenv)
 	if err != nil {
 		return archive.Archive{}, err
@@ -72,7 +76,7 @@ purged, expired) are told apart from a loss: they are shown as gone.
 Exit codes: 0 nothing is wrong, 1 error, 2 something is wrong.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := i.openArchive(place)
+			a, err := i.openArchive(cmd, place)
 			if err != nil {
 				return err
 			}
@@ -131,6 +135,9 @@ func (i *invocation) writeAudit(w io.Writer, r archive.Report) error {
 		for _, gone := range l.Gone {
 			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s %s: gone from the stream before their turn came", l.Life, gone)))
 		}
+		if l.Live != nil && len(l.Live.AckFloors) == 0 {
+			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: no job feeds this archive", l.Life)))
+		}
 		if l.Live != nil && l.Live.UnderWay > 0 {
 			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: %s under way", l.Life, plural(l.Live.UnderWay, "object is", "objects are"))))
 		}
@@ -151,9 +158,18 @@ func (i *invocation) writeAudit(w io.Writer, r archive.Report) error {
 		how = "line by line"
 	}
 	lines.printf("")
-	if r.Clean() {
+	waiting := uint64(0)
+	for _, l := range r.Lives {
+		if l.Live != nil {
+			waiting += l.Live.Waiting
+		}
+	}
+	switch {
+	case r.Clean() && waiting > 0:
+		lines.printf("Archive %s/%s is complete but for %s (%s).", r.Bucket, r.Prefix, plural(int(waiting), "message that waits", "messages that wait"), how)
+	case r.Clean():
 		lines.printf("Archive %s/%s is complete (%s).", r.Bucket, r.Prefix, how)
-	} else {
+	default:
 		lines.printf("Archive %s/%s: %s wrong (%s).", r.Bucket, r.Prefix, plural(len(r.Findings), "thing is", "things are"), how)
 	}
 	return lines.err
@@ -217,7 +233,7 @@ the raw stream took them, and the range of numbers of their batch.`,
 			if err := filter.check(cmd); err != nil {
 				return err
 			}
-			a, err := i.openArchive(place)
+			a, err := i.openArchive(cmd, place)
 			if err != nil {
 				return err
 			}
@@ -262,7 +278,7 @@ JSON each: number, time, subject, headers and body, as they are archived.`,
 			if len(args) == 0 && filter.Filter == (archive.Filter{}) {
 				return misuse(cmd, "KEY or a filter is missing")
 			}
-			a, err := i.openArchive(place)
+			a, err := i.openArchive(cmd, place)
 			if err != nil {
 				return err
 			}
