@@ -89,7 +89,7 @@ fuzz: ## every fuzz target for FUZZTIME (default 20s) each
 	done
 
 .PHONY: bench
-bench: build ## latency and throughput of Temporal, what plan and apply of a thousand jobs cost, how fast data loggers are read and archived
+bench: build ## latency and throughput of Temporal, what plan and apply of a thousand jobs cost, how fast data loggers are read, archived and loaded
 	$(call say,bin/bench)
 	@$(BUILD) -o bin/bench ./bench
 	@bin/bench latency
@@ -97,6 +97,7 @@ bench: build ## latency and throughput of Temporal, what plan and apply of a tho
 	@bin/bench ldmp
 	@bin/bench publish
 	@bin/bench archive
+	@bin/bench load
 
 .PHONY: clean
 clean: ## remove what was built; .dev, the data of make dev, stays

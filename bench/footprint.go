@@ -43,13 +43,18 @@ func (b *queueBench) memory() error {
 
 // peakMemory is the high-water mark of a process's resident memory, as Linux
 // writes it in /proc/PID/status.
-func peakMemory(pid int) (string, error) {
+func peakMemory(pid int) (string, error) { return memoryOf(pid, "VmHWM:") }
+
+// residentMemory is a process's resident memory at this moment.
+func residentMemory(pid int) (string, error) { return memoryOf(pid, "VmRSS:") }
+
+func memoryOf(pid int, what string) (string, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return "", err
 	}
 	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if value, ok := strings.CutPrefix(line, what); ok {
 			var kib int
 			if _, err := fmt.Sscan(value, &kib); err != nil {
 				return "", err
@@ -57,7 +62,27 @@ func peakMemory(pid int) (string, error) {
 			return fmt.Sprintf("%d MiB", kib/1024), nil
 		}
 	}
-	return "", fmt.Errorf("/proc/%d/status has no VmHWM", pid)
+	return "", fmt.Errorf("/proc/%d/status has no %s", pid, what)
+}
+
+// processorTime is what a process has used of the processors, as Linux writes it in
+// /proc/PID/stat in hundredths of a second; 0 when it is gone.
+func processorTime(pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// The name of the program, in parentheses, may hold anything.
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	var user, system int64
+	if len(fields) < 13 {
+		return 0
+	}
+	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
+		return 0
+	}
+	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
 // footprint is what the histories of a kind of workflow come to.

@@ -1,7 +1,7 @@
 // Command bench measures the embedded Temporal server, how long a small job takes
 // and how many of them it does, what plan and apply cost, how fast data loggers are
-// read, messages stored, and archived. Run it with `make bench` on a machine that
-// does nothing else.
+// read, messages stored and archived, and points loaded. Run it with `make bench` on
+// a machine that does nothing else.
 package main
 
 import (
@@ -26,6 +26,9 @@ const usage = `bench measures the embedded servers.
   bench publish [flags]   messages into the raw stream, with JetStream syncing its
                           files now and then or always; bench publish --help
   bench archive [flags]   raw messages from the stream into the archive; bench archive --help
+  bench load [flags]      points from the stream into InfluxDB, against the same
+                          posted from memory, and the memory that a stalled mirror
+                          costs; bench load --help
 `
 
 func main() {
@@ -59,6 +62,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return publishBench(ctx, args[1:], out)
 	case "archive":
 		return archiveBench(ctx, args[1:], out)
+	case "load":
+		return loadBench(ctx, args[1:], out)
 	default:
 		return fmt.Errorf("subcommand %q is not known; bench help lists them", args[0])
 	}

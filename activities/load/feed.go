@@ -47,7 +47,7 @@ func (f *feed) fetch(ctx context.Context) error {
 	defer close(f.chunks)
 	w := f.lane
 	n := min(fetchSize, w.lap.spec.BatchPoints)
-	last := uint64(0)
+	var last, delivered uint64
 	for !w.lap.leaving(w) {
 		// No longer than the lap, since nothing else ends the wait at its end.
 		wait := min(max(w.lap.spec.BatchAge.Std(), pipeline.MinFetch), max(time.Until(w.lap.end), slowWrite))
@@ -59,16 +59,17 @@ func (f *feed) fetch(ctx context.Context) error {
 			return err
 		}
 		for _, message := range messages {
-			metadata, err := message.Metadata()
+			sequence, delivery, err := pipeline.Place(message)
 			if err != nil {
 				return err
 			}
-			if metadata.Sequence.Stream <= last {
-				// Delivered before and given up on since: written now, it would overwrite
-				// what came later.
+			if sequence <= last || (delivered > 0 && delivery != delivered+1) {
+				// Given up on since it was delivered, lost on its way, or taken by another
+				// loader: written now, an old value could overwrite its correction, and an
+				// acknowledgement could count for what was never written.
 				return errOutOfOrder
 			}
-			last = metadata.Sequence.Stream
+			last, delivered = sequence, delivery
 		}
 		if len(messages) == 0 {
 			continue

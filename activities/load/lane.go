@@ -95,6 +95,7 @@ func (w *lane) open(ctx context.Context) error {
 		Name:    pipeline.LoadConsumer(spec.OperationMode, spec.Location, w.mirror.Name),
 		Subject: pipeline.PrepSubject(spec.OperationMode, spec.Location),
 		AckWait: ackWait,
+		InOrder: true,
 		// What may be in hand, and more.
 		MaxAckPending: max(20_000, 4*(spec.BatchPoints+fetchSize)),
 	})
@@ -286,11 +287,16 @@ func (w *lane) persist(ctx context.Context, b *batch) error {
 	}
 }
 
-// acknowledge answers the messages of a batch that are done with.
+// acknowledge answers the messages of a batch that are done with: up to the first
+// that is not, where an answer counts for all before it.
 func (w *lane) acknowledge(ctx context.Context, b *batch) error {
 	var done []jetstream.Msg
 	for i := range b.items {
-		if it := &b.items[i]; it.open == 0 && !it.answered {
+		it := &b.items[i]
+		if it.open > 0 && w.consumer.InOrder() {
+			break
+		}
+		if it.open == 0 && !it.answered {
 			it.answered = true
 			done = append(done, it.message)
 		}

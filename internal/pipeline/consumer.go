@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -22,6 +23,10 @@ type ConsumerOptions struct {
 	MaxAckPending int
 	// Metadata is kept with the consumer for those who look at it. Defaults to none.
 	Metadata map[string]string
+	// InOrder makes an acknowledgement count for all messages before it too, which
+	// spares the server half its work. Only readers that take and finish messages in
+	// order may ask for it. A consumer that was made without it stays as it is.
+	InOrder bool
 }
 
 // Consumer reads a stream in order, and remembers on the server how far it got.
@@ -30,12 +35,13 @@ type Consumer struct {
 	consumer jetstream.Consumer
 	stream   string
 	name     string
+	inOrder  bool
 }
 
 // Consumer opens a durable consumer of a stream, and makes or adjusts it if need
-// be. It delivers everything from the stream's beginning, wants an explicit
-// acknowledgement of every message, and never gives one up: a limit on
-// deliveries would leave a silent hole.
+// be. It delivers everything from the stream's beginning, wants every message
+// acknowledged, and never gives one up: a limit on deliveries would leave a silent
+// hole.
 func (c *Client) Consumer(ctx context.Context, stream string, options ConsumerOptions) (*Consumer, error) {
 	if err := c.Ready(ctx); err != nil {
 		return nil, err
@@ -46,11 +52,24 @@ func (c *Client) Consumer(ctx context.Context, stream string, options ConsumerOp
 	if options.MaxAckPending <= 0 {
 		options.MaxAckPending = 20_000
 	}
+	policy := jetstream.AckExplicitPolicy
+	if options.InOrder {
+		// How it acknowledges cannot be changed, and its position must not be lost.
+		existing, err := c.js.Consumer(ctx, stream, options.Name)
+		switch {
+		case err == nil:
+			policy = existing.CachedInfo().Config.AckPolicy
+		case errors.Is(err, jetstream.ErrConsumerNotFound):
+			policy = jetstream.AckAllPolicy
+		default:
+			return nil, c.failed(ctx, fmt.Sprintf("look for consumer %s of stream %s", options.Name, stream), err)
+		}
+	}
 	consumer, err := c.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
 		Durable:       options.Name,
 		FilterSubject: options.Subject,
 		DeliverPolicy: jetstream.DeliverAllPolicy,
-		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckPolicy:     policy,
 		AckWait:       options.AckWait,
 		MaxAckPending: options.MaxAckPending,
 		MaxDeliver:    -1,
@@ -59,7 +78,7 @@ func (c *Client) Consumer(ctx context.Context, stream string, options ConsumerOp
 	if err != nil {
 		return nil, c.failed(ctx, fmt.Sprintf("open consumer %s of stream %s", options.Name, stream), err)
 	}
-	return &Consumer{client: c, consumer: consumer, stream: stream, name: options.Name}, nil
+	return &Consumer{client: c, consumer: consumer, stream: stream, name: options.Name, inOrder: policy == jetstream.AckAllPolicy}, nil
 }
 
 // Rewind makes the consumer deliver again, in the order of the stream, everything
@@ -149,6 +168,16 @@ func (r *Consumer) fetchOnce(messages []jetstream.Msg, n, bytes int, wait time.D
 	return messages, batch.Error()
 }
 
+// Place is where a message stands: its sequence in the stream, and the number of
+// its delivery by the consumer, which counts without gaps.
+func Place(message jetstream.Msg) (stream, delivery uint64, err error) {
+	metadata, err := message.Metadata()
+	if err != nil {
+		return 0, 0, err
+	}
+	return metadata.Sequence.Stream, metadata.Sequence.Consumer, nil
+}
+
 func sizeOf(messages []jetstream.Msg) int {
 	size := 0
 	for _, message := range messages {
@@ -166,9 +195,16 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
+// InOrder tells whether an acknowledgement counts for all messages before it.
+func (r *Consumer) InOrder() bool { return r.inOrder }
+
 // Ack acknowledges messages, and returns when the server has noted the last of
-// them, and so all.
+// them, and so all. If the consumer is [Consumer.InOrder], every message that was
+// delivered before the last of them is acknowledged as well.
 func (r *Consumer) Ack(ctx context.Context, messages []jetstream.Msg) error {
+	if r.inOrder && len(messages) > 1 {
+		messages = messages[len(messages)-1:]
+	}
 	for i, message := range messages {
 		var err error
 		if i < len(messages)-1 {

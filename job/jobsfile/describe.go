@@ -115,7 +115,7 @@ func (c *catalog) example(t catalogType) string {
 	var text strings.Builder
 	table := fmt.Sprintf("[%s.%s.example]", tableJobs, t.snake)
 	fmt.Fprintf(&text, "%s\n%s = %s\n", table, mode.key, tomlValue(exampleMode(c.modes[mode.key])))
-	if spec := exampleTable(t.whole); len(spec) > 0 {
+	if spec := exampleTable(t.whole, true); len(spec) > 0 {
 		fmt.Fprintf(&text, "\n%s.%s]\n", strings.TrimSuffix(table, "]"), keySpec)
 		for _, m := range spec {
 			fmt.Fprintf(&text, "%s = %s\n", m.key, tomlValue(m.value))
@@ -127,7 +127,7 @@ func (c *catalog) example(t catalogType) string {
 // exampleMode writes what a mode requires, or, of one that needs one of several
 // keys and so requires none by itself, the first.
 func exampleMode(schema object) object {
-	table := exampleTable(schema)
+	table := exampleTable(schema, false)
 	properties := schema.object("properties")
 	if len(table) > 0 || len(properties) == 0 {
 		return table
@@ -138,10 +138,12 @@ func exampleMode(schema object) object {
 	return table
 }
 
-func exampleTable(schema object) object {
+// exampleTable has the keys that are required and, if optional ones are wanted,
+// those that have an example.
+func exampleTable(schema object, optional bool) object {
 	var table object
 	for _, m := range schema.object("properties") {
-		if property, ok := m.value.(object); ok && isRequired(schema, m.key) {
+		if property, ok := m.value.(object); ok && (isRequired(schema, m.key) || optional && len(property.list("examples")) > 0) {
 			table = append(table, member{m.key, exampleValue(m.key, property)})
 		}
 	}
@@ -174,7 +176,7 @@ func exampleValue(key string, schema object) any {
 	case "array":
 		return []any{exampleValue(key, schema.object("items"))}
 	case "object":
-		return exampleTable(schema)
+		return exampleTable(schema, false)
 	}
 	return key
 }

@@ -1,0 +1,436 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dendrascience/dendra-jobs/internal/influx"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stack"
+)
+
+const loadUsage = "bench load takes --points of at least 10000, --rounds of at least 1, and no arguments"
+
+// loadBench measures how fast the load worker brings points from JetStream into
+// InfluxDB: bin/load with one job, against the same points posted to the same server
+// from memory, in turns on one stack.
+func loadBench(ctx context.Context, args []string, out io.Writer) error {
+	fs := flag.NewFlagSet("bench load", flag.ContinueOnError)
+	bin := fs.String("bin", "bin", "`folder` of the binaries devstack, load and starter")
+	points := fs.Int("points", 300_000, "points in each measurement")
+	rounds := fs.Int("rounds", 3, "rounds; the medians are shown")
+	stalled := fs.Int("stalled", 0, "instead, let so many `messages` wait for a mirror that never answers, and watch the memory of the worker")
+	if err := fs.Parse(args); err != nil {
+		return err
+	}
+	if *points < 10_000 || *rounds < 1 || *stalled < 0 || fs.NArg() > 0 {
+		return errors.New(loadUsage)
+	}
+	folder, err := filepath.Abs(*bin)
+	if err != nil {
+		return err
+	}
+	b := &loader{bin: folder, out: out}
+	defer b.close()
+	if err := b.start(ctx); err != nil {
+		return err
+	}
+	if *stalled > 0 {
+		return b.stall(ctx, *stalled)
+	}
+	return b.compare(ctx, *points, *rounds)
+}
+
+// loader is a stack with what posts and loads.
+type loader struct {
+	bin      string
+	out      io.Writer
+	info     stack.Info
+	servers  *stack.Process
+	pipeline *pipeline.Client
+	names    int
+}
+
+func (b *loader) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	var err error
+	if b.info, b.servers, err = stack.Launch(ctx, filepath.Join(b.bin, "devstack"), []string{"--ephemeral", "--free-ports"}, io.Discard); err != nil {
+		return err
+	}
+	b.pipeline, err = pipeline.Connect(ctx, b.info.NATS)
+	return err
+}
+
+func (b *loader) close() {
+	if b.pipeline != nil {
+		b.pipeline.Close()
+	}
+	if b.servers != nil {
+		b.servers.Stop(stack.StopGrace)
+	}
+}
+
+// location names what nobody has named before.
+func (b *loader) location() string {
+	b.names++
+	return fmt.Sprintf("bench%d", b.names)
+}
+
+// way is a way of bringing points into InfluxDB.
+type way struct {
+	name    string
+	perPost int // points in a write from memory
+	per     int // points in a message
+}
+
+// pace is what a way came to.
+type pace struct{ rate, worker, servers float64 }
+
+func (b *loader) compare(ctx context.Context, points, rounds int) error {
+	ways := []way{{name: "posted from memory, 5,000 a write", perPost: 5000}, {name: "posted from memory, 10,000 a write", perPost: 10_000}, {name: "posted from memory, 20,000 a write", perPost: 20_000}}
+	for _, per := range []int{1, 10, 100} {
+		ways = append(ways, way{name: fmt.Sprintf("loaded, %d a message", per), per: per})
+	}
+	paces := make([][]pace, len(ways))
+	for round := range rounds {
+		for n := range ways {
+			if round%2 == 1 {
+				n = len(ways) - 1 - n
+			}
+			w := ways[n]
+			measure := b.load
+			if w.perPost > 0 {
+				measure = b.post
+			}
+			p, err := measure(ctx, w, points)
+			if err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			paces[n] = append(paces[n], p)
+			fmt.Fprintf(b.out, "  %-36s round %d  %8.0f points/s\n", w.name, round+1, p.rate)
+		}
+	}
+	middle := func(n int, value func(pace) float64) float64 {
+		samples := make([]sample, len(paces[n]))
+		for i, p := range paces[n] {
+			samples[i].PerSecond = value(p)
+		}
+		return median(samples, func(s sample) float64 { return s.PerSecond })
+	}
+	rate := func(p pace) float64 { return p.rate }
+	best := 0.0
+	for n, w := range ways {
+		if w.perPost > 0 {
+			best = max(best, middle(n, rate))
+		}
+	}
+	fmt.Fprint(b.out, "\n| points of 8 fields | points/s | of the best from memory | processor time of the worker | of the servers |\n|---|---|---|---|---|\n")
+	for n, w := range ways {
+		worker := "–"
+		if w.per > 0 {
+			worker = fmt.Sprintf("%.1f µs/point", middle(n, func(p pace) float64 { return p.worker }))
+		}
+		fmt.Fprintf(b.out, "| %s | %.0f | %.2f | %s | %.1f µs/point |\n", w.name, middle(n, rate), middle(n, rate)/best, worker,
+			middle(n, func(p pace) float64 { return p.servers }))
+	}
+	return nil
+}
+
+// fieldNames are the columns of a table of a data logger.
+var fieldNames = []string{"AT_C_Avg", "BattV_Min", "PAR_Avg", "RH_Pct", "Rain_mm_Tot", "Soil_T_C", "WD_Deg", "WS_ms_Avg"}
+
+// benchPoint is the i-th point: twenty stations log every second.
+func benchPoint(i int) pipeline.Point {
+	fields := make(map[string]any, len(fieldNames))
+	for f, name := range fieldNames {
+		fields[name] = float64((i*7+f*13)%4000) / 16
+	}
+	return pipeline.Point{
+		Measurement: fmt.Sprintf("station_%d_source_tenmin", i%20), Fields: fields,
+		Time: pipeline.Time{Time: time.UnixMilli(1_700_000_000_000 + int64(i/20)*1000)},
+	}
+}
+
+// post writes points over one connection, one write after the other.
+func (b *loader) post(ctx context.Context, w way, points int) (pace, error) {
+	database := b.location()
+	writer, err := influx.NewWriter(influx.Config{URL: b.info.Influx})
+	if err != nil {
+		return pace{}, err
+	}
+	if err := writer.CreateDatabase(ctx, database); err != nil {
+		return pace{}, err
+	}
+	var bodies [][]byte
+	for i := range points {
+		if i%w.perPost == 0 {
+			bodies = append(bodies, nil)
+		}
+		p := benchPoint(i)
+		body := &bodies[len(bodies)-1]
+		if *body, err = influx.AppendPoint(*body, influx.Point{Measurement: p.Measurement, Fields: p.Fields, Time: p.Time.Time}, influx.Milliseconds); err != nil {
+			return pace{}, err
+		}
+	}
+	cpu, began := processorTime(b.servers.PID()), time.Now()
+	for _, body := range bodies {
+		if err := writer.Write(ctx, influx.Target{Database: database, Precision: influx.Milliseconds}, body); err != nil {
+			return pace{}, err
+		}
+	}
+	elapsed := time.Since(began)
+	return pace{
+		rate:    float64(points) / elapsed.Seconds(),
+		servers: float64((processorTime(b.servers.PID()) - cpu).Microseconds()) / float64(points),
+	}, b.check(ctx, database, points)
+}
+
+// load publishes points, and measures a worker that loads them, from its second
+// twentieth to its last.
+func (b *loader) load(ctx context.Context, w way, points int) (pace, error) {
+	location := b.location()
+	if err := b.publish(ctx, location, points, w.per); err != nil {
+		return pace{}, err
+	}
+	worker, err := b.startWorker()
+	if err != nil {
+		return pace{}, err
+	}
+	defer worker.Stop(10 * time.Second)
+	if err := b.apply(ctx, location, fmt.Sprintf("influx_url = %q\n", b.info.Influx)); err != nil {
+		return pace{}, err
+	}
+	messages := points / w.per
+	from, err := b.waitLoaded(ctx, location, pipeline.DefaultMirror, messages, messages/20)
+	if err != nil {
+		return pace{}, err
+	}
+	cpu, workerCPU, began := processorTime(b.servers.PID()), processorTime(worker.PID()), time.Now()
+	to, err := b.waitLoaded(ctx, location, pipeline.DefaultMirror, messages, messages-messages/20)
+	if err != nil {
+		return pace{}, err
+	}
+	elapsed, n := time.Since(began), float64((to-from)*w.per)
+	p := pace{
+		rate:    n / elapsed.Seconds(),
+		worker:  float64((processorTime(worker.PID()) - workerCPU).Microseconds()) / n,
+		servers: float64((processorTime(b.servers.PID()) - cpu).Microseconds()) / n,
+	}
+	if _, err := b.waitLoaded(ctx, location, pipeline.DefaultMirror, messages, messages); err != nil {
+		return p, err
+	}
+	if err := b.stopJob(ctx, location); err != nil {
+		return p, err
+	}
+	return p, b.check(ctx, location, messages*w.per)
+}
+
+// publish puts points into the stream, so many in a message.
+func (b *loader) publish(ctx context.Context, location string, points, per int) error {
+	const window = 10_000
+	var outgoing []pipeline.Outgoing
+	flush := func() error {
+		_, err := b.pipeline.Publish(ctx, outgoing)
+		outgoing = outgoing[:0]
+		return err
+	}
+	for i := 0; i+per <= points; i += per {
+		message := pipeline.Message[pipeline.Points]{
+			Context: pipeline.Context{
+				ImportedAt: time.Now().UTC(), OrgSlug: "bench", Source: "csi", Location: location, Station: "station", Table: "TenMin",
+			},
+			Payload: pipeline.Points{Options: pipeline.PointOptions{Database: location, Precision: "ms"}},
+		}
+		for j := range per {
+			message.Payload.Points = append(message.Payload.Points, benchPoint(i+j))
+		}
+		body, err := message.Encode()
+		if err != nil {
+			return err
+		}
+		outgoing = append(outgoing, pipeline.Outgoing{Subject: pipeline.PrepSubject(pipeline.OperationLive, location), Body: body})
+		if len(outgoing) == window {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+func (b *loader) startWorker() (*stack.Process, error) {
+	return stack.Command{
+		Path: filepath.Join(b.bin, "load"), Args: []string{"--log-level", "error"},
+		Env: append(os.Environ(), b.info.Env()...), Stdout: io.Discard, Stderr: io.Discard,
+	}.Start()
+}
+
+// apply declares the job that loads a location.
+func (b *loader) apply(ctx context.Context, location, spec string) error {
+	dir, err := os.MkdirTemp("", "bench-load-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	file := filepath.Join(dir, "jobs.toml")
+	job := "[jobs.live_load_influx_v1." + location + "]\ncontinuous = { interval = \"PT0.1S\" }\n" +
+		"[jobs.live_load_influx_v1." + location + ".spec]\nlocation = \"" + location + "\"\n" + spec
+	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
+		return err
+	}
+	return b.starter(ctx, "apply", "--yes", "-f", file)
+}
+
+func (b *loader) stopJob(ctx context.Context, location string) error {
+	return b.starter(ctx, "jobs", "stop", "live_load_influx_v1."+location)
+}
+
+func (b *loader) starter(ctx context.Context, args ...string) error {
+	var said strings.Builder
+	starter, err := stack.Command{
+		Path: filepath.Join(b.bin, "starter"), Args: args,
+		Env: append(os.Environ(), b.info.Env()...), Stdout: &said, Stderr: &said,
+	}.Start()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-starter.Done():
+	case <-ctx.Done():
+		starter.Kill()
+	}
+	if starter.ExitCode() != 0 {
+		return fmt.Errorf("starter %s (%s): %s", args[0], starter.State(), said.String())
+	}
+	return nil
+}
+
+// waitLoaded waits until so many of a location's messages are acknowledged, and
+// gives how many are.
+func (b *loader) waitLoaded(ctx context.Context, location, mirror string, all, want int) (int, error) {
+	name := pipeline.LoadConsumer(pipeline.OperationLive, location, mirror)
+	for {
+		consumer, err := b.pipeline.JetStream().Consumer(ctx, pipeline.StreamPrepared, name)
+		if err == nil {
+			info := consumer.CachedInfo()
+			if loaded := all - int(info.NumPending) - info.NumAckPending; loaded >= want {
+				return loaded, nil
+			}
+		} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			return 0, err
+		}
+		if err := pause(ctx, 5*time.Millisecond); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// check makes sure that a database has all points.
+func (b *loader) check(ctx context.Context, database string, points int) error {
+	total := int64(0)
+	for station := range 20 {
+		counts, err := influx.Count(ctx, influx.Config{URL: b.info.Influx}, database, fmt.Sprintf("station_%d_source_tenmin", station))
+		if err != nil {
+			return err
+		}
+		total += counts[fieldNames[0]]
+	}
+	if total != int64(points) {
+		return fmt.Errorf("database %s has %d points instead of %d", database, total, points)
+	}
+	return nil
+}
+
+// stall lets messages wait for a mirror that takes connections and never answers,
+// beside one that works, and tells what memory the worker needs.
+func (b *loader) stall(ctx context.Context, messages int) error {
+	silent, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = silent.Close() }()
+	location := b.location()
+	began := time.Now()
+	if err := b.publish(ctx, location, messages, 1); err != nil {
+		return err
+	}
+	fmt.Fprintf(b.out, "  %d messages published in %s\n", messages, time.Since(began).Round(time.Second))
+	worker, err := b.startWorker()
+	if err != nil {
+		return err
+	}
+	defer worker.Kill()
+	spec := fmt.Sprintf("mirrors = [\n  { name = \"good\", influx_url = %q },\n  { name = \"stalled\", influx_url = \"http://%s\" },\n]\n", b.info.Influx, silent.Addr())
+	if err := pause(ctx, 3*time.Second); err != nil {
+		return err
+	}
+	if err := b.sayMemory("idle, before the job", worker); err != nil {
+		return err
+	}
+	if err := b.apply(ctx, location, spec); err != nil {
+		return err
+	}
+	began = time.Now()
+	if _, err := b.waitLoaded(ctx, location, "good", messages, messages); err != nil {
+		return err
+	}
+	fmt.Fprintf(b.out, "  the good mirror has all after %s\n", time.Since(began).Round(100*time.Millisecond))
+	if err := b.sayMemory("all waits for the stalled mirror, the good one has it", worker); err != nil {
+		return err
+	}
+	for {
+		state, err := b.pipeline.LoadState(ctx, pipeline.OperationLive, location, "stalled")
+		if err != nil {
+			return err
+		}
+		if state.Breaker.State == pipeline.BreakerOpen {
+			break
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	if err := b.sayMemory(fmt.Sprintf("its breaker opened after %s", time.Since(began).Round(time.Second)), worker); err != nil {
+		return err
+	}
+	for range 3 {
+		if err := pause(ctx, 15*time.Second); err != nil {
+			return err
+		}
+		if err := b.sayMemory("15 s later", worker); err != nil {
+			return err
+		}
+	}
+	loads, err := b.pipeline.Loads(ctx)
+	if err != nil {
+		return err
+	}
+	for _, l := range loads {
+		fmt.Fprintf(b.out, "  %s: %d messages wait, breaker %s\n", l.Consumer(), l.Waiting, l.Breaker.State)
+	}
+	return nil
+}
+
+func (b *loader) sayMemory(when string, worker *stack.Process) error {
+	peak, err := peakMemory(worker.PID())
+	if err != nil {
+		return err
+	}
+	now, err := residentMemory(worker.PID())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.out, "  memory of the worker: %s now, %s at most (%s)\n", now, peak, when)
+	return nil
+}
