@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
@@ -72,11 +74,12 @@ func bySequence(promised []acknowledged) []acknowledged {
 }
 
 // TestQueueUnderForcedContinueAsNew lets eight producers fill a queue that
-// continues as new every hundred events and has small pages, by single messages
-// and by batches.
+// continues as new every hundred events and has small pages: six by single messages
+// and by batches, two by signals, which are answered by nobody. Signals are what
+// gets lost when a workflow continues as new while one of its coroutines holds them.
 func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	t.Parallel()
-	const producers = 8
+	const producers, signaling = 8, 2
 	items := 400
 	if text := os.Getenv(itemsVariable); text != "" {
 		var err error
@@ -91,12 +94,19 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	t.Logf("seed %d, %d items", seed, items)
 	startPaged(t, c, "forced", 20, workflows.QueueState{})
 
+	began := time.Now()
 	var mu sync.Mutex
 	var promised []acknowledged
 	var wait sync.WaitGroup
+	signaled := make([][]job.Job, signaling)
 	for producer := range producers {
 		random := rand.New(rand.NewPCG(seed, uint64(producer))) //nolint:gosec // Repeatable on purpose.
 		jobs := recordJobs(t, "forced", fmt.Sprintf("p%d-", producer), items/producers, ledger)
+		if producer < signaling {
+			signaled[producer] = jobs
+			wait.Go(func() { signalAll(t, c, "forced", jobs) })
+			continue
+		}
 		wait.Go(func() {
 			for len(jobs) > 0 {
 				n := min(1+random.IntN(4), len(jobs))
@@ -113,12 +123,37 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 		})
 	}
 	wait.Wait()
+	t.Logf("%d items in after %s", items, time.Since(began).Round(time.Millisecond))
 	state := waitEmpty(t, c, "forced", 40*time.Minute)
-	require.EqualValues(t, len(promised), state.Completed)
+	all := int64(items / producers * producers)
+	require.Equal(t, all, state.Accepted)
+	require.Equal(t, all, state.Completed)
 	require.Empty(t, state.DeadLetters)
-	requireSerial(t, bySequence(promised), ledger)
-	t.Logf("%d runs of the workflow, %d items parked at the end of all", state.Generation+1, state.Parked.Last)
+	order := requireAlone(t, ledger)
+	require.Len(t, order, int(all), "each ran, and once")
+	requireOrder(t, order, bySequence(promised))
+	for _, jobs := range signaled {
+		var sent []acknowledged
+		for _, j := range jobs {
+			sent = append(sent, acknowledged{jobID: j.ID})
+		}
+		requireOrder(t, order, sent)
+	}
+	t.Logf("all ran after %s: %d runs of the workflow, the last parked item has number %d",
+		time.Since(began).Round(time.Millisecond), state.Generation+1, state.Parked.Last)
 	require.Greater(t, state.Generation, items/100)
+}
+
+// signalAll puts jobs into a queue by signals, one after the other.
+func signalAll(t *testing.T, c *control.Client, queue string, jobs []job.Job) {
+	t.Helper()
+	for _, j := range jobs {
+		err := c.Temporal().SignalWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+	}
 }
 
 // TestDeepQueueSurvivesKills parks pages while the worker and the stack are
@@ -269,6 +304,110 @@ func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, ran)
+}
+
+// occupyPage starts a workflow under the id of a page that is none.
+func occupyPage(t *testing.T, c *control.Client, id string) {
+	t.Helper()
+	_, err := c.Temporal().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: "nowhere"}, "Nothing", "not a page")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		// It may have been ended by the test itself.
+		_ = c.Temporal().TerminateWorkflow(context.Background(), id, "", "end of test")
+	})
+}
+
+func queueReaches(t *testing.T, c *control.Client, queue, what string, is func(*workflows.QueueState) bool) *workflows.QueueState {
+	t.Helper()
+	var state *workflows.QueueState
+	stacktest.WaitFor(t, "queue "+queue+": "+what, func() (bool, error) {
+		var err error
+		state, err = c.QueueState(t.Context(), queue)
+		return err == nil && is(state), err
+	})
+	return state
+}
+
+// TestQueueHaltsOverAPageThatItCannotRead puts something else under the id of a
+// page: the queue says so, and can give the page up.
+func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	startPaged(t, c, "unreadable", 8, workflows.QueueState{Paused: true})
+	_, err := c.EnqueueAll(t.Context(), recordJobs(t, "unreadable", "i", 40, ledger), false, func(int) {})
+	require.NoError(t, err)
+	state := queueReaches(t, c, "unreadable", "pages", func(s *workflows.QueueState) bool { return len(s.Parked.Pages) >= 2 })
+	first := state.Parked.Pages[0].First
+	page := workflows.QueuePageWorkflowID("unreadable", state.Parked.Epoch, first)
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
+	occupyPage(t, c, page)
+	_, err = c.ResumeQueue(t.Context(), "unreadable")
+	require.NoError(t, err)
+	state = queueReaches(t, c, "unreadable", "a halt", func(s *workflows.QueueState) bool { return s.Halted != nil })
+	require.Equal(t, first, state.Halted.Page)
+	require.Contains(t, state.Halted.Reason(), "workflow "+page+": it is not the page that the queue has parked")
+	_, err = c.SkipFailed(t.Context(), "unreadable")
+	require.NoError(t, err)
+	state = waitEmpty(t, c, "unreadable", time.Minute)
+	require.EqualValues(t, 8, state.Lost)
+	require.EqualValues(t, 32, state.Completed)
+	require.Equal(t, 32, ledger.count(t, "end"))
+}
+
+// TestHaltedQueueDoesNotSpinOverAPageThatCannotBeParked fails to start a page while
+// the queue is halted over an item: it is tried again when the queue goes on.
+func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeParked(t *testing.T) {
+	t.Parallel()
+	const name = "stuck"
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	startPaged(t, c, name, 4, workflows.QueueState{OnFailure: job.OnFailureHalt})
+	fails := newJob(t, "RecordSteps", "fails", job.Schedule{Queued: &job.Queued{Queue: name}}, recordSpec{Ledger: string(ledger), Fail: "Broken"})
+	_, err := c.Enqueue(t.Context(), fails, false)
+	require.NoError(t, err)
+	queueReaches(t, c, name, "a halt", func(s *workflows.QueueState) bool { return s.Halted != nil })
+	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), workflows.QueueWorkflowID(name), "")
+	require.NoError(t, err)
+	runID := described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	// The head takes numbers 2 to 5.
+	page := workflows.QueuePageWorkflowID(name, runID[:8], 6)
+	occupyPage(t, c, page)
+	_, err = c.EnqueueAll(t.Context(), recordJobs(t, name, "i", 9, ledger), false, func(int) {})
+	require.NoError(t, err)
+	queueReaches(t, c, name, "a page that is stuck", func(s *workflows.QueueState) bool { return s.Parked.Stuck })
+	failedStarts := func() (n int) {
+		events := c.Temporal().GetWorkflowHistory(t.Context(), workflows.QueueWorkflowID(name), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			event, err := events.Next()
+			require.NoError(t, err)
+			if event.GetEventType() == enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED {
+				n++
+			}
+		}
+		return n
+	}
+	for range 10 { // Each message is a workflow task, in which it could be tried again.
+		_, err = c.PauseQueue(t.Context(), name, "by test")
+		require.NoError(t, err)
+	}
+	require.Equal(t, 1, failedStarts())
+
+	_, err = c.SkipFailed(t.Context(), name)
+	require.NoError(t, err)
+	state := queueReaches(t, c, name, "a halt over the page", func(s *workflows.QueueState) bool { return s.Halted != nil })
+	require.Contains(t, state.Halted.Reason(), "page 6 cannot be parked")
+	require.Equal(t, 2, failedStarts())
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
+	_, err = c.ResumeQueue(t.Context(), name)
+	require.NoError(t, err)
+	state = waitEmpty(t, c, name, time.Minute)
+	require.EqualValues(t, 9, state.Completed)
+	require.Equal(t, 9, ledger.count(t, "end"))
 }
 
 func countRequest(st *stacktest.Stack, workflowType string) *workflowservice.CountWorkflowExecutionsRequest {

@@ -136,10 +136,69 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	require.Equal(t, control.RunFailed, failed.Status)
 
 	require.NoError(t, os.Remove(broken))
+	dead := func() []workflows.DeadLetter {
+		state, err := c.QueueState(t.Context(), "retried")
+		require.NoError(t, err)
+		return state.DeadLetters
+	}
+	require.Len(t, dead(), 1)
 	retried, err := c.RetryRun(t.Context(), failed.RunRef)
 	require.NoError(t, err)
 	require.Equal(t, receipt.Sequence+1, retried.Receipt.Sequence)
-	ledger.waitFor(t, "end", 1)
+	require.Empty(t, dead(), "what is tried again is no dead letter any more")
+	turn, err = c.AwaitTurn(t.Context(), "retried", j.ID, retried.Receipt.Sequence, func(int) {})
+	require.NoError(t, err)
+	done := follow(t, c, *turn.Run)
+	require.Equal(t, control.RunCompleted, done.Status)
+	require.Equal(t, failed.RunID, done.RetryOf)
+	var steps []int
+	for _, e := range ledger.read(t) {
+		if e.What == "step" && e.RunID == done.RunID {
+			steps = append(steps, e.Step)
+		}
+	}
+	require.Equal(t, []int{2}, steps, "it goes on at the cursor")
+	again, err := c.RetryRun(t.Context(), failed.RunRef)
+	require.NoError(t, err)
+	require.True(t, again.Before)
+	require.Equal(t, done.RunRef, again.Run)
+}
+
+// TestDeadLetterGoesOnAtItsCursor retries an item that failed from the list of
+// dead letters.
+func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	broken := filepath.Join(t.TempDir(), "broken")
+	open(t, broken)
+	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "dead"}},
+		recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
+	_, err := c.Enqueue(t.Context(), j, false)
+	require.NoError(t, err)
+	var letters []workflows.DeadLetter
+	stacktest.WaitFor(t, "a dead letter", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "dead")
+		if err == nil {
+			letters = state.DeadLetters
+		}
+		return len(letters) == 1, err
+	})
+	require.NoError(t, os.Remove(broken))
+	_, err = c.RetryDead(t.Context(), "dead", letters, func(int) {})
+	require.NoError(t, err)
+	state := waitEmpty(t, c, "dead", time.Minute)
+	require.Empty(t, state.DeadLetters)
+	require.EqualValues(t, 1, state.Completed)
+	var steps []int
+	for _, e := range ledger.read(t) {
+		if e.What == "step" {
+			steps = append(steps, e.Step)
+		}
+	}
+	require.Equal(t, []int{1, 2, 3}, steps)
 }
 
 func TestRunWaitsForItsTime(t *testing.T) {
@@ -176,51 +235,4 @@ func TestRunWaitsForItsTime(t *testing.T) {
 	require.Equal(t, control.RunCompleted, done.Status)
 	require.False(t, ledger.read(t)[0].At.Before(soon.Add(-100*time.Millisecond)), "clocks differ by little")
 	require.Equal(t, done.Taken.Sub(done.Scheduled), done.Lateness.Std())
-}
-
-// TestCrashingContinuousJobDoesNotRunHot has every iteration fail at its start.
-func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
-	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
-	c := newControl(t, st)
-	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
-		recordSpec{Ledger: string(ledger), Steps: 1, Fail: "Crash"})
-	j.Options.MaxRetryCount = 3
-	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(1500 * time.Millisecond), Coefficient: 4}
-	require.NoError(t, c.StartContinuous(t.Context(), j))
-	seen := map[workflows.Phase]bool{}
-	stacktest.WaitFor(t, "the job to pause itself", func() (bool, error) {
-		detail, err := c.Job(t.Context(), j.ID)
-		if err == nil && detail.Loop != nil {
-			seen[detail.Loop.Phase] = true
-		}
-		return seen[workflows.PhasePaused], err
-	})
-	require.True(t, seen[workflows.PhaseFailing], "%v", seen)
-	starts := ledger.read(t)
-	require.Len(t, starts, j.Options.MaxRetryCount+1)
-	for i := 1; i < len(starts); i++ {
-		gap := starts[i].At.Sub(starts[i-1].At)
-		require.GreaterOrEqual(t, gap, j.Options.RetryBackoff.Wait(i), "start %d", i)
-		t.Logf("start %d after %s", i, gap)
-	}
-
-	runs, err := c.Runs(t.Context(), control.RunFilter{JobID: j.ID})
-	require.NoError(t, err)
-	require.Len(t, runs, len(starts))
-	require.EqualValues(t, len(starts), runs[0].Iteration, "the latest first")
-	require.Equal(t, control.RunFailed, runs[0].Status)
-	require.Equal(t, "Crash", runs[0].Class)
-
-	require.NoError(t, c.Resume(t.Context(), j.ID, "once more"))
-	ledger.waitFor(t, "start", len(starts)+1)
-	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
-	ended := ledger.count(t, "start")
-	require.LessOrEqual(t, ended, len(starts)+2)
-	detail, err := c.Job(t.Context(), j.ID)
-	require.NoError(t, err)
-	require.Equal(t, control.JobStopped, detail.Row.Status)
-	require.Equal(t, ended, ledger.count(t, "start"))
 }

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,6 +48,10 @@ type recordSpec struct {
 	Fail string `json:"fail,omitempty"`
 	// Broken is a file with which a run fails for good after its first step.
 	Broken string `json:"broken,omitempty"`
+	// Kill is how many of the job's first starts kill the process.
+	Kill int `json:"kill,omitempty"`
+	// Farewell has the handler write a line when it ends, however it ends.
+	Farewell bool `json:"farewell,omitempty"`
 }
 
 // testTypes are job types whose handlers write what they really did into a
@@ -66,7 +72,7 @@ func testTypes() []job.Type {
 	}
 }
 
-func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (job.Result, error) {
+func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (_ job.Result, err error) {
 	ledger := ledgerOf(spec.Ledger)
 	step := 0
 	if _, err := run.Cursor(&step); err != nil {
@@ -77,6 +83,12 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (job.Result,
 	}
 	if err := ledger.add("start", run, step); err != nil {
 		return job.Result{}, err
+	}
+	if starts, err := ledger.starts(run.Job().ID); err != nil || starts <= spec.Kill {
+		return job.Result{}, errors.Join(err, syscall.Kill(os.Getpid(), syscall.SIGKILL))
+	}
+	if spec.Farewell {
+		defer func() { err = errors.Join(err, ledger.add("left", run, step)) }()
 	}
 	if spec.Fail != "" {
 		return job.Result{}, job.Final(spec.Fail, "told to fail")
@@ -162,6 +174,12 @@ func (l ledgerOf) add(what string, run job.Run, step int) error {
 		return err
 	}
 	return file.Close()
+}
+
+// starts counts those of a job.
+func (l ledgerOf) starts(jobID string) (int, error) {
+	text, err := os.ReadFile(string(l))
+	return strings.Count(string(text), fmt.Sprintf(`{"what":"start","job_id":%q,`, jobID)), err
 }
 
 // read gives all lines so far.

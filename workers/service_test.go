@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -234,6 +235,24 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	j.Options.Bind = map[string]string{"zone": "nowhere"}
 	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
 	require.NoError(t, err)
+	// It looks again and again, but holds no place in a worker, and spends no history.
+	var events int64
+	stacktest.WaitFor(t, "a third look for a service", func() (bool, error) {
+		described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), ref.WorkflowID, ref.RunID)
+		if err != nil || len(described.GetPendingActivities()) != 1 {
+			return false, err
+		}
+		look := described.GetPendingActivities()[0]
+		events = described.GetWorkflowExecutionInfo().GetHistoryLength()
+		return look.GetAttempt() > 3 && look.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, nil
+	})
+	require.EqualValues(t, 5, events, "started, a workflow task, and the activity")
+	waiting, err := c.Run(t.Context(), ref)
+	require.NoError(t, err)
+	require.True(t, waiting.WaitingForWorker)
+	require.Zero(t, waiting.Attempts, "nothing was tried")
+	require.Contains(t, waiting.LastError, "no live testing service has the tags of job "+j.ID)
+
 	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
 	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
 	require.NoError(t, err)

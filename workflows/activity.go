@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -14,6 +15,11 @@ import (
 // ErrorTypeDraining is the type of the error with which a worker that shuts
 // down hands a run back. Its details are an ActivityOutput with the cursor.
 const ErrorTypeDraining = "WorkerDraining"
+
+// ErrorTypeRunLost is the type of the error with which a worker ends a run that
+// may have been given to another one, since Temporal did not hear from it for the
+// heartbeat timeout. Its details are an ActivityOutput with the cursor.
+const ErrorTypeRunLost = "RunLost"
 
 // ActivityInput is the input of every job type's activity.
 type ActivityInput struct {
@@ -83,22 +89,6 @@ func handedBack(err error) (ActivityOutput, bool) {
 	return output, true
 }
 
-// lostWorker reports whether err says that a worker fell silent in the middle
-// of a run, and the last cursor it reported.
-func lostWorker(err error) (json.RawMessage, bool) {
-	var timeout *temporal.TimeoutError
-	if !errors.As(err, &timeout) || timeout.TimeoutType() != timeoutHeartbeat {
-		return nil, false
-	}
-	var beat Heartbeat
-	if timeout.HasLastHeartbeatDetails() {
-		if err := timeout.LastHeartbeatDetails(&beat); err != nil {
-			return nil, true
-		}
-	}
-	return beat.Cursor, true
-}
-
 // stoppedOutput is what a handler left behind that was stopped on request.
 func stoppedOutput(err error) (ActivityOutput, bool) {
 	var canceled *temporal.CanceledError
@@ -142,10 +132,17 @@ func reason(err error) string {
 	}
 	var timeout *temporal.TimeoutError
 	if errors.As(err, &timeout) {
-		if timeout.TimeoutType() == timeoutHeartbeat {
+		switch timeout.TimeoutType() {
+		case timeoutHeartbeat:
 			return "the worker fell silent for longer than the heartbeat timeout"
+		case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
+			return "the service did not take the run in time"
 		}
 		return "the run took longer than its run timeout"
+	}
+	var terminated *temporal.TerminatedError
+	if errors.As(err, &terminated) {
+		return "the run was terminated"
 	}
 	return err.Error()
 }

@@ -44,22 +44,21 @@ type Rebind struct {
 // String writes "a → b: reason".
 func (r Rebind) String() string { return fmt.Sprintf("%s → %s: %s", r.From, r.To, r.Reason) }
 
-// execute runs the activity of a job to its end: of a job that is not bound on
-// the task queue of its worker type, of a bound one on that of a service with the
-// tags. A run that its service did not take is given to another at the last
-// cursor, which is left in the input.
-func (b *Binding) execute(ctx workflow.Context, j job.Job, maxAttempts int, in *ActivityInput) (ActivityOutput, error) {
-	ctx = withJobActivity(ctx, j, maxAttempts)
+// execute runs the activity of a job with the tries that are left: of a job that is
+// not bound on the task queue of its worker type, of a bound one on that of a
+// service with the tags. A run that its service did not take is given to another
+// at the last cursor, which is left in the input.
+func (b *Binding) execute(ctx workflow.Context, j job.Job, t *tries, in *ActivityInput) (ActivityOutput, error) {
 	var output ActivityOutput
 	if len(j.Options.Bind) == 0 {
-		err := workflow.ExecuteActivity(ctx, j.Type, *in).Get(ctx, &output)
+		err := workflow.ExecuteActivity(withJobActivity(ctx, j, t.next()), j.Type, *in).Get(ctx, &output)
 		return output, err
 	}
 	for lost := 0; ; {
 		if err := b.choose(ctx, j); err != nil {
 			return ActivityOutput{}, err
 		}
-		err := workflow.ExecuteActivity(b.onService(ctx, j), j.Type, *in).Get(ctx, &output)
+		err := workflow.ExecuteActivity(b.onService(withJobActivity(ctx, j, t.next()), j), j.Type, *in).Get(ctx, &output)
 		if err == nil {
 			return output, nil
 		}
@@ -73,9 +72,13 @@ func (b *Binding) execute(ctx workflow.Context, j job.Job, maxAttempts int, in *
 		}
 		if started {
 			lost++
-		}
-		if lost > maxLostWorkers {
-			return output, err
+			if workflow.GetVersion(ctx, lostTriesChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+				if lost > maxLostWorkers {
+					return output, err
+				}
+			} else if !t.lose(triesBefore(err)) {
+				return output, err
+			}
 		}
 		b.Away, b.impatient = fmt.Sprintf("the service did not take the run within %s", j.Options.FailoverWait()), true
 		if started {
@@ -86,10 +89,10 @@ func (b *Binding) execute(ctx workflow.Context, j job.Job, maxAttempts int, in *
 
 // start is execute in a coroutine of its own. The cursor that a change of the
 // service left is in the input when the future is ready.
-func (b *Binding) start(ctx workflow.Context, j job.Job, maxAttempts int, in *ActivityInput) workflow.Future {
+func (b *Binding) start(ctx workflow.Context, j job.Job, t *tries, in *ActivityInput) workflow.Future {
 	future, ended := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		output, err := b.execute(ctx, j, maxAttempts, in)
+		output, err := b.execute(ctx, j, t, in)
 		ended.Set(output, err)
 	})
 	return future
@@ -122,8 +125,7 @@ func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           QueuesTaskQueue,
-		StartToCloseTimeout: 24 * time.Hour,
-		HeartbeatTimeout:    15 * time.Second,
+		StartToCloseTimeout: 30 * time.Second,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumInterval: 10 * time.Second},
 		Summary:             j.ID,
 	})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
@@ -124,4 +125,56 @@ func TestBoundRunGoesToItsService(t *testing.T) {
 	require.Equal(t, map[string]string{testType: "counting@b", workflows.ChooseServiceActivity: workflows.QueuesTaskQueue}, queues)
 	require.Equal(t, "b", out.Binding.Service)
 	require.Empty(t, out.Binding.Rebinds)
+}
+
+// TestBoundRunCountsTheTriesOfLostServices has every service die in the middle of
+// a try, and not return.
+func TestBoundRunCountsTheTriesOfLostServices(t *testing.T) {
+	for name, c := range map[string]struct {
+		before  error // what ended the try before the one that no service took
+		untaken int
+	}{
+		"died":   {silent("1"), 3},
+		"failed": {temporal.NewApplicationError("away", "Away", workflows.ActivityOutput{Worker: "w1", Attempts: 3}), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+				if calls++; calls <= c.untaken {
+					return workflows.ActivityOutput{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, c.before)
+				}
+				return workflows.ActivityOutput{}, silent("1") // The last try.
+			})
+			env.RegisterActivityWithOptions(func(context.Context, workflows.ChooseServiceInput) (workflows.ServiceChoice, error) {
+				return workflows.ServiceChoice{Service: "a"}, nil
+			}, activity.RegisterOptions{Name: workflows.ChooseServiceActivity})
+			j := oneShot("a")
+			j.Options.MaxRetryCount = 3
+			j.Options.Bind = map[string]string{"zone": "north"}
+			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
+			require.Error(t, env.GetWorkflowError())
+			require.Equal(t, c.untaken+1+5, calls)
+		})
+	}
+}
+
+// TestRunLooksForAServiceLessAndLessOften bounds how often, and how late.
+func TestRunLooksForAServiceLessAndLessOften(t *testing.T) {
+	in := workflows.ChooseServiceInput{After: job.Duration(30 * time.Second)}
+	at := map[time.Duration]bool{}
+	looks := 1
+	for ; ; looks++ {
+		waited, next := in.Patience(looks)
+		at[waited] = true
+		require.Positive(t, next)
+		require.LessOrEqual(t, next, max(waited/4, time.Second), "a service that returns is found soon")
+		again, _ := in.Patience(looks + 1)
+		require.Equal(t, waited+next, again)
+		if waited > 24*time.Hour {
+			break
+		}
+	}
+	require.True(t, at[0])
+	require.True(t, at[30*time.Second], "when the failover policy comes in")
+	require.Less(t, looks, 24*3600/15+50)
 }

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"sync"
@@ -23,7 +22,7 @@ type ChooseServiceInput struct {
 	// Last is the service that the run was on, if there is one.
 	Last string `json:"last,omitempty"`
 	// Failover says what to do while Last is away, once it has been so for After.
-	// The time counts from the start of the activity.
+	// The time counts from the first look.
 	Failover job.Failover `json:"failover"`
 	After    job.Duration `json:"after,omitempty"`
 	// Room asks to wait until Last has a free slot: it lives, but did not take the
@@ -36,72 +35,82 @@ type ServiceChoice struct {
 	Service string `json:"service"`
 }
 
-// chooser serves ChooseServiceActivity. Runs that wait at the same time in one
+// chooser serves ChooseServiceActivity. Runs that look at the same time in one
 // process share what they know of the services.
 type chooser struct {
 	mu       sync.Mutex
 	asked    time.Time
 	services []LiveService
+	err      error
 }
 
-// choosePeriod is how often a run that waits for a service looks again.
-const choosePeriod = time.Second
+// How long what is known of the services holds, and how long asking may take.
+const (
+	servicesKnown = 500 * time.Millisecond
+	servicesAsked = 5 * time.Second
+)
 
 // live lists the services that live, as they were a moment ago.
 func (c *chooser) live(ctx context.Context) ([]LiveService, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.asked.IsZero() && time.Since(c.asked) < choosePeriod/2 {
-		return c.services, nil
+	if !c.asked.IsZero() && time.Since(c.asked) < servicesKnown {
+		return c.services, c.err
 	}
-	// The others wait for the answer, and have to heartbeat.
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	// The others wait for the answer, which holds for them as well.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), servicesAsked)
 	defer cancel()
-	services, err := Services(ctx, activity.GetClient(ctx))
-	if err == nil {
-		c.services, c.asked = services, time.Now()
-	}
-	return services, err
+	c.services, c.err = Services(ctx, activity.GetClient(ctx))
+	c.asked = time.Now()
+	return c.services, c.err
 }
 
-// ChooseService waits for a live service that a bound job's run can go to: the
+// ChooseService looks once for a live service that a bound job's run can go to: the
 // one it was on, if that still lives; else, as the failover policy says, another
 // that has the tags and serves the job type. Among several, a job keeps to one
 // as long as it lives, and jobs are spread evenly.
 //
-// It fails for good, with class job.ClassNoService, only under the policy fail.
+// When there is none the attempt fails and says when to look again. So a run that
+// waits holds no place in any worker and spends no history, however long. It
+// fails for good, with class job.ClassNoService, only under the policy fail.
 func (c *chooser) ChooseService(ctx context.Context, in ChooseServiceInput) (ServiceChoice, error) {
-	// What earlier attempts have waited counts. Differences of one clock, never
-	// times of two, so that no clock has to be right.
-	var waited time.Duration
-	if activity.HasHeartbeatDetails(ctx) {
-		if err := activity.GetHeartbeatDetails(ctx, &waited); err != nil {
-			waited = 0
+	waited, next := in.patience(int(activity.GetInfo(ctx).Attempt))
+	services, err := c.live(ctx)
+	if err == nil {
+		chosen, err := in.choose(services, waited)
+		if chosen != "" || err != nil {
+			return ServiceChoice{Service: chosen}, err
 		}
 	}
-	began := time.Now()
-	tick := time.NewTicker(choosePeriod)
-	defer tick.Stop()
+	return ServiceChoice{}, temporal.NewApplicationErrorWithOptions(in.missing(err), errorTypeNoServiceYet, temporal.ApplicationErrorOptions{
+		NextRetryDelay: next, Category: temporal.ApplicationErrorCategoryBenign,
+	})
+}
+
+// errorTypeNoServiceYet is the type of the error of a look that found no service.
+const errorTypeNoServiceYet = "NoServiceYet"
+
+// How far apart a run looks for a service: the longer it waits, the further.
+const (
+	soonestLook = time.Second
+	latestLook  = 15 * time.Second
+)
+
+// patience is how long a run has waited when it looks for the n-th time, and how
+// long it waits then, but not past the moment in which the failover policy comes
+// in. It is the sum of the waits that were asked for, so that no clock has to be
+// right, and time without any worker that could look does not count.
+func (in ChooseServiceInput) patience(n int) (waited, next time.Duration) {
+	after := in.After.Std()
 	for {
-		elapsed := waited + time.Since(began)
-		activity.RecordHeartbeat(ctx, elapsed)
-		services, err := c.live(ctx)
-		if err != nil && ctx.Err() == nil {
-			activity.GetLogger(ctx).Warn("the live services cannot be listed", "error", err)
+		next = min(max(waited/4, soonestLook), latestLook)
+		if waited < after {
+			next = min(next, after-waited)
 		}
-		if err == nil {
-			chosen, err := in.choose(services, elapsed)
-			if chosen != "" || err != nil {
-				return ServiceChoice{Service: chosen}, err
-			}
+		if n--; n <= 0 {
+			return waited, next
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ServiceChoice{}, ctx.Err()
-		case <-activity.GetWorkerStopChannel(ctx):
-			return ServiceChoice{}, errors.New("the worker that looked for a service shuts down")
-		}
+		waited += next
 	}
 }
 
@@ -139,6 +148,19 @@ func (in ChooseServiceInput) choose(services []LiveService, waited time.Duration
 	default:
 		return "", nil
 	}
+}
+
+// missing is the sentence of the error of a look that found none.
+func (in ChooseServiceInput) missing(err error) string {
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the live services cannot be listed: %s", err)
+	case in.Room:
+		return fmt.Sprintf("service %s has no free slot", ServiceTaskQueue(in.Worker, in.Last))
+	case in.Last != "":
+		return fmt.Sprintf("service %s is away", ServiceTaskQueue(in.Worker, in.Last))
+	}
+	return fmt.Sprintf("no live %s service has the tags of job %s and serves %s", in.Worker, in.JobID, in.Type)
 }
 
 // gone is the sentence of the error for good.

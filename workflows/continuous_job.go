@@ -16,15 +16,20 @@ const maxIterationsPerRun = 1000
 
 // ContinuousOutput is the result of a continuous job that was stopped.
 type ContinuousOutput struct {
-	Iterations int64            `json:"iterations"`
-	Failed     int64            `json:"failed"`
-	Totals     map[string]int64 `json:"totals,omitempty"`
-	Reason     string           `json:"reason,omitempty"`
+	Iterations int64 `json:"iterations"`
+	// Failed, Interrupted and LostWorkers are those of the state.
+	Failed      int64            `json:"failed"`
+	Interrupted int64            `json:"interrupted,omitempty"`
+	LostWorkers int64            `json:"lost_workers,omitempty"`
+	Totals      map[string]int64 `json:"totals,omitempty"`
+	Reason      string           `json:"reason,omitempty"`
 }
 
 // ContinuousJob runs a job again and again until it is stopped. The interval
 // counts from the end of an iteration; after failures the job's backoff takes
-// its place, and after max_retry_count failures in a row the job pauses itself.
+// its place, and after max_retry_count failures in a row the job pauses itself. An
+// iteration that was cut short counts as neither failure nor success, and one whose
+// worker died as a failure only after maxLostWorkers in a row.
 //
 // MessageStop ends it gracefully and the workflow completes; a cancel request,
 // from the Web UI for example, does the same and it ends as canceled.
@@ -85,7 +90,7 @@ func (l *loop) onPause(in PauseRequest) ContinuousState {
 
 func (l *loop) onResume(ResumeRequest) ContinuousState {
 	l.Paused, l.PauseReason = false, ""
-	l.ConsecutiveFailures = 0
+	l.forgetFailures()
 	return l.ContinuousState
 }
 
@@ -166,7 +171,7 @@ func (l *loop) onSetJob(in SetJobRequest) ContinuousState {
 	}
 	l.Job = in.Job
 	l.unpublished = true
-	l.ConsecutiveFailures = 0
+	l.forgetFailures()
 	l.Restart = l.Restart || in.Restart
 	return l.ContinuousState
 }
@@ -175,6 +180,9 @@ func (l *loop) onSetJob(in SetJobRequest) ContinuousState {
 func (l *loop) turn(ctx workflow.Context) (*ContinuousOutput, error) {
 	for {
 		if err := l.publish(ctx); err != nil {
+			return nil, err
+		}
+		if err := l.tellFailing(ctx); err != nil {
 			return nil, err
 		}
 		switch {
@@ -282,7 +290,10 @@ func (l *loop) iterate(ctx workflow.Context) error {
 	}
 	it.Worker, it.Message, it.Counts, it.Stopped = output.Worker, output.Result.Message, output.Result.Counts, output.Stopped
 	if err != nil {
-		it.Class, it.Error = class(err), reason(err)
+		it.Class, it.Error, it.Lost = class(err), reason(err), lostIteration(ctx, err)
+	}
+	if it.Stopped && l.ConsecutiveFailures > 0 && !hasFailureRules(ctx) {
+		l.ConsecutiveFailures = 0
 	}
 	l.record(it)
 	if l.exhausted() {
@@ -290,7 +301,7 @@ func (l *loop) iterate(ctx workflow.Context) error {
 		l.PauseReason = fmt.Sprintf("%d%s%s", l.ConsecutiveFailures, iterationsFailed, it.Error)
 	}
 	l.EndedAt = workflow.Now(ctx)
-	if output.Stopped || l.tookServiceDown(err) {
+	if it.Stopped || l.tookServiceDown(it, err) {
 		// Restarted, handed back by a worker that shuts down, or to be failed over:
 		// go on at once.
 		l.EndedAt = time.Time{}
@@ -298,11 +309,17 @@ func (l *loop) iterate(ctx workflow.Context) error {
 	return nil
 }
 
-// tookServiceDown says that a bound job's service died during the iteration, which
-// is not the job's fault as long as it does not happen again and again.
-func (l *loop) tookServiceDown(err error) bool {
+// tookServiceDown says that a bound job's service died during the iteration. When
+// it happens again the job backs off, as it does after failures.
+func (l *loop) tookServiceDown(it Iteration, err error) bool {
 	_, lost := lostWorker(err)
-	return lost && len(l.Job.Options.Bind) > 0 && l.ConsecutiveFailures <= maxLostWorkers
+	switch {
+	case !lost || len(l.Job.Options.Bind) == 0:
+		return false
+	case it.Lost:
+		return l.ConsecutiveLost == 1
+	}
+	return l.ConsecutiveFailures <= maxLostWorkers // Without failure rules.
 }
 
 // startActivity starts an iteration. When it has ended, the input holds the last
@@ -310,7 +327,7 @@ func (l *loop) tookServiceDown(err error) bool {
 func (l *loop) startActivity(ctx workflow.Context, in *ActivityInput) (workflow.Future, workflow.CancelFunc) {
 	activityCtx, cancel := workflow.WithCancel(ctx)
 	if len(in.Job.Options.Bind) > 0 {
-		return l.Binding.start(activityCtx, in.Job, 1, in), cancel
+		return l.Binding.start(activityCtx, in.Job, &tries{most: 1}, in), cancel
 	}
 	return workflow.ExecuteActivity(withJobActivity(activityCtx, in.Job, 1), in.Job.Type, *in), cancel
 }
@@ -345,9 +362,11 @@ func endActivity(ctx workflow.Context, future workflow.Future) (ActivityOutput, 
 		handed.Stopped = true
 		return handed, nil
 	}
-	if cursor, ok := lostWorker(err); ok && len(cursor) > 0 {
-		output.Result.Cursor = cursor
+	cursor, lost := lostWorker(err)
+	if !lost {
+		cursor, _ = lostRun(err)
 	}
+	output.Result.Cursor = cursor
 	return output, err
 }
 
@@ -356,7 +375,10 @@ func (l *loop) finish(ctx workflow.Context) (*ContinuousOutput, error) {
 	if err := ctx.Err(); err != nil && !l.Stop {
 		return nil, err
 	}
-	return &ContinuousOutput{Iterations: l.Iterations, Failed: l.Failed, Totals: l.Totals, Reason: l.StopReason}, nil
+	return &ContinuousOutput{
+		Iterations: l.Iterations, Failed: l.Failed, Interrupted: l.Interrupted, LostWorkers: l.LostWorkers,
+		Totals: l.Totals, Reason: l.StopReason,
+	}, nil
 }
 
 // publish makes the definition that is in force findable and readable from

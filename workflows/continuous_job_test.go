@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -180,7 +182,7 @@ func TestContinuousJobContinuesAsNewWithItsState(t *testing.T) {
 	require.True(t, state.Paused)
 	require.Equal(t, "still", state.PauseReason)
 	require.Positive(t, state.Iterations)
-	require.GreaterOrEqual(t, state.Totals["n"], state.Iterations-1, "all iterations but the one that the pause ended")
+	require.Equal(t, state.Totals["n"], state.Iterations-state.Interrupted, "all iterations but the one that the pause may have ended")
 	require.JSONEq(t, `"here"`, string(state.Cursor))
 }
 
@@ -195,7 +197,7 @@ func TestContinuousJobBoundsItsTotals(t *testing.T) {
 		}
 		return workflows.ActivityOutput{Result: job.Result{Counts: counts}}, nil
 	})
-	send(t, env, 50*time.Millisecond, workflows.MessageStop, workflows.StopRequest{})
+	send(t, env, time.Second, workflows.MessageStop, workflows.StopRequest{})
 	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", 10*time.Millisecond)))
 	var out workflows.ContinuousOutput
 	require.NoError(t, env.GetWorkflowResult(&out))
@@ -205,5 +207,133 @@ func TestContinuousJobBoundsItsTotals(t *testing.T) {
 	for _, total := range out.Totals {
 		sum += total
 	}
-	require.EqualValues(t, n, sum, "nothing is left out")
+	require.EqualValues(t, 100*(out.Iterations-out.Interrupted), sum, "nothing is left out")
+}
+
+// silent is the error of an activity whose worker died.
+func silent(cursor string) error {
+	return temporal.NewHeartbeatTimeoutError(workflows.Heartbeat{Worker: "w1", Cursor: json.RawMessage(cursor)})
+}
+
+// failingTold collects what the workflow's memo tells of its failures.
+func failingTold(t *testing.T, env *testsuite.TestWorkflowEnvironment) *[]workflows.Failing {
+	t.Helper()
+	told := &[]workflows.Failing{}
+	env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) {
+		memo, ok := args.Get(0).(map[string]any)
+		require.True(t, ok)
+		if failing, ok := memo[workflows.MemoFailing].(workflows.Failing); ok {
+			*told = append(*told, failing)
+		}
+	}).Return(nil)
+	return told
+}
+
+// A worker that dies is not the job's failure, unless it happens again and again.
+func TestContinuousJobDoesNotCountLostWorkers(t *testing.T) {
+	var starts []time.Time
+	var cursors []string
+	var env *testsuite.TestWorkflowEnvironment
+	env = newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		starts, cursors = append(starts, env.Now()), append(cursors, string(in.Cursor))
+		switch n := len(starts); {
+		case n <= 5:
+			return workflows.ActivityOutput{}, silent(fmt.Sprint(n))
+		case n == 6:
+			return workflows.ActivityOutput{}, nil
+		}
+		return workflows.ActivityOutput{}, silent("0")
+	})
+	j := continuous("a", 100*time.Millisecond)
+	j.Options.MaxRetryCount = 0
+	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(time.Minute), Coefficient: 2}
+	env.RegisterDelayedCallback(func() {
+		state := loopState(t, env)
+		require.Equal(t, workflows.PhaseWaiting, state.Phase, "lost workers alone are no failing job")
+		require.EqualValues(t, 5, state.LostWorkers)
+		require.Equal(t, 5, state.ConsecutiveLost)
+		require.Contains(t, state.LastError, "the worker fell silent")
+		require.True(t, state.LastSuccess.IsZero())
+		require.Zero(t, state.Failed)
+	}, 20*time.Second)
+	env.RegisterDelayedCallback(func() {
+		state := loopState(t, env)
+		require.Equal(t, workflows.PhasePaused, state.Phase, "six in a row are more than the retries allow")
+		require.EqualValues(t, 11, state.LostWorkers)
+		require.EqualValues(t, 1, state.Failed)
+		require.False(t, state.LastSuccess.IsZero())
+	}, time.Hour)
+	send(t, env, 2*time.Hour, workflows.MessageStop, workflows.StopRequest{})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	require.NoError(t, env.GetWorkflowError())
+	require.Len(t, starts, 12)
+	require.Equal(t, []string{"", "1", "2", "3", "4", "5"}, cursors[:6], "it goes on at the last cursor")
+	for i, wait := range []float64{1, 2, 4, 8, 16, 0.1, 1, 2, 4, 8, 16} {
+		require.InDelta(t, wait, starts[i+1].Sub(starts[i]).Seconds(), 0.5, "wait %d", i+1)
+	}
+}
+
+// What is cut short says nothing of how the job does.
+func TestContinuousJobCountsIterationsThatAreCutShortForNothing(t *testing.T) {
+	n := 0
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		switch n++; n {
+		case 1:
+			return workflows.ActivityOutput{}, errors.New("the vendor is away")
+		case 2:
+			return workflows.ActivityOutput{}, draining("7")
+		}
+		return workflows.ActivityOutput{}, errors.New("the vendor is still away")
+	})
+	j := continuous("a", 10*time.Second)
+	j.Options.MaxRetryCount = 1
+	env.RegisterDelayedCallback(func() {
+		state := loopState(t, env)
+		require.Equal(t, workflows.PhasePaused, state.Phase)
+		require.Contains(t, state.PauseReason, "2 iterations in a row failed, the last one: the vendor is still away")
+		require.EqualValues(t, 3, state.Iterations)
+		require.EqualValues(t, 2, state.Failed)
+		require.EqualValues(t, 1, state.Interrupted)
+		require.True(t, state.LastSuccess.IsZero())
+		require.JSONEq(t, "7", string(state.Cursor))
+	}, time.Hour)
+	send(t, env, 2*time.Hour, workflows.MessageStop, workflows.StopRequest{})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 3, n)
+}
+
+// The memo and the log tell once that the job fails, and once that it does not.
+func TestContinuousJobTellsThatItIsFailing(t *testing.T) {
+	n := 0
+	var log strings.Builder
+	env := loggingEnvironment(t, &log, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		if n++; n <= 3 || n >= 6 {
+			return workflows.ActivityOutput{}, temporal.NewApplicationError("the vendor is away", "Away")
+		}
+		return workflows.ActivityOutput{}, nil
+	})
+	told := failingTold(t, env)
+	j := continuous("a", 10*time.Second)
+	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(time.Second), Coefficient: 1}
+	send(t, env, 65*time.Second, workflows.MessagePause, workflows.PauseRequest{Reason: "by hand"})
+	send(t, env, 66*time.Second, workflows.MessageResume, workflows.ResumeRequest{})
+	send(t, env, 67*time.Second, workflows.MessageStop, workflows.StopRequest{})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	require.NoError(t, env.GetWorkflowError())
+	require.Equal(t, 8, n)
+	require.Len(t, *told, 5)
+	for i, failing := range *told {
+		if i%2 == 1 {
+			require.Equal(t, workflows.Failing{}, failing, "after a success, and when the job is resumed")
+			continue
+		}
+		require.True(t, failing.Failing)
+		require.False(t, failing.Since.IsZero())
+		require.Equal(t, "Away", failing.Class)
+		require.Equal(t, "the vendor is away", failing.Error)
+	}
+	require.Equal(t, 3, strings.Count(log.String(), "level=ERROR msg=\"the continuous job is failing\" alert=failing"))
+	require.Equal(t, 1, strings.Count(log.String(), "alert=recovered"))
+	require.Contains(t, log.String(), `Failures=1 LastError="the vendor is away"`)
 }

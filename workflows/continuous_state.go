@@ -49,6 +49,16 @@ type ContinuousState struct {
 	Iterations          int64 `json:"iterations"`
 	Failed              int64 `json:"failed"`
 	ConsecutiveFailures int   `json:"consecutive_failures"`
+	// FailingSince is when the job went over to failing, as its memo tells.
+	FailingSince time.Time `json:"failing_since,omitzero"`
+	// Interrupted counts the iterations that were cut short: stopped, restarted, or
+	// handed over by a worker that shut down. They neither failed nor succeeded.
+	Interrupted int64 `json:"interrupted,omitempty"`
+	// LostWorkers counts the iterations whose worker died, and ConsecutiveLost
+	// those in a row. They do not count as failed unless there are more than
+	// maxLostWorkers in a row.
+	LostWorkers     int64 `json:"lost_workers,omitempty"`
+	ConsecutiveLost int   `json:"consecutive_lost,omitempty"`
 	// Totals adds up the counts of all iterations.
 	Totals map[string]int64 `json:"totals,omitempty"`
 	// Recent holds the last iterations, oldest first.
@@ -64,7 +74,8 @@ type ContinuousState struct {
 	NextAt time.Time `json:"next_at,omitzero"`
 	// LastSuccess is the end of the last iteration that succeeded.
 	LastSuccess time.Time `json:"last_success,omitzero"`
-	// LastError is the error of the last iteration, if it failed.
+	// LastError is the error of the last iteration that was not cut short, if it
+	// failed or its worker died.
 	LastError string `json:"last_error,omitempty"`
 
 	// What messages have set and the loop has not acted on yet.
@@ -89,8 +100,13 @@ type Iteration struct {
 	Counts   map[string]int64 `json:"counts,omitempty"`
 	Class    string           `json:"class,omitempty"` // of the error
 	Error    string           `json:"error,omitempty"`
-	Stopped  bool             `json:"stopped,omitempty"`
+	// Stopped says that it was cut short, Lost that its worker died.
+	Stopped bool `json:"stopped,omitempty"`
+	Lost    bool `json:"lost,omitempty"`
 }
+
+// end is when the iteration ended.
+func (it Iteration) end() time.Time { return it.Start.Add(it.Duration.Std()) }
 
 // NewContinuousState is the state of a job that was not started before.
 func NewContinuousState(j job.Job) ContinuousState {
@@ -104,14 +120,15 @@ func NewContinuousState(j job.Job) ContinuousState {
 func (s *ContinuousState) record(it Iteration) {
 	it.Message, it.Error = shorten(it.Message), shorten(it.Error)
 	s.Iterations++
-	if it.Error != "" {
-		s.Failed++
-		s.ConsecutiveFailures++
-		s.LastError = it.Error
-	} else {
-		s.ConsecutiveFailures = 0
+	switch {
+	case it.Stopped:
+		s.Interrupted++
+	case it.Error == "":
+		s.forgetFailures()
 		s.LastError = ""
-		s.LastSuccess = it.Start.Add(it.Duration.Std())
+		s.LastSuccess = it.end()
+	default:
+		s.fail(it)
 	}
 	for _, name := range workflow.DeterministicKeys(it.Counts) {
 		if s.Totals == nil {
@@ -129,6 +146,25 @@ func (s *ContinuousState) record(it Iteration) {
 	}
 }
 
+// fail takes in an iteration that failed, or whose worker died: that is not the
+// job's fault as long as it does not happen again and again.
+func (s *ContinuousState) fail(it Iteration) {
+	s.LastError = it.Error
+	if it.Lost {
+		s.LostWorkers++
+		s.ConsecutiveLost++
+		if s.ConsecutiveLost <= maxLostWorkers {
+			return
+		}
+	} else {
+		s.ConsecutiveLost = 0
+	}
+	s.Failed++
+	s.ConsecutiveFailures++
+}
+
+func (s *ContinuousState) forgetFailures() { s.ConsecutiveFailures, s.ConsecutiveLost = 0, 0 }
+
 // exhausted says that the job has failed more often in a row than its retries allow.
 func (s *ContinuousState) exhausted() bool {
 	limit := s.Job.Options.MaxRetryCount
@@ -141,8 +177,8 @@ func (s *ContinuousState) due() time.Time {
 		return time.Time{}
 	}
 	wait := s.Job.Continuous.Interval.Std()
-	if s.ConsecutiveFailures > 0 {
-		wait = max(wait, s.Job.Options.RetryBackoff.Wait(s.ConsecutiveFailures))
+	if inVain := max(s.ConsecutiveFailures, s.ConsecutiveLost); inVain > 0 {
+		wait = max(wait, s.Job.Options.RetryBackoff.Wait(inVain))
 	}
 	return s.EndedAt.Add(wait)
 }
@@ -158,6 +194,12 @@ func (s *ContinuousState) details() string {
 		fmt.Fprintf(&b, "Iteration %d runs: %s\n\n", s.Iterations+1, whereProgressIs)
 	}
 	fmt.Fprintf(&b, "%d iterations, %d failed\n", s.Iterations, s.Failed)
+	if s.Interrupted > 0 {
+		fmt.Fprintf(&b, "\nCut short: %d\n", s.Interrupted)
+	}
+	if s.LostWorkers > 0 {
+		fmt.Fprintf(&b, "\nLost workers: %d, %d in a row\n", s.LostWorkers, s.ConsecutiveLost)
+	}
 	if s.LastError != "" {
 		fmt.Fprintf(&b, "\nLast error: %s\n", s.LastError)
 	}

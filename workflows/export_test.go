@@ -7,6 +7,10 @@ func (in ChooseServiceInput) Choose(services []LiveService, waited time.Duration
 	return in.choose(services, waited)
 }
 
+// Patience is how long a run has waited when it looks for the n-th time, and how
+// long it waits then.
+func (in ChooseServiceInput) Patience(n int) (waited, next time.Duration) { return in.patience(n) }
+
 // PauseNote is pauseNote, for tests.
 var PauseNote = pauseNote
 

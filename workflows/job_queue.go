@@ -41,6 +41,8 @@ type queue struct {
 	// readingPage is its number.
 	reading     workflow.Future
 	readingPage int64
+	// settled resolves when the queue is Settling no more.
+	settled workflow.Future
 }
 
 // serve is the one loop that decides what runs.
@@ -50,6 +52,9 @@ func (q *queue) serve(ctx workflow.Context) error {
 		// A request of the last moment may not have left: it is sent again.
 		q.Running.CancelSent = false
 	}
+	if q.Settling != nil && settles(ctx) {
+		q.settle(ctx)
+	}
 	for {
 		q.drainSignals(ctx)
 		q.refill()
@@ -58,6 +63,8 @@ func (q *queue) serve(ctx workflow.Context) error {
 			q.endRun(ctx)
 		case ready(q.reading):
 			q.endTakeOver(ctx)
+		case ready(q.settled):
+			q.Settling, q.settled = nil, nil
 		case q.mustPark():
 			q.park(ctx)
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
@@ -100,7 +107,7 @@ func (q *queue) drainSignals(ctx workflow.Context) {
 		if !q.signals.ReceiveAsync(&in) {
 			return
 		}
-		err := q.checkFits(in.Job)
+		err := q.checkFits(in.batch().Items[0])
 		if err == nil && q.Draining {
 			err = fmt.Errorf("queue %s is being drained: it takes no more items until it is resumed", q.Name)
 		}
@@ -115,14 +122,14 @@ func (q *queue) drainSignals(ctx workflow.Context) {
 // awaitNews waits until there is something to do.
 func (q *queue) awaitNews(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool {
-		return q.signals.Len() > 0 || ready(q.end) || ready(q.reading) || q.mayStart() || q.mustCancel() ||
+		return q.signals.Len() > 0 || ready(q.end) || ready(q.reading) || ready(q.settled) || q.mayStart() || q.mustCancel() ||
 			q.mustPark() || q.mustRefill() || q.mustTakeOver() || len(q.Parked.Released) > 0 ||
 			workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 	})
 }
 
 func (q *queue) mayStart() bool {
-	return q.Running == nil && !q.Paused && q.Halted == nil && len(q.Waiting) > 0
+	return q.Running == nil && q.settled == nil && !q.Paused && q.Halted == nil && len(q.Waiting) > 0
 }
 
 func (q *queue) mustCancel() bool {
@@ -149,6 +156,11 @@ func (q *queue) startRun(ctx workflow.Context) {
 	if item.Again {
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
+	memo := map[string]any{MemoJob: item.Job}
+	trigger := TriggerQueue
+	if item.RetryOf != "" {
+		trigger, memo[MemoRetryOf] = TriggerRetry, item.RetryOf
+	}
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            JobWorkflowID(item.Job.ID),
 		TaskQueue:             TaskQueue(item.Job.Worker),
@@ -157,8 +169,8 @@ func (q *queue) startRun(ctx workflow.Context) {
 		WaitForCancellation:   true,
 		TypedSearchAttributes: attributes,
 		StaticSummary:         Summary(item.Job),
-		Memo:                  map[string]any{MemoJob: item.Job},
-	}), RunJobType, RunInput{Job: item.Job, Trigger: TriggerQueue, KeepEnd: true})
+		Memo:                  memo,
+	}), RunJobType, RunInput{Job: item.Job, Trigger: trigger, KeepEnd: true, Cursor: item.Cursor, RetryOf: item.RetryOf})
 	var execution workflow.Execution
 	if err := child.GetChildWorkflowExecution().Get(ctx, &execution); err != nil {
 		if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
@@ -180,6 +192,11 @@ func (q *queue) endRun(ctx workflow.Context) {
 		q.finishRun(ctx, ItemCompleted, nil)
 	case canceledRun(err):
 		q.finishRun(ctx, ItemCanceled, nil)
+	case endedWithoutHandler(err) && settles(ctx):
+		ended := q.Running.Job
+		q.finishRun(ctx, ItemFailed, err)
+		q.Settling = &Settling{JobID: ended.ID, Until: workflow.Now(ctx).Add(ended.Options.HeartbeatTimeout.Std())}
+		q.settle(ctx)
 	default:
 		q.finishRun(ctx, ItemFailed, err)
 	}
@@ -219,6 +236,9 @@ func (q *queue) failed(item *RunningItem, text string, at time.Time) {
 // deadLetter is what is kept of an item that failed.
 func deadLetter(item QueueItem, runID, text string, at time.Time) DeadLetter {
 	letter := DeadLetter{Sequence: item.Sequence, JobID: item.Job.ID, Ended: at, Error: cut(text, maxDeadText), RunID: runID}
+	if hash, err := item.Job.SpecHash(); err == nil {
+		letter.SpecHash = hash
+	}
 	if runID == "" {
 		letter.Job = &item.Job
 	}
@@ -262,10 +282,12 @@ const (
 
 // Types of the errors of WatchRun and ReadPage.
 const (
-	errorTypePageNotFound = "PageNotFound"
-	errorTypeRunCanceled  = "RunCanceled"
-	errorTypeRunFailed    = "RunFailed"
-	errorTypeRunNotFound  = "RunNotFound"
+	errorTypePageNotFound   = "PageNotFound"
+	errorTypePageUnreadable = "PageUnreadable"
+	errorTypeRunCanceled    = "RunCanceled"
+	errorTypeRunFailed      = "RunFailed"
+	errorTypeRunNotFound    = "RunNotFound"
+	errorTypeRunCutOff      = "RunCutOff"
 )
 
 // canceledRun says that a run, awaited or watched, was canceled.
@@ -307,6 +329,8 @@ func watched(in WatchRunInput, err error) error {
 	case errors.As(err, &notFound):
 		return temporal.NewNonRetryableApplicationError(
 			fmt.Sprintf("run %s of %s is not there any more", in.RunID, in.WorkflowID), errorTypeRunNotFound, nil)
+	case endedWithoutHandler(err):
+		return temporal.NewNonRetryableApplicationError(reason(err), errorTypeRunCutOff, nil)
 	case errors.As(err, &execution):
 		return temporal.NewNonRetryableApplicationError(reason(err), errorTypeRunFailed, nil)
 	}

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"go.temporal.io/sdk/client"
@@ -115,6 +116,9 @@ type (
 		// RequestID, if set, makes asking again harmless when an answer was lost:
 		// it is the same in every try of one request.
 		RequestID string `json:"request_id,omitempty"`
+		// RetryOf and Cursor are those of EnqueueItem.
+		RetryOf string          `json:"retry_of,omitempty"`
+		Cursor  json.RawMessage `json:"cursor,omitempty"`
 		// Parked and Seen tell what the caller knows of parked pages.
 		Parked []ParkedItem `json:"parked,omitempty"`
 		Seen   *PagesSeen   `json:"seen,omitempty"`
@@ -136,6 +140,11 @@ type (
 		Parked []ParkedItem `json:"parked,omitempty"`
 		// DeadLetter is the number of the dead letter that the item replaces.
 		DeadLetter int64 `json:"dead_letter,omitempty"`
+		// RetryOf is the run id of the run that the item is a retry of: dead letters of
+		// the job with this spec go. Cursor is where the run starts, at most
+		// MaxCursorBytes; without one it starts from the beginning.
+		RetryOf string          `json:"retry_of,omitempty"`
+		Cursor  json.RawMessage `json:"cursor,omitempty"`
 	}
 	// PagesSeen says that the caller has looked for its jobs in the parked pages
 	// whose numbers are below Before.

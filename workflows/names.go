@@ -30,7 +30,7 @@ const WatchRunActivity = "WatchRun"
 const ReadPageActivity = "ReadPage"
 
 // ChooseServiceActivity finds a live service for a run of a bound job. Every
-// worker serves it on QueuesTaskQueue.
+// worker serves it on QueuesTaskQueue. It is tried again until there is one.
 const ChooseServiceActivity = "ChooseService"
 
 // Activities around the schedule of a recurring job that failed too often, also
@@ -90,9 +90,10 @@ func TaskQueue(worker job.WorkerType) string { return string(worker) }
 
 // Memo keys.
 const (
-	MemoJob    = "job"    // the job's definition, a job.Job
-	MemoPaused = "paused" // of a continuous job: a Pause
-	MemoProbe  = "probe"  // of a job's probe: a Probe
+	MemoJob     = "job"     // the job's definition, a job.Job
+	MemoPaused  = "paused"  // of a continuous job: a Pause
+	MemoFailing = "failing" // of a continuous job: a Failing
+	MemoProbe   = "probe"   // of a job's probe: a Probe
 )
 
 // Probe tells, in the memo of the workflow that tries a paused job, how that
@@ -110,6 +111,19 @@ type Probe struct {
 type Pause struct {
 	Paused bool   `json:"paused"`
 	Reason string `json:"reason,omitempty"`
+}
+
+// Failing tells, in the memo of a continuous job, whether its latest iterations
+// failed: it can be read without a worker. It is written when the first one in a
+// row fails, and when one succeeds or the failures are forgotten, so that it says
+// nothing of those in between. A job that is paused may be failing as well.
+type Failing struct {
+	Failing bool `json:"failing"`
+	// Since is the end of the first iteration in a row that failed.
+	Since time.Time `json:"since,omitzero"`
+	// Class and Error are those of that iteration, cut short.
+	Class string `json:"class,omitempty"`
+	Error string `json:"error,omitempty"`
 }
 
 // Search attributes, all of type Keyword.

@@ -18,13 +18,17 @@ const (
 	MaxBatchBytes = 64 << 10
 )
 
+// MaxCursorBytes bounds the cursor of an item, as workers bound those of runs.
+const MaxCursorBytes = 32 << 10
+
 // Size estimates the bytes of an item in a message and in a queue's state.
-func (i EnqueueItem) Size() int { return QueueItem{Job: i.Job}.size() }
+func (i EnqueueItem) Size() int { return QueueItem{Job: i.Job, Cursor: i.Cursor}.size() }
 
 // batch is the request of one item as a batch.
 func (r EnqueueRequest) batch() EnqueueBatchRequest {
 	return EnqueueBatchRequest{
-		Items: []EnqueueItem{{Job: r.Job, Again: r.Again, Parked: r.Parked}}, RequestID: r.RequestID, Seen: r.Seen,
+		Items:     []EnqueueItem{{Job: r.Job, Again: r.Again, Parked: r.Parked, RetryOf: r.RetryOf, Cursor: r.Cursor}},
+		RequestID: r.RequestID, Seen: r.Seen,
 	}
 }
 
@@ -56,7 +60,7 @@ func (q *queue) checkEnqueue(in EnqueueBatchRequest) error {
 		if err := q.checkKnown(item); err != nil {
 			return err
 		}
-		if err := q.checkFits(item.Job); err != nil {
+		if err := q.checkFits(item); err != nil {
 			return err
 		}
 		size += item.Size()
@@ -125,7 +129,8 @@ func (q *queue) checkKnown(item EnqueueItem) error {
 
 // checkFits decides on signaled items, on replay as well: a change here needs a
 // version (workflow.GetVersion). It refuses what a run could not start with.
-func (q *queue) checkFits(j job.Job) error {
+func (q *queue) checkFits(item EnqueueItem) error {
+	j := item.Job
 	options := j.Options
 	if j.ID == "" || j.Type == "" || j.Worker == "" || options.RunTimeout <= 0 || options.HeartbeatTimeout <= 0 ||
 		options.StopGracePeriod <= 0 || options.RetryBackoff.Initial <= 0 || options.RetryBackoff.Coefficient < 1 {
@@ -137,7 +142,10 @@ func (q *queue) checkFits(j job.Job) error {
 	if name := j.Queue(); name != q.Name {
 		return fmt.Errorf("queue %s refuses job %s: it belongs to queue %s", q.Name, j.ID, name)
 	}
-	full := (QueueItem{Job: j}).size()+q.WaitingBytes > MaxQueueBytes
+	if len(item.Cursor) > MaxCursorBytes {
+		return fmt.Errorf("queue %s refuses job %s: its cursor has %d bytes, more than %d", q.Name, j.ID, len(item.Cursor), MaxCursorBytes)
+	}
+	full := item.Size()+q.WaitingBytes > MaxQueueBytes
 	if full && indexOf(q.Waiting, j.ID) < 0 && indexOf(q.Tail, j.ID) < 0 {
 		return q.errFull()
 	}
@@ -208,13 +216,15 @@ func (s *QueueState) enqueue(in EnqueueBatchRequest, now time.Time) []EnqueueRec
 	var known []int
 	receipts := make([]EnqueueReceipt, len(in.Items))
 	for i, item := range in.Items {
-		s.unbury(item.DeadLetter)
+		s.unburyRetried(item)
 		if there, ok := s.known(item); ok {
 			receipts[i] = EnqueueReceipt{Sequence: there.sequence, Ahead: there.ahead, Duplicate: true}
 			known = append(known, i)
 			continue
 		}
-		receipts[i] = s.accept(QueueItem{Job: item.Job, Accepted: now, Again: item.Again, RequestID: in.RequestID})
+		receipts[i] = s.accept(QueueItem{
+			Job: item.Job, Accepted: now, Again: item.Again, RequestID: in.RequestID, RetryOf: item.RetryOf, Cursor: item.Cursor,
+		})
 	}
 	if in.RequestID != "" && s.Paging != nil {
 		s.Answered = append(s.Answered, AnsweredRequest{ID: in.RequestID, First: first, Known: known})

@@ -51,10 +51,14 @@ func (q *queue) mustPark() bool {
 	return len(q.Tail) >= q.Paging.Items || sizeOf(q.Tail) >= q.Paging.Bytes
 }
 
-// cannotPark says that the queue is halted since a page could not be started.
+// cannotPark says that the queue is halted, and a page could not be started.
 func (q *queue) cannotPark() bool {
-	return q.Halted != nil && q.Halted.Item == nil && q.Halted.Page == 0
+	return q.Halted != nil && (q.Parked.Stuck || q.Halted.Item == nil && q.Halted.Page == 0)
 }
+
+// stuckChange names the change by which a page that cannot be started, while the
+// queue is halted over something else, is not tried again and again.
+const stuckChange = "stuck-pages"
 
 // parkAtOnce is how many pages are started at once.
 const parkAtOnce = 8
@@ -88,6 +92,7 @@ func (q *queue) park(ctx workflow.Context) {
 			q.Parked.Released = append(q.Parked.Released, page.First)
 		case failed == nil && err != nil:
 			failed = err
+			q.Parked.Stuck = q.Halted != nil && workflow.GetVersion(ctx, stuckChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 			q.halt(Halt{Since: workflow.Now(ctx), Error: fmt.Sprintf("page %d cannot be parked: %s", page.First, err)})
 		case err == nil:
 			parked = append(parked, page)
@@ -256,7 +261,7 @@ func (q *queue) release(ctx workflow.Context) {
 }
 
 // ReadPage is the activity that reads the items of a page. It fails for good if
-// the page is not there.
+// the page is not there, or is not one.
 func ReadPage(ctx context.Context, workflowID string) ([]QueueItem, error) {
 	page, err := LoadPage(ctx, activity.GetClient(ctx), workflowID)
 	var notFound *serviceerror.NotFound
@@ -264,11 +269,16 @@ func ReadPage(ctx context.Context, workflowID string) ([]QueueItem, error) {
 	case errors.As(err, &notFound):
 		return nil, temporal.NewNonRetryableApplicationError(
 			fmt.Sprintf("workflow %s is not there any more: the items of that page cannot be read", workflowID), errorTypePageNotFound, err)
+	case errors.Is(err, errNoPage):
+		return nil, temporal.NewNonRetryableApplicationError(err.Error(), errorTypePageUnreadable, err)
 	case err != nil:
 		return nil, err
 	}
 	return page.Items, nil
 }
+
+// errNoPage says that a workflow under the id of a page is not that page.
+var errNoPage = errors.New("it is not the page that the queue has parked")
 
 // LoadPage reads a page from the history of its workflow, which needs no worker.
 // It gives a serviceerror.NotFound if there is none.
@@ -284,7 +294,11 @@ func LoadPage(ctx context.Context, c client.Client, workflowID string) (QueuePag
 	}
 	input := started.GetWorkflowExecutionStartedEventAttributes().GetInput()
 	if err := converter.GetDefaultDataConverter().FromPayloads(input, &page); err != nil {
-		return page, fmt.Errorf("workflow %s: its input is not a page: %w", workflowID, err)
+		return page, fmt.Errorf("workflow %s: %w: %w", workflowID, errNoPage, err)
+	}
+	if len(page.Items) == 0 || !strings.HasPrefix(workflowID, QueueWorkflowID(page.Queue)+"/") ||
+		!strings.HasSuffix(workflowID, fmt.Sprintf("-%d", page.First)) {
+		return page, fmt.Errorf("workflow %s: %w", workflowID, errNoPage)
 	}
 	return page, nil
 }

@@ -44,6 +44,10 @@ type Parked struct {
 	// Released are pages that were taken over or purged and are to be ended.
 	Released []int64 `json:"released,omitempty"`
 
+	// Stuck says that a page could not be started while the queue was halted over an
+	// item: it is tried again when the queue goes on.
+	Stuck bool `json:"stuck,omitempty"`
+
 	// starting is the first page that is being started. What is gone of its items
 	// must not be forgotten.
 	starting int64

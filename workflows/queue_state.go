@@ -1,7 +1,9 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,6 +47,9 @@ type QueueState struct {
 	// Running is the item that runs. It is the lock of the queue: nothing else
 	// starts before its run has really ended.
 	Running *RunningItem `json:"running,omitempty"`
+	// Settling is set while the queue waits for the handler of a run that someone
+	// terminated to hear of it.
+	Settling *Settling `json:"settling,omitempty"`
 	// Recent holds the last finished items, oldest first.
 	Recent []FinishedItem `json:"recent,omitempty"`
 	// Pace counts the items that ran in the last hour.
@@ -91,6 +96,10 @@ type QueueItem struct {
 	Again bool `json:"again,omitempty"`
 	// RequestID names the request that put the item in.
 	RequestID string `json:"request_id,omitempty"`
+	// RetryOf is the run id of the run that the item is a retry of, and Cursor the
+	// position that this one left.
+	RetryOf string          `json:"retry_of,omitempty"`
+	Cursor  json.RawMessage `json:"cursor,omitempty"`
 }
 
 // RunningItem is the item that runs.
@@ -103,6 +112,13 @@ type RunningItem struct {
 	// its run has been told.
 	Canceled   bool `json:"canceled,omitempty"`
 	CancelSent bool `json:"cancel_sent,omitempty"`
+}
+
+// Settling says until when nothing starts, since the handler of a job's run that
+// ended without it may still be at work.
+type Settling struct {
+	JobID string    `json:"job_id"`
+	Until time.Time `json:"until"`
 }
 
 // ItemStatus says how an item ended.
@@ -140,6 +156,18 @@ type DeadLetter struct {
 	// could not even be started has none, and carries its Job.
 	RunID string   `json:"run_id,omitempty"`
 	Job   *job.Job `json:"job,omitempty"`
+	// SpecHash is that of the job.
+	SpecHash string `json:"spec_hash,omitempty"`
+}
+
+// retriedBy says that an item makes the letter obsolete: it is a retry of the same
+// job with the same spec.
+func (l *DeadLetter) retriedBy(item EnqueueItem) bool {
+	if item.RetryOf == "" || l.JobID != item.Job.ID {
+		return false
+	}
+	hash, err := item.Job.SpecHash()
+	return l.RunID == item.RetryOf || err == nil && l.SpecHash == hash
 }
 
 // Halt is why a queue waits for someone to resume it or to skip what failed:
@@ -271,6 +299,7 @@ func (s *QueueState) haltedOver(jobID string) bool {
 func (i QueueItem) size() int {
 	const fixed = 600 // Options and times, written out.
 	size := fixed + len(i.Job.Spec) + len(i.Job.ID) + len(i.Job.Options.Description)
+	size += len(i.Cursor)
 	for _, key := range workflow.DeterministicKeys(i.Job.Options.Tags) {
 		size += len(key) + len(i.Job.Options.Tags[key]) + 6
 	}
@@ -336,6 +365,15 @@ func (s *QueueState) unbury(sequence int64) bool {
 	return false
 }
 
+// unburyRetried removes the dead letters that an item is a retry of.
+func (s *QueueState) unburyRetried(item EnqueueItem) {
+	s.unbury(item.DeadLetter)
+	if item.RetryOf == "" {
+		return
+	}
+	s.DeadLetters = slices.DeleteFunc(slices.Clone(s.DeadLetters), func(l DeadLetter) bool { return l.retriedBy(item) })
+}
+
 func (s *QueueState) summary() QueueSummary {
 	summary := QueueSummary{Waiting: s.Depth(), Paused: s.Paused, Draining: s.Draining, Halted: s.Halted != nil}
 	if s.Running != nil {
@@ -359,6 +397,9 @@ func (s *QueueState) details() string {
 	}
 	if n := int64(len(s.DeadLetters)) + s.DeadDropped; n > 0 {
 		fmt.Fprintf(&b, "\nDead letters: %d, the oldest %d dropped\n", n, s.DeadDropped)
+	}
+	if w := s.Settling; w != nil {
+		fmt.Fprintf(&b, "\nWaiting until %s for the handler of the terminated run of %s to hear\n", w.Until.UTC().Format(time.TimeOnly), w.JobID)
 	}
 	if r := s.Running; r != nil {
 		fmt.Fprintf(&b, "\nRunning: #%d %s since %s\n", r.Sequence, r.Job.ID, r.Started.UTC().Format(time.RFC3339))

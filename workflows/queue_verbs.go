@@ -134,7 +134,7 @@ func (q *queue) onResume(ResumeRequest) QueueSummary {
 		q.Draining = false
 		return q.summary()
 	}
-	q.Halted = nil
+	q.Halted, q.Parked.Stuck = nil, false
 	if halt.Item != nil {
 		q.toFront(*halt.Item)
 	}
@@ -151,7 +151,7 @@ func (q *queue) checkSkip(SkipRequest) error {
 // onSkip gives up what halted the queue, and goes on with the next item.
 func (q *queue) onSkip(SkipRequest) QueueSummary {
 	halt := q.Halted
-	q.Halted = nil
+	q.Halted, q.Parked.Stuck = nil, false
 	if item := halt.Item; item != nil {
 		q.bury(deadLetter(*item, halt.RunID, halt.Error, halt.Since))
 	}

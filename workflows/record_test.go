@@ -71,6 +71,7 @@ func TestRecordHistories(t *testing.T) {
 	r.save("run_handed_over", ref)
 	r.recovered(away)
 	r.bound(st)
+	r.lost(st)
 }
 
 // bound records runs and a loop of bound jobs whose service goes away, and a run

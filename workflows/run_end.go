@@ -56,7 +56,7 @@ func (r *run) keepEnd(ctx workflow.Context, output *RunOutput) error {
 
 func (r *run) end(output *RunOutput) RunEnd {
 	failure := r.failure
-	end := RunEnd{Taken: r.taken, Attempts: r.attempts, Handovers: r.handovers}
+	end := RunEnd{Taken: r.taken, Attempts: r.tries.made, Handovers: r.handovers}
 	if output != nil {
 		end.Attempts, end.Worker = output.Attempts, output.Worker
 		end.Message, end.Counts = shorten(output.Message), boundCounts(output.Counts)
@@ -73,8 +73,9 @@ func (r *run) end(output *RunOutput) RunEnd {
 			end.Worker = activityError.Identity()
 		}
 		// A worker that was lost could not say how often it had tried.
-		if last.Attempts == 0 && activityError.RetryState() == enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED {
-			end.Attempts += r.Job.Options.MaxRetryCount + 1
+		_, silent := lostWorker(failure)
+		if last.Attempts == 0 && (silent || activityError.RetryState() == enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED) {
+			end.Attempts += max(r.tries.next(), 1)
 		}
 	}
 	if failure != nil && !temporal.IsCanceledError(failure) {

@@ -14,11 +14,6 @@ import (
 
 const timeoutHeartbeat = enumspb.TIMEOUT_TYPE_HEARTBEAT
 
-// maxLostWorkers bounds how often a run is given to another worker after its
-// retries are used up, when what failed was the worker and not the job. The
-// bound is there for a job that kills every worker it meets.
-const maxLostWorkers = 5
-
 // RunInput is the input of RunJob.
 type RunInput struct {
 	Job job.Job `json:"job"`
@@ -64,13 +59,14 @@ type RunOutput struct {
 
 // RunJob is one run of a job: the activity of its job type, with the retries
 // that the job's options ask for. A run that a draining worker hands back goes
-// on at its cursor on another worker and uses up no retry.
+// on at its cursor on another worker and uses up no retry. One whose worker died
+// on the last try has another one, up to maxLostWorkers times.
 //
 // Canceling the workflow stops the run gracefully: the handler is told, has the
 // stop grace period to save its position, and the workflow ends as canceled
 // once the handler has really ended.
 func RunJob(ctx workflow.Context, in RunInput) (*RunOutput, error) {
-	r := &run{RunInput: in, taken: workflow.Now(ctx)}
+	r := &run{RunInput: in, taken: workflow.Now(ctx), tries: triesOf(in.Job)}
 	output, err := r.execute(ctx)
 	if failed := r.keepEnd(ctx, output); failed != nil {
 		return nil, failed
@@ -80,12 +76,11 @@ func RunJob(ctx workflow.Context, in RunInput) (*RunOutput, error) {
 
 type run struct {
 	RunInput
-	taken       time.Time
-	failure     error // of the activity; the run's own may wrap it
-	binding     Binding
-	attempts    int
-	handovers   int
-	lostWorkers int
+	taken     time.Time
+	failure   error // of the activity; the run's own may wrap it
+	binding   Binding
+	tries     tries
+	handovers int
 }
 
 func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
@@ -97,21 +92,17 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 		return output, r.passOnStreak(ctx)
 	}
 	workflow.SetCurrentDetails(ctx, r.details("running: "+whereProgressIs))
-	maxAttempts := 0
-	if r.Job.Options.MaxRetryCount != job.Unlimited {
-		maxAttempts = r.Job.Options.MaxRetryCount + 1
-	}
 	for {
 		in := ActivityInput{Job: r.Job, RunID: info.WorkflowExecution.RunID, Cursor: r.Cursor}
-		output, err := r.binding.execute(ctx, r.Job, maxAttempts, &in)
+		output, err := r.binding.execute(ctx, r.Job, &r.tries, &in)
 		r.Cursor = in.Cursor
 		if err == nil {
-			r.attempts += output.Attempts
+			r.tries.made += output.Attempts
 			workflow.SetCurrentDetails(ctx, r.details("completed: "+output.Result.Message))
 			r.tellProbe(ctx)
 			return &RunOutput{
 				Result:    output.Result,
-				Attempts:  r.attempts,
+				Attempts:  r.tries.made,
 				Worker:    output.Worker,
 				Handovers: r.handovers,
 				Binding:   r.bound(),
@@ -160,17 +151,22 @@ func (r *run) passOn(ctx workflow.Context, err error) bool {
 	}
 	if output, ok := handedBack(err); ok {
 		r.takeCursor(output.Result.Cursor)
-		r.attempts += output.Attempts
+		r.tries.handBack(output.Attempts)
 		r.handovers++
 		return true
 	}
-	if cursor, ok := lostWorker(err); ok && r.lostWorkers < maxLostWorkers {
-		r.takeCursor(cursor)
-		r.lostWorkers++
-		r.handovers++
-		return true
+	cursor, lost := lostWorker(err)
+	if !lost {
+		cursor, lost = lostRun(err)
+		lost = lost && workflow.GetVersion(ctx, lostTriesChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 	}
-	return false
+	// An activity ends with a lost worker only when it has no more tries.
+	if !lost || !r.tries.lose(max(r.tries.next(), 1)) {
+		return false
+	}
+	r.takeCursor(cursor)
+	r.handovers++
+	return true
 }
 
 // bound is the binding of a bound job, to be told with the result.

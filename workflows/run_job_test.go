@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -179,4 +181,77 @@ func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
 			require.Equal(t, before, passed)
 		})
 	}
+}
+
+// lostBy is the error of a worker that may have lost its run, on the given try.
+func lostBy(attempt int) error {
+	return temporal.NewApplicationError("the run may be another worker's now", workflows.ErrorTypeRunLost,
+		workflows.ActivityOutput{Worker: "w1", Attempts: attempt, Result: job.Result{Cursor: json.RawMessage(`"here"`)}})
+}
+
+// TestRunJobCountsTheTriesOfLostWorkers has a job that kills every worker: its
+// retries are not filled up again.
+func TestRunJobCountsTheTriesOfLostWorkers(t *testing.T) {
+	for name, c := range map[string]struct {
+		retries, lost, calls int
+		lose                 func(attempt int) error
+		fails                bool
+	}{
+		"without retries, all lost":    {0, 99, 6, func(int) error { return silent("1") }, true},
+		"with retries, all lost":       {3, 99, 9, func(int) error { return silent("1") }, true},
+		"with retries, five extra":     {3, 8, 9, func(int) error { return silent("1") }, false},
+		"reported by the worker":       {1, 6, 7, lostBy, false},
+		"reported by the worker, last": {1, 99, 7, lostBy, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+				attempt := int(activity.GetInfo(ctx).Attempt)
+				if calls++; calls <= c.lost {
+					return workflows.ActivityOutput{}, c.lose(attempt)
+				}
+				return workflows.ActivityOutput{Worker: "w2", Attempts: attempt}, nil
+			})
+			var end workflows.RunEnd
+			env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) {
+				memo, ok := args.Get(0).(map[string]any)
+				require.True(t, ok)
+				end, ok = memo[workflows.MemoEnd].(workflows.RunEnd)
+				require.True(t, ok)
+			}).Return(nil)
+			j := oneShot("a")
+			j.Options.MaxRetryCount = c.retries
+			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j, KeepEnd: true})
+			require.Equal(t, c.calls, calls)
+			require.Equal(t, c.calls, end.Attempts, "what lists show as tries")
+			if c.fails {
+				require.Error(t, env.GetWorkflowError())
+				return
+			}
+			require.NoError(t, env.GetWorkflowError())
+			var out workflows.RunOutput
+			require.NoError(t, env.GetWorkflowResult(&out))
+			require.Equal(t, c.calls, out.Attempts)
+		})
+	}
+}
+
+// A worker that shuts down hands back the tries that are left, and no more.
+func TestRunJobHandsOverTheTriesThatAreLeft(t *testing.T) {
+	calls := 0
+	env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		attempt := int(activity.GetInfo(ctx).Attempt)
+		if calls++; calls == 2 {
+			return workflows.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("the worker shuts down", workflows.ErrorTypeDraining,
+				temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{workflows.ActivityOutput{Worker: "w1", Attempts: attempt}}})
+		}
+		return workflows.ActivityOutput{}, temporal.NewApplicationError("the store is away", "Away",
+			workflows.ActivityOutput{Worker: "w1", Attempts: attempt})
+	})
+	j := oneShot("a")
+	j.Options.MaxRetryCount = 2
+	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
+	_, message := workflows.Cause(env.GetWorkflowError())
+	require.Equal(t, "the store is away", message)
+	require.Equal(t, 4, calls, "three tries, and the one that was handed back")
 }

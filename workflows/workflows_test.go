@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"runtime"
 	"testing"
@@ -24,8 +25,14 @@ type handler = func(context.Context, workflows.ActivityInput) (workflows.Activit
 // newEnvironment is a time-skipping environment with one job type.
 func newEnvironment(t *testing.T, handle handler) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
+	return loggingEnvironment(t, io.Discard, handle)
+}
+
+// loggingEnvironment is newEnvironment with a log.
+func loggingEnvironment(t *testing.T, w io.Writer, handle handler) *testsuite.TestWorkflowEnvironment {
+	t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(w, nil))))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(20 * time.Second)
 	workflows.RegisterJobs(env)

@@ -26,7 +26,11 @@ func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (workflows.
 // EnqueueOnce is Enqueue for a request that may be made several times: as long as
 // the queue remembers it, the same request id adds no second item.
 func (c *Client) EnqueueOnce(ctx context.Context, j job.Job, again bool, requestID string) (workflows.EnqueueReceipt, error) {
-	receipts, err := c.putIn(ctx, j.Queue(), []workflows.EnqueueItem{{Job: j, Again: again}}, requestID)
+	return c.enqueueItem(ctx, workflows.EnqueueItem{Job: j, Again: again}, requestID)
+}
+
+func (c *Client) enqueueItem(ctx context.Context, item workflows.EnqueueItem, requestID string) (workflows.EnqueueReceipt, error) {
+	receipts, err := c.putIn(ctx, item.Job.Queue(), []workflows.EnqueueItem{item}, requestID)
 	if err != nil {
 		return workflows.EnqueueReceipt{}, err
 	}
@@ -138,6 +142,7 @@ func (c *Client) enqueueOnce(ctx context.Context, queue string, in workflows.Enq
 	if item := in.Items[0]; len(in.Items) == 1 && item.DeadLetter == 0 {
 		receipt, err := workflows.MessageEnqueue.SendWithStart(ctx, c.temporal, c.startQueue(queue), workflows.EnqueueRequest{
 			Job: item.Job, Again: item.Again, RequestID: in.RequestID, Parked: item.Parked, Seen: in.Seen,
+			RetryOf: item.RetryOf, Cursor: item.Cursor,
 		})
 		return []workflows.EnqueueReceipt{receipt}, err
 	}

@@ -188,7 +188,8 @@ func (c *Client) SetOnFailure(ctx context.Context, queue string, policy job.OnFa
 }
 
 // RetryDead puts the jobs of dead letters into their queue again, at its end, and
-// takes the letters away. It reports how many are done.
+// takes the letters away. Each goes on at the last position that its run has left.
+// It reports how many are done.
 func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflows.DeadLetter, report func(done int)) ([]workflows.EnqueueReceipt, error) {
 	items := make([]workflows.EnqueueItem, len(letters))
 	err := Each(len(letters), func(i int) error {
@@ -207,7 +208,7 @@ func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflow
 		case run.Job == nil:
 			return fmt.Errorf("dead letter %d of queue %s: its run does not carry the definition of job %s", letter.Sequence, queue, letter.JobID)
 		}
-		items[i].Job = *run.Job
+		items[i].Job, items[i].RetryOf, items[i].Cursor = *run.Job, letter.RunID, run.Cursor
 		return nil
 	})
 	if err != nil {

@@ -56,8 +56,8 @@ type Retried struct {
 	// Run goes on at the last position that the other one has left; zero where a
 	// queue starts it.
 	Run RunRef
-	// Receipt is the place in the queue of a queued job, whose run starts from the
-	// beginning.
+	// Receipt is the place in the queue of a queued job, whose run goes on there as
+	// well when its turn comes.
 	Receipt *workflows.EnqueueReceipt
 	// Before says that it was started by an earlier request, and Status how it stands.
 	Before bool
@@ -71,7 +71,8 @@ var ErrNotRetried = errors.New("not to be tried again")
 // RetryRun starts a run again that failed, was canceled, terminated or timed out,
 // with the definition that it had. Several calls for one run start one run. While
 // a run of a recurring job is under way that may not overlap, it is an error; the
-// schedule itself takes no notice of the run that is started here.
+// schedule itself takes no notice of the run that is started here. Dead letters of a
+// queued job with this spec go.
 func (c *Client) RetryRun(ctx context.Context, ref RunRef) (Retried, error) {
 	detail, err := c.Run(ctx, ref)
 	if err != nil {
@@ -97,7 +98,9 @@ func (c *Client) RetryRun(ctx context.Context, ref RunRef) (Retried, error) {
 	}
 	requestID := "retry-" + detail.RunID
 	if j.Mode() == job.ModeQueued {
-		receipt, err := c.EnqueueOnce(ctx, j, true, requestID)
+		receipt, err := c.enqueueItem(ctx, workflows.EnqueueItem{
+			Job: j, Again: true, RetryOf: detail.RunID, Cursor: detail.Cursor,
+		}, requestID)
 		retried.Receipt = &receipt
 		return retried, err
 	}

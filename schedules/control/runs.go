@@ -138,6 +138,11 @@ func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecuti
 		return
 	}
 	activity := pending[0]
+	if activity.GetActivityType().GetName() == workflows.ChooseServiceActivity {
+		// It has not been tried yet, or is to be tried elsewhere.
+		d.WaitingForWorker, d.LastError = true, activity.GetLastFailure().GetMessage()
+		return
+	}
 	d.Attempts = int(activity.GetAttempt())
 	d.Worker = activity.GetLastWorkerIdentity()
 	for _, at := range []*timestamppb.Timestamp{activity.GetLastStartedTime(), activity.GetLastHeartbeatTime()} {

@@ -184,6 +184,15 @@ func (i *invocation) addStanding(s *sheet, detail *control.JobDetail) {
 func (i *invocation) addLoop(s *sheet, loop *workflows.ContinuousState) {
 	s.add("Phase", "%s", loop.Phase)
 	s.add("Iterations", "%d, %d failed, %d of these in a row", loop.Iterations, loop.Failed, loop.ConsecutiveFailures)
+	if loop.Interrupted > 0 {
+		s.add("Cut short", "%d", loop.Interrupted)
+	}
+	if loop.LostWorkers > 0 {
+		s.add("Lost workers", "%d, %d in a row", loop.LostWorkers, loop.ConsecutiveLost)
+	}
+	if !loop.FailingSince.IsZero() {
+		s.add("Failing", "since %s", i.when(loop.FailingSince))
+	}
 	s.add("Totals", "%s", counts(loop.Totals))
 	s.add("Next", "%s", i.when(loop.NextAt))
 	s.add("Last success", "%s", i.when(loop.LastSuccess))

@@ -101,6 +101,8 @@ func queueStatus(state *workflows.QueueState) string {
 		return "draining"
 	case state.Running != nil:
 		return "running"
+	case state.Settling != nil:
+		return "settling"
 	}
 	return "idle"
 }
@@ -148,6 +150,9 @@ func (i *invocation) writeQueue(w io.Writer, v queueView, limit int) error {
 	s.add("Throughput", "%d in the last minute, %d in the last hour", v.LastMinute, v.LastHour)
 	if r := v.Running; r != nil {
 		s.add("Running", "%d %s, since %s", r.Sequence, r.Job.ID, i.when(r.Started))
+	}
+	if w := v.Settling; w != nil {
+		s.add("Settling", "until %s the handler of the terminated run of job %s may still be at work", i.when(w.Until), w.JobID)
 	}
 	s.add("Waiting", "%d", v.Depth)
 	if !v.Oldest.IsZero() {

@@ -63,7 +63,7 @@ func (i *invocation) deadRetryCommand() *cobra.Command {
 		Use:   "retry QUEUE [JOB...]",
 		Short: "Put items that failed into their queue again",
 		Long: `retry puts jobs that failed into their queue again, at its end, and takes them off
-the dead letters.`,
+the dead letters. They go on at the last position that they have left.`,
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, letters, err := i.chosenDead(cmd, args, all)

@@ -75,7 +75,8 @@ func (i *invocation) queuesPurgeCommand() *cobra.Command {
 		Use:   "purge QUEUE",
 		Short: "Remove what waits in a queue",
 		Long: `purge removes all items that wait in a queue, or those with the numbers --from to
---to, both included. It asks first. What runs goes on; new items are still accepted.`,
+--to, both included. It asks first, unless there are none. What runs goes on; new
+items are still accepted.`,
 		Args:              arguments("QUEUE"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,8 +91,8 @@ func (i *invocation) queuesPurgeCommand() *cobra.Command {
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
-			if !yes {
-				n := state.CountBetween(from, to)
+			n := state.CountBetween(from, to)
+			if n > 0 && !yes {
 				question := fmt.Sprintf("Remove %s of %d from queue %s?", plural(n, "waiting item", "waiting items"), state.Depth(), args[0])
 				if err := i.ask(cmd.Context(), question, "purge", "to purge the queue", "nothing was removed"); err != nil {
 					return err
@@ -100,9 +101,11 @@ func (i *invocation) queuesPurgeCommand() *cobra.Command {
 			if to == 0 {
 				to = state.Accepted // Not what came in while someone read the question.
 			}
-			removed, err := c.Purge(cmd.Context(), args[0], from, to)
-			if err != nil {
-				return err
+			removed := 0
+			if n > 0 {
+				if removed, err = c.Purge(cmd.Context(), args[0], from, to); err != nil {
+					return err
+				}
 			}
 			return i.emit(workflows.PurgeReceipt{Removed: removed}, func(io.Writer) error {
 				return i.print("Queue %s: %s removed.", args[0], plural(removed, "item", "items"))

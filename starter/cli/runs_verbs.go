@@ -30,7 +30,7 @@ func (i *invocation) runsRetryCommand() *cobra.Command {
 		name: "retry", short: "Run again what failed",
 		long: `retry starts a run again that failed, was canceled, terminated or timed out, with
 the definition that it had and from the last position that it has left. A queued
-job is put into its queue again, and starts from the beginning.
+job is put into its queue again, at its end; its dead letters go.
 
 A run that was followed by another one is left alone; so is a run of a recurring
 job while another one runs with which it may not overlap. A schedule takes no

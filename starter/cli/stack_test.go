@@ -610,6 +610,7 @@ func queueVerbs(t *testing.T, c console) {
 		c.ok(t, "queues", "enqueue", "worked", "--type", "TakeSteps", "--key", key, "--spec", spec, "--max-retry-count", "0")
 	}
 	require.Equal(t, "Queue worked: on failure halt.\n", c.ok(t, "queues", "set", "worked", "--on-failure", "halt"))
+	require.Equal(t, "Queue worked: 0 items removed.\n", c.ok(t, "queues", "purge", "worked"), "there is nothing to ask about")
 	put("broken", `{"steps": 1, "fail": true}`)
 	for _, key := range []string{"w1", "w2", "w3", "w4"} {
 		put(key, `{"steps": 1}`)

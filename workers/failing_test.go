@@ -1,0 +1,233 @@
+package workers_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// failingMemo reads what the memo of a continuous job tells of its failures, as
+// lists do.
+func failingMemo(t *testing.T, c *control.Client, jobID string) workflows.Failing {
+	t.Helper()
+	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), workflows.JobWorkflowID(jobID), "")
+	require.NoError(t, err)
+	var failing workflows.Failing
+	if payload, ok := described.GetWorkflowExecutionInfo().GetMemo().GetFields()[workflows.MemoFailing]; ok {
+		require.NoError(t, converter.GetDefaultDataConverter().FromPayload(payload, &failing))
+	}
+	return failing
+}
+
+// waits are the timers in the history of a job's latest loop, in their order.
+func waits(t *testing.T, c *control.Client, jobID string) []time.Duration {
+	t.Helper()
+	var all []time.Duration
+	events := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(jobID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		require.NoError(t, err)
+		if timer := event.GetTimerStartedEventAttributes(); timer != nil {
+			all = append(all, timer.GetStartToFireTimeout().AsDuration())
+		}
+	}
+	return all
+}
+
+const (
+	failingAlert   = "msg=\"the continuous job is failing\" "
+	recoveredAlert = "msg=\"the continuous job has recovered\" "
+)
+
+// TestCrashingContinuousJobDoesNotRunHot has every iteration fail at its start: it
+// backs off, says once that it is failing, pauses itself, and can be stopped.
+func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t) // No other worker has its log.
+	worker := startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+		recordSpec{Ledger: string(ledger), Steps: 1, Fail: "Crash"})
+	j.Options.MaxRetryCount = 3
+	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(1500 * time.Millisecond), Coefficient: 4}
+	require.NoError(t, c.StartContinuous(t.Context(), j))
+	seen := map[workflows.Phase]bool{}
+	var loop *workflows.ContinuousState
+	stacktest.WaitFor(t, "the job to pause itself", func() (bool, error) {
+		detail, err := c.Job(t.Context(), j.ID)
+		if err == nil && detail.Loop != nil {
+			loop = detail.Loop
+			seen[loop.Phase] = true
+		}
+		return seen[workflows.PhasePaused], err
+	})
+	require.True(t, seen[workflows.PhaseFailing], "%v", seen)
+	require.Contains(t, loop.PauseReason, "4 iterations in a row failed, the last one: told to fail")
+	starts := ledger.count(t, "start")
+	require.Equal(t, j.Options.MaxRetryCount+1, starts, "max_retry_count")
+	// The history has how long it waited, whatever the machine was doing meanwhile.
+	require.Equal(t, []time.Duration{time.Second, 1500 * time.Millisecond, 1500 * time.Millisecond}, waits(t, c, j.ID), "to the cap")
+	failing := failingMemo(t, c, j.ID)
+	require.True(t, failing.Failing)
+	require.Equal(t, loop.FailingSince.UTC(), failing.Since.UTC())
+	require.Equal(t, "Crash", failing.Class)
+	require.Equal(t, "told to fail", failing.Error)
+	require.Equal(t, 1, strings.Count(worker.Output(), failingAlert), "the alert comes once")
+	require.Contains(t, worker.Output(), failingAlert+"worker=")
+	require.Regexp(t, `level=ERROR msg="the continuous job is failing" .*alert=failing JobID=`+j.ID+` Failures=1 LastError="told to fail"`, worker.Output())
+
+	runs, err := c.Runs(t.Context(), control.RunFilter{JobID: j.ID})
+	require.NoError(t, err)
+	require.Len(t, runs, starts)
+	require.EqualValues(t, starts, runs[0].Iteration, "the latest first")
+	require.Equal(t, control.RunFailed, runs[0].Status)
+	require.Equal(t, "Crash", runs[0].Class)
+
+	require.NoError(t, c.Resume(t.Context(), j.ID, "once more"))
+	ledger.waitFor(t, "start", starts+1)
+	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
+	ended := ledger.count(t, "start")
+	detail, err := c.Job(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.Equal(t, control.JobStopped, detail.Row.Status)
+	require.GreaterOrEqual(t, len(waits(t, c, j.ID)), ended-2, "a wait before every start but the first and the one that was asked for")
+	require.Equal(t, ended, ledger.count(t, "start"), "it starts nothing more")
+}
+
+// TestContinuousJobTellsThatItRecovers repairs what an iteration fails over.
+func TestContinuousJobTellsThatItRecovers(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	worker := startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	broken := filepath.Join(t.TempDir(), "broken")
+	open(t, broken)
+	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+		recordSpec{Ledger: string(ledger), Steps: 1, Broken: broken})
+	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(100 * time.Millisecond), Coefficient: 1}
+	require.NoError(t, c.StartContinuous(t.Context(), j))
+	ledger.waitFor(t, "start", 3)
+	require.True(t, failingMemo(t, c, j.ID).Failing)
+
+	// Another worker, which has to replay what the first one did, tells nothing again.
+	worker.Kill()
+	second := startWorker(t, st)
+	ledger.waitFor(t, "start", ledger.count(t, "start")+2)
+	require.NoError(t, os.Remove(broken))
+	ledger.waitFor(t, "end", 2)
+	stacktest.WaitFor(t, "the memo to tell that it has recovered", func() (bool, error) {
+		return !failingMemo(t, c, j.ID).Failing, nil
+	})
+	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
+	output := worker.Output() + second.Output()
+	require.Equal(t, 1, strings.Count(output, failingAlert))
+	require.Equal(t, 1, strings.Count(output, recoveredAlert))
+}
+
+// TestJobThatKillsItsWorkers has a run and a loop kill the process that they are in:
+// every death is a try of the run, and none a failure of the loop.
+func TestJobThatKillsItsWorkers(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	worker := startWorker(t, st)
+	die := func(times int) {
+		for range times {
+			require.Equal(t, -1, worker.Wait(), "killed")
+			worker = startWorker(t, st)
+		}
+	}
+	backoff := job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
+
+	ledger := newLedger(t)
+	once := newJob(t, "RecordSteps", "run", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1, Kill: 2})
+	once.Options.MaxRetryCount, once.Options.RetryBackoff = 0, backoff
+	ref, err := c.StartRun(t.Context(), once, workflows.TriggerManual)
+	require.NoError(t, err)
+	die(2)
+	run := follow(t, c, ref)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, 3, ledger.count(t, "start"))
+	require.Equal(t, 3, run.Attempts)
+	require.Equal(t, 3, listed(t, c, ref, control.RunCompleted).Attempts, "the tries that lists show")
+	require.Equal(t, 2, run.Output.Handovers)
+
+	ledger = newLedger(t)
+	loop := newJob(t, "RecordSteps", "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+		recordSpec{Ledger: string(ledger), Steps: 1, Kill: 1})
+	loop.Options.MaxRetryCount, loop.Options.RetryBackoff = 0, backoff
+	require.NoError(t, c.StartContinuous(t.Context(), loop))
+	die(1)
+	stacktest.WaitFor(t, "the loss to be noticed", func() (bool, error) {
+		detail, err := c.Job(t.Context(), loop.ID)
+		return err == nil && detail.Loop != nil && detail.Loop.Phase == workflows.PhaseWaiting && !detail.Loop.NextAt.IsZero(), nil
+	})
+	_, err = c.Trigger(t.Context(), loop.ID) // The interval is long, and it backs off for no less.
+	require.NoError(t, err)
+	ledger.waitFor(t, "end", 1)
+	stacktest.WaitFor(t, "the success", func() (bool, error) {
+		detail, err := c.Job(t.Context(), loop.ID)
+		if err != nil || detail.Loop == nil || detail.Loop.LastSuccess.IsZero() {
+			return false, err
+		}
+		require.EqualValues(t, 1, detail.Loop.LostWorkers)
+		require.Zero(t, detail.Loop.ConsecutiveLost)
+		require.Zero(t, detail.Loop.Failed)
+		require.Empty(t, detail.Loop.LastError)
+		return true, nil
+	})
+	require.Equal(t, 2, ledger.count(t, "start"))
+	require.NoError(t, c.StopLoop(t.Context(), loop.ID, "by test", nil))
+}
+
+// TestDrainedIterationIsNoSuccess drains the worker of a job that is failing, in
+// the middle of an iteration.
+func TestDrainedIterationIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	first := startWorker(t, st)
+	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
+	state := workflows.NewContinuousState(j)
+	state.ConsecutiveFailures, state.Failed, state.Iterations, state.LastError = 2, 2, 2, "it was broken"
+	attributes, err := workflows.Attributes(j)
+	require.NoError(t, err)
+	_, err = c.Temporal().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
+		TypedSearchAttributes: attributes, Memo: map[string]any{workflows.MemoJob: j},
+	}, workflows.ContinuousJobType, state)
+	require.NoError(t, err)
+	ledger.waitFor(t, "step", 1)
+	first.Signal(syscall.SIGTERM)
+	require.Zero(t, first.Wait())
+	startWorker(t, st)
+	ledger.waitFor(t, "step", 2)
+	detail, err := c.Job(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, detail.Loop.Interrupted)
+	require.Equal(t, 2, detail.Loop.ConsecutiveFailures, "it is neither a failure nor a success")
+	require.Equal(t, "it was broken", detail.Loop.LastError)
+	require.True(t, detail.Loop.LastSuccess.IsZero())
+	require.True(t, failingMemo(t, c, j.ID).Failing)
+	open(t, gate)
+	ledger.waitFor(t, "end", 1)
+	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
+}

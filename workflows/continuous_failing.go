@@ -1,0 +1,80 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+)
+
+// failureRulesChange names the change by which lost workers do not count as
+// failures, iterations that were cut short count for nothing, and the memo tells
+// whether the job is failing.
+const failureRulesChange = "failure-rules"
+
+// hasFailureRules asks only where it matters: the answer costs two events for
+// each run of the workflow.
+func hasFailureRules(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, failureRulesChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// lostIteration says that an iteration ended since its worker failed, and not
+// the job.
+func lostIteration(ctx workflow.Context, err error) bool {
+	_, lost := lostWorker(err)
+	if !lost {
+		_, lost = lostRun(err)
+	}
+	return lost && hasFailureRules(ctx)
+}
+
+// tellFailing tells in the memo and in the log when the job goes over to failing,
+// and when it does not fail any more: once for each. The log of a workflow is
+// silent when it is replayed.
+func (l *loop) tellFailing(ctx workflow.Context) error {
+	failing := l.ConsecutiveFailures > 0
+	if failing != l.FailingSince.IsZero() || !hasFailureRules(ctx) {
+		return nil
+	}
+	logger := workflow.GetLogger(ctx)
+	var memo Failing
+	switch {
+	case failing:
+		memo = l.latestFailure()
+		if memo.Since.IsZero() {
+			memo.Since = workflow.Now(ctx)
+		}
+		l.FailingSince = memo.Since
+		logger.Error("the continuous job is failing", "alert", alertFailing,
+			"JobID", l.Job.ID, "Failures", l.ConsecutiveFailures, "LastError", l.LastError)
+	case l.LastSuccess.After(l.FailingSince):
+		logger.Info("the continuous job has recovered", "alert", alertRecovered,
+			"JobID", l.Job.ID, "FailingSince", l.FailingSince)
+		l.FailingSince = time.Time{}
+	default:
+		logger.Info("the failures of the continuous job are forgotten: it was resumed or has a new definition",
+			"JobID", l.Job.ID, "FailingSince", l.FailingSince)
+		l.FailingSince = time.Time{}
+	}
+	if err := workflow.UpsertMemo(ctx, map[string]any{MemoFailing: memo}); err != nil {
+		return fmt.Errorf("publish that job %s fails: %w", l.Job.ID, err)
+	}
+	return nil
+}
+
+// Values of the attribute alert of log lines.
+const (
+	alertFailing   = "failing"
+	alertRecovered = "recovered"
+)
+
+// latestFailure is the latest iteration that failed, if the state remembers it.
+func (s *ContinuousState) latestFailure() Failing {
+	for _, it := range slices.Backward(s.Recent) {
+		if it.Error != "" {
+			return Failing{Failing: true, Since: it.end(), Class: it.Class, Error: it.Error}
+		}
+	}
+	return Failing{Failing: true}
+}

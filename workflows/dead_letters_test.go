@@ -1,0 +1,60 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// A dead letter goes when a retry of its job with its spec is put in, and not for
+// anything else.
+func TestRetryTakesItsDeadLettersAway(t *testing.T) {
+	var cursors []string
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		cursors = append(cursors, in.Job.ID+" "+string(in.Cursor))
+		return workflows.ActivityOutput{}, nil
+	})
+	hash := func(j job.Job) string {
+		sum, err := j.SpecHash()
+		require.NoError(t, err)
+		return sum
+	}
+	other := queued("a")
+	other.Spec = json.RawMessage(`{"other": true}`)
+	state := workflows.QueueState{Name: "tables", Accepted: 10, DeadLetters: []workflows.DeadLetter{
+		{Sequence: 1, JobID: "count_things.a", RunID: "r1", SpecHash: hash(queued("a"))},
+		{Sequence: 2, JobID: "count_things.a", RunID: "r2", SpecHash: hash(other)},
+		{Sequence: 3, JobID: "count_things.b", RunID: "r3", SpecHash: hash(queued("b"))},
+		{Sequence: 4, JobID: "count_things.a", RunID: "r4"}, // Of an earlier version.
+		{Sequence: 5, JobID: "count_things.a", RunID: "r5", SpecHash: hash(queued("a"))},
+	}}
+	send(t, env, time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("b"), Again: true})
+	left := func(sequences ...int64) func() {
+		return func() {
+			var got []int64
+			for _, letter := range queueState(t, env).DeadLetters {
+				got = append(got, letter.Sequence)
+			}
+			require.Equal(t, sequences, got)
+		}
+	}
+	env.RegisterDelayedCallback(left(1, 2, 3, 4, 5), 10*time.Second)
+	send(t, env, 11*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{
+		Job: queued("a"), Again: true, RetryOf: "r4", Cursor: json.RawMessage(`7`),
+	})
+	env.RegisterDelayedCallback(left(2, 3), 20*time.Second)
+	tooLarge := send(t, env, 21*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{
+		Job: queued("a"), Again: true, RetryOf: "r1", Cursor: json.RawMessage(`"` + strings.Repeat("x", workflows.MaxCursorBytes) + `"`),
+	})
+	state = endQueue(t, env, time.Minute, state)
+	require.ErrorContains(t, tooLarge.rejected, "its cursor has 32770 bytes")
+	require.Equal(t, []string{"count_things.b ", "count_things.a 7"}, cursors)
+	require.EqualValues(t, 2, state.Completed)
+}

@@ -1,0 +1,210 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// scripted carries out a job's activity as the job's spec says, one letter for each
+// try: l falls silent, r reports that it has lost the run, f fails, d hands the run
+// back, and everything else succeeds.
+type scripted struct {
+	mu    sync.Mutex
+	tries map[string]int
+}
+
+func (s *scripted) execute(ctx context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	var spec recordedSpec
+	if err := json.Unmarshal(in.Job.Spec, &spec); err != nil {
+		return workflows.ActivityOutput{}, err
+	}
+	s.mu.Lock()
+	n := s.tries[in.Job.ID]
+	s.tries[in.Job.ID]++
+	s.mu.Unlock()
+	letter := byte('.')
+	if n < len(spec.Do) {
+		letter = spec.Do[n]
+	}
+	output := workflows.ActivityOutput{
+		Worker: "scripted", Attempts: int(activity.GetInfo(ctx).Attempt), Result: job.Result{Message: "done", Cursor: job.EncodeJSON(n + 1)},
+	}
+	switch letter {
+	case 'l':
+		return workflows.ActivityOutput{}, activity.ErrResultPending
+	case 'r':
+		return workflows.ActivityOutput{}, temporal.NewApplicationError("told to lose the run", workflows.ErrorTypeRunLost, output)
+	case 'f':
+		return workflows.ActivityOutput{}, temporal.NewApplicationError("told to fail", "Refused", output)
+	case 'd':
+		return workflows.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("told to hand over", workflows.ErrorTypeDraining,
+			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
+	}
+	return output, nil
+}
+
+// script makes a job that goes on as the letters say.
+func (r *recorder) script(key string, schedule job.Schedule, letters string) job.Job {
+	j := r.job(key, schedule, letters)
+	j.Worker = "scripted"
+	j.Options.MaxRetryCount = 1
+	j.Options.HeartbeatTimeout = job.Duration(time.Second)
+	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(100 * time.Millisecond), Coefficient: 1}
+	return j
+}
+
+// lost records runs and loops whose workers fall silent, a loop that fails and
+// recovers, and queues with what goes wrong around a run.
+func (r *recorder) lost(st *stacktest.Stack) {
+	w := worker.New(st.Dial(r.T), "scripted", worker.Options{})
+	workflows.RegisterJobs(w)
+	handler := &scripted{tries: map[string]int{}}
+	w.RegisterActivityWithOptions(handler.execute, activity.RegisterOptions{Name: "RecordHistory"})
+	require.NoError(r, w.Start())
+	defer w.Stop()
+	oneShot := job.Schedule{OneShot: &job.OneShot{}}
+	r.run("run_lost", r.script("lost", oneShot, "lll."))
+	r.run("run_lost_reported", r.script("lost-reported", oneShot, "frr."))
+	r.run("run_lost_for_good", r.script("lost-for-good", oneShot, "llllllll"))
+	r.loop("continuous_failing", "ff.l.fff")
+	r.loop("continuous_interrupted", "fd.lfd")
+	r.settling()
+	r.stuck()
+	r.boundLost(st, handler)
+}
+
+// boundLost records a bound run whose service dies in the middle of a try and does
+// not return.
+func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
+	j := r.script("bound-lost", job.Schedule{OneShot: &job.OneShot{}}, "l.")
+	j.Options.MaxRetryCount = 3
+	j.Options.Bind = map[string]string{"recorded": "lost"}
+	j.Options.FailoverAfter = job.Duration(3 * time.Second)
+	stop := r.service(st, "ghost", handler)
+	ref, err := r.control.StartRun(r.Context(), j, workflows.TriggerManual)
+	require.NoError(r, err)
+	stacktest.WaitFor(r, "the first try", func() (bool, error) {
+		handler.mu.Lock()
+		defer handler.mu.Unlock()
+		return handler.tries[j.ID] > 0, nil
+	})
+	stop()
+	defer r.service(st, "heir", handler)()
+	r.ended(ref)
+	r.save("run_bound_lost", ref)
+}
+
+// service is a service of the scripted worker type. When it is stopped it does not
+// withdraw: it falls silent, as a process does that dies.
+func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) (stop func()) {
+	c, queue := st.Dial(r.T), workflows.ServiceTaskQueue("scripted", name)
+	w := worker.New(c, queue, worker.Options{DisableWorkflowWorker: true})
+	w.RegisterActivityWithOptions(handler.execute, activity.RegisterOptions{Name: "RecordHistory"})
+	w.RegisterActivityWithOptions(func(ctx context.Context, _ workflows.Service) error {
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				activity.RecordHeartbeat(ctx)
+			case <-activity.GetWorkerStopChannel(ctx):
+				return activity.ErrResultPending
+			}
+		}
+	}, activity.RegisterOptions{Name: workflows.ServiceType})
+	require.NoError(r, w.Start())
+	_, err := c.ExecuteActivity(r.Context(), client.StartActivityOptions{
+		ID: workflows.ServiceID("scripted", name), TaskQueue: queue, StartToCloseTimeout: time.Hour, HeartbeatTimeout: time.Second,
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+	}, workflows.ServiceType, workflows.Service{
+		Worker: "scripted", Name: name, Tags: map[string]string{"recorded": "lost"}, Slots: 10,
+		Types: []workflows.ServedType{{Name: "RecordHistory"}},
+	})
+	require.NoError(r, err)
+	return w.Stop
+}
+
+// loop records a loop through its script, to its end or until it pauses itself.
+func (r *recorder) loop(name, letters string) {
+	j := r.script(name, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, letters)
+	j.Options.MaxRetryCount = 2
+	require.NoError(r, r.control.StartContinuous(r.Context(), j))
+	r.state(j.ID, func(s workflows.ContinuousState) bool {
+		return s.Phase == workflows.PhasePaused || s.Iterations > int64(len(letters))
+	})
+	require.NoError(r, r.control.StopLoop(r.Context(), j.ID, "recorded", nil))
+	for n, ref := range r.runsOf(workflows.JobWorkflowID(j.ID)) {
+		r.save(fmt.Sprintf("%s_%d", name, n+1), ref)
+	}
+}
+
+// settling records a queue whose running item is terminated.
+func (r *recorder) settling() {
+	const name = "settling"
+	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
+	terminated := r.script("terminated", schedule, "l")
+	for _, j := range []job.Job{terminated, r.script("after", schedule, "")} {
+		_, err := r.control.Enqueue(r.Context(), j, false)
+		require.NoError(r, err)
+	}
+	stacktest.WaitFor(r, "the item to run", func() (bool, error) {
+		state, err := r.control.QueueState(r.Context(), name)
+		return err == nil && state.Running != nil && state.Running.RunID != "", err
+	})
+	require.NoError(r, r.control.TerminateRun(r.Context(), control.RunRef{WorkflowID: workflows.JobWorkflowID(terminated.ID)}, "recorded"))
+	require.NoError(r, r.control.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
+	r.save("queue_settling", r.latest(name, func() {}))
+}
+
+// stuck records a halted queue whose page cannot be parked.
+func (r *recorder) stuck() {
+	const name = "stuck"
+	id := workflows.QueueWorkflowID(name)
+	c := r.control.Temporal()
+	run, err := c.ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
+		ID: id, TaskQueue: workflows.QueuesTaskQueue, TypedSearchAttributes: workflows.QueueAttributes(name),
+	}, workflows.JobQueueType, workflows.QueueState{Name: name, OnFailure: job.OnFailureHalt, Paging: &workflows.Paging{Items: 2, Bytes: 48 << 10}})
+	require.NoError(r, err)
+	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
+	_, err = r.control.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
+	require.NoError(r, err)
+	reached := func(is func(*workflows.QueueState) bool) {
+		stacktest.WaitFor(r, "the state of queue "+name, func() (bool, error) {
+			state, err := r.control.QueueState(r.Context(), name)
+			return err == nil && is(state), err
+		})
+	}
+	reached(func(s *workflows.QueueState) bool { return s.Halted != nil })
+	page := workflows.QueuePageWorkflowID(name, run.GetRunID()[:8], 4)
+	_, err = c.ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
+	require.NoError(r, err)
+	for i := range 5 {
+		_, err := r.control.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), false)
+		require.NoError(r, err)
+	}
+	reached(func(s *workflows.QueueState) bool { return s.Parked.Stuck })
+	_, err = r.control.SkipFailed(r.Context(), name)
+	require.NoError(r, err)
+	reached(func(s *workflows.QueueState) bool { return s.Halted != nil })
+	require.NoError(r, c.TerminateWorkflow(r.Context(), page, "", "recorded"))
+	_, err = r.control.ResumeQueue(r.Context(), name)
+	require.NoError(r, err)
+	require.NoError(r, r.control.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
+	for n, ref := range r.runsOf(id) {
+		r.save(fmt.Sprintf("queue_stuck_%d", n+1), ref)
+	}
+}
