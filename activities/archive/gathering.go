@@ -104,7 +104,7 @@ func (g *gathering) last() uint64 { return slices.Max(slices.Collect(maps.Keys(g
 
 // holes are the ends of the range of numbers from first to last that are missing;
 // false if none is.
-func (g *gathering) holes(first, last uint64) (from, to uint64, any bool) {
+func (g *gathering) holes(first, last uint64) (from, to uint64, found bool) {
 	if uint64(len(g.messages)) == last-first+1 {
 		return 0, 0, false
 	}
