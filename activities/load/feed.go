@@ -48,6 +48,7 @@ func (f *feed) fetch(ctx context.Context) error {
 	w := f.lane
 	n := min(fetchSize, w.lap.spec.BatchPoints)
 	var last, delivered uint64
+	full := false
 	for !w.lap.leaving(w) {
 		// No longer than the lap, since nothing else ends the wait at its end.
 		wait := min(max(w.lap.spec.BatchAge.Std(), pipeline.MinFetch), max(time.Until(w.lap.end), slowWrite))
@@ -71,11 +72,14 @@ func (f *feed) fetch(ctx context.Context) error {
 			}
 			last, delivered = sequence, delivery
 		}
-		if len(messages) == 0 {
+		wasFull := full
+		full = len(messages) == n
+		if len(messages) == 0 && !wasFull {
 			continue
 		}
+		// One without messages says that those before it need not wait for more.
 		select {
-		case f.chunks <- chunk{messages, len(messages) == n}:
+		case f.chunks <- chunk{messages, full}:
 		case <-ctx.Done():
 			return nil
 		}

@@ -68,7 +68,7 @@ func (w *lane) work(ctx context.Context) error {
 	if err := w.open(ctx); err != nil {
 		return err
 	}
-	for !w.lap.leaving(w) {
+	for !w.lap.leaving(w) || w.lap.linger(ctx, w) {
 		if w.breaker().State != pipeline.BreakerClosed {
 			w.parked.Store(true)
 			if !w.waitForTry(ctx) {

@@ -101,6 +101,35 @@ func (l *lap) leaving(w *lane) bool {
 	return true
 }
 
+// linger keeps a lane that has nothing to do any more for the end of the lap, and
+// reports true when it should go on instead: another mirror turned out to be slow
+// with what it has in hand.
+func (l *lap) linger(ctx context.Context, w *lane) bool {
+	if w.isSlow() {
+		return false
+	}
+	w.parked.Store(true)
+	tick := time.NewTicker(slowWrite / 5)
+	defer tick.Stop()
+	for {
+		all := true
+		for _, other := range l.lanes {
+			all = all && (other == w || other.parked.Load())
+		}
+		switch {
+		case all || l.stopping() || ctx.Err() != nil:
+			return false
+		case !l.leaving(w):
+			w.parked.Store(false)
+			return true
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
 // checkMirrors ends the lap when every mirror is down.
 func (l *lap) checkMirrors() {
 	for _, w := range l.lanes {

@@ -43,6 +43,13 @@ func TestSpecProblemsAreNamed(t *testing.T) {
 		`batch_points 100000`:             `{` + good + `,"batch_points":100000}`,
 		`batch_bytes 10`:                  `{` + good + `,"batch_bytes":10}`,
 		`batch_age PT1M is longer than`:   `{` + good + `,"batch_age":"PT1M"}`,
+		`mirror "default": default is`:    `{` + good + `,"mirrors":[{"name":"default","influx_url":"http://127.0.0.1:1"}]}`,
+		`mirror "a": two have this name`:  `{"location":"l","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"},{"name":"a","influx_url":"http://127.0.0.1:2"}]}`,
+		`mirror "a": influx_url`:          `{` + good + `,"mirrors":[{"name":"a","influx_url":"x"}]}`,
+		`mirror "A"`:                      `{` + good + `,"mirrors":[{"name":"A","influx_url":"http://127.0.0.1:1"}]}`,
+		`neither influx_url nor mirrors`:  `{"location":"l"}`,
+		`go with influx_url`:              `{"location":"l","username":"u","password":"secret://p","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"}]}`,
+		`gzip "often"`:                    `{` + good + `,"gzip":"often"}`,
 		`"mirrors_to_nowhere`:             `{` + good + `,"mirrors_to_nowhere":1}`,
 	} {
 		var spec load.LiveInfluxSpec
@@ -119,6 +126,7 @@ func TestOnePoisonPointOfAMessage(t *testing.T) {
 // one.
 func TestDeadInfluxLosesNothing(t *testing.T) {
 	b := newBench(t, "dead", stacktest.Start(t))
+	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
@@ -145,6 +153,7 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	server.Listener = listener
 	server.Start()
 	defer server.Close()
+	b.spec.Lap = job.Duration(200 * time.Millisecond)
 	counts := b.drain(t)
 	require.EqualValues(t, 1500, counts["messages"])
 	require.EqualValues(t, 1500, b.count(t, "v"))
@@ -226,6 +235,7 @@ func TestLaterMessageWins(t *testing.T) {
 
 func TestFailuresKeepTheMessages(t *testing.T) {
 	b := newBench(t, "keeps", stacktest.Start(t))
+	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
 	b.publishNumbers(t, 0, 10)
 	for _, c := range []struct {
 		status  int
@@ -243,6 +253,7 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 		{500, "engine: cache-max-memory-size exceeded: (1073741824/1073741824)", load.ClassLimits, time.Minute, nil},
 		{503, "busy", load.ClassUnreachable, 9 * time.Second, []string{"Retry-After", "9"}},
 		{502, "", load.ClassUnreachable, 0, nil},
+		{400, "partial write: shard 7 is pending deletion dropped=0", load.ClassUnreachable, 0, nil},
 	} {
 		b.proxy.onWrite(answer(c.status, c.text, c.headers...))
 		result, err := b.lap(t)
@@ -262,6 +273,7 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 		require.Zero(t, b.consumer(t).AckFloor.Stream, c.text)
 	}
 	b.proxy.onWrite(nil)
+	b.spec.Lap = job.Duration(200 * time.Millisecond)
 	b.drain(t)
 	require.EqualValues(t, 10, b.count(t, "v"))
 	require.Empty(t, b.quarantine(t))
@@ -373,32 +385,4 @@ func TestStopEndsAWaitForMorePoints(t *testing.T) {
 			require.Zero(t, unanswered)
 		})
 	}
-}
-
-func TestStackDiesDuringLoad(t *testing.T) {
-	st := stacktest.StartOwn(t)
-	b := newBench(t, "dies", st)
-	// Made before the first write: while it is missing, the server answers without
-	// reading what is sent, and the proxy may cut that answer.
-	writer, err := influx.NewWriter(b.influx)
-	require.NoError(t, err)
-	require.NoError(t, writer.CreateDatabase(t.Context(), b.name))
-	b.publishNumbers(t, 0, 2000)
-	b.spec.BatchPoints = 100
-	b.spec.Lap = job.Duration(time.Minute)
-	run := b.newRun(jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) {
-		if len(r.Checkpoints()) == 3 {
-			st.Kill()
-		}
-	}))
-	_, err = b.jobType.Handle(t.Context(), run)
-	require.False(t, failureOf(t, err).Final)
-	_, err = b.lap(t)
-	require.Equal(t, pipeline.ClassUnreachable, failureOf(t, err).Class)
-	require.ErrorContains(t, err, st.NATS)
-
-	st.Restart(t)
-	b.spec.Lap = job.Duration(time.Second)
-	b.drain(t)
-	require.EqualValues(t, 2000, b.count(t, "v"))
 }

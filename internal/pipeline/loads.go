@@ -121,11 +121,11 @@ func (c *Client) LoadState(ctx context.Context, operation Operation, location, m
 	if err != nil {
 		return state, c.failed(ctx, "read the state of "+state.Consumer(), err)
 	}
-	stored := state
-	if json.Unmarshal(entry.Value(), &stored) != nil || stored.Breaker.State == "" {
-		return state, nil // of another version: it is written anew
+	// One of another version, which cannot be read, is written anew.
+	if stored := state; json.Unmarshal(entry.Value(), &stored) == nil && stored.Breaker.State != "" {
+		state = stored
 	}
-	return stored, nil
+	return state, nil
 }
 
 // PutLoadState writes what is to tell of a load.

@@ -101,7 +101,11 @@ func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
 	}
 	for _, v := range views {
 		name := v.Location + "/" + v.Mirror
-		if b := v.Breaker; b.State != pipeline.BreakerClosed && b.Class != "" {
+		switch b := v.Breaker; {
+		case b.Failures == 0:
+		case b.State == pipeline.BreakerClosed:
+			say("%s", clean(fmt.Sprintf("%s has failed %d times in a row, last %s: %s: %s", name, b.Failures, i.moment(b.FailedAt), b.Class, b.Reason)))
+		default:
 			say("%s", i.paint(red, clean(fmt.Sprintf("%s is down since %s, %d failures, next try %s: %s: %s",
 				name, i.moment(b.Since), b.Failures, i.moment(b.RetryAt), b.Class, b.Reason))))
 		}
@@ -126,6 +130,8 @@ func loadStatus(v loadView) string {
 		return "trying"
 	case !v.Loader:
 		return "no loader"
+	case v.Breaker.Failures > 0:
+		return "failing"
 	}
 	return "ok"
 }

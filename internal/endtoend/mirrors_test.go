@@ -1,0 +1,128 @@
+package endtoend_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/influx"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+)
+
+// TestLoaderDiesBetweenWriteAndAck kills the load worker (SIGKILL) when InfluxDB has
+// stored a batch and the worker has not heard of it. One of two mirrors is down
+// all the while, as `starter loads` tells.
+func TestLoaderDiesBetweenWriteAndAck(t *testing.T) {
+	t.Parallel()
+	random := newRandom(t)
+	b := newBench(t, stacktest.StartOwn(t))
+	client, err := pipeline.Connect(t.Context(), b.st.NATS)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+
+	// The batch whose answer the worker does not live to see.
+	const points, perBatch = 600, 100
+	fatal := int64(1 + random.IntN(points/perBatch))
+	t.Logf("the answer to write %d is held back", fatal)
+	target, err := url.Parse(b.st.Influx)
+	require.NoError(t, err)
+	upstream := httputil.NewSingleHostReverseProxy(target)
+	upstream.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	var writes atomic.Int64
+	stored, killed := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/write" || writes.Add(1) != fatal {
+			upstream.ServeHTTP(w, r)
+			return
+		}
+		answer := httptest.NewRecorder()
+		upstream.ServeHTTP(answer, r)
+		if answer.Code != http.StatusNoContent {
+			text, _ := io.ReadAll(answer.Body)
+			t.Errorf("write %d: %d %s", fatal, answer.Code, text)
+		}
+		close(stored)
+		<-killed
+	}))
+	t.Cleanup(server.Close)
+	writer, err := influx.NewWriter(influx.Config{URL: b.st.Influx})
+	require.NoError(t, err)
+	require.NoError(t, writer.CreateDatabase(t.Context(), "kill"))
+
+	var messages []pipeline.Outgoing
+	start := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+	for i := range points {
+		body := fmt.Sprintf(`{"context":{"imported_at":"2026-03-04T12:00:00Z","org_slug":"org"},"payload":{"options":{"database":"kill"},`+
+			`"points":[{"measurement":"m","fields":{"v":%d},"time":%d}]}}`, i, start.UnixMilli()+int64(i))
+		messages = append(messages, pipeline.Outgoing{Subject: pipeline.PrepSubject(pipeline.OperationLive, "kill"), Body: []byte(body)})
+	}
+	_, err = client.Publish(t.Context(), messages)
+	require.NoError(t, err)
+
+	loader := b.worker("load")
+	down := refusing(t)
+	declare(b, fmt.Sprintf(`
+[jobs.live_load_influx_v1.kill]
+continuous = { interval = "PT0.1S" }
+heartbeat_timeout = "PT3S"
+
+[jobs.live_load_influx_v1.kill.spec]
+location = "kill"
+influx_url = %q
+batch_points = %d
+batch_age = "PT0.2S"
+lap = "PT2S"
+mirrors = [{ name = "down", influx_url = "http://%s" }]
+`, server.URL, perBatch, down.address()))
+	<-stored
+	loader.Kill()
+	close(killed)
+	count := func() int64 {
+		counts, err := influx.Count(t.Context(), influx.Config{URL: b.st.Influx}, "kill", "m")
+		require.NoError(t, err)
+		return counts["v"]
+	}
+	require.EqualValues(t, fatal*perBatch, count(), "stored")
+	loads := func() map[string]map[string]any {
+		var all []map[string]any
+		require.NoError(t, json.Unmarshal([]byte(b.ok("loads", "kill", "-o", "json")), &all))
+		byMirror := map[string]map[string]any{}
+		for _, l := range all {
+			byMirror[fmt.Sprint(l["mirror"])] = l
+		}
+		return byMirror
+	}
+	require.GreaterOrEqual(t, loads()["default"]["waiting"], float64(points-(fatal-1)*perBatch), "and not acknowledged")
+
+	b.worker("load")
+	stacktest.WaitFor(t, "all to be acknowledged", func() (bool, error) { return loads()["default"]["waiting"] == 0.0, nil })
+	require.EqualValues(t, points, count(), "nothing is lost, nothing is there twice")
+	stacktest.WaitFor(t, "the other mirror to be seen as down", func() (bool, error) {
+		breaker, ok := loads()["down"]["breaker"].(map[string]any)
+		return ok && breaker["state"] != "closed" && breaker["class"] == "InfluxUnreachable", nil
+	})
+	require.Equal(t, float64(points), loads()["down"]["waiting"])
+	require.Positive(t, loads()["down"]["lag_seconds"])
+	text := b.ok("loads")
+	require.Regexp(t, `kill +live +default +ok +0 `, text)
+	require.Regexp(t, `kill +live +down +(down|trying) +600 `, text)
+	require.Regexp(t, `kill/down is down since .*: InfluxUnreachable: influx http://`+down.address(), text)
+
+	a := b.starter("loads", "nowhere")
+	require.Equal(t, 1, a.code)
+	require.Contains(t, a.stderr, "starter: nothing has been loaded of location nowhere on nats nats://")
+	a = starter(t, append(b.st.Env(), "DENDRA_NATS_URL=nats://"+refusing(t).address()), "loads")
+	require.Equal(t, 1, a.code)
+	require.Regexp(t, `^starter: nats nats://127\.0\.0\.1:\d+ cannot be reached: [^\n]+\n$`, a.stderr)
+}
