@@ -36,7 +36,6 @@ const (
 // heartbeats, and completes it in the end.
 type member struct {
 	*host
-	client    client.Client
 	namespace string
 	service   workflows.Service
 	// newWorker makes the worker of a task queue of the process's own.
@@ -53,13 +52,13 @@ type member struct {
 }
 
 // join announces the process until leave is called.
-func (h *host) join(c client.Client, namespace string, newWorker func(string) (worker.Worker, error)) (*member, error) {
+func (h *host) join(namespace string, newWorker func(string) (worker.Worker, error)) (*member, error) {
 	service, err := h.describe()
 	if err != nil {
 		return nil, err
 	}
 	m := &member{
-		host: h, client: c, namespace: namespace, service: service, newWorker: newWorker,
+		host: h, namespace: namespace, service: service, newWorker: newWorker,
 		drained: make(chan struct{}), left: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go m.live()
@@ -134,6 +133,9 @@ func (m *member) announce(ctx context.Context) (announced bool, err error) {
 		return false, err
 	}
 	if err := m.serveOwn(); err != nil {
+		return false, err
+	}
+	if err := m.beat(ctx, token); err != nil { // Before anyone can look for it.
 		return false, err
 	}
 	m.logger.Info("announced", "service", m.service.ID(), "tags", m.service.Tags)
@@ -264,15 +266,15 @@ func (m *member) stand(ctx context.Context, token []byte) error {
 	defer beats.Stop()
 	drained := m.drained
 	for {
-		if err := m.beat(ctx, token); err != nil {
-			return err
-		}
 		select {
 		case <-beats.C:
 		case <-drained:
 			drained = nil // Told once at once, then as ever.
 		case <-m.left:
 			return m.complete(ctx, token)
+		}
+		if err := m.beat(ctx, token); err != nil {
+			return err
 		}
 	}
 }
@@ -287,6 +289,7 @@ func (m *member) beat(ctx context.Context, token []byte) error {
 	}
 	details, err := converter.GetDefaultDataConverter().ToPayloads(workflows.ServiceBeat{
 		Running: int(m.running.Load()), LastPoll: last, Draining: m.draining(),
+		Deaf: int(m.deaf.Load()), ClockAhead: m.skew.known().Seconds(),
 	})
 	if err != nil {
 		return fmt.Errorf("encode a heartbeat: %w", err)

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,20 +25,39 @@ func (p Polls) Alive() bool {
 	return alive
 }
 
-// NewLease makes the context of a handler, and the function that prolongs it.
-func NewLease(ctx context.Context, limit time.Duration) (lease context.Context, renew func() bool) {
-	l := newLease(ctx, limit)
-	return l, l.renew
+// Lease is the context of a handler with a clock of the test's.
+type Lease struct{ *lease }
+
+// NewLease was renewed at the present time by the clock.
+func NewLease(ctx context.Context, heartbeatTimeout time.Duration, now func() time.Duration) Lease {
+	return Lease{newLease(ctx, heartbeatTimeout, now(), now)}
 }
 
-// Pulse is the pulse of a process that is felt when the test says so.
-type Pulse struct{ *pulse }
+// Renew tells of an acknowledged heartbeat that was sent at a time by the clock.
+func (l Lease) Renew(sent time.Duration) { l.renew(sent) }
 
-// NewPulse starts at the present time.
-func NewPulse() Pulse { return Pulse{newPulse()} }
+// Clock is the clock of the host.
+func Clock() func() time.Duration { return newClock() }
 
-// Feel notes the time.
-func (p Pulse) Feel() { p.feel() }
+// Tasks watches answers with tasks of the type Test, by a clock of the test's.
+type Tasks struct {
+	tasks *tasks
+}
 
-// PausedLately says that work may be stale.
-func (p Pulse) PausedLately() bool { return p.pausedLately() }
+// NewTasks has seen none.
+func NewTasks(now func() time.Duration, logger *slog.Logger) Tasks {
+	return Tasks{newTasks(now, &skew{logger: logger}, []string{"Test"})}
+}
+
+// Call makes a call that is answered by a reply.
+func (t Tasks) Call(ctx context.Context, reply any, invoke grpc.UnaryInvoker) error {
+	return t.tasks.intercept(ctx, "", nil, reply, nil, invoke)
+}
+
+// Begin gives when the process asked for a task, once.
+func (t Tasks) Begin(token string) (asked time.Duration, known bool) {
+	return t.tasks.begin([]byte(token))
+}
+
+// Ahead is by how much the machine's clock is known to be ahead.
+func (t Tasks) Ahead() time.Duration { return t.tasks.skew.known() }

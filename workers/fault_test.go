@@ -18,7 +18,10 @@ import (
 )
 
 // TestStoppedProcessComesBackToALostRun stops the process that holds the running
-// item of a queue (SIGSTOP), lets others take over, and wakes it up again.
+// item of a queue (SIGSTOP), lets others take over, and wakes it up again. What
+// counts is how long it stands still in terms of the heartbeat timeout, since
+// nothing but that ends a run or a lease: two seconds here, so that six of
+// standing still are as 45 with the default of 15.
 func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
@@ -30,16 +33,20 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	first := startWorker(t, st)
-	put := func(i int, gate string) job.Job {
-		j := newJob(t, "RecordSteps", fmt.Sprintf("i%02d", i), job.Schedule{Queued: &job.Queued{Queue: "zombie"}},
-			recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate})
+	putType := func(name string, i int, spec any) job.Job {
+		j := newJob(t, name, fmt.Sprintf("i%02d", i), job.Schedule{Queued: &job.Queued{Queue: "zombie"}}, spec)
 		_, err := c.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
 		return j
 	}
+	put := func(i int, gate string) job.Job {
+		return putType("RecordSteps", i, recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate})
+	}
 	held := put(0, gate)
-	after := 3 + random.IntN(5)
-	for i := range after {
+	longGate := filepath.Join(t.TempDir(), "long")
+	putType("Tick", 1, tickSpec{Ledger: string(ledger), Gate: longGate})
+	after := 4 + random.IntN(5)
+	for i := 1; i < after; i++ {
 		put(i+1, "")
 	}
 	ledger.waitFor(t, "step", 1)
@@ -47,7 +54,9 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	second := startWorker(t, st)
 	ledger.waitFor(t, "start", 2)
 	open(t, gate)
-	ledger.waitFor(t, "end", 1+random.IntN(after))
+	ledger.waitFor(t, "tick", 800) // At least four seconds.
+	open(t, longGate)
+	ledger.waitFor(t, "end", 2+random.IntN(2))
 	first.Signal(syscall.SIGCONT)
 	ledger.waitFor(t, "end", 1+after)
 	first.WaitOutput("RunLost") // It knows that the run is another's.

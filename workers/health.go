@@ -19,14 +19,21 @@ type Health struct {
 	Identity string         `json:"identity"`
 	JobTypes []string       `json:"job_types"`
 	Running  int64          `json:"running"` // handlers at work
+	// Deaf are those of them that ignored the end of their contexts. Their runs were
+	// given up; their slots are in use until they end, or the process does.
+	Deaf int64 `json:"deaf,omitempty"`
+	// ClockAhead is by how many seconds the clock of this machine is ahead of
+	// Temporal's; 0 if the two agree within five.
+	ClockAhead float64 `json:"clock_ahead,omitempty"`
 	// LastPoll is when the process last asked Temporal for work, or was answered.
 	LastPoll time.Time `json:"last_poll"`
-	// Stuck says that it has stopped asking: only a restart helps.
+	// Stuck says that it has stopped asking, or that deaf handlers have all its
+	// slots: only a restart helps.
 	Stuck bool `json:"stuck,omitempty"`
 }
 
 // serveHealth answers /livez with 200 unless the process should be restarted
-// since it has stopped asking for work, and /readyz with 200 while it serves and
+// since it cannot work any more, and /readyz with 200 while it serves and
 // 503 while it connects or drains.
 func (h *host) serveHealth(ctx context.Context) (stop func(), err error) {
 	if h.HealthAddress == "" {
@@ -68,19 +75,18 @@ func (h *host) serveHealth(ctx context.Context) (stop func(), err error) {
 }
 
 func (h *host) answerHealth(w http.ResponseWriter, code int) {
-	names := make([]string, len(h.Types))
-	for i, t := range h.Types {
-		names[i] = t.Name
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	health := Health{
 		State:    string(*h.state.Load()),
 		Worker:   h.Worker,
 		Identity: h.identity,
-		JobTypes: names,
+		JobTypes: h.names(),
 		Running:  h.running.Load(),
+		Deaf:     h.deaf.Load(),
 		Stuck:    h.stuck(),
+
+		ClockAhead: h.skew.known().Seconds(),
 	}
 	health.LastPoll, _ = h.polls.alive()
 	if err := json.NewEncoder(w).Encode(health); err != nil {
@@ -88,8 +94,10 @@ func (h *host) answerHealth(w http.ResponseWriter, code int) {
 	}
 }
 
-// stuck says that a process that serves does not ask for work.
+// stuck says that a process that serves does not ask for work, or has no slot left
+// for it.
 func (h *host) stuck() bool {
 	_, alive := h.polls.alive()
+	alive = alive && h.deaf.Load() < int64(h.MaxConcurrentRuns)
 	return !alive && *h.state.Load() == stateServing
 }

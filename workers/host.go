@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
+	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
@@ -119,9 +120,14 @@ type host struct {
 	secrets  secrets.Resolver
 	identity string
 	logger   *slog.Logger
+	client   client.Client // once connected
+	now      clock
 	polls    *polls
-	pulse    *pulse
-	running  atomic.Int64
+	skew     *skew
+	tasks    *tasks
+	slots    *slots
+	running  atomic.Int64 // handlers at work
+	deaf     atomic.Int64 // of these, the ones that were given up
 	state    atomic.Pointer[state]
 }
 
@@ -148,9 +154,12 @@ func Run(ctx context.Context, config Config) error {
 		secrets:  secrets.New(os.Getenv),
 		identity: config.Identity,
 		logger:   config.Logger.With("worker", config.Identity),
+		now:      newClock(),
 		polls:    newPolls(),
-		pulse:    newPulse(),
+		slots:    newSlots(config.MaxConcurrentRuns),
 	}
+	h.skew = &skew{logger: h.logger}
+	h.tasks = newTasks(h.now, h.skew, h.names())
 	h.enter(stateConnecting)
 	stopHealth, err := h.serveHealth(ctx)
 	if err != nil {
@@ -158,19 +167,19 @@ func Run(ctx context.Context, config Config) error {
 	}
 	defer stopHealth()
 
-	c, err := h.connect(ctx)
+	h.client, err = h.connect(ctx)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
 			return nil // Stopped before Temporal could be reached.
 		}
 		return err
 	}
-	defer c.Close()
+	defer h.client.Close()
 	options, err := temporalclient.Options(h.Temporal)
 	if err != nil {
 		return err
 	}
-	return h.serve(ctx, c, options.Namespace)
+	return h.serve(ctx, options.Namespace)
 }
 
 // connect keeps trying until Temporal answers or ctx ends.
@@ -178,7 +187,7 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 	settings := h.Temporal
 	settings.Identity = h.identity
 	settings.Logger = h.logger
-	settings.Intercept = h.polls.intercept
+	settings.Intercept = h.intercept
 	if _, err := temporalclient.Options(settings); err != nil {
 		return nil, err
 	}
@@ -201,14 +210,29 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 	}
 }
 
-func (h *host) serve(ctx context.Context, c client.Client, namespace string) error {
-	alive, die := context.WithCancel(context.WithoutCancel(ctx))
-	defer die()
-	go h.pulse.beat(alive)
+// intercept is a grpc.UnaryClientInterceptor: the host sees every call, and what
+// the configuration brings sees it after the host.
+func (h *host) intercept(
+	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+) error {
+	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept}
+	if h.Temporal.Intercept != nil {
+		chain = append([]grpc.UnaryClientInterceptor{h.Temporal.Intercept}, chain...)
+	}
+	for _, next := range chain {
+		inner := invoke
+		invoke = func(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, options ...grpc.CallOption) error {
+			return next(ctx, method, request, reply, conn, inner, options...)
+		}
+	}
+	return invoke(ctx, method, request, reply, conn, options...)
+}
+
+func (h *host) serve(ctx context.Context, namespace string) error {
 	fatal := make(chan error, 3)
 	options := worker.Options{
-		// The host paces the heartbeats, by a third of the heartbeat timeout. The SDK
-		// would hold them back for four fifths of it, too close to the end.
+		// For the workflows' own activities: the SDK would hold heartbeats back for
+		// four fifths of the heartbeat timeout. Those of runs are the host's own.
 		MaxHeartbeatThrottleInterval: 100 * time.Millisecond,
 		// How long the workflows of a worker that died wait for it before another
 		// goes on with them.
@@ -216,14 +240,13 @@ func (h *host) serve(ctx context.Context, c client.Client, namespace string) err
 		WorkerStopTimeout:            h.DrainTimeout,
 		OnFatalError:                 func(err error) { fatal <- err },
 	}
-	runs := newSlots(h.MaxConcurrentRuns)
 	serveRuns := func(taskQueue string, options worker.Options) (worker.Worker, error) {
-		tuner, err := runs.tuner()
+		tuner, err := h.slots.tuner()
 		if err != nil {
 			return nil, fmt.Errorf("slots of task queue %s: %w", taskQueue, err)
 		}
 		options.Tuner = tuner
-		w := worker.New(c, taskQueue, options)
+		w := worker.New(h.client, taskQueue, options)
 		for _, t := range h.Types {
 			w.RegisterActivityWithOptions(h.execute(t), activity.RegisterOptions{Name: t.Name})
 		}
@@ -238,7 +261,7 @@ func (h *host) serve(ctx context.Context, c client.Client, namespace string) err
 	// for handlers.
 	watching := options
 	watching.MaxConcurrentActivityExecutionSize = 1000
-	queues := worker.New(c, workflows.QueuesTaskQueue, watching)
+	queues := worker.New(h.client, workflows.QueuesTaskQueue, watching)
 	workflows.RegisterQueues(queues)
 	workflows.RegisterActivities(queues)
 
@@ -249,7 +272,7 @@ func (h *host) serve(ctx context.Context, c client.Client, namespace string) err
 			return fmt.Errorf("worker %s cannot start: %w", h.identity, err)
 		}
 	}
-	service, err := h.join(c, namespace, func(taskQueue string) (worker.Worker, error) {
+	service, err := h.join(namespace, func(taskQueue string) (worker.Worker, error) {
 		own := options
 		own.DisableWorkflowWorker = true
 		return serveRuns(taskQueue, own)
@@ -259,7 +282,7 @@ func (h *host) serve(ctx context.Context, c client.Client, namespace string) err
 		return err
 	}
 	h.enter(stateServing)
-	h.logger.Info("serving", "task_queue", workflows.TaskQueue(h.Worker), "job_types", h.typeNames())
+	h.logger.Info("serving", "task_queue", workflows.TaskQueue(h.Worker), "job_types", strings.Join(h.names(), ", "))
 
 	select {
 	case <-ctx.Done():
@@ -287,11 +310,12 @@ func stopAll(all []worker.Worker) {
 	wait.Wait()
 }
 
-func (h *host) typeNames() string {
+// names are those of the job types.
+func (h *host) names() []string {
 	names := make([]string, len(h.Types))
 	for i, t := range h.Types {
 		names[i] = t.Name
 	}
 	slices.Sort(names)
-	return strings.Join(names, ", ")
+	return names
 }

@@ -2,12 +2,17 @@ package workers_test
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -51,38 +56,143 @@ func TestPollLoopIsWatched(t *testing.T) {
 	})
 }
 
-// TestLeaseEndsWithoutATimer asks a lease before any timer can have fired.
-func TestLeaseEndsWithoutATimer(t *testing.T) {
+// bubbleClock is a clock of the bubble that a test can put forward, as one that
+// counts suspension does when the machine wakes up: no timer takes notice.
+func bubbleClock() (now func() time.Duration, suspended func(time.Duration)) {
+	start, slept := time.Now(), time.Duration(0)
+	return func() time.Duration { return time.Since(start) + slept }, func(d time.Duration) { slept += d }
+}
+
+func TestLeaseHoldsFromTheSendingOfAnAcknowledgedHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		lease, renew := workers.NewLease(t.Context(), 2*time.Second)
+		now, _ := bubbleClock()
+		lease := workers.NewLease(t.Context(), 2*time.Second, now)
 		for range 5 {
-			after(time.Second)
-			require.True(t, renew())
+			sent := now()
+			after(800 * time.Millisecond) // until the answer
+			lease.Renew(sent)
 			require.NoError(t, lease.Err())
 		}
-		after(2*time.Second + 1)
-		require.ErrorIs(t, lease.Err(), context.Canceled)
-		require.ErrorContains(t, context.Cause(lease), "silent for longer than the heartbeat timeout")
-		require.False(t, renew(), "what has run out is not prolonged")
+		after(time.Second)
+		require.NoError(t, lease.Err(), "1.8 s after the last was sent")
+		lease.Renew(0) // An answer that comes late does not take anything away.
+		after(1)
 		<-lease.Done()
+		require.ErrorIs(t, lease.Err(), context.Canceled)
+		require.ErrorContains(t, context.Cause(lease), "acknowledged no heartbeat")
+		lease.Renew(now())
+		require.Error(t, lease.Err(), "what has run out is not prolonged")
 	})
 }
 
-func TestPauseOfTheProcessIsNoticed(t *testing.T) {
+// TestLeaseOutlastsNoSuspension asks a lease after its machine was suspended,
+// before any timer has fired.
+func TestLeaseOutlastsNoSuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pulse := workers.NewPulse()
-		for range 20 {
-			after(100 * time.Millisecond)
-			pulse.Feel()
+		now, suspended := bubbleClock()
+		asked := workers.NewLease(t.Context(), 10*time.Second, now)
+		waited := workers.NewLease(t.Context(), 10*time.Second, now)
+		suspended(time.Hour)
+		require.ErrorIs(t, asked.Err(), context.Canceled)
+		began := now()
+		<-waited.Done()
+		require.Zero(t, now()-began)
+	})
+}
+
+// TestLeaseEndsForWhoWaits lets the clock run on while a handler waits for its
+// context to end.
+func TestLeaseEndsForWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now, _ := bubbleClock()
+		lease := workers.NewLease(t.Context(), 20*time.Second, now)
+		ended := lease.Done()
+		after(10 * time.Second)
+		lease.Renew(now())
+		<-ended
+		require.Equal(t, 29*time.Second, now().Round(10*time.Millisecond), "a margin of a second at most")
+	})
+}
+
+func TestClockOfTheHostGoesOn(t *testing.T) {
+	now := workers.Clock()
+	before := now()
+	<-time.After(time.Millisecond)
+	require.GreaterOrEqual(t, now()-before, time.Millisecond)
+}
+
+// answered is a poll that is answered with a task of the type Test after a while,
+// with a time stamp that is off.
+func answered(t *testing.T, tasks workers.Tasks, token string, takes, off time.Duration) {
+	t.Helper()
+	reply := &workflowservice.PollActivityTaskQueueResponse{}
+	require.NoError(t, tasks.Call(t.Context(), reply, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+		after(takes)
+		reply.TaskToken = []byte(token)
+		reply.ActivityType = &commonpb.ActivityType{Name: "Test"}
+		reply.StartedTime = timestamppb.New(time.Now().Add(off))
+		return nil
+	}))
+}
+
+func TestTasksAreDatedByTheirRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now, suspended := bubbleClock()
+		tasks := workers.NewTasks(now, slog.New(slog.DiscardHandler))
+		began := now()
+		answered(t, tasks, "a", 3*time.Second, 0)
+		suspended(time.Hour)
+		asked, known := tasks.Begin("a")
+		require.True(t, known)
+		require.Equal(t, began, asked)
+		_, known = tasks.Begin("a")
+		require.False(t, known, "once")
+
+		answered(t, tasks, "dropped", 0, 0)
+		suspended(2 * time.Hour)
+		answered(t, tasks, "b", 0, 0)
+		_, known = tasks.Begin("dropped")
+		require.False(t, known, "what never begins is forgotten")
+
+		require.NoError(t, tasks.Call(t.Context(), &workflowservice.RespondWorkflowTaskCompletedResponse{
+			ActivityTasks: []*workflowservice.PollActivityTaskQueueResponse{
+				{TaskToken: []byte("mine"), ActivityType: &commonpb.ActivityType{Name: "Test"}},
+				{TaskToken: []byte("other"), ActivityType: &commonpb.ActivityType{Name: "WatchRun"}},
+			},
+		}, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }))
+		_, known = tasks.Begin("mine")
+		require.True(t, known, "it came with the answer to a workflow task")
+		_, known = tasks.Begin("other")
+		require.False(t, known)
+	})
+}
+
+// TestClockThatIsWrongIsNoticed goes through the answers that do and do not say
+// that the machine's clock is wrong.
+func TestClockThatIsWrongIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now, _ := bubbleClock()
+		var log strings.Builder
+		tasks := workers.NewTasks(now, slog.New(slog.NewTextHandler(&log, nil)))
+		for _, step := range []struct {
+			takes, off time.Duration
+			ahead      time.Duration
+		}{
+			{0, 0, 0},
+			{0, -4 * time.Second, 0},
+			{0, -time.Hour, time.Hour},           // The server's stamp is an hour old.
+			{time.Minute, -time.Hour, time.Hour}, // Said once.
+			{time.Minute, 0, time.Hour},          // A long poll says less.
+			{0, 0, 0},                            // Set right.
+			{time.Minute, -30 * time.Second, 0},  // Perhaps the answer was late.
+			{0, time.Hour, -time.Hour},           // Behind.
+			{time.Minute, time.Hour + time.Minute, -61 * time.Minute}, // Set again.
+		} {
+			answered(t, tasks, "a", step.takes, step.off)
+			require.Equal(t, step.ahead, tasks.Ahead(), "%+v", step)
 		}
-		require.False(t, pulse.PausedLately())
-		after(5 * time.Second)
-		require.True(t, pulse.PausedLately(), "whoever asks first notices")
-		for range 99 {
-			after(100 * time.Millisecond)
-			require.True(t, pulse.PausedLately())
-		}
-		after(200 * time.Millisecond)
-		require.False(t, pulse.PausedLately())
+		require.Equal(t, 3, strings.Count(log.String(), "does not agree"), log.String())
+		require.Contains(t, log.String(), "ahead=1h0m0s")
+		require.Equal(t, 1, strings.Count(log.String(), "agrees with Temporal's again"))
 	})
 }

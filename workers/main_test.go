@@ -1,7 +1,7 @@
 package workers_test
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,6 +44,8 @@ type recordSpec struct {
 	Gate string `json:"gate,omitempty"`
 	// Deaf lets the handler ignore requests to stop.
 	Deaf bool `json:"deaf,omitempty"`
+	// Numb lets it ignore the end of its context too.
+	Numb bool `json:"numb,omitempty"`
 	// Fail is the error class of a run that fails at its first step.
 	Fail string `json:"fail,omitempty"`
 	// Broken is a file with which a run fails for good after its first step.
@@ -59,6 +61,7 @@ type recordSpec struct {
 func testTypes() []job.Type {
 	return []job.Type{
 		job.NewType("RecordSteps", "testing", "Writes steps into a ledger.", recordSteps),
+		job.NewType("Tick", "testing", "Writes into a ledger all the time.", tick),
 		job.NewType("PanicAtOnce", "testing", "Panics.", func(context.Context, job.Run, struct{}) (job.Result, error) {
 			panic("out of luck") //nolint:forbidigo // That is what the type is for.
 		}),
@@ -122,8 +125,12 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (_ job.Resul
 // passGate waits until the gate is open or the run should stop.
 func passGate(ctx context.Context, run job.Run, spec recordSpec) error {
 	stopping := run.Stopping()
-	if spec.Deaf {
+	if spec.Deaf || spec.Numb {
 		stopping = nil
+	}
+	ended := ctx.Done()
+	if spec.Numb {
+		ended = nil
 	}
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
@@ -140,9 +147,54 @@ func passGate(ctx context.Context, run job.Run, spec recordSpec) error {
 				return err
 			}
 			return job.ErrStopped
-		case <-ctx.Done():
+		case <-ended:
 			return ctx.Err()
 		case <-poll.C:
+		}
+	}
+}
+
+// tickSpec is the spec of Tick.
+type tickSpec struct {
+	Ledger string `json:"ledger"`
+	// Gate is a file with which a run ends.
+	Gate string `json:"gate"`
+	// Deaf lets the handler ignore requests to stop, and return a result although
+	// its context has ended.
+	Deaf bool `json:"deaf,omitempty"`
+}
+
+// tick has an effect every few milliseconds, as long as its context allows.
+func tick(ctx context.Context, run job.Run, spec tickSpec) (job.Result, error) {
+	ledger := ledgerOf(spec.Ledger)
+	if err := ledger.add("start", run, 0); err != nil {
+		return job.Result{}, err
+	}
+	run.Logger().Info("ticking")
+	stopping := run.Stopping()
+	if spec.Deaf {
+		stopping = nil
+	}
+	ticks := time.NewTicker(5 * time.Millisecond)
+	defer ticks.Stop()
+	for {
+		if ctx.Err() != nil {
+			if err := ledger.add("cut off", run, 0); err != nil || !spec.Deaf {
+				return job.Result{}, errors.Join(err, ctx.Err())
+			}
+			return job.Result{Message: "done after all"}, nil
+		}
+		if err := ledger.add("tick", run, 0); err != nil {
+			return job.Result{}, err
+		}
+		if _, err := os.Stat(spec.Gate); err == nil {
+			return job.Result{Message: "done"}, ledger.add("end", run, 0)
+		}
+		select {
+		case <-stopping:
+			return job.Result{}, errors.Join(ledger.add("stop", run, 0), job.ErrStopped)
+		case <-ctx.Done():
+		case <-ticks.C:
 		}
 	}
 }
@@ -182,19 +234,21 @@ func (l ledgerOf) starts(jobID string) (int, error) {
 	return strings.Count(string(text), fmt.Sprintf(`{"what":"start","job_id":%q,`, jobID)), err
 }
 
-// read gives all lines so far.
+// read gives all lines so far that are whole.
 func (l ledgerOf) read(t *testing.T) []entry {
 	t.Helper()
-	file, err := os.Open(string(l))
+	text, err := os.ReadFile(string(l))
 	if os.IsNotExist(err) {
 		return nil
 	}
 	require.NoError(t, err)
-	defer func() { require.NoError(t, file.Close()) }()
 	var entries []entry
-	for lines := bufio.NewScanner(file); lines.Scan(); {
+	for line := range bytes.Lines(text) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
 		var e entry
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &e))
+		require.NoError(t, json.Unmarshal(line, &e))
 		entries = append(entries, e)
 	}
 	return entries

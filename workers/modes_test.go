@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -152,6 +154,41 @@ func TestCanceledRunWaitsForItsHandler(t *testing.T) {
 	require.Equal(t, 1, ledger.count(t, "stop"))
 }
 
+// TestActivityPausedByHandGoesOn pauses and unpauses the activity of a run, as the
+// Web UI does.
+func TestActivityPausedByHandGoesOn(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	ledger.waitFor(t, "step", 1)
+	execution := &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID}
+	_, err = c.Temporal().WorkflowService().PauseActivity(t.Context(), &workflowservice.PauseActivityRequest{
+		Namespace: st.Namespace, Execution: execution, Activity: &workflowservice.PauseActivityRequest_Type{Type: j.Type},
+	})
+	require.NoError(t, err)
+	ledger.waitFor(t, "stop", 1)
+	stacktest.WaitFor(t, "the attempt to end", func() (bool, error) {
+		d, err := c.Temporal().DescribeWorkflowExecution(t.Context(), ref.WorkflowID, ref.RunID)
+		return err == nil && len(d.GetPendingActivities()) == 1 &&
+			d.GetPendingActivities()[0].GetState() == enumspb.PENDING_ACTIVITY_STATE_PAUSED, err
+	})
+	open(t, gate)
+	_, err = c.Temporal().WorkflowService().UnpauseActivity(t.Context(), &workflowservice.UnpauseActivityRequest{
+		Namespace: st.Namespace, Execution: execution, Activity: &workflowservice.UnpauseActivityRequest_Type{Type: j.Type},
+	})
+	require.NoError(t, err)
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, 2, ledger.count(t, "step"), "it goes on at its cursor")
+}
+
 func TestWorkerDrainsAndHandsOver(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
@@ -205,26 +242,34 @@ func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
 	require.Equal(t, second.PID(), last[len(last)-1].PID)
 }
 
+// healthAddress is where a process started with --health-address 127.0.0.1:0 tells
+// whether it is ready.
+func healthAddress(w *stacktest.Process) string {
+	return regexp.MustCompile(`http://127\.0\.0\.1:\d+/readyz`).FindString(w.Output())
+}
+
+func getHealth(t *testing.T, url string) (int, workers.Health) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	var health workers.Health
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&health))
+	return response.StatusCode, health
+}
+
 func TestHealthEndpoint(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	w := startWorker(t, st, "--health-address", "127.0.0.1:0")
-	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/readyz`).FindString(w.Output())
-	get := func(url string) (int, workers.Health) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-		require.NoError(t, err)
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		defer func() { require.NoError(t, response.Body.Close()) }()
-		var health workers.Health
-		require.NoError(t, json.NewDecoder(response.Body).Decode(&health))
-		return response.StatusCode, health
-	}
-	code, health := get(address)
+	address := healthAddress(w)
+	code, health := getHealth(t, address)
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "serving", health.State)
-	require.ElementsMatch(t, []string{"RecordSteps", "PanicAtOnce", "TellSecret"}, health.JobTypes)
-	code, _ = get(strings.Replace(address, "readyz", "livez", 1))
+	require.ElementsMatch(t, []string{"RecordSteps", "Tick", "PanicAtOnce", "TellSecret"}, health.JobTypes)
+	code, _ = getHealth(t, strings.Replace(address, "readyz", "livez", 1))
 	require.Equal(t, http.StatusOK, code)
 }
 

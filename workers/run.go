@@ -9,9 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"time"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
@@ -22,22 +20,23 @@ import (
 
 // Classes of errors that the host itself raises.
 const (
-	classTimeout  = "RunTimeout"     // the handler took longer than run_timeout
-	classTooLarge = "ResultTooLarge" // the result does not belong into a history
-	classStopped  = "StoppedUnasked" // the handler returned ErrStopped without being asked
-	classLost     = "RunLost"        // the run may have been given to another worker
+	classTimeout  = "RunTimeout"               // the handler took longer than run_timeout
+	classTooLarge = "ResultTooLarge"           // the result does not belong into a history
+	classStopped  = "StoppedUnasked"           // the handler returned ErrStopped without being asked
+	classLost     = workflows.ErrorTypeRunLost // the run may have been given to another worker
+	classDeaf     = "HandlerDeaf"              // the handler ignored the end of its context and was given up
+	classTaken    = "RunTakenBack"             // someone paused or reset the activity in Temporal
 )
 
 // execute is the activity of a job type.
 func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
 	return func(ctx context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
 		r := h.newRun(ctx, in)
-		if h.stale(ctx, r) {
+		b := h.newBeats(ctx, r)
+		if !b.begin(ctx, h.tasks) {
 			return workflows.ActivityOutput{}, r.lost()
 		}
-		h.running.Add(1)
-		defer h.running.Add(-1)
-		result, err := r.handle(ctx, t)
+		result, err := h.handle(ctx, t, r, b)
 		if err == nil {
 			err = checkResult(in.Job.ID, result)
 		}
@@ -45,25 +44,17 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 		output := workflows.ActivityOutput{
 			Result:   r.withCursor(result),
 			Worker:   h.identity,
-			Attempts: int(activity.GetInfo(ctx).Attempt),
+			Attempts: r.attempt,
 		}
-		if err != nil {
-			r.beat(ctx) // So that a retry starts from the last checkpoint.
+		if err != nil && !r.isLost() {
+			b.last(ctx)
 		}
-		return output, r.verdict(output, err)
+		err = r.verdict(output, err)
+		if temporal.IsCanceledError(err) {
+			err = b.canceled(ctx, err)
+		}
+		return output, err
 	}
-}
-
-// stale says that the attempt is over before it has begun: the task lay about
-// while the process or the network stood still, and the run is another worker's.
-// Temporal is asked only if that is possible, since it costs a call.
-func (h *host) stale(ctx context.Context, r *run) bool {
-	old := time.Since(activity.GetInfo(ctx).StartedTime) > r.input.Job.Options.HeartbeatTimeout.Std()/2
-	if !old && !h.pulse.pausedLately() {
-		return false
-	}
-	r.beat(ctx) // The first heartbeat is sent at once, and its answer waited for.
-	return ctx.Err() != nil && whyCanceled(ctx) == stopLost
 }
 
 // run is the job.Run of one attempt.
@@ -74,8 +65,6 @@ type run struct {
 	logger   *slog.Logger
 	identity string
 	stopping chan struct{}
-	// drainTimeout is how long the worker takes to drain.
-	drainTimeout time.Duration
 
 	mu       sync.Mutex
 	progress job.Progress
@@ -92,21 +81,24 @@ const (
 	stopCanceled
 	stopDraining
 	stopTimeout
-	stopLost // Temporal does not hear from the run, or has given it to another worker
+	stopTakenBack // someone paused or reset the activity in Temporal
+	stopLost      // Temporal does not hear from the run, or has given it to another worker
 )
 
 func (h *host) newRun(ctx context.Context, in workflows.ActivityInput) *run {
 	info := activity.GetInfo(ctx)
 	r := &run{
-		input:        in,
-		attempt:      int(info.Attempt),
-		secrets:      h.secrets,
-		identity:     h.identity,
-		stopping:     make(chan struct{}),
-		drainTimeout: h.DrainTimeout,
-		cursor:       in.Cursor,
+		input:    in,
+		attempt:  int(info.Attempt),
+		secrets:  h.secrets,
+		identity: h.identity,
+		stopping: make(chan struct{}),
+		cursor:   in.Cursor,
 		logger: h.logger.With("job", in.Job.ID, "type", in.Job.Type,
 			"workflow", info.WorkflowExecution.ID, "run", info.WorkflowExecution.RunID, "attempt", info.Attempt),
+	}
+	if ahead := h.skew.known(); ahead != 0 {
+		r.logger = r.logger.With("clock_ahead", ahead)
 	}
 	if activity.HasHeartbeatDetails(ctx) {
 		var beat workflows.Heartbeat
@@ -173,89 +165,6 @@ func (r *run) Secret(ref job.SecretRef) (string, error) {
 	return value, err
 }
 
-// handle runs the handler, reports to the server meanwhile, and asks it to stop
-// when it has to: first by closing Stopping, then by canceling its context.
-func (r *run) handle(ctx context.Context, t job.Type) (job.Result, error) {
-	options := r.input.Job.Options
-	handlerCtx := newLease(context.WithoutCancel(ctx), options.HeartbeatTimeout.Std())
-	cancel := func() { handlerCtx.cancel(context.Canceled) }
-	defer cancel()
-	type outcome struct {
-		result job.Result
-		err    error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		result, err := r.callSafely(handlerCtx, t)
-		done <- outcome{result, err}
-	}()
-
-	beats := time.NewTicker(min(options.HeartbeatTimeout.Std()/3, maxHeartbeatInterval))
-	defer beats.Stop()
-	timeout := time.NewTimer(options.RunTimeout.Std())
-	defer timeout.Stop()
-	due, canceled, draining := beats.C, ctx.Done(), activity.GetWorkerStopChannel(ctx)
-	var graceOver <-chan time.Time
-	ask := func(cause stopCause) {
-		canceled, draining = nil, nil
-		timeout.Stop() // The grace period counts from the first request.
-		r.stop(cause)
-		grace := time.NewTimer(r.gracePeriod(cause))
-		context.AfterFunc(handlerCtx, func() { grace.Stop() })
-		graceOver = grace.C
-	}
-	for {
-		select {
-		case o := <-done:
-			return o.result, o.err
-		case <-due:
-			if !handlerCtx.renew() {
-				due = nil
-				ask(stopLost)
-				continue
-			}
-			r.beat(ctx)
-		case <-timeout.C:
-			ask(stopTimeout)
-		case <-canceled:
-			cause := whyCanceled(ctx)
-			ask(cause)
-			if cause == stopLost {
-				cancel()
-			}
-		case <-draining:
-			ask(stopDraining)
-		case <-graceOver:
-			r.logger.Warn("the handler did not end within its grace period and is cut off")
-			cancel()
-			graceOver = nil
-		}
-	}
-}
-
-// whyCanceled tells a request to stop from the news that the run is not this
-// attempt's any more: it timed out, or its workflow has ended.
-func whyCanceled(ctx context.Context) stopCause {
-	var notFound *serviceerror.NotFound
-	if errors.As(context.Cause(ctx), &notFound) {
-		return stopLost
-	}
-	return stopCanceled
-}
-
-// gracePeriod is the time a handler has once it was asked to stop. A worker that
-// drains has to hand the run over before it ends itself.
-func (r *run) gracePeriod(cause stopCause) time.Duration {
-	grace := r.input.Job.Options.StopGracePeriod.Std()
-	if cause == stopDraining {
-		return min(grace, r.drainTimeout-r.drainTimeout/10)
-	}
-	return grace
-}
-
-// maxHeartbeatInterval bounds how long a run takes to hear a request to stop.
-const maxHeartbeatInterval = 2 * time.Second
-
 func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -266,25 +175,33 @@ func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, er
 	return t.Handle(ctx, r)
 }
 
-// beat reports the progress. The context may be canceled already: a run that
-// was asked to stop must go on reporting until it has ended.
-func (r *run) beat(ctx context.Context) {
+// report is what a heartbeat carries.
+func (r *run) report() workflows.Heartbeat {
 	r.mu.Lock()
-	beat := workflows.Heartbeat{Progress: r.progress, Cursor: r.cursor, Worker: r.identity}
-	if beat.Progress != (job.Progress{}) {
-		beat.Text = beat.Progress.String()
+	defer r.mu.Unlock()
+	report := workflows.Heartbeat{Progress: r.progress, Cursor: r.cursor, Worker: r.identity}
+	if report.Progress != (job.Progress{}) {
+		report.Text = report.Progress.String()
 	}
-	r.mu.Unlock()
-	activity.RecordHeartbeat(context.WithoutCancel(ctx), beat)
+	return report
 }
 
+// stop asks the handler to stop. The first cause counts, unless the run is lost.
 func (r *run) stop(cause stopCause) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.cause == notStopped {
-		r.cause = cause
 		close(r.stopping)
 	}
+	if r.cause == notStopped || cause == stopLost {
+		r.cause = cause
+	}
+}
+
+func (r *run) isLost() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cause == stopLost
 }
 
 // withCursor gives a result the position of the last checkpoint, unless the
@@ -306,9 +223,10 @@ func (r *run) verdict(output workflows.ActivityOutput, err error) error {
 	r.mu.Lock()
 	cause := r.cause
 	r.mu.Unlock()
+	deaf := errors.Is(err, errDeaf)
 	endedEarly := errors.Is(err, job.ErrStopped) || errors.Is(err, context.Canceled)
 	switch {
-	case endedEarly && cause == stopDraining:
+	case cause == stopDraining && (endedEarly || deaf):
 		output.Stopped = true
 		return temporal.NewApplicationErrorWithOptions("the worker shuts down and hands the run over",
 			workflows.ErrorTypeDraining, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
@@ -318,8 +236,13 @@ func (r *run) verdict(output workflows.ActivityOutput, err error) error {
 	case endedEarly && cause == stopTimeout:
 		return r.applicationError(job.Retryable(classTimeout, 0,
 			"job %s took longer than its run timeout, %s", r.input.Job.ID, r.input.Job.Options.RunTimeout))
+	case endedEarly && cause == stopTakenBack:
+		return r.applicationError(job.Retryable(classTaken, 0, "job %s: its activity was paused or reset in Temporal", r.input.Job.ID))
 	case cause == stopLost:
 		return r.lost()
+	case deaf:
+		// A retry would run beside the handler that is still there.
+		return r.applicationError(job.Final(classDeaf, "job %s: %w", r.input.Job.ID, err))
 	case errors.Is(err, job.ErrStopped):
 		return r.applicationError(job.Retryable(classStopped, 0, "job %s: %w", r.input.Job.ID, err))
 	}

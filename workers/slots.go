@@ -25,6 +25,26 @@ type slots struct {
 
 func newSlots(most int) *slots { return &slots{most: most, changed: make(chan struct{})} }
 
+// keep holds one more slot in use until it is given back: a handler goes on whose
+// run was given up.
+func (s *slots) keep() (giveBack func()) {
+	s.add(1)
+	return func() { s.add(-1) }
+}
+
+func (s *slots) add(used int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used += used
+	s.announce()
+}
+
+// announce tells those who wait that something has changed.
+func (s *slots) announce() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
 // tuner gives the slots to the activities of one task queue.
 func (s *slots) tuner() (worker.WorkerTuner, error) {
 	fixed, err := worker.NewFixedSizeTuner(worker.FixedSizeTunerOptions{})
@@ -110,8 +130,7 @@ func (q *queueSlots) change(given *worker.SlotPermit, do func(*permit)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	do(p)
-	close(q.changed)
-	q.changed = make(chan struct{})
+	q.announce()
 }
 
 // MaxSlots implements worker.SlotSupplier.

@@ -105,7 +105,7 @@ func describeService(ctx context.Context, c client.Client, id string) (*LiveServ
 	case d.Status != enumspb.ACTIVITY_EXECUTION_STATUS_RUNNING || d.RunState == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED:
 		return nil, nil //nolint:nilnil // Not live.
 	}
-	if service.LastSeen.IsZero() {
+	if service.LastSeen.Unix() <= 0 { // no heartbeat yet
 		service.LastSeen = d.LastStartedTime
 	}
 	if err := d.GetInput(&service.Service); err != nil {

@@ -10,10 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// replayHeader marks a message that was published before, with the time (RFC 3339)
-// at which it was published again.
-const replayHeader = "Dendra-Replay"
-
 // replayWindow is how many items are replayed at a time, bodies in memory.
 const replayWindow = 32
 
@@ -144,6 +140,6 @@ func (i Item) outgoing(now time.Time, variant string) Outgoing {
 		Subject: i.OriginSubject,
 		ID:      ID("replay", i.subject, strconv.FormatUint(i.ID, 10), strconv.FormatInt(i.stored.UnixNano(), 10), variant),
 		Body:    i.Body,
-		Header:  nats.Header{replayHeader: []string{now.UTC().Format(time.RFC3339)}},
+		Header:  nats.Header{HeaderReplay: []string{now.UTC().Format(time.RFC3339)}},
 	}
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/archive"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
 func (i *invocation) archiveCommand() *cobra.Command {
@@ -21,7 +20,7 @@ func (i *invocation) archiveCommand() *cobra.Command {
 	cmd.Long = `archive looks into the S3 archive that post_to_archive jobs write. The store is
 that of the workers: DENDRA_S3_ENDPOINT, DENDRA_S3_ACCESS_KEY,
 DENDRA_S3_SECRET_KEY, DENDRA_S3_REGION; audit also asks the NATS server of
-DENDRA_NATS_URL. Temporal is not needed.`
+DENDRA_NATS_URL, or --nats. Temporal is not needed.`
 	return cmd
 }
 
@@ -43,20 +42,6 @@ func (i *invocation) openArchive(cmd *cobra.Command, p archivePlace) (archive.Ar
 	}
 	store, err := objects.New(config)
 	return archive.Archive{Store: store, Bucket: p.bucket, Prefix: p.prefix}, err
-}
-
-// openPipeline connects to NATS; the connection is closed when the command ends.
-func (i *invocation) openPipeline(ctx context.Context) (*pipeline.Client, error) {
-	url := i.Getenv(pipeline.EnvURL)
-	if url == "" {
-		url = pipeline.URLFromEnv()
-	}
-	client, err := pipeline.Connect(ctx, url)
-	if err != nil {
-		return nil, err
-	}
-	i.closers = append(i.closers, client.Close)
-	return client, client.Ready(ctx)
 }
 
 func (i *invocation) archiveAuditCommand() *cobra.Command {
@@ -82,7 +67,7 @@ Exit codes: 0 nothing is wrong, 1 error, 2 something is wrong.`,
 			}
 			options := archive.AuditOptions{Deep: deep, Progress: i.auditProgress()}
 			if !offline {
-				if options.Stream, err = i.openPipeline(cmd.Context()); err != nil {
+				if options.Stream, err = i.connectPipeline(cmd.Context()); err != nil {
 					return err
 				}
 			}
@@ -100,6 +85,7 @@ Exit codes: 0 nothing is wrong, 1 error, 2 something is wrong.`,
 		},
 	}
 	place.register(cmd.Flags())
+	i.natsFlag(cmd)
 	cmd.Flags().BoolVar(&deep, "deep", false, "read every object, and compare it with its record line by line")
 	cmd.Flags().BoolVar(&offline, "offline", false, "audit the archive alone, without its stream")
 	return cmd

@@ -35,6 +35,10 @@ func (p Program) WriteQueue(w io.Writer, state *workflows.QueueState, limit int)
 	return i.writeQueue(w, i.viewOf(state), limit)
 }
 
+func (p Program) WriteWorkers(w io.Writer, workers *control.Workers) error {
+	return (&invocation{Program: p.withDefaults()}).writeWorkers(w, workers)
+}
+
 func (p Program) When(t time.Time) string {
 	return (&invocation{Program: p.withDefaults()}).when(t)
 }

@@ -265,3 +265,23 @@ func TestWhen(t *testing.T) {
 		require.Equal(t, want, p.When(at))
 	}
 }
+
+func TestWriteWorkersInTrouble(t *testing.T) {
+	service := func(name string, beat workflows.ServiceBeat) workflows.LiveService {
+		return workflows.LiveService{
+			Service:     workflows.Service{Worker: "load", Name: name, Slots: 50, Tags: map[string]string{job.TagHost: "field"}},
+			ServiceBeat: beat, State: workflows.ServiceServing, LastSeen: noon,
+		}
+	}
+	var out strings.Builder
+	require.NoError(t, still(plain).WriteWorkers(&out, &control.Workers{Services: []workflows.LiveService{
+		service("well", workflows.ServiceBeat{Running: 1}),
+		service("deaf", workflows.ServiceBeat{Running: 2, Deaf: 2}),
+		service("early", workflows.ServiceBeat{ClockAhead: 3600.4}),
+		service("late", workflows.ServiceBeat{ClockAhead: -90}),
+	}}))
+	_, troubles, _ := strings.Cut(out.String(), "\n\n")
+	require.Equal(t, "load@deaf has 2 handlers that did not end when told to: restart it\n"+
+		"load@early: the clock of field is 1h0m0s ahead of Temporal's\n"+
+		"load@late: the clock of field is 1m30s behind Temporal's\n", troubles)
+}

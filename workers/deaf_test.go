@@ -1,0 +1,129 @@
+package workers_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// numb makes a job whose handler, after its first step, ignores requests to stop
+// and the end of its context, until the gate opens.
+func numb(t *testing.T, key string, schedule job.Schedule, ledger ledgerOf, gate string) job.Job {
+	t.Helper()
+	j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, Numb: true})
+	j.Options.StopGracePeriod = job.Duration(time.Second)
+	return j
+}
+
+// TestStopDoesNotWaitForADeafHandler stops a continuous job whose handler does not
+// hear. Its process has one slot, which the handler keeps until it returns.
+func TestStopDoesNotWaitForADeafHandler(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	w := startWorker(t, st, "--max-concurrent-runs", "1", "--health-address", "127.0.0.1:0")
+	j := numb(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
+	require.NoError(t, c.StartContinuous(t.Context(), j))
+	ledger.waitFor(t, "step", 1)
+	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+	handle := c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(j.ID), "")
+	require.NoError(t, handle.Get(t.Context(), nil))
+	answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", workflows.QueryState)
+	require.NoError(t, err)
+	var state workflows.ContinuousState
+	require.NoError(t, answer.Get(&state))
+	require.Equal(t, "HandlerDeaf", state.Recent[0].Class)
+	require.Contains(t, state.Recent[0].Error, j.ID+": its handler ignored the end of its context and was given up")
+	require.Contains(t, w.Output(), `level=ERROR msg="the handler ignores its context and is given up; restart this process"`)
+
+	livez := strings.Replace(healthAddress(w), "readyz", "livez", 1)
+	code, health := getHealth(t, livez)
+	require.Equal(t, http.StatusServiceUnavailable, code, "no slot is left")
+	require.EqualValues(t, 1, health.Deaf)
+	require.EqualValues(t, 1, health.Running)
+	require.True(t, health.Stuck)
+
+	after := newJob(t, "RecordSteps", "after", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
+	ref, err := c.StartRun(t.Context(), after, workflows.TriggerManual)
+	require.NoError(t, err)
+	open(t, gate)
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	w.WaitOutput("a handler that was given up has ended after all")
+	require.Equal(t, 2, ledger.count(t, "step"), "its second step was not done, but that of the other job")
+	stacktest.WaitFor(t, "the process to be well again", func() (bool, error) {
+		code, health := getHealth(t, livez)
+		return code == http.StatusOK && health.Deaf == 0 && health.Running == 0, nil
+	})
+}
+
+// TestDeafHandlerHoldsUpNoQueueAndNoDrain has handlers that do not hear in the
+// way of a queue, of a run timeout and of a draining worker.
+func TestDeafHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	first := startWorker(t, st, "--drain-timeout", "5s")
+
+	queue := job.Schedule{Queued: &job.Queued{Queue: "deaf"}}
+	stuck := numb(t, "stuck", queue, ledger, gate)
+	next := newJob(t, "RecordSteps", "next", queue, recordSpec{Ledger: string(ledger), Steps: 1})
+	for _, j := range []job.Job{stuck, next} {
+		_, err := c.Enqueue(t.Context(), j, false)
+		require.NoError(t, err)
+	}
+	slow := numb(t, "slow", oneShot(), ledger, gate)
+	slow.Options.RunTimeout = job.Duration(time.Second)
+	slow.Options.StopGracePeriod = job.Duration(5 * time.Second) // Temporal itself ends the attempt after both.
+	timedOut, err := c.StartRun(t.Context(), slow, workflows.TriggerManual)
+	require.NoError(t, err)
+	drained := numb(t, "drained", oneShot(), ledger, gate)
+	drained.Options.StopGracePeriod = job.Duration(time.Hour)
+	drained.Options.HeartbeatTimeout = job.Duration(10 * time.Minute) // Nobody waits for that.
+	handedOver, err := c.StartRun(t.Context(), drained, workflows.TriggerManual)
+	require.NoError(t, err)
+	ledger.waitFor(t, "step", 3)
+
+	_, err = c.CancelItem(t.Context(), "deaf", stuck.ID)
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "the next item to run", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "deaf")
+		return err == nil && state.Completed == 1 && state.Failed == 1, err
+	})
+	run, err := c.Follow(t.Context(), timedOut, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunFailed, run.Status)
+	require.Equal(t, "HandlerDeaf", run.Class, "%s: no retry runs beside it", run.Error)
+
+	first.Signal(syscall.SIGTERM)
+	require.Zero(t, first.Wait())
+	require.Contains(t, first.Output(), "running=3", "all three are still there at the end")
+	open(t, gate)
+	startWorker(t, st)
+	run, err = c.Follow(t.Context(), handedOver, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, 1, run.Output.Handovers)
+	steps := map[string]int{}
+	for _, e := range ledger.read(t) {
+		if e.What == "step" {
+			steps[e.JobID]++
+		}
+	}
+	require.Equal(t, map[string]int{stuck.ID: 1, next.ID: 1, slow.ID: 1, drained.ID: 2}, steps, "nothing that needs the context is done after its end")
+}

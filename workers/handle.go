@@ -1,0 +1,152 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// How long a handler that was cut off may take to return before it counts as
+// deaf: half its stop grace period, within these bounds.
+const (
+	minPatience = 5 * time.Second
+	maxPatience = 30 * time.Second
+)
+
+// errDeaf is the error of a run whose handler was given up.
+var errDeaf = errors.New("its handler ignored the end of its context and was given up; it may still be at work in its process, which should be restarted")
+
+type outcome struct {
+	result job.Result
+	err    error
+}
+
+// handle runs the handler, reports to the server meanwhile, and asks it to stop
+// when it has to: first by closing Stopping, then by ending its context. One that
+// does not return even then is given up: its run ends without it, so that a stop,
+// a queue or a drain does not wait for it for ever.
+func (h *host) handle(ctx context.Context, t job.Type, r *run, b *beats) (job.Result, error) {
+	defer b.lease.end()
+	done := make(chan outcome, 1)
+	h.running.Add(1)
+	go func() {
+		result, err := r.callSafely(b.lease, t)
+		h.running.Add(-1)
+		done <- outcome{result, err}
+	}()
+	beating, stopBeats := context.WithCancel(context.WithoutCancel(ctx))
+	var beats sync.WaitGroup
+	beats.Go(func() { b.keep(beating) })
+	defer beats.Wait()
+	defer stopBeats()
+
+	timeout := time.NewTimer(r.input.Job.Options.RunTimeout.Std())
+	defer timeout.Stop()
+	cutOff, giveUp := newAlarm(), newAlarm()
+	defer cutOff.Stop()
+	defer giveUp.Stop()
+	ended, draining, lost := ctx.Done(), activity.GetWorkerStopChannel(ctx), b.lease.Context.Done()
+	ask := func(cause stopCause) {
+		ended = nil
+		timeout.Stop() // The grace period counts from the first request.
+		r.stop(cause)
+		grace, patience := h.patience(r.input.Job.Options, cause)
+		cutOff.within(grace)
+		giveUp.within(grace + patience)
+		if cause == stopLost {
+			cutOff.Stop()
+			lost = nil
+			b.lease.end()
+		}
+	}
+	for {
+		select {
+		case o := <-done:
+			if b.lease.ranOut() {
+				r.stop(stopLost) // It may have noticed before this loop.
+			}
+			return o.result, o.err
+		case cause := <-b.news:
+			if ended != nil || cause == stopLost {
+				ask(cause)
+			}
+		case <-lost:
+			ask(stopLost)
+		case <-ended:
+			cause := wantedBy(context.Cause(ctx))
+			if cause == notStopped { // Longer than Temporal allows.
+				cause = stopLost
+			}
+			ask(cause)
+		case <-timeout.C:
+			ask(stopTimeout)
+		case <-draining:
+			draining = nil
+			ask(stopDraining) // Also of one that was asked before: it has less time now.
+		case <-cutOff.C:
+			r.logger.Warn("the handler did not end within its grace period and is cut off")
+			lost = nil
+			b.lease.end()
+		case <-giveUp.C:
+			if len(done) == 0 {
+				return job.Result{}, h.giveUp(r, done)
+			}
+		}
+	}
+}
+
+// giveUp leaves a handler to itself. Its slot stays in use and it is counted until
+// it returns.
+func (h *host) giveUp(r *run, done <-chan outcome) error {
+	giveBack := h.slots.keep()
+	deaf := h.deaf.Add(1)
+	r.logger.Error("the handler ignores its context and is given up; restart this process", "class", classDeaf, "deaf", deaf)
+	go func() {
+		<-done
+		h.deaf.Add(-1)
+		giveBack()
+		r.logger.Warn("a handler that was given up has ended after all")
+	}()
+	return errDeaf
+}
+
+// patience is the time that a handler has to stop once it was asked to, and then
+// to return once it is cut off. A worker that drains has to hand the run over
+// before it ends itself, and Temporal takes a run for lost when its run timeout
+// and its stop grace period are over.
+func (h *host) patience(options job.Options, cause stopCause) (grace, afterwards time.Duration) {
+	grace = options.StopGracePeriod.Std()
+	afterwards = min(max(grace/2, minPatience), maxPatience)
+	switch cause {
+	case stopLost:
+		return 0, afterwards
+	case stopDraining:
+		return min(grace, h.DrainTimeout*8/10), min(afterwards, h.DrainTimeout/10)
+	case stopTimeout:
+		return grace * 8 / 10, max(grace/10, 500*time.Millisecond)
+	}
+	return grace, afterwards
+}
+
+// alarm is a timer that can be brought forward but not put off.
+type alarm struct {
+	*time.Timer
+	at time.Time
+}
+
+func newAlarm() *alarm {
+	const never = 1 << 62
+	return &alarm{Timer: time.NewTimer(never)}
+}
+
+func (a *alarm) within(d time.Duration) {
+	if at := time.Now().Add(d); a.at.IsZero() || at.Before(a.at) {
+		a.at = at
+		a.Reset(d)
+	}
+}
