@@ -20,8 +20,7 @@ all else is what the loader told last, every three seconds. A mirror that failed
 is down: it is left alone for a while, then tried with a little. Below the table
 stands why, in the server's words.
 
-It asks the NATS server at DENDRA_NATS_URL (default nats://127.0.0.1:4222), and
-neither Temporal nor a worker. A load is listed as long as its consumer exists.`
+It asks the NATS server, and neither Temporal nor a worker. A load is listed as long as its consumer exists.`
 
 // loaderSilence is how long a loader may be silent before it counts as gone: ten
 // times as long as it takes between two reports.
@@ -37,7 +36,7 @@ type loadView struct {
 }
 
 func (i *invocation) loadsCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "loads [LOCATION]",
 		Short: "Show how far InfluxDB mirrors are behind, and which are down",
 		Long:  loadsHelp,
@@ -64,6 +63,8 @@ func (i *invocation) loadsCommand() *cobra.Command {
 			return i.emit(list(views), func(w io.Writer) error { return i.writeLoads(w, views) })
 		},
 	}
+	i.natsFlag(cmd)
+	return cmd
 }
 
 func (i *invocation) loadView(l pipeline.Load) loadView {
