@@ -95,9 +95,9 @@ bench: build ## latency and throughput of Temporal, what plan and apply of a tho
 	@bin/bench latency
 	@bin/bench plan
 	@bin/bench ldmp
-	@bin/bench publish
-	@bin/bench archive
 	@bin/bench load
+	@bin/bench archive
+	@bin/bench publish
 
 .PHONY: clean
 clean: ## remove what was built; .dev, the data of make dev, stays

@@ -1,7 +1,7 @@
 // Command bench measures the embedded Temporal server, how long a small job takes
-// and how many of them it does, what plan and apply cost, how fast data loggers are
-// read, messages stored and archived, and points loaded. Run it with `make bench` on
-// a machine that does nothing else.
+// and how many of them it does, what plan and apply cost, and how fast data loggers
+// are read, messages are stored and archived, and points loaded. Run it with
+// `make bench` on a machine that does nothing else.
 package main
 
 import (
@@ -23,12 +23,12 @@ const usage = `bench measures the embedded servers.
                           Temporal, and how they grow; bench plan --help
   bench ldmp [flags]      records of data loggers from a LoggerNet server into the
                           raw stream; bench ldmp --help
-  bench publish [flags]   messages into the raw stream, with JetStream syncing its
-                          files now and then or always; bench publish --help
-  bench archive [flags]   raw messages from the stream into the archive; bench archive --help
   bench load [flags]      points from the stream into InfluxDB, against the same
                           posted from memory, and the memory that a stalled mirror
                           costs; bench load --help
+  bench archive [flags]   raw messages from the stream into the archive; bench archive --help
+  bench publish [flags]   messages into the raw stream, with JetStream syncing its
+                          files now and then or always; bench publish --help
 `
 
 func main() {
@@ -58,12 +58,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return plan(ctx, args[1:], out)
 	case "ldmp":
 		return ldmpBench(ctx, args[1:], out)
-	case "publish":
-		return publishBench(ctx, args[1:], out)
-	case "archive":
-		return archiveBench(ctx, args[1:], out)
 	case "load":
 		return loadBench(ctx, args[1:], out)
+	case "archive":
+		return archiveBench(ctx, args[1:], out)
+	case "publish":
+		return publishBench(ctx, args[1:], out)
 	default:
 		return fmt.Errorf("subcommand %q is not known; bench help lists them", args[0])
 	}

@@ -15,9 +15,9 @@ const rootHelp = `starter declares, runs and looks after the jobs of one Tempora
 Jobs are declared in jobs.toml: "validate" checks the file, "schema" lets
 editors check it, "plan" compares it with Temporal, "apply" brings Temporal in
 line. "run", "jobs", "upcoming", "runs", "queues" and "workers" work with what
-Temporal has. Of the data pipeline, "quarantine" works with what it could not deal
-with, "archive" looks into the archive of raw messages, and "loads" tells how far
-InfluxDB is behind the data.
+Temporal has, "quarantine" with what the data pipeline could not deal with,
+"archive" with the archive of raw messages; "loads" tells how far InfluxDB is
+behind the data.
 
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
@@ -36,7 +36,7 @@ func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and look after jobs",
 		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
-		i.workersCommand(), i.quarantineCommand(), i.archiveCommand(), i.loadsCommand(), i.versionCommand())
+		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.versionCommand())
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)
