@@ -89,7 +89,7 @@ fuzz: ## every fuzz target for FUZZTIME (default 20s) each
 	done
 
 .PHONY: bench
-bench: build ## latency and throughput of Temporal, what plan and apply of a thousand jobs cost, how fast data loggers are read, archived and loaded
+bench: build ## Temporal's latency and throughput, plan and apply, data loggers, loads, archive, two thousand jobs every minute
 	$(call say,bin/bench)
 	@$(BUILD) -o bin/bench ./bench
 	@bin/bench latency
@@ -98,6 +98,7 @@ bench: build ## latency and throughput of Temporal, what plan and apply of a tho
 	@bin/bench load
 	@bin/bench archive
 	@bin/bench publish
+	@bin/bench storm
 
 .PHONY: clean
 clean: ## remove what was built; .dev, the data of make dev, stays

@@ -17,28 +17,14 @@ import (
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// spread is the median and the maximum of some durations.
+// spread is the median, the 99th percentile and the maximum of some durations.
 func spread(took []time.Duration) string {
 	if len(took) == 0 {
 		return "–"
 	}
 	slices.Sort(took)
-	return fmt.Sprintf("%s (median of %d), at most %s", took[len(took)/2].Round(time.Millisecond), len(took), took[len(took)-1].Round(time.Millisecond))
-}
-
-// memory says how much memory each process has had at most.
-func (b *queueBench) memory() error {
-	for _, process := range []struct {
-		name string
-		pid  int
-	}{{"servers", b.process.PID()}, {"worker", b.worker.Process.Pid}, {"producer", os.Getpid()}} {
-		peak, err := peakMemory(process.pid)
-		if err != nil {
-			return err
-		}
-		b.say("  peak memory of the %s: %s", process.name, peak)
-	}
-	return nil
+	at := func(percent int) string { return roundedTime(took[min(len(took)*percent/100, len(took)-1)]) }
+	return fmt.Sprintf("median %s, p99 %s, at most %s, of %d", at(50), at(99), at(100), len(took))
 }
 
 // peakMemory is the high-water mark of a process's resident memory, as Linux
@@ -65,26 +51,6 @@ func memoryOf(pid int, what string) (string, error) {
 	return "", fmt.Errorf("/proc/%d/status has no %s", pid, what)
 }
 
-// processorTime is what a process has used of the processors, as Linux writes it in
-// /proc/PID/stat in hundredths of a second; 0 when it is gone.
-func processorTime(pid int) time.Duration {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	// The name of the program, in parentheses, may hold anything.
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	var user, system int64
-	if len(fields) < 13 {
-		return 0
-	}
-	if _, err := fmt.Sscan(fields[11]+" "+fields[12], &user, &system); err != nil {
-		return 0
-	}
-	return time.Duration(user+system) * 10 * time.Millisecond
-}
-
 // footprint is what the histories of a kind of workflow come to.
 type footprint struct {
 	runs, events, bytes, payload int
@@ -98,8 +64,8 @@ func (b *queueBench) histories(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.say("%s: %d runs, longest history %d events, largest %d KiB, largest payload %d KiB (%s)",
-			workflowType, all.runs, all.events, all.bytes>>10, all.payload>>10, all.payloadOf)
+		b.found("histories of "+workflowType, "%d runs, the longest of %d events, the largest of %d KiB; largest payload %d KiB (%s)",
+			all.runs, all.events, all.bytes>>10, all.payload>>10, all.payloadOf)
 	}
 	return nil
 }

@@ -57,6 +57,7 @@ func latency(ctx context.Context, args []string, out io.Writer) error {
 
 // compare runs each case in turns and shows the medians side by side.
 func compare(ctx context.Context, benches []*bench, cases []benchCase, rounds int, out io.Writer) error {
+	first := loadAverage()
 	var rows []row
 	for n, bc := range cases {
 		r := row{benchCase: bc, samples: make([][]sample, len(benches))}
@@ -77,6 +78,7 @@ func compare(ctx context.Context, benches []*bench, cases []benchCase, rounds in
 		}
 		rows = append(rows, r)
 	}
+	_, _ = fmt.Fprintf(out, "\nmedians of %d rounds, load average %s to %s\n", rounds, first, loadAverage())
 	return writeTable(out, benches, rows)
 }
 
@@ -89,10 +91,11 @@ type bench struct {
 	worker  worker.Worker
 }
 
-func newBench(ctx context.Context, binary, tuning string) (*bench, error) {
+// newBench starts a stack, with further flags for it, and the worker of the bare loops.
+func newBench(ctx context.Context, binary, tuning string, flags ...string) (*bench, error) {
 	start, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	info, process, err := stack.Launch(start, binary, []string{"--ephemeral", "--free-ports", "--temporal-tuning", tuning}, io.Discard)
+	info, process, err := stack.Launch(start, binary, append([]string{"--ephemeral", "--free-ports", "--temporal-tuning", tuning}, flags...), io.Discard)
 	if err != nil {
 		return nil, err
 	}

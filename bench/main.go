@@ -1,6 +1,7 @@
 // Command bench measures the embedded Temporal server, how long a small job takes
-// and how many of them it does, what plan and apply cost, and how fast data loggers
-// are read, messages are stored and archived, and points loaded. Run it with
+// and how many of them it does, how late recurring jobs start, what plan and apply
+// cost, and how fast data loggers are read, messages are stored and archived, and
+// points loaded. Run it with
 // `make bench` on a machine that does nothing else.
 package main
 
@@ -19,6 +20,8 @@ const usage = `bench measures the embedded servers.
                           settings and with ours, in turns; bench latency --help
   bench queue [flags]     a job queue 100,000 items deep, and its throughput against
                           bare loops; bench queue --help
+  bench storm [flags]     two thousand recurring jobs every minute: how late they start;
+                          bench storm --help
   bench plan [flags]      plan and apply of a thousand jobs: time, memory and calls to
                           Temporal, and how they grow; bench plan --help
   bench ldmp [flags]      records of data loggers from a LoggerNet server into the
@@ -54,6 +57,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return latency(ctx, args[1:], out)
 	case "queue":
 		return queues(ctx, args[1:], out)
+	case "storm":
+		return storm(ctx, args[1:], out)
 	case "plan":
 		return plan(ctx, args[1:], out)
 	case "ldmp":

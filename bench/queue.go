@@ -2,47 +2,44 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
-
-// workerVariable makes this program the worker of its own bench.
-const workerVariable = "DENDRA_BENCH_WORKER"
 
 // deepQueue is the queue that is filled, and sideQueue one beside it.
 const (
 	deepQueue = "deep"
 	sideQueue = "side"
-	benchType = "BenchNothing"
 )
 
-// queueBench is a stack, a worker process, and this process as the producer.
+// queueBench works with queues, and keeps what it finds for a table.
 type queueBench struct {
-	*bench
-	control *control.Client
-	worker  *exec.Cmd
-	out     io.Writer
+	*jobBench
+	figures [][2]string
+}
+
+// found keeps a figure for the table, and shows it at once.
+func (b *queueBench) found(what, format string, args ...any) {
+	figure := fmt.Sprintf(format, args...)
+	b.figures = append(b.figures, [2]string{what, figure})
+	b.say("  %s: %s", what, figure)
 }
 
 // queues measures a queue at depth, and against bare loops.
-func queues(ctx context.Context, args []string, out io.Writer) error {
+func queues(ctx context.Context, args []string, out io.Writer) (err error) {
 	fs := flag.NewFlagSet("bench queue", flag.ContinueOnError)
 	bin := fs.String("bin", "bin", "`folder` of the devstack binary")
 	items := fs.Int("items", 100_000, "items to put into one queue")
 	ends := fs.Int("ends", 3000, "items to run from the front, and from the end after the middle was purged")
-	rounds := fs.Int("rounds", 5, "rounds of the comparison with bare loops; the medians are shown")
+	rounds := fs.Int("rounds", 5, "rounds of the comparison with bare loops; the medians are shown; 0 for none")
 	messages := fs.Int("messages", 150, "items or messages in a round of the comparison")
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -50,85 +47,40 @@ func queues(ctx context.Context, args []string, out io.Writer) error {
 	if fs.NArg() > 0 || *ends < 1 || *items < 2**ends || *rounds < 0 || *messages < 1 {
 		return fmt.Errorf("bench queue takes --items of at least twice --ends, --rounds and --messages, and no arguments")
 	}
-	binary, err := filepath.Abs(filepath.Join(*bin, "devstack"))
+	inner, err := newJobBench(ctx, *bin, out)
 	if err != nil {
 		return err
 	}
-	inner, err := newBench(ctx, binary, "latency")
-	if err != nil {
-		return err
-	}
-	defer inner.close()
-	b := &queueBench{bench: inner, control: control.New(inner.client, inner.info.Namespace), out: out}
-	if err := b.startQueueWorker(ctx); err != nil {
-		return err
-	}
-	defer b.stopQueueWorker()
+	defer func() { err = errors.Join(err, inner.close()) }()
+	b := &queueBench{jobBench: inner}
 	if *rounds > 0 {
 		if err := b.compareLoops(ctx, *rounds, *messages); err != nil {
 			return err
 		}
 	}
+	b.say("\nload average %s", loadAverage())
 	if err := b.deep(ctx, *items, *ends); err != nil {
 		return err
 	}
-	return b.memory()
+	return b.writeFigures()
 }
 
-// benchWorker serves the job type that does nothing.
-func benchWorker() {
-	workers.Main(workers.Program{
-		Worker: "bench-queue",
-		Types: func(workers.Environment) ([]job.Type, error) {
-			return []job.Type{job.NewType(benchType, "bench-queue", "Does nothing.",
-				func(context.Context, job.Run, struct{}) (job.Result, error) { return job.Result{}, nil })}, nil
-		},
-	})
-}
-
-func (b *queueBench) startQueueWorker(ctx context.Context) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
+func (b *queueBench) writeFigures() error {
+	var text strings.Builder
+	text.WriteString("\n| what | figure |\n|---|---|\n")
+	for _, figure := range b.figures {
+		fmt.Fprintf(&text, "| %s | %s |\n", figure[0], figure[1])
 	}
-	b.worker = exec.CommandContext(ctx, self, "--address", b.info.Temporal, "--namespace", b.info.Namespace, "--log-level", "warn") //nolint:gosec // This program itself.
-	b.worker.Env = append(os.Environ(), workerVariable+"=1")
-	b.worker.Stderr = os.Stderr
-	if err := b.worker.Start(); err != nil {
-		return err
-	}
-	// The first item pays for what is set up once.
-	if _, err := b.control.Enqueue(ctx, benchJob(sideQueue, "warm"), false); err != nil {
-		return err
-	}
-	return b.control.AwaitEmpty(ctx, sideQueue, func(*workflows.QueueState) {})
-}
-
-func (b *queueBench) stopQueueWorker() {
-	if err := b.worker.Process.Signal(os.Interrupt); err != nil {
-		slog.Warn("the worker cannot be stopped", "error", err)
-	}
-	_ = b.worker.Wait() // It has been told.
-}
-
-func benchJob(queue, key string) job.Job {
-	schedule := job.Schedule{Queued: &job.Queued{Queue: queue}}
-	return job.Job{
-		ID: job.ID(benchType, key), Type: benchType, Worker: "bench-queue", Provider: job.ProviderAPI,
-		Spec: []byte("{}"), Schedule: schedule, Options: job.DefaultOptions(job.ModeQueued),
-	}
+	_, err := io.WriteString(b.out, text.String())
+	return err
 }
 
 func benchJobs(queue string, n int) []job.Job {
 	jobs := make([]job.Job, n)
 	for i := range jobs {
-		jobs[i] = benchJob(queue, fmt.Sprintf("%s-%06d", strings.ReplaceAll(queue, "/", "-"), i))
+		jobs[i] = queuedJob(queue, fmt.Sprintf("%s-%06d", strings.ReplaceAll(queue, "/", "-"), i))
 	}
 	return jobs
-}
-
-func (b *queueBench) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(b.out, format+"\n", args...) // Progress for people.
 }
 
 // compareLoops gives the same number of messages to a queue and to bare loops, in
@@ -138,7 +90,7 @@ func (b *queueBench) compareLoops(ctx context.Context, rounds, messages int) err
 		name string
 		run  func(ctx context.Context, id string) (sample, error)
 	}{
-		{"queue, a run per item", func(ctx context.Context, id string) (sample, error) { return b.runQueue(ctx, id, messages) }},
+		{"job queue: a run per item", func(ctx context.Context, id string) (sample, error) { return b.runQueue(ctx, id, messages) }},
 		{"bare loop, a child workflow with one activity per message", func(ctx context.Context, id string) (sample, error) {
 			return queue(messages, true)(ctx, b.client, id)
 		}},
@@ -146,6 +98,7 @@ func (b *queueBench) compareLoops(ctx context.Context, rounds, messages int) err
 			return queue(messages, false)(ctx, b.client, id)
 		}},
 	}
+	first := loadAverage()
 	samples := make([][]sample, len(kinds))
 	for round := range rounds {
 		for i := range kinds {
@@ -161,7 +114,7 @@ func (b *queueBench) compareLoops(ctx context.Context, rounds, messages int) err
 		}
 	}
 	rate := func(s sample) float64 { return s.PerSecond }
-	b.say("\n| work | items/s | the queue's part of it |\n|---|---|---|")
+	b.say("\n| %d rounds of %d, load average %s to %s | items/s | the queue's part of it |\n|---|---|---|", rounds, messages, first, loadAverage())
 	for i, kind := range kinds {
 		b.say("| %s | %.1f | %.2f |", kind.name, median(samples[i], rate), median(samples[0], rate)/median(samples[i], rate))
 	}
@@ -182,10 +135,24 @@ func (b *queueBench) runQueue(ctx context.Context, name string, items int) (samp
 	return sample{PerSecond: float64(items) / last.Sub(began).Seconds()}, nil
 }
 
+// state asks a queue for its state, again while a busy machine keeps the worker
+// from answering in time.
+func (b *queueBench) state(ctx context.Context, name string) (*workflows.QueueState, error) {
+	for try := 1; ; try++ {
+		state, err := b.control.QueueState(ctx, name)
+		if try == answerTries || !errors.Is(err, control.ErrNoWorker) || ctx.Err() != nil {
+			return state, err
+		}
+	}
+}
+
+// answerTries bounds how often a queue is asked; each try takes ten seconds.
+const answerTries = 6
+
 // await waits until so many items of a queue have completed.
 func (b *queueBench) await(ctx context.Context, name string, completed int64) (*workflows.QueueState, error) {
 	for {
-		state, err := b.control.QueueState(ctx, name)
+		state, err := b.state(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -195,10 +162,8 @@ func (b *queueBench) await(ctx context.Context, name string, completed int64) (*
 		if state.Completed >= completed {
 			return state, nil
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(100 * time.Millisecond):
+		if err := sleepUntil(ctx, time.Now().Add(100*time.Millisecond)); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -211,9 +176,43 @@ func (b *queueBench) deep(ctx context.Context, items, ends int) error {
 	if _, err := b.control.PauseQueue(ctx, deepQueue, "bench"); err != nil {
 		return err
 	}
+	jobs := benchJobs(deepQueue, items)
+	if err := b.fill(ctx, jobs); err != nil {
+		return err
+	}
+	peaks, err := b.peaks()
+	if err != nil {
+		return err
+	}
+	b.found("peak memory at full depth", "%s", peaks)
+	if err := b.sideAlone(ctx); err != nil {
+		return err
+	}
+	ran, err := b.drainPart(ctx, "the first", jobs, ends)
+	if err != nil {
+		return err
+	}
+	if err := b.purgeMiddle(ctx, ran, ends); err != nil {
+		return err
+	}
+	if _, err := b.drainPart(ctx, "the last", jobs[items-ends:], ends); err != nil {
+		return err
+	}
+	if err := b.histories(ctx); err != nil {
+		return err
+	}
+	if peaks, err = b.peaks(); err != nil {
+		return err
+	}
+	b.found("peak memory at the end, after all histories were read", "%s", peaks)
+	return nil
+}
+
+// fill puts the jobs into the paused queue, and one of them once more.
+func (b *queueBench) fill(ctx context.Context, jobs []job.Job) error {
 	began := time.Now()
 	step := time.Now()
-	_, err := b.control.EnqueueAll(ctx, benchJobs(deepQueue, items), false, func(done int) {
+	_, err := b.control.EnqueueAll(ctx, jobs, false, func(done int) {
 		if time.Since(step) > 10*time.Second {
 			step = time.Now()
 			b.say("  %d enqueued", done)
@@ -223,39 +222,21 @@ func (b *queueBench) deep(ctx context.Context, items, ends int) error {
 		return err
 	}
 	took := time.Since(began)
-	b.say("\nenqueued %d items in %s: %.0f/s", items, took.Round(time.Second), float64(items)/took.Seconds())
+	b.found(fmt.Sprintf("enqueue %d items, one producer", len(jobs)), "%.0f/s, load average %s", float64(len(jobs))/took.Seconds(), loadAverage())
 	began = time.Now()
 	fresh := control.New(b.client, b.info.Namespace) // It knows nothing of the pages yet.
-	receipt, err := fresh.Enqueue(ctx, benchJob(deepQueue, fmt.Sprintf("%s-%06d", deepQueue, items/2)), false)
+	receipt, err := fresh.Enqueue(ctx, jobs[len(jobs)/2], false)
 	if err != nil {
 		return err
 	}
-	b.say("the middle item once more, by another caller: known as number %d, %d ahead, in %s", receipt.Sequence, receipt.Ahead, time.Since(began).Round(time.Millisecond))
-	b.say("memory at full depth:")
-	if err := b.memory(); err != nil {
-		return err
-	}
-	if err := b.drainPart(ctx, "the first", int64(ends)); err != nil {
-		return err
-	}
-	if _, err := b.control.PauseQueue(ctx, deepQueue, "bench"); err != nil {
-		return err
-	}
-	if err := b.purgeMiddle(ctx, ends); err != nil {
-		return err
-	}
-	state, err := b.control.QueueState(ctx, deepQueue)
-	if err != nil {
-		return err
-	}
-	if err := b.drainPart(ctx, "the last", int64(state.Depth())); err != nil {
-		return err
-	}
-	return b.histories(ctx)
+	b.found("put in the middle item again, by another caller", "known as number %d, %d ahead, in %s",
+		receipt.Sequence, receipt.Ahead, time.Since(began).Round(time.Millisecond))
+	return nil
 }
 
-func (b *queueBench) purgeMiddle(ctx context.Context, ends int) error {
-	state, err := b.control.QueueState(ctx, deepQueue)
+// purgeMiddle removes all but the last items of a queue of which so many have run.
+func (b *queueBench) purgeMiddle(ctx context.Context, ran, ends int) error {
+	state, err := b.state(ctx, deepQueue)
 	if err != nil {
 		return err
 	}
@@ -264,74 +245,85 @@ func (b *queueBench) purgeMiddle(ctx context.Context, ends int) error {
 	if err != nil {
 		return err
 	}
-	b.say("purged %d items in %s", removed, time.Since(began).Round(time.Millisecond))
+	answered := time.Since(began)
+	if int64(removed) != state.Accepted-int64(ran)-int64(ends) {
+		return fmt.Errorf("%d items were purged of %d, of which %d had run and %d were to stay", removed, state.Accepted, ran, ends)
+	}
 	for { // Until the pages have been told to end.
-		if state, err = b.control.QueueState(ctx, deepQueue); err != nil {
+		if state, err = b.state(ctx, deepQueue); err != nil {
 			return err
 		}
 		if len(state.Parked.Released) == 0 {
-			b.say("all pages of the middle were released after %s", time.Since(began).Round(time.Second))
+			b.found(fmt.Sprintf("purge of %d items", removed), "%s until it is answered; their pages end within the next %s",
+				answered.Round(time.Millisecond), time.Since(began).Round(time.Second))
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(200 * time.Millisecond):
+		if err := sleepUntil(ctx, time.Now().Add(200*time.Millisecond)); err != nil {
+			return err
 		}
 	}
 }
 
-// drainPart resumes the queue and waits until so many more items have completed,
-// while items in another queue are timed.
-func (b *queueBench) drainPart(ctx context.Context, which string, items int64) error {
-	before, err := b.control.QueueState(ctx, deepQueue)
+// drainPart resumes the queue, waits until so many more items have completed, and
+// pauses it, while items in another queue are timed. It checks by the ledger that
+// what ran are the first of the jobs, in order, each once and one at a time, and
+// gives how many these were.
+func (b *queueBench) drainPart(ctx context.Context, which string, jobs []job.Job, items int) (int, error) {
+	before, err := b.state(ctx, deepQueue)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	side, stop := context.WithCancel(ctx)
-	sideTook := make(chan []time.Duration, 1)
-	go func() { sideTook <- b.timeSide(side, which) }()
+	book, err := b.ledger.read(ofQueue(deepQueue))
+	if err != nil {
+		return 0, err
+	}
+	side := b.startSide(ctx, strings.ReplaceAll(which, " ", "-"))
 	began := time.Now()
-	if _, err := b.control.ResumeQueue(ctx, deepQueue); err != nil {
-		stop()
-		return err
-	}
-	state, err := b.await(ctx, deepQueue, before.Completed+items)
-	stop()
-	if err != nil {
-		return err
+	_, err = b.control.ResumeQueue(ctx, deepQueue)
+	if err == nil {
+		_, err = b.await(ctx, deepQueue, before.Completed+int64(items))
 	}
 	took := time.Since(began)
-	b.say("%s %d items in %s: %.1f/s; an item in another queue meanwhile took %s",
-		which, state.Completed-before.Completed, took.Round(time.Second),
-		float64(state.Completed-before.Completed)/took.Seconds(), spread(<-sideTook))
-	return nil
+	delays, sideErr := side.stop(ctx, b.ledger)
+	if err := errors.Join(err, sideErr); err != nil {
+		return 0, err
+	}
+	state, err := b.restQueue(ctx)
+	if err != nil {
+		return 0, err
+	}
+	ran := int(state.Completed - before.Completed)
+	lines, err := b.ledger.read(ofQueue(deepQueue))
+	if err != nil {
+		return 0, err
+	}
+	if err := checkSerial(lines[len(book):], jobs[:ran]); err != nil {
+		return 0, err
+	}
+	b.found(fmt.Sprintf("%s %d items", which, items), "%.1f/s, load average %s; by the ledger of their handlers all %d in order, each once, one at a time",
+		float64(items)/took.Seconds(), loadAverage(), ran)
+	b.foundDelays("meanwhile", delays)
+	return ran, nil
 }
 
-// timeSide puts an item into another queue every second, and gives how long each
-// took from then until it had run.
-func (b *queueBench) timeSide(ctx context.Context, which string) []time.Duration {
-	var took []time.Duration
-	for n := 0; ; n++ {
-		began := time.Now()
-		receipt, err := b.control.Enqueue(ctx, benchJob(sideQueue, fmt.Sprintf("%s-%04d", strings.ReplaceAll(which, " ", "-"), n)), false)
-		if err != nil {
-			return took
+// restQueue pauses the queue and waits until nothing of it runs.
+func (b *queueBench) restQueue(ctx context.Context) (*workflows.QueueState, error) {
+	if _, err := b.control.PauseQueue(ctx, deepQueue, "bench"); err != nil {
+		return nil, err
+	}
+	for {
+		state, err := b.state(ctx, deepQueue)
+		if err != nil || state.Running == nil {
+			return state, err
 		}
-		for ended := false; !ended; {
-			state, err := b.control.QueueState(ctx, sideQueue)
-			if err != nil {
-				return took
-			}
-			if last := len(state.Recent) - 1; last >= 0 && state.Recent[last].Sequence == receipt.Sequence {
-				took = append(took, state.Recent[last].Ended.Sub(began))
-				ended = true
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return took
-		case <-time.After(time.Second):
+		if err := sleepUntil(ctx, time.Now().Add(50*time.Millisecond)); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// ofQueue keeps the lines of a queue's items.
+func ofQueue(queue string) func(noted) bool {
+	prefix := job.ID(benchType, queue+"-")
+	return func(n noted) bool { return strings.HasPrefix(n.jobID, prefix) }
 }

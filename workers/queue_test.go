@@ -213,4 +213,45 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 	state := waitEmpty(t, c, "repeated", time.Minute)
 	require.EqualValues(t, 1, state.Accepted)
 	require.Equal(t, 1, ledger.count(t, "start"))
+	stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
+		runs, err := c.Runs(t.Context(), control.RunFilter{JobID: j.ID})
+		return err == nil && len(runs) == 1 && runs[0].RunID == ledger.read(t)[0].RunID, err
+	})
+}
+
+// TestCallersAtOnceAreGivenOneRun starts one job by fifty callers at once.
+func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
+	const callers = 50
+	var mu sync.Mutex
+	given := map[control.RunRef]int{}
+	var wait sync.WaitGroup
+	for range callers {
+		wait.Go(func() {
+			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			given[ref]++
+		})
+	}
+	wait.Wait()
+	require.Len(t, given, 1, "all callers are given the same run")
+	open(t, gate)
+	for ref, times := range given {
+		require.Equal(t, callers, times)
+		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		require.NoError(t, err)
+		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+		require.Equal(t, 1, ledger.count(t, "start"))
+		require.Equal(t, ref.RunID, ledger.read(t)[0].RunID)
+	}
 }

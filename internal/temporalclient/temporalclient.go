@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"time"
 
@@ -35,7 +36,10 @@ type Settings struct {
 // Options loads the client options.
 func Options(s Settings) (client.Options, error) {
 	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: s.Profile})
-	if err != nil {
+	switch {
+	case err != nil && s.Profile != "" && strings.Contains(err.Error(), "unable to find profile"):
+		return client.Options{}, fmt.Errorf("the configuration file of the Temporal CLI has no profile %q", s.Profile)
+	case err != nil:
 		return client.Options{}, fmt.Errorf("read the Temporal settings: %w", err)
 	}
 	if s.Address != "" {
@@ -92,9 +96,14 @@ func CheckNamespace(ctx context.Context, c client.Client, options client.Options
 // Explain turns an error of the connection into one sentence that names the address.
 func Explain(options client.Options, err error) error {
 	var notFound *serviceerror.NamespaceNotFound
+	var invalid *serviceerror.InvalidArgument
 	var denied *serviceerror.PermissionDenied
+	var address *url.Error
 	switch {
-	case errors.As(err, &notFound):
+	case errors.As(err, &address):
+		return fmt.Errorf("%q is not the address of a server: write HOST:PORT", options.HostPort)
+	case errors.As(err, &notFound), errors.As(err, &invalid) && strings.Contains(invalid.Message, "Namespace"),
+		strings.Contains(err.Error(), `header key "temporal-namespace"`): // One that there cannot be.
 		return fmt.Errorf("temporal at %s has no namespace %q", options.HostPort, options.Namespace)
 	case errors.As(err, &denied):
 		return fmt.Errorf("temporal at %s refuses access to namespace %q", options.HostPort, options.Namespace)

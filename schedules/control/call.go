@@ -31,7 +31,7 @@ func call[In, Out any](ctx context.Context, do func(context.Context, In, ...grpc
 	for try := 1; ; try++ {
 		out, err := once()
 		if err == nil || try == callTries || !passing(err) {
-			return out, err
+			return out, ofServer(ctx, err)
 		}
 		if pause(ctx, callBackoff.Wait(try)) != nil {
 			return out, err

@@ -38,6 +38,8 @@ var (
 	ErrMoved = errors.New("plan again")
 	// ErrNoWorker says that no worker answered in time.
 	ErrNoWorker = errors.New("no worker answers")
+	// ErrSlow says that the server itself did not answer in time.
+	ErrSlow = errors.New("temporal does not answer in time")
 )
 
 var errNotInQueue = fmt.Errorf("%w in the queue", ErrNotFound)
@@ -131,10 +133,15 @@ func isGone(err error) bool {
 // explain turns a server's answer about something named into one sentence.
 func explain(what string, err error) error {
 	var notFound *serviceerror.NotFound
+	var invalid *serviceerror.InvalidArgument
 	var app *temporal.ApplicationError
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, ErrSlow):
+		return fmt.Errorf("%s: %w", what, err)
+	case errors.As(err, &invalid) && strings.Contains(invalid.Message, "RunId"):
+		return fmt.Errorf("%s: %w", what, ErrNotFound) // What is no run id names no run.
 	case errors.As(err, &app) && app.Type() == workflows.ErrorTypeNotInQueue:
 		return fmt.Errorf("%s: %w", what, errNotInQueue)
 	case errors.As(err, &notFound):
@@ -156,6 +163,17 @@ func unanswered(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &update) ||
 		errors.As(err, &late) || errors.As(err, &canceled) ||
 		errors.As(err, &refused) && strings.Contains(refused.Message, "no poller seen")
+}
+
+// ofServer makes an error of a call that no worker has to answer, and that took too
+// long, say so.
+func ofServer(ctx context.Context, err error) error {
+	var late *serviceerror.DeadlineExceeded
+	var canceled *serviceerror.Canceled
+	if ctx.Err() == nil && (errors.As(err, &late) || errors.As(err, &canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return ErrSlow
+	}
+	return err
 }
 
 // NotInQueue says that a queue is there, and a job is not in it.
@@ -205,6 +223,20 @@ func pauseReason(memo *commonpb.Memo) (string, bool) {
 	return pause.Reason, pause.Paused
 }
 
+// failing reads whether the latest iterations of a continuous job failed, nil if
+// they did not.
+func failing(memo *commonpb.Memo) *workflows.Failing {
+	payload, ok := memo.GetFields()[workflows.MemoFailing]
+	if !ok {
+		return nil
+	}
+	var f workflows.Failing
+	if err := decode(payload, &f); err != nil || !f.Failing {
+		return nil
+	}
+	return &f
+}
+
 // listWorkflows goes through everything that a visibility query finds.
 func (c *Client) listWorkflows(ctx context.Context, query string, limit int, visit func(*workflowpb.WorkflowExecutionInfo)) error {
 	return c.eachWorkflow(ctx, query, limit, func(info *workflowpb.WorkflowExecutionInfo) error {
@@ -219,7 +251,7 @@ func (c *Client) eachWorkflow(ctx context.Context, query string, limit int, visi
 	for count := 0; ; {
 		response, err := c.temporal.ListWorkflow(ctx, listRequest(c.namespace, query, page, limit-count))
 		if err != nil {
-			return fmt.Errorf("list workflows (%s): %w", query, err)
+			return fmt.Errorf("list workflows: %w", ofServer(ctx, err))
 		}
 		for _, info := range response.GetExecutions() {
 			if err := visit(info); err != nil {

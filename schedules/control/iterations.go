@@ -59,7 +59,7 @@ func iterationRun(live *Live, it workflows.Iteration) Run {
 		run.Status = RunCanceled
 	}
 	run.Started, run.Ended = it.Start, it.Start.Add(it.Duration.Std())
-	run.LastUpdate, run.Attempts, run.Worker = run.Ended, 1, it.Worker
+	run.Took, run.LastUpdate, run.Attempts, run.Worker = it.Duration, run.Ended, 1, it.Worker
 	run.Message, run.Counts, run.Class, run.Error = it.Message, it.Counts, it.Class, it.Error
 	return run
 }

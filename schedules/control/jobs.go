@@ -24,6 +24,7 @@ type JobStatus string
 const (
 	JobScheduled JobStatus = "scheduled" // recurring, waits for its time
 	JobRunning   JobStatus = "running"   // a run or a loop is under way
+	JobFailing   JobStatus = "failing"   // continuous, its latest iterations failed
 	JobPaused    JobStatus = "paused"
 	JobWaiting   JobStatus = "waiting" // queued, not its turn yet; one-shot, not its time yet
 	JobCompleted JobStatus = "completed"
@@ -41,6 +42,9 @@ type JobRow struct {
 	Owner       string       `json:"owner,omitempty"`
 	Provider    job.Provider `json:"provider"`
 	PauseReason string       `json:"pause_reason,omitempty"`
+	// Failing tells of the failures of a continuous job in a row, also while it is
+	// paused.
+	Failing *workflows.Failing `json:"failing,omitempty"`
 	// Tags are those of the definition; of recurring jobs a list only has them if
 	// they were asked for.
 	Tags map[string]string `json:"tags,omitempty"`
@@ -170,8 +174,8 @@ func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error
 		if run.WorkflowID != workflows.JobWorkflowID(run.JobID) {
 			return // Not ours.
 		}
-		if later, ok := rows[run.JobID]; ok && (later.Status == JobWaiting || !later.LastStart.Before(run.Started)) {
-			return
+		if later, ok := rows[run.JobID]; ok && (later.Mode == job.ModeRecurring || later.Status == JobWaiting || !later.LastStart.Before(run.Started)) {
+			return // Of a job with a schedule that is the job's status, whatever ran before.
 		}
 		row := JobRow{
 			ID: run.JobID, Type: run.Type, Mode: run.Mode, Queue: run.Queue,
@@ -186,11 +190,21 @@ func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error
 		if j, ok := Definition(info.GetMemo()); ok {
 			row.Tags = j.Options.Tags
 		}
-		if reason, paused := pauseReason(info.GetMemo()); paused && run.Status == RunRunning {
-			row.Status, row.PauseReason = JobPaused, reason
+		if run.Status == RunRunning {
+			row.standAs(failing(info.GetMemo()))
+			if reason, paused := pauseReason(info.GetMemo()); paused {
+				row.Status, row.PauseReason = JobPaused, reason
+			}
 		}
 		rows[run.JobID] = row
 	})
+}
+
+// standAs notes that a loop that is under way is failing, if it is.
+func (row *JobRow) standAs(f *workflows.Failing) {
+	if f != nil {
+		row.Status, row.Failing = JobFailing, f
+	}
 }
 
 func jobStatus(run Run) JobStatus {
@@ -338,6 +352,9 @@ func rowOf(live *Live) JobRow {
 		row.Status = jobStatus(Run{Mode: row.Mode, Status: runStatus(live.Workflow.Status)})
 		if begins := live.Workflow.Begins; live.Workflow.Open() && begins.After(time.Now()) {
 			row.Status, row.LastStart, row.Next = JobWaiting, time.Time{}, begins
+		}
+		if live.Workflow.Open() {
+			row.standAs(live.Failing)
 		}
 	}
 	if live.Paused && (live.Workflow == nil || live.Workflow.Open()) {

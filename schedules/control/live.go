@@ -23,6 +23,8 @@ type Live struct {
 	// Paused and PauseReason tell a paused schedule or continuous job.
 	Paused      bool
 	PauseReason string
+	// Failing is set of a continuous job whose latest iterations failed.
+	Failing *workflows.Failing
 	// Schedule is set of a recurring job.
 	Schedule *workflowservice.DescribeScheduleResponse
 	// Input says what is wrong with the input that a schedule starts its runs
@@ -126,7 +128,7 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 	case isNotFound(err):
 		return nil, nil //nolint:nilnil // Documented: there is none.
 	case err != nil:
-		return nil, fmt.Errorf("describe workflow %s: %w", id, err)
+		return nil, fmt.Errorf("describe workflow %s: %w", id, ofServer(ctx, err))
 	}
 	info := response.GetWorkflowExecutionInfo()
 	if Attribute(info.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
@@ -151,6 +153,7 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 		live.Workflow.Close = t.AsTime()
 	}
 	live.PauseReason, live.Paused = pauseReason(info.GetMemo())
+	live.Failing = failing(info.GetMemo())
 	return live, nil
 }
 

@@ -3,8 +3,11 @@ package control
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // A schedule keeps nothing of its pauses but a note. So the note that a pause or
@@ -89,6 +92,30 @@ func writeNote(reason string, paused bool, before string, wasPaused bool, now ti
 		note += " (before: " + strings.Join(past, ", ") + ")"
 	}
 	return note
+}
+
+// alsoFor stands between the reasons for which several people have paused
+// something, the first of them first.
+const alsoFor = "; also: "
+
+// addReason is the reason of a pause of what was paused already: whoever resumes
+// it has to know of all. A pause of the system's own, since the job failed, becomes
+// one of the person who pauses it.
+func addReason(before, reason string) string {
+	if before == "" || workflows.PausedForFailures(before) {
+		return reason
+	}
+	reasons := strings.Split(before, alsoFor)
+	if reason == "" || slices.Contains(reasons, reason) {
+		return before
+	}
+	reasons = append(reasons, cutText(reason, maxPauseReason))
+	all := strings.Join(reasons, alsoFor)
+	for len(all) > maxPauseReason && len(reasons) > 1 {
+		reasons = reasons[1:] // The note has room for the latest.
+		all = "…" + alsoFor + strings.Join(reasons, alsoFor)
+	}
+	return all
 }
 
 // cutText shortens a text to at most n bytes.

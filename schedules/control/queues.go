@@ -126,8 +126,16 @@ func (c *Client) locate(ctx context.Context, queue, jobID string) (*workflows.Qu
 	return c.parkedItem(ctx, state, jobID)
 }
 
-// PauseQueue lets the running item finish and starts no more.
+// PauseQueue lets the running item finish and starts no more. A queue that is
+// paused already keeps the reasons that it was paused for.
 func (c *Client) PauseQueue(ctx context.Context, queue, reason string) (workflows.QueueSummary, error) {
+	state, err := c.QueueState(ctx, queue)
+	if err != nil {
+		return workflows.QueueSummary{}, err
+	}
+	if state.Paused {
+		reason = addReason(state.PauseReason, reason)
+	}
 	return toQueue(ctx, c, workflows.MessagePauseQueue, queue, "pause queue "+queue, workflows.PauseRequest{Reason: reason})
 }
 

@@ -29,6 +29,8 @@ type Run struct {
 	Started time.Time `json:"started"`
 	Taken   time.Time `json:"taken,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
+	// Took is how long a run that has ended was under way.
+	Took job.Duration `json:"duration,omitempty"`
 	// LastUpdate is the latest sign of life that is known.
 	LastUpdate time.Time `json:"last_update"`
 	// Lateness is how much later than it was due the run was taken by a worker,
@@ -95,6 +97,7 @@ func newRun(info *workflowpb.WorkflowExecutionInfo) Run {
 	run.LastUpdate = run.Started
 	if t := info.GetCloseTime(); t != nil {
 		run.Ended, run.LastUpdate = t.AsTime(), t.AsTime()
+		run.Took = job.Duration(run.Duration())
 	}
 	run.addMemo(info)
 	if !run.Scheduled.IsZero() && run.Status != RunWaiting {

@@ -88,7 +88,7 @@ type RunDetail struct {
 func (c *Client) Run(ctx context.Context, ref RunRef) (*RunDetail, error) {
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, ref.WorkflowID, ref.RunID)
 	if err != nil {
-		return nil, explain("run "+ref.WorkflowID, err)
+		return nil, explain("run "+ref.WorkflowID, ofServer(ctx, err))
 	}
 	info := response.GetWorkflowExecutionInfo()
 	if info.GetType().GetName() != workflows.RunJobType {

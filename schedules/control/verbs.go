@@ -91,6 +91,8 @@ func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
 
 // Pause keeps a recurring or continuous job from running until it is resumed. A
 // run that is under way: recurring, it goes on; continuous, it is ended gracefully.
+// A job that is paused already keeps the reasons that it was paused for; one
+// Resume undoes all.
 func (c *Client) Pause(ctx context.Context, jobID, reason string) error {
 	return c.setPaused(ctx, jobID, true, reason)
 }
@@ -105,6 +107,9 @@ func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reaso
 	live, err := c.Live(ctx, jobID)
 	if err != nil {
 		return err
+	}
+	if paused && live.Paused {
+		reason = addReason(live.PauseReason, reason)
 	}
 	switch {
 	case live.Schedule != nil:

@@ -33,7 +33,7 @@ Without a terminal to ask on, and with -o json, it needs --yes.
 
 Exit codes: 0 all is as declared, 1 something failed or is blocked; what is not
 blocked is applied nevertheless.`,
-		Args:              arguments("[PLAN]"),
+		Args:              arguments("[" + argumentPlan + "]"),
 		ValidArgsFunction: completeAnyFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -48,8 +48,9 @@ func (i *invocation) archiveAuditCommand() *cobra.Command {
 	var place archivePlace
 	var deep, offline bool
 	cmd := &cobra.Command{
-		Use:   "audit",
-		Short: "Prove that the archive is complete, or find what is wrong",
+		Use:         "audit",
+		Annotations: map[string]string{exitMeansChanges: ""},
+		Short:       "Prove that the archive is complete, or find what is wrong",
 		Long: `audit proves that the archive has every message that the raw stream had: its
 batches cover all numbers from 1 without gap or overlap, each accounts for every
 one of its numbers, and each of its objects is there. What the stream acknowledged

@@ -122,5 +122,10 @@ func namesOrFilters(cmd *cobra.Command, args []string, name string, f *filters) 
 	case len(args) > 0 && len(given) > 0:
 		return misuse(cmd, "give either %s or --%s", name, given[0])
 	}
+	for _, arg := range args {
+		if err := checkName(cmd, name, arg); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -13,8 +13,9 @@ import (
 
 func (i *invocation) driftCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "drift",
-		Short: "Show what was changed by hand since the last apply",
+		Use:         "drift",
+		Annotations: map[string]string{exitMeansChanges: ""},
+		Short:       "Show what was changed by hand since the last apply",
 		Long: `drift compares what was applied last with what stands in Temporal, and changes
 nothing. It reads no jobs file: a change made in the file is no drift, and a
 change made in the Web UI or with the Temporal CLI is.

@@ -19,6 +19,7 @@ const (
 	exitOK      = 0
 	exitFailed  = 1
 	exitChanges = 2
+	exitMisused = 2
 )
 
 // errTimeout is why a command's context ended when --timeout is over.
@@ -37,6 +38,9 @@ func (i *invocation) exit(err error) int {
 	}
 	for _, line := range i.sentences(err) {
 		i.note("starter: %s", line)
+	}
+	if wrong, ok := errors.AsType[*usageError](err); ok && !wrong.changes {
+		return exitMisused
 	}
 	return exitFailed
 }
@@ -66,7 +70,23 @@ func (i *invocation) sentences(err error) []string {
 			err = temporalclient.Explain(options, unavailable)
 		}
 	}
+	if slow(err) {
+		if options, failed := temporalclient.Options(i.settings); failed == nil {
+			return []string{fmt.Sprintf("temporal at %s does not answer in time", options.HostPort)}
+		}
+	}
 	return []string{clean(err.Error())}
+}
+
+// slow says that a server did not answer a call in time, of whatever layer the
+// error is.
+func slow(err error) bool {
+	if errors.Is(err, control.ErrNoWorker) {
+		return false
+	}
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	_, canceled := errors.AsType[*serviceerror.Canceled](err)
+	return late || canceled || errors.Is(err, control.ErrSlow) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // ended says that err comes from the end of the command's own context.

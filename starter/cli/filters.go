@@ -24,7 +24,7 @@ type filters struct {
 // register adds the flags; what says what they narrow: "jobs", "runs".
 func (f *filters) register(i *invocation, cmd *cobra.Command, what string, modes ...job.Mode) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.typeName, "type", "", "only "+what+" of this type, in CamelCase or snake_case")
+	flags.Var(nameValue{&f.typeName}, "type", "only "+what+" of this type, in CamelCase or snake_case")
 	flags.Var(ownerValue{&f.owner}, "owner", "only "+what+" of this owner: organization:NAME or user:NAME")
 	flags.Var(tagsValue{&f.tags}, "tag", "only "+what+" with this tag, NAME=VALUE or NAME; may be repeated")
 	flags.Var(choose(&f.mode, modes...), "mode", "only "+what+" of this mode: "+strings.Join(words(modes), ", "))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,6 +41,44 @@ func words[T ~string](list []T) []string {
 		texts[n] = string(word)
 	}
 	return texts
+}
+
+// nameValue is the value of a flag that takes the name of something. It may be
+// left out, but not given empty: a filter without a value would match all there is.
+type nameValue struct{ value *string }
+
+// String implements pflag.Value.
+func (n nameValue) String() string { return *n.value }
+
+// Type implements pflag.Value.
+func (nameValue) Type() string { return "NAME" }
+
+// Set implements pflag.Value.
+func (n nameValue) Set(text string) error {
+	err := checkNameText(text)
+	if err == nil {
+		*n.value = text
+	}
+	return err
+}
+
+// keyValue is the value of a flag that takes the key of a job, which is checked
+// with its job type. Given empty it would mean a new key each time.
+type keyValue struct{ value *string }
+
+// String implements pflag.Value.
+func (k keyValue) String() string { return *k.value }
+
+// Type implements pflag.Value.
+func (keyValue) Type() string { return "KEY" }
+
+// Set implements pflag.Value.
+func (k keyValue) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	*k.value = text
+	return nil
 }
 
 // durationValue is the value of a flag that takes what job.ParseDuration reads.

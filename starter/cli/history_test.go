@@ -116,7 +116,7 @@ owner = "organization:bulk"
 		require.Equal(t, want, r.stderr)
 	}
 	r = c.run(t.Context(), "runs", "list", "--type", "TakeStep")
-	require.Equal(t, 1, r.code)
+	require.Equal(t, 2, r.code)
 	require.Equal(t, "starter: unknown job type \"TakeStep\"; did you mean \"TakeSteps\"?\n", r.stderr)
 
 	account := c.ok(t, "runs", "list", "--missed", "--job", "take_steps.bulk-0")

@@ -12,11 +12,12 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func jobStatuses() []control.JobStatus {
 	return []control.JobStatus{
-		control.JobScheduled, control.JobRunning, control.JobPaused, control.JobWaiting,
+		control.JobScheduled, control.JobRunning, control.JobFailing, control.JobPaused, control.JobWaiting,
 		control.JobCompleted, control.JobFailed, control.JobStopped,
 	}
 }
@@ -50,8 +51,9 @@ are triggered instead.`,
   continuous   the current iteration is ended gracefully; no more are started
 
 One-shot and queued jobs cannot be paused: stop them, or pause the queue. A
-pause is kept by apply.`,
-			act: (*control.Client).Pause, fits: mayPause,
+pause is kept by apply. A job that is paused already keeps the reason of that and
+gets another one; one resume undoes all.`,
+			act: (*control.Client).Pause, fits: mayPause, before: pausedBefore,
 		}),
 		i.verbCommand(verb{
 			name: "resume", done: "resumed", short: "Let a paused job go on",
@@ -102,7 +104,7 @@ type jobFilters struct {
 func (f *jobFilters) register(i *invocation, cmd *cobra.Command) {
 	f.filters.register(i, cmd, "jobs", job.Modes()...)
 	cmd.Flags().Var(choose(&f.status, jobStatuses()...), "status", "only jobs with this status: "+strings.Join(words(jobStatuses()), ", "))
-	cmd.Flags().StringVar(&f.queue, "queue", "", "only jobs of this queue")
+	cmd.Flags().Var(nameValue{&f.queue}, "queue", "only jobs of this queue")
 	completeFixed(cmd, "status", words(jobStatuses())...)
 	f.names = append(f.names, "status", "queue")
 }
@@ -123,23 +125,30 @@ func (i *invocation) findJobs(ctx context.Context, c *control.Client, f *jobFilt
 // briefNote is how many characters of a note a table shows; describe has all.
 const briefNote = 60
 
-func inBrief(note string) string {
-	if runes := []rune(note); len(runes) > briefNote {
-		return string(runes[:briefNote-1]) + "…"
-	}
-	return note
-}
+func inBrief(note string) string { return shortened(note, briefNote) }
 
 func (i *invocation) writeJobs(w io.Writer, rows []control.JobRow) error {
 	t := newTable("JOB", "MODE", "STATUS", "LAST START", "NEXT", "OWNER", "NOTE")
 	for _, row := range rows {
-		note := inBrief(row.PauseReason)
-		if row.Queue != "" {
-			note = "queue " + row.Queue
-		}
-		t.add(row.ID, string(row.Mode), string(row.Status), i.when(row.LastStart), i.when(row.Next), row.Owner, note)
+		t.add(row.ID, string(row.Mode), string(row.Status), i.when(row.LastStart), i.when(row.Next), row.Owner, i.jobNote(row))
 	}
 	return t.write(w)
+}
+
+// jobNote is what a table says beside the status of a job.
+func (i *invocation) jobNote(row control.JobRow) string {
+	switch {
+	case row.Queue != "":
+		return "queue " + row.Queue
+	case row.Status == control.JobFailing:
+		return inBrief(i.failingText(row.Failing))
+	}
+	return inBrief(row.PauseReason)
+}
+
+// failingText says since when a job is failing, and over what.
+func (i *invocation) failingText(f *workflows.Failing) string {
+	return fmt.Sprintf("since %s: %s: %s", i.moment(f.Since), f.Class, f.Error)
 }
 
 // verb is something that a job can be told.
@@ -147,6 +156,8 @@ type verb struct {
 	name, done  string
 	short, long string
 	act         func(c *control.Client, ctx context.Context, jobID, reason string) error
+	// before, if set, says how the job stood that is about to be told.
+	before func(ctx context.Context, c *control.Client, jobID string) (string, error)
 	// fits says which of many jobs it is meant for.
 	fits func(control.JobRow) bool
 }
@@ -154,7 +165,7 @@ type verb struct {
 // Which of many jobs a verb is meant for, as far as a list tells.
 func mayStop(row control.JobRow) bool {
 	switch row.Status {
-	case control.JobRunning, control.JobWaiting, control.JobPaused, control.JobScheduled:
+	case control.JobRunning, control.JobFailing, control.JobWaiting, control.JobPaused, control.JobScheduled:
 		return true
 	}
 	return false
@@ -166,7 +177,16 @@ func isPaused(row control.JobRow) bool { return row.Status == control.JobPaused 
 
 func mayPause(row control.JobRow) bool {
 	return row.Mode == job.ModeRecurring && row.Status == control.JobScheduled ||
-		row.Mode == job.ModeContinuous && row.Status == control.JobRunning
+		row.Mode == job.ModeContinuous && (row.Status == control.JobRunning || row.Status == control.JobFailing)
+}
+
+// pausedBefore says for what a job is paused already.
+func pausedBefore(ctx context.Context, c *control.Client, jobID string) (string, error) {
+	live, err := c.Live(ctx, jobID)
+	if err != nil || !live.Paused {
+		return "", err
+	}
+	return "it was paused already: " + live.PauseReason, nil
 }
 
 // told is what a verb has done, as JSON.
@@ -174,6 +194,27 @@ type told struct {
 	JobID  string `json:"job_id"`
 	Done   string `json:"done"`
 	Reason string `json:"reason"`
+	Before string `json:"before,omitempty"` // how the job stood
+}
+
+// text is the outcome for people.
+func (t told) text() string {
+	if t.Before == "" {
+		return t.Done
+	}
+	return t.Done + "; " + t.Before
+}
+
+// tell tells a job.
+func (v verb) tell(ctx context.Context, c *control.Client, jobID, reason string) (told, error) {
+	outcome := told{JobID: jobID, Done: v.done, Reason: reason}
+	if v.before != nil {
+		var err error
+		if outcome.Before, err = v.before(ctx, c, jobID); err != nil {
+			return outcome, err
+		}
+	}
+	return outcome, v.act(c, ctx, jobID, reason)
 }
 
 func (i *invocation) verbCommand(v verb) *cobra.Command {
@@ -218,11 +259,12 @@ That no ` + one + ` matches is no error.`
 }
 
 func (i *invocation) tell(ctx context.Context, c *control.Client, v verb, jobID, reason string) error {
-	if err := v.act(c, ctx, jobID, reason); err != nil {
+	outcome, err := v.tell(ctx, c, jobID, reason)
+	if err != nil {
 		return aboutJob(c, jobID, err)
 	}
-	return i.emit(told{jobID, v.done, reason}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "Job %s: %s.\n", jobID, v.done)
+	return i.emit(outcome, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "Job %s: %s.\n", jobID, clean(outcome.text()))
 		return err
 	})
 }
@@ -239,11 +281,11 @@ func (i *invocation) tellMany(ctx context.Context, c *control.Client, v verb, id
 	return i.doAll(ctx, bulk{
 		verb: v.name, one: "job", all: "jobs", names: ids,
 		act: func(n int) (string, error) {
-			err := v.act(c, ctx, ids[n], reason)
+			outcome, err := v.tell(ctx, c, ids[n], reason)
 			if err != nil && !named && errors.Is(err, control.ErrNotFound) {
 				return "", fmt.Errorf("%w: %w", errNothingToDo, err) // It ended meanwhile, or never ran.
 			}
-			return v.done, aboutJob(c, ids[n], err)
+			return outcome.text(), aboutJob(c, ids[n], err)
 		},
 	}, yes || named)
 }

@@ -158,6 +158,9 @@ func (i *invocation) addStanding(s *sheet, detail *control.JobDetail) {
 	if detail.Row.PauseReason != "" {
 		status += ": " + detail.Row.PauseReason
 	}
+	if f := detail.Row.Failing; f != nil && detail.Row.Status == control.JobFailing {
+		status += " " + i.failingText(f)
+	}
 	if detail.Row.Status == control.JobWaiting {
 		status += fmt.Sprintf(", %d ahead", detail.Ahead)
 	}

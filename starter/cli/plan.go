@@ -59,8 +59,9 @@ func (i *invocation) planCommand() *cobra.Command {
 	var options planOptions
 	var out string
 	cmd := &cobra.Command{
-		Use:   "plan",
-		Short: "Compare a jobs file with Temporal",
+		Use:         "plan",
+		Annotations: map[string]string{exitMeansChanges: ""},
+		Short:       "Compare a jobs file with Temporal",
 		Long: `plan shows what apply would do, and changes nothing:
 
   + create     ~ update, with every value that changes

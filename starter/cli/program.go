@@ -65,8 +65,8 @@ func isTerminal(stream any) bool {
 }
 
 // Execute runs one command line, without the name of the program, and returns
-// its exit code: 0 when it succeeded, 1 when it failed or was called wrongly,
-// and 2 when a plan has changes.
+// its exit code: 0 when it succeeded, 1 when it failed, and 2 when it was called
+// wrongly, or a plan has changes.
 func (p Program) Execute(ctx context.Context, args []string) int {
 	i := &invocation{Program: p.withDefaults(), ctx: ctx}
 	defer i.close()

@@ -89,6 +89,8 @@ func (i *invocation) writeQueues(w io.Writer, views []queueView) error {
 
 func queueStatus(state *workflows.QueueState) string {
 	switch {
+	case state.Halted != nil && state.Paused:
+		return "halted, paused: " + state.PauseReason
 	case state.Halted != nil:
 		return "halted"
 	case state.Paused && state.PauseReason != "":

@@ -114,6 +114,6 @@ items are still accepted.`,
 	}
 	cmd.Flags().Int64Var(&from, "from", 0, "remove items from this number on")
 	cmd.Flags().Int64Var(&to, "to", 0, "remove items up to this number")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 )
@@ -28,9 +31,11 @@ the profile file; at last 127.0.0.1:7233 and the namespace "default".
 
 Exit codes:
   0  the command succeeded; of plan and drift: there is nothing to change
-  1  it failed, or was called wrongly; of run: the run failed or was canceled
-  2  of plan: there are changes, or jobs that are blocked; of drift: there is drift;
-     of archive audit: something is wrong`
+  1  it failed; of run: the run failed or was canceled
+  2  it was called wrongly: an unknown flag, or a filter with an unknown value.
+     Of plan: there are changes, or jobs that are blocked; of drift: there is
+     drift; of archive audit: something is wrong. These three end with 1 when they
+     are called wrongly`
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and look after jobs",
@@ -42,7 +47,7 @@ func (i *invocation) root() *cobra.Command {
 	root.SetIn(i.Stdin)
 	root.SetOut(i.Stdout)
 	root.SetErr(i.Stderr)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misuse(cmd, "%s", err) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misuse(cmd, "%s", flagError(err)) })
 	root.PersistentPreRunE = i.start
 
 	flags := root.PersistentFlags()
@@ -112,11 +117,81 @@ func arguments(want ...string) cobra.PositionalArgs {
 		case len(args) > len(want):
 			return misuse(cmd, "unexpected argument %q", args[len(want)])
 		}
+		for n, arg := range args {
+			if what := strings.Trim(want[n], "[]"); what != argumentFile && what != argumentPlan {
+				if err := checkName(cmd, what, arg); err != nil {
+					return err
+				}
+			}
+		}
 		return nil
 	}
 }
 
+// Arguments that are paths, not names.
+const (
+	argumentFile = "FILE"
+	argumentPlan = "PLAN"
+)
+
+// checkName refuses what names nothing: above all an empty text, which a script
+// gives whose variable is not set.
+func checkName(cmd *cobra.Command, what, text string) error {
+	if err := checkNameText(text); err != nil {
+		return misuse(cmd, "%s %q: %s", what, text, err)
+	}
+	return nil
+}
+
+func checkNameText(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	for _, r := range text {
+		if r <= ' ' || r > '~' {
+			return errors.New("a name is of ASCII characters without spaces")
+		}
+	}
+	return nil
+}
+
+// usageError says that a command was called wrongly.
+type usageError struct {
+	text string
+	// changes says that the exit code of wrong calls means something else here.
+	changes bool
+}
+
+// Error implements error.
+func (e *usageError) Error() string { return e.text }
+
+// exitMeansChanges marks the commands whose exit code 2 tells of changes.
+const exitMeansChanges = "exit-code-2-means-changes"
+
 // misuse is the error of a command that was called wrongly.
 func misuse(cmd *cobra.Command, format string, args ...any) error {
-	return fmt.Errorf("%s (see %s --help)", fmt.Sprintf(format, args...), cmd.CommandPath())
+	_, changes := cmd.Annotations[exitMeansChanges]
+	return &usageError{fmt.Sprintf("%s (see %s --help)", fmt.Sprintf(format, args...), cmd.CommandPath()), changes}
+}
+
+// flagError says in our words what is wrong with the value of a flag that the
+// parser of flags has read itself.
+func flagError(err error) error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	number, ok := errors.AsType[*strconv.NumError](err)
+	if !ok {
+		return err
+	}
+	flag := invalid.GetFlag()
+	what := "a whole number"
+	if flag.Value.Type() == "bool" {
+		what = "true or false"
+	}
+	if errors.Is(number, strconv.ErrRange) {
+		what += " of a size that there is"
+	}
+	return fmt.Errorf("invalid argument %q for \"--%s\" flag: it is %s", invalid.GetValue(), flag.Name, what)
 }

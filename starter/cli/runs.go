@@ -31,9 +31,9 @@ type runFilters struct {
 
 func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...control.RunStatus) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.jobID, "job", "", "only runs of this job")
+	flags.Var(nameValue{&f.jobID}, "job", "only runs of this job")
 	f.filters.register(i, cmd, "runs", job.Modes()...)
-	flags.StringVar(&f.queue, "queue", "", "only runs of jobs of this queue")
+	flags.Var(nameValue{&f.queue}, "queue", "only runs of jobs of this queue")
 	flags.Var(choose(&f.status, statuses...), "status", "only runs with this status: "+strings.Join(words(statuses), ", "))
 	flags.Var(sinceValue{&f.since, i.Now}, "since", "only runs started since: 2026-05-01T12:00:00Z, or PT1H for the last hour")
 	completeFixed(cmd, "status", words(statuses)...)
@@ -60,9 +60,10 @@ func (i *invocation) runsListCommand() *cobra.Command {
 		Long: `list shows runs within the retention of the namespace, the latest first. A run
 may take a second to show.
 
-  DUE    when a run was to start: a recurring one, or one that was put off
-  LATE   how much later a worker took it, or, while it runs, it was started
-  TRIES  how often it was tried
+  DUE     when a run was to start: a recurring one, or one that was put off
+  LATE    how much later a worker took it, or, while it runs, it was started
+  TRIES   how often it was tried
+  COUNTS  what it did, in numbers
 
 Iterations of continuous jobs are no runs of their own: with --job and a
 continuous job, list shows the last 20 that the job remembers, which a live
@@ -131,7 +132,7 @@ func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, limit int)
 
 // runTable shows runs; the job is left out where all are of the same.
 func (i *invocation) runTable(runs []control.Run, withJob bool) *table {
-	header := []string{"JOB", "STATUS", "DUE", "STARTED", "LATE", "TOOK", "TRIES", "UPDATED", "WORKER", "RESULT", "RUN ID"}
+	header := []string{"JOB", "STATUS", "DUE", "STARTED", "LATE", "TOOK", "TRIES", "UPDATED", "WORKER", "RESULT", "COUNTS", "RUN ID"}
 	first := 0
 	if !withJob {
 		first = 1
@@ -150,7 +151,7 @@ func (i *invocation) runTable(runs []control.Run, withJob bool) *table {
 		}
 		row := []string{
 			run.JobID, string(run.Status), i.moment(run.Scheduled), started, late, tookText, tries,
-			i.moment(run.LastUpdate), run.Worker, runResult(run), runName(run),
+			i.moment(run.LastUpdate), run.Worker, runResult(run), shortened(counts(run.Counts), maxCounts), runName(run),
 		}
 		t.add(row[first:]...)
 	}
@@ -165,8 +166,19 @@ func runName(run control.Run) string {
 	return run.RunID
 }
 
-// maxResult bounds the width of a result in a table.
-const maxResult = 60
+// maxResult and maxCounts bound the widths of a result and of its counts in a table.
+const (
+	maxResult = 60
+	maxCounts = 40
+)
+
+// shortened cuts a text to so many characters.
+func shortened(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
+}
 
 // runResult is what came of a run, or how far it is, in a few words.
 func runResult(run control.Run) string {
@@ -176,13 +188,8 @@ func runResult(run control.Run) string {
 		text = run.Class + ": " + run.Error
 	case run.Status.Open() && run.Progress != nil && *run.Progress != (job.Progress{}):
 		text = run.Progress.String()
-	case text == "":
-		text = counts(run.Counts)
 	}
-	if short := []rune(text); len(short) > maxResult {
-		text = string(short[:maxResult-1]) + "…"
-	}
-	return text
+	return shortened(text, maxResult)
 }
 
 func (i *invocation) runsDescribeCommand() *cobra.Command {
@@ -215,7 +222,7 @@ job/archive.daily-2026-05-01T12:00:00Z), or the one with the run id.`,
 func findRun(ctx context.Context, c *control.Client, name, runID string) (*control.RunDetail, error) {
 	if _, isWorkflow := workflows.JobIDOfSchedule(name); isWorkflow {
 		detail, err := c.Run(ctx, control.RunRef{WorkflowID: name, RunID: runID})
-		return detail, aboutRun(c, name, err)
+		return detail, aboutRun(c, name, runID, err)
 	}
 	ref := control.RunRef{WorkflowID: workflows.JobWorkflowID(name), RunID: runID}
 	detail, err := c.Run(ctx, ref)
@@ -255,9 +262,12 @@ func findRun(ctx context.Context, c *control.Client, name, runID string) (*contr
 	return detail, nil
 }
 
-func aboutRun(c *control.Client, workflowID string, err error) error {
+func aboutRun(c *control.Client, workflowID, runID string, err error) error {
 	if !errors.Is(err, control.ErrNotFound) {
 		return err
+	}
+	if runID != "" {
+		return fmt.Errorf("%s has no run %s in namespace %s", workflowID, runID, c.Namespace())
 	}
 	return fmt.Errorf("there is no run %s in namespace %s", workflowID, c.Namespace())
 }

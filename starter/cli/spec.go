@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -29,8 +28,8 @@ type adHoc struct {
 
 func (a *adHoc) register(i *invocation, cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&a.typeName, "type", "", "job type, in CamelCase or snake_case")
-	flags.StringVar(&a.key, "key", "", "key of the job within its type (default: a new ULID)")
+	flags.Var(nameValue{&a.typeName}, "type", "job type, in CamelCase or snake_case")
+	flags.Var(keyValue{&a.key}, "key", "key of the job within its type (default: a new ULID)")
 	flags.StringVar(&a.spec, "spec", "", "spec as a JSON object, @FILE, or - for standard input (default: {})")
 	flags.Var(durationOf(&a.runTimeout), "run-timeout", "the longest that one attempt may take (default: PT1H)")
 	flags.IntVar(&a.maxRetry, "max-retry-count", job.DefaultOptions(job.ModeOneShot).MaxRetryCount, "how often a failed run is tried again, -1: without limit")
@@ -74,11 +73,14 @@ func (i *invocation) typeNamed(name string) (job.Type, error) {
 		return t, nil
 	}
 	names := i.typeNames()
-	text := specschema.Unknown("job type", name, names)
-	if strings.Contains(text, "did you mean") {
-		return job.Type{}, errors.New(text)
+	for _, t := range announced {
+		names = append(names, t.Name)
 	}
-	return job.Type{}, fmt.Errorf("%s; there are %s", text, strings.Join(names, ", "))
+	text := specschema.Unknown("job type", name, names)
+	if !strings.Contains(text, "did you mean") {
+		text += "; there are " + strings.Join(names, ", ")
+	}
+	return job.Type{}, &usageError{text: text}
 }
 
 // definition makes the parts of a job that all jobs of one command share.

@@ -46,6 +46,7 @@ func TestStack(t *testing.T) {
 	t.Run("queues", func(t *testing.T) { queues(t, c) })
 	t.Run("queue verbs", func(t *testing.T) { queueVerbs(t, c) })
 	t.Run("starts", func(t *testing.T) { starts(t, c) })
+	t.Run("standing", func(t *testing.T) { standing(t, c) })
 	t.Run("completion", func(t *testing.T) { completion(t, c) })
 }
 
@@ -248,7 +249,7 @@ one_shot = {}
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 
 	r = c.run(t.Context(), "apply", out, "--prune", "-f", file)
-	require.Equal(t, 1, r.code)
+	require.Equal(t, 2, r.code)
 	require.Equal(t, "starter: a saved plan has its own options; leave out --file, --prune (see starter apply --help)\n", r.stderr)
 	require.Contains(t, c.ok(t, "apply", out), "Applied: 1 created")
 	r = c.run(t.Context(), "apply", out)
@@ -296,7 +297,7 @@ func guards(t *testing.T, c console, _ *stacktest.Stack) {
 		require.Equal(t, "starter: "+empty+" declares no job, and --prune would delete all there are: "+
 			"if that is meant, add --allow-empty and --allow-mass-prune\n", r.stderr)
 		r = c.run(t.Context(), verb, "-f", empty, "--parallel", "65")
-		require.Equal(t, 1, r.code)
+		require.Equal(t, map[string]int{"plan": 1, "apply": 2}[verb], r.code)
 		require.Contains(t, r.stderr, "--parallel 65 is not from 1 to 64")
 	}
 	r := c.run(t.Context(), "apply", "-f", empty, "--prune", "--allow-empty", "--yes")

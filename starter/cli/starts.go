@@ -80,7 +80,7 @@ func utc(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 func (i *invocation) upcomingCommand() *cobra.Command {
 	within := job.Duration(time.Hour)
-	var filter control.JobFilter
+	var filter filters
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "upcoming",
@@ -100,8 +100,12 @@ first, jitter included. A change may take a second to show.`,
 			if err != nil {
 				return err
 			}
-			upcoming, err := c.Upcoming(cmd.Context(), time.Now().Add(within.Std()), filter)
+			upcoming, err := c.Upcoming(cmd.Context(), time.Now().Add(within.Std()),
+				control.JobFilter{Type: filter.jobType(i), Owner: filter.owner.String()})
 			if err != nil {
+				return err
+			}
+			if err := filter.checkMatch(i, upcoming.Count); err != nil {
 				return err
 			}
 			if limit > 0 {
@@ -112,8 +116,8 @@ first, jitter included. A change may take a second to show.`,
 	}
 	flags := cmd.Flags()
 	flags.Var(durationOf(&within), "within", "how far to look ahead, at most a day")
-	flags.StringVar(&filter.Type, "type", "", "only jobs of this type")
-	flags.StringVar(&filter.Owner, "owner", "", "only jobs of this owner: organization:NAME or user:NAME")
+	flags.Var(nameValue{&filter.typeName}, "type", "only jobs of this type, in CamelCase or snake_case")
+	flags.Var(ownerValue{&filter.owner}, "owner", "only jobs of this owner: organization:NAME or user:NAME")
 	flags.IntVar(&limit, "limit", 20, "list at most so many starts; 0: all")
 	completeFixed(cmd, "type", i.typeNames()...)
 	return cmd

@@ -120,7 +120,7 @@ func TestMisuseOfStarts(t *testing.T) {
 		},
 	} {
 		r := console{}.run(t.Context(), args...)
-		require.Equal(t, 1, r.code, args)
+		require.Equal(t, 2, r.code, args)
 		require.Equal(t, "starter: "+want+"\n", r.stderr, args)
 	}
 }

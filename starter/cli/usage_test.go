@@ -25,9 +25,16 @@ func TestMisuse(t *testing.T) {
 		{[]string{"validate", "missing.toml"}, `jobs file missing.toml cannot be read: no such file or directory`},
 		{[]string{"jobs", "stop"}, `give JOB, or filters such as --type (see starter jobs stop --help)`},
 		{[]string{"jobs", "list", "--mode", "once"}, `invalid argument "once" for "--mode" flag: it is one of one-shot, continuous, recurring, queued (see starter jobs list --help)`},
-		{[]string{"jobs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of scheduled, running, paused, waiting, completed, failed, stopped (see starter jobs list --help)`},
+		{[]string{"jobs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of scheduled, running, failing, paused, waiting, completed, failed, stopped (see starter jobs list --help)`},
 		{[]string{"runs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of running, waiting, completed, failed, canceled, terminated, timed_out (see starter runs list --help)`},
 		{[]string{"runs", "list", "--since", "noon"}, `invalid argument "noon" for "--since" flag: it is a time such as 2026-05-01T12:00:00Z, or a duration such as PT1H, counted back from now (see starter runs list --help)`},
+		{[]string{"drift", "--what"}, `unknown flag: --what (see starter drift --help)`},
+		{[]string{"jobs", "pause", "--mode", "weekly", "--yes"}, `invalid argument "weekly" for "--mode" flag: it is one of one-shot, continuous, recurring, queued (see starter jobs pause --help)`},
+		{[]string{"runs", "list", "--limit", "many"}, `invalid argument "many" for "--limit" flag: it is a whole number (see starter runs list --help)`},
+		{[]string{"runs", "list", "--limit", "99999999999999999999"}, `invalid argument "99999999999999999999" for "--limit" flag: it is a whole number of a size that there is (see starter runs list --help)`},
+		{[]string{"runs", "list", "--missed=perhaps"}, `invalid argument "perhaps" for "--missed" flag: it is true or false (see starter runs list --help)`},
+		{[]string{"jobs", "next", "a.b", "-n", "some"}, `invalid argument "some" for "--count" flag: it is a whole number (see starter jobs next --help)`},
+		{[]string{"upcoming", "--owner", "me"}, `invalid argument "me" for "--owner" flag: "me" is not an owner: write organization:NAME or user:NAME (see starter upcoming --help)`},
 		{[]string{"runs", "list", "--limit", "-1"}, `--limit -1 is negative (see starter runs list --help)`},
 		{[]string{"runs", "list", "--missed", "--status", "failed"}, `--status does not go with --missed (see starter runs list --help)`},
 		{[]string{"runs", "list", "--mode", "continuous"}, `continuous jobs have no runs of their own: give --job to see the iterations of one (see starter runs list --help)`},
@@ -60,11 +67,38 @@ func TestMisuse(t *testing.T) {
 		{[]string{"queues", "enqueue", "q", "--type", "TakeSteps", "--file", "missing.jsonl"}, `the items cannot be read: open missing.jsonl: no such file or directory`},
 	} {
 		r := console{}.run(t.Context(), test.args...)
-		require.Equal(t, 1, r.code, test.args)
+		// Of plan, 2 would say that there are changes.
+		wrongCall := strings.HasSuffix(test.want, " --help)") || strings.HasPrefix(test.want, "unknown job type")
+		code := 1
+		if wrongCall && test.args[0] != "plan" && test.args[0] != "drift" {
+			code = 2
+		}
+		require.Equal(t, code, r.code, test.args)
 		// A note comes before it when a job type is unknown here.
 		require.Equal(t, "starter: "+test.want+"\n", r.stderr[strings.LastIndex(r.stderr, "starter: "):], test.args)
 		require.Empty(t, r.stdout, test.args)
 	}
+}
+
+// TestEmptyNames is what scripts give whose variables are not set: nothing may
+// stand for all there is.
+func TestEmptyNames(t *testing.T) {
+	for _, args := range [][]string{
+		{"jobs", "describe"}, {"jobs", "stop"}, {"jobs", "pause"}, {"jobs", "trigger"}, {"run"},
+		{"runs", "describe"}, {"runs", "retry"}, {"runs", "cancel"}, {"runs", "terminate", "--yes"}, {"runs", "terminate", "a.b"},
+		{"runs", "cancel", "--yes", "--job"}, {"runs", "cancel", "--yes", "--queue"}, {"runs", "cancel", "--yes", "--type"},
+		{"jobs", "stop", "--yes", "--queue"}, {"jobs", "stop", "--yes", "--owner"}, {"jobs", "stop", "--yes", "--tag"},
+		{"quarantine", "drop", "--yes", "--location"}, {"quarantine", "replay", "--yes", "--class"},
+		{"queues", "purge", "--yes"}, {"queues", "cancel", "photos"}, {"queues", "enqueue", "q", "--job"},
+		{"run", "--type", "TakeSteps", "--spec", `{"steps": 1}`, "--key"},
+	} {
+		r := console{}.run(t.Context(), append(args, "")...)
+		require.Equal(t, 2, r.code, args)
+		require.Regexp(t, `^starter: [^\n]+\n$`, r.stderr, args)
+	}
+	r := console{}.run(t.Context(), "jobs", "stop", "é ö")
+	require.Equal(t, 2, r.code)
+	require.Equal(t, "starter: JOB \"é ö\": a name is of ASCII characters without spaces (see starter jobs stop --help)\n", r.stderr)
 }
 
 func TestSpecsAreCheckedBeforeAnythingStarts(t *testing.T) {

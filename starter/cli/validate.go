@@ -24,7 +24,7 @@ standard output is a list of all problems, empty if there is none.
 
 Only a job type that this program was not built with is looked for among those
 that live workers announce; without Temporal it is unknown.`,
-		Args:              arguments("[FILE]"),
+		Args:              arguments("[" + argumentFile + "]"),
 		ValidArgsFunction: completeFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := defaultFile

@@ -11,7 +11,11 @@ import (
 // clusterName is what Temporal's own development server calls its only cluster.
 const clusterName = "active"
 
-func sqlConfig(o Options) *config.SQL {
+// visibilityStore is the store of the lists of workflows and schedules.
+const visibilityStore = "visibility"
+
+// sqlConfig is that of a file in the folder.
+func sqlConfig(o Options, file string) *config.SQL {
 	pragmas := map[string]string{
 		"mode": "rwc",
 		// A write-ahead log survives the death of the process as a rollback
@@ -29,7 +33,7 @@ func sqlConfig(o Options) *config.SQL {
 	}
 	return &config.SQL{
 		PluginName:        sqlite.PluginName,
-		DatabaseName:      filepath.Join(o.Folder, databaseFile),
+		DatabaseName:      filepath.Join(o.Folder, file),
 		ConnectAttributes: pragmas,
 		// One connection, the plugin's default: four were slower, as SQLite has one
 		// writer and the others wait for it by polling.
@@ -43,12 +47,17 @@ func serverConfig(o Options) *config.Config {
 	}
 	return &config.Config{
 		Persistence: config.Persistence{
-			DefaultStore:    sqlite.PluginName,
-			VisibilityStore: sqlite.PluginName,
+			DefaultStore: sqlite.PluginName,
+			// A file, and with it a writer and a connection, of its own: a list that
+			// takes seconds holds up other lists, and no workflow.
+			VisibilityStore: visibilityStore,
 			// For ever the number of the first start. SQLite has one writer, so
 			// more shards only add work: four were slower.
 			NumHistoryShards: 1,
-			DataStores:       map[string]config.DataStore{sqlite.PluginName: {SQL: sqlConfig(o)}},
+			DataStores: map[string]config.DataStore{
+				sqlite.PluginName: {SQL: sqlConfig(o, databaseFile)},
+				visibilityStore:   {SQL: sqlConfig(o, visibilityFile)},
+			},
 		},
 		ClusterMetadata: &cluster.Config{
 			FailoverVersionIncrement: 10,

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	databaseFile = "temporal.db"
+	databaseFile   = "temporal.db"
+	visibilityFile = "visibility.db"
 	// versionFile holds the release that wrote the database. The server applies
 	// its schema to a new file only and migrates none.
 	versionFile = "server-version"
@@ -26,15 +27,22 @@ const (
 // prepareStore makes the database with its schema and the namespace, or checks
 // that this release may use the one that is there.
 func prepareStore(o Options, cfg *config.Config) error {
-	sql := cfg.Persistence.DataStores[cfg.Persistence.DefaultStore].SQL
-	created, err := checkStore(o.Folder, sql.DatabaseName)
+	p := &cfg.Persistence
+	sql, visibility := p.DataStores[p.DefaultStore].SQL, p.DataStores[p.VisibilityStore].SQL
+	created, err := checkStore(o.Folder, sql.DatabaseName, visibility.DatabaseName)
 	if err != nil {
 		return err
 	}
 	if created {
-		if err := sqlite.SetupSchema(sql); err != nil {
-			return fmt.Errorf("schema of %s: %w", sql.DatabaseName, err)
+		for _, file := range []*config.SQL{sql, visibility} {
+			if err := sqlite.SetupSchema(file); err != nil {
+				return fmt.Errorf("schema of %s: %w", file.DatabaseName, err)
+			}
 		}
+	} else if _, err := os.Stat(visibility.DatabaseName); errors.Is(err, fs.ErrNotExist) {
+		// Of before there were two files: the lists are in the one.
+		p.VisibilityStore = p.DefaultStore
+		delete(p.DataStores, visibilityStore)
 	}
 	// A namespace that exists is left alone here; register brings it up to date.
 	ns, err := sqlite.NewNamespaceConfig(clusterName, o.Namespace, false, searchAttributes())
@@ -51,19 +59,22 @@ func prepareStore(o Options, cfg *config.Config) error {
 	return nil
 }
 
-// checkStore reports whether the database has to be set up.
-func checkStore(folder, database string) (bool, error) {
+// checkStore reports whether the files have to be set up, of which the first is
+// the one that was always there.
+func checkStore(folder string, files ...string) (bool, error) {
 	unfinished := filepath.Join(folder, unfinishedFile)
 	if _, err := os.Stat(unfinished); err == nil {
 		// The process died before the first workflow could exist.
 		for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
-			if err := os.Remove(database + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return false, err
+			for _, file := range files {
+				if err := os.Remove(file + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					return false, err
+				}
 			}
 		}
 		return true, nil
 	}
-	_, err := os.Stat(database)
+	_, err := os.Stat(files[0])
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, os.WriteFile(unfinished, nil, 0o600)
 	}

@@ -1,5 +1,5 @@
-// Package temporal embeds a Temporal server that keeps its data in one SQLite
-// file.
+// Package temporal embeds a Temporal server that keeps its data in two SQLite
+// files.
 package temporal
 
 import (

@@ -105,5 +105,9 @@ func latencySettings() settings {
 		dynamicconfig.HistoryPersistenceMaxQPS.Key():                     calls,
 		dynamicconfig.MatchingPersistenceMaxQPS.Key():                    calls,
 		dynamicconfig.WorkerPersistenceMaxQPS.Key():                      calls,
+		// Of the older schedule engine, for a namespace. The default of 30 is less
+		// than two thousand jobs need that run every minute, which would be later
+		// and later.
+		dynamicconfig.SchedulerNamespaceStartWorkflowRPS.Key(): 1000.0,
 	}
 }

@@ -1,0 +1,63 @@
+package cli_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+)
+
+const failingLoop = `
+[jobs.take_steps.failing]
+spec = { steps = 1, fail = true }
+continuous = { interval = "PT0.1S" }
+retry_backoff = { initial = "PT1H", max = "PT1H" }
+
+[jobs.take_steps.twice-paused]
+spec = { steps = 1 }
+recurring = { recur_every = "P1D" }
+`
+
+// standing looks at how lists show jobs that fail, or were paused twice.
+func standing(t *testing.T, c console) {
+	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", failingLoop), "--yes")
+	var rows []control.JobRow
+	stacktest.WaitFor(t, "the job to be listed as failing", func() (bool, error) {
+		rows = decoded[[]control.JobRow](t, c, "jobs", "list", "--status", "failing")
+		return len(rows) == 1, nil
+	})
+	require.Equal(t, "take_steps.failing", rows[0].ID)
+	require.Equal(t, "Told", rows[0].Failing.Class)
+	require.Contains(t, rows[0].Failing.Error, "told to fail")
+	require.Regexp(t, `take_steps\.failing  continuous  failing .*  since .*: Told: told to fail\n$`, c.ok(t, "jobs", "list", "--status", "failing"))
+	require.Regexp(t, `\nStatus +failing since .*: Told: told to fail\n`, c.ok(t, "jobs", "describe", "take_steps.failing"))
+
+	// Verbs find it by its status, and it is paused then, whatever it was.
+	require.Equal(t, "take_steps.failing: paused\n", c.ok(t, "jobs", "pause", "--status", "failing", "--yes", "--reason", "no database"))
+	stacktest.WaitFor(t, "the pause in the list", func() (bool, error) {
+		return len(decoded[[]control.JobRow](t, c, "jobs", "list", "--status", "paused", "--mode", "continuous")) == 1, nil
+	})
+	require.Empty(t, decoded[[]control.JobRow](t, c, "jobs", "list", "--status", "failing"))
+
+	// What is paused a second time keeps the first reason.
+	require.Equal(t, "Job take_steps.failing: paused; it was paused already: no database.\n",
+		c.ok(t, "jobs", "pause", "take_steps.failing", "--reason", "maintenance"))
+	stacktest.WaitFor(t, "both reasons", func() (bool, error) {
+		rows = decoded[[]control.JobRow](t, c, "jobs", "list", "--status", "paused", "--mode", "continuous")
+		return rows[0].PauseReason == "no database; also: maintenance", nil
+	})
+	for _, reason := range []string{"vendor", "server", "vendor"} {
+		c.ok(t, "jobs", "pause", "take_steps.twice-paused", "--reason", reason)
+	}
+	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.twice-paused"), " paused: vendor; also: server\n")
+	c.ok(t, "jobs", "resume", "take_steps.twice-paused")
+	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.twice-paused"), " scheduled\n")
+	c.ok(t, "jobs", "stop", "take_steps.failing")
+
+	// A run id that is none names no run, and no worker is blamed for it.
+	r := c.run(t.Context(), "runs", "describe", "job/take_steps.once", "nonsense")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: job/take_steps.once has no run nonsense in namespace default\n", r.stderr)
+}

@@ -1,0 +1,89 @@
+package workers_test
+
+import (
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// TestNoWorkIsTakenAfterSIGTERM has jobs come all the time while one of two
+// workers is stopped: by the ledger of the handlers nothing begins on it once it
+// says that it drains, and nothing is lost.
+func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	first := startService(t, st, "first")
+	second := startService(t, st, "second")
+
+	var runs []control.RunRef
+	asked := map[string]time.Time{}
+	jobs := make([]job.Job, 400)
+	for i := range jobs {
+		jobs[i] = newJob(t, "RecordSteps", fmt.Sprintf("i%03d", i), oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
+	}
+	enough := make(chan struct{})
+	var feeding sync.WaitGroup
+	feeding.Go(func() {
+		for _, j := range jobs {
+			select {
+			case <-enough:
+				return
+			default:
+			}
+			asked[j.ID] = time.Now()
+			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			runs = append(runs, ref)
+		}
+	})
+	stacktest.WaitFor(t, "both workers at work", func() (bool, error) {
+		at := map[int]bool{}
+		for _, e := range ledger.read(t) {
+			at[e.PID] = true
+		}
+		return at[first.PID()] && at[second.PID()], nil
+	})
+	signaled := time.Now()
+	first.Signal(syscall.SIGTERM)
+	first.WaitOutput("msg=draining")
+	draining := time.Now()
+	begun := ledger.count(t, "start")
+	require.Zero(t, first.Wait())
+	ledger.waitFor(t, "start", begun+10) // The other one goes on.
+	close(enough)
+	feeding.Wait()
+
+	for _, ref := range runs {
+		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		require.NoError(t, err)
+		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	}
+	require.Equal(t, len(runs), ledger.count(t, "end"), "nothing is lost, and nothing done twice")
+	late, last := 0, time.Duration(0)
+	for _, e := range ledger.read(t) {
+		if e.What != "start" || e.PID != first.PID() {
+			continue
+		}
+		last = max(last, e.At.Sub(signaled))
+		if asked[e.JobID].After(draining) {
+			late++
+		}
+	}
+	require.Zero(t, late, "runs that were asked for after the worker said that it drains began on it")
+	t.Logf("%d runs; the worker drained %s after the signal and began its last run %s after it",
+		len(runs), draining.Sub(signaled).Round(time.Millisecond), last.Round(time.Millisecond))
+}
