@@ -194,7 +194,7 @@ func (s *ldmpSession) accept(ctx context.Context, record ldmp.Record) (ldmpItem,
 		return ldmpItem{}, err // the record would have been malformed
 	}
 	item := ldmpItem{table: t, record: record, clock: clock}
-	if t.isLast(record) {
+	if t.repeats(record) {
 		return item, nil
 	}
 	message, err := s.message(t, record)

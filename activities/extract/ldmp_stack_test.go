@@ -393,6 +393,50 @@ func TestRecordOfAWrongClockIsNoPosition(t *testing.T) {
 	require.JSONEq(t, `{"time":"2026-03-03T21:40:00","record_number":34}`, string(l.bookmark("stn_0=TenMin").State))
 }
 
+// TestCorrectionFollowsWhatItCorrects reads a record and its correction again, when
+// the stream does not drop repeats any more.
+func TestCorrectionFollowsWhatItCorrects(t *testing.T) {
+	l := newLoggersOn(t, stacktest.StartOwn(t, "--only", "nats"), "corrected")
+	ctx := t.Context()
+	stream, err := l.client.JetStream().Stream(ctx, pipeline.StreamRaw)
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	config.Duplicates = 100 * time.Millisecond // the least
+	_, err = l.client.JetStream().UpdateStream(ctx, config)
+	require.NoError(t, err)
+
+	options := l.Options()
+	options.Window = 8 // the correction comes before its original is acknowledged
+	l.Stop()
+	l.Server = ldmptest.New(options)
+	readings, err := l.Readings("stn_0", "TenMin", midnight.Add(350*time.Minute), midnight.Add(350*time.Minute))
+	require.NoError(t, err)
+	correction := readings[0].Record()
+	correction.Number, correction.Fields = 36, []ldmp.Field{{Name: "AT_C_Avg", Type: "xsd:float", Value: "11.5"}}
+	require.NoError(t, l.Replace("stn_0", "TenMin", midnight.Add(6*time.Hour), ldmptest.Encode(correction)))
+	l.listen()
+	t.Cleanup(l.Stop)
+
+	l.spec.Stations = l.spec.Stations[:1]
+	l.spec.Stations[0].Tables = []string{"TenMin"}
+	l.extractAll(37)
+	require.JSONEq(t, `{"time":"2026-03-03T21:50:00","record_number":36}`, string(l.bookmark("stn_0=TenMin").State))
+	before := len(l.raw())
+	stacktest.WaitFor(t, "the original and its correction once more", func() (bool, error) {
+		l.extractAll(2)
+		return len(l.raw()) > before, nil
+	})
+	var last ldmp.Record
+	for _, message := range l.raw() {
+		var decoded pipeline.Message[ldmp.Record]
+		require.NoError(t, json.Unmarshal(message.Data(), &decoded))
+		if keyOf(decoded.Payload) == keyOf(correction) {
+			last = decoded.Payload
+		}
+	}
+	require.Equal(t, correction, last)
+}
+
 // TestAcknowledgedIsStored kills NATS in the middle of a backlog: what the server
 // was told to have arrived is in the stream that comes back.
 func TestAcknowledgedIsStored(t *testing.T) {

@@ -31,6 +31,7 @@ type ldmpTable struct {
 	position time.Time // the latest of what is published
 	last     ldmpState // the last record that is published
 	dirty    bool      // the bookmark is behind
+	begins   bool      // nothing of it came yet over this connection
 	records  int64     // published in this iteration
 }
 
@@ -63,6 +64,7 @@ func (t *ldmpTable) open(bookmark pipeline.Bookmark) {
 func (t *ldmpTable) start(spec *CampbellLdmpSpec, now time.Time) ldmp.Start {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.begins = true
 	if clock, err := ldmp.ParseClock(t.last.Time); err == nil {
 		return ldmp.AtTime(clock)
 	}
@@ -81,11 +83,16 @@ func (t *ldmpTable) start(spec *CampbellLdmpSpec, now time.Time) ldmp.Start {
 	return ldmp.AtTime(ldmp.ClockAt(at, t.offset.Std()))
 }
 
-// isLast says whether a record is the one that was published last.
-func (t *ldmpTable) isLast(record ldmp.Record) bool {
+// repeats says whether a record is the one that was published last, with which a
+// connection begins. A later record is never taken for it: if the last one had
+// corrected another of the same time, then that one comes again before it, and the
+// correction has to follow.
+func (t *ldmpTable) repeats(record ldmp.Record) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return record.Number == t.last.Number && record.Time == t.last.Time
+	begins := t.begins
+	t.begins = false
+	return begins && record.Number == t.last.Number && record.Time == t.last.Time
 }
 
 // published notes that a record is durable. One whose time is astray, in the

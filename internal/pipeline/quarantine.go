@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -70,7 +72,7 @@ const maxReason = 1024
 
 // Quarantine stores messages in the quarantine stream and returns when all are
 // durable. The same body with the same class is kept once, however often it
-// comes: it counts as a duplicate then. If it comes from another place in its
+// comes, and whenever it was imported: it counts as a duplicate then. If it comes from another place in its
 // stream than what is kept, it was published again, and takes the older one's
 // place. A body too large to be stored together with its headers is cut; the
 // origin says where the whole of it is.
@@ -155,7 +157,7 @@ func (c *Client) renew(ctx context.Context, message Outgoing) (bool, error) {
 }
 
 func (q Quarantined) outgoing(now time.Time, maxPayload int) Outgoing {
-	id := ID(string(q.Stage), string(q.Operation), q.Name, q.Class, string(q.Body))
+	id := ID(string(q.Stage), string(q.Operation), q.Name, q.Class, string(timeless(q.Body)))
 	header := nats.Header{}
 	set := func(key, value string) {
 		if value != "" {
@@ -183,6 +185,28 @@ func (q Quarantined) outgoing(now time.Time, maxPayload int) Outgoing {
 		Header:  header,
 		once:    true,
 	}
+}
+
+// timeless is a body without what its context says of when it was imported and
+// replayed: that differs in what is read twice. Other bodies stay as they are.
+func timeless(body []byte) []byte {
+	var envelope struct {
+		Context struct {
+			ImportedAt json.RawMessage `json:"imported_at"`
+			ReplayedAt json.RawMessage `json:"replayed_at"`
+		} `json:"context"`
+	}
+	if json.Unmarshal(body, &envelope) != nil {
+		return body
+	}
+	for key, value := range map[string]json.RawMessage{
+		`"imported_at":`: envelope.Context.ImportedAt, `"replayed_at":`: envelope.Context.ReplayedAt,
+	} {
+		if len(value) > 0 {
+			body = bytes.Replace(body, slices.Concat([]byte(key), value), nil, 1)
+		}
+	}
+	return body
 }
 
 // headerValue makes one bounded line of a text: a line break would end the header.

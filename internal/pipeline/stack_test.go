@@ -149,6 +149,26 @@ func TestQuarantineKeepsOnce(t *testing.T) {
 	require.Equal(t, "dendra.prep.v1.live.keep", messages[0].Headers().Get(pipeline.HeaderSubject))
 }
 
+// TestQuarantineKeepsWhatIsReadTwiceOnce: an item that is imported and prepared
+// again is the same item.
+func TestQuarantineKeepsWhatIsReadTwiceOnce(t *testing.T) {
+	client := connect(t, stacktest.Start(t).NATS)
+	put := func(sequence uint64, body string) pipeline.Published {
+		published, err := client.Quarantine(t.Context(), []pipeline.Quarantined{refused("twice", pipeline.PrepSubject("live", "twice"), sequence, []byte(body))})
+		require.NoError(t, err)
+		return published
+	}
+	body := func(minute, payload string) string {
+		return `{"context":{"imported_at":"2026-03-04T12:` + minute + `:00Z","org_slug":"o"},"payload":{"imported_at":` + payload + `}}`
+	}
+	require.Equal(t, pipeline.Published{Stored: 1}, put(1, body("00", "1")))
+	require.Equal(t, pipeline.Published{Duplicates: 1}, put(1, body("00", "1")))
+	require.Equal(t, pipeline.Published{Stored: 1}, put(2, body("20", "1")), "in the place of the first")
+	require.Equal(t, pipeline.Published{Stored: 1}, put(3, body("20", "2")), "something else")
+	items := itemsOf(t, client, pipeline.ItemFilter{Location: "twice"})
+	require.Len(t, items, 2)
+}
+
 func numbers(t *testing.T, messages []jetstream.Msg) []int {
 	t.Helper()
 	out := make([]int, len(messages))

@@ -11,7 +11,8 @@ import (
 )
 
 // Info is what bin/devstack prints as one JSON line on its standard output
-// when every server answers.
+// when every server answers. What says where a server is, is empty of servers
+// that the process does not run (--only).
 type Info struct {
 	PID       int    `json:"pid"`
 	Data      string `json:"data"`      // absolute path of the data folder
@@ -70,20 +71,50 @@ func (i Info) Env() []string {
 	}
 }
 
+// With is i with the servers of other that i has not.
+func (i Info) With(other Info) Info {
+	if i.Temporal == "" {
+		i.Temporal, i.Namespace = other.Temporal, other.Namespace
+		i.Schedules, i.Tuning = other.Schedules, other.Tuning
+	}
+	if i.Influx == "" {
+		i.Influx, i.Databases = other.Influx, other.Databases
+	}
+	if i.S3.Endpoint == "" {
+		i.S3, i.Buckets = other.S3, other.Buckets
+	}
+	if i.HOBOlink.URL == "" {
+		i.HOBOlink = other.HOBOlink
+	}
+	for _, address := range []struct {
+		of   *string
+		from string
+	}{{&i.WebUI, other.WebUI}, {&i.NATS, other.NATS}, {&i.LDMP, other.LDMP}} {
+		if *address.of == "" {
+			*address.of = address.from
+		}
+	}
+	return i
+}
+
 // PortFlags returns the flags that make bin/devstack listen on the ports that
-// the stack has now, so that its clients find it again after a restart.
+// the stack has now, so that its clients find it again after a restart. They name
+// no port of a server that it does not have.
 func (i Info) PortFlags() ([]string, error) {
 	addresses := []struct{ flag, address string }{
-		{"--temporal-port", "tcp://" + i.Temporal},
+		{"--temporal-port", tcp(i.Temporal)},
 		{"--ui-port", i.WebUI},
 		{"--nats-port", i.NATS},
 		{"--influx-port", i.Influx},
 		{"--s3-port", i.S3.Endpoint},
 		{"--hobolink-port", i.HOBOlink.URL},
-		{"--ldmp-port", "tcp://" + i.LDMP},
+		{"--ldmp-port", tcp(i.LDMP)},
 	}
 	flags := make([]string, 0, 2*len(addresses))
 	for _, a := range addresses {
+		if a.address == "" {
+			continue
+		}
 		port, err := portOf(a.address)
 		if err != nil {
 			return nil, fmt.Errorf("port of %s: %w", a.flag, err)
@@ -91,6 +122,13 @@ func (i Info) PortFlags() ([]string, error) {
 		flags = append(flags, a.flag, strconv.Itoa(port))
 	}
 	return flags, nil
+}
+
+func tcp(address string) string {
+	if address == "" {
+		return ""
+	}
+	return "tcp://" + address
 }
 
 func portOf(address string) (int, error) {

@@ -31,6 +31,20 @@ func TestPortFlags(t *testing.T) {
 	info.NATS = "nats"
 	_, err = info.PortFlags()
 	require.ErrorContains(t, err, "--nats-port")
+
+	flags, err = stack.Info{Influx: "http://127.0.0.1:4"}.PortFlags()
+	require.NoError(t, err)
+	require.Equal(t, []string{"--influx-port", "4"}, flags, "those of the servers that it has")
+}
+
+func TestInfoWithTheServersOfAnother(t *testing.T) {
+	nats := stack.Info{PID: 1, Namespace: "default", NATS: "nats://127.0.0.1:3", Influx: "http://127.0.0.1:4", Databases: []string{"a"}}
+	rest := stack.Info{PID: 2, Namespace: "jobs", Temporal: "127.0.0.1:1", Influx: "http://127.0.0.1:5", Databases: []string{"b"}}
+	require.Equal(t, stack.Info{
+		PID: 2, Namespace: "jobs", Temporal: "127.0.0.1:1",
+		NATS: "nats://127.0.0.1:3", Influx: "http://127.0.0.1:5", Databases: []string{"b"},
+	}, rest.With(nats))
+	require.Equal(t, "jobs", nats.With(rest).Namespace, "that of Temporal")
 }
 
 func TestProcessStopsWhenAsked(t *testing.T) {

@@ -121,6 +121,8 @@ func TestBadFlags(t *testing.T) {
 		"unknown engine":   {[]string{"--ephemeral", "--schedules", "cron"}, `schedule engine "cron" is not known`},
 		"unknown sync":     {[]string{"--ephemeral", "--nats-sync-interval", "soon"}, `--nats-sync-interval: "soon" is neither a duration such as 10s nor always`},
 		"unknown level":    {[]string{"--ephemeral", "--log-level", "loud"}, `"loud" is not known`},
+		"unknown server":   {[]string{"--ephemeral", "--only", "nats,redis"}, `--only: server "redis" is not known: they are temporal, ui, nats,`},
+		"Web UI alone":     {[]string{"--ephemeral", "--only", "ui"}, "--only: ui needs temporal"},
 		"stray argument":   {[]string{"--ephemeral", "run"}, `argument "run" is not known`},
 		"empty namespace":  {[]string{"--ephemeral", "--namespace", ""}, "--namespace is empty"},
 		"impossible ports": {[]string{"--ephemeral", "--free-ports", "--nats-port", "99999"}, "port 99999 of NATS"},
@@ -134,6 +136,34 @@ func TestBadFlags(t *testing.T) {
 			require.Contains(t, p.Output(), tt.want)
 		})
 	}
+}
+
+// A server that runs by itself can be killed by itself, and is found again.
+func TestServersOfTheirOwn(t *testing.T) {
+	nats := stacktest.StartOwn(t, "--only", "nats")
+	st := stacktest.StartOwn(t, "--only", "influx,s3")
+	require.Empty(t, st.NATS)
+	require.Empty(t, st.Temporal)
+	require.Empty(t, nats.Influx)
+	st.Join(nats)
+	before := st.Info
+	ctx := testContext(t)
+	ack, err := dialJetStream(t, st).Publish(ctx, "dendra.raw.v1.alone", []byte("message"))
+	require.NoError(t, err)
+
+	nats.Kill()
+	writePoint(t, dialInflux(t, st), "alone")
+	nats.Restart(t)
+	stream, err := dialJetStream(t, st).Stream(ctx, "RAW")
+	require.NoError(t, err)
+	msg, err := stream.GetMsg(ctx, ack.Sequence)
+	require.NoError(t, err)
+	require.Equal(t, "message", string(msg.Data))
+
+	st.Kill()
+	st.Restart(t)
+	require.Equal(t, before.Env(), st.Env(), "all are where they were")
+	require.EqualValues(t, 1, countPoints(t, dialInflux(t, st), "alone"))
 }
 
 func TestEphemeralDataIsRemoved(t *testing.T) {

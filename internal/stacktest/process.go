@@ -73,6 +73,9 @@ func (p *Process) Output() string { return p.output.String() }
 // Kill ends the process as a crash would (SIGKILL) and waits until it is gone.
 func (p *Process) Kill() { p.process.Kill() }
 
+// Ended reports whether the process has ended.
+func (p *Process) Ended() bool { return p.process.State() != "running" }
+
 // Signal sends sig; a process that has ended does not mind.
 func (p *Process) Signal(sig os.Signal) {
 	p.t.Helper()
@@ -103,7 +106,7 @@ func (p *Process) WaitOutput(text string) {
 	defer tick.Stop()
 	for {
 		// The order matters: an ended process writes no more.
-		ended := p.process.State() != "running"
+		ended := p.Ended()
 		if strings.Contains(p.Output(), text) {
 			return
 		}

@@ -26,6 +26,7 @@ type Stack struct {
 	flags   []string
 	log     *output
 	process *stack.Process
+	others  []*Stack
 }
 
 // shared is the stack of all tests of the package.
@@ -97,6 +98,28 @@ func (s *Stack) Dial(t testing.TB) client.Client {
 	return c
 }
 
+// Join has s name the servers of other stacks where it has none itself, so that a
+// program of s finds them all. Each can then be killed by itself:
+//
+//	nats := stacktest.StartOwn(t, "--only", "nats")
+//	st := stacktest.StartOwn(t, "--only", "temporal,s3,influx")
+//	st.Join(nats)
+func (s *Stack) Join(others ...*Stack) {
+	s.others = append(s.others, others...)
+	for _, other := range others {
+		s.Info = s.With(other.Info)
+	}
+}
+
+// Signal sends sig to the process: SIGSTOP and SIGCONT let its servers hang for a
+// while.
+func (s *Stack) Signal(t testing.TB, sig os.Signal) {
+	t.Helper()
+	if err := s.process.Signal(sig); err != nil {
+		t.Fatalf("devstack: %v", err)
+	}
+}
+
 // Kill ends the stack as a crash would (SIGKILL).
 func (s *Stack) Kill() { s.process.Kill() }
 
@@ -131,6 +154,9 @@ func (s *Stack) launch(t testing.TB) {
 	info, process, err := stack.Launch(ctx, s.binary, s.flags, s.log)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, other := range s.others {
+		info = info.With(other.Info)
 	}
 	s.Info, s.process = info, process
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/nats"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/temporal"
@@ -15,6 +17,7 @@ import (
 type options struct {
 	data      string
 	ephemeral bool
+	only      map[string]bool // names of the servers to run
 	namespace string
 	tuning    temporal.Tuning
 	schedules temporal.Engine
@@ -23,6 +26,21 @@ type options struct {
 	logLevel  slog.Level
 
 	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort, ldmpPort int
+}
+
+// Names of the servers in --only; the flag of a server's port begins with its name.
+const (
+	serverTemporal = "temporal"
+	serverWebUI    = "ui"
+	serverNATS     = "nats"
+	serverInflux   = "influx"
+	serverS3       = "s3"
+	serverHOBOlink = "hobolink"
+	serverLDMP     = "ldmp"
+)
+
+var serverNames = []string{
+	serverTemporal, serverWebUI, serverNATS, serverInflux, serverS3, serverHOBOlink, serverLDMP,
 }
 
 const usage = `devstack runs the servers that Dendra Jobs works with, in one process, on 127.0.0.1 only:
@@ -38,7 +56,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	var (
 		o                        options
 		tuning, schedules, level string
-		natsSync                 string
+		only, natsSync           string
 		freePorts                bool
 	)
 	fs := flag.NewFlagSet("devstack", flag.ContinueOnError)
@@ -49,6 +67,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	}
 	fs.StringVar(&o.data, "data", "", "`folder` of everything the servers keep; made when missing")
 	fs.BoolVar(&o.ephemeral, "ephemeral", false, "keep the data in a temporary folder that is removed at the end")
+	fs.StringVar(&only, "only", "", "`servers` to run, with commas between them: "+strings.Join(serverNames, ", ")+" (default all)")
 	fs.IntVar(&o.temporalPort, "temporal-port", 7233, "`port` of Temporal; 0 picks a free one")
 	fs.IntVar(&o.uiPort, "ui-port", 8233, "`port` of Temporal's Web UI; 0 picks a free one")
 	fs.IntVar(&o.natsPort, "nats-port", 4222, "`port` of NATS; 0 picks a free one")
@@ -81,6 +100,9 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	if freePorts {
 		o.freePorts(fs)
 	}
+	if err := o.choose(only); err != nil {
+		return o, err
+	}
 	var err error
 	if o.natsSync, err = nats.ParseSync(natsSync); err != nil {
 		return o, fmt.Errorf("--nats-sync-interval: %w", err)
@@ -92,15 +114,43 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 func (o *options) freePorts(fs *flag.FlagSet) {
 	given := make(map[string]bool)
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for name, port := range map[string]*int{
-		"temporal-port": &o.temporalPort, "ui-port": &o.uiPort, "nats-port": &o.natsPort,
-		"influx-port": &o.influxPort, "s3-port": &o.s3Port, "hobolink-port": &o.hobolinkPort,
-		"ldmp-port": &o.ldmpPort,
-	} {
-		if !given[name] {
+	for name, port := range o.ports() {
+		if !given[name+"-port"] {
 			*port = 0
 		}
 	}
+}
+
+func (o *options) ports() map[string]*int {
+	return map[string]*int{
+		serverTemporal: &o.temporalPort, serverWebUI: &o.uiPort, serverNATS: &o.natsPort, serverInflux: &o.influxPort,
+		serverS3: &o.s3Port, serverHOBOlink: &o.hobolinkPort, serverLDMP: &o.ldmpPort,
+	}
+}
+
+// choose takes the servers that are named, or all. The ports of the others are
+// not asked for: who runs those may have them.
+func (o *options) choose(only string) error {
+	names := serverNames
+	if only != "" {
+		names = strings.Split(only, ",")
+	}
+	o.only = make(map[string]bool, len(names))
+	for _, name := range names {
+		if !slices.Contains(serverNames, name) {
+			return fmt.Errorf("--only: server %q is not known: they are %s", name, strings.Join(serverNames, ", "))
+		}
+		o.only[name] = true
+	}
+	if o.only[serverWebUI] && !o.only[serverTemporal] {
+		return fmt.Errorf("--only: %s needs %s", serverWebUI, serverTemporal)
+	}
+	for name, port := range o.ports() {
+		if !o.only[name] {
+			*port = 0
+		}
+	}
+	return nil
 }
 
 func (o *options) parseNames(tuning, schedules, level string) (err error) {

@@ -63,7 +63,7 @@ func newServers(o options, folder *datafolder.Folder) *servers {
 	return &servers{options: o, folder: folder, failed: make(chan error, 1)}
 }
 
-// start starts every server and returns where they are.
+// start starts the servers and returns where they are.
 func (s *servers) start(ctx context.Context) (stack.Info, error) {
 	reserved, err := ports.Reserve([]ports.Want{
 		portTemporal: {Server: "Temporal", Flag: "--temporal-port", Port: s.temporalPort},
@@ -89,26 +89,26 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 		Namespace: s.namespace,
 		Schedules: string(s.schedules),
 		Tuning:    string(s.tuning),
-		S3:        stack.S3{AccessKey: s3.AccessKey, SecretKey: s3.SecretKey, Region: s3.Region},
-		HOBOlink:  stack.API{Token: hobolink.Token},
-		Databases: databases,
-		Buckets:   buckets,
 		Versions:  versions(),
 	}
 	// The data servers first, in milliseconds each; Temporal takes the most and
 	// the Web UI needs it.
 	for _, step := range []struct {
-		name  string
-		start func() (stop func() error, err error)
+		server string
+		name   string
+		start  func() (stop func() error, err error)
 	}{
-		{"NATS", func() (func() error, error) { return s.startNATS(ctx, reserved, &info) }},
-		{"InfluxDB", func() (func() error, error) { return s.startInflux(reserved, &info) }},
-		{"S3 gateway", func() (func() error, error) { return s.startS3(ctx, reserved, &info) }},
-		{"HOBOlink development server", func() (func() error, error) { return s.startHOBOlink(ctx, reserved, &info) }},
-		{"LoggerNet development server", func() (func() error, error) { return s.startLoggerNet(ctx, reserved, &info) }},
-		{"Temporal", func() (func() error, error) { return s.startTemporal(ctx, reserved, &info) }},
-		{"Web UI", func() (func() error, error) { return s.startWebUI(ctx, reserved, &info) }},
+		{serverNATS, "NATS", func() (func() error, error) { return s.startNATS(ctx, reserved, &info) }},
+		{serverInflux, "InfluxDB", func() (func() error, error) { return s.startInflux(reserved, &info) }},
+		{serverS3, "S3 gateway", func() (func() error, error) { return s.startS3(ctx, reserved, &info) }},
+		{serverHOBOlink, "HOBOlink development server", func() (func() error, error) { return s.startHOBOlink(ctx, reserved, &info) }},
+		{serverLDMP, "LoggerNet development server", func() (func() error, error) { return s.startLoggerNet(ctx, reserved, &info) }},
+		{serverTemporal, "Temporal", func() (func() error, error) { return s.startTemporal(ctx, reserved, &info) }},
+		{serverWebUI, "Web UI", func() (func() error, error) { return s.startWebUI(ctx, reserved, &info) }},
 	} {
+		if !s.only[step.server] {
+			continue
+		}
 		if err := ctx.Err(); err != nil {
 			return info, err
 		}
@@ -178,7 +178,7 @@ func (s *servers) startInflux(reserved *ports.Reservation, info *stack.Info) (fu
 	if err != nil {
 		return nil, err
 	}
-	info.Influx = srv.URL()
+	info.Influx, info.Databases = srv.URL(), databases
 	return srv.Stop, nil
 }
 
@@ -197,7 +197,8 @@ func (s *servers) startS3(ctx context.Context, reserved *ports.Reservation, info
 	if err != nil {
 		return nil, err
 	}
-	info.S3.Endpoint = srv.URL()
+	info.S3 = stack.S3{Endpoint: srv.URL(), AccessKey: s3.AccessKey, SecretKey: s3.SecretKey, Region: s3.Region}
+	info.Buckets = buckets
 	return srv.Stop, nil
 }
 
@@ -208,7 +209,7 @@ func (s *servers) startHOBOlink(ctx context.Context, reserved *ports.Reservation
 	if err != nil {
 		return nil, err
 	}
-	info.HOBOlink.URL = srv.URL()
+	info.HOBOlink = stack.API{URL: srv.URL(), Token: hobolink.Token}
 	return srv.Stop, nil
 }
 
