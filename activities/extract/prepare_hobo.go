@@ -55,9 +55,9 @@ type hoboPreparation struct {
 // points makes the prepared message of a raw one. There is none if no observation
 // has a value.
 func (p *hoboPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, bad *problem, err error) {
-	context, observations, err := decodeReading(body)
-	if err != nil {
-		return out, false, &problem{ClassBadMessage, "not a raw message of a HOBO logger: " + err.Error()}, nil
+	context, observations, bad := decodeReading(body)
+	if bad != nil {
+		return out, false, bad, nil
 	}
 	to := p.spec.destination(p.loggers[observations[0].Logger], context)
 	out, ok, err = hoboMessage(context, to, observations)
@@ -69,31 +69,35 @@ func (p *hoboPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, b
 
 // decodeReading reads a raw message: observations of one logger and one time, at
 // least one.
-func decodeReading(body []byte) (pipeline.Context, []hobolink.Observation, error) {
+func decodeReading(body []byte) (context pipeline.Context, observations []hobolink.Observation, bad *problem) {
+	refuse := func(format string, args ...any) (pipeline.Context, []hobolink.Observation, *problem) {
+		return context, nil, &problem{ClassBadMessage, "not a raw message of a HOBO logger: " + fmt.Sprintf(format, args...)}
+	}
 	var message pipeline.Message[HoboReading]
 	if err := json.Unmarshal(body, &message); err != nil {
-		return message.Context, nil, err
+		return refuse("%v", err)
+	}
+	context = message.Context
+	if context.Station == "" || context.Table == "" {
+		return refuse("its context names no station or no table")
 	}
 	reading := message.Payload
-	if message.Context.Station == "" || message.Context.Table == "" {
-		return message.Context, nil, fmt.Errorf("its context names no station or no table")
-	}
 	if len(reading.Observations) == 0 {
-		return message.Context, nil, fmt.Errorf("it has no observations")
+		return refuse("it has no observations")
 	}
-	observations := make([]hobolink.Observation, len(reading.Observations))
+	observations = make([]hobolink.Observation, 0, len(reading.Observations))
 	for i, raw := range reading.Observations {
 		o, err := hobolink.ParseObservation(raw)
 		if err != nil {
-			return message.Context, nil, fmt.Errorf("observation %d: %w", i+1, err)
+			return refuse("observation %d: %v", i+1, err)
 		}
 		if at := o.Time.Format(hoboTimestamp); at != reading.Timestamp {
-			return message.Context, nil, fmt.Errorf("observation %d is of %s, the message of %.40q", i+1, at, reading.Timestamp)
+			return refuse("observation %d is of %s, the message of %.40q", i+1, at, reading.Timestamp)
 		}
 		if i > 0 && o.Logger != observations[0].Logger {
-			return message.Context, nil, fmt.Errorf("it has observations of loggers %s and %s", observations[0].Logger, o.Logger)
+			return refuse("it has observations of loggers %s and %s", observations[0].Logger, o.Logger)
 		}
-		observations[i] = o
+		observations = append(observations, o)
 	}
-	return message.Context, observations, nil
+	return context, observations, nil
 }
