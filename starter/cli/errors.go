@@ -95,7 +95,7 @@ func (i *invocation) ended(err error) bool {
 	_, canceled := errors.AsType[*serviceerror.Canceled](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	if !canceled && !late && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) &&
-		!errors.Is(err, control.ErrNoWorker) {
+		!errors.Is(err, control.ErrNoWorker) && !errors.Is(err, control.ErrSlow) {
 		return false
 	}
 	// The server knows the deadline of a call and may be a little ahead of us.
