@@ -36,7 +36,7 @@ func deliver[In, Out any](ctx context.Context, c *Client, message workflows.Mess
 
 // stillOn is added to the error of a message that was not answered: the server may
 // hand it over when a worker comes.
-const stillOn = "it may still be done then; look before you try again"
+const stillOn = "(it may still be done when one answers)"
 
 // send sends a message to a continuous job and waits for a worker's answer.
 func send[In, Out any](ctx context.Context, c *Client, message workflows.Message[In, Out], jobID string, in In) (Out, error) {
