@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 const (
@@ -23,6 +24,9 @@ const (
 	probeSize = 100
 	// slowWrite is what makes a mirror a slow one, whose others do not wait for it.
 	slowWrite = 250 * time.Millisecond
+	// claimFor is how long a mirror of a location is the job's that last told of it;
+	// it does so every few seconds.
+	claimFor = 30 * time.Second
 	// rateInterval is the least time over which points per second are counted.
 	rateInterval = time.Second
 )
@@ -88,8 +92,11 @@ func (w *lane) work(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// open opens the consumer, and goes on from what was told of the load before.
+// open claims the load, and opens its consumer.
 func (w *lane) open(ctx context.Context) error {
+	if err := w.claim(ctx); err != nil {
+		return err
+	}
 	spec := &w.lap.spec
 	consumer, err := w.lap.pipeline.Consumer(ctx, pipeline.StreamPrepared, pipeline.ConsumerOptions{
 		Name:    pipeline.LoadConsumer(spec.OperationMode, spec.Location, w.mirror.Name),
@@ -99,34 +106,57 @@ func (w *lane) open(ctx context.Context) error {
 		// What may be in hand, and more.
 		MaxAckPending: max(20_000, 4*(spec.BatchPoints+fetchSize)),
 	})
-	if err != nil {
-		return err
-	}
 	w.consumer = consumer
-	state, err := w.lap.pipeline.LoadState(ctx, spec.OperationMode, spec.Location, w.mirror.Name)
-	if err != nil {
-		return err
+	return err
+}
+
+// claim goes on from what was told of the load before, unless another job told it
+// just now: of one consumer, each would get a part of the messages.
+func (w *lane) claim(ctx context.Context) error {
+	spec, id := &w.lap.spec, w.lap.run.Job().ID
+	var state pipeline.LoadState
+	for claimed := false; !claimed; {
+		var err error
+		state, err = w.lap.pipeline.LoadState(ctx, spec.OperationMode, spec.Location, w.mirror.Name)
+		if err != nil {
+			return err
+		}
+		now := time.Now().UTC()
+		// A time far ahead is one of a wrong clock.
+		if age := now.Sub(state.UpdatedAt); state.Job != "" && state.Job != id && age.Abs() < claimFor {
+			return job.Retryable(ClassTwoLoaders, claimFor-age,
+				"job %s does not load location %s (%s) into mirror %s, since job %s does, and each would get a part of the messages",
+				id, spec.Location, spec.OperationMode, w.mirror.Name, state.Job)
+		}
+		w.goOnFrom(&state)
+		state.Job, state.UpdatedAt = id, now
+		if state.StartedAt.IsZero() {
+			state.StartedAt = now
+		}
+		if claimed, err = w.lap.pipeline.ClaimLoad(ctx, state); err != nil {
+			return err
+		}
 	}
-	now := time.Now()
-	if state.StartedAt.IsZero() {
-		state.StartedAt = now.UTC()
+	if state.MaxBytes > 0 {
+		w.maxBytes.Store(int64(state.MaxBytes))
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state = state
+	w.rate.since, w.rate.points = time.Now(), state.Points
+	return nil
+}
+
+// goOnFrom keeps of a state what still holds.
+func (w *lane) goOnFrom(state *pipeline.LoadState) {
 	if state.Address != "" && state.Address != w.writer.Address() {
 		// Another server: what the old one said does not hold for it.
 		state.Breaker, state.MaxBytes = pipeline.Breaker{State: pipeline.BreakerClosed}, 0
 	}
-	if state.MaxBytes > 0 && state.BatchBytes == spec.BatchBytes {
-		w.maxBytes.Store(int64(state.MaxBytes))
-	} else {
+	if state.BatchBytes != w.lap.spec.BatchBytes {
 		state.MaxBytes = 0
 	}
-	state.BatchBytes = spec.BatchBytes
-	state.Address, state.Job = w.writer.Address(), w.lap.run.Job().ID
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.state = state
-	w.rate.since, w.rate.points = now, state.Points
-	return nil
+	state.BatchBytes, state.Address = w.lap.spec.BatchBytes, w.writer.Address()
 }
 
 // waitForTry waits until the mirror may be tried again, and reports false when the
