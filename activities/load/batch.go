@@ -29,6 +29,7 @@ type batch struct {
 	lines   int
 	bytes   int
 	lastSay time.Time
+	halving bool // looks for what the server refuses
 }
 
 // item is a message with what is left to do for it.
@@ -124,9 +125,11 @@ func (b *batch) group(options pipeline.PointOptions) *group {
 
 // store writes all lines that are not done, one target after the other, and puts
 // what was refused into quarantine, also when a write fails. It can be called again
-// after an error.
+// after an error. It is errLapOver when the search for what the server refuses has
+// to go on in the next lap.
 func (b *batch) store(ctx context.Context) error {
 	var failed error
+	b.halving = false
 	for _, g := range b.groups {
 		// A retention policy that is missing in one database says nothing about the
 		// others; a server that is away does.
@@ -193,11 +196,15 @@ func (g *group) pending(all []line) (body []byte, n int) {
 // write writes lines; where the server refuses some, it takes out those that the
 // server names, and halves the rest until it has found the others, which takes at
 // most 2·k·log₂(n) writes for k of n lines. Good lines are written more than once on
-// the way, which is harmless.
+// the way, which is harmless. It goes from the first line to the last, and ends with
+// errLapOver when the lap does, as soon as a message is done with.
 func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	body, n := g.pending(all)
 	if n == 0 {
 		return nil
+	}
+	if b.halving && b.lane.lap.leaving(b.lane) && b.begun() {
+		return errLapOver
 	}
 	err := b.writeOnce(ctx, g.target, body)
 	if err == nil {
@@ -223,6 +230,7 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 		return err
 	}
 	if len(all) > 1 {
+		b.halving = true
 		if err := b.write(ctx, g, all[:len(all)/2]); err != nil {
 			return err
 		}
@@ -236,6 +244,24 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	}
 	b.refused = append(b.refused, refusal{all[0].item, all[0].point, ClassRefusedPoint, failed.Text})
 	return nil
+}
+
+// begun tells whether the first message that is not answered can be, once what was
+// refused is in quarantine: what comes again does not begin with the same one.
+func (b *batch) begun() bool {
+	for i := range b.items {
+		if b.items[i].answered {
+			continue
+		}
+		open := b.items[i].open
+		for _, r := range b.refused {
+			if r.item == i {
+				open--
+			}
+		}
+		return open == 0
+	}
+	return false
 }
 
 // settle notes that lines are stored.

@@ -35,6 +35,7 @@ const (
 var (
 	errBreakerOpened = errors.New("the mirror is down")
 	errOutOfOrder    = errors.New("a message came out of order")
+	errLapOver       = errors.New("the lap is over with a batch half done")
 )
 
 // lane loads a mirror.
@@ -85,7 +86,7 @@ func (w *lane) work(ctx context.Context) error {
 		}
 		w.parked.Store(false)
 		err := w.stream(ctx)
-		if err != nil && !errors.Is(err, errBreakerOpened) && !errors.Is(err, errOutOfOrder) {
+		if err != nil && !errors.Is(err, errBreakerOpened) && !errors.Is(err, errOutOfOrder) && !errors.Is(err, errLapOver) {
 			return err
 		}
 	}
@@ -191,7 +192,10 @@ func (w *lane) probe(ctx context.Context) error {
 	err := w.writer.Ping(ctx)
 	if err == nil {
 		var failed *influx.Error
-		if err = w.tryBatch(ctx); err != nil && !errors.As(err, &failed) {
+		if err = w.tryBatch(ctx); errors.Is(err, errLapOver) {
+			err = nil // it has taken a part
+		}
+		if err != nil && !errors.As(err, &failed) {
 			return err
 		}
 	}
@@ -308,6 +312,9 @@ func (w *lane) persist(ctx context.Context, b *batch) error {
 		// What is stored, or refused for good, need not come again.
 		if ackErr := w.acknowledge(ctx, b); ackErr != nil {
 			return ackErr
+		}
+		if errors.Is(err, errLapOver) {
+			w.succeeded()
 		}
 		var failed *influx.Error
 		if ctx.Err() != nil || !errors.As(err, &failed) {

@@ -386,3 +386,39 @@ func TestStopEndsAWaitForMorePoints(t *testing.T) {
 		})
 	}
 }
+
+// TestPoisonAtASlowMirror: each lap is over before the search for poison is. What
+// it has found is set apart all the same, and the next lap goes on from there.
+func TestPoisonAtASlowMirror(t *testing.T) {
+	b := newBench(t, "slowpoison", stacktest.Start(t))
+	b.publish(t, b.message(-1, `{"v":0}`))
+	b.drain(t)
+	bodies := make([]string, 400)
+	for i := range bodies {
+		bodies[i] = b.message(i, fmt.Sprintf(`{"v":%d}`, i))
+	}
+	for _, i := range []int{0, 120, 399} {
+		bodies[i] = b.message(i, `{"v":"text"}`)
+	}
+	b.publish(t, bodies...)
+	b.spec.Lap = job.Duration(time.Hour)
+	laps, last := 0, uint64(0)
+	stacktest.WaitFor(t, "all to be stored or set apart", func() (bool, error) {
+		run := b.newRun()
+		b.proxy.onWrite(func(http.ResponseWriter, *http.Request, []byte) bool {
+			run.Stop() // a stop is as the end of the lap, with every first write
+			return false
+		})
+		result, err := b.jobType.Handle(t.Context(), run)
+		require.NoError(t, err)
+		require.Positive(t, result.Counts["messages"], "each lap is a step")
+		floor := b.consumer(t).AckFloor.Stream
+		require.Greater(t, floor, last)
+		laps, last = laps+1, floor
+		undelivered, unanswered := b.waiting(t)
+		return undelivered == 0 && unanswered == 0, nil
+	})
+	require.Greater(t, laps, 3)
+	require.Len(t, b.quarantine(t), 3)
+	require.EqualValues(t, 400-3+1, b.count(t, "v"))
+}
