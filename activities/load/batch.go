@@ -312,7 +312,7 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, body []byte
 	if err := w.writer.CreateDatabase(ctx, target.Database); err != nil {
 		return err
 	}
-	w.lap.run.Logger().Info("database created", "database", target.Database, "influx", w.writer.Address())
+	w.lap.run.Logger().Info("database created", "database", target.Database, "influx", w.address)
 	w.count("batches", 1)
 	return w.writer.Write(ctx, target, body)
 }
@@ -381,7 +381,7 @@ func (b *batch) quarantined(r refusal) (pipeline.Quarantined, error) {
 		Class:     r.class,
 		Reason:    r.reason,
 		Job:       w.lap.run.Job().ID,
-		Target:    w.writer.Address(),
+		Target:    w.address,
 		Subject:   message.Subject(),
 		Body:      message.Data(),
 	}

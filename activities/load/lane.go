@@ -42,6 +42,8 @@ var (
 type lane struct {
 	lap      *lap
 	mirror   InfluxMirror
+	config   influx.Config // without what connect adds
+	address  string        // of the server
 	writer   *influx.Writer
 	consumer *pipeline.Consumer
 
@@ -60,8 +62,8 @@ type lane struct {
 	}
 }
 
-func newLane(l *lap, m InfluxMirror, writer *influx.Writer) *lane {
-	w := &lane{lap: l, mirror: m, writer: writer, counts: map[string]int64{}}
+func newLane(l *lap, m InfluxMirror, config influx.Config, address string) *lane {
+	w := &lane{lap: l, mirror: m, config: config, address: address, counts: map[string]int64{}}
 	w.state.Breaker.State = pipeline.BreakerClosed
 	w.maxBytes.Store(int64(l.spec.BatchBytes))
 	return w
@@ -72,6 +74,11 @@ func newLane(l *lap, m InfluxMirror, writer *influx.Writer) *lane {
 func (w *lane) work(ctx context.Context) error {
 	if err := w.open(ctx); err != nil {
 		return err
+	}
+	if w.breaker().State == pipeline.BreakerClosed {
+		if err := w.connect(ctx); err != nil {
+			w.failed(err)
+		}
 	}
 	for !w.lap.leaving(w) || w.lap.linger(ctx, w) {
 		if w.breaker().State != pipeline.BreakerClosed {
@@ -91,6 +98,38 @@ func (w *lane) work(ctx context.Context) error {
 		}
 	}
 	return ctx.Err()
+}
+
+// connect makes the writer, unless there is one. A secret that this worker has not
+// is a fault of this mirror alone.
+func (w *lane) connect(ctx context.Context) error {
+	if w.writer != nil {
+		return nil
+	}
+	failed := func(err error) error {
+		return &influx.Error{Kind: influx.KindConfig, Address: w.address, Text: err.Error()}
+	}
+	config := w.config
+	if w.mirror.Password != "" {
+		password, err := w.lap.run.Secret(w.mirror.Password)
+		if err != nil {
+			return failed(err)
+		}
+		config.Password = password
+	}
+	switch w.mirror.Gzip {
+	case GzipAlways:
+		config.Gzip = true
+	case GzipNever:
+	default:
+		config.Gzip = !influx.Local(ctx, config.URL)
+	}
+	writer, err := influx.NewWriter(config)
+	if err != nil {
+		return failed(err)
+	}
+	w.writer = writer
+	return nil
 }
 
 // open claims the load, and opens its consumer.
@@ -150,14 +189,14 @@ func (w *lane) claim(ctx context.Context) error {
 
 // goOnFrom keeps of a state what still holds.
 func (w *lane) goOnFrom(state *pipeline.LoadState) {
-	if state.Address != "" && state.Address != w.writer.Address() {
+	if state.Address != "" && state.Address != w.address {
 		// Another server: what the old one said does not hold for it.
 		state.Breaker, state.MaxBytes = pipeline.Breaker{State: pipeline.BreakerClosed}, 0
 	}
 	if state.BatchBytes != w.lap.spec.BatchBytes {
 		state.MaxBytes = 0
 	}
-	state.BatchBytes, state.Address = w.lap.spec.BatchBytes, w.writer.Address()
+	state.BatchBytes, state.Address = w.lap.spec.BatchBytes, w.address
 }
 
 // waitForTry waits until the mirror may be tried again, and reports false when the
@@ -189,7 +228,10 @@ func (w *lane) probe(ctx context.Context) error {
 	w.mu.Lock()
 	w.state.Breaker.State = pipeline.BreakerTrying
 	w.mu.Unlock()
-	err := w.writer.Ping(ctx)
+	err := w.connect(ctx)
+	if err == nil {
+		err = w.writer.Ping(ctx)
+	}
 	if err == nil {
 		var failed *influx.Error
 		if err = w.tryBatch(ctx); errors.Is(err, errLapOver) {

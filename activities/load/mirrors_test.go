@@ -380,3 +380,29 @@ func TestTwoJobsOfALocation(t *testing.T) {
 	require.EqualValues(t, 10, b.countIn(t, "twojobs_copy", "m"))
 	require.Equal(t, "live_load_influx_v1.second", b.state(t, pipeline.DefaultMirror).Job)
 }
+
+// TestSecretOfOneMirror: a worker that has not the secret of one of two mirrors
+// loads the other one.
+func TestSecretOfOneMirror(t *testing.T) {
+	b := newBench(t, "onesecret", stacktest.Start(t))
+	b.west(t)
+	b.spec.Mirrors[0].Username, b.spec.Mirrors[0].Password = "loader", "secret://west"
+	b.publishNumbers(t, 0, 10)
+	b.drain(t)
+	require.EqualValues(t, 10, b.count(t, "v"))
+	breaker := b.state(t, "west").Breaker
+	require.Equal(t, load.ClassConfig, breaker.Class)
+	require.Contains(t, breaker.Reason, "secret://west")
+	require.Zero(t, b.consumerOf(t, "west").AckFloor.Stream)
+
+	secrets := jobtest.WithSecrets(map[job.SecretRef]string{"secret://west": "password"})
+	stacktest.WaitFor(t, "the mirror to have all", func() (bool, error) {
+		_, err := b.jobType.Handle(t.Context(), b.newRun(secrets))
+		return b.countIn(t, "onesecret_west", "m") == 10, err
+	})
+
+	b.spec.InfluxURL = "" // and it is the only one
+	_, err := b.lap(t)
+	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
+	require.ErrorContains(t, err, "secret://west")
+}
