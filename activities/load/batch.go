@@ -24,7 +24,7 @@ const (
 type batch struct {
 	lane    *lane
 	items   []item
-	groups  []*group // by target, in the order of their first points
+	groups  []*group // runs of points with one target, in the order to write them in
 	refused []refusal
 	lines   int
 	bytes   int
@@ -104,6 +104,10 @@ func (b *batch) add(decoder *lines.Decoder, message jetstream.Msg) {
 	b.bytes += len(decoded.Text)
 }
 
+// group gives the group that a message's points belong to: the last one of its
+// target, or a new one when points with another precision or policy have come for
+// the same database since. They may be about the same time, and the last one has to
+// be written last.
 func (b *batch) group(options pipeline.PointOptions) *group {
 	target := influx.Target{
 		Database:        options.Database,
@@ -113,9 +117,13 @@ func (b *batch) group(options pipeline.PointOptions) *group {
 	if b.lane.mirror.Database != "" {
 		target.Database = b.lane.mirror.Database
 	}
-	for _, g := range b.groups {
+	for i := len(b.groups) - 1; i >= 0; i-- {
+		g := b.groups[i]
 		if g.target == target {
 			return g
+		}
+		if g.target.Database == target.Database && len(g.lines) > 0 {
+			break
 		}
 	}
 	g := &group{target: target}
@@ -123,7 +131,7 @@ func (b *batch) group(options pipeline.PointOptions) *group {
 	return g
 }
 
-// store writes all lines that are not done, one target after the other, and puts
+// store writes all lines that are not done, one group after the other, and puts
 // what was refused into quarantine, also when a write fails. It can be called again
 // after an error. It is errLapOver when the search for what the server refuses has
 // to go on in the next lap.

@@ -422,3 +422,27 @@ func TestPoisonAtASlowMirror(t *testing.T) {
 	require.Len(t, b.quarantine(t), 3)
 	require.EqualValues(t, 400-3+1, b.count(t, "v"))
 }
+
+// TestLastPrecisionWins: messages about one point, in two precisions that take
+// turns, with those of another database between them.
+func TestLastPrecisionWins(t *testing.T) {
+	b := newBench(t, "precisions", stacktest.Start(t))
+	for round := range 3 { // batches are used again
+		var bodies []string
+		for i := range 5 {
+			body := b.message(0, fmt.Sprintf(`{"v":%d}`, 10*round+i))
+			if i%2 == round%2 {
+				body = strings.Replace(body, `"precision":"ms"`, `"precision":"s"`, 1)
+			}
+			other := strings.Replace(b.message(10*round+i, `{"v":1}`), `"database":"precisions"`, `"database":"precisions_other"`, 1)
+			bodies = append(bodies, body, other)
+		}
+		b.publish(t, bodies...)
+		b.drain(t)
+		rows, err := influx.Query(t.Context(), b.influx, b.name, "SELECT v FROM m")
+		require.NoError(t, err)
+		require.Len(t, rows[0].Values, 1)
+		require.Equal(t, json.Number(fmt.Sprint(10*round+4)), rows[0].Values[0][1])
+	}
+	require.EqualValues(t, 3*5, b.countIn(t, "precisions_other", "m"))
+}
