@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,23 +139,36 @@ func (b *batch) group(options pipeline.PointOptions) *group {
 func (b *batch) store(ctx context.Context) error {
 	var failed error
 	b.halving = false
+	var held []*group
 	for _, g := range b.groups {
-		// A retention policy that is missing in one database says nothing about the
-		// others; a server that is away does.
+		if slices.ContainsFunc(held, g.followsOn) {
+			continue // so that it is not written before them, if the policy is made just now
+		}
 		err := b.writeAll(ctx, g)
+		if err == nil {
+			continue
+		}
 		if failed == nil {
 			failed = err
 		}
+		// A retention policy that is missing in one database says nothing about the
+		// others; a server that is away or knows no such user does.
 		var influxErr *influx.Error
-		if err != nil && (!errors.As(err, &influxErr) || influxErr.Kind != influx.KindConfig) {
+		if !errors.As(err, &influxErr) || !influxErr.NoPolicy() {
 			break
 		}
+		held = append(held, g)
 	}
 	// What is refused stays refused, whatever happened to the rest.
 	if err := b.quarantine(ctx); err != nil && (failed == nil || ctx.Err() == nil) {
 		failed = err
 	}
 	return failed
+}
+
+// followsOn tells whether points of the group and an earlier one may be the same.
+func (g *group) followsOn(earlier *group) bool {
+	return g.target.Database == earlier.target.Database && g.target.RetentionPolicy == earlier.target.RetentionPolicy
 }
 
 // writeAll writes the lines of a group in as few writes as the limits allow.

@@ -446,3 +446,19 @@ func TestLastPrecisionWins(t *testing.T) {
 	}
 	require.EqualValues(t, 3*5, b.countIn(t, "precisions_other", "m"))
 }
+
+// TestCredentialsAreTriedOnce: a server that refuses them is not asked again for
+// each database of a batch.
+func TestCredentialsAreTriedOnce(t *testing.T) {
+	b := newBench(t, "credentials", stacktest.Start(t))
+	var bodies []string
+	for i := range 5 {
+		bodies = append(bodies, strings.Replace(b.message(i, `{"v":1}`), `"database":"credentials"`, fmt.Sprintf(`"database":"credentials_%d"`, i), 1))
+	}
+	b.publish(t, bodies...)
+	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+	b.proxy.onWrite(answer(http.StatusUnauthorized, "authorization failed"))
+	_, err := b.lap(t)
+	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
+	require.EqualValues(t, 1, b.proxy.writes.Load())
+}
