@@ -159,6 +159,11 @@ func (b *batch) store(ctx context.Context) error {
 		}
 		held = append(held, g)
 	}
+	if errors.Is(failed, errLapOver) {
+		// Messages that come again are refused again, and counted then.
+		n := b.finished()
+		b.refused = slices.DeleteFunc(b.refused, func(r refusal) bool { return r.item >= n })
+	}
 	// What is refused stays refused, whatever happened to the rest.
 	if err := b.quarantine(ctx); err != nil && (failed == nil || ctx.Err() == nil) {
 		failed = err
@@ -268,22 +273,26 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	return nil
 }
 
-// begun tells whether the first message that is not answered can be, once what was
-// refused is in quarantine: what comes again does not begin with the same one.
-func (b *batch) begun() bool {
-	for i := range b.items {
-		if b.items[i].answered {
-			continue
-		}
-		open := b.items[i].open
-		for _, r := range b.refused {
-			if r.item == i {
-				open--
-			}
-		}
-		return open == 0
+// finished is how many messages, from the first on, are done with as soon as what
+// was refused is in quarantine.
+func (b *batch) finished() int {
+	refused := make(map[int]int, len(b.refused))
+	for _, r := range b.refused {
+		refused[r.item]++
 	}
-	return false
+	for i := range b.items {
+		if b.items[i].open > refused[i] {
+			return i
+		}
+	}
+	return len(b.items)
+}
+
+// begun tells whether a message can be answered that was not before: what comes
+// again does not begin with the same one.
+func (b *batch) begun() bool {
+	n := b.finished()
+	return n > 0 && !b.items[n-1].answered
 }
 
 // settle notes that lines are stored.

@@ -402,7 +402,7 @@ func TestPoisonAtASlowMirror(t *testing.T) {
 	}
 	b.publish(t, bodies...)
 	b.spec.Lap = job.Duration(time.Hour)
-	laps, last := 0, uint64(0)
+	laps, last, quarantined := 0, uint64(0), int64(0)
 	stacktest.WaitFor(t, "all to be stored or set apart", func() (bool, error) {
 		run := b.newRun()
 		b.proxy.onWrite(func(http.ResponseWriter, *http.Request, []byte) bool {
@@ -414,11 +414,12 @@ func TestPoisonAtASlowMirror(t *testing.T) {
 		require.Positive(t, result.Counts["messages"], "each lap is a step")
 		floor := b.consumer(t).AckFloor.Stream
 		require.Greater(t, floor, last)
-		laps, last = laps+1, floor
+		laps, last, quarantined = laps+1, floor, quarantined+result.Counts["quarantined"]
 		undelivered, unanswered := b.waiting(t)
 		return undelivered == 0 && unanswered == 0, nil
 	})
 	require.Greater(t, laps, 3)
+	require.EqualValues(t, 3, quarantined, "counted once")
 	require.Len(t, b.quarantine(t), 3)
 	require.EqualValues(t, 400-3+1, b.count(t, "v"))
 }
