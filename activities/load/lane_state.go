@@ -57,7 +57,7 @@ func (w *lane) failed(err error) {
 	w.mu.Unlock()
 	if opened {
 		w.lap.run.Logger().Error("a mirror is down and is left alone until it answers again", "mirror", w.mirror.Name,
-			"influx", w.writer.Address(), "class", b.Class, "reason", b.Reason, "failures", b.Failures, "retry_at", b.RetryAt)
+			"influx", w.address, "class", b.Class, "reason", b.Reason, "failures", b.Failures, "retry_at", b.RetryAt)
 		w.changed()
 	}
 	if b.State != pipeline.BreakerClosed {
@@ -73,7 +73,7 @@ func (w *lane) succeeded() {
 	w.mu.Unlock()
 	if closed {
 		w.lap.run.Logger().Info("a mirror is back", "mirror", w.mirror.Name,
-			"influx", w.writer.Address(), "down_for", time.Since(since).Round(time.Second))
+			"influx", w.address, "down_for", time.Since(since).Round(time.Second))
 		w.changed()
 	}
 }
