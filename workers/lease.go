@@ -42,12 +42,17 @@ func newLease(parent context.Context, heartbeatTimeout, renewed time.Duration, n
 	ctx, cancel := context.WithCancelCause(parent)
 	l := &lease{
 		Context: ctx, cancel: cancel, now: now, renewed: renewed,
-		length: heartbeatTimeout - min(heartbeatTimeout/10, maxLeaseMargin),
+		length: leaseLength(heartbeatTimeout),
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.watch = time.AfterFunc(l.left(), l.look)
 	return l
+}
+
+// leaseLength is how long a lease holds from the sending of a heartbeat.
+func leaseLength(heartbeatTimeout time.Duration) time.Duration {
+	return heartbeatTimeout - min(heartbeatTimeout/10, maxLeaseMargin)
 }
 
 // left is how long the lease holds from now on.
