@@ -81,13 +81,27 @@ func (h *host) newBeats(ctx context.Context, r *run) *beats {
 func (b *beats) begin(ctx context.Context, tasks *tasks) bool {
 	renewed, known := tasks.begin(b.token)
 	if !known || b.now()-renewed > b.timeout/2 {
-		renewed = b.now()
-		if err := b.send(ctx, b.timeout/2); !acknowledged(err) {
+		var ours bool
+		if renewed, ours = b.check(ctx); !ours {
 			return false
 		}
 	}
 	b.lease = newLease(context.WithoutCancel(ctx), b.timeout, renewed, b.now)
 	return true
+}
+
+// check asks Temporal whether the attempt still has the run until it says so, and
+// gives the sending time of the heartbeat that it took. That there is no answer
+// means nothing, until Temporal must have timed out an attempt of which it has
+// heard nothing.
+func (b *beats) check(ctx context.Context) (renewed time.Duration, ours bool) {
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
+	b.exchange(ctx, b.now(), func(sent time.Duration, err error) (enough bool) {
+		renewed, ours = sent, acknowledged(err)
+		return ours || wantedBy(err) == stopLost
+	})
+	return renewed, ours
 }
 
 // keep sends heartbeats until ctx ends or the run is lost.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -90,6 +92,50 @@ func TestHeartbeatsOutlastSlowAnswers(t *testing.T) {
 		<-lease.Done()
 		require.Equal(t, 14*time.Second, (now() - acknowledged).Round(10*time.Millisecond))
 	})
+}
+
+// TestOnlyTemporalSaysThatATaskIsLost begins attempts whose tasks may have lain
+// about, with heartbeats that are not answered, fail, or say so.
+func TestOnlyTemporalSaysThatATaskIsLost(t *testing.T) {
+	const timeout = 15 * time.Second
+	unanswered := func(ctx context.Context) error { return answers(ctx, -1) }
+	slow := func(ctx context.Context) error { return answers(ctx, 10*time.Second) }
+	fails := func(context.Context) error { return serviceerror.NewUnavailable("not now") }
+	taken := func(context.Context) error { return nil }
+	canceled := func(context.Context) error { return temporal.NewCanceledError() }
+	gone := func(context.Context) error { return serviceerror.NewNotFound("another has it") }
+	type heartbeat = func(context.Context) error
+	for name, it := range map[string]struct {
+		heartbeats []heartbeat // the last one again and again
+		ours       bool
+		after      time.Duration
+	}{
+		"taken at once":       {[]heartbeat{taken}, true, 0},
+		"wanted back":         {[]heartbeat{canceled}, true, 0},
+		"not answered":        {[]heartbeat{unanswered, unanswered, taken}, true, 4 * time.Second},
+		"failed":              {[]heartbeat{fails, fails, taken}, true, 2 * time.Second},
+		"answered late":       {[]heartbeat{slow}, true, 10 * time.Second},
+		"gone":                {[]heartbeat{gone}, false, 0},
+		"gone after a while":  {[]heartbeat{unanswered, fails, gone}, false, 3 * time.Second},
+		"never answered":      {[]heartbeat{unanswered}, false, timeout},
+		"never to be reached": {[]heartbeat{fails}, false, timeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				now, _ := bubbleClock()
+				var sent atomic.Int64
+				beats := workers.NewBeats(timeout, now, func(ctx context.Context) error {
+					return it.heartbeats[min(int(sent.Add(1)), len(it.heartbeats))-1](ctx)
+				})
+				lease, ours := beats.Begin(t.Context())
+				require.Equal(t, it.ours, ours)
+				require.Equal(t, it.after, now())
+				if ours {
+					require.NoError(t, lease.Err())
+				}
+			})
+		})
+	}
 }
 
 // slowServer delays the answers to the heartbeats of runs.
