@@ -28,6 +28,7 @@ func Backend(store *objects.Store) []job.Type {
 func Extract(client *pipeline.Client) []job.Type {
 	return []job.Type{
 		extract.HoboTimeFrame(client),
+		extract.PrepareHoboTimeFrame(client),
 		extract.CampbellScientificLdmp(client),
 		extract.PrepareCampbellScientificLdmp(client),
 	}

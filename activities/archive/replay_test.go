@@ -3,6 +3,7 @@ package archive_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	format "github.com/dendrascience/dendra-jobs/internal/archive"
+	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -45,27 +47,46 @@ func (b *bench) publishRecords(n int) {
 	require.EqualValues(b, n, published.Stored)
 }
 
-// prepared makes the points of a flow, and gives them by time.
-func (b *bench) prepared(operation pipeline.Operation) map[int64]pipeline.Point {
+// prepareRecords makes points of the data loggers' records in a flow.
+func (b *bench) prepareRecords(operation pipeline.Operation) {
 	b.Helper()
-	jobType := extract.PrepareCampbellScientificLdmp(b.client)
-	definition := jobtest.NewJob(jobType, string(operation), job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
-		extract.PrepareLdmpSpec{Organization: "ucnrs", Location: "common1", OperationMode: operation, Lap: job.Duration(300 * time.Millisecond)})
+	b.prepare(extract.PrepareCampbellScientificLdmp(b.client), operation, "csi",
+		extract.PrepareLdmpSpec{Organization: "ucnrs", Location: "common1", OperationMode: operation, Lap: prepareLap})
+}
+
+const prepareLap = job.Duration(300 * time.Millisecond)
+
+// prepare runs laps until all raw messages of a source in a flow are prepared.
+func (b *bench) prepare(jobType job.Type, operation pipeline.Operation, source string, spec any) {
+	b.Helper()
+	definition := jobtest.NewJob(jobType, string(operation), job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
 	stacktest.WaitFor(b, "the raw messages to be prepared", func() (bool, error) {
-		_, err := jobType.Handle(b.Context(), jobtest.NewRun(definition))
+		result, err := jobType.Handle(b.Context(), jobtest.NewRun(definition))
 		if err != nil {
 			return false, err
 		}
-		consumer, err := b.client.JetStream().Consumer(b.Context(), pipeline.StreamRaw, extract.PrepareConsumerName(operation, "ucnrs", definition.ID))
+		require.Zero(b, result.Counts["quarantined"])
+		consumer, err := b.client.JetStream().Consumer(b.Context(), pipeline.StreamRaw, extract.PrepareConsumerName(operation, "ucnrs", source, definition.ID))
 		if err != nil {
 			return false, err
 		}
 		info := consumer.CachedInfo()
 		return info.NumPending == 0 && info.NumAckPending == 0, nil
 	})
+}
+
+// series is where the value of a moment is stored.
+type series struct {
+	database, measurement string
+	millis                int64
+}
+
+// points are the points of a flow as a database would have them in the end.
+func (b *bench) points(operation pipeline.Operation) map[series]pipeline.Point {
+	b.Helper()
 	messages, _, err := b.client.Range(b.Context(), pipeline.StreamPrepared, 1, 1<<62, pipeline.Limit{})
 	require.NoError(b, err)
-	points := map[int64]pipeline.Point{}
+	points := map[series]pipeline.Point{}
 	for _, m := range messages {
 		if m.Subject != pipeline.PrepSubject(operation, "common1") {
 			continue
@@ -73,8 +94,9 @@ func (b *bench) prepared(operation pipeline.Operation) map[int64]pipeline.Point 
 		decoded, err := pipeline.DecodePoints(m.Body)
 		require.NoError(b, err)
 		require.Equal(b, operation != pipeline.OperationLive, decoded.Context.Replay)
+		require.Equal(b, "ms", decoded.Payload.Options.Precision)
 		for _, p := range decoded.Payload.Points {
-			points[p.Time.UnixMilli()] = p
+			points[series{decoded.Payload.Options.Database, p.Measurement, p.Time.UnixMilli()}] = p
 		}
 	}
 	return points
@@ -109,7 +131,8 @@ func TestReplayMakesTheSamePoints(t *testing.T) {
 	b.publishRecords(1300)
 	b.publish(10, "live.other.csi", "live.ucnrs.hobolink", "test.ucnrs.csi")
 	b.drain()
-	live := b.prepared(pipeline.OperationLive)
+	b.prepareRecords(pipeline.OperationLive)
+	live := b.points(pipeline.OperationLive)
 	require.Len(t, live, 1300)
 
 	spec := b.replaySpec()
@@ -117,7 +140,8 @@ func TestReplayMakesTheSamePoints(t *testing.T) {
 	require.Greater(t, attempts, 3)
 	require.EqualValues(t, 1300, result.Counts["messages"])
 	require.Contains(t, result.Message, "1300 messages of dendra.raw.v1.live.ucnrs.csi from 2 objects published again to dendra.raw.v1.bulk.ucnrs.csi")
-	require.Equal(t, live, b.prepared(pipeline.OperationBulk))
+	b.prepareRecords(pipeline.OperationBulk)
+	require.Equal(t, live, b.points(pipeline.OperationBulk))
 
 	// A second replay is not swallowed, and neither is archived again.
 	result, attempts = b.replay("second", spec)
@@ -143,6 +167,44 @@ func TestReplayMakesTheSamePoints(t *testing.T) {
 		require.Equal(t, pipeline.UTCOffset("-08:00"), message.Context.UTCOffset)
 	}
 	require.Equal(t, 2600, replays)
+}
+
+// TestReplayOfHoboReadings makes the points anew that the extract published beside
+// its raw messages.
+func TestReplayOfHoboReadings(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "hobo")
+	now := func() time.Time { return time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC) }
+	vendor := hobolinktest.NewHandler(hobolinktest.Options{Seed: 9, Now: now, Token: "token-of-" + t.Name()})
+	server := httptest.NewServer(vendor)
+	t.Cleanup(server.Close)
+	jobType := extract.HoboTimeFrame(b.client, extract.WithNow(now))
+	definition := jobtest.NewJob(jobType, "ucnrs", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, extract.HoboTimeFrameSpec{
+		BaseURL: server.URL, Token: "secret://hobolink", Organization: "ucnrs", Location: "common1", Database: "weather",
+		Backfill: job.Duration(24 * time.Hour),
+		Loggers:  []extract.HoboLogger{{Serial: "21234001", Station: "Blue Oak"}, {Serial: "21234002", Station: "Creek", Measurement: "creek"}},
+	})
+	extractAll := func() {
+		run := jobtest.NewRun(definition, jobtest.WithSecrets(map[job.SecretRef]string{"secret://hobolink": vendor.Options().Token}))
+		_, err := jobType.Handle(t.Context(), run)
+		require.NoError(t, err)
+	}
+	extractAll()
+	vendor.Correct(vendor.Observations("21234002", now().Add(-time.Hour), now())[0], -40.5)
+	extractAll()
+	b.drain()
+	live := b.points(pipeline.OperationLive)
+	const readings = 2 * (24*12 + 1)
+	require.Len(t, live, readings)
+
+	spec := b.replaySpec()
+	spec.Source = "hobolink"
+	result, _ := b.replay("hobo", spec)
+	require.EqualValues(t, readings+1, result.Counts["messages"])
+	b.prepare(extract.PrepareHoboTimeFrame(b.client), pipeline.OperationBulk, "hobolink", extract.PrepareHoboSpec{
+		Organization: "ucnrs", Location: "common1", Database: "weather", Lap: prepareLap,
+		Loggers: []extract.HoboDestination{{Serial: "21234002", Measurement: "creek"}},
+	})
+	require.Equal(t, live, b.points(pipeline.OperationBulk))
 }
 
 func TestReplayOfATimeRange(t *testing.T) {

@@ -15,6 +15,9 @@ import (
 // hoboSource names the vendor's interface in subjects and contexts.
 const hoboSource = "hobolink"
 
+// hoboTimestamp is the layout of a raw message's timestamp.
+const hoboTimestamp = "2006-01-02 15:04:05Z"
+
 // HoboReading is the payload of a raw message: consecutive observations of a
 // logger that have the same timestamp.
 type HoboReading struct {
@@ -69,7 +72,7 @@ func (l *loggerRun) messages(observations []hobolink.Observation) ([]*hour, erro
 		}
 		h.add(raw)
 		h.raw++
-		prepared, ok, err := l.preparedMessage(group)
+		prepared, ok, err := hoboMessage(l.context(), l.to, group)
 		if err != nil {
 			return nil, err
 		}
@@ -83,8 +86,8 @@ func (l *loggerRun) messages(observations []hobolink.Observation) ([]*hour, erro
 
 func (l *loggerRun) rawMessage(group []hobolink.Observation) (pipeline.Outgoing, error) {
 	message := pipeline.Message[HoboReading]{
-		Context: l.context(""),
-		Payload: HoboReading{Timestamp: group[0].Time.Format("2006-01-02 15:04:05Z")},
+		Context: l.context(),
+		Payload: HoboReading{Timestamp: group[0].Time.Format(hoboTimestamp)},
 	}
 	parts := []string{l.rawSubject, l.logger.Station, l.logger.Table}
 	for _, o := range group {
@@ -94,9 +97,9 @@ func (l *loggerRun) rawMessage(group []hobolink.Observation) (pipeline.Outgoing,
 	return outgoing(l.rawSubject, message, parts)
 }
 
-// preparedMessage makes the point of a group. There is none if no observation
-// has a value.
-func (l *loggerRun) preparedMessage(group []hobolink.Observation) (pipeline.Outgoing, bool, error) {
+// hoboMessage makes the prepared message of observations that have the same
+// timestamp. There is none if no observation has a value.
+func hoboMessage(context pipeline.Context, to destination, group []hobolink.Observation) (out pipeline.Outgoing, ok bool, err error) {
 	fields := map[string]any{}
 	for _, o := range group {
 		if o.Value != nil {
@@ -104,19 +107,10 @@ func (l *loggerRun) preparedMessage(group []hobolink.Observation) (pipeline.Outg
 		}
 	}
 	if len(fields) == 0 {
-		return pipeline.Outgoing{}, false, nil
+		return out, false, nil
 	}
-	payload := pipeline.Points{
-		Options: pipeline.PointOptions{Database: l.spec.Database, Precision: "ms"},
-		Points:  []pipeline.Point{{Measurement: l.logger.Measurement, Fields: fields, Time: pipeline.Time{Time: group[0].Time}}},
-	}
-	unique, err := json.Marshal(payload)
-	if err != nil {
-		return pipeline.Outgoing{}, false, fmt.Errorf("encode a point of logger %s: %w", l.logger.Serial, err)
-	}
-	message := pipeline.Message[pipeline.Points]{Context: l.context(l.spec.Location), Payload: payload}
-	out, err := outgoing(l.prepSubject, message, []string{l.prepSubject, string(unique)})
-	return out, true, err
+	out, err = to.message(context, group[0].Time, fields)
+	return out, err == nil, err
 }
 
 // HoboField is the field that an observation's value is stored in:
@@ -125,23 +119,14 @@ func HoboField(o hobolink.Observation) string {
 	return pipeline.SafeName(o.MeasurementType + "_" + o.Sensor + "_" + o.DataType + "_" + o.Unit)
 }
 
-func (l *loggerRun) context(location string) pipeline.Context {
+func (l *loggerRun) context() pipeline.Context {
 	return pipeline.Context{
 		ImportedAt: l.now.UTC(),
 		OrgSlug:    l.spec.Organization,
 		Source:     hoboSource,
-		Location:   location,
 		Station:    l.logger.Station,
 		Table:      l.logger.Table,
 	}
-}
-
-func outgoing[P any](subject string, message pipeline.Message[P], unique []string) (pipeline.Outgoing, error) {
-	body, err := message.Encode()
-	if err != nil {
-		return pipeline.Outgoing{}, err
-	}
-	return pipeline.Outgoing{Subject: subject, ID: pipeline.ID(unique...), Body: body}, nil
 }
 
 // quarantined makes the message of an item of an answer that is not published.

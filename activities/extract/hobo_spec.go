@@ -164,8 +164,13 @@ func (l HoboLogger) withDefaults() HoboLogger {
 		l.Table = l.Serial
 	}
 	if l.Measurement == "" {
-		safe := func(name string) string { return strings.ToLower(pipeline.SafeName(name)) }
-		l.Measurement = "station_" + safe(l.Station) + "_source_" + safe(l.Table)
+		l.Measurement = hoboMeasurement(l.Station, l.Table)
 	}
 	return l
+}
+
+// hoboMeasurement is the measurement of a logger that is given none.
+func hoboMeasurement(station, table string) string {
+	safe := func(name string) string { return strings.ToLower(pipeline.SafeName(name)) }
+	return "station_" + safe(station) + "_source_" + safe(table)
 }

@@ -45,3 +45,30 @@ func TestSpecProblemsAreNamed(t *testing.T) {
 		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
 	}
 }
+
+func TestPrepareHoboDescribesItselfWithoutServers(t *testing.T) {
+	jobType := extract.PrepareHoboTimeFrame(nil)
+	require.Equal(t, "PrepareHoboTimeFrame", jobType.Name)
+	require.Equal(t, job.WorkerExtract, jobType.Worker)
+	require.Equal(t, []job.Mode{job.ModeContinuous}, jobType.Modes)
+}
+
+func TestPrepareHoboSpecProblemsAreNamed(t *testing.T) {
+	const good = `"organization":"o","location":"l"`
+	var spec extract.PrepareHoboSpec
+	require.NoError(t, job.DecodeSpec([]byte("{"+good+`,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l2"},{"serial":"3","database":"d"}]}`), &spec))
+	for want, text := range map[string]string{
+		`organization "O.x"`:    `{"organization":"O.x","location":"l"}`,
+		`location ""`:           `{"organization":"o"}`,
+		`operation mode "prod"`: `{` + good + `,"operation_mode":"prod"}`,
+		`lap P1D is longer`:     `{` + good + `,"lap":"P1D"}`,
+		`not a serial number`:   `{` + good + `,"loggers":[{"serial":"1,2"}]}`,
+		`listed twice`:          `{` + good + `,"loggers":[{"serial":"1"},{"serial":"1"}]}`,
+		`logger 1: location`:    `{` + good + `,"loggers":[{"serial":"1","location":"L"}]}`,
+		`same measurement m`:    `{` + good + `,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l"}]}`,
+		`"station"`:             `{` + good + `,"loggers":[{"serial":"1","station":"s"}]}`,
+	} {
+		var spec extract.PrepareHoboSpec
+		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+	}
+}

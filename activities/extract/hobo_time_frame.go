@@ -150,8 +150,8 @@ type loggerRun struct {
 	hours    published
 	from     time.Time // a whole hour
 
-	rawSubject  string
-	prepSubject string
+	rawSubject string
+	to         destination
 }
 
 // bookmarkState stands beside the position in a bookmark.
@@ -166,8 +166,10 @@ func (e *extraction) open(ctx context.Context, logger HoboLogger) (*loggerRun, e
 	}
 	l := &loggerRun{
 		extraction: e, logger: logger, bookmark: bookmark, hours: published{},
-		rawSubject:  pipeline.RawSubject(e.spec.OperationMode, e.spec.Organization, hoboSource),
-		prepSubject: pipeline.PrepSubject(e.spec.OperationMode, e.spec.Location),
+		rawSubject: pipeline.RawSubject(e.spec.OperationMode, e.spec.Organization, hoboSource),
+		to: destination{
+			operation: e.spec.OperationMode, location: e.spec.Location, database: e.spec.Database, measurement: logger.Measurement,
+		},
 	}
 	switch {
 	case bookmark.Revision > 0:

@@ -80,7 +80,7 @@ func (r *ldmpRoute) fieldName(field ldmp.Field) string {
 }
 
 // values makes the fields of a point, and lists what could not be made one.
-func (p *preparation) values(r *ldmpRoute, fields []ldmp.Field) (values map[string]any, missing int64, bad []string) {
+func (p *ldmpPreparation) values(r *ldmpRoute, fields []ldmp.Field) (values map[string]any, missing int64, bad []string) {
 	values = make(map[string]any, len(fields))
 	from := make(map[string]string, len(fields))
 	for _, field := range fields {
@@ -104,7 +104,7 @@ func (p *preparation) values(r *ldmpRoute, fields []ldmp.Field) (values map[stri
 }
 
 // value reads a field by its type: a float64, a string, a bool, or nil for none.
-func (p *preparation) value(field ldmp.Field) (any, error) {
+func (p *ldmpPreparation) value(field ldmp.Field) (any, error) {
 	if field.Value == "" {
 		return nil, nil
 	}

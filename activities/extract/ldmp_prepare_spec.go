@@ -135,11 +135,3 @@ func (s PrepareLdmpSpec) withDefaults() PrepareLdmpSpec {
 	}
 	return s
 }
-
-// PrepareConsumerName is the durable consumer of a job that prepares an
-// organization's messages: prepare-<operation>-<organization>-csi-<key>. Each job
-// has its own, so that of two jobs each prepares everything.
-func PrepareConsumerName(operation pipeline.Operation, organization, jobID string) string {
-	_, key, _ := strings.Cut(jobID, ".")
-	return strings.Join([]string{"prepare", string(operation), organization, ldmpSourceName, pipeline.SafeName(key)}, "-")
-}

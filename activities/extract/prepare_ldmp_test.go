@@ -18,7 +18,7 @@ import (
 func (l *loggers) prepareAll() job.Result {
 	l.Helper()
 	i := l.start(l.prepare, l.points)
-	name := extract.PrepareConsumerName("live", l.points.Organization, i.run.Job().ID)
+	name := extract.PrepareConsumerName("live", l.points.Organization, "csi", i.run.Job().ID)
 	stacktest.WaitFor(l, "the raw messages to be prepared", func() (bool, error) {
 		consumer, err := l.client.JetStream().Consumer(l.Context(), pipeline.StreamRaw, name)
 		if err != nil {

@@ -111,6 +111,10 @@ func decodeItems(decoder *json.Decoder, answer *Answer, names intern) error {
 	return expectDelim(decoder, ']')
 }
 
+// ParseObservation reads one item of an answer, as [DecodeAnswer] does, and keeps
+// it as Raw. An error says what makes it no observation.
+func ParseObservation(raw json.RawMessage) (Observation, error) { return parseItem(raw, intern{}) }
+
 type item struct {
 	Logger          string          `json:"logger_sn"`
 	Sensor          string          `json:"sensor_sn"`

@@ -54,6 +54,16 @@ func TestDecodeAnswer(t *testing.T) {
 	require.Contains(t, reasons[7], `logger_sn`)
 }
 
+func TestParseObservation(t *testing.T) {
+	answer, err := hobolink.DecodeAnswer(strings.NewReader(`{"data":[` + goodItem + `]}`))
+	require.NoError(t, err)
+	observation, err := hobolink.ParseObservation([]byte(goodItem))
+	require.NoError(t, err)
+	require.Equal(t, answer.Observations[0], observation)
+	_, err = hobolink.ParseObservation([]byte(`{"logger_sn":"1"}`))
+	require.EqualError(t, err, "sensor_sn is missing or empty")
+}
+
 func TestDecodeTruncatedAnswer(t *testing.T) {
 	for _, body := range []string{
 		`{"message":"","max_results":true,"data":[` + goodItem + `]}`,

@@ -1,0 +1,41 @@
+package extract
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+)
+
+// destination says where a point is stored, and by which flow it gets there.
+type destination struct {
+	operation   pipeline.Operation
+	location    string
+	database    string
+	measurement string
+}
+
+// message makes the prepared message of a point. Its id is a digest of subject
+// and point, so that whoever makes the same point makes a repeat.
+func (d destination) message(context pipeline.Context, at time.Time, fields map[string]any) (pipeline.Outgoing, error) {
+	payload := pipeline.Points{
+		Options: pipeline.PointOptions{Database: d.database, Precision: "ms"},
+		Points:  []pipeline.Point{{Measurement: d.measurement, Fields: fields, Time: pipeline.Time{Time: at}}},
+	}
+	unique, err := json.Marshal(payload)
+	if err != nil {
+		return pipeline.Outgoing{}, fmt.Errorf("encode a point of station %s, table %s: %w", context.Station, context.Table, err)
+	}
+	context.Location = d.location
+	subject := pipeline.PrepSubject(d.operation, d.location)
+	return outgoing(subject, pipeline.Message[pipeline.Points]{Context: context, Payload: payload}, []string{subject, string(unique)})
+}
+
+func outgoing[P any](subject string, message pipeline.Message[P], unique []string) (pipeline.Outgoing, error) {
+	body, err := message.Encode()
+	if err != nil {
+		return pipeline.Outgoing{}, err
+	}
+	return pipeline.Outgoing{Subject: subject, ID: pipeline.ID(unique...), Body: body}, nil
+}
