@@ -22,8 +22,7 @@ import (
 const maxHeartbeatInterval = 2 * time.Second
 
 // maxHeartbeatPatience bounds how many heartbeats of an attempt are under way at
-// once: an answer that comes later than this is of no use, however long the
-// heartbeat timeout is.
+// once, whatever the heartbeat timeout: no answer is waited for longer.
 const maxHeartbeatPatience = time.Minute
 
 // beats sends the heartbeats of one attempt and knows what became of each. The
