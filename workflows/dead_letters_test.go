@@ -58,3 +58,37 @@ func TestRetryTakesItsDeadLettersAway(t *testing.T) {
 	require.Equal(t, []string{"count_things.b ", "count_things.a 7"}, cursors)
 	require.EqualValues(t, 2, state.Completed)
 }
+
+// Who retries many sends several batches: that one of them took away the letters of
+// another does not refuse it.
+func TestRetryOfALetterThatARetryTookAway(t *testing.T) {
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		return workflows.ActivityOutput{}, nil
+	})
+	hash, err := queued("a").SpecHash() // They all have one spec.
+	require.NoError(t, err)
+	state := workflows.QueueState{Name: "tables", Accepted: 10, Paused: true, DeadLetters: []workflows.DeadLetter{
+		{Sequence: 1, JobID: "count_things.a", RunID: "r1", SpecHash: hash},
+		{Sequence: 5, JobID: "count_things.a", RunID: "r5", SpecHash: hash},
+		{Sequence: 6, JobID: "count_things.b", RunID: "r6", SpecHash: hash},
+	}}
+	retry := func(at time.Duration, items ...workflows.EnqueueItem) *answer {
+		return send(t, env, at, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: items})
+	}
+	first := retry(time.Second, workflows.EnqueueItem{Job: queued("a"), DeadLetter: 5, RetryOf: "r5"})
+	second := retry(2*time.Second, workflows.EnqueueItem{Job: queued("a"), DeadLetter: 1, RetryOf: "r1"},
+		workflows.EnqueueItem{Job: queued("b"), DeadLetter: 6, RetryOf: "r6"})
+	absent := retry(3*time.Second, workflows.EnqueueItem{Job: queued("c"), DeadLetter: 7, RetryOf: "r7"})
+	noRun := retry(4*time.Second, workflows.EnqueueItem{Job: queued("a"), DeadLetter: 1})
+	state = endQueue(t, env, time.Minute, state)
+	first.requireTaken()
+	second.requireTaken()
+	require.Equal(t, workflows.EnqueueBatchReceipt{Receipts: []workflows.EnqueueReceipt{
+		{Sequence: 11, Duplicate: true}, {Sequence: 12, Ahead: 1},
+	}}, second.value)
+	require.ErrorContains(t, absent.rejected, "queue tables has no dead letter 7")
+	require.ErrorContains(t, noRun.rejected, "queue tables has no dead letter 1")
+	require.Empty(t, state.DeadLetters)
+	require.Len(t, state.Waiting, 2)
+	require.Equal(t, "r5", state.Waiting[0].RetryOf, "the latest")
+}

@@ -354,6 +354,11 @@ func (s *QueueState) bury(letter DeadLetter) {
 	}
 }
 
+// hasDead says whether there is a dead letter of an item.
+func (s *QueueState) hasDead(sequence int64) bool {
+	return slices.ContainsFunc(s.DeadLetters, func(l DeadLetter) bool { return l.Sequence == sequence })
+}
+
 // unbury removes the dead letter of an item, and says whether there was one.
 func (s *QueueState) unbury(sequence int64) bool {
 	for i, letter := range s.DeadLetters {
