@@ -140,7 +140,7 @@ func (c *Client) PauseQueue(ctx context.Context, queue, reason string) (workflow
 }
 
 // ResumeQueue lets a queue go on that was paused, drained or halted. The item over
-// which it was halted is tried again, first.
+// which it was halted is tried again, first, at the position that it left.
 func (c *Client) ResumeQueue(ctx context.Context, queue string) (workflows.QueueSummary, error) {
 	return toQueue(ctx, c, workflows.MessageResumeQueue, queue, "resume queue "+queue, workflows.ResumeRequest{})
 }
