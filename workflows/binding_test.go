@@ -79,6 +79,43 @@ func TestChoiceOfAService(t *testing.T) {
 	require.ErrorContains(t, err, "job count_things.a is bound to tags that no live counting service has that serves CountThings")
 }
 
+// A service that is full of handlers which were given up announces itself as serving,
+// and takes nothing until it is restarted.
+func TestChoiceLeavesOutServicesFullOfDeafHandlers(t *testing.T) {
+	in := workflows.ChooseServiceInput{
+		JobID: "count_things.a", Worker: "counting", Type: testType,
+		Failover: job.FailoverRequeue, After: job.Duration(30 * time.Second),
+	}
+	choose := func(in workflows.ChooseServiceInput, waited time.Duration, services ...workflows.LiveService) string {
+		t.Helper()
+		chosen, err := in.Choose(services, waited)
+		require.NoError(t, err)
+		return chosen
+	}
+	a, deaf := service("a", "north"), service("b", "north")
+	deaf.Slots, deaf.Running, deaf.Deaf = 2, 2, 2
+	require.Empty(t, choose(in, time.Hour, deaf))
+	require.Equal(t, "a", choose(in, 0, deaf, a))
+	nearly := deaf
+	nearly.Deaf = 1
+	require.Equal(t, "b", choose(in, 0, nearly))
+
+	// The one that a run was on is as good as away: failover comes in.
+	in.Last = "b"
+	require.Empty(t, choose(in, 29*time.Second, deaf, a))
+	require.Equal(t, "a", choose(in, 30*time.Second, deaf, a))
+	in.Failover = job.FailoverFail
+	_, err := in.Choose([]workflows.LiveService{deaf, a}, 30*time.Second)
+	require.ErrorContains(t, err, "service counting@b, all of whose slots are held by handlers that were given up")
+	in.Failover = job.FailoverWait
+	require.Empty(t, choose(in, time.Hour, deaf, a))
+
+	// It did not take the run in time: it is left at once, not waited for as a busy one.
+	in.Failover, in.After, in.Room = job.FailoverRequeue, 0, true
+	require.Equal(t, "a", choose(in, 0, deaf, a))
+	require.Empty(t, choose(in, time.Hour, nearly, a))
+}
+
 func TestJobsAreSpreadOverServicesAndStay(t *testing.T) {
 	services := []workflows.LiveService{service("a", "north"), service("b", "north"), service("c", "north"), service("d", "north")}
 	chosen := map[string]string{}
