@@ -288,7 +288,6 @@ const (
 	errorTypePageUnreadable = "PageUnreadable"
 	errorTypeRunCanceled    = "RunCanceled"
 	errorTypeRunFailed      = "RunFailed"
-	errorTypeRunNotFound    = "RunNotFound"
 	errorTypeRunCutOff      = "RunCutOff"
 )
 
@@ -299,7 +298,7 @@ func canceledRun(err error) bool {
 }
 
 // WatchRun waits until a run has ended. It succeeds if the run completed, fails
-// for good if it was canceled, failed or is not there, and is tried again for
+// for good if it was canceled, failed, was cut off from its handler or deleted, and is tried again for
 // every other reason. The details of the error of a run that failed are an
 // ActivityOutput with its cursor.
 func WatchRun(ctx context.Context, in WatchRunInput) error {
@@ -330,8 +329,9 @@ func watched(in WatchRunInput, err error) error {
 	case temporal.IsCanceledError(err):
 		return temporal.NewNonRetryableApplicationError("the run was canceled", errorTypeRunCanceled, nil)
 	case errors.As(err, &notFound):
+		// Someone deleted it: its handler hears of that no sooner than of a termination.
 		return temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("run %s of %s is not there any more", in.RunID, in.WorkflowID), errorTypeRunNotFound, nil)
+			fmt.Sprintf("run %s of %s is not there any more", in.RunID, in.WorkflowID), errorTypeRunCutOff, nil)
 	case endedWithoutHandler(err):
 		return temporal.NewNonRetryableApplicationError(reason(err), errorTypeRunCutOff, nil)
 	case errors.As(err, &execution):
