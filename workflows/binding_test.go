@@ -195,6 +195,67 @@ func TestBoundRunCountsTheTriesOfLostServices(t *testing.T) {
 	}
 }
 
+// A service that fell silent is waited for from its last sign, so that the heartbeat
+// timeout does not come on top of failover_after.
+func TestFailoverCountsFromTheLastSign(t *testing.T) {
+	untaken := func(before error) error {
+		return temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, before)
+	}
+	failed := temporal.NewApplicationError("away", "Away", workflows.ActivityOutput{Worker: "w1", Attempts: 1})
+	type look struct {
+		after time.Duration
+		room  bool
+	}
+	for name, c := range map[string]struct {
+		heartbeat time.Duration
+		moves     bool // to another service each time
+		ends      []error
+		looks     []look
+	}{
+		"in a try that is not the last": {15 * time.Second, false, []error{untaken(silent("1"))}, []look{{0, true}}},
+		"in the last try":               {10 * time.Second, false, []error{silent("1")}, []look{{20 * time.Second, false}}},
+		"in the last try, and seems to live": {
+			15 * time.Second, false, []error{silent("1"), untaken(nil), untaken(nil)},
+			[]look{{15 * time.Second, false}, {0, true}, {0, true}},
+		},
+		"in the last try, and another does not take it": {
+			10 * time.Second, true, []error{silent("1"), untaken(nil)},
+			[]look{{20 * time.Second, false}, {10 * time.Second, true}},
+		},
+		"without a try":         {10 * time.Second, false, []error{untaken(nil)}, []look{{10 * time.Second, true}}},
+		"after a failed try":    {10 * time.Second, false, []error{untaken(failed)}, []look{{10 * time.Second, true}}},
+		"for long, in a try":    {time.Minute, false, []error{untaken(silent("1"))}, []look{{0, true}}},
+		"for long, in the last": {time.Minute, false, []error{silent("1")}, []look{{15 * time.Second, false}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ends := c.ends
+			env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+				if len(ends) == 0 {
+					return workflows.ActivityOutput{Worker: "w", Attempts: 1}, nil
+				}
+				err := ends[0]
+				ends = ends[1:]
+				return workflows.ActivityOutput{}, err
+			})
+			var looks []look
+			env.RegisterActivityWithOptions(func(_ context.Context, in workflows.ChooseServiceInput) (workflows.ServiceChoice, error) {
+				looks = append(looks, look{in.After.Std(), in.Room})
+				if c.moves {
+					return workflows.ServiceChoice{Service: fmt.Sprintf("s%d", len(looks))}, nil
+				}
+				return workflows.ServiceChoice{Service: "a"}, nil
+			}, activity.RegisterOptions{Name: workflows.ChooseServiceActivity})
+			j := oneShot("a")
+			j.Options.MaxRetryCount = 0
+			j.Options.Bind = map[string]string{"zone": "north"}
+			j.Options.HeartbeatTimeout, j.Options.FailoverAfter = job.Duration(c.heartbeat), job.Duration(30*time.Second)
+			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
+			require.NoError(t, env.GetWorkflowError())
+			require.Equal(t, append([]look{{30 * time.Second, false}}, c.looks...), looks)
+		})
+	}
+}
+
 // TestRunLooksForAServiceLessAndLessOften bounds how often, and how late.
 func TestRunLooksForAServiceLessAndLessOften(t *testing.T) {
 	in := workflows.ChooseServiceInput{After: job.Duration(30 * time.Second)}
