@@ -55,10 +55,14 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 		if err != nil || len(messages) == 0 {
 			return err
 		}
-		require.Equal(t, []int{number}, numbers(t, messages))
+		got := numbers(t, messages)
 		if err := consumer.Ack(t.Context(), messages); err != nil {
 			return err
 		}
+		if got[0] < number {
+			return nil // the killed server had not kept that it was acknowledged
+		}
+		require.Equal(t, []int{number}, got)
 		if _, err := client.Rates().Now(t.Context()); err != nil {
 			return err
 		}
