@@ -3,6 +3,7 @@ package extract
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -93,7 +94,11 @@ func (p *preparation) prepare(ctx context.Context, messages []jetstream.Msg) err
 			return err
 		}
 		if ok {
-			prepared = append(prepared, out)
+			raw, err := rawID(message)
+			if err != nil {
+				return err
+			}
+			prepared = append(prepared, preparedOf(out, raw))
 		}
 		if problem != nil {
 			refused = append(refused, p.quarantined(message, problem))
@@ -108,6 +113,15 @@ func (p *preparation) prepare(ctx context.Context, messages []jetstream.Msg) err
 	p.counts["prepared"] += published.Stored
 	p.counts["duplicates"] += published.Duplicates
 	return err
+}
+
+// rawID tells a raw message from others: its id, or its number in the stream.
+func rawID(message jetstream.Msg) (string, error) {
+	if id := message.Headers().Get(jetstream.MsgIDHeader); id != "" {
+		return id, nil
+	}
+	sequence, _, err := pipeline.Place(message)
+	return strconv.FormatUint(sequence, 10), err
 }
 
 func (p *preparation) quarantined(message jetstream.Msg, problem *problem) pipeline.Quarantined {
