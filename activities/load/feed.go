@@ -47,7 +47,7 @@ func (f *feed) fetch(ctx context.Context) error {
 	defer close(f.chunks)
 	w := f.lane
 	n := min(fetchSize, w.lap.spec.BatchPoints)
-	var last, delivered uint64
+	order := order{delivered: w.consumer.Before()}
 	full := false
 	for !w.lap.leaving(w) {
 		// No longer than the lap, since nothing else ends the wait at its end.
@@ -59,18 +59,8 @@ func (f *feed) fetch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, message := range messages {
-			sequence, delivery, err := pipeline.Place(message)
-			if err != nil {
-				return err
-			}
-			if sequence <= last || (delivered > 0 && delivery != delivered+1) {
-				// Given up on since it was delivered, lost on its way, or taken by another
-				// loader: written now, an old value could overwrite its correction, and an
-				// acknowledgement could count for what was never written.
-				return errOutOfOrder
-			}
-			last, delivered = sequence, delivery
+		if err := order.check(messages); err != nil {
+			return err
 		}
 		wasFull := full
 		full = len(messages) == n
@@ -83,6 +73,27 @@ func (f *feed) fetch(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+	}
+	return nil
+}
+
+// order is how far messages have come without a gap since the consumer was rewound.
+type order struct{ sequence, delivered uint64 }
+
+// check takes the next messages. A gap, or one that is older than the last, means
+// that a message was given up on since it was delivered, lost on its way, or taken
+// by another loader: written now, an old value could overwrite its correction, and
+// an acknowledgement could count for what was never written.
+func (o *order) check(messages []jetstream.Msg) error {
+	for _, message := range messages {
+		sequence, delivery, err := pipeline.Place(message)
+		if err != nil {
+			return err
+		}
+		if sequence <= o.sequence || delivery != o.delivered+1 {
+			return errOutOfOrder
+		}
+		o.sequence, o.delivered = sequence, delivery
 	}
 	return nil
 }

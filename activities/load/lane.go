@@ -74,7 +74,7 @@ func (w *lane) work(ctx context.Context) error {
 			if !w.waitForTry(ctx) {
 				break
 			}
-			if err := w.probe(ctx); err != nil {
+			if err := w.probe(ctx); err != nil && !errors.Is(err, errOutOfOrder) {
 				return err
 			}
 			continue
@@ -182,6 +182,10 @@ func (w *lane) tryBatch(ctx context.Context) error {
 	}
 	messages, err := w.consumer.FetchBytes(ctx, min(probeSize, w.lap.spec.BatchPoints), w.fetchBytes(), pipeline.MinFetch, w.lap.run.Stopping())
 	if err != nil {
+		return err
+	}
+	order := order{delivered: w.consumer.Before()}
+	if err := order.check(messages); err != nil {
 		return err
 	}
 	b := newBatch(w)

@@ -1,0 +1,177 @@
+package load_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities/load"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// link forwards connections to a server, and can lose what the server says.
+type link struct {
+	listener net.Listener
+	loses    atomic.Bool
+	made     atomic.Int64 // connections
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func newLink(t *testing.T, to string) *link {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	l := &link{listener: listener}
+	t.Cleanup(func() {
+		_ = listener.Close()
+		l.cut()
+	})
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", to)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			l.mu.Lock()
+			l.conns = append(l.conns, client, server)
+			l.mu.Unlock()
+			l.made.Add(1)
+			go func() {
+				_, _ = io.Copy(server, client)
+				_ = server.Close()
+			}()
+			go func() {
+				_, _ = io.Copy(lossy{l, client}, server)
+				_ = client.Close()
+			}()
+		}
+	}()
+	return l
+}
+
+// cut breaks all connections.
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, conn := range l.conns {
+		_ = conn.Close()
+	}
+	l.conns = nil
+}
+
+type lossy struct {
+	link *link
+	io.Writer
+}
+
+func (l lossy) Write(b []byte) (int, error) {
+	if l.link.loses.Load() {
+		return len(b), nil
+	}
+	return l.Writer.Write(b)
+}
+
+// TestMessageLostOnItsWay: the connection to NATS breaks when the first message for
+// an idle loader is on its way. The next one must not acknowledge it.
+func TestMessageLostOnItsWay(t *testing.T) {
+	st := stacktest.Start(t)
+	b := newBench(t, "lostway", st)
+	b.publishNumbers(t, 0, 1)
+	b.drain(t)
+	waits := func(some bool) {
+		stacktest.WaitFor(t, "the fetches that wait", func() (bool, error) { return b.consumer(t).NumWaiting > 0 == some, nil })
+	}
+	waits(false) // those of before
+
+	l := newLink(t, strings.TrimPrefix(st.NATS, "nats://"))
+	client, err := pipeline.Connect(t.Context(), "nats://"+l.listener.Addr().String())
+	require.NoError(t, err)
+	defer client.Close()
+	b.spec.Lap = job.Duration(time.Hour)
+	run := b.newRun()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, err = load.LiveInflux(client).Handle(t.Context(), run)
+	}()
+	waits(true)
+	l.loses.Store(true)
+	b.publishNumbers(t, 1, 2)
+	stacktest.WaitFor(t, "the message to be delivered", func() (bool, error) { return b.consumer(t).NumAckPending == 1, nil })
+	l.cut()
+	l.loses.Store(false)
+	stacktest.WaitFor(t, "the loader to be connected again", func() (bool, error) { return l.made.Load() > 1, nil })
+	b.publishNumbers(t, 2, 3)
+	stacktest.WaitFor(t, "the loader to have answered", func() (bool, error) {
+		select {
+		case <-ended: // it fetched while it was not connected
+			return true, nil
+		default:
+		}
+		undelivered, unanswered := b.waiting(t)
+		return undelivered == 0 && unanswered == 0, nil
+	})
+	run.Stop()
+	<-ended
+	t.Log("the lap that lost it ended with", err)
+	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	b.drain(t)
+	require.EqualValues(t, 3, b.count(t, "v"))
+}
+
+// TestMessageTakenByAnother: another reader waits for messages, and gets the first
+// of those that are given again when the loader begins.
+func TestMessageTakenByAnother(t *testing.T) {
+	st := stacktest.Start(t)
+	for name, prepare := range map[string]func(*testing.T, *bench){
+		"takenfirst": func(t *testing.T, b *bench) { // stored and not acknowledged
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			b.proxy.onWrite(func(http.ResponseWriter, *http.Request, []byte) bool {
+				cancel()
+				return true
+			})
+			_, err := b.jobType.Handle(ctx, b.newRun())
+			require.ErrorIs(t, err, context.Canceled)
+		},
+		"takenprobe": func(t *testing.T, b *bench) { // the mirror is down
+			b.proxy.onWrite(answer(http.StatusServiceUnavailable, "busy", "Retry-After", "1"))
+			_, err := b.lap(t)
+			require.Equal(t, load.ClassUnreachable, failureOf(t, err).Class)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, name, st)
+			b.publishNumbers(t, 0, 10)
+			prepare(t, b)
+			b.proxy.onWrite(nil)
+			require.Equal(t, 10, b.consumer(t).NumAckPending)
+			consumer, err := b.client.JetStream().Consumer(t.Context(), pipeline.StreamPrepared, b.consumer(t).Name)
+			require.NoError(t, err)
+			other, err := consumer.Fetch(1, jetstream.FetchMaxWait(30*time.Second))
+			require.NoError(t, err)
+			stacktest.WaitFor(t, "the other reader to wait", func() (bool, error) { return b.consumer(t).NumWaiting > 0, nil })
+			b.drain(t)
+			require.NotNil(t, <-other.Messages(), "it has taken one")
+			require.EqualValues(t, 10, b.count(t, "v"))
+		})
+	}
+}
