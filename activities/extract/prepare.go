@@ -41,6 +41,7 @@ type preparation struct {
 	points func(body []byte) (out pipeline.Outgoing, ok bool, bad *problem, err error)
 
 	counts map[string]int64
+	series *pipeline.Series
 }
 
 // problem is why a message is in quarantine.
@@ -61,10 +62,15 @@ func (p *preparation) lap(ctx context.Context, length time.Duration) error {
 		return err
 	}
 	p.counts["rewound"] = int64(rewound)
+	p.series = p.pipeline.Series()
 	for end := time.Now().Add(length); time.Now().Before(end) && !stopped(p.run); {
-		messages, err := consumer.Fetch(ctx, prepareSize, prepareWait, p.run.Stopping())
+		messages, rewound, err := consumer.FetchInOrder(ctx, prepareSize, prepareWait, p.run.Stopping())
 		if err != nil {
 			return err
+		}
+		if rewound > 0 {
+			p.counts["rewound"] += int64(rewound)
+			p.series = p.pipeline.Series() // repeats from here on
 		}
 		if len(messages) == 0 {
 			continue
@@ -109,7 +115,7 @@ func (p *preparation) prepare(ctx context.Context, messages []jetstream.Msg) err
 		return err
 	}
 	p.counts["quarantined"] += kept.Stored
-	published, err := p.pipeline.Publish(ctx, prepared)
+	published, err := p.series.Publish(ctx, prepared)
 	p.counts["prepared"] += published.Stored
 	p.counts["duplicates"] += published.Duplicates
 	return err
