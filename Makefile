@@ -9,9 +9,10 @@ GO ?= go
 # the embedded stack anew, which takes minutes.
 export GOFLAGS := -trimpath -buildvcs=false
 BUILD := $(GO) build -ldflags '-s -w'
-# Workers announce the commit that they were built from.
+# Workers announce the commit that they were built from; the starter tells.
 REVISION := $(shell git rev-parse HEAD 2>/dev/null)
-BUILD_WORKER := $(GO) build -ldflags '-s -w -X github.com/dendrascience/dendra-jobs/workers.revision=$(REVISION)'
+BUILD_WORKER := $(GO) build -ldflags '-s -w -X github.com/dendrascience/dendra-jobs/workers.revision=$(REVISION) \
+	-X github.com/dendrascience/dendra-jobs/starter/cli.revision=$(REVISION)'
 
 # Integration tests are those of the packages that use the embedded stack. They
 # run a package at a time: two stacks on two cores only slow each other down.

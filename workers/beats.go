@@ -3,21 +3,32 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
+
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // maxHeartbeatInterval bounds how long a run takes to hear a request to stop.
 const maxHeartbeatInterval = 2 * time.Second
 
+// maxHeartbeatPatience bounds how many heartbeats of an attempt are under way at
+// once, whatever the heartbeat timeout: no answer is waited for longer.
+const maxHeartbeatPatience = time.Minute
+
 // beats sends the heartbeats of one attempt and knows what became of each. The
 // SDK's own batch them and swallow errors, and after a second without an answer
-// take the run for canceled.
+// take the run for canceled; its client gives a call up after half the time that
+// it was given.
 type beats struct {
 	run     *run
 	client  client.Client
@@ -25,6 +36,8 @@ type beats struct {
 	token   []byte
 	timeout time.Duration // the heartbeat timeout
 	lease   *lease        // once the attempt has begun
+	// record makes the call, and waits for the answer until ctx ends.
+	record func(context.Context, workflows.Heartbeat) error
 	// news is what Temporal wants of the attempt, or has done with it.
 	news chan stopCause
 }
@@ -35,7 +48,29 @@ func (h *host) newBeats(ctx context.Context, r *run) *beats {
 	if timeout <= 0 {
 		timeout = r.input.Job.Options.HeartbeatTimeout.Std()
 	}
-	return &beats{run: r, client: h.client, now: h.now, token: info.TaskToken, timeout: timeout, news: make(chan stopCause)}
+	return &beats{
+		run: r, client: h.client, now: h.now, token: info.TaskToken, timeout: timeout, news: make(chan stopCause),
+		record: func(ctx context.Context, report workflows.Heartbeat) error {
+			details, err := converter.GetDefaultDataConverter().ToPayloads(report)
+			if err != nil {
+				return fmt.Errorf("encode a heartbeat: %w", err)
+			}
+			answer, err := h.client.WorkflowService().RecordActivityTaskHeartbeat(ctx, &workflowservice.RecordActivityTaskHeartbeatRequest{
+				Namespace: info.Namespace, TaskToken: info.TaskToken, Details: details, Identity: h.identity,
+			})
+			switch {
+			case err != nil:
+				return err
+			case answer.GetCancelRequested():
+				return temporal.NewCanceledError()
+			case answer.GetActivityPaused():
+				return activity.ErrActivityPaused
+			case answer.GetActivityReset():
+				return activity.ErrActivityReset
+			}
+			return nil
+		},
+	}
 }
 
 // begin makes the lease of the attempt. It reports false when the attempt is over
@@ -45,64 +80,113 @@ func (h *host) newBeats(ctx context.Context, r *run) *beats {
 func (b *beats) begin(ctx context.Context, tasks *tasks) bool {
 	renewed, known := tasks.begin(b.token)
 	if !known || b.now()-renewed > b.timeout/2 {
-		sent, err := b.send(ctx, b.timeout/2)
-		if !acknowledged(err) {
+		var ours bool
+		if renewed, ours = b.check(ctx); !ours {
 			return false
 		}
-		renewed = sent
 	}
 	b.lease = newLease(context.WithoutCancel(ctx), b.timeout, renewed, b.now)
 	return true
 }
 
+// check asks Temporal whether the attempt still has the run until it says so, and
+// gives the sending time of the heartbeat that it took. That there is no answer
+// means nothing, until Temporal must have timed out an attempt of which it has
+// heard nothing.
+func (b *beats) check(ctx context.Context) (renewed time.Duration, ours bool) {
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
+	b.exchange(ctx, b.now(), func(sent time.Duration, err error) (enough bool) {
+		renewed, ours = sent, acknowledged(err)
+		return ours || wantedBy(err) == stopLost
+	})
+	return renewed, ours
+}
+
 // keep sends heartbeats until ctx ends or the run is lost.
 func (b *beats) keep(ctx context.Context) {
-	interval := min(b.timeout/3, maxHeartbeatInterval)
-	due := min(b.now()+interval, b.lease.renewed+b.timeout/2)
-	for {
-		select {
-		case <-time.After(due - b.now()):
-		case <-ctx.Done():
-			return
-		}
-		sent, err := b.send(ctx, b.timeout/2)
-		if ctx.Err() != nil {
-			return
-		}
+	first := min(b.now()+b.interval(), b.lease.renewed+b.timeout/2)
+	b.exchange(ctx, first, func(sent time.Duration, err error) (enough bool) {
 		if acknowledged(err) {
 			b.lease.renew(sent)
 		}
 		cause := wantedBy(err)
-		if cause != notStopped {
-			select {
-			case b.news <- cause:
-			case <-ctx.Done():
+		if cause == notStopped {
+			return false
+		}
+		select {
+		case b.news <- cause:
+		case <-ctx.Done():
+		}
+		return cause == stopLost
+	})
+}
+
+// interval is the time from one heartbeat to the next.
+func (b *beats) interval() time.Duration { return min(b.timeout/3, maxHeartbeatInterval) }
+
+// exchange sends heartbeats, the first at a time by the clock, until ctx ends or
+// hear has had enough. They do not wait for each other's answers: a server that is
+// slow has as long for each as its acknowledgement is worth something, and one
+// that was lost on its way holds up no other. Should one overtake another, the
+// position that the next attempt goes on from is that of an interval before.
+func (b *beats) exchange(ctx context.Context, first time.Duration, hear func(sent time.Duration, err error) (enough bool)) {
+	type answer struct {
+		sent time.Duration
+		err  error
+	}
+	answers := make(chan answer)
+	var underWay sync.WaitGroup
+	defer underWay.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	interval, patience := b.interval(), min(leaseLength(b.timeout), maxHeartbeatPatience)
+	due := first
+	next := time.NewTimer(due - b.now())
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+			sent := b.now()
+			underWay.Go(func() {
+				a := answer{sent, b.send(ctx, patience)}
+				select {
+				case answers <- a:
+				case <-ctx.Done():
+				}
+			})
+			due = sent + interval
+			next.Reset(interval)
+		case a := <-answers:
+			if ctx.Err() != nil || hear(a.sent, a.err) {
 				return
 			}
-		} else if err != nil {
-			b.run.logger.Warn("a heartbeat was not acknowledged", "error", err)
+			if wantedBy(a.err) != notStopped || a.err == nil {
+				continue
+			}
+			b.run.logger.Warn("a heartbeat was not acknowledged", "error", a.err)
+			if again := b.now() + interval/2; again < due {
+				due = again
+				next.Reset(interval / 2)
+			}
 		}
-		if cause == stopLost {
-			return
-		}
-		due = sent + interval
 	}
 }
 
-// send reports the progress, and waits for the answer. It gives the time of
-// sending by the clock.
-func (b *beats) send(ctx context.Context, patience time.Duration) (sent time.Duration, err error) {
+// send reports the progress, and waits for the answer.
+func (b *beats) send(ctx context.Context, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	sent = b.now()
-	return sent, b.client.RecordActivityHeartbeat(ctx, b.token, b.run.report())
+	return b.record(ctx, b.run.report())
 }
 
 // last reports the progress once more, so that the next attempt goes on from the
 // last checkpoint.
 func (b *beats) last(ctx context.Context) {
 	const patience = time.Second
-	if _, err := b.send(context.WithoutCancel(ctx), patience); !acknowledged(err) {
+	if err := b.send(context.WithoutCancel(ctx), patience); !acknowledged(err) {
 		b.run.logger.Warn("the last heartbeat was not acknowledged", "error", err)
 	}
 }

@@ -89,7 +89,7 @@ func TestDeafHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	}
 	slow := numb(t, "slow", oneShot(), ledger, gate)
 	slow.Options.RunTimeout = job.Duration(time.Second)
-	slow.Options.StopGracePeriod = job.Duration(5 * time.Second) // Temporal itself ends the attempt after both.
+	slow.Options.MaxRetryCount = 3
 	timedOut, err := c.StartRun(t.Context(), slow, workflows.TriggerManual)
 	require.NoError(t, err)
 	drained := numb(t, "drained", oneShot(), ledger, gate)
@@ -126,4 +126,32 @@ func TestDeafHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]int{stuck.ID: 1, next.ID: 1, slow.ID: 1, drained.ID: 2}, steps, "nothing that needs the context is done after its end")
+}
+
+// TestHandlerThatEndsLateIsNotDeaf has a handler that returns some time after it was
+// cut off, and is tried again.
+func TestHandlerThatEndsLateIsNotDeaf(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t) // No other worker has its log.
+	c := newControl(t, st)
+	ledger, clock := newLedger(t), newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	w := startWorker(t, st)
+	_, err := c.StartRun(t.Context(), newJob(t, "Tick", "clock", oneShot(), tickSpec{Ledger: string(clock), Gate: gate}), workflows.TriggerManual)
+	require.NoError(t, err)
+	late := numb(t, "late", oneShot(), ledger, gate)
+	late.Options.RunTimeout = job.Duration(time.Second)
+	late.Options.MaxRetryCount = 1
+	late.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
+	ref, err := c.StartRun(t.Context(), late, workflows.TriggerManual)
+	require.NoError(t, err)
+	w.WaitOutput("is cut off")
+	clock.waitFor(t, "tick", clock.count(t, "tick")+200) // At least a second.
+	open(t, gate)
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, 2, run.Output.Attempts)
+	require.NotContains(t, w.Output(), "is given up")
+	require.Contains(t, w.Output(), "took longer than its run timeout, PT1S")
 }

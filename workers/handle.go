@@ -9,14 +9,13 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// How long a handler that was cut off may take to return before it counts as
-// deaf: half its stop grace period, within these bounds.
-const (
-	minPatience = 5 * time.Second
-	maxPatience = 30 * time.Second
-)
+// minPatience is how long a handler that was cut off may take to return, at least,
+// before it counts as deaf: half its stop grace period, within this and
+// workflows.MaxPatience.
+const minPatience = 5 * time.Second
 
 // errDeaf is the error of a run whose handler was given up.
 var errDeaf = errors.New("its handler ignored the end of its context and was given up; it may still be at work in its process, which should be restarted")
@@ -117,18 +116,15 @@ func (h *host) giveUp(r *run, done <-chan outcome) error {
 
 // patience is the time that a handler has to stop once it was asked to, and then
 // to return once it is cut off. A worker that drains has to hand the run over
-// before it ends itself, and Temporal takes a run for lost when its run timeout
-// and its stop grace period are over.
+// before it ends itself.
 func (h *host) patience(options job.Options, cause stopCause) (grace, afterwards time.Duration) {
 	grace = options.StopGracePeriod.Std()
-	afterwards = min(max(grace/2, minPatience), maxPatience)
+	afterwards = min(max(grace/2, minPatience), workflows.MaxPatience)
 	switch cause {
 	case stopLost:
 		return 0, afterwards
 	case stopDraining:
 		return min(grace, h.DrainTimeout*8/10), min(afterwards, h.DrainTimeout/10)
-	case stopTimeout:
-		return grace * 8 / 10, max(grace/10, 500*time.Millisecond)
 	}
 	return grace, afterwards
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -176,19 +177,22 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 	open(t, broken)
 	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "dead"}},
 		recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
-	_, err := c.Enqueue(t.Context(), j, false)
-	require.NoError(t, err)
 	var letters []workflows.DeadLetter
-	stacktest.WaitFor(t, "a dead letter", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), "dead")
-		if err == nil {
-			letters = state.DeadLetters
-		}
-		return len(letters) == 1, err
-	})
+	for n := range 2 {
+		_, err := c.Enqueue(t.Context(), j, true)
+		require.NoError(t, err)
+		stacktest.WaitFor(t, "a dead letter", func() (bool, error) {
+			state, err := c.QueueState(t.Context(), "dead")
+			if err == nil {
+				letters = state.DeadLetters
+			}
+			return len(letters) == n+1, err
+		})
+	}
 	require.NoError(t, os.Remove(broken))
-	_, err = c.RetryDead(t.Context(), "dead", letters, func(int) {})
+	receipts, err := c.RetryDead(t.Context(), "dead", letters, func(int) {})
 	require.NoError(t, err)
+	require.Len(t, receipts, 1, "of two letters of one job and spec the latest counts")
 	state := waitEmpty(t, c, "dead", time.Minute)
 	require.Empty(t, state.DeadLetters)
 	require.EqualValues(t, 1, state.Completed)
@@ -198,7 +202,65 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 			steps = append(steps, e.Step)
 		}
 	}
-	require.Equal(t, []int{1, 2, 3}, steps)
+	require.Equal(t, []int{1, 1, 2, 3}, steps)
+}
+
+// TestHaltedQueueGoesOnAtTheCursor resumes a queue over an item that failed, whether
+// the queue awaited its run, or watches it since it has continued as new.
+func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	for name, begin := range map[string]func(job.Job){
+		"halts-awaited": func(j job.Job) {
+			_, err := c.Enqueue(t.Context(), j, false)
+			require.NoError(t, err)
+		},
+		"halts-watched": func(j job.Job) {
+			attributes, err := workflows.Attributes(j)
+			require.NoError(t, err)
+			run, err := c.Temporal().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+				ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker), TypedSearchAttributes: attributes,
+			}, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: workflows.TriggerQueue, KeepEnd: true})
+			require.NoError(t, err)
+			startPaged(t, c, j.Queue(), 4, workflows.QueueState{Accepted: 1, Running: &workflows.RunningItem{
+				QueueItem: workflows.QueueItem{Sequence: 1, Job: j}, RunID: run.GetRunID(),
+			}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ledger := newLedger(t)
+			broken := filepath.Join(t.TempDir(), "broken")
+			open(t, broken)
+			j := newJob(t, "RecordSteps", name, job.Schedule{Queued: &job.Queued{Queue: name, OnFailure: job.OnFailureHalt}},
+				recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
+			begin(j)
+			halted := func(failed int64) *workflows.QueueState {
+				return queueReaches(t, c, name, "a halt", func(s *workflows.QueueState) bool { return s.Halted != nil && s.Failed == failed })
+			}
+			first := halted(1).Halted.RunID
+			_, err := c.ResumeQueue(t.Context(), name)
+			require.NoError(t, err)
+			halt := halted(2).Halted // It fails again one step further.
+			require.NotEqual(t, first, halt.RunID)
+			run, err := c.Run(t.Context(), control.RunRef{WorkflowID: workflows.JobWorkflowID(j.ID), RunID: halt.RunID})
+			require.NoError(t, err)
+			require.Equal(t, first, run.RetryOf)
+			require.NoError(t, os.Remove(broken))
+			_, err = c.ResumeQueue(t.Context(), name)
+			require.NoError(t, err)
+			state := waitEmpty(t, c, name, time.Minute)
+			require.EqualValues(t, 1, state.Completed)
+			var steps []int
+			for _, e := range ledger.read(t) {
+				if e.What == "step" {
+					steps = append(steps, e.Step)
+				}
+			}
+			require.Equal(t, []int{1, 2, 3}, steps)
+		})
+	}
 }
 
 func TestRunWaitsForItsTime(t *testing.T) {

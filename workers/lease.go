@@ -24,7 +24,9 @@ const maxLeaseMargin = time.Second
 //
 // Err and Done find out that a lease has run out when they are asked, not when a
 // timer has had its turn, so that a handler that looks before it writes writes
-// nothing after a pause of the whole process.
+// nothing after a pause of the whole process. Contexts derived from it do not ask:
+// they hear when the timer has its turn or a heartbeat is refused, up to
+// maxHeartbeatInterval after a suspension.
 type lease struct {
 	context.Context //nolint:containedctx // It is one.
 
@@ -42,12 +44,17 @@ func newLease(parent context.Context, heartbeatTimeout, renewed time.Duration, n
 	ctx, cancel := context.WithCancelCause(parent)
 	l := &lease{
 		Context: ctx, cancel: cancel, now: now, renewed: renewed,
-		length: heartbeatTimeout - min(heartbeatTimeout/10, maxLeaseMargin),
+		length: leaseLength(heartbeatTimeout),
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.watch = time.AfterFunc(l.left(), l.look)
 	return l
+}
+
+// leaseLength is how long a lease holds from the sending of a heartbeat.
+func leaseLength(heartbeatTimeout time.Duration) time.Duration {
+	return heartbeatTimeout - min(heartbeatTimeout/10, maxLeaseMargin)
 }
 
 // left is how long the lease holds from now on.

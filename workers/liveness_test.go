@@ -187,12 +187,17 @@ func TestClockThatIsWrongIsNoticed(t *testing.T) {
 			{time.Minute, -30 * time.Second, 0},  // Perhaps the answer was late.
 			{0, time.Hour, -time.Hour},           // Behind.
 			{time.Minute, time.Hour + time.Minute, -61 * time.Minute}, // Set again.
+			{0, -7 * time.Second, 7 * time.Second},                    // Just off.
+			{3 * time.Second, -7 * time.Second, 7 * time.Second},      // It may be four seconds.
+			{5 * time.Second, -7 * time.Second, 7 * time.Second},
+			{time.Second, -7 * time.Second, 7 * time.Second},
+			{5 * time.Second, -4 * time.Second, 0}, // At most four.
 		} {
 			answered(t, tasks, "a", step.takes, step.off)
 			require.Equal(t, step.ahead, tasks.Ahead(), "%+v", step)
 		}
-		require.Equal(t, 3, strings.Count(log.String(), "does not agree"), log.String())
+		require.Equal(t, 4, strings.Count(log.String(), "does not agree"), log.String())
 		require.Contains(t, log.String(), "ahead=1h0m0s")
-		require.Equal(t, 1, strings.Count(log.String(), "agrees with Temporal's again"))
+		require.Equal(t, 2, strings.Count(log.String(), "agrees with Temporal's again"))
 	})
 }

@@ -181,6 +181,26 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 		"never two handlers at once")
 }
 
+// TestQueueWaitsForTheHandlerOfADeletedRun has a queue, which has continued as new,
+// watch a run that someone has deleted: its handler may be at work still.
+func TestQueueWaitsForTheHandlerOfADeletedRun(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	deleted := newJob(t, "RecordSteps", "deleted", job.Schedule{Queued: &job.Queued{Queue: "deleted"}},
+		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
+	deleted.Options.HeartbeatTimeout = job.Duration(time.Minute)
+	startPaged(t, c, "deleted", 4, workflows.QueueState{Accepted: 1, Running: &workflows.RunningItem{
+		QueueItem: workflows.QueueItem{Sequence: 1, Job: deleted}, RunID: "00000000-0000-4000-8000-000000000000",
+	}})
+	state := queueReaches(t, c, "deleted", "the wait for the handler", func(s *workflows.QueueState) bool { return s.Settling != nil })
+	require.Equal(t, deleted.ID, state.Settling.JobID)
+	require.Nil(t, state.Running)
+	require.EqualValues(t, 1, state.Failed)
+	require.Contains(t, state.Recent[0].Error, "is not there any more")
+}
+
 func TestQueueKnowsARepeatedItem(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)

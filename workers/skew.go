@@ -23,19 +23,21 @@ type skew struct {
 
 // observe takes the time of day that Temporal gave an answer which has just
 // arrived, and how long ago it was asked for. Temporal's time was then between the
-// two, so that long calls say less.
+// two, so that long calls say less; an answer that leaves open whether the clocks
+// agree changes nothing.
 func (s *skew) observe(stamp time.Time, took time.Duration) {
-	ahead := time.Since(stamp) // The stamp has no monotonic part: by the time of day.
+	most := time.Since(stamp) // The stamp has no monotonic part: by the time of day.
+	least := most - took
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case ahead-took > skewTolerance || ahead < -skewTolerance:
-		if change := ahead - s.ahead; change.Abs() > skewTolerance {
+	case least > skewTolerance || most < -skewTolerance:
+		if change := most - s.ahead; change.Abs() > skewTolerance {
 			s.logger.Error("the clock of this machine does not agree with Temporal's; runs are not affected, times in logs are wrong",
-				"ahead", ahead.Round(time.Second))
-			s.ahead = ahead
+				"ahead", most.Round(time.Second))
+			s.ahead = most
 		}
-	case took <= skewTolerance && s.ahead != 0:
+	case least >= -skewTolerance && most <= skewTolerance && s.ahead != 0:
 		s.logger.Info("the clock of this machine agrees with Temporal's again")
 		s.ahead = 0
 	}

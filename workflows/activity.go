@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
@@ -54,12 +55,26 @@ type Heartbeat struct {
 // not in the history, and so cannot be in the details that a workflow sets.
 const whereProgressIs = "how far it is stands in the heartbeat details of the pending activity"
 
+// MaxPatience bounds how long a worker waits for a handler that was cut off before
+// it gives it up.
+const MaxPatience = 30 * time.Second
+
+// longestAttempt is when Temporal takes an attempt for lost that still sends
+// heartbeats. Its worker ends it before: it may take the run timeout, then the stop
+// grace period, and then what a deaf handler is waited for. The worker counts from
+// when the attempt begins there, up to twice the heartbeat timeout after it was
+// given out, and reports how it ended with a last heartbeat.
+func longestAttempt(options job.Options) time.Duration {
+	const report = 10 * time.Second
+	return options.RunTimeout.Std() + options.StopGracePeriod.Std() + MaxPatience + 2*options.HeartbeatTimeout.Std() + report
+}
+
 // withJobActivity sets the activity options of a job: maxAttempts 0 means no limit.
 func withJobActivity(ctx workflow.Context, j job.Job, maxAttempts int) workflow.Context {
 	options := j.Options
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           TaskQueue(j.Worker),
-		StartToCloseTimeout: options.RunTimeout.Std() + options.StopGracePeriod.Std(),
+		StartToCloseTimeout: longestAttempt(options),
 		HeartbeatTimeout:    options.HeartbeatTimeout.Std(),
 		WaitForCancellation: true,
 		Summary:             j.Options.Description,

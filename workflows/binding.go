@@ -28,9 +28,11 @@ type Binding struct {
 	// them all.
 	Rebinds []Rebind `json:"rebinds,omitempty"`
 	Rebound int      `json:"rebound,omitempty"`
-	// impatient says that the service has had its time: it did not take the run
-	// within failover_after.
-	impatient bool
+	// untaken says that the service did not take the run within takeWait.
+	untaken bool
+	// silent says that the service fell silent in the last try, for the heartbeat
+	// timeout, and was not heard of since.
+	silent bool
 }
 
 // Rebind is a change of the service that a run or a loop is bound to.
@@ -60,6 +62,7 @@ func (b *Binding) execute(ctx workflow.Context, j job.Job, t *tries, in *Activit
 		}
 		err := workflow.ExecuteActivity(b.onService(withJobActivity(ctx, j, t.next()), j), j.Type, *in).Get(ctx, &output)
 		if err == nil {
+			b.silent = false
 			return output, nil
 		}
 		cursor, started, waited := notTaken(err)
@@ -80,8 +83,9 @@ func (b *Binding) execute(ctx workflow.Context, j job.Job, t *tries, in *Activit
 				return output, err
 			}
 		}
-		b.Away, b.impatient = fmt.Sprintf("the service did not take the run within %s", j.Options.FailoverWait()), true
+		b.Away, b.untaken = fmt.Sprintf("the service did not take the run within %s", j.Options.FailoverWait()), true
 		if started {
+			b.silent = lostBefore(err)
 			b.Away = fmt.Sprintf("the service fell silent during the run and did not return within %s", j.Options.FailoverWait())
 		}
 	}
@@ -104,24 +108,43 @@ func (b *Binding) onService(ctx workflow.Context, j job.Job) workflow.Context {
 	if j.Options.FailoverPolicy() == job.FailoverWait {
 		return ctx
 	}
-	return workflow.WithScheduleToStartTimeout(ctx, j.Options.FailoverWait().Std())
+	return workflow.WithScheduleToStartTimeout(ctx, takeWait(j.Options))
+}
+
+// takeWait is how long a run waits for its service to take it: failover_after less
+// the heartbeat timeout. If the service fell silent, the run has waited for that long
+// before, so that it moves within failover_after of the last sign; if not, the rest is
+// waited for then. A half is left in any case: a service that is only busy is not to
+// be asked for all the time.
+func takeWait(o job.Options) time.Duration {
+	wait := o.FailoverWait().Std()
+	return wait - min(o.HeartbeatTimeout.Std(), wait/2)
+}
+
+// patience is what is left of failover_after for a service that is away.
+func (b *Binding) patience(o job.Options) job.Duration {
+	left := o.FailoverWait().Std()
+	if b.silent {
+		left = takeWait(o)
+	}
+	if b.untaken {
+		left -= takeWait(o)
+	}
+	return job.Duration(left)
 }
 
 // choose finds a service unless the one that is known will do.
 func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
 	if !sameTags(b.Tags, j.Options.Bind) {
 		// The definition has changed: what was chosen before does not count.
-		b.Service, b.Away, b.Tags, b.impatient = "", "", j.Options.Bind, false
+		b.Service, b.Away, b.Tags, b.untaken, b.silent = "", "", j.Options.Bind, false, false
 	}
 	if b.Service != "" && b.Away == "" {
 		return nil
 	}
 	in := ChooseServiceInput{
 		JobID: j.ID, Worker: j.Worker, Type: j.Type, Bind: j.Options.Bind, Last: b.Service,
-		Failover: j.Options.FailoverPolicy(), After: j.Options.FailoverWait(),
-	}
-	if b.impatient {
-		in.After, in.Room = 0, true
+		Failover: j.Options.FailoverPolicy(), After: b.patience(j.Options), Room: b.untaken,
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           QueuesTaskQueue,
@@ -133,6 +156,9 @@ func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
 	if err := workflow.ExecuteActivity(ctx, ChooseServiceActivity, in).Get(ctx, &choice); err != nil {
 		return err
 	}
+	if choice.Service != b.Service {
+		b.silent = false
+	}
 	if b.Service != "" && choice.Service != b.Service {
 		b.Rebound++
 		b.Rebinds = append(b.Rebinds, Rebind{At: workflow.Now(ctx), From: b.Service, To: choice.Service, Reason: b.Away})
@@ -140,7 +166,7 @@ func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
 			b.Rebinds = append([]Rebind(nil), b.Rebinds[extra:]...)
 		}
 	}
-	b.Service, b.Away, b.impatient = choice.Service, "", false
+	b.Service, b.Away, b.untaken = choice.Service, "", false
 	return nil
 }
 
@@ -149,7 +175,8 @@ func (b *Binding) note(err error) {
 	if _, handed := handedBack(err); handed {
 		b.Away = "the service shut down"
 	}
-	if _, lost := lostWorker(err); lost {
+	_, b.silent = lostWorker(err)
+	if b.silent {
 		b.Away = "the service fell silent"
 	}
 }
@@ -170,6 +197,17 @@ func notTaken(err error) (cursor json.RawMessage, started, ok bool) {
 		}
 	}
 	return cursor, started, true
+}
+
+// lostBefore says that an activity which no worker took has had a try before, in
+// which the worker fell silent.
+func lostBefore(err error) bool {
+	var timeout *temporal.TimeoutError
+	if !errors.As(err, &timeout) {
+		return false
+	}
+	_, lost := lostWorker(errors.Unwrap(timeout))
+	return lost
 }
 
 func sameTags(a, b map[string]string) bool {

@@ -79,6 +79,43 @@ func TestChoiceOfAService(t *testing.T) {
 	require.ErrorContains(t, err, "job count_things.a is bound to tags that no live counting service has that serves CountThings")
 }
 
+// A service that is full of handlers which were given up announces itself as serving,
+// and takes nothing until it is restarted.
+func TestChoiceLeavesOutServicesFullOfDeafHandlers(t *testing.T) {
+	in := workflows.ChooseServiceInput{
+		JobID: "count_things.a", Worker: "counting", Type: testType,
+		Failover: job.FailoverRequeue, After: job.Duration(30 * time.Second),
+	}
+	choose := func(in workflows.ChooseServiceInput, waited time.Duration, services ...workflows.LiveService) string {
+		t.Helper()
+		chosen, err := in.Choose(services, waited)
+		require.NoError(t, err)
+		return chosen
+	}
+	a, deaf := service("a", "north"), service("b", "north")
+	deaf.Slots, deaf.Running, deaf.Deaf = 2, 2, 2
+	require.Empty(t, choose(in, time.Hour, deaf))
+	require.Equal(t, "a", choose(in, 0, deaf, a))
+	nearly := deaf
+	nearly.Deaf = 1
+	require.Equal(t, "b", choose(in, 0, nearly))
+
+	// The one that a run was on is as good as away: failover comes in.
+	in.Last = "b"
+	require.Empty(t, choose(in, 29*time.Second, deaf, a))
+	require.Equal(t, "a", choose(in, 30*time.Second, deaf, a))
+	in.Failover = job.FailoverFail
+	_, err := in.Choose([]workflows.LiveService{deaf, a}, 30*time.Second)
+	require.ErrorContains(t, err, "service counting@b, all of whose slots are held by handlers that were given up")
+	in.Failover = job.FailoverWait
+	require.Empty(t, choose(in, time.Hour, deaf, a))
+
+	// It did not take the run in time: it is left at once, not waited for as a busy one.
+	in.Failover, in.After, in.Room = job.FailoverRequeue, 0, true
+	require.Equal(t, "a", choose(in, 0, deaf, a))
+	require.Empty(t, choose(in, time.Hour, nearly, a))
+}
+
 func TestJobsAreSpreadOverServicesAndStay(t *testing.T) {
 	services := []workflows.LiveService{service("a", "north"), service("b", "north"), service("c", "north"), service("d", "north")}
 	chosen := map[string]string{}
@@ -154,6 +191,67 @@ func TestBoundRunCountsTheTriesOfLostServices(t *testing.T) {
 			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
 			require.Error(t, env.GetWorkflowError())
 			require.Equal(t, c.untaken+1+5, calls)
+		})
+	}
+}
+
+// A service that fell silent is waited for from its last sign, so that the heartbeat
+// timeout does not come on top of failover_after.
+func TestFailoverCountsFromTheLastSign(t *testing.T) {
+	untaken := func(before error) error {
+		return temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, before)
+	}
+	failed := temporal.NewApplicationError("away", "Away", workflows.ActivityOutput{Worker: "w1", Attempts: 1})
+	type look struct {
+		after time.Duration
+		room  bool
+	}
+	for name, c := range map[string]struct {
+		heartbeat time.Duration
+		moves     bool // to another service each time
+		ends      []error
+		looks     []look
+	}{
+		"in a try that is not the last": {15 * time.Second, false, []error{untaken(silent("1"))}, []look{{0, true}}},
+		"in the last try":               {10 * time.Second, false, []error{silent("1")}, []look{{20 * time.Second, false}}},
+		"in the last try, and seems to live": {
+			15 * time.Second, false, []error{silent("1"), untaken(nil), untaken(nil)},
+			[]look{{15 * time.Second, false}, {0, true}, {0, true}},
+		},
+		"in the last try, and another does not take it": {
+			10 * time.Second, true, []error{silent("1"), untaken(nil)},
+			[]look{{20 * time.Second, false}, {10 * time.Second, true}},
+		},
+		"without a try":         {10 * time.Second, false, []error{untaken(nil)}, []look{{10 * time.Second, true}}},
+		"after a failed try":    {10 * time.Second, false, []error{untaken(failed)}, []look{{10 * time.Second, true}}},
+		"for long, in a try":    {time.Minute, false, []error{untaken(silent("1"))}, []look{{0, true}}},
+		"for long, in the last": {time.Minute, false, []error{silent("1")}, []look{{15 * time.Second, false}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ends := c.ends
+			env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+				if len(ends) == 0 {
+					return workflows.ActivityOutput{Worker: "w", Attempts: 1}, nil
+				}
+				err := ends[0]
+				ends = ends[1:]
+				return workflows.ActivityOutput{}, err
+			})
+			var looks []look
+			env.RegisterActivityWithOptions(func(_ context.Context, in workflows.ChooseServiceInput) (workflows.ServiceChoice, error) {
+				looks = append(looks, look{in.After.Std(), in.Room})
+				if c.moves {
+					return workflows.ServiceChoice{Service: fmt.Sprintf("s%d", len(looks))}, nil
+				}
+				return workflows.ServiceChoice{Service: "a"}, nil
+			}, activity.RegisterOptions{Name: workflows.ChooseServiceActivity})
+			j := oneShot("a")
+			j.Options.MaxRetryCount = 0
+			j.Options.Bind = map[string]string{"zone": "north"}
+			j.Options.HeartbeatTimeout, j.Options.FailoverAfter = job.Duration(c.heartbeat), job.Duration(30*time.Second)
+			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
+			require.NoError(t, env.GetWorkflowError())
+			require.Equal(t, append([]look{{30 * time.Second, false}}, c.looks...), looks)
 		})
 	}
 }

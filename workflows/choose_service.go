@@ -68,7 +68,9 @@ func (c *chooser) live(ctx context.Context) ([]LiveService, error) {
 // ChooseService looks once for a live service that a bound job's run can go to: the
 // one it was on, if that still lives; else, as the failover policy says, another
 // that has the tags and serves the job type. Among several, a job keeps to one
-// as long as it lives, and jobs are spread evenly.
+// as long as it lives, and jobs are spread evenly. A service whose slots are all held
+// by handlers that were given up counts as one that is away: it takes no run until
+// it is restarted.
 //
 // When there is none the attempt fails and says when to look again. So a run that
 // waits holds no place in any worker and spends no history, however long. It
@@ -118,9 +120,14 @@ func (in ChooseServiceInput) patience(n int) (waited, next time.Duration) {
 func (in ChooseServiceInput) choose(services []LiveService, waited time.Duration) (string, error) {
 	var best string
 	var rank uint64
+	var stuck bool // Last lives, and takes no run any more
 	for i := range services {
 		s := &services[i]
 		if s.Worker != in.Worker || s.State != ServiceServing || !s.Has(in.Bind) || !s.Serves(in.Type) {
+			continue
+		}
+		if s.deafened() {
+			stuck = stuck || s.Name == in.Last
 			continue
 		}
 		if s.Name == in.Last {
@@ -144,7 +151,7 @@ func (in ChooseServiceInput) choose(services []LiveService, waited time.Duration
 	case job.FailoverRequeue:
 		return best, nil
 	case job.FailoverFail:
-		return "", temporal.NewNonRetryableApplicationError(in.gone(), job.ClassNoService, nil)
+		return "", temporal.NewNonRetryableApplicationError(in.gone(stuck), job.ClassNoService, nil)
 	default:
 		return "", nil
 	}
@@ -164,9 +171,13 @@ func (in ChooseServiceInput) missing(err error) string {
 }
 
 // gone is the sentence of the error for good.
-func (in ChooseServiceInput) gone() string {
-	if in.Last == "" {
+func (in ChooseServiceInput) gone(stuck bool) string {
+	switch {
+	case in.Last == "":
 		return fmt.Sprintf("job %s is bound to tags that no live %s service has that serves %s", in.JobID, in.Worker, in.Type)
+	case stuck:
+		return fmt.Sprintf("job %s is bound to service %s, all of whose slots are held by handlers that were given up: restart it",
+			in.JobID, ServiceTaskQueue(in.Worker, in.Last))
 	}
 	return fmt.Sprintf("job %s is bound to service %s, which is gone and did not return in time",
 		in.JobID, ServiceTaskQueue(in.Worker, in.Last))

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -57,4 +59,82 @@ func TestRetryTakesItsDeadLettersAway(t *testing.T) {
 	require.ErrorContains(t, tooLarge.rejected, "its cursor has 32770 bytes")
 	require.Equal(t, []string{"count_things.b ", "count_things.a 7"}, cursors)
 	require.EqualValues(t, 2, state.Completed)
+}
+
+// Who retries many sends several batches: that one of them took away the letters of
+// another does not refuse it.
+func TestRetryOfALetterThatARetryTookAway(t *testing.T) {
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		return workflows.ActivityOutput{}, nil
+	})
+	hash, err := queued("a").SpecHash() // They all have one spec.
+	require.NoError(t, err)
+	state := workflows.QueueState{Name: "tables", Accepted: 10, Paused: true, DeadLetters: []workflows.DeadLetter{
+		{Sequence: 1, JobID: "count_things.a", RunID: "r1", SpecHash: hash},
+		{Sequence: 5, JobID: "count_things.a", RunID: "r5", SpecHash: hash},
+		{Sequence: 6, JobID: "count_things.b", RunID: "r6", SpecHash: hash},
+	}}
+	retry := func(at time.Duration, items ...workflows.EnqueueItem) *answer {
+		return send(t, env, at, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: items})
+	}
+	first := retry(time.Second, workflows.EnqueueItem{Job: queued("a"), DeadLetter: 5, RetryOf: "r5"})
+	second := retry(2*time.Second, workflows.EnqueueItem{Job: queued("a"), DeadLetter: 1, RetryOf: "r1"},
+		workflows.EnqueueItem{Job: queued("b"), DeadLetter: 6, RetryOf: "r6"})
+	absent := retry(3*time.Second, workflows.EnqueueItem{Job: queued("c"), DeadLetter: 7, RetryOf: "r7"})
+	noRun := retry(4*time.Second, workflows.EnqueueItem{Job: queued("a"), DeadLetter: 1})
+	state = endQueue(t, env, time.Minute, state)
+	first.requireTaken()
+	second.requireTaken()
+	require.Equal(t, workflows.EnqueueBatchReceipt{Receipts: []workflows.EnqueueReceipt{
+		{Sequence: 11, Duplicate: true}, {Sequence: 12, Ahead: 1},
+	}}, second.value)
+	require.ErrorContains(t, absent.rejected, "queue tables has no dead letter 7")
+	require.ErrorContains(t, noRun.rejected, "queue tables has no dead letter 1")
+	require.Empty(t, state.DeadLetters)
+	require.Len(t, state.Waiting, 2)
+	require.Equal(t, "r5", state.Waiting[0].RetryOf, "the latest")
+}
+
+// A queue that is resumed over an item that failed goes on where its run was, whether
+// it awaited the run or, having continued as new, watched it.
+func TestResumeOfAHaltedQueueGoesOnAtTheCursor(t *testing.T) {
+	for name, watched := range map[string]bool{"awaited": false, "watched": true} {
+		t.Run(name, func(t *testing.T) {
+			left := workflows.ActivityOutput{Worker: "w", Result: job.Result{Cursor: json.RawMessage(`"seven"`)}}
+			var cursors []string
+			env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+				cursors = append(cursors, string(in.Cursor))
+				if len(in.Cursor) == 0 {
+					return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil, left)
+				}
+				if len(cursors) < 3 { // Without getting any further.
+					return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
+				}
+				return workflows.ActivityOutput{}, nil
+			})
+			env.RegisterActivityWithOptions(func(context.Context, workflows.WatchRunInput) error {
+				cursors = append(cursors, "watched")
+				return temporal.NewNonRetryableApplicationError("it ended", "RunFailed", nil, left)
+			}, activity.RegisterOptions{Name: workflows.WatchRunActivity})
+			halting := queued("a")
+			halting.Queued = &job.Queued{Queue: "tables", OnFailure: job.OnFailureHalt}
+			item := workflows.QueueItem{Sequence: 1, Job: halting}
+			state := workflows.QueueState{Name: "tables", Accepted: 1, Waiting: []workflows.QueueItem{item}}
+			if watched {
+				state.Waiting, state.Running = nil, &workflows.RunningItem{QueueItem: item, RunID: "r1"}
+			}
+			env.RegisterDelayedCallback(func() {
+				halt := queueState(t, env).Halted
+				require.JSONEq(t, `"seven"`, string(halt.Item.Cursor))
+				require.Equal(t, halt.RunID, halt.Item.RetryOf)
+				require.NotEmpty(t, halt.RunID)
+			}, 10*time.Second)
+			send(t, env, 20*time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+			send(t, env, 30*time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+			state = endQueue(t, env, time.Minute, state)
+			require.Equal(t, []string{`"seven"`, `"seven"`}, cursors[1:])
+			require.EqualValues(t, 2, state.Failed)
+			require.EqualValues(t, 1, state.Completed)
+		})
+	}
 }

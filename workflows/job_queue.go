@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -214,19 +215,20 @@ func (q *queue) finishRun(ctx workflow.Context, status ItemStatus, err error) {
 	q.finish(finished)
 	q.Running, q.end = nil, nil
 	if status == ItemFailed {
-		q.failed(item, shorten(finished.Error), finished.Ended)
+		q.failed(item, shorten(finished.Error), LastCursor(err), finished.Ended)
 	}
 }
 
 // failed puts an item that failed among the dead letters, or halts the queue
-// over it: as its job says, or the queue where it does not.
-func (q *queue) failed(item *RunningItem, text string, at time.Time) {
+// over it: as its job says, or the queue where it does not. The cursor is the one that
+// the run left, if it did.
+func (q *queue) failed(item *RunningItem, text string, cursor json.RawMessage, at time.Time) {
 	policy := q.OnFailure
 	if queued := item.Job.Queued; queued != nil && queued.OnFailure != "" {
 		policy = queued.OnFailure
 	}
 	if policy == job.OnFailureHalt {
-		failed := item.QueueItem
+		failed := item.QueueItem.retry(item.RunID, cursor)
 		q.Halted = &Halt{Since: at, Error: text, Item: &failed, RunID: item.RunID}
 		return
 	}
@@ -286,7 +288,6 @@ const (
 	errorTypePageUnreadable = "PageUnreadable"
 	errorTypeRunCanceled    = "RunCanceled"
 	errorTypeRunFailed      = "RunFailed"
-	errorTypeRunNotFound    = "RunNotFound"
 	errorTypeRunCutOff      = "RunCutOff"
 )
 
@@ -297,8 +298,9 @@ func canceledRun(err error) bool {
 }
 
 // WatchRun waits until a run has ended. It succeeds if the run completed, fails
-// for good if it was canceled, failed or is not there, and is tried again for
-// every other reason.
+// for good if it was canceled, failed, was cut off from its handler or deleted, and is tried again for
+// every other reason. The details of the error of a run that failed are an
+// ActivityOutput with its cursor.
 func WatchRun(ctx context.Context, in WatchRunInput) error {
 	done := make(chan error, 1)
 	go func() {
@@ -327,12 +329,16 @@ func watched(in WatchRunInput, err error) error {
 	case temporal.IsCanceledError(err):
 		return temporal.NewNonRetryableApplicationError("the run was canceled", errorTypeRunCanceled, nil)
 	case errors.As(err, &notFound):
+		// Someone deleted it: its handler hears of that no sooner than of a termination.
 		return temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("run %s of %s is not there any more", in.RunID, in.WorkflowID), errorTypeRunNotFound, nil)
+			fmt.Sprintf("run %s of %s is not there any more", in.RunID, in.WorkflowID), errorTypeRunCutOff, nil)
 	case endedWithoutHandler(err):
 		return temporal.NewNonRetryableApplicationError(reason(err), errorTypeRunCutOff, nil)
 	case errors.As(err, &execution):
-		return temporal.NewNonRetryableApplicationError(reason(err), errorTypeRunFailed, nil)
+		// The queue reads the cursor from it, as from the error of the run itself.
+		last := lastOutput(err)
+		return temporal.NewNonRetryableApplicationError(reason(err), errorTypeRunFailed, nil,
+			ActivityOutput{Worker: last.Worker, Result: job.Result{Cursor: last.Result.Cursor}})
 	}
 	return err
 }

@@ -45,7 +45,7 @@ const (
 	// MessagePauseQueue lets the running item finish and starts no more.
 	MessagePauseQueue Message[PauseRequest, QueueSummary] = "pause"
 	// MessageResumeQueue lets a queue go on that was paused, drained or halted. The
-	// item over which it was halted is tried again, first.
+	// item over which it was halted is tried again, first, at the position that it left.
 	MessageResumeQueue Message[ResumeRequest, QueueSummary] = "resume"
 	// MessageSkip lets a halted queue go on with the next item.
 	MessageSkip Message[SkipRequest, QueueSummary] = "skip"

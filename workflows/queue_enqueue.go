@@ -108,16 +108,18 @@ func (q *queue) checkSeen(in EnqueueBatchRequest) error {
 		ErrorTypeLookInPages, temporal.ApplicationErrorOptions{Details: []any{look}})
 }
 
-// checkKnown refuses a job that is in the queue with another spec.
+// checkKnown refuses a job that is in the queue with another spec, and the retry of a
+// dead letter that is gone, unless what took it away was a retry that is still there.
 func (q *queue) checkKnown(item EnqueueItem) error {
-	if item.DeadLetter != 0 && !slices.ContainsFunc(q.DeadLetters, func(l DeadLetter) bool { return l.Sequence == item.DeadLetter }) {
-		return fmt.Errorf("queue %s has no dead letter %d", q.Name, item.DeadLetter)
-	}
 	hash, err := item.Job.SpecHash()
 	if err != nil {
 		return err
 	}
 	known, ok := q.known(item)
+	retried := ok && item.RetryOf != ""
+	if item.DeadLetter != 0 && !retried && !q.hasDead(item.DeadLetter) {
+		return fmt.Errorf("queue %s has no dead letter %d", q.Name, item.DeadLetter)
+	}
 	if !ok || known.specHash == hash {
 		return nil
 	}

@@ -102,6 +102,18 @@ type QueueItem struct {
 	Cursor  json.RawMessage `json:"cursor,omitempty"`
 }
 
+// retry is the item as it is tried again after its run failed, from the position that
+// the run left. One that could not even be started, or left none, is tried as it was.
+func (i QueueItem) retry(runID string, cursor json.RawMessage) QueueItem {
+	if runID != "" {
+		i.RetryOf = runID
+	}
+	if len(cursor) > 0 && len(cursor) <= MaxCursorBytes {
+		i.Cursor = cursor
+	}
+	return i
+}
+
 // RunningItem is the item that runs.
 type RunningItem struct {
 	QueueItem
@@ -175,7 +187,7 @@ func (l *DeadLetter) retriedBy(item EnqueueItem) bool {
 type Halt struct {
 	Since time.Time `json:"since"`
 	Error string    `json:"error"`
-	// Item is the one that failed, and RunID its run.
+	// Item is the one that failed, as it is tried again, and RunID its run.
 	Item  *QueueItem `json:"item,omitempty"`
 	RunID string     `json:"run_id,omitempty"`
 	// Page is the number of the page that is missing, and Items how many
@@ -352,6 +364,11 @@ func (s *QueueState) bury(letter DeadLetter) {
 		s.DeadLetters = append([]DeadLetter(nil), s.DeadLetters[extra:]...)
 		s.DeadDropped += int64(extra)
 	}
+}
+
+// hasDead says whether there is a dead letter of an item.
+func (s *QueueState) hasDead(sequence int64) bool {
+	return slices.ContainsFunc(s.DeadLetters, func(l DeadLetter) bool { return l.Sequence == sequence })
 }
 
 // unbury removes the dead letter of an item, and says whether there was one.

@@ -126,7 +126,7 @@ func (q *queue) onPause(in PauseRequest) QueueSummary {
 }
 
 // onResume lets the queue go on. A failed item that halted it is tried again,
-// first; a queue that was halted while it was drained is drained on.
+// first, and goes on at the position that its run left; a queue that was halted while it was drained is drained on.
 func (q *queue) onResume(ResumeRequest) QueueSummary {
 	q.Paused, q.PauseReason = false, ""
 	halt := q.Halted

@@ -33,6 +33,10 @@ type LiveService struct {
 	LastSeen time.Time `json:"last_seen"`
 }
 
+// deafened says that handlers that were given up hold all slots: the service takes
+// nothing until its process is restarted, though it serves as far as it can tell.
+func (s *LiveService) deafened() bool { return s.Deaf > 0 && s.Deaf >= s.Slots }
+
 // Services lists the services that live, by worker type and name.
 func Services(ctx context.Context, c client.Client) ([]LiveService, error) {
 	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'Running'", ServiceType))

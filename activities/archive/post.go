@@ -25,6 +25,9 @@ const (
 const (
 	// fetchSize is how many messages are asked for at a time.
 	fetchSize = 2000
+	// fetchBytes is about how much is asked for at a time: 2,000 messages of the
+	// largest size are more than a worker should hold.
+	fetchBytes = 32 << 20
 	// fetchWait is how long they are waited for before the run reports.
 	fetchWait = 5 * time.Second
 	// maxPartitions is how many objects a batch has at most, about.
@@ -55,6 +58,10 @@ func PostToArchive(client *pipeline.Client, store *objects.Store) job.Type {
 
 // cursor is where the next batch begins.
 type cursor struct {
+	// Bucket and Prefix are where batches go; elsewhere the archive begins anew.
+	Bucket string `json:"bucket"`
+	Prefix string `json:"prefix,omitempty"`
+
 	Life archive.Life `json:"life"`
 	Next uint64       `json:"next"`
 	// Before is when the stream took the message before that.
@@ -146,7 +153,7 @@ func (l *lap) batches(ctx context.Context) error {
 			break
 		}
 		n := max(1, min(fetchSize, l.spec.FlushMessages-len(batch.messages)))
-		fetched, err := l.consumer.Fetch(ctx, n, batch.wait(end), l.run.Stopping())
+		fetched, err := l.consumer.FetchBytes(ctx, n, fetchBytes, batch.wait(end), l.run.Stopping())
 		if err != nil {
 			return err
 		}
@@ -192,8 +199,9 @@ func (l *lap) findPlace(ctx context.Context) error {
 	if _, err := l.run.Cursor(&l.at); err != nil {
 		return err
 	}
-	if l.at.Life != life || l.at.Next == 0 {
-		l.at = cursor{Life: life, Next: 1}
+	place := cursor{Bucket: l.spec.Bucket, Prefix: l.spec.Prefix, Life: life, Next: 1}
+	if l.at.Bucket != place.Bucket || l.at.Prefix != place.Prefix || l.at.Life != life || l.at.Next == 0 {
+		l.at = place
 		last, found, err := l.archive.LastBatch(ctx, life)
 		if err != nil {
 			return err

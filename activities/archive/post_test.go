@@ -413,3 +413,26 @@ func TestStopLeavesWhatIsGathered(t *testing.T) {
 	b.drain()
 	b.requireArchived()
 }
+
+// TestAnArchiveElsewhereBeginsAnew changes where a job's batches go: the new place
+// gets all that the stream holds, though the cursor of the old one is further.
+func TestAnArchiveElsewhereBeginsAnew(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "before")
+	b.publish(50, "live.a.csi")
+	b.drain()
+	last, err := b.lap()
+	require.NoError(t, err)
+
+	key := b.key()
+	b.spec.Prefix = "after/"
+	b.archive = format.Archive{Store: b.archive.Store, Bucket: b.archive.Bucket, Prefix: "after/"}
+	b.publish(5, "live.a.csi")
+	stacktest.WaitFor(t, "the new archive to be whole", func() (bool, error) {
+		run := jobtest.NewRun(b.definition(key), jobtest.WithCursor(last.Cursor))
+		if last, err = archive.PostToArchive(b.client, b.store).Handle(t.Context(), run); err != nil {
+			return false, err
+		}
+		return len(b.archived()) == len(b.stream()), nil
+	})
+	require.Empty(t, b.audit(true).Findings)
+}

@@ -124,7 +124,7 @@ func (e *ldmpExtraction) lap(ctx context.Context) error {
 		if try == sessionTries {
 			return err
 		}
-		e.run.Logger().Warn("the LoggerNet server is connected to again", "error", err)
+		e.run.Logger().Warn("the connection to the LoggerNet server ended; another one is made", "error", err)
 		if e.pause(ctx, firstPause<<(try-1)) {
 			return job.ErrStopped
 		}

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,11 +25,12 @@ const (
 type batch struct {
 	lane    *lane
 	items   []item
-	groups  []*group // by target, in the order of their first points
+	groups  []*group // runs of points with one target, in the order to write them in
 	refused []refusal
 	lines   int
 	bytes   int
 	lastSay time.Time
+	halving bool // looks for what the server refuses
 }
 
 // item is a message with what is left to do for it.
@@ -103,6 +105,10 @@ func (b *batch) add(decoder *lines.Decoder, message jetstream.Msg) {
 	b.bytes += len(decoded.Text)
 }
 
+// group gives the group that a message's points belong to: the last one of its
+// target, or a new one when points with another precision or policy have come for
+// the same database since. They may be about the same time, and the last one has to
+// be written last.
 func (b *batch) group(options pipeline.PointOptions) *group {
 	target := influx.Target{
 		Database:        options.Database,
@@ -112,9 +118,13 @@ func (b *batch) group(options pipeline.PointOptions) *group {
 	if b.lane.mirror.Database != "" {
 		target.Database = b.lane.mirror.Database
 	}
-	for _, g := range b.groups {
+	for i := len(b.groups) - 1; i >= 0; i-- {
+		g := b.groups[i]
 		if g.target == target {
 			return g
+		}
+		if g.target.Database == target.Database && len(g.lines) > 0 {
+			break
 		}
 	}
 	g := &group{target: target}
@@ -122,28 +132,48 @@ func (b *batch) group(options pipeline.PointOptions) *group {
 	return g
 }
 
-// store writes all lines that are not done, one target after the other, and puts
+// store writes all lines that are not done, one group after the other, and puts
 // what was refused into quarantine, also when a write fails. It can be called again
-// after an error.
+// after an error. It is errLapOver when the search for what the server refuses has
+// to go on in the next lap.
 func (b *batch) store(ctx context.Context) error {
 	var failed error
+	b.halving = false
+	var held []*group
 	for _, g := range b.groups {
-		// A retention policy that is missing in one database says nothing about the
-		// others; a server that is away does.
+		if slices.ContainsFunc(held, g.followsOn) {
+			continue // so that it is not written before them, if the policy is made just now
+		}
 		err := b.writeAll(ctx, g)
+		if err == nil {
+			continue
+		}
 		if failed == nil {
 			failed = err
 		}
+		// A retention policy that is missing in one database says nothing about the
+		// others; a server that is away or knows no such user does.
 		var influxErr *influx.Error
-		if err != nil && (!errors.As(err, &influxErr) || influxErr.Kind != influx.KindConfig) {
+		if !errors.As(err, &influxErr) || !influxErr.NoPolicy() {
 			break
 		}
+		held = append(held, g)
+	}
+	if errors.Is(failed, errLapOver) {
+		// Messages that come again are refused again, and counted then.
+		n := b.finished()
+		b.refused = slices.DeleteFunc(b.refused, func(r refusal) bool { return r.item >= n })
 	}
 	// What is refused stays refused, whatever happened to the rest.
 	if err := b.quarantine(ctx); err != nil && (failed == nil || ctx.Err() == nil) {
 		failed = err
 	}
 	return failed
+}
+
+// followsOn tells whether points of the group and an earlier one may be the same.
+func (g *group) followsOn(earlier *group) bool {
+	return g.target.Database == earlier.target.Database && g.target.RetentionPolicy == earlier.target.RetentionPolicy
 }
 
 // writeAll writes the lines of a group in as few writes as the limits allow.
@@ -193,11 +223,15 @@ func (g *group) pending(all []line) (body []byte, n int) {
 // write writes lines; where the server refuses some, it takes out those that the
 // server names, and halves the rest until it has found the others, which takes at
 // most 2·k·log₂(n) writes for k of n lines. Good lines are written more than once on
-// the way, which is harmless.
+// the way, which is harmless. It goes from the first line to the last, and ends with
+// errLapOver when the lap does, as soon as a message is done with.
 func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	body, n := g.pending(all)
 	if n == 0 {
 		return nil
+	}
+	if b.halving && b.lane.lap.leaving(b.lane) && b.begun() {
+		return errLapOver
 	}
 	err := b.writeOnce(ctx, g.target, body)
 	if err == nil {
@@ -223,6 +257,7 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 		return err
 	}
 	if len(all) > 1 {
+		b.halving = true
 		if err := b.write(ctx, g, all[:len(all)/2]); err != nil {
 			return err
 		}
@@ -236,6 +271,28 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	}
 	b.refused = append(b.refused, refusal{all[0].item, all[0].point, ClassRefusedPoint, failed.Text})
 	return nil
+}
+
+// finished is how many messages, from the first on, are done with as soon as what
+// was refused is in quarantine.
+func (b *batch) finished() int {
+	refused := make(map[int]int, len(b.refused))
+	for _, r := range b.refused {
+		refused[r.item]++
+	}
+	for i := range b.items {
+		if b.items[i].open > refused[i] {
+			return i
+		}
+	}
+	return len(b.items)
+}
+
+// begun tells whether a message can be answered that was not before: what comes
+// again does not begin with the same one.
+func (b *batch) begun() bool {
+	n := b.finished()
+	return n > 0 && !b.items[n-1].answered
 }
 
 // settle notes that lines are stored.
@@ -286,7 +343,7 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, body []byte
 	if err := w.writer.CreateDatabase(ctx, target.Database); err != nil {
 		return err
 	}
-	w.lap.run.Logger().Info("database created", "database", target.Database, "influx", w.writer.Address())
+	w.lap.run.Logger().Info("database created", "database", target.Database, "influx", w.address)
 	w.count("batches", 1)
 	return w.writer.Write(ctx, target, body)
 }
@@ -355,7 +412,7 @@ func (b *batch) quarantined(r refusal) (pipeline.Quarantined, error) {
 		Class:     r.class,
 		Reason:    r.reason,
 		Job:       w.lap.run.Job().ID,
-		Target:    w.writer.Address(),
+		Target:    w.address,
 		Subject:   message.Subject(),
 		Body:      message.Data(),
 	}

@@ -24,6 +24,7 @@ const (
 	ClassUnreachable = "InfluxUnreachable" // no answer, or too busy
 	ClassConfig      = "InfluxConfig"      // credentials, permissions, retention policy
 	ClassLimits      = "InfluxLimits"      // too many series or values of a tag, cache full
+	ClassTwoLoaders  = "TwoLoaders"        // another job loads this location's mirror
 )
 
 // backoff is how long a mirror is left alone after its n-th failure in a row:

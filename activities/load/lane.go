@@ -12,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 const (
@@ -23,6 +24,9 @@ const (
 	probeSize = 100
 	// slowWrite is what makes a mirror a slow one, whose others do not wait for it.
 	slowWrite = 250 * time.Millisecond
+	// claimFor is how long a mirror of a location is the job's that last told of it;
+	// it does so every few seconds.
+	claimFor = 30 * time.Second
 	// rateInterval is the least time over which points per second are counted.
 	rateInterval = time.Second
 )
@@ -31,12 +35,15 @@ const (
 var (
 	errBreakerOpened = errors.New("the mirror is down")
 	errOutOfOrder    = errors.New("a message came out of order")
+	errLapOver       = errors.New("the lap is over with a batch half done")
 )
 
 // lane loads a mirror.
 type lane struct {
 	lap      *lap
 	mirror   InfluxMirror
+	config   influx.Config // without what connect adds
+	address  string        // of the server
 	writer   *influx.Writer
 	consumer *pipeline.Consumer
 
@@ -55,8 +62,8 @@ type lane struct {
 	}
 }
 
-func newLane(l *lap, m InfluxMirror, writer *influx.Writer) *lane {
-	w := &lane{lap: l, mirror: m, writer: writer, counts: map[string]int64{}}
+func newLane(l *lap, m InfluxMirror, config influx.Config, address string) *lane {
+	w := &lane{lap: l, mirror: m, config: config, address: address, counts: map[string]int64{}}
 	w.state.Breaker.State = pipeline.BreakerClosed
 	w.maxBytes.Store(int64(l.spec.BatchBytes))
 	return w
@@ -67,6 +74,11 @@ func newLane(l *lap, m InfluxMirror, writer *influx.Writer) *lane {
 func (w *lane) work(ctx context.Context) error {
 	if err := w.open(ctx); err != nil {
 		return err
+	}
+	if w.breaker().State == pipeline.BreakerClosed {
+		if err := w.connect(ctx); err != nil {
+			w.failed(err)
+		}
 	}
 	for !w.lap.leaving(w) || w.lap.linger(ctx, w) {
 		if w.breaker().State != pipeline.BreakerClosed {
@@ -81,15 +93,50 @@ func (w *lane) work(ctx context.Context) error {
 		}
 		w.parked.Store(false)
 		err := w.stream(ctx)
-		if err != nil && !errors.Is(err, errBreakerOpened) && !errors.Is(err, errOutOfOrder) {
+		if err != nil && !errors.Is(err, errBreakerOpened) && !errors.Is(err, errOutOfOrder) && !errors.Is(err, errLapOver) {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// open opens the consumer, and goes on from what was told of the load before.
+// connect makes the writer, unless there is one. A secret that this worker has not
+// is a fault of this mirror alone.
+func (w *lane) connect(ctx context.Context) error {
+	if w.writer != nil {
+		return nil
+	}
+	failed := func(err error) error {
+		return &influx.Error{Kind: influx.KindConfig, Address: w.address, Text: err.Error()}
+	}
+	config := w.config
+	if w.mirror.Password != "" {
+		password, err := w.lap.run.Secret(w.mirror.Password)
+		if err != nil {
+			return failed(err)
+		}
+		config.Password = password
+	}
+	switch w.mirror.Gzip {
+	case GzipAlways:
+		config.Gzip = true
+	case GzipNever:
+	default:
+		config.Gzip = !influx.Local(ctx, config.URL)
+	}
+	writer, err := influx.NewWriter(config)
+	if err != nil {
+		return failed(err)
+	}
+	w.writer = writer
+	return nil
+}
+
+// open claims the load, and opens its consumer.
 func (w *lane) open(ctx context.Context) error {
+	if err := w.claim(ctx); err != nil {
+		return err
+	}
 	spec := &w.lap.spec
 	consumer, err := w.lap.pipeline.Consumer(ctx, pipeline.StreamPrepared, pipeline.ConsumerOptions{
 		Name:    pipeline.LoadConsumer(spec.OperationMode, spec.Location, w.mirror.Name),
@@ -99,34 +146,57 @@ func (w *lane) open(ctx context.Context) error {
 		// What may be in hand, and more.
 		MaxAckPending: max(20_000, 4*(spec.BatchPoints+fetchSize)),
 	})
-	if err != nil {
-		return err
-	}
 	w.consumer = consumer
-	state, err := w.lap.pipeline.LoadState(ctx, spec.OperationMode, spec.Location, w.mirror.Name)
-	if err != nil {
-		return err
+	return err
+}
+
+// claim goes on from what was told of the load before, unless another job told it
+// just now: of one consumer, each would get a part of the messages.
+func (w *lane) claim(ctx context.Context) error {
+	spec, id := &w.lap.spec, w.lap.run.Job().ID
+	var state pipeline.LoadState
+	for claimed := false; !claimed; {
+		var err error
+		state, err = w.lap.pipeline.LoadState(ctx, spec.OperationMode, spec.Location, w.mirror.Name)
+		if err != nil {
+			return err
+		}
+		now := time.Now().UTC()
+		// A time far ahead is one of a wrong clock.
+		if age := now.Sub(state.UpdatedAt); state.Job != "" && state.Job != id && age.Abs() < claimFor {
+			return job.Retryable(ClassTwoLoaders, claimFor-age,
+				"job %s does not load location %s (%s) into mirror %s, since job %s does, and each would get a part of the messages",
+				id, spec.Location, spec.OperationMode, w.mirror.Name, state.Job)
+		}
+		w.goOnFrom(&state)
+		state.Job, state.UpdatedAt = id, now
+		if state.StartedAt.IsZero() {
+			state.StartedAt = now
+		}
+		if claimed, err = w.lap.pipeline.ClaimLoad(ctx, state); err != nil {
+			return err
+		}
 	}
-	now := time.Now()
-	if state.StartedAt.IsZero() {
-		state.StartedAt = now.UTC()
-	}
-	if state.Address != "" && state.Address != w.writer.Address() {
-		// Another server: what the old one said does not hold for it.
-		state.Breaker, state.MaxBytes = pipeline.Breaker{State: pipeline.BreakerClosed}, 0
-	}
-	if state.MaxBytes > 0 && state.BatchBytes == spec.BatchBytes {
+	if state.MaxBytes > 0 {
 		w.maxBytes.Store(int64(state.MaxBytes))
-	} else {
-		state.MaxBytes = 0
 	}
-	state.BatchBytes = spec.BatchBytes
-	state.Address, state.Job = w.writer.Address(), w.lap.run.Job().ID
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state = state
-	w.rate.since, w.rate.points = now, state.Points
+	w.rate.since, w.rate.points = time.Now(), state.Points
 	return nil
+}
+
+// goOnFrom keeps of a state what still holds.
+func (w *lane) goOnFrom(state *pipeline.LoadState) {
+	if state.Address != "" && state.Address != w.address {
+		// Another server: what the old one said does not hold for it.
+		state.Breaker, state.MaxBytes = pipeline.Breaker{State: pipeline.BreakerClosed}, 0
+	}
+	if state.BatchBytes != w.lap.spec.BatchBytes {
+		state.MaxBytes = 0
+	}
+	state.BatchBytes, state.Address = w.lap.spec.BatchBytes, w.address
 }
 
 // waitForTry waits until the mirror may be tried again, and reports false when the
@@ -158,10 +228,16 @@ func (w *lane) probe(ctx context.Context) error {
 	w.mu.Lock()
 	w.state.Breaker.State = pipeline.BreakerTrying
 	w.mu.Unlock()
-	err := w.writer.Ping(ctx)
+	err := w.connect(ctx)
+	if err == nil {
+		err = w.writer.Ping(ctx)
+	}
 	if err == nil {
 		var failed *influx.Error
-		if err = w.tryBatch(ctx); err != nil && !errors.As(err, &failed) {
+		if err = w.tryBatch(ctx); errors.Is(err, errLapOver) {
+			err = nil // it has taken a part
+		}
+		if err != nil && !errors.As(err, &failed) {
 			return err
 		}
 	}
@@ -278,6 +354,9 @@ func (w *lane) persist(ctx context.Context, b *batch) error {
 		// What is stored, or refused for good, need not come again.
 		if ackErr := w.acknowledge(ctx, b); ackErr != nil {
 			return ackErr
+		}
+		if errors.Is(err, errLapOver) {
+			w.succeeded()
 		}
 		var failed *influx.Error
 		if ctx.Err() != nil || !errors.As(err, &failed) {

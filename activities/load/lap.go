@@ -214,7 +214,7 @@ func (l *lap) result() job.Result {
 // message is one line about the lap: "10 messages, 10 points to http://…; mirror west
 // is down since 12:00:05: …".
 func (l *lap) message(counts map[string]int64, writes string) string {
-	to := l.lanes[0].writer.Address()
+	to := l.lanes[0].address
 	if len(l.lanes) > 1 {
 		to = fmt.Sprintf("%d mirrors", len(l.lanes))
 	}

@@ -54,35 +54,13 @@ func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpe
 		end: time.Now().Add(spec.Lap.Std()), over: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
 	for _, m := range spec.mirrors() {
-		writer, err := h.writer(ctx, run, m)
+		config := influx.Config{URL: m.InfluxURL, Username: m.Username, HTTPClient: h.http}
+		unopened, err := influx.NewWriter(config)
 		if err != nil {
-			return job.Result{}, err
+			return job.Result{}, job.Final(job.ClassInvalidSpec, "job %s: mirror %s: %w", run.Job().ID, m.Name, err)
 		}
-		l.lanes = append(l.lanes, newLane(l, m, writer))
+		l.lanes = append(l.lanes, newLane(l, m, config, unopened.Address()))
 	}
 	err := l.drive(ctx)
 	return l.result(), err
-}
-
-func (h *liveInflux) writer(ctx context.Context, run job.Run, m InfluxMirror) (*influx.Writer, error) {
-	config := influx.Config{URL: m.InfluxURL, Username: m.Username, HTTPClient: h.http}
-	if m.Password != "" {
-		password, err := run.Secret(m.Password)
-		if err != nil {
-			return nil, err
-		}
-		config.Password = password
-	}
-	switch m.Gzip {
-	case GzipAlways:
-		config.Gzip = true
-	case GzipNever:
-	default:
-		config.Gzip = !influx.Local(ctx, m.InfluxURL)
-	}
-	writer, err := influx.NewWriter(config)
-	if err != nil {
-		return nil, job.Final(job.ClassInvalidSpec, "job %s: %w", run.Job().ID, err)
-	}
-	return writer, nil
 }

@@ -386,3 +386,80 @@ func TestStopEndsAWaitForMorePoints(t *testing.T) {
 		})
 	}
 }
+
+// TestPoisonAtASlowMirror: each lap is over before the search for poison is. What
+// it has found is set apart all the same, and the next lap goes on from there.
+func TestPoisonAtASlowMirror(t *testing.T) {
+	b := newBench(t, "slowpoison", stacktest.Start(t))
+	b.publish(t, b.message(-1, `{"v":0}`))
+	b.drain(t)
+	bodies := make([]string, 400)
+	for i := range bodies {
+		bodies[i] = b.message(i, fmt.Sprintf(`{"v":%d}`, i))
+	}
+	for _, i := range []int{0, 120, 399} {
+		bodies[i] = b.message(i, `{"v":"text"}`)
+	}
+	b.publish(t, bodies...)
+	b.spec.Lap = job.Duration(time.Hour)
+	laps, last, quarantined := 0, uint64(0), int64(0)
+	stacktest.WaitFor(t, "all to be stored or set apart", func() (bool, error) {
+		run := b.newRun()
+		b.proxy.onWrite(func(http.ResponseWriter, *http.Request, []byte) bool {
+			run.Stop() // a stop is as the end of the lap, with every first write
+			return false
+		})
+		result, err := b.jobType.Handle(t.Context(), run)
+		require.NoError(t, err)
+		require.Positive(t, result.Counts["messages"], "each lap is a step")
+		floor := b.consumer(t).AckFloor.Stream
+		require.Greater(t, floor, last)
+		laps, last, quarantined = laps+1, floor, quarantined+result.Counts["quarantined"]
+		undelivered, unanswered := b.waiting(t)
+		return undelivered == 0 && unanswered == 0, nil
+	})
+	require.Greater(t, laps, 3)
+	require.EqualValues(t, 3, quarantined, "counted once")
+	require.Len(t, b.quarantine(t), 3)
+	require.EqualValues(t, 400-3+1, b.count(t, "v"))
+}
+
+// TestLastPrecisionWins: messages about one point, in two precisions that take
+// turns, with those of another database between them.
+func TestLastPrecisionWins(t *testing.T) {
+	b := newBench(t, "precisions", stacktest.Start(t))
+	for round := range 3 { // batches are used again
+		var bodies []string
+		for i := range 5 {
+			body := b.message(0, fmt.Sprintf(`{"v":%d}`, 10*round+i))
+			if i%2 == round%2 {
+				body = strings.Replace(body, `"precision":"ms"`, `"precision":"s"`, 1)
+			}
+			other := strings.Replace(b.message(10*round+i, `{"v":1}`), `"database":"precisions"`, `"database":"precisions_other"`, 1)
+			bodies = append(bodies, body, other)
+		}
+		b.publish(t, bodies...)
+		b.drain(t)
+		rows, err := influx.Query(t.Context(), b.influx, b.name, "SELECT v FROM m")
+		require.NoError(t, err)
+		require.Len(t, rows[0].Values, 1)
+		require.Equal(t, json.Number(fmt.Sprint(10*round+4)), rows[0].Values[0][1])
+	}
+	require.EqualValues(t, 3*5, b.countIn(t, "precisions_other", "m"))
+}
+
+// TestCredentialsAreTriedOnce: a server that refuses them is not asked again for
+// each database of a batch.
+func TestCredentialsAreTriedOnce(t *testing.T) {
+	b := newBench(t, "credentials", stacktest.Start(t))
+	var bodies []string
+	for i := range 5 {
+		bodies = append(bodies, strings.Replace(b.message(i, `{"v":1}`), `"database":"credentials"`, fmt.Sprintf(`"database":"credentials_%d"`, i), 1))
+	}
+	b.publish(t, bodies...)
+	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+	b.proxy.onWrite(answer(http.StatusUnauthorized, "authorization failed"))
+	_, err := b.lap(t)
+	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
+	require.EqualValues(t, 1, b.proxy.writes.Load())
+}

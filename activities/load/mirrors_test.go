@@ -338,3 +338,71 @@ func TestStackDiesDuringLoad(t *testing.T) {
 		return runtime.NumGoroutine() <= before+4, nil
 	})
 }
+
+// TestTwoJobsOfALocation: the second one is refused until the first has told
+// nothing for a while, and the first gets every message.
+func TestTwoJobsOfALocation(t *testing.T) {
+	b := newBench(t, "twojobs", stacktest.Start(t))
+	other := *b
+	other.spec.Database = "twojobs_copy"
+	second := func() (job.Result, error) {
+		definition := jobtest.NewJob(b.jobType, "second", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, other.spec)
+		return b.jobType.Handle(t.Context(), jobtest.NewRun(definition))
+	}
+	b.publishNumbers(t, 0, 10)
+	var refused error
+	refuse := sync.OnceFunc(func() { _, refused = second() })
+	b.proxy.onWrite(func(http.ResponseWriter, *http.Request, []byte) bool {
+		refuse()
+		return false
+	})
+	b.drain(t)
+	failure := failureOf(t, refused)
+	require.Equal(t, load.ClassTwoLoaders, failure.Class)
+	require.False(t, failure.Final)
+	require.Positive(t, failure.RetryAfter)
+	first := b.state(t, pipeline.DefaultMirror)
+	require.ErrorContains(t, refused, "job live_load_influx_v1.second does not load location twojobs")
+	require.ErrorContains(t, refused, "since job "+first.Job+" does")
+	require.EqualValues(t, 10, b.count(t, "v"))
+
+	claimed, err := b.client.ClaimLoad(t.Context(), pipeline.LoadState{Operation: first.Operation, Location: first.Location, Mirror: first.Mirror})
+	require.NoError(t, err)
+	require.False(t, claimed, "another has written since")
+	first.UpdatedAt = first.UpdatedAt.Add(-time.Minute)
+	require.NoError(t, b.client.PutLoadState(t.Context(), first))
+	b.publishNumbers(t, 10, 20)
+	stacktest.WaitFor(t, "the second job to take over", func() (bool, error) {
+		_, err := second()
+		undelivered, unanswered := b.waiting(t)
+		return undelivered == 0 && unanswered == 0, err
+	})
+	require.EqualValues(t, 10, b.countIn(t, "twojobs_copy", "m"))
+	require.Equal(t, "live_load_influx_v1.second", b.state(t, pipeline.DefaultMirror).Job)
+}
+
+// TestSecretOfOneMirror: a worker that has not the secret of one of two mirrors
+// loads the other one.
+func TestSecretOfOneMirror(t *testing.T) {
+	b := newBench(t, "onesecret", stacktest.Start(t))
+	b.west(t)
+	b.spec.Mirrors[0].Username, b.spec.Mirrors[0].Password = "loader", "secret://west"
+	b.publishNumbers(t, 0, 10)
+	b.drain(t)
+	require.EqualValues(t, 10, b.count(t, "v"))
+	breaker := b.state(t, "west").Breaker
+	require.Equal(t, load.ClassConfig, breaker.Class)
+	require.Contains(t, breaker.Reason, "secret://west")
+	require.Zero(t, b.consumerOf(t, "west").AckFloor.Stream)
+
+	secrets := jobtest.WithSecrets(map[job.SecretRef]string{"secret://west": "password"})
+	stacktest.WaitFor(t, "the mirror to have all", func() (bool, error) {
+		_, err := b.jobType.Handle(t.Context(), b.newRun(secrets))
+		return b.countIn(t, "onesecret_west", "m") == 10, err
+	})
+
+	b.spec.InfluxURL = "" // and it is the only one
+	_, err := b.lap(t)
+	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
+	require.ErrorContains(t, err, "secret://west")
+}

@@ -308,7 +308,9 @@ func (u *audit) life(life Life, live *LiveReport) {
 		}
 	}
 	if live != nil {
-		if floor > r.Last {
+		// A consumer begins behind what its stream had dropped before it was made.
+		untouched := r.Last == 0 && floor < live.First
+		if floor > r.Last && !untouched {
 			u.missing(life, Range{r.Last + 1, floor}, "these messages are acknowledged, and no batch covers them")
 		}
 		if live.Last < r.Last {

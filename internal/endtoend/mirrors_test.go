@@ -117,7 +117,7 @@ mirrors = [{ name = "down", influx_url = "http://%s" }]
 	text := b.ok("loads")
 	require.Regexp(t, `kill +live +default +ok +0 `, text)
 	require.Regexp(t, `kill +live +down +(down|trying) +600 `, text)
-	require.Regexp(t, `kill/down is down since .*: InfluxUnreachable: influx http://`+down.address(), text)
+	require.Regexp(t, `kill/live/down is down since .*: InfluxUnreachable: influx http://`+down.address(), text)
 
 	a := b.starter("loads", "nowhere")
 	require.Equal(t, 1, a.code)

@@ -78,6 +78,15 @@ func (e *Error) Error() string {
 	return text + e.Text
 }
 
+// NoPolicy tells whether the database has no retention policy of the name that the
+// write had, which says nothing about writes to others.
+func (e *Error) NoPolicy() bool {
+	return e.Kind == KindConfig && strings.HasPrefix(strings.TrimPrefix(e.Text, "partial write: "), noPolicy)
+}
+
+// noPolicy is how the server's reason begins that a retention policy is missing.
+const noPolicy = "retention policy not found"
+
 // kindOf tells the kinds apart by status and by the words of InfluxDB 1.6 to 1.8,
 // whose statuses do not. Words count where the server's reason begins: the names
 // and values of points that follow may hold any.
@@ -95,7 +104,7 @@ func kindOf(status int, text string) Kind {
 		return KindPoison
 	case is("database not found"):
 		return KindNoDatabase
-	case is("retention policy not found", "database is required"):
+	case is(noPolicy, "database is required"):
 		return KindConfig
 	case status == http.StatusRequestEntityTooLarge:
 		return KindTooBig

@@ -65,6 +65,7 @@ func TestKinds(t *testing.T) {
 			var failure *influx.Error
 			require.ErrorAs(t, err, &failure)
 			require.Equal(t, c.want, failure.Kind, "%s", failure.Kind)
+			require.Equal(t, name == "no policy", failure.NoPolicy())
 			require.Equal(t, c.status, failure.Status)
 			require.Equal(t, 7*time.Second, failure.RetryAfter)
 			require.ErrorContains(t, err, server.URL)

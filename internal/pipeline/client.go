@@ -62,7 +62,7 @@ func Connect(ctx context.Context, serverURL string) (*Client, error) {
 			// A parse error would repeat the URL with its password.
 			return nil, job.Final(job.ClassInvalidSpec, "the NATS URL (%s) is not of the form nats://HOST:PORT", EnvURL)
 		}
-		addresses[i] = parsed.Redacted()
+		addresses[i] = withoutCredentials(parsed)
 	}
 	c.address = strings.Join(addresses, ",")
 
@@ -99,6 +99,16 @@ func Connect(ctx context.Context, serverURL string) (*Client, error) {
 		return nil, ctx.Err()
 	}
 	return c, nil
+}
+
+// withoutCredentials is a URL as it may be shown. In a URL of NATS, what stands in
+// the place of the user is a token if there is no password.
+func withoutCredentials(server *url.URL) string {
+	shown := *server
+	if password, _ := server.User.Password(); server.User != nil && password == "" {
+		shown.User = url.User("xxxxx")
+	}
+	return shown.Redacted()
 }
 
 // Address is the URL of the server without credentials.

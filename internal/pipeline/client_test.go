@@ -36,6 +36,18 @@ func TestUnreachableServerIsNamedAndRetryable(t *testing.T) {
 	require.Equal(t, pipeline.ClassUnreachable, failure.Class)
 }
 
+func TestCredentialsAreNotShown(t *testing.T) {
+	t.Parallel()
+	address := closedPort(t)
+	for _, credentials := range []string{"s3cr3t", "user:s3cr3t", ":s3cr3t", "s3cr3t:"} {
+		client, err := pipeline.Connect(t.Context(), "nats://"+credentials+"@"+address)
+		require.NoError(t, err)
+		t.Cleanup(client.Close)
+		require.Contains(t, client.Address(), address)
+		require.NotContains(t, client.Address(), "s3cr3t", credentials)
+	}
+}
+
 func TestBadURL(t *testing.T) {
 	for _, bad := range []string{"", "127.0.0.1", "nats://", "nats://a:secret@%zz"} {
 		_, err := pipeline.Connect(t.Context(), bad)

@@ -101,6 +101,8 @@ type LoadState struct {
 	Quarantined     int64     `json:"quarantined"`
 	Expired         int64     `json:"expired"`
 	LastWrite       time.Time `json:"last_write,omitzero"`
+
+	revision uint64 // of what was read
 }
 
 // Consumer is the name of the load's consumer, and the key of its state.
@@ -125,7 +127,33 @@ func (c *Client) LoadState(ctx context.Context, operation Operation, location, m
 	if stored := state; json.Unmarshal(entry.Value(), &stored) == nil && stored.Breaker.State != "" {
 		state = stored
 	}
+	state.revision = entry.Revision()
 	return state, nil
+}
+
+// ClaimLoad writes a state that goes on from the one that was read, unless another
+// loader has written since: then it reports false.
+func (c *Client) ClaimLoad(ctx context.Context, state LoadState) (claimed bool, err error) {
+	value, err := json.Marshal(state)
+	if err != nil {
+		return false, fmt.Errorf("encode the state of %s: %w", state.Consumer(), err)
+	}
+	bucket, err := c.loads(ctx)
+	if err != nil {
+		return false, err
+	}
+	if state.revision == 0 {
+		_, err = bucket.Create(ctx, state.Consumer(), value)
+	} else {
+		_, err = bucket.Update(ctx, state.Consumer(), value, state.revision)
+	}
+	switch {
+	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
+		return false, nil
+	case err != nil:
+		return false, c.failed(ctx, "write the state of "+state.Consumer(), err)
+	}
+	return true, nil
 }
 
 // PutLoadState writes what is to tell of a load.

@@ -105,7 +105,7 @@ func (c *Client) TimeOf(ctx context.Context, stream string, sequence uint64) (ti
 }
 
 // rangeFetch is how many messages of a range are asked for at a time.
-const rangeFetch = 2000
+const rangeFetch = 500
 
 // Limit bounds what is read at a time: once one of the two is reached, no more is
 // read. Zero for no bound.

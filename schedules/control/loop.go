@@ -34,12 +34,20 @@ func deliver[In, Out any](ctx context.Context, c *Client, message workflows.Mess
 	}
 }
 
+// stillOn is added to the error of a message that was not answered: the server may
+// hand it over when a worker comes.
+const stillOn = "(it may still be done when one answers)"
+
 // send sends a message to a continuous job and waits for a worker's answer.
 func send[In, Out any](ctx context.Context, c *Client, message workflows.Message[In, Out], jobID string, in In) (Out, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := deliver(ctx, c, message, workflows.JobWorkflowID(jobID), in)
-	return out, explain(fmt.Sprintf("%s job %s", string(message), jobID), err)
+	err = explain(fmt.Sprintf("%s job %s", string(message), jobID), err)
+	if errors.Is(err, ErrNoWorker) {
+		err = fmt.Errorf("%w %s", err, stillOn)
+	}
+	return out, err
 }
 
 // SetContinuous gives a running continuous job a new definition, from the next

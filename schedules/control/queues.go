@@ -140,7 +140,7 @@ func (c *Client) PauseQueue(ctx context.Context, queue, reason string) (workflow
 }
 
 // ResumeQueue lets a queue go on that was paused, drained or halted. The item over
-// which it was halted is tried again, first.
+// which it was halted is tried again, first, at the position that it left.
 func (c *Client) ResumeQueue(ctx context.Context, queue string) (workflows.QueueSummary, error) {
 	return toQueue(ctx, c, workflows.MessageResumeQueue, queue, "resume queue "+queue, workflows.ResumeRequest{})
 }
@@ -195,10 +195,33 @@ func (c *Client) SetOnFailure(ctx context.Context, queue string, policy job.OnFa
 	}
 }
 
+// LatestLetters leaves one letter of each job and spec, in the order of a queue,
+// which is that of the failures: the latest that names its run, since only that run
+// tells where to go on. Letters without a spec hash or a run stand for themselves,
+// unless one of the same job and spec names its run.
+func LatestLetters(letters []workflows.DeadLetter) []workflows.DeadLetter {
+	type work struct{ jobID, specHash string }
+	latest := map[work]int{}
+	for i, letter := range letters {
+		if letter.SpecHash != "" && letter.RunID != "" {
+			latest[work{letter.JobID, letter.SpecHash}] = i
+		}
+	}
+	var kept []workflows.DeadLetter
+	for i, letter := range letters {
+		if last, ok := latest[work{letter.JobID, letter.SpecHash}]; !ok || last == i {
+			kept = append(kept, letter)
+		}
+	}
+	return kept
+}
+
 // RetryDead puts the jobs of dead letters into their queue again, at its end, and
-// takes the letters away. Each goes on at the last position that its run has left.
-// It reports how many are done.
+// takes the letters away. Each goes on at the last position that its latest run has
+// left: of several letters of one job and spec there is one item, so that the places
+// are those of LatestLetters. It reports how many are done.
 func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflows.DeadLetter, report func(done int)) ([]workflows.EnqueueReceipt, error) {
+	letters = LatestLetters(letters)
 	items := make([]workflows.EnqueueItem, len(letters))
 	err := Each(len(letters), func(i int) error {
 		letter := letters[i]

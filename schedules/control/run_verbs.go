@@ -66,7 +66,7 @@ type Retried struct {
 
 // ErrNotRetried says that a run is not one to try again: it has not ended, has
 // completed, or was followed by another one.
-var ErrNotRetried = errors.New("not to be tried again")
+var ErrNotRetried = errors.New("it is not tried again")
 
 // RetryRun starts a run again that failed, was canceled, terminated or timed out,
 // with the definition that it had. Several calls for one run start one run. While

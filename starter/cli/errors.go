@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
@@ -78,10 +79,10 @@ func (i *invocation) sentences(err error) []string {
 	return []string{clean(err.Error())}
 }
 
-// slow says that a server did not answer a call in time, of whatever layer the
-// error is.
+// slow says that Temporal did not answer a call in time, of whatever layer the
+// error is. The clients of other servers name theirs themselves.
 func slow(err error) bool {
-	if errors.Is(err, control.ErrNoWorker) {
+	if _, named := errors.AsType[*job.Failure](err); named || errors.Is(err, control.ErrNoWorker) {
 		return false
 	}
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
@@ -94,7 +95,7 @@ func (i *invocation) ended(err error) bool {
 	_, canceled := errors.AsType[*serviceerror.Canceled](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	if !canceled && !late && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) &&
-		!errors.Is(err, control.ErrNoWorker) {
+		!errors.Is(err, control.ErrNoWorker) && !errors.Is(err, control.ErrSlow) {
 		return false
 	}
 	// The server knows the deadline of a call and may be a little ahead of us.

@@ -101,7 +101,7 @@ func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
 		lines.printf(format, args...)
 	}
 	for _, v := range views {
-		name := v.Location + "/" + v.Mirror
+		name := v.Location + "/" + string(v.Operation) + "/" + v.Mirror
 		switch b := v.Breaker; {
 		case b.Failures == 0:
 		case b.State == pipeline.BreakerClosed:

@@ -22,8 +22,8 @@ func (i *invocation) queuesCommand() *cobra.Command {
 			(*control.Client).PauseQueue, withReason),
 		i.queueVerbCommand("resume", "resumed", "Let a paused, drained or halted queue go on",
 			`resume lets a queue go on that was paused, and lets one that was drained take
-items again. In a halted queue the item that failed is tried again, first; if it
-was being drained, that goes on.`,
+items again. In a halted queue the item that failed is tried again, first, from
+the last position that it left; if it was being drained, that goes on.`,
 			withoutReason((*control.Client).ResumeQueue)),
 		i.queueVerbCommand("skip", "skipped what failed", "Let a halted queue go on with the next item",
 			`skip lets a halted queue go on with its next item. The item that failed becomes a

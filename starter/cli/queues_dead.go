@@ -84,6 +84,7 @@ the dead letters. They go on at the last position that they have left.`,
 }
 
 func (i *invocation) retryDead(ctx context.Context, c *control.Client, queue string, letters []workflows.DeadLetter) ([]placed, error) {
+	letters = control.LatestLetters(letters)
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
@@ -138,8 +139,7 @@ func (i *invocation) deadDropCommand() *cobra.Command {
 }
 
 // chosenDead gives the dead letters of a queue that the arguments name by job, or
-// all. Of a job with several they are all meant; a retry of the second finds the
-// job in the queue.
+// all. Of a job with several they are all meant.
 func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*control.Client, []workflows.DeadLetter, error) {
 	switch {
 	case len(args) == 0:

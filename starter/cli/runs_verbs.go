@@ -62,6 +62,9 @@ period to save its position; cancel does not wait for it. A run that waits for
 its time ends without having begun.`,
 		statuses: []control.RunStatus{control.RunRunning, control.RunWaiting},
 		act: func(ctx context.Context, c *control.Client, run control.Run, reason string) (string, error) {
+			if !run.Status.Open() { // Temporal takes such a request, too.
+				return "", fmt.Errorf("it has ended already: it is %s", run.Status)
+			}
 			return "told to stop", c.CancelRun(ctx, run.RunRef, reason)
 		},
 	})

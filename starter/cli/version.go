@@ -27,9 +27,14 @@ type version struct {
 	TemporalSDK string `json:"temporal_sdk"`
 }
 
+// revision is the commit that the program was built from, set by the linker where
+// the build records none.
+var revision string
+
 func readVersion() version {
 	v := version{
 		Version:     "(devel)",
+		Revision:    revision,
 		Go:          runtime.Version(),
 		Platform:    runtime.GOOS + "/" + runtime.GOARCH,
 		TemporalSDK: temporal.SDKVersion,
