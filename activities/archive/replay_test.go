@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
@@ -270,4 +271,55 @@ func TestDocuments(t *testing.T) {
 	_, err = b.lap()
 	require.NoError(t, err)
 	require.Len(t, b.keys(), 5)
+}
+
+// TestDocumentsInOrder: another reader takes one of several messages about the same
+// thing, and does not answer.
+func TestDocumentsInOrder(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "documentsinorder")
+	b.spec.Layout, b.spec.Lap = archive.LayoutDocuments, job.Duration(time.Hour)
+	type lap struct {
+		result job.Result
+		err    error
+	}
+	run, ended := b.newRun(), make(chan lap, 1)
+	go func() {
+		result, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), run)
+		ended <- lap{result, err}
+	}()
+	var consumer jetstream.Consumer
+	stacktest.WaitFor(t, "messages to be waited for", func() (bool, error) {
+		var err error
+		consumer, err = b.client.JetStream().Consumer(t.Context(), pipeline.StreamRaw, archive.ConsumerName(run.Job().ID, 0))
+		return err == nil && consumer.CachedInfo().NumWaiting > 0, nil
+	})
+	other, err := consumer.Fetch(1, jetstream.FetchMaxWait(30*time.Second))
+	require.NoError(t, err)
+	last := 0
+	publish := func() {
+		last++
+		_, err := b.client.Publish(t.Context(), []pipeline.Outgoing{{Subject: "dendra.raw.v1.live.o.csi", Body: fmt.Appendf(nil,
+			`{"context":{},"payload":{"station":"s","table":"t","timeString":"2026-03-01T00:00:00","recordNumber":7,"value":%d}}`, last)}})
+		require.NoError(t, err)
+	}
+	stacktest.WaitFor(t, "the other reader to have taken one", func() (bool, error) {
+		publish()
+		select {
+		case message := <-other.Messages():
+			return message != nil, nil
+		default:
+			return false, nil
+		}
+	})
+	publish() // so that the gap is seen
+	run.Stop()
+	first := <-ended
+	require.NoError(t, first.err)
+	require.NotZero(t, first.result.Counts["rewound"])
+	b.last, b.spec.Lap = nil, job.Duration(200*time.Millisecond)
+	b.drain()
+	require.Len(t, b.keys(), 1)
+	data, _, err := b.archive.Store.Get(t.Context(), "archive", b.keys()[0], 10_000)
+	require.NoError(t, err)
+	require.Contains(t, string(data), fmt.Sprintf(`"value":%d}`, last))
 }

@@ -23,7 +23,7 @@ type PrepareLdmpSpec struct {
 	// Database defaults to {location}.
 	Database string `json:"database,omitempty" jsonschema:"default={location}" jsonschema_description:"InfluxDB database of the points, with {location}, {organization}, {station} and {table} for names"`
 	// Measurement defaults to station_{station}_source_{table}.
-	Measurement string `json:"measurement,omitempty" jsonschema:"default=station_{station}_source_{table}" jsonschema_description:"InfluxDB measurement of the points, with {station} and {table} for names"`
+	Measurement string `json:"measurement,omitempty" jsonschema:"default=station_{station}_source_{table}" jsonschema_description:"InfluxDB measurement of the points, with {organization}, {station} and {table} for names; where organizations of one location have equal names of stations and tables, {organization} keeps them apart"`
 	// Field defaults to {name}.
 	Field string `json:"field,omitempty" jsonschema:"default={name}" jsonschema_description:"name of a field, with {name}, {process} and {units} of the record's"`
 	// StringFields are regular expressions of names.
@@ -100,7 +100,7 @@ func checkTemplates(database, measurement, field string) error {
 		names     []string
 	}{
 		{"database", database, []string{"{location}", "{organization}", "{station}", "{table}"}},
-		{"measurement", measurement, []string{"{station}", "{table}"}},
+		{"measurement", measurement, []string{"{organization}", "{station}", "{table}"}},
 		{"field", field, []string{"{name}", "{process}", "{units}"}},
 	} {
 		rest := t.text

@@ -186,7 +186,7 @@ func TestRulesRouteRecords(t *testing.T) {
 	l := newLoggers(t, "rules")
 	l.points.Database, l.points.Measurement = "station_{station}", "source_{table}" // one database a station
 	l.points.Rules = []extract.LdmpRule{
-		{Station: "trial", OperationMode: "test"},
+		{Station: "trial", OperationMode: "test", Measurement: "{organization}_{station}_{table}"},
 		{Table: "Raw", Skip: true},
 		{Station: "moved", BeginsAt: midnight, Location: "rules2", Database: "{location}", Measurement: "x_{station}_{table}"},
 		{Station: "wrong", UTCOffset: "+01:00", EndsBefore: midnight.Add(-time.Hour), Field: "{name}_{process}_{units}"},
@@ -221,7 +221,7 @@ func TestRulesRouteRecords(t *testing.T) {
 		"station_odd source_t v 03T20:00:00",
 		"invalid_records source_t v 03T20:00:01",
 	}, summary("live", "rules"))
-	require.Equal(t, []string{"station_trial source_t v 03T20:00:00"}, summary("test", "rules"))
+	require.Equal(t, []string{"station_trial rules_trial_t v 03T20:00:00"}, summary("test", "rules"))
 	require.Equal(t, []string{"rules2 x_moved_t v 04T00:00:00"}, summary("live", "rules2"))
 }
 
