@@ -27,10 +27,11 @@ const (
 // message about the same thing overwrites an earlier one.
 func (l *lap) documents(ctx context.Context) error {
 	for end := time.Now().Add(l.spec.Lap.Std()); time.Now().Before(end) && !stopping(l.run); {
-		messages, err := l.consumer.Fetch(ctx, documentsFetch, min(fetchWait, time.Until(end)), l.run.Stopping())
+		messages, rewound, err := l.consumer.FetchInOrder(ctx, documentsFetch, min(fetchWait, time.Until(end)), l.run.Stopping())
 		if err != nil {
 			return err
 		}
+		l.counts["rewound"] += int64(rewound)
 		if len(messages) == 0 {
 			continue
 		}

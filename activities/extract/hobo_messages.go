@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
@@ -27,21 +29,60 @@ type HoboReading struct {
 	Observations []json.RawMessage `json:"observations"`
 }
 
-// hour is one hour of a logger's data, as messages.
+// reading is one timestamp of a logger, as messages. Their ids are of their content
+// alone; see [hour.since].
+type reading struct {
+	raw      pipeline.Outgoing
+	prepared *pipeline.Outgoing // nil without a value
+	sum      uint64             // of the hour up to here
+}
+
+// hour is one hour of a logger's data.
 type hour struct {
 	start    time.Time
-	messages []pipeline.Outgoing
-	raw      int64
-	prepared int64
+	readings []reading
 	digest   hash.Hash64
 }
 
 // sum is a digest of what the messages of the hour say and where they go.
 func (h *hour) sum() uint64 { return h.digest.Sum64() }
 
-func (h *hour) add(message pipeline.Outgoing) {
-	h.messages = append(h.messages, message)
-	_, _ = h.digest.Write([]byte(message.ID))
+func (h *hour) add(r reading) {
+	_, _ = h.digest.Write([]byte(r.raw.ID))
+	if r.prepared != nil {
+		_, _ = h.digest.Write([]byte(r.prepared.ID))
+	}
+	r.sum = h.sum()
+	h.readings = append(h.readings, r)
+}
+
+// since gives the readings that are to be published after an edition of the hour,
+// and the edition that they make. An hour that has grown at its end needs only
+// what is new. One that has changed is published as a whole, with other ids than
+// before: a value that comes back is no repeat of when it was there first.
+func (h *hour) since(last edition) ([]reading, edition) {
+	next := edition{digest: h.sum(), changes: last.changes}
+	for i, r := range h.readings {
+		if r.sum == last.digest {
+			return h.readings[i+1:], next
+		}
+	}
+	if last.digest != 0 {
+		next.changes++
+	}
+	return h.readings, next
+}
+
+// outgoing are the messages of a reading in an edition of its hour.
+func (r reading) outgoing(changes uint32) []pipeline.Outgoing {
+	raw := r.raw
+	if changes > 0 {
+		raw.ID = pipeline.ID(raw.ID, strconv.FormatUint(uint64(changes), 10))
+	}
+	if r.prepared == nil {
+		return []pipeline.Outgoing{raw}
+	}
+	return []pipeline.Outgoing{raw, preparedOf(*r.prepared, raw.ID)}
 }
 
 // messages makes raw and prepared messages of observations, hour by hour, in
@@ -70,16 +111,15 @@ func (l *loggerRun) messages(observations []hobolink.Observation) ([]*hour, erro
 		if err != nil {
 			return nil, err
 		}
-		h.add(raw)
-		h.raw++
+		r := reading{raw: raw}
 		prepared, ok, err := hoboMessage(l.context(), l.to, group)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			h.add(prepared)
-			h.prepared++
+			r.prepared = &prepared
 		}
+		h.add(r)
 	}
 	return hours, nil
 }
@@ -144,17 +184,28 @@ func (l *loggerRun) quarantined(class, reason string, raw json.RawMessage) pipel
 	}
 }
 
-// published are the digests of the hours that were published after the bookmark,
+// edition is what of an hour was published last.
+type edition struct {
+	digest  uint64 // 0: one that is being published
+	changes uint32 // how often the hour was published otherwise before
+}
+
+// published are the editions of the hours that were published after the bookmark,
 // by the hour's start in Unix seconds: what a run that reads them again does not
-// publish again. In a bookmark it is one string of 16 bytes per hour.
-type published map[int64]uint64
+// publish again. In a bookmark it is one string of 16 bytes per hour: changes,
+// start (4 bytes each) and digest.
+type published map[int64]edition
 
 // MarshalJSON writes the hours in no particular order, 16 bytes each.
 func (p published) MarshalJSON() ([]byte, error) {
 	packed := make([]byte, 0, 16*len(p))
-	for start, digest := range p {
-		packed = binary.BigEndian.AppendUint64(packed, uint64(start))
-		packed = binary.BigEndian.AppendUint64(packed, digest)
+	for start, e := range p {
+		if start < 0 || start > math.MaxUint32 {
+			continue // published again whenever it is read
+		}
+		packed = binary.BigEndian.AppendUint32(packed, e.changes)
+		packed = binary.BigEndian.AppendUint32(packed, uint32(start))
+		packed = binary.BigEndian.AppendUint64(packed, e.digest)
 	}
 	return json.Marshal(packed)
 }
@@ -170,7 +221,9 @@ func (p *published) UnmarshalJSON(data []byte) error {
 	}
 	*p = published{}
 	for ; len(packed) > 0; packed = packed[16:] {
-		(*p)[int64(binary.BigEndian.Uint64(packed))] = binary.BigEndian.Uint64(packed[8:])
+		(*p)[int64(binary.BigEndian.Uint32(packed[4:]))] = edition{
+			changes: binary.BigEndian.Uint32(packed), digest: binary.BigEndian.Uint64(packed[8:]),
+		}
 	}
 	return nil
 }

@@ -169,9 +169,10 @@ func (b *bench) requirePoints(t *testing.T, prepared []jetstream.Msg, ledger []h
 	}
 }
 
-// TestCorrectedValueIsOneMessage changes one value in an hour that was read: one raw
-// and one prepared message are new, the last ones for their time.
-func TestCorrectedValueIsOneMessage(t *testing.T) {
+// TestCorrectedValue changes one value in an hour that was read, and changes it back,
+// again and again: each time the hour is published, and what the last messages say
+// is what the vendor says.
+func TestCorrectedValue(t *testing.T) {
 	b := newBench(t, "corrected", hobolinktest.Options{})
 	_, err := b.run(t)
 	require.NoError(t, err)
@@ -179,24 +180,60 @@ func TestCorrectedValueIsOneMessage(t *testing.T) {
 		return b.vendor.Observations(logger, midnight.Add(-24*time.Hour), midnight)
 	}
 	const at = 11 * 77 // a temperature at 06:25
-	b.vendor.Correct(ledger()[at], -40.5)
-	require.Equal(t, -40.5, ledger()[at].Value)
-	result, err := b.run(t)
-	require.NoError(t, err)
-	require.Len(t, b.raw(t), perDay+1)
-	require.Equal(t, result.Counts["raw"]+result.Counts["prepared"]-2, result.Counts["duplicates"], "the rest of the hour is there")
+	was := ledger()[at].Value
+	for n, value := range []float64{-40.5, was, -40.5, was, 12} {
+		b.vendor.Correct(ledger()[at], value)
+		require.Equal(t, value, ledger()[at].Value)
+		result, err := b.run(t)
+		require.NoError(t, err)
+		require.EqualValues(t, 12, result.Counts["raw"], "its hour")
+		require.Zero(t, result.Counts["duplicates"])
 
+		const hour = 72 // its first reading
+		require.Len(t, b.raw(t), perDay+12*(n+1))
+		prepared := b.prepared(t)
+		require.Len(t, prepared, perDay+12*(n+1))
+		copy(prepared[hour:hour+12], prepared[len(prepared)-12:]) // who loads in order has these
+		b.requirePoints(t, prepared[:perDay], ledger())
+
+		result, err = b.run(t)
+		require.NoError(t, err)
+		require.Zero(t, result.Counts["raw"]+result.Counts["prepared"], "it is published once")
+	}
+}
+
+// TestChangeTakenBackAfterAFailure lets a run fail in the middle of a window, when it
+// has published a change, and the vendor take the change back before the next run.
+func TestChangeTakenBackAfterAFailure(t *testing.T) {
+	b := newBench(t, "takenback", hobolinktest.Options{MaxResults: 500, RateLimit: 1000}) // halves of windows
+	ledger := func() []hobolinktest.Observation {
+		return b.vendor.Observations(logger, midnight.Add(-24*time.Hour), midnight)
+	}
+	_, err := b.run(t)
+	require.NoError(t, err)
+	was := ledger()[0]
+	b.vendor.Correct(was, -40.5)
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests++; requests == 3 { // the window, its first half, its second half
+			b.vendor.FailNext(1, hobolinktest.Failure{Status: http.StatusUnauthorized})
+		}
+		b.vendor.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	b.spec.BaseURL = server.URL
+	_, err = b.run(t)
+	class, _ := classOf(t, err)
+	require.Equal(t, hobolink.ClassToken, class)
+	require.Len(t, b.prepared(t), perDay+12)
+
+	b.vendor.Correct(ledger()[0], was.Value)
+	_, err = b.run(t)
+	require.NoError(t, err)
 	prepared := b.prepared(t)
-	require.Len(t, prepared, perDay+1)
-	last, err := pipeline.DecodePoints(prepared[perDay].Data())
-	require.NoError(t, err)
-	require.True(t, ledger()[at].Time.Equal(last.Payload.Points[0].Time.Time))
-	prepared[77] = prepared[perDay] // who loads in order has this one
+	require.Len(t, prepared, perDay+12+1, "what the failed run has published as it still is, is there")
+	prepared[0] = prepared[perDay+12]
 	b.requirePoints(t, prepared[:perDay], ledger())
-
-	result, err = b.run(t)
-	require.NoError(t, err)
-	require.Zero(t, result.Counts["raw"]+result.Counts["prepared"], "it is published once")
 }
 
 func TestRepeatsAndLateData(t *testing.T) {
@@ -221,11 +258,11 @@ func TestRepeatsAndLateData(t *testing.T) {
 	b.setNow(midnight.Add(time.Hour))
 	result, err = b.run(t)
 	require.NoError(t, err)
+	// Of hours that have grown, what is new is sent.
 	require.Len(t, b.raw(t), perDay+12+1)
 	require.Len(t, b.prepared(t), perDay+12+1)
-	// The two changed hours are sent as wholes, of which the server keeps what is new.
-	require.EqualValues(t, 2*(12+13), result.Counts["raw"]+result.Counts["prepared"]-2*1)
-	require.EqualValues(t, 2*12+2, result.Counts["duplicates"])
+	require.EqualValues(t, 2*(12+1), result.Counts["raw"]+result.Counts["prepared"])
+	require.Zero(t, result.Counts["duplicates"])
 }
 
 func TestBookmarkMovesOn(t *testing.T) {

@@ -334,20 +334,33 @@ func (l *loggerRun) publish(ctx context.Context, from, to time.Time, answer hobo
 		return err
 	}
 	var messages []pipeline.Outgoing
-	fresh := published{}
+	fresh, begun := published{}, published{}
 	for _, h := range hours {
-		inside := !h.start.Before(from) && h.start.Before(to)
-		if digest, found := l.hours[h.start.Unix()]; found && inside && digest == h.sum() {
-			l.counts["unchanged"] += int64(len(h.messages))
-			continue
-		}
-		messages = append(messages, h.messages...)
-		l.counts["raw"] += h.raw
-		l.counts["prepared"] += h.prepared
 		// Of an hour that is not in this span the answer may hold only a part.
+		inside := !h.start.Before(from) && h.start.Before(to)
+		last := edition{}
 		if inside {
-			fresh[h.start.Unix()] = h.sum()
+			last = l.hours[h.start.Unix()]
 		}
+		readings, next := h.since(last)
+		for _, r := range h.readings[:len(h.readings)-len(readings)] {
+			l.counts["unchanged"] += int64(len(r.outgoing(0)))
+		}
+		for _, r := range readings {
+			out := r.outgoing(next.changes)
+			messages = append(messages, out...)
+			l.counts["raw"]++
+			l.counts["prepared"] += int64(len(out) - 1)
+		}
+		if inside {
+			fresh[h.start.Unix()] = next
+		}
+		if next.changes != last.changes {
+			begun[h.start.Unix()] = edition{changes: next.changes}
+		}
+	}
+	if err := l.begin(ctx, begun); err != nil {
+		return err
 	}
 	result, err := l.pipeline.Publish(ctx, messages)
 	l.counts["duplicates"] += result.Duplicates
@@ -355,5 +368,21 @@ func (l *loggerRun) publish(ctx context.Context, from, to time.Time, answer hobo
 		return err
 	}
 	maps.Copy(l.hours, fresh)
+	return nil
+}
+
+// begin notes hours that are about to be published otherwise than before. Should
+// this run end in between, the next one must not find them as they were, even if
+// the vendor has taken the change back by then.
+func (l *loggerRun) begin(ctx context.Context, hours published) error {
+	if len(hours) == 0 {
+		return nil
+	}
+	maps.Copy(l.hours, hours)
+	next, err := l.pipeline.Advance(ctx, l.bookmark, l.bookmark.Position, bookmarkState{Hours: l.hours}, l.run.ID())
+	if err != nil {
+		return err
+	}
+	l.bookmark = next
 	return nil
 }

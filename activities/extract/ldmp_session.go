@@ -32,7 +32,8 @@ type ldmpItem struct {
 	record ldmp.Record
 	clock  time.Time
 
-	sent    *pipeline.Sent
+	message pipeline.Outgoing
+	sent    *pipeline.Sent // the message
 	refused *pipeline.Quarantined
 }
 
@@ -207,7 +208,7 @@ func (s *ldmpSession) accept(ctx context.Context, record ldmp.Record) (ldmpItem,
 		item.refused = s.refused(pipeline.ClassTooLarge, err.Error(), s.conn.Frame())
 		return item, nil
 	}
-	item.sent = &sent
+	item.message, item.sent = message, &sent
 	return item, err
 }
 
@@ -282,8 +283,25 @@ func (s *ldmpSession) settle(ctx context.Context, item ldmpItem) error {
 	}
 	s.add("raw", published.Stored)
 	s.add("duplicates", published.Duplicates)
+	if item.table.overtaken(item.clock, published.Stored > 0) {
+		if err := s.repeat(ctx, item.message); err != nil {
+			return err
+		}
+	}
 	if item.table.published(item.record, item.clock, s.now()) {
 		s.add("astray", 1)
 	}
 	return nil
+}
+
+// repeat publishes a message whose repeats the stream drops.
+func (s *ldmpSession) repeat(ctx context.Context, message pipeline.Outgoing) error {
+	message.ID = ""
+	sent, err := s.pipeline.Send(ctx, message)
+	if err != nil {
+		return err
+	}
+	published, err := sent.Wait(ctx)
+	s.add("raw", published.Stored)
+	return err
 }

@@ -437,6 +437,48 @@ func TestCorrectionFollowsWhatItCorrects(t *testing.T) {
 	require.Equal(t, correction, last)
 }
 
+// TestCorrectionIsNotOvertaken reads a record that the stream has forgotten and its
+// correction, which it drops as a repeat, and a later one, which is new.
+func TestCorrectionIsNotOvertaken(t *testing.T) {
+	l := newLoggers(t, "notovertaken")
+	const at = 350 * time.Minute
+	options := l.Options()
+	options.Window = 8
+	l.Stop()
+	l.Server = ldmptest.New(options)
+	l.spec.Stations = l.spec.Stations[:1]
+	l.spec.Stations[0].Tables = []string{"TenMin"}
+	readings, err := l.Readings("stn_0", "TenMin", midnight.Add(at), midnight.Add(at))
+	require.NoError(t, err)
+	original := readings[0].Record()
+	correction := func(number int64, value string) ldmp.Record {
+		r := original
+		r.Number, r.Fields = number, []ldmp.Field{{Name: "AT_C_Avg", Type: "xsd:float", Value: value}}
+		require.NoError(t, l.Replace("stn_0", "TenMin", midnight.Add(time.Duration(number)*10*time.Minute), ldmptest.Encode(r)))
+		return r
+	}
+	first, second := correction(36, "11.5"), correction(37, "12.5")
+	// The stream does not know the original: what comes in its place is no record.
+	require.NoError(t, l.Replace("stn_0", "TenMin", midnight.Add(at), ldmptest.Malformed()["no XML"]))
+	l.listen()
+	t.Cleanup(l.Stop)
+	l.extractAll(37)
+	require.NoError(t, l.Replace("stn_0", "TenMin", midnight.Add(at), ldmptest.Encode(original)))
+	l.set(midnight.Add(at + 20*time.Minute))
+	result := l.extractAll(3)
+	require.EqualValues(t, 1, result.Counts["duplicates"], "%v", result.Counts)
+
+	var order []int64
+	for _, message := range l.raw()[35:] {
+		var decoded pipeline.Message[ldmp.Record]
+		require.NoError(t, json.Unmarshal(message.Data(), &decoded))
+		order = append(order, decoded.Payload.Number)
+	}
+	require.Equal(t, []int64{first.Number, original.Number}, order[:2])
+	require.Equal(t, second.Number, order[len(order)-1])
+	require.Contains(t, order[2:], first.Number)
+}
+
 // TestAcknowledgedIsStored kills NATS in the middle of a backlog: what the server
 // was told to have arrived is in the stream that comes back.
 func TestAcknowledgedIsStored(t *testing.T) {

@@ -32,6 +32,8 @@ type ldmpTable struct {
 	last     ldmpState // the last record that is published
 	dirty    bool      // the bookmark is behind
 	begins   bool      // nothing of it came yet over this connection
+	stored   time.Time // the latest clock that was new in the stream over this connection
+	again    time.Time // the clock of what was published again last
 	records  int64     // published in this iteration
 }
 
@@ -64,7 +66,7 @@ func (t *ldmpTable) open(bookmark pipeline.Bookmark) {
 func (t *ldmpTable) start(spec *CampbellLdmpSpec, now time.Time) ldmp.Start {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.begins = true
+	t.begins, t.stored, t.again = true, time.Time{}, time.Time{}
 	if clock, err := ldmp.ParseClock(t.last.Time); err == nil {
 		return ldmp.AtTime(clock)
 	}
@@ -93,6 +95,27 @@ func (t *ldmpTable) repeats(record ldmp.Record) bool {
 	begins := t.begins
 	t.begins = false
 	return begins && record.Number == t.last.Number && record.Time == t.last.Time
+}
+
+// overtaken says whether a record has to be published again, behind one that came
+// before it over this connection. When a record and its correction are read once
+// more, the stream may have forgotten the record and not yet the correction: it
+// stores the one and drops the other, and the old value would be the last. What
+// follows of the same time may have been stored meanwhile, and follows once more.
+func (t *ldmpTable) overtaken(clock time.Time, stored bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case stored && !clock.Equal(t.again):
+		if clock.After(t.stored) {
+			t.stored = clock
+		}
+		return false
+	case !stored && (t.stored.IsZero() || clock.After(t.stored)):
+		return false
+	}
+	t.again = clock
+	return true
 }
 
 // published notes that a record is durable. One whose time is astray, in the

@@ -17,7 +17,7 @@ type destination struct {
 }
 
 // message makes the prepared message of a point. Its id is a digest of subject
-// and point, so that whoever makes the same point makes a repeat.
+// and point; see [preparedOf].
 func (d destination) message(context pipeline.Context, at time.Time, fields map[string]any) (pipeline.Outgoing, error) {
 	payload := pipeline.Points{
 		Options: pipeline.PointOptions{Database: d.database, Precision: "ms"},
@@ -30,6 +30,14 @@ func (d destination) message(context pipeline.Context, at time.Time, fields map[
 	context.Location = d.location
 	subject := pipeline.PrepSubject(d.operation, d.location)
 	return outgoing(subject, pipeline.Message[pipeline.Points]{Context: context, Payload: payload}, []string{subject, string(unique)})
+}
+
+// preparedOf is a prepared message with the id that it has as that of a raw message:
+// whoever prepares the same raw message in the same way makes a repeat, and the
+// same point of another raw message is none.
+func preparedOf(prepared pipeline.Outgoing, raw string) pipeline.Outgoing {
+	prepared.ID = pipeline.ID(prepared.ID, raw)
+	return prepared
 }
 
 func outgoing[P any](subject string, message pipeline.Message[P], unique []string) (pipeline.Outgoing, error) {

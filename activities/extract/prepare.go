@@ -3,6 +3,7 @@ package extract
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ type preparation struct {
 	points func(body []byte) (out pipeline.Outgoing, ok bool, bad *problem, err error)
 
 	counts map[string]int64
+	series *pipeline.Series
 }
 
 // problem is why a message is in quarantine.
@@ -60,10 +62,15 @@ func (p *preparation) lap(ctx context.Context, length time.Duration) error {
 		return err
 	}
 	p.counts["rewound"] = int64(rewound)
+	p.series = p.pipeline.Series()
 	for end := time.Now().Add(length); time.Now().Before(end) && !stopped(p.run); {
-		messages, err := consumer.Fetch(ctx, prepareSize, prepareWait, p.run.Stopping())
+		messages, rewound, err := consumer.FetchInOrder(ctx, prepareSize, prepareWait, p.run.Stopping())
 		if err != nil {
 			return err
+		}
+		if rewound > 0 {
+			p.counts["rewound"] += int64(rewound)
+			p.series = p.pipeline.Series() // repeats from here on
 		}
 		if len(messages) == 0 {
 			continue
@@ -93,7 +100,11 @@ func (p *preparation) prepare(ctx context.Context, messages []jetstream.Msg) err
 			return err
 		}
 		if ok {
-			prepared = append(prepared, out)
+			raw, err := rawID(message)
+			if err != nil {
+				return err
+			}
+			prepared = append(prepared, preparedOf(out, raw))
 		}
 		if problem != nil {
 			refused = append(refused, p.quarantined(message, problem))
@@ -104,10 +115,19 @@ func (p *preparation) prepare(ctx context.Context, messages []jetstream.Msg) err
 		return err
 	}
 	p.counts["quarantined"] += kept.Stored
-	published, err := p.pipeline.Publish(ctx, prepared)
+	published, err := p.series.Publish(ctx, prepared)
 	p.counts["prepared"] += published.Stored
 	p.counts["duplicates"] += published.Duplicates
 	return err
+}
+
+// rawID tells a raw message from others: its id, or its number in the stream.
+func rawID(message jetstream.Msg) (string, error) {
+	if id := message.Headers().Get(jetstream.MsgIDHeader); id != "" {
+		return id, nil
+	}
+	sequence, _, err := pipeline.Place(message)
+	return strconv.FormatUint(sequence, 10), err
 }
 
 func (p *preparation) quarantined(message jetstream.Msg, problem *problem) pipeline.Quarantined {

@@ -75,7 +75,7 @@ func TestPointsOfRawMessagesAreThoseOfTheExtract(t *testing.T) {
 	b.vendor.Correct(b.vendor.Observations(logger, midnight.Add(-24*time.Hour), midnight)[11*77], -40.5)
 	_, err = b.run(t)
 	require.NoError(t, err)
-	const points = 2*perDay + 1
+	const points = 2*perDay + 12 // the hour of the correction twice
 	published := b.points(t, "live", b.name)
 	require.Len(t, published, points)
 

@@ -2,9 +2,11 @@ package extract_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/extract"
@@ -27,9 +29,15 @@ func (l *loggers) prepareAll() job.Result {
 		info := consumer.CachedInfo()
 		return info.NumPending == 0 && info.NumAckPending == 0, nil
 	})
+	return i.stopped()
+}
+
+// stopped ends a lap of preparing.
+func (i *iteration) stopped() job.Result {
+	i.Helper()
 	i.run.Stop()
 	result, err := i.end()
-	require.NoError(l, err)
+	require.NoError(i, err)
 	return result
 }
 
@@ -93,6 +101,48 @@ func TestPointsAreWhatWasLogged(t *testing.T) {
 	// A second job prepares all of it too; the same points are there once.
 	l.name = "second"
 	require.EqualValues(t, sixHours, l.prepareAll().Counts["duplicates"])
+}
+
+// TestPreparedInOrder: another reader takes one of the messages, and does not answer.
+func TestPreparedInOrder(t *testing.T) {
+	l := newLoggers(t, "inorder")
+	i := l.start(l.prepare, l.points)
+	var consumer jetstream.Consumer
+	stacktest.WaitFor(t, "messages to be waited for", func() (bool, error) {
+		var err error
+		consumer, err = l.client.JetStream().Consumer(t.Context(), pipeline.StreamRaw,
+			extract.PrepareConsumerName("live", l.points.Organization, "csi", i.run.Job().ID))
+		return err == nil && consumer.CachedInfo().NumWaiting > 0, nil
+	})
+	other, err := consumer.Fetch(1, jetstream.FetchMaxWait(30*time.Second))
+	require.NoError(t, err)
+	published := 0
+	publish := func() {
+		l.publish(ldmp.Record{Number: int64(published), Station: "s", Table: "t", Time: "2026-03-03T12:00:00", Fields: []ldmp.Field{
+			{Name: "n", Type: "xsd:int", Value: strconv.Itoa(published)},
+		}})
+		published++
+	}
+	stacktest.WaitFor(t, "the other reader to have taken one", func() (bool, error) {
+		publish()
+		select {
+		case message := <-other.Messages():
+			return message != nil, nil
+		default:
+			return false, nil
+		}
+	})
+	publish() // so that the gap is seen
+	stacktest.WaitFor(t, "the raw messages to be prepared", func() (bool, error) {
+		info, err := consumer.Info(t.Context())
+		return err == nil && info.NumPending == 0 && info.NumAckPending == 0, err
+	})
+	require.NotZero(t, i.stopped().Counts["rewound"])
+	prepared := l.prepared("live", "inorder")
+	require.Len(t, prepared, published)
+	for n, message := range prepared {
+		require.Equal(t, map[string]any{"n": float64(n)}, message.Payload.Points[0].Fields)
+	}
 }
 
 func TestTypesOfFields(t *testing.T) {

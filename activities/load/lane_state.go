@@ -56,7 +56,7 @@ func (w *lane) failed(err error) {
 	b := w.state.Breaker
 	w.mu.Unlock()
 	if opened {
-		w.lap.run.Logger().Error("a mirror is down and is left alone until it answers again", "mirror", w.mirror.Name,
+		w.lap.run.Logger().Error("a mirror is down and is left alone until it answers again", "alert", "mirror_down", "mirror", w.mirror.Name,
 			"influx", w.address, "class", b.Class, "reason", b.Reason, "failures", b.Failures, "retry_at", b.RetryAt)
 		w.changed()
 	}
@@ -72,7 +72,7 @@ func (w *lane) succeeded() {
 	closed := succeed(&w.state.Breaker, time.Now().UTC())
 	w.mu.Unlock()
 	if closed {
-		w.lap.run.Logger().Info("a mirror is back", "mirror", w.mirror.Name,
+		w.lap.run.Logger().Info("a mirror is back", "alert", "mirror_back", "mirror", w.mirror.Name,
 			"influx", w.address, "down_for", time.Since(since).Round(time.Second))
 		w.changed()
 	}

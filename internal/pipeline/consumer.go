@@ -37,6 +37,7 @@ type Consumer struct {
 	name     string
 	inOrder  bool
 	before   uint64 // deliveries until the last Rewind
+	order    order  // since then
 }
 
 // Consumer opens a durable consumer of a stream, and makes or adjusts it if need
@@ -95,6 +96,7 @@ func (r *Consumer) Rewind(ctx context.Context) (int, error) {
 		return 0, r.client.failed(ctx, "look at consumer "+r.name, err)
 	}
 	r.before = info.Delivered.Consumer
+	r.order = order{delivered: r.before}
 	if info.NumAckPending == 0 {
 		return 0, nil
 	}
@@ -103,7 +105,7 @@ func (r *Consumer) Rewind(ctx context.Context) (int, error) {
 	}
 	// Deliveries are counted anew. What the answer tells of them may include one that
 	// was made since, to whoever still waits for messages.
-	r.before = 0
+	r.before, r.order = 0, order{}
 	return info.NumAckPending, nil
 }
 

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -49,6 +50,11 @@ func (p *Published) Add(other Published) {
 // and returns when the server has acknowledged them all. After an error some
 // may be stored and some not; publishing all of them again is safe.
 func (c *Client) Publish(ctx context.Context, messages []Outgoing) (Published, error) {
+	return c.publish(ctx, messages, func(int, Published) {})
+}
+
+// publish tells what became of each message, in their order.
+func (c *Client) publish(ctx context.Context, messages []Outgoing, settled func(i int, one Published)) (Published, error) {
 	var published Published
 	if len(messages) == 0 {
 		return published, nil
@@ -57,12 +63,23 @@ func (c *Client) Publish(ctx context.Context, messages []Outgoing) (Published, e
 		return published, err
 	}
 	waiting := make([]jetstream.PubAckFuture, 0, publishWindow)
+	done := 0
+	next := func() error {
+		var one Published
+		if err := c.settle(ctx, waiting[0], &one); err != nil {
+			return err
+		}
+		waiting = append(waiting[:0], waiting[1:]...)
+		settled(done, one)
+		published.Add(one)
+		done++
+		return nil
+	}
 	for _, message := range messages {
 		if len(waiting) == publishWindow {
-			if err := c.settle(ctx, waiting[0], &published); err != nil {
+			if err := next(); err != nil {
 				return published, err
 			}
-			waiting = append(waiting[:0], waiting[1:]...)
 		}
 		future, err := c.send(message)
 		if err != nil {
@@ -70,12 +87,48 @@ func (c *Client) Publish(ctx context.Context, messages []Outgoing) (Published, e
 		}
 		waiting = append(waiting, future)
 	}
-	for _, future := range waiting {
-		if err := c.settle(ctx, future, &published); err != nil {
+	for len(waiting) > 0 {
+		if err := next(); err != nil {
 			return published, err
 		}
 	}
 	return published, nil
+}
+
+// Series publishes messages of which a later one may correct an earlier one. When
+// they are published once more, the server may have forgotten the earlier one and
+// not yet the later one: it would store the one and drop the other, and the old
+// value would be the last.
+type Series struct {
+	client *Client
+	stored bool
+}
+
+// Series begins a series.
+func (c *Client) Series() *Series { return &Series{client: c} }
+
+// Publish is [Client.Publish], but what the server drops as a repeat behind one of
+// the series that it has stored is published again without an id, and so are those
+// of messages after it.
+func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, error) {
+	dropped := len(messages)
+	published, err := s.client.publish(ctx, messages, func(i int, one Published) {
+		if one.Stored > 0 {
+			s.stored = true
+		} else if s.stored {
+			dropped = min(dropped, i)
+		}
+	})
+	if err != nil || dropped == len(messages) {
+		return published, err
+	}
+	again := slices.Clone(messages[dropped:])
+	for i := range again {
+		again[i].ID = ""
+	}
+	more, err := s.client.Publish(ctx, again)
+	published.Add(more)
+	return published, err
 }
 
 // Sent is a message on its way to the server.

@@ -100,7 +100,7 @@ func (c *Client) StopLoop(ctx context.Context, jobID, reason string, expected fu
 
 // awaitEnd waits until a loop that was told to stop has ended.
 func (c *Client) awaitEnd(ctx context.Context, live *Live) error {
-	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+workflows.MaxPatience+10*time.Second)
 	defer cancel()
 	err := c.temporal.GetWorkflow(ctx, workflows.JobWorkflowID(live.Job.ID), "").Get(ctx, nil)
 	if errors.Is(err, context.DeadlineExceeded) {

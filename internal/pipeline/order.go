@@ -1,0 +1,53 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// minFetchBytes is the least that an ordered fetch may bring.
+const minFetchBytes = 4 << 20
+
+// order is how far the messages of a consumer have come without a gap since it was
+// rewound.
+type order struct{ sequence, delivered uint64 }
+
+// follows takes the next messages, and says whether they are those. A gap, or one
+// that is older than the last, means that a message was given up on since it was
+// delivered, lost on its way, or taken by another reader.
+func (o *order) follows(messages []jetstream.Msg) (bool, error) {
+	for _, message := range messages {
+		sequence, delivery, err := Place(message)
+		if err != nil {
+			return false, err
+		}
+		if sequence <= o.sequence || delivery != o.delivered+1 {
+			return false, nil
+		}
+		o.sequence, o.delivered = sequence, delivery
+	}
+	return true, nil
+}
+
+// FetchInOrder is Fetch for readers that finish what they have taken before they
+// take more, in the order of the stream: after [Consumer.Rewind], they get no
+// message before all earlier ones. Where one is missing, or comes late, none is
+// given: the consumer is rewound, and rewound says how many come again. What a fetch
+// brings is bounded to a few megabytes, or two messages of the largest size.
+func (r *Consumer) FetchInOrder(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) (messages []jetstream.Msg, rewound int, err error) {
+	messages, err = r.FetchBytes(ctx, n, max(minFetchBytes, 2*r.client.MaxMessageBytes()), wait, stop)
+	if err != nil {
+		return nil, 0, err
+	}
+	follows, err := r.order.follows(messages)
+	if err != nil {
+		return nil, 0, r.client.failed(ctx, "fetch from consumer "+r.name, err)
+	}
+	if follows {
+		return messages, 0, nil
+	}
+	rewound, err = r.Rewind(ctx)
+	return nil, rewound, err
+}
