@@ -70,6 +70,42 @@ func TestStopDoesNotWaitForADeafHandler(t *testing.T) {
 	})
 }
 
+// TestBoundRunsAvoidAServiceFullOfDeafHandlers has a service announce itself as
+// serving whose only slot is held by a handler that was given up.
+func TestBoundRunsAvoidAServiceFullOfDeafHandlers(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	startService(t, st, "deaf", "--tag", "zone=north", "--max-concurrent-runs", "1")
+	j := numb(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
+	require.NoError(t, c.StartContinuous(t.Context(), j))
+	ledger.waitFor(t, "step", 1)
+	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+	stacktest.WaitFor(t, "the service to tell of its handler", func() (bool, error) {
+		services, err := workflows.Services(t.Context(), c.Temporal())
+		return err == nil && len(services) == 1 && services[0].Deaf == 1 && services[0].State == workflows.ServiceServing, err
+	})
+
+	startService(t, st, "well", "--tag", "zone=north")
+	var runs []control.RunRef
+	for _, key := range []string{"a", "b", "c", "d", "e"} {
+		j := bound(t, key, oneShot(), ledger, "", job.FailoverWait)
+		j.Spec = newJob(t, "RecordSteps", key, oneShot(), recordSpec{Ledger: string(ledger), Steps: 1}).Spec
+		ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+		require.NoError(t, err)
+		runs = append(runs, ref)
+	}
+	for _, ref := range runs {
+		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		require.NoError(t, err)
+		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+		require.Equal(t, "well", run.Output.Binding.Service)
+	}
+	open(t, gate)
+}
+
 // TestDeafHandlerHoldsUpNoQueueAndNoDrain has handlers that do not hear in the
 // way of a queue, of a run timeout and of a draining worker.
 func TestDeafHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
