@@ -47,7 +47,7 @@ func (f *feed) fetch(ctx context.Context) error {
 	defer close(f.chunks)
 	w := f.lane
 	n := min(fetchSize, w.lap.spec.BatchPoints)
-	order := order{delivered: w.consumer.Before()}
+	order := w.consumer.Order()
 	full := false
 	for !w.lap.leaving(w) {
 		// No longer than the lap, since nothing else ends the wait at its end.
@@ -59,7 +59,7 @@ func (f *feed) fetch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := order.check(messages); err != nil {
+		if err := inOrder(&order, messages); err != nil {
 			return err
 		}
 		wasFull := full
@@ -77,25 +77,12 @@ func (f *feed) fetch(ctx context.Context) error {
 	return nil
 }
 
-// order is how far messages have come without a gap since the consumer was rewound.
-type order struct{ sequence, delivered uint64 }
-
-// check takes the next messages. A gap, or one that is older than the last, means
-// that a message was given up on since it was delivered, lost on its way, or taken
-// by another loader: written now, an old value could overwrite its correction, and
-// an acknowledgement could count for what was never written.
-func (o *order) check(messages []jetstream.Msg) error {
-	for _, message := range messages {
-		sequence, delivery, err := pipeline.Place(message)
-		if err != nil {
-			return err
-		}
-		if sequence <= o.sequence || delivery != o.delivered+1 {
-			return errOutOfOrder
-		}
-		o.sequence, o.delivered = sequence, delivery
+// inOrder makes sure that messages are the next ones of their consumer.
+func inOrder(order *pipeline.Order, messages []jetstream.Msg) error {
+	if follows, err := order.Follows(messages); err != nil || follows {
+		return err
 	}
-	return nil
+	return errOutOfOrder
 }
 
 // encode makes batches of chunks: a batch is full with spec.BatchPoints or with as

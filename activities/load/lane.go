@@ -260,8 +260,8 @@ func (w *lane) tryBatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	order := order{delivered: w.consumer.Before()}
-	if err := order.check(messages); err != nil {
+	order := w.consumer.Order()
+	if err := inOrder(&order, messages); err != nil {
 		return err
 	}
 	b := newBatch(w)

@@ -106,7 +106,7 @@ func Connect(ctx context.Context, serverURL string) (*Client, error) {
 func withoutCredentials(server *url.URL) string {
 	shown := *server
 	if password, _ := server.User.Password(); server.User != nil && password == "" {
-		shown.User = url.User("xxxxx")
+		shown.User = url.User("hidden")
 	}
 	return shown.Redacted()
 }

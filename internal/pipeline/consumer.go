@@ -36,8 +36,7 @@ type Consumer struct {
 	stream   string
 	name     string
 	inOrder  bool
-	before   uint64 // deliveries until the last Rewind
-	order    order  // since then
+	order    Order // since the last Rewind
 }
 
 // Consumer opens a durable consumer of a stream, and makes or adjusts it if need
@@ -85,8 +84,8 @@ func (c *Client) Consumer(ctx context.Context, stream string, options ConsumerOp
 
 // Rewind makes the consumer deliver again, in the order of the stream, everything
 // from the first message that an earlier reader took and never acknowledged. It
-// returns how many were unanswered; with none it does nothing. The number of the
-// next delivery is one more than [Consumer.Before] then.
+// returns how many were unanswered; with none it does nothing. [Consumer.Order]
+// says from where on messages have to follow each other then.
 //
 // Without it those messages would come back one by one when AckWait is over,
 // behind newer ones, and an old value could overwrite its correction.
@@ -95,8 +94,7 @@ func (r *Consumer) Rewind(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, r.client.failed(ctx, "look at consumer "+r.name, err)
 	}
-	r.before = info.Delivered.Consumer
-	r.order = order{delivered: r.before}
+	r.order = Order{delivered: info.Delivered.Consumer}
 	if info.NumAckPending == 0 {
 		return 0, nil
 	}
@@ -105,15 +103,13 @@ func (r *Consumer) Rewind(ctx context.Context) (int, error) {
 	}
 	// Deliveries are counted anew. What the answer tells of them may include one that
 	// was made since, to whoever still waits for messages.
-	r.before, r.order = 0, order{}
+	r.order = Order{}
 	return info.NumAckPending, nil
 }
 
-// Before is how many deliveries the consumer had made when [Consumer.Rewind] was
-// done with it. If the first one after that, as [Place] tells, has not the number
-// after it, a message was lost on its way or went to another reader, and an
-// acknowledgement that counts for all before it would count for that one too.
-func (r *Consumer) Before() uint64 { return r.before }
+// Order is where the consumer stood when [Consumer.Rewind] was done with it, for
+// readers that take messages ahead; [Consumer.FetchInOrder] sees to it by itself.
+func (r *Consumer) Order() Order { return r.order }
 
 const (
 	// MinFetch is the shortest wait of a fetch that can bring anything: a shorter

@@ -10,14 +10,16 @@ import (
 // minFetchBytes is the least that an ordered fetch may bring.
 const minFetchBytes = 4 << 20
 
-// order is how far the messages of a consumer have come without a gap since it was
+// Order is how far the messages of a consumer have come without a gap since it was
 // rewound.
-type order struct{ sequence, delivered uint64 }
+type Order struct{ sequence, delivered uint64 }
 
-// follows takes the next messages, and says whether they are those. A gap, or one
+// Follows takes the next messages, and says whether they are those. A gap, or one
 // that is older than the last, means that a message was given up on since it was
-// delivered, lost on its way, or taken by another reader.
-func (o *order) follows(messages []jetstream.Msg) (bool, error) {
+// delivered, lost on its way, or taken by another reader: used now, an old value
+// could overwrite its correction, and an acknowledgement that counts for all before
+// it could count for a message that nobody had.
+func (o *Order) Follows(messages []jetstream.Msg) (bool, error) {
 	for _, message := range messages {
 		sequence, delivery, err := Place(message)
 		if err != nil {
@@ -41,7 +43,7 @@ func (r *Consumer) FetchInOrder(ctx context.Context, n int, wait time.Duration, 
 	if err != nil {
 		return nil, 0, err
 	}
-	follows, err := r.order.follows(messages)
+	follows, err := r.order.Follows(messages)
 	if err != nil {
 		return nil, 0, r.client.failed(ctx, "fetch from consumer "+r.name, err)
 	}
