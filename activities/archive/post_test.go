@@ -373,6 +373,7 @@ func TestStreamThatLostItsTail(t *testing.T) {
 		{"life": life, "next": 10, "before": time.Now()},
 	} {
 		b.last = nil
+		place["bucket"], place["prefix"] = b.archive.Bucket, b.archive.Prefix
 		_, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), jobtest.NewRun(b.definition(b.key()), jobtest.WithCursor(place)))
 		failure := failureOf(t, err)
 		require.Equal(t, archive.ClassStreamWentBack, failure.Class, "%s", err)
