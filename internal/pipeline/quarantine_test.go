@@ -24,6 +24,7 @@ type loader struct {
 	consumer *pipeline.Consumer
 	location string
 	accepted []string
+	seen     uint64 // number of the last message in the stream
 }
 
 func newLoader(t *testing.T, client *pipeline.Client, location string) *loader {
@@ -34,16 +35,19 @@ func newLoader(t *testing.T, client *pipeline.Client, location string) *loader {
 	return &loader{client: client, consumer: consumer, location: location}
 }
 
-// load deals with everything that waits.
+// load deals with everything that waits: up to the last message of the stream, since
+// what a consumer tells of the number that waits is a moment behind.
 func (l *loader) load(t *testing.T) {
 	t.Helper()
-	for {
-		undelivered, _, err := l.consumer.Waiting(t.Context())
+	stream, err := l.client.JetStream().Stream(t.Context(), pipeline.StreamPrepared)
+	require.NoError(t, err)
+	last, err := stream.GetLastMsgForSubject(t.Context(), pipeline.PrepSubject("live", l.location))
+	require.NoError(t, err)
+	for l.seen < last.Sequence {
+		messages, err := l.consumer.Fetch(t.Context(), 1, 30*time.Second, nil)
 		require.NoError(t, err)
-		if undelivered == 0 {
-			return
-		}
-		messages, err := l.consumer.Fetch(t.Context(), int(undelivered), 5*time.Second, nil)
+		require.Len(t, messages, 1)
+		l.seen, _, err = pipeline.Place(messages[0])
 		require.NoError(t, err)
 		for _, message := range messages {
 			if !strings.HasPrefix(string(message.Data()), "bad") {
