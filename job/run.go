@@ -36,6 +36,16 @@ type Run interface {
 	Logger() *slog.Logger
 }
 
+// Stopped says whether a run was asked to stop: its [Run.Stopping] is closed.
+func Stopped(run Run) bool {
+	select {
+	case <-run.Stopping():
+		return true
+	default:
+		return false
+	}
+}
+
 // Progress says how far a run is.
 type Progress struct {
 	Done    int64  `json:"done"`

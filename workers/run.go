@@ -40,7 +40,7 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 		if err == nil {
 			err = checkResult(in.Job.ID, result)
 		}
-		result.Message = cut(result.Message, maxMessageBytes)
+		result.Message = job.Cut(result.Message, maxMessageBytes)
 		output := workflows.ActivityOutput{
 			Result:   r.withCursor(result),
 			Worker:   h.identity,
@@ -268,7 +268,7 @@ func (r *run) applicationError(err error) error {
 		options.NonRetryable = failure.Final
 		options.NextRetryDelay = failure.RetryAfter
 	}
-	return temporal.NewApplicationErrorWithOptions(cut(r.redact(err.Error()), maxErrorBytes), class, options)
+	return temporal.NewApplicationErrorWithOptions(job.Cut(r.redact(err.Error()), maxErrorBytes), class, options)
 }
 
 // Bounds of what a run leaves in histories and in the states of workflows.
@@ -295,15 +295,6 @@ func checkResult(jobID string, result job.Result) error {
 		return job.Final(classTooLarge, "job %s: its result has %d counts, more than %d", jobID, len(result.Counts), maxCounts)
 	}
 	return nil
-}
-
-// cut shortens a text to at most n bytes.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(text[:n-len(ellipsis)], "") + ellipsis
 }
 
 func (r *run) redact(text string) string {

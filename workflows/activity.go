@@ -3,7 +3,6 @@ package workflows
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -127,16 +126,7 @@ func Cause(err error) (errorClass, message string) { return class(err), reason(e
 const maxText = 500
 
 // shorten cuts a text to maxText bytes.
-func shorten(text string) string { return cut(text, maxText) }
-
-// cut shortens a text to at most n bytes.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(text[:n-len(ellipsis)], "") + ellipsis
-}
+func shorten(text string) string { return job.Cut(text, maxText) }
 
 // reason is the innermost sentence of an activity's failure, without the
 // wrapping that repeats ids and event numbers.

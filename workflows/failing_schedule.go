@@ -105,7 +105,7 @@ func startProbe(ctx context.Context, state ProbeState) error {
 			ID:                    id,
 			TaskQueue:             TaskQueue(state.Job.Worker),
 			TypedSearchAttributes: attributes,
-			StaticSummary:         cut(state.Job.ID+" · tries of a paused job", maxSummaryBytes),
+			StaticSummary:         job.Cut(state.Job.ID+" · tries of a paused job", maxSummaryBytes),
 			Memo:                  map[string]any{MemoJob: state.Job, MemoProbe: state.Probe},
 		}, ProbeJobType, state)
 	if err != nil {

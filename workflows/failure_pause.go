@@ -168,7 +168,7 @@ func pauseNote(j job.Job, failures int, lastError string, at time.Time) string {
 		tail += fmt.Sprintf(", then at most %s apart", backoff.Max)
 	}
 	tail += untilSuccess
-	return note + cut(lastError, maxNoteBytes-len(note)-len(tail)) + tail
+	return note + job.Cut(lastError, maxNoteBytes-len(note)-len(tail)) + tail
 }
 
 // untilSuccess ends the note of a schedule that was paused for its failures.

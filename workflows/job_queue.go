@@ -237,7 +237,7 @@ func (q *queue) failed(item *RunningItem, text string, cursor json.RawMessage, a
 
 // deadLetter is what is kept of an item that failed.
 func deadLetter(item QueueItem, runID, text string, at time.Time) DeadLetter {
-	letter := DeadLetter{Sequence: item.Sequence, JobID: item.Job.ID, Ended: at, Error: cut(text, maxDeadText), RunID: runID}
+	letter := DeadLetter{Sequence: item.Sequence, JobID: item.Job.ID, Ended: at, Error: job.Cut(text, maxDeadText), RunID: runID}
 	if hash, err := item.Job.SpecHash(); err == nil {
 		letter.SpecHash = hash
 	}

@@ -174,7 +174,7 @@ func Summary(j job.Job) string {
 	if j.Options.Description != "" {
 		summary += " · " + j.Options.Description
 	}
-	return cut(summary, maxSummaryBytes)
+	return job.Cut(summary, maxSummaryBytes)
 }
 
 // Registry is the part of a Temporal worker that registers workflows.

@@ -148,7 +148,7 @@ func (l *lap) batches(ctx context.Context) error {
 	}
 	end := time.Now().Add(l.spec.Lap.Std())
 	batch := newGathering(l.spec)
-	for !stopping(l.run) {
+	for !job.Stopped(l.run) {
 		if batch.empty() && !time.Now().Before(end) {
 			break
 		}
@@ -255,13 +255,4 @@ func (l *lap) checkStream(ctx context.Context) error {
 			archived, pipeline.StreamRaw, l.pipeline.Address(), taken.Format(time.RFC3339Nano), l.at.Before.Format(time.RFC3339Nano), advice)
 	}
 	return nil
-}
-
-func stopping(run job.Run) bool {
-	select {
-	case <-run.Stopping():
-		return true
-	default:
-		return false
-	}
 }

@@ -70,11 +70,12 @@ func (h *replay) handle(ctx context.Context, run job.Run, spec ReplaySpec) (job.
 		r.at = replayCursor{At: time.Now().UTC().Truncate(time.Second), Counts: map[string]int64{"messages": 0, "objects": 0}}
 	}
 	err = r.all(ctx)
-	return job.Result{
-		Message: fmt.Sprintf("%d messages of %s from %d objects published again to %s",
-			r.at.Counts["messages"], r.archived, r.at.Counts["objects"], r.subject),
-		Counts: r.at.Counts,
-	}, err
+	message := fmt.Sprintf("%d messages of %s from %d objects published again to %s",
+		r.at.Counts["messages"], r.archived, r.at.Counts["objects"], r.subject)
+	if err == nil && r.at.Counts["objects"] == 0 {
+		message = fmt.Sprintf("nothing published: the archive has no messages of %s from that time", r.archived)
+	}
+	return job.Result{Message: message, Counts: r.at.Counts}, err
 }
 
 func (r *replaying) all(ctx context.Context) error {
@@ -115,7 +116,7 @@ func (r *replaying) object(ctx context.Context, filter archive.Filter, key strin
 		r.at.Key, r.at.Sequence = key, last
 		chunk = chunk[:0]
 		r.checkpoint(data)
-		if stopping(r.run) {
+		if job.Stopped(r.run) {
 			return job.ErrStopped
 		}
 		return nil
@@ -148,7 +149,7 @@ func (r *replaying) object(ctx context.Context, filter archive.Filter, key strin
 	r.at.Key, r.at.Sequence = key, 0
 	r.at.Counts["objects"]++
 	r.checkpoint(data)
-	if stopping(r.run) {
+	if job.Stopped(r.run) {
 		return job.ErrStopped
 	}
 	return nil

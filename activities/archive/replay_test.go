@@ -222,6 +222,7 @@ func TestReplayOfATimeRange(t *testing.T) {
 	spec.From, spec.To = spec.From.AddDate(0, 0, -2), spec.From.AddDate(0, 0, -1)
 	result, _ = b.replay("none", spec)
 	require.Zero(t, result.Counts["messages"])
+	require.Contains(t, result.Message, "nothing published: ")
 
 	// An object that is not what was written ends it for good.
 	for found, err := range b.archive.Find(t.Context(), format.Filter{}, "") {

@@ -111,7 +111,7 @@ func (e *ldmpExtraction) lap(ctx context.Context) error {
 		acknowledged := e.count("acknowledged")
 		err := e.session(ctx, end)
 		switch {
-		case err == nil && stopped(e.run):
+		case err == nil && job.Stopped(e.run):
 			return job.ErrStopped
 		case err == nil:
 			return nil
@@ -157,7 +157,7 @@ func (e *ldmpExtraction) pause(ctx context.Context, wait time.Duration) bool {
 	case <-e.run.Stopping():
 	case <-ctx.Done():
 	}
-	return stopped(e.run)
+	return job.Stopped(e.run)
 }
 
 func (e *ldmpExtraction) count(name string) int64 {

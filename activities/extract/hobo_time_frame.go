@@ -76,7 +76,7 @@ func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFr
 		counts: map[string]int64{},
 	}
 	err = e.all(ctx)
-	if err != nil && ctx.Err() == nil && stopped(run) {
+	if err != nil && ctx.Err() == nil && job.Stopped(run) {
 		err = job.ErrStopped
 	}
 	return e.result(), err
@@ -199,7 +199,7 @@ func (l *loggerRun) windows() int64 {
 // read goes through the windows of the logger.
 func (l *loggerRun) read(ctx context.Context) error {
 	for n := 0; n < l.spec.MaxWindows && l.from.Before(l.end()); n++ {
-		if stopped(l.run) {
+		if job.Stopped(l.run) {
 			return job.ErrStopped
 		}
 		to := l.from.Add(l.spec.Increment.Std())

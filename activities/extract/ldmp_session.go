@@ -50,7 +50,7 @@ type ldmpSession struct {
 // or something fails. The bookmarks then say what is published, unless it was the
 // stream that failed, or another run that moved them.
 func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
-	if stopped(e.run) || !time.Now().Before(end) {
+	if job.Stopped(e.run) || !time.Now().Before(end) {
 		return nil
 	}
 	// What cannot be stored is not read.
@@ -59,7 +59,7 @@ func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
 	}
 	conn, err := e.connect(ctx)
 	if err != nil {
-		if stopped(e.run) && ctx.Err() == nil {
+		if job.Stopped(e.run) && ctx.Err() == nil {
 			return nil
 		}
 		return err
@@ -106,7 +106,7 @@ func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
 	return err
 }
 
-func closing(run job.Run, end time.Time) bool { return stopped(run) || !time.Now().Before(end) }
+func closing(run job.Run, end time.Time) bool { return job.Stopped(run) || !time.Now().Before(end) }
 
 // connect gives up when the job is to stop.
 func (e *ldmpExtraction) connect(ctx context.Context) (*ldmp.Conn, error) {

@@ -63,7 +63,7 @@ func (p *preparation) lap(ctx context.Context, length time.Duration) error {
 	}
 	p.counts["rewound"] = int64(rewound)
 	p.series = p.pipeline.Series()
-	for end := time.Now().Add(length); time.Now().Before(end) && !stopped(p.run); {
+	for end := time.Now().Add(length); time.Now().Before(end) && !job.Stopped(p.run); {
 		messages, rewound, err := consumer.FetchInOrder(ctx, prepareSize, prepareWait, p.run.Stopping())
 		if err != nil {
 			return err

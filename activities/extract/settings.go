@@ -3,8 +3,6 @@ package extract
 import (
 	"net/http"
 	"time"
-
-	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Option changes what a job type works with.
@@ -28,13 +26,4 @@ func newSettings(options []Option) settings {
 		option(&s)
 	}
 	return s
-}
-
-func stopped(run job.Run) bool {
-	select {
-	case <-run.Stopping():
-		return true
-	default:
-		return false
-	}
 }

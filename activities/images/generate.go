@@ -162,7 +162,7 @@ func (g *generation) keep(v recipeVariant, info objects.Info) {
 func (g *generation) makeMissing(ctx context.Context) error {
 	order := slices.Clone(g.recipe.Variants)
 	slices.SortStableFunc(order, func(a, b recipeVariant) int { return cmp.Compare(b.Size, a.Size) })
-	if g.stopping() {
+	if job.Stopped(g.run) {
 		return job.ErrStopped
 	}
 	g.run.Checkpoint(job.Progress{Total: int64(len(order)),
@@ -173,7 +173,7 @@ func (g *generation) makeMissing(ctx context.Context) error {
 	}
 	g.data = nil
 	for i, v := range order {
-		if g.stopping() {
+		if job.Stopped(g.run) {
 			return job.ErrStopped
 		}
 		if err := ctx.Err(); err != nil {
@@ -193,15 +193,6 @@ func (g *generation) makeMissing(ctx context.Context) error {
 			Message: fmt.Sprintf("%s %d×%d %s", v.Name, w, h, said)}, nil)
 	}
 	return nil
-}
-
-func (g *generation) stopping() bool {
-	select {
-	case <-g.run.Stopping():
-		return true
-	default:
-		return false
-	}
 }
 
 // immutable is right for keys that change with their content.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 const (
@@ -47,7 +48,7 @@ func fail(state *pipeline.Breaker, b backoff, now time.Time, err error) (opened 
 	state.Failures++
 	state.FailedAt = now
 	wait := b.wait(state.Failures)
-	state.Class, state.Reason = ClassUnreachable, shorten(err.Error())
+	state.Class, state.Reason = ClassUnreachable, job.Cut(err.Error(), maxReason)
 	atOnce := false
 	var failed *influx.Error
 	if errors.As(err, &failed) {
@@ -85,11 +86,4 @@ func succeed(state *pipeline.Breaker, now time.Time) (closed bool) {
 	}
 	*state = pipeline.Breaker{State: pipeline.BreakerClosed, Since: since}
 	return closed
-}
-
-func shorten(text string) string {
-	if len(text) > maxReason {
-		return text[:maxReason-len("…")] + "…"
-	}
-	return text
 }

@@ -78,10 +78,7 @@ func oneLine(text string) string {
 		}
 		return r
 	}, text)
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	return text
+	return job.Cut(text, limit)
 }
 
 func (c *Client) unreachable(frame Frame, err error) error {

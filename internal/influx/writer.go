@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Config sets up a [Writer].
@@ -149,6 +151,9 @@ func (w *Writer) Ping(ctx context.Context) error {
 	return err
 }
 
+// maxText bounds a message of the server, which may repeat all that it was sent.
+const maxText = 2000
+
 func (w *Writer) do(ctx context.Context, method, path string, header http.Header, body []byte) ([]byte, error) {
 	attempt, cancel := context.WithTimeout(ctx, w.config.Timeout)
 	var sending sync.WaitGroup
@@ -191,7 +196,7 @@ func (w *Writer) do(ctx context.Context, method, path string, header http.Header
 		Kind:       kindOf(response.StatusCode, text),
 		Address:    w.address,
 		Status:     response.StatusCode,
-		Text:       shorten(text),
+		Text:       job.Cut(text, maxText),
 		RetryAfter: retryAfter(response.Header),
 		full:       text,
 	}
@@ -238,15 +243,6 @@ func errorText(response *http.Response, answer []byte) string {
 		text = "no message"
 	}
 	return strings.TrimSpace(text)
-}
-
-// shorten bounds a message of the server, which may repeat all that it was sent.
-func shorten(text string) string {
-	const limit = 2000
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	return text
 }
 
 func retryAfter(header http.Header) time.Duration {

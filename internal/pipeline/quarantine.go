@@ -217,8 +217,5 @@ func headerValue(text string) string {
 		}
 		return r
 	}, text)
-	if len(line) > maxReason {
-		line = strings.ToValidUTF8(line[:maxReason-len("…")], "") + "…"
-	}
-	return strings.TrimSpace(line)
+	return strings.TrimSpace(job.Cut(line, maxReason))
 }

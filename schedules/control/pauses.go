@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -87,7 +88,7 @@ func writeNote(reason string, paused bool, before string, wasPaused bool, now ti
 		past = append(past, span.from.Format(pauseTime)+"/"+span.to.Format(pauseTime))
 	}
 	done := map[bool]string{true: "paused", false: "resumed"}[paused]
-	note := fmt.Sprintf("%s; %s at %s", cutText(reason, maxPauseReason), done, at.Format(pauseTime))
+	note := fmt.Sprintf("%s; %s at %s", job.Cut(reason, maxPauseReason), done, at.Format(pauseTime))
 	if len(past) > 0 {
 		note += " (before: " + strings.Join(past, ", ") + ")"
 	}
@@ -109,20 +110,11 @@ func addReason(before, reason string) string {
 	if reason == "" || slices.Contains(reasons, reason) {
 		return before
 	}
-	reasons = append(reasons, cutText(reason, maxPauseReason))
+	reasons = append(reasons, job.Cut(reason, maxPauseReason))
 	all := strings.Join(reasons, alsoFor)
 	for len(all) > maxPauseReason && len(reasons) > 1 {
 		reasons = reasons[1:] // The note has room for the latest.
 		all = "…" + alsoFor + strings.Join(reasons, alsoFor)
 	}
 	return all
-}
-
-// cutText shortens a text to at most n bytes.
-func cutText(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	const ellipsis = "…"
-	return strings.ToValidUTF8(text[:n-len(ellipsis)], "") + ellipsis
 }
