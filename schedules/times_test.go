@@ -34,7 +34,7 @@ func TestTimesAreThoseOfTheServer(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // Not a secret.
 		var jobs []job.Job
 		for n := range count {
-			r := randomTimes(random)
+			r := randomTimes(t, random)
 			jobs = append(jobs, declare(fmt.Sprintf("random-%d", n), job.Schedule{Recurring: &r}, func(j *job.Job) {
 				j.Options.Paused = true
 			}))
@@ -78,7 +78,22 @@ func (f *fixture) sameTimes(j job.Job, from, to time.Time) error {
 	return nil
 }
 
-func randomTimes(random *rand.Rand) job.Recurring {
+// randomTimes have at least one start left: a job that has ended has no schedule
+// that could be asked.
+func randomTimes(t *testing.T, random *rand.Rand) job.Recurring {
+	for range 1000 {
+		r := randomRecurring(random)
+		times, err := r.Times("random")
+		require.NoError(t, err)
+		for range times.After(time.Now()) {
+			return r
+		}
+	}
+	t.Fatal("no times with a start left in 1,000 drawings")
+	return job.Recurring{}
+}
+
+func randomRecurring(random *rand.Rand) job.Recurring {
 	var r job.Recurring
 	if random.IntN(8) == 0 {
 		r.RecurEvery = job.Duration(time.Duration(1+random.IntN(100_000)) * time.Second)
@@ -98,8 +113,7 @@ func randomTimes(random *rand.Rand) job.Recurring {
 	return r
 }
 
-// randomMoment is within three years from the next one: what has ended has no
-// schedule.
+// randomMoment is within the three years that follow this one.
 func randomMoment(random *rand.Rand) time.Time {
 	return time.Date(time.Now().Year()+1, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(random.IntN(3*366*86400)) * time.Second)
 }
