@@ -392,6 +392,44 @@ func TestStreamThatLostItsTail(t *testing.T) {
 	require.Nil(t, report.Lives[0].Live)
 }
 
+// TestAuditAgainstAnotherServer must not take an archive for complete.
+func TestAuditAgainstAnotherServer(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "moved")
+	b.publish(10, "live.a.csi")
+	b.drain()
+	require.Empty(t, b.audit(false).Findings)
+
+	home := b.client
+	other, err := pipeline.Connect(t.Context(), stacktest.StartOwn(t, "--only", "nats").NATS)
+	require.NoError(t, err)
+	t.Cleanup(other.Close)
+	require.NoError(t, other.JetStream().DeleteStream(t.Context(), pipeline.StreamRaw))
+	_, err = b.archive.Audit(t.Context(), format.AuditOptions{Stream: other})
+	require.ErrorIs(t, err, pipeline.ErrNoStream)
+	require.NoError(t, other.Ready(t.Context()))
+	b.client = other
+	requireOther := func() {
+		t.Helper()
+		report := b.audit(false)
+		require.Len(t, report.Findings, 1)
+		require.Equal(t, format.KindOtherStream, report.Findings[0].Kind)
+		require.Contains(t, report.Findings[0].Text, "on nats "+b.client.Address())
+		require.Len(t, report.Lives, 2)
+	}
+	requireOther()
+
+	// The right server, which lost the stream: until the new one is archived, too.
+	b.client = home
+	require.NoError(t, home.JetStream().DeleteStream(t.Context(), pipeline.StreamRaw))
+	_, err = b.archive.Audit(t.Context(), format.AuditOptions{Stream: home})
+	require.ErrorIs(t, err, pipeline.ErrNoStream)
+	require.NoError(t, pipeline.Ensure(t.Context(), home.JetStream()))
+	requireOther()
+	b.publish(1, "live.a.csi")
+	b.drain()
+	require.Empty(t, b.audit(true).Findings)
+}
+
 func TestStopLeavesWhatIsGathered(t *testing.T) {
 	b := newBench(t, stacktest.StartOwn(t), "stops")
 	b.spec.FlushAge, b.spec.Lap = job.Duration(30*time.Minute), job.Duration(time.Hour)

@@ -29,6 +29,9 @@ const (
 	KindStray     Kind = "stray"     // an object that no batch lists
 	KindWentBack  Kind = "went_back" // the stream ends before the archive does
 	KindNoArchive Kind = "unknown"   // a key that is none of an archive
+	// KindOtherStream: nothing that is archived is of the stream that the server has:
+	// it is another server, or it lost its stream.
+	KindOtherStream Kind = "other_stream"
 )
 
 // Finding is something that is wrong.
@@ -85,7 +88,8 @@ func (r Report) Clean() bool { return len(r.Findings) == 0 }
 type AuditOptions struct {
 	// Deep reads every object and compares it with its record, line by line.
 	Deep bool
-	// Stream is asked what it holds, and its consumers what they acknowledged. Nil
+	// Stream is asked what it holds, and its consumers what they acknowledged; a
+	// server without the stream is an error that wraps [pipeline.ErrNoStream]. Nil
 	// audits the archive alone.
 	Stream *pipeline.Client
 	// Progress is called with how many of so many records and objects are read, if
@@ -102,6 +106,9 @@ const auditReaders = 8
 // of its numbers, and every object that a batch lists is there, of the size that
 // the record says; with Deep, with its very content. Of the present life nothing
 // is acknowledged that is not archived.
+//
+// An archive with nothing of the present life, and something of others, is a
+// finding: what it is compared with may be another server's stream.
 //
 // It reads the keys of the whole archive, and the record of each batch. It may
 // run while messages are archived.
@@ -189,6 +196,13 @@ func (u *audit) live(ctx context.Context, consumers []pipeline.ConsumerState) (L
 	}
 	current := NewLife(pipeline.StreamRaw, state.Created, generation)
 	if _, found := u.batches[current]; !found {
+		if len(u.batches) > 0 {
+			u.find(Finding{
+				Kind: KindOtherStream, Life: current,
+				Text: fmt.Sprintf("nothing is archived of stream %s on nats %s, which was made at %s, and other things are: this is another server, or it lost its stream",
+					pipeline.StreamRaw, u.options.Stream.Address(), state.Created.Format(time.RFC3339)),
+			})
+		}
 		u.batches[current] = nil // nothing is archived yet
 	}
 	return current, live, nil

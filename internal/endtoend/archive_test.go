@@ -177,15 +177,28 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 	require.Contains(t, elsewhere, fmt.Sprintf("Archive archive/elsewhere/ is complete but for %d messages that wait", r.serial))
 
 	env := func(variables ...string) []string { return append(r.st.Env(), variables...) }
+	empty := stacktest.StartOwn(t, "--only", "nats")
+	client, err := pipeline.Connect(t.Context(), empty.NATS)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	for _, stream := range []string{pipeline.StreamRaw, pipeline.StreamPrepared} {
+		require.NoError(t, client.JetStream().DeleteStream(t.Context(), stream))
+	}
+	a := starter(t, env("DENDRA_NATS_URL="+empty.NATS), "loads")
+	require.Equal(t, 1, a.code)
+	require.Equal(t, "starter: there is no stream PREPARED on nats "+empty.NATS+": no worker has been there\n", a.stderr)
 	for want, call := range map[string]struct{ env, args []string }{
 		`^starter: S3 store on 127\.0\.0\.1:1 cannot be reached: `: {env("DENDRA_S3_ENDPOINT=http://127.0.0.1:1"), []string{"list"}},
 		`^starter: nats nats://127\.0\.0\.1:1 cannot be reached: `: {env("DENDRA_NATS_URL=nats://127.0.0.1:1"), []string{"audit"}},
-		`^starter: DENDRA_S3_SECRET_KEY is not set`:                {env("DENDRA_S3_SECRET_KEY="), []string{"audit"}},
-		`^starter: bucket "no-such-bucket" does not exist on `:     {env(), []string{"audit", "--bucket", "no-such-bucket"}},
-		`^starter: x is no key of an object with messages: `:       {env(), []string{"cat", "x"}},
-		`^starter: KEY or a filter is missing`:                     {env(), []string{"cat"}},
-		`^starter: --source needs --organization`:                  {env(), []string{"list", "--source", "csi"}},
-		`^starter: --prefix a does not end with a slash`:           {env(), []string{"list", "--prefix", "a"}},
+		`^starter: there is no stream RAW on nats nats://127\.0\.0\.1:\d+; --offline audits the archive alone`: {
+			env(), []string{"audit", "--nats", empty.NATS},
+		},
+		`^starter: DENDRA_S3_SECRET_KEY is not set`:            {env("DENDRA_S3_SECRET_KEY="), []string{"audit"}},
+		`^starter: bucket "no-such-bucket" does not exist on `: {env(), []string{"audit", "--bucket", "no-such-bucket"}},
+		`^starter: x is no key of an object with messages: `:   {env(), []string{"cat", "x"}},
+		`^starter: KEY or a filter is missing`:                 {env(), []string{"cat"}},
+		`^starter: --source needs --organization`:              {env(), []string{"list", "--source", "csi"}},
+		`^starter: --prefix a does not end with a slash`:       {env(), []string{"list", "--prefix", "a"}},
 	} {
 		a := starter(t, call.env, append([]string{"archive"}, call.args...)...)
 		code := 1

@@ -208,15 +208,16 @@ type Load struct {
 }
 
 // Loads lists the loads that have a consumer, by location, operation and mirror.
-// What waits comes from the consumers, and is right without a loader.
+// What waits comes from the consumers, and is right without a loader. It makes
+// nothing; see [ErrNoStream].
 func (c *Client) Loads(ctx context.Context) ([]Load, error) {
-	bucket, err := c.loads(ctx)
+	stream, err := c.existing(ctx, StreamPrepared)
 	if err != nil {
 		return nil, err
 	}
-	stream, err := c.js.Stream(ctx, StreamPrepared)
-	if err != nil {
-		return nil, c.failed(ctx, "look at stream "+StreamPrepared, err)
+	bucket, err := c.js.KeyValue(ctx, BucketLoads)
+	if err != nil && !errors.Is(err, jetstream.ErrBucketNotFound) { // no loader has told anything yet
+		return nil, c.failed(ctx, "open bucket "+BucketLoads, err)
 	}
 	var loads []Load
 	consumers := stream.ListConsumers(ctx)
@@ -229,15 +230,17 @@ func (c *Client) Loads(ctx context.Context) ([]Load, error) {
 			LoadState: LoadState{Operation: operation, Location: location, Mirror: mirror},
 			Waiting:   info.NumPending + uint64(info.NumAckPending), Unanswered: info.NumAckPending,
 		}
-		entry, err := bucket.Get(ctx, info.Name)
-		switch {
-		case err == nil:
-			state := load.LoadState
-			if json.Unmarshal(entry.Value(), &state) == nil && state.Consumer() == info.Name {
-				load.LoadState = state
+		if bucket != nil {
+			entry, err := bucket.Get(ctx, info.Name)
+			switch {
+			case err == nil:
+				state := load.LoadState
+				if json.Unmarshal(entry.Value(), &state) == nil && state.Consumer() == info.Name {
+					load.LoadState = state
+				}
+			case !errors.Is(err, jetstream.ErrKeyNotFound):
+				return nil, c.failed(ctx, "read the state of "+info.Name, err)
 			}
-		case !errors.Is(err, jetstream.ErrKeyNotFound):
-			return nil, c.failed(ctx, "read the state of "+info.Name, err)
 		}
 		if load.Waiting > 0 {
 			first, err := stream.GetMsg(ctx, info.AckFloor.Stream+1, jetstream.WithGetMsgSubject(PrepSubject(operation, location)))

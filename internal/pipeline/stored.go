@@ -22,14 +22,27 @@ type StreamState struct {
 	First, Last uint64
 }
 
-// StreamState looks at a stream.
-func (c *Client) StreamState(ctx context.Context, name string) (StreamState, error) {
-	if err := c.Ready(ctx); err != nil {
-		return StreamState{}, err
+// ErrNoStream is what the error of a look at a stream wraps that the server does not
+// have. To look makes none: what is missing may be on another server.
+var ErrNoStream = jetstream.ErrStreamNotFound
+
+// existing looks a stream up, and makes none.
+func (c *Client) existing(ctx context.Context, name string) (jetstream.Stream, error) {
+	if err := c.waitConnected(ctx); err != nil {
+		return nil, err
 	}
 	stream, err := c.js.Stream(ctx, name)
 	if err != nil {
-		return StreamState{}, c.failed(ctx, "look at stream "+name, err)
+		return nil, c.failed(ctx, "look at stream "+name, err)
+	}
+	return stream, nil
+}
+
+// StreamState looks at a stream; see [ErrNoStream].
+func (c *Client) StreamState(ctx context.Context, name string) (StreamState, error) {
+	stream, err := c.existing(ctx, name)
+	if err != nil {
+		return StreamState{}, err
 	}
 	info := stream.CachedInfo()
 	return StreamState{Created: info.Created.UTC(), First: info.State.FirstSeq, Last: info.State.LastSeq}, nil
@@ -43,14 +56,11 @@ type ConsumerState struct {
 	AckFloor uint64
 }
 
-// ConsumerStates lists the consumers of a stream.
+// ConsumerStates lists the consumers of a stream; see [ErrNoStream].
 func (c *Client) ConsumerStates(ctx context.Context, name string) ([]ConsumerState, error) {
-	if err := c.Ready(ctx); err != nil {
-		return nil, err
-	}
-	stream, err := c.js.Stream(ctx, name)
+	stream, err := c.existing(ctx, name)
 	if err != nil {
-		return nil, c.failed(ctx, "look at stream "+name, err)
+		return nil, err
 	}
 	var states []ConsumerState
 	lister := stream.ListConsumers(ctx)
@@ -118,6 +128,9 @@ type Limit struct {
 // and says whether that is all of them, or the limit was reached before. What the
 // stream does not hold any more is left out.
 func (c *Client) Range(ctx context.Context, stream string, first, last uint64, limit Limit) (messages []Stored, all bool, err error) {
+	if err := c.Ready(ctx); err != nil {
+		return nil, false, err
+	}
 	state, err := c.StreamState(ctx, stream)
 	if err != nil {
 		return nil, false, err

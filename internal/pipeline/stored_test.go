@@ -74,3 +74,43 @@ func TestRangeOfAStream(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, states, "readers leave nothing behind")
 }
+
+// TestALookMakesNothing: whoever looks at the wrong server is told, and leaves it as
+// it was.
+func TestALookMakesNothing(t *testing.T) {
+	client, err := pipeline.Connect(t.Context(), stacktest.StartOwn(t, "--only", "nats").NATS)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	streams := func() (names []string) { // buckets are streams too
+		lister := client.JetStream().StreamNames(t.Context())
+		for name := range lister.Name() {
+			names = append(names, name)
+		}
+		require.NoError(t, lister.Err())
+		return names
+	}
+	for _, name := range streams() {
+		require.NoError(t, client.JetStream().DeleteStream(t.Context(), name))
+	}
+	for what, look := range map[string]func() error{
+		"a stream":      func() error { _, err := client.StreamState(t.Context(), pipeline.StreamRaw); return err },
+		"its consumers": func() error { _, err := client.ConsumerStates(t.Context(), pipeline.StreamRaw); return err },
+		"the loads":     func() error { _, err := client.Loads(t.Context()); return err },
+	} {
+		err := look()
+		require.ErrorIs(t, err, pipeline.ErrNoStream, what)
+		require.Equal(t, pipeline.ClassUnreachable, classOf(t, err), what)
+	}
+	require.Empty(t, streams())
+
+	// Consumers without a loader that has told anything.
+	require.NoError(t, client.Ready(t.Context()))
+	_, err = client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
+		Name: pipeline.LoadConsumer(pipeline.OperationLive, "shelf", "west"), Subject: pipeline.PrepSubject(pipeline.OperationLive, "shelf"),
+	})
+	require.NoError(t, err)
+	loads, err := client.Loads(t.Context())
+	require.NoError(t, err)
+	require.Len(t, loads, 1)
+	require.Equal(t, "west", loads[0].Mirror)
+}

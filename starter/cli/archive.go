@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/archive"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
 func (i *invocation) archiveCommand() *cobra.Command {
@@ -54,7 +56,9 @@ func (i *invocation) archiveAuditCommand() *cobra.Command {
 		Long: `audit proves that the archive has every message that the raw stream had: its
 batches cover all numbers from 1 without gap or overlap, each accounts for every
 one of its numbers, and each of its objects is there. What the stream acknowledged
-is compared with what is archived. It changes nothing and may run at any time.
+is compared with what is archived. It changes nothing and may run at any time. An
+archive of which nothing is of the server's present stream is not taken for complete:
+that may be another server, or one that lost its stream.
 
 Numbers that the stream did not hold any more when their turn came (deleted,
 purged, expired) are told apart from a loss: they are shown as gone.
@@ -73,6 +77,9 @@ Exit codes: 0 nothing is wrong, 1 error, 2 something is wrong.`,
 				}
 			}
 			report, err := a.Audit(cmd.Context(), options)
+			if errors.Is(err, pipeline.ErrNoStream) {
+				return fmt.Errorf("there is no stream %s on nats %s; --offline audits the archive alone", pipeline.StreamRaw, options.Stream.Address())
+			}
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -47,6 +48,9 @@ func (i *invocation) loadsCommand() *cobra.Command {
 				return err
 			}
 			loads, err := client.Loads(cmd.Context())
+			if errors.Is(err, pipeline.ErrNoStream) {
+				return fmt.Errorf("there is no stream %s on nats %s: no worker has been there", pipeline.StreamPrepared, client.Address())
+			}
 			if err != nil {
 				return err
 			}
