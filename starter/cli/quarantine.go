@@ -47,10 +47,13 @@ func (f *itemFlags) register(i *invocation, cmd *cobra.Command) {
 
 // given says that at least one filter, or --all, was given.
 func (f *itemFlags) given(cmd *cobra.Command) string {
-	for _, name := range []string{"stage", "operation", "organization", "location", "class", "since", "all"} {
+	for _, name := range []string{"stage", "operation", "organization", "location", "class", "since"} {
 		if cmd.Flags().Changed(name) {
 			return name
 		}
+	}
+	if f.all { // not --all=false
+		return "all"
 	}
 	return ""
 }

@@ -187,6 +187,8 @@ func TestQuarantineMisuse(t *testing.T) {
 		{[]string{"show"}, "ID is missing (see starter quarantine show --help)"},
 		{[]string{"show", "x"}, `"x" is not the ID of an item, which is a number (see starter quarantine show --help)`},
 		{[]string{"replay"}, "give ID, or filters such as --class, or --all (see starter quarantine replay --help)"},
+		{[]string{"replay", "--all=false", "--yes"}, "give ID, or filters such as --class, or --all (see starter quarantine replay --help)"},
+		{[]string{"drop", "--all=false", "--yes"}, "give ID, or filters such as --class, or --all (see starter quarantine drop --help)"},
 		{[]string{"drop", "1", "--all"}, "give either ID or --all (see starter quarantine drop --help)"},
 		{[]string{"list", "--stage", "loud"}, `invalid argument "loud" for "--stage" flag: it is one of extract, prepare, load (see starter quarantine list --help)`},
 		{[]string{"list", "--limit", "0"}, "--limit 0 is not from 1 to 10000 (see starter quarantine list --help)"},
