@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -91,6 +92,7 @@ func (b *loader) location() string {
 type way struct {
 	name    string
 	perPost int // points in a write from memory
+	posters int // connections that write from memory at the same time
 	per     int // points in a message
 }
 
@@ -98,7 +100,13 @@ type way struct {
 type pace struct{ rate, worker, servers float64 }
 
 func (b *loader) compare(ctx context.Context, points, rounds int) error {
-	ways := []way{{name: "posted from memory, 5,000 a write", perPost: 5000}, {name: "posted from memory, 10,000 a write", perPost: 10_000}, {name: "posted from memory, 20,000 a write", perPost: 20_000}}
+	ways := []way{
+		{name: "posted from memory, 5,000 a write", perPost: 5000, posters: 1},
+		{name: "posted from memory, 10,000 a write", perPost: 10_000, posters: 1},
+		{name: "posted from memory, 20,000 a write", perPost: 20_000, posters: 1},
+		{name: "posted over two connections, 5,000 a write", perPost: 5000, posters: 2},
+		{name: "posted over two connections, 10,000 a write", perPost: 10_000, posters: 2},
+	}
 	for _, per := range []int{1, 10, 100} {
 		ways = append(ways, way{name: fmt.Sprintf("loaded, %d a message", per), per: per})
 	}
@@ -162,7 +170,8 @@ func benchPoint(i int) pipeline.Point {
 	}
 }
 
-// post writes points over one connection, one write after the other.
+// post writes points over the connections of a way, on each one write after the
+// other.
 func (b *loader) post(ctx context.Context, w way, points int) (pace, error) {
 	database := b.location()
 	writer, err := influx.NewWriter(influx.Config{URL: b.info.Influx})
@@ -184,10 +193,19 @@ func (b *loader) post(ctx context.Context, w way, points int) (pace, error) {
 		}
 	}
 	cpu, began := processorTime(b.servers.PID()), time.Now()
-	for _, body := range bodies {
-		if err := writer.Write(ctx, influx.Target{Database: database, Precision: influx.Milliseconds}, body); err != nil {
-			return pace{}, err
-		}
+	posters, postCtx := errgroup.WithContext(ctx)
+	for n := range w.posters {
+		posters.Go(func() error {
+			for i := n; i < len(bodies); i += w.posters {
+				if err := writer.Write(postCtx, influx.Target{Database: database, Precision: influx.Milliseconds}, bodies[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := posters.Wait(); err != nil {
+		return pace{}, err
 	}
 	elapsed := time.Since(began)
 	return pace{
