@@ -71,8 +71,13 @@ func (b *bench) prepare(jobType job.Type, operation pipeline.Operation, source s
 		if err != nil {
 			return false, err
 		}
-		info := consumer.CachedInfo()
-		return info.NumPending == 0 && info.NumAckPending == 0, nil
+		// What it tells of the number that waits is a moment behind.
+		stream, err := b.client.JetStream().Stream(b.Context(), pipeline.StreamRaw)
+		if err != nil {
+			return false, err
+		}
+		last, err := stream.GetLastMsgForSubject(b.Context(), pipeline.RawSubject(operation, "ucnrs", source))
+		return err == nil && consumer.CachedInfo().AckFloor.Stream >= last.Sequence, err
 	})
 }
 

@@ -2,9 +2,11 @@ package load_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -79,21 +81,45 @@ func (b *bench) drain(t *testing.T) map[string]int64 {
 		if err != nil {
 			return false, err
 		}
-		undelivered, unanswered := b.waiting(t)
-		return undelivered == 0 && unanswered == 0, nil
+		return b.loaded(t, pipeline.DefaultMirror), nil
 	})
 	return sums
 }
 
-func (b *bench) waiting(t *testing.T) (undelivered uint64, unanswered int) {
+// oneBatch runs one iteration that takes n points as one batch, however long they
+// take to come, and ends when they are done with. It takes no more than a thousand
+// messages at a time, and waits for as many.
+func (b *bench) oneBatch(t *testing.T, n int) map[string]int64 {
 	t.Helper()
-	info := b.consumer(t)
-	return info.NumPending, info.NumAckPending
+	defer func(spec load.LiveInfluxSpec) { b.spec = spec }(b.spec)
+	b.spec.BatchPoints, b.spec.BatchAge, b.spec.Lap = n, job.Duration(30*time.Second), job.Duration(time.Hour)
+	result, err := b.jobType.Handle(t.Context(), b.newRun(jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) { r.Stop() })))
+	require.NoError(t, err)
+	return result.Counts
+}
+
+// loaded tells whether a mirror's consumer has acknowledged the last message of the
+// location. What a consumer tells of the number that waits is a moment behind.
+func (b *bench) loaded(t *testing.T, mirror string) bool {
+	t.Helper()
+	stream, err := b.client.JetStream().Stream(t.Context(), pipeline.StreamPrepared)
+	require.NoError(t, err)
+	last, err := stream.GetLastMsgForSubject(t.Context(), b.subject())
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return true
+	}
+	require.NoError(t, err)
+	return b.consumerOf(t, mirror).AckFloor.Stream >= last.Sequence
 }
 
 func (b *bench) consumer(t *testing.T) *jetstream.ConsumerInfo {
 	t.Helper()
-	consumer, err := b.client.JetStream().Consumer(t.Context(), pipeline.StreamPrepared, pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror))
+	return b.consumerOf(t, pipeline.DefaultMirror)
+}
+
+func (b *bench) consumerOf(t *testing.T, mirror string) *jetstream.ConsumerInfo {
+	t.Helper()
+	consumer, err := b.client.JetStream().Consumer(t.Context(), pipeline.StreamPrepared, pipeline.LoadConsumer(pipeline.OperationLive, b.name, mirror))
 	require.NoError(t, err)
 	return consumer.CachedInfo()
 }
@@ -168,6 +194,14 @@ func (b *bench) quarantine(t *testing.T) []jetstream.Msg {
 	}
 	require.Len(t, messages, pending)
 	return messages
+}
+
+// newRandom is random with a seed that the log tells.
+func newRandom(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
 }
 
 func failureOf(t *testing.T, err error) *job.Failure {

@@ -126,8 +126,7 @@ func TestMessageLostOnItsWay(t *testing.T) {
 			return true, nil
 		default:
 		}
-		undelivered, unanswered := b.waiting(t)
-		return undelivered == 0 && unanswered == 0, nil
+		return b.loaded(t, pipeline.DefaultMirror), nil
 	})
 	run.Stop()
 	<-ended
@@ -161,7 +160,11 @@ func TestMessageTakenByAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, name, st)
 			b.publishNumbers(t, 0, 10)
+			usual := b.spec
+			// One fetch takes all ten, and the lap ends with the write.
+			b.spec.BatchPoints, b.spec.BatchAge, b.spec.Lap = 10, job.Duration(30*time.Second), job.Duration(time.Hour)
 			prepare(t, b)
+			b.spec = usual
 			b.proxy.onWrite(nil)
 			require.Equal(t, 10, b.consumer(t).NumAckPending)
 			consumer, err := b.client.JetStream().Consumer(t.Context(), pipeline.StreamPrepared, b.consumer(t).Name)

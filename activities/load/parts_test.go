@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // TestLargeWriteGoesInParts: two requests at the same time carry a large write, and
@@ -23,14 +20,11 @@ import (
 // one last.
 func TestLargeWriteGoesInParts(t *testing.T) {
 	b := newBench(t, "parts", stacktest.Start(t))
-	b.spec.BatchAge, b.spec.Lap = job.Duration(5*time.Second), job.Duration(5*time.Second)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := newRandom(t)
 	const (
-		messages = 100
-		each     = 100 // points in a message
-		series   = 40  // by chance all in one part once in 2³⁹ times
+		messages = 1000
+		each     = 10 // points in a message
+		series   = 40 // by chance all in one part once in 2³⁹ times
 		times    = 300
 	)
 	last := map[string]int{} // the value of the last point of a series and time
@@ -68,7 +62,7 @@ func TestLargeWriteGoesInParts(t *testing.T) {
 		}
 		return false
 	})
-	counts := b.drain(t)
+	counts := b.oneBatch(t, messages*each)
 	require.EqualValues(t, messages*each, counts["points"])
 	require.Equal(t, 2, len(writes), "writes") //nolint:testifylint // Len would print them all.
 	lines := 0

@@ -32,9 +32,9 @@ func TestALoaderWaitsForItsDatabase(t *testing.T) {
 	require.Equal(t, "InfluxUnreachable", last.Class)
 	require.Contains(t, last.Error, "location downtime: influx "+l.influx+": ")
 	require.NotContains(t, last.Error, "\n")
-	acknowledged, open := l.consumer()
+	acknowledged, _ := l.progress()
 	require.Zero(t, acknowledged)
-	require.EqualValues(t, extracted.Output.Counts["prepared"], open)
+	require.EqualValues(t, extracted.Output.Counts["prepared"], l.prepared())
 	require.Contains(t, b.ok("jobs", "describe", l.loadJob()), "influx "+l.influx+": ")
 
 	database.open(b.st.Influx)
@@ -45,7 +45,7 @@ func TestALoaderWaitsForItsDatabase(t *testing.T) {
 	})
 	l.requireStored()
 	stacktest.WaitFor(t, "the acknowledgement of all", func() (bool, error) {
-		acknowledged, open := l.consumer()
-		return acknowledged > 0 && open == 0, nil
+		_, all := l.progress()
+		return all, nil
 	})
 }

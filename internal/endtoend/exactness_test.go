@@ -161,42 +161,50 @@ func (l *loggers) requireRead(c *chaos) {
 	}
 }
 
-// requireDrained waits until no consumer has anything to do, in the order of the
-// pipeline.
+// requireDrained waits until every consumer has acknowledged the last message that
+// it is given, in the order of the pipeline. What a consumer tells of the number that
+// waits is a moment behind.
 func (l *loggers) requireDrained(c *chaos) {
 	l.Helper()
 	for _, stream := range []string{pipeline.StreamRaw, pipeline.StreamPrepared} {
-		var waiting map[string][2]uint64
+		var positions map[string]position
 		drained := c.await(5*time.Minute, func() bool {
 			var err error
-			waiting, err = l.waiting(stream)
-			if err != nil || len(waiting) == 0 {
+			positions, err = l.positions(stream)
+			if err != nil || len(positions) == 0 {
 				return false
 			}
-			for _, n := range waiting {
-				if n != [2]uint64{} {
+			for _, p := range positions {
+				if p.acknowledged < p.last {
 					return false
 				}
 			}
 			return true
 		})
-		require.True(l, drained, "not yet delivered and not yet acknowledged of stream %s: %v", stream, waiting)
+		require.True(l, drained, "consumers of stream %s, and where they should be: %v", stream, positions)
 	}
 }
 
-// waiting is how many messages each durable consumer of a stream has still to
-// get, and to acknowledge.
-func (l *loggers) waiting(name string) (map[string][2]uint64, error) {
+// position is how far a consumer is, and the last message that it is given.
+type position struct{ acknowledged, last uint64 }
+
+// positions tells where each durable consumer of a stream is.
+func (l *loggers) positions(name string) (map[string]position, error) {
 	stream, err := l.pipeline.JetStream().Stream(l.Context(), name)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string][2]uint64{}
+	found := map[string]position{}
 	list := stream.ListConsumers(l.Context())
 	for info := range list.Info() {
-		if info.Config.Durable != "" {
-			found[info.Name] = [2]uint64{info.NumPending, uint64(info.NumAckPending)}
+		if info.Config.Durable == "" {
+			continue
 		}
+		last, err := stream.GetLastMsgForSubject(l.Context(), info.Config.FilterSubject)
+		if err != nil {
+			return nil, err
+		}
+		found[info.Name] = position{acknowledged: info.AckFloor.Stream, last: last.Sequence}
 	}
 	return found, list.Err()
 }

@@ -39,8 +39,12 @@ type slot struct{ before, reading ldmptest.Reading }
 // planters make frames in the place of a record. Each gives others every time.
 var planters = map[string]func(random *rand.Rand, p slot) planted{
 	"cut off": func(random *rand.Rand, s slot) planted {
-		frame := ldmptest.Encode(s.reading.Record())
-		return badRecord(frame[:1+random.IntN(len(frame)-1)])
+		record := s.reading.Record()
+		frame := ldmptest.Encode(record)
+		// Behind station, table and time: two frames that are cut off before are equal,
+		// and so one item in quarantine.
+		_, rest, _ := bytes.Cut(frame, []byte(record.Time))
+		return badRecord(frame[:len(frame)-1-random.IntN(len(rest))])
 	},
 	"no XML": func(random *rand.Rand, _ slot) planted {
 		return badRecord([]byte("server busy " + strconv.FormatUint(random.Uint64(), 36)))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
@@ -202,14 +203,30 @@ func declare(b *bench, text string) {
 	b.ok("plan", "-f", file)
 }
 
-// consumer tells how far the loader of the location is: the sequence up to which
-// all is acknowledged, and how much is still to be delivered or acknowledged.
-func (l *location) consumer() (acknowledged, open uint64) {
+// progress tells how far the loader of the location is: the sequence up to which all
+// is acknowledged, and whether that is the last one. What a consumer tells of the
+// number that waits is a moment behind.
+func (l *location) progress() (acknowledged uint64, all bool) {
 	l.Helper()
-	consumer, err := l.pipeline.JetStream().Consumer(l.Context(), pipeline.StreamPrepared, "load-live-"+l.name)
+	stream, err := l.pipeline.JetStream().Stream(l.Context(), pipeline.StreamPrepared)
 	require.NoError(l, err)
-	info := consumer.CachedInfo()
-	return info.AckFloor.Stream, info.NumPending + uint64(info.NumAckPending)
+	last, err := stream.GetLastMsgForSubject(l.Context(), pipeline.PrepSubject(pipeline.OperationLive, l.name))
+	require.NoError(l, err)
+	consumer, err := stream.Consumer(l.Context(), "load-live-"+l.name)
+	require.NoError(l, err)
+	acknowledged = consumer.CachedInfo().AckFloor.Stream
+	return acknowledged, acknowledged >= last.Sequence
+}
+
+// prepared is how many messages the loader of the location is given.
+func (l *location) prepared() uint64 {
+	l.Helper()
+	stream, err := l.pipeline.JetStream().Stream(l.Context(), pipeline.StreamPrepared)
+	require.NoError(l, err)
+	subject := pipeline.PrepSubject(pipeline.OperationLive, l.name)
+	info, err := stream.Info(l.Context(), jetstream.WithSubjectFilter(subject))
+	require.NoError(l, err)
+	return info.State.Subjects[subject]
 }
 
 // firstStart is the beginning of the first window that was asked for.

@@ -52,8 +52,8 @@ func TestTwoDaysOfWeather(t *testing.T) {
 	require.Greater(t, l.vendor.RequestCount(), requests)
 	require.Equal(t, first.Output.Counts["observations"], second.Output.Counts["observations"])
 	require.Zero(t, second.Output.Counts["prepared"])
-	_, open := l.consumer()
-	require.Zero(t, open)
+	_, all := l.progress()
+	require.True(t, all)
 	l.requireStored()
 
 	// A value that is corrected late: its hour is published again as a whole, raw and
@@ -66,8 +66,8 @@ func TestTwoDaysOfWeather(t *testing.T) {
 	require.EqualValues(t, hour, third.Output.Counts["prepared"])
 	require.Zero(t, third.Output.Counts["duplicates"])
 	stacktest.WaitFor(t, "the correction to be loaded", func() (bool, error) {
-		_, open := l.consumer()
-		return open == 0, nil
+		_, all := l.progress()
+		return all, nil
 	})
 	l.requireStored()
 
