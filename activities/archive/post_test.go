@@ -358,6 +358,95 @@ func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 	require.Equal(t, format.KindStray, report.Findings[1].Kind)
 }
 
+// TestStreamThatDropsWhatWasBegun: a run dies within a batch, and before the next one
+// the stream has dropped messages of it.
+func TestStreamThatDropsWhatWasBegun(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "begun")
+	stream, err := b.client.JetStream().Stream(t.Context(), pipeline.StreamRaw)
+	require.NoError(t, err)
+	const each = 10 // messages of three organizations in turns: 1, 4, …; 2, 5, …; 3, 6, …
+	// crashAfter is how many writes the run that dies has made: the record, and objects.
+	begin := func(crashAfter int) (first uint64) {
+		t.Helper()
+		state, err := b.client.StreamState(t.Context(), pipeline.StreamRaw)
+		require.NoError(t, err)
+		b.publish(each, "live.a.csi", "live.b.csi", "live.c.csi")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		puts := 0
+		b.proxy.After(func(r objectstest.Request) {
+			if r.Method == http.MethodPut && r.Status == http.StatusOK {
+				if puts++; puts == crashAfter {
+					cancel()
+				}
+			}
+		})
+		usual := b.spec
+		b.spec.FlushMessages, b.spec.FlushAge, b.spec.Lap = 3*each, job.Duration(30*time.Minute), job.Duration(time.Hour)
+		b.last = nil
+		_, err = archive.PostToArchive(b.client, b.store).Handle(ctx, b.newRun())
+		b.spec, b.last = usual, nil
+		b.proxy.After(nil)
+		require.ErrorIs(t, err, context.Canceled)
+		return state.Last + 1
+	}
+	drop := func(numbers ...uint64) {
+		t.Helper()
+		for _, n := range numbers {
+			require.NoError(t, stream.DeleteMsg(t.Context(), n))
+		}
+	}
+	kinds := func() map[format.Kind][]string {
+		t.Helper()
+		found := map[format.Kind][]string{}
+		for _, f := range b.audit(true).Findings {
+			found[f.Kind] = append(found[f.Kind], f.Key)
+		}
+		return found
+	}
+
+	// All of its objects were written: nothing is lost.
+	first := begin(4)
+	drop(first, first+2, first+5)
+	result, err := b.lap()
+	require.NoError(t, err)
+	require.Zero(t, result.Counts["incomplete"])
+	require.Empty(t, kinds())
+
+	// None was: of one organization a message is gone, of another all are.
+	first = begin(1)
+	drop(first)
+	for n := range uint64(each) {
+		drop(first + 2 + 3*n)
+	}
+	var log bytes.Buffer
+	result, err = b.lap(jobtest.WithLogger(newLogger(&log)))
+	failure := failureOf(t, err)
+	require.Equal(t, archive.ClassIncomplete, failure.Class)
+	require.False(t, failure.Final, "the archive goes on")
+	require.ErrorContains(t, err, "org=a/")
+	require.ErrorContains(t, err, "what is left is kept as begun/raw/v1/conflicts/")
+	require.NotContains(t, err.Error(), "\n")
+	require.EqualValues(t, 2, result.Counts["incomplete"])
+	require.EqualValues(t, each, result.Counts["messages"], "the organization that lost none")
+	require.Contains(t, log.String(), "org=c/")
+	require.Contains(t, log.String(), "none of them is left")
+	require.EqualValues(t, first+3*each-2, b.ackFloor(), "the last one that is there")
+
+	_, err = b.lap()
+	require.NoError(t, err, "the alarm is raised once")
+	b.publish(5, "live.a.csi")
+	b.drain()
+	found := kinds()
+	require.Len(t, found, 2)
+	require.Len(t, found[format.KindObject], 2, "the audit shows them for good")
+	require.Len(t, found[format.KindConflict], 1)
+	kept := strings.TrimPrefix(found[format.KindConflict][0], b.archive.Prefix)
+	content, err := b.archive.Read(t.Context(), kept)
+	require.NoError(t, err)
+	require.Equal(t, each-1, bytes.Count(content, []byte("\n")))
+}
+
 // TestStreamThatLostItsTail gives numbers twice: what it gives them to now must
 // not be taken for what is archived.
 func TestStreamThatLostItsTail(t *testing.T) {
