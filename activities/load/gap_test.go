@@ -178,3 +178,41 @@ func TestMessageTakenByAnother(t *testing.T) {
 		})
 	}
 }
+
+// TestLateAcknowledgementOfAnother: a loader that was taken for dead acknowledges what
+// it has in hand after the next one has begun. The server then takes the
+// acknowledgements of that one for older ones, answers them and notes nothing.
+func TestLateAcknowledgementOfAnother(t *testing.T) {
+	b := newBench(t, "lateack", stacktest.Start(t))
+	const before, n = 2000, 1000
+	b.publishNumbers(t, 0, before+n)
+	consumer, err := b.client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
+		Name: pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror), Subject: b.subject(), InOrder: true,
+	})
+	require.NoError(t, err)
+	done, err := consumer.Fetch(t.Context(), before, 30*time.Second, nil)
+	require.NoError(t, err)
+	require.Len(t, done, before)
+	require.NoError(t, consumer.Ack(t.Context(), done))
+	inHand, err := consumer.Fetch(t.Context(), 10, 30*time.Second, nil)
+	require.NoError(t, err)
+	require.Len(t, inHand, 10)
+
+	late := make(chan error, 1)
+	b.proxy.afterWrite(sync.OnceFunc(func() { late <- inHand[0].DoubleAck(t.Context()) }))
+	b.spec.BatchPoints, b.spec.Lap = 100, job.Duration(time.Hour)
+	run := b.newRun()
+	var result job.Result
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		result, err = b.jobType.Handle(t.Context(), run)
+	}()
+	require.NoError(t, <-late)
+	stacktest.WaitFor(t, "all to be acknowledged", func() (bool, error) { return b.loaded(t, pipeline.DefaultMirror), nil })
+	run.Stop()
+	<-ended
+	require.NoError(t, err)
+	require.EqualValues(t, n-1, result.Counts["messages"], "each is counted once, and the one of the other is not")
+	require.EqualValues(t, n, b.count(t, "v"))
+}

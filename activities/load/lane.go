@@ -35,6 +35,7 @@ const (
 var (
 	errBreakerOpened = errors.New("the mirror is down")
 	errOutOfOrder    = errors.New("a message came out of order")
+	errAckNotNoted   = errors.New("an acknowledgement was not noted")
 	errLapOver       = errors.New("the lap is over with a batch half done")
 )
 
@@ -86,18 +87,23 @@ func (w *lane) work(ctx context.Context) error {
 			if !w.waitForTry(ctx) {
 				break
 			}
-			if err := w.probe(ctx); err != nil && !errors.Is(err, errOutOfOrder) {
+			if err := w.probe(ctx); err != nil && !beginsAgain(err) {
 				return err
 			}
 			continue
 		}
 		w.parked.Store(false)
 		err := w.stream(ctx)
-		if err != nil && !errors.Is(err, errBreakerOpened) && !errors.Is(err, errOutOfOrder) && !errors.Is(err, errLapOver) {
+		if err != nil && !beginsAgain(err) {
 			return err
 		}
 	}
 	return ctx.Err()
+}
+
+// beginsAgain tells whether the lane can go on when it has begun again.
+func beginsAgain(err error) bool {
+	return errors.Is(err, errBreakerOpened) || errors.Is(err, errOutOfOrder) || errors.Is(err, errAckNotNoted) || errors.Is(err, errLapOver)
 }
 
 // connect makes the writer, unless there is one. A secret that this worker has not
@@ -389,6 +395,16 @@ func (w *lane) acknowledge(ctx context.Context, b *batch) error {
 	}
 	if err := w.consumer.Ack(ctx, done); err != nil {
 		return err
+	}
+	if w.consumer.InOrder() {
+		noted, err := w.consumer.AckNoted(ctx, done[len(done)-1])
+		if err != nil {
+			return err
+		}
+		if !noted {
+			w.lap.run.Logger().Warn("another loader has acknowledged late; what is not acknowledged is loaded again", "mirror", w.mirror.Name)
+			return errAckNotNoted
+		}
 	}
 	w.mu.Lock()
 	w.counts["messages"] += int64(len(done))

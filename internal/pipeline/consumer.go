@@ -229,6 +229,22 @@ func (r *Consumer) Ack(ctx context.Context, messages []jetstream.Msg) error {
 	return nil
 }
 
+// AckNoted tells whether the server counts a message as acknowledged, where an
+// acknowledgement counts for all before it. One that an earlier reader sent late, after
+// [Consumer.Rewind], has the server take those of this reader for older ones: it answers
+// them, and notes nothing, until this reader rewinds as well.
+func (r *Consumer) AckNoted(ctx context.Context, message jetstream.Msg) (bool, error) {
+	sequence, _, err := Place(message)
+	if err != nil {
+		return false, err
+	}
+	info, err := r.consumer.Info(ctx)
+	if err != nil {
+		return false, r.client.failed(ctx, "look at consumer "+r.name, err)
+	}
+	return info.AckFloor.Stream >= sequence, nil
+}
+
 // Waiting is how many messages were not delivered yet, and how many were
 // delivered and are not acknowledged.
 func (r *Consumer) Waiting(ctx context.Context) (undelivered uint64, unanswered int, err error) {
