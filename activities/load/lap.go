@@ -22,6 +22,7 @@ type lap struct {
 	spec     LiveInfluxSpec
 	pipeline *pipeline.Client
 	backoff  backoff
+	settling time.Duration
 	lanes    []*lane
 	end      time.Time
 
