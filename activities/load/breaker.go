@@ -61,9 +61,10 @@ func fail(state *pipeline.Breaker, b backoff, now time.Time, err error) (opened 
 			state.Class, atOnce = ClassConfig, true
 		}
 		if failed.RetryAfter > 0 {
-			// Somewhat later, and not all at the same moment.
+			// Somewhat later, and not all at the same moment, with room for the way there
+			// within a tenth.
 			atOnce = true
-			wait = max(wait, failed.RetryAfter+rand.N(failed.RetryAfter/10+1))
+			wait = max(wait, failed.RetryAfter+rand.N(failed.RetryAfter/20+1))
 		}
 	}
 	state.RetryAt = now.Add(wait)

@@ -248,7 +248,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 	breaker := b.state(t, pipeline.DefaultMirror).Breaker
 	wait := breaker.RetryAt.Sub(breaker.FailedAt)
 	require.GreaterOrEqual(t, wait, asked)
-	require.LessOrEqual(t, wait, asked+asked/10)
+	require.LessOrEqual(t, wait, asked+asked/20)
 
 	// A lap that is longer than the wait asks as soon as that is over, and goes on.
 	var first atomic.Int64
