@@ -134,8 +134,8 @@ func (c *Client) Close() {
 }
 
 // Ready waits until the server is reached, for at most five seconds, and makes
-// sure once per connection that the streams exist. Every other method does this
-// first. Its error is of class [ClassUnreachable] and names the address.
+// sure once per connection, and after one was missed, that the streams exist. Every
+// other method does this first. Its error is of class [ClassUnreachable] and names the address.
 func (c *Client) Ready(ctx context.Context) error {
 	if c.ensured.Load() && c.nc.IsConnected() {
 		return nil
@@ -195,8 +195,16 @@ func (c *Client) failed(ctx context.Context, what string, err error) error {
 		return err
 	}
 	if errors.Is(err, nats.ErrMaxPayload) {
-		return job.Final(ClassTooLarge, "nats %s: %s: the message is larger than the server's limit of %d bytes",
-			c.address, what, c.nc.MaxPayload())
+		return c.tooLarge(what)
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+		// Someone removed it: whoever tries again makes it again.
+		c.ensured.Store(false)
 	}
 	return job.Retryable(ClassUnreachable, 0, "nats %s: %s: %w", c.address, what, err)
+}
+
+func (c *Client) tooLarge(what string) error {
+	return job.Final(ClassTooLarge, "nats %s: %s: the message is larger than the server's limit of %d bytes",
+		c.address, what, c.nc.MaxPayload())
 }
