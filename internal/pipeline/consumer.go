@@ -28,7 +28,8 @@ type ConsumerOptions struct {
 	// order may ask for it. A consumer that was made without it stays as it is.
 	InOrder bool
 	// Former is the name that the consumer had in an earlier version, if it had
-	// another. One that is made goes on where that one is. Defaults to none.
+	// another. One that is made goes on where that one is, unless that has other values
+	// in its metadata, and so is another's. Defaults to none.
 	Former string
 }
 
@@ -116,7 +117,13 @@ func (c *Client) startAt(ctx context.Context, config *jetstream.ConsumerConfig, 
 	case err != nil:
 		return c.failed(ctx, fmt.Sprintf("look for consumer %s of stream %s", former, stream), err)
 	}
-	if info := consumer.CachedInfo(); info.Config.FilterSubject == config.FilterSubject {
+	info := consumer.CachedInfo()
+	ours := info.Config.FilterSubject == config.FilterSubject
+	for key, value := range config.Metadata {
+		other, set := info.Config.Metadata[key]
+		ours = ours && (!set || other == value)
+	}
+	if ours {
 		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, info.AckFloor.Stream+1
 	}
 	return nil

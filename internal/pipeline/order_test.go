@@ -127,7 +127,7 @@ func TestRefusedMessageDoesNotOvertake(t *testing.T) {
 	_, err = old.Wait(ctx)
 	require.Equal(t, pipeline.ClassUnreachable, classOf(t, err))
 
-	published, err := client.Publish(ctx, []pipeline.Outgoing{value(1), value(2)})
+	published, err := client.Series().Publish(ctx, []pipeline.Outgoing{value(1), value(2)})
 	require.NoError(t, err)
 	require.Equal(t, pipeline.Published{Stored: 2, Duplicates: 1}, published)
 	require.Equal(t, 2, last(t, client, pipeline.StreamRaw, subject))
@@ -217,7 +217,7 @@ func TestNothingIsSentAfterTheEnd(t *testing.T) {
 
 	_, err = client.Publish(t.Context(), messages[9:]) // what the others have to come before
 	require.NoError(t, err)
-	_, err = client.Publish(asked{t.Context(), func() bool { return stored() == 10 }}, messages)
+	_, err = client.Series().Publish(asked{t.Context(), func() bool { return stored() == 10 }}, messages)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 10, stored())
 }
@@ -287,6 +287,13 @@ func TestConsumerTakesOverItsPlace(t *testing.T) {
 	options.Name = "takesover_a-2"
 	options.InOrder = true
 	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4), "the former stays for others")
+	options.Name = "takesover_a-3"
+	options.Metadata = map[string]string{"whose": "mine"}
+	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4))
+	open(pipeline.ConsumerOptions{Name: "takesover_a", Metadata: map[string]string{"whose": "another's"}})
+	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4), "it has its own place by now")
+	options.Name = "takesover_a-4"
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, read(open(options), 6))
 	options.Former = "takesover_none"
 	options.Name = "takesover_b"
 	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, read(open(options), 6))

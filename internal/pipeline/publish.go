@@ -60,7 +60,8 @@ type Ack struct {
 	Duplicate bool
 }
 
-func (p *Published) count(ack Ack) {
+// Count adds a message to p.
+func (p *Published) Count(ack Ack) {
 	if ack.Duplicate {
 		p.Duplicates++
 	} else {
@@ -68,9 +69,12 @@ func (p *Published) count(ack Ack) {
 	}
 }
 
-// Publish publishes messages as a [Series] of their own.
+// Publish publishes messages as a [Series] of their own in which none corrects
+// another: what is a repeat may be anywhere in its stream, and stays there.
 func (c *Client) Publish(ctx context.Context, messages []Outgoing) (Published, error) {
-	return c.Series().Publish(ctx, messages)
+	s := c.Series()
+	s.anywhere = true
+	return s.Publish(ctx, messages)
 }
 
 // publish tells what became of each message, in their order.
@@ -91,7 +95,7 @@ func (c *Client) publish(ctx context.Context, messages []Outgoing, settled func(
 		}
 		waiting = append(waiting[:0], waiting[1:]...)
 		settled(done, ack)
-		published.count(ack)
+		published.Count(ack)
 		done++
 		return nil
 	}
@@ -124,8 +128,9 @@ const orderTries = 5
 // the earlier one and not yet the later one, publishing them once more stores the one
 // and drops the other as a repeat: the old value would be the last.
 type Series struct {
-	client *Client
-	last   map[string]uint64 // by stream: the number that nothing may come before
+	client   *Client
+	last     map[string]uint64 // by stream: the number that nothing may come before
+	anywhere bool              // repeats may
 }
 
 // Series begins a series.
@@ -167,7 +172,10 @@ func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, e
 
 // follows says whether a message is behind all earlier ones of the series.
 func (s *Series) follows(ack Ack) bool {
-	if ack.Sequence < s.last[ack.Stream] {
+	switch {
+	case s.anywhere && ack.Duplicate:
+		return true
+	case ack.Sequence < s.last[ack.Stream]:
 		return false
 	}
 	s.last[ack.Stream] = ack.Sequence

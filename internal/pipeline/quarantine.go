@@ -106,7 +106,7 @@ func (c *Client) Quarantine(ctx context.Context, messages []Quarantined) (Publis
 				}
 				ack.Duplicate = !renewed
 			}
-			published.count(ack)
+			published.Count(ack)
 		}
 	}
 	return published, nil
