@@ -197,9 +197,12 @@ func (c *Client) failed(ctx context.Context, what string, err error) error {
 	if errors.Is(err, nats.ErrMaxPayload) {
 		return c.tooLarge(what)
 	}
-	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrNoStreamResponse) {
-		// Someone removed it: whoever tries again makes it again.
-		c.ensured.Store(false)
+	for _, gone := range []error{
+		jetstream.ErrStreamNotFound, jetstream.ErrBucketNotFound, jetstream.ErrNoStreamResponse, nats.ErrNoResponders,
+	} {
+		if errors.Is(err, gone) {
+			c.ensured.Store(false) // someone removed it: whoever tries again makes it again
+		}
 	}
 	return job.Retryable(ClassUnreachable, 0, "nats %s: %s: %w", c.address, what, err)
 }

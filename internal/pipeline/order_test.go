@@ -239,6 +239,17 @@ func TestWhatIsRemovedIsMadeAgain(t *testing.T) {
 			func() error { return js.DeleteStream(ctx, pipeline.StreamPrepared) },
 			func() error { _, err := client.StreamState(ctx, pipeline.StreamPrepared); return err },
 		},
+		"stream that is read": {
+			func() error { return js.DeleteStream(ctx, pipeline.StreamPrepared) },
+			func() error {
+				_, err := client.Consumer(ctx, pipeline.StreamPrepared, pipeline.ConsumerOptions{Name: "removed", Subject: pipeline.PrepSubject("live", "removed")})
+				return err
+			},
+		},
+		"bucket of rates": {
+			func() error { return js.DeleteKeyValue(ctx, pipeline.BucketRates) },
+			func() error { _, _, err := client.Rates().Load(ctx, "key"); return err },
+		},
 		"bucket": {
 			func() error { return js.DeleteKeyValue(ctx, pipeline.BucketBookmarks) },
 			func() error { _, err := client.Bookmark(ctx, "key"); return err },
