@@ -235,9 +235,9 @@ func TestWhatIsRemovedIsMadeAgain(t *testing.T) {
 			func() error { return js.DeleteStream(ctx, pipeline.StreamRaw) },
 			func() error { _, err := client.Publish(ctx, message); return err },
 		},
-		"stream that is looked at": {
+		"stream that is asked for a message": {
 			func() error { return js.DeleteStream(ctx, pipeline.StreamPrepared) },
-			func() error { _, err := client.StreamState(ctx, pipeline.StreamPrepared); return err },
+			func() error { _, _, err := client.TimeOf(ctx, pipeline.StreamPrepared, 1); return err },
 		},
 		"stream that is read": {
 			func() error { return js.DeleteStream(ctx, pipeline.StreamPrepared) },
