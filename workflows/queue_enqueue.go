@@ -21,8 +21,14 @@ const (
 // MaxCursorBytes bounds the cursor of an item, as workers bound those of runs.
 const MaxCursorBytes = 32 << 10
 
-// Size estimates the bytes of an item in a message and in a queue's state.
-func (i EnqueueItem) Size() int { return QueueItem{Job: i.Job, Cursor: i.Cursor}.size() }
+// Size bounds the bytes of an item as it is sent in a message and stored in a queue's
+// state.
+func (i EnqueueItem) Size() int { return i.item().measure() }
+
+// item is the item as the queue keeps it.
+func (i EnqueueItem) item() QueueItem {
+	return QueueItem{Job: i.Job, Again: i.Again, RetryOf: i.RetryOf, Cursor: i.Cursor}
+}
 
 // batch is the request of one item as a batch.
 func (r EnqueueRequest) batch() EnqueueBatchRequest {
@@ -39,8 +45,8 @@ func (q *queue) checkEnqueue(in EnqueueBatchRequest) error {
 		return fmt.Errorf("queue %s refuses a batch of %d items: 1 to %d may be put in at once", q.Name, len(in.Items), MaxBatchItems)
 	}
 	for _, item := range in.Items {
-		if problems := item.Job.Validate(); len(problems) > 0 {
-			return fmt.Errorf("queue %s refuses job %s: %s", q.Name, item.Job.ID, problems[0])
+		if err := checkItem(item, in.RequestID); err != nil {
+			return fmt.Errorf("queue %s refuses %w", q.Name, err)
 		}
 	}
 	if _, ok := q.answered(in); ok {
@@ -147,7 +153,7 @@ func (q *queue) checkFits(item EnqueueItem) error {
 	if len(item.Cursor) > MaxCursorBytes {
 		return fmt.Errorf("queue %s refuses job %s: its cursor has %d bytes, more than %d", q.Name, j.ID, len(item.Cursor), MaxCursorBytes)
 	}
-	full := item.Size()+q.WaitingBytes > MaxQueueBytes
+	full := q.sizeOf(item.item())+q.WaitingBytes > MaxQueueBytes
 	if full && indexOf(q.Waiting, j.ID) < 0 && indexOf(q.Tail, j.ID) < 0 {
 		return q.errFull()
 	}
@@ -224,9 +230,9 @@ func (s *QueueState) enqueue(in EnqueueBatchRequest, now time.Time) []EnqueueRec
 			known = append(known, i)
 			continue
 		}
-		receipts[i] = s.accept(QueueItem{
-			Job: item.Job, Accepted: now, Again: item.Again, RequestID: in.RequestID, RetryOf: item.RetryOf, Cursor: item.Cursor,
-		})
+		accepted := item.item()
+		accepted.Accepted, accepted.RequestID = now, in.RequestID
+		receipts[i] = s.accept(accepted)
 	}
 	if in.RequestID != "" && s.Paging != nil {
 		s.Answered = append(s.Answered, AnsweredRequest{ID: in.RequestID, First: first, Known: known})
@@ -243,6 +249,9 @@ func (s *QueueState) accept(item QueueItem) EnqueueReceipt {
 	receipt := EnqueueReceipt{Sequence: s.Accepted + 1, Ahead: s.Depth() + s.busy()}
 	s.Accepted++
 	item.Sequence = s.Accepted
+	if size := s.sizeOf(item); size != item.size() {
+		item.Bytes = size
+	}
 	size := item.size()
 	if s.headHasRoom(size) {
 		s.Waiting = append(s.Waiting, item)

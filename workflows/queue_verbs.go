@@ -7,6 +7,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 func (q *queue) checkCancelItem(in CancelItemRequest) error {
@@ -121,7 +123,7 @@ func (q *queue) toFront(item QueueItem) {
 }
 
 func (q *queue) onPause(in PauseRequest) QueueSummary {
-	q.Paused, q.PauseReason = true, in.Reason
+	q.Paused, q.PauseReason = true, job.Cut(in.Reason, maxPauseReason)
 	return q.summary()
 }
 

@@ -230,6 +230,9 @@ func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflow
 			items[i].Job = *letter.Job
 			return nil
 		}
+		if letter.RunID == "" {
+			return fmt.Errorf("dead letter %d of queue %s: the definition of job %s was too large to be kept", letter.Sequence, queue, letter.JobID)
+		}
 		run, err := c.Run(ctx, RunRef{WorkflowID: workflows.JobWorkflowID(letter.JobID), RunID: letter.RunID})
 		switch {
 		case errors.Is(err, ErrNotFound):

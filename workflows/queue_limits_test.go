@@ -1,0 +1,117 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// mostInput is what Temporal takes as the input of a workflow; a queue whose state is
+// more than that is terminated when it continues as new.
+const mostInput = 2 << 20
+
+func stored(t *testing.T, state workflows.QueueState) int {
+	t.Helper()
+	text, err := json.Marshal(state)
+	require.NoError(t, err)
+	return len(text)
+}
+
+// Texts full of escapes, and tags of services, count with what they are stored with.
+func TestQueueCountsItemsAsTheyAreStored(t *testing.T) {
+	env := newEnvironment(t, succeed)
+	const signaled = 500
+	env.RegisterDelayedCallback(func() {
+		for i := range signaled {
+			j := queued(fmt.Sprint(i))
+			j.Options.Description = strings.Repeat("<", job.MaxDescriptionBytes)
+			env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j})
+		}
+	}, time.Second)
+	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables", Paused: true})
+	require.Less(t, stored(t, state), mostInput)
+	require.Less(t, state.Accepted, int64(signaled), "the queue says that it is full")
+	require.Equal(t, state.Accepted, signaled-state.Failed)
+	require.Contains(t, state.Recent[0].Error, "queue tables is full")
+	require.Greater(t, state.Accepted, int64(workflows.MaxQueueBytes/mostInput*signaled))
+
+	usual := workflows.EnqueueItem{Job: queued("a")}
+	bound := usual
+	bound.Job.Options.Bind = map[string]string{}
+	for i := range 32 {
+		bound.Job.Options.Bind[fmt.Sprint("tag", i)] = strings.Repeat("v", 128)
+	}
+	require.Greater(t, bound.Size(), usual.Size()+32*128)
+	sent, err := json.Marshal(bound)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, bound.Size(), len(sent))
+}
+
+// What is not an item is part of the state too.
+func TestQueueBoundsWhatItIsTold(t *testing.T) {
+	env := newEnvironment(t, succeed)
+	long := strings.Repeat("x", 1<<20)
+	send(t, env, time.Second, workflows.MessagePauseQueue, workflows.PauseRequest{Reason: long})
+	requested := send(t, env, 2*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("a"), RequestID: long})
+	retried := send(t, env, 3*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("a"), RetryOf: long})
+	env.RegisterDelayedCallback(func() {
+		for range 3 {
+			j := queued("a")
+			j.ID = long
+			env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j, RequestID: long})
+		}
+		env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: queued("b")})
+	}, 4*time.Second)
+	var paused workflows.QueueState
+	env.RegisterDelayedCallback(func() { paused = queueState(t, env) }, 5*time.Second)
+	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables"})
+	require.ErrorContains(t, requested.rejected, "its request id has 1048576 bytes, more than 200")
+	require.ErrorContains(t, retried.rejected, "its retried run id has 1048576 bytes, more than 200")
+	require.Less(t, len(paused.PauseReason), 2000)
+	require.EqualValues(t, 3, state.Failed)
+	require.EqualValues(t, 1, state.Accepted)
+	require.Less(t, stored(t, state), 64<<10)
+}
+
+// An item that cannot be started keeps its definition in its dead letter, as long as
+// these have room.
+func TestDeadLettersOfItemsThatCannotBeStarted(t *testing.T) {
+	env := newEnvironment(t, succeed)
+	state := workflows.QueueState{Name: "tables"}
+	for i := range 90 {
+		j := queued(fmt.Sprint(i))
+		j.Options.Owner.User = strings.Repeat("o", 3000)
+		j.Spec = json.RawMessage(`{"text": "` + strings.Repeat("<", 3000) + `"}`)
+		state.Waiting = append(state.Waiting, workflows.QueueItem{Sequence: int64(i + 1), Job: j})
+	}
+	state.Accepted = 90
+	state.DeadLetters = []workflows.DeadLetter{{Sequence: 0, JobID: "count_things.x", RunID: "r"}}
+	state = endQueue(t, env, time.Minute, state)
+	require.EqualValues(t, 90, state.Failed)
+	require.Less(t, stored(t, state), 400<<10)
+	require.Len(t, state.DeadLetters, 1+90-int(state.DeadDropped))
+	require.Equal(t, "r", state.DeadLetters[0].RunID, "a letter without a definition takes no room")
+	last := state.DeadLetters[len(state.DeadLetters)-1]
+	require.NotNil(t, last.Job)
+	require.EqualValues(t, 90, last.Sequence)
+	require.Contains(t, last.Error, "its owner has 3007 bytes, and Temporal takes 2048")
+}
+
+func TestContinuousJobRefusesADefinitionThatIsNotRight(t *testing.T) {
+	env := newEnvironment(t, succeed)
+	j := newJob("a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
+	owned := j
+	owned.Options.Owner.User = strings.Repeat("o", 129)
+	refused := send(t, env, time.Minute, workflows.MessageSetJob, workflows.SetJobRequest{Job: owned})
+	send(t, env, 2*time.Minute, workflows.MessageStop, workflows.StopRequest{})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	require.NoError(t, env.GetWorkflowError())
+	require.ErrorContains(t, refused.rejected, "job count_things.a does not take the definition: owner: the owner has 134 bytes, more than 128")
+}
