@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,27 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 		workflows.EnqueueRequest{Job: owned.Job}))
 	state = queueReaches(t, c, queue, "the refusal of a signaled item", func(s *workflows.QueueState) bool { return s.Failed == 4 })
 	require.Contains(t, state.Recent[len(state.Recent)-1].Error, "owner: the owner has 2063 bytes, more than 128")
+}
+
+// TestBatchesOfSpecsWithEscapes puts in more jobs than fit one message, whose specs
+// grow when they are sent.
+func TestBatchesOfSpecsWithEscapes(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	const queue, items = "escapes", 150
+	startPaged(t, c, queue, 40, workflows.QueueState{Paused: true})
+	jobs := recordJobs(t, queue, "e", items, "")
+	for i := range jobs {
+		jobs[i].Spec = json.RawMessage(`{"url": "https://vendor.example/api?station=12&from=1&to=2&format=csv&text= "}`)
+	}
+	receipts, err := c.EnqueueAll(t.Context(), jobs, false, func(int) {})
+	require.NoError(t, err)
+	require.Len(t, receipts, items)
+	for i, receipt := range receipts {
+		require.EqualValues(t, i+1, receipt.Sequence)
+	}
 }
 
 // TestContinuousJobOutlivesADefinitionThatTemporalRefuses sends a running job a

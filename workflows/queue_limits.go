@@ -90,8 +90,24 @@ const strictItemsChange = "strict-items"
 
 // measure is the size that an item counts with: the estimate, which is near the truth
 // for usual ones and keeps some room for all that is not known yet, or what it is
-// stored with if that is more.
-func (i QueueItem) measure() int { return max(i.estimate(), jsonBytes(i)) }
+// stored with if that is more. It is the same before an item is sent and after.
+func (i QueueItem) measure() int {
+	i.Job.Spec, i.Cursor = asSent(i.Job.Spec), asSent(i.Cursor)
+	return max(i.estimate(), jsonBytes(i))
+}
+
+// asSent is a JSON text as a message carries it: without white space, and with
+// escapes of &, < and >.
+func asSent(text json.RawMessage) json.RawMessage {
+	if len(text) == 0 {
+		return text
+	}
+	sent, err := json.Marshal(text)
+	if err != nil {
+		return text // Not JSON: it is never sent.
+	}
+	return sent
+}
 
 // sizeOf is the size that an item counts with in the queue.
 func (s *QueueState) sizeOf(item QueueItem) int {

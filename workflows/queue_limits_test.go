@@ -115,3 +115,22 @@ func TestContinuousJobRefusesADefinitionThatIsNotRight(t *testing.T) {
 	require.NoError(t, env.GetWorkflowError())
 	require.ErrorContains(t, refused.rejected, "job count_things.a does not take the definition: owner: the owner has 134 bytes, more than 128")
 }
+
+// What a caller counts before it sends an item is what the queue counts that gets it.
+func TestSizeOfAnItemIsTheSameOnceItIsSent(t *testing.T) {
+	for _, text := range []string{
+		`{}`,
+		`{"url": "https://vendor.example/api?station=12&from=1&to=2&format=csv"}`,
+		`{"text": "` + strings.Repeat("a & b < c > d \u2028", 200) + `"}`,
+		`{ "n" : [ 1, 2,  3 ] }`,
+	} {
+		item := workflows.EnqueueItem{Job: queued("a"), Cursor: json.RawMessage(text)}
+		item.Job.Spec = json.RawMessage(text)
+		sent, err := json.Marshal(item)
+		require.NoError(t, err)
+		var got workflows.EnqueueItem
+		require.NoError(t, json.Unmarshal(sent, &got))
+		require.Equal(t, item.Size(), got.Size(), text)
+		require.GreaterOrEqual(t, item.Size(), len(sent))
+	}
+}
