@@ -61,6 +61,9 @@ func (q *queue) checkEnqueue(in EnqueueBatchRequest) error {
 	if err := q.checkSeen(in); err != nil {
 		return err
 	}
+	if err := q.checkOneSpec(in.Items); err != nil {
+		return err
+	}
 	size := 0
 	for _, item := range in.Items {
 		if err := q.checkKnown(item); err != nil {
@@ -112,6 +115,23 @@ func (q *queue) checkSeen(in EnqueueBatchRequest) error {
 	return temporal.NewApplicationErrorWithOptions(
 		fmt.Sprintf("queue %s has parked pages that may hold the job already: look there, then ask again", q.Name),
 		ErrorTypeLookInPages, temporal.ApplicationErrorOptions{Details: []any{look}})
+}
+
+// checkOneSpec refuses a batch in which a job has several specs: the queue would
+// answer all but the first as known, as it does for a job that is in it already.
+func (q *queue) checkOneSpec(items []EnqueueItem) error {
+	hashes := map[string]string{}
+	for _, item := range items {
+		hash, err := item.Job.SpecHash()
+		if err != nil {
+			return err
+		}
+		if before, ok := hashes[item.Job.ID]; ok && before != hash {
+			return fmt.Errorf("queue %s refuses job %s: it is in the batch with another spec", q.Name, item.Job.ID)
+		}
+		hashes[item.Job.ID] = hash
+	}
+	return nil
 }
 
 // checkKnown refuses a job that is in the queue with another spec, and the retry of a
@@ -224,12 +244,15 @@ func (s *QueueState) enqueue(in EnqueueBatchRequest, now time.Time) []EnqueueRec
 	var known []int
 	receipts := make([]EnqueueReceipt, len(in.Items))
 	for i, item := range in.Items {
-		s.unburyRetried(item)
 		if there, ok := s.known(item); ok {
+			if hash, err := item.Job.SpecHash(); err == nil && hash == there.specHash {
+				s.unburyRetried(item)
+			}
 			receipts[i] = EnqueueReceipt{Sequence: there.sequence, Ahead: there.ahead, Duplicate: true}
 			known = append(known, i)
 			continue
 		}
+		s.unburyRetried(item)
 		accepted := item.item()
 		accepted.Accepted, accepted.RequestID = now, in.RequestID
 		receipts[i] = s.accept(accepted)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -653,6 +654,22 @@ func queueVerbs(t *testing.T, c console) {
 	require.Equal(t, "Queue worked: 1 dead letter dropped.\n", c.ok(t, "queues", "dead", "drop", "worked", "--all", "--yes"))
 	r = c.run(t.Context(), "queues", "dead", "retry", "worked", "take_steps.broken")
 	require.Equal(t, "starter: queue worked has no dead letter of job take_steps.broken; starter queues dead list worked shows those there are\n", r.stderr)
+
+	dead := func(numbers ...string) {
+		stacktest.WaitFor(t, "dead letters "+strings.Join(numbers, ", "), func() (bool, error) {
+			list := c.ok(t, "queues", "dead", "list", "worked")
+			return !slices.ContainsFunc(numbers, func(n string) bool { return !strings.Contains(list, "\n"+n+" ") }), nil
+		})
+	}
+	put("twice", `{"steps": 1, "fail": true}`)
+	dead("7")
+	put("twice", `{"steps": 2, "fail": true}`)
+	dead("7", "8")
+	r = c.run(t.Context(), "queues", "dead", "retry", "worked", "--all")
+	require.Zero(t, r.code)
+	require.Regexp(t, `^JOB +NUMBER  AHEAD  NOTE\ntake_steps\.twice  9 +0 +-\n$`, r.stdout)
+	require.Equal(t, "Dead letter 8 of job take_steps.twice is left: there is one with another spec; retry it when that has ended.\n", r.stderr)
+	dead("8", "9")
 }
 
 func completion(t *testing.T, c console) {
