@@ -101,3 +101,49 @@ func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, live.Workflow.Status)
 	require.NoError(t, c.StopLoop(t.Context(), j.ID, "", func(*control.Live) bool { return true }))
 }
+
+// TestTurnOfAnItemThatTheQueueHasForgotten follows items of jobs that ran before: one
+// that was purged has no run, and one that ran is not mistaken for a later one.
+func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	const queue, others = "forgotten", 20
+	a := recordJobs(t, queue, "a", 1, ledger)[0]
+	put := func(j job.Job) int64 {
+		receipt, err := c.Enqueue(t.Context(), j, true)
+		require.NoError(t, err)
+		return receipt.Sequence
+	}
+	first := put(a)
+	waitEmpty(t, c, queue, time.Minute)
+	second := put(a)
+	_, err := c.EnqueueAll(t.Context(), recordJobs(t, queue, "b", others, ledger), false, func(int) {})
+	require.NoError(t, err)
+	waitEmpty(t, c, queue, time.Minute)
+	runs := map[int64]string{}
+	for _, e := range ledger.read(t) {
+		if e.JobID == a.ID && e.What == "start" {
+			runs[int64(len(runs)+1)] = e.RunID
+		}
+	}
+	for _, sequence := range []int64{second, first} {
+		var turn control.Turn
+		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
+			turn, err = c.AwaitTurn(t.Context(), queue, a.ID, sequence, func(int) {})
+			return err == nil, nil
+		})
+		require.Equal(t, runs[sequence], turn.Run.RunID)
+	}
+
+	_, err = c.PauseQueue(t.Context(), queue, "for the test")
+	require.NoError(t, err)
+	third := put(a)
+	removed, err := c.Purge(t.Context(), queue, third, third)
+	require.NoError(t, err)
+	require.Equal(t, 1, removed)
+	_, err = c.AwaitTurn(t.Context(), queue, a.ID, third, func(int) {})
+	require.ErrorContains(t, err, "has left the queue without a run: it was purged, or canceled")
+}

@@ -165,7 +165,7 @@ func (q *queue) startRun(ctx workflow.Context) {
 	if item.Again {
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
-	memo := map[string]any{MemoJob: item.Job}
+	memo := map[string]any{MemoJob: item.Job, MemoItem: item.Sequence}
 	trigger := TriggerQueue
 	if item.RetryOf != "" {
 		trigger, memo[MemoRetryOf] = TriggerRetry, item.RetryOf
