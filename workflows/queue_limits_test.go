@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -133,4 +134,47 @@ func TestSizeOfAnItemIsTheSameOnceItIsSent(t *testing.T) {
 		require.Equal(t, item.Size(), got.Size(), text)
 		require.GreaterOrEqual(t, item.Size(), len(sent))
 	}
+}
+
+// Purges of single numbers are remembered, as many as there is room for.
+func TestPurgesOfSingleNumbersAreBounded(t *testing.T) {
+	const ranges, last = 500, 2000
+	env, _ := pagedEnvironment(t, succeed)
+	env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil)
+	state := workflows.QueueState{
+		Name: "tables", Paused: true, Paging: &workflows.Paging{Items: last, Bytes: 1 << 20}, Accepted: last + 1,
+		Halted: &workflows.Halt{Error: "so that no page is read", Page: 1},
+		Parked: workflows.Parked{Epoch: "e", Pages: []workflows.PageRef{{First: 1}}, Last: last},
+		Tail:   []workflows.QueueItem{{Sequence: last + 1, Job: queued("a")}},
+	}
+	purge := func(at time.Duration, from, to int64) *answer {
+		return send(t, env, at, workflows.MessagePurge, workflows.PurgeRequest{From: from, To: to})
+	}
+	single := make([]*answer, ranges)
+	for i := range single {
+		n := int64(2*i + 2)
+		single[i] = purge(time.Duration(i+1)*time.Millisecond, n, n)
+	}
+	refused := purge(10*time.Second, 1500, 1500)
+	inTail := purge(11*time.Second, last+1, last+1)
+	joining := purge(12*time.Second, 3, 3)
+	room := purge(13*time.Second, 1500, 1500)
+	nothing := purge(14*time.Second, last+5, last+5)
+	var full workflows.QueueState
+	env.RegisterDelayedCallback(func() { full = queueState(t, env) }, 15*time.Second)
+	all := purge(16*time.Second, 0, 0)
+	state = endQueue(t, env, time.Minute, state)
+	for _, a := range single {
+		a.requireTaken()
+	}
+	for _, a := range []*answer{refused, inTail} {
+		require.ErrorContains(t, a.rejected, "queue tables remembers no more than 500 ranges of numbers that left its pages: purge one that joins some of them")
+	}
+	for _, a := range []*answer{joining, room, nothing, all} {
+		a.requireTaken()
+	}
+	require.Len(t, full.Parked.Gone, ranges)
+	require.Equal(t, last+1-ranges-2, full.Depth())
+	require.Zero(t, state.Depth())
+	require.Empty(t, state.Parked.Gone)
 }
