@@ -69,7 +69,7 @@ func toQueue[In, Out any](ctx context.Context, c *Client, message workflows.Mess
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := deliver(ctx, c, message, workflows.QueueWorkflowID(queue), in)
-	return out, explain(what, err)
+	return out, explainSent(what, err)
 }
 
 // RemoveWaiting takes an item out of its queue that has not started, and refuses
@@ -190,7 +190,7 @@ func (c *Client) SetOnFailure(ctx context.Context, queue string, policy job.OnFa
 	for try := 1; ; try++ {
 		summary, err := workflows.MessageSetQueue.SendWithStart(ctx, c.temporal, c.startQueue(queue), workflows.SetQueueRequest{OnFailure: policy})
 		if try == sendTries || !notReady(err) || ctx.Err() != nil {
-			return summary, explain("set queue "+queue, err)
+			return summary, explainSent("set queue "+queue, err)
 		}
 	}
 }
