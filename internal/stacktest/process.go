@@ -16,6 +16,9 @@ type Program struct {
 	Args []string
 	Env  []string // NAME=value, on top of the settings of the stack
 	Dir  string   // working directory; empty for the test's own
+	// Shared programs are not stopped at the end of the test that starts them but
+	// live as long as the test binary, as the stack of Start does.
+	Shared bool
 }
 
 // Process is a running program. Its output is shown when the test fails.
@@ -59,7 +62,9 @@ func StartProgram(t testing.TB, s *Stack, program Program) *Process {
 	}
 	p.process = started
 	dumpOnFailure(t, program.Name, p.output)
-	t.Cleanup(func() { p.process.Stop(stack.StopGrace) })
+	if !program.Shared {
+		t.Cleanup(func() { p.process.Stop(stack.StopGrace) })
+	}
 	return p
 }
 
