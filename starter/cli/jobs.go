@@ -59,8 +59,8 @@ gets another one; one resume undoes all.`,
 			name: "resume", done: "resumed", short: "Let a paused job go on",
 			long: `resume lets a paused job go on. What a recurring job missed meanwhile is not
 made up for; a continuous job starts an iteration at once and forgets its
-failures.`,
-			act: (*control.Client).Resume, fits: isPaused,
+failures. Of a job that is not paused it says so, and does nothing.`,
+			act: (*control.Client).Resume, fits: isPaused, idle: notPaused,
 		}),
 		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),
 	)
@@ -84,9 +84,7 @@ take a second to show. Which jobs wait in a queue only a live worker can tell.`,
 			if err != nil {
 				return err
 			}
-			if len(rows) == 0 && len(filter.given(cmd)) > 0 {
-				i.note("No job matches.")
-			}
+			i.noteEmpty("job", len(rows))
 			return i.emit(list(rows), func(w io.Writer) error { return i.writeJobs(w, rows) })
 		},
 	}
@@ -158,6 +156,8 @@ type verb struct {
 	act         func(c *control.Client, ctx context.Context, jobID, reason string) error
 	// before, if set, says how the job stood that is about to be told.
 	before func(ctx context.Context, c *control.Client, jobID string) (string, error)
+	// idle, if set, says why the job need not be told, "" if it has to be.
+	idle func(ctx context.Context, c *control.Client, jobID string) (string, error)
 	// fits says which of many jobs it is meant for.
 	fits func(control.JobRow) bool
 }
@@ -189,6 +189,13 @@ func pausedBefore(ctx context.Context, c *control.Client, jobID string) (string,
 	return "it was paused already: " + live.PauseReason, nil
 }
 
+func notPaused(ctx context.Context, c *control.Client, jobID string) (string, error) {
+	if resumable, err := c.Resumable(ctx, jobID); resumable || err != nil {
+		return "", err
+	}
+	return "it was not paused", nil
+}
+
 // told is what a verb has done, as JSON.
 type told struct {
 	JobID  string `json:"job_id"`
@@ -208,6 +215,12 @@ func (t told) text() string {
 // tell tells a job.
 func (v verb) tell(ctx context.Context, c *control.Client, jobID, reason string) (told, error) {
 	outcome := told{JobID: jobID, Done: v.done, Reason: reason}
+	if v.idle != nil {
+		if why, err := v.idle(ctx, c, jobID); why != "" || err != nil {
+			outcome.Done = why
+			return outcome, err
+		}
+	}
 	if v.before != nil {
 		var err error
 		if outcome.Before, err = v.before(ctx, c, jobID); err != nil {
