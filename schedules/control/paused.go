@@ -7,24 +7,46 @@ import (
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// Resumable says whether there is something for Resume to undo. Of a loop its worker
-// is asked: what else tells of a pause does so when the iteration under way has ended.
-// It is true where nobody can tell, and of jobs that Resume gives an error for.
-func (c *Client) Resumable(ctx context.Context, jobID string) (bool, error) {
+// Resumable is what there is for Resume to undo.
+type Resumable int
+
+// What Resume undoes.
+const (
+	// ResumableUnknown: nobody can tell, or Resume gives an error for the job.
+	ResumableUnknown Resumable = iota
+	// ResumableNothing: the job is not paused, and a continuous one not failing.
+	ResumableNothing
+	// ResumableFailures: a continuous job is not paused, but its latest iterations
+	// failed, which Resume forgets.
+	ResumableFailures
+	// ResumablePause: the job is paused.
+	ResumablePause
+)
+
+// Resumable says what Resume would undo. Of a loop its worker is asked: what else
+// tells of a pause does so only when the iteration under way has ended.
+func (c *Client) Resumable(ctx context.Context, jobID string) (Resumable, error) {
 	live, err := c.Live(ctx, jobID)
 	switch {
 	case err != nil:
-		return false, err
+		return ResumableUnknown, err
 	case live.Paused:
-		return true, nil
+		return ResumablePause, nil
 	case live.Schedule != nil:
-		return false, nil
+		return ResumableNothing, nil
 	case live.Workflow == nil || live.Workflow.Type != workflows.ContinuousJobType || !live.Workflow.Open():
-		return true, nil
+		return ResumableUnknown, nil
 	}
 	state, err := c.loopState(ctx, jobID)
-	if errors.Is(err, ErrNoWorker) {
-		return true, nil
+	switch {
+	case errors.Is(err, ErrNoWorker):
+		return ResumableUnknown, nil
+	case err != nil:
+		return ResumableUnknown, err
+	case state.Paused:
+		return ResumablePause, nil
+	case state.ConsecutiveFailures > 0:
+		return ResumableFailures, nil
 	}
-	return state != nil && state.Paused, err
+	return ResumableNothing, nil
 }

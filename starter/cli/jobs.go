@@ -60,7 +60,7 @@ gets another one; one resume undoes all.`,
 			long: `resume lets a paused job go on. What a recurring job missed meanwhile is not
 made up for; a continuous job starts an iteration at once and forgets its
 failures. Of a job that is not paused it says so, and does nothing.`,
-			act: (*control.Client).Resume, fits: isPaused, idle: notPaused,
+			act: (*control.Client).Resume, fits: isPaused, before: pausedUntilNow,
 		}),
 		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),
 	)
@@ -154,10 +154,9 @@ type verb struct {
 	name, done  string
 	short, long string
 	act         func(c *control.Client, ctx context.Context, jobID, reason string) error
-	// before, if set, says how the job stood that is about to be told.
+	// before, if set, says how the job stood that is about to be told; errNothingToDo
+	// if there is no need to tell it.
 	before func(ctx context.Context, c *control.Client, jobID string) (string, error)
-	// idle, if set, says why the job need not be told, "" if it has to be.
-	idle func(ctx context.Context, c *control.Client, jobID string) (string, error)
 	// fits says which of many jobs it is meant for.
 	fits func(control.JobRow) bool
 }
@@ -189,11 +188,18 @@ func pausedBefore(ctx context.Context, c *control.Client, jobID string) (string,
 	return "it was paused already: " + live.PauseReason, nil
 }
 
-func notPaused(ctx context.Context, c *control.Client, jobID string) (string, error) {
-	if resumable, err := c.Resumable(ctx, jobID); resumable || err != nil {
+// pausedUntilNow says of a job that it was not paused.
+func pausedUntilNow(ctx context.Context, c *control.Client, jobID string) (string, error) {
+	resumable, err := c.Resumable(ctx, jobID)
+	switch {
+	case err != nil:
 		return "", err
+	case resumable == control.ResumableNothing:
+		return "it was not paused", errNothingToDo
+	case resumable == control.ResumableFailures:
+		return "it was not paused, and has forgotten its failures", nil
 	}
-	return "it was not paused", nil
+	return "", nil
 }
 
 // told is what a verb has done, as JSON.
@@ -215,15 +221,12 @@ func (t told) text() string {
 // tell tells a job.
 func (v verb) tell(ctx context.Context, c *control.Client, jobID, reason string) (told, error) {
 	outcome := told{JobID: jobID, Done: v.done, Reason: reason}
-	if v.idle != nil {
-		if why, err := v.idle(ctx, c, jobID); why != "" || err != nil {
-			outcome.Done = why
-			return outcome, err
-		}
-	}
 	if v.before != nil {
 		var err error
-		if outcome.Before, err = v.before(ctx, c, jobID); err != nil {
+		if outcome.Before, err = v.before(ctx, c, jobID); errors.Is(err, errNothingToDo) {
+			outcome.Done = "left as it is"
+			return outcome, nil
+		} else if err != nil {
 			return outcome, err
 		}
 	}

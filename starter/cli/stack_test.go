@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
@@ -474,7 +475,7 @@ func jobs(t *testing.T, c console) {
 	require.Contains(t, c.ok(t, "plan", "-f", writeFile(t, "jobs.toml", declared)), "= take_steps.often  recurring  paused: for the test\n")
 	require.Equal(t, map[string]string{"job_id": "take_steps.often", "done": "resumed", "reason": "done"},
 		decoded[map[string]string](t, c, "jobs", "resume", "take_steps.often", "--reason", "done"))
-	require.Equal(t, "Job take_steps.often: it was not paused.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
+	require.Equal(t, "Job take_steps.often: left as it is; it was not paused.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
 	described := c.ok(t, "jobs", "describe", "take_steps.often")
 	require.Contains(t, described, "\nStatus       scheduled\n")
 	require.Contains(t, described, "\nNext  ")
@@ -488,7 +489,7 @@ func jobs(t *testing.T, c console) {
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "job take_steps.always is paused (asked for ")
 	require.Equal(t, "Job take_steps.always: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
-	require.Equal(t, "Job take_steps.always: it was not paused.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
+	require.Equal(t, "Job take_steps.always: left as it is; it was not paused.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
 	c.ok(t, "jobs", "restart", "take_steps.always")
 	detail := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.always")
 	require.Equal(t, job.ModeContinuous, detail.Job.Mode())
@@ -587,7 +588,10 @@ func queues(t *testing.T, c console) {
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "Job     take_steps.item-38\n")
 	type line struct {
-		LastHour int `json:"ran_last_hour"`
+		Depth      int       `json:"depth"`
+		Oldest     time.Time `json:"oldest"`
+		LastMinute int       `json:"ran_last_minute"`
+		LastHour   int       `json:"ran_last_hour"`
 		workflows.QueueState
 	}
 	var state line
@@ -599,6 +603,15 @@ func queues(t *testing.T, c console) {
 	require.EqualValues(t, 1, state.Canceled)
 	for k := 1; k < len(state.Recent); k++ {
 		require.Greater(t, state.Recent[k].Sequence, state.Recent[k-1].Sequence, "in order")
+	}
+
+	for want, args := range map[string][]string{
+		"No dead letter found.\n": {"dead", "list", "line"},
+		"No item found.\n":        {"peek", "line"},
+	} {
+		r := c.run(t.Context(), append([]string{"queues"}, args...)...)
+		require.Zero(t, r.code)
+		require.Equal(t, want, r.stderr)
 	}
 
 	require.Regexp(t, `take_steps\.in-line  \d+ +0 `, c.ok(t, "queues", "enqueue", "declared", "--job", "take_steps.in-line"))
