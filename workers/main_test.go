@@ -341,13 +341,15 @@ func startShared(t *testing.T) *stacktest.Stack {
 	st := stacktest.Start(t)
 	sharedWorker.Lock()
 	defer sharedWorker.Unlock()
-	if sharedWorker.process == nil {
-		program := workerProgram(t)
-		program.Shared = true
-		sharedWorker.process = stacktest.StartProgram(t, st, program)
-		sharedWorker.process.WaitOutput("serving")
+	if sharedWorker.process != nil {
+		sharedWorker.process.ShowOnFailure(t)
+		require.False(t, sharedWorker.process.Ended(), "the shared worker has ended")
+		return st
 	}
-	require.False(t, sharedWorker.process.Ended(), "the shared worker:\n%s", sharedWorker.process.Output())
+	program := workerProgram(t)
+	program.Shared = true
+	sharedWorker.process = stacktest.StartProgram(t, st, program)
+	sharedWorker.process.WaitOutput("serving")
 	return st
 }
 

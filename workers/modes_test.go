@@ -309,3 +309,16 @@ func TestStoppedJobIsRestartedAtAnyMoment(t *testing.T) {
 	ledger.waitFor(t, "step", 6)
 	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
 }
+
+// TestWaitThatIsOverBlamesNoWorker follows an iteration and an item of a queue
+// without the time to be answered.
+func TestWaitThatIsOverBlamesNoWorker(t *testing.T) {
+	t.Parallel()
+	c := newControl(t, startShared(t))
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	_, err := c.FollowIteration(ctx, "record_steps.any", 1, func(*workflows.ContinuousState) { t.Error("it reported") })
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = c.AwaitTurn(ctx, "any", "record_steps.any", 1, func(int) { t.Error("it reported") })
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}

@@ -75,6 +75,9 @@ func (p *Process) PID() int { return p.process.PID() }
 // standard error.
 func (p *Process) Output() string { return p.output.String() }
 
+// ShowOnFailure has the output of a shared program shown when t fails as well.
+func (p *Process) ShowOnFailure(t testing.TB) { dumpOnFailure(t, p.program, p.output) }
+
 // Kill ends the process as a crash would (SIGKILL) and waits until it is gone.
 func (p *Process) Kill() { p.process.Kill() }
 
