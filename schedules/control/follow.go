@@ -35,6 +35,9 @@ func (c *Client) TriggerIteration(ctx context.Context, jobID string) (number int
 func (c *Client) FollowIteration(ctx context.Context, jobID string, number int64, report func(*workflows.ContinuousState)) (*workflows.Iteration, error) {
 	for {
 		state, err := c.loopState(ctx, jobID)
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // Nobody had the time to answer.
+		}
 		if err != nil && !errors.Is(err, ErrNoWorker) {
 			return nil, err
 		}
@@ -71,6 +74,9 @@ func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence in
 	asked := time.Now()
 	for {
 		state, err := c.QueueState(ctx, queue)
+		if ctx.Err() != nil {
+			return Turn{}, ctx.Err() // Nobody had the time to answer.
+		}
 		if err != nil && !errors.Is(err, ErrNoWorker) {
 			return Turn{}, err
 		}

@@ -69,6 +69,7 @@ made by the first item put into it, and may take a second to show.`,
 			for n := range states {
 				views[n] = i.viewOf(&states[n])
 			}
+			i.noteEmpty("queue", len(views))
 			err = i.emit(list(views), func(w io.Writer) error { return i.writeQueues(w, views) })
 			return errors.Join(failed, err)
 		},

@@ -43,6 +43,7 @@ latest 100 and counts those that it dropped for them; runs list --queue has all 
 			}
 			letters := slices.Clone(state.DeadLetters)
 			slices.Reverse(letters)
+			i.noteEmpty("dead letter", len(letters))
 			return i.emit(deadList{list(letters), state.DeadDropped}, func(w io.Writer) error {
 				t := newTable("NUMBER", "JOB", "FAILED", "ERROR")
 				for _, letter := range letters {
