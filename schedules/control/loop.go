@@ -43,11 +43,16 @@ func send[In, Out any](ctx context.Context, c *Client, message workflows.Message
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := deliver(ctx, c, message, workflows.JobWorkflowID(jobID), in)
-	err = explain(fmt.Sprintf("%s job %s", string(message), jobID), err)
+	return out, explainSent(fmt.Sprintf("%s job %s", string(message), jobID), err)
+}
+
+// explainSent is explain for a message.
+func explainSent(what string, err error) error {
+	err = explain(what, err)
 	if errors.Is(err, ErrNoWorker) {
-		err = fmt.Errorf("%w %s", err, stillOn)
+		return fmt.Errorf("%w %s", err, stillOn)
 	}
-	return out, err
+	return err
 }
 
 // SetContinuous gives a running continuous job a new definition, from the next
