@@ -347,7 +347,9 @@ func (l *loop) attend(ctx workflow.Context, iteration workflow.Future) error {
 	}
 }
 
-// endActivity waits until an iteration has really ended.
+// endActivity waits until an iteration has really ended. Beside the error of one that
+// failed it gives what its last attempt has left: the position of its last checkpoint,
+// its worker, and what it had counted.
 func endActivity(ctx workflow.Context, future workflow.Future) (ActivityOutput, error) {
 	detached, _ := workflow.NewDisconnectedContext(ctx)
 	var output ActivityOutput
@@ -362,12 +364,7 @@ func endActivity(ctx workflow.Context, future workflow.Future) (ActivityOutput, 
 		handed.Stopped = true
 		return handed, nil
 	}
-	cursor, lost := lostWorker(err)
-	if !lost {
-		cursor, _ = lostRun(err)
-	}
-	output.Result.Cursor = cursor
-	return output, err
+	return lastOutput(err), err
 }
 
 func (l *loop) finish(ctx workflow.Context) (*ContinuousOutput, error) {
