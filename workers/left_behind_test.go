@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -19,8 +21,11 @@ import (
 // leaveSpec is the spec of LeaveMuch.
 type leaveSpec struct {
 	// Until is what the handler does once it has checkpointed 7: "fail" at once,
-	// or "stopped" to wait for a request to stop and leave more than it may.
+	// "stopped" to wait for a request to stop and leave more than it may, or "let go"
+	// to wait for one, and for the gate, and fail.
 	Until string `json:"until"`
+	// Gate is a file.
+	Gate string `json:"gate,omitempty"`
 }
 
 func leaveMuch(ctx context.Context, run job.Run, spec leaveSpec) (job.Result, error) {
@@ -33,6 +38,12 @@ func leaveMuch(ctx context.Context, run job.Run, spec leaveSpec) (job.Result, er
 	case <-run.Stopping():
 	case <-ctx.Done():
 		return job.Result{}, ctx.Err()
+	}
+	if spec.Until == "let go" {
+		if err := passGate(ctx, run, recordSpec{Gate: spec.Gate, Deaf: true}); err != nil {
+			return job.Result{}, err
+		}
+		return job.Result{}, job.Final("Away", "the vendor is away")
 	}
 	much := job.Result{
 		Cursor: job.EncodeJSON(strings.Repeat("x", 200<<10)),
@@ -95,4 +106,70 @@ func TestWhatAStoppedHandlerLeavesIsBounded(t *testing.T) {
 	w.WaitOutput("not all are kept")
 	require.NoError(t, c.Stop(t.Context(), j.ID, "enough"))
 	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(j.ID), "").Get(t.Context(), nil))
+}
+
+// A message that changes nothing leaves no trace: a run of a workflow takes 2,000.
+// And a pause adds to a pause.
+func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	w := startWorker(t, st)
+	c := newControl(t, st)
+	gate := filepath.Join(t.TempDir(), "gate")
+	j := newJob(t, "LeaveMuch", "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+		leaveSpec{Until: "let go", Gate: gate})
+	j.Options.MaxRetryCount = 0
+	j.Options.StopGracePeriod = job.Duration(time.Minute)
+	require.NoError(t, c.StartContinuous(t.Context(), j))
+	w.WaitOutput("leaving much")
+	const times = 20
+	for range times {
+		number, err := c.TriggerIteration(t.Context(), j.ID)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, number)
+		require.NoError(t, c.Resume(t.Context(), j.ID, "test"))
+		require.NoError(t, c.SetContinuous(t.Context(), j, false))
+	}
+	for range times {
+		require.NoError(t, c.Pause(t.Context(), j.ID, "maintenance"))
+	}
+	require.Equal(t, 2, updates(t, c, j.ID), "one trigger and one pause")
+
+	open(t, gate)
+	const reason = "maintenance; also: 1 iterations in a row failed, the last one: the vendor is away"
+	loopReaches(t, c, j.ID, "the pause after the failure", func(s *workflows.ContinuousState) bool { return s.PauseReason == reason })
+	corrected := j
+	corrected.Spec = job.EncodeJSON(leaveSpec{Until: "let go", Gate: gate + "s"})
+	require.NoError(t, c.SetContinuous(t.Context(), corrected, false))
+	state := loopReaches(t, c, j.ID, "the new definition", func(s *workflows.ContinuousState) bool {
+		return string(s.Job.Spec) == string(corrected.Spec)
+	})
+	require.True(t, state.Paused, "someone has paused it besides")
+	require.Equal(t, reason, state.PauseReason)
+
+	require.NoError(t, c.Resume(t.Context(), j.ID, "test"))
+	loopReaches(t, c, j.ID, "the next iteration", func(s *workflows.ContinuousState) bool { return s.Phase == workflows.PhaseRunning })
+	for range times {
+		require.NoError(t, c.Stop(t.Context(), j.ID, "enough"))
+	}
+	require.Equal(t, 5, updates(t, c, j.ID), "besides: a definition, a resume and a stop")
+	open(t, gate+"s")
+	var out workflows.ContinuousOutput
+	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(j.ID), "").Get(t.Context(), &out))
+	require.EqualValues(t, 2, out.Iterations)
+}
+
+// updates counts the messages in the history of a job's workflow.
+func updates(t *testing.T, c *control.Client, jobID string) int {
+	t.Helper()
+	history := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(jobID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	n := 0
+	for history.HasNext() {
+		event, err := history.Next()
+		require.NoError(t, err)
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED {
+			n++
+		}
+	}
+	return n
 }

@@ -163,6 +163,19 @@ func (s *ContinuousState) fail(it Iteration) {
 	s.ConsecutiveFailures++
 }
 
+// failing says that there are failures to forget.
+func (s *ContinuousState) failing() bool { return s.ConsecutiveFailures > 0 || s.ConsecutiveLost > 0 }
+
+// pauseItself pauses the job after its failures. A pause that someone has asked for
+// meanwhile keeps its reason: whoever resumes the job has to know of both.
+func (s *ContinuousState) pauseItself(lastError string) {
+	reason := fmt.Sprintf("%d%s%s", s.ConsecutiveFailures, iterationsFailed, shorten(lastError))
+	if s.Paused && s.PauseReason != "" {
+		reason = s.PauseReason + AlsoFor + reason
+	}
+	s.Paused, s.PauseReason = true, reason
+}
+
 func (s *ContinuousState) forgetFailures() { s.ConsecutiveFailures, s.ConsecutiveLost = 0, 0 }
 
 // exhausted says that the job has failed more often in a row than its retries allow.
