@@ -260,7 +260,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	// What the workflows themselves need costs next to nothing, and must not wait
 	// for handlers.
 	watching := options
-	watching.MaxConcurrentActivityExecutionSize = 1000
+	watching.MaxConcurrentActivityExecutionSize = workflows.MaxActivities
 	queues := worker.New(h.client, workflows.QueuesTaskQueue, watching)
 	workflows.RegisterQueues(queues)
 	workflows.RegisterActivities(queues)
