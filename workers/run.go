@@ -38,7 +38,9 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 		if !b.begin(ctx, h.tasks) {
 			return workflows.ActivityOutput{}, r.lost()
 		}
+		stopTelling := h.tellProgress(ctx, r)
 		result, err := h.handle(ctx, t, r, b)
+		stopTelling()
 		if err == nil {
 			err = checkResult(in.Job.ID, result)
 		}
@@ -50,6 +52,9 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 			Result:   r.withCursor(result),
 			Worker:   h.identity,
 			Attempts: r.attempt,
+		}
+		if err != nil {
+			output.Progress = r.shown().Progress
 		}
 		if err != nil && !r.isLost() {
 			b.last(ctx)

@@ -38,6 +38,8 @@ func ContinuousJob(ctx workflow.Context, state ContinuousState) (*ContinuousOutp
 	if err := l.listen(ctx); err != nil {
 		return nil, err
 	}
+	l.progress.hear(ctx, func() string { return l.runID }, func() { l.show(ctx) })
+	l.Binding.tell = func() { l.show(ctx) }
 	return l.turn(ctx)
 }
 
@@ -46,6 +48,9 @@ type loop struct {
 	iterationsInRun int
 	// unpublished says that the definition has changed since it was published.
 	unpublished bool
+	// runID names the iteration that runs, and progress is how far that is.
+	runID    string
+	progress progress
 }
 
 func (l *loop) listen(ctx workflow.Context) error {
@@ -154,7 +159,12 @@ func (l *loop) historyGrown(ctx workflow.Context) bool {
 
 func (l *loop) enter(ctx workflow.Context, phase Phase) {
 	l.Phase = phase
-	workflow.SetCurrentDetails(ctx, l.details())
+	l.show(ctx)
+}
+
+// show sets what people see of the job.
+func (l *loop) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, l.details(l.progress.details()))
 }
 
 // await waits for a message or for a cancel request, which the loop looks at next.
@@ -208,13 +218,14 @@ func (l *loop) sleep(ctx workflow.Context) {
 func (l *loop) iterate(ctx workflow.Context) error {
 	l.Trigger, l.Restart = false, false
 	l.iterationsInRun++
-	l.enter(ctx, PhaseRunning)
 	it := Iteration{Number: l.Iterations + 1, Start: workflow.Now(ctx)}
 	in := ActivityInput{
 		Job:    l.Job,
 		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).FirstRunID, it.Number),
 		Cursor: l.Cursor,
 	}
+	l.runID, l.progress = in.RunID, progress{}
+	l.enter(ctx, PhaseRunning)
 	future, cancel := l.startActivity(ctx, &in)
 	defer cancel()
 	if err := l.attend(ctx, future); err != nil {
@@ -224,6 +235,7 @@ func (l *loop) iterate(ctx workflow.Context) error {
 		cancel()
 	}
 	output, err := endActivity(ctx, future)
+	l.runID, l.progress = "", progress{}
 	it.Duration = job.Duration(workflow.Now(ctx).Sub(it.Start))
 	l.Cursor = in.Cursor
 	if len(output.Result.Cursor) > 0 {
