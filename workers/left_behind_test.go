@@ -72,7 +72,7 @@ func loopReaches(t *testing.T, c *control.Client, jobID, what string, reached fu
 
 func TestFailedIterationLeavesItsCursorAndCounts(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
+	st := stacktest.StartOwn(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	startWorker(t, st)
 	c := newControl(t, st)
 	j := newJob(t, "LeaveMuch", "fails", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "fail"})
@@ -90,7 +90,7 @@ func TestFailedIterationLeavesItsCursorAndCounts(t *testing.T) {
 
 func TestWhatAStoppedHandlerLeavesIsBounded(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
+	st := stacktest.StartOwn(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	w := startWorker(t, st)
 	c := newControl(t, st)
 	j := newJob(t, "LeaveMuch", "stopped", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "stopped"})
@@ -112,7 +112,7 @@ func TestWhatAStoppedHandlerLeavesIsBounded(t *testing.T) {
 // And a pause adds to a pause.
 func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
+	st := stacktest.StartOwn(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	w := startWorker(t, st)
 	c := newControl(t, st)
 	gate := filepath.Join(t.TempDir(), "gate")
