@@ -127,18 +127,19 @@ func (c Config) validate() error {
 // host is a running worker process.
 type host struct {
 	Config
-	secrets  secrets.Resolver
-	identity string
-	logger   *slog.Logger
-	client   client.Client // once connected
-	now      clock
-	polls    *polls
-	skew     *skew
-	tasks    *tasks
-	slots    *slots
-	running  atomic.Int64 // handlers at work
-	deaf     atomic.Int64 // of these, the ones that were given up
-	state    atomic.Pointer[state]
+	secrets   secrets.Resolver
+	identity  string
+	logger    *slog.Logger
+	client    client.Client // once connected
+	now       clock
+	polls     *polls
+	skew      *skew
+	tasks     *tasks
+	slots     *slots
+	farewells *farewells
+	running   atomic.Int64 // handlers at work
+	deaf      atomic.Int64 // of these, the ones that were given up
+	state     atomic.Pointer[state]
 }
 
 // state is what the health endpoint tells.
@@ -160,13 +161,14 @@ func Run(ctx context.Context, config Config) error {
 		return err
 	}
 	h := &host{
-		Config:   config,
-		secrets:  secrets.New(os.Getenv),
-		identity: config.Identity,
-		logger:   config.Logger.With("worker", config.Identity),
-		now:      newClock(),
-		polls:    newPolls(),
-		slots:    newSlots(config.MaxConcurrentRuns),
+		Config:    config,
+		secrets:   secrets.New(os.Getenv),
+		identity:  config.Identity,
+		logger:    config.Logger.With("worker", config.Identity),
+		now:       newClock(),
+		polls:     newPolls(),
+		slots:     newSlots(config.MaxConcurrentRuns),
+		farewells: &farewells{},
 	}
 	h.skew = &skew{logger: h.logger}
 	h.tasks = newTasks(h.now, h.skew, h.names())
@@ -225,7 +227,7 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 func (h *host) intercept(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
-	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept}
+	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, h.farewells.intercept}
 	if h.Temporal.Intercept != nil {
 		chain = append([]grpc.UnaryClientInterceptor{h.Temporal.Intercept}, chain...)
 	}
@@ -301,7 +303,10 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	}
 	h.enter(stateDraining)
 	h.logger.Info("draining", "running", h.running.Load(), "timeout", h.DrainTimeout)
-	stopOwn := service.drain()
+	ownQueues, stopOwn := service.drain()
+	h.farewells.expect(append(ownQueues, workflows.TaskQueue(h.Worker), workflows.QueuesTaskQueue), func() {
+		h.logger.Info("no more work is taken")
+	})
 	var own sync.WaitGroup
 	own.Go(stopOwn)
 	stopAll(all)

@@ -33,8 +33,8 @@ func enqueueAll(t *testing.T, c *control.Client, queue string, n, callers int, l
 	for caller := range callers {
 		wait.Go(func() {
 			for i := caller; i < n; i += callers {
-				j := newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), job.Schedule{Queued: &job.Queued{Queue: queue}},
-					recordSpec{Ledger: string(ledger), Steps: 1})
+				j := mortal(newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), job.Schedule{Queued: &job.Queued{Queue: queue}},
+					recordSpec{Ledger: string(ledger), Steps: 1}))
 				var receipt workflows.EnqueueReceipt
 				stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 					var err error
@@ -147,14 +147,13 @@ func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 // not hear of it but by its heartbeat: the queue goes on, but not before.
 func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	schedule := job.Schedule{Queued: &job.Queued{Queue: "terminated"}}
-	stuck := newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
+	stuck := mortal(newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
 		Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true, Farewell: true,
-	})
+	}))
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, Farewell: true})
 	for _, j := range []job.Job{stuck, next} {
 		_, err := c.Enqueue(t.Context(), j, false)
@@ -185,8 +184,7 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 // watch a run that someone has deleted: its handler may be at work still.
 func TestQueueWaitsForTheHandlerOfADeletedRun(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	deleted := newJob(t, "RecordSteps", "deleted", job.Schedule{Queued: &job.Queued{Queue: "deleted"}},
 		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
@@ -205,8 +203,7 @@ func TestQueueWaitsForTheHandlerOfADeletedRun(t *testing.T) {
 // while it runs, and with a handler so fast that it has run before many have called.
 func TestQueueKnowsARepeatedItem(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	for _, gated := range []bool{true, false} {
 		queue := map[bool]string{true: "repeated", false: "repeated-fast"}[gated]
@@ -274,8 +271,7 @@ func fromAll[T comparable](t *testing.T, callers int, call func() (T, error)) ma
 // runs, and with a handler so fast that it has run before many have called.
 func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	for _, gated := range []bool{true, false} {
 		ledger := newLedger(t)

@@ -88,6 +88,9 @@ func (l *loop) checkSetJob(in SetJobRequest) error {
 	if in.Job.ID != l.Job.ID || in.Job.Mode() != job.ModeContinuous {
 		return fmt.Errorf("%s in mode %s is not a definition of the continuous job %s", in.Job.ID, in.Job.Mode(), l.Job.ID)
 	}
+	if problems := in.Job.Validate(); len(problems) > 0 {
+		return fmt.Errorf("job %s does not take the definition: %s", l.Job.ID, problems[0])
+	}
 	current, err := l.Job.SpecHash()
 	if err != nil {
 		return err

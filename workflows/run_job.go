@@ -116,6 +116,8 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 		r.progress.learn(ctx, err)
 		if handed, ok := handedBack(err); ok && ctx.Err() != nil {
 			err = temporal.NewCanceledError(handed) // Canceled while its worker drained: the handler has ended.
+		} else if last, ok := lostWhileCanceled(ctx, err); ok {
+			err = temporal.NewCanceledError(last)
 		}
 		if !r.passOn(ctx, err) {
 			r.show(ctx, "failed: "+reason(err))
@@ -123,6 +125,29 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 			return nil, r.fail(ctx, err)
 		}
 	}
+}
+
+// canceledLostChange names the change by which a run that someone canceled ends as
+// canceled, and not as failed, when its worker was lost before it could answer.
+const canceledLostChange = "canceled-lost"
+
+// lostWhileCanceled reports whether a run was canceled whose worker was lost, and what
+// the worker had last told. The handler has ended by then: its context holds for the
+// heartbeat timeout, which has passed.
+func lostWhileCanceled(ctx workflow.Context, err error) (ActivityOutput, bool) {
+	if ctx.Err() == nil {
+		return ActivityOutput{}, false
+	}
+	_, lost := lostWorker(err)
+	if !lost {
+		_, lost = lostRun(err)
+	}
+	if !lost || workflow.GetVersion(ctx, canceledLostChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return ActivityOutput{}, false
+	}
+	last := lastOutput(err)
+	last.Attempts = max(last.Attempts, 1) // A worker that fell silent could not tell.
+	return last, true
 }
 
 // givesWayTo is the later start that the run of a recurring job gives way to,

@@ -46,11 +46,16 @@ func send[In, Out any](ctx context.Context, c *Client, message workflows.Message
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == workflows.ErrorTypeUnchanged {
 		return out, app.Details(&out) // It stands so already.
 	}
-	err = explain(fmt.Sprintf("%s job %s", string(message), jobID), err)
+	return out, explainSent(fmt.Sprintf("%s job %s", string(message), jobID), err)
+}
+
+// explainSent is explain for a message.
+func explainSent(what string, err error) error {
+	err = explain(what, err)
 	if errors.Is(err, ErrNoWorker) {
-		err = fmt.Errorf("%w %s", err, stillOn)
+		return fmt.Errorf("%w %s", err, stillOn)
 	}
-	return out, err
+	return err
 }
 
 // SetContinuous gives a running continuous job a new definition, from the next

@@ -81,6 +81,9 @@ func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
 		return c.StartContinuous(ctx, live.Job)
 	}
 	state, err := send(ctx, c, workflows.MessageRestart, jobID, workflows.RestartRequest{Reason: reason})
+	if errors.Is(err, ErrNotFound) {
+		return c.restartEnded(ctx, jobID, err)
+	}
 	if err != nil || !state.Stop {
 		return err
 	}
@@ -89,6 +92,19 @@ func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
 		return err
 	}
 	return c.StartContinuous(ctx, state.Job)
+}
+
+// restartEnded starts a continuous job again that was not there to be told to
+// restart: it had been told to stop, and ended between two looks.
+func (c *Client) restartEnded(ctx context.Context, jobID string, missed error) error {
+	live, err := c.LiveWorkflow(ctx, jobID)
+	if err != nil {
+		return err
+	}
+	if live == nil || live.Workflow.Open() || live.Workflow.Type != workflows.ContinuousJobType {
+		return missed
+	}
+	return c.StartContinuous(ctx, live.Job)
 }
 
 // Pause keeps a recurring or continuous job from running until it is resumed. A
