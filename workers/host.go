@@ -39,6 +39,10 @@ type Config struct {
 	// MaxConcurrentRuns bounds the handlers that run at once in this process.
 	// Defaults to 50.
 	MaxConcurrentRuns int
+	// ProgressEvery is how far apart the progress of a run that takes longer is told
+	// to its workflow, for its current details: a twentieth of the time that the
+	// attempt has taken, and at least this. Defaults to a minute.
+	ProgressEvery time.Duration
 	// Service is the name of this process as a service, which jobs may be bound
 	// to: unique among the live processes of the worker type, and best the same
 	// after a restart. A number is appended to a name that another live process
@@ -71,6 +75,9 @@ func (c Config) withDefaults() Config {
 	if c.MaxConcurrentRuns == 0 {
 		c.MaxConcurrentRuns = 50
 	}
+	if c.ProgressEvery == 0 {
+		c.ProgressEvery = time.Minute
+	}
 	if c.Service == "" {
 		c.Service = serviceName(hostName())
 	}
@@ -90,6 +97,9 @@ func (c Config) validate() error {
 	}
 	if c.DrainTimeout < 0 {
 		problems = append(problems, fmt.Errorf("drain timeout %s is negative", c.DrainTimeout))
+	}
+	if c.ProgressEvery < 0 {
+		problems = append(problems, fmt.Errorf("%s between reports of progress is negative", c.ProgressEvery))
 	}
 	if c.MaxConcurrentRuns < 0 {
 		problems = append(problems, fmt.Errorf("%d concurrent runs are less than one", c.MaxConcurrentRuns))
@@ -262,7 +272,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	// What the workflows themselves need costs next to nothing, and must not wait
 	// for handlers.
 	watching := options
-	watching.MaxConcurrentActivityExecutionSize = 1000
+	watching.MaxConcurrentActivityExecutionSize = workflows.MaxActivities
 	queues := worker.New(h.client, workflows.QueuesTaskQueue, watching)
 	workflows.RegisterQueues(queues)
 	workflows.RegisterActivities(queues)

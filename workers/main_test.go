@@ -63,6 +63,7 @@ func testTypes() []job.Type {
 	return []job.Type{
 		job.NewType("RecordSteps", "testing", "Writes steps into a ledger.", recordSteps),
 		job.NewType("Tick", "testing", "Writes into a ledger all the time.", tick),
+		job.NewType("LeaveMuch", "testing", "Fails, or leaves more than it may when it is stopped.", leaveMuch),
 		job.NewType("PanicAtOnce", "testing", "Panics.", func(context.Context, job.Run, struct{}) (job.Result, error) {
 			panic("out of luck") //nolint:forbidigo // That is what the type is for.
 		}),

@@ -263,7 +263,7 @@ func TestHealthEndpoint(t *testing.T) {
 	code, health := getHealth(t, address)
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "serving", health.State)
-	require.ElementsMatch(t, []string{"RecordSteps", "Tick", "PanicAtOnce", "TellSecret"}, health.JobTypes)
+	require.ElementsMatch(t, []string{"RecordSteps", "Tick", "LeaveMuch", "PanicAtOnce", "TellSecret"}, health.JobTypes)
 	code, _ = getHealth(t, strings.Replace(address, "readyz", "livez", 1))
 	require.Equal(t, http.StatusOK, code)
 }

@@ -141,5 +141,5 @@ func lastBeat(timeout *temporal.TimeoutError) ActivityOutput {
 	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&beat) != nil {
 		return ActivityOutput{}
 	}
-	return ActivityOutput{Worker: beat.Worker, Result: job.Result{Cursor: beat.Cursor}}
+	return ActivityOutput{Worker: beat.Worker, Result: job.Result{Cursor: beat.Cursor}, Progress: beat.Progress}
 }

@@ -37,6 +37,8 @@ func (c *Client) Stop(ctx context.Context, jobID, reason string) error {
 	case live.Waiting != nil:
 		_, err := c.CancelItem(ctx, live.Waiting.Job.Queue(), jobID)
 		return err
+	case !live.Workflow.Open() && live.Untold != nil:
+		return fmt.Errorf("job %s does not run, and %w", jobID, live.Untold)
 	case !live.Workflow.Open():
 		return fmt.Errorf("job %s does not run: %w", jobID, ErrNotFound)
 	case live.Workflow.Type == workflows.ContinuousJobType:

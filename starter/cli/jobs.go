@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -337,7 +336,7 @@ func (i *invocation) triggerCommand() *cobra.Command {
 				return err
 			}
 			if len(args) == 1 {
-				started, err := i.startRun(cmd.Context(), args, adHoc{}, "", time.Time{})
+				started, err := i.startRun(cmd.Context(), args, adHoc{}, "", oneShotStart{})
 				if err != nil {
 					return err
 				}
@@ -370,7 +369,7 @@ func (i *invocation) triggerMany(ctx context.Context, ids []string, f *jobFilter
 			if err != nil {
 				return "", aboutJob(c, ids[n], err)
 			}
-			s, err := i.trigger(ctx, c, live.Job, time.Time{})
+			s, err := i.trigger(ctx, c, live.Job, oneShotStart{})
 			if err != nil {
 				return "", err
 			}

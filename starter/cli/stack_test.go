@@ -393,6 +393,7 @@ $`, out)
 	require.Contains(t, r.stdout, "Status  failed after ")
 	require.Contains(t, r.stderr, "starter: run of job take_steps.fails failed: told to fail\n")
 
+	repeatedRun(t, c)
 	for jobID, want := range map[string]string{
 		"take_steps.once":    `Job     take_steps\.once\nRun     job/take_steps\.once [0-9a-f-]{36}\nStatus  completed`,
 		"take_steps.often":   `Job     take_steps\.often\nRun     job/take_steps\.often-[0-9TZ:-]+ [0-9a-f-]{36}\nStatus  completed`,
@@ -414,6 +415,31 @@ $`, out)
 	require.Regexp(t, `^Started job take_steps\.once: workflow job/take_steps\.once, run [0-9a-f-]{36}\.\n$`, c.ok(t, "run", "take_steps.once", "--detach"))
 	require.Regexp(t, `^Put job take_steps\.in-line into queue declared: number \d+, 0 ahead\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.in-line"))
 	require.Regexp(t, `^Told job take_steps\.always to start iteration \d+\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.always"))
+}
+
+// repeatedRun repeats a command with a key, as a script does that has lost the answer.
+func repeatedRun(t *testing.T, c console) {
+	repeat := func(spec string, more ...string) result {
+		return c.run(t.Context(), append([]string{"run", "--type", "TakeSteps", "--key", "repeated", "--spec", spec}, more...)...)
+	}
+	first := repeat(`{"steps": 3}`)
+	require.Zero(t, first.code, first.stderr)
+	again := repeat(`{"steps": 3}`)
+	require.Zero(t, again.code, again.stderr)
+	require.Equal(t, first.stdout, again.stdout, "the run that has completed")
+	require.Equal(t, "Job take_steps.repeated has completed already; this is about that run. With --again it runs again.\n", again.stderr)
+	require.Regexp(t, `^Job take_steps\.repeated has completed: workflow job/take_steps\.repeated, run [0-9a-f-]{36}\.\n$`, repeat(`{"steps": 3}`, "--detach").stdout)
+	require.Equal(t, first.stdout, repeat(`{"steps": 3}`, "--in", "PT1H").stdout, "it does not wait for later either")
+	again = repeat(`{"steps": 4}`)
+	require.Equal(t, 1, again.code)
+	require.Equal(t, "starter: job take_steps.repeated has run before (completed): it has another spec than this one; give another --key, or --again to run this one under it\n", again.stderr)
+	again = repeat(`{"steps": 4}`, "--again")
+	require.Zero(t, again.code, again.stderr)
+	require.Contains(t, again.stdout, "Counts  steps 4\n")
+	again = repeat(`{"steps": 4}`, "--again", "--output", "json")
+	require.Zero(t, again.code, again.stderr)
+	require.NotContains(t, again.stderr, "already")
+	require.Contains(t, c.run(t.Context(), "run", "--type", "TakeSteps", "--again").stderr, "--again goes with --type and --key")
 }
 
 func interruptedRun(t *testing.T, c console) {
