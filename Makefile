@@ -97,9 +97,19 @@ bench: build ## Temporal's latency and throughput, plan and apply, data loggers,
 	@bin/bench plan
 	@bin/bench ldmp
 	@bin/bench load
+	@bin/bench load --stalled 1000000
+	@bin/bench queue
 	@bin/bench archive
 	@bin/bench publish
 	@bin/bench storm
+
+# Telegraf is built in its module's folder, whose go.mod it needs.
+TELEGRAF := github.com/influxdata/telegraf@v1.37.2
+.PHONY: telegraf
+telegraf: ## build Telegraf into bin/, for bin/bench load to compare with
+	@$(GO) mod download $(TELEGRAF)
+	@out="$$PWD/bin/telegraf"; cd "$$($(GO) env GOMODCACHE)/$(TELEGRAF)" && \
+		$(BUILD) -tags custom,inputs.nats_consumer,outputs.influxdb,parsers.influx -o "$$out" ./cmd/telegraf
 
 .PHONY: clean
 clean: ## remove what was built; .dev, the data of make dev, stays

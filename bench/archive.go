@@ -46,7 +46,7 @@ func archiveBench(ctx context.Context, args []string, out io.Writer) error {
 	}
 	var samples []sample
 	var life archive.LifeReport
-	var memory string
+	var memory mebibytes
 	for round := range *rounds {
 		var s sample
 		if s, life, memory, err = measureArchive(ctx, folder, *messages, *seed); err != nil {
@@ -64,7 +64,7 @@ func archiveBench(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // measureArchive runs a round.
-func measureArchive(ctx context.Context, bin string, messages int, seed uint64) (s sample, life archive.LifeReport, memory string, err error) {
+func measureArchive(ctx context.Context, bin string, messages int, seed uint64) (s sample, life archive.LifeReport, memory mebibytes, err error) {
 	start, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	info, servers, err := stack.Launch(start, filepath.Join(bin, "devstack"), []string{"--ephemeral", "--free-ports"}, io.Discard)

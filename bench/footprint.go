@@ -27,28 +27,33 @@ func spread(took []time.Duration) string {
 	return fmt.Sprintf("median %s, p99 %s, at most %s, of %d", at(50), at(99), at(100), len(took))
 }
 
+// mebibytes is an amount of memory.
+type mebibytes int
+
+func (m mebibytes) String() string { return fmt.Sprintf("%d MiB", int(m)) }
+
 // peakMemory is the high-water mark of a process's resident memory, as Linux
 // writes it in /proc/PID/status.
-func peakMemory(pid int) (string, error) { return memoryOf(pid, "VmHWM:") }
+func peakMemory(pid int) (mebibytes, error) { return memoryOf(pid, "VmHWM:") }
 
 // residentMemory is a process's resident memory at this moment.
-func residentMemory(pid int) (string, error) { return memoryOf(pid, "VmRSS:") }
+func residentMemory(pid int) (mebibytes, error) { return memoryOf(pid, "VmRSS:") }
 
-func memoryOf(pid int, what string) (string, error) {
+func memoryOf(pid int, what string) (mebibytes, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	for line := range strings.Lines(string(text)) {
 		if value, ok := strings.CutPrefix(line, what); ok {
 			var kib int
 			if _, err := fmt.Sscan(value, &kib); err != nil {
-				return "", err
+				return 0, err
 			}
-			return fmt.Sprintf("%d MiB", kib/1024), nil
+			return mebibytes(kib / 1024), nil
 		}
 	}
-	return "", fmt.Errorf("/proc/%d/status has no %s", pid, what)
+	return 0, fmt.Errorf("/proc/%d/status has no %s", pid, what)
 }
 
 // footprint is what the histories of a kind of workflow come to.

@@ -141,7 +141,7 @@ func (b *jobBench) peaks() (text string, err error) {
 		if text != "" {
 			text += ", "
 		}
-		text += process.name + " " + peak
+		text += process.name + " " + peak.String()
 	}
 	return text, nil
 }

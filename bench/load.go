@@ -6,13 +6,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -90,17 +90,31 @@ func (b *loader) location() string {
 // way is a way of bringing points into InfluxDB.
 type way struct {
 	name    string
-	perPost int // points in a write from memory
-	per     int // points in a message
+	perPost int           // points in a write from memory
+	posters int           // connections that write from memory at the same time
+	per     int           // points in a message
+	flush   time.Duration // of Telegraf
 }
 
 // pace is what a way came to.
 type pace struct{ rate, worker, servers float64 }
 
 func (b *loader) compare(ctx context.Context, points, rounds int) error {
-	ways := []way{{name: "posted from memory, 5,000 a write", perPost: 5000}, {name: "posted from memory, 10,000 a write", perPost: 10_000}, {name: "posted from memory, 20,000 a write", perPost: 20_000}}
+	ways := []way{
+		{name: "posted from memory, 5,000 a write", perPost: 5000, posters: 1},
+		{name: "posted from memory, 10,000 a write", perPost: 10_000, posters: 1},
+		{name: "posted from memory, 20,000 a write", perPost: 20_000, posters: 1},
+		{name: "posted over two connections, 5,000 a write", perPost: 5000, posters: 2},
+		{name: "posted over two connections, 10,000 a write", perPost: 10_000, posters: 2},
+	}
 	for _, per := range []int{1, 10, 100} {
 		ways = append(ways, way{name: fmt.Sprintf("loaded, %d a message", per), per: per})
+	}
+	telegraf, err := b.findTelegraf()
+	if err != nil {
+		fmt.Fprintf(b.out, "  not compared with Telegraf: %v\n", err)
+	} else {
+		ways = append(ways, telegrafWays...)
 	}
 	paces := make([][]pace, len(ways))
 	for round := range rounds {
@@ -109,9 +123,14 @@ func (b *loader) compare(ctx context.Context, points, rounds int) error {
 				n = len(ways) - 1 - n
 			}
 			w := ways[n]
-			measure := b.load
-			if w.perPost > 0 {
+			var measure func(context.Context, way, int) (pace, error)
+			switch {
+			case w.flush > 0:
+				measure = telegraf.load
+			case w.perPost > 0:
 				measure = b.post
+			default:
+				measure = b.load
 			}
 			p, err := measure(ctx, w, points)
 			if err != nil {
@@ -138,7 +157,7 @@ func (b *loader) compare(ctx context.Context, points, rounds int) error {
 	fmt.Fprint(b.out, "\n| points of 8 fields | points/s | of the best from memory | processor time of the worker | of the servers |\n|---|---|---|---|---|\n")
 	for n, w := range ways {
 		worker := "–"
-		if w.per > 0 {
+		if w.perPost == 0 {
 			worker = fmt.Sprintf("%.1f µs/point", middle(n, func(p pace) float64 { return p.worker }))
 		}
 		fmt.Fprintf(b.out, "| %s | %.0f | %.2f | %s | %.1f µs/point |\n", w.name, middle(n, rate), middle(n, rate)/best, worker,
@@ -162,7 +181,8 @@ func benchPoint(i int) pipeline.Point {
 	}
 }
 
-// post writes points over one connection, one write after the other.
+// post writes points over the connections of a way, on each one write after the
+// other.
 func (b *loader) post(ctx context.Context, w way, points int) (pace, error) {
 	database := b.location()
 	writer, err := influx.NewWriter(influx.Config{URL: b.info.Influx})
@@ -184,10 +204,19 @@ func (b *loader) post(ctx context.Context, w way, points int) (pace, error) {
 		}
 	}
 	cpu, began := processorTime(b.servers.PID()), time.Now()
-	for _, body := range bodies {
-		if err := writer.Write(ctx, influx.Target{Database: database, Precision: influx.Milliseconds}, body); err != nil {
-			return pace{}, err
-		}
+	posters, postCtx := errgroup.WithContext(ctx)
+	for n := range w.posters {
+		posters.Go(func() error {
+			for i := n; i < len(bodies); i += w.posters {
+				if err := writer.Write(postCtx, influx.Target{Database: database, Precision: influx.Milliseconds}, bodies[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := posters.Wait(); err != nil {
+		return pace{}, err
 	}
 	elapsed := time.Since(began)
 	return pace{
@@ -320,10 +349,21 @@ func (b *loader) starter(ctx context.Context, args ...string) error {
 // gives how many are.
 func (b *loader) waitLoaded(ctx context.Context, location, mirror string, all, want int) (int, error) {
 	name := pipeline.LoadConsumer(pipeline.OperationLive, location, mirror)
-	for {
+	return waitAcknowledged(ctx, all, want, func() (*jetstream.ConsumerInfo, error) {
 		consumer, err := b.pipeline.JetStream().Consumer(ctx, pipeline.StreamPrepared, name)
+		if err != nil {
+			return nil, err
+		}
+		return consumer.CachedInfo(), nil
+	})
+}
+
+// waitAcknowledged waits until a consumer, which may have to be made yet, has
+// acknowledged so many of all the messages for it, and gives how many it has.
+func waitAcknowledged(ctx context.Context, all, want int, ask func() (*jetstream.ConsumerInfo, error)) (int, error) {
+	for {
+		info, err := ask()
 		if err == nil {
-			info := consumer.CachedInfo()
 			if loaded := all - int(info.NumPending) - info.NumAckPending; loaded >= want {
 				return loaded, nil
 			}
@@ -349,88 +389,5 @@ func (b *loader) check(ctx context.Context, database string, points int) error {
 	if total != int64(points) {
 		return fmt.Errorf("database %s has %d points instead of %d", database, total, points)
 	}
-	return nil
-}
-
-// stall lets messages wait for a mirror that takes connections and never answers,
-// beside one that works, and tells what memory the worker needs.
-func (b *loader) stall(ctx context.Context, messages int) error {
-	silent, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = silent.Close() }()
-	location := b.location()
-	began := time.Now()
-	if err := b.publish(ctx, location, messages, 1); err != nil {
-		return err
-	}
-	fmt.Fprintf(b.out, "  %d messages published in %s\n", messages, time.Since(began).Round(time.Second))
-	worker, err := b.startWorker()
-	if err != nil {
-		return err
-	}
-	defer worker.Kill()
-	spec := fmt.Sprintf("mirrors = [\n  { name = \"good\", influx_url = %q },\n  { name = \"stalled\", influx_url = \"http://%s\" },\n]\n", b.info.Influx, silent.Addr())
-	if err := pause(ctx, 3*time.Second); err != nil {
-		return err
-	}
-	if err := b.sayMemory("idle, before the job", worker); err != nil {
-		return err
-	}
-	if err := b.apply(ctx, location, spec); err != nil {
-		return err
-	}
-	began = time.Now()
-	if _, err := b.waitLoaded(ctx, location, "good", messages, messages); err != nil {
-		return err
-	}
-	fmt.Fprintf(b.out, "  the good mirror has all after %s\n", time.Since(began).Round(100*time.Millisecond))
-	if err := b.sayMemory("all waits for the stalled mirror, the good one has it", worker); err != nil {
-		return err
-	}
-	for {
-		state, err := b.pipeline.LoadState(ctx, pipeline.OperationLive, location, "stalled")
-		if err != nil {
-			return err
-		}
-		if state.Breaker.State == pipeline.BreakerOpen {
-			break
-		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
-	}
-	if err := b.sayMemory(fmt.Sprintf("its breaker opened after %s", time.Since(began).Round(time.Second)), worker); err != nil {
-		return err
-	}
-	for range 3 {
-		if err := pause(ctx, 15*time.Second); err != nil {
-			return err
-		}
-		if err := b.sayMemory("15 s later", worker); err != nil {
-			return err
-		}
-	}
-	loads, err := b.pipeline.Loads(ctx)
-	if err != nil {
-		return err
-	}
-	for _, l := range loads {
-		fmt.Fprintf(b.out, "  %s: %d messages wait, breaker %s\n", l.Consumer(), l.Waiting, l.Breaker.State)
-	}
-	return nil
-}
-
-func (b *loader) sayMemory(when string, worker *stack.Process) error {
-	peak, err := peakMemory(worker.PID())
-	if err != nil {
-		return err
-	}
-	now, err := residentMemory(worker.PID())
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(b.out, "  memory of the worker: %s now, %s at most (%s)\n", now, peak, when)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/lines"
@@ -46,6 +47,7 @@ type group struct {
 	text   []byte
 	lines  []line
 	body   []byte // of a write, where the lines for it do not stand together
+	shares [][]byte
 }
 
 // line is a point as line protocol.
@@ -233,7 +235,11 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	if b.halving && b.lane.lap.leaving(b.lane) && b.begun() {
 		return errLapOver
 	}
-	err := b.writeOnce(ctx, g.target, body)
+	parts := [][]byte{body}
+	if n == len(all) && !b.halving {
+		parts = g.parts(all, body)
+	}
+	err := b.writeOnce(ctx, g.target, parts)
 	if err == nil {
 		b.settle(all)
 		b.lane.count("points", int64(n))
@@ -325,15 +331,23 @@ func (b *batch) refuseNamed(g *group, all []line, failed *influx.Error) bool {
 	return len(named) > 0
 }
 
-// writeOnce makes one write, and a second one after creating the database if that
-// is missing.
-func (b *batch) writeOnce(ctx context.Context, target influx.Target, body []byte) error {
+// writeOnce makes one write, in parts that go at the same time, and a second one
+// after creating the database if that is missing. Of several errors it gives one:
+// what it says of a line holds, and what the others say shows in the next write.
+func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]byte) error {
 	w := b.lane
 	b.stayAlive()
-	w.count("batches", 1)
+	write := func() error {
+		var requests errgroup.Group
+		for _, part := range parts {
+			w.count("batches", 1)
+			requests.Go(func() error { return w.writer.Write(ctx, target, part) })
+		}
+		return requests.Wait()
+	}
 	began := time.Now()
 	w.writing.Store(began.UnixNano())
-	err := w.writer.Write(ctx, target, body)
+	err := write()
 	w.writing.Store(0)
 	w.slow.Store(time.Since(began) > slowWrite)
 	var failed *influx.Error
@@ -344,8 +358,7 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, body []byte
 		return err
 	}
 	w.lap.run.Logger().Info("database created", "database", target.Database, "influx", w.address)
-	w.count("batches", 1)
-	return w.writer.Write(ctx, target, body)
+	return write()
 }
 
 // lowerMaxBytes makes writes smaller from now on: the server found one too big.

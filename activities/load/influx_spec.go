@@ -31,10 +31,10 @@ type LiveInfluxSpec struct {
 	Gzip Gzip `json:"gzip,omitempty" jsonschema:"description=compress writes; auto: unless every address of the server is a loopback or private one,enum=auto,enum=always,enum=never,default=auto"`
 	// OperationMode is the flow that is loaded. Defaults to live.
 	OperationMode pipeline.Operation `json:"operation_mode,omitempty" jsonschema:"description=flow that is loaded,enum=live,enum=test,enum=bulk,default=live"`
-	// BatchPoints is the most points in one write. Defaults to 5,000.
-	BatchPoints int `json:"batch_points,omitempty" jsonschema:"description=most points in one write,minimum=1,maximum=50000,default=5000"`
-	// BatchBytes is the most bytes in one write. Defaults to 1 MB.
-	BatchBytes int `json:"batch_bytes,omitempty" jsonschema:"description=most bytes in one write,minimum=1000,maximum=20000000,default=1000000"`
+	// BatchPoints is the most points in one write. Defaults to 10,000.
+	BatchPoints int `json:"batch_points,omitempty" jsonschema:"description=most points in one write,minimum=1,maximum=50000,default=10000"`
+	// BatchBytes is the most bytes in one write. Defaults to 2 MB.
+	BatchBytes int `json:"batch_bytes,omitempty" jsonschema:"description=most bytes in one write,minimum=1000,maximum=20000000,default=2000000"`
 	// BatchAge is how long a write waits for more points. Defaults to 1 s.
 	BatchAge job.Duration `json:"batch_age,omitzero" jsonschema:"description=how long a write waits for more points: at most PT30S,default=PT1S"`
 	// Lap is how long an iteration works before it reports. Defaults to a minute.
@@ -178,10 +178,10 @@ func (s LiveInfluxSpec) withDefaults() LiveInfluxSpec {
 		s.OperationMode = pipeline.OperationLive
 	}
 	if s.BatchPoints == 0 {
-		s.BatchPoints = 5000
+		s.BatchPoints = 10_000
 	}
 	if s.BatchBytes == 0 {
-		s.BatchBytes = 1_000_000
+		s.BatchBytes = 2_000_000
 	}
 	if s.BatchAge == 0 {
 		s.BatchAge = job.Duration(time.Second)
