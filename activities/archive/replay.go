@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/archive"
@@ -14,6 +15,13 @@ import (
 
 // replayChunk is how many messages are published before the position is saved.
 const replayChunk = 500
+
+// maxKnown bounds the sources that an error lists.
+const maxKnown = 20
+
+// ClassNotArchived is of a replay of an organization or source of which the archive
+// has nothing; final.
+const ClassNotArchived = "NotArchived"
 
 type replay struct {
 	pipeline *pipeline.Client
@@ -51,6 +59,7 @@ type replaying struct {
 	archive  archive.Archive
 	subject  string // that messages are published to
 	archived string // that they were published to first
+	series   *pipeline.Series
 	at       replayCursor
 }
 
@@ -61,6 +70,7 @@ func (h *replay) handle(ctx context.Context, run job.Run, spec ReplaySpec) (job.
 		archive:  archive.Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},
 		subject:  pipeline.RawSubject(spec.OperationMode, spec.Organization, spec.Source),
 		archived: pipeline.RawSubject(spec.ArchivedMode, spec.Organization, spec.Source),
+		series:   h.pipeline.Series(),
 	}
 	found, err := run.Cursor(&r.at)
 	if err != nil {
@@ -73,7 +83,10 @@ func (h *replay) handle(ctx context.Context, run job.Run, spec ReplaySpec) (job.
 	message := fmt.Sprintf("%d messages of %s from %d objects published again to %s",
 		r.at.Counts["messages"], r.archived, r.at.Counts["objects"], r.subject)
 	if err == nil && r.at.Counts["objects"] == 0 {
-		message = fmt.Sprintf("nothing published: the archive has no messages of %s from that time", r.archived)
+		message, err = r.nothing(ctx)
+	}
+	if n := r.at.Counts["too_large"]; n > 0 {
+		message += fmt.Sprintf("; %d are too large for the server and stay in the archive alone", n)
 	}
 	return job.Result{Message: message, Counts: r.at.Counts}, err
 }
@@ -97,6 +110,68 @@ func (r *replaying) all(ctx context.Context) error {
 	return nil
 }
 
+// nothing says why there was nothing to publish: a time without messages is a
+// result, a name that the archive does not know an error.
+func (r *replaying) nothing(ctx context.Context) (string, error) {
+	for found, err := range r.archive.Find(ctx, archive.Filter{Organization: r.spec.Organization, Source: r.spec.Source}, "") {
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("nothing published: the archive has no messages of %s from that time; the oldest came at %s or later",
+			r.archived, found.Hour.Format(time.RFC3339)), nil
+	}
+	known, err := r.known(ctx)
+	if err != nil {
+		return "", err
+	}
+	return "", job.Final(ClassNotArchived, "the archive %s/%s has no messages of source %s of organization %s; it has %s",
+		r.spec.Bucket, r.spec.Prefix, r.spec.Source, r.spec.Organization, known)
+}
+
+// known lists the organizations and sources of the archive.
+func (r *replaying) known(ctx context.Context) (string, error) {
+	var organizations []string
+	sources := map[string][]string{}
+	after := ""
+	for n := 0; ; n++ {
+		data, found, err := r.next(ctx, after)
+		if err != nil {
+			return "", err
+		}
+		if !found {
+			break
+		}
+		if n == maxKnown {
+			organizations = append(organizations, "and more")
+			break
+		}
+		if sources[data.Organization] == nil {
+			organizations = append(organizations, data.Organization)
+		}
+		sources[data.Organization] = append(sources[data.Organization], data.Source)
+		// The first text behind all keys with this prefix.
+		after = strings.TrimSuffix(archive.DataPrefix(data.Organization, data.Source), "/") + "0"
+	}
+	if len(organizations) == 0 {
+		return "none at all", nil
+	}
+	for i, name := range organizations {
+		if known := sources[name]; known != nil {
+			organizations[i] = fmt.Sprintf("%s (%s)", name, strings.Join(known, ", "))
+		}
+	}
+	return strings.Join(organizations, ", "), nil
+}
+
+// next is the first object with messages behind a key, found without reading what
+// lies between the prefixes of two sources.
+func (r *replaying) next(ctx context.Context, after string) (data archive.Data, found bool, err error) {
+	for object, err := range r.archive.Find(ctx, archive.Filter{}, after) {
+		return object.Data, err == nil, err
+	}
+	return data, false, nil
+}
+
 // object publishes the messages of an object with numbers after a given one.
 func (r *replaying) object(ctx context.Context, filter archive.Filter, key string, after uint64) error {
 	content, err := r.archive.Read(ctx, key)
@@ -107,7 +182,7 @@ func (r *replaying) object(ctx context.Context, filter archive.Filter, key strin
 	var chunk []pipeline.Outgoing
 	last := after
 	publish := func() error {
-		published, err := r.pipeline.Publish(ctx, chunk)
+		published, err := r.series.Publish(ctx, chunk)
 		if err != nil {
 			return err
 		}
@@ -129,12 +204,19 @@ func (r *replaying) object(ctx context.Context, filter archive.Filter, key strin
 			continue
 		}
 		body, header := pipeline.MarkReplay(m.Body, r.at.At)
-		chunk = append(chunk, pipeline.Outgoing{
+		message := pipeline.Outgoing{
 			Subject: r.subject, Body: body, Header: header,
 			// Of this run: a repeat of an attempt is dropped, a second replay is not, nor
 			// is the message taken for the one that was archived.
 			ID: pipeline.ID("replay", r.run.ID(), string(data.Life), strconv.FormatUint(m.Sequence, 10)),
-		})
+		}
+		if err := r.pipeline.CheckSize(message); err != nil {
+			// The mark has made it so; it is no reason to leave out the others.
+			r.run.Logger().Warn("a message is not published again", "object", key, "sequence", m.Sequence, "error", err)
+			r.at.Counts["too_large"]++
+			continue
+		}
+		chunk = append(chunk, message)
 		if last = m.Sequence; len(chunk) == replayChunk {
 			if err := publish(); err != nil {
 				return err

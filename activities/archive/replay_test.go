@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,12 +68,16 @@ func (b *bench) prepare(jobType job.Type, operation pipeline.Operation, source s
 			return false, err
 		}
 		require.Zero(b, result.Counts["quarantined"])
-		consumer, err := b.client.JetStream().Consumer(b.Context(), pipeline.StreamRaw, extract.PrepareConsumerName(operation, "ucnrs", source, definition.ID))
+		stream, err := b.client.JetStream().Stream(b.Context(), pipeline.StreamRaw)
 		if err != nil {
 			return false, err
 		}
-		info := consumer.CachedInfo()
-		return info.NumPending == 0 && info.NumAckPending == 0, nil
+		consumer, err := stream.Consumer(b.Context(), extract.PrepareConsumerName(operation, "ucnrs", source, definition.ID))
+		if err != nil {
+			return false, err
+		}
+		last, err := stream.GetLastMsgForSubject(b.Context(), pipeline.RawSubject(operation, "ucnrs", source))
+		return err == nil && consumer.CachedInfo().AckFloor.Stream >= last.Sequence, err
 	})
 }
 
@@ -222,7 +227,7 @@ func TestReplayOfATimeRange(t *testing.T) {
 	spec.From, spec.To = spec.From.AddDate(0, 0, -2), spec.From.AddDate(0, 0, -1)
 	result, _ = b.replay("none", spec)
 	require.Zero(t, result.Counts["messages"])
-	require.Contains(t, result.Message, "nothing published: ")
+	require.Contains(t, result.Message, "nothing published: the archive has no messages of dendra.raw.v1.live.ucnrs.csi from that time; the oldest came at ")
 
 	// An object that is not what was written ends it for good.
 	for found, err := range b.archive.Find(t.Context(), format.Filter{}, "") {
@@ -242,6 +247,77 @@ func TestReplayOfATimeRange(t *testing.T) {
 	report = b.audit(true)
 	require.Len(t, report.Findings, 1)
 	require.Equal(t, format.KindDamaged, report.Findings[0].Kind)
+}
+
+// TestReplayOfWhatIsNotThere says what there is.
+func TestReplayOfWhatIsNotThere(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "nothing")
+	jobType := archive.ReplayArchive(b.client, b.store)
+	replay := func(change func(*archive.ReplaySpec)) string {
+		spec := b.replaySpec()
+		change(&spec)
+		_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "nothing", job.Schedule{Queued: &job.Queued{Queue: "replays"}}, spec)))
+		failure := failureOf(t, err)
+		require.Equal(t, archive.ClassNotArchived, failure.Class)
+		require.True(t, failure.Final)
+		return err.Error()
+	}
+	require.Contains(t, replay(func(*archive.ReplaySpec) {}), "has no messages of source csi of organization ucnrs; it has none at all")
+
+	b.publish(1, "live.ucnrs.csi", "live.ucnrs.hobolink", "live.ucnrs-b.csi", "live.other.csi", "unknown")
+	b.drain()
+	require.Contains(t, replay(func(s *archive.ReplaySpec) { s.Organization = "ucnr" }),
+		"the archive archive/"+b.archive.Prefix+" has no messages of source csi of organization ucnr; it has _ (_), other (csi), ucnrs-b (csi), ucnrs (csi, hobolink)")
+	require.Contains(t, replay(func(s *archive.ReplaySpec) { s.Source = "hobo" }), "has no messages of source hobo of organization ucnrs; it has ")
+
+	var sources []string
+	for n := range 30 {
+		sources = append(sources, fmt.Sprintf("live.ucnrs.s%d", n))
+	}
+	b.publish(1, sources...)
+	b.drain()
+	text := replay(func(s *archive.ReplaySpec) { s.Organization = "ucnr" })
+	require.Contains(t, text, ", and more")
+	require.NotContains(t, text, "s29")
+}
+
+// TestReplayKeepsItsOrder: the stream refuses the first message, and not its correction.
+func TestReplayKeepsItsOrder(t *testing.T) {
+	b := newBench(t, stacktest.StartOwn(t), "order")
+	envelope := func(payload string) []byte {
+		return fmt.Appendf(nil, `{"context":{"imported_at":"2026-03-04T12:00:00Z"},"payload":%q}`, payload)
+	}
+	subject := pipeline.RawSubject("live", "ucnrs", "csi")
+	// It fits as it is, and not with the mark of a replay.
+	tooLarge := envelope(strings.Repeat("x", 1<<20-len(envelope(""))))
+	correction := envelope("correction")
+	_, err := b.client.Publish(t.Context(), []pipeline.Outgoing{
+		{Subject: subject, Body: tooLarge}, {Subject: subject, Body: envelope(strings.Repeat("old", 1000))}, {Subject: subject, Body: correction},
+	})
+	require.NoError(t, err)
+	b.drain()
+	stream, err := b.client.JetStream().Stream(t.Context(), pipeline.StreamRaw)
+	require.NoError(t, err)
+	limit := func(size int32) {
+		config := stream.CachedInfo().Config
+		config.MaxMsgSize = size
+		_, err = b.client.JetStream().UpdateStream(t.Context(), config)
+		require.NoError(t, err)
+	}
+	limit(2000)
+	jobType := archive.ReplayArchive(b.client, b.store)
+	run := jobtest.NewRun(jobtest.NewJob(jobType, "order", job.Schedule{Queued: &job.Queued{Queue: "replays"}}, b.replaySpec()))
+	_, err = jobType.Handle(t.Context(), run)
+	require.Equal(t, pipeline.ClassUnreachable, failureOf(t, err).Class)
+	limit(-1)
+	result, err := jobType.Handle(t.Context(), run.NextAttempt())
+	require.NoError(t, err)
+	require.EqualValues(t, 2, result.Counts["messages"])
+	require.EqualValues(t, 1, result.Counts["too_large"])
+	require.Contains(t, result.Message, "; 1 are too large for the server and stay in the archive alone")
+	last, err := stream.GetLastMsgForSubject(t.Context(), pipeline.RawSubject("bulk", "ucnrs", "csi"))
+	require.NoError(t, err)
+	require.Contains(t, string(last.Data), `"payload":"correction"`)
 }
 
 func TestDocuments(t *testing.T) {

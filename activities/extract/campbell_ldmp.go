@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,8 +98,8 @@ func (e *ldmpExtraction) open(ctx context.Context) error {
 }
 
 const (
-	// sessionTries is how often in a row a connection may fail, without a record in
-	// between, before it fails the iteration. The job's own backoff goes on from
+	// sessionTries is how often in a row a connection may fail, without anything new
+	// in between, before it fails the iteration. The job's own backoff goes on from
 	// there, and the failure is seen.
 	sessionTries = 4
 	firstPause   = 250 * time.Millisecond
@@ -108,7 +109,7 @@ const (
 func (e *ldmpExtraction) lap(ctx context.Context) error {
 	end := time.Now().Add(e.spec.Lap.Std())
 	for try := 1; ; try++ {
-		acknowledged := e.count("acknowledged")
+		before := e.progress()
 		err := e.session(ctx, end)
 		switch {
 		case err == nil && job.Stopped(e.run):
@@ -118,7 +119,7 @@ func (e *ldmpExtraction) lap(ctx context.Context) error {
 		case !passes(err):
 			return err
 		}
-		if e.count("acknowledged") > acknowledged {
+		if !slices.Equal(before, e.progress()) {
 			try = 1
 		}
 		if try == sessionTries {
@@ -132,6 +133,16 @@ func (e *ldmpExtraction) lap(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// progress is how far the tables are, apart from what is read again with each
+// connection: a server that dies of what it begins with is not at work.
+func (e *ldmpExtraction) progress() []ldmpState {
+	places := make([]ldmpState, 0, len(e.order)+1)
+	for _, t := range e.order {
+		places = append(places, t.place())
+	}
+	return append(places, ldmpState{Number: e.count("raw") + e.count("quarantined")})
 }
 
 // passes says whether a failure is one of the connection to the server, which

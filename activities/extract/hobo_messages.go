@@ -35,6 +35,7 @@ type reading struct {
 	raw      pipeline.Outgoing
 	prepared *pipeline.Outgoing // nil without a value
 	sum      uint64             // of the hour up to here
+	group    []hobolink.Observation
 }
 
 // hour is one hour of a logger's data.
@@ -111,7 +112,7 @@ func (l *loggerRun) messages(observations []hobolink.Observation) ([]*hour, erro
 		if err != nil {
 			return nil, err
 		}
-		r := reading{raw: raw}
+		r := reading{raw: raw, group: group}
 		prepared, ok, err := hoboMessage(l.context(), l.to, group)
 		if err != nil {
 			return nil, err
@@ -182,6 +183,16 @@ func (l *loggerRun) quarantined(class, reason string, raw json.RawMessage) pipel
 		Subject:   l.rawSubject,
 		Body:      raw,
 	}
+}
+
+// tooLarge are the observations of a reading of which a message is larger than the
+// server takes. What of the reading fits is published.
+func (l *loggerRun) tooLarge(r reading, err error) []pipeline.Quarantined {
+	refused := make([]pipeline.Quarantined, len(r.group))
+	for i, o := range r.group {
+		refused[i] = l.quarantined(pipeline.ClassTooLarge, err.Error(), o.Raw)
+	}
+	return refused
 }
 
 // edition is what of an hour was published last.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -339,6 +340,35 @@ func TestBadObservationsGoToQuarantine(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, result.Counts["quarantined"], "kept once")
 	require.Len(t, b.quarantine(t), 3)
+}
+
+// TestObservationTooLargeForAMessage does not hold up the other loggers, nor the
+// points of its time.
+func TestObservationTooLargeForAMessage(t *testing.T) {
+	b := newBench(t, "large", hobolinktest.Options{})
+	b.spec.Loggers = append(b.spec.Loggers, extract.HoboLogger{Serial: "21234002", Station: "Creek"})
+	at := midnight.Add(-3*time.Hour + 90*time.Second)
+	large := hobolinktest.Observation{
+		Logger: logger, Sensor: "212340019-1", Time: at, MeasurementType: "Water Level", DataType: "CURRENT", Unit: "m", Value: 1.5,
+	}.Row()
+	large.DataTypeID = strings.Repeat("1", 2<<20)
+	b.vendor.AddRow(at, large)
+	result, err := b.run(t)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, result.Counts["quarantined"])
+	require.EqualValues(t, 2*perDay, result.Counts["raw"])
+	require.EqualValues(t, 2*perDay+1, result.Counts["prepared"])
+	require.Len(t, b.raw(t), 2*perDay)
+	require.Len(t, b.prepared(t), 2*perDay+1)
+	kept := b.quarantine(t)
+	require.Len(t, kept, 1)
+	require.Equal(t, pipeline.ClassTooLarge, kept[0].Headers().Get(pipeline.HeaderClass))
+	require.Contains(t, kept[0].Headers().Get(pipeline.HeaderReason), "logger "+logger+": nats ")
+	require.Contains(t, string(kept[0].Data()), `"212340019-1"`)
+
+	result, err = b.run(t)
+	require.NoError(t, err)
+	require.Zero(t, result.Counts["quarantined"]+result.Counts["raw"]+result.Counts["prepared"])
 }
 
 func TestVendorFailures(t *testing.T) {

@@ -323,11 +323,6 @@ func (l *loggerRun) publish(ctx context.Context, from, to time.Time, answer hobo
 		}
 	}
 	l.counts["observations"] += int64(len(answer.Observations) + len(answer.Rejected))
-	kept, err := l.pipeline.Quarantine(ctx, refused)
-	if err != nil {
-		return err
-	}
-	l.counts["quarantined"] += kept.Stored
 
 	hours, err := l.messages(good)
 	if err != nil {
@@ -347,10 +342,18 @@ func (l *loggerRun) publish(ctx context.Context, from, to time.Time, answer hobo
 			l.counts["unchanged"] += int64(len(r.outgoing(0)))
 		}
 		for _, r := range readings {
-			out := r.outgoing(next.changes)
-			messages = append(messages, out...)
-			l.counts["raw"]++
-			l.counts["prepared"] += int64(len(out) - 1)
+			for i, out := range r.outgoing(next.changes) {
+				if err := l.pipeline.CheckSize(out); err != nil {
+					refused = append(refused, l.tooLarge(r, err)...)
+					continue
+				}
+				messages = append(messages, out)
+				if i == 0 {
+					l.counts["raw"]++
+				} else {
+					l.counts["prepared"]++
+				}
+			}
 		}
 		if inside {
 			fresh[h.start.Unix()] = next
@@ -359,6 +362,11 @@ func (l *loggerRun) publish(ctx context.Context, from, to time.Time, answer hobo
 			begun[h.start.Unix()] = edition{changes: next.changes}
 		}
 	}
+	kept, err := l.pipeline.Quarantine(ctx, refused)
+	if err != nil {
+		return err
+	}
+	l.counts["quarantined"] += kept.Stored
 	if err := l.begin(ctx, begun); err != nil {
 		return err
 	}

@@ -28,9 +28,9 @@ const (
 
 // ldmpItem is what came in one frame, on its way to the stream or to quarantine.
 type ldmpItem struct {
-	table  *ldmpTable
-	record ldmp.Record
-	clock  time.Time
+	table *ldmpTable
+	state ldmpState
+	clock time.Time
 
 	message pipeline.Outgoing
 	sent    *pipeline.Sent // the message
@@ -74,7 +74,7 @@ func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
 	read := make(chan error, 1)
 	group.Go(func() {
 		defer close(s.queue)
-		read <- s.read(working, end)
+		read <- s.read(ctx, working, end)
 	})
 	group.Go(func() { s.watch(working, end) })
 	group.Go(func() {
@@ -83,7 +83,7 @@ func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
 		}
 	})
 
-	err = s.acknowledge(working)
+	err = s.acknowledge(ctx, working)
 	if cause := context.Cause(working); cause != nil {
 		err = cause // what another goroutine failed with, or the end of the run
 	}
@@ -157,8 +157,10 @@ func (s *ldmpSession) keep(ctx, working context.Context) error {
 	}
 }
 
-// read takes records and sends them to the stream, without waiting for it.
-func (s *ldmpSession) read(ctx context.Context, end time.Time) error {
+// read takes records and sends them to the stream, without waiting for it. Before
+// each it asks the context of the run whether that has ended: one that is derived
+// from it may not know yet.
+func (s *ldmpSession) read(ctx, working context.Context, end time.Time) error {
 	for !closing(s.run, end) {
 		record, err := s.conn.Next()
 		var malformed *ldmp.MalformedError
@@ -176,8 +178,8 @@ func (s *ldmpSession) read(ctx context.Context, end time.Time) error {
 		s.add("records", 1)
 		select {
 		case s.queue <- item:
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-working.Done():
+			return working.Err()
 		}
 	}
 	return nil
@@ -194,13 +196,17 @@ func (s *ldmpSession) accept(ctx context.Context, record ldmp.Record) (ldmpItem,
 	if err != nil {
 		return ldmpItem{}, err // the record would have been malformed
 	}
-	item := ldmpItem{table: t, record: record, clock: clock}
-	if t.repeats(record) {
-		return item, nil
-	}
 	message, err := s.message(t, record)
 	if err != nil {
-		return item, err
+		return ldmpItem{}, err
+	}
+	item := ldmpItem{table: t, clock: clock, state: ldmpState{Time: record.Time, Number: record.Number, Digest: message.ID}}
+	repeats, changed := t.repeats(item.state)
+	if repeats {
+		return item, nil
+	}
+	if changed != "" {
+		message.ID = pipeline.ID(message.ID, changed) // content that comes back is no repeat
 	}
 	sent, err := s.pipeline.Send(ctx, message)
 	var failure *job.Failure
@@ -241,11 +247,11 @@ func (s *ldmpSession) refused(class, reason string, raw []byte) *pipeline.Quaran
 // acknowledge waits for what was read to be durable, in its order, and tells the
 // server so. It returns when there is nothing left and reading has ended. When
 // the server is gone, what was read is still waited for.
-func (s *ldmpSession) acknowledge(ctx context.Context) error {
+func (s *ldmpSession) acknowledge(ctx, working context.Context) error {
 	var gone error
 	ready := 0
 	for item := range s.queue {
-		if err := s.settle(ctx, item); err != nil {
+		if err := s.settle(ctx, working, item); err != nil {
 			return err
 		}
 		ready++
@@ -261,10 +267,13 @@ func (s *ldmpSession) acknowledge(ctx context.Context) error {
 }
 
 // settle waits until an item is in the stream or in quarantine.
-func (s *ldmpSession) settle(ctx context.Context, item ldmpItem) error {
+func (s *ldmpSession) settle(ctx, working context.Context, item ldmpItem) error {
 	switch {
 	case item.refused != nil:
-		kept, err := s.pipeline.Quarantine(ctx, []pipeline.Quarantined{*item.refused})
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		kept, err := s.pipeline.Quarantine(working, []pipeline.Quarantined{*item.refused})
 		if err != nil {
 			return err
 		}
@@ -277,31 +286,44 @@ func (s *ldmpSession) settle(ctx context.Context, item ldmpItem) error {
 		s.add("repeats", 1)
 		return nil
 	}
-	published, err := item.sent.Wait(ctx)
+	ack, err := s.stored(working, *item.sent)
 	if err != nil {
 		return err
 	}
-	s.add("raw", published.Stored)
-	s.add("duplicates", published.Duplicates)
-	if item.table.overtaken(item.clock, published.Stored > 0) {
-		if err := s.repeat(ctx, item.message); err != nil {
+	if last, ok := item.table.follows(item.clock, ack.Sequence); !ok {
+		if err := s.repeat(ctx, working, item, pipeline.Behind(item.message.ID, ack.Stream, last)); err != nil {
 			return err
 		}
 	}
-	if item.table.published(item.record, item.clock, s.now()) {
+	if item.table.published(item.state, item.clock, s.now()) {
 		s.add("astray", 1)
 	}
 	return nil
 }
 
-// repeat publishes a message whose repeats the stream drops.
-func (s *ldmpSession) repeat(ctx context.Context, message pipeline.Outgoing) error {
-	message.ID = ""
-	sent, err := s.pipeline.Send(ctx, message)
+// stored waits until the stream has a message, and counts it.
+func (s *ldmpSession) stored(ctx context.Context, sent pipeline.Sent) (pipeline.Ack, error) {
+	ack, err := sent.Wait(ctx)
+	if err != nil {
+		return ack, err
+	}
+	published := pipeline.Published{}
+	published.Count(ack)
+	s.add("raw", published.Stored)
+	s.add("duplicates", published.Duplicates)
+	return ack, nil
+}
+
+// repeat publishes a message once more under another id, at the end of the stream.
+func (s *ldmpSession) repeat(ctx, working context.Context, item ldmpItem, id string) error {
+	item.message.ID = id
+	sent, err := s.pipeline.Send(ctx, item.message)
 	if err != nil {
 		return err
 	}
-	published, err := sent.Wait(ctx)
-	s.add("raw", published.Stored)
+	ack, err := s.stored(working, sent)
+	if err == nil {
+		item.table.moved(item.clock, ack.Sequence)
+	}
 	return err
 }

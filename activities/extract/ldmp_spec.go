@@ -99,7 +99,7 @@ func (s *CampbellLdmpSpec) Validate() error {
 func (s *CampbellLdmpSpec) checkStations() error {
 	var problems []error
 	count := 0
-	keys := map[string]string{}
+	keys, sources := map[string]string{}, map[string]string{}
 	for _, station := range s.Stations {
 		if err := ldmp.CheckName("station", station.Station); err != nil {
 			problems = append(problems, err)
@@ -116,13 +116,18 @@ func (s *CampbellLdmpSpec) checkStations() error {
 			if err := ldmp.CheckName("table", table); err != nil {
 				problems = append(problems, fmt.Errorf("station %s: %w", station.Station, err))
 			}
-			key := ldmpSource(station.Station, table)
+			// Bookmarks keep the case of names, measurements do not.
+			source := ldmpSource(station.Station, table)
+			key := strings.ToLower(source)
 			switch other, taken := keys[key]; {
 			case taken && other == name:
 				problems = append(problems, fmt.Errorf("table %s of station %s is listed twice", table, station.Station))
+			case taken && sources[other] == source:
+				problems = append(problems, fmt.Errorf("tables %q and %q would share the bookmark %s: read one of them with another job", other, name, source))
 			case taken:
-				problems = append(problems, fmt.Errorf("tables %q and %q would share the bookmark %s: read one of them with another job", other, name, key))
+				problems = append(problems, fmt.Errorf("tables %q and %q would share the measurement of %s: read one of them for another organization", other, name, key))
 			}
+			sources[name] = source
 			keys[key] = name
 		}
 	}

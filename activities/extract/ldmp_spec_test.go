@@ -38,6 +38,14 @@ func TestCampbellSpecNamesEveryProblem(t *testing.T) {
 		`would share the bookmark ucac_angelo=a_b`: func(s *extract.CampbellLdmpSpec) {
 			s.Stations[0].Tables = []string{"a.b", "a-b"}
 		},
+		`tables "ucac_angelo TenMin" and "ucac_angelo tenmin" would share the measurement of ucac_angelo=tenmin`: func(s *extract.CampbellLdmpSpec) {
+			s.Stations[0].Tables = []string{"TenMin", "tenmin"}
+		},
+		`tables "ucac_angelo TenMin" and "UCAC.Angelo TenMin" would share the measurement of ucac_angelo=tenmin`: func(s *extract.CampbellLdmpSpec) {
+			s.Stations = []extract.LdmpStation{s.Stations[0], s.Stations[0]}
+			s.Stations[0].Tables, s.Stations[1].Tables = []string{"TenMin"}, []string{"TenMin"}
+			s.Stations[1].Station = "UCAC.Angelo"
+		},
 	} {
 		spec := good()
 		change(&spec)

@@ -32,8 +32,9 @@ type ldmpTable struct {
 	last     ldmpState // the last record that is published
 	dirty    bool      // the bookmark is behind
 	begins   bool      // nothing of it came yet over this connection
-	stored   time.Time // the latest clock that was new in the stream over this connection
-	again    time.Time // the clock of what was published again last
+	newest   time.Time // the latest clock that is in the stream over this connection
+	sequence uint64    // the last number there of that clock
+	highest  uint64    // the last number there of any clock
 	records  int64     // published in this iteration
 }
 
@@ -43,6 +44,10 @@ type ldmpTable struct {
 type ldmpState struct {
 	Time   string `json:"time"` // the logger's clock, as sent
 	Number int64  `json:"record_number"`
+	// Digest is of the message without its time of import. It tells apart what a
+	// logger recorded anew under the same time and number. Empty in bookmarks of
+	// earlier versions.
+	Digest string `json:"digest,omitempty"`
 }
 
 // open takes over a bookmark.
@@ -66,7 +71,7 @@ func (t *ldmpTable) open(bookmark pipeline.Bookmark) {
 func (t *ldmpTable) start(spec *CampbellLdmpSpec, now time.Time) ldmp.Start {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.begins, t.stored, t.again = true, time.Time{}, time.Time{}
+	t.begins, t.newest, t.sequence, t.highest = true, time.Time{}, 0, 0
 	if clock, err := ldmp.ParseClock(t.last.Time); err == nil {
 		return ldmp.AtTime(clock)
 	}
@@ -85,43 +90,63 @@ func (t *ldmpTable) start(spec *CampbellLdmpSpec, now time.Time) ldmp.Start {
 	return ldmp.AtTime(ldmp.ClockAt(at, t.offset.Std()))
 }
 
-// repeats says whether a record is the one that was published last, with which a
-// connection begins. A later record is never taken for it: if the last one had
-// corrected another of the same time, then that one comes again before it, and the
-// correction has to follow.
-func (t *ldmpTable) repeats(record ldmp.Record) bool {
+// repeats says whether a record is the one that was published last, word by word,
+// with which a connection begins. A later record is never taken for it: if the last
+// one had corrected another of the same time, then that one comes again before it,
+// and the correction has to follow. If it is that one with other content, then
+// changed is the digest of what it was.
+func (t *ldmpTable) repeats(state ldmpState) (repeats bool, changed string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	begins := t.begins
 	t.begins = false
-	return begins && record.Number == t.last.Number && record.Time == t.last.Time
+	switch {
+	case !begins || state.Number != t.last.Number || state.Time != t.last.Time:
+		return false, ""
+	case state.Digest != t.last.Digest:
+		return false, t.last.Digest
+	}
+	return true, ""
 }
 
-// overtaken says whether a record has to be published again, behind one that came
+// follows says whether a record is in the stream behind those of its time that came
 // before it over this connection. When a record and its correction are read once
 // more, the stream may have forgotten the record and not yet the correction: it
-// stores the one and drops the other, and the old value would be the last. What
-// follows of the same time may have been stored meanwhile, and follows once more.
-func (t *ldmpTable) overtaken(clock time.Time, stored bool) bool {
+// stores the one and drops the other, and the old value would be the last. So may it
+// have refused the record for a moment, and not the correction. What does not follow
+// has to be published again, behind the number last; [ldmpTable.moved] notes where.
+func (t *ldmpTable) follows(clock time.Time, sequence uint64) (last uint64, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case stored && !clock.Equal(t.again):
-		if clock.After(t.stored) {
-			t.stored = clock
-		}
-		return false
-	case !stored && (t.stored.IsZero() || clock.After(t.stored)):
-		return false
+	case clock.After(t.newest): // nothing of its time came before it
+		t.newest, t.sequence = clock, sequence
+	case clock.Equal(t.newest) && sequence < t.sequence:
+		return t.sequence, false
+	case clock.Before(t.newest) && sequence < t.highest:
+		return t.highest, false // what came before it of its time is not known any more
+	case clock.Equal(t.newest):
+		t.sequence = sequence
 	}
-	t.again = clock
-	return true
+	t.highest = max(t.highest, sequence)
+	return 0, true
+}
+
+// moved notes the place of what was published again. It may have a lower number than
+// what came before it, in a stream that was made anew.
+func (t *ldmpTable) moved(clock time.Time, sequence uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.highest = sequence
+	if clock.Equal(t.newest) {
+		t.sequence = sequence
+	}
 }
 
 // published notes that a record is durable. One whose time is astray, in the
 // future or far in the past, is not where the next connection begins: everything
 // until then would be passed over, or read again.
-func (t *ldmpTable) published(record ldmp.Record, clock, now time.Time) (astray bool) {
+func (t *ldmpTable) published(state ldmpState, clock, now time.Time) (astray bool) {
 	at := ldmp.At(clock, t.offset.Std())
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,7 +157,7 @@ func (t *ldmpTable) published(record ldmp.Record, clock, now time.Time) (astray 
 	if at.After(t.position) {
 		t.position = at
 	}
-	t.last = ldmpState{Time: record.Time, Number: record.Number}
+	t.last = state
 	t.dirty = true
 	return false
 }
@@ -157,6 +182,13 @@ func (t *ldmpTable) unsave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.dirty = true
+}
+
+// place is the record where the next connection begins.
+func (t *ldmpTable) place() ldmpState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
 }
 
 // count is how many records were published in this iteration, and when the last

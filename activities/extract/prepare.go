@@ -2,6 +2,8 @@ package extract
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,6 +46,9 @@ type preparation struct {
 	series *pipeline.Series
 }
 
+// metadataJob says in the metadata of a consumer whose it is.
+const metadataJob = "dendra-job"
+
 // problem is why a message is in quarantine.
 type problem struct{ class, reason string }
 
@@ -52,6 +57,9 @@ func (p *preparation) lap(ctx context.Context, length time.Duration) error {
 	consumer, err := p.pipeline.Consumer(ctx, pipeline.StreamRaw, pipeline.ConsumerOptions{
 		Name:    PrepareConsumerName(p.operation, p.organization, p.source, p.run.Job().ID),
 		Subject: pipeline.RawSubject(p.operation, p.organization, p.source),
+		// Of several jobs whose consumers had one name, only one may take it over.
+		Metadata: map[string]string{metadataJob: p.run.Job().ID},
+		Former:   formerConsumerName(p.operation, p.organization, p.source, p.run.Job().ID),
 	})
 	if err != nil {
 		return err
@@ -145,8 +153,21 @@ func (p *preparation) quarantined(message jetstream.Msg, problem *problem) pipel
 
 // PrepareConsumerName is the durable consumer of a job that prepares the messages
 // of an organization's source: prepare-<operation>-<organization>-<source>-<key>.
-// Each job has its own, so that of two jobs each prepares everything.
+// Each job has its own, so that of two jobs each prepares everything: a key that is
+// no safe name is followed by a digest of it, since another key may be the same as a
+// safe name.
 func PrepareConsumerName(operation pipeline.Operation, organization, source, jobID string) string {
+	_, key, _ := strings.Cut(jobID, ".")
+	name := formerConsumerName(operation, organization, source, jobID)
+	if pipeline.SafeName(key) != key {
+		digest := sha256.Sum256([]byte(key))
+		name += "-" + hex.EncodeToString(digest[:4])
+	}
+	return name
+}
+
+// formerConsumerName is the name that the consumer had in earlier versions.
+func formerConsumerName(operation pipeline.Operation, organization, source, jobID string) string {
 	_, key, _ := strings.Cut(jobID, ".")
 	return strings.Join([]string{"prepare", string(operation), organization, source, pipeline.SafeName(key)}, "-")
 }

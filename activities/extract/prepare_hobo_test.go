@@ -36,13 +36,7 @@ func (b *bench) prepareAll(t *testing.T, spec extract.PrepareHoboSpec) map[strin
 		for name, n := range result.Counts {
 			counts[name] += n
 		}
-		consumer, err := b.client.JetStream().Consumer(t.Context(), pipeline.StreamRaw,
-			extract.PrepareConsumerName(operation, spec.Organization, "hobolink", definition.ID))
-		if err != nil {
-			return false, err
-		}
-		info := consumer.CachedInfo()
-		return info.NumPending == 0 && info.NumAckPending == 0, nil
+		return drained(t.Context(), b.client, extract.PrepareConsumerName(operation, spec.Organization, "hobolink", definition.ID))
 	})
 	return counts
 }

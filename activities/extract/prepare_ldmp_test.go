@@ -21,14 +21,7 @@ func (l *loggers) prepareAll() job.Result {
 	l.Helper()
 	i := l.start(l.prepare, l.points)
 	name := extract.PrepareConsumerName("live", l.points.Organization, "csi", i.run.Job().ID)
-	stacktest.WaitFor(l, "the raw messages to be prepared", func() (bool, error) {
-		consumer, err := l.client.JetStream().Consumer(l.Context(), pipeline.StreamRaw, name)
-		if err != nil {
-			return false, nil //nolint:nilerr // not made yet
-		}
-		info := consumer.CachedInfo()
-		return info.NumPending == 0 && info.NumAckPending == 0, nil
-	})
+	stacktest.WaitFor(l, "the raw messages to be prepared", func() (bool, error) { return drained(l.Context(), l.client, name) })
 	return i.stopped()
 }
 

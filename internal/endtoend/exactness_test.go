@@ -149,7 +149,7 @@ func (l *loggers) requireRead(c *chaos) {
 			})
 			require.NoError(l, err, key)
 			require.True(l, at, "bookmark %s is at %s, and not at %s", key, bookmark.Position, last.Time)
-			require.JSONEq(l, fmt.Sprintf(`{"time": %q, "record_number": %d}`, last.Record().Time, last.Number), string(bookmark.State), key)
+			require.Contains(l, string(bookmark.State), fmt.Sprintf(`{"time":%q,"record_number":%d,"digest":"`, last.Record().Time, last.Number), key)
 		}
 	}
 	for _, station := range l.Options().Stations {

@@ -134,8 +134,8 @@ func (c *Client) Close() {
 }
 
 // Ready waits until the server is reached, for at most five seconds, and makes
-// sure once per connection that the streams exist. Every other method does this
-// first. Its error is of class [ClassUnreachable] and names the address.
+// sure once per connection, and after one was missed, that the streams exist. Every
+// other method does this first. Its error is of class [ClassUnreachable] and names the address.
 func (c *Client) Ready(ctx context.Context) error {
 	if c.ensured.Load() && c.nc.IsConnected() {
 		return nil
@@ -195,8 +195,19 @@ func (c *Client) failed(ctx context.Context, what string, err error) error {
 		return err
 	}
 	if errors.Is(err, nats.ErrMaxPayload) {
-		return job.Final(ClassTooLarge, "nats %s: %s: the message is larger than the server's limit of %d bytes",
-			c.address, what, c.nc.MaxPayload())
+		return c.tooLarge(what)
+	}
+	for _, gone := range []error{
+		jetstream.ErrStreamNotFound, jetstream.ErrBucketNotFound, jetstream.ErrNoStreamResponse, nats.ErrNoResponders,
+	} {
+		if errors.Is(err, gone) {
+			c.ensured.Store(false) // someone removed it: whoever tries again makes it again
+		}
 	}
 	return job.Retryable(ClassUnreachable, 0, "nats %s: %s: %w", c.address, what, err)
+}
+
+func (c *Client) tooLarge(what string) error {
+	return job.Final(ClassTooLarge, "nats %s: %s: the message is larger than the server's limit of %d bytes",
+		c.address, what, c.nc.MaxPayload())
 }

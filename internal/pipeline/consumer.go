@@ -27,6 +27,10 @@ type ConsumerOptions struct {
 	// spares the server half its work. Only readers that take and finish messages in
 	// order may ask for it. A consumer that was made without it stays as it is.
 	InOrder bool
+	// Former is the name that the consumer had in an earlier version, if it had
+	// another. One that is made goes on where that one is, unless that has other values
+	// in its metadata, and so is another's. Defaults to none.
+	Former string
 }
 
 // Consumer reads a stream in order, and remembers on the server how far it got.
@@ -53,33 +57,76 @@ func (c *Client) Consumer(ctx context.Context, stream string, options ConsumerOp
 	if options.MaxAckPending <= 0 {
 		options.MaxAckPending = 20_000
 	}
-	policy := jetstream.AckExplicitPolicy
-	if options.InOrder {
-		// How it acknowledges cannot be changed, and its position must not be lost.
-		existing, err := c.js.Consumer(ctx, stream, options.Name)
-		switch {
-		case err == nil:
-			policy = existing.CachedInfo().Config.AckPolicy
-		case errors.Is(err, jetstream.ErrConsumerNotFound):
-			policy = jetstream.AckAllPolicy
-		default:
-			return nil, c.failed(ctx, fmt.Sprintf("look for consumer %s of stream %s", options.Name, stream), err)
-		}
-	}
-	consumer, err := c.js.CreateOrUpdateConsumer(ctx, stream, jetstream.ConsumerConfig{
+	config := jetstream.ConsumerConfig{
 		Durable:       options.Name,
 		FilterSubject: options.Subject,
 		DeliverPolicy: jetstream.DeliverAllPolicy,
-		AckPolicy:     policy,
+		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       options.AckWait,
 		MaxAckPending: options.MaxAckPending,
 		MaxDeliver:    -1,
 		Metadata:      options.Metadata,
-	})
+	}
+	if options.InOrder || (options.Former != "" && options.Former != options.Name) {
+		existing, err := c.consumerConfig(ctx, stream, options.Name)
+		switch {
+		case err != nil:
+			return nil, err
+		case existing != nil:
+			// How it acknowledges and where it began cannot be changed, and its position
+			// must not be lost.
+			config.AckPolicy = existing.AckPolicy
+			config.DeliverPolicy, config.OptStartSeq = existing.DeliverPolicy, existing.OptStartSeq
+		default:
+			if options.InOrder {
+				config.AckPolicy = jetstream.AckAllPolicy
+			}
+			if err := c.startAt(ctx, &config, stream, options.Former); err != nil {
+				return nil, err
+			}
+		}
+	}
+	consumer, err := c.js.CreateOrUpdateConsumer(ctx, stream, config)
 	if err != nil {
 		return nil, c.failed(ctx, fmt.Sprintf("open consumer %s of stream %s", options.Name, stream), err)
 	}
-	return &Consumer{client: c, consumer: consumer, stream: stream, name: options.Name, inOrder: policy == jetstream.AckAllPolicy}, nil
+	return &Consumer{client: c, consumer: consumer, stream: stream, name: options.Name, inOrder: config.AckPolicy == jetstream.AckAllPolicy}, nil
+}
+
+// consumerConfig is how a consumer was made; nil if there is none.
+func (c *Client) consumerConfig(ctx context.Context, stream, name string) (*jetstream.ConsumerConfig, error) {
+	consumer, err := c.js.Consumer(ctx, stream, name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.failed(ctx, fmt.Sprintf("look for consumer %s of stream %s", name, stream), err)
+	}
+	return &consumer.CachedInfo().Config, nil
+}
+
+// startAt has a new consumer begin where another is, if there is one.
+func (c *Client) startAt(ctx context.Context, config *jetstream.ConsumerConfig, stream, former string) error {
+	if former == "" {
+		return nil
+	}
+	consumer, err := c.js.Consumer(ctx, stream, former)
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound):
+		return nil
+	case err != nil:
+		return c.failed(ctx, fmt.Sprintf("look for consumer %s of stream %s", former, stream), err)
+	}
+	info := consumer.CachedInfo()
+	ours := info.Config.FilterSubject == config.FilterSubject
+	for key, value := range config.Metadata {
+		other, set := info.Config.Metadata[key]
+		ours = ours && (!set || other == value)
+	}
+	if ours {
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, info.AckFloor.Stream+1
+	}
+	return nil
 }
 
 // Rewind makes the consumer deliver again, in the order of the stream, everything

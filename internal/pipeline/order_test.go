@@ -1,7 +1,10 @@
 package pipeline_test
 
 import (
+	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,11 +85,227 @@ func TestSeriesKeepsItsOrder(t *testing.T) {
 	require.Equal(t, pipeline.Published{Stored: 2}, publish(messages[:2]...))
 	require.Equal(t, pipeline.Published{Stored: 3, Duplicates: 1}, publish(messages[2:]...), "in the next batch too")
 	series = client.Series()
-	require.Equal(t, pipeline.Published{Duplicates: 4}, publish(messages...))
+	require.Equal(t, pipeline.Published{Duplicates: 6}, publish(messages...), "of the order too, it is kept")
 
 	consumer, err := client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{Name: "load-live-series", Subject: subject})
 	require.NoError(t, err)
 	stored, err := consumer.Fetch(t.Context(), 6, 5*time.Second, nil)
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 0, 1, 3, 2, 3}, numbers(t, stored))
+}
+
+// last is the number on a subject that whoever reads it in order ends with.
+func last(t *testing.T, client *pipeline.Client, stream, subject string) int {
+	t.Helper()
+	s, err := client.JetStream().Stream(t.Context(), stream)
+	require.NoError(t, err)
+	message, err := s.GetLastMsgForSubject(t.Context(), subject)
+	require.NoError(t, err)
+	n, err := strconv.Atoi(string(message.Data))
+	require.NoError(t, err)
+	return n
+}
+
+// TestRefusedMessageDoesNotOvertake: the stream is away when the old value is sent,
+// and back when its correction is.
+func TestRefusedMessageDoesNotOvertake(t *testing.T) {
+	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
+	js, ctx := client.JetStream(), t.Context()
+	subject := pipeline.RawSubject("live", "refused", "x")
+	value := func(n int) pipeline.Outgoing {
+		return pipeline.Outgoing{Subject: subject, ID: fmt.Sprintf("refused %d", n), Body: fmt.Append(nil, n)}
+	}
+	require.NoError(t, js.DeleteStream(ctx, pipeline.StreamRaw))
+	old, err := client.Send(ctx, value(1))
+	require.NoError(t, err)
+	require.NoError(t, pipeline.Ensure(ctx, js)) // asked for behind it, over the same connection
+	correction, err := client.Send(ctx, value(2))
+	require.NoError(t, err)
+	ack, err := correction.Wait(ctx)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Ack{Stream: pipeline.StreamRaw, Sequence: 1}, ack)
+	_, err = old.Wait(ctx)
+	require.Equal(t, pipeline.ClassUnreachable, classOf(t, err))
+
+	published, err := client.Series().Publish(ctx, []pipeline.Outgoing{value(1), value(2)})
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Published{Stored: 2, Duplicates: 1}, published)
+	require.Equal(t, 2, last(t, client, pipeline.StreamRaw, subject))
+}
+
+// limitSize has a stream refuse messages of more than so many bytes; -1 for no limit.
+func limitSize(t *testing.T, client *pipeline.Client, name string, limit int32) {
+	t.Helper()
+	stream, err := client.JetStream().Stream(t.Context(), name)
+	require.NoError(t, err)
+	config := stream.CachedInfo().Config
+	config.MaxMsgSize = limit
+	_, err = client.JetStream().UpdateStream(t.Context(), config)
+	require.NoError(t, err)
+}
+
+// TestReplayKeepsItsOrder: the first of three items is refused, and those after it
+// are not.
+func TestReplayKeepsItsOrder(t *testing.T) {
+	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
+	subject := pipeline.PrepSubject("live", "replayorder")
+	var messages []pipeline.Quarantined
+	for i, body := range []string{strings.Repeat("0", 1000) + "1", "2", "3"} {
+		messages = append(messages, refused("replayorder", subject, uint64(1000+i), []byte(body)))
+	}
+	_, err := client.Quarantine(t.Context(), messages)
+	require.NoError(t, err)
+	ids := idsOf(itemsOf(t, client, pipeline.ItemFilter{}))
+	limitSize(t, client, pipeline.StreamPrepared, 900)
+	_, err = client.Replay(t.Context(), ids, nil)
+	require.Equal(t, pipeline.ClassUnreachable, classOf(t, err))
+	require.Equal(t, 3, last(t, client, pipeline.StreamPrepared, subject))
+	require.Len(t, itemsOf(t, client, pipeline.ItemFilter{}), 3, "what is behind it stays with it")
+
+	limitSize(t, client, pipeline.StreamPrepared, -1)
+	counts, err := client.Replay(t.Context(), ids, nil)
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Replayed{Published: 3}, counts)
+	require.Empty(t, itemsOf(t, client, pipeline.ItemFilter{}))
+	stored, _, err := client.Range(t.Context(), pipeline.StreamPrepared, 1, 100, pipeline.Limit{})
+	require.NoError(t, err)
+	var order []int
+	for _, m := range stored {
+		n, err := strconv.Atoi(string(m.Body))
+		require.NoError(t, err)
+		order = append(order, n)
+	}
+	require.Equal(t, []int{2, 3, 1, 2, 3}, order)
+}
+
+// asked is a context that finds its end only when it is asked, as a worker's does
+// after its machine was suspended.
+type asked struct {
+	context.Context
+	ended func() bool
+}
+
+func (a asked) Err() error {
+	if a.ended() {
+		return context.Canceled
+	}
+	return a.Context.Err()
+}
+
+// TestNothingIsSentAfterTheEnd: also not in the second part of a series.
+func TestNothingIsSentAfterTheEnd(t *testing.T) {
+	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
+	subject := pipeline.RawSubject("live", "ended", "x")
+	var messages []pipeline.Outgoing
+	for n := range 10 {
+		messages = append(messages, pipeline.Outgoing{Subject: subject, ID: fmt.Sprintf("ended %d", n), Body: fmt.Append(nil, n)})
+	}
+	stored := func() int {
+		stream, err := client.JetStream().Stream(t.Context(), pipeline.StreamRaw)
+		require.NoError(t, err)
+		return int(stream.CachedInfo().State.Msgs)
+	}
+	ended := asked{t.Context(), func() bool { return true }}
+	_, err := client.Publish(ended, messages)
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = client.Send(ended, messages[0])
+	require.ErrorIs(t, err, context.Canceled)
+	_, err = client.Quarantine(ended, []pipeline.Quarantined{refused("ended", subject, 1, []byte("x"))})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Zero(t, stored())
+	require.Empty(t, itemsOf(t, client, pipeline.ItemFilter{}))
+
+	_, err = client.Publish(t.Context(), messages[9:]) // what the others have to come before
+	require.NoError(t, err)
+	_, err = client.Series().Publish(asked{t.Context(), func() bool { return stored() == 10 }}, messages)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 10, stored())
+}
+
+// TestWhatIsRemovedIsMadeAgain: by the next who tries.
+func TestWhatIsRemovedIsMadeAgain(t *testing.T) {
+	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
+	js, ctx := client.JetStream(), t.Context()
+	message := []pipeline.Outgoing{{Subject: pipeline.RawSubject("live", "removed", "x"), Body: []byte("{}")}}
+	for what, c := range map[string]struct {
+		remove func() error
+		use    func() error
+	}{
+		"stream": {
+			func() error { return js.DeleteStream(ctx, pipeline.StreamRaw) },
+			func() error { _, err := client.Publish(ctx, message); return err },
+		},
+		"stream that is looked at": {
+			func() error { return js.DeleteStream(ctx, pipeline.StreamPrepared) },
+			func() error { _, err := client.StreamState(ctx, pipeline.StreamPrepared); return err },
+		},
+		"stream that is read": {
+			func() error { return js.DeleteStream(ctx, pipeline.StreamPrepared) },
+			func() error {
+				_, err := client.Consumer(ctx, pipeline.StreamPrepared, pipeline.ConsumerOptions{Name: "removed", Subject: pipeline.PrepSubject("live", "removed")})
+				return err
+			},
+		},
+		"bucket of rates": {
+			func() error { return js.DeleteKeyValue(ctx, pipeline.BucketRates) },
+			func() error { _, _, err := client.Rates().Load(ctx, "key"); return err },
+		},
+		"bucket": {
+			func() error { return js.DeleteKeyValue(ctx, pipeline.BucketBookmarks) },
+			func() error { _, err := client.Bookmark(ctx, "key"); return err },
+		},
+	} {
+		require.NoError(t, c.use(), what)
+		require.NoError(t, c.remove(), what)
+		require.Equal(t, pipeline.ClassUnreachable, classOf(t, c.use()), what)
+		require.NoError(t, c.use(), what)
+	}
+}
+
+// TestConsumerTakesOverItsPlace: one that has a new name goes on where it was.
+func TestConsumerTakesOverItsPlace(t *testing.T) {
+	client := connect(t, stacktest.Start(t).NATS)
+	subject := pipeline.PrepSubject("live", "takesover")
+	var messages []pipeline.Outgoing
+	for n := range 6 {
+		messages = append(messages, pipeline.Outgoing{Subject: subject, Body: fmt.Append(nil, n)})
+	}
+	_, err := client.Publish(t.Context(), messages)
+	require.NoError(t, err)
+	open := func(options pipeline.ConsumerOptions) *pipeline.Consumer {
+		options.Subject = subject
+		consumer, err := client.Consumer(t.Context(), pipeline.StreamPrepared, options)
+		require.NoError(t, err)
+		return consumer
+	}
+	read := func(consumer *pipeline.Consumer, n int) []int {
+		_, err := consumer.Rewind(t.Context())
+		require.NoError(t, err)
+		messages, _, err := consumer.FetchInOrder(t.Context(), n, 5*time.Second, nil)
+		require.NoError(t, err)
+		return numbers(t, messages)
+	}
+	former := open(pipeline.ConsumerOptions{Name: "takesover_a"})
+	_, err = former.Rewind(t.Context())
+	require.NoError(t, err)
+	taken, _, err := former.FetchInOrder(t.Context(), 4, 5*time.Second, nil)
+	require.NoError(t, err)
+	require.NoError(t, former.Ack(t.Context(), taken[:2])) // the others are taken, and no more
+
+	options := pipeline.ConsumerOptions{Name: "takesover_a-1", Former: "takesover_a"}
+	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4))
+	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4), "opened and rewound")
+	options.Name = "takesover_a-2"
+	options.InOrder = true
+	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4), "the former stays for others")
+	options.Name = "takesover_a-3"
+	options.Metadata = map[string]string{"whose": "mine"}
+	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4))
+	open(pipeline.ConsumerOptions{Name: "takesover_a", Metadata: map[string]string{"whose": "another's"}})
+	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4), "it has its own place by now")
+	options.Name = "takesover_a-4"
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, read(open(options), 6))
+	options.Former = "takesover_none"
+	options.Name = "takesover_b"
+	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, read(open(options), 6))
 }

@@ -3,11 +3,15 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 const (
@@ -46,15 +50,35 @@ func (p *Published) Add(other Published) {
 	p.Duplicates += other.Duplicates
 }
 
-// Publish publishes messages in order, with at most 256 on their way at a time,
-// and returns when the server has acknowledged them all. After an error some
-// may be stored and some not; publishing all of them again is safe.
+// Ack is what the server says of a message that it has.
+type Ack struct {
+	// Stream and Sequence are its place; a repeat has that of the message which is
+	// there. They are "" and 0 for an item that was in quarantine already.
+	Stream   string
+	Sequence uint64
+	// Duplicate says that it was there before, by its id.
+	Duplicate bool
+}
+
+// Count adds a message to p.
+func (p *Published) Count(ack Ack) {
+	if ack.Duplicate {
+		p.Duplicates++
+	} else {
+		p.Stored++
+	}
+}
+
+// Publish publishes messages as a [Series] of their own in which none corrects
+// another: what is a repeat may be anywhere in its stream, and stays there.
 func (c *Client) Publish(ctx context.Context, messages []Outgoing) (Published, error) {
-	return c.publish(ctx, messages, func(int, Published) {})
+	s := c.Series()
+	s.anywhere = true
+	return s.Publish(ctx, messages)
 }
 
 // publish tells what became of each message, in their order.
-func (c *Client) publish(ctx context.Context, messages []Outgoing, settled func(i int, one Published)) (Published, error) {
+func (c *Client) publish(ctx context.Context, messages []Outgoing, settled func(i int, ack Ack)) (Published, error) {
 	var published Published
 	if len(messages) == 0 {
 		return published, nil
@@ -65,13 +89,13 @@ func (c *Client) publish(ctx context.Context, messages []Outgoing, settled func(
 	waiting := make([]jetstream.PubAckFuture, 0, publishWindow)
 	done := 0
 	next := func() error {
-		var one Published
-		if err := c.settle(ctx, waiting[0], &one); err != nil {
+		ack, err := c.settle(ctx, waiting[0])
+		if err != nil {
 			return err
 		}
 		waiting = append(waiting[:0], waiting[1:]...)
-		settled(done, one)
-		published.Add(one)
+		settled(done, ack)
+		published.Count(ack)
 		done++
 		return nil
 	}
@@ -81,7 +105,7 @@ func (c *Client) publish(ctx context.Context, messages []Outgoing, settled func(
 				return published, err
 			}
 		}
-		future, err := c.send(message)
+		future, err := c.send(ctx, message)
 		if err != nil {
 			return published, c.failed(ctx, "publish to "+message.Subject, err)
 		}
@@ -95,40 +119,96 @@ func (c *Client) publish(ctx context.Context, messages []Outgoing, settled func(
 	return published, nil
 }
 
-// Series publishes messages of which a later one may correct an earlier one. When
-// they are published once more, the server may have forgotten the earlier one and
-// not yet the later one: it would store the one and drop the other, and the old
-// value would be the last.
+// orderTries bounds how often messages are published for the sake of their order.
+const orderTries = 5
+
+// Series publishes messages of which a later one may correct an earlier one, and
+// sees to it that the later one is the later one in its stream too. Where a message
+// was refused for a moment and those after it were not, or the server has forgotten
+// the earlier one and not yet the later one, publishing them once more stores the one
+// and drops the other as a repeat: the old value would be the last.
 type Series struct {
-	client *Client
-	stored bool
+	client   *Client
+	last     map[string]uint64 // by stream: the number that nothing may come before
+	anywhere bool              // repeats may
 }
 
 // Series begins a series.
-func (c *Client) Series() *Series { return &Series{client: c} }
+func (c *Client) Series() *Series { return &Series{client: c, last: map[string]uint64{}} }
 
-// Publish is [Client.Publish], but what the server drops as a repeat behind one of
-// the series that it has stored is published again without an id, and so are those
-// of messages after it.
+// Publish publishes messages in order, with at most 256 on their way at a time,
+// and returns when the server has acknowledged them all. From the first one on whose
+// place, new or as a repeat, is before that of an earlier one of the series, they are
+// published again with [Behind] ids, and counted once more. After an error some
+// may be stored and some not; publishing all of them again is safe.
 func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, error) {
-	dropped := len(messages)
-	published, err := s.client.publish(ctx, messages, func(i int, one Published) {
-		if one.Stored > 0 {
-			s.stored = true
-		} else if s.stored {
-			dropped = min(dropped, i)
+	var published Published
+	for range orderTries {
+		behind := len(messages)
+		before := maps.Clone(s.last)
+		more, err := s.client.publish(ctx, messages, func(i int, ack Ack) {
+			if !ack.Duplicate && ack.Sequence <= before[ack.Stream] {
+				// All of those were there before this one was sent: the stream was made anew,
+				// and counts from 1.
+				delete(before, ack.Stream)
+				delete(s.last, ack.Stream)
+			}
+			if !s.follows(ack) {
+				behind = min(behind, i)
+			}
+		})
+		published.Add(more)
+		if err != nil || behind == len(messages) {
+			return published, err
 		}
-	})
-	if err != nil || dropped == len(messages) {
-		return published, err
+		messages = slices.Clone(messages[behind:])
+		for i := range messages {
+			messages[i].ID = s.behind(messages[i].ID)
+		}
 	}
-	again := slices.Clone(messages[dropped:])
-	for i := range again {
-		again[i].ID = ""
+	return published, job.Retryable(ClassUnreachable, 0, "nats %s: publish to %s: the server has messages in another order than theirs, %d times in a row",
+		s.client.address, messages[0].Subject, orderTries)
+}
+
+// follows says whether a message is behind all earlier ones of the series.
+func (s *Series) follows(ack Ack) bool {
+	switch {
+	case s.anywhere && ack.Duplicate:
+		return true
+	case ack.Sequence < s.last[ack.Stream]:
+		return false
 	}
-	more, err := s.client.Publish(ctx, again)
-	published.Add(more)
-	return published, err
+	s.last[ack.Stream] = ack.Sequence
+	return true
+}
+
+// behind is the id of a message that has to come after all that are in the streams.
+func (s *Series) behind(id string) string {
+	for _, stream := range slices.Sorted(maps.Keys(s.last)) {
+		id = Behind(id, stream, s.last[stream])
+	}
+	return id
+}
+
+// Behind is the id under which a message is published once more because its first
+// copy is before a number of a stream that it has to follow. A repeat of this one is
+// behind that number. Messages without an id stay without.
+func Behind(id, stream string, sequence uint64) string {
+	if id == "" {
+		return ""
+	}
+	return ID(id, "behind", stream, strconv.FormatUint(sequence, 10))
+}
+
+// CheckSize reports a message that exceeds the server's limit, with the error that
+// publishing it would end with.
+func (c *Client) CheckSize(message Outgoing) error {
+	limit := c.nc.MaxPayload()
+	whole := nats.Msg{Header: message.header(), Data: message.Body}
+	if limit <= 0 || int64(whole.Size()) <= limit {
+		return nil
+	}
+	return c.tooLarge("publish to " + message.Subject)
 }
 
 // Sent is a message on its way to the server.
@@ -143,7 +223,7 @@ func (c *Client) Send(ctx context.Context, message Outgoing) (Sent, error) {
 	if err := c.Ready(ctx); err != nil {
 		return Sent{}, err
 	}
-	future, err := c.send(message)
+	future, err := c.send(ctx, message)
 	if err != nil {
 		return Sent{}, c.failed(ctx, "publish to "+message.Subject, err)
 	}
@@ -151,45 +231,50 @@ func (c *Client) Send(ctx context.Context, message Outgoing) (Sent, error) {
 }
 
 // Wait returns when the server has acknowledged the message, or refused it.
-func (s Sent) Wait(ctx context.Context) (Published, error) {
-	var published Published
-	err := s.client.settle(ctx, s.future, &published)
-	return published, err
+func (s Sent) Wait(ctx context.Context) (Ack, error) {
+	return s.client.settle(ctx, s.future)
 }
 
-func (c *Client) send(message Outgoing) (jetstream.PubAckFuture, error) {
-	options := []jetstream.PublishOpt{jetstream.WithStallWait(publishTimeout)}
-	if message.ID != "" {
-		options = append(options, jetstream.WithMsgID(message.ID))
+// send sends a message, unless ctx has ended: a context that finds its end only when
+// it is asked must not let a whole window through first.
+func (c *Client) send(ctx context.Context, message Outgoing) (jetstream.PubAckFuture, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	options := []jetstream.PublishOpt{
+		jetstream.WithStallWait(publishTimeout),
+		// The library would send a message that no stream took once more by itself, behind
+		// those that were sent meanwhile. It is the caller who knows what follows it.
+		jetstream.WithRetryAttempts(0),
 	}
 	if message.once {
 		options = append(options, jetstream.WithExpectLastSequencePerSubject(0))
 	}
-	header := nats.Header{}
-	for key, values := range message.Header {
-		header[key] = values
-	}
-	return c.js.PublishMsgAsync(&nats.Msg{Subject: message.Subject, Header: header, Data: message.Body}, options...)
+	return c.js.PublishMsgAsync(&nats.Msg{Subject: message.Subject, Header: message.header(), Data: message.Body}, options...)
 }
 
-// settle waits for the acknowledgement of a message and counts it.
-func (c *Client) settle(ctx context.Context, future jetstream.PubAckFuture, published *Published) error {
+// header is a copy of the header, with the id.
+func (m Outgoing) header() nats.Header {
+	header := nats.Header{}
+	maps.Copy(header, m.Header)
+	if m.ID != "" {
+		header.Set(jetstream.MsgIDHeader, m.ID)
+	}
+	return header
+}
+
+// settle waits for the acknowledgement of a message.
+func (c *Client) settle(ctx context.Context, future jetstream.PubAckFuture) (Ack, error) {
 	select {
 	case ack := <-future.Ok():
-		if ack.Duplicate {
-			published.Duplicates++
-		} else {
-			published.Stored++
-		}
-		return nil
+		return Ack{Stream: ack.Stream, Sequence: ack.Sequence, Duplicate: ack.Duplicate}, nil
 	case err := <-future.Err():
 		if isStale(err) {
-			published.Duplicates++
-			return nil
+			return Ack{Duplicate: true}, nil
 		}
-		return c.failed(ctx, "publish to "+future.Msg().Subject, err)
+		return Ack{}, c.failed(ctx, "publish to "+future.Msg().Subject, err)
 	case <-ctx.Done():
-		return ctx.Err()
+		return Ack{}, ctx.Err()
 	}
 }
 

@@ -90,25 +90,23 @@ func (c *Client) Quarantine(ctx context.Context, messages []Quarantined) (Publis
 		for i, q := range some {
 			var err error
 			outgoing[i] = q.outgoing(time.Now(), int(c.nc.MaxPayload()))
-			if waiting[i], err = c.send(outgoing[i]); err != nil {
+			if waiting[i], err = c.send(ctx, outgoing[i]); err != nil {
 				return published, c.failed(ctx, "publish to "+outgoing[i].Subject, err)
 			}
 		}
 		for i, future := range waiting {
-			var one Published
-			if err := c.settle(ctx, future, &one); err != nil {
+			ack, err := c.settle(ctx, future)
+			if err != nil {
 				return published, err
 			}
-			if one.Duplicates > 0 && some[i].Sequence > 0 {
+			if ack.Duplicate && some[i].Sequence > 0 {
 				renewed, err := c.renew(ctx, outgoing[i])
 				if err != nil {
 					return published, err
 				}
-				if renewed {
-					one = Published{Stored: 1}
-				}
+				ack.Duplicate = !renewed
 			}
-			published.Add(one)
+			published.Count(ack)
 		}
 	}
 	return published, nil

@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // replayWindow is how many items are replayed at a time, bodies in memory.
@@ -26,9 +28,10 @@ type Replayed struct {
 // published before.
 //
 // After an error, or the end of ctx, some items are replayed and the others are
-// still in quarantine. One may be both, if it could not be removed; to replay it
-// again within ten minutes publishes it no second time. Done, if not nil, is called
-// with the counts so far, now and then.
+// still in quarantine. A few may be both: one that could not be removed, and those
+// behind one that failed, since they have to follow it. To replay such an item again
+// within ten minutes publishes it no second time, unless it would be before one that
+// it follows. Done, if not nil, is called with the counts so far, now and then.
 func (c *Client) Replay(ctx context.Context, ids []uint64, done func(Replayed)) (Replayed, error) {
 	var counts Replayed
 	stream, err := c.quarantine(ctx, "replay items")
@@ -42,11 +45,12 @@ func (c *Client) Replay(ctx context.Context, ids []uint64, done func(Replayed)) 
 	if err := c.Ready(ctx); err != nil {
 		return counts, err
 	}
+	series := c.Series()
 	for start := 0; start < len(ids); start += replayWindow {
 		if ctx.Err() != nil {
 			return counts, ctx.Err()
 		}
-		if err := c.replaySome(ctx, stream, ids[start:min(start+replayWindow, len(ids))], &counts); err != nil {
+		if err := series.replay(ctx, stream, ids[start:min(start+replayWindow, len(ids))], &counts); err != nil {
 			return counts, err
 		}
 		if done != nil {
@@ -56,7 +60,9 @@ func (c *Client) Replay(ctx context.Context, ids []uint64, done func(Replayed)) 
 	return counts, nil
 }
 
-func (c *Client) replaySome(ctx context.Context, stream jetstream.Stream, ids []uint64, counts *Replayed) error {
+// replay replays items, behind all that the series has replayed before.
+func (s *Series) replay(ctx context.Context, stream jetstream.Stream, ids []uint64, counts *Replayed) error {
+	c := s.client
 	items := make([]Item, len(ids))
 	err := each(ids, func(n int, id uint64) error {
 		item, err := c.item(ctx, stream, id)
@@ -82,7 +88,7 @@ func (c *Client) replaySome(ctx context.Context, stream jetstream.Stream, ids []
 			counts.Refused++
 			continue
 		}
-		future, err := c.send(item.outgoing(now, ""))
+		future, err := c.send(ctx, item.outgoing(now, ""))
 		if err != nil {
 			failed = c.failed(ctx, "publish to "+item.OriginSubject, err)
 			break
@@ -90,14 +96,14 @@ func (c *Client) replaySome(ctx context.Context, stream jetstream.Stream, ids []
 		sent, waiting = append(sent, item), append(waiting, future)
 	}
 	// What is in its stream leaves the quarantine, also when the rest fails or the
-	// caller has gone.
+	// caller has gone. What is there behind one that is not stays, to follow it.
 	var acknowledged []uint64
 	for n, future := range waiting {
-		if err := c.awaitCopy(ctx, future, sent[n], now); err == nil {
-			acknowledged = append(acknowledged, sent[n].ID)
-		} else if failed == nil {
+		if err := s.awaitCopy(ctx, future, sent[n], now); err != nil {
 			failed = err
+			break
 		}
+		acknowledged = append(acknowledged, sent[n].ID)
 	}
 	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishTimeout)
 	defer cancel()
@@ -111,26 +117,34 @@ func (c *Client) replaySome(ctx context.Context, stream jetstream.Stream, ids []
 	return failed
 }
 
-// awaitCopy waits until the stream has the copy of an item.
-func (c *Client) awaitCopy(ctx context.Context, future jetstream.PubAckFuture, item Item, now time.Time) error {
-	for {
+// awaitCopy waits until the stream has the copy of an item, behind those of the
+// items before it.
+func (s *Series) awaitCopy(ctx context.Context, future jetstream.PubAckFuture, item Item, now time.Time) error {
+	c := s.client
+	what := "publish to " + item.OriginSubject
+	for range orderTries {
 		select {
 		case ack := <-future.Ok():
-			if ack.Sequence != item.OriginSequence {
-				return nil
-			}
 			// A stream that was made anew counts from 1. If the copy were refused, it would
 			// be taken for the item itself, which is removed now; a second copy is not.
+			again := item.outgoing(now, "again")
+			if ack.Sequence != item.OriginSequence {
+				if s.follows(Ack{Stream: ack.Stream, Sequence: ack.Sequence}) {
+					return nil
+				}
+				again.ID = s.behind(again.ID)
+			}
 			var err error
-			if future, err = c.send(item.outgoing(now, "again")); err != nil {
-				return c.failed(ctx, "publish to "+item.OriginSubject, err)
+			if future, err = c.send(ctx, again); err != nil {
+				return c.failed(ctx, what, err)
 			}
 		case err := <-future.Err():
-			return c.failed(ctx, "publish to "+item.OriginSubject, err)
+			return c.failed(ctx, what, err)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+	return job.Retryable(ClassUnreachable, 0, "nats %s: %s: no copy of item %d is behind the one before it", c.address, what, item.ID)
 }
 
 // outgoing is the message of an item that is published again. Its id is that of the
