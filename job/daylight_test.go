@@ -44,7 +44,7 @@ func TestDailyJobsStartOnceADay(t *testing.T) {
 		require.NoError(t, err)
 		turns := turnsOf(zone, 2026, 10)
 		require.Len(t, turns, 20, name)
-		for minute := 0; minute < 24*60; minute += 15 {
+		for minute := 0; minute < 24*60; minute += 30 {
 			r := job.Recurring{Cron: fmt.Sprintf("%d %d * * *", minute%60, minute/60), TimeZone: name}
 			starts := times(t, r)
 			for _, turn := range turns {
