@@ -90,10 +90,11 @@ fuzz: ## every fuzz target for FUZZTIME (default 20s) each
 	done
 
 .PHONY: bench
-bench: build ## Temporal's latency and throughput, plan and apply, data loggers, loads, archive, two thousand jobs every minute
+bench: build ## Temporal's latency and throughput, workers that die, plan and apply, data loggers, loads, archive, two thousand jobs every minute
 	$(call say,bin/bench)
 	@$(BUILD) -o bin/bench ./bench
 	@bin/bench latency
+	@bin/bench failover
 	@bin/bench plan
 	@bin/bench ldmp
 	@bin/bench load

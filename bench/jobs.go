@@ -71,7 +71,7 @@ func benchWorker() {
 				return nil, err
 			}
 			e.Defer(func() { _ = file.Close() }) // Each line was written by itself.
-			return []job.Type{job.NewType(benchType, benchWorkerType, "Does nothing.",
+			return []job.Type{hold(file), job.NewType(benchType, benchWorkerType, "Does nothing.",
 				func(_ context.Context, run job.Run, _ struct{}) (job.Result, error) {
 					return job.Result{}, errors.Join(note(file, ledgerStart, run), note(file, ledgerEnd, run))
 				})}, nil

@@ -1,8 +1,8 @@
 // Command bench measures the embedded Temporal server, how long a small job takes
-// and how many of them it does, how late recurring jobs start, what plan and apply
-// cost, and how fast data loggers are read, messages are stored and archived, and
-// points loaded. Run it with
-// `make bench` on a machine that does nothing else.
+// and how many of them it does, how late recurring jobs start, how soon runs go on
+// when a worker dies, what plan and apply cost, and how fast data loggers are read,
+// messages are stored and archived, and points loaded. Run it with `make bench` on
+// a machine that does nothing else.
 package main
 
 import (
@@ -22,6 +22,8 @@ const usage = `bench measures the embedded servers.
                           bare loops; bench queue --help
   bench storm [flags]     two thousand recurring jobs every minute: how late they start;
                           bench storm --help
+  bench failover [flags]  how long runs take to go on when a worker dies or shuts down;
+                          bench failover --help
   bench plan [flags]      plan and apply of a thousand jobs: time, memory and calls to
                           Temporal, and how they grow; bench plan --help
   bench ldmp [flags]      records of data loggers from a LoggerNet server into the
@@ -59,6 +61,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return queues(ctx, args[1:], out)
 	case "storm":
 		return storm(ctx, args[1:], out)
+	case "failover":
+		return failover(ctx, args[1:], out)
 	case "plan":
 		return plan(ctx, args[1:], out)
 	case "ldmp":

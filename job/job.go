@@ -150,7 +150,26 @@ const (
 	MaxRetryLimit = 1_000_000
 	// MinHeartbeatTimeout is the shortest heartbeat timeout.
 	MinHeartbeatTimeout = Duration(time.Second)
-	// MaxSpecBytes bounds a spec: it is part of workflow inputs and of queue
-	// state, which Temporal limits to 2 MiB.
+	// MaxSpecBytes bounds a spec as it is sent, see [SpecBytes]: it is part of workflow
+	// inputs and of queue state, which Temporal limits to 2 MiB.
 	MaxSpecBytes = 16 << 10
+	// MaxDescriptionBytes bounds a description.
+	MaxDescriptionBytes = 1000
+	// MaxOwnerBytes bounds an owner as it is written. Owners are search attributes:
+	// Temporal terminates a workflow that sets one of more than 2 KiB, and
+	// databases keep 255 characters.
+	MaxOwnerBytes = 128
+	// MaxTimeout is the longest run timeout, heartbeat timeout, stop grace period and
+	// wait before a retry.
+	MaxTimeout = Duration(3650 * 24 * time.Hour)
 )
+
+// SpecBytes is the size of a spec as it is sent and stored: without white space, and
+// with the escapes of &, < and > that encoding/json writes.
+func SpecBytes(spec json.RawMessage) int {
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return len(spec) // Not JSON: it is never sent.
+	}
+	return len(text)
+}

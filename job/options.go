@@ -9,12 +9,14 @@ import (
 
 // Options are the settings that a job has in every mode.
 type Options struct {
-	// Description is one line for people; it is shown in the Web UI.
-	Description string `json:"description,omitempty" jsonschema_description:"one line for people, shown in the Web UI"`
-	// Owner is the organization or user the job belongs to.
-	Owner Owner `json:"owner,omitzero" jsonschema_description:"the organization or user that the job belongs to: organization:NAME or user:NAME"`
-	// Tags are free labels to find jobs by.
-	Tags map[string]string `json:"tags,omitempty" jsonschema_description:"free labels to find jobs by, each a string"`
+	// Description is one line for people, of at most MaxDescriptionBytes; it is shown
+	// in the Web UI.
+	Description string `json:"description,omitempty" jsonschema_description:"one line for people, shown in the Web UI; at most 1,000 bytes"`
+	// Owner is the organization or user the job belongs to, of at most MaxOwnerBytes.
+	Owner Owner `json:"owner,omitzero" jsonschema_description:"the organization or user that the job belongs to: organization:NAME or user:NAME, at most 128 bytes"`
+	// Tags are free labels to find jobs by: at most 32, with names and values of at most
+	// 128 bytes.
+	Tags map[string]string `json:"tags,omitempty" jsonschema_description:"free labels to find jobs by, each a string: at most 32, with names and values of at most 128 bytes"`
 	// Paused keeps a recurring or continuous job from running, and a one-shot
 	// or queued job from being started. Defaults to false.
 	Paused bool `json:"paused,omitempty" jsonschema_description:"keeps a recurring or continuous job from running, and a one-shot or queued job from being started"`

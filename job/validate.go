@@ -3,7 +3,9 @@ package job
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -36,19 +38,34 @@ func (j Job) Validate() []Problem {
 	} else {
 		v.check(CheckKey("job key", key))
 	}
+	if j.Worker != "" {
+		v.check(CheckWorkerType(j.Worker))
+	}
+	if j.Provider != "" {
+		v.check(CheckKey("provider", string(j.Provider)))
+	}
 	v.schedule(j.Schedule)
 	v.options(j.Options)
 	v.spec(j.Spec)
 	return v.problems
 }
 
+// CheckWorkerType reports why a name cannot be that of a worker type: it is that of
+// a task queue too.
+func CheckWorkerType(worker WorkerType) error {
+	if strings.HasPrefix(string(worker), "temporal-sys-") {
+		return fmt.Errorf("worker type %.80q: names that start with temporal-sys- are Temporal's own", worker)
+	}
+	return CheckKey("worker type", string(worker))
+}
+
 func (v *validator) spec(text json.RawMessage) {
-	switch {
+	switch size := SpecBytes(text); {
 	case len(text) == 0:
-	case len(text) > MaxSpecBytes:
-		v.at([]string{"spec"}, "the spec has %d bytes, more than %d: pass large data by reference", len(text), MaxSpecBytes)
 	case !json.Valid(text):
 		v.at([]string{"spec"}, "the spec is not JSON")
+	case size > MaxSpecBytes:
+		v.at([]string{"spec"}, "the spec has %d bytes, more than %d: pass large data by reference", size, MaxSpecBytes)
 	case !isObject(text):
 		v.at([]string{"spec"}, "the spec is not a JSON object")
 	}
@@ -117,6 +134,7 @@ func (v *validator) schedule(s Schedule) {
 func (v *validator) options(o Options) {
 	v.positive("run_timeout", o.RunTimeout)
 	v.atLeast([]string{"heartbeat_timeout"}, o.HeartbeatTimeout, MinHeartbeatTimeout)
+	v.atMost([]string{"heartbeat_timeout"}, o.HeartbeatTimeout)
 	v.positive("stop_grace_period", o.StopGracePeriod)
 	if o.MaxRetryCount > MaxRetryLimit {
 		v.at([]string{"max_retry_count"}, "%d is more than %d; -1 means no limit", o.MaxRetryCount, MaxRetryLimit)
@@ -138,13 +156,46 @@ func (v *validator) options(o Options) {
 	}
 	if o.Owner.Organization != "" && o.Owner.User != "" {
 		v.at([]string{"owner"}, "an owner is an organization or a user, not both")
+	} else if size := len(o.Owner.String()); size > MaxOwnerBytes {
+		v.at([]string{"owner"}, "the owner has %d bytes, more than %d", size, MaxOwnerBytes)
 	}
+	if size := len(o.Description); size > MaxDescriptionBytes {
+		v.at([]string{"description"}, "the description has %d bytes, more than %d", size, MaxDescriptionBytes)
+	}
+	v.tags(o.Tags)
 	v.binding(o)
 }
 
+// tags bounds the free labels of a job.
+func (v *validator) tags(tags map[string]string) {
+	if len(tags) > maxTags {
+		v.at([]string{"tags"}, "%d tags are more than %d", len(tags), maxTags)
+		return
+	}
+	names := slices.Sorted(maps.Keys(tags)) //workflowcheck:ignore // Sorted, so the same in every replay.
+	for _, name := range names {
+		switch {
+		case len(name) > maxTagBytes:
+			v.at([]string{"tags"}, "the name of tag %.80q has %d bytes, more than %d", name, len(name), maxTagBytes)
+		case len(tags[name]) > maxTagBytes:
+			v.at([]string{"tags", name}, "the value has %d bytes, more than %d", len(tags[name]), maxTagBytes)
+		}
+	}
+}
+
 func (v *validator) positive(option string, d Duration, rest ...string) {
+	path := append([]string{option}, rest...)
 	if d <= 0 {
-		v.at(append([]string{option}, rest...), "%s is not longer than zero", d)
+		v.at(path, "%s is not longer than zero", d)
+	}
+	v.atMost(path, d)
+}
+
+// atMost bounds what Temporal is given as a time limit: sums of them have to be
+// durations too.
+func (v *validator) atMost(path []string, d Duration) {
+	if d > MaxTimeout {
+		v.at(path, "%s is longer than %s, the most that is possible", d, MaxTimeout)
 	}
 }
 

@@ -3,8 +3,10 @@ package job_test
 import (
 	"encoding/json"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,6 +54,40 @@ func TestValidate(t *testing.T) {
 		},
 		`retry_backoff.coefficient: NaN is not a number to multiply by`: func(j *job.Job) {
 			j.Options.RetryBackoff.Coefficient = math.NaN()
+		},
+		`owner: the owner has 129 bytes, more than 128`: func(j *job.Job) {
+			j.Options.Owner = job.Owner{Organization: strings.Repeat("o", 129-len("organization:"))}
+		},
+		`description: the description has 1001 bytes, more than 1000`: func(j *job.Job) {
+			j.Options.Description = strings.Repeat("d", 1001)
+		},
+		`tags: 33 tags are more than 32`: func(j *job.Job) {
+			j.Options.Tags = map[string]string{}
+			for n := range 33 {
+				j.Options.Tags[strconv.Itoa(n)] = "x"
+			}
+		},
+		`tags.site: the value has 129 bytes, more than 128`: func(j *job.Job) {
+			j.Options.Tags = map[string]string{"site": strings.Repeat("x", 129)}
+		},
+		`tags: the name of tag "` + strings.Repeat("t", 80) + `" has 129 bytes, more than 128`: func(j *job.Job) {
+			j.Options.Tags = map[string]string{strings.Repeat("t", 129): "x"}
+		},
+		`run_timeout: P3651D is longer than P3650D, the most that is possible`: func(j *job.Job) {
+			j.Options.RunTimeout = job.MaxTimeout + job.Duration(24*time.Hour)
+		},
+		`heartbeat_timeout: P3651D is longer than P3650D, the most that is possible`: func(j *job.Job) {
+			j.Options.HeartbeatTimeout = job.MaxTimeout + job.Duration(24*time.Hour)
+		},
+		`worker type "temporal-sys-per-ns-tq": names that start with temporal-sys- are Temporal's own`: func(j *job.Job) {
+			j.Worker = "temporal-sys-per-ns-tq"
+		},
+		`worker type "/_sys/x": a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', ` +
+			`and has at most 64 characters`: func(j *job.Job) { j.Worker = "/_sys/x" },
+		`provider "TOML": a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', ` +
+			`and has at most 64 characters`: func(j *job.Job) { j.Provider = "TOML" },
+		`spec: the spec has 18008 bytes, more than 16384: pass large data by reference`: func(j *job.Job) {
+			j.Spec = json.RawMessage(`{"a": "` + strings.Repeat("&", 2999) + `\u2028" }`) // As it is sent.
 		},
 		`owner: an owner is an organization or a user, not both`: func(j *job.Job) {
 			j.Options.Owner = job.Owner{Organization: "a", User: "b"}

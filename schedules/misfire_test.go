@@ -2,6 +2,7 @@ package schedules_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -50,6 +51,8 @@ const (
 	tick      = 3 * time.Second
 	mostTicks = 12
 	outages   = 40 * time.Second
+	// patience is for the starts that were missed: a busy machine is slow at them.
+	patience = 3 * time.Minute
 )
 
 // TestMisfire takes the server away for some starts of jobs of every misfire policy.
@@ -86,28 +89,35 @@ func TestMisfire(t *testing.T) {
 			up := time.Now()
 			for _, j := range declared {
 				o.waitHandled(j.ID, up, 3)
-				stacktest.WaitFor(t, "nothing to wait in "+j.ID, func() (bool, error) {
+				stacktest.WaitWithin(t, patience, "nothing to wait in "+j.ID, func() (bool, error) {
 					live, err := o.control.LiveSchedule(t.Context(), j.ID)
 					return err == nil && live.Schedule.GetInfo().GetBufferSize() == 0, err
 				})
 			}
 			for _, j := range declared {
 				key := j.ID[len("do_nothing."):]
-				madeUp, first := o.madeUp(j.ID)
+				madeUp, first, last := o.madeUp(j.ID)
 				missed := int(first.Sub(o.down.Truncate(tick)) / tick)
 				t.Logf("%s: %d of %d missed starts ran", key, madeUp, missed)
 				require.GreaterOrEqual(t, missed, 12, key)
 				switch jobs[key].Misfire {
 				case job.MisfireSkip:
 					require.LessOrEqual(t, madeUp, 1, key) // One that is hardly late counts as on time.
-					if key == "skip" {
-						require.Zero(t, madeUp)
-					}
+					require.Zero(t, o.ranLate(j.ID, 1), key)
 				case job.MisfireAll:
+					// On a busy machine further ones are due before the first run, and while
+					// the others wait for each other.
 					want := min(missed, mostTicks)
-					require.InDelta(t, want, madeUp, slack(first), key)
+					require.LessOrEqual(t, madeUp, want+slack(first)+ticks(up, first), key)
+					require.GreaterOrEqual(t, madeUp, want-slack(first)-ticks(first, last), key)
+					if jobs[key].GivesWay() {
+						require.Zero(t, o.ranLate(j.ID, mostTicks), key)
+					}
 				default:
-					require.InDelta(t, 1, madeUp, slack(first), key)
+					require.InDelta(t, 1, madeUp, float64(slack(first)), key)
+					if jobs[key].GivesWay() {
+						require.Zero(t, o.ranLate(j.ID, 1), key)
+					}
 				}
 			}
 			o.accountFor(jobs, declared)
@@ -116,32 +126,45 @@ func TestMisfire(t *testing.T) {
 	}
 }
 
-// accountFor compares the ledger of missed starts with what handlers did.
+// accountFor compares the ledger of missed starts with what handlers did. Lists lag
+// behind, so that a start of the last seconds may seem to have no run, or a run not
+// to have been handled, for a while.
 func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 	o.Helper()
+	until := time.Now().Add(-tick)
 	for _, j := range declared {
 		key := j.ID[len("do_nothing."):]
-		account, err := o.control.Missed(o.Context(), control.MissedFilter{JobID: j.ID, Since: o.down.Add(-tick), Until: time.Now().Add(-tick)})
-		require.NoError(o, err)
-		require.Len(o, account.Jobs, 1)
+		var account *control.Ledger
+		reasons := map[control.MissedReason]int{}
+		stacktest.WaitFor(o, "the account of "+key+" to be of what ran", func() (bool, error) {
+			var err error
+			account, err = o.control.Missed(o.Context(), control.MissedFilter{JobID: j.ID, Since: o.down.Add(-tick), Until: until})
+			if err != nil || len(account.Jobs) != 1 {
+				return false, err
+			}
+			clear(reasons)
+			for _, start := range account.Missed {
+				reasons[start.Reason]++
+			}
+			handled, err := o.handled(j.ID)
+			if err != nil {
+				return false, err
+			}
+			ran, sum := 0, account.Jobs[0]
+			for _, run := range handled {
+				if !run.Scheduled.Before(sum.From) && !run.Scheduled.After(account.Until) {
+					ran++
+				}
+			}
+			if ran != sum.Runs || reasons[control.MissedUnknown] > 0 {
+				return false, fmt.Errorf("%d runs were handled, and the account is %+v %v", ran, sum, reasons)
+			}
+			return true, nil
+		})
 		sum := account.Jobs[0]
 		require.Equal(o, sum.Slots, sum.Runs+sum.Waiting+sum.Missed, key)
 		require.Len(o, account.Missed, sum.Missed, key)
-		handled, err := o.handled(j.ID)
-		require.NoError(o, err)
-		ran := 0
-		for _, run := range handled {
-			if !run.Scheduled.Before(sum.From) && !run.Scheduled.After(account.Until) {
-				ran++
-			}
-		}
-		require.Equal(o, ran, sum.Runs, key)
-		reasons := map[control.MissedReason]int{}
-		for _, start := range account.Missed {
-			reasons[start.Reason]++
-		}
 		o.Logf("%s: %+v %v", key, sum, reasons)
-		require.Zero(o, reasons[control.MissedUnknown], key)
 		switch jobs[key].Misfire {
 		case job.MisfireSkip:
 			require.Positive(o, reasons[control.MissedWindow]+reasons[control.MissedSuperseded], key)
@@ -154,12 +177,15 @@ func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 
 // slack is 1 where a start was due just before the others were looked at, so that
 // it may belong to either side.
-func slack(first time.Time) float64 {
+func slack(first time.Time) int {
 	if first.Sub(first.Truncate(tick)) < tick/4 {
 		return 1
 	}
 	return 0
 }
+
+// ticks counts the starts that were due after one time and up to another.
+func ticks(from, to time.Time) int { return int(to.Truncate(tick).Sub(from.Truncate(tick)) / tick) }
 
 // until waits until so long after a start.
 func until(t *testing.T, after time.Duration) {
@@ -204,7 +230,7 @@ func (o *outage) handled(jobID string) ([]control.Run, error) {
 // waitHandled waits for runs that were due after a time.
 func (o *outage) waitHandled(jobID string, after time.Time, count int) {
 	o.Helper()
-	stacktest.WaitFor(o, "runs of "+jobID, func() (bool, error) {
+	stacktest.WaitWithin(o, patience, "runs of "+jobID, func() (bool, error) {
 		runs, err := o.handled(jobID)
 		n := 0
 		for _, run := range runs {
@@ -216,25 +242,42 @@ func (o *outage) waitHandled(jobID string, after time.Time, count int) {
 	})
 }
 
-// madeUp counts the runs that made up for missed starts: those that were due
-// after the outage began and before the first run after it started. It gives
-// when that was too.
-func (o *outage) madeUp(jobID string) (int, time.Time) {
+// ranLate counts the runs that handlers saw although, when they were started, so many
+// later starts were due that they should have given way.
+func (o *outage) ranLate(jobID string, later int) int {
 	o.Helper()
 	runs, err := o.handled(jobID)
 	require.NoError(o, err)
-	var first time.Time
+	count := 0
+	for _, run := range runs {
+		if ticks(run.Scheduled, run.Started) >= later {
+			count++
+		}
+	}
+	return count
+}
+
+// madeUp counts the runs that made up for missed starts: those that were due
+// after the outage began and before the first run after it started. It gives
+// when that was, and when the last of them started.
+func (o *outage) madeUp(jobID string) (count int, first, last time.Time) {
+	o.Helper()
+	runs, err := o.handled(jobID)
+	require.NoError(o, err)
 	for _, run := range runs {
 		if run.Started.After(o.down) && (first.IsZero() || run.Started.Before(first)) {
 			first = run.Started
 		}
 	}
-	count := 0
+	last = first
 	for _, run := range runs {
 		// A start that is on time is no missed one.
 		if run.Scheduled.After(o.down) && run.Scheduled.Before(first) && first.Sub(run.Scheduled) >= tick/4 {
 			count++
+			if run.Started.After(last) {
+				last = run.Started
+			}
 		}
 	}
-	return count, first
+	return count, first, last
 }

@@ -2,6 +2,7 @@ package schedules_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -116,10 +117,10 @@ func TestASkippedStartDoesNotRun(t *testing.T) {
 					later++
 				}
 			}
-			return later >= 2, err
+			// The list may have a run before those that came before it.
+			return later >= 2 && slices.Contains(due, skipped.Add(4*time.Second)), err
 		})
 		require.NotContains(t, due, skipped)
-		require.Contains(t, due, skipped.Add(4*time.Second))
 	})
 }
 
@@ -133,21 +134,28 @@ func TestUpcoming(t *testing.T) {
 		}
 		f.apply(f.plan(false, jobs...))
 		var all *control.Upcoming
+		var asked time.Time
 		stacktest.WaitFor(t, "the list to have all schedules", func() (bool, error) {
 			var err error
-			all, err = f.control.Upcoming(t.Context(), time.Now().Add(40*time.Minute), control.JobFilter{})
+			asked = time.Now()
+			all, err = f.control.Upcoming(t.Context(), asked.Add(40*time.Minute), control.JobFilter{})
 			return err == nil && all.Jobs == 2, err
 		})
-		require.InDelta(t, 2440, all.Count, 5)
+		took := int(time.Since(asked)/time.Second) + 1 // They are counted from some time in it.
+		require.LessOrEqual(t, all.Count, 2442)
+		require.GreaterOrEqual(t, all.Count, 2438-took)
 		require.Len(t, all.Starts, all.Count)
 		require.Equal(t, 2, all.PeakCount)
 		for n := 1; n < len(all.Starts); n++ {
 			require.False(t, all.Starts[n].At.Before(all.Starts[n-1].At))
 			require.NotEqual(t, all.Starts[n-1], all.Starts[n])
 		}
-		mine, err := f.control.Upcoming(t.Context(), time.Now().Add(time.Minute), control.JobFilter{Owner: "user:me", Type: "DoNothing"})
+		asked = time.Now()
+		mine, err := f.control.Upcoming(t.Context(), asked.Add(time.Minute), control.JobFilter{Owner: "user:me", Type: "DoNothing"})
 		require.NoError(t, err)
-		require.InDelta(t, 60, mine.Count, 2)
+		took = int(time.Since(asked)/time.Second) + 1
+		require.LessOrEqual(t, mine.Count, 61)
+		require.GreaterOrEqual(t, mine.Count, 59-took)
 		require.Equal(t, "user:me", mine.Starts[0].Owner)
 	})
 }

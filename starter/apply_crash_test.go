@@ -34,7 +34,10 @@ func killedApplies(s *site, random *rand.Rand) {
 	foreign := s.foreignSchedule("job/extract_hobo_time_frame.foreign")
 
 	left := 200
-	for range 2 {
+	for n := range 2 {
+		if left < 2 {
+			break // The machine was elsewhere, and the second apply came to its end before it was killed.
+		}
 		least := random.IntN(left/2) + 1
 		killed := s.start("apply", "-f", file, "--yes")
 		stacktest.WaitFor(s, fmt.Sprintf("%d changes of %d", least, left), func() (bool, error) {
@@ -43,7 +46,7 @@ func killedApplies(s *site, random *rand.Rand) {
 		killed.Kill()
 		s.Logf("killed after %d changes of %d", created(killed), left)
 		left -= created(killed)
-		require.Positive(s, left)
+		require.True(s, n > 0 || left > 0, "the first apply has at least a hundred changes to go")
 	}
 	s.must(0, "apply", "-f", file, "--yes")
 	require.Contains(s, s.must(0, "plan", "-f", file), "200 unchanged")
@@ -64,6 +67,7 @@ func killedApplies(s *site, random *rand.Rand) {
 	} {
 		s.counts(query, want)
 	}
+	stacktest.WaitFor(s, "all schedules in the list", func() (bool, error) { return len(s.schedules()) >= 120+1, nil })
 	require.Len(s, s.schedules(), 120+1)
 	require.Equal(s, foreign, s.describe("job/extract_hobo_time_frame.foreign"), "a foreign schedule is left as it was")
 

@@ -65,14 +65,17 @@ func (h *host) join(namespace string, newWorker func(string) (worker.Worker, err
 	return m, nil
 }
 
-// drain tells everyone that the process takes no more work, and gives a function
-// that ends what runs on its own task queue.
-func (m *member) drain() (stopOwn func()) {
+// drain tells everyone that the process takes no more work, and gives the names of
+// its own task queues, none or one, and a function that ends what runs on them.
+func (m *member) drain() (taskQueues []string, stopOwn func()) {
 	m.mu.Lock()
 	close(m.drained)
 	own := m.own
+	if own != nil {
+		taskQueues = []string{workflows.ServiceTaskQueue(m.Worker, m.ownName)}
+	}
 	m.mu.Unlock()
-	return func() {
+	return taskQueues, func() {
 		if own != nil {
 			own.Stop()
 		}

@@ -41,8 +41,8 @@ func recordJobs(t *testing.T, queue, prefix string, n int, ledger ledgerOf) []jo
 	t.Helper()
 	jobs := make([]job.Job, n)
 	for i := range jobs {
-		jobs[i] = newJob(t, "RecordSteps", fmt.Sprintf("%s%05d", prefix, i), job.Schedule{Queued: &job.Queued{Queue: queue}},
-			recordSpec{Ledger: string(ledger), Steps: 1})
+		jobs[i] = mortal(newJob(t, "RecordSteps", fmt.Sprintf("%s%05d", prefix, i), job.Schedule{Queued: &job.Queued{Queue: queue}},
+			recordSpec{Ledger: string(ledger), Steps: 1}))
 	}
 	return jobs
 }
@@ -201,14 +201,12 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	promised := bySequence(<-put)
 	require.Len(t, promised, items)
 
-	state, err := c.QueueState(t.Context(), "deep")
-	require.NoError(t, err)
-	require.Equal(t, items, state.Depth())
+	state := queueReaches(t, c, "deep", "all items", func(s *workflows.QueueState) bool { return s.Depth() == items })
 	require.Greater(t, len(state.Parked.Pages), 10)
 	page := state.Parked.Pages[random.IntN(len(state.Parked.Pages))].First
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.QueuePageWorkflowID("deep", state.Parked.Epoch, page), "", "by test"))
 
-	_, err = c.ResumeQueue(t.Context(), "deep")
+	_, err := c.ResumeQueue(t.Context(), "deep")
 	require.NoError(t, err)
 	ledger.waitFor(t, "end", 20+random.IntN(30))
 	worker.Kill()
@@ -230,8 +228,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 // TestDeepQueueKnowsFindsAndMovesWhatIsParked works with jobs that wait in pages.
 func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	startPaged(t, c, "known", 8, workflows.QueueState{Paused: true})
@@ -332,8 +329,7 @@ func queueReaches(t *testing.T, c *control.Client, queue, what string, is func(*
 // page: the queue says so, and can give the page up.
 func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	startPaged(t, c, "unreadable", 8, workflows.QueueState{Paused: true})
@@ -362,8 +358,7 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeParked(t *testing.T) {
 	t.Parallel()
 	const name = "stuck"
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	startPaged(t, c, name, 4, workflows.QueueState{OnFailure: job.OnFailureHalt})

@@ -10,14 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestNoWorkIsTakenAfterSIGTERM has jobs come all the time while one of two
-// workers is stopped: by the ledger of the handlers nothing begins on it once it
-// says that it drains, and nothing is lost.
+// workers is stopped: by the ledger of the handlers nothing that is asked for after it
+// has said that it takes no more begins on it, and nothing is lost.
 func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
@@ -28,19 +27,18 @@ func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 
 	var runs []control.RunRef
 	asked := map[string]time.Time{}
-	jobs := make([]job.Job, 400)
-	for i := range jobs {
-		jobs[i] = newJob(t, "RecordSteps", fmt.Sprintf("i%03d", i), oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
-	}
+	j := newJob(t, "RecordSteps", "i", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	enough := make(chan struct{})
 	var feeding sync.WaitGroup
 	feeding.Go(func() {
-		for _, j := range jobs {
+		for i := 0; ; i++ {
 			select {
 			case <-enough:
 				return
 			default:
 			}
+			j := j
+			j.ID += fmt.Sprintf("%05d", i)
 			asked[j.ID] = time.Now()
 			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
 			if err != nil {
@@ -59,8 +57,8 @@ func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 	})
 	signaled := time.Now()
 	first.Signal(syscall.SIGTERM)
-	first.WaitOutput("msg=draining")
-	draining := time.Now()
+	first.WaitOutput(`msg="no more work is taken"`)
+	told := time.Now()
 	begun := ledger.count(t, "start")
 	require.Zero(t, first.Wait())
 	ledger.waitFor(t, "start", begun+10) // The other one goes on.
@@ -79,11 +77,11 @@ func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 			continue
 		}
 		last = max(last, e.At.Sub(signaled))
-		if asked[e.JobID].After(draining) {
+		if asked[e.JobID].After(told) {
 			late++
 		}
 	}
-	require.Zero(t, late, "runs that were asked for after the worker said that it drains began on it")
-	t.Logf("%d runs; the worker drained %s after the signal and began its last run %s after it",
-		len(runs), draining.Sub(signaled).Round(time.Millisecond), last.Round(time.Millisecond))
+	require.Zero(t, late, "runs that were asked for after the worker said that it takes no more began on it")
+	t.Logf("%d runs; the worker took no more %s after the signal and began its last run %s after it",
+		len(runs), told.Sub(signaled).Round(time.Millisecond), last.Round(time.Millisecond))
 }

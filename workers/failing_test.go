@@ -86,8 +86,8 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	require.Equal(t, loop.FailingSince.UTC(), failing.Since.UTC())
 	require.Equal(t, "Crash", failing.Class)
 	require.Equal(t, "told to fail", failing.Error)
+	worker.WaitOutput(failingAlert + "worker=")
 	require.Equal(t, 1, strings.Count(worker.Output(), failingAlert), "the alert comes once")
-	require.Contains(t, worker.Output(), failingAlert+"worker=")
 	require.Regexp(t, `level=ERROR msg="the continuous job is failing" .*alert=failing JobID=`+j.ID+` Failures=1 LastError="told to fail"`, worker.Output())
 
 	runs, err := c.Runs(t.Context(), control.RunFilter{JobID: j.ID})
@@ -117,8 +117,8 @@ func TestContinuousJobTellsThatItRecovers(t *testing.T) {
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	open(t, broken)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
-		recordSpec{Ledger: string(ledger), Steps: 1, Broken: broken})
+	j := mortal(newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+		recordSpec{Ledger: string(ledger), Steps: 1, Broken: broken}))
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(100 * time.Millisecond), Coefficient: 1}
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "start", 3)
@@ -134,6 +134,7 @@ func TestContinuousJobTellsThatItRecovers(t *testing.T) {
 		return !failingMemo(t, c, j.ID).Failing, nil
 	})
 	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
+	second.WaitOutput(recoveredAlert)
 	output := worker.Output() + second.Output()
 	require.Equal(t, 1, strings.Count(output, failingAlert))
 	require.Equal(t, 1, strings.Count(output, recoveredAlert))
@@ -155,7 +156,7 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	backoff := job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
 
 	ledger := newLedger(t)
-	once := newJob(t, "RecordSteps", "run", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1, Kill: 2})
+	once := mortal(newJob(t, "RecordSteps", "run", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1, Kill: 2}))
 	once.Options.MaxRetryCount, once.Options.RetryBackoff = 0, backoff
 	ref, err := c.StartRun(t.Context(), once, workflows.TriggerManual)
 	require.NoError(t, err)
@@ -168,8 +169,8 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	require.Equal(t, 2, run.Output.Handovers)
 
 	ledger = newLedger(t)
-	loop := newJob(t, "RecordSteps", "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
-		recordSpec{Ledger: string(ledger), Steps: 1, Kill: 1})
+	loop := mortal(newJob(t, "RecordSteps", "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+		recordSpec{Ledger: string(ledger), Steps: 1, Kill: 1}))
 	loop.Options.MaxRetryCount, loop.Options.RetryBackoff = 0, backoff
 	require.NoError(t, c.StartContinuous(t.Context(), loop))
 	die(1)

@@ -20,8 +20,8 @@ import (
 // TestStoppedProcessComesBackToALostRun stops the process that holds the running
 // item of a queue (SIGSTOP), lets others take over, and wakes it up again. What
 // counts is how long it stands still in terms of the heartbeat timeout, since
-// nothing but that ends a run or a lease: two seconds here, so that six of
-// standing still are as 45 with the default of 15.
+// nothing but that ends a run or a lease: four seconds here, so that eight of
+// standing still are as 30 with the default of 15.
 func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
@@ -34,7 +34,7 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	first := startWorker(t, st)
 	putType := func(name string, i int, spec any) job.Job {
-		j := newJob(t, name, fmt.Sprintf("i%02d", i), job.Schedule{Queued: &job.Queued{Queue: "zombie"}}, spec)
+		j := mortal(newJob(t, name, fmt.Sprintf("i%02d", i), job.Schedule{Queued: &job.Queued{Queue: "zombie"}}, spec))
 		_, err := c.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
 		return j
@@ -97,7 +97,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	shortGate, longGate := filepath.Join(t.TempDir(), "short"), filepath.Join(t.TempDir(), "long")
-	first := startService(t, st, "first", "--drain-timeout", "20s")
+	first := startService(t, st, "first", "--drain-timeout", "1m")
 	runs := map[string]control.RunRef{}
 	start := func(key string, spec recordSpec) job.Job {
 		spec.Ledger = string(ledger)
@@ -163,7 +163,7 @@ func TestDrainCutsOffInTime(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
-	first := startWorker(t, st, "--drain-timeout", "3s")
+	first := startWorker(t, st, "--drain-timeout", "5s")
 	j := newJob(t, "RecordSteps", "deaf", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Deaf: true})
 	j.Options.MaxRetryCount = 0
 	j.Options.StopGracePeriod = job.Duration(time.Hour)

@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -121,8 +122,7 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 
 func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
@@ -137,16 +137,14 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	require.Equal(t, control.RunFailed, failed.Status)
 
 	require.NoError(t, os.Remove(broken))
-	dead := func() []workflows.DeadLetter {
-		state, err := c.QueueState(t.Context(), "retried")
-		require.NoError(t, err)
-		return state.DeadLetters
+	dead := func(n int) { // The queue hears of the end a moment after it.
+		queueReaches(t, c, "retried", fmt.Sprintf("%d dead letters", n), func(s *workflows.QueueState) bool { return len(s.DeadLetters) == n })
 	}
-	require.Len(t, dead(), 1)
+	dead(1)
 	retried, err := c.RetryRun(t.Context(), failed.RunRef)
 	require.NoError(t, err)
 	require.Equal(t, receipt.Sequence+1, retried.Receipt.Sequence)
-	require.Empty(t, dead(), "what is tried again is no dead letter any more")
+	dead(0) // What is tried again is no dead letter any more.
 	turn, err = c.AwaitTurn(t.Context(), "retried", j.ID, retried.Receipt.Sequence, func(int) {})
 	require.NoError(t, err)
 	done := follow(t, c, *turn.Run)
@@ -169,8 +167,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 // dead letters.
 func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
@@ -209,8 +206,7 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 // the queue awaited its run, or watches it since it has continued as new.
 func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	for name, begin := range map[string]func(job.Job){
 		"halts-awaited": func(j job.Job) {
@@ -265,8 +261,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 
 func TestRunWaitsForItsTime(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})

@@ -39,6 +39,10 @@ type Config struct {
 	// MaxConcurrentRuns bounds the handlers that run at once in this process.
 	// Defaults to 50.
 	MaxConcurrentRuns int
+	// ProgressEvery is how far apart the progress of a run that takes longer is told
+	// to its workflow, for its current details: a twentieth of the time that the
+	// attempt has taken, and at least this. Defaults to a minute.
+	ProgressEvery time.Duration
 	// Service is the name of this process as a service, which jobs may be bound
 	// to: unique among the live processes of the worker type, and best the same
 	// after a restart. A number is appended to a name that another live process
@@ -71,6 +75,9 @@ func (c Config) withDefaults() Config {
 	if c.MaxConcurrentRuns == 0 {
 		c.MaxConcurrentRuns = 50
 	}
+	if c.ProgressEvery == 0 {
+		c.ProgressEvery = time.Minute
+	}
 	if c.Service == "" {
 		c.Service = serviceName(hostName())
 	}
@@ -90,6 +97,9 @@ func (c Config) validate() error {
 	}
 	if c.DrainTimeout < 0 {
 		problems = append(problems, fmt.Errorf("drain timeout %s is negative", c.DrainTimeout))
+	}
+	if c.ProgressEvery < 0 {
+		problems = append(problems, fmt.Errorf("%s between reports of progress is negative", c.ProgressEvery))
 	}
 	if c.MaxConcurrentRuns < 0 {
 		problems = append(problems, fmt.Errorf("%d concurrent runs are less than one", c.MaxConcurrentRuns))
@@ -117,18 +127,19 @@ func (c Config) validate() error {
 // host is a running worker process.
 type host struct {
 	Config
-	secrets  secrets.Resolver
-	identity string
-	logger   *slog.Logger
-	client   client.Client // once connected
-	now      clock
-	polls    *polls
-	skew     *skew
-	tasks    *tasks
-	slots    *slots
-	running  atomic.Int64 // handlers at work
-	deaf     atomic.Int64 // of these, the ones that were given up
-	state    atomic.Pointer[state]
+	secrets   secrets.Resolver
+	identity  string
+	logger    *slog.Logger
+	client    client.Client // once connected
+	now       clock
+	polls     *polls
+	skew      *skew
+	tasks     *tasks
+	slots     *slots
+	farewells *farewells
+	running   atomic.Int64 // handlers at work
+	deaf      atomic.Int64 // of these, the ones that were given up
+	state     atomic.Pointer[state]
 }
 
 // state is what the health endpoint tells.
@@ -150,13 +161,14 @@ func Run(ctx context.Context, config Config) error {
 		return err
 	}
 	h := &host{
-		Config:   config,
-		secrets:  secrets.New(os.Getenv),
-		identity: config.Identity,
-		logger:   config.Logger.With("worker", config.Identity),
-		now:      newClock(),
-		polls:    newPolls(),
-		slots:    newSlots(config.MaxConcurrentRuns),
+		Config:    config,
+		secrets:   secrets.New(os.Getenv),
+		identity:  config.Identity,
+		logger:    config.Logger.With("worker", config.Identity),
+		now:       newClock(),
+		polls:     newPolls(),
+		slots:     newSlots(config.MaxConcurrentRuns),
+		farewells: &farewells{},
 	}
 	h.skew = &skew{logger: h.logger}
 	h.tasks = newTasks(h.now, h.skew, h.names())
@@ -215,7 +227,7 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 func (h *host) intercept(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
-	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept}
+	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, h.farewells.intercept}
 	if h.Temporal.Intercept != nil {
 		chain = append([]grpc.UnaryClientInterceptor{h.Temporal.Intercept}, chain...)
 	}
@@ -260,7 +272,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	// What the workflows themselves need costs next to nothing, and must not wait
 	// for handlers.
 	watching := options
-	watching.MaxConcurrentActivityExecutionSize = 1000
+	watching.MaxConcurrentActivityExecutionSize = workflows.MaxActivities
 	queues := worker.New(h.client, workflows.QueuesTaskQueue, watching)
 	workflows.RegisterQueues(queues)
 	workflows.RegisterActivities(queues)
@@ -291,7 +303,10 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	}
 	h.enter(stateDraining)
 	h.logger.Info("draining", "running", h.running.Load(), "timeout", h.DrainTimeout)
-	stopOwn := service.drain()
+	ownQueues, stopOwn := service.drain()
+	h.farewells.expect(append(ownQueues, workflows.TaskQueue(h.Worker), workflows.QueuesTaskQueue), func() {
+		h.logger.Info("no more work is taken")
+	})
 	var own sync.WaitGroup
 	own.Go(stopOwn)
 	stopAll(all)

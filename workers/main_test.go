@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -62,6 +63,7 @@ func testTypes() []job.Type {
 	return []job.Type{
 		job.NewType("RecordSteps", "testing", "Writes steps into a ledger.", recordSteps),
 		job.NewType("Tick", "testing", "Writes into a ledger all the time.", tick),
+		job.NewType("LeaveMuch", "testing", "Fails, or leaves more than it may when it is stopped.", leaveMuch),
 		job.NewType("PanicAtOnce", "testing", "Panics.", func(context.Context, job.Run, struct{}) (job.Result, error) {
 			panic("out of luck") //nolint:forbidigo // That is what the type is for.
 		}),
@@ -254,16 +256,15 @@ func (l ledgerOf) read(t *testing.T) []entry {
 	return entries
 }
 
-// count gives the number of lines with the word.
+// count gives the number of lines with the word. It is asked again and again, of
+// ledgers of thousands of lines, and so does not parse them.
 func (l ledgerOf) count(t *testing.T, what string) int {
 	t.Helper()
-	n := 0
-	for _, e := range l.read(t) {
-		if e.What == what {
-			n++
-		}
+	text, err := os.ReadFile(string(l))
+	if !os.IsNotExist(err) {
+		require.NoError(t, err)
 	}
-	return n
+	return bytes.Count(text[:bytes.LastIndexByte(text, '\n')+1], []byte(`{"what":"`+what+`",`))
 }
 
 // waitFor waits until the word stands n times in the ledger.
@@ -285,24 +286,72 @@ func open(t *testing.T, gate string) {
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 }
 
-// startWorker runs a worker process for the test job types.
-func startWorker(t *testing.T, st *stacktest.Stack, args ...string) *stacktest.Process {
+// workerProgram is a worker process for the test job types.
+func workerProgram(t *testing.T, args ...string) stacktest.Program {
 	t.Helper()
-	w := stacktest.StartProgram(t, st, stacktest.Program{
+	return stacktest.Program{
 		Name: "test worker", Path: executable(t), Args: args,
 		Env: []string{workerVariable + "=1", "DENDRA_SECRET_TEST_TOKEN=hunter2hunter2"},
-	})
+	}
+}
+
+// startWorker runs a worker process for the test job types, on a stack of the
+// test's own.
+func startWorker(t *testing.T, st *stacktest.Stack, args ...string) *stacktest.Process {
+	t.Helper()
+	w := stacktest.StartProgram(t, st, workerProgram(t, args...))
 	w.WaitOutput("serving")
 	return w
 }
 
-// startService runs a worker process that is a service of the given name, which
-// is taken for dead after two seconds.
+// startService runs a worker process that is a service of the given name.
 func startService(t *testing.T, st *stacktest.Stack, name string, args ...string) *stacktest.Process {
 	t.Helper()
-	w := startWorker(t, st, append([]string{"--service", name, "--service-timeout", "2s"}, args...)...)
+	w := startWorker(t, st, append([]string{"--service", name}, args...)...)
 	w.WaitOutput("msg=announced")
 	return w
+}
+
+// lostAfter is how long a run or a service may be silent in tests in which one
+// dies: short for those who wait for that, and long for a busy machine, on which
+// one that lives must not be taken for dead.
+const lostAfter = 4 * time.Second
+
+// startMortal is startService for a service that is to die.
+func startMortal(t *testing.T, st *stacktest.Stack, name string, args ...string) *stacktest.Process {
+	t.Helper()
+	return startService(t, st, name, append([]string{"--service-timeout", lostAfter.String()}, args...)...)
+}
+
+// mortal is a job in a test in which workers die.
+func mortal(j job.Job) job.Job {
+	j.Options.HeartbeatTimeout = job.Duration(lostAfter)
+	return j
+}
+
+// sharedWorker serves the stack that tests share: a worker of each test's own would
+// take runs of the others, and hand them over when its test ends.
+var sharedWorker struct {
+	sync.Mutex
+	process *stacktest.Process
+}
+
+// startShared gives the stack that tests share, with its worker.
+func startShared(t *testing.T) *stacktest.Stack {
+	t.Helper()
+	st := stacktest.Start(t)
+	sharedWorker.Lock()
+	defer sharedWorker.Unlock()
+	if sharedWorker.process != nil {
+		sharedWorker.process.ShowOnFailure(t)
+		require.False(t, sharedWorker.process.Ended(), "the shared worker has ended")
+		return st
+	}
+	program := workerProgram(t)
+	program.Shared = true
+	sharedWorker.process = stacktest.StartProgram(t, st, program)
+	sharedWorker.process.WaitOutput("serving")
+	return st
 }
 
 func newControl(t *testing.T, st *stacktest.Stack) *control.Client {
@@ -321,7 +370,7 @@ func newJob(t *testing.T, typeName, key string, schedule job.Schedule, spec any)
 		ID: job.ID(typeName, strings.TrimLeft(name, ".-")+"-"+key), Type: typeName, Worker: "testing", Provider: job.ProviderAPI,
 		Spec: job.EncodeJSON(spec), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
-	j.Options.HeartbeatTimeout = job.Duration(2 * time.Second)
+	j.Options.HeartbeatTimeout = job.Duration(30 * time.Second) // No run is lost since the machine is busy.
 	require.Empty(t, j.Validate())
 	return j
 }
@@ -331,4 +380,11 @@ func executable(t *testing.T) string {
 	path, err := os.Executable()
 	require.NoError(t, err)
 	return path
+}
+
+// waitOut lets a time pass, for what takes place in it.
+func waitOut(t *testing.T, d time.Duration) {
+	t.Helper()
+	began := time.Now()
+	stacktest.WaitFor(t, d.String()+" to pass", func() (bool, error) { return time.Since(began) >= d, nil })
 }

@@ -28,8 +28,7 @@ func oneShot() job.Schedule { return job.Schedule{OneShot: &job.OneShot{}} }
 
 func TestOneShotRunsAndIsFound(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3})
@@ -54,8 +53,7 @@ func TestOneShotRunsAndIsFound(t *testing.T) {
 
 func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	for name, want := range map[string]struct{ class, message string }{
 		"PanicAtOnce": {job.ClassPanic, "the handler of job type PanicAtOnce panicked: out of luck"},
@@ -79,8 +77,7 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 
 func TestContinuousJobHears2000Iterations(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "fast", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
@@ -111,8 +108,7 @@ func TestContinuousJobHears2000Iterations(t *testing.T) {
 
 func TestStopIsGracefulThenCutOff(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	for _, deaf := range []bool{false, true} {
 		ledger := newLedger(t)
@@ -140,8 +136,7 @@ func TestStopIsGracefulThenCutOff(t *testing.T) {
 
 func TestCanceledRunWaitsForItsHandler(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: filepath.Join(t.TempDir(), "gate")})
@@ -223,7 +218,7 @@ func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
-	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 4, Gate: gate})
+	j := mortal(newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 4, Gate: gate}))
 	j.Options.MaxRetryCount = 0 // The worker failed, not the job.
 	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
 	require.NoError(t, err)
@@ -268,7 +263,7 @@ func TestHealthEndpoint(t *testing.T) {
 	code, health := getHealth(t, address)
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "serving", health.State)
-	require.ElementsMatch(t, []string{"RecordSteps", "Tick", "PanicAtOnce", "TellSecret"}, health.JobTypes)
+	require.ElementsMatch(t, []string{"RecordSteps", "Tick", "LeaveMuch", "PanicAtOnce", "TellSecret"}, health.JobTypes)
 	code, _ = getHealth(t, strings.Replace(address, "readyz", "livez", 1))
 	require.Equal(t, http.StatusOK, code)
 }
@@ -293,4 +288,37 @@ func TestConfigIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, "job type RecordSteps is registered twice")
 	require.ErrorContains(t, err, "belongs to worker type testing")
 	require.ErrorContains(t, err, "-1 concurrent runs")
+}
+
+// TestStoppedJobIsRestartedAtAnyMoment restarts a continuous job that has been told
+// to stop, while its handler is about to end, or has just ended.
+func TestStoppedJobIsRestartedAtAnyMoment(t *testing.T) {
+	t.Parallel()
+	st := startShared(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: filepath.Join(t.TempDir(), "never")})
+	require.NoError(t, c.StartContinuous(t.Context(), j))
+	for n := range 5 {
+		ledger.waitFor(t, "step", n+1)
+		require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+		ledger.waitFor(t, "stop", n+1)
+		require.NoError(t, c.Restart(t.Context(), j.ID, "by test"))
+	}
+	ledger.waitFor(t, "step", 6)
+	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
+}
+
+// TestWaitThatIsOverBlamesNoWorker follows an iteration and an item of a queue
+// without the time to be answered.
+func TestWaitThatIsOverBlamesNoWorker(t *testing.T) {
+	t.Parallel()
+	c := newControl(t, startShared(t))
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	_, err := c.FollowIteration(ctx, "record_steps.any", 1, func(*workflows.ContinuousState) { t.Error("it reported") })
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = c.AwaitTurn(ctx, "any", "record_steps.any", 1, func(int) { t.Error("it reported") })
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }

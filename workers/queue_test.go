@@ -33,8 +33,8 @@ func enqueueAll(t *testing.T, c *control.Client, queue string, n, callers int, l
 	for caller := range callers {
 		wait.Go(func() {
 			for i := caller; i < n; i += callers {
-				j := newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), job.Schedule{Queued: &job.Queued{Queue: queue}},
-					recordSpec{Ledger: string(ledger), Steps: 1})
+				j := mortal(newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), job.Schedule{Queued: &job.Queued{Queue: queue}},
+					recordSpec{Ledger: string(ledger), Steps: 1}))
 				var receipt workflows.EnqueueReceipt
 				stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 					var err error
@@ -147,14 +147,13 @@ func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 // not hear of it but by its heartbeat: the queue goes on, but not before.
 func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	schedule := job.Schedule{Queued: &job.Queued{Queue: "terminated"}}
-	stuck := newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
+	stuck := mortal(newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
 		Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true, Farewell: true,
-	})
+	}))
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, Farewell: true})
 	for _, j := range []job.Job{stuck, next} {
 		_, err := c.Enqueue(t.Context(), j, false)
@@ -185,8 +184,7 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 // watch a run that someone has deleted: its handler may be at work still.
 func TestQueueWaitsForTheHandlerOfADeletedRun(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	deleted := newJob(t, "RecordSteps", "deleted", job.Schedule{Queued: &job.Queued{Queue: "deleted"}},
 		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
@@ -201,77 +199,136 @@ func TestQueueWaitsForTheHandlerOfADeletedRun(t *testing.T) {
 	require.Contains(t, state.Recent[0].Error, "is not there any more")
 }
 
+// TestQueueKnowsARepeatedItem puts one job into a queue by fifty callers at once:
+// while it runs, and with a handler so fast that it has run before many have called.
 func TestQueueKnowsARepeatedItem(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "repeated"}}, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
-	const callers = 50
+	for _, gated := range []bool{true, false} {
+		queue := map[bool]string{true: "repeated", false: "repeated-fast"}[gated]
+		ledger := newLedger(t)
+		spec := recordSpec{Ledger: string(ledger), Steps: 2}
+		if gated {
+			spec.Gate = filepath.Join(t.TempDir(), "gate")
+		}
+		j := newJob(t, "RecordSteps", queue, job.Schedule{Queued: &job.Queued{Queue: queue}}, spec)
+		const callers = 50
+		receipts := fromAll(t, callers, func() (workflows.EnqueueReceipt, error) {
+			receipt, err := c.Enqueue(t.Context(), j, false)
+			return receipt, err
+		})
+		if gated {
+			require.Equal(t, map[workflows.EnqueueReceipt]int{
+				{Sequence: 1}:                  1,
+				{Sequence: 1, Duplicate: true}: callers - 1,
+			}, receipts, "all callers are given the same place")
+			open(t, spec.Gate)
+		}
+		// One that has run is given a place again, and skipped at its turn.
+		waitEmpty(t, c, queue, time.Minute)
+		require.Len(t, runsIn(t, ledger), 1)
+		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
+			runs, err := c.Runs(t.Context(), control.RunFilter{JobID: j.ID})
+			return err == nil && len(runs) == 1 && runs[0].RunID == ledger.read(t)[0].RunID, err
+		})
+	}
+}
+
+// runsIn gives the runs that stand in a ledger. The worker of another test may hand a
+// run over, which then starts twice.
+func runsIn(t *testing.T, ledger ledgerOf) map[string]bool {
+	t.Helper()
+	runs := map[string]bool{}
+	for _, e := range ledger.read(t) {
+		runs[e.RunID] = true
+	}
+	return runs
+}
+
+// fromAll calls from so many at once, and counts what they are given.
+func fromAll[T comparable](t *testing.T, callers int, call func() (T, error)) map[T]int {
+	t.Helper()
 	var mu sync.Mutex
-	receipts := map[workflows.EnqueueReceipt]int{}
+	given := map[T]int{}
 	var wait sync.WaitGroup
 	for range callers {
 		wait.Go(func() {
-			receipt, err := c.Enqueue(t.Context(), j, false)
+			value, err := call()
 			if err != nil {
 				t.Error(err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			receipts[receipt]++
+			given[value]++
 		})
 	}
 	wait.Wait()
-	require.Equal(t, map[workflows.EnqueueReceipt]int{
-		{Sequence: 1}:                  1,
-		{Sequence: 1, Duplicate: true}: callers - 1,
-	}, receipts, "all callers are given the same place")
-	open(t, gate)
-	state := waitEmpty(t, c, "repeated", time.Minute)
-	require.EqualValues(t, 1, state.Accepted)
-	require.Equal(t, 1, ledger.count(t, "start"))
-	stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
-		runs, err := c.Runs(t.Context(), control.RunFilter{JobID: j.ID})
-		return err == nil && len(runs) == 1 && runs[0].RunID == ledger.read(t)[0].RunID, err
-	})
+	return given
 }
 
-// TestCallersAtOnceAreGivenOneRun starts one job by fifty callers at once.
+// TestCallersAtOnceAreGivenOneRun starts one job by fifty callers at once: while it
+// runs, and with a handler so fast that it has run before many have called.
 func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
+	t.Parallel()
+	st := startShared(t)
+	c := newControl(t, st)
+	for _, gated := range []bool{true, false} {
+		ledger := newLedger(t)
+		spec := recordSpec{Ledger: string(ledger), Steps: 2}
+		if gated {
+			spec.Gate = filepath.Join(t.TempDir(), "gate")
+		}
+		j := newJob(t, "RecordSteps", fmt.Sprintf("gated-%t", gated), oneShot(), spec)
+		const callers = 50
+		given := fromAll(t, callers, func() (control.RunRef, error) {
+			once, err := c.StartOnce(t.Context(), j, workflows.TriggerManual, time.Time{})
+			return once.RunRef, err
+		})
+		require.Len(t, given, 1, "all callers are given the same run")
+		if gated {
+			open(t, spec.Gate)
+		}
+		for ref, times := range given {
+			require.Equal(t, callers, times)
+			run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+			require.NoError(t, err)
+			require.Equal(t, control.RunCompleted, run.Status, run.Error)
+			require.Equal(t, map[string]bool{ref.RunID: true}, runsIn(t, ledger))
+		}
+		once, err := c.StartOnce(t.Context(), j, workflows.TriggerManual, time.Time{})
+		require.NoError(t, err)
+		require.Equal(t, control.Once{RunRef: once.RunRef, Before: true, Status: control.RunCompleted}, once)
+		require.Contains(t, given, once.RunRef)
+
+		other := j
+		other.Spec = job.EncodeJSON(recordSpec{Ledger: string(ledger), Steps: 3})
+		_, err = c.StartOnce(t.Context(), other, workflows.TriggerManual, time.Time{})
+		require.ErrorIs(t, err, control.ErrOtherSpec)
+		again, err := c.StartRun(t.Context(), other, workflows.TriggerManual)
+		require.NoError(t, err, "someone wants it again")
+		require.NotContains(t, given, again)
+		_, err = c.Follow(t.Context(), again, func(*control.RunDetail) {})
+		require.NoError(t, err)
+	}
+}
+
+// What failed is started again, what has completed is not.
+func TestAFailedOneShotIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
 	startWorker(t, st)
 	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
-	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
-	const callers = 50
-	var mu sync.Mutex
-	given := map[control.RunRef]int{}
-	var wait sync.WaitGroup
-	for range callers {
-		wait.Go(func() {
-			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
-			if err != nil {
-				t.Error(err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			given[ref]++
-		})
-	}
-	wait.Wait()
-	require.Len(t, given, 1, "all callers are given the same run")
-	open(t, gate)
-	for ref, times := range given {
-		require.Equal(t, callers, times)
-		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	j := newJob(t, "RecordSteps", "fails", oneShot(), recordSpec{Ledger: string(newLedger(t)), Fail: "Refused"})
+	given := map[control.RunRef]bool{}
+	for range 2 {
+		once, err := c.StartOnce(t.Context(), j, workflows.TriggerManual, time.Time{})
 		require.NoError(t, err)
-		require.Equal(t, control.RunCompleted, run.Status, run.Error)
-		require.Equal(t, 1, ledger.count(t, "start"))
-		require.Equal(t, ref.RunID, ledger.read(t)[0].RunID)
+		require.False(t, once.Before)
+		given[once.RunRef] = true
+		run, err := c.Follow(t.Context(), once.RunRef, func(*control.RunDetail) {})
+		require.NoError(t, err)
+		require.Equal(t, control.RunFailed, run.Status)
 	}
+	require.Len(t, given, 2)
 }

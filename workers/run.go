@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -36,15 +38,23 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 		if !b.begin(ctx, h.tasks) {
 			return workflows.ActivityOutput{}, r.lost()
 		}
+		stopTelling := h.tellProgress(ctx, r)
 		result, err := h.handle(ctx, t, r, b)
+		stopTelling()
 		if err == nil {
 			err = checkResult(in.Job.ID, result)
+		}
+		if err != nil {
+			result = r.bounded(result)
 		}
 		result.Message = job.Cut(result.Message, maxMessageBytes)
 		output := workflows.ActivityOutput{
 			Result:   r.withCursor(result),
 			Worker:   h.identity,
 			Attempts: r.attempt,
+		}
+		if err != nil {
+			output.Progress = r.shown().Progress
 		}
 		if err != nil && !r.isLost() {
 			b.last(ctx)
@@ -234,33 +244,36 @@ func (r *run) verdict(output workflows.ActivityOutput, err error) error {
 		output.Stopped = true
 		return temporal.NewCanceledError(output)
 	case endedEarly && cause == stopTimeout:
-		return r.applicationError(job.Retryable(classTimeout, 0,
+		return r.failed(output, job.Retryable(classTimeout, 0,
 			"job %s took longer than its run timeout, %s", r.input.Job.ID, r.input.Job.Options.RunTimeout))
 	case endedEarly && cause == stopTakenBack:
-		return r.applicationError(job.Retryable(classTaken, 0, "job %s: its activity was paused or reset in Temporal", r.input.Job.ID))
+		return r.failed(output, job.Retryable(classTaken, 0, "job %s: its activity was paused or reset in Temporal", r.input.Job.ID))
 	case cause == stopLost:
 		return r.lost()
 	case deaf:
 		// A retry would run beside the handler that is still there.
-		return r.applicationError(job.Final(classDeaf, "job %s: %w", r.input.Job.ID, err))
+		return r.failed(output, job.Final(classDeaf, "job %s: %w", r.input.Job.ID, err))
 	case errors.Is(err, job.ErrStopped):
-		return r.applicationError(job.Retryable(classStopped, 0, "job %s: %w", r.input.Job.ID, err))
+		return r.failed(output, job.Retryable(classStopped, 0, "job %s: %w", r.input.Job.ID, err))
 	}
-	return r.applicationError(err) // The SDK logs it.
+	return r.failed(output, err) // The SDK logs it.
 }
 
 // lost is the error of an attempt that may not be the run's any more.
 func (r *run) lost() error {
-	return r.applicationError(job.Retryable(classLost, 0, "job %s: %w", r.input.Job.ID, errLeaseLost))
+	output := workflows.ActivityOutput{Worker: r.identity, Attempts: r.attempt}
+	return r.failed(output, job.Retryable(classLost, 0, "job %s: %w", r.input.Job.ID, errLeaseLost))
 }
 
-// applicationError carries a handler's error to the history, with its class and
-// without the values of secrets, and with the position of the last checkpoint:
-// heartbeats are gone once a run has failed.
-func (r *run) applicationError(err error) error {
-	options := temporal.ApplicationErrorOptions{Details: []any{workflows.ActivityOutput{
-		Result: r.withCursor(job.Result{}), Worker: r.identity, Attempts: r.attempt,
-	}}}
+// failed carries a handler's error to the history, with its class and without the
+// values of secrets, and with what the handler had counted and the position of the
+// last checkpoint: heartbeats are gone once a run has failed. A position that came
+// with the error is not taken, since an attempt that follows does not know it.
+func (r *run) failed(output workflows.ActivityOutput, err error) error {
+	output.Result = r.withCursor(job.Result{
+		Message: r.redact(output.Result.Message), Counts: output.Result.Counts,
+	})
+	options := temporal.ApplicationErrorOptions{Details: []any{output}}
 	class := "Error"
 	var failure *job.Failure
 	if errors.As(err, &failure) {
@@ -295,6 +308,33 @@ func checkResult(jobID string, result job.Result) error {
 		return job.Final(classTooLarge, "job %s: its result has %d counts, more than %d", jobID, len(result.Counts), maxCounts)
 	}
 	return nil
+}
+
+// bounded leaves out of the result of a handler that did not succeed what does not
+// belong into a history. Unlike a run that succeeds it must not fail for that: it was
+// asked to stop, or failed for a reason of its own.
+func (r *run) bounded(result job.Result) job.Result {
+	if n := len(result.Cursor); n > maxCursorBytes {
+		r.logger.Warn("the cursor of a handler that did not succeed is too large: that of its last checkpoint is kept",
+			"bytes", n, "most", maxCursorBytes)
+		result.Cursor = nil
+	}
+	if n := len(result.Output); n > maxOutputBytes {
+		r.logger.Warn("the output of a handler that did not succeed is too large and is not kept", "bytes", n, "most", maxOutputBytes)
+		result.Output = nil
+	}
+	kept := map[string]int64{}
+	for _, name := range slices.Sorted(maps.Keys(result.Counts)) {
+		if len(name) <= maxCountName && len(kept) < maxCounts {
+			kept[name] = result.Counts[name]
+		}
+	}
+	if left := len(result.Counts) - len(kept); left > 0 {
+		r.logger.Warn("a handler that did not succeed has too many counts, or too long names of counts: not all are kept",
+			"left_out", left, "most", maxCounts)
+		result.Counts = kept
+	}
+	return result
 }
 
 func (r *run) redact(text string) string {

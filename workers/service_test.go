@@ -2,7 +2,9 @@ package workers_test
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -49,7 +51,8 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	c := newControl(t, st)
-	a := startService(t, st, "a", "--tag", "zone=north,gpu=2", "--max-concurrent-runs", "7")
+	a := startMortal(t, st, "a", "--tag", "zone=north,gpu=2", "--max-concurrent-runs", "7")
+	waitForServices(t, c, "a")
 	services, err := workflows.Services(t.Context(), c.Temporal())
 	require.NoError(t, err)
 	require.Len(t, services, 1)
@@ -70,7 +73,7 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	}
 
 	// No two live services have one name.
-	twin := startService(t, st, "a")
+	twin := startMortal(t, st, "a")
 	waitForServices(t, c, "a", "a-2")
 	twin.Signal(syscall.SIGTERM)
 	require.Zero(t, twin.Wait())
@@ -93,7 +96,7 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 
 	a.Kill()
 	waitForServices(t, c)
-	again := startService(t, st, "a")
+	again := startMortal(t, st, "a")
 	waitForServices(t, c, "a")
 	again.Signal(syscall.SIGTERM)
 	require.Zero(t, again.Wait())
@@ -106,10 +109,10 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 // bound makes a job that is bound to the tag zone=north, and waits at a gate.
 func bound(t *testing.T, key string, schedule job.Schedule, ledger ledgerOf, gate string, failover job.Failover) job.Job {
 	t.Helper()
-	j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate})
+	j := mortal(newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate}))
 	j.Options.Bind = map[string]string{"zone": "north"}
 	j.Options.Failover = failover
-	j.Options.FailoverAfter = job.Duration(2 * time.Second)
+	j.Options.FailoverAfter = job.Duration(lostAfter)
 	require.Empty(t, j.Validate())
 	return j
 }
@@ -132,8 +135,8 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
-	south := startService(t, st, "south", "--tag", "zone=south")
-	first := startService(t, st, "first", "--tag", "zone=north")
+	south := startMortal(t, st, "south", "--tag", "zone=south")
+	first := startMortal(t, st, "first", "--tag", "zone=north")
 
 	// Failed over by a retry that its service does not take, by the run itself
 	// when there are no retries, not at all, and for good.
@@ -154,14 +157,16 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.StartContinuous(t.Context(), loop))
 	ledger.waitFor(t, "step", 6)
-	for _, ref := range runs {
+	item := queueReaches(t, c, "bound", "a run", func(s *workflows.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
+	atWork := append(slices.Collect(maps.Values(runs)), control.RunRef{WorkflowID: workflows.JobWorkflowID(queued.ID), RunID: item.RunID})
+	for _, ref := range atWork {
 		stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
 			run, err := c.Run(t.Context(), ref)
 			return err == nil && run.Progress != nil && run.Progress.Done == 1, err
 		})
 	}
 
-	second := startService(t, st, "second", "--tag", "zone=north")
+	second := startMortal(t, st, "second", "--tag", "zone=north")
 	first.Kill()
 	followed := func(j job.Job) *control.RunDetail {
 		run, err := c.Follow(t.Context(), runs[j.ID], func(*control.RunDetail) {})
@@ -179,7 +184,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	}
 
 	// A service that returns gets what waited for it, and steals nothing.
-	returned := startService(t, st, "first", "--tag", "zone=north")
+	returned := startMortal(t, st, "first", "--tag", "zone=north")
 	stacktest.WaitFor(t, waits.ID+" on the service that returned", func() (bool, error) {
 		return ledger.doneBy(t, waits.ID)[returned.PID()], nil
 	})
@@ -228,8 +233,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 
 func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	j := bound(t, "a", oneShot(), newLedger(t), "", job.FailoverRequeue)
 	j.Options.Bind = map[string]string{"zone": "nowhere"}
@@ -270,7 +274,7 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 	for i := range 4 {
 		for key, bind := range map[string]map[string]string{"bound": {"zone": "north"}, "free": nil} {
 			j := bound(t, fmt.Sprintf("%s%d", key, i), oneShot(), ledger, gate, job.FailoverWait)
-			j.Options.Bind = bind
+			j.Options.Bind, j.Options.HeartbeatTimeout = bind, job.Duration(30*time.Second)
 			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
 			require.NoError(t, err)
 			runs = append(runs, ref)

@@ -39,6 +39,8 @@ type ActivityOutput struct {
 	Attempts int `json:"attempts"`
 	// Stopped says that the handler ended early because it was asked to.
 	Stopped bool `json:"stopped,omitempty"`
+	// Progress is how far a handler was that did not succeed.
+	Progress job.Progress `json:"progress,omitzero"`
 }
 
 // Heartbeat is what the activity of a job type reports while it runs.
@@ -50,9 +52,9 @@ type Heartbeat struct {
 	Worker   string          `json:"worker"`
 }
 
-// whereProgressIs tells readers of the Web UI where the heartbeats are. They are
-// not in the history, and so cannot be in the details that a workflow sets.
-const whereProgressIs = "how far it is stands in the heartbeat details of the pending activity"
+// whereProgressIs tells readers of the Web UI where the heartbeats are. They are not
+// in the history: the details that a workflow sets have only what it is told.
+const whereProgressIs = "up to the second, how far it is stands in the heartbeat details of the pending activity"
 
 // MaxPatience bounds how long a worker waits for a handler that was cut off before
 // it gives it up.

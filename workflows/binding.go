@@ -33,6 +33,9 @@ type Binding struct {
 	// silent says that the service fell silent in the last try, for the heartbeat
 	// timeout, and was not heard of since.
 	silent bool
+	// looking says that a service is being looked for; tell has that shown.
+	looking bool
+	tell    func()
 }
 
 // Rebind is a change of the service that a run or a loop is bound to.
@@ -153,9 +156,13 @@ func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
 		Summary:             j.ID,
 	})
 	var choice ServiceChoice
-	if err := workflow.ExecuteActivity(ctx, ChooseServiceActivity, in).Get(ctx, &choice); err != nil {
+	b.looks(true)
+	err := workflow.ExecuteActivity(ctx, ChooseServiceActivity, in).Get(ctx, &choice)
+	b.looks(false)
+	if err != nil {
 		return err
 	}
+	defer b.changed()
 	if choice.Service != b.Service {
 		b.silent = false
 	}
@@ -168,6 +175,19 @@ func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
 	}
 	b.Service, b.Away, b.untaken = choice.Service, "", false
 	return nil
+}
+
+// looks notes whether a service is being looked for.
+func (b *Binding) looks(looking bool) {
+	b.looking = looking
+	b.changed()
+}
+
+// changed has the binding shown as it is.
+func (b *Binding) changed() {
+	if b.tell != nil {
+		b.tell()
+	}
 }
 
 // note remembers that the service went away in the middle of a run.
@@ -224,10 +244,17 @@ func sameTags(a, b map[string]string) bool {
 
 // details is what the Web UI shows of the binding, "" of a job that is not bound.
 func (b *Binding) details() string {
-	if b.Service == "" {
-		return ""
+	var text string
+	switch {
+	case b.looking && b.Away != "":
+		text = "\n\nlooking for a service: " + b.Away
+	case b.looking:
+		text = "\n\nlooking for a service"
 	}
-	text := "\n\non service `" + b.Service + "`"
+	if b.Service == "" {
+		return text
+	}
+	text += "\n\non service `" + b.Service + "`"
 	for _, rebind := range b.Rebinds {
 		text += fmt.Sprintf("\n\n- %s: %s", rebind.At.UTC().Format(time.DateTime), rebind)
 	}

@@ -42,6 +42,7 @@ type chooser struct {
 	asked    time.Time
 	services []LiveService
 	err      error
+	unread   string // what could not be read, as it was logged
 }
 
 // How long what is known of the services holds, and how long asking may take.
@@ -50,7 +51,8 @@ const (
 	servicesAsked = 5 * time.Second
 )
 
-// live lists the services that live, as they were a moment ago.
+// live lists the services that live, as they were a moment ago, without those whose
+// announcement cannot be read: they are no other service's trouble.
 func (c *chooser) live(ctx context.Context) ([]LiveService, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,9 +62,23 @@ func (c *chooser) live(ctx context.Context) ([]LiveService, error) {
 	// The others wait for the answer, which holds for them as well.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), servicesAsked)
 	defer cancel()
-	c.services, c.err = Services(ctx, activity.GetClient(ctx))
+	var unread error
+	c.services, unread, c.err = liveServices(ctx, activity.GetClient(ctx))
+	c.tell(ctx, unread)
 	c.asked = time.Now()
 	return c.services, c.err
+}
+
+// tell logs once what is left out.
+func (c *chooser) tell(ctx context.Context, unread error) {
+	text := ""
+	if unread != nil {
+		text = unread.Error()
+	}
+	if text != "" && text != c.unread {
+		activity.GetLogger(ctx).Warn("services are left out of the choice", "error", text)
+	}
+	c.unread = text
 }
 
 // ChooseService looks once for a live service that a bound job's run can go to: the

@@ -38,6 +38,8 @@ func ContinuousJob(ctx workflow.Context, state ContinuousState) (*ContinuousOutp
 	if err := l.listen(ctx); err != nil {
 		return nil, err
 	}
+	l.progress.hear(ctx, func() string { return l.runID }, func() { l.show(ctx) })
+	l.Binding.tell = func() { l.show(ctx) }
 	return l.turn(ctx)
 }
 
@@ -46,6 +48,9 @@ type loop struct {
 	iterationsInRun int
 	// unpublished says that the definition has changed since it was published.
 	unpublished bool
+	// runID names the iteration that runs, and progress is how far that is.
+	runID    string
+	progress progress
 }
 
 func (l *loop) listen(ctx workflow.Context) error {
@@ -55,14 +60,10 @@ func (l *loop) listen(ctx workflow.Context) error {
 		return fmt.Errorf("handle query %s: %w", QueryState, err)
 	}
 	for _, install := range []func() error{
-		func() error { return MessageStop.handle(ctx, l.onStop, nil) },
+		func() error { return MessageStop.handle(ctx, l.onStop, l.checkStop) },
 		func() error { return MessageRestart.handle(ctx, l.onRestart, l.checkRestart) },
-		func() error {
-			return MessagePause.handle(ctx, l.onPause, func(PauseRequest) error { return l.checkAlive() })
-		},
-		func() error {
-			return MessageResume.handle(ctx, l.onResume, func(ResumeRequest) error { return l.checkAlive() })
-		},
+		func() error { return MessagePause.handle(ctx, l.onPause, l.checkPause) },
+		func() error { return MessageResume.handle(ctx, l.onResume, l.checkResume) },
 		func() error { return MessageTrigger.handle(ctx, l.onTrigger, l.checkTrigger) },
 		func() error { return MessageSetJob.handle(ctx, l.onSetJob, l.checkSetJob) },
 	} {
@@ -94,86 +95,31 @@ func (l *loop) onResume(ResumeRequest) ContinuousState {
 	return l.ContinuousState
 }
 
-// checkRestart lets a request to a job that is being stopped pass: the answer says
-// so, and the caller starts the job again when it has ended.
-func (l *loop) checkRestart(RestartRequest) error {
-	if l.Stop {
-		return nil
-	}
-	return l.checkGoing()
-}
-
-func (l *loop) checkTrigger(TriggerRequest) error { return l.checkGoing() }
-
-// checkAlive refuses what would come after a request to stop.
-func (l *loop) checkAlive() error {
-	if l.Stop {
-		return fmt.Errorf("job %s is being stopped; restart it when it has ended", l.Job.ID)
-	}
-	return nil
-}
-
-func (l *loop) checkGoing() error {
-	if err := l.checkAlive(); err != nil {
-		return err
-	}
-	if l.Paused {
-		return fmt.Errorf("job %s is paused (%s): resume it first", l.Job.ID, l.PauseReason)
-	}
-	return nil
-}
-
 func (l *loop) onTrigger(TriggerRequest) ContinuousState {
 	l.Trigger = true
 	return l.ContinuousState
 }
 
-func (l *loop) checkSetJob(in SetJobRequest) error {
-	if in.Job.ID != l.Job.ID || in.Job.Mode() != job.ModeContinuous {
-		return fmt.Errorf("%s in mode %s is not a definition of the continuous job %s", in.Job.ID, in.Job.Mode(), l.Job.ID)
-	}
-	if err := l.checkReplaces(in); err != nil {
-		return err
-	}
-	return l.checkAlive()
-}
-
-// ErrorTypeOtherDefinition is the type of the error of MessageSetJob when the
-// definition in force is not the one to replace.
-const ErrorTypeOtherDefinition = "OtherDefinition"
-
-// checkReplaces refuses a definition that was made without knowing the one in
-// force. One that is in force already is taken again.
-func (l *loop) checkReplaces(in SetJobRequest) error {
-	if in.Was == "" {
-		return nil
-	}
-	current, err := l.Job.SpecHash()
-	if err != nil {
-		return err
-	}
-	wanted, err := in.Job.SpecHash()
-	if err != nil {
-		return err
-	}
-	if current != in.Was && current != wanted {
-		return temporal.NewApplicationError(fmt.Sprintf("job %s has another definition by now", l.Job.ID), ErrorTypeOtherDefinition)
-	}
-	return nil
-}
-
 func (l *loop) onSetJob(in SetJobRequest) ContinuousState {
-	if in.Job.Options.Paused != l.Job.Options.Paused {
+	switch {
+	case in.Job.Options.Paused != l.Job.Options.Paused:
 		l.Paused, l.PauseReason = in.Job.Options.Paused, ""
 		if l.Paused {
 			l.PauseReason = "paused in its definition"
 		}
+	case l.ends(in):
+		l.Paused, l.PauseReason = false, ""
 	}
 	l.Job = in.Job
 	l.unpublished = true
 	l.forgetFailures()
 	l.Restart = l.Restart || in.Restart
 	return l.ContinuousState
+}
+
+// ends says that a new definition ends the pause that the job has made itself.
+func (l *loop) ends(in SetJobRequest) bool {
+	return in.EndFailurePause && l.Paused && PausedForFailures(l.PauseReason)
 }
 
 // turn goes round until the job is stopped or the history has grown enough.
@@ -213,7 +159,12 @@ func (l *loop) historyGrown(ctx workflow.Context) bool {
 
 func (l *loop) enter(ctx workflow.Context, phase Phase) {
 	l.Phase = phase
-	workflow.SetCurrentDetails(ctx, l.details())
+	l.show(ctx)
+}
+
+// show sets what people see of the job.
+func (l *loop) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, l.details(l.progress.details()))
 }
 
 // await waits for a message or for a cancel request, which the loop looks at next.
@@ -267,13 +218,14 @@ func (l *loop) sleep(ctx workflow.Context) {
 func (l *loop) iterate(ctx workflow.Context) error {
 	l.Trigger, l.Restart = false, false
 	l.iterationsInRun++
-	l.enter(ctx, PhaseRunning)
 	it := Iteration{Number: l.Iterations + 1, Start: workflow.Now(ctx)}
 	in := ActivityInput{
 		Job:    l.Job,
 		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).FirstRunID, it.Number),
 		Cursor: l.Cursor,
 	}
+	l.runID, l.progress = in.RunID, progress{}
+	l.enter(ctx, PhaseRunning)
 	future, cancel := l.startActivity(ctx, &in)
 	defer cancel()
 	if err := l.attend(ctx, future); err != nil {
@@ -283,6 +235,7 @@ func (l *loop) iterate(ctx workflow.Context) error {
 		cancel()
 	}
 	output, err := endActivity(ctx, future)
+	l.runID, l.progress = "", progress{}
 	it.Duration = job.Duration(workflow.Now(ctx).Sub(it.Start))
 	l.Cursor = in.Cursor
 	if len(output.Result.Cursor) > 0 {
@@ -297,8 +250,7 @@ func (l *loop) iterate(ctx workflow.Context) error {
 	}
 	l.record(it)
 	if l.exhausted() {
-		l.Paused = true
-		l.PauseReason = fmt.Sprintf("%d%s%s", l.ConsecutiveFailures, iterationsFailed, it.Error)
+		l.pauseItself(it.Error)
 	}
 	l.EndedAt = workflow.Now(ctx)
 	if it.Stopped || l.tookServiceDown(it, err) {
@@ -347,7 +299,9 @@ func (l *loop) attend(ctx workflow.Context, iteration workflow.Future) error {
 	}
 }
 
-// endActivity waits until an iteration has really ended.
+// endActivity waits until an iteration has really ended. Beside the error of one that
+// failed it gives what its last attempt has left: the position of its last checkpoint,
+// its worker, and what it had counted.
 func endActivity(ctx workflow.Context, future workflow.Future) (ActivityOutput, error) {
 	detached, _ := workflow.NewDisconnectedContext(ctx)
 	var output ActivityOutput
@@ -362,12 +316,7 @@ func endActivity(ctx workflow.Context, future workflow.Future) (ActivityOutput, 
 		handed.Stopped = true
 		return handed, nil
 	}
-	cursor, lost := lostWorker(err)
-	if !lost {
-		cursor, _ = lostRun(err)
-	}
-	output.Result.Cursor = cursor
-	return output, err
+	return lastOutput(err), err
 }
 
 func (l *loop) finish(ctx workflow.Context) (*ContinuousOutput, error) {

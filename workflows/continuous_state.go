@@ -163,6 +163,19 @@ func (s *ContinuousState) fail(it Iteration) {
 	s.ConsecutiveFailures++
 }
 
+// failing says that there are failures to forget.
+func (s *ContinuousState) failing() bool { return s.ConsecutiveFailures > 0 || s.ConsecutiveLost > 0 }
+
+// pauseItself pauses the job after its failures. A pause that someone has asked for
+// meanwhile keeps its reason: whoever resumes the job has to know of both.
+func (s *ContinuousState) pauseItself(lastError string) {
+	reason := fmt.Sprintf("%d%s%s", s.ConsecutiveFailures, iterationsFailed, shorten(lastError))
+	if s.Paused && s.PauseReason != "" {
+		reason = s.PauseReason + AlsoFor + reason
+	}
+	s.Paused, s.PauseReason = true, reason
+}
+
 func (s *ContinuousState) forgetFailures() { s.ConsecutiveFailures, s.ConsecutiveLost = 0, 0 }
 
 // exhausted says that the job has failed more often in a row than its retries allow.
@@ -183,15 +196,16 @@ func (s *ContinuousState) due() time.Time {
 	return s.EndedAt.Add(wait)
 }
 
-// details is the text that the Web UI shows for the running workflow.
-func (s *ContinuousState) details() string {
+// details is the text that the Web UI shows for the running workflow. The progress is
+// that of the iteration that runs.
+func (s *ContinuousState) details(progress string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s** · `%s` · continuous, every %s · **%s**\n\n", s.Job.ID, s.Job.Type, s.Job.Continuous.Interval, s.Phase)
 	if s.Paused {
 		fmt.Fprintf(&b, "Paused: %s\n\n", s.PauseReason)
 	}
 	if s.Phase == PhaseRunning {
-		fmt.Fprintf(&b, "Iteration %d runs: %s\n\n", s.Iterations+1, whereProgressIs)
+		fmt.Fprintf(&b, "Iteration %d runs: %s%s\n\n", s.Iterations+1, whereProgressIs, progress)
 	}
 	fmt.Fprintf(&b, "%d iterations, %d failed\n", s.Iterations, s.Failed)
 	if s.Interrupted > 0 {

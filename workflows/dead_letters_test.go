@@ -95,6 +95,40 @@ func TestRetryOfALetterThatARetryTookAway(t *testing.T) {
 	require.Equal(t, "r5", state.Waiting[0].RetryOf, "the latest")
 }
 
+// A job that failed with two specs has two works to do: no letter of the one goes for
+// the sake of the other, and a batch with both is refused.
+func TestRetryOfAJobThatFailedWithTwoSpecs(t *testing.T) {
+	env := newEnvironment(t, succeed)
+	hash := func(j job.Job) string {
+		sum, err := j.SpecHash()
+		require.NoError(t, err)
+		return sum
+	}
+	other := queued("a")
+	other.Spec = json.RawMessage(`{"other": true}`)
+	state := workflows.QueueState{Name: "tables", Accepted: 10, Paused: true, DeadLetters: []workflows.DeadLetter{
+		{Sequence: 5, JobID: "count_things.a", RunID: "r5", SpecHash: hash(queued("a"))},
+		{Sequence: 9, JobID: "count_things.a", RunID: "r9", SpecHash: hash(other)},
+	}}
+	first := workflows.EnqueueItem{Job: queued("a"), DeadLetter: 5, RetryOf: "r5"}
+	second := workflows.EnqueueItem{Job: other, DeadLetter: 9, RetryOf: "r9"}
+	both := send(t, env, time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{first, second}})
+	one := send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{first}})
+	late := send(t, env, 3*time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{second}})
+	env.RegisterDelayedCallback(func() { // A signal is not refused, and so may not take the letter.
+		env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: other, RetryOf: "r9"})
+	}, 4*time.Second)
+	var waiting workflows.QueueState
+	env.RegisterDelayedCallback(func() { waiting = queueState(t, env) }, 5*time.Second)
+	endQueue(t, env, time.Minute, state)
+	require.ErrorContains(t, both.rejected, "queue tables refuses job count_things.a: it is in the batch with another spec")
+	one.requireTaken()
+	require.ErrorContains(t, late.rejected, "it waits in it with another spec")
+	require.Len(t, waiting.Waiting, 1)
+	require.Len(t, waiting.DeadLetters, 1)
+	require.EqualValues(t, 9, waiting.DeadLetters[0].Sequence)
+}
+
 // A queue that is resumed over an item that failed goes on where its run was, whether
 // it awaited the run or, having continued as new, watched it.
 func TestResumeOfAHaltedQueueGoesOnAtTheCursor(t *testing.T) {

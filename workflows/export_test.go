@@ -1,6 +1,9 @@
 package workflows
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // Choose decides among services, as ChooseService does.
 func (in ChooseServiceInput) Choose(services []LiveService, waited time.Duration) (string, error) {
@@ -17,3 +20,8 @@ var PauseNote = pauseNote
 // FailureStreak is failureStreak, for tests: the test environment does not encode
 // the details of errors.
 type FailureStreak = failureStreak
+
+// NewWatcher serves WatchRunActivity, with room to watch so many runs at once.
+func NewWatcher(places int) func(context.Context, WatchRunInput) error {
+	return newWatcher(places).WatchRun
+}

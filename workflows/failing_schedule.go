@@ -26,7 +26,7 @@ type ActivityRegistry interface {
 // RegisterActivities registers the activities that workers of every type serve on
 // QueuesTaskQueue. They need the client of their worker.
 func RegisterActivities(r ActivityRegistry) {
-	r.RegisterActivityWithOptions(WatchRun, activity.RegisterOptions{Name: WatchRunActivity})
+	r.RegisterActivityWithOptions(newWatcher(maxWatched).WatchRun, activity.RegisterOptions{Name: WatchRunActivity})
 	r.RegisterActivityWithOptions(ReadPage, activity.RegisterOptions{Name: ReadPageActivity})
 	r.RegisterActivityWithOptions((&chooser{}).ChooseService, activity.RegisterOptions{Name: ChooseServiceActivity})
 	r.RegisterActivityWithOptions(PauseFailingSchedule, activity.RegisterOptions{Name: PauseFailingActivity})

@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -177,10 +178,17 @@ const untilSuccess = ", until a run succeeds"
 // iterationsFailed is in the reason of a continuous job that paused itself.
 const iterationsFailed = " iterations in a row failed, the last one: "
 
-// PausedForFailures says that it was the system that paused a job, since it
+// AlsoFor stands between the reasons for which several have paused something, the
+// first of them first.
+const AlsoFor = "; also: "
+
+// pausedItself is how the reason of a continuous job that paused itself begins.
+var pausedItself = regexp.MustCompile(`^\d+` + regexp.QuoteMeta(iterationsFailed))
+
+// PausedForFailures says that it was the system alone that paused a job, since it
 // failed too often in a row, by the note of the schedule or the reason of the loop.
 func PausedForFailures(reason string) bool {
-	return strings.HasSuffix(reason, untilSuccess) || strings.Contains(reason, iterationsFailed)
+	return strings.HasSuffix(reason, untilSuccess) || pausedItself.MatchString(reason)
 }
 
 // resumeNote says why a schedule goes on.

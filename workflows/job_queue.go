@@ -27,6 +27,7 @@ import (
 func JobQueue(ctx workflow.Context, state QueueState) error {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	q := &queue{QueueState: state, signals: workflow.GetSignalChannel(ctx, SignalEnqueue)}
+	q.strict = workflow.GetVersion(ctx, strictItemsChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 	if err := q.handleMessages(ctx); err != nil {
 		return err
 	}
@@ -109,6 +110,9 @@ func (q *queue) drainSignals(ctx workflow.Context) {
 			return
 		}
 		err := q.checkFits(in.batch().Items[0])
+		if err == nil && q.strict {
+			err = checkSignaled(ctx, in)
+		}
 		if err == nil && q.Draining {
 			err = fmt.Errorf("queue %s is being drained: it takes no more items until it is resumed", q.Name)
 		}
@@ -148,6 +152,10 @@ func (q *queue) cancelRun(ctx workflow.Context) {
 func (q *queue) startRun(ctx workflow.Context) {
 	q.Running = &RunningItem{QueueItem: q.take(0), Started: workflow.Now(ctx)}
 	item := q.Running
+	if err := cannotStart(item.QueueItem); err != nil && startLimits(ctx) {
+		q.finishRun(ctx, ItemFailed, err)
+		return
+	}
 	attributes, err := Attributes(item.Job)
 	if err != nil {
 		q.finishRun(ctx, ItemFailed, err)
@@ -157,7 +165,7 @@ func (q *queue) startRun(ctx workflow.Context) {
 	if item.Again {
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
-	memo := map[string]any{MemoJob: item.Job}
+	memo := map[string]any{MemoJob: item.Job, MemoItem: item.Sequence}
 	trigger := TriggerQueue
 	if item.RetryOf != "" {
 		trigger, memo[MemoRetryOf] = TriggerRetry, item.RetryOf
@@ -242,8 +250,11 @@ func deadLetter(item QueueItem, runID, text string, at time.Time) DeadLetter {
 		letter.SpecHash = hash
 	}
 	if runID == "" {
-		letter.Job = &item.Job
+		if size := jsonBytes(item.Job); size <= maxDeadJob {
+			letter.Job, letter.JobBytes = &item.Job, size
+		}
 	}
+	letter.JobID = job.Cut(letter.JobID, maxShownID)
 	return letter
 }
 

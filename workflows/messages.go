@@ -15,7 +15,8 @@ import (
 // given once the change is part of the workflow's state.
 type Message[In, Out any] string
 
-// Messages of ContinuousJob. Each answers with the state after the change.
+// Messages of ContinuousJob. Each answers with the state after the change; one that
+// would change nothing is refused with the state, see [ErrorTypeUnchanged].
 const (
 	// MessageStop ends the job: gracefully, after the current iteration heard it.
 	MessageStop Message[StopRequest, ContinuousState] = "stop"
@@ -107,6 +108,9 @@ type (
 		Was string `json:"was,omitempty"`
 		// Restart ends the current iteration instead of waiting for its end.
 		Restart bool `json:"restart,omitempty"`
+		// EndFailurePause lets a job go on that has paused itself after failures, and
+		// that nobody else has paused.
+		EndFailurePause bool `json:"end_failure_pause,omitempty"`
 	}
 	// EnqueueRequest is the input of MessageEnqueue and SignalEnqueue.
 	EnqueueRequest struct {

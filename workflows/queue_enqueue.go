@@ -21,8 +21,14 @@ const (
 // MaxCursorBytes bounds the cursor of an item, as workers bound those of runs.
 const MaxCursorBytes = 32 << 10
 
-// Size estimates the bytes of an item in a message and in a queue's state.
-func (i EnqueueItem) Size() int { return QueueItem{Job: i.Job, Cursor: i.Cursor}.size() }
+// Size bounds the bytes of an item as it is sent in a message and stored in a queue's
+// state.
+func (i EnqueueItem) Size() int { return i.item().measure() }
+
+// item is the item as the queue keeps it.
+func (i EnqueueItem) item() QueueItem {
+	return QueueItem{Job: i.Job, Again: i.Again, RetryOf: i.RetryOf, Cursor: i.Cursor}
+}
 
 // batch is the request of one item as a batch.
 func (r EnqueueRequest) batch() EnqueueBatchRequest {
@@ -39,8 +45,8 @@ func (q *queue) checkEnqueue(in EnqueueBatchRequest) error {
 		return fmt.Errorf("queue %s refuses a batch of %d items: 1 to %d may be put in at once", q.Name, len(in.Items), MaxBatchItems)
 	}
 	for _, item := range in.Items {
-		if problems := item.Job.Validate(); len(problems) > 0 {
-			return fmt.Errorf("queue %s refuses job %s: %s", q.Name, item.Job.ID, problems[0])
+		if err := checkItem(item, in.RequestID); err != nil {
+			return fmt.Errorf("queue %s refuses %w", q.Name, err)
 		}
 	}
 	if _, ok := q.answered(in); ok {
@@ -53,6 +59,9 @@ func (q *queue) checkEnqueue(in EnqueueBatchRequest) error {
 		return temporal.NewApplicationError(fmt.Sprintf("queue %s parks items now: try again soon", q.Name), ErrorTypeQueueBusy)
 	}
 	if err := q.checkSeen(in); err != nil {
+		return err
+	}
+	if err := q.checkOneSpec(in.Items); err != nil {
 		return err
 	}
 	size := 0
@@ -108,6 +117,23 @@ func (q *queue) checkSeen(in EnqueueBatchRequest) error {
 		ErrorTypeLookInPages, temporal.ApplicationErrorOptions{Details: []any{look}})
 }
 
+// checkOneSpec refuses a batch in which a job has several specs: the queue would
+// answer all but the first as known, as it does for a job that is in it already.
+func (q *queue) checkOneSpec(items []EnqueueItem) error {
+	hashes := map[string]string{}
+	for _, item := range items {
+		hash, err := item.Job.SpecHash()
+		if err != nil {
+			return err
+		}
+		if before, ok := hashes[item.Job.ID]; ok && before != hash {
+			return fmt.Errorf("queue %s refuses job %s: it is in the batch with another spec", q.Name, item.Job.ID)
+		}
+		hashes[item.Job.ID] = hash
+	}
+	return nil
+}
+
 // checkKnown refuses a job that is in the queue with another spec, and the retry of a
 // dead letter that is gone, unless what took it away was a retry that is still there.
 func (q *queue) checkKnown(item EnqueueItem) error {
@@ -147,7 +173,7 @@ func (q *queue) checkFits(item EnqueueItem) error {
 	if len(item.Cursor) > MaxCursorBytes {
 		return fmt.Errorf("queue %s refuses job %s: its cursor has %d bytes, more than %d", q.Name, j.ID, len(item.Cursor), MaxCursorBytes)
 	}
-	full := item.Size()+q.WaitingBytes > MaxQueueBytes
+	full := q.sizeOf(item.item())+q.WaitingBytes > MaxQueueBytes
 	if full && indexOf(q.Waiting, j.ID) < 0 && indexOf(q.Tail, j.ID) < 0 {
 		return q.errFull()
 	}
@@ -218,15 +244,18 @@ func (s *QueueState) enqueue(in EnqueueBatchRequest, now time.Time) []EnqueueRec
 	var known []int
 	receipts := make([]EnqueueReceipt, len(in.Items))
 	for i, item := range in.Items {
-		s.unburyRetried(item)
 		if there, ok := s.known(item); ok {
+			if hash, err := item.Job.SpecHash(); err == nil && hash == there.specHash {
+				s.unburyRetried(item)
+			}
 			receipts[i] = EnqueueReceipt{Sequence: there.sequence, Ahead: there.ahead, Duplicate: true}
 			known = append(known, i)
 			continue
 		}
-		receipts[i] = s.accept(QueueItem{
-			Job: item.Job, Accepted: now, Again: item.Again, RequestID: in.RequestID, RetryOf: item.RetryOf, Cursor: item.Cursor,
-		})
+		s.unburyRetried(item)
+		accepted := item.item()
+		accepted.Accepted, accepted.RequestID = now, in.RequestID
+		receipts[i] = s.accept(accepted)
 	}
 	if in.RequestID != "" && s.Paging != nil {
 		s.Answered = append(s.Answered, AnsweredRequest{ID: in.RequestID, First: first, Known: known})
@@ -243,6 +272,9 @@ func (s *QueueState) accept(item QueueItem) EnqueueReceipt {
 	receipt := EnqueueReceipt{Sequence: s.Accepted + 1, Ahead: s.Depth() + s.busy()}
 	s.Accepted++
 	item.Sequence = s.Accepted
+	if size := s.sizeOf(item); size != item.size() {
+		item.Bytes = size
+	}
 	size := item.size()
 	if s.headHasRoom(size) {
 		s.Waiting = append(s.Waiting, item)

@@ -175,6 +175,16 @@ func (p *Parked) remove(from, to int64) {
 	p.Gone = kept
 }
 
+// leaves gives what would be known if the items of a range waited no more, with what
+// would be in the tail then.
+func (p Parked) leaves(from, to int64, tail []QueueItem) Parked {
+	p.Pages, p.Gone = slices.Clone(p.Pages), slices.Clone(p.Gone)
+	p.Index, p.Released = slices.Clone(p.Index), slices.Clone(p.Released)
+	p.remove(from, to)
+	p.dropEmpty(tail)
+	return p
+}
+
 // full says that no more single items can be noted as gone.
 func (p *Parked) full() bool { return len(p.Gone) >= maxGoneRanges }
 

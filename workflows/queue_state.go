@@ -85,6 +85,9 @@ type QueueState struct {
 
 	// Generation counts the workflow runs, each continued as new.
 	Generation int `json:"generation"`
+
+	// strict says that the run of the queue began with the rules of strictItemsChange.
+	strict bool
 }
 
 // QueueItem is a job that waits in a queue.
@@ -100,6 +103,9 @@ type QueueItem struct {
 	// position that this one left.
 	RetryOf string          `json:"retry_of,omitempty"`
 	Cursor  json.RawMessage `json:"cursor,omitempty"`
+	// Bytes is the size that the item counts with, if that is more than is estimated
+	// of it: its texts have many escapes, or it is bound by many tags.
+	Bytes int `json:"bytes,omitempty"`
 }
 
 // retry is the item as it is tried again after its run failed, from the position that
@@ -165,11 +171,24 @@ type DeadLetter struct {
 	Ended    time.Time `json:"ended"`
 	Error    string    `json:"error,omitempty"`
 	// RunID is its run, whose memo has the definition of the job. An item that
-	// could not even be started has none, and carries its Job.
+	// could not even be started has none, and carries its Job unless that is too large.
 	RunID string   `json:"run_id,omitempty"`
 	Job   *job.Job `json:"job,omitempty"`
+	// JobBytes is the size of Job.
+	JobBytes int `json:"job_bytes,omitempty"`
 	// SpecHash is that of the job.
 	SpecHash string `json:"spec_hash,omitempty"`
+}
+
+// size is that of the definition that the letter carries.
+func (l *DeadLetter) size() int {
+	switch {
+	case l.Job == nil:
+		return 0
+	case l.JobBytes > 0:
+		return l.JobBytes
+	}
+	return QueueItem{Job: *l.Job}.estimate() // Of an earlier release.
 }
 
 // retriedBy says that an item makes the letter obsolete: it is a retry of the same
@@ -307,8 +326,16 @@ func (s *QueueState) haltedOver(jobID string) bool {
 	return s.Halted != nil && s.Halted.Item != nil && s.Halted.Item.Job.ID == jobID
 }
 
-// size estimates the bytes of an item in the state.
+// size is what an item in the state counts with.
 func (i QueueItem) size() int {
+	if i.Bytes > 0 {
+		return i.Bytes
+	}
+	return i.estimate()
+}
+
+// estimate is the bytes of an item in the state, as they are for usual ones.
+func (i QueueItem) estimate() int {
 	const fixed = 600 // Options and times, written out.
 	size := fixed + len(i.Job.Spec) + len(i.Job.ID) + len(i.Job.Options.Description)
 	size += len(i.Cursor)
@@ -338,6 +365,7 @@ func (s *QueueState) take(i int) QueueItem {
 // finish records the end of an item.
 func (s *QueueState) finish(item FinishedItem) {
 	item.Error = shorten(item.Error)
+	item.JobID, item.RequestID = job.Cut(item.JobID, maxShownID), job.Cut(item.RequestID, MaxRequestIDBytes)
 	switch item.Status {
 	case ItemCompleted:
 		s.Completed++
@@ -364,6 +392,29 @@ func (s *QueueState) bury(letter DeadLetter) {
 		s.DeadLetters = append([]DeadLetter(nil), s.DeadLetters[extra:]...)
 		s.DeadDropped += int64(extra)
 	}
+	s.boundDead()
+}
+
+// boundDead drops the oldest letters that carry a definition until those that are
+// left have room in the state.
+func (s *QueueState) boundDead() {
+	size := 0
+	for _, letter := range s.DeadLetters {
+		size += letter.size()
+	}
+	if size <= maxDeadBytes {
+		return
+	}
+	var kept []DeadLetter
+	for _, letter := range s.DeadLetters {
+		if bytes := letter.size(); bytes > 0 && size > maxDeadBytes {
+			size -= bytes
+			s.DeadDropped++
+			continue
+		}
+		kept = append(kept, letter)
+	}
+	s.DeadLetters = kept
 }
 
 // hasDead says whether there is a dead letter of an item.

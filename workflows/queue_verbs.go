@@ -7,6 +7,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 func (q *queue) checkCancelItem(in CancelItemRequest) error {
@@ -36,7 +38,7 @@ func (q *queue) checkWaits(jobID string, sequence int64) error {
 		return nil
 	case indexOf(q.Tail, jobID) >= 0, sequence != 0 && q.Parked.Waits(sequence):
 		if q.Parked.full() {
-			return fmt.Errorf("queue %s remembers no more single items that left its pages; purge a range of numbers, or wait until the first pages have run", q.Name)
+			return fmt.Errorf("queue %s remembers no more single items that left its pages; purge a longer range of numbers, or wait until the first pages have run", q.Name)
 		}
 		return nil
 	}
@@ -121,7 +123,7 @@ func (q *queue) toFront(item QueueItem) {
 }
 
 func (q *queue) onPause(in PauseRequest) QueueSummary {
-	q.Paused, q.PauseReason = true, in.Reason
+	q.Paused, q.PauseReason = true, job.Cut(in.Reason, maxPauseReason)
 	return q.summary()
 }
 
@@ -167,12 +169,33 @@ func (q *queue) onDrain(DrainRequest) QueueSummary {
 	return q.summary()
 }
 
+// purged is the range of numbers that a request means.
+func (q *queue) purged(in PurgeRequest) (from, to int64) {
+	if in.To == 0 {
+		return in.From, q.Accepted
+	}
+	return in.From, min(in.To, q.Accepted)
+}
+
+// checkPurge refuses to remember one range more than there is room for. One that
+// touches a range that is gone already, or whole pages at the front, takes no room.
+func (q *queue) checkPurge(in PurgeRequest) error {
+	from, to := q.purged(in)
+	if q.Paging == nil || from > to {
+		return nil
+	}
+	tail := slices.DeleteFunc(slices.Clone(q.Tail), func(item QueueItem) bool { return item.Sequence >= from && item.Sequence <= to })
+	after := len(q.Parked.leaves(from, to, tail).Gone)
+	if after > maxGoneRanges && after > len(q.Parked.Gone) {
+		return fmt.Errorf("queue %s remembers no more than %d ranges of numbers that left its pages: purge one that joins some of them, or wait until the first pages have run",
+			q.Name, maxGoneRanges)
+	}
+	return nil
+}
+
 // purge removes what waits, of the given range of numbers. What runs goes on.
 func (q *queue) purge(in PurgeRequest) PurgeReceipt {
-	from, to := in.From, min(in.To, q.Accepted)
-	if in.To == 0 {
-		to = q.Accepted
-	}
+	from, to := q.purged(in)
 	before := q.Depth()
 	within := func(item QueueItem) bool { return item.Sequence >= from && item.Sequence <= to }
 	q.Waiting = slices.DeleteFunc(slices.Clone(q.Waiting), within)
@@ -244,7 +267,7 @@ func (q *queue) handleMessages(ctx workflow.Context) error {
 		func() error { return MessageResumeQueue.handle(ctx, q.onResume, nil) },
 		func() error { return MessageSkip.handle(ctx, q.onSkip, q.checkSkip) },
 		func() error { return MessageDrainQueue.handle(ctx, q.onDrain, nil) },
-		func() error { return MessagePurge.handle(ctx, q.purge, nil) },
+		func() error { return MessagePurge.handle(ctx, q.purge, q.checkPurge) },
 		func() error { return MessageSetQueue.handle(ctx, q.onSet, q.checkSet) },
 		func() error { return MessageDropDead.handle(ctx, q.dropDead, nil) },
 	} {

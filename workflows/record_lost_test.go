@@ -79,6 +79,7 @@ func (r *recorder) lost(st *stacktest.Stack) {
 	oneShot := job.Schedule{OneShot: &job.OneShot{}}
 	r.run("run_lost", r.script("lost", oneShot, "lll."))
 	r.run("run_lost_reported", r.script("lost-reported", oneShot, "frr."))
+	r.canceledLost(handler)
 	r.run("run_lost_for_good", r.script("lost-for-good", oneShot, "llllllll"))
 	r.loop("continuous_failing", "ff.l.fff")
 	r.loop("continuous_interrupted", "fd.lfd")

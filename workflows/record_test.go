@@ -57,6 +57,7 @@ func TestRecordHistories(t *testing.T) {
 	r.signaled()
 	r.halted()
 	r.paged()
+	r.limits()
 	r.applied()
 
 	handed := r.job("handed", job.Schedule{OneShot: &job.OneShot{}}, "wait")

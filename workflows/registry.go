@@ -37,29 +37,41 @@ type LiveService struct {
 // nothing until its process is restarted, though it serves as far as it can tell.
 func (s *LiveService) deafened() bool { return s.Deaf > 0 && s.Deaf >= s.Slots }
 
-// Services lists the services that live, by worker type and name.
+// errUnreadable says that something under the name of a service is no announcement
+// that this version can read.
+var errUnreadable = errors.New("it cannot be read")
+
+// Services lists the services that live, by worker type and name. Beside the errors
+// of those that cannot be described, or read, it gives the others.
 func Services(ctx context.Context, c client.Client) ([]LiveService, error) {
+	services, unread, err := liveServices(ctx, c)
+	return services, errors.Join(err, unread)
+}
+
+// liveServices lists the services that live. Those whose announcement cannot be read
+// are told apart: another look will not read it either.
+func liveServices(ctx context.Context, c client.Client) (services []LiveService, unread, err error) {
 	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'Running'", ServiceType))
 }
 
 // LostServices lists the services that fell silent since a time and have not
 // come back under their names.
 func LostServices(ctx context.Context, c client.Client, since time.Time) ([]LiveService, error) {
-	services, err := servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'TimedOut' AND CloseTime > '%s'",
+	services, unread, err := servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'TimedOut' AND CloseTime > '%s'",
 		ServiceType, since.UTC().Format(time.RFC3339)))
 	// What is described is the latest of a name: one that came back is not lost.
-	return slices.DeleteFunc(services, func(s LiveService) bool { return s.State != ServiceLost }), err
+	return slices.DeleteFunc(services, func(s LiveService) bool { return s.State != ServiceLost }), errors.Join(err, unread)
 }
 
-func servicesOf(ctx context.Context, c client.Client, query string) ([]LiveService, error) {
+func servicesOf(ctx context.Context, c client.Client, query string) (services []LiveService, unread, err error) {
 	found, err := c.ListActivities(ctx, client.ListActivitiesOptions{Query: query})
 	if err != nil {
-		return nil, fmt.Errorf("list services: %w", err)
+		return nil, nil, fmt.Errorf("list services: %w", err)
 	}
 	ids := map[string]bool{}
 	for info, err := range found.Results {
 		if err != nil {
-			return nil, fmt.Errorf("list services: %w", err)
+			return nil, nil, fmt.Errorf("list services: %w", err)
 		}
 		if isServiceID(info.ActivityID) {
 			ids[info.ActivityID] = true
@@ -68,8 +80,7 @@ func servicesOf(ctx context.Context, c client.Client, query string) ([]LiveServi
 	const concurrency = 8
 	slots := make(chan struct{}, concurrency)
 	var mu sync.Mutex
-	var services []LiveService
-	var errs []error
+	var errs, unreadable []error
 	var wait sync.WaitGroup
 	for id := range ids {
 		slots <- struct{}{}
@@ -78,16 +89,20 @@ func servicesOf(ctx context.Context, c client.Client, query string) ([]LiveServi
 			service, err := describeService(ctx, c, id)
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
+			switch {
+			case errors.Is(err, errUnreadable):
+				unreadable = append(unreadable, err)
+			case err != nil:
 				errs = append(errs, err)
-			} else if service != nil {
+			case service != nil:
 				services = append(services, *service)
 			}
 		})
 	}
 	wait.Wait()
 	slices.SortFunc(services, func(a, b LiveService) int { return strings.Compare(a.ID(), b.ID()) })
-	return services, errors.Join(errs...)
+	slices.SortFunc(unreadable, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return services, errors.Join(unreadable...), errors.Join(errs...)
 }
 
 // describeService reads the latest activity of a service. It returns nil for one
@@ -113,11 +128,11 @@ func describeService(ctx context.Context, c client.Client, id string) (*LiveServ
 		service.LastSeen = d.LastStartedTime
 	}
 	if err := d.GetInput(&service.Service); err != nil {
-		return nil, fmt.Errorf("%s does not announce a service: %w", id, err)
+		return nil, fmt.Errorf("%s does not announce a service: %w: %w", id, errUnreadable, err)
 	}
 	if d.HasHeartbeatDetails() {
 		if err := d.GetHeartbeatDetails(&service.ServiceBeat); err != nil {
-			return nil, fmt.Errorf("the heartbeat of %s is not that of a service: %w", id, err)
+			return nil, fmt.Errorf("the heartbeat of %s is not that of a service: %w: %w", id, errUnreadable, err)
 		}
 	}
 	if service.Draining && service.State == ServiceServing {

@@ -17,6 +17,7 @@ import (
 const (
 	MemoEnd     = "end"      // how it ended, a RunEnd
 	MemoRetryOf = "retry_of" // the run id of the run that it was started in place of
+	MemoItem    = "item"     // of a queue's run: the number of its item, an int64
 )
 
 // RunEnd is how a run ended. It is in the run's memo, which lists of runs carry:
@@ -140,5 +141,5 @@ func lastBeat(timeout *temporal.TimeoutError) ActivityOutput {
 	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&beat) != nil {
 		return ActivityOutput{}
 	}
-	return ActivityOutput{Worker: beat.Worker, Result: job.Result{Cursor: beat.Cursor}}
+	return ActivityOutput{Worker: beat.Worker, Result: job.Result{Cursor: beat.Cursor}, Progress: beat.Progress}
 }

@@ -81,6 +81,8 @@ type run struct {
 	binding   Binding
 	tries     tries
 	handovers int
+	state     string // for people
+	progress  progress
 }
 
 func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
@@ -88,17 +90,20 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 	if later := r.givesWayTo(ctx); !later.IsZero() {
 		output := &RunOutput{SupersededBy: later}
 		output.Message = "nothing done: the start of " + later.Format(time.RFC3339) + " was due too"
-		workflow.SetCurrentDetails(ctx, r.details(output.Message))
+		r.show(ctx, output.Message)
 		return output, r.passOnStreak(ctx)
 	}
-	workflow.SetCurrentDetails(ctx, r.details("running: "+whereProgressIs))
+	r.progress.hear(ctx, func() string { return info.WorkflowExecution.RunID }, func() { r.show(ctx, r.state) })
+	r.binding.tell = func() { r.show(ctx, r.state) }
 	for {
+		r.show(ctx, "running: "+whereProgressIs)
 		in := ActivityInput{Job: r.Job, RunID: info.WorkflowExecution.RunID, Cursor: r.Cursor}
 		output, err := r.binding.execute(ctx, r.Job, &r.tries, &in)
 		r.Cursor = in.Cursor
 		if err == nil {
 			r.tries.made += output.Attempts
-			workflow.SetCurrentDetails(ctx, r.details("completed: "+output.Result.Message))
+			r.progress = progress{}
+			r.show(ctx, "completed: "+output.Result.Message)
 			r.tellProbe(ctx)
 			return &RunOutput{
 				Result:    output.Result,
@@ -108,15 +113,41 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 				Binding:   r.bound(),
 			}, nil
 		}
+		r.progress.learn(ctx, err)
 		if handed, ok := handedBack(err); ok && ctx.Err() != nil {
 			err = temporal.NewCanceledError(handed) // Canceled while its worker drained: the handler has ended.
+		} else if last, ok := lostWhileCanceled(ctx, err); ok {
+			err = temporal.NewCanceledError(last)
 		}
 		if !r.passOn(ctx, err) {
-			workflow.SetCurrentDetails(ctx, r.details("failed: "+reason(err)))
+			r.show(ctx, "failed: "+reason(err))
 			r.failure = err
 			return nil, r.fail(ctx, err)
 		}
 	}
+}
+
+// canceledLostChange names the change by which a run that someone canceled ends as
+// canceled, and not as failed, when its worker was lost before it could answer.
+const canceledLostChange = "canceled-lost"
+
+// lostWhileCanceled reports whether a run was canceled whose worker was lost, and what
+// the worker had last told. The handler has ended by then: its context holds for the
+// heartbeat timeout, which has passed.
+func lostWhileCanceled(ctx workflow.Context, err error) (ActivityOutput, bool) {
+	if ctx.Err() == nil {
+		return ActivityOutput{}, false
+	}
+	_, lost := lostWorker(err)
+	if !lost {
+		_, lost = lostRun(err)
+	}
+	if !lost || workflow.GetVersion(ctx, canceledLostChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return ActivityOutput{}, false
+	}
+	last := lastOutput(err)
+	last.Attempts = max(last.Attempts, 1) // A worker that fell silent could not tell.
+	return last, true
 }
 
 // givesWayTo is the later start that the run of a recurring job gives way to,
@@ -183,8 +214,14 @@ func (r *run) takeCursor(cursor json.RawMessage) {
 	}
 }
 
-func (r *run) details(state string) string {
-	text := fmt.Sprintf("**%s** · `%s` · %s\n\n%s", r.Job.ID, r.Job.Type, r.Job.Mode(), state)
+// show sets what people see of the run.
+func (r *run) show(ctx workflow.Context, state string) {
+	r.state = state
+	workflow.SetCurrentDetails(ctx, r.details())
+}
+
+func (r *run) details() string {
+	text := fmt.Sprintf("**%s** · `%s` · %s\n\n%s", r.Job.ID, r.Job.Type, r.Job.Mode(), r.state) + r.progress.details()
 	if r.handovers > 0 {
 		text += fmt.Sprintf("\n\npassed on to another worker %d times", r.handovers)
 	}

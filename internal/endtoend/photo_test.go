@@ -7,13 +7,16 @@ import (
 	"image"
 	"image/jpeg"
 	"math/rand/v2"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/objects/objectstest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
@@ -97,7 +100,7 @@ func manyVariants(key string) string {
 	}
 	return fmt.Sprintf(`
 [jobs.generate_photo_variants_to_minio]
-heartbeat_timeout = "PT2S"
+heartbeat_timeout = "PT4S"
 max_retry_count = 0 # what fails is a worker and not the job
 
 [jobs.generate_photo_variants_to_minio.%[1]s]
@@ -134,14 +137,30 @@ func TestKilledWorkersPhotoIsFinishedElsewhere(t *testing.T) {
 func killed(b *bench, random *rand.Rand, name string, secondIsThere bool) {
 	b.Helper()
 	jobID := "generate_photo_variants_to_minio." + name
-	first := b.worker("backend")
+	proxy := objectstest.NewProxy(b, b.st.S3.Endpoint)
+	throughProxy := "DENDRA_S3_ENDPOINT=" + proxy.URL
+	first := b.worker("backend", throughProxy)
 	var second *stacktest.Process
 	if secondIsThere {
-		second = b.worker("backend")
+		second = b.worker("backend", throughProxy)
 	}
-	after := 1 + random.IntN(4)
+	// From one of its variants on, the worker does not hear that they are stored.
+	after := 1 + random.Int64N(4)
+	var written atomic.Int64
+	reached, release := make(chan struct{}), make(chan struct{})
+	proxy.After(func(request objectstest.Request) {
+		if request.Method != http.MethodPut || request.Status != http.StatusOK {
+			return
+		}
+		if n := written.Add(1); n >= after {
+			if n == after {
+				close(reached)
+			}
+			<-release
+		}
+	})
 	b.ok("apply", "--yes", "-f", writeFile(b.T, "jobs.toml", manyVariants(name)))
-	stacktest.WaitFor(b, fmt.Sprintf("%d variants", after), func() (bool, error) { return len(b.listing(name)) >= after, nil })
+	<-reached
 	if secondIsThere {
 		run, err := b.control.Run(b.Context(), control.RunRef{WorkflowID: "job/" + jobID})
 		require.NoError(b, err)
@@ -151,7 +170,10 @@ func killed(b *bench, random *rand.Rand, name string, secondIsThere bool) {
 		require.True(b, isOf(run.Worker, first), run.Worker)
 	}
 	first.Kill()
+	proxy.After(nil)
+	close(release)
 	atKill := b.listing(name)
+	require.GreaterOrEqual(b, len(atKill), int(after))
 	require.Less(b, len(atKill), 12, "the run was to be cut off")
 	require.Empty(b, manifests(atKill))
 	if !secondIsThere {

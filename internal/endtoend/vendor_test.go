@@ -55,7 +55,7 @@ func (l *location) jobs(backfill, increment string, batchPoints int) string {
 	return fmt.Sprintf(`
 [jobs.extract_hobo_time_frame.%[1]s]
 recurring = { recur_every = "P1D" }
-heartbeat_timeout = "PT3S"
+heartbeat_timeout = "PT6S"
 max_retry_count = 20
 retry_backoff = { initial = "PT0.2S", max = "PT2S" }
 
@@ -73,7 +73,7 @@ loggers = [
 
 [jobs.live_load_influx_v1.%[1]s]
 continuous = { interval = "PT0.1S" }
-heartbeat_timeout = "PT3S"
+heartbeat_timeout = "PT6S"
 retry_backoff = { initial = "PT0.2S", max = "PT2S" }
 
 [jobs.live_load_influx_v1.%[1]s.spec]

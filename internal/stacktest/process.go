@@ -16,6 +16,9 @@ type Program struct {
 	Args []string
 	Env  []string // NAME=value, on top of the settings of the stack
 	Dir  string   // working directory; empty for the test's own
+	// Shared programs are not stopped at the end of the test that starts them but
+	// live as long as the test binary, as the stack of Start does.
+	Shared bool
 }
 
 // Process is a running program. Its output is shown when the test fails.
@@ -59,7 +62,9 @@ func StartProgram(t testing.TB, s *Stack, program Program) *Process {
 	}
 	p.process = started
 	dumpOnFailure(t, program.Name, p.output)
-	t.Cleanup(func() { p.process.Stop(stack.StopGrace) })
+	if !program.Shared {
+		t.Cleanup(func() { p.process.Stop(stack.StopGrace) })
+	}
 	return p
 }
 
@@ -69,6 +74,9 @@ func (p *Process) PID() int { return p.process.PID() }
 // Output returns what the process has written to its standard output and
 // standard error.
 func (p *Process) Output() string { return p.output.String() }
+
+// ShowOnFailure has the output of a shared program shown when t fails as well.
+func (p *Process) ShowOnFailure(t testing.TB) { dumpOnFailure(t, p.program, p.output) }
 
 // Kill ends the process as a crash would (SIGKILL) and waits until it is gone.
 func (p *Process) Kill() { p.process.Kill() }

@@ -128,7 +128,7 @@ func (c *Client) putIn(ctx context.Context, queue string, items []workflows.Enqu
 		case retryEnqueue(ctx, err) && tries < enqueueTries:
 			tries++
 		default:
-			return receipts, explain(what, err)
+			return receipts, explainSent(what, err)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	workflowpb "go.temporal.io/api/workflow/v1"
+
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -33,6 +35,9 @@ func (c *Client) TriggerIteration(ctx context.Context, jobID string) (number int
 func (c *Client) FollowIteration(ctx context.Context, jobID string, number int64, report func(*workflows.ContinuousState)) (*workflows.Iteration, error) {
 	for {
 		state, err := c.loopState(ctx, jobID)
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // Nobody had the time to answer.
+		}
 		if err != nil && !errors.Is(err, ErrNoWorker) {
 			return nil, err
 		}
@@ -62,18 +67,28 @@ type Turn struct {
 }
 
 // AwaitTurn waits until it is an item's turn in its queue, or until it has left
-// the queue, and reports how many items are ahead, -1 while no worker answers.
+// the queue, and reports how many items are ahead, -1 while no worker answers. It is
+// an error when the item has left the queue without a run, and so many others have
+// since that the queue does not know how: it was purged, or canceled.
 func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence int64, report func(ahead int)) (Turn, error) {
+	asked := time.Now()
 	for {
 		state, err := c.QueueState(ctx, queue)
+		if ctx.Err() != nil {
+			return Turn{}, ctx.Err() // Nobody had the time to answer.
+		}
 		if err != nil && !errors.Is(err, ErrNoWorker) {
 			return Turn{}, err
 		}
 		ahead := -1
 		if state != nil {
 			var turn *Turn
-			if turn, ahead = turnOf(state, jobID, sequence); turn != nil {
+			var forgotten bool
+			if turn, ahead, forgotten = turnOf(state, jobID, sequence); turn != nil {
 				return *turn, nil
+			}
+			if forgotten {
+				return c.forgottenTurn(ctx, queue, jobID, sequence, asked)
 			}
 		}
 		report(ahead)
@@ -84,19 +99,20 @@ func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence in
 }
 
 // turnOf finds an item in a queue's state. It gives a Turn when there is nothing
-// more to wait for, and else how many items are ahead.
-func turnOf(state *workflows.QueueState, jobID string, sequence int64) (turn *Turn, ahead int) {
+// more to wait for, and else how many items are ahead, or that the queue has
+// forgotten the item.
+func turnOf(state *workflows.QueueState, jobID string, sequence int64) (turn *Turn, ahead int, forgotten bool) {
 	ref := func(runID string) *RunRef {
 		return &RunRef{WorkflowID: workflows.JobWorkflowID(jobID), RunID: runID}
 	}
 	if running := state.Running; running != nil && running.Sequence == sequence {
 		if running.RunID == "" {
-			return nil, 0 // Its run is being started.
+			return nil, 0, false // Its run is being started.
 		}
-		return &Turn{Run: ref(running.RunID)}, 0
+		return &Turn{Run: ref(running.RunID)}, 0, false
 	}
 	if ahead, waits := state.Position(sequence); waits {
-		return nil, ahead
+		return nil, ahead, false
 	}
 	for _, item := range state.Recent {
 		if item.Sequence == sequence {
@@ -104,12 +120,50 @@ func turnOf(state *workflows.QueueState, jobID string, sequence int64) (turn *Tu
 			if item.RunID != "" {
 				turn.Run = ref(item.RunID)
 			}
-			return turn, 0
+			return turn, 0, false
 		}
 	}
-	// So many others have finished since that the queue has forgotten it: the
-	// latest run of the job is the item's.
-	return &Turn{Run: ref("")}, 0
+	return nil, 0, true
+}
+
+// forgottenTurn finds the run of an item that its queue has forgotten. The latest run
+// of the job need not be it: the item may have left the queue without one.
+func (c *Client) forgottenTurn(ctx context.Context, queue, jobID string, sequence int64, asked time.Time) (Turn, error) {
+	id := workflows.JobWorkflowID(jobID)
+	latest, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil && !isNotFound(err) {
+		return Turn{}, explain("describe the run of job "+jobID, err)
+	}
+	if info := latest.GetWorkflowExecutionInfo(); isRunOf(info, sequence, asked) {
+		return Turn{Run: &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}}, nil
+	}
+	var found *RunRef
+	err = c.listWorkflows(ctx, "WorkflowId = "+quote(id), 0, func(info *workflowpb.WorkflowExecutionInfo) {
+		if isRunOf(info, sequence, asked) {
+			found = &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}
+		}
+	})
+	if err != nil {
+		return Turn{}, err
+	}
+	if found == nil {
+		return Turn{}, fmt.Errorf("item %d of queue %s, job %s, has left the queue without a run: it was purged, or canceled", sequence, queue, jobID)
+	}
+	return Turn{Run: found}, nil
+}
+
+// isRunOf says that a run is that of an item. One that a worker of an earlier release
+// has started does not tell its number: it may be if it started since it was asked for.
+func isRunOf(info *workflowpb.WorkflowExecutionInfo, sequence int64, asked time.Time) bool {
+	if info == nil {
+		return false
+	}
+	payload, ok := info.GetMemo().GetFields()[workflows.MemoItem]
+	if !ok {
+		return !info.GetStartTime().AsTime().Before(asked)
+	}
+	var number int64
+	return decode(payload, &number) == nil && number == sequence
 }
 
 // pause waits, or gives the error of a context that ends before.

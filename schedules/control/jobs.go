@@ -308,6 +308,9 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 			return nil, err
 		}
 	}
+	if live.Untold != nil {
+		detail.Note = live.Untold.Error()
+	}
 	if live.Waiting != nil {
 		if state, err := c.QueueState(ctx, live.Waiting.Job.Queue()); err == nil {
 			detail.Ahead, _ = state.Position(live.Waiting.Sequence)

@@ -35,6 +35,9 @@ type Live struct {
 	Workflow *WorkflowLive
 	// Waiting is set of a queued job that has not started.
 	Waiting *workflows.QueueItem
+	// Untold says which queues could not tell whether the job waits there, nil if it
+	// is known.
+	Untold error
 }
 
 // WorkflowLive is the latest workflow under a job's id.
@@ -158,53 +161,85 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 }
 
 // Live finds a job by its id alone: its schedule, its workflow, or its place in
-// a queue. It gives [ErrNotFound] when there is nothing.
+// a queue. It gives [ErrNotFound] when there is nothing, and another error when
+// there is nothing else and queues in which the job may wait do not tell:
+// [ErrNoWorker] if nobody answers for them.
 func (c *Client) Live(ctx context.Context, jobID string) (*Live, error) {
 	live, err := c.LiveSchedule(ctx, jobID)
 	if live != nil || err != nil {
 		return live, err
 	}
-	waiting, err := c.waitingItem(ctx, jobID)
+	live, err = c.LiveWorkflow(ctx, jobID)
+	if err != nil || live != nil && live.waitsNowhere() {
+		return live, err
+	}
+	waiting, untold, err := c.waitingItem(ctx, jobID)
 	if err != nil {
 		return nil, err
 	}
-	live, err = c.LiveWorkflow(ctx, jobID)
-	if err != nil {
-		return nil, err
+	if waiting == nil && (live == nil || !live.Workflow.Open()) {
+		// Its turn may have come since.
+		if live, err = c.LiveWorkflow(ctx, jobID); err != nil {
+			return nil, err
+		}
 	}
 	switch {
+	case live == nil && waiting == nil && untold != nil:
+		return nil, fmt.Errorf("job %s has no schedule and no run, and %w", jobID, untold)
 	case live == nil && waiting == nil:
 		return nil, fmt.Errorf("job %s: %w", jobID, ErrNotFound)
 	case live == nil:
 		live = &Live{Job: waiting.Job}
-		fallthrough
-	default:
-		live.Waiting = waiting
 	}
+	live.Waiting, live.Untold = waiting, untold
 	return live, nil
 }
 
-func (c *Client) waitingItem(ctx context.Context, jobID string) (*workflows.QueueItem, error) {
+// waitsNowhere says that no queue has to be asked for the job: it runs, and not in
+// the turn of a queue.
+func (l *Live) waitsNowhere() bool {
+	return l.Workflow.Open() && (l.Workflow.Type == workflows.ContinuousJobType || l.Job.Mode() == job.ModeOneShot)
+}
+
+// waitingItem looks for a job in all queues. Untold says which of them do not tell
+// whether the job waits there, if it was not found in another one.
+func (c *Client) waitingItem(ctx context.Context, jobID string) (item *workflows.QueueItem, untold, err error) {
 	names, err := c.queueNames(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, name := range names {
+	var unread []error
+	for n, name := range names {
 		state, err := c.QueueState(ctx, name)
-		if errors.Is(err, ErrNoWorker) {
-			break // All queues have the same workers: nobody can tell what waits.
+		if errors.Is(err, ErrNoWorker) && ctx.Err() == nil {
+			// All queues have the same workers: nobody answers for the others either.
+			unread = append(unread, fmt.Errorf("%w that could tell whether it waits in %s", ErrNoWorker, queuesText(names[n:])))
+			break
 		}
-		if err != nil && (ctx.Err() != nil || isGone(err)) {
-			return nil, err
+		if err == nil {
+			if item, err = c.waitingItemOf(ctx, state, jobID); item != nil {
+				return item, nil, nil
+			}
 		}
-		if err != nil {
-			continue // One queue's trouble is not that of the others.
-		}
-		if item, err := c.waitingItemOf(ctx, state, jobID); item != nil || err != nil {
-			return item, err
+		switch {
+		case errors.Is(err, ErrNotFound): // The queue has ended meanwhile.
+		case err != nil && (ctx.Err() != nil || isGone(err)):
+			return nil, nil, err
+		case err != nil: // One queue's trouble is not that of the others.
+			unread = append(unread, fmt.Errorf("whether it waits in queue %s cannot be told: %w", name, err))
 		}
 	}
-	return nil, nil //nolint:nilnil // It waits nowhere.
+	return nil, errors.Join(unread...), nil
+}
+
+// queuesText names queues, but not all of many.
+func queuesText(names []string) string {
+	const most = 3
+	text := "queue " + strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(", or %d more", more)
+	}
+	return text
 }
 
 func listRequest(namespace, query string, page []byte, limit int) *workflowservice.ListWorkflowExecutionsRequest {

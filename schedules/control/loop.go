@@ -43,11 +43,19 @@ func send[In, Out any](ctx context.Context, c *Client, message workflows.Message
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := deliver(ctx, c, message, workflows.JobWorkflowID(jobID), in)
-	err = explain(fmt.Sprintf("%s job %s", string(message), jobID), err)
-	if errors.Is(err, ErrNoWorker) {
-		err = fmt.Errorf("%w %s", err, stillOn)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == workflows.ErrorTypeUnchanged {
+		return out, app.Details(&out) // It stands so already.
 	}
-	return out, err
+	return out, explainSent(fmt.Sprintf("%s job %s", string(message), jobID), err)
+}
+
+// explainSent is explain for a message.
+func explainSent(what string, err error) error {
+	err = explain(what, err)
+	if errors.Is(err, ErrNoWorker) {
+		return fmt.Errorf("%w %s", err, stillOn)
+	}
+	return err
 }
 
 // SetContinuous gives a running continuous job a new definition, from the next
@@ -59,7 +67,9 @@ func (c *Client) SetContinuous(ctx context.Context, j job.Job, restart bool) err
 // ReplaceContinuous is SetContinuous if the definition in force has the hash was,
 // or is j already. Otherwise it gives [ErrMoved].
 func (c *Client) ReplaceContinuous(ctx context.Context, j job.Job, was string, restart bool) error {
-	_, err := send(ctx, c, workflows.MessageSetJob, j.ID, workflows.SetJobRequest{Job: j, Was: was, Restart: restart})
+	_, err := send(ctx, c, workflows.MessageSetJob, j.ID, workflows.SetJobRequest{
+		Job: j, Was: was, Restart: restart, EndFailurePause: true,
+	})
 	var app *temporal.ApplicationError
 	if errors.As(err, &app) && app.Type() == workflows.ErrorTypeOtherDefinition {
 		return fmt.Errorf("job %s was changed by someone else meanwhile: %w", j.ID, ErrMoved)

@@ -95,10 +95,6 @@ func writeNote(reason string, paused bool, before string, wasPaused bool, now ti
 	return note
 }
 
-// alsoFor stands between the reasons for which several people have paused
-// something, the first of them first.
-const alsoFor = "; also: "
-
 // addReason is the reason of a pause of what was paused already: whoever resumes
 // it has to know of all. A pause of the system's own, since the job failed, becomes
 // one of the person who pauses it.
@@ -106,15 +102,15 @@ func addReason(before, reason string) string {
 	if before == "" || workflows.PausedForFailures(before) {
 		return reason
 	}
-	reasons := strings.Split(before, alsoFor)
+	reasons := strings.Split(before, workflows.AlsoFor)
 	if reason == "" || slices.Contains(reasons, reason) {
 		return before
 	}
 	reasons = append(reasons, job.Cut(reason, maxPauseReason))
-	all := strings.Join(reasons, alsoFor)
+	all := strings.Join(reasons, workflows.AlsoFor)
 	for len(all) > maxPauseReason && len(reasons) > 1 {
 		reasons = reasons[1:] // The note has room for the latest.
-		all = "…" + alsoFor + strings.Join(reasons, alsoFor)
+		all = "…" + workflows.AlsoFor + strings.Join(reasons, workflows.AlsoFor)
 	}
 	return all
 }

@@ -69,7 +69,7 @@ func toQueue[In, Out any](ctx context.Context, c *Client, message workflows.Mess
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := deliver(ctx, c, message, workflows.QueueWorkflowID(queue), in)
-	return out, explain(what, err)
+	return out, explainSent(what, err)
 }
 
 // RemoveWaiting takes an item out of its queue that has not started, and refuses
@@ -190,7 +190,7 @@ func (c *Client) SetOnFailure(ctx context.Context, queue string, policy job.OnFa
 	for try := 1; ; try++ {
 		summary, err := workflows.MessageSetQueue.SendWithStart(ctx, c.temporal, c.startQueue(queue), workflows.SetQueueRequest{OnFailure: policy})
 		if try == sendTries || !notReady(err) || ctx.Err() != nil {
-			return summary, explain("set queue "+queue, err)
+			return summary, explainSent("set queue "+queue, err)
 		}
 	}
 }
@@ -216,12 +216,30 @@ func LatestLetters(letters []workflows.DeadLetter) []workflows.DeadLetter {
 	return kept
 }
 
+// RetriedLetters tells which of several letters can be retried at once, in their order:
+// those of LatestLetters, but of a job that has failed with several specs only those
+// with the first, since a queue holds a job with one spec. The others are left for when
+// that has ended.
+func RetriedLetters(letters []workflows.DeadLetter) (retried, left []workflows.DeadLetter) {
+	specs := map[string]string{}
+	for _, letter := range LatestLetters(letters) {
+		first, known := specs[letter.JobID]
+		if known && (letter.SpecHash == "" || letter.SpecHash != first) {
+			left = append(left, letter)
+			continue
+		}
+		specs[letter.JobID] = letter.SpecHash
+		retried = append(retried, letter)
+	}
+	return retried, left
+}
+
 // RetryDead puts the jobs of dead letters into their queue again, at its end, and
 // takes the letters away. Each goes on at the last position that its latest run has
-// left: of several letters of one job and spec there is one item, so that the places
-// are those of LatestLetters. It reports how many are done.
+// left. There is one item for each of RetriedLetters, so that the places are theirs;
+// letters that these leave stay. It reports how many are done.
 func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflows.DeadLetter, report func(done int)) ([]workflows.EnqueueReceipt, error) {
-	letters = LatestLetters(letters)
+	letters, _ = RetriedLetters(letters)
 	items := make([]workflows.EnqueueItem, len(letters))
 	err := Each(len(letters), func(i int) error {
 		letter := letters[i]
@@ -229,6 +247,9 @@ func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflow
 		if letter.Job != nil {
 			items[i].Job = *letter.Job
 			return nil
+		}
+		if letter.RunID == "" {
+			return fmt.Errorf("dead letter %d of queue %s: the definition of job %s was too large to be kept", letter.Sequence, queue, letter.JobID)
 		}
 		run, err := c.Run(ctx, RunRef{WorkflowID: workflows.JobWorkflowID(letter.JobID), RunID: letter.RunID})
 		switch {

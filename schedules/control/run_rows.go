@@ -94,7 +94,9 @@ func newRun(info *workflowpb.WorkflowExecutionInfo) Run {
 			run.Status = RunWaiting
 		}
 	}
-	run.LastUpdate = run.Started
+	if run.LastUpdate = run.Started; run.Status == RunWaiting {
+		run.LastUpdate = info.GetStartTime().AsTime() // When it was asked for.
+	}
 	if t := info.GetCloseTime(); t != nil {
 		run.Ended, run.LastUpdate = t.AsTime(), t.AsTime()
 		run.Took = job.Duration(run.Duration())

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -40,9 +41,69 @@ func (c *Client) StartRunAt(ctx context.Context, j job.Job, trigger workflows.Tr
 		delay: max(time.Until(at), 0),
 	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-		return c.sameDefinition(ctx, j, at)
+		ref, _, err := c.holder(ctx, j, at)
+		return ref, err
 	}
 	return ref, explain("start job "+j.ID, err)
+}
+
+// Once is the run that StartOnce gives.
+type Once struct {
+	RunRef
+	// Before says that the run was there already: it is under way, or has completed.
+	Before bool
+	// Status is how it stood.
+	Status RunStatus
+}
+
+// ErrOtherSpec says that a job's id stands for other work: it has run with another
+// spec.
+var ErrOtherSpec = errors.New("it has another spec")
+
+// StartOnce starts a run of a one-shot unless one with the same spec is under way
+// or has completed, which is given instead: however often and by however many it is
+// called, the work is done once. A run that failed, was canceled, terminated or
+// timed out is started again. With another spec than that of the latest run it
+// gives [ErrOtherSpec], however that ended. It knows the runs of the namespace's
+// retention. The time is that of StartRunAt.
+func (c *Client) StartOnce(ctx context.Context, j job.Job, trigger workflows.Trigger, at time.Time) (Once, error) {
+	hash, err := j.SpecHash()
+	if err != nil {
+		return Once{}, err
+	}
+	live, err := c.LiveWorkflow(ctx, j.ID)
+	if err != nil {
+		return Once{}, err
+	}
+	if live != nil {
+		if err := checkSpec(live, hash); err != nil {
+			return Once{}, err
+		}
+	}
+	ref, err := c.start(ctx, j, start{
+		workflowType: workflows.RunJobType, requestID: NewRequestID(), once: true,
+		input: workflows.RunInput{Job: j, Trigger: trigger, KeepEnd: true},
+		delay: max(time.Until(at), 0),
+	})
+	if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		return Once{RunRef: ref, Status: RunRunning}, explain("start job "+j.ID, err)
+	}
+	ref, live, err = c.holder(ctx, j, at)
+	if err != nil {
+		return Once{}, err
+	}
+	return Once{RunRef: ref, Before: true, Status: runStatus(live.Workflow.Status)}, nil
+}
+
+// checkSpec refuses other work than that of the workflow under a job's id.
+func checkSpec(live *Live, hash string) error {
+	switch {
+	case live.SpecHash == hash:
+		return nil
+	case live.Workflow.Open():
+		return fmt.Errorf("job %s runs now: %w", live.Job.ID, ErrOtherSpec)
+	}
+	return fmt.Errorf("job %s has run before (%s): %w", live.Job.ID, runStatus(live.Workflow.Status), ErrOtherSpec)
 }
 
 // StartContinuous starts the loop of a continuous job. A loop that runs with the
@@ -52,7 +113,7 @@ func (c *Client) StartContinuous(ctx context.Context, j job.Job) error {
 		workflowType: workflows.ContinuousJobType, requestID: NewRequestID(), input: workflows.NewContinuousState(j),
 	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-		_, err = c.sameDefinition(ctx, j, time.Time{})
+		_, _, err = c.holder(ctx, j, time.Time{})
 		return err
 	}
 	return explain("start job "+j.ID, err)
@@ -67,6 +128,7 @@ type start struct {
 	input        any
 	delay        time.Duration
 	retryOf      string // a run id
+	once         bool   // not after a run that has completed
 }
 
 // start starts a workflow of a job. It is the call itself and not the SDK's
@@ -102,6 +164,9 @@ func (c *Client) start(ctx context.Context, j job.Job, s start) (RunRef, error) 
 
 		Memo: m.memo, SearchAttributes: m.attributes, UserMetadata: m.metadata,
 	}
+	if s.once {
+		request.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	}
 	if s.delay > 0 {
 		request.WorkflowStartDelay = durationpb.New(s.delay)
 	}
@@ -115,24 +180,24 @@ func (c *Client) start(ctx context.Context, j job.Job, s start) (RunRef, error) 
 // NewRequestID names a request, so that making it again is harmless.
 func NewRequestID() string { return strings.ToLower(ulid.Make().String()) }
 
-// sameDefinition gives the workflow that holds a job's id, if it is the job's own,
-// has the definition j, and begins when it should.
-func (c *Client) sameDefinition(ctx context.Context, j job.Job, at time.Time) (RunRef, error) {
+// holder gives the workflow that holds a job's id, if it is the job's own, has the
+// definition j, and begins when it should.
+func (c *Client) holder(ctx context.Context, j job.Job, at time.Time) (RunRef, *Live, error) {
 	live, err := c.LiveWorkflow(ctx, j.ID)
 	if err != nil {
-		return RunRef{}, err
+		return RunRef{}, nil, err
 	}
 	hash, err := j.SpecHash()
 	if err != nil {
-		return RunRef{}, err
+		return RunRef{}, nil, err
 	}
 	if live == nil || live.SpecHash != hash {
-		return RunRef{}, fmt.Errorf("job %s runs with another definition now; try again when that has ended", j.ID)
+		return RunRef{}, nil, fmt.Errorf("job %s runs with another definition now; try again when that has ended", j.ID)
 	}
 	if begins := live.Workflow.Begins; begins.After(time.Now()) && begins.Sub(at).Abs() > sameStart {
-		return RunRef{}, fmt.Errorf("job %s waits until %s already; cancel that run first", j.ID, begins.Format(time.RFC3339))
+		return RunRef{}, nil, fmt.Errorf("job %s waits until %s already; cancel that run first", j.ID, begins.Format(time.RFC3339))
 	}
-	return RunRef{WorkflowID: workflows.JobWorkflowID(j.ID), RunID: live.Workflow.RunID}, nil
+	return RunRef{WorkflowID: workflows.JobWorkflowID(j.ID), RunID: live.Workflow.RunID}, live, nil
 }
 
 // sameStart is how far apart two starts may be that were asked for the same time:

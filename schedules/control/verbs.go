@@ -37,6 +37,8 @@ func (c *Client) Stop(ctx context.Context, jobID, reason string) error {
 	case live.Waiting != nil:
 		_, err := c.CancelItem(ctx, live.Waiting.Job.Queue(), jobID)
 		return err
+	case !live.Workflow.Open() && live.Untold != nil:
+		return fmt.Errorf("job %s does not run, and %w", jobID, live.Untold)
 	case !live.Workflow.Open():
 		return fmt.Errorf("job %s does not run: %w", jobID, ErrNotFound)
 	case live.Workflow.Type == workflows.ContinuousJobType:
@@ -79,6 +81,9 @@ func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
 		return c.StartContinuous(ctx, live.Job)
 	}
 	state, err := send(ctx, c, workflows.MessageRestart, jobID, workflows.RestartRequest{Reason: reason})
+	if errors.Is(err, ErrNotFound) {
+		return c.restartEnded(ctx, jobID, err)
+	}
 	if err != nil || !state.Stop {
 		return err
 	}
@@ -87,6 +92,19 @@ func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
 		return err
 	}
 	return c.StartContinuous(ctx, state.Job)
+}
+
+// restartEnded starts a continuous job again that was not there to be told to
+// restart: it had been told to stop, and ended between two looks.
+func (c *Client) restartEnded(ctx context.Context, jobID string, missed error) error {
+	live, err := c.LiveWorkflow(ctx, jobID)
+	if err != nil {
+		return err
+	}
+	if live == nil || live.Workflow.Open() || live.Workflow.Type != workflows.ContinuousJobType {
+		return missed
+	}
+	return c.StartContinuous(ctx, live.Job)
 }
 
 // Pause keeps a recurring or continuous job from running until it is resumed. A

@@ -1,8 +1,10 @@
 package cli_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -50,7 +52,7 @@ func TestForeignJobType(t *testing.T) {
 	require.Contains(t, offline.stderr, `foreign.toml:2:7: unknown job type "hash_files"`)
 	require.Equal(t, 1, c.run(t.Context(), "validate", file).code)
 
-	worker := stacktest.StartProcess(t, st, "example-worker", "--service", "shed", "--tag", "site=north", "--service-timeout", "2s")
+	worker := stacktest.StartProcess(t, st, "example-worker", "--service", "shed", "--tag", "site=north", "--service-timeout", "5s")
 	worker.WaitOutput("msg=announced")
 	require.Equal(t, file+": 2 jobs are valid\n", c.ok(t, "validate", file))
 	wrong := writeFile(t, "wrong.toml", `
@@ -90,7 +92,14 @@ one_shot = {}
 	require.Equal(t, "files@shed", w.Services[0].ID())
 	require.Empty(t, w.Lost)
 	require.Empty(t, w.Unserved)
-	require.Regexp(t, `(?m)^files@shed +serving +\S+ +site=north +\(devel\)( [0-9a-f]{12})? +0/50 .* ago\) +1$`, c.ok(t, "workers"))
+	row := regexp.MustCompile(`(?m)^files@shed +serving +\S+ +site=north +\(devel\)( [0-9a-f]{12})? +0/50 .* ago\) +1$`)
+	stacktest.WaitFor(t, "the service to tell that it is idle", func() (bool, error) {
+		listed := c.ok(t, "workers")
+		if !row.MatchString(listed) {
+			return false, errors.New(listed)
+		}
+		return true, nil
+	})
 	require.Contains(t, c.ok(t, "workers", "describe", "shed"), "HashFiles  all    Hashes the files of a folder.")
 	require.Contains(t, string(decoded[workflows.LiveService](t, c, "workers", "describe", "files@shed").Types[0].SpecSchema), "max_bytes")
 	require.Equal(t, "starter: there is no live service x in namespace default\n", c.run(t.Context(), "workers", "describe", "x").stderr)

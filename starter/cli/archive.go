@@ -234,6 +234,7 @@ the raw stream took them, and the range of numbers of their batch.`,
 					Life: o.Life, First: o.First, Last: o.Last, Size: o.Size,
 				})
 			}
+			i.noteEmpty("object", len(rows))
 			return i.emit(rows, func(w io.Writer) error {
 				t := newTable("ORGANIZATION", "SOURCE", "HOUR (UTC)", "NUMBERS", "SIZE", "KEY")
 				for _, row := range rows {

@@ -28,6 +28,8 @@ func (i *invocation) reportStarted(s *started) error {
 
 func (s *started) sentence() string {
 	switch {
+	case s.Before:
+		return fmt.Sprintf("Job %s has completed: workflow %s, run %s.", s.Job.ID, s.Run.WorkflowID, s.Run.RunID)
 	case s.Run != nil && !s.At.IsZero():
 		return fmt.Sprintf("Job %s begins at %s: workflow %s, run %s.", s.Job.ID, utc(s.At), s.Run.WorkflowID, s.Run.RunID)
 	case s.Run != nil:

@@ -39,8 +39,7 @@ const shownNames = 20
 
 // doAll asks, unless yes is set, and then does it to all, several at a time.
 func (i *invocation) doAll(ctx context.Context, b bulk, yes bool) error {
-	if len(b.names) == 0 {
-		i.note("No %s matches.", b.one)
+	if i.noteEmpty(b.one, len(b.names)) {
 		return i.emit([]bulkOutcome{}, func(io.Writer) error { return nil })
 	}
 	if !yes {

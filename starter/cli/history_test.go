@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,7 +56,7 @@ owner = "organization:bulk"
 	})
 	r = c.run(t.Context(), with("jobs pause", "--yes")...)
 	require.Zero(t, r.code, r.stderr)
-	require.Contains(t, r.stderr, "3 jobs that match are left out: there is nothing to pause.\nNo job matches.\n")
+	require.Contains(t, r.stderr, "3 jobs that match are left out: there is nothing to pause.\nNo job found.\n")
 	c.ok(t, with("jobs resume", "--yes")...)
 	r = c.run(t.Context(), "jobs", "pause", "take_steps.bulk-0", "take_steps.none")
 	require.Equal(t, 1, r.code)
@@ -108,8 +109,8 @@ owner = "organization:bulk"
 	})
 
 	for want, args := range map[string][]string{
-		"No run matches.\n": {"runs", "cancel", "--owner", "user:nobody", "--yes"},
-		"No job matches.\n": {"jobs", "list", "--owner", "user:nobody"},
+		"No run found.\n": {"runs", "cancel", "--owner", "user:nobody", "--yes"},
+		"No job found.\n": {"jobs", "list", "--owner", "user:nobody"},
 	} {
 		r := c.run(t.Context(), args...)
 		require.Zero(t, r.code)
@@ -133,6 +134,10 @@ func later(t *testing.T, c console) {
 	r := c.run(t.Context(), "run", "take_steps.later", "--in", "PT2H")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "job take_steps.later waits until ")
+	require.Contains(t, c.run(t.Context(), start...).stderr, " (in 1 h); this is about that one.\n")
+	waiting := decoded[control.RunDetail](t, c, "runs", "describe", "take_steps.later")
+	require.Equal(t, control.RunWaiting, waiting.Status)
+	require.True(t, waiting.LastUpdate.Before(time.Now()), "it was asked for in the past: %s", waiting.LastUpdate)
 	stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
 		return strings.Contains(c.ok(t, "runs", "list", "--status", "waiting"), "  waits until "), nil
 	})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -59,8 +58,8 @@ gets another one; one resume undoes all.`,
 			name: "resume", done: "resumed", short: "Let a paused job go on",
 			long: `resume lets a paused job go on. What a recurring job missed meanwhile is not
 made up for; a continuous job starts an iteration at once and forgets its
-failures.`,
-			act: (*control.Client).Resume, fits: isPaused,
+failures. Of a job that is not paused it says so, and does nothing.`,
+			act: (*control.Client).Resume, fits: isPaused, before: pausedUntilNow,
 		}),
 		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),
 	)
@@ -84,9 +83,7 @@ take a second to show. Which jobs wait in a queue only a live worker can tell.`,
 			if err != nil {
 				return err
 			}
-			if len(rows) == 0 && len(filter.given(cmd)) > 0 {
-				i.note("No job matches.")
-			}
+			i.noteEmpty("job", len(rows))
 			return i.emit(list(rows), func(w io.Writer) error { return i.writeJobs(w, rows) })
 		},
 	}
@@ -156,7 +153,8 @@ type verb struct {
 	name, done  string
 	short, long string
 	act         func(c *control.Client, ctx context.Context, jobID, reason string) error
-	// before, if set, says how the job stood that is about to be told.
+	// before, if set, says how the job stood that is about to be told; errNothingToDo
+	// if there is no need to tell it.
 	before func(ctx context.Context, c *control.Client, jobID string) (string, error)
 	// fits says which of many jobs it is meant for.
 	fits func(control.JobRow) bool
@@ -189,6 +187,20 @@ func pausedBefore(ctx context.Context, c *control.Client, jobID string) (string,
 	return "it was paused already: " + live.PauseReason, nil
 }
 
+// pausedUntilNow says of a job that it was not paused.
+func pausedUntilNow(ctx context.Context, c *control.Client, jobID string) (string, error) {
+	resumable, err := c.Resumable(ctx, jobID)
+	switch {
+	case err != nil:
+		return "", err
+	case resumable == control.ResumableNothing:
+		return "it was not paused", errNothingToDo
+	case resumable == control.ResumableFailures:
+		return "it was not paused, and has forgotten its failures", nil
+	}
+	return "", nil
+}
+
 // told is what a verb has done, as JSON.
 type told struct {
 	JobID  string `json:"job_id"`
@@ -210,7 +222,10 @@ func (v verb) tell(ctx context.Context, c *control.Client, jobID, reason string)
 	outcome := told{JobID: jobID, Done: v.done, Reason: reason}
 	if v.before != nil {
 		var err error
-		if outcome.Before, err = v.before(ctx, c, jobID); err != nil {
+		if outcome.Before, err = v.before(ctx, c, jobID); errors.Is(err, errNothingToDo) {
+			outcome.Done = "left as it is"
+			return outcome, nil
+		} else if err != nil {
 			return outcome, err
 		}
 	}
@@ -321,7 +336,7 @@ func (i *invocation) triggerCommand() *cobra.Command {
 				return err
 			}
 			if len(args) == 1 {
-				started, err := i.startRun(cmd.Context(), args, adHoc{}, "", time.Time{})
+				started, err := i.startRun(cmd.Context(), args, adHoc{}, "", oneShotStart{})
 				if err != nil {
 					return err
 				}
@@ -354,7 +369,7 @@ func (i *invocation) triggerMany(ctx context.Context, ids []string, f *jobFilter
 			if err != nil {
 				return "", aboutJob(c, ids[n], err)
 			}
-			s, err := i.trigger(ctx, c, live.Job, time.Time{})
+			s, err := i.trigger(ctx, c, live.Job, oneShotStart{})
 			if err != nil {
 				return "", err
 			}

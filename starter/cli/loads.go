@@ -60,6 +60,7 @@ func (i *invocation) loadsCommand() *cobra.Command {
 			for n, l := range loads {
 				views[n] = i.loadView(l)
 			}
+			i.noteEmpty("load", len(views))
 			return i.emit(list(views), func(w io.Writer) error { return i.writeLoads(w, views) })
 		},
 	}

@@ -22,6 +22,14 @@ func (i *invocation) note(format string, args ...any) {
 	_, _ = fmt.Fprintf(i.Stderr, format+"\n", args...) // There is nowhere else to say that it failed.
 }
 
+// noteEmpty says of a list without entries that it has none.
+func (i *invocation) noteEmpty(one string, entries int) (empty bool) {
+	if entries == 0 {
+		i.note("No %s found.", one)
+	}
+	return entries == 0
+}
+
 // print writes a line to standard output.
 func (i *invocation) print(format string, args ...any) error {
 	_, err := fmt.Fprintf(i.Stdout, format+"\n", args...)

@@ -166,6 +166,7 @@ func (i *invocation) listItems(cmd *cobra.Command, filter pipeline.ItemFilter, l
 	for n, item := range items {
 		views[n] = viewOfItem(item)
 	}
+	i.noteEmpty("item", len(views))
 	err = i.emit(list(views), func(w io.Writer) error {
 		t := newTable("ID", "SINCE", "STAGE", "OPERATION", "NAME", "CLASS", "REASON")
 		for _, v := range views {

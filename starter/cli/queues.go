@@ -52,8 +52,9 @@ func (i *invocation) queuesListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List queues",
-		Long: `list shows all queues. A live worker has to answer for them. A queue is made by
-the first item put into it, and may take a second to show.`,
+		Long: `list shows all queues: what waits, for how long the oldest item has, and how many
+ran in the last minute and hour. A live worker has to answer for them. A queue is
+made by the first item put into it, and may take a second to show.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := i.connect(cmd.Context())
@@ -68,6 +69,7 @@ the first item put into it, and may take a second to show.`,
 			for n := range states {
 				views[n] = i.viewOf(&states[n])
 			}
+			i.noteEmpty("queue", len(views))
 			err = i.emit(list(views), func(w io.Writer) error { return i.writeQueues(w, views) })
 			return errors.Join(failed, err)
 		},
@@ -75,14 +77,18 @@ the first item put into it, and may take a second to show.`,
 }
 
 func (i *invocation) writeQueues(w io.Writer, views []queueView) error {
-	t := newTable("QUEUE", "STATUS", "WAITING", "RUNNING", "COMPLETED", "FAILED", "CANCELED", "SKIPPED", "DEAD")
+	t := newTable("QUEUE", "STATUS", "WAITING", "OLDEST", "RUNNING", "LAST MINUTE", "LAST HOUR",
+		"COMPLETED", "FAILED", "CANCELED", "SKIPPED", "DEAD")
 	for _, v := range views {
-		running := ""
+		oldest, running := "", ""
+		if !v.Oldest.IsZero() {
+			oldest = span(max(i.Now().Sub(v.Oldest), 0))
+		}
 		if v.Running != nil {
 			running = v.Running.Job.ID
 		}
-		t.add(v.Name, queueStatus(v.QueueState), fmt.Sprint(v.Depth), running, fmt.Sprint(v.Completed),
-			fmt.Sprint(v.Failed), fmt.Sprint(v.Canceled), fmt.Sprint(v.Skipped), fmt.Sprint(len(v.DeadLetters)))
+		t.add(v.Name, queueStatus(v.QueueState), fmt.Sprint(v.Depth), oldest, running, fmt.Sprint(v.LastMinute), fmt.Sprint(v.LastHour),
+			fmt.Sprint(v.Completed), fmt.Sprint(v.Failed), fmt.Sprint(v.Canceled), fmt.Sprint(v.Skipped), fmt.Sprint(len(v.DeadLetters)))
 	}
 	return t.write(w)
 }

@@ -43,6 +43,7 @@ latest 100 and counts those that it dropped for them; runs list --queue has all 
 			}
 			letters := slices.Clone(state.DeadLetters)
 			slices.Reverse(letters)
+			i.noteEmpty("dead letter", len(letters))
 			return i.emit(deadList{list(letters), state.DeadDropped}, func(w io.Writer) error {
 				t := newTable("NUMBER", "JOB", "FAILED", "ERROR")
 				for _, letter := range letters {
@@ -63,7 +64,8 @@ func (i *invocation) deadRetryCommand() *cobra.Command {
 		Use:   "retry QUEUE [JOB...]",
 		Short: "Put items that failed into their queue again",
 		Long: `retry puts jobs that failed into their queue again, at its end, and takes them off
-the dead letters. They go on at the last position that they have left.`,
+the dead letters. They go on at the last position that they have left. Of a job that
+failed with several specs the first is put in, and the others stay dead letters.`,
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, letters, err := i.chosenDead(cmd, args, all)
@@ -84,7 +86,7 @@ the dead letters. They go on at the last position that they have left.`,
 }
 
 func (i *invocation) retryDead(ctx context.Context, c *control.Client, queue string, letters []workflows.DeadLetter) ([]placed, error) {
-	letters = control.LatestLetters(letters)
+	letters, left := control.RetriedLetters(letters)
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
@@ -96,6 +98,9 @@ func (i *invocation) retryDead(ctx context.Context, c *control.Client, queue str
 	all := make([]placed, len(receipts))
 	for n, receipt := range receipts {
 		all[n] = placed{letters[n].JobID, receipt}
+	}
+	for _, letter := range left {
+		i.note("Dead letter %d of job %s is left: there is one with another spec; retry it when that has ended.", letter.Sequence, letter.JobID)
 	}
 	return all, err
 }

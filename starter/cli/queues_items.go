@@ -32,6 +32,7 @@ many there are. AHEAD is how many run before.`,
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
+			i.noteEmpty("item", len(items))
 			return i.emit(list(items), func(w io.Writer) error {
 				t := newTable("AHEAD", "NUMBER", "JOB", "ACCEPTED")
 				for _, item := range items {

@@ -88,7 +88,7 @@ func TestWriteJobs(t *testing.T) {
 		{ID: "take_steps.long-key", Mode: job.ModeQueued, Status: control.JobWaiting, Queue: "photos"},
 	}))
 	require.Equal(t, `JOB                  MODE        STATUS     LAST START                  NEXT                 OWNER     NOTE
-take_steps.a         recurring   scheduled  13:58:30 (1 min ago)        14:04:00 (in 4 min)  user:ada  -
+take_steps.a         recurring   scheduled  13:58:30 (2 min ago)        14:04:00 (in 4 min)  user:ada  -
 take_steps.b         continuous  paused     2026-04-29 12:00 (2 d ago)  -                    -         two lines
 take_steps.long-key  queued      waiting    -                           -                    -         queue photos
 `, b.String())
@@ -186,7 +186,7 @@ Workflow   job/take_steps.a
 Run        0196
 Status     completed after 1m30s, 2 attempts
 Started    13:00:00 (1 h ago)
-Ended      13:01:30 (58 min ago)
+Ended      13:01:30 (59 min ago)
 Worker     load@host/1
 Result     done
 Counts     steps 2
@@ -257,7 +257,9 @@ func TestWhen(t *testing.T) {
 	for want, at := range map[string]time.Time{
 		"":                             {},
 		"14:00:00 (in 0 s)":            noon,
-		"14:01:30 (in 1 min)":          noon.Add(90 * time.Second),
+		"14:01:30 (in 2 min)":          noon.Add(90 * time.Second),
+		"15:59:59 (in 2 h)":            noon.Add(2*time.Hour - time.Millisecond),
+		"14:59:59 (in 1 h)":            noon.Add(time.Hour - time.Millisecond),
 		"2026-05-02 00:00 (in 10 h)":   noon.Add(10 * time.Hour),
 		"2026-05-11 14:00 (in 10 d)":   noon.AddDate(0, 0, 10),
 		"2025-05-01 14:00 (365 d ago)": noon.AddDate(-1, 0, 0),

@@ -17,6 +17,7 @@ func (i *invocation) runCommand() *cobra.Command {
 	var ad adHoc
 	var file string
 	var detach bool
+	var again bool
 	var start startTime
 	cmd := &cobra.Command{
 		Use:   "run JOB | --type TYPE",
@@ -34,14 +35,19 @@ runs list shows it and runs cancel takes it back. There is one run of a one-shot
 at a time, so that asking twice for the same time makes one run.
 
 With --type it defines and runs a one-shot of its own. Its spec is checked
-before anything starts, and all that is wrong with it is shown.
+before anything starts, and all that is wrong with it is shown. With --key it
+does so once: if a run under that key and with that spec is under way or has
+completed, the command is about that one, so that a script may repeat it. One
+that failed or was canceled runs again, as every one does with --again; another
+spec under the key is refused.
 
 Ctrl-C ends the waiting, not the run. With --detach it does not wait at all.
 
 Exit codes: 0 the run completed, 1 it failed or was canceled, or could not be
 started, or the waiting was given up.`,
 		Example: `  starter run live_load_influx_v1.common
-  starter run --type GeneratePhotoVariantsToMinio --spec '{"bucket": "uploads", "key": "a.jpg"}'`,
+  starter run --type GeneratePhotoVariantsToMinio --spec '{"bucket": "uploads", "key": "a.jpg"}'
+  starter run --type GeneratePhotoVariantsToMinio --key a --spec '{"bucket": "uploads", "key": "a.jpg"}'`,
 		Args:              arguments("[JOB]"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,11 +58,11 @@ started, or the waiting was given up.`,
 			if err != nil {
 				return err
 			}
-			started, err := i.startRun(cmd.Context(), args, ad, file, at)
+			started, err := i.startRun(cmd.Context(), args, ad, file, oneShotStart{at: at, once: ad.key != "" && !again})
 			if err != nil {
 				return err
 			}
-			if detach || !at.IsZero() {
+			if detach || !at.IsZero() && !started.Before {
 				return i.reportStarted(started)
 			}
 			return i.await(cmd.Context(), started)
@@ -65,6 +71,7 @@ started, or the waiting was given up.`,
 	ad.register(i, cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "take the job from this jobs file, not from Temporal")
 	start.register(cmd)
+	cmd.Flags().BoolVar(&again, "again", false, "run a job defined with --type and --key again although it has completed, or with another spec")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait: print what was started")
 	return cmd
 }
@@ -75,6 +82,9 @@ func checkRunArguments(cmd *cobra.Command, args []string, ad *adHoc) error {
 	}
 	if ad.typeName != "" && cmd.Flags().Changed("file") {
 		return misuse(cmd, "-f goes with JOB, not with --type")
+	}
+	if cmd.Flags().Changed("again") && ad.key == "" {
+		return misuse(cmd, "--again goes with --type and --key")
 	}
 	return needsType(cmd, ad)
 }
@@ -100,11 +110,19 @@ type started struct {
 	Receipt *workflows.EnqueueReceipt `json:"receipt,omitempty"`
 	// At is when the run begins, if that is later.
 	At time.Time `json:"at,omitzero"`
+	// Before says that the run had completed before: nothing was started.
+	Before bool `json:"before,omitempty"`
 
 	client *control.Client
 }
 
-func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file string, at time.Time) (*started, error) {
+// oneShotStart says how a one-shot is started.
+type oneShotStart struct {
+	at   time.Time // zero: now
+	once bool      // unless it has completed
+}
+
+func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file string, start oneShotStart) (*started, error) {
 	var j job.Job
 	switch {
 	case ad.typeName != "":
@@ -131,7 +149,7 @@ func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file
 		}
 		j = live.Job
 	}
-	return i.trigger(ctx, c, j, at)
+	return i.trigger(ctx, c, j, start)
 }
 
 func (i *invocation) defineOneShot(ad adHoc) (job.Job, error) {
@@ -169,9 +187,9 @@ func (i *invocation) declared(file, jobID string) (job.Job, error) {
 }
 
 // trigger sets off a run of a job, in the way of its mode.
-func (i *invocation) trigger(ctx context.Context, c *control.Client, j job.Job, at time.Time) (*started, error) {
-	s := &started{Job: j, At: at, client: c}
-	if !at.IsZero() && j.Mode() != job.ModeOneShot {
+func (i *invocation) trigger(ctx context.Context, c *control.Client, j job.Job, start oneShotStart) (*started, error) {
+	s := &started{Job: j, At: start.at, client: c}
+	if !start.at.IsZero() && j.Mode() != job.ModeOneShot {
 		return nil, fmt.Errorf("job %s is %s: only a one-shot can be started for later", j.ID, j.Mode())
 	}
 	if j.Mode() == job.ModeContinuous {
@@ -184,8 +202,11 @@ func (i *invocation) trigger(ctx context.Context, c *control.Client, j job.Job, 
 			return nil, err
 		}
 	}
-	if !at.IsZero() {
-		ref, err := c.StartRunAt(ctx, j, workflows.TriggerManual, at, control.NewRequestID())
+	if start.once {
+		return s, i.runOnce(ctx, s)
+	}
+	if !start.at.IsZero() {
+		ref, err := c.StartRunAt(ctx, j, workflows.TriggerManual, start.at, control.NewRequestID())
 		s.Run = &ref
 		return s, err
 	}
@@ -197,6 +218,22 @@ func (i *invocation) trigger(ctx context.Context, c *control.Client, j job.Job, 
 		s.Run = &triggered.Run
 	}
 	return s, nil
+}
+
+// runOnce starts a one-shot unless it has completed.
+func (i *invocation) runOnce(ctx context.Context, s *started) error {
+	once, err := s.client.StartOnce(ctx, s.Job, workflows.TriggerManual, s.At)
+	if errors.Is(err, control.ErrOtherSpec) {
+		return fmt.Errorf("%w than this one; give another --key, or --again to run this one under it", err)
+	}
+	if err != nil {
+		return err
+	}
+	s.Run, s.Before = &once.RunRef, once.Before && once.Status == control.RunCompleted
+	if s.Before {
+		i.note("Job %s has completed already; this is about that run. With --again it runs again.", s.Job.ID)
+	}
+	return nil
 }
 
 // checkOneShot looks at what Temporal has under the id of a one-shot: starting

@@ -118,9 +118,7 @@ func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, limit int)
 	if err := c.AddProgress(cmd.Context(), runs); err != nil {
 		return err
 	}
-	if len(runs) == 0 && len(filter.given(cmd)) > 0 {
-		i.note("No run matches.")
-	}
+	i.noteEmpty("run", len(runs))
 	if err := i.emit(list(runs), i.runTable(runs, true).write); err != nil {
 		return err
 	}

@@ -61,8 +61,7 @@ func (i *invocation) writeMissed(w io.Writer, ledger *control.Ledger) error {
 	if err := t.write(w); err != nil {
 		return err
 	}
-	if len(ledger.Jobs) == 0 {
-		i.note("No recurring job matches.")
+	if i.noteEmpty("recurring job", len(ledger.Jobs)) {
 		return nil
 	}
 	if _, err := fmt.Fprintln(w); err != nil {

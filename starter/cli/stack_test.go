@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,7 +82,7 @@ func withoutWorker(t *testing.T, c console) {
 		t.Parallel()
 		r := c.run(t.Context(), "queues", "enqueue", "deserted", "--type", "TakeSteps", "--key", "deserted", "--spec", `{"steps": 1}`)
 		require.Equal(t, 1, r.code)
-		require.Equal(t, "starter: enqueue job take_steps.deserted in queue deserted: no worker answers within 10s: is a worker of its type running?\n", r.stderr)
+		require.Equal(t, "starter: enqueue job take_steps.deserted in queue deserted: no worker answers within 10s: is a worker of its type running? (it may still be done when one answers)\n", r.stderr)
 
 		r = c.run(t.Context(), "queues", "describe", "deserted", "--timeout", "0.2")
 		require.Equal(t, 1, r.code)
@@ -198,7 +200,10 @@ $`, r.stdout)
 	edited := strings.Replace(declared, `"P1D"`, `"PT12H"`, 1)
 	edited = edited[:strings.Index(edited, "[jobs.take_steps.always]")] + edited[strings.Index(edited, "[jobs.take_steps.in-line]"):]
 	file = writeFile(t, "jobs.toml", edited)
-	r = c.run(t.Context(), "plan", "-f", file)
+	stacktest.WaitFor(t, "the list to have what is no longer declared", func() (bool, error) {
+		r = c.run(t.Context(), "plan", "-f", file)
+		return strings.Contains(r.stdout, "? take_steps.always "), nil
+	})
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.stdout, "? take_steps.always  continuous  no longer declared (kept; --prune deletes it)\n")
 	require.Contains(t, r.stdout, "~ take_steps.often  recurring\n    recurring.recur_every: \"P1D\" → \"PT12H\"\n    next starts now:  ")
@@ -388,6 +393,7 @@ $`, out)
 	require.Contains(t, r.stdout, "Status  failed after ")
 	require.Contains(t, r.stderr, "starter: run of job take_steps.fails failed: told to fail\n")
 
+	repeatedRun(t, c)
 	for jobID, want := range map[string]string{
 		"take_steps.once":    `Job     take_steps\.once\nRun     job/take_steps\.once [0-9a-f-]{36}\nStatus  completed`,
 		"take_steps.often":   `Job     take_steps\.often\nRun     job/take_steps\.often-[0-9TZ:-]+ [0-9a-f-]{36}\nStatus  completed`,
@@ -409,6 +415,31 @@ $`, out)
 	require.Regexp(t, `^Started job take_steps\.once: workflow job/take_steps\.once, run [0-9a-f-]{36}\.\n$`, c.ok(t, "run", "take_steps.once", "--detach"))
 	require.Regexp(t, `^Put job take_steps\.in-line into queue declared: number \d+, 0 ahead\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.in-line"))
 	require.Regexp(t, `^Told job take_steps\.always to start iteration \d+\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.always"))
+}
+
+// repeatedRun repeats a command with a key, as a script does that has lost the answer.
+func repeatedRun(t *testing.T, c console) {
+	repeat := func(spec string, more ...string) result {
+		return c.run(t.Context(), append([]string{"run", "--type", "TakeSteps", "--key", "repeated", "--spec", spec}, more...)...)
+	}
+	first := repeat(`{"steps": 3}`)
+	require.Zero(t, first.code, first.stderr)
+	again := repeat(`{"steps": 3}`)
+	require.Zero(t, again.code, again.stderr)
+	require.Equal(t, first.stdout, again.stdout, "the run that has completed")
+	require.Equal(t, "Job take_steps.repeated has completed already; this is about that run. With --again it runs again.\n", again.stderr)
+	require.Regexp(t, `^Job take_steps\.repeated has completed: workflow job/take_steps\.repeated, run [0-9a-f-]{36}\.\n$`, repeat(`{"steps": 3}`, "--detach").stdout)
+	require.Equal(t, first.stdout, repeat(`{"steps": 3}`, "--in", "PT1H").stdout, "it does not wait for later either")
+	again = repeat(`{"steps": 4}`)
+	require.Equal(t, 1, again.code)
+	require.Equal(t, "starter: job take_steps.repeated has run before (completed): it has another spec than this one; give another --key, or --again to run this one under it\n", again.stderr)
+	again = repeat(`{"steps": 4}`, "--again")
+	require.Zero(t, again.code, again.stderr)
+	require.Contains(t, again.stdout, "Counts  steps 4\n")
+	again = repeat(`{"steps": 4}`, "--again", "--output", "json")
+	require.Zero(t, again.code, again.stderr)
+	require.NotContains(t, again.stderr, "already")
+	require.Contains(t, c.run(t.Context(), "run", "--type", "TakeSteps", "--again").stderr, "--again goes with --type and --key")
 }
 
 func interruptedRun(t *testing.T, c console) {
@@ -472,6 +503,7 @@ func jobs(t *testing.T, c console) {
 	require.Contains(t, c.ok(t, "plan", "-f", writeFile(t, "jobs.toml", declared)), "= take_steps.often  recurring  paused: for the test\n")
 	require.Equal(t, map[string]string{"job_id": "take_steps.often", "done": "resumed", "reason": "done"},
 		decoded[map[string]string](t, c, "jobs", "resume", "take_steps.often", "--reason", "done"))
+	require.Equal(t, "Job take_steps.often: left as it is; it was not paused.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
 	described := c.ok(t, "jobs", "describe", "take_steps.often")
 	require.Contains(t, described, "\nStatus       scheduled\n")
 	require.Contains(t, described, "\nNext  ")
@@ -484,14 +516,15 @@ func jobs(t *testing.T, c console) {
 	r := c.run(t.Context(), "run", "take_steps.always")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "job take_steps.always is paused (asked for ")
-	c.ok(t, "jobs", "resume", "take_steps.always")
+	require.Equal(t, "Job take_steps.always: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
+	require.Equal(t, "Job take_steps.always: left as it is; it was not paused.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
 	c.ok(t, "jobs", "restart", "take_steps.always")
 	detail := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.always")
 	require.Equal(t, job.ModeContinuous, detail.Job.Mode())
 	require.NotNil(t, detail.Loop)
 	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
 	c.ok(t, "jobs", "restart", "take_steps.always")
-	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.always"), "\nStatus        running\n", "restarted although it was still being stopped")
+	require.Regexp(t, `\nStatus +running\n`, c.ok(t, "jobs", "describe", "take_steps.always"), "restarted although it was still being stopped")
 	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
 	stacktest.WaitFor(t, "the end of the loop", func() (bool, error) {
 		return strings.Contains(c.ok(t, "jobs", "describe", "take_steps.always"), " stopped\n"), nil
@@ -574,7 +607,9 @@ func queues(t *testing.T, c console) {
 	c.ok(t, "jobs", "stop", "take_steps.item-39")
 	require.Equal(t, "Queue line: paused, 39 waiting.\n", c.ok(t, "queues", "pause", "line", "--reason", "lunch"))
 	stacktest.WaitFor(t, "the queue in the list", func() (bool, error) {
-		return strings.Contains(c.ok(t, "queues", "list"), "paused: lunch  39       take_steps.first"), nil
+		list := c.ok(t, "queues", "list")
+		require.Contains(t, list, "WAITING  OLDEST  RUNNING           LAST MINUTE  LAST HOUR  COMPLETED")
+		return regexp.MustCompile(`paused: lunch  39 +\d+ s +take_steps\.first  0 +0 +0 `).MatchString(list), nil
 	})
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	c.ok(t, "queues", "resume", "line")
@@ -582,27 +617,41 @@ func queues(t *testing.T, c console) {
 	r := c.run(t.Context(), "run", "take_steps.item-38")
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "Job     take_steps.item-38\n")
-	state := decoded[struct {
+	type line struct {
 		Depth      int       `json:"depth"`
 		Oldest     time.Time `json:"oldest"`
 		LastMinute int       `json:"ran_last_minute"`
 		LastHour   int       `json:"ran_last_hour"`
 		workflows.QueueState
-	}](t, c, "queues", "describe", "line")
+	}
+	var state line
+	stacktest.WaitFor(t, "the queue to hear of the last end", func() (bool, error) {
+		state = decoded[line](t, c, "queues", "describe", "line")
+		return state.Completed == 40, nil
+	})
 	require.Equal(t, 40, state.LastHour)
-	require.EqualValues(t, 40, state.Completed)
 	require.EqualValues(t, 1, state.Canceled)
 	for k := 1; k < len(state.Recent); k++ {
 		require.Greater(t, state.Recent[k].Sequence, state.Recent[k-1].Sequence, "in order")
+	}
+
+	for want, args := range map[string][]string{
+		"No dead letter found.\n": {"dead", "list", "line"},
+		"No item found.\n":        {"peek", "line"},
+	} {
+		r := c.run(t.Context(), append([]string{"queues"}, args...)...)
+		require.Zero(t, r.code)
+		require.Equal(t, want, r.stderr)
 	}
 
 	require.Regexp(t, `take_steps\.in-line  \d+ +0 `, c.ok(t, "queues", "enqueue", "declared", "--job", "take_steps.in-line"))
 	r = c.run(t.Context(), "queues", "enqueue", "line", "--job", "take_steps.in-line")
 	require.Equal(t, "starter: job take_steps.in-line does not belong to queue line: it is queued, in queue declared\n", r.stderr)
 
-	r = c.run(t.Context(), "runs", "list", "--queue", "line", "--limit", "0")
-	require.Zero(t, r.code)
-	require.Len(t, strings.Split(strings.TrimSpace(r.stdout), "\n"), 41)
+	stacktest.WaitFor(t, "the runs in the list", func() (bool, error) {
+		listed := c.ok(t, "runs", "list", "--queue", "line", "--limit", "0")
+		return len(strings.Split(strings.TrimSpace(listed), "\n")) == 41, nil
+	})
 }
 
 // queueVerbs works with a queue whose items fail.
@@ -653,6 +702,22 @@ func queueVerbs(t *testing.T, c console) {
 	require.Equal(t, "Queue worked: 1 dead letter dropped.\n", c.ok(t, "queues", "dead", "drop", "worked", "--all", "--yes"))
 	r = c.run(t.Context(), "queues", "dead", "retry", "worked", "take_steps.broken")
 	require.Equal(t, "starter: queue worked has no dead letter of job take_steps.broken; starter queues dead list worked shows those there are\n", r.stderr)
+
+	dead := func(numbers ...string) {
+		stacktest.WaitFor(t, "dead letters "+strings.Join(numbers, ", "), func() (bool, error) {
+			list := c.ok(t, "queues", "dead", "list", "worked")
+			return !slices.ContainsFunc(numbers, func(n string) bool { return !strings.Contains(list, "\n"+n+" ") }), nil
+		})
+	}
+	put("twice", `{"steps": 1, "fail": true}`)
+	dead("7")
+	put("twice", `{"steps": 2, "fail": true}`)
+	dead("7", "8")
+	r = c.run(t.Context(), "queues", "dead", "retry", "worked", "--all")
+	require.Zero(t, r.code)
+	require.Regexp(t, `^JOB +NUMBER  AHEAD  NOTE\ntake_steps\.twice  9 +0 +-\n$`, r.stdout)
+	require.Equal(t, "Dead letter 8 of job take_steps.twice is left: there is one with another spec; retry it when that has ended.\n", r.stderr)
+	dead("8", "9")
 }
 
 func completion(t *testing.T, c console) {

@@ -54,6 +54,12 @@ func standing(t *testing.T, c console) {
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.twice-paused"), " paused: vendor; also: server\n")
 	c.ok(t, "jobs", "resume", "take_steps.twice-paused")
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.twice-paused"), " scheduled\n")
+	require.Equal(t, "Job take_steps.failing: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.failing"))
+	stacktest.WaitFor(t, "the job to be listed as failing again", func() (bool, error) {
+		return len(decoded[[]control.JobRow](t, c, "jobs", "list", "--status", "failing")) == 1, nil
+	})
+	require.Equal(t, "Job take_steps.failing: resumed; it was not paused, and has forgotten its failures.\n",
+		c.ok(t, "jobs", "resume", "take_steps.failing"))
 	c.ok(t, "jobs", "stop", "take_steps.failing")
 
 	// A run id that is none names no run, and no worker is blamed for it.

@@ -124,11 +124,10 @@ first, jitter included. A change may take a second to show.`,
 }
 
 func (i *invocation) writeUpcoming(w io.Writer, upcoming *control.Upcoming, within job.Duration) error {
-	if upcoming.Count == 0 {
-		_, err := fmt.Fprintf(w, "Nothing is due within %s.\n", within)
-		return err
-	}
 	t := newTable("AT", "JOB", "TYPE", "OWNER")
+	if i.noteEmpty("start", upcoming.Count) {
+		return t.write(w)
+	}
 	for _, start := range upcoming.Starts {
 		t.add(i.when(start.At), start.JobID, start.Type, start.Owner)
 	}

@@ -37,18 +37,19 @@ func relative(d time.Duration) string {
 	return span(-d) + " ago"
 }
 
-// span writes a length of time in its largest unit.
+// span writes a length of time in its largest unit, rounded to the nearest.
 func span(d time.Duration) string {
 	const day = 24 * time.Hour
+	in := func(unit time.Duration) time.Duration { return (d + unit/2) / unit }
 	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
-	case d < 2*day:
-		return fmt.Sprintf("%d h", d/time.Hour)
+	case in(time.Second) < 60:
+		return fmt.Sprintf("%d s", in(time.Second))
+	case in(time.Minute) < 60:
+		return fmt.Sprintf("%d min", in(time.Minute))
+	case in(time.Hour) < 48:
+		return fmt.Sprintf("%d h", in(time.Hour))
 	}
-	return fmt.Sprintf("%d d", d/day)
+	return fmt.Sprintf("%d d", in(day))
 }
 
 // took writes how long something took, with three digits at most.

@@ -42,6 +42,7 @@ func (i *invocation) workersCommand() *cobra.Command {
 				return err
 			}
 			report := control.Workers{Services: list(w.Services), Lost: list(w.Lost), Unserved: list(w.Unserved)}
+			i.noteEmpty("live worker", len(w.Services))
 			return i.emit(report, func(out io.Writer) error { return i.writeWorkers(out, w) })
 		},
 	}

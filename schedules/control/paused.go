@@ -1,0 +1,52 @@
+package control
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// Resumable is what there is for Resume to undo.
+type Resumable int
+
+// What Resume undoes.
+const (
+	// ResumableUnknown: nobody can tell, or Resume gives an error for the job.
+	ResumableUnknown Resumable = iota
+	// ResumableNothing: the job is not paused, and a continuous one not failing.
+	ResumableNothing
+	// ResumableFailures: a continuous job is not paused, but its latest iterations
+	// failed, which Resume forgets.
+	ResumableFailures
+	// ResumablePause: the job is paused.
+	ResumablePause
+)
+
+// Resumable says what Resume would undo. Of a loop its worker is asked: what else
+// tells of a pause does so only when the iteration under way has ended.
+func (c *Client) Resumable(ctx context.Context, jobID string) (Resumable, error) {
+	live, err := c.Live(ctx, jobID)
+	switch {
+	case err != nil:
+		return ResumableUnknown, err
+	case live.Paused:
+		return ResumablePause, nil
+	case live.Schedule != nil:
+		return ResumableNothing, nil
+	case live.Workflow == nil || live.Workflow.Type != workflows.ContinuousJobType || !live.Workflow.Open():
+		return ResumableUnknown, nil
+	}
+	state, err := c.loopState(ctx, jobID)
+	switch {
+	case errors.Is(err, ErrNoWorker):
+		return ResumableUnknown, nil
+	case err != nil:
+		return ResumableUnknown, err
+	case state.Paused:
+		return ResumablePause, nil
+	case state.ConsecutiveFailures > 0:
+		return ResumableFailures, nil
+	}
+	return ResumableNothing, nil
+}

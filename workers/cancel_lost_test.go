@@ -1,0 +1,61 @@
+package workers_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// TestCancelOfAnItemWhoseWorkerDies cancels the running item of a queue that halts
+// over failures, and kills the item's worker before it has answered: nobody failed.
+func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	worker := startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	const queue = "canceled"
+	schedule := job.Schedule{Queued: &job.Queued{Queue: queue, OnFailure: job.OnFailureHalt}}
+	canceled := newJob(t, "RecordSteps", "canceled", schedule,
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true})
+	canceled.Options.StopGracePeriod = job.Duration(5 * time.Minute)
+	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1})
+	_, err := c.EnqueueAll(t.Context(), []job.Job{canceled, next}, false, func(int) {})
+	require.NoError(t, err)
+	ledger.waitFor(t, "step", 1)
+	ref := control.RunRef{WorkflowID: workflows.JobWorkflowID(canceled.ID)}
+	stacktest.WaitFor(t, "a heartbeat with the position", func() (bool, error) {
+		run, err := c.Run(t.Context(), ref)
+		return err == nil && string(run.Cursor) == "1", err
+	})
+	receipt, err := c.CancelItem(t.Context(), queue, canceled.ID)
+	require.NoError(t, err)
+	require.True(t, receipt.Running)
+	stacktest.WaitFor(t, "the request to reach the activity", func() (bool, error) {
+		run, err := c.Temporal().DescribeWorkflowExecution(t.Context(), ref.WorkflowID, "")
+		pending := run.GetPendingActivities()
+		return len(pending) == 1 && pending[0].GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, err
+	})
+	worker.Kill()
+	startWorker(t, st)
+	ledger.waitFor(t, "end", 1)
+	state := waitEmpty(t, c, queue, time.Minute)
+	require.EqualValues(t, 1, state.Canceled)
+	require.EqualValues(t, 1, state.Completed)
+	require.Zero(t, state.Failed)
+	require.Nil(t, state.Halted)
+	require.Empty(t, state.DeadLetters)
+	run, err := c.Run(t.Context(), ref)
+	require.NoError(t, err)
+	require.Equal(t, control.RunCanceled, run.Status)
+	require.JSONEq(t, `1`, string(run.Cursor), "the position that it had reached")
+	require.NotEmpty(t, run.Worker)
+	require.Equal(t, 2, ledger.count(t, "start"), "the canceled run was given to nobody else")
+}

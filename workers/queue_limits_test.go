@@ -1,0 +1,149 @@
+package workers_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// TestQueueOutlivesItemsThatTemporalDoesNotStart has items wait, as an earlier release
+// took them in, whose start Temporal answers by terminating the queue, or by refusing
+// its task again and again.
+func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	const queue = "limits"
+	schedule := job.Schedule{Queued: &job.Queued{Queue: queue}}
+	item := func(sequence int64, key string, change func(*job.Job)) workflows.QueueItem {
+		j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 1})
+		change(&j)
+		return workflows.QueueItem{Sequence: sequence, Job: j, Accepted: time.Now()}
+	}
+	owned := item(1, "owned", func(j *job.Job) { j.Options.Owner.Organization = strings.Repeat("o", 2050) })
+	long := item(2, "long", func(j *job.Job) { j.ID += strings.Repeat("x", 1000) })
+	elsewhere := item(3, "elsewhere", func(j *job.Job) { j.Worker = "/_sys/x" })
+	good := item(4, "good", func(*job.Job) {})
+	startPaged(t, c, queue, 100, workflows.QueueState{
+		Accepted: 4, Waiting: []workflows.QueueItem{owned, long, elsewhere, good},
+	})
+	state := queueReaches(t, c, queue, "the end of the items", func(s *workflows.QueueState) bool { return s.Completed == 1 })
+	require.EqualValues(t, 3, state.Failed)
+	require.Len(t, state.DeadLetters, 3)
+	require.Contains(t, state.DeadLetters[0].Error, "its owner has 2065 bytes, and Temporal takes 2048")
+	require.Contains(t, state.DeadLetters[1].Error, "and Temporal takes 1000")
+	require.Contains(t, state.DeadLetters[2].Error, "Temporal's own")
+	require.Equal(t, 1, ledger.count(t, "end"))
+
+	_, err := c.Enqueue(t.Context(), owned.Job, false)
+	require.ErrorContains(t, err, "owner: the owner has 2063 bytes, more than 128")
+	_, err = c.RetryDead(t.Context(), queue, state.DeadLetters[:1], func(int) {})
+	require.ErrorContains(t, err, "owner: the owner has 2063 bytes, more than 128")
+	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
+		workflows.EnqueueRequest{Job: owned.Job}))
+	state = queueReaches(t, c, queue, "the refusal of a signaled item", func(s *workflows.QueueState) bool { return s.Failed == 4 })
+	require.Contains(t, state.Recent[len(state.Recent)-1].Error, "owner: the owner has 2063 bytes, more than 128")
+}
+
+// TestBatchesOfSpecsWithEscapes puts in more jobs than fit one message, whose specs
+// grow when they are sent.
+func TestBatchesOfSpecsWithEscapes(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	const queue, items = "escapes", 150
+	startPaged(t, c, queue, 40, workflows.QueueState{Paused: true})
+	jobs := recordJobs(t, queue, "e", items, "")
+	for i := range jobs {
+		jobs[i].Spec = json.RawMessage(`{"url": "https://vendor.example/api?station=12&from=1&to=2&format=csv&text= "}`)
+	}
+	receipts, err := c.EnqueueAll(t.Context(), jobs, false, func(int) {})
+	require.NoError(t, err)
+	require.Len(t, receipts, items)
+	for i, receipt := range receipts {
+		require.EqualValues(t, i+1, receipt.Sequence)
+	}
+}
+
+// TestContinuousJobOutlivesADefinitionThatTemporalRefuses sends a running job a
+// definition whose search attributes Temporal answers by terminating the job.
+func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(10 * time.Millisecond)}},
+		recordSpec{Ledger: string(ledger), Steps: 1})
+	require.NoError(t, c.StartContinuous(t.Context(), j))
+	ledger.waitFor(t, "end", 1)
+	owned := j
+	owned.Options.Owner.User = strings.Repeat("o", 2050)
+	require.ErrorContains(t, c.SetContinuous(t.Context(), owned, true), "owner: the owner has 2055 bytes, more than 128")
+	forever := j
+	forever.Options.RunTimeout = 1<<63 - 1
+	require.ErrorContains(t, c.SetContinuous(t.Context(), forever, true), "run_timeout: ")
+	ledger.waitFor(t, "end", ledger.count(t, "end")+2)
+	live, err := c.LiveWorkflow(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, live.Workflow.Status)
+	require.NoError(t, c.StopLoop(t.Context(), j.ID, "", func(*control.Live) bool { return true }))
+}
+
+// TestTurnOfAnItemThatTheQueueHasForgotten follows items of jobs that ran before: one
+// that was purged has no run, and one that ran is not mistaken for a later one.
+func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	const queue, others = "forgotten", 20
+	a := recordJobs(t, queue, "a", 1, ledger)[0]
+	put := func(j job.Job) int64 {
+		receipt, err := c.Enqueue(t.Context(), j, true)
+		require.NoError(t, err)
+		return receipt.Sequence
+	}
+	first := put(a)
+	waitEmpty(t, c, queue, time.Minute)
+	second := put(a)
+	_, err := c.EnqueueAll(t.Context(), recordJobs(t, queue, "b", others, ledger), false, func(int) {})
+	require.NoError(t, err)
+	waitEmpty(t, c, queue, time.Minute)
+	runs := map[int64]string{}
+	for _, e := range ledger.read(t) {
+		if e.JobID == a.ID && e.What == "start" {
+			runs[int64(len(runs)+1)] = e.RunID
+		}
+	}
+	for _, sequence := range []int64{second, first} {
+		var turn control.Turn
+		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
+			turn, err = c.AwaitTurn(t.Context(), queue, a.ID, sequence, func(int) {})
+			return err == nil, nil
+		})
+		require.Equal(t, runs[sequence], turn.Run.RunID)
+	}
+
+	_, err = c.PauseQueue(t.Context(), queue, "for the test")
+	require.NoError(t, err)
+	third := put(a)
+	removed, err := c.Purge(t.Context(), queue, third, third)
+	require.NoError(t, err)
+	require.Equal(t, 1, removed)
+	_, err = c.AwaitTurn(t.Context(), queue, a.ID, third, func(int) {})
+	require.ErrorContains(t, err, "has left the queue without a run: it was purged, or canceled")
+}

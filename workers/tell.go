@@ -1,0 +1,70 @@
+package workers
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// Bounds of what is told of a run's progress: it goes into the history.
+const (
+	maxToldMessage = 500
+	maxToldCursor  = 1 << 10
+	// tellShare is which share of its time a run has its progress told again after: a
+	// run of a day tells it some 105 times, one of a year 225 times.
+	tellShare = 20
+	// tellPatience bounds how long Temporal may take to take in a report. The next one
+	// makes up for it.
+	tellPatience = 10 * time.Second
+)
+
+// tellProgress tells the workflow of a run now and then how far it is, until stop is
+// called. Heartbeats tell that more often, but no workflow.
+func (h *host) tellProgress(ctx context.Context, r *run) (stop func()) {
+	workflow := activity.GetInfo(ctx).WorkflowExecution
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		began := time.Now()
+		next := time.NewTimer(h.ProgressEvery)
+		defer next.Stop()
+		var told workflows.ProgressReport
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-next.C:
+			}
+			if report := r.shown(); report.Progress != told.Progress || !bytes.Equal(report.Cursor, told.Cursor) {
+				told = report
+				patient, done := context.WithTimeout(ctx, tellPatience)
+				if err := h.client.SignalWorkflow(patient, workflow.ID, workflow.RunID, workflows.SignalProgress, report); err != nil && ctx.Err() == nil {
+					r.logger.Debug("the progress was not told", "error", err)
+				}
+				done()
+			}
+			next.Reset(max(h.ProgressEvery, time.Since(began)/tellShare))
+		}
+	})
+	return func() {
+		cancel()
+		telling.Wait()
+	}
+}
+
+// shown is how far the run is, for people.
+func (r *run) shown() workflows.ProgressReport {
+	beat := r.report()
+	report := workflows.ProgressReport{RunID: r.input.RunID, Worker: r.identity, Progress: beat.Progress, Cursor: beat.Cursor}
+	report.Progress.Message = job.Cut(r.redact(beat.Progress.Message), maxToldMessage)
+	if len(report.Cursor) > maxToldCursor {
+		report.Cursor = nil
+	}
+	return report
+}

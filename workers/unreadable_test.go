@@ -1,0 +1,53 @@
+package workers_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// An announcement that nobody can read does not keep bound runs from the others.
+func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	_, err := c.Temporal().ExecuteActivity(t.Context(), client.StartActivityOptions{
+		ID: workflows.ServiceID("testing", "odd"), TaskQueue: "odd", StartToCloseTimeout: time.Hour,
+	}, workflows.ServiceType, "not a service")
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	task, err := c.Temporal().WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{
+		Namespace: st.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: "odd", Kind: enumspb.TASK_QUEUE_KIND_NORMAL}, Identity: "odd",
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, task.GetTaskToken(), "it lives")
+	w := startService(t, st, "whole", "--tag", "zone=north")
+	stacktest.WaitFor(t, "both in the list", func() (bool, error) {
+		services, err := workflows.Services(t.Context(), c.Temporal())
+		return err != nil && len(services) == 1, nil
+	})
+	services, err := workflows.Services(t.Context(), c.Temporal())
+	require.ErrorContains(t, err, "service/testing/odd does not announce a service: it cannot be read: ")
+	require.Len(t, services, 1)
+
+	ledger := newLedger(t)
+	j := bound(t, "bound", oneShot(), ledger, "", "")
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, "whole", run.Output.Binding.Service)
+	w.WaitOutput("services are left out of the choice")
+}

@@ -1,0 +1,136 @@
+package workflows_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// requireUnchanged wants a message to have been refused with the state.
+func (a *answer) requireUnchanged() workflows.ContinuousState {
+	a.t.Helper()
+	app, ok := errors.AsType[*temporal.ApplicationError](a.rejected)
+	require.True(a.t, ok, "refused with %v", a.rejected)
+	require.Equal(a.t, workflows.ErrorTypeUnchanged, app.Type())
+	var state workflows.ContinuousState
+	require.NoError(a.t, app.Details(&state))
+	require.False(a.t, a.accepted)
+	return state
+}
+
+// What changes nothing is answered without a trace in the history, since a
+// workflow run takes 2,000 updates.
+func TestContinuousJobRefusesWhatChangesNothing(t *testing.T) {
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		return workflows.ActivityOutput{}, nil
+	})
+	j := continuous("a", time.Hour)
+	changed := j
+	changed.Spec = json.RawMessage(`{"v":2}`)
+	at := func(minute int) time.Duration { return time.Duration(minute) * time.Minute }
+	maintenance := workflows.PauseRequest{Reason: "maintenance"}
+	resumed := send(t, env, at(1), workflows.MessageResume, workflows.ResumeRequest{})
+	same := send(t, env, at(2), workflows.MessageSetJob, workflows.SetJobRequest{Job: j, EndFailurePause: true})
+	send(t, env, at(3), workflows.MessagePause, maintenance)
+	paused := send(t, env, at(4), workflows.MessagePause, maintenance)
+	other := send(t, env, at(5), workflows.MessagePause, workflows.PauseRequest{Reason: "maintenance; also: weather"})
+	resume := send(t, env, at(6), workflows.MessageResume, workflows.ResumeRequest{})
+	set := send(t, env, at(7), workflows.MessageSetJob, workflows.SetJobRequest{Job: changed})
+	again := send(t, env, at(8), workflows.MessageSetJob, workflows.SetJobRequest{Job: changed})
+	restart := send(t, env, at(9), workflows.MessageSetJob, workflows.SetJobRequest{Job: changed, Restart: true})
+	send(t, env, at(10), workflows.MessageStop, workflows.StopRequest{})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	require.NoError(t, env.GetWorkflowError())
+	resumed.requireUnchanged()
+	require.Equal(t, j.ID, same.requireUnchanged().Job.ID)
+	state := paused.requireUnchanged()
+	require.True(t, state.Paused)
+	require.Equal(t, "maintenance", state.PauseReason)
+	again.requireUnchanged()
+	for _, taken := range []*answer{other, resume, set, restart} {
+		taken.requireTaken()
+	}
+}
+
+// While an iteration runs, one more is asked for once.
+func TestContinuousJobTakesOneTriggerAtATime(t *testing.T) {
+	n := 0
+	env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		if n++; n == 1 {
+			untilCanceled(ctx)
+			return workflows.ActivityOutput{}, temporal.NewCanceledError()
+		}
+		return workflows.ActivityOutput{}, nil
+	})
+	first := send(t, env, soon, workflows.MessageTrigger, workflows.TriggerRequest{})
+	second := send(t, env, soon+time.Millisecond, workflows.MessageTrigger, workflows.TriggerRequest{})
+	send(t, env, soon+2*time.Millisecond, workflows.MessageStop, workflows.StopRequest{})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", time.Hour)))
+	require.NoError(t, env.GetWorkflowError())
+	first.requireTaken()
+	require.True(t, second.requireUnchanged().Trigger)
+	require.Equal(t, 1, n)
+}
+
+// A job that has paused itself goes on when its definition is corrected.
+func TestContinuousJobThatPausedItselfGoesOnWithANewDefinition(t *testing.T) {
+	var specs []string
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		specs = append(specs, string(in.Job.Spec))
+		if string(in.Job.Spec) == `{}` {
+			return workflows.ActivityOutput{}, errors.New("the spec is wrong")
+		}
+		return workflows.ActivityOutput{}, nil
+	})
+	j := continuous("a", time.Hour)
+	j.Options.MaxRetryCount = 0
+	corrected := j
+	corrected.Spec = json.RawMessage(`{"v":2}`)
+	env.RegisterDelayedCallback(func() {
+		state := loopState(t, env)
+		require.True(t, state.Paused)
+		require.True(t, workflows.PausedForFailures(state.PauseReason), state.PauseReason)
+	}, time.Minute)
+	set := send(t, env, 2*time.Minute, workflows.MessageSetJob, workflows.SetJobRequest{Job: corrected, EndFailurePause: true})
+	env.RegisterDelayedCallback(func() {
+		state := loopState(t, env)
+		require.False(t, state.Paused)
+		require.Equal(t, workflows.PhaseWaiting, state.Phase)
+	}, 3*time.Minute)
+	send(t, env, 4*time.Minute, workflows.MessageStop, workflows.StopRequest{})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	require.NoError(t, env.GetWorkflowError())
+	set.requireTaken()
+	require.Equal(t, []string{`{}`, `{"v":2}`}, specs, "at once")
+}
+
+// A failed iteration leaves what its last attempt had reached, as a run does.
+func TestContinuousJobGoesOnWhereAFailedIterationWas(t *testing.T) {
+	var cursors []string
+	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		cursors = append(cursors, string(in.Cursor))
+		if len(cursors) == 2 {
+			return workflows.ActivityOutput{}, nil
+		}
+		return workflows.ActivityOutput{}, temporal.NewApplicationError("the vendor is away", "Away", workflows.ActivityOutput{
+			Worker: "w1", Attempts: 1, Result: job.Result{Cursor: json.RawMessage("7"), Counts: map[string]int64{"rows": 3}},
+		})
+	})
+	send(t, env, time.Hour, workflows.MessageStop, workflows.StopRequest{})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", 2*time.Hour)))
+	require.NoError(t, env.GetWorkflowError())
+	state := loopState(t, env)
+	require.Equal(t, []string{""}, cursors)
+	require.JSONEq(t, "7", string(state.Cursor))
+	require.Equal(t, "w1", state.Recent[0].Worker)
+	require.Equal(t, map[string]int64{"rows": 3}, state.Recent[0].Counts)
+	require.Equal(t, map[string]int64{"rows": 3}, state.Totals)
+}
