@@ -160,3 +160,38 @@ func following(set uint64, value, most int) int {
 func daysIn(month time.Month, year int) int {
 	return time.Date(year, month+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }
+
+// Calendar names the times at which all its fields match what clocks show.
+type Calendar struct {
+	Minutes     []int // 0 to 59
+	Hours       []int // 0 to 23
+	DaysOfMonth []int // 1 to 31
+	Months      []int // 1 to 12
+	Weekdays    []int // 0 to 6, from Sunday
+}
+
+// Calendars are the starts of a cron text as a schedule has them: at the times of
+// Named and Moved, but not at those of LeftOut.
+type Calendars struct {
+	// Named has the times that the cron text names.
+	Named []Calendar
+	// Moved has the starts in place of those that clocks skip or repeat, and LeftOut
+	// the times that they repeat: see [Recurring.Cron].
+	Moved, LeftOut []Calendar
+}
+
+// Calendars gives the times as calendars; none for an interval.
+func (t Times) Calendars() Calendars {
+	return Calendars{Named: published(t.calendars), Moved: published(t.added), LeftOut: published(t.excluded)}
+}
+
+func published(list []calendar) []Calendar {
+	var all []Calendar
+	for _, c := range list {
+		all = append(all, Calendar{
+			Minutes: values(c.minutes), Hours: values(c.hours), DaysOfMonth: values(c.daysOfMonth),
+			Months: values(c.months), Weekdays: values(c.weekdays),
+		})
+	}
+	return all
+}

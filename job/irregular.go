@@ -1,7 +1,9 @@
 package job
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -14,8 +16,8 @@ const (
 	Skipped Irregularity = "skipped"
 	// Doubled: clocks go back, and this is one start more than the job names.
 	Doubled Irregularity = "doubled"
-	// Moved: clocks go past the time by less than an hour, and the start takes
-	// place later.
+	// Moved: clocks go past the time, or show it twice, and the start takes place
+	// once, at another time: see [Recurring.Cron].
 	Moved Irregularity = "moved"
 )
 
@@ -42,10 +44,11 @@ func (t Times) Irregular(from, to time.Time) []Irregular {
 	}
 	var list []Irregular
 	for at, shift := range t.changes(from, to) {
+		change := turnOf(at, t.zone)
 		if shift > 0 {
-			list = append(list, t.passed(at, shift)...)
+			list = append(list, t.passed(change)...)
 		} else if !t.everyHour(shift) {
-			list = append(list, t.repeated(at, -shift)...)
+			list = append(list, t.repeated(change)...)
 		}
 	}
 	return list
@@ -64,6 +67,12 @@ func (t Times) changes(from, to time.Time) func(yield func(time.Time, time.Durat
 			_, next := at.In(t.zone).ZoneBounds()
 			if next.IsZero() || next.After(to) {
 				return
+			}
+			if !next.After(at) {
+				// In leap years beyond the table of a zone, package time has the year
+				// end a day early, and this day at its own beginning.
+				at = at.Add(day)
+				continue
 			}
 			_, before := next.Add(-time.Second).Zone()
 			_, after := next.Zone()
@@ -85,35 +94,25 @@ func (t Times) within(at time.Time) bool {
 	return at.After(t.start) && (t.end.IsZero() || !at.After(t.end))
 }
 
-// passed lists the starts that there are not since clocks go forward: at times
-// that do not exist and, where it is midnight that does not, on the whole day if
-// the cron text names weekdays.
-func (t Times) passed(at time.Time, shift time.Duration) []Irregular {
-	starts := map[time.Time]bool{}
-	for start := range t.After(at.Add(-time.Second)) {
-		if !start.Before(at.Add(day)) {
-			break
-		}
-		starts[start] = true
-	}
+// passed lists what becomes of the times that clocks go past and, where midnight is
+// among them, of the whole day: it has no starts at all if the cron text names
+// weekdays, and clocks change by no rule.
+func (t Times) passed(change turn) []Irregular {
+	starts := t.startsWithin(change.at.Add(-2*change.shift()), change.at.Add(day))
 	var list []Irregular
-	// What clocks would show, as if they were in UTC: there the times exist.
-	_, offset := at.Add(-time.Second).Zone()
-	first := at.UTC().Add(time.Duration(offset) * time.Second)
-	for clock := first; clock.Before(first.Add(day)); clock = clock.Add(time.Minute) {
-		passed := clock.Before(first.Add(shift))
-		if !t.named(clock) || passed && t.everyHour(shift) {
-			continue
-		}
-		found := Irregular{Kind: Skipped, At: at.UTC(), Local: clock.Format(localLayout)}
-		exists := time.Date(clock.Year(), clock.Month(), clock.Day(), clock.Hour(), clock.Minute(), 0, 0, t.zone).UTC()
-		switch {
-		case passed && starts[exists] && exists.In(t.zone).Hour() == clock.Hour():
-			found.Kind, found.At = Moved, exists
-		case !passed && starts[exists]:
-			continue
-		case !passed:
-			found.At = exists
+	for _, shown := range t.namedWithin(change.from, change.from.Add(day)) {
+		found := Irregular{Kind: Skipped, At: change.at.UTC(), Local: shown.Format(localLayout)}
+		if change.affects(shown) {
+			if t.everyHour(change.shift()) {
+				continue
+			}
+			if moved, ok := t.movedStart(change, shown, starts); ok {
+				found.Kind, found.At = Moved, moved
+			}
+		} else {
+			if found.At = change.instant(shown); starts[found.At] {
+				continue
+			}
 		}
 		if t.within(found.At) {
 			list = append(list, found)
@@ -122,20 +121,41 @@ func (t Times) passed(at time.Time, shift time.Duration) []Irregular {
 	return list
 }
 
-// repeated lists the starts that there are once more since clocks go back.
-func (t Times) repeated(at time.Time, shift time.Duration) []Irregular {
+// movedStart is the start in place of one that clocks skip or repeat, unless the
+// cron text names its time too.
+func (t Times) movedStart(change turn, shown time.Time, starts map[time.Time]bool) (time.Time, bool) {
+	moved := change.moved(shown)
+	at := change.instant(moved)
+	return at, starts[at] && !t.named(moved)
+}
+
+// repeated lists what becomes of the times that clocks show twice, and the starts
+// that there are once more.
+func (t Times) repeated(change turn) []Irregular {
+	starts := t.startsWithin(change.at.Add(-2*change.shift()), change.at.Add(2*change.shift()))
 	var list []Irregular
-	before := map[string]bool{}
-	for start := range t.After(at.Add(-shift - time.Second)) {
-		if !start.Before(at.Add(shift)) {
-			break
+	for at := range starts {
+		shown := face(at, t.zone)
+		if !change.affects(shown) {
+			continue
 		}
-		local := start.In(t.zone)
-		text := local.Format(localLayout)
-		if before[text] || !t.named(local) {
-			list = append(list, Irregular{Kind: Doubled, At: start, Local: text})
+		if first, second := change.copies(shown); !t.named(shown) || at.Equal(second) && starts[first] {
+			list = append(list, Irregular{Kind: Doubled, At: at, Local: shown.Format(localLayout)})
 		}
-		before[text] = true
 	}
+	for _, shown := range t.namedWithin(change.from, change.to) {
+		first, second := change.copies(shown)
+		if starts[first] || starts[second] {
+			continue
+		}
+		found := Irregular{Kind: Skipped, At: second, Local: shown.Format(localLayout)}
+		if moved, ok := t.movedStart(change, shown, starts); ok {
+			found.Kind, found.At = Moved, moved
+		}
+		if t.within(found.At) {
+			list = append(list, found)
+		}
+	}
+	slices.SortFunc(list, func(a, b Irregular) int { return cmp.Or(a.At.Compare(b.At), strings.Compare(a.Local, b.Local)) })
 	return list
 }

@@ -171,6 +171,9 @@ func (r Recurring) onceWindow() Duration {
 	}
 	if r.Zone() != "UTC" {
 		gap += time.Hour // Clocks may go back.
+		if times, err := r.Times(""); err == nil {
+			gap += times.moves // And a start be moved on such a day.
+		}
 	}
 	return Duration(min(gap, longestOnce))
 }
@@ -223,8 +226,8 @@ func (r Recurring) shortestSpan(cron Cron, starts int) time.Duration {
 }
 
 // shortestSpanAtChanges is shortestSpan around the changes of the clocks in the
-// first reference year, which bring starts nearer to each other or double them.
-// Other spans are not shorter than regular.
+// first reference year, which bring starts nearer to each other, move or double
+// them. Other spans are not shorter than regular.
 func (r Recurring) shortestSpanAtChanges(regular time.Duration, starts int) time.Duration {
 	shortest := regular
 	limitless := Recurring{Cron: r.Cron, TimeZone: r.TimeZone}
@@ -236,8 +239,9 @@ func (r Recurring) shortestSpanAtChanges(regular time.Duration, starts int) time
 	for change := range times.changes(from, from.AddDate(1, 0, 0)) {
 		// A shorter span has the change within it, and few starts on either side.
 		var around []time.Time
-		for at := range times.After(change.Add(-regular - time.Hour)) {
-			if at.After(change.Add(regular + time.Hour)) {
+		most := regular + time.Hour + 2*times.moves
+		for at := range times.After(change.Add(-most)) {
+			if at.After(change.Add(most)) {
 				break
 			}
 			around = append(around, at)

@@ -84,7 +84,11 @@ func TestCatchupOfMisfire(t *testing.T) {
 		{"months", all(cron("0 0 1 * *", ""), 1), 28*day - time.Millisecond},
 		{"years", all(cron("0 0 1 1 *", ""), 1), 365*day - time.Millisecond},
 		{"clocks that go forward", all(cron("0 12 * * *", "Europe/Prague"), 1), 23*time.Hour - time.Millisecond},
-		{"a start that is doubled", all(cron("0 1 * * *", "Europe/Prague"), 1), time.Hour - time.Millisecond},
+		{"a start that is not doubled", all(cron("0 1 * * *", "Europe/Prague"), 1), 23*time.Hour - time.Millisecond},
+		{"starts that are moved", all(cron("30 1,4 * * *", "America/New_York"), 1), 2*time.Hour - time.Millisecond},
+		{"a start that is moved back", all(cron("0 20,23 * * *", "America/Santiago"), 1), 2*time.Hour - time.Millisecond},
+		{"once, moved", cron("30 1 * * sun", "America/New_York"), 7*day + 2*time.Hour},
+		{"once, not moved", cron("30 4 * * sun", "America/New_York"), 7*day + time.Hour},
 		{"minutes", all(cron("* * * * *", "Europe/Prague"), 1000), 1000*time.Minute - time.Millisecond},
 		{"in no month of the reference", all(cron("0 0 29 2 *", ""), 1), 365*day - time.Millisecond},
 	} {

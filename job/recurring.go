@@ -20,7 +20,12 @@ type Recurring struct {
 	// whole seconds. Without it the job id gives the shift, so that jobs of the
 	// same interval do not all start in the same second.
 	Offset *Duration `json:"offset,omitempty" jsonschema:"example=PT5M" jsonschema_description:"shifts the interval: whole seconds, shorter than recur_every; without it, the job id gives a shift"`
-	// Cron has the five fields of crontab(5): see [ParseCron].
+	// Cron has the five fields of crontab(5): see [ParseCron]. Where clocks change, a
+	// time that they skip or repeat has one start, as much later as they change by:
+	// 02:30 becomes 03:30. It is as much earlier if later is the next day. So it is
+	// unless two of the hours follow each other: such a job, as one of every hour or
+	// quarter of an hour, goes by what clocks show. Nor is it where clocks change by
+	// no rule of weekdays and dates, nor where two times would have the same start.
 	Cron string `json:"cron,omitempty" jsonschema:"example=30 4 * * mon-fri" jsonschema_description:"five fields: minute, hour, day of month, month, day of week"`
 	// TimeZone is the IANA name of the zone that Cron is meant in. Defaults to UTC.
 	TimeZone string `json:"time_zone,omitempty" jsonschema:"default=UTC,example=Europe/Prague" jsonschema_description:"the zone of cron, by its IANA name"`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -14,11 +15,14 @@ import (
 type Times struct {
 	// every and phase are in seconds; without calendars.
 	every, phase int64
-	// calendars name the times of a cron text together.
-	calendars []calendar
-	zone      *time.Location
-	start     time.Time
-	end       time.Time // zero: none
+	// calendars name the times of a cron text together. Where clocks change, added
+	// have further starts, and excluded none.
+	calendars, added, excluded []calendar
+	zone                       *time.Location
+	// moves is by how much a start may be later or earlier than clocks show.
+	moves time.Duration
+	start time.Time
+	end   time.Time // zero: none
 }
 
 // Phase is Offset or its default: a shift in whole seconds, shorter than
@@ -42,17 +46,14 @@ func (r Recurring) Phase(jobID string) Duration {
 func (r Recurring) Times(jobID string) (Times, error) {
 	// A schedule without a start starts with the epoch. The second before is
 	// the latest that the first start can be after.
-	t := Times{start: time.Unix(-1, 0), end: r.EndAt}
-	if !r.StartAt.IsZero() {
-		t.start = r.StartAt.Add(-time.Second)
-	}
+	t := Times{start: time.Unix(-1, 0)}
 	if r.Cron == "" {
 		t.every = int64(r.RecurEvery / Duration(time.Second))
 		t.phase = int64(r.Phase(jobID) / Duration(time.Second))
 		if t.every < 1 || t.phase < 0 {
 			return Times{}, errors.New("a recurring job without cron needs an interval of at least a second")
 		}
-		return t, nil
+		return t.limited(r), nil
 	}
 	cron, err := ParseCron(r.Cron)
 	if err != nil {
@@ -62,7 +63,16 @@ func (r Recurring) Times(jobID string) (Times, error) {
 		return Times{}, fmt.Errorf("time zone: %w", err)
 	}
 	t.calendars = calendars(cron, t.zone)
-	return t, nil
+	t.onceEach()
+	return t.limited(r), nil
+}
+
+func (t Times) limited(r Recurring) Times {
+	t.end = r.EndAt
+	if !r.StartAt.IsZero() {
+		t.start = r.StartAt.Add(-time.Second)
+	}
+	return t
 }
 
 // Next is the first start after a time, in UTC; zero if there is none up to the
@@ -71,21 +81,37 @@ func (t Times) Next(after time.Time) time.Time {
 	if after.Before(t.start) {
 		after = t.start
 	}
+	for next := t.following(after); ; next = t.following(after) {
+		if !next.After(after) || next.Year() > lastYear || !t.end.IsZero() && next.After(t.end) {
+			return time.Time{}
+		}
+		if !t.excludes(next) {
+			return next
+		}
+		after = next
+	}
+}
+
+// following is the first start after a time, though excluded or beyond the end;
+// zero if there is none.
+func (t Times) following(after time.Time) time.Time {
 	var next time.Time
 	if t.every > 0 {
 		// Rounded toward zero: before the epoch it is the server that counts so.
 		next = time.Unix(((after.Unix()-t.phase)/t.every+1)*t.every+t.phase, 0)
 	}
-	for _, c := range t.calendars {
-		if at := c.next(after); next.IsZero() || !at.IsZero() && at.Before(next) {
-			next = at
+	for _, list := range [][]calendar{t.calendars, t.added} {
+		for _, c := range list {
+			if at := c.next(after); next.IsZero() || !at.IsZero() && at.Before(next) {
+				next = at
+			}
 		}
 	}
-	next = next.UTC()
-	if next.IsZero() || !next.After(after) || next.Year() > lastYear || !t.end.IsZero() && next.After(t.end) {
-		return time.Time{}
-	}
-	return next
+	return next.UTC()
+}
+
+func (t Times) excludes(at time.Time) bool {
+	return slices.ContainsFunc(t.excluded, func(c calendar) bool { return c.shows(at.In(t.zone)) })
 }
 
 // After gives the starts after a time, one after the other.

@@ -49,7 +49,11 @@ func TestTimes(t *testing.T) {
 		"both limits are starts": {job.Recurring{
 			RecurEvery: job.Duration(time.Hour), Offset: pointer(0), StartAt: march.Add(2 * time.Hour), EndAt: march.Add(3 * time.Hour),
 		}, march, day, []string{"03-27 14:00:00 +0000", "03-27 15:00:00 +0000"}},
-		"a time that is skipped": {prague("30 2 * * *"), march, 2 * day, []string{"03-29 02:30:00 +0200"}},
+		"a time that is skipped": {prague("30 2 * * *"), march, 2 * day, []string{"03-28 03:30:00 +0200", "03-29 02:30:00 +0200"}},
+		"times that are skipped": {prague("0,30 2 * * *"), march, day, []string{"03-28 03:00:00 +0200", "03-28 03:30:00 +0200"}},
+		"hours that follow each other": {prague("30 1,2 * * *"), march, 2 * day, []string{
+			"03-28 01:30:00 +0100", "03-29 01:30:00 +0200", "03-29 02:30:00 +0200",
+		}},
 		"every hour where one is skipped": {prague("0 * * * *"), march.Add(11 * time.Hour), 3 * time.Hour, []string{
 			"03-28 01:00:00 +0100", "03-28 03:00:00 +0200", "03-28 04:00:00 +0200",
 		}},
@@ -60,11 +64,18 @@ func TestTimes(t *testing.T) {
 			"10-31 02:00:00 +0200", "10-31 03:00:00 +0100",
 		}},
 		"the hour before the one that comes twice": {prague("0 1 * * *"), october.Add(8 * time.Hour), day, []string{
-			"10-31 01:00:00 +0200", "10-31 02:00:00 +0200",
+			"10-31 01:00:00 +0200",
 		}},
 		"west of Greenwich": {job.Recurring{Cron: "30 1 * * *", TimeZone: "America/New_York"}, october.Add(7 * day), day, []string{
-			"11-07 01:30:00 -0400", "11-07 01:30:00 -0500",
+			"11-07 02:30:00 -0500",
 		}},
+		"a day without midnight": {job.Recurring{Cron: "0 0,12 * * sun", TimeZone: "America/Havana"}, march.Add(-14 * day), 2 * day, []string{
+			"03-14 01:00:00 -0400", "03-14 12:00:00 -0400",
+		}},
+		"an hour before midnight that comes twice": {
+			job.Recurring{Cron: "30 23 * * *", TimeZone: "America/Santiago"}, time.Date(2027, 4, 3, 12, 0, 0, 0, time.UTC), 2 * day,
+			[]string{"04-03 22:30:00 -0300", "04-04 23:30:00 -0400"},
+		},
 		"either day":     {job.Recurring{Cron: "0 0 13 * fri"}, march, 17 * day, []string{"04-02 00:00:00 +0000", "04-09 00:00:00 +0000", "04-13 00:00:00 +0000"}},
 		"29 February":    {job.Recurring{Cron: "0 0 29 2 *"}, march, 400 * day, []string{"02-29 00:00:00 +0000"}},
 		"over midnight":  {job.Recurring{Cron: "59 23 31 12 *"}, march, 365 * day, []string{"12-31 23:59:00 +0000"}},
@@ -120,12 +131,17 @@ func TestIrregular(t *testing.T) {
 		want       []job.Irregular
 	}{
 		{"30 2 * * *", "UTC", nil},
-		// East of Greenwich the server doubles the hour before the one that comes twice.
-		{"30 2 * * *", "Europe/Prague", []job.Irregular{{job.Skipped, spring, "2027-03-28 02:30"}}},
+		{"30 2 * * *", "Europe/Prague", []job.Irregular{{job.Moved, spring.Add(30 * time.Minute), "2027-03-28 02:30"}}},
 		{"0 2,3 * * *", "Europe/Prague", []job.Irregular{{job.Skipped, spring, "2027-03-28 02:00"}}},
-		{"0 1,3 * * *", "Europe/Prague", []job.Irregular{{job.Doubled, autumn.Add(-time.Hour), "2027-10-31 02:00"}}},
-		{"30 1 * * *", "America/New_York", []job.Irregular{{job.Doubled, at("2027-11-07T06:30:00Z"), "2027-11-07 01:30"}}},
-		{"30 2 * * *", "America/New_York", []job.Irregular{{job.Skipped, at("2027-03-14T07:00:00Z"), "2027-03-14 02:30"}}},
+		{"0 1,3 * * *", "Europe/Prague", nil},
+		// East of Greenwich the server doubles the hour before the one that comes twice.
+		{"0 0,1,3 * * *", "Europe/Prague", []job.Irregular{{job.Doubled, autumn.Add(-time.Hour), "2027-10-31 02:00"}}},
+		{"30 1 * * *", "America/New_York", []job.Irregular{{job.Moved, at("2027-11-07T07:30:00Z"), "2027-11-07 01:30"}}},
+		{"30 0,1 * * *", "America/New_York", []job.Irregular{{job.Doubled, at("2027-11-07T06:30:00Z"), "2027-11-07 01:30"}}},
+		{"30 2 * * *", "America/New_York", []job.Irregular{{job.Moved, at("2027-03-14T07:30:00Z"), "2027-03-14 02:30"}}},
+		{"30 2 * * *", "Africa/Casablanca", []job.Irregular{
+			{job.Skipped, at("2027-03-14T02:00:00Z"), "2027-03-14 02:30"},
+		}},
 		{"*/15 * * * *", "Europe/Prague", nil},
 		{"30 2 * * mon-fri", "Europe/Prague", nil},
 		{"*/30 0-12 * * *", "America/Havana", []job.Irregular{
@@ -139,10 +155,14 @@ func TestIrregular(t *testing.T) {
 		})
 	}
 	require.Empty(t, times(t, every(time.Hour)).Irregular(from, from.AddDate(1, 0, 0)))
-	lost := times(t, job.Recurring{Cron: "0 */6 * * sun", TimeZone: "America/Santiago"}).Irregular(from, at("2027-09-30T00:00:00Z"))
+	santiago := job.Recurring{Cron: "0 */6 * * sun", TimeZone: "America/Santiago"}
+	require.Equal(t, []job.Irregular{{job.Moved, at("2027-09-05T04:00:00Z"), "2027-09-05 00:00"}},
+		times(t, santiago).Irregular(from, at("2027-09-30T00:00:00Z")))
+	lost := times(t, job.Recurring{Cron: "0 */6,1 * * sun", TimeZone: "America/Santiago"}).Irregular(from, at("2027-09-30T00:00:00Z"))
 	require.Equal(t, []job.Irregular{ // The server takes the day that starts at one o'clock for a Saturday.
-		{job.Skipped, at("2027-09-05T04:00:00Z"), "2027-09-05 00:00"}, {job.Skipped, at("2027-09-05T09:00:00Z"), "2027-09-05 06:00"},
-		{job.Skipped, at("2027-09-05T15:00:00Z"), "2027-09-05 12:00"}, {job.Skipped, at("2027-09-05T21:00:00Z"), "2027-09-05 18:00"},
+		{job.Skipped, at("2027-09-05T04:00:00Z"), "2027-09-05 00:00"}, {job.Skipped, at("2027-09-05T04:00:00Z"), "2027-09-05 01:00"},
+		{job.Skipped, at("2027-09-05T09:00:00Z"), "2027-09-05 06:00"}, {job.Skipped, at("2027-09-05T15:00:00Z"), "2027-09-05 12:00"},
+		{job.Skipped, at("2027-09-05T21:00:00Z"), "2027-09-05 18:00"},
 	}, lost)
 	limited := job.Recurring{Cron: "30 2 * * *", TimeZone: "Europe/Prague", StartAt: spring.Add(time.Hour), EndAt: autumn}
 	require.Empty(t, times(t, limited).Irregular(from, from.AddDate(1, 0, 0)))

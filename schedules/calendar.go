@@ -11,34 +11,38 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// cronCalendars turns a cron text into calendars, whose times together are its
-// times. The server would turn the text into calendars as well, but takes a day
-// for right only if both day fields match, and gives the text up; here it stays
-// as a comment, which the Web UI shows.
-func cronCalendars(text string) ([]*schedulepb.StructuredCalendarSpec, error) {
-	cron, err := job.ParseCron(text)
-	if err != nil {
-		return nil, err
-	}
-	calendar := func(days, weekdays []*schedulepb.Range) *schedulepb.StructuredCalendarSpec {
-		return &schedulepb.StructuredCalendarSpec{
+// Comments of calendars that are there for changes of the clocks, which the Web UI
+// shows.
+const (
+	movedComment   = "where clocks change: starts that they would skip or repeat"
+	leftOutComment = "where clocks change: starts that would be more than one"
+)
+
+// cronCalendars turns the times of a cron text into calendars: those whose times
+// are starts, and those whose times are none. The server would turn the text into
+// calendars as well, but takes a day for right only if both day fields match, does
+// what comes where clocks change, and gives the text up; here it stays as a comment.
+func cronCalendars(text string, times job.Times) (starts, excluded []*schedulepb.StructuredCalendarSpec) {
+	calendars := times.Calendars()
+	starts = structured(calendars.Named, text)
+	starts = append(starts, structured(calendars.Moved, movedComment)...)
+	return starts, structured(calendars.LeftOut, leftOutComment)
+}
+
+func structured(calendars []job.Calendar, comment string) []*schedulepb.StructuredCalendarSpec {
+	var list []*schedulepb.StructuredCalendarSpec
+	for _, c := range calendars {
+		list = append(list, &schedulepb.StructuredCalendarSpec{
 			Second:     []*schedulepb.Range{{}},
-			Minute:     ranges(cron.Minutes),
-			Hour:       ranges(cron.Hours),
-			DayOfMonth: days,
-			Month:      ranges(cron.Months),
-			DayOfWeek:  weekdays,
-			Comment:    text,
-		}
+			Minute:     ranges(c.Minutes),
+			Hour:       ranges(c.Hours),
+			DayOfMonth: ranges(c.DaysOfMonth),
+			Month:      ranges(c.Months),
+			DayOfWeek:  ranges(c.Weekdays),
+			Comment:    comment,
+		})
 	}
-	days, weekdays := ranges(cron.DaysOfMonth), ranges(cron.Weekdays)
-	if !cron.EitherDay {
-		return []*schedulepb.StructuredCalendarSpec{calendar(days, weekdays)}, nil
-	}
-	return []*schedulepb.StructuredCalendarSpec{
-		calendar(days, []*schedulepb.Range{{Start: 0, End: 6, Step: 1}}),
-		calendar([]*schedulepb.Range{{Start: 1, End: 31, Step: 1}}, weekdays),
-	}, nil
+	return list
 }
 
 // ranges writes ascending values as ranges: one with a step if they are evenly

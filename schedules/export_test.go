@@ -4,12 +4,16 @@ import "github.com/dendrascience/dendra-jobs/job"
 
 // CronCalendarTexts writes the calendars of a cron text as edits shows them.
 func CronCalendarTexts(text string) ([]string, error) {
-	calendars, err := cronCalendars(text)
+	times, err := job.Recurring{Cron: text}.Times("")
+	if err != nil {
+		return nil, err
+	}
+	calendars, _ := cronCalendars(text, times)
 	var texts []string
 	for _, c := range calendars {
 		texts = append(texts, calendarText(c))
 	}
-	return texts, err
+	return texts, nil
 }
 
 // WantedVersion is the version of a job's schedule as apply leaves it.

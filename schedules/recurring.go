@@ -65,10 +65,11 @@ func scheduleSpec(j job.Job) (*schedulepb.ScheduleSpec, error) {
 		}}
 		return spec, nil
 	}
-	calendars, err := cronCalendars(r.Cron)
+	times, err := r.Times(j.ID)
 	if err != nil {
 		return nil, err
 	}
-	spec.StructuredCalendar, spec.TimezoneName = calendars, r.Zone()
+	spec.StructuredCalendar, spec.ExcludeStructuredCalendar = cronCalendars(r.Cron, times)
+	spec.TimezoneName = r.Zone()
 	return spec, nil
 }

@@ -163,7 +163,6 @@ func TestUpcoming(t *testing.T) {
 func TestBackfill(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, f *fixture) {
 		from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-		paused := func(j *job.Job) { j.Options.Paused = true }
 		hourly := job.Recurring{RecurEvery: job.Duration(time.Hour), Offset: new(job.Duration)}
 		once, skip := hourly, hourly
 		once.Misfire, once.Overlap = job.MisfireOnce, job.OverlapBufferAll

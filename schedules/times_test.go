@@ -21,7 +21,7 @@ import (
 var zones = []string{
 	"UTC", "Europe/Prague", "Europe/London", "America/New_York", "America/Los_Angeles", "America/Havana", "America/Santiago",
 	"America/St_Johns", "Asia/Beirut", "Asia/Kolkata", "Africa/Cairo", "Africa/Casablanca", "Australia/Lord_Howe",
-	"Australia/Sydney", "Pacific/Auckland", "Pacific/Chatham", "Antarctica/Troll", "Atlantic/Azores",
+	"Australia/Sydney", "Pacific/Auckland", "Pacific/Chatham", "Antarctica/Troll", "Atlantic/Azores", "America/Nuuk", "Europe/Dublin",
 }
 
 // TestTimesAreThoseOfTheServer compares the starts of random jobs with those that

@@ -15,7 +15,7 @@ type WarningKind string
 
 // The kinds of warnings.
 const (
-	// WarnClocks: daylight saving skips, doubles or moves starts of a job.
+	// WarnClocks: daylight saving skips or doubles starts of a job.
 	WarnClocks WarningKind = "clocks"
 	// WarnPileUp: more runs are due at once than the server starts.
 	WarnPileUp WarningKind = "pile_up"
@@ -52,7 +52,7 @@ const StartsPerSecond = 30
 const namedJobs = 3
 
 // Warnings lists what people may not expect of recurring jobs that are valid
-// and not paused: what daylight saving does to their starts in the twelve
+// and not paused: which starts daylight saving skips or doubles in the twelve
 // months after now, where more runs are due in the next 24 hours than the
 // server starts, and how many runs follow an outage. It asks no server.
 func Warnings(jobs []job.Job, now time.Time) []Warning {
@@ -86,7 +86,9 @@ type timedJob struct {
 }
 
 func clockWarning(j job.Job, times job.Times, now time.Time) (Warning, bool) {
-	irregular := times.Irregular(now, now.AddDate(1, 0, 0))
+	irregular := slices.DeleteFunc(times.Irregular(now, now.AddDate(1, 0, 0)), func(i job.Irregular) bool {
+		return i.Kind == job.Moved // As documented.
+	})
 	if len(irregular) == 0 {
 		return Warning{}, false
 	}
@@ -95,7 +97,7 @@ func clockWarning(j job.Job, times job.Times, now time.Time) (Warning, bool) {
 		counts[i.Kind]++
 	}
 	var parts []string
-	for _, kind := range []job.Irregularity{job.Skipped, job.Doubled, job.Moved} {
+	for _, kind := range []job.Irregularity{job.Skipped, job.Doubled} {
 		if n := counts[kind]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}

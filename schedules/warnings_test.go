@@ -36,9 +36,11 @@ func TestWarningsOfClocks(t *testing.T) {
 	paused := zoned("paused", "30 2 * * *", "Europe/Prague")
 	paused.Options.Paused = true
 	require.Equal(t, []string{
+		"clocks: job do_nothing.fast: daylight saving makes starts irregular in the next 12 months: 1 skipped, first at 2027-03-14 02:30 in Africa/Casablanca",
 		"clocks: job do_nothing.east: daylight saving makes starts irregular in the next 12 months: 1 skipped, first at 2027-03-28 02:30 in Europe/Prague",
 		"clocks: job do_nothing.west: daylight saving makes starts irregular in the next 12 months: 2 doubled, first at 2027-11-07 01:00 in America/New_York",
-	}, warningTexts(zoned("west", "0,30 1 * * *", "America/New_York"), zoned("east", "30 2 * * *", "Europe/Prague"), paused,
+	}, warningTexts(zoned("west", "0,30 0,1 * * *", "America/New_York"), zoned("east", "30 2,3 * * *", "Europe/Prague"), paused,
+		zoned("once", "30 1 * * *", "America/New_York"), zoned("fast", "30 2 * * *", "Africa/Casablanca"),
 		zoned("utc", "30 2 * * *", "UTC"), zoned("hourly", "*/5 * * * *", "Europe/Prague"),
 		declare("interval", recurring(time.Hour)), declare("loop", continuous(time.Second)), declare("once", oneShot())))
 }
