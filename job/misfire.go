@@ -226,7 +226,7 @@ func (r Recurring) shortestSpan(cron Cron, starts int) time.Duration {
 }
 
 // shortestSpanAtChanges is shortestSpan around the changes of the clocks in the
-// first reference year, which bring starts nearer to each other, move or double
+// reference years, which bring starts nearer to each other, move or double
 // them. Other spans are not shorter than regular.
 func (r Recurring) shortestSpanAtChanges(regular time.Duration, starts int) time.Duration {
 	shortest := regular
@@ -236,7 +236,7 @@ func (r Recurring) shortestSpanAtChanges(regular time.Duration, starts int) time
 		return shortest
 	}
 	from := time.Date(referenceYear, 1, 1, 0, 0, 0, 0, time.UTC)
-	for change := range times.changes(from, from.AddDate(1, 0, 0)) {
+	for change := range times.changes(from, from.AddDate(referenceYears, 0, 0)) {
 		// A shorter span has the change within it, and few starts on either side.
 		var around []time.Time
 		most := regular + time.Hour + 2*times.moves

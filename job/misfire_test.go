@@ -143,6 +143,7 @@ func FuzzCatchup(f *testing.F) {
 	f.Add("0 9-17 * * mon-fri", byte(1), uint16(9), uint16(300))
 	f.Add("*/7 * 13 * fri", byte(3), uint16(40), uint16(60))
 	f.Add("0 1 * * *", byte(1), uint16(2), uint16(301))
+	f.Add("0 12 1 * *", byte(1), uint16(6), uint16(301))
 	f.Fuzz(func(t *testing.T, text string, zone byte, most, day uint16) {
 		r := job.Recurring{Cron: text, TimeZone: wholeHourZones[int(zone)%len(wholeHourZones)], Misfire: job.MisfireAll, MaxMissed: 1 + int(most)%1000, Overlap: job.OverlapAllowAll}
 		if len(validate(r)) > 0 {
