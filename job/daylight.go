@@ -124,7 +124,8 @@ func ruleOf(turns []turn) ([]turn, bool) {
 			rule = append(rule, t)
 		}
 	}
-	for d := range dates {
+	for _, t := range rule {
+		d := date{t.from.Month(), t.from.Day()}
 		for year := firstRuleYear; year < firstRuleYear+ruleYears; year++ {
 			at := time.Date(year, d.month, d.day, 0, 0, 0, 0, time.UTC)
 			if at.Month() == d.month && at.Weekday() == weekday && !days[at] {
@@ -178,24 +179,25 @@ func (t Times) deviations(turns []turn) (deviations, bool) {
 		if len(names) == 0 && !t.mistaken(change) {
 			continue // As most: nothing is there to go wrong.
 		}
-		left := t.startsWithin(change.instant(first), change.instant(last))
+		list, starts := t.startsWithin(change.instant(first), change.instant(last))
 		named := map[time.Time]bool{}
 		for _, shown := range names {
 			at := change.instant(shown)
 			if change.affects(shown) {
-				at = t.startOf(change, shown, left)
+				at = t.startOf(change, shown, starts)
 			}
 			if named[at] {
 				return all, false
 			}
 			named[at] = true
-			if !left[at] {
+			if !starts[at] {
 				all.missing = append(all.missing, face(at, t.zone))
 			}
-			delete(left, at)
 		}
-		for at := range left {
-			all.extra = append(all.extra, face(at, t.zone))
+		for _, at := range list {
+			if !named[at] {
+				all.extra = append(all.extra, face(at, t.zone))
+			}
 		}
 	}
 	return all, true
@@ -234,16 +236,18 @@ func (t Times) startOf(change turn, shown time.Time, starts map[time.Time]bool) 
 	return change.instant(change.moved(shown))
 }
 
-// startsWithin are the starts from a time until before another.
-func (t Times) startsWithin(from, to time.Time) map[time.Time]bool {
-	starts := map[time.Time]bool{}
+// startsWithin are the starts from a time until before another, in their order and
+// to look up.
+func (t Times) startsWithin(from, to time.Time) (list []time.Time, starts map[time.Time]bool) {
+	starts = map[time.Time]bool{}
 	for at := range t.After(from.Add(-time.Second)) {
 		if !at.Before(to) {
 			break
 		}
+		list = append(list, at)
 		starts[at] = true
 	}
-	return starts
+	return list, starts
 }
 
 // namedWithin lists what the cron text names from a time on clocks until before
@@ -309,17 +313,21 @@ func calendarsOf(shown []time.Time, zone *time.Location) []calendar {
 		hour    int
 	}
 	found := map[key]calendar{}
+	var keys []key
 	for _, at := range shown {
 		k := key{at.Month(), at.Weekday(), at.Hour()}
-		c := found[k]
+		c, known := found[k]
+		if !known {
+			keys = append(keys, k)
+		}
 		found[k] = calendar{
 			minutes: c.minutes | 1<<at.Minute(), hours: 1 << k.hour, daysOfMonth: c.daysOfMonth | 1<<at.Day(),
 			months: 1 << k.month, weekdays: 1 << k.weekday, zone: zone,
 		}
 	}
 	var list []calendar
-	for _, c := range found {
-		list = append(list, c)
+	for _, k := range keys {
+		list = append(list, found[k])
 	}
 	slices.SortFunc(list, func(a, b calendar) int {
 		return cmp.Or(cmp.Compare(a.months, b.months), cmp.Compare(a.weekdays, b.weekdays), cmp.Compare(a.hours, b.hours))

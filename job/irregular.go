@@ -98,7 +98,7 @@ func (t Times) within(at time.Time) bool {
 // among them, of the whole day: it has no starts at all if the cron text names
 // weekdays, and clocks change by no rule.
 func (t Times) passed(change turn) []Irregular {
-	starts := t.startsWithin(change.at.Add(-2*change.shift()), change.at.Add(day))
+	_, starts := t.startsWithin(change.at.Add(-2*change.shift()), change.at.Add(day))
 	var list []Irregular
 	for _, shown := range t.namedWithin(change.from, change.from.Add(day)) {
 		found := Irregular{Kind: Skipped, At: change.at.UTC(), Local: shown.Format(localLayout)}
@@ -132,9 +132,9 @@ func (t Times) movedStart(change turn, shown time.Time, starts map[time.Time]boo
 // repeated lists what becomes of the times that clocks show twice, and the starts
 // that there are once more.
 func (t Times) repeated(change turn) []Irregular {
-	starts := t.startsWithin(change.at.Add(-2*change.shift()), change.at.Add(2*change.shift()))
+	all, starts := t.startsWithin(change.at.Add(-2*change.shift()), change.at.Add(2*change.shift()))
 	var list []Irregular
-	for at := range starts {
+	for _, at := range all {
 		shown := face(at, t.zone)
 		if !change.affects(shown) {
 			continue
