@@ -56,7 +56,7 @@ func (l *loop) checkResume(ResumeRequest) error {
 	if err := l.checkAlive(); err != nil {
 		return err
 	}
-	return l.unless(!l.Paused && !l.failing())
+	return l.unless(!l.Paused && !l.BacksOff())
 }
 
 func (l *loop) checkTrigger(TriggerRequest) error {
@@ -105,7 +105,7 @@ func (l *loop) checkSetJob(in SetJobRequest) error {
 	if err := l.checkAlive(); err != nil {
 		return err
 	}
-	return l.unless(current == wanted && !l.failing() && (l.Restart || !in.Restart) && !l.ends(in))
+	return l.unless(current == wanted && !l.BacksOff() && (l.Restart || !in.Restart) && !l.ends(in))
 }
 
 // ErrorTypeOtherDefinition is the type of the error of MessageSetJob when the

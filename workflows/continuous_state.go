@@ -163,8 +163,9 @@ func (s *ContinuousState) fail(it Iteration) {
 	s.ConsecutiveFailures++
 }
 
-// failing says that there are failures to forget.
-func (s *ContinuousState) failing() bool { return s.ConsecutiveFailures > 0 || s.ConsecutiveLost > 0 }
+// BacksOff says that the latest iterations failed, or lost their workers, so that the
+// next one waits longer: there is something for MessageResume to forget.
+func (s *ContinuousState) BacksOff() bool { return s.ConsecutiveFailures > 0 || s.ConsecutiveLost > 0 }
 
 // pauseItself pauses the job after its failures. A pause that someone has asked for
 // meanwhile keeps its reason: whoever resumes the job has to know of both.

@@ -17,7 +17,7 @@ const (
 	// ResumableNothing: the job is not paused, and a continuous one not failing.
 	ResumableNothing
 	// ResumableFailures: a continuous job is not paused, but its latest iterations
-	// failed, which Resume forgets.
+	// failed, or lost their workers, which Resume forgets.
 	ResumableFailures
 	// ResumablePause: the job is paused.
 	ResumablePause
@@ -45,7 +45,7 @@ func (c *Client) Resumable(ctx context.Context, jobID string) (Resumable, error)
 		return ResumableUnknown, err
 	case state.Paused:
 		return ResumablePause, nil
-	case state.ConsecutiveFailures > 0:
+	case state.BacksOff():
 		return ResumableFailures, nil
 	}
 	return ResumableNothing, nil

@@ -48,7 +48,7 @@ func TestStack(t *testing.T) {
 	t.Run("queues", func(t *testing.T) { queues(t, c) })
 	t.Run("queue verbs", func(t *testing.T) { queueVerbs(t, c) })
 	t.Run("starts", func(t *testing.T) { starts(t, c) })
-	t.Run("standing", func(t *testing.T) { standing(t, c) })
+	t.Run("standing", func(t *testing.T) { standing(t, c, st) })
 	t.Run("completion", func(t *testing.T) { completion(t, c) })
 }
 

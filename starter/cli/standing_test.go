@@ -1,12 +1,16 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 const failingLoop = `
@@ -21,7 +25,7 @@ recurring = { recur_every = "P1D" }
 `
 
 // standing looks at how lists show jobs that fail, or were paused twice.
-func standing(t *testing.T, c console) {
+func standing(t *testing.T, c console, st *stacktest.Stack) {
 	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", failingLoop), "--yes")
 	var rows []control.JobRow
 	stacktest.WaitFor(t, "the job to be listed as failing", func() (bool, error) {
@@ -60,10 +64,34 @@ func standing(t *testing.T, c console) {
 	})
 	require.Equal(t, "Job take_steps.failing: resumed; it was not paused, and has forgotten its failures.\n",
 		c.ok(t, "jobs", "resume", "take_steps.failing"))
+	resumeAfterLostWorkers(t, c, st)
 	c.ok(t, "jobs", "stop", "take_steps.failing")
 
 	// A run id that is none names no run, and no worker is blamed for it.
 	r := c.run(t.Context(), "runs", "describe", "job/take_steps.once", "nonsense")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: job/take_steps.once has no run nonsense in namespace default\n", r.stderr)
+}
+
+// resumeAfterLostWorkers resumes a loop that waits for an hour since the workers of its
+// latest iterations died, which counts as no failure.
+func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
+	t.Helper()
+	j := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.failing").Job
+	j.ID, j.Spec = "take_steps.unlucky", json.RawMessage(`{"steps": 1}`)
+	state := workflows.NewContinuousState(j)
+	state.ConsecutiveLost, state.LostWorkers, state.EndedAt = 3, 3, time.Now()
+	attributes, err := workflows.Attributes(j)
+	require.NoError(t, err)
+	_, err = st.Dial(t).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
+		TypedSearchAttributes: attributes, Memo: map[string]any{workflows.MemoJob: j},
+	}, workflows.ContinuousJobType, state)
+	require.NoError(t, err)
+	require.Equal(t, "Job take_steps.unlucky: resumed; it was not paused, and has forgotten its failures.\n",
+		c.ok(t, "jobs", "resume", "take_steps.unlucky"))
+	stacktest.WaitFor(t, "the next iteration", func() (bool, error) {
+		return decoded[control.JobDetail](t, c, "jobs", "describe", j.ID).Loop.Iterations > 0, nil
+	})
+	c.ok(t, "jobs", "stop", j.ID)
 }
