@@ -187,9 +187,9 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 		})
 	}
 	require.NoError(t, os.Remove(broken))
-	receipts, err := c.RetryDead(t.Context(), "dead", letters, func(int) {})
+	outcome, err := c.RetryDead(t.Context(), "dead", letters, func(int) {})
 	require.NoError(t, err)
-	require.Len(t, receipts, 1, "of two letters of one job and spec the latest counts")
+	require.Len(t, outcome.Receipts, 1, "of two letters of one job and spec the latest counts")
 	state := waitEmpty(t, c, "dead", time.Minute)
 	require.Empty(t, state.DeadLetters)
 	require.EqualValues(t, 1, state.Completed)

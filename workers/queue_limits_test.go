@@ -20,8 +20,7 @@ import (
 // its task again and again.
 func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	const queue = "limits"
@@ -48,20 +47,53 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 
 	_, err := c.Enqueue(t.Context(), owned.Job, false)
 	require.ErrorContains(t, err, "owner: the owner has 2063 bytes, more than 128")
-	_, err = c.RetryDead(t.Context(), queue, state.DeadLetters[:1], func(int) {})
-	require.ErrorContains(t, err, "owner: the owner has 2063 bytes, more than 128")
+	retryWhatCanBe(t, c, queue, state.DeadLetters[0])
 	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
 		workflows.EnqueueRequest{Job: owned.Job}))
 	state = queueReaches(t, c, queue, "the refusal of a signaled item", func(s *workflows.QueueState) bool { return s.Failed == 4 })
 	require.Contains(t, state.Recent[len(state.Recent)-1].Error, "owner: the owner has 2063 bytes, more than 128")
 }
 
+// retryWhatCanBe retries a letter that cannot be started together with others: one whose
+// definition is kept nowhere, one whose run is, and one of a definition that is beyond
+// the bounds of a new one, but can be started.
+func retryWhatCanBe(t *testing.T, c *control.Client, queue string, refused workflows.DeadLetter) {
+	t.Helper()
+	described := newJob(t, "RecordSteps", "described", job.Schedule{Queued: &job.Queued{Queue: queue + "-dead"}},
+		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
+	described.Options.Description = strings.Repeat("d", job.MaxDescriptionBytes+1)
+	refused.Job.Queued.Queue, refused.Sequence = queue+"-dead", 1
+	letters := []workflows.DeadLetter{
+		refused,
+		{Sequence: 2, JobID: "record_steps.large"},
+		{Sequence: 3, JobID: "record_steps.expired", RunID: "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
+		{Sequence: 4, JobID: described.ID, Job: &described},
+	}
+	startPaged(t, c, queue+"-dead", 100, workflows.QueueState{Accepted: 4, DeadLetters: letters})
+	_, err := c.Enqueue(t.Context(), described, false)
+	require.ErrorContains(t, err, "description: ")
+	outcome, err := c.RetryDead(t.Context(), queue+"-dead", letters, func(int) {})
+	require.NoError(t, err)
+	require.Len(t, outcome.Receipts, 1)
+	require.EqualValues(t, 4, outcome.Retried[0].Sequence)
+	why := map[int64]string{}
+	for _, left := range outcome.Left {
+		why[left.Letter.Sequence] = left.Why
+	}
+	require.Len(t, why, 3)
+	require.Contains(t, why[1], "cannot be started: its owner has 2065 bytes, and Temporal takes 2048")
+	require.Equal(t, "its definition was too large to be kept", why[2])
+	require.Equal(t, "its run, which has its definition, is older than runs are kept", why[3])
+	state := waitEmpty(t, c, queue+"-dead", time.Minute)
+	require.EqualValues(t, 1, state.Completed)
+	require.Len(t, state.DeadLetters, 3)
+}
+
 // TestBatchesOfSpecsWithEscapes puts in more jobs than fit one message, whose specs
 // grow when they are sent.
 func TestBatchesOfSpecsWithEscapes(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	const queue, items = "escapes", 150
 	startPaged(t, c, queue, 40, workflows.QueueState{Paused: true})
@@ -81,8 +113,7 @@ func TestBatchesOfSpecsWithEscapes(t *testing.T) {
 // definition whose search attributes Temporal answers by terminating the job.
 func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(10 * time.Millisecond)}},
@@ -106,8 +137,7 @@ func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
 // that was purged has no run, and one that ran is not mistaken for a later one.
 func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	const queue, others = "forgotten", 20

@@ -289,6 +289,8 @@ const (
 	// ErrorTypeLookInPages asks the caller to look for its jobs in the pages that
 	// the detail, a [LookInPages], names.
 	ErrorTypeLookInPages = "LookInPages"
+	// ErrorTypeItemRefused says that one item of several is refused, and not all.
+	ErrorTypeItemRefused = "ItemRefused"
 	// ErrorTypeQueueBusy asks the caller to try again soon.
 	ErrorTypeQueueBusy = "QueueBusy"
 )

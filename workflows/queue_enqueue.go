@@ -30,6 +30,9 @@ func (i EnqueueItem) item() QueueItem {
 	return QueueItem{Job: i.Job, Again: i.Again, RetryOf: i.RetryOf, Cursor: i.Cursor}
 }
 
+// retries says that the item is one that ran, or failed, before.
+func (i EnqueueItem) retries() bool { return i.RetryOf != "" || i.DeadLetter != 0 }
+
 // batch is the request of one item as a batch.
 func (r EnqueueRequest) batch() EnqueueBatchRequest {
 	return EnqueueBatchRequest{
@@ -46,7 +49,7 @@ func (q *queue) checkEnqueue(in EnqueueBatchRequest) error {
 	}
 	for _, item := range in.Items {
 		if err := checkItem(item, in.RequestID); err != nil {
-			return fmt.Errorf("queue %s refuses %w", q.Name, err)
+			return refusedItem(fmt.Errorf("queue %s refuses %w", q.Name, err))
 		}
 	}
 	if _, ok := q.answered(in); ok {
@@ -67,10 +70,10 @@ func (q *queue) checkEnqueue(in EnqueueBatchRequest) error {
 	size := 0
 	for _, item := range in.Items {
 		if err := q.checkKnown(item); err != nil {
-			return err
+			return refusedItem(err)
 		}
 		if err := q.checkFits(item); err != nil {
-			return err
+			return refusedItem(err)
 		}
 		size += item.Size()
 	}
@@ -81,6 +84,11 @@ func (q *queue) checkEnqueue(in EnqueueBatchRequest) error {
 		return q.errFull()
 	}
 	return nil
+}
+
+// refusedItem marks an error as that of one item.
+func refusedItem(err error) error {
+	return temporal.NewApplicationError(err.Error(), ErrorTypeItemRefused)
 }
 
 // parking says that the tail has more than the pages that can be started at once:

@@ -124,7 +124,7 @@ func checkSignaled(ctx workflow.Context, in EnqueueRequest) error {
 	same := func(a, b any) bool { return a == b }
 	var problem string
 	if err := workflow.MutableSideEffect(ctx, "signaled", func(workflow.Context) any {
-		if err := checkItem(EnqueueItem{Job: in.Job, RetryOf: in.RetryOf}, in.RequestID); err != nil {
+		if err := checkItem(in.batch().Items[0], in.RequestID); err != nil {
 			return shorten(err.Error())
 		}
 		return ""
@@ -137,15 +137,21 @@ func checkSignaled(ctx workflow.Context, in EnqueueRequest) error {
 	return nil
 }
 
-// checkItem refuses an item that is not right in itself.
+// checkItem refuses an item that is not right in itself. A retry has the definition
+// that its job had: only what cannot be started is refused of it, since the rules of
+// a job may have changed since it ran.
 func checkItem(item EnqueueItem, requestID string) error {
-	if problems := item.Job.Validate(); len(problems) > 0 {
-		return fmt.Errorf("job %.200s: %s", item.Job.ID, problems[0])
-	}
 	for _, id := range []struct{ what, value string }{{"request id", requestID}, {"retried run id", item.RetryOf}} {
 		if size := len(id.value); size > MaxRequestIDBytes {
-			return fmt.Errorf("job %s: its %s has %d bytes, more than %d", item.Job.ID, id.what, size, MaxRequestIDBytes)
+			return fmt.Errorf("job %.200s: its %s has %d bytes, more than %d", item.Job.ID, id.what, size, MaxRequestIDBytes)
 		}
+	}
+	if item.retries() {
+		if err := cannotStart(item.item()); err != nil {
+			return fmt.Errorf("a retry: %w", err)
+		}
+	} else if problems := item.Job.Validate(); len(problems) > 0 {
+		return fmt.Errorf("job %.200s: %s", item.Job.ID, problems[0])
 	}
 	return nil
 }

@@ -234,41 +234,6 @@ func RetriedLetters(letters []workflows.DeadLetter) (retried, left []workflows.D
 	return retried, left
 }
 
-// RetryDead puts the jobs of dead letters into their queue again, at its end, and
-// takes the letters away. Each goes on at the last position that its latest run has
-// left. There is one item for each of RetriedLetters, so that the places are theirs;
-// letters that these leave stay. It reports how many are done.
-func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflows.DeadLetter, report func(done int)) ([]workflows.EnqueueReceipt, error) {
-	letters, _ = RetriedLetters(letters)
-	items := make([]workflows.EnqueueItem, len(letters))
-	err := Each(len(letters), func(i int) error {
-		letter := letters[i]
-		items[i] = workflows.EnqueueItem{DeadLetter: letter.Sequence}
-		if letter.Job != nil {
-			items[i].Job = *letter.Job
-			return nil
-		}
-		if letter.RunID == "" {
-			return fmt.Errorf("dead letter %d of queue %s: the definition of job %s was too large to be kept", letter.Sequence, queue, letter.JobID)
-		}
-		run, err := c.Run(ctx, RunRef{WorkflowID: workflows.JobWorkflowID(letter.JobID), RunID: letter.RunID})
-		switch {
-		case errors.Is(err, ErrNotFound):
-			return fmt.Errorf("dead letter %d of queue %s: its run, which has the definition of job %s, is older than runs are kept", letter.Sequence, queue, letter.JobID)
-		case err != nil:
-			return err
-		case run.Job == nil:
-			return fmt.Errorf("dead letter %d of queue %s: its run does not carry the definition of job %s", letter.Sequence, queue, letter.JobID)
-		}
-		items[i].Job, items[i].RetryOf, items[i].Cursor = *run.Job, letter.RunID, run.Cursor
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c.enqueueItems(ctx, items, report)
-}
-
 // DropDead forgets the dead letters with the given numbers, or all if none is
 // given, and says how many there were.
 func (c *Client) DropDead(ctx context.Context, queue string, sequences []int64) (dropped int, err error) {

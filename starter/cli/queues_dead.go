@@ -65,7 +65,9 @@ func (i *invocation) deadRetryCommand() *cobra.Command {
 		Short: "Put items that failed into their queue again",
 		Long: `retry puts jobs that failed into their queue again, at its end, and takes them off
 the dead letters. They go on at the last position that they have left. Of a job that
-failed with several specs the first is put in, and the others stay dead letters.`,
+failed with several specs the first is put in, and the others stay dead letters. One
+that cannot be retried, since its definition is not kept any more or would be refused,
+is left and named, and the others are retried.`,
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, letters, err := i.chosenDead(cmd, args, all)
@@ -90,17 +92,24 @@ func (i *invocation) retryDead(ctx context.Context, c *control.Client, queue str
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
-	receipts, err := c.RetryDead(ctx, queue, letters, func(done int) {
+	outcome, err := c.RetryDead(ctx, queue, letters, func(done int) {
 		if line.terminal {
 			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(letters), queue), time.Since(began))
 		}
 	})
-	all := make([]placed, len(receipts))
-	for n, receipt := range receipts {
-		all[n] = placed{letters[n].JobID, receipt}
+	line.clear()
+	all := make([]placed, len(outcome.Receipts))
+	for n, receipt := range outcome.Receipts {
+		all[n] = placed{outcome.Retried[n].JobID, receipt}
 	}
 	for _, letter := range left {
 		i.note("Dead letter %d of job %s is left: there is one with another spec; retry it when that has ended.", letter.Sequence, letter.JobID)
+	}
+	for _, left := range outcome.Left {
+		i.note("Dead letter %d of job %s is left: %s.", left.Letter.Sequence, left.Letter.JobID, left.Why)
+	}
+	if err == nil && len(outcome.Left) > 0 {
+		err = fmt.Errorf("%d of %s of queue %s cannot be retried", len(outcome.Left), plural(len(letters), "dead letter", "dead letters"), queue)
 	}
 	return all, err
 }

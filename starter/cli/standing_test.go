@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
@@ -65,6 +66,7 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 	require.Equal(t, "Job take_steps.failing: resumed; it was not paused, and has forgotten its failures.\n",
 		c.ok(t, "jobs", "resume", "take_steps.failing"))
 	resumeAfterLostWorkers(t, c, st)
+	retryOfLetters(t, c, st)
 	c.ok(t, "jobs", "stop", "take_steps.failing")
 
 	// A run id that is none names no run, and no worker is blamed for it.
@@ -94,4 +96,24 @@ func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
 		return decoded[control.JobDetail](t, c, "jobs", "describe", j.ID).Loop.Iterations > 0, nil
 	})
 	c.ok(t, "jobs", "stop", j.ID)
+}
+
+// retryOfLetters retries two letters of which one has its definition nowhere.
+func retryOfLetters(t *testing.T, c console, st *stacktest.Stack) {
+	t.Helper()
+	j := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.failing").Job
+	j.ID, j.Spec, j.Schedule = "take_steps.kept", json.RawMessage(`{"steps": 1}`), job.Schedule{Queued: &job.Queued{Queue: "letters"}}
+	_, err := st.Dial(t).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: workflows.QueueWorkflowID("letters"), TaskQueue: workflows.QueuesTaskQueue, TypedSearchAttributes: workflows.QueueAttributes("letters"),
+	}, workflows.JobQueueType, workflows.QueueState{Name: "letters", Accepted: 2, DeadLetters: []workflows.DeadLetter{
+		{Sequence: 1, JobID: "take_steps.large"}, {Sequence: 2, JobID: j.ID, Job: &j},
+	}})
+	require.NoError(t, err)
+	r := c.run(t.Context(), "queues", "dead", "retry", "letters", "--all")
+	require.Equal(t, 1, r.code)
+	require.Regexp(t, `^JOB +NUMBER  AHEAD  NOTE\ntake_steps\.kept  3 +0 +-\n$`, r.stdout)
+	require.Equal(t, `Dead letter 1 of job take_steps.large is left: its definition was too large to be kept.
+starter: 1 of 2 dead letters of queue letters cannot be retried
+`, r.stderr)
+	require.Regexp(t, `\n1 +take_steps\.large `, c.ok(t, "queues", "dead", "list", "letters"))
 }
