@@ -316,8 +316,7 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 // What failed is started again, what has completed is not.
 func TestAFailedOneShotIsStartedAgain(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
+	st := startShared(t)
 	c := newControl(t, st)
 	j := newJob(t, "RecordSteps", "fails", oneShot(), recordSpec{Ledger: string(newLedger(t)), Fail: "Refused"})
 	given := map[control.RunRef]bool{}

@@ -71,7 +71,7 @@ started, or the waiting was given up.`,
 	ad.register(i, cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "take the job from this jobs file, not from Temporal")
 	start.register(cmd)
-	cmd.Flags().BoolVar(&again, "again", false, "run a job defined with --type and --key again although it has completed, or with another spec")
+	cmd.Flags().BoolVar(&again, "again", false, "run a job defined with --type and --key again although it has completed, or, once it has ended, with another spec")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait: print what was started")
 	return cmd
 }
