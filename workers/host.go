@@ -40,8 +40,8 @@ type Config struct {
 	// Defaults to 50.
 	MaxConcurrentRuns int
 	// ProgressEvery is how far apart the progress of a run that takes longer is told
-	// to its workflow, for its current details: a twentieth of the time that the
-	// attempt has taken, and at least this. Defaults to a minute.
+	// to its workflow, for its current details: a twentieth of the time that its
+	// tries have taken, and at least this. Defaults to a minute.
 	ProgressEvery time.Duration
 	// Service is the name of this process as a service, which jobs may be bound
 	// to: unique among the live processes of the worker type, and best the same

@@ -17,7 +17,8 @@ const (
 	maxToldMessage = 500
 	maxToldCursor  = 1 << 10
 	// tellShare is which share of its time a run has its progress told again after: a
-	// run of a day tells it some 105 times, one of a year 225 times.
+	// run of a day tells it some 105 times, one of a year 225 times, however often it
+	// is retried. A hand-over to another worker begins anew.
 	tellShare = 20
 	// tellPatience bounds how long Temporal may take to take in a report. The next one
 	// makes up for it.
@@ -27,12 +28,14 @@ const (
 // tellProgress tells the workflow of a run now and then how far it is, until stop is
 // called. Heartbeats tell that more often, but no workflow.
 func (h *host) tellProgress(ctx context.Context, r *run) (stop func()) {
-	workflow := activity.GetInfo(ctx).WorkflowExecution
+	info := activity.GetInfo(ctx)
+	workflow := info.WorkflowExecution
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var telling sync.WaitGroup
 	telling.Go(func() {
-		began := time.Now()
-		next := time.NewTimer(h.ProgressEvery)
+		// Both times are the server's: what the clock of this machine says does not matter.
+		before, began := max(info.StartedTime.Sub(info.ScheduledTime), 0), time.Now()
+		next := time.NewTimer(tellAfter(h.ProgressEvery, before))
 		defer next.Stop()
 		var told workflows.ProgressReport
 		for {
@@ -42,20 +45,27 @@ func (h *host) tellProgress(ctx context.Context, r *run) (stop func()) {
 			case <-next.C:
 			}
 			if report := r.shown(); report.Progress != told.Progress || !bytes.Equal(report.Cursor, told.Cursor) {
-				told = report
 				patient, done := context.WithTimeout(ctx, tellPatience)
-				if err := h.client.SignalWorkflow(patient, workflow.ID, workflow.RunID, workflows.SignalProgress, report); err != nil && ctx.Err() == nil {
+				if err := h.client.SignalWorkflow(patient, workflow.ID, workflow.RunID, workflows.SignalProgress, report); err == nil {
+					told = report
+				} else if ctx.Err() == nil {
 					r.logger.Debug("the progress was not told", "error", err)
 				}
 				done()
 			}
-			next.Reset(max(h.ProgressEvery, time.Since(began)/tellShare))
+			next.Reset(tellAfter(h.ProgressEvery, before+time.Since(began)))
 		}
 	})
 	return func() {
 		cancel()
 		telling.Wait()
 	}
+}
+
+// tellAfter is how long a run waits until it tells its progress, whose first try was
+// handed out so long ago: later tries tell it to the same history.
+func tellAfter(least, since time.Duration) time.Duration {
+	return max(least, since/tellShare)
 }
 
 // shown is how far the run is, for people.

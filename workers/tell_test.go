@@ -2,7 +2,9 @@ package workers_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -113,14 +115,76 @@ func TestProgressIsInTheCurrentDetails(t *testing.T) {
 	stop()
 
 	// What does not change is not told again.
-	history := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(once.ID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	told := 0
+	told, _ := signals(t, c, once)
+	require.LessOrEqual(t, told, 3, "two in the first attempt, and where the second goes on")
+}
+
+// signals counts those in the history of a job's run, and says how long that took.
+func signals(t *testing.T, c *control.Client, j job.Job) (count int, took time.Duration) {
+	t.Helper()
+	history := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(j.ID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	var began time.Time
 	for history.HasNext() {
 		event, err := history.Next()
 		require.NoError(t, err)
+		if began.IsZero() {
+			began = event.GetEventTime().AsTime()
+		}
+		took = event.GetEventTime().AsTime().Sub(began)
 		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED {
-			told++
+			count++
 		}
 	}
-	require.LessOrEqual(t, told, 3, "two in the first attempt, and where the second goes on")
+	return count, took
+}
+
+// A run that is retried again and again tells its progress no more often than one that
+// takes as long.
+func TestProgressOfARunThatIsRetriedIsBounded(t *testing.T) {
+	t.Parallel()
+	const every, tries = 10 * time.Millisecond, 20
+	st := stacktest.StartOwn(t)
+	c := newControl(t, st)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	try := int64(0)
+	go func() {
+		ended <- workers.Run(ctx, workers.Config{
+			Worker: "retrying", ProgressEvery: every, Logger: slog.New(slog.DiscardHandler),
+			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Types: []job.Type{job.NewType("FailOften", "retrying", "Fails often.", func(ctx context.Context, run job.Run, _ struct{}) (job.Result, error) {
+				try++
+				for n := range int64(30) {
+					run.Checkpoint(job.Progress{Done: 30*try + n}, n)
+					select {
+					case <-time.After(every / 2):
+					case <-ctx.Done():
+						return job.Result{}, ctx.Err()
+					}
+				}
+				if try < tries {
+					return job.Result{}, errors.New("not yet")
+				}
+				return job.Result{}, nil
+			})},
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	j := newJob(t, "FailOften", "often", oneShot(), struct{}{})
+	j.Worker = "retrying"
+	j.Options.MaxRetryCount = job.Unlimited
+	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Millisecond), Max: job.Duration(time.Millisecond), Coefficient: 1}
+	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	require.NoError(t, err)
+	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	told, took := signals(t, c, j)
+	most := 20 + math.Log(max(1, took.Seconds()/(20*every).Seconds()))/math.Log(1.05)
+	t.Logf("told %d times in %s, at most %.0f", told, took, most)
+	require.LessOrEqual(t, float64(told), most+1)
+	require.Positive(t, told)
 }
