@@ -49,7 +49,7 @@ func (l *loop) checkPause(in PauseRequest) error {
 	if err := l.checkAlive(); err != nil {
 		return err
 	}
-	return l.unless(l.Paused && l.PauseReason == in.Reason)
+	return l.unless(l.Paused && l.PauseReason == job.Cut(in.Reason, maxPauseReason))
 }
 
 func (l *loop) checkResume(ResumeRequest) error {

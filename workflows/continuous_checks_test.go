@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,38 @@ func TestContinuousJobRefusesWhatChangesNothing(t *testing.T) {
 	for _, taken := range []*answer{other, resume, set, restart} {
 		taken.requireTaken()
 	}
+}
+
+// The reasons that it is told are part of its state, and of its result.
+func TestContinuousJobBoundsTheReasonsThatItIsTold(t *testing.T) {
+	env := newEnvironment(t, succeed)
+	long := strings.Repeat("x", 1<<20)
+	pause := send(t, env, soon, workflows.MessagePause, workflows.PauseRequest{Reason: long})
+	read := workflows.PauseRequest{Reason: long + "y"}
+	again := send(t, env, 2*time.Minute, workflows.MessagePause, workflows.PauseRequest{Reason: "maintenance"})
+	cut := send(t, env, 3*time.Minute, workflows.MessagePause, read)
+	same := send(t, env, 4*time.Minute, workflows.MessagePause, read)
+	stop := send(t, env, 5*time.Minute, workflows.MessageStop, workflows.StopRequest{Reason: long})
+	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", time.Hour)))
+	require.NoError(t, env.GetWorkflowError())
+	for _, taken := range []*answer{pause, again, cut, stop} {
+		taken.requireTaken()
+	}
+	const most = 1000
+	require.LessOrEqual(t, len(same.requireUnchanged().PauseReason), most)
+	for _, paused := range []workflows.ContinuousState{
+		{Paused: true, PauseReason: strings.Repeat("x", most)}, {Paused: true, PauseReason: "vendor"}, {},
+	} {
+		before := paused.PauseReason
+		paused.PauseItself(strings.Repeat("e", 2*most))
+		require.LessOrEqual(t, len(paused.PauseReason), most)
+		require.Contains(t, paused.PauseReason, " iterations in a row failed, the last one: eeee")
+		require.True(t, strings.HasPrefix(paused.PauseReason, before[:min(len(before), most/2-10)]), paused.PauseReason)
+		require.Equal(t, before == "", workflows.PausedForFailures(paused.PauseReason))
+	}
+	var output workflows.ContinuousOutput
+	require.NoError(t, env.GetWorkflowResult(&output))
+	require.LessOrEqual(t, len(output.Reason), most)
 }
 
 // While an iteration runs, one more is asked for once.

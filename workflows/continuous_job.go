@@ -75,7 +75,7 @@ func (l *loop) listen(ctx workflow.Context) error {
 }
 
 func (l *loop) onStop(in StopRequest) ContinuousState {
-	l.Stop, l.StopReason, l.Phase = true, in.Reason, PhaseStopping
+	l.Stop, l.StopReason, l.Phase = true, job.Cut(in.Reason, maxPauseReason), PhaseStopping
 	return l.ContinuousState
 }
 
@@ -85,7 +85,7 @@ func (l *loop) onRestart(RestartRequest) ContinuousState {
 }
 
 func (l *loop) onPause(in PauseRequest) ContinuousState {
-	l.Paused, l.PauseReason = true, in.Reason
+	l.Paused, l.PauseReason = true, job.Cut(in.Reason, maxPauseReason)
 	return l.ContinuousState
 }
 

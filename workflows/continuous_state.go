@@ -172,9 +172,11 @@ func (s *ContinuousState) BacksOff() bool { return s.ConsecutiveFailures > 0 || 
 func (s *ContinuousState) pauseItself(lastError string) {
 	reason := fmt.Sprintf("%d%s%s", s.ConsecutiveFailures, iterationsFailed, shorten(lastError))
 	if s.Paused && s.PauseReason != "" {
-		reason = s.PauseReason + AlsoFor + reason
+		const room = maxPauseReason - len(AlsoFor)
+		reason = job.Cut(reason, max(room/2, room-len(s.PauseReason)))
+		reason = job.Cut(s.PauseReason, room-len(reason)) + AlsoFor + reason
 	}
-	s.Paused, s.PauseReason = true, reason
+	s.Paused, s.PauseReason = true, job.Cut(reason, maxPauseReason)
 }
 
 func (s *ContinuousState) forgetFailures() { s.ConsecutiveFailures, s.ConsecutiveLost = 0, 0 }

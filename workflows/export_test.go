@@ -25,3 +25,6 @@ type FailureStreak = failureStreak
 func NewWatcher(places int) func(context.Context, WatchRunInput) error {
 	return newWatcher(places).WatchRun
 }
+
+// PauseItself is what an exhausted loop does.
+func (s *ContinuousState) PauseItself(lastError string) { s.pauseItself(lastError) }

@@ -13,7 +13,8 @@ import (
 const (
 	// MaxRequestIDBytes bounds the id of a request, and the run id of RetryOf.
 	MaxRequestIDBytes = 200
-	// maxPauseReason bounds the reason of a pause; a longer one is cut.
+	// maxPauseReason bounds the reason of a pause, or of a stop, of queues and
+	// continuous jobs; a longer one is cut.
 	maxPauseReason = 1000
 	// maxShownID bounds the job id of an item that was refused and is shown as failed.
 	maxShownID = 300
