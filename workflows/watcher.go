@@ -2,9 +2,12 @@ package workflows
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 )
@@ -39,10 +42,14 @@ func (w *watcher) WatchRun(ctx context.Context, in WatchRunInput) error {
 	default:
 	}
 	described, err := activity.GetClient(ctx).DescribeWorkflowExecution(ctx, in.WorkflowID, in.RunID)
-	if err == nil && described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	var gone *serviceerror.NotFound
+	switch {
+	case err != nil && !errors.As(err, &gone):
+		return fmt.Errorf("look at run %s of %s: %w", in.RunID, in.WorkflowID, err) // Tried again.
+	case described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
 		return temporal.NewApplicationErrorWithOptions("the run is under way, and is looked at again", errorTypeStillRuns, temporal.ApplicationErrorOptions{
 			NextRetryDelay: watchAgain, Category: temporal.ApplicationErrorCategoryBenign,
 		})
 	}
-	return WatchRun(ctx, in) // It has ended, so that this takes no time.
+	return WatchRun(ctx, in) // It has ended, or is not there: this takes no time.
 }

@@ -3,13 +3,20 @@ package workflows_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"path"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
+	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -52,4 +59,51 @@ func TestRunsAreWatchedWithoutHoldingEveryPlace(t *testing.T) {
 	for _, handle := range watched {
 		require.ErrorContains(t, handle.Get(ctx, nil), "the run was terminated")
 	}
+}
+
+// A run that cannot be looked at, since the server refuses to say how it stands, is not
+// watched beyond the places that there are: it is looked at again.
+func TestARunThatCannotBeLookedAtIsNotWatched(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	const denials = 3
+	var looks, watches atomic.Int64
+	c, err := client.Dial(client.Options{
+		HostPort: st.Temporal, Namespace: st.Namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(func(
+			ctx context.Context, method string, in, out any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+		) error {
+			switch path.Base(method) {
+			case "DescribeWorkflowExecution":
+				if looks.Add(1) <= denials {
+					return serviceerror.NewPermissionDenied("for the test", "")
+				}
+			case "GetWorkflowExecutionHistory":
+				if looks.Load() <= denials {
+					watches.Add(1)
+				}
+			}
+			return invoke(ctx, method, in, out, conn, options...)
+		})}},
+	})
+	require.NoError(t, err)
+	defer c.Close()
+	const queue = "refused-looks"
+	w := worker.New(c, queue, worker.Options{DisableWorkflowWorker: true})
+	w.RegisterActivityWithOptions(workflows.NewWatcher(0), activity.RegisterOptions{Name: workflows.WatchRunActivity})
+	require.NoError(t, w.Start())
+	defer w.Stop()
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: queue, TaskQueue: "nobody"}, "Nothing")
+	require.NoError(t, err)
+	require.NoError(t, c.TerminateWorkflow(t.Context(), queue, "", "test"))
+	handle, err := c.ExecuteActivity(t.Context(), client.StartActivityOptions{
+		ID: queue, TaskQueue: queue, StartToCloseTimeout: time.Hour, HeartbeatTimeout: 15 * time.Second,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 10 * time.Millisecond},
+	}, workflows.WatchRunActivity, workflows.WatchRunInput{WorkflowID: queue, RunID: run.GetRunID()})
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.ErrorContains(t, handle.Get(ctx, nil), "the run was terminated")
+	require.Greater(t, looks.Load(), int64(denials))
+	require.Zero(t, watches.Load(), "watched while nobody could say whether it runs")
 }
