@@ -23,8 +23,8 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	ledger := newLedger(t)
 	const queue = "canceled"
 	schedule := job.Schedule{Queued: &job.Queued{Queue: queue, OnFailure: job.OnFailureHalt}}
-	canceled := newJob(t, "RecordSteps", "canceled", schedule,
-		recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true})
+	canceled := mortal(newJob(t, "RecordSteps", "canceled", schedule,
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true}))
 	canceled.Options.StopGracePeriod = job.Duration(5 * time.Minute)
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1})
 	_, err := c.EnqueueAll(t.Context(), []job.Job{canceled, next}, false, func(int) {})
@@ -57,5 +57,9 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	require.Equal(t, control.RunCanceled, run.Status)
 	require.JSONEq(t, `1`, string(run.Cursor), "the position that it had reached")
 	require.NotEmpty(t, run.Worker)
+	details, err := currentDetails(t, c, canceled.ID)
+	require.NoError(t, err)
+	require.Contains(t, details, "canceled")
+	require.NotContains(t, details, "failed")
 	require.Equal(t, 2, ledger.count(t, "start"), "the canceled run was given to nobody else")
 }

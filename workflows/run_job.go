@@ -120,7 +120,11 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 			err = temporal.NewCanceledError(last)
 		}
 		if !r.passOn(ctx, err) {
-			r.show(ctx, "failed: "+reason(err))
+			if temporal.IsCanceledError(err) {
+				r.show(ctx, "canceled")
+			} else {
+				r.show(ctx, "failed: "+reason(err))
+			}
 			r.failure = err
 			return nil, r.fail(ctx, err)
 		}
