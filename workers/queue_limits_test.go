@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -160,11 +159,8 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 		}
 	}
 	for _, sequence := range []int64{second, first} {
-		var turn control.Turn
-		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
-			turn, err = c.AwaitTurn(t.Context(), queue, a.ID, sequence, func(int) {})
-			return err == nil, nil
-		})
+		turn, err := c.AwaitTurn(t.Context(), queue, a.ID, sequence, func(int) {})
+		require.NoError(t, err)
 		require.Equal(t, runs[sequence], turn.Run.RunID)
 	}
 

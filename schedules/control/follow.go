@@ -138,15 +138,18 @@ func (c *Client) forgottenTurn(ctx context.Context, queue, jobID string, sequenc
 		return Turn{Run: &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}}, nil
 	}
 	var found *RunRef
-	err = c.listWorkflows(ctx, "WorkflowId = "+quote(id), 0, func(info *workflowpb.WorkflowExecutionInfo) {
-		if isRunOf(info, sequence, asked) {
-			found = &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}
-		}
+	listed, err := c.settles(ctx, func() (bool, error) { // The list lags.
+		err := c.listWorkflows(ctx, "WorkflowId = "+quote(id), 0, func(info *workflowpb.WorkflowExecutionInfo) {
+			if found == nil && isRunOf(info, sequence, asked) { // The latest comes first.
+				found = &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}
+			}
+		})
+		return found != nil, err
 	})
 	if err != nil {
 		return Turn{}, err
 	}
-	if found == nil {
+	if !listed {
 		return Turn{}, fmt.Errorf("item %d of queue %s, job %s, has left the queue without a run: it was purged, or canceled", sequence, queue, jobID)
 	}
 	return Turn{Run: found}, nil

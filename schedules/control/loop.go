@@ -44,7 +44,8 @@ func send[In, Out any](ctx context.Context, c *Client, message workflows.Message
 	defer cancel()
 	out, err := deliver(ctx, c, message, workflows.JobWorkflowID(jobID), in)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == workflows.ErrorTypeUnchanged {
-		return out, app.Details(&out) // It stands so already.
+		err = app.Details(&out) // It stands so already.
+		return out, err
 	}
 	return out, explainSent(fmt.Sprintf("%s job %s", string(message), jobID), err)
 }
