@@ -172,3 +172,27 @@ func TestResumeOfAHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 		})
 	}
 }
+
+// An item that is tried again counts with the cursor that it goes on at.
+func TestAHaltedItemCountsWithItsCursor(t *testing.T) {
+	const length = 5000
+	left := workflows.ActivityOutput{Worker: "w", Result: job.Result{Cursor: job.EncodeJSON(strings.Repeat("x", length))}}
+	tried := 0
+	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		if tried++; tried == 1 {
+			return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil, left)
+		}
+		return workflows.ActivityOutput{}, nil
+	})
+	halting := queued("a")
+	halting.Queued = &job.Queued{Queue: "tables", OnFailure: job.OnFailureHalt}
+	var halt *workflows.Halt
+	env.RegisterDelayedCallback(func() { halt = queueState(t, env).Halted }, 10*time.Second)
+	send(t, env, 20*time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables", Accepted: 1, WaitingBytes: 700, Waiting: []workflows.QueueItem{
+		{Sequence: 1, Job: halting, Bytes: 700},
+	}})
+	require.Zero(t, halt.Item.Bytes, "not those of before: its cursor of %d bytes is estimated", length)
+	require.EqualValues(t, 1, state.Completed)
+	require.Zero(t, state.WaitingBytes)
+}

@@ -237,6 +237,9 @@ func (q *queue) failed(item *RunningItem, text string, cursor json.RawMessage, a
 	}
 	if policy == job.OnFailureHalt {
 		failed := item.QueueItem.retry(item.RunID, cursor)
+		if q.strict {
+			failed = q.measured(failed)
+		}
 		q.Halted = &Halt{Since: at, Error: text, Item: &failed, RunID: item.RunID}
 		return
 	}

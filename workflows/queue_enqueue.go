@@ -280,9 +280,7 @@ func (s *QueueState) accept(item QueueItem) EnqueueReceipt {
 	receipt := EnqueueReceipt{Sequence: s.Accepted + 1, Ahead: s.Depth() + s.busy()}
 	s.Accepted++
 	item.Sequence = s.Accepted
-	if size := s.sizeOf(item); size != item.size() {
-		item.Bytes = size
-	}
+	item = s.measured(item)
 	size := item.size()
 	if s.headHasRoom(size) {
 		s.Waiting = append(s.Waiting, item)

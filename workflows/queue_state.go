@@ -120,6 +120,15 @@ func (i QueueItem) retry(runID string, cursor json.RawMessage) QueueItem {
 	return i
 }
 
+// measured is the item with the size that it counts with in the queue.
+func (s *QueueState) measured(item QueueItem) QueueItem {
+	item.Bytes = 0
+	if size := s.sizeOf(item); size != item.size() {
+		item.Bytes = size
+	}
+	return item
+}
+
 // RunningItem is the item that runs.
 type RunningItem struct {
 	QueueItem
