@@ -341,11 +341,7 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]b
 		var requests errgroup.Group
 		for _, part := range parts {
 			w.count("batches", 1)
-			requests.Go(func() error {
-				err := w.writer.Write(ctx, target, part)
-				w.doubt(b, err)
-				return err
-			})
+			requests.Go(func() error { return w.writer.Write(ctx, target, part) })
 		}
 		return requests.Wait()
 	}

@@ -81,9 +81,6 @@ func (w *lane) work(ctx context.Context) error {
 			w.failed(err)
 		}
 	}
-	if err := w.writeAgain(ctx); err != nil {
-		return err
-	}
 	for !w.lap.leaving(w) || w.lap.linger(ctx, w) {
 		if w.breaker().State != pipeline.BreakerClosed {
 			w.parked.Store(true)
@@ -200,7 +197,7 @@ func (w *lane) claim(ctx context.Context) error {
 func (w *lane) goOnFrom(state *pipeline.LoadState) {
 	if state.Address != "" && state.Address != w.address {
 		// Another server: what the old one said does not hold for it.
-		state.Breaker, state.MaxBytes, state.DoubtFrom = pipeline.Breaker{State: pipeline.BreakerClosed}, 0, 0
+		state.Breaker, state.MaxBytes = pipeline.Breaker{State: pipeline.BreakerClosed}, 0
 	}
 	if state.BatchBytes != w.lap.spec.BatchBytes {
 		state.MaxBytes = 0
