@@ -47,7 +47,6 @@ type group struct {
 	text   []byte
 	lines  []line
 	body   []byte // of a write, where the lines for it do not stand together
-	shares [][]byte
 }
 
 // line is a point as line protocol.
@@ -237,7 +236,7 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	}
 	parts := [][]byte{body}
 	if n == len(all) && !b.halving {
-		parts = g.parts(all, body)
+		parts = b.lane.parts(g, all, body)
 	}
 	err := b.writeOnce(ctx, g.target, parts)
 	if err == nil {

@@ -53,6 +53,8 @@ type lane struct {
 	writing  atomic.Int64 // when the write in hand began; 0: none is
 	maxBytes atomic.Int64 // of a write; falls when the server finds one too big
 
+	shares [partsOfWrite][]byte // the parts of the write in hand
+
 	mu     sync.Mutex
 	state  pipeline.LoadState
 	counts map[string]int64
