@@ -19,7 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
-const loadUsage = "bench load takes --points of at least 10000, --rounds of at least 1, and no arguments"
+const loadUsage = "bench load takes --points of at least 100000, --rounds of at least 1, and no arguments"
 
 // loadBench measures how fast the load worker brings points from JetStream into
 // InfluxDB: bin/load with one job, against the same points posted to the same server
@@ -27,13 +27,13 @@ const loadUsage = "bench load takes --points of at least 10000, --rounds of at l
 func loadBench(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("bench load", flag.ContinueOnError)
 	bin := fs.String("bin", "bin", "`folder` of the binaries devstack, load and starter")
-	points := fs.Int("points", 300_000, "points in each measurement")
+	points := fs.Int("points", 500_000, "points in each measurement")
 	rounds := fs.Int("rounds", 3, "rounds; the medians are shown")
 	stalled := fs.Int("stalled", 0, "instead, let so many `messages` wait for a mirror that never answers, and watch the memory of the worker")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if *points < 10_000 || *rounds < 1 || *stalled < 0 || fs.NArg() > 0 {
+	if *points < 100_000 || *rounds < 1 || *stalled < 0 || fs.NArg() > 0 {
 		return errors.New(loadUsage)
 	}
 	folder, err := filepath.Abs(*bin)
