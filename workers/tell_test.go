@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,13 +148,13 @@ func TestProgressOfARunThatIsRetriedIsBounded(t *testing.T) {
 	c := newControl(t, st)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	try := int64(0)
+	var tried atomic.Int64
 	go func() {
 		ended <- workers.Run(ctx, workers.Config{
 			Worker: "retrying", ProgressEvery: every, Logger: slog.New(slog.DiscardHandler),
 			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
 			Types: []job.Type{job.NewType("FailOften", "retrying", "Fails often.", func(ctx context.Context, run job.Run, _ struct{}) (job.Result, error) {
-				try++
+				try := tried.Add(1)
 				for n := range int64(30) {
 					run.Checkpoint(job.Progress{Done: 30*try + n}, n)
 					select {
