@@ -50,6 +50,7 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 				want += count
 				var runs []control.Run
 				stacktest.WaitFor(t, "the runs of "+j.ID, func() (bool, error) {
+					var err error
 					runs, err = f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
 					return len(runs) == count, err
 				})
