@@ -58,9 +58,9 @@ type lane struct {
 	mu       sync.Mutex
 	state    pipeline.LoadState
 	notNoted int // acknowledgements in a row that had no effect
-	counts map[string]int64
-	err    error // why the lane has ended, unless the lap is over
-	rate   struct {
+	counts   map[string]int64
+	err      error // why the lane has ended, unless the lap is over
+	rate     struct {
 		since  time.Time
 		points int64
 	}
@@ -299,7 +299,7 @@ func (w *lane) tryBatch(ctx context.Context) error {
 	if err := w.rewind(ctx); err != nil {
 		return err
 	}
-	messages, err := w.consumer.FetchBytes(ctx, min(probeSize, w.lap.spec.BatchPoints), w.fetchBytes(), pipeline.MinFetch, w.lap.run.Stopping())
+	messages, err := w.consumer.FetchBytes(ctx, min(probeSize, w.lap.spec.BatchPoints), w.lap.pipeline.MaxFetchBytes(), pipeline.MinFetch, w.lap.run.Stopping())
 	if err != nil {
 		return err
 	}

@@ -179,6 +179,15 @@ const (
 	fetchSlice = 500 * time.Millisecond
 )
 
+// minFetchBytes is what a bound of [Client.MaxFetchBytes] is at least.
+const minFetchBytes = 4 << 20
+
+// MaxFetchBytes is a bound for [Consumer.FetchBytes] that any message fits in: 4 MiB, or
+// two messages of the largest size that the server takes.
+func (c *Client) MaxFetchBytes() int {
+	return max(minFetchBytes, 2*int(c.nc.MaxPayload()))
+}
+
 // Fetch takes up to n messages, and waits for them no longer than wait, which is
 // at least [MinFetch]: fewer, or none, are no error. When stop is closed, it
 // returns within half a second with those that it has; nil never stops it. When
