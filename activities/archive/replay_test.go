@@ -68,16 +68,9 @@ func (b *bench) prepare(jobType job.Type, operation pipeline.Operation, source s
 			return false, err
 		}
 		require.Zero(b, result.Counts["quarantined"])
-		stream, err := b.client.JetStream().Stream(b.Context(), pipeline.StreamRaw)
-		if err != nil {
-			return false, err
-		}
-		consumer, err := stream.Consumer(b.Context(), extract.PrepareConsumerName(operation, "ucnrs", source, definition.ID))
-		if err != nil {
-			return false, err
-		}
-		last, err := stream.GetLastMsgForSubject(b.Context(), pipeline.RawSubject(operation, "ucnrs", source))
-		return err == nil && consumer.CachedInfo().AckFloor.Stream >= last.Sequence, err
+		position, err := stacktest.PositionOf(b.Context(), b.client.JetStream(), pipeline.StreamRaw,
+			extract.PrepareConsumerName(operation, "ucnrs", source, definition.ID))
+		return position.Done(), err
 	})
 }
 

@@ -310,13 +310,3 @@ func (r *Consumer) AckNoted(ctx context.Context, message jetstream.Msg) (bool, e
 	}
 	return info.AckFloor.Stream >= sequence, nil
 }
-
-// Waiting is how many messages were not delivered yet, and how many were
-// delivered and are not acknowledged.
-func (r *Consumer) Waiting(ctx context.Context) (undelivered uint64, unanswered int, err error) {
-	info, err := r.consumer.Info(ctx)
-	if err != nil {
-		return 0, 0, r.client.failed(ctx, "look at consumer "+r.name, err)
-	}
-	return info.NumPending, info.NumAckPending, nil
-}
