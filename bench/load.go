@@ -19,7 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 )
 
-const loadUsage = "bench load takes --points of at least 10000, --rounds of at least 1, and no arguments"
+const loadUsage = "bench load takes --points of at least 100000, --rounds of at least 1, and no arguments"
 
 // loadBench measures how fast the load worker brings points from JetStream into
 // InfluxDB: bin/load with one job, against the same points posted to the same server
@@ -27,13 +27,13 @@ const loadUsage = "bench load takes --points of at least 10000, --rounds of at l
 func loadBench(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("bench load", flag.ContinueOnError)
 	bin := fs.String("bin", "bin", "`folder` of the binaries devstack, load and starter")
-	points := fs.Int("points", 300_000, "points in each measurement")
+	points := fs.Int("points", 500_000, "points in each measurement")
 	rounds := fs.Int("rounds", 3, "rounds; the medians are shown")
 	stalled := fs.Int("stalled", 0, "instead, let so many `messages` wait for a mirror that never answers, and watch the memory of the worker")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if *points < 10_000 || *rounds < 1 || *stalled < 0 || fs.NArg() > 0 {
+	if *points < 100_000 || *rounds < 1 || *stalled < 0 || fs.NArg() > 0 {
 		return errors.New(loadUsage)
 	}
 	folder, err := filepath.Abs(*bin)
@@ -225,8 +225,38 @@ func (b *loader) post(ctx context.Context, w way, points int) (pace, error) {
 	}, b.check(ctx, database, points)
 }
 
-// load publishes points, and measures a worker that loads them, from its second
-// twentieth to its last.
+// paceOf waits until a process has loaded so many messages, and measures it from the
+// second twentieth of them to the last.
+func (b *loader) paceOf(ctx context.Context, process *stack.Process, messages, per int, ask func() (*jetstream.ConsumerInfo, error)) (pace, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-process.Done():
+			cancel(fmt.Errorf("the process has ended: %s", process.State()))
+		case <-ctx.Done():
+		}
+	}()
+	from, err := waitAcknowledged(ctx, messages, messages/20, ask)
+	if err != nil {
+		return pace{}, err
+	}
+	cpu, processCPU, began := processorTime(b.servers.PID()), processorTime(process.PID()), time.Now()
+	to, err := waitAcknowledged(ctx, messages, messages-messages/20, ask)
+	if err != nil {
+		return pace{}, err
+	}
+	elapsed, n := time.Since(began), float64((to-from)*per)
+	p := pace{
+		rate:    n / elapsed.Seconds(),
+		worker:  float64((processorTime(process.PID()) - processCPU).Microseconds()) / n,
+		servers: float64((processorTime(b.servers.PID()) - cpu).Microseconds()) / n,
+	}
+	_, err = waitAcknowledged(ctx, messages, messages, ask)
+	return p, err
+}
+
+// load publishes points, and measures a worker that loads them.
 func (b *loader) load(ctx context.Context, w way, points int) (pace, error) {
 	location := b.location()
 	if err := b.publish(ctx, location, points, w.per); err != nil {
@@ -241,22 +271,8 @@ func (b *loader) load(ctx context.Context, w way, points int) (pace, error) {
 		return pace{}, err
 	}
 	messages := points / w.per
-	from, err := b.waitLoaded(ctx, location, pipeline.DefaultMirror, messages, messages/20)
+	p, err := b.paceOf(ctx, worker, messages, w.per, b.consumerOf(ctx, location, pipeline.DefaultMirror))
 	if err != nil {
-		return pace{}, err
-	}
-	cpu, workerCPU, began := processorTime(b.servers.PID()), processorTime(worker.PID()), time.Now()
-	to, err := b.waitLoaded(ctx, location, pipeline.DefaultMirror, messages, messages-messages/20)
-	if err != nil {
-		return pace{}, err
-	}
-	elapsed, n := time.Since(began), float64((to-from)*w.per)
-	p := pace{
-		rate:    n / elapsed.Seconds(),
-		worker:  float64((processorTime(worker.PID()) - workerCPU).Microseconds()) / n,
-		servers: float64((processorTime(b.servers.PID()) - cpu).Microseconds()) / n,
-	}
-	if _, err := b.waitLoaded(ctx, location, pipeline.DefaultMirror, messages, messages); err != nil {
 		return p, err
 	}
 	if err := b.stopJob(ctx, location); err != nil {
@@ -345,17 +361,16 @@ func (b *loader) starter(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// waitLoaded waits until so many of a location's messages are acknowledged, and
-// gives how many are.
-func (b *loader) waitLoaded(ctx context.Context, location, mirror string, all, want int) (int, error) {
+// consumerOf asks for the consumer of a location's mirror.
+func (b *loader) consumerOf(ctx context.Context, location, mirror string) func() (*jetstream.ConsumerInfo, error) {
 	name := pipeline.LoadConsumer(pipeline.OperationLive, location, mirror)
-	return waitAcknowledged(ctx, all, want, func() (*jetstream.ConsumerInfo, error) {
+	return func() (*jetstream.ConsumerInfo, error) {
 		consumer, err := b.pipeline.JetStream().Consumer(ctx, pipeline.StreamPrepared, name)
 		if err != nil {
 			return nil, err
 		}
 		return consumer.CachedInfo(), nil
-	})
+	}
 }
 
 // waitAcknowledged waits until a consumer, which may have to be made yet, has
@@ -370,8 +385,8 @@ func waitAcknowledged(ctx context.Context, all, want int, ask func() (*jetstream
 		} else if !errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return 0, err
 		}
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
-			return 0, err
+		if pause(ctx, 5*time.Millisecond) != nil {
+			return 0, context.Cause(ctx)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (b *loader) stall(ctx context.Context, messages int) error {
 		return err
 	}
 	began = time.Now()
-	if _, err := b.waitLoaded(ctx, location, "good", messages, messages); err != nil {
+	if _, err := waitAcknowledged(ctx, messages, messages, b.consumerOf(ctx, location, "good")); err != nil {
 		return err
 	}
 	fmt.Fprintf(b.out, "  the good mirror has all after %s\n", time.Since(began).Round(100*time.Millisecond))

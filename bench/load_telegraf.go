@@ -80,22 +80,8 @@ func (t *telegraf) load(ctx context.Context, w way, points int) (pace, error) {
 		}
 		return consumer.CachedInfo(), nil
 	}
-	from, err := waitAcknowledged(ctx, points, points/20, ask)
+	p, err := t.paceOf(ctx, process, points, 1, ask)
 	if err != nil {
-		return pace{}, err
-	}
-	cpu, processCPU, began := processorTime(t.servers.PID()), processorTime(process.PID()), time.Now()
-	to, err := waitAcknowledged(ctx, points, points-points/20, ask)
-	if err != nil {
-		return pace{}, err
-	}
-	elapsed, n := time.Since(began), float64(to-from)
-	p := pace{
-		rate:    n / elapsed.Seconds(),
-		worker:  float64((processorTime(process.PID()) - processCPU).Microseconds()) / n,
-		servers: float64((processorTime(t.servers.PID()) - cpu).Microseconds()) / n,
-	}
-	if _, err := waitAcknowledged(ctx, points, points, ask); err != nil {
 		return p, err
 	}
 	return p, t.check(ctx, name, points)
@@ -110,6 +96,7 @@ func (t *telegraf) publishLines(ctx context.Context, name string, points int) er
 	}); err != nil {
 		return err
 	}
+	var sent []jetstream.PubAckFuture
 	for i := range points {
 		p := benchPoint(i)
 		line, err := influx.AppendPoint(nil, influx.Point{Measurement: p.Measurement, Fields: p.Fields, Time: p.Time.Time}, influx.Milliseconds)
@@ -117,16 +104,22 @@ func (t *telegraf) publishLines(ctx context.Context, name string, points int) er
 			return err
 		}
 		line = append(bytes.TrimSuffix(line, []byte{'\n'}), "000000"...) // nanoseconds, which Telegraf expects
-		if _, err := js.PublishAsync(telegrafSubjects+name, line, jetstream.WithStallWait(time.Minute)); err != nil {
+		future, err := js.PublishAsync(telegrafSubjects+name, line, jetstream.WithStallWait(time.Minute))
+		if err != nil {
 			return err
 		}
+		sent = append(sent, future)
 	}
-	select {
-	case <-js.PublishAsyncComplete():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	for _, future := range sent {
+		select {
+		case <-future.Ok():
+		case err := <-future.Err():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	return nil
 }
 
 // config leaves out what is a default of Telegraf 1.37, but for the time between

@@ -47,7 +47,6 @@ type group struct {
 	text   []byte
 	lines  []line
 	body   []byte // of a write, where the lines for it do not stand together
-	shares [][]byte
 }
 
 // line is a point as line protocol.
@@ -237,7 +236,7 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	}
 	parts := [][]byte{body}
 	if n == len(all) && !b.halving {
-		parts = g.parts(all, body)
+		parts = b.lane.parts(g, all, body)
 	}
 	err := b.writeOnce(ctx, g.target, parts)
 	if err == nil {
@@ -341,11 +340,7 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]b
 		var requests errgroup.Group
 		for _, part := range parts {
 			w.count("batches", 1)
-			requests.Go(func() error {
-				err := w.writer.Write(ctx, target, part)
-				w.doubt(b, err)
-				return err
-			})
+			requests.Go(func() error { return w.writer.Write(ctx, target, part) })
 		}
 		return requests.Wait()
 	}

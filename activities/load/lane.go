@@ -55,6 +55,8 @@ type lane struct {
 	writing  atomic.Int64 // when the write in hand began; 0: none is
 	maxBytes atomic.Int64 // of a write; falls when the server finds one too big
 
+	shares [partsOfWrite][]byte // the parts of the write in hand
+
 	mu       sync.Mutex
 	state    pipeline.LoadState
 	notNoted int // acknowledgements in a row that had no effect
@@ -83,9 +85,6 @@ func (w *lane) work(ctx context.Context) error {
 		if err := w.connect(ctx); err != nil {
 			w.failed(err)
 		}
-	}
-	if err := w.writeAgain(ctx); err != nil {
-		return err
 	}
 	for !w.lap.leaving(w) || w.lap.linger(ctx, w) {
 		if w.breaker().State != pipeline.BreakerClosed {
@@ -229,7 +228,7 @@ func (w *lane) claim(ctx context.Context) error {
 func (w *lane) goOnFrom(state *pipeline.LoadState) {
 	if state.Address != "" && state.Address != w.address {
 		// Another server: what the old one said does not hold for it.
-		state.Breaker, state.MaxBytes, state.DoubtFrom = pipeline.Breaker{State: pipeline.BreakerClosed}, 0, 0
+		state.Breaker, state.MaxBytes = pipeline.Breaker{State: pipeline.BreakerClosed}, 0
 	}
 	if state.BatchBytes != w.lap.spec.BatchBytes {
 		state.MaxBytes = 0

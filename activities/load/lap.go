@@ -22,7 +22,6 @@ type lap struct {
 	spec     LiveInfluxSpec
 	pipeline *pipeline.Client
 	backoff  backoff
-	settling time.Duration
 	lanes    []*lane
 	end      time.Time
 

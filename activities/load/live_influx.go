@@ -22,15 +22,10 @@ func WithBackoff(first, most time.Duration) Option {
 	return func(h *liveInflux) { h.backoff = backoff{first, most} }
 }
 
-// WithSettling sets for how long a mirror has to answer every write before what
-// followed one without an answer is written again. Defaults to a minute.
-func WithSettling(d time.Duration) Option { return func(h *liveInflux) { h.settling = d } }
-
 type liveInflux struct {
 	pipeline *pipeline.Client
 	http     *http.Client
 	backoff  backoff
-	settling time.Duration
 }
 
 // LiveInflux makes the job type LiveLoadInfluxV1. A nil client is enough to
@@ -43,7 +38,7 @@ type liveInflux struct {
 // acknowledged for it, and it gets the same messages again, in the order of the
 // stream. The iteration fails when no mirror can go on.
 func LiveInflux(client *pipeline.Client, options ...Option) job.Type {
-	h := &liveInflux{pipeline: client, backoff: backoff{500 * time.Millisecond, time.Minute}, settling: time.Minute}
+	h := &liveInflux{pipeline: client, backoff: backoff{500 * time.Millisecond, time.Minute}}
 	for _, option := range options {
 		option(h)
 	}
@@ -55,7 +50,7 @@ func LiveInflux(client *pipeline.Client, options ...Option) job.Type {
 func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpec) (job.Result, error) {
 	spec = spec.withDefaults()
 	l := &lap{
-		run: run, spec: spec, pipeline: h.pipeline, backoff: h.backoff, settling: h.settling,
+		run: run, spec: spec, pipeline: h.pipeline, backoff: h.backoff,
 		end: time.Now().Add(spec.Lap.Std()), over: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
 	for _, m := range spec.mirrors() {

@@ -501,54 +501,6 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	})
 }
 
-// TestWriteThatArrivesLate: a write gets no answer, since something between loader and
-// server keeps it, and is carried out when its repetition and a correction are stored.
-func TestWriteThatArrivesLate(t *testing.T) {
-	b := newBench(t, "late", stacktest.Start(t))
-	value := func() json.Number {
-		rows, err := influx.Query(t.Context(), b.influx, b.name, "SELECT v FROM m")
-		require.NoError(t, err)
-		require.Len(t, rows[0].Values, 1)
-		number, ok := rows[0].Values[0][1].(json.Number)
-		require.True(t, ok)
-		return number
-	}
-	b.publish(t, b.message(0, `{"v":0}`))
-	b.drain(t) // makes the database
-	kept := make(chan []byte, 1)
-	b.proxy.onWrite(func(w http.ResponseWriter, _ *http.Request, body []byte) bool {
-		select {
-		case kept <- body:
-			panic(http.ErrAbortHandler) // cuts the connection
-		default:
-			return false
-		}
-	})
-	b.publish(t, b.message(0, `{"v":1}`))
-	b.drain(t)
-	require.Equal(t, json.Number("1"), value(), "the repetition")
-	require.Positive(t, b.state(t, pipeline.DefaultMirror).DoubtFrom)
-	b.publish(t, b.message(0, `{"v":2}`))
-	b.drain(t)
-	require.Equal(t, json.Number("2"), value())
-	writer, err := influx.NewWriter(b.influx)
-	require.NoError(t, err)
-	require.NoError(t, writer.Write(t.Context(), influx.Target{Database: b.name, Precision: "ms"}, <-kept))
-	require.Equal(t, json.Number("1"), value(), "the late one")
-
-	b.jobType = load.LiveInflux(b.client, load.WithSettling(0))
-	b.proxy.onWrite(nil)
-	stacktest.WaitFor(t, "the correction to be written again", func() (bool, error) {
-		_, err := b.lap(t)
-		return value() == "2", err
-	})
-	require.Zero(t, b.state(t, pipeline.DefaultMirror).DoubtFrom)
-	b.proxy.writes.Store(0)
-	_, err = b.lap(t)
-	require.NoError(t, err)
-	require.Zero(t, b.proxy.writes.Load(), "once")
-}
-
 // TestTwoJobsOfALocation: the second one is refused until the first has told
 // nothing for a while, and the first gets every message.
 func TestTwoJobsOfALocation(t *testing.T) {

@@ -14,28 +14,25 @@ const (
 	minLinesOfPart = 2000
 )
 
-var seriesSeed = maphash.MakeSeed()
+var measurementSeed = maphash.MakeSeed()
 
-// parts splits lines that are all pending into bodies that can be written at the
-// same time: the lines of a series stay together and in their order, since the last
-// one about a time has to win.
-func (g *group) parts(all []line, body []byte) [][]byte {
+// parts splits lines that are all pending into bodies that can be written at the same
+// time. Those of a measurement stay together and in their order: the last one about a
+// time has to win, and the first one with a new field decides on its type.
+func (w *lane) parts(g *group, all []line, body []byte) [][]byte {
 	if len(all) < partsOfWrite*minLinesOfPart {
 		return [][]byte{body}
 	}
-	if g.shares == nil {
-		g.shares = make([][]byte, partsOfWrite)
-	}
-	for n := range g.shares {
-		g.shares[n] = g.shares[n][:0]
+	for n := range w.shares {
+		w.shares[n] = w.shares[n][:0]
 	}
 	for i := range all {
 		text := g.text[all[i].start:all[i].end]
-		n := seriesHash(text) % partsOfWrite
-		g.shares[n] = append(g.shares[n], text...)
+		share := &w.shares[maphash.Bytes(measurementSeed, measurement(text))%partsOfWrite]
+		*share = append(*share, text...)
 	}
 	var parts [][]byte
-	for _, share := range g.shares {
+	for _, share := range w.shares {
 		if len(share) > 0 {
 			parts = append(parts, share)
 		}
@@ -43,26 +40,17 @@ func (g *group) parts(all []line, body []byte) [][]byte {
 	return parts
 }
 
-// seriesHash is the same for all lines of a series, in whatever order their tags
-// are: the sum over what stands between the commas of its key. An escaped comma
-// within a name splits that name the same way each time.
-func seriesHash(text []byte) uint64 {
-	key := text
+// measurement is what stands before the first comma or space of a line, with its
+// escapes: the same text for all lines of a measurement.
+func measurement(text []byte) []byte {
 	for from := 0; ; {
-		n := bytes.IndexByte(text[from:], ' ')
+		n := bytes.IndexAny(text[from:], ", ")
 		if n < 0 {
-			break
+			return text
 		}
-		if n += from; n > 0 && text[n-1] == '\\' {
-			from = n + 1
-			continue
+		if n += from; n == 0 || text[n-1] != '\\' {
+			return text[:n]
 		}
-		key = text[:n]
-		break
+		from = n + 1
 	}
-	var sum uint64
-	for piece := range bytes.SplitSeq(key, []byte{','}) {
-		sum += maphash.Bytes(seriesSeed, piece)
-	}
-	return sum
 }

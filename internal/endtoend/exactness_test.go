@@ -2,7 +2,6 @@ package endtoend_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -206,9 +204,8 @@ func (l *loggers) positions(name string) (map[string]stacktest.Position, error) 
 	return found, list.Err()
 }
 
-// requireLoaded compares each mirror with the ledger, and gives the number of points.
-// While what followed a write without an answer is written again, older values stand
-// there for a moment.
+// requireLoaded compares each mirror with the ledger, and gives the number of
+// points.
 func (l *loggers) requireLoaded() int {
 	l.Helper()
 	ledger := l.ledger()
@@ -219,12 +216,7 @@ func (l *loggers) requireLoaded() int {
 	for _, url := range l.databases() {
 		require.Equal(l, slices.Sorted(maps.Keys(ledger)), slices.Sorted(slices.Values(l.measurements(url))))
 		for measurement, want := range ledger {
-			stacktest.WaitFor(l, "the points of "+measurement+" in "+url, func() (bool, error) {
-				if found := differences(want, l.stored(url, measurement)); len(found) > 0 {
-					return false, errors.New(strings.Join(found, "\n"))
-				}
-				return true, nil
-			})
+			require.Empty(l, differences(want, l.stored(url, measurement)), "%s of %s", measurement, url)
 		}
 	}
 	return points

@@ -84,7 +84,7 @@ func TestPhotoFromUploadToVariants(t *testing.T) {
 
 	// Again, by the same job and by another: nothing changes, not even a time.
 	for _, key := range []string{"north", "north-again"} {
-		again := b.completed(args(key)...)
+		again := b.completed(append(args(key), "--again")...)
 		require.Equal(t, "4 variants already there, nothing written", again.Output.Message)
 		require.JSONEq(t, string(detail.Output.Output), string(again.Output.Output))
 		require.NotEqual(t, detail.RunID, again.RunID)

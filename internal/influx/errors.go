@@ -65,9 +65,6 @@ type Error struct {
 	Text string
 	// RetryAfter is the wait that the server asks for, or 0.
 	RetryAfter time.Duration
-	// Sent: the request was sent, or a part of it, and nobody knows what became of it. It
-	// may have been carried out, or be carried out later.
-	Sent bool
 
 	full string // the whole of Text
 }

@@ -198,9 +198,7 @@ func (w *Writer) do(ctx context.Context, method, path string, header http.Header
 		Status:     response.StatusCode,
 		Text:       job.Cut(text, maxText),
 		RetryAfter: retryAfter(response.Header),
-		// These are what a proxy says that has heard nothing of the server.
-		Sent: response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusGatewayTimeout,
-		full: text,
+		full:       text,
 	}
 }
 
@@ -225,13 +223,11 @@ func (w *Writer) unreachable(ctx context.Context, err error) error {
 	if errors.As(err, &inner) {
 		err = inner.Err
 	}
-	var dialing *net.OpError
-	sent := !errors.As(err, &dialing) || dialing.Op != "dial"
 	text := err.Error()
 	if errors.Is(err, context.DeadlineExceeded) {
 		text = fmt.Sprintf("no answer within %s", w.config.Timeout)
 	}
-	return &Error{Kind: KindTransient, Address: w.address, Text: text, Sent: sent}
+	return &Error{Kind: KindTransient, Address: w.address, Text: text}
 }
 
 // errorText is the server's message: {"error":"…"} in the body, or a header.

@@ -106,7 +106,6 @@ func TestDeadServerIsNamed(t *testing.T) {
 	var failure *influx.Error
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, influx.KindTransient, failure.Kind)
-	require.False(t, failure.Sent)
 	require.ErrorContains(t, err, "influx http://"+address+": ")
 }
 
@@ -121,35 +120,7 @@ func TestSlowServerIsTransient(t *testing.T) {
 	var failure *influx.Error
 	require.ErrorAs(t, err, &failure)
 	require.Equal(t, influx.KindTransient, failure.Kind)
-	require.True(t, failure.Sent)
 	require.ErrorContains(t, err, "no answer within 20ms")
-}
-
-// TestWhatMayComeLaterIsTold: whoever gets no answer of the server itself does not
-// know what becomes of the write.
-func TestWhatMayComeLaterIsTold(t *testing.T) {
-	for status, want := range map[int]bool{
-		0:                              true, // the connection is cut
-		http.StatusBadGateway:          true,
-		http.StatusGatewayTimeout:      true,
-		http.StatusInternalServerError: false,
-		http.StatusServiceUnavailable:  false,
-		http.StatusBadRequest:          false,
-	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if status == 0 {
-				panic(http.ErrAbortHandler)
-			}
-			w.WriteHeader(status)
-		}))
-		writer, err := influx.NewWriter(influx.Config{URL: server.URL})
-		require.NoError(t, err)
-		err = writer.Write(t.Context(), target, []byte("m v=1 1\n"))
-		server.Close()
-		var failure *influx.Error
-		require.ErrorAs(t, err, &failure)
-		require.Equal(t, want, failure.Sent, "%d", status)
-	}
 }
 
 func TestBadURLs(t *testing.T) {

@@ -154,16 +154,6 @@ func (r *Consumer) Rewind(ctx context.Context) (int, error) {
 	return info.NumAckPending, nil
 }
 
-// RewindTo makes the consumer deliver again, in the order of the stream, everything from
-// a number in the stream on, acknowledged or not.
-func (r *Consumer) RewindTo(ctx context.Context, sequence uint64) error {
-	if _, err := r.client.js.ResetConsumerToSequence(ctx, r.stream, r.name, sequence); err != nil {
-		return r.client.failed(ctx, fmt.Sprintf("rewind consumer %s to message %d", r.name, sequence), err)
-	}
-	r.order = Order{}
-	return nil
-}
-
 // Order is where the consumer stood when [Consumer.Rewind] was done with it, for
 // readers that take messages ahead; [Consumer.FetchInOrder] sees to it by itself.
 func (r *Consumer) Order() Order { return r.order }

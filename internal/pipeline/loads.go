@@ -95,12 +95,6 @@ type LoadState struct {
 	MaxBytes   int `json:"max_bytes,omitempty"`
 	BatchBytes int `json:"batch_bytes,omitempty"`
 
-	// DoubtFrom is the first message, by its number in the stream, that was in a write
-	// without an answer, which may still reach the database behind later ones; 0: there
-	// is none. DoubtAt is when the last such write was.
-	DoubtFrom uint64    `json:"doubt_from,omitempty"`
-	DoubtAt   time.Time `json:"doubt_at,omitzero"`
-
 	PointsPerSecond float64   `json:"points_per_second"`
 	Messages        int64     `json:"messages"`
 	Points          int64     `json:"points"`
