@@ -203,6 +203,7 @@ func (r *replaying) object(ctx context.Context, filter archive.Filter, key strin
 		if m.Sequence <= after || m.Subject != r.archived || !filter.Takes(m.Time) {
 			continue
 		}
+		last = m.Sequence // also of one that is left out, which is counted once
 		body, header := pipeline.MarkReplay(m.Body, r.at.At)
 		message := pipeline.Outgoing{
 			Subject: r.subject, Body: body, Header: header,
@@ -217,7 +218,7 @@ func (r *replaying) object(ctx context.Context, filter archive.Filter, key strin
 			continue
 		}
 		chunk = append(chunk, message)
-		if last = m.Sequence; len(chunk) == replayChunk {
+		if len(chunk) == replayChunk {
 			if err := publish(); err != nil {
 				return err
 			}

@@ -68,16 +68,9 @@ func (b *bench) prepare(jobType job.Type, operation pipeline.Operation, source s
 			return false, err
 		}
 		require.Zero(b, result.Counts["quarantined"])
-		stream, err := b.client.JetStream().Stream(b.Context(), pipeline.StreamRaw)
-		if err != nil {
-			return false, err
-		}
-		consumer, err := stream.Consumer(b.Context(), extract.PrepareConsumerName(operation, "ucnrs", source, definition.ID))
-		if err != nil {
-			return false, err
-		}
-		last, err := stream.GetLastMsgForSubject(b.Context(), pipeline.RawSubject(operation, "ucnrs", source))
-		return err == nil && consumer.CachedInfo().AckFloor.Stream >= last.Sequence, err
+		position, err := stacktest.PositionOf(b.Context(), b.client.JetStream(), pipeline.StreamRaw,
+			extract.PrepareConsumerName(operation, "ucnrs", source, definition.ID))
+		return position.Done(), err
 	})
 }
 
@@ -293,6 +286,7 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 	correction := envelope("correction")
 	_, err := b.client.Publish(t.Context(), []pipeline.Outgoing{
 		{Subject: subject, Body: tooLarge}, {Subject: subject, Body: envelope(strings.Repeat("old", 1000))}, {Subject: subject, Body: correction},
+		{Subject: subject, Body: tooLarge},
 	})
 	require.NoError(t, err)
 	b.drain()
@@ -313,11 +307,17 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 	result, err := jobType.Handle(t.Context(), run.NextAttempt())
 	require.NoError(t, err)
 	require.EqualValues(t, 2, result.Counts["messages"])
-	require.EqualValues(t, 1, result.Counts["too_large"])
-	require.Contains(t, result.Message, "; 1 are too large for the server and stay in the archive alone")
+	require.EqualValues(t, 2, result.Counts["too_large"])
+	require.Contains(t, result.Message, "; 2 are too large for the server and stay in the archive alone")
 	last, err := stream.GetLastMsgForSubject(t.Context(), pipeline.RawSubject("bulk", "ucnrs", "csi"))
 	require.NoError(t, err)
 	require.Contains(t, string(last.Data), `"payload":"correction"`)
+
+	// Stopped behind the last message that goes out, it counts the one after it once.
+	result, attempts := b.replay("stopped", b.replaySpec(), jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) { r.Stop() }))
+	require.Greater(t, attempts, 1)
+	require.EqualValues(t, 2, result.Counts["messages"])
+	require.EqualValues(t, 2, result.Counts["too_large"])
 }
 
 func TestDocuments(t *testing.T) {

@@ -36,7 +36,9 @@ func (b *bench) prepareAll(t *testing.T, spec extract.PrepareHoboSpec) map[strin
 		for name, n := range result.Counts {
 			counts[name] += n
 		}
-		return drained(t.Context(), b.client, extract.PrepareConsumerName(operation, spec.Organization, "hobolink", definition.ID))
+		position, err := stacktest.PositionOf(t.Context(), b.client.JetStream(), pipeline.StreamRaw,
+			extract.PrepareConsumerName(operation, spec.Organization, "hobolink", definition.ID))
+		return position.Done(), err
 	})
 	return counts
 }

@@ -21,7 +21,10 @@ func (l *loggers) prepareAll() job.Result {
 	l.Helper()
 	i := l.start(l.prepare, l.points)
 	name := extract.PrepareConsumerName("live", l.points.Organization, "csi", i.run.Job().ID)
-	stacktest.WaitFor(l, "the raw messages to be prepared", func() (bool, error) { return drained(l.Context(), l.client, name) })
+	stacktest.WaitFor(l, "the raw messages to be prepared", func() (bool, error) {
+		position, err := stacktest.PositionOf(l.Context(), l.client.JetStream(), pipeline.StreamRaw, name)
+		return position.Done(), err
+	})
 	return i.stopped()
 }
 
@@ -127,8 +130,8 @@ func TestPreparedInOrder(t *testing.T) {
 	})
 	publish() // so that the gap is seen
 	stacktest.WaitFor(t, "the raw messages to be prepared", func() (bool, error) {
-		info, err := consumer.Info(t.Context())
-		return err == nil && info.NumPending == 0 && info.NumAckPending == 0, err
+		position, err := stacktest.PositionOf(t.Context(), l.client.JetStream(), pipeline.StreamRaw, consumer.CachedInfo().Name)
+		return position.Done(), err
 	})
 	require.NotZero(t, i.stopped().Counts["rewound"])
 	prepared := l.prepared("live", "inorder")

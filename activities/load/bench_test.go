@@ -2,7 +2,6 @@ package load_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -99,17 +98,13 @@ func (b *bench) oneBatch(t *testing.T, n int) map[string]int64 {
 }
 
 // loaded tells whether a mirror's consumer has acknowledged the last message of the
-// location. What a consumer tells of the number that waits is a moment behind.
+// location.
 func (b *bench) loaded(t *testing.T, mirror string) bool {
 	t.Helper()
-	stream, err := b.client.JetStream().Stream(t.Context(), pipeline.StreamPrepared)
+	position, err := stacktest.PositionOf(t.Context(), b.client.JetStream(), pipeline.StreamPrepared,
+		pipeline.LoadConsumer(pipeline.OperationLive, b.name, mirror))
 	require.NoError(t, err)
-	last, err := stream.GetLastMsgForSubject(t.Context(), b.subject())
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return true
-	}
-	require.NoError(t, err)
-	return b.consumerOf(t, mirror).AckFloor.Stream >= last.Sequence
+	return position.Done()
 }
 
 func (b *bench) consumer(t *testing.T) *jetstream.ConsumerInfo {

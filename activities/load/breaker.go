@@ -26,6 +26,7 @@ const (
 	ClassConfig      = "InfluxConfig"      // credentials, permissions, retention policy
 	ClassLimits      = "InfluxLimits"      // too many series or values of a tag, cache full
 	ClassTwoLoaders  = "TwoLoaders"        // another job loads this location's mirror
+	ClassNotNoted    = "AckNotNoted"       // NATS answers acknowledgements and does not keep them
 )
 
 // backoff is how long a mirror is left alone after its n-th failure in a row:

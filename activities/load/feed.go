@@ -10,12 +10,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
-const (
-	// fetchSize is how many messages are asked for at a time.
-	fetchSize = 1000
-	// minFetchBytes is the least that may come at a time.
-	minFetchBytes = 4 << 20
-)
+// fetchSize is how many messages are asked for at a time.
+const fetchSize = 1000
 
 // chunk is what one fetch brought.
 type chunk struct {
@@ -37,11 +33,6 @@ func newFeed(w *lane) *feed {
 	return &feed{lane: w, chunks: make(chan chunk), batches: make(chan *batch), used: make(chan *batch, 3)}
 }
 
-// fetchBytes bounds what a fetch brings.
-func (w *lane) fetchBytes() int {
-	return max(minFetchBytes, 2*w.lap.pipeline.MaxMessageBytes())
-}
-
 // fetch takes messages until the lane is to leave or ctx ends.
 func (f *feed) fetch(ctx context.Context) error {
 	defer close(f.chunks)
@@ -52,7 +43,7 @@ func (f *feed) fetch(ctx context.Context) error {
 	for !w.lap.leaving(w) {
 		// No longer than the lap, since nothing else ends the wait at its end.
 		wait := min(max(w.lap.spec.BatchAge.Std(), pipeline.MinFetch), max(time.Until(w.lap.end), slowWrite))
-		messages, err := w.consumer.FetchBytes(ctx, n, w.fetchBytes(), wait, w.lap.run.Stopping())
+		messages, err := w.consumer.FetchBytes(ctx, n, w.lap.pipeline.MaxFetchBytes(), wait, w.lap.run.Stopping())
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -179,12 +179,10 @@ func TestMessageTakenByAnother(t *testing.T) {
 	}
 }
 
-// TestLateAcknowledgementOfAnother: a loader that was taken for dead acknowledges what
-// it has in hand after the next one has begun. The server then takes the
-// acknowledgements of that one for older ones, answers them and notes nothing.
-func TestLateAcknowledgementOfAnother(t *testing.T) {
-	b := newBench(t, "lateack", stacktest.Start(t))
-	const before, n = 2000, 1000
+// taken has another reader acknowledge so many messages, and take some of those that
+// follow it.
+func (b *bench) taken(t *testing.T, before, n int) []jetstream.Msg {
+	t.Helper()
 	b.publishNumbers(t, 0, before+n)
 	consumer, err := b.client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
 		Name: pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror), Subject: b.subject(), InOrder: true,
@@ -194,15 +192,25 @@ func TestLateAcknowledgementOfAnother(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, done, before)
 	require.NoError(t, consumer.Ack(t.Context(), done))
-	inHand, err := consumer.Fetch(t.Context(), 10, 30*time.Second, nil)
+	inHand, err := consumer.Fetch(t.Context(), 20, 30*time.Second, nil)
 	require.NoError(t, err)
-	require.Len(t, inHand, 10)
+	require.Len(t, inHand, 20)
+	return inHand
+}
 
+// TestLateAcknowledgementOfAnother: a loader that was taken for dead acknowledges what
+// it has in hand after the next one has begun. The server then takes the
+// acknowledgements of that one for older ones, answers them and notes nothing.
+func TestLateAcknowledgementOfAnother(t *testing.T) {
+	b := newBench(t, "lateack", stacktest.Start(t))
+	const before, n = 2000, 1000
+	inHand := b.taken(t, before, n)
 	late := make(chan error, 1)
 	b.proxy.afterWrite(sync.OnceFunc(func() { late <- inHand[0].DoubleAck(t.Context()) }))
 	b.spec.BatchPoints, b.spec.Lap = 100, job.Duration(time.Hour)
 	run := b.newRun()
 	var result job.Result
+	var err error
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -214,5 +222,34 @@ func TestLateAcknowledgementOfAnother(t *testing.T) {
 	<-ended
 	require.NoError(t, err)
 	require.EqualValues(t, n-1, result.Counts["messages"], "each is counted once, and the one of the other is not")
+	require.EqualValues(t, n, b.count(t, "v"))
+}
+
+// TestAcknowledgementsWithoutEffect: another reader acknowledges something after each
+// write of the loader, which does not go on like that for ever.
+func TestAcknowledgementsWithoutEffect(t *testing.T) {
+	b := newBench(t, "notnoted", stacktest.Start(t))
+	const before, n = 500, 100
+	inHand := b.taken(t, before, n)
+	var late atomic.Int64
+	b.proxy.afterWrite(func() {
+		if i := int(late.Add(1)) - 1; i < len(inHand) {
+			_ = inHand[i].DoubleAck(t.Context())
+		}
+	})
+	b.spec.BatchPoints, b.spec.Lap = n, job.Duration(time.Hour)
+	result, err := b.lap(t)
+	failure := failureOf(t, err)
+	require.Equal(t, load.ClassNotNoted, failure.Class)
+	require.False(t, failure.Final)
+	require.Contains(t, err.Error(), "location notnoted (live) is not loaded into mirror default, since the last 5 acknowledgements to consumer load-live-notnoted had no effect")
+	require.Zero(t, result.Counts["messages"])
+	writes := late.Load()
+	require.GreaterOrEqual(t, writes, int64(5)) // more if a fetch brought a part
+	require.LessOrEqual(t, int(writes), len(inHand))
+
+	b.proxy.afterWrite(nil)
+	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	require.EqualValues(t, n-writes, b.drain(t)["messages"])
 	require.EqualValues(t, n, b.count(t, "v"))
 }

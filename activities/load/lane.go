@@ -27,6 +27,8 @@ const (
 	// claimFor is how long a mirror of a location is the job's that last told of it;
 	// it does so every few seconds.
 	claimFor = 30 * time.Second
+	// mostNotNoted is how many acknowledgements in a row may have no effect.
+	mostNotNoted = 5
 	// rateInterval is the least time over which points per second are counted.
 	rateInterval = time.Second
 )
@@ -55,11 +57,12 @@ type lane struct {
 
 	shares [partsOfWrite][]byte // the parts of the write in hand
 
-	mu     sync.Mutex
-	state  pipeline.LoadState
-	counts map[string]int64
-	err    error // why the lane has ended, unless the lap is over
-	rate   struct {
+	mu       sync.Mutex
+	state    pipeline.LoadState
+	notNoted int // acknowledgements in a row that had no effect
+	counts   map[string]int64
+	err      error // why the lane has ended, unless the lap is over
+	rate     struct {
 		since  time.Time
 		points int64
 	}
@@ -89,18 +92,44 @@ func (w *lane) work(ctx context.Context) error {
 			if !w.waitForTry(ctx) {
 				break
 			}
-			if err := w.probe(ctx); err != nil && !beginsAgain(err) {
+			if err := w.goesOn(ctx, w.probe(ctx)); err != nil {
 				return err
 			}
 			continue
 		}
 		w.parked.Store(false)
-		err := w.stream(ctx)
-		if err != nil && !beginsAgain(err) {
+		if err := w.goesOn(ctx, w.stream(ctx)); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
+}
+
+// goesOn returns nil if the lane can begin again after an error, and what ends it if it
+// cannot. An acknowledgement without effect costs a write of what has been written, so
+// that each one after the first is followed by a wait, as a failure of the mirror is.
+func (w *lane) goesOn(ctx context.Context, err error) error {
+	if err != nil && !beginsAgain(err) {
+		return err
+	}
+	if !errors.Is(err, errAckNotNoted) {
+		return nil
+	}
+	w.mu.Lock()
+	n := w.notNoted
+	w.mu.Unlock()
+	spec := &w.lap.spec
+	switch {
+	case n < 2:
+		return nil
+	case n < mostNotNoted && w.wait(ctx, time.Now().Add(w.lap.backoff.wait(n-1))):
+		return nil
+	case ctx.Err() != nil || w.lap.stopping():
+		return ctx.Err()
+	}
+	return job.Retryable(ClassNotNoted, 0,
+		"location %s (%s) is not loaded into mirror %s, since the last %d acknowledgements to consumer %s had no effect",
+		spec.Location, spec.OperationMode, w.mirror.Name, n, pipeline.LoadConsumer(spec.OperationMode, spec.Location, w.mirror.Name))
 }
 
 // beginsAgain tells whether the lane can go on when it has begun again.
@@ -210,7 +239,12 @@ func (w *lane) goOnFrom(state *pipeline.LoadState) {
 // waitForTry waits until the mirror may be tried again, and reports false when the
 // lap ends before.
 func (w *lane) waitForTry(ctx context.Context) bool {
-	timer := time.NewTimer(time.Until(w.breaker().RetryAt))
+	return w.wait(ctx, w.breaker().RetryAt)
+}
+
+// wait waits for a time, and reports false when the lap ends before.
+func (w *lane) wait(ctx context.Context, until time.Time) bool {
+	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	for {
 		select {
@@ -264,7 +298,7 @@ func (w *lane) tryBatch(ctx context.Context) error {
 	if err := w.rewind(ctx); err != nil {
 		return err
 	}
-	messages, err := w.consumer.FetchBytes(ctx, min(probeSize, w.lap.spec.BatchPoints), w.fetchBytes(), pipeline.MinFetch, w.lap.run.Stopping())
+	messages, err := w.consumer.FetchBytes(ctx, min(probeSize, w.lap.spec.BatchPoints), w.lap.pipeline.MaxFetchBytes(), pipeline.MinFetch, w.lap.run.Stopping())
 	if err != nil {
 		return err
 	}
@@ -404,11 +438,16 @@ func (w *lane) acknowledge(ctx context.Context, b *batch) error {
 			return err
 		}
 		if !noted {
-			w.lap.run.Logger().Warn("another loader has acknowledged late; what is not acknowledged is loaded again", "mirror", w.mirror.Name)
+			w.mu.Lock()
+			w.notNoted++
+			n := w.notNoted
+			w.mu.Unlock()
+			w.lap.run.Logger().Warn("an acknowledgement had no effect; what is not acknowledged is loaded again", "mirror", w.mirror.Name, "in_a_row", n)
 			return errAckNotNoted
 		}
 	}
 	w.mu.Lock()
+	w.notNoted = 0
 	w.counts["messages"] += int64(len(done))
 	w.state.Messages += int64(len(done))
 	w.mu.Unlock()

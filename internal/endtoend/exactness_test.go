@@ -162,12 +162,11 @@ func (l *loggers) requireRead(c *chaos) {
 }
 
 // requireDrained waits until every consumer has acknowledged the last message that
-// it is given, in the order of the pipeline. What a consumer tells of the number that
-// waits is a moment behind.
+// it is given, in the order of the pipeline.
 func (l *loggers) requireDrained(c *chaos) {
 	l.Helper()
 	for _, stream := range []string{pipeline.StreamRaw, pipeline.StreamPrepared} {
-		var positions map[string]position
+		var positions map[string]stacktest.Position
 		drained := c.await(5*time.Minute, func() bool {
 			var err error
 			positions, err = l.positions(stream)
@@ -175,7 +174,7 @@ func (l *loggers) requireDrained(c *chaos) {
 				return false
 			}
 			for _, p := range positions {
-				if p.acknowledged < p.last {
+				if !p.Done() {
 					return false
 				}
 			}
@@ -185,26 +184,22 @@ func (l *loggers) requireDrained(c *chaos) {
 	}
 }
 
-// position is how far a consumer is, and the last message that it is given.
-type position struct{ acknowledged, last uint64 }
-
 // positions tells where each durable consumer of a stream is.
-func (l *loggers) positions(name string) (map[string]position, error) {
+func (l *loggers) positions(name string) (map[string]stacktest.Position, error) {
 	stream, err := l.pipeline.JetStream().Stream(l.Context(), name)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]position{}
+	found := map[string]stacktest.Position{}
 	list := stream.ListConsumers(l.Context())
 	for info := range list.Info() {
 		if info.Config.Durable == "" {
 			continue
 		}
-		last, err := stream.GetLastMsgForSubject(l.Context(), info.Config.FilterSubject)
+		found[info.Name], err = stacktest.PositionOf(l.Context(), l.pipeline.JetStream(), name, info.Name)
 		if err != nil {
 			return nil, err
 		}
-		found[info.Name] = position{acknowledged: info.AckFloor.Stream, last: last.Sequence}
 	}
 	return found, list.Err()
 }

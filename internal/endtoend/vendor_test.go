@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 
 // location is a place with two loggers, from the vendor to the database.
@@ -204,18 +205,12 @@ func declare(b *bench, text string) {
 }
 
 // progress tells how far the loader of the location is: the sequence up to which all
-// is acknowledged, and whether that is the last one. What a consumer tells of the
-// number that waits is a moment behind.
+// is acknowledged, and whether that is the last one.
 func (l *location) progress() (acknowledged uint64, all bool) {
 	l.Helper()
-	stream, err := l.pipeline.JetStream().Stream(l.Context(), pipeline.StreamPrepared)
+	position, err := stacktest.PositionOf(l.Context(), l.pipeline.JetStream(), pipeline.StreamPrepared, "load-live-"+l.name)
 	require.NoError(l, err)
-	last, err := stream.GetLastMsgForSubject(l.Context(), pipeline.PrepSubject(pipeline.OperationLive, l.name))
-	require.NoError(l, err)
-	consumer, err := stream.Consumer(l.Context(), "load-live-"+l.name)
-	require.NoError(l, err)
-	acknowledged = consumer.CachedInfo().AckFloor.Stream
-	return acknowledged, acknowledged >= last.Sequence
+	return position.Acknowledged, position.Done()
 }
 
 // prepared is how many messages the loader of the location is given.

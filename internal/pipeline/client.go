@@ -114,15 +114,6 @@ func withoutCredentials(server *url.URL) string {
 // Address is the URL of the server without credentials.
 func (c *Client) Address() string { return c.address }
 
-// MaxMessageBytes is the largest message that the server takes; 1 MiB as long as
-// it was not reached.
-func (c *Client) MaxMessageBytes() int {
-	if n := c.nc.MaxPayload(); n > 0 {
-		return int(n)
-	}
-	return 1 << 20
-}
-
 // JetStream gives the connection's JetStream, for what this package does not do.
 func (c *Client) JetStream() jetstream.JetStream { return c.js }
 

@@ -169,6 +169,15 @@ const (
 	fetchSlice = 500 * time.Millisecond
 )
 
+// minFetchBytes is what a bound of [Client.MaxFetchBytes] is at least.
+const minFetchBytes = 4 << 20
+
+// MaxFetchBytes is a bound for [Consumer.FetchBytes] that any message fits in: 4 MiB, or
+// two messages of the largest size that the server takes.
+func (c *Client) MaxFetchBytes() int {
+	return max(minFetchBytes, 2*int(c.nc.MaxPayload()))
+}
+
 // Fetch takes up to n messages, and waits for them no longer than wait, which is
 // at least [MinFetch]: fewer, or none, are no error. When stop is closed, it
 // returns within half a second with those that it has; nil never stops it. When
@@ -290,14 +299,4 @@ func (r *Consumer) AckNoted(ctx context.Context, message jetstream.Msg) (bool, e
 		return false, r.client.failed(ctx, "look at consumer "+r.name, err)
 	}
 	return info.AckFloor.Stream >= sequence, nil
-}
-
-// Waiting is how many messages were not delivered yet, and how many were
-// delivered and are not acknowledged.
-func (r *Consumer) Waiting(ctx context.Context) (undelivered uint64, unanswered int, err error) {
-	info, err := r.consumer.Info(ctx)
-	if err != nil {
-		return 0, 0, r.client.failed(ctx, "look at consumer "+r.name, err)
-	}
-	return info.NumPending, info.NumAckPending, nil
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// minFetchBytes is the least that an ordered fetch may bring.
-const minFetchBytes = 4 << 20
-
 // Order is how far the messages of a consumer have come without a gap since it was
 // rewound.
 type Order struct{ sequence, delivered uint64 }
@@ -39,7 +36,7 @@ func (o *Order) Follows(messages []jetstream.Msg) (bool, error) {
 // given: the consumer is rewound, and rewound says how many come again. What a fetch
 // brings is bounded to a few megabytes, or two messages of the largest size.
 func (r *Consumer) FetchInOrder(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) (messages []jetstream.Msg, rewound int, err error) {
-	messages, err = r.FetchBytes(ctx, n, max(minFetchBytes, 2*r.client.MaxMessageBytes()), wait, stop)
+	messages, err = r.FetchBytes(ctx, n, r.client.MaxFetchBytes(), wait, stop)
 	if err != nil {
 		return nil, 0, err
 	}

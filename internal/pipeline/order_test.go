@@ -178,6 +178,36 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 	require.Equal(t, []int{2, 3, 1, 2, 3}, order)
 }
 
+// TestReplayIntoStreamMadeAnew: what follows goes out once, though it has lower numbers
+// than what was replayed before.
+func TestReplayIntoStreamMadeAnew(t *testing.T) {
+	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
+	subject := pipeline.PrepSubject("live", "replayanew")
+	var messages []pipeline.Quarantined
+	for i := range 40 {
+		messages = append(messages, refused("replayanew", subject, uint64(1000+i), fmt.Append(nil, i)))
+	}
+	_, err := client.Quarantine(t.Context(), messages)
+	require.NoError(t, err)
+	replaced := 0
+	counts, err := client.Replay(t.Context(), idsOf(itemsOf(t, client, pipeline.ItemFilter{})), func(so pipeline.Replayed) {
+		if replaced == 0 {
+			replaced = so.Published
+			require.NoError(t, client.JetStream().DeleteStream(t.Context(), pipeline.StreamPrepared))
+			require.NoError(t, pipeline.Ensure(t.Context(), client.JetStream()))
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, pipeline.Replayed{Published: 40}, counts)
+	require.Less(t, replaced, 40)
+	stored, _, err := client.Range(t.Context(), pipeline.StreamPrepared, 1, 1000, pipeline.Limit{})
+	require.NoError(t, err)
+	require.Len(t, stored, 40-replaced, "each once")
+	for i, m := range stored {
+		require.Equal(t, strconv.Itoa(replaced+i), string(m.Body))
+	}
+}
+
 // asked is a context that finds its end only when it is asked, as a worker's does
 // after its machine was suspended.
 type asked struct {

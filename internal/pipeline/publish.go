@@ -147,12 +147,7 @@ func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, e
 		behind := len(messages)
 		before := maps.Clone(s.last)
 		more, err := s.client.publish(ctx, messages, func(i int, ack Ack) {
-			if !ack.Duplicate && ack.Sequence <= before[ack.Stream] {
-				// All of those were there before this one was sent: the stream was made anew,
-				// and counts from 1.
-				delete(before, ack.Stream)
-				delete(s.last, ack.Stream)
-			}
+			s.begunAnew(before, ack)
 			if !s.follows(ack) {
 				behind = min(behind, i)
 			}
@@ -168,6 +163,18 @@ func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, e
 	}
 	return published, job.Retryable(ClassUnreachable, 0, "nats %s: publish to %s: the server has messages in another order than theirs, %d times in a row",
 		s.client.address, messages[0].Subject, orderTries)
+}
+
+// begunAnew forgets where a stream was, if a message shows that it was made anew since,
+// and says whether it does: one that is new there without being behind all that the
+// stream had before it was sent.
+func (s *Series) begunAnew(before map[string]uint64, ack Ack) bool {
+	if ack.Duplicate || ack.Sequence > before[ack.Stream] {
+		return false
+	}
+	delete(before, ack.Stream)
+	delete(s.last, ack.Stream)
+	return true
 }
 
 // follows says whether a message is behind all earlier ones of the series.

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"maps"
 	"strconv"
 	"time"
 
@@ -76,6 +77,7 @@ func (s *Series) replay(ctx context.Context, stream jetstream.Stream, ids []uint
 		return err
 	}
 	now := time.Now()
+	before := maps.Clone(s.last)
 	var failed error
 	var sent []Item
 	var waiting []jetstream.PubAckFuture
@@ -99,7 +101,7 @@ func (s *Series) replay(ctx context.Context, stream jetstream.Stream, ids []uint
 	// caller has gone. What is there behind one that is not stays, to follow it.
 	var acknowledged []uint64
 	for n, future := range waiting {
-		if err := s.awaitCopy(ctx, future, sent[n], now); err != nil {
+		if err := s.awaitCopy(ctx, future, sent[n], now, before); err != nil {
 			failed = err
 			break
 		}
@@ -118,22 +120,28 @@ func (s *Series) replay(ctx context.Context, stream jetstream.Stream, ids []uint
 }
 
 // awaitCopy waits until the stream has the copy of an item, behind those of the
-// items before it.
-func (s *Series) awaitCopy(ctx context.Context, future jetstream.PubAckFuture, item Item, now time.Time) error {
+// items before it. Before is where streams were when the copy was sent.
+func (s *Series) awaitCopy(ctx context.Context, future jetstream.PubAckFuture, item Item, now time.Time, before map[string]uint64) error {
 	c := s.client
 	what := "publish to " + item.OriginSubject
+	there := before // when the copy in hand was sent
 	for range orderTries {
 		select {
-		case ack := <-future.Ok():
+		case answer := <-future.Ok():
+			ack := Ack{Stream: answer.Stream, Sequence: answer.Sequence, Duplicate: answer.Duplicate}
+			if s.begunAnew(there, ack) {
+				delete(before, ack.Stream) // what was sent with this one is told of it
+			}
 			// A stream that was made anew counts from 1. If the copy were refused, it would
 			// be taken for the item itself, which is removed now; a second copy is not.
 			again := item.outgoing(now, "again")
 			if ack.Sequence != item.OriginSequence {
-				if s.follows(Ack{Stream: ack.Stream, Sequence: ack.Sequence}) {
+				if s.follows(ack) {
 					return nil
 				}
 				again.ID = s.behind(again.ID)
 			}
+			there = maps.Clone(s.last)
 			var err error
 			if future, err = c.send(ctx, again); err != nil {
 				return c.failed(ctx, what, err)

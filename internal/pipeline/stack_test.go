@@ -210,10 +210,10 @@ func TestRewindKeepsTheOrder(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{2, 3, 4, 5, 6, 7, 8, 9}, numbers(t, again))
 	require.NoError(t, second.Ack(t.Context(), again))
-	undelivered, unanswered, err := second.Waiting(t.Context())
-	require.NoError(t, err)
-	require.Zero(t, undelivered)
-	require.Zero(t, unanswered)
+	stacktest.WaitFor(t, "all to be acknowledged", func() (bool, error) {
+		position, err := stacktest.PositionOf(t.Context(), client.JetStream(), pipeline.StreamPrepared, options.Name)
+		return position.Done(), err
+	})
 	rewound, err = second.Rewind(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, rewound)
@@ -236,8 +236,8 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 		done <- err
 	}()
 	stacktest.WaitFor(t, "the message to be taken", func() (bool, error) {
-		_, unanswered, err := consumer.Waiting(t.Context())
-		return unanswered == 1, err
+		info, err := client.JetStream().Consumer(t.Context(), pipeline.StreamPrepared, "load-live-fetchends")
+		return err == nil && info.CachedInfo().NumAckPending == 1, err
 	})
 	cancel()
 	require.ErrorIs(t, <-done, context.Canceled)

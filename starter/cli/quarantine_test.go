@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -140,11 +141,12 @@ func quarantineReplay(t *testing.T, st *stacktest.Stack, client *pipeline.Client
 	require.Contains(t, r.stderr, "item "+id+": it is not in quarantine; starter quarantine list shows what is")
 	type outcome struct{ Replayed, Missing, Left int }
 	require.Equal(t, outcome{Replayed: 6}, decoded[outcome](t, c, onNATS(st, "replay", "--location", "shelf", "--class", "RefusedPoint", "--yes")...))
-	consumer, err := client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{Name: "shelf", Subject: pipeline.PrepSubject("live", "shelf")})
+	stream, err := client.JetStream().Stream(t.Context(), pipeline.StreamPrepared)
 	require.NoError(t, err)
-	waiting, _, err := consumer.Waiting(t.Context())
+	subject := pipeline.PrepSubject("live", "shelf")
+	info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(subject))
 	require.NoError(t, err)
-	require.EqualValues(t, 7, waiting)
+	require.EqualValues(t, 7, info.State.Subjects[subject])
 
 	// What is no message is left, and said to be.
 	r = c.run(t.Context(), onNATS(st, "replay", "--organization", "shelf", "--yes")...)
