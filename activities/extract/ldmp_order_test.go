@@ -144,26 +144,12 @@ func TestCorrectionFollowsWhatWasStoredBehindIt(t *testing.T) {
 	require.Len(t, l.raw(), 38)
 }
 
-// asked is a context that finds its end only when it is asked, as a worker's does
-// after its machine was suspended; what is derived from it does not ask.
-type asked struct {
-	context.Context
-	ended func() bool
-}
-
-func (a asked) Err() error {
-	if a.ended() {
-		return context.Canceled
-	}
-	return a.Context.Err()
-}
-
 // TestNothingIsSentAfterTheEnd of the right to work, which comes with the first record.
 func TestNothingIsSentAfterTheEnd(t *testing.T) {
 	l := newLoggers(t, "ended")
 	l.restart(8)
 	l.spec.Lap = job.Duration(2 * time.Second)
-	ended := asked{t.Context(), func() bool { sent, _ := l.Total(); return sent > 0 }}
+	ended := stacktest.EndsWhenAsked(t.Context(), func() bool { sent, _ := l.Total(); return sent > 0 })
 	_, err := l.extract.Handle(ended, l.newRun(l.extract, l.spec))
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, l.raw())

@@ -208,20 +208,6 @@ func TestReplayIntoStreamMadeAnew(t *testing.T) {
 	}
 }
 
-// asked is a context that finds its end only when it is asked, as a worker's does
-// after its machine was suspended.
-type asked struct {
-	context.Context
-	ended func() bool
-}
-
-func (a asked) Err() error {
-	if a.ended() {
-		return context.Canceled
-	}
-	return a.Context.Err()
-}
-
 // TestNothingIsSentAfterTheEnd: also not in the second part of a series.
 func TestNothingIsSentAfterTheEnd(t *testing.T) {
 	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
@@ -235,7 +221,7 @@ func TestNothingIsSentAfterTheEnd(t *testing.T) {
 		require.NoError(t, err)
 		return int(stream.CachedInfo().State.Msgs)
 	}
-	ended := asked{t.Context(), func() bool { return true }}
+	ended := stacktest.EndsWhenAsked(t.Context(), func() bool { return true })
 	_, err := client.Publish(ended, messages)
 	require.ErrorIs(t, err, context.Canceled)
 	_, err = client.Send(ended, messages[0])
@@ -247,7 +233,7 @@ func TestNothingIsSentAfterTheEnd(t *testing.T) {
 
 	_, err = client.Publish(t.Context(), messages[9:]) // what the others have to come before
 	require.NoError(t, err)
-	_, err = client.Series().Publish(asked{t.Context(), func() bool { return stored() == 10 }}, messages)
+	_, err = client.Series().Publish(stacktest.EndsWhenAsked(t.Context(), func() bool { return stored() == 10 }), messages)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, 10, stored())
 }
