@@ -137,12 +137,23 @@ func tags(tags map[string]string) string {
 	return strings.Join(parts, ", ")
 }
 
-func indented(spec json.RawMessage) string {
-	var b bytes.Buffer
-	if err := json.Indent(&b, spec, "", "  "); err != nil {
-		return string(spec)
+// indented is JSON for people: over several lines, with & and < as they are, which
+// encoding/json has escaped where it was kept, and with numbers as they were written.
+func indented(text json.RawMessage) string {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return string(text)
 	}
-	return b.String()
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return string(text)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func retries(options job.Options) string {

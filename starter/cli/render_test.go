@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,27 @@ NUMBER  START               TOOK   RESULT
 7       13:59:59 (1 s ago)  5ms    Told: no
 6       13:59:51 (9 s ago)  1.23s  fine
 `, b.String())
+}
+
+// TestWriteJSON has characters that encoding/json escapes, and numbers that a float
+// cannot hold.
+func TestWriteJSON(t *testing.T) {
+	spec, err := json.Marshal(map[string]any{"query": "a<b && c>d", "n": json.Number("12345678901234567890"), "x": json.Number("1.50")})
+	require.NoError(t, err)
+	require.Contains(t, string(spec), `\u0026`)
+	const want = `Spec%[1]s {
+%[2]s   "n": 12345678901234567890,
+%[2]s   "query": "a<b && c>d",
+%[2]s   "x": 1.50
+%[2]s }
+`
+	j := job.Job{ID: "take_steps.b", Type: "TakeSteps", Spec: spec, Schedule: job.Schedule{OneShot: &job.OneShot{}}}
+	var b strings.Builder
+	require.NoError(t, still(plain).WriteJob(&b, &control.JobDetail{Job: j}))
+	require.Contains(t, b.String(), fmt.Sprintf(want, strings.Repeat(" ", 8), strings.Repeat(" ", 12)))
+	b.Reset()
+	require.NoError(t, still(plain).WriteRun(&b, &control.RunDetail{Job: &j, Run: control.Run{RunRef: control.RunRef{WorkflowID: "job/take_steps.b"}}}))
+	require.Contains(t, b.String(), fmt.Sprintf(want, strings.Repeat(" ", 5), strings.Repeat(" ", 9)))
 }
 
 func TestWriteRecurringJob(t *testing.T) {
