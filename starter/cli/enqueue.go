@@ -61,7 +61,7 @@ the first items are in: repeat the command for the others.`,
 	options.register(i, cmd)
 	flags := cmd.Flags()
 	flags.Var(nameValue{&options.jobID}, "job", "a queued job that Temporal has")
-	flags.StringVar(&options.file, "file", "", "file with a spec on each line, - for standard input")
+	flags.Var(textValue{&options.file, argumentFile}, "file", "file with a spec on each line, - for standard input")
 	flags.BoolVar(&options.again, "again", false, "run the job although it ran before")
 	return cmd
 }

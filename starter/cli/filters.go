@@ -76,8 +76,8 @@ func (tagsValue) Type() string { return "NAME=VALUE" }
 
 // Set implements pflag.Value.
 func (t tagsValue) Set(text string) error {
-	name, value, _ := strings.Cut(text, "=")
-	if name == "" {
+	name, value, valued := strings.Cut(text, "=")
+	if name == "" || valued && value == "" {
 		return fmt.Errorf("a tag is NAME=VALUE, or NAME for any value")
 	}
 	if *t.value == nil {

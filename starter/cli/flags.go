@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,22 +61,26 @@ func (n nameValue) Set(text string) error {
 	return err
 }
 
-// keyValue is the value of a flag that takes the key of a job, which is checked
-// with its job type. Given empty it would mean a new key each time.
-type keyValue struct{ value *string }
+// textValue is the value of a flag that takes a text which is checked where it is
+// used. It may be left out, but not given empty, as a script does whose variable is
+// not set: that would silently mean the default, such as the server of this machine.
+type textValue struct {
+	value *string
+	what  string // in upper case, for the help
+}
 
 // String implements pflag.Value.
-func (k keyValue) String() string { return *k.value }
+func (t textValue) String() string { return *t.value }
 
 // Type implements pflag.Value.
-func (keyValue) Type() string { return "KEY" }
+func (t textValue) Type() string { return t.what }
 
 // Set implements pflag.Value.
-func (k keyValue) Set(text string) error {
+func (t textValue) Set(text string) error {
 	if text == "" {
-		return errors.New("it is empty")
+		return errEmpty
 	}
-	*k.value = text
+	*t.value = text
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 // natsFlag adds the flag that says where the pipeline's server is.
 func (i *invocation) natsFlag(cmd *cobra.Command) {
-	cmd.PersistentFlags().StringVar(&i.nats, "nats", "", fmt.Sprintf("`URL` of the NATS server (default: $%s, else nats://127.0.0.1:4222)", pipeline.EnvURL))
+	cmd.PersistentFlags().Var(textValue{&i.nats, "URL"}, "nats", fmt.Sprintf("URL of the NATS server (default: $%s, else nats://127.0.0.1:4222)", pipeline.EnvURL))
 }
 
 // connectPipeline makes a client of the data pipeline that is closed when the

@@ -36,7 +36,8 @@ const (
 
 func (o *planOptions) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&o.file, "file", "f", defaultFile, "jobs file")
+	o.file = defaultFile
+	flags.VarP(textValue{&o.file, argumentFile}, "file", "f", "jobs file")
 	flags.BoolVar(&o.prune, "prune", false, "delete the jobs that came from a jobs file and are no longer declared")
 	flags.BoolVar(&o.allowMassPrune, "allow-mass-prune", false, "let --prune delete more than a fifth of the jobs, or all")
 	flags.BoolVar(&o.allowEmpty, "allow-empty", false, "let --prune go with a file without jobs")
@@ -102,7 +103,7 @@ Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 		},
 	}
 	options.register(cmd)
-	cmd.Flags().StringVar(&out, "out", "", "save the plan as this file, for apply")
+	cmd.Flags().Var(textValue{&out, argumentFile}, "out", "save the plan as this file, for apply")
 	return cmd
 }
 

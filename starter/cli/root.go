@@ -52,9 +52,9 @@ func (i *invocation) root() *cobra.Command {
 
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
-	flags.StringVar(&i.settings.Address, "address", "", "address of Temporal, `HOST:PORT`")
-	flags.StringVar(&i.settings.Namespace, "namespace", "", "Temporal namespace")
-	flags.StringVar(&i.settings.Profile, "profile", "", "profile of the Temporal CLI's configuration file")
+	flags.Var(textValue{&i.settings.Address, "HOST:PORT"}, "address", "address of Temporal")
+	flags.Var(textValue{&i.settings.Namespace, "NAME"}, "namespace", "Temporal namespace")
+	flags.Var(textValue{&i.settings.Profile, "NAME"}, "profile", "profile of the Temporal CLI's configuration file")
 	i.format = formatTable
 	flags.VarP(choose(&i.format, formatTable, formatJSON), "output", "o", "table or json")
 	flags.BoolVar(&i.noColor, "no-color", false, "no colors, as with NO_COLOR set")
@@ -118,10 +118,12 @@ func arguments(want ...string) cobra.PositionalArgs {
 			return misuse(cmd, "unexpected argument %q", args[len(want)])
 		}
 		for n, arg := range args {
-			if what := strings.Trim(want[n], "[]"); what != argumentFile && what != argumentPlan {
-				if err := checkName(cmd, what, arg); err != nil {
-					return err
-				}
+			what := strings.Trim(want[n], "[]")
+			if isPath := what == argumentFile || what == argumentPlan; isPath && arg != "" {
+				continue
+			}
+			if err := checkName(cmd, what, arg); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -143,9 +145,12 @@ func checkName(cmd *cobra.Command, what, text string) error {
 	return nil
 }
 
+// errEmpty says what is wrong with a value that was given, but empty.
+var errEmpty = errors.New("it is empty")
+
 func checkNameText(text string) error {
 	if text == "" {
-		return errors.New("it is empty")
+		return errEmpty
 	}
 	for _, r := range text {
 		if r <= ' ' || r > '~' {

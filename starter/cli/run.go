@@ -69,7 +69,7 @@ started, or the waiting was given up.`,
 		},
 	}
 	ad.register(i, cmd)
-	cmd.Flags().StringVarP(&file, "file", "f", "", "take the job from this jobs file, not from Temporal")
+	cmd.Flags().VarP(textValue{&file, argumentFile}, "file", "f", "take the job from this jobs file, not from Temporal")
 	start.register(cmd)
 	cmd.Flags().BoolVar(&again, "again", false, "run a job defined with --type and --key again although it has completed, or, once it has ended, with another spec")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait: print what was started")
@@ -274,7 +274,7 @@ type startTime struct {
 }
 
 func (s *startTime) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&s.at, "at", "", "begin at this time, as 2026-05-01T12:00:00Z, and do not wait for it")
+	cmd.Flags().Var(textValue{&s.at, "TIME"}, "at", "begin at this time, as 2026-05-01T12:00:00Z, and do not wait for it")
 	cmd.Flags().Var(durationOf(&s.in), "in", "begin after this long, as PT30M or 30m, and do not wait for it")
 }
 

@@ -29,7 +29,7 @@ type adHoc struct {
 func (a *adHoc) register(i *invocation, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var(nameValue{&a.typeName}, "type", "job type, in CamelCase or snake_case")
-	flags.Var(keyValue{&a.key}, "key", "key of the job within its type (default: a new ULID)")
+	flags.Var(textValue{&a.key, "KEY"}, "key", "key of the job within its type (default: a new ULID)")
 	flags.StringVar(&a.spec, "spec", "", "spec as a JSON object, @FILE, or - for standard input (default: {})")
 	flags.Var(durationOf(&a.runTimeout), "run-timeout", "the longest that one attempt may take (default: PT1H)")
 	flags.IntVar(&a.maxRetry, "max-retry-count", job.DefaultOptions(job.ModeOneShot).MaxRetryCount, "how often a failed run is tried again, -1: without limit")

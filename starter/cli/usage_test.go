@@ -42,6 +42,11 @@ func TestMisuse(t *testing.T) {
 		{[]string{"runs", "retry"}, `give JOB or WORKFLOW_ID, or filters such as --type (see starter runs retry --help)`},
 		{[]string{"runs", "retry", "a.b", "--type", "A"}, `give either JOB or WORKFLOW_ID or --type (see starter runs retry --help)`},
 		{[]string{"runs", "cancel", "--tag", "=x"}, `invalid argument "=x" for "--tag" flag: a tag is NAME=VALUE, or NAME for any value (see starter runs cancel --help)`},
+		{[]string{"jobs", "list", "--tag", "vendor="}, `invalid argument "vendor=" for "--tag" flag: a tag is NAME=VALUE, or NAME for any value (see starter jobs list --help)`},
+		{[]string{"plan", "-f", ""}, `invalid argument "" for "-f, --file" flag: it is empty (see starter plan --help)`},
+		{[]string{"apply", ""}, `PLAN "": it is empty (see starter apply --help)`},
+		{[]string{"validate", ""}, `FILE "": it is empty (see starter validate --help)`},
+		{[]string{"jobs", "list", "--namespace", ""}, `invalid argument "" for "--namespace" flag: it is empty (see starter jobs list --help)`},
 		{[]string{"run", "a.b", "--at", "noon"}, `--at "noon" is not a time such as 2026-05-01T12:00:00Z (see starter run --help)`},
 		{[]string{"run", "a.b", "--at", "2026-05-01T12:00:00Z"}, `--at 2026-05-01T12:00:00Z is past (see starter run --help)`},
 		{[]string{"run", "a.b", "--at", "2100-05-01T12:00:00Z", "--in", "1h"}, `give either --at or --in (see starter run --help)`},
@@ -91,6 +96,8 @@ func TestEmptyNames(t *testing.T) {
 		{"quarantine", "drop", "--yes", "--location"}, {"quarantine", "replay", "--yes", "--class"},
 		{"queues", "purge", "--yes"}, {"queues", "cancel", "photos"}, {"queues", "enqueue", "q", "--job"},
 		{"run", "--type", "TakeSteps", "--spec", `{"steps": 1}`, "--key"},
+		{"jobs", "list", "--address"}, {"jobs", "list", "--namespace"}, {"jobs", "list", "--profile"}, {"quarantine", "list", "--nats"},
+		{"run", "a.b", "--at"}, {"run", "a.b", "-f"}, {"apply", "-f"}, {"queues", "enqueue", "q", "--type", "TakeSteps", "--file"},
 	} {
 		r := console{}.run(t.Context(), append(args, "")...)
 		require.Equal(t, 2, r.code, args)
