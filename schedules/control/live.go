@@ -122,6 +122,21 @@ func scheduledInput(description *workflowservice.DescribeScheduleResponse) (work
 	return in, nil
 }
 
+// CheckSpec gives [ErrOtherSpec] for other work than that of the workflow under the
+// job's id, which has to be set.
+func (l *Live) CheckSpec(j job.Job) error {
+	hash, err := j.SpecHash()
+	switch {
+	case err != nil:
+		return err
+	case l.SpecHash == hash:
+		return nil
+	case l.Workflow.Open():
+		return fmt.Errorf("job %s runs now: %w", l.Job.ID, ErrOtherSpec)
+	}
+	return fmt.Errorf("job %s has run before (%s): %w", l.Job.ID, runStatus(l.Workflow.Status), ErrOtherSpec)
+}
+
 // LiveWorkflow describes the latest workflow under a job id. It gives nil when
 // there is none and [ErrNotOurs] when it is someone else's.
 func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) {

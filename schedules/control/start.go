@@ -67,16 +67,12 @@ var ErrOtherSpec = errors.New("it has another spec")
 // gives [ErrOtherSpec], however that ended. It knows the runs of the namespace's
 // retention. The time is that of StartRunAt.
 func (c *Client) StartOnce(ctx context.Context, j job.Job, trigger workflows.Trigger, at time.Time) (Once, error) {
-	hash, err := j.SpecHash()
-	if err != nil {
-		return Once{}, err
-	}
 	live, err := c.LiveWorkflow(ctx, j.ID)
 	if err != nil {
 		return Once{}, err
 	}
 	if live != nil {
-		if err := checkSpec(live, hash); err != nil {
+		if err := live.CheckSpec(j); err != nil {
 			return Once{}, err
 		}
 	}
@@ -93,17 +89,6 @@ func (c *Client) StartOnce(ctx context.Context, j job.Job, trigger workflows.Tri
 		return Once{}, err
 	}
 	return Once{RunRef: ref, Before: true, Status: runStatus(live.Workflow.Status)}, nil
-}
-
-// checkSpec refuses other work than that of the workflow under a job's id.
-func checkSpec(live *Live, hash string) error {
-	switch {
-	case live.SpecHash == hash:
-		return nil
-	case live.Workflow.Open():
-		return fmt.Errorf("job %s runs now: %w", live.Job.ID, ErrOtherSpec)
-	}
-	return fmt.Errorf("job %s has run before (%s): %w", live.Job.ID, runStatus(live.Workflow.Status), ErrOtherSpec)
 }
 
 // StartContinuous starts the loop of a continuous job. A loop that runs with the

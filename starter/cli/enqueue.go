@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
@@ -44,6 +45,9 @@ A job is known by its key. One that is in the queue already is not put in again,
 and one that has completed is skipped when its turn comes, unless --again is
 given. So a command that gives keys can be repeated without harm; without keys
 every call makes new jobs.
+
+An item of a file whose job has completed is skipped even if its spec is another:
+give other work another key, or --again. With --key such a job is refused.
 
 The items of a file are put in in its order, in batches. If that fails midway,
 the first items are in: repeat the command for the others.`,
@@ -103,6 +107,11 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 		}
 		jobs = []job.Job{j}
 	}
+	if options.key != "" && !options.again {
+		if err := checkKey(ctx, c, jobs[0]); err != nil {
+			return err
+		}
+	}
 	receipts, err := i.enqueueAll(ctx, c, jobs, options)
 	if len(receipts) > 0 || err == nil {
 		if failed := i.emit(list(receipts), func(w io.Writer) error { return writeReceipts(w, receipts) }); failed != nil {
@@ -113,6 +122,23 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 		return errors.Join(err, fmt.Errorf("%d of %d jobs are in the queue; repeat the command for the others if they have keys", len(receipts), len(jobs)))
 	}
 	return err
+}
+
+// checkKey refuses a job whose turn would be skipped, and its work lost, since its
+// key stands for a run with another spec. A run that failed is no obstacle.
+func checkKey(ctx context.Context, c *control.Client, j job.Job) error {
+	live, err := c.LiveWorkflow(ctx, j.ID)
+	if err != nil || live == nil {
+		return err
+	}
+	err = live.CheckSpec(j)
+	switch {
+	case errors.Is(err, control.ErrOtherSpec) && live.Workflow.Open():
+		return errUnderWay(j.ID)
+	case live.Workflow.Open() || live.Workflow.Status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return aboutKey(err)
+	}
+	return nil
 }
 
 func writeReceipts(w io.Writer, receipts []placed) error {

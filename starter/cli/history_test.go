@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,7 +134,12 @@ func later(t *testing.T, c console) {
 	require.Regexp(t, `^Job take_steps\.later begins at \S+: workflow job/take_steps\.later, run \S+\.\n$`, out)
 	r := c.run(t.Context(), "run", "take_steps.later", "--in", "PT2H")
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "job take_steps.later waits until ")
+	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ already; cancel that run first\n$`, r.stderr)
+	other := slices.Clone(start)
+	other[len(other)-1] = "PT3H"
+	r = c.run(t.Context(), other...)
+	require.Equal(t, 1, r.code)
+	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ already; cancel that run first\n$`, r.stderr)
 	require.Contains(t, c.run(t.Context(), start...).stderr, " (in 1 h); this is about that one.\n")
 	waiting := decoded[control.RunDetail](t, c, "runs", "describe", "take_steps.later")
 	require.Equal(t, control.RunWaiting, waiting.Status)

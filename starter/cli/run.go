@@ -197,37 +197,48 @@ func (i *invocation) trigger(ctx context.Context, c *control.Client, j job.Job, 
 		s.Iteration = number
 		return s, aboutJob(c, j.ID, err)
 	}
+	var underWay string
 	if j.Mode() == job.ModeOneShot {
-		if err := i.checkOneShot(ctx, c, j); err != nil {
+		var err error
+		if underWay, err = i.checkOneShot(ctx, c, j); err != nil {
 			return nil, err
 		}
 	}
+	if err := i.setOff(ctx, s, start); err != nil {
+		return nil, err
+	}
+	// Not before: a start for another time than that of the run that waits is refused.
+	if underWay != "" && !s.Before {
+		i.note("%s", underWay)
+	}
+	return s, nil
+}
+
+// setOff starts a run of a job that has runs.
+func (i *invocation) setOff(ctx context.Context, s *started, start oneShotStart) error {
 	if start.once {
-		return s, i.runOnce(ctx, s)
+		return i.runOnce(ctx, s)
 	}
 	if !start.at.IsZero() {
-		ref, err := c.StartRunAt(ctx, j, workflows.TriggerManual, start.at, control.NewRequestID())
+		ref, err := s.client.StartRunAt(ctx, s.Job, workflows.TriggerManual, start.at, control.NewRequestID())
 		s.Run = &ref
-		return s, err
+		return err
 	}
-	triggered, err := c.TriggerJob(ctx, j)
+	triggered, err := s.client.TriggerJob(ctx, s.Job)
 	if err != nil {
-		return nil, aboutJob(c, j.ID, err)
+		return aboutJob(s.client, s.Job.ID, err)
 	}
 	if s.Receipt = triggered.Receipt; s.Receipt == nil {
 		s.Run = &triggered.Run
 	}
-	return s, nil
+	return nil
 }
 
 // runOnce starts a one-shot unless it has completed.
 func (i *invocation) runOnce(ctx context.Context, s *started) error {
 	once, err := s.client.StartOnce(ctx, s.Job, workflows.TriggerManual, s.At)
-	if errors.Is(err, control.ErrOtherSpec) {
-		return fmt.Errorf("%w than this one; give another --key, or --again to run this one under it", err)
-	}
 	if err != nil {
-		return err
+		return aboutKey(err)
 	}
 	s.Run, s.Before = &once.RunRef, once.Before && once.Status == control.RunCompleted
 	if s.Before {
@@ -236,35 +247,47 @@ func (i *invocation) runOnce(ctx context.Context, s *started) error {
 	return nil
 }
 
+// aboutKey tells how to run work whose key has run with another spec.
+func aboutKey(err error) error {
+	if errors.Is(err, control.ErrOtherSpec) {
+		return fmt.Errorf("%w than this one; give another --key, or --again to run this one under it", err)
+	}
+	return err
+}
+
+// errUnderWay refuses other work than that of a run that has not ended.
+func errUnderWay(jobID string) error {
+	return fmt.Errorf("a run of job %s with another spec is under way: wait for its end, or stop it", jobID)
+}
+
 // checkOneShot looks at what Temporal has under the id of a one-shot: starting
-// it gives a run that is under way, whatever that is.
-func (i *invocation) checkOneShot(ctx context.Context, c *control.Client, j job.Job) error {
+// it gives a run that is under way, whatever that is. What there is to say of such
+// a run is given, "" if there is none.
+func (i *invocation) checkOneShot(ctx context.Context, c *control.Client, j job.Job) (underWay string, err error) {
 	live, err := c.LiveSchedule(ctx, j.ID)
 	if err == nil && live == nil {
 		live, err = c.LiveWorkflow(ctx, j.ID)
 	}
 	switch {
 	case err != nil || live == nil:
-		return err
+		return "", err
 	case live.Schedule == nil && !live.Workflow.Open() && live.Job.Provider == j.Provider:
-		return nil
+		return "", nil
 	case live.Job.Mode() != job.ModeOneShot || live.Job.Provider != j.Provider:
-		return fmt.Errorf("job %s is there already, %s and from provider %s: starter run %s runs it as it is",
+		return "", fmt.Errorf("job %s is there already, %s and from provider %s: starter run %s runs it as it is",
 			j.ID, live.Job.Mode(), live.Job.Provider, j.ID)
 	}
 	hash, err := j.SpecHash()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if hash != live.SpecHash {
-		return fmt.Errorf("a run of job %s with another spec is under way: wait for its end, or stop it", j.ID)
+		return "", errUnderWay(j.ID)
 	}
 	if begins := live.Workflow.Begins; begins.After(i.Now()) {
-		i.note("A run of job %s waits already, until %s; this is about that one.", j.ID, i.when(begins))
-		return nil
+		return fmt.Sprintf("A run of job %s waits already, until %s; this is about that one.", j.ID, i.when(begins)), nil
 	}
-	i.note("A run of job %s is under way already; this is about that one.", j.ID)
-	return nil
+	return fmt.Sprintf("A run of job %s is under way already; this is about that one.", j.ID), nil
 }
 
 // startTime are the flags that put a start off.

@@ -718,6 +718,37 @@ func queueVerbs(t *testing.T, c console) {
 	require.Regexp(t, `^JOB +NUMBER  AHEAD  NOTE\ntake_steps\.twice  9 +0 +-\n$`, r.stdout)
 	require.Equal(t, "Dead letter 8 of job take_steps.twice is left: there is one with another spec; retry it when that has ended.\n", r.stderr)
 	dead("8", "9")
+	enqueueOtherSpec(t, c)
+}
+
+// enqueueOtherSpec puts in work under a key that has run: nothing is lost silently.
+func enqueueOtherSpec(t *testing.T, c console) {
+	t.Helper()
+	gate := filepath.Join(t.TempDir(), "gate")
+	put := func(key, spec string, more ...string) result {
+		return c.run(t.Context(), append([]string{"queues", "enqueue", "others", "--type", "TakeSteps", "--key", key, "--spec", spec}, more...)...)
+	}
+	require.Zero(t, c.run(t.Context(), "run", "--type", "TakeSteps", "--key", "other", "--spec", `{"steps": 1}`).code)
+	r := put("other", `{"steps": 2}`)
+	require.Equal(t, 1, r.code)
+	require.Empty(t, r.stdout)
+	require.Equal(t, "starter: job take_steps.other has run before (completed): it has another spec than this one; give another --key, or --again to run this one under it\n", r.stderr)
+	r = put("other", `{"steps": 1}`)
+	require.Zero(t, r.code, r.stderr)
+	stacktest.WaitFor(t, "the repeated item to be skipped", func() (bool, error) {
+		return strings.Contains(c.ok(t, "queues", "describe", "others"), " 1 skipped\n"), nil
+	})
+	r = put("other", `{"steps": 2}`, "--again")
+	require.Zero(t, r.code, r.stderr)
+	stacktest.WaitFor(t, "the new work", func() (bool, error) {
+		return strings.Contains(c.ok(t, "queues", "describe", "others"), " 1 completed,"), nil
+	})
+
+	c.ok(t, "run", "--type", "TakeSteps", "--key", "busy", "--spec", fmt.Sprintf(`{"steps": 1, "gate": %q}`, gate), "--detach")
+	r = put("busy", `{"steps": 2}`)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: a run of job take_steps.busy with another spec is under way: wait for its end, or stop it\n", r.stderr)
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 }
 
 func completion(t *testing.T, c console) {
