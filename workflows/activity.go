@@ -54,7 +54,7 @@ type Heartbeat struct {
 
 // whereProgressIs tells readers of the Web UI where the heartbeats are. They are not
 // in the history: the details that a workflow sets have only what it is told.
-const whereProgressIs = "up to the second, how far it is stands in the heartbeat details of the pending activity"
+const whereProgressIs = "for progress to the second see the heartbeat details of the pending activity"
 
 // MaxPatience bounds how long a worker waits for a handler that was cut off before
 // it gives it up.

@@ -32,6 +32,9 @@ const (
 	// KindOtherStream: nothing that is archived is of the stream that the server has:
 	// it is another server, or it lost its stream.
 	KindOtherStream Kind = "other_stream"
+	// KindEmpty: nothing is archived here and no job feeds the archive, though the
+	// stream has had messages. Its prefix may be misspelt.
+	KindEmpty Kind = "empty"
 )
 
 // Finding is something that is wrong.
@@ -108,7 +111,8 @@ const auditReaders = 8
 // is acknowledged that is not archived.
 //
 // An archive with nothing of the present life, and something of others, is a
-// finding: what it is compared with may be another server's stream.
+// finding: what it is compared with may be another server's stream. So is one with
+// nothing at all that no job feeds, if there are messages.
 //
 // It reads the keys of the whole archive, and the record of each batch. It may
 // run while messages are archived.
@@ -196,11 +200,18 @@ func (u *audit) live(ctx context.Context, consumers []pipeline.ConsumerState) (L
 	}
 	current := NewLife(pipeline.StreamRaw, state.Created, generation)
 	if _, found := u.batches[current]; !found {
-		if len(u.batches) > 0 {
+		switch {
+		case len(u.batches) > 0:
 			u.find(Finding{
 				Kind: KindOtherStream, Life: current,
 				Text: fmt.Sprintf("nothing is archived of stream %s on nats %s, which was made at %s, and other things are: this is another server, or it lost its stream",
 					pipeline.StreamRaw, u.options.Stream.Address(), state.Created.Format(time.RFC3339)),
+			})
+		case len(live.AckFloors) == 0 && state.Last > 0:
+			u.find(Finding{
+				Kind: KindEmpty, Life: current,
+				Text: fmt.Sprintf("nothing is archived in %s/%s, and no job feeds it, though stream %s on nats %s has had %d messages",
+					u.Bucket, u.Prefix, pipeline.StreamRaw, u.options.Stream.Address(), state.Last),
 			})
 		}
 		u.batches[current] = nil // nothing is archived yet

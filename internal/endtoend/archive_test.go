@@ -176,9 +176,10 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 	require.Equal(t, cat, r.ok("archive", "cat", rows[0].Key, "--from", "PT1H"))
 	require.Empty(t, r.ok("archive", "cat", "--organization", "a", "--to", "PT1H"))
 
-	elsewhere := r.ok("archive", "audit", "--prefix", "elsewhere/")
-	require.Contains(t, elsewhere, ": no job feeds this archive\n")
-	require.Contains(t, elsewhere, fmt.Sprintf("Archive archive/elsewhere/ is complete but for %d messages that wait", r.serial))
+	elsewhere := r.starter("archive", "audit", "--prefix", "elsewhere/")
+	require.Equal(t, 2, elsewhere.code, elsewhere.stderr)
+	require.Regexp(t, fmt.Sprintf(`(?m)^! empty RAW\.\S+: nothing is archived in archive/elsewhere/, and no job feeds it, though stream RAW on nats \S+ has had %d messages$`, r.serial), elsewhere.stdout)
+	require.Contains(t, elsewhere.stdout, "Archive archive/elsewhere/: 1 thing is wrong")
 
 	env := func(variables ...string) []string { return append(r.st.Env(), variables...) }
 	empty := stacktest.StartOwn(t, "--only", "nats")
