@@ -300,7 +300,7 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 			return nil, err
 		}
 	}
-	if w := live.Workflow; w != nil && w.Type == workflows.ContinuousJobType && w.Open() {
+	if live.loops() {
 		detail.Loop, err = c.loopState(ctx, jobID)
 		if errors.Is(err, ErrNoWorker) {
 			detail.Note = err.Error()

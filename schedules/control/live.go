@@ -55,6 +55,11 @@ func (w *WorkflowLive) Open() bool {
 	return w.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 }
 
+// loops says that it is a continuous job that has not been stopped.
+func (l *Live) loops() bool {
+	return l.Workflow != nil && l.Workflow.Type == workflows.ContinuousJobType && l.Workflow.Open()
+}
+
 // LiveSchedule describes the schedule of a job id. It gives nil when there is
 // none and [ErrNotOurs] when it is someone else's.
 func (c *Client) LiveSchedule(ctx context.Context, jobID string) (*Live, error) {

@@ -3,8 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Resumable is what there is for Resume to undo.
@@ -34,7 +32,7 @@ func (c *Client) Resumable(ctx context.Context, jobID string) (Resumable, error)
 		return ResumablePause, nil
 	case live.Schedule != nil:
 		return ResumableNothing, nil
-	case live.Workflow == nil || live.Workflow.Type != workflows.ContinuousJobType || !live.Workflow.Open():
+	case !live.loops():
 		return ResumableUnknown, nil
 	}
 	state, err := c.loopState(ctx, jobID)
@@ -49,4 +47,25 @@ func (c *Client) Resumable(ctx context.Context, jobID string) (Resumable, error)
 		return ResumableFailures, nil
 	}
 	return ResumableNothing, nil
+}
+
+// Paused says whether a job is paused, and for what. Of a loop its worker is asked,
+// as in Resumable; [ErrNoWorker] if it does not answer.
+func (c *Client) Paused(ctx context.Context, jobID string) (paused bool, reason string, err error) {
+	live, err := c.Live(ctx, jobID)
+	if err != nil {
+		return false, "", err
+	}
+	return c.paused(ctx, live)
+}
+
+func (c *Client) paused(ctx context.Context, live *Live) (paused bool, reason string, err error) {
+	if !live.loops() {
+		return live.Paused, live.PauseReason, nil
+	}
+	state, err := c.loopState(ctx, live.Job.ID)
+	if err != nil {
+		return false, "", err
+	}
+	return state.Paused, state.PauseReason, nil
 }

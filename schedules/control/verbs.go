@@ -126,8 +126,14 @@ func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reaso
 	if err != nil {
 		return err
 	}
-	if paused && live.Paused {
-		reason = addReason(live.PauseReason, reason)
+	if paused {
+		already, before, err := c.paused(ctx, live)
+		if err != nil {
+			return err
+		}
+		if already {
+			reason = addReason(before, reason)
+		}
 	}
 	switch {
 	case live.Schedule != nil:

@@ -23,6 +23,9 @@ type stepSpec struct {
 	Steps int `json:"steps" jsonschema:"minimum=1"`
 	// Gate is a file that a run waits for after its first step.
 	Gate string `json:"gate,omitempty"`
+	// Deaf is to wait there even if the run is told to stop; a file whose name ends
+	// in .reached says that it waits.
+	Deaf bool `json:"deaf,omitempty"`
 	// Fail ends the run as failed.
 	Fail bool `json:"fail,omitempty"`
 	// From and To must not be equal, if they are set.
@@ -55,12 +58,19 @@ func takeSteps(ctx context.Context, run job.Run, spec stepSpec) (job.Result, err
 	run.Checkpoint(job.Progress{Done: 1, Total: int64(spec.Steps), Message: "on the way"}, nil)
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
+	stopping := run.Stopping()
+	if spec.Deaf {
+		stopping = nil
+		if err := os.WriteFile(spec.Gate+".reached", nil, 0o600); err != nil {
+			return job.Result{}, err
+		}
+	}
 	for spec.Gate != "" {
 		if _, err := os.Stat(spec.Gate); err == nil {
 			break
 		}
 		select {
-		case <-run.Stopping():
+		case <-stopping:
 			return job.Result{}, job.ErrStopped
 		case <-ctx.Done():
 			return job.Result{}, ctx.Err()

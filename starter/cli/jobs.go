@@ -180,12 +180,14 @@ func mayPause(row control.JobRow) bool {
 
 // pausedBefore says for what a job is paused already.
 func pausedBefore(ctx context.Context, c *control.Client, jobID string) (string, error) {
-	live, err := c.Live(ctx, jobID)
-	if err != nil || !live.Paused {
+	paused, reason, err := c.Paused(ctx, jobID)
+	if err != nil || !paused {
 		return "", err
 	}
-	return "it was paused already: " + live.PauseReason, nil
+	return alreadyPaused(reason), nil
 }
+
+func alreadyPaused(reason string) string { return "it was paused already: " + reason }
 
 // pausedUntilNow says of a job that it was not paused.
 func pausedUntilNow(ctx context.Context, c *control.Client, jobID string) (string, error) {

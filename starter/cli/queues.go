@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,19 +16,28 @@ func (i *invocation) queuesCommand() *cobra.Command {
 	return group("queues", "List, describe, fill, empty, pause and drain queues",
 		i.queuesListCommand(), i.queuesDescribeCommand(), i.queuesPeekCommand(), i.queuesEnqueueCommand(),
 		i.queuesCancelCommand(), i.queuesMoveCommand(),
-		i.queueVerbCommand("pause", "paused", "Start no more items of a queue",
-			"pause lets the running item of a queue finish and starts no more until the queue is resumed. Items are still accepted.",
-			(*control.Client).PauseQueue, withReason),
-		i.queueVerbCommand("resume", "resumed", "Let a paused, drained or halted queue go on",
-			`resume lets a queue go on that was paused, and lets one that was drained take
+		i.queueVerbCommand(queueVerb{
+			name: "pause", done: "paused", short: "Start no more items of a queue",
+			long: `pause lets the running item of a queue finish and starts no more until the queue
+is resumed. Items are still accepted. A queue that is paused already keeps the
+reason of that and gets another one; one resume undoes all.`,
+			act: (*control.Client).PauseQueue, before: queuePausedBefore,
+		}, withReason),
+		i.queueVerbCommand(queueVerb{
+			name: "resume", done: "resumed", short: "Let a paused, drained or halted queue go on",
+			long: `resume lets a queue go on that was paused, and lets one that was drained take
 items again. In a halted queue the item that failed is tried again, first, from
-the last position that it left; if it was being drained, that goes on.`,
-			withoutReason((*control.Client).ResumeQueue)),
-		i.queueVerbCommand("skip", "skipped what failed", "Let a halted queue go on with the next item",
-			`skip lets a halted queue go on with its next item. The item that failed becomes a
+the last position that it left; if it was being drained, that goes on. Of a queue
+that is nothing of these it says so, and does nothing.`,
+			act: withoutReason((*control.Client).ResumeQueue), before: queueGoesOn,
+		}),
+		i.queueVerbCommand(queueVerb{
+			name: "skip", done: "skipped what failed", short: "Let a halted queue go on with the next item",
+			long: `skip lets a halted queue go on with its next item. The item that failed becomes a
 dead letter: starter queues dead list shows it. A page of waiting items that
 someone deleted, and that halted the queue, is given up and counted as lost.`,
-			withoutReason((*control.Client).SkipFailed)),
+			act: withoutReason((*control.Client).SkipFailed),
+		}),
 		i.queuesDrainCommand(), i.queuesPurgeCommand(), i.queuesSetCommand(), i.deadLettersCommand(),
 	)
 }
@@ -210,48 +218,4 @@ func deadText(state *workflows.QueueState) string {
 		return fmt.Sprint(len(state.DeadLetters))
 	}
 	return fmt.Sprintf("%d; the %d before them were dropped", len(state.DeadLetters), state.DeadDropped)
-}
-
-// queueVerb is something that a queue can be told.
-type queueVerb func(c *control.Client, ctx context.Context, name, reason string) (workflows.QueueSummary, error)
-
-// withoutReason is a verb that takes no reason.
-func withoutReason(act func(c *control.Client, ctx context.Context, name string) (workflows.QueueSummary, error)) queueVerb {
-	return func(c *control.Client, ctx context.Context, name, _ string) (workflows.QueueSummary, error) {
-		return act(c, ctx, name)
-	}
-}
-
-// withReason gives a verb's command the flag --reason.
-func withReason(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "a few words for those who find it so (default: your user name)")
-}
-
-func (i *invocation) queueVerbCommand(name, done, short, long string, act queueVerb, flags ...func(*cobra.Command, *string)) *cobra.Command {
-	var reason string
-	cmd := &cobra.Command{
-		Use:               name + " QUEUE",
-		Short:             short,
-		Long:              long,
-		Args:              arguments("QUEUE"),
-		ValidArgsFunction: i.completeQueues,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if reason == "" {
-				reason = defaultReason()
-			}
-			summary, err := act(c, cmd.Context(), args[0], reason)
-			if err != nil {
-				return aboutQueue(c, args[0], err)
-			}
-			return i.emit(summary, func(io.Writer) error { return i.print("Queue %s: %s, %d waiting.", args[0], done, summary.Waiting) })
-		},
-	}
-	for _, add := range flags {
-		add(cmd, &reason)
-	}
-	return cmd
 }

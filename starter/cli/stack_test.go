@@ -606,10 +606,11 @@ func queues(t *testing.T, c console) {
 
 	c.ok(t, "jobs", "stop", "take_steps.item-39")
 	require.Equal(t, "Queue line: paused, 39 waiting.\n", c.ok(t, "queues", "pause", "line", "--reason", "lunch"))
+	require.Equal(t, "Queue line: paused, 39 waiting; it was paused already: lunch.\n", c.ok(t, "queues", "pause", "line", "--reason", "tea"))
 	stacktest.WaitFor(t, "the queue in the list", func() (bool, error) {
 		list := c.ok(t, "queues", "list")
 		require.Contains(t, list, "WAITING  OLDEST  RUNNING           LAST MINUTE  LAST HOUR  COMPLETED")
-		return regexp.MustCompile(`paused: lunch  39 +\d+ s +take_steps\.first  0 +0 +0 `).MatchString(list), nil
+		return regexp.MustCompile(`paused: lunch; also: tea  39 +\d+ s +take_steps\.first  0 +0 +0 `).MatchString(list), nil
 	})
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	c.ok(t, "queues", "resume", "line")
@@ -691,7 +692,10 @@ func queueVerbs(t *testing.T, c console) {
 		c.ok(t, "queues", "drain", "worked"))
 	r = c.run(t.Context(), "queues", "enqueue", "worked", "--type", "TakeSteps", "--key", "late", "--spec", `{"steps": 1}`)
 	require.Contains(t, r.stderr, "queue worked is being drained: it takes no more items until it is resumed")
-	c.ok(t, "queues", "resume", "worked")
+	require.Equal(t, "Queue worked: resumed, 0 waiting.\n", c.ok(t, "queues", "resume", "worked"))
+	require.Equal(t, "Queue worked: left as it is, 0 waiting; it was not paused, drained or halted.\n", c.ok(t, "queues", "resume", "worked"))
+	require.Equal(t, map[string]any{"waiting": 0., "before": "it was not paused, drained or halted"},
+		decoded[map[string]any](t, c, "queues", "resume", "worked"))
 
 	c.ok(t, "queues", "set", "worked", "--on-failure", "continue")
 	require.Regexp(t, `^NUMBER  JOB +FAILED +ERROR\n1 +take_steps\.broken  .*\)  told to fail\n$`, c.ok(t, "queues", "dead", "list", "worked"))

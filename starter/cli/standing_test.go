@@ -2,6 +2,9 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -65,6 +68,7 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 	})
 	require.Equal(t, "Job take_steps.failing: resumed; it was not paused, and has forgotten its failures.\n",
 		c.ok(t, "jobs", "resume", "take_steps.failing"))
+	pausesOfOneIteration(t, c)
 	resumeAfterLostWorkers(t, c, st)
 	retryOfLetters(t, c, st)
 	c.ok(t, "jobs", "stop", "take_steps.failing")
@@ -73,6 +77,40 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 	r := c.run(t.Context(), "runs", "describe", "job/take_steps.once", "nonsense")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: job/take_steps.once has no run nonsense in namespace default\n", r.stderr)
+}
+
+// pausesOfOneIteration pauses a loop three times before its iteration has ended: until
+// then only its worker knows of the pauses.
+func pausesOfOneIteration(t *testing.T, c console) {
+	t.Helper()
+	gate := filepath.Join(t.TempDir(), "gate")
+	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", fmt.Sprintf(`
+[jobs.take_steps.deaf]
+spec = { steps = 2, gate = %q, deaf = true }
+continuous = { interval = "PT1H" }
+stop_grace_period = "PT5M"
+`, gate)), "--yes")
+	stacktest.WaitFor(t, "the iteration", func() (bool, error) {
+		_, err := os.Stat(gate + ".reached")
+		return err == nil, err
+	})
+	for _, pause := range []struct{ reason, told string }{
+		{"vendor", "paused"},
+		{"server", "paused; it was paused already: vendor"},
+		{"disk", "paused; it was paused already: vendor; also: server"},
+	} {
+		require.Equal(t, "Job take_steps.deaf: "+pause.told+".\n", c.ok(t, "jobs", "pause", "take_steps.deaf", "--reason", pause.reason))
+	}
+	loop := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.deaf").Loop
+	require.Equal(t, workflows.PhaseRunning, loop.Phase, "the iteration goes on")
+	require.Equal(t, "vendor; also: server; also: disk", loop.PauseReason)
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	stacktest.WaitFor(t, "the end of the iteration", func() (bool, error) {
+		detail := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.deaf")
+		return detail.Row.PauseReason == "vendor; also: server; also: disk", nil
+	})
+	require.Equal(t, "Job take_steps.deaf: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.deaf"))
+	c.ok(t, "jobs", "stop", "take_steps.deaf")
 }
 
 // resumeAfterLostWorkers resumes a loop that waits for an hour since the workers of its
