@@ -2,6 +2,7 @@ package schedules_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,9 +56,10 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 					return len(runs) == count, err
 				})
 				if j.Recurring.Cron == "" {
-					for n, run := range runs[1:] { // The latest first.
-						if runs[n].Scheduled.Sub(run.Scheduled) < 7*24*time.Hour {
-							require.Equal(t, 8*time.Hour, runs[n].Scheduled.Sub(run.Scheduled))
+					slices.SortFunc(runs, func(a, b control.Run) int { return a.Scheduled.Compare(b.Scheduled) })
+					for n, run := range runs[1:] {
+						if apart := run.Scheduled.Sub(runs[n].Scheduled); apart < 7*24*time.Hour {
+							require.Equal(t, 8*time.Hour, apart)
 						}
 					}
 					require.InDelta(t, 2*days*3, count, 2)
