@@ -380,16 +380,7 @@ func TestDocumentsInOrder(t *testing.T) {
 			`{"context":{},"payload":{"station":"s","table":"t","timeString":"2026-03-01T00:00:00","recordNumber":7,"value":%d}}`, last)}})
 		require.NoError(t, err)
 	}
-	stacktest.WaitFor(t, "the other reader to have taken one", func() (bool, error) {
-		publish()
-		select {
-		case message := <-other.Messages():
-			return message != nil, nil
-		default:
-			return false, nil
-		}
-	})
-	publish() // so that the gap is seen
+	stacktest.PublishUntilTaken(t, other.Messages(), publish)
 	run.Stop()
 	first := <-ended
 	require.NoError(t, first.err)

@@ -119,16 +119,7 @@ func TestPreparedInOrder(t *testing.T) {
 		}})
 		published++
 	}
-	stacktest.WaitFor(t, "the other reader to have taken one", func() (bool, error) {
-		publish()
-		select {
-		case message := <-other.Messages():
-			return message != nil, nil
-		default:
-			return false, nil
-		}
-	})
-	publish() // so that the gap is seen
+	stacktest.PublishUntilTaken(t, other.Messages(), publish)
 	stacktest.WaitFor(t, "the raw messages to be prepared", func() (bool, error) {
 		position, err := stacktest.PositionOf(t.Context(), l.client.JetStream(), pipeline.StreamRaw, consumer.CachedInfo().Name)
 		return position.Done(), err

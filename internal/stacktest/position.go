@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -40,4 +41,20 @@ func PositionOf(ctx context.Context, js jetstream.JetStream, stream, consumer st
 		position.Last = last.Sequence
 	}
 	return position, nil
+}
+
+// PublishUntilTaken publishes until another reader has taken a message from a
+// consumer, and once more, so that the gap is seen.
+func PublishUntilTaken(t testing.TB, taken <-chan jetstream.Msg, publish func()) {
+	t.Helper()
+	WaitFor(t, "another reader to have taken a message", func() (bool, error) {
+		publish()
+		select {
+		case message := <-taken:
+			return message != nil, nil
+		default:
+			return false, nil
+		}
+	})
+	publish()
 }

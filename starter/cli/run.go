@@ -277,12 +277,10 @@ func (i *invocation) checkOneShot(ctx context.Context, c *control.Client, j job.
 		return "", fmt.Errorf("job %s is there already, %s and from provider %s: starter run %s runs it as it is",
 			j.ID, live.Job.Mode(), live.Job.Provider, j.ID)
 	}
-	hash, err := j.SpecHash()
-	if err != nil {
-		return "", err
-	}
-	if hash != live.SpecHash {
+	if err := live.CheckSpec(j); errors.Is(err, control.ErrOtherSpec) {
 		return "", errUnderWay(j.ID)
+	} else if err != nil {
+		return "", err
 	}
 	if begins := live.Workflow.Begins; begins.After(i.Now()) {
 		return fmt.Sprintf("A run of job %s waits already, until %s; this is about that one.", j.ID, i.when(begins)), nil
