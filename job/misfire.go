@@ -1,8 +1,9 @@
 package job
 
 import (
-	"slices"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/recurrence"
 )
 
 // Misfire says what becomes of the starts that were missed while the server was
@@ -133,122 +134,27 @@ func (r Recurring) GivesWayTo(jobID string, due, now time.Time) time.Time {
 
 // allWindow is the longest window that never holds more than MissedLimit starts.
 func (r Recurring) allWindow() Duration {
-	limit := r.MissedLimit()
-	span := longestAll
-	if r.Cron == "" {
-		if every := r.RecurEvery.Std(); every > 0 && every < longestAll/time.Duration(limit) {
-			span = every * time.Duration(limit)
-		}
-	} else if cron, err := ParseCron(r.Cron); err == nil {
-		span = min(span, r.shortestSpan(cron, limit))
+	times, err := r.limitless()
+	if err != nil {
+		return Duration(longestAll) // Another problem of the definition.
 	}
 	// Jitter may bring two starts nearer to each other. A window that is as long
 	// as the span from one start to the one after the last would hold both.
+	span := times.ShortestSpan(r.MissedLimit(), longestAll)
 	return Duration(max(span-r.Jitter.Std()-time.Millisecond, 0))
 }
 
 // onceWindow is a window that holds a start whenever one was missed: the longest
 // time between two starts, and at most longestOnce.
 func (r Recurring) onceWindow() Duration {
-	if r.Cron == "" {
-		return Duration(min(r.RecurEvery.Std(), longestOnce))
-	}
-	cron, err := ParseCron(r.Cron)
+	times, err := r.limitless()
 	if err != nil {
 		return 0
 	}
-	gap := longestOnce
-	if days := referenceDays(cron); len(days) > 1 {
-		gap = 0
-		times := cron.minutesOfDay()
-		for n := 1; n < len(times); n++ {
-			gap = max(gap, time.Duration(times[n]-times[n-1])*time.Minute)
-		}
-		overnight := time.Duration(times[0]-times[len(times)-1]) * time.Minute
-		for n := 1; n < len(days); n++ {
-			gap = max(gap, time.Duration(days[n]-days[n-1])*day+overnight)
-		}
-	}
-	if r.Zone() != "UTC" {
-		gap += time.Hour // Clocks may go back.
-		if times, err := r.Times(""); err == nil {
-			gap += times.moves // And a start be moved on such a day.
-		}
-	}
-	return Duration(min(gap, longestOnce))
+	return Duration(times.LongestGap(longestOnce))
 }
 
-const day = 24 * time.Hour
-
-// minutesOfDay are the minutes of a day at which a cron text has starts.
-func (c Cron) minutesOfDay() []int {
-	var minutes []int
-	for _, hour := range c.Hours {
-		for _, minute := range c.Minutes {
-			minutes = append(minutes, hour*minutesPerHour+minute)
-		}
-	}
-	return minutes
-}
-
-// The reference years, of which the first is a leap year: what a definition
-// gives does not depend on when it is read.
-const referenceYear, referenceYears = 2028, 2
-
-// referenceDays are the days of the reference years on which a cron text has
-// starts, counted from the first.
-func referenceDays(cron Cron) []int {
-	var days []int
-	cals := calendars(cron, time.UTC)
-	at := time.Date(referenceYear, 1, 1, cron.Hours[0], cron.Minutes[0], 0, 0, time.UTC)
-	for n := 0; at.Year() < referenceYear+referenceYears; n++ {
-		if slices.ContainsFunc(cals, func(c calendar) bool { return c.shows(at) }) {
-			days = append(days, n)
-		}
-		at = at.AddDate(0, 0, 1)
-	}
-	return days
-}
-
-// shortestSpan is the shortest time from a start to the one after so many
-// others, in the reference years. It is longestAll if there are fewer.
-func (r Recurring) shortestSpan(cron Cron, starts int) time.Duration {
-	days, times := referenceDays(cron), cron.minutesOfDay()
-	shortest := longestAll
-	for n, minute := range times {
-		apart, other := (n+starts)/len(times), (n+starts)%len(times)
-		between := time.Duration(times[other]-minute) * time.Minute
-		for d := range max(len(days)-apart, 0) {
-			shortest = min(shortest, time.Duration(days[d+apart]-days[d])*day+between)
-		}
-	}
-	return min(shortest, r.shortestSpanAtChanges(shortest, starts))
-}
-
-// shortestSpanAtChanges is shortestSpan around the changes of the clocks in the
-// reference years, which bring starts nearer to each other, move or double
-// them. Other spans are not shorter than regular.
-func (r Recurring) shortestSpanAtChanges(regular time.Duration, starts int) time.Duration {
-	shortest := regular
-	limitless := Recurring{Cron: r.Cron, TimeZone: r.TimeZone}
-	times, err := limitless.Times("")
-	if err != nil {
-		return shortest
-	}
-	from := time.Date(referenceYear, 1, 1, 0, 0, 0, 0, time.UTC)
-	for change := range times.changes(from, from.AddDate(referenceYears, 0, 0)) {
-		// A shorter span has the change within it, and few starts on either side.
-		var around []time.Time
-		most := regular + time.Hour + 2*times.moves
-		for at := range times.After(change.Add(-most)) {
-			if at.After(change.Add(most)) {
-				break
-			}
-			around = append(around, at)
-		}
-		for n := starts; n < len(around); n++ {
-			shortest = min(shortest, around[n].Sub(around[n-starts]))
-		}
-	}
-	return shortest
+// limitless are the starts without their limits and without the phase of a job.
+func (r Recurring) limitless() (recurrence.Times, error) {
+	return recurrence.New(recurrence.Rule{Every: r.RecurEvery.Std(), Cron: r.Cron, TimeZone: r.TimeZone})
 }

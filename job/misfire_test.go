@@ -140,12 +140,16 @@ func contains(list []job.Overlap, overlap job.Overlap) bool {
 // FuzzCatchup checks that the window of misfire all never holds more starts than
 // its limit, and nearly holds one more.
 func FuzzCatchup(f *testing.F) {
+	zones := []string{
+		"UTC", "Europe/Prague", "America/New_York", "America/Havana", "Asia/Beirut", "America/Santiago",
+		"Pacific/Auckland", "Asia/Kolkata", "America/St_Johns", "Antarctica/Troll",
+	}
 	f.Add("0 9-17 * * mon-fri", byte(1), uint16(9), uint16(300))
 	f.Add("*/7 * 13 * fri", byte(3), uint16(40), uint16(60))
 	f.Add("0 1 * * *", byte(1), uint16(2), uint16(301))
 	f.Add("0 12 1 * *", byte(1), uint16(6), uint16(301))
 	f.Fuzz(func(t *testing.T, text string, zone byte, most, day uint16) {
-		r := job.Recurring{Cron: text, TimeZone: wholeHourZones[int(zone)%len(wholeHourZones)], Misfire: job.MisfireAll, MaxMissed: 1 + int(most)%1000, Overlap: job.OverlapAllowAll}
+		r := job.Recurring{Cron: text, TimeZone: zones[int(zone)%len(zones)], Misfire: job.MisfireAll, MaxMissed: 1 + int(most)%1000, Overlap: job.OverlapAllowAll}
 		if len(validate(r)) > 0 {
 			return
 		}
@@ -153,10 +157,12 @@ func FuzzCatchup(f *testing.F) {
 		require.GreaterOrEqual(t, window, 10*time.Second)
 		require.LessOrEqual(t, window, 365*24*time.Hour)
 		from := time.Date(2028, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, int(day)%360)
-		first := times(t, r).Next(from)
-		if first.IsZero() || first.Year() != 2028 || r.TimeZone == "Africa/Casablanca" || r.TimeZone == "Africa/Cairo" {
-			return // Beyond the reference year, or where clocks go by another calendar.
+		times, err := r.Times("")
+		require.NoError(t, err)
+		first := times.Next(from)
+		if first.IsZero() || first.Year() != 2028 {
+			return // Beyond the reference year.
 		}
-		require.LessOrEqual(t, times(t, r).Count(first.Add(-1), first.Add(window), r.MaxMissed+1), r.MaxMissed)
+		require.LessOrEqual(t, times.Count(first.Add(-1), first.Add(window), r.MaxMissed+1), r.MaxMissed)
 	})
 }

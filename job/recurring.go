@@ -3,9 +3,11 @@ package job
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
-	_ "time/tzdata" // the same zones wherever a definition is checked; the machine may have no zone files
+
+	"github.com/dendrascience/dendra-jobs/recurrence"
 )
 
 // Recurring runs a job at times that are known ahead: on a fixed interval, or
@@ -20,12 +22,8 @@ type Recurring struct {
 	// whole seconds. Without it the job id gives the shift, so that jobs of the
 	// same interval do not all start in the same second.
 	Offset *Duration `json:"offset,omitempty" jsonschema:"example=PT5M" jsonschema_description:"shifts the interval: whole seconds, shorter than recur_every; without it, the job id gives a shift"`
-	// Cron has the five fields of crontab(5): see [ParseCron]. Where clocks change, a
-	// time that they skip or repeat has one start, as much later as they change by:
-	// 02:30 becomes 03:30. It is as much earlier if later is the next day. So it is
-	// unless two of the hours follow each other: such a job, as one of every hour or
-	// quarter of an hour, goes by what clocks show. Nor is it where clocks change by
-	// no rule of weekdays and dates, nor where two times would have the same start.
+	// Cron has the five fields of crontab(5): see [recurrence.ParseCron], and
+	// [recurrence.Times.Calendars] for the times that clocks skip or show twice.
 	Cron string `json:"cron,omitempty" jsonschema:"example=30 4 * * mon-fri" jsonschema_description:"five fields: minute, hour, day of month, month, day of week"`
 	// TimeZone is the IANA name of the zone that Cron is meant in. Defaults to UTC.
 	TimeZone string `json:"time_zone,omitempty" jsonschema:"default=UTC,example=Europe/Prague" jsonschema_description:"the zone of cron, by its IANA name"`
@@ -107,11 +105,36 @@ func (r Recurring) Period() Duration {
 	if r.Cron == "" {
 		return r.RecurEvery
 	}
-	cron, err := ParseCron(r.Cron)
+	cron, err := recurrence.ParseCron(r.Cron)
 	if err != nil {
 		return 0
 	}
-	return Duration(cron.shortestGap())
+	return Duration(cron.ShortestGap())
+}
+
+// Phase is Offset or its default: a shift in whole seconds, shorter than
+// RecurEvery, that depends on the job id alone and spreads jobs of the same
+// interval over it. It is zero for a cron text.
+func (r Recurring) Phase(jobID string) Duration {
+	if r.Offset != nil {
+		return *r.Offset
+	}
+	seconds := int64(r.RecurEvery / Duration(time.Second))
+	if seconds <= 1 {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(jobID))                                      // A hash takes everything.
+	return Duration(h.Sum64()%uint64(seconds)) * Duration(time.Second) //nolint:gosec // Below an interval.
+}
+
+// Times gives the nominal starts of the job with the id. It fails if the
+// definition has neither an interval nor a cron text, or an unknown zone.
+func (r Recurring) Times(jobID string) (recurrence.Times, error) {
+	return recurrence.New(recurrence.Rule{
+		Every: r.RecurEvery.Std(), Offset: r.Phase(jobID).Std(), Cron: r.Cron, TimeZone: r.TimeZone,
+		StartAt: r.StartAt, EndAt: r.EndAt,
+	})
 }
 
 func (v *validator) recurring(r Recurring) {
@@ -210,7 +233,7 @@ func (v *validator) wholeSeconds(path []string, d Duration) {
 }
 
 func (v *validator) cron(r Recurring) {
-	if _, err := ParseCron(r.Cron); err != nil {
+	if _, err := recurrence.ParseCron(r.Cron); err != nil {
 		v.at([]string{"recurring", "cron"}, "%s", err)
 	}
 	if err := checkZone(r.Zone()); err != nil {

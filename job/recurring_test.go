@@ -128,3 +128,14 @@ func TestHashesOfRecurringJobsStand(t *testing.T) {
 	j.Recurring.Offset = pointer(0)
 	require.NotEqual(t, hash(t, recurring()), hash(t, j))
 }
+
+func TestPhase(t *testing.T) {
+	require.Zero(t, every(time.Second).Phase("do_nothing.a"))
+	require.Zero(t, job.Recurring{Cron: "* * * * *"}.Phase("do_nothing.a"))
+	require.Equal(t, 9*time.Second, job.Recurring{RecurEvery: 1e10, Offset: pointer(9 * time.Second)}.Phase("do_nothing.a").Std())
+	require.NotEqual(t, every(time.Hour).Phase("do_nothing.a"), every(time.Hour).Phase("do_nothing.b"))
+	times, err := every(8 * time.Hour).Times("do_nothing.a")
+	require.NoError(t, err)
+	start := time.Date(2027, 3, 27, 12, 18, 35, 0, time.UTC)
+	require.Equal(t, start, times.Next(start.Add(-1)))
+}

@@ -8,28 +8,28 @@ import (
 
 	schedulepb "go.temporal.io/api/schedule/v1"
 
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/recurrence"
 )
 
 // Comments of calendars that are there for changes of the clocks, which the Web UI
 // shows.
 const (
-	movedComment   = "where clocks change: starts that they would skip or repeat"
-	leftOutComment = "where clocks change: starts that would be more than one"
+	movedComment    = "where clocks change: starts that they would skip or repeat"
+	excludedComment = "where clocks change: starts that would be more than one"
 )
 
 // cronCalendars turns the times of a cron text into calendars: those whose times
 // are starts, and those whose times are none. The server would turn the text into
 // calendars as well, but takes a day for right only if both day fields match, does
 // what comes where clocks change, and gives the text up; here it stays as a comment.
-func cronCalendars(text string, times job.Times) (starts, excluded []*schedulepb.StructuredCalendarSpec) {
+func cronCalendars(text string, times recurrence.Times) (starts, excluded []*schedulepb.StructuredCalendarSpec) {
 	calendars := times.Calendars()
 	starts = structured(calendars.Named, text)
 	starts = append(starts, structured(calendars.Moved, movedComment)...)
-	return starts, structured(calendars.LeftOut, leftOutComment)
+	return starts, structured(calendars.Excluded, excludedComment)
 }
 
-func structured(calendars []job.Calendar, comment string) []*schedulepb.StructuredCalendarSpec {
+func structured(calendars []recurrence.Calendar, comment string) []*schedulepb.StructuredCalendarSpec {
 	var list []*schedulepb.StructuredCalendarSpec
 	for _, c := range calendars {
 		list = append(list, &schedulepb.StructuredCalendarSpec{

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/recurrence"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
@@ -32,15 +32,15 @@ func FuzzCronCalendars(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		want, err := job.ParseCron(text)
+		want, err := recurrence.ParseCron(text)
 		if err != nil {
 			return
 		}
 		texts, err := schedules.CronCalendarTexts(text)
 		require.NoError(t, err)
-		var got job.Cron
+		var got recurrence.Cron
 		for i, calendar := range texts {
-			cron, err := job.ParseCron(calendar)
+			cron, err := recurrence.ParseCron(calendar)
 			if want.EitherDay && i == 0 && err != nil {
 				require.ErrorContains(t, err, "no month of") // The weekdays alone count.
 				return

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/recurrence"
 )
 
 const (
@@ -22,7 +23,7 @@ const (
 // alike are jobs that start at the same times.
 type alike struct {
 	ids    []string
-	times  job.Times
+	times  recurrence.Times
 	jitter time.Duration
 }
 

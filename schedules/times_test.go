@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/recurrence"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
@@ -129,7 +130,7 @@ func randomCron(random *rand.Rand) string {
 			pick("*", "*", "*", "3,10", "4,9-11", fmt.Sprint(1+random.IntN(12))),
 			pick("*", "*", "*", "sun", "0,6", "mon-fri", "*/2"),
 		}, " ")
-		if _, err := job.ParseCron(text); err == nil {
+		if _, err := recurrence.ParseCron(text); err == nil {
 			return text
 		}
 	}

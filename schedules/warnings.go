@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/recurrence"
 )
 
 // WarningKind says what a warning is about.
@@ -82,22 +83,22 @@ func Warnings(jobs []job.Job, now time.Time) []Warning {
 // timedJob is a recurring job with its starts.
 type timedJob struct {
 	job.Job
-	times job.Times
+	times recurrence.Times
 }
 
-func clockWarning(j job.Job, times job.Times, now time.Time) (Warning, bool) {
-	irregular := slices.DeleteFunc(times.Irregular(now, now.AddDate(1, 0, 0)), func(i job.Irregular) bool {
-		return i.Kind == job.Moved // As documented.
+func clockWarning(j job.Job, times recurrence.Times, now time.Time) (Warning, bool) {
+	irregular := slices.DeleteFunc(times.Irregular(now, now.AddDate(1, 0, 0)), func(i recurrence.Irregular) bool {
+		return i.Kind == recurrence.Moved // As documented.
 	})
 	if len(irregular) == 0 {
 		return Warning{}, false
 	}
-	counts := map[job.Irregularity]int{}
+	counts := map[recurrence.Irregularity]int{}
 	for _, i := range irregular {
 		counts[i.Kind]++
 	}
 	var parts []string
-	for _, kind := range []job.Irregularity{job.Skipped, job.Doubled} {
+	for _, kind := range []recurrence.Irregularity{recurrence.Skipped, recurrence.Doubled} {
 		if n := counts[kind]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}

@@ -1,12 +1,9 @@
-package job
+package recurrence
 
 import (
 	"math/bits"
 	"time"
 )
-
-// lastYear is the last year in which schedules look for a start.
-const lastYear = 2100
 
 const (
 	minutesPerHour = 60
@@ -19,8 +16,9 @@ type calendar struct {
 	zone                                          *time.Location
 }
 
-// calendars name the times of a cron text together, as those of its schedule do.
-func calendars(cron Cron, zone *time.Location) []calendar {
+// calendarsFor gives the calendars that name the times of a cron text together, as
+// those of its Schedule do.
+func calendarsFor(cron Cron, zone *time.Location) []calendar {
 	c := calendar{
 		minutes: bitsOf(cron.Minutes), hours: bitsOf(cron.Hours), daysOfMonth: bitsOf(cron.DaysOfMonth),
 		months: bitsOf(cron.Months), weekdays: bitsOf(cron.Weekdays), zone: zone,
@@ -49,39 +47,38 @@ func bitsOf(values []int) uint64 {
 
 func has(set uint64, value int) bool { return set>>value&1 != 0 }
 
-// shows says whether a clock that shows the time is at one of the calendar's times.
-func (c calendar) shows(t time.Time) bool {
+// matches says whether a clock that shows t is at one of the calendar's times.
+func (c calendar) matches(t time.Time) bool {
 	return t.Second() == 0 && has(c.minutes, t.Minute()) && has(c.hours, t.Hour()) &&
 		has(c.daysOfMonth, t.Day()) && has(c.months, int(t.Month())) && has(c.weekdays, int(t.Weekday()))
 }
 
-// clock is a time on the clocks of a zone. repeated says that it is in the
-// second of two hours of the same name.
-type clock struct {
+// wallClock is what a clock in a zone shows. fold is true in the second of two
+// hours of the same name (the word is that of PEP 495).
+type wallClock struct {
 	year         int
 	month        time.Month
 	day          int
 	hour, minute int
-	repeated     bool
+	fold         bool
 }
 
-func (c clock) in(zone *time.Location) time.Time {
+func (c wallClock) in(zone *time.Location) time.Time {
 	return time.Date(c.year, c.month, c.day, c.hour, c.minute, 0, 0, zone)
 }
 
 // next is the first time after a time; zero if there is none up to lastYear.
 //
 // It takes the steps of the server's calendars (calendar.go in Temporal's
-// service/worker/scheduler), since where clocks change its results are these
-// steps': an hour that comes twice is gone through twice, a time that does not
-// exist is passed over, and both by whole hours, even where clocks change by
-// half of one.
+// service/worker/scheduler), since they decide its results near a transition: it
+// goes through an hour in an overlap twice and passes over a time in a gap. It
+// does both by whole hours, even where clocks change by half of one.
 func (c calendar) next(after time.Time) time.Time {
 	local := after.In(c.zone)
-	var at clock
+	var at wallClock
 	at.year, at.month, at.day = local.Date()
 	at.hour, at.minute = local.Hour(), local.Minute()+1
-	at.repeated = local.Add(-time.Hour).Hour() == at.hour
+	at.fold = local.Add(-time.Hour).Hour() == at.hour
 	for {
 		at.carry(c.zone)
 		if at.year > lastYear {
@@ -92,10 +89,10 @@ func (c calendar) next(after time.Time) time.Time {
 		}
 		found := at.in(c.zone)
 		if found.Hour() != at.hour {
-			at.hour, at.minute = at.hour+1, 0 // The clocks go past it.
+			at.hour, at.minute = at.hour+1, 0 // It is in a gap.
 			continue
 		}
-		if at.repeated {
+		if at.fold {
 			found = found.Add(time.Hour)
 		}
 		return found
@@ -103,17 +100,17 @@ func (c calendar) next(after time.Time) time.Time {
 }
 
 // carry brings what is beyond its greatest value into the next larger unit.
-func (c *clock) carry(zone *time.Location) {
+func (c *wallClock) carry(zone *time.Location) {
 	if c.minute >= minutesPerHour {
 		c.minute = 0
 		this := c.in(zone)
 		c.hour++
-		// A next hour that is two hours away comes after a second one like this.
-		if !c.repeated && c.in(zone).Sub(this) > time.Hour {
+		// If the next hour is two hours away, this hour comes twice.
+		if !c.fold && c.in(zone).Sub(this) > time.Hour {
 			c.hour--
-			c.repeated = true
+			c.fold = true
 		} else {
-			c.repeated = false
+			c.fold = false
 		}
 	}
 	if c.hour >= hoursPerDay {
@@ -129,21 +126,21 @@ func (c *clock) carry(zone *time.Location) {
 
 // reach moves on to a time that matches, within its year. It gives false where
 // a unit has gone beyond its greatest value.
-func (c calendar) reach(at *clock) bool {
+func (c calendar) reach(at *wallClock) bool {
 	for !has(c.months, int(at.month)) {
-		*at = clock{year: at.year, month: at.month + 1, day: 1}
+		*at = wallClock{year: at.year, month: at.month + 1, day: 1}
 		if at.month > time.December {
 			return false
 		}
 	}
 	for !has(c.daysOfMonth, at.day) || c.weekdays != everyWeekday && !has(c.weekdays, int(at.in(c.zone).Weekday())) {
-		*at = clock{year: at.year, month: at.month, day: at.day + 1}
+		*at = wallClock{year: at.year, month: at.month, day: at.day + 1}
 		if at.day > daysIn(at.month, at.year) {
 			return false
 		}
 	}
 	if !has(c.hours, at.hour) {
-		at.hour, at.minute, at.repeated = following(c.hours, at.hour, hoursPerDay), 0, false
+		at.hour, at.minute, at.fold = following(c.hours, at.hour, hoursPerDay), 0, false
 		if at.hour >= hoursPerDay {
 			return false
 		}
@@ -170,22 +167,29 @@ type Calendar struct {
 	Weekdays    []int // 0 to 6, from Sunday
 }
 
-// Calendars are the starts of a cron text as a schedule has them: at the times of
-// Named and Moved, but not at those of LeftOut.
+// Calendars are the starts of a cron text as a Schedule has them: at the times of
+// Named and Moved, but not at those of Excluded.
 type Calendars struct {
 	// Named has the times that the cron text names.
 	Named []Calendar
-	// Moved has the starts in place of those that clocks skip or repeat, and LeftOut
-	// the times that they repeat: see [Recurring.Cron].
-	Moved, LeftOut []Calendar
+	// Moved has the starts in place of those in a gap or an overlap, and Excluded
+	// the starts that would be more than one: see [Times.Calendars].
+	Moved, Excluded []Calendar
 }
 
-// Calendars gives the times as calendars; none for an interval.
+// Calendars gives the times of a cron text as calendars; none for an interval.
+//
+// A time in a gap (a clock skips it) or in an overlap (a clock shows it twice) has
+// one start, later by the length of the gap or overlap: 02:30 becomes 03:30. It is
+// earlier by as much if later is the next day. This holds unless two hours of the
+// cron text follow each other: such a rule, as one of every hour, goes by what
+// clocks show. Nor does it hold where transitions follow no rule of weekdays and
+// dates, nor where two times would have the same start.
 func (t Times) Calendars() Calendars {
-	return Calendars{Named: published(t.calendars), Moved: published(t.added), LeftOut: published(t.excluded)}
+	return Calendars{Named: exported(t.calendars), Moved: exported(t.added), Excluded: exported(t.excluded)}
 }
 
-func published(list []calendar) []Calendar {
+func exported(list []calendar) []Calendar {
 	var all []Calendar
 	for _, c := range list {
 		all = append(all, Calendar{

@@ -1,4 +1,4 @@
-package job_test
+package recurrence_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/recurrence"
 )
 
 // ruledZones change their clocks by a rule: by an hour east and west of Greenwich,
@@ -22,8 +22,8 @@ var ruledZones = []string{
 	"Antarctica/Troll",
 }
 
-// turnsOf are the times at which clocks change in some years.
-func turnsOf(zone *time.Location, from, years int) []time.Time {
+// transitionsOf are the times at which clocks change in some years.
+func transitionsOf(zone *time.Location, from, years int) []time.Time {
 	var list []time.Time
 	at := time.Date(from, 1, 1, 0, 0, 0, 0, time.UTC)
 	for last := at.AddDate(years, 0, 0); ; {
@@ -42,21 +42,21 @@ func TestDailyJobsStartOnceADay(t *testing.T) {
 	for _, name := range ruledZones {
 		zone, err := time.LoadLocation(name)
 		require.NoError(t, err)
-		turns := turnsOf(zone, 2026, 10)
-		require.Len(t, turns, 20, name)
+		transitions := transitionsOf(zone, 2026, 10)
+		require.Len(t, transitions, 20, name)
 		for minute := 0; minute < 24*60; minute += 30 {
-			r := job.Recurring{Cron: fmt.Sprintf("%d %d * * *", minute%60, minute/60), TimeZone: name}
+			r := recurrence.Rule{Cron: fmt.Sprintf("%d %d * * *", minute%60, minute/60), TimeZone: name}
 			starts := times(t, r)
-			for _, turn := range turns {
+			for _, transition := range transitions {
 				counts := map[string]int{}
-				for at := range starts.After(turn.Add(-5 * 24 * time.Hour)) {
-					if at.After(turn.Add(5 * 24 * time.Hour)) {
+				for at := range starts.After(transition.Add(-5 * 24 * time.Hour)) {
+					if at.After(transition.Add(5 * 24 * time.Hour)) {
 						break
 					}
 					counts[at.In(zone).Format(date)]++
 				}
 				for n := -3; n <= 3; n++ {
-					on := turn.In(zone).AddDate(0, 0, n).Format(date)
+					on := transition.In(zone).AddDate(0, 0, n).Format(date)
 					require.Equal(t, 1, counts[on], "%s in %s on %s", r.Cron, name, on)
 				}
 			}
@@ -73,7 +73,7 @@ func TestEveryNamedTimeHasOneStart(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // Not a secret.
 	pick := func(texts ...string) string { return texts[random.IntN(len(texts))] }
 	for range 300 {
-		r := job.Recurring{TimeZone: ruledZones[random.IntN(len(ruledZones)-1)]} // Of Troll, two times may come to one.
+		r := recurrence.Rule{TimeZone: ruledZones[random.IntN(len(ruledZones)-1)]} // Of Troll, two times may come to one.
 		r.Cron = strings.Join([]string{
 			pick("0", "30", "59", "45"),
 			pick("0", "1", "2", "3", "22", "23", "0,12", "1,3", "*/2", "1-23/2", "1,4,23", "2,22"),
@@ -82,7 +82,7 @@ func TestEveryNamedTimeHasOneStart(t *testing.T) {
 		if r.TimeZone == "Australia/Lord_Howe" && strings.Contains(r.Cron, ",") {
 			continue // Nor where clocks change by half an hour.
 		}
-		cron, err := job.ParseCron(r.Cron)
+		cron, err := recurrence.ParseCron(r.Cron)
 		require.NoError(t, err)
 		zone, err := time.LoadLocation(r.TimeZone)
 		require.NoError(t, err)
@@ -102,19 +102,19 @@ func TestEveryNamedTimeHasOneStart(t *testing.T) {
 		others := 0
 		for at := range times(t, r).After(first.Add(-24 * time.Hour)) {
 			_, offset := at.In(zone).Zone()
-			shown := at.Add(time.Duration(offset) * time.Second)
-			if !shown.Before(last) {
+			local := at.Add(time.Duration(offset) * time.Second)
+			if !local.Before(last) {
 				break
 			}
-			if shown.Before(first) {
+			if local.Before(first) {
 				continue
 			}
 			count--
-			if !named[shown] {
+			if !named[local] {
 				others++
 				require.True(t, nearChange(at.Add(12*time.Hour), zone), "%s in %s at %s", r.Cron, r.TimeZone, at.In(zone))
 			}
-			delete(named, shown)
+			delete(named, local)
 		}
 		require.Zero(t, count, "%s in %s from %s", r.Cron, r.TimeZone, first)
 		require.Len(t, named, others)
@@ -142,12 +142,12 @@ func TestJobsThatClocksChangeAsTheyAre(t *testing.T) {
 		{"0 1 * * *", "Europe/Prague", 0, 1},
 		{"30 0 * * *", "America/Santiago", 1, 1},
 	} {
-		found := times(t, job.Recurring{Cron: c.cron, TimeZone: c.zone}).Calendars()
+		found := times(t, recurrence.Rule{Cron: c.cron, TimeZone: c.zone}).Calendars()
 		require.Len(t, found.Named, 1)
 		require.Len(t, found.Moved, c.moved, "%s %s", c.cron, c.zone)
-		require.Len(t, found.LeftOut, c.out, "%s %s", c.cron, c.zone)
+		require.Len(t, found.Excluded, c.out, "%s %s", c.cron, c.zone)
 	}
 	second := []int{8, 9, 10, 11, 12, 13, 14}
-	require.Equal(t, []job.Calendar{{Minutes: []int{30}, Hours: []int{3}, DaysOfMonth: second, Months: []int{3}, Weekdays: []int{0}}},
-		times(t, job.Recurring{Cron: "30 2 * * *", TimeZone: "America/Los_Angeles"}).Calendars().Moved)
+	require.Equal(t, []recurrence.Calendar{{Minutes: []int{30}, Hours: []int{3}, DaysOfMonth: second, Months: []int{3}, Weekdays: []int{0}}},
+		times(t, recurrence.Rule{Cron: "30 2 * * *", TimeZone: "America/Los_Angeles"}).Calendars().Moved)
 }

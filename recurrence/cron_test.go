@@ -1,4 +1,4 @@
-package job_test
+package recurrence_test
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/recurrence"
 )
 
 // through lists the numbers from first to last, by step.
@@ -18,42 +18,42 @@ func through(first, last, step int) []int {
 	return list
 }
 
-func anyTime() job.Cron {
-	return job.Cron{
+func anyTime() recurrence.Cron {
+	return recurrence.Cron{
 		Minutes: through(0, 59, 1), Hours: through(0, 23, 1), DaysOfMonth: through(1, 31, 1),
 		Months: through(1, 12, 1), Weekdays: through(0, 6, 1),
 	}
 }
 
 func TestParseCron(t *testing.T) {
-	for text, change := range map[string]func(*job.Cron){
-		"* * * * *":              func(*job.Cron) {},
-		" \t*  * * *\t* ":        func(*job.Cron) {},
-		"0 3 * * *":              func(c *job.Cron) { c.Minutes, c.Hours = []int{0}, []int{3} },
-		"*/15 * * * *":           func(c *job.Cron) { c.Minutes = []int{0, 15, 30, 45} },
-		"5/15 * * * *":           func(c *job.Cron) { c.Minutes = []int{5, 20, 35, 50} },
-		"50,10-12,11,05 * * * *": func(c *job.Cron) { c.Minutes = []int{5, 10, 11, 12, 50} },
-		"* 8-18/5 * * *":         func(c *job.Cron) { c.Hours = []int{8, 13, 18} },
-		"* * * jan,JUN-Aug *":    func(c *job.Cron) { c.Months = []int{1, 6, 7, 8} },
-		"* * * * Mon-fri":        func(c *job.Cron) { c.Weekdays = through(1, 5, 1) },
-		"* * * * 7":              func(c *job.Cron) { c.Weekdays = []int{0} },
-		"* * * * 5-7":            func(c *job.Cron) { c.Weekdays = []int{0, 5, 6} },
-		"* * * * fri-sun":        func(c *job.Cron) { c.Weekdays = []int{0, 5, 6} },
-		"* * * * sun-tue":        func(c *job.Cron) { c.Weekdays = []int{0, 1, 2} },
-		"* * * * */2":            func(c *job.Cron) { c.Weekdays = []int{0, 2, 4, 6} },
-		"* * * * 3/2":            func(c *job.Cron) { c.Weekdays = []int{3, 5} },
-		"* * 29 2 *":             func(c *job.Cron) { c.DaysOfMonth, c.Months = []int{29}, []int{2} },
-		"* * 13 * 5": func(c *job.Cron) {
+	for text, change := range map[string]func(*recurrence.Cron){
+		"* * * * *":              func(*recurrence.Cron) {},
+		" \t*  * * *\t* ":        func(*recurrence.Cron) {},
+		"0 3 * * *":              func(c *recurrence.Cron) { c.Minutes, c.Hours = []int{0}, []int{3} },
+		"*/15 * * * *":           func(c *recurrence.Cron) { c.Minutes = []int{0, 15, 30, 45} },
+		"5/15 * * * *":           func(c *recurrence.Cron) { c.Minutes = []int{5, 20, 35, 50} },
+		"50,10-12,11,05 * * * *": func(c *recurrence.Cron) { c.Minutes = []int{5, 10, 11, 12, 50} },
+		"* 8-18/5 * * *":         func(c *recurrence.Cron) { c.Hours = []int{8, 13, 18} },
+		"* * * jan,JUN-Aug *":    func(c *recurrence.Cron) { c.Months = []int{1, 6, 7, 8} },
+		"* * * * Mon-fri":        func(c *recurrence.Cron) { c.Weekdays = through(1, 5, 1) },
+		"* * * * 7":              func(c *recurrence.Cron) { c.Weekdays = []int{0} },
+		"* * * * 5-7":            func(c *recurrence.Cron) { c.Weekdays = []int{0, 5, 6} },
+		"* * * * fri-sun":        func(c *recurrence.Cron) { c.Weekdays = []int{0, 5, 6} },
+		"* * * * sun-tue":        func(c *recurrence.Cron) { c.Weekdays = []int{0, 1, 2} },
+		"* * * * */2":            func(c *recurrence.Cron) { c.Weekdays = []int{0, 2, 4, 6} },
+		"* * * * 3/2":            func(c *recurrence.Cron) { c.Weekdays = []int{3, 5} },
+		"* * 29 2 *":             func(c *recurrence.Cron) { c.DaysOfMonth, c.Months = []int{29}, []int{2} },
+		"* * 13 * 5": func(c *recurrence.Cron) {
 			c.DaysOfMonth, c.Weekdays, c.EitherDay = []int{13}, []int{5}, true
 		},
-		"* * */10 * 1": func(c *job.Cron) { c.DaysOfMonth, c.Weekdays = []int{1, 11, 21, 31}, []int{1} },
-		"* * 31 2 1": func(c *job.Cron) {
+		"* * */10 * 1": func(c *recurrence.Cron) { c.DaysOfMonth, c.Weekdays = []int{1, 11, 21, 31}, []int{1} },
+		"* * 31 2 1": func(c *recurrence.Cron) {
 			c.DaysOfMonth, c.Months, c.Weekdays, c.EitherDay = []int{31}, []int{2}, []int{1}, true
 		},
 	} {
 		want := anyTime()
 		change(&want)
-		got, err := job.ParseCron(text)
+		got, err := recurrence.ParseCron(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
@@ -87,10 +87,10 @@ func TestParseCronRefuses(t *testing.T) {
 		"* * 31 4,6 */2":   `"* * 31 4,6 */2": no month of 4,6 has a day 31`,
 		"99999 * * * *":    `"99999 * * * *": minute "99999": 99999 is not from 0 to 59`,
 	} {
-		_, err := job.ParseCron(text)
+		_, err := recurrence.ParseCron(text)
 		require.EqualError(t, err, want, text)
 	}
-	_, err := job.ParseCron(string(make([]byte, 201)))
+	_, err := recurrence.ParseCron(string(make([]byte, 201)))
 	require.EqualError(t, err, "a cron text has at most 200 bytes, not 201")
 }
 
@@ -102,7 +102,7 @@ func FuzzParseCron(f *testing.F) {
 	}
 	limits := anyTime()
 	f.Fuzz(func(t *testing.T, text string) {
-		cron, err := job.ParseCron(text)
+		cron, err := recurrence.ParseCron(text)
 		if err != nil {
 			require.NotContains(t, err.Error(), "\n")
 			return
@@ -118,8 +118,8 @@ func FuzzParseCron(f *testing.F) {
 			require.True(t, slices.IsSorted(field[0]))
 			require.Subset(t, field[1], field[0])
 		}
-		period := job.Recurring{Cron: text}.Period().Std()
-		require.Positive(t, period)
-		require.LessOrEqual(t, period.Hours(), 24.0)
+		gap := cron.ShortestGap()
+		require.Positive(t, gap)
+		require.LessOrEqual(t, gap.Hours(), 24.0)
 	})
 }

@@ -1,4 +1,4 @@
-package job_test
+package recurrence_test
 
 import (
 	"testing"
@@ -6,20 +6,20 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/recurrence"
 )
 
-func times(t testing.TB, r job.Recurring) job.Times {
+func times(t testing.TB, r recurrence.Rule) recurrence.Times {
 	t.Helper()
-	found, err := r.Times("do_nothing.a")
+	found, err := recurrence.New(r)
 	require.NoError(t, err)
 	return found
 }
 
 // starts are the starts after from and up to to, as clocks in the zone show them.
-func starts(t testing.TB, r job.Recurring, from, to time.Time) []string {
+func starts(t testing.TB, r recurrence.Rule, from, to time.Time) []string {
 	t.Helper()
-	zone, err := time.LoadLocation(r.Zone())
+	zone, err := time.LoadLocation(r.TimeZone)
 	require.NoError(t, err)
 	var texts []string
 	for at := range times(t, r).After(from) {
@@ -31,23 +31,27 @@ func starts(t testing.TB, r job.Recurring, from, to time.Time) []string {
 	return texts
 }
 
+func every(d time.Duration) recurrence.Rule { return recurrence.Rule{Every: d} }
+
 func TestTimes(t *testing.T) {
 	march := time.Date(2027, 3, 27, 12, 0, 0, 0, time.UTC) // The day before clocks go forward in Europe.
 	october := time.Date(2027, 10, 30, 12, 0, 0, 0, time.UTC)
 	const day = 24 * time.Hour
-	prague := func(cron string) job.Recurring { return job.Recurring{Cron: cron, TimeZone: "Europe/Prague"} }
+	prague := func(cron string) recurrence.Rule { return recurrence.Rule{Cron: cron, TimeZone: "Europe/Prague"} }
 	for name, c := range map[string]struct {
-		recurring job.Recurring
+		recurring recurrence.Rule
 		from      time.Time
 		within    time.Duration
 		want      []string
 	}{
-		"interval": {every(8 * time.Hour), march, day, []string{"03-27 12:18:35 +0000", "03-27 20:18:35 +0000", "03-28 04:18:35 +0000"}},
-		"offset": {job.Recurring{RecurEvery: job.Duration(day), Offset: pointer(time.Hour)}, march, 2 * day, []string{
+		"interval": {every(8 * time.Hour), march, day, []string{
+			"03-27 16:00:00 +0000", "03-28 00:00:00 +0000", "03-28 08:00:00 +0000",
+		}},
+		"offset": {recurrence.Rule{Every: day, Offset: time.Hour}, march, 2 * day, []string{
 			"03-28 01:00:00 +0000", "03-29 01:00:00 +0000",
 		}},
-		"both limits are starts": {job.Recurring{
-			RecurEvery: job.Duration(time.Hour), Offset: pointer(0), StartAt: march.Add(2 * time.Hour), EndAt: march.Add(3 * time.Hour),
+		"both limits are starts": {recurrence.Rule{
+			Every: time.Hour, Offset: 0, StartAt: march.Add(2 * time.Hour), EndAt: march.Add(3 * time.Hour),
 		}, march, day, []string{"03-27 14:00:00 +0000", "03-27 15:00:00 +0000"}},
 		"a time that is skipped": {prague("30 2 * * *"), march, 2 * day, []string{"03-28 03:30:00 +0200", "03-29 02:30:00 +0200"}},
 		"times that are skipped": {prague("0,30 2 * * *"), march, day, []string{"03-28 03:00:00 +0200", "03-28 03:30:00 +0200"}},
@@ -66,21 +70,21 @@ func TestTimes(t *testing.T) {
 		"the hour before the one that comes twice": {prague("0 1 * * *"), october.Add(8 * time.Hour), day, []string{
 			"10-31 01:00:00 +0200",
 		}},
-		"west of Greenwich": {job.Recurring{Cron: "30 1 * * *", TimeZone: "America/New_York"}, october.Add(7 * day), day, []string{
+		"west of Greenwich": {recurrence.Rule{Cron: "30 1 * * *", TimeZone: "America/New_York"}, october.Add(7 * day), day, []string{
 			"11-07 02:30:00 -0500",
 		}},
-		"a day without midnight": {job.Recurring{Cron: "0 0,12 * * sun", TimeZone: "America/Havana"}, march.Add(-14 * day), 2 * day, []string{
+		"a day without midnight": {recurrence.Rule{Cron: "0 0,12 * * sun", TimeZone: "America/Havana"}, march.Add(-14 * day), 2 * day, []string{
 			"03-14 01:00:00 -0400", "03-14 12:00:00 -0400",
 		}},
 		"an hour before midnight that comes twice": {
-			job.Recurring{Cron: "30 23 * * *", TimeZone: "America/Santiago"}, time.Date(2027, 4, 3, 12, 0, 0, 0, time.UTC), 2 * day,
+			recurrence.Rule{Cron: "30 23 * * *", TimeZone: "America/Santiago"}, time.Date(2027, 4, 3, 12, 0, 0, 0, time.UTC), 2 * day,
 			[]string{"04-03 22:30:00 -0300", "04-04 23:30:00 -0400"},
 		},
-		"either day":     {job.Recurring{Cron: "0 0 13 * fri"}, march, 17 * day, []string{"04-02 00:00:00 +0000", "04-09 00:00:00 +0000", "04-13 00:00:00 +0000"}},
-		"29 February":    {job.Recurring{Cron: "0 0 29 2 *"}, march, 400 * day, []string{"02-29 00:00:00 +0000"}},
-		"over midnight":  {job.Recurring{Cron: "59 23 31 12 *"}, march, 365 * day, []string{"12-31 23:59:00 +0000"}},
-		"after the end":  {job.Recurring{Cron: "* * * * *", EndAt: march}, march, day, nil},
-		"before seconds": {job.Recurring{Cron: "* * * * *"}, march.Add(time.Nanosecond), time.Minute, []string{"03-27 12:01:00 +0000"}},
+		"either day":     {recurrence.Rule{Cron: "0 0 13 * fri"}, march, 17 * day, []string{"04-02 00:00:00 +0000", "04-09 00:00:00 +0000", "04-13 00:00:00 +0000"}},
+		"29 February":    {recurrence.Rule{Cron: "0 0 29 2 *"}, march, 400 * day, []string{"02-29 00:00:00 +0000"}},
+		"over midnight":  {recurrence.Rule{Cron: "59 23 31 12 *"}, march, 365 * day, []string{"12-31 23:59:00 +0000"}},
+		"after the end":  {recurrence.Rule{Cron: "* * * * *", EndAt: march}, march, day, nil},
+		"before seconds": {recurrence.Rule{Cron: "* * * * *"}, march.Add(time.Nanosecond), time.Minute, []string{"03-27 12:01:00 +0000"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.want, starts(t, c.recurring, c.from, c.from.Add(c.within)))
@@ -90,7 +94,7 @@ func TestTimes(t *testing.T) {
 
 func TestTimesEnd(t *testing.T) {
 	last := time.Date(2101, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, r := range []job.Recurring{{Cron: "0 0 1 1 *"}, every(time.Hour), {Cron: "0 0 1 1 *", TimeZone: "Pacific/Kiritimati"}} {
+	for _, r := range []recurrence.Rule{{Cron: "0 0 1 1 *"}, every(time.Hour), {Cron: "0 0 1 1 *", TimeZone: "Pacific/Kiritimati"}} {
 		require.Zero(t, times(t, r).Next(last), r)
 		require.NotZero(t, times(t, r).Next(last.AddDate(-2, 0, 0)), r)
 	}
@@ -99,23 +103,16 @@ func TestTimesEnd(t *testing.T) {
 }
 
 func TestTimesOfWhatIsWrong(t *testing.T) {
-	for want, r := range map[string]job.Recurring{
+	for want, r := range map[string]recurrence.Rule{
 		"needs an interval":    {},
 		"has 1 fields":         {Cron: "never"},
 		"time zone: unknown":   {Cron: "* * * * *", TimeZone: "Europe/Pragu"},
-		"at least a second":    {RecurEvery: 1},
-		"an interval of at le": {RecurEvery: job.Duration(time.Hour), Offset: pointer(-time.Second)},
+		"at least a second":    {Every: 1},
+		"an interval of at le": {Every: time.Hour, Offset: -time.Second},
 	} {
-		_, err := r.Times("do_nothing.a")
+		_, err := recurrence.New(r)
 		require.ErrorContains(t, err, want)
 	}
-}
-
-func TestPhase(t *testing.T) {
-	require.Zero(t, every(time.Second).Phase("do_nothing.a"))
-	require.Zero(t, job.Recurring{Cron: "* * * * *"}.Phase("do_nothing.a"))
-	require.Equal(t, 9*time.Second, job.Recurring{RecurEvery: 1e10, Offset: pointer(9 * time.Second)}.Phase("do_nothing.a").Std())
-	require.NotEqual(t, every(time.Hour).Phase("do_nothing.a"), every(time.Hour).Phase("do_nothing.b"))
 }
 
 func TestIrregular(t *testing.T) {
@@ -128,47 +125,47 @@ func TestIrregular(t *testing.T) {
 	spring, autumn := at("2027-03-28T01:00:00Z"), at("2027-10-31T01:00:00Z")
 	for _, c := range []struct {
 		cron, zone string
-		want       []job.Irregular
+		want       []recurrence.Irregular
 	}{
 		{"30 2 * * *", "UTC", nil},
-		{"30 2 * * *", "Europe/Prague", []job.Irregular{{job.Moved, spring.Add(30 * time.Minute), "2027-03-28 02:30"}}},
-		{"0 2,3 * * *", "Europe/Prague", []job.Irregular{{job.Skipped, spring, "2027-03-28 02:00"}}},
+		{"30 2 * * *", "Europe/Prague", []recurrence.Irregular{{recurrence.Moved, spring.Add(30 * time.Minute), "2027-03-28 02:30"}}},
+		{"0 2,3 * * *", "Europe/Prague", []recurrence.Irregular{{recurrence.Skipped, spring, "2027-03-28 02:00"}}},
 		{"0 1,3 * * *", "Europe/Prague", nil},
 		// East of Greenwich the server doubles the hour before the one that comes twice.
-		{"0 0,1,3 * * *", "Europe/Prague", []job.Irregular{{job.Doubled, autumn.Add(-time.Hour), "2027-10-31 02:00"}}},
-		{"30 1 * * *", "America/New_York", []job.Irregular{{job.Moved, at("2027-11-07T07:30:00Z"), "2027-11-07 01:30"}}},
-		{"30 0,1 * * *", "America/New_York", []job.Irregular{{job.Doubled, at("2027-11-07T06:30:00Z"), "2027-11-07 01:30"}}},
-		{"30 2 * * *", "America/New_York", []job.Irregular{{job.Moved, at("2027-03-14T07:30:00Z"), "2027-03-14 02:30"}}},
-		{"30 2 * * *", "Africa/Casablanca", []job.Irregular{
-			{job.Skipped, at("2027-03-14T02:00:00Z"), "2027-03-14 02:30"},
+		{"0 0,1,3 * * *", "Europe/Prague", []recurrence.Irregular{{recurrence.Doubled, autumn.Add(-time.Hour), "2027-10-31 02:00"}}},
+		{"30 1 * * *", "America/New_York", []recurrence.Irregular{{recurrence.Moved, at("2027-11-07T07:30:00Z"), "2027-11-07 01:30"}}},
+		{"30 0,1 * * *", "America/New_York", []recurrence.Irregular{{recurrence.Doubled, at("2027-11-07T06:30:00Z"), "2027-11-07 01:30"}}},
+		{"30 2 * * *", "America/New_York", []recurrence.Irregular{{recurrence.Moved, at("2027-03-14T07:30:00Z"), "2027-03-14 02:30"}}},
+		{"30 2 * * *", "Africa/Casablanca", []recurrence.Irregular{
+			{recurrence.Skipped, at("2027-03-14T02:00:00Z"), "2027-03-14 02:30"},
 		}},
 		{"*/15 * * * *", "Europe/Prague", nil},
 		{"30 2 * * mon-fri", "Europe/Prague", nil},
-		{"*/30 0-12 * * *", "America/Havana", []job.Irregular{
-			{job.Skipped, at("2027-03-14T05:00:00Z"), "2027-03-14 00:00"}, {job.Skipped, at("2027-03-14T05:00:00Z"), "2027-03-14 00:30"},
-			{job.Doubled, at("2027-11-07T05:00:00Z"), "2027-11-07 00:00"}, {job.Doubled, at("2027-11-07T05:30:00Z"), "2027-11-07 00:30"},
+		{"*/30 0-12 * * *", "America/Havana", []recurrence.Irregular{
+			{recurrence.Skipped, at("2027-03-14T05:00:00Z"), "2027-03-14 00:00"}, {recurrence.Skipped, at("2027-03-14T05:00:00Z"), "2027-03-14 00:30"},
+			{recurrence.Doubled, at("2027-11-07T05:00:00Z"), "2027-11-07 00:00"}, {recurrence.Doubled, at("2027-11-07T05:30:00Z"), "2027-11-07 00:30"},
 		}},
 	} {
-		r := job.Recurring{Cron: c.cron, TimeZone: c.zone}
+		r := recurrence.Rule{Cron: c.cron, TimeZone: c.zone}
 		t.Run(c.cron+" "+c.zone, func(t *testing.T) {
 			require.Equal(t, c.want, times(t, r).Irregular(from, from.AddDate(1, 0, 0)))
 		})
 	}
 	require.Empty(t, times(t, every(time.Hour)).Irregular(from, from.AddDate(1, 0, 0)))
-	santiago := job.Recurring{Cron: "0 */6 * * sun", TimeZone: "America/Santiago"}
-	require.Equal(t, []job.Irregular{{job.Moved, at("2027-09-05T04:00:00Z"), "2027-09-05 00:00"}},
+	santiago := recurrence.Rule{Cron: "0 */6 * * sun", TimeZone: "America/Santiago"}
+	require.Equal(t, []recurrence.Irregular{{recurrence.Moved, at("2027-09-05T04:00:00Z"), "2027-09-05 00:00"}},
 		times(t, santiago).Irregular(from, at("2027-09-30T00:00:00Z")))
-	lost := times(t, job.Recurring{Cron: "0 */6,1 * * sun", TimeZone: "America/Santiago"}).Irregular(from, at("2027-09-30T00:00:00Z"))
-	require.Equal(t, []job.Irregular{ // The server takes the day that starts at one o'clock for a Saturday.
-		{job.Skipped, at("2027-09-05T04:00:00Z"), "2027-09-05 00:00"}, {job.Skipped, at("2027-09-05T04:00:00Z"), "2027-09-05 01:00"},
-		{job.Skipped, at("2027-09-05T09:00:00Z"), "2027-09-05 06:00"}, {job.Skipped, at("2027-09-05T15:00:00Z"), "2027-09-05 12:00"},
-		{job.Skipped, at("2027-09-05T21:00:00Z"), "2027-09-05 18:00"},
+	lost := times(t, recurrence.Rule{Cron: "0 */6,1 * * sun", TimeZone: "America/Santiago"}).Irregular(from, at("2027-09-30T00:00:00Z"))
+	require.Equal(t, []recurrence.Irregular{ // The server takes the day that starts at one o'clock for a Saturday.
+		{recurrence.Skipped, at("2027-09-05T04:00:00Z"), "2027-09-05 00:00"}, {recurrence.Skipped, at("2027-09-05T04:00:00Z"), "2027-09-05 01:00"},
+		{recurrence.Skipped, at("2027-09-05T09:00:00Z"), "2027-09-05 06:00"}, {recurrence.Skipped, at("2027-09-05T15:00:00Z"), "2027-09-05 12:00"},
+		{recurrence.Skipped, at("2027-09-05T21:00:00Z"), "2027-09-05 18:00"},
 	}, lost)
-	limited := job.Recurring{Cron: "30 2 * * *", TimeZone: "Europe/Prague", StartAt: spring.Add(time.Hour), EndAt: autumn}
+	limited := recurrence.Rule{Cron: "30 2 * * *", TimeZone: "Europe/Prague", StartAt: spring.Add(time.Hour), EndAt: autumn}
 	require.Empty(t, times(t, limited).Irregular(from, from.AddDate(1, 0, 0)))
-	half := times(t, job.Recurring{Cron: "15 2 * * *", TimeZone: "Australia/Lord_Howe"}).Irregular(from, from.AddDate(1, 0, 0))
+	half := times(t, recurrence.Rule{Cron: "15 2 * * *", TimeZone: "Australia/Lord_Howe"}).Irregular(from, from.AddDate(1, 0, 0))
 	require.Len(t, half, 1)
-	require.Equal(t, job.Moved, half[0].Kind)
+	require.Equal(t, recurrence.Moved, half[0].Kind)
 }
 
 // wholeHourZones change their clocks by whole hours, at midnight too.
@@ -184,11 +181,11 @@ func FuzzTimes(f *testing.F) {
 		f.Add(cron, byte(n), uint16(n*100))
 	}
 	f.Fuzz(func(t *testing.T, text string, zone byte, day uint16) {
-		cron, err := job.ParseCron(text)
+		cron, err := recurrence.ParseCron(text)
 		if err != nil {
 			return
 		}
-		r := job.Recurring{Cron: text, TimeZone: wholeHourZones[int(zone)%len(wholeHourZones)]}
+		r := recurrence.Rule{Cron: text, TimeZone: wholeHourZones[int(zone)%len(wholeHourZones)]}
 		location, err := time.LoadLocation(r.TimeZone)
 		require.NoError(t, err)
 		from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, int(day)%1500)
@@ -224,7 +221,7 @@ func nearChange(at time.Time, zone *time.Location) bool {
 	return before != after
 }
 
-func shows(c job.Cron, at time.Time) bool {
+func shows(c recurrence.Cron, at time.Time) bool {
 	in := func(values []int, value int) bool {
 		for _, v := range values {
 			if v == value {

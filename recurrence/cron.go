@@ -1,4 +1,4 @@
-package job
+package recurrence
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Cron is a parsed cron text: the values that each field matches, ascending.
@@ -231,21 +230,4 @@ func (c Cron) dayExists() bool {
 		}
 	}
 	return false
-}
-
-// shortestGap is the shortest time between two starts if every day is right.
-func (c Cron) shortestGap() time.Duration {
-	const day = 24 * 60
-	shortest := day
-	first, last := c.Hours[0]*60+c.Minutes[0], -1
-	for _, hour := range c.Hours {
-		for _, minute := range c.Minutes {
-			at := hour*60 + minute
-			if last >= 0 {
-				shortest = min(shortest, at-last)
-			}
-			last = at
-		}
-	}
-	return time.Duration(min(shortest, first+day-last)) * time.Minute
 }
