@@ -227,7 +227,7 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 func (h *host) intercept(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
-	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, h.farewells.intercept}
+	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, h.farewells.intercept, sendCheckpoint}
 	if h.Temporal.Intercept != nil {
 		chain = append([]grpc.UnaryClientInterceptor{h.Temporal.Intercept}, chain...)
 	}

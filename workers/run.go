@@ -56,9 +56,6 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 		if err != nil {
 			output.Progress = r.shown().Progress
 		}
-		if err != nil && !r.isLost() {
-			b.last(ctx)
-		}
 		err = r.verdict(output, err)
 		if temporal.IsCanceledError(err) {
 			err = b.canceled(ctx, err)
@@ -185,15 +182,11 @@ func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, er
 	return t.Handle(ctx, r)
 }
 
-// report is what a heartbeat carries.
+// report is what a heartbeat carries at present.
 func (r *run) report() workflows.Heartbeat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	report := workflows.Heartbeat{Progress: r.progress, Cursor: r.cursor, Worker: r.identity}
-	if report.Progress != (job.Progress{}) {
-		report.Text = report.Progress.String()
-	}
-	return report
+	return heartbeat(r.progress, r.cursor, r.identity)
 }
 
 // stop asks the handler to stop. The first cause counts, unless the run is lost.
@@ -206,12 +199,6 @@ func (r *run) stop(cause stopCause) {
 	if r.cause == notStopped || cause == stopLost {
 		r.cause = cause
 	}
-}
-
-func (r *run) isLost() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cause == stopLost
 }
 
 // withCursor gives a result the position of the last checkpoint, unless the
