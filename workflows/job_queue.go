@@ -320,7 +320,7 @@ func canceledRun(err error) bool {
 func WatchRun(ctx context.Context, in WatchRunInput) error {
 	done := make(chan error, 1)
 	go func() {
-		done <- activity.GetClient(ctx).GetWorkflow(ctx, in.WorkflowID, in.RunID).Get(ctx, nil)
+		done <- Await(ctx, activity.GetClient(ctx), in.WorkflowID, in.RunID, nil)
 	}()
 	ticker := time.NewTicker(5 * time.Second)
 	defer ticker.Stop()
