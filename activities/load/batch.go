@@ -32,6 +32,7 @@ type batch struct {
 	bytes   int
 	lastSay time.Time
 	halving bool // looks for what the server refuses
+	stored  bool // the server has taken a point
 }
 
 // item is a message with what is left to do for it.
@@ -68,7 +69,7 @@ func newBatch(w *lane) *batch { return &batch{lane: w, lastSay: time.Now()} }
 func (b *batch) reset() {
 	clear(b.items) // lets go of the messages
 	b.items, b.refused = b.items[:0], nil
-	b.lines, b.bytes = 0, 0
+	b.lines, b.bytes, b.stored = 0, 0, false
 	b.lastSay = time.Now()
 	for _, g := range b.groups {
 		g.text, g.lines = g.text[:0], g.lines[:0]
@@ -240,6 +241,7 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	}
 	err := b.writeOnce(ctx, g.target, parts)
 	if err == nil {
+		b.stored = true
 		b.settle(all)
 		b.lane.count("points", int64(n))
 		return nil

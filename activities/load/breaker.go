@@ -79,7 +79,7 @@ func fail(state *pipeline.Breaker, b backoff, now time.Time, err error) (opened 
 	return false
 }
 
-// succeed notes a success, and tells whether that closed the breaker.
+// succeed notes that a batch is stored, and tells whether that closed the breaker.
 func succeed(state *pipeline.Breaker, now time.Time) (closed bool) {
 	closed = state.State != pipeline.BreakerClosed
 	since := state.Since

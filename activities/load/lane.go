@@ -264,8 +264,8 @@ func (w *lane) wait(ctx context.Context, until time.Time) bool {
 	}
 }
 
-// probe asks the mirror whether it is there, and gives it a small batch: the first
-// messages that it has not.
+// probe asks the mirror whether it is there, and gives it small batches, from the
+// first message that it has not, until it has stored one.
 func (w *lane) probe(ctx context.Context) error {
 	w.mu.Lock()
 	w.state.Breaker.State = pipeline.BreakerTrying
@@ -275,47 +275,52 @@ func (w *lane) probe(ctx context.Context) error {
 		err = w.writer.Ping(ctx)
 	}
 	if err == nil {
-		var failed *influx.Error
-		if err = w.tryBatch(ctx); errors.Is(err, errLapOver) {
-			err = nil // it has taken a part
-		}
-		if err != nil && !errors.As(err, &failed) {
-			return err
-		}
+		err = w.tryBatches(ctx)
 	}
-	if ctx.Err() != nil {
+	var failed *influx.Error
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
-	}
-	if err != nil {
+	case errors.As(err, &failed):
 		w.failed(err)
 		return nil
 	}
-	w.succeeded()
-	return nil
+	return err
 }
 
-func (w *lane) tryBatch(ctx context.Context) error {
+// tryBatches writes small batches until one is stored or the lap is over. That the
+// mirror answers a ping says nothing of writes: as long as no message waits, or none
+// that can be written, it is not known to work.
+func (w *lane) tryBatches(ctx context.Context) error {
 	if err := w.rewind(ctx); err != nil {
 		return err
 	}
-	messages, err := w.consumer.FetchBytes(ctx, min(probeSize, w.lap.spec.BatchPoints), w.lap.pipeline.MaxFetchBytes(), pipeline.MinFetch, w.lap.run.Stopping())
-	if err != nil {
-		return err
-	}
 	order := w.consumer.Order()
-	if err := inOrder(&order, messages); err != nil {
-		return err
-	}
-	b := newBatch(w)
 	decoder := lines.NewDecoder()
-	for _, message := range messages {
-		b.add(decoder, message)
+	n := min(probeSize, w.lap.spec.BatchPoints)
+	for w.breaker().State != pipeline.BreakerClosed && !w.lap.leaving(w) {
+		wait := min(w.lap.spec.BatchAge.Std(), max(time.Until(w.lap.end), slowWrite))
+		messages, err := w.consumer.FetchBytes(ctx, n, w.lap.pipeline.MaxFetchBytes(), wait, w.lap.run.Stopping())
+		if err != nil {
+			return err
+		}
+		if err := inOrder(&order, messages); err != nil {
+			return err
+		}
+		b := newBatch(w)
+		for _, message := range messages {
+			b.add(decoder, message)
+		}
+		err = b.store(ctx)
+		if ackErr := w.acknowledge(ctx, b); ackErr != nil {
+			return ackErr
+		}
+		w.settled(b, err)
+		if err != nil {
+			return err
+		}
 	}
-	err = b.store(ctx)
-	if ackErr := w.acknowledge(ctx, b); ackErr != nil {
-		return ackErr
-	}
-	return err
+	return nil
 }
 
 // rewind makes what was taken and not finished come first, and in order.
@@ -389,16 +394,13 @@ func (w *lane) write(ctx context.Context, batches <-chan *batch, acks chan<- *ba
 func (w *lane) persist(ctx context.Context, b *batch) error {
 	for {
 		err := b.store(ctx)
+		w.settled(b, err)
 		if err == nil {
-			w.succeeded()
 			return nil
 		}
 		// What is stored, or refused for good, need not come again.
 		if ackErr := w.acknowledge(ctx, b); ackErr != nil {
 			return ackErr
-		}
-		if errors.Is(err, errLapOver) {
-			w.succeeded()
 		}
 		var failed *influx.Error
 		if ctx.Err() != nil || !errors.As(err, &failed) {

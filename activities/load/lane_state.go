@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,10 +18,11 @@ func (w *lane) breaker() pipeline.Breaker {
 	return w.state.Breaker
 }
 
-// down tells whether the mirror is left alone, or cannot be served at all.
+// down tells whether the mirror is left alone, or cannot be served at all. One that is
+// tried can go on.
 func (w *lane) down() bool {
 	b, err := w.trouble()
-	return err != nil || b.State != pipeline.BreakerClosed
+	return err != nil || b.State == pipeline.BreakerOpen
 }
 
 func (w *lane) trouble() (pipeline.Breaker, error) {
@@ -65,8 +67,12 @@ func (w *lane) failed(err error) {
 	}
 }
 
-// succeeded notes that the mirror has taken something.
-func (w *lane) succeeded() {
+// settled notes how a batch went: the mirror works if it has stored points of it, and
+// refused none for a reason that is not theirs. A batch without any says nothing.
+func (w *lane) settled(b *batch, err error) {
+	if !b.stored || (err != nil && !errors.Is(err, errLapOver)) {
+		return
+	}
 	w.mu.Lock()
 	since := w.state.Breaker.Since
 	closed := succeed(&w.state.Breaker, time.Now().UTC())

@@ -59,7 +59,7 @@ type BreakerState string
 const (
 	BreakerClosed BreakerState = "closed"    // it is
 	BreakerOpen   BreakerState = "open"      // it is left alone
-	BreakerTrying BreakerState = "half-open" // it is tried with a little
+	BreakerTrying BreakerState = "half-open" // it is tried with a little, once there is something
 )
 
 // Breaker is the state of a mirror's breaker.

@@ -109,6 +109,9 @@ func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
 		name := v.Location + "/" + string(v.Operation) + "/" + v.Mirror
 		switch b := v.Breaker; {
 		case b.Failures == 0:
+		case b.State == pipeline.BreakerTrying:
+			say("%s", clean(fmt.Sprintf("%s is down since %s, and is tried with what comes: last %s: %s: %s",
+				name, i.moment(b.Since), i.moment(b.FailedAt), b.Class, b.Reason)))
 		case b.State == pipeline.BreakerClosed:
 			say("%s", clean(fmt.Sprintf("%s has failed %d times in a row, last %s: %s: %s", name, b.Failures, i.moment(b.FailedAt), b.Class, b.Reason)))
 		default:
