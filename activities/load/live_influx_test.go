@@ -49,12 +49,34 @@ func TestSpecProblemsAreNamed(t *testing.T) {
 		`mirror "A"`:                      `{` + good + `,"mirrors":[{"name":"A","influx_url":"http://127.0.0.1:1"}]}`,
 		`neither influx_url nor mirrors`:  `{"location":"l"}`,
 		`go with influx_url`:              `{"location":"l","username":"u","password":"secret://p","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"}]}`,
+		`database "a/b" has a slash`:      `{` + good + `,"database":"a/b"}`,
+		`mirror "a": database ".." is no`: `{` + good + `,"mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1","database":".."}]}`,
 		`gzip "often"`:                    `{` + good + `,"gzip":"often"}`,
 		`"mirrors_to_nowhere`:             `{` + good + `,"mirrors_to_nowhere":1}`,
 	} {
 		var spec load.LiveInfluxSpec
 		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
 	}
+}
+
+// TestNamesAreThoseOfTheServer: what the real server makes a database of is what specs
+// and messages may name.
+func TestNamesAreThoseOfTheServer(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	writer, err := influx.NewWriter(influx.Config{URL: st.Influx})
+	require.NoError(t, err)
+	good := []string{"named a", `named "b" 'c'`, "named é日本", "named.", "...", " named", "named;%?#&=,", strings.Repeat("n", 255), strings.Repeat("é", 127)}
+	bad := []string{".", "..", "a/b", `a\b`, "/", "a\nb", "a\tb", "a\x00b", "a\x7fb", "a\u00a0b", "a\u200bb", "a\u0085b", strings.Repeat("n", 256), strings.Repeat("é", 128)}
+	for _, name := range good {
+		require.NoError(t, pipeline.CheckStoreName("database", name))
+		require.NoError(t, writer.CreateDatabase(t.Context(), name), "%q", name)
+	}
+	for _, name := range bad {
+		require.Error(t, pipeline.CheckStoreName("database", name), "%q", name)
+		require.Error(t, writer.CreateDatabase(t.Context(), name), "%q", name)
+	}
+	require.ErrorContains(t, pipeline.CheckStoreName("database", ""), "database is empty")
 }
 
 // TestPoisonIsSetApart: one message of each kind that cannot be stored, anywhere in a
