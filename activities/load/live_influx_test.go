@@ -347,26 +347,6 @@ func TestPointsOlderThanTheDatabaseKeeps(t *testing.T) {
 	require.Empty(t, b.quarantine(t))
 }
 
-// TestMissingRetentionPolicyHoldsBackItsOwn: the real server's 500 for it is no
-// fault of the points, and other databases go on.
-func TestMissingRetentionPolicyHoldsBackItsOwn(t *testing.T) {
-	b := newBench(t, "policy", stacktest.Start(t))
-	other := strings.Replace(b.message(1, `{"v":1}`), `"precision":"ms"`, `"precision":"ms","retentionPolicy":"later"`, 1)
-	b.publish(t, b.message(0, `{"v":0}`), other, b.message(2, `{"v":2}`))
-	result, err := b.lap(t)
-	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
-	require.ErrorContains(t, err, "retention policy not found")
-	require.EqualValues(t, 1, result.Counts["messages"], "as far as an acknowledgement may go")
-	require.EqualValues(t, 2, b.count(t, "v"))
-
-	_, err = influx.Query(t.Context(), b.influx, b.name, `CREATE RETENTION POLICY "later" ON "policy" DURATION INF REPLICATION 1`)
-	require.NoError(t, err)
-	b.drain(t)
-	rows, err := influx.Query(t.Context(), b.influx, b.name, `SELECT v FROM "later"."m"`)
-	require.NoError(t, err)
-	require.Len(t, rows[0].Values, 1)
-}
-
 func TestStopEndsALap(t *testing.T) {
 	b := newBench(t, "stops", stacktest.Start(t))
 	b.spec.BatchPoints, b.spec.BatchAge, b.spec.Lap = 50, job.Duration(30*time.Second), job.Duration(time.Hour)
