@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ const (
 	ClassBadMessage   = "BadMessage"   // no prepared message
 	ClassBadPoint     = "BadPoint"     // a point that line protocol cannot carry
 	ClassRefusedPoint = "RefusedPoint" // a point that the server refuses
+	ClassRefusedName  = "RefusedName"  // a message whose database or retention policy the server refuses
 )
 
 // batch is a number of messages on their way to the server.
@@ -32,6 +34,9 @@ type batch struct {
 	bytes   int
 	lastSay time.Time
 	halving bool // looks for what the server refuses
+	stored  bool // the server has taken a point
+	held    int  // the item that the failed write is about, as far as is known; -1: none
+	skip    *pipeline.HeldMessage
 }
 
 // item is a message with what is left to do for it.
@@ -62,13 +67,13 @@ type refusal struct {
 	class, reason string
 }
 
-func newBatch(w *lane) *batch { return &batch{lane: w, lastSay: time.Now()} }
+func newBatch(w *lane) *batch { return &batch{lane: w, lastSay: time.Now(), held: -1} }
 
 // reset makes room for the next messages, and keeps the memory.
 func (b *batch) reset() {
 	clear(b.items) // lets go of the messages
 	b.items, b.refused = b.items[:0], nil
-	b.lines, b.bytes = 0, 0
+	b.lines, b.bytes, b.stored = 0, 0, false
 	b.lastSay = time.Now()
 	for _, g := range b.groups {
 		g.text, g.lines = g.text[:0], g.lines[:0]
@@ -83,6 +88,11 @@ func (b *batch) add(decoder *lines.Decoder, message jetstream.Msg) {
 	n := len(b.items)
 	b.items = append(b.items, item{message: message})
 	it := &b.items[n]
+	if b.skip.Is(message) {
+		it.open = 1
+		b.refused = append(b.refused, refusal{n, -1, pipeline.ClassSkipped, "skipped by an operator: " + b.lane.breaker().Reason})
+		return
+	}
 	decoded, err := decoder.Decode(message.Data())
 	if err != nil {
 		it.open = 1
@@ -139,7 +149,7 @@ func (b *batch) group(options pipeline.PointOptions) *group {
 // to go on in the next lap.
 func (b *batch) store(ctx context.Context) error {
 	var failed error
-	b.halving = false
+	b.halving, b.held = false, -1
 	var held []*group
 	for _, g := range b.groups {
 		if slices.ContainsFunc(held, g.followsOn) {
@@ -149,14 +159,18 @@ func (b *batch) store(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		if failed == nil {
-			failed = err
+		// That the server refuses a message of one target says nothing about the others;
+		// that it is away or knows no such user does.
+		at := b.heldBy(g, err)
+		if failed == nil || (at >= 0 && at < b.held) {
+			failed = err // of the first message that is refused
 		}
-		// A retention policy that is missing in one database says nothing about the
-		// others; a server that is away or knows no such user does.
-		var influxErr *influx.Error
-		if !errors.As(err, &influxErr) || !influxErr.NoPolicy() {
+		if at < 0 {
+			b.held = -1
 			break
+		}
+		if b.held < 0 || at < b.held {
+			b.held = at
 		}
 		held = append(held, g)
 	}
@@ -170,6 +184,43 @@ func (b *batch) store(ctx context.Context) error {
 		failed = err
 	}
 	return failed
+}
+
+// heldBy is the message of a group whose write the server refuses for a reason that is
+// about it, as far as the answer tells: its target, or its points when the write had
+// been narrowed down to them. It is -1 when the reason is another.
+func (b *batch) heldBy(g *group, err error) int {
+	var failed *influx.Error
+	if !errors.As(err, &failed) || (failed.About() != influx.AboutTarget && !b.narrows(failed)) {
+		return -1
+	}
+	for i := range g.lines {
+		if !g.lines[i].done {
+			return g.lines[i].item
+		}
+	}
+	return -1
+}
+
+// heldMessage is the message that holds the mirror up: all before it are done with, and
+// the server refuses it. It is nil when none is known.
+func (b *batch) heldMessage() *pipeline.HeldMessage {
+	if b.held < 0 || b.finished() != b.held {
+		return nil
+	}
+	stored, err := pipeline.StoredMessage(b.items[b.held].message)
+	if err != nil {
+		return nil
+	}
+	return &pipeline.HeldMessage{Subject: stored.Subject, Sequence: stored.Sequence, Time: stored.Time}
+}
+
+// narrows tells whether a write that failed, and that is nobody's fault as far as is
+// known, is halved all the same, until the first message is found that fails by itself.
+// A busy server answers some writes with a 500: that is looked into only when it goes on.
+func (b *batch) narrows(failed *influx.Error) bool {
+	return failed.About() == influx.AboutPoints &&
+		(failed.Kind == influx.KindConfig || b.lane.breaker().State == pipeline.BreakerTrying)
 }
 
 // followsOn tells whether points of the group and an earlier one may be the same.
@@ -240,6 +291,7 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	}
 	err := b.writeOnce(ctx, g.target, parts)
 	if err == nil {
+		b.stored = true
 		b.settle(all)
 		b.lane.count("points", int64(n))
 		return nil
@@ -258,8 +310,13 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 			return b.write(ctx, g, all)
 		}
 	case influx.KindTooOld:
+	case influx.KindName:
+		b.refuseMessages(g, failed)
+		return nil
 	default:
-		return err
+		if !b.narrows(failed) || ofOneMessage(all) {
+			return err
+		}
 	}
 	if len(all) > 1 {
 		b.halving = true
@@ -276,6 +333,38 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	}
 	b.refused = append(b.refused, refusal{all[0].item, all[0].point, ClassRefusedPoint, failed.Text})
 	return nil
+}
+
+// ofOneMessage tells whether all lines that are not done are of the same message.
+func ofOneMessage(all []line) bool {
+	item := -1
+	for i := range all {
+		switch {
+		case all[i].done:
+		case item < 0:
+			item = all[i].item
+		case all[i].item != item:
+			return false
+		}
+	}
+	return true
+}
+
+// refuseMessages takes out all messages of a group: the server refuses a name that each
+// of them gives. They go to quarantine whole.
+func (b *batch) refuseMessages(g *group, failed *influx.Error) {
+	whole := map[int]bool{}
+	for i := range g.lines {
+		if l := &g.lines[i]; !l.done {
+			l.done, whole[l.item] = true, true
+		}
+	}
+	// Points that were refused by themselves are in the whole.
+	b.refused = slices.DeleteFunc(b.refused, func(r refusal) bool { return whole[r.item] })
+	for _, n := range slices.Sorted(maps.Keys(whole)) {
+		b.items[n].open = 1
+		b.refused = append(b.refused, refusal{n, -1, ClassRefusedName, failed.Text})
+	}
 }
 
 // finished is how many messages, from the first on, are done with as soon as what
@@ -354,6 +443,9 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]b
 		return err
 	}
 	if err := w.writer.CreateDatabase(ctx, target.Database); err != nil {
+		if errors.As(err, &failed) && failed.Kind == influx.KindName && w.mirror.Database != "" {
+			failed.Kind = influx.KindConfig // the name is the job's, not the messages'
+		}
 		return err
 	}
 	w.lap.run.Logger().Info("database created", "database", target.Database, "influx", w.address)
