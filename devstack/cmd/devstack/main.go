@@ -33,17 +33,22 @@ func main() {
 		fail(err)
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel})))
-	if err := run(o, ready, began); err != nil {
-		fail(err)
+	if !run(o, ready, began) {
+		os.Exit(1)
 	}
 }
 
 func fail(err error) {
-	fmt.Fprintf(os.Stderr, "devstack: %v\n", err)
+	say(err)
 	os.Exit(1)
 }
 
-func run(o options, ready *os.File, began time.Time) (err error) {
+func say(err error) { fmt.Fprintf(os.Stderr, "devstack: %v\n", err) }
+
+// run runs the servers until they are told to stop, and reports whether all went
+// well. What went wrong is on standard error at once: the stops that follow take
+// a while when the servers hang.
+func run(o options, ready *os.File, began time.Time) (well bool) {
 	// Who reads the log may die first: that must not keep an ephemeral folder from
 	// being removed.
 	signal.Ignore(syscall.SIGPIPE)
@@ -56,13 +61,27 @@ func run(o options, ready *os.File, began time.Time) (err error) {
 	}
 	folder, err := open()
 	if err != nil {
-		return err
+		say(err)
+		return false
 	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-
 	s := newServers(o, folder)
-	// Deferred before the start: what started before a failure is stopped too.
-	defer func() { err = errors.Join(err, s.stop()) }()
+	well = true
+	for _, step := range []func() error{
+		func() error { return serve(ctx, s, ready, began) },
+		s.stop,
+		folder.Close,
+	} {
+		if err := step(); err != nil {
+			say(err)
+			well = false
+		}
+	}
+	return well
+}
+
+// serve starts the servers, says where they are, and waits for the end of ctx or
+// of one of them.
+func serve(ctx context.Context, s *servers, ready *os.File, began time.Time) error {
 	info, err := s.start(ctx)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -28,9 +28,11 @@ var (
 	buckets   = []string{"uploads", "media", "archive"}
 )
 
-// stopTimeout bounds the stop of one server. A stop that hangs costs no data:
-// every server survives kill -9.
-const stopTimeout = 10 * time.Second
+// A stop that hangs costs no data: every server survives kill -9.
+const (
+	stopTimeout    = 10 * time.Second // of one server
+	stopAllTimeout = 20 * time.Second // of all; less than [stack.StopGrace]
+)
 
 // The places of the ports in a reservation.
 const (
@@ -81,7 +83,6 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 		return stack.Info{}, err
 	}
 	defer reserved.Done()
-	reserved.Release()
 
 	info := stack.Info{
 		PID:       os.Getpid(),
@@ -123,9 +124,12 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 	return info, nil
 }
 
-// stop ends the servers in the reverse order of their start.
+// stop ends the servers in the reverse order of their start, and gives up on
+// those that hang. A server whose start failed is not among them: the end of the
+// process ends it.
 func (s *servers) stop() error {
 	var errs []error
+	deadline := time.Now().Add(stopAllTimeout)
 	for _, running := range slices.Backward(s.running) {
 		done := make(chan error, 1)
 		go func() { done <- running.stop() }()
@@ -134,8 +138,8 @@ func (s *servers) stop() error {
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s did not stop cleanly: %w", running.name, err))
 			}
-		case <-time.After(stopTimeout):
-			errs = append(errs, fmt.Errorf("%s did not stop within %s", running.name, stopTimeout))
+		case <-time.After(min(stopTimeout, time.Until(deadline))):
+			errs = append(errs, fmt.Errorf("%s did not stop in time, and ends with the process", running.name))
 		}
 	}
 	return errors.Join(errs...)

@@ -66,11 +66,9 @@ func Start(o Options) (*Server, error) {
 	ns.SetLoggerV2(logger{o.Logger}, false, false, false)
 	ns.Start()
 	if !ns.ReadyForConnections(10 * time.Second) {
-		ns.Shutdown()
 		return nil, errors.New("not ready after 10 s")
 	}
 	if !ns.JetStreamEnabled() {
-		ns.Shutdown()
 		return nil, fmt.Errorf("JetStream did not start on %s", o.Folder)
 	}
 	s := &Server{ns: ns, stopping: make(chan struct{})}

@@ -56,8 +56,6 @@ type settings = map[dynamicconfig.Key]any
 
 func dynamicConfig(o Options) settings {
 	s := settings{
-		// A search attribute can be used right after it was added.
-		dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): true,
 		// The default of 10 list calls a second is a limit for a shared cluster.
 		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 100,
 		dynamicconfig.HistoryCacheHostLevelMaxSize.Key():                 8096,
