@@ -87,7 +87,6 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 		PID:       os.Getpid(),
 		Data:      s.folder.Path,
 		Namespace: s.namespace,
-		Schedules: string(s.schedules),
 		Tuning:    string(s.tuning),
 		Versions:  versions(),
 	}
@@ -238,7 +237,6 @@ func (s *servers) startTemporal(ctx context.Context, reserved *ports.Reservation
 		Folder:       folder,
 		Namespace:    s.namespace,
 		Tuning:       s.tuning,
-		Schedules:    s.schedules,
 		Logger:       logger("temporal"),
 		Failed:       s.dies("Temporal"),
 	})
