@@ -45,12 +45,12 @@ type jobBench struct {
 }
 
 // newJobBench starts a stack, with further flags for it, and the worker.
-func newJobBench(ctx context.Context, bin string, out io.Writer, flags ...string) (*jobBench, error) {
+func newJobBench(ctx context.Context, bin string, out io.Writer) (*jobBench, error) {
 	binary, err := filepath.Abs(filepath.Join(bin, "devstack"))
 	if err != nil {
 		return nil, err
 	}
-	inner, err := newBench(ctx, binary, "latency", flags...)
+	inner, err := newBench(ctx, binary, "latency")
 	if err != nil {
 		return nil, err
 	}

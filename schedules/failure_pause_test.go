@@ -98,15 +98,11 @@ func calling(key string, every time.Duration, limit int, probeEvery time.Duratio
 	}
 }
 
-// withVendor runs a test on both engines, with a vendor of its own.
+// withVendor runs a test on a stack and with a vendor of its own.
 func withVendor(t *testing.T, test func(t *testing.T, f *fixture, v *vendor)) {
-	for _, engine := range engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			v := newVendor()
-			test(t, newFixture(t, stacktest.StartOwn(t, "--schedules", engine), v.jobType()), v)
-		})
-	}
+	t.Parallel()
+	v := newVendor()
+	test(t, newFixture(t, stacktest.StartOwn(t), v.jobType()), v)
 }
 
 // waitPaused waits until a job's schedule is paused, or not, and gives its note.

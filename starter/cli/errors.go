@@ -129,7 +129,7 @@ func aboutJob(c *control.Client, jobID string, err error) error {
 	switch what {
 	case "job " + jobID:
 		return fmt.Errorf("there is no job %s in namespace %s; starter jobs list shows those there are", jobID, c.Namespace())
-	case "schedule of job " + jobID, "trigger job " + jobID:
+	case "schedule of job " + jobID:
 		return fmt.Errorf("job %s is not in namespace %s yet: apply it first", jobID, c.Namespace())
 	}
 	return errors.New(what)

@@ -88,7 +88,6 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 		PID:       os.Getpid(),
 		Data:      s.folder.Path,
 		Namespace: s.namespace,
-		Schedules: string(s.schedules),
 		Tuning:    string(s.tuning),
 		Versions:  versions(),
 	}
@@ -242,7 +241,6 @@ func (s *servers) startTemporal(ctx context.Context, reserved *ports.Reservation
 		Folder:       folder,
 		Namespace:    s.namespace,
 		Tuning:       s.tuning,
-		Schedules:    s.schedules,
 		Logger:       logger("temporal"),
 		Failed:       s.dies("Temporal"),
 	})

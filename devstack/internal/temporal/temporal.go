@@ -35,7 +35,6 @@ type Options struct {
 	Folder    string // absolute; holds the SQLite file and the release that wrote it
 	Namespace string
 	Tuning    Tuning
-	Schedules Engine
 	History   int // events after which to suggest continue-as-new; 0 is the server's own
 	Logger    *slog.Logger
 	Failed    func(error) // called when the server ends by itself

@@ -20,18 +20,6 @@ const (
 	TuningStock Tuning = "stock"
 )
 
-// Engine names what runs schedules made from now on. Schedules that exist stay
-// on the engine that they were made on.
-type Engine string
-
-// The engines.
-const (
-	// EngineCHASM runs schedules as state machines inside the history service.
-	EngineCHASM Engine = "chasm"
-	// EngineWorkflow runs a system workflow per schedule: the server's default.
-	EngineWorkflow Engine = "workflow"
-)
-
 // ParseTuning reads the name of a tuning.
 func ParseTuning(s string) (Tuning, error) {
 	switch t := Tuning(s); t {
@@ -39,16 +27,6 @@ func ParseTuning(s string) (Tuning, error) {
 		return t, nil
 	default:
 		return "", fmt.Errorf("temporal tuning %q is not known: it is latency or stock", s)
-	}
-}
-
-// ParseEngine reads the name of a schedule engine.
-func ParseEngine(s string) (Engine, error) {
-	switch e := Engine(s); e {
-	case EngineCHASM, EngineWorkflow:
-		return e, nil
-	default:
-		return "", fmt.Errorf("schedule engine %q is not known: it is chasm or workflow", s)
 	}
 }
 
@@ -65,10 +43,6 @@ func dynamicConfig(o Options) settings {
 	}
 	if o.Tuning == TuningLatency {
 		maps.Copy(s, latencySettings())
-	}
-	if o.Schedules == EngineCHASM {
-		s[dynamicconfig.EnableCHASMSchedulerCreation.Key()] = true
-		s[dynamicconfig.CHASMSchedulerCreationRolloutPercent.Key()] = 100
 	}
 	return s
 }
@@ -103,9 +77,8 @@ func latencySettings() settings {
 		dynamicconfig.HistoryPersistenceMaxQPS.Key():                     calls,
 		dynamicconfig.MatchingPersistenceMaxQPS.Key():                    calls,
 		dynamicconfig.WorkerPersistenceMaxQPS.Key():                      calls,
-		// Of the older schedule engine, for a namespace. The default of 30 is less
-		// than two thousand jobs need that run every minute, which would be later
-		// and later.
+		// Starts by schedules, for a namespace. The default of 30 is less than two
+		// thousand jobs need that run every minute, which would be later and later.
 		dynamicconfig.SchedulerNamespaceStartWorkflowRPS.Key(): 1000.0,
 	}
 }
