@@ -26,8 +26,8 @@ func sendCheckpoint(
 	return invoke(ctx, method, request, reply, conn, options...)
 }
 
-// checkpointOf gives the heartbeat details of a failure that the host reports of a
-// run, nil of other failures.
+// checkpointOf gives the heartbeat details of a failure that has the output of a run
+// with it, nil of other failures.
 func checkpointOf(failure *failurepb.Failure) *commonpb.Payloads {
 	details := failure.GetApplicationFailureInfo().GetDetails()
 	var output workflows.ActivityOutput

@@ -106,7 +106,7 @@ func TestLoadsSkip(t *testing.T) {
 	r = c.run(t.Context(), args("skip", "skipping", "--mirror", "west", "--yes")...)
 	require.Equal(t, "starter: no message holds up location skipping\n", r.stderr)
 
-	said := c.ok(t, args("skip", "skipping", "--yes")...)
+	said := c.ok(t, args("skip", "skipping", "--yes", "--timeout", "PT1M")...)
 	require.Regexp(t, `^Message `+fmt.Sprint(held.Sequence)+` on dendra.prep.v1.live.skipping is in quarantine, as item \d+: .*retention policy not found`, said)
 	items := decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipping")...)
 	require.Len(t, items, 1)
@@ -122,7 +122,7 @@ func TestLoadsSkip(t *testing.T) {
 		v, ok := shown()
 		return ok && v.Breaker.State == pipeline.BreakerClosed && v.Waiting == 0, nil
 	})
-	r = c.run(t.Context(), args("skip", "skipping", "--yes")...)
+	r = c.run(t.Context(), args("skip", "skipping", "--yes", "--timeout", "PT1M")...)
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: no message holds up location skipping\n", r.stderr, "a second time does nothing")
 	require.Len(t, decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipping")...), 1)
