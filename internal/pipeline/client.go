@@ -7,12 +7,12 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -42,18 +42,31 @@ type Client struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 
-	ensuring  sync.Mutex
+	streams   StreamSettings
+	ensuring  singleflight.Group
 	ensured   atomic.Bool
 	lastError atomic.Value // string
 	rates     Rates
+}
+
+// Option is a setting of [Connect].
+type Option func(*Client)
+
+// WithStreams says how streams and buckets are made that are missing. Defaults to
+// the zero [StreamSettings].
+func WithStreams(settings StreamSettings) Option {
+	return func(c *Client) { c.streams = settings }
 }
 
 // Connect makes a client of the NATS server at a URL, or at any of several with
 // commas between them. It returns after the first attempt; a server that cannot
 // be reached is tried again in the background and is not an error here, so that
 // a worker starts in any order with its servers. See [Client.Ready].
-func Connect(ctx context.Context, serverURL string) (*Client, error) {
+func Connect(ctx context.Context, serverURL string, options ...Option) (*Client, error) {
 	c := &Client{}
+	for _, set := range options {
+		set(c)
+	}
 	c.rates.client = c
 	addresses := strings.Split(serverURL, ",")
 	for i, text := range addresses {
@@ -78,8 +91,6 @@ func Connect(ctx context.Context, serverURL string) (*Client, error) {
 		nats.PingInterval(20*time.Second),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
-		// A server that comes back may have lost its streams.
-		nats.ReconnectHandler(func(*nats.Conn) { c.ensured.Store(false) }),
 	)
 	if err != nil {
 		return nil, job.Retryable(ClassUnreachable, 0, "nats %s: %w", c.address, err)
@@ -125,28 +136,38 @@ func (c *Client) Close() {
 }
 
 // Ready waits until the server is reached, for at most five seconds, and makes
-// sure once per connection, and after one was missed, that the streams exist. Every
+// sure once, and after one was missed, that the streams exist. Every
 // other method does this first. Its error is of class [ClassUnreachable] and names the address.
 func (c *Client) Ready(ctx context.Context) error {
-	if c.ensured.Load() && c.nc.IsConnected() {
-		return nil
-	}
 	if err := c.waitConnected(ctx); err != nil {
 		return err
 	}
-	c.ensuring.Lock()
-	defer c.ensuring.Unlock()
 	if c.ensured.Load() {
 		return nil
 	}
-	if err := Ensure(ctx, c.js); err != nil {
-		return c.failed(ctx, "set up streams", err)
+	// One asks for all who wait.
+	done := c.ensuring.DoChan("", func() (any, error) {
+		err := Ensure(context.WithoutCancel(ctx), c.js, c.streams)
+		if err == nil {
+			c.ensured.Store(true)
+		}
+		return nil, err
+	})
+	select {
+	case result := <-done:
+		if result.Err != nil {
+			return c.failed(ctx, "set up streams", result.Err)
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	c.ensured.Store(true)
-	return nil
 }
 
 func (c *Client) waitConnected(ctx context.Context) error {
+	if c.nc.IsConnected() {
+		return nil
+	}
 	connected := c.nc.StatusChanged(nats.CONNECTED)
 	defer c.nc.RemoveStatusListener(connected)
 	timeout := time.NewTimer(readyWait)

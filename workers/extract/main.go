@@ -12,7 +12,7 @@ func main() {
 	workers.Main(workers.Program{
 		Worker: job.WorkerExtract,
 		Types: func(env workers.Environment) ([]job.Type, error) {
-			client, err := activities.ConnectPipeline(env.Context)
+			client, err := activities.ConnectPipeline(env.Context, env.Getenv)
 			if err != nil {
 				return nil, err
 			}

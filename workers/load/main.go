@@ -16,7 +16,7 @@ func main() {
 			if err != nil {
 				return nil, err
 			}
-			client, err := activities.ConnectPipeline(env.Context)
+			client, err := activities.ConnectPipeline(env.Context, env.Getenv)
 			if err != nil {
 				return nil, err
 			}
