@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"strings"
@@ -83,12 +84,19 @@ func Connect(ctx context.Context, serverURL string, options ...Option) (*Client,
 		nats.Name("dendra-jobs"),
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
+		// A log-in that is refused may be taken later: passwords are changed in two places.
+		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(500*time.Millisecond),
 		nats.ReconnectJitter(250*time.Millisecond, time.Second),
 		// What is published without a connection must fail at once instead of
 		// waiting in memory: the caller keeps it, and knows that it does.
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(20*time.Second),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if c.note(err) { // a log-in is refused with every try
+				slog.Warn("NATS reports an error", "nats", c.address, "error", err)
+			}
+		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
 	)
@@ -135,6 +143,22 @@ func (c *Client) Close() {
 	}
 }
 
+// Alive is an error when the connection is closed for good, as it is after an error of
+// the server that nats.go does not know. Only a new client helps then.
+func (c *Client) Alive() error {
+	if c.nc.IsClosed() {
+		return c.closed()
+	}
+	return nil
+}
+
+func (c *Client) closed() error {
+	if err := c.nc.LastError(); err != nil {
+		return job.Retryable(ClassUnreachable, 0, "nats %s: the connection was closed: %w", c.address, err)
+	}
+	return job.Retryable(ClassUnreachable, 0, "nats %s: the connection was closed", c.address)
+}
+
 // Ready waits until the server is reached, for at most five seconds, and makes
 // sure once, and after one was missed, that the streams exist. Every
 // other method does this first. Its error is of class [ClassUnreachable] and names the address.
@@ -174,7 +198,7 @@ func (c *Client) waitConnected(ctx context.Context) error {
 	defer timeout.Stop()
 	for !c.nc.IsConnected() {
 		if c.nc.IsClosed() {
-			return job.Retryable(ClassUnreachable, 0, "nats %s: the connection was closed", c.address)
+			return c.closed()
 		}
 		select {
 		case <-connected:
@@ -191,10 +215,10 @@ func (c *Client) waitConnected(ctx context.Context) error {
 	return nil
 }
 
-func (c *Client) note(err error) {
-	if err != nil {
-		c.lastError.Store(err.Error())
-	}
+// note keeps an error for who waits for a connection, and reports whether it is another
+// one than before.
+func (c *Client) note(err error) bool {
+	return err != nil && c.lastError.Swap(err.Error()) != err.Error()
 }
 
 // failed turns an error of the NATS client into one with a class and the address.

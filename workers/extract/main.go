@@ -17,6 +17,7 @@ func main() {
 				return nil, err
 			}
 			env.Defer(client.Close)
+			env.Alive(client.Alive)
 			return activities.Extract(client), nil
 		},
 	})

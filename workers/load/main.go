@@ -21,6 +21,7 @@ func main() {
 				return nil, err
 			}
 			env.Defer(client.Close)
+			env.Alive(client.Alive)
 			return activities.Load(client, store), nil
 		},
 	})
