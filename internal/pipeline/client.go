@@ -33,6 +33,13 @@ func URLFromEnv() string {
 // reached or does not answer; they are worth a retry.
 const ClassUnreachable = "PipelineUnreachable"
 
+// ClassServerTooOld is the class of errors about a NATS server that lacks calls of this
+// package.
+const ClassServerTooOld = "NATSTooOld"
+
+// Servers from this version on can reset a consumer, see [Consumer.Rewind].
+const oldestMajor, oldestMinor = 2, 14
+
 // readyWait is how long [Client.Ready] waits for a connection.
 const readyWait = 5 * time.Second
 
@@ -161,9 +168,10 @@ func (c *Client) closed() error {
 
 // Ready waits until the server is reached, for at most five seconds, and makes
 // sure once, and after one was missed, that the streams exist. Every
-// other method does this first. Its error is of class [ClassUnreachable] and names the address.
+// other method does this first. Its error is of class [ClassUnreachable], or of class
+// [ClassServerTooOld], and names the address.
 func (c *Client) Ready(ctx context.Context) error {
-	if err := c.waitConnected(ctx); err != nil {
+	if err := c.reach(ctx); err != nil {
 		return err
 	}
 	if c.ensured.Load() {
@@ -186,6 +194,27 @@ func (c *Client) Ready(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// reach waits for a connection, and looks whether its server is new enough.
+func (c *Client) reach(ctx context.Context) error {
+	if err := c.waitConnected(ctx); err != nil {
+		return err
+	}
+	return c.checkVersion()
+}
+
+// checkVersion looks at every connection's server: a cluster may be half way through an
+// upgrade. A version that is none of NATS's own passes.
+func (c *Client) checkVersion() error {
+	version := c.nc.ConnectedServerVersion()
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d.", &major, &minor)
+	if err == nil && (major < oldestMajor || (major == oldestMajor && minor < oldestMinor)) {
+		return job.Retryable(ClassServerTooOld, time.Minute,
+			"nats %s has version %s, which cannot reset a consumer: it has to be %d.%d or newer", c.address, version, oldestMajor, oldestMinor)
+	}
+	return nil
 }
 
 func (c *Client) waitConnected(ctx context.Context) error {
