@@ -25,6 +25,9 @@ import (
 
 // Config says how a worker process hosts its job types.
 type Config struct {
+	// Alive says why the process cannot work any more, so that only a restart helps.
+	// Defaults to nil: nothing but the process itself is looked at.
+	Alive func() error
 	// DrainTimeout is how long a stop may take: runs that have not ended or
 	// handed themselves over by then are given up. Defaults to 30 seconds.
 	DrainTimeout time.Duration

@@ -248,24 +248,12 @@ func (c *Client) PutLoadState(ctx context.Context, state LoadState) error {
 	return nil
 }
 
-// loads opens the bucket, and makes it if need be.
+// loads opens the bucket.
 func (c *Client) loads(ctx context.Context) (jetstream.KeyValue, error) {
 	if err := c.Ready(ctx); err != nil {
 		return nil, err
 	}
 	bucket, err := c.js.KeyValue(ctx, BucketLoads)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		bucket, err = c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket:       BucketLoads,
-			Description:  "How the loads of locations into their mirrors are doing",
-			TTL:          loadStateAge,
-			MaxValueSize: maxLoadState,
-			Storage:      jetstream.FileStorage,
-		})
-		if errors.Is(err, jetstream.ErrBucketExists) { // by another just now
-			bucket, err = c.js.KeyValue(ctx, BucketLoads)
-		}
-	}
 	if err != nil {
 		return nil, c.failed(ctx, "open bucket "+BucketLoads, err)
 	}

@@ -45,14 +45,14 @@ func TestEnsureLeavesWhatExists(t *testing.T) {
 	_, err = client.Publish(t.Context(), []pipeline.Outgoing{{Subject: pipeline.RawSubject("live", "org", "x"), Body: []byte("{}")}})
 	require.NoError(t, err)
 
-	require.NoError(t, pipeline.Ensure(t.Context(), js))
+	require.NoError(t, pipeline.Ensure(t.Context(), js, pipeline.StreamSettings{}))
 	stream, err = js.Stream(t.Context(), pipeline.StreamRaw)
 	require.NoError(t, err)
 	require.Equal(t, 7*time.Hour, stream.CachedInfo().Config.MaxAge)
 	require.EqualValues(t, 1, stream.CachedInfo().State.Msgs)
 
 	require.NoError(t, js.DeleteStream(t.Context(), pipeline.StreamQuarantine))
-	require.NoError(t, pipeline.Ensure(t.Context(), js))
+	require.NoError(t, pipeline.Ensure(t.Context(), js, pipeline.StreamSettings{}))
 	_, err = js.Stream(t.Context(), pipeline.StreamQuarantine)
 	require.NoError(t, err, "a missing one is made")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -22,6 +23,8 @@ type options struct {
 	tuning    temporal.Tuning
 	history   int
 	natsSync  nats.Sync
+	routes    nats.Routes
+	natsLogin *url.Userinfo
 	logLevel  slog.Level
 
 	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort, ldmpPort int
@@ -53,10 +56,11 @@ When all of them answer it prints one line of JSON with their addresses. SIGINT 
 
 func parseFlags(args []string, errOut io.Writer) (options, error) {
 	var (
-		o              options
-		tuning, level  string
-		only, natsSync string
-		freePorts      bool
+		o                      options
+		tuning, level          string
+		only, natsSync, routes string
+		natsLogin              string
+		freePorts              bool
 	)
 	fs := flag.NewFlagSet("devstack", flag.ContinueOnError)
 	fs.SetOutput(errOut)
@@ -79,6 +83,8 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	fs.StringVar(&tuning, "temporal-tuning", string(temporal.TuningLatency), "`settings` of Temporal: latency, or stock as its own development server has them")
 	fs.IntVar(&o.history, "history-events", 0, "history `events` after which Temporal suggests that a workflow continues as new; 0 is the server's own 4096")
 	fs.StringVar(&natsSync, "nats-sync-interval", "2m", "how often JetStream syncs its files to disk: a `duration`, or always to sync before each acknowledgement")
+	fs.StringVar(&routes, "nats-routes", "", "make NATS a node of a cluster whose nodes find each other at these `ports`, with commas between them, its own first; makes no streams")
+	fs.StringVar(&natsLogin, "nats-login", "", "`user:password` that NATS asks its clients for")
 	fs.StringVar(&level, "log-level", "warn", "`level` of the log on standard error: debug, info, warn or error")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -104,6 +110,14 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	var err error
 	if o.natsSync, err = nats.ParseSync(natsSync); err != nil {
 		return o, fmt.Errorf("--nats-sync-interval: %w", err)
+	}
+	if o.routes, err = nats.ParseRoutes(routes); err != nil {
+		return o, fmt.Errorf("--nats-routes: %w", err)
+	}
+	if user, password, found := strings.Cut(natsLogin, ":"); found {
+		o.natsLogin = url.UserPassword(user, password)
+	} else if natsLogin != "" {
+		return o, errors.New("--nats-login is not of the form user:password")
 	}
 	return o, o.parseNames(tuning, level)
 }

@@ -161,11 +161,15 @@ func (s *servers) startNATS(ctx context.Context, reserved *ports.Reservation, in
 	}
 	srv, err := nats.Start(nats.Options{
 		Port: reserved.Port(portNATS), Folder: folder, Sync: s.natsSync, Logger: logger("nats"), Failed: s.dies("NATS"),
+		Routes: s.routes, Login: s.natsLogin,
 	})
 	if err != nil {
 		return nil, err
 	}
 	info.NATS = srv.URL()
+	if len(s.routes) > 0 {
+		return srv.Stop, nil // a node by itself has no quorum to make them
+	}
 	return srv.Stop, nats.EnsureStreams(ctx, srv.URL())
 }
 
