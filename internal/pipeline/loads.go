@@ -147,10 +147,10 @@ func (c *Client) SkipAsked(ctx context.Context, consumer string) (*HeldMessage, 
 		return nil, c.failed(ctx, "look for a message that "+consumer+" should skip", err)
 	}
 	var held HeldMessage
-	if json.Unmarshal(entry.Value(), &held) != nil { // of another version
-		return nil, nil
+	if json.Unmarshal(entry.Value(), &held) == nil {
+		return &held, nil
 	}
-	return &held, nil
+	return nil, nil // of another version
 }
 
 // LoadState is what a loader tells of a location's mirror, and what it goes on
