@@ -12,14 +12,22 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/datafolder"
 )
 
+// memoryLimit is the memory, in bytes, above which the garbage collector works
+// harder, unless GOMEMLIMIT is set. SQLite's caches are beside it.
+const memoryLimit = 384 << 20
+
 func main() {
 	began := time.Now()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	// Standard output carries the ready line and nothing else; some of the
 	// servers print there.
 	ready := os.Stdout

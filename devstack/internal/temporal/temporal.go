@@ -58,7 +58,7 @@ const (
 // is: the process ends around it, and to stop it could take for ever.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	cfg := serverConfig(o)
-	if err := prepareStore(o, cfg); err != nil {
+	if err := prepareStore(ctx, o, cfg); err != nil {
 		return nil, err
 	}
 	fatal, stopping := newFatal(), new(atomic.Bool)

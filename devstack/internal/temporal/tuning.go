@@ -1,12 +1,12 @@
 package temporal
 
 import (
-	"time"
-
 	"fmt"
 	"maps"
+	"time"
 
 	"go.temporal.io/server/common/dynamicconfig"
+)
 )
 
 // Tuning names a set of server settings.
@@ -30,13 +30,22 @@ func ParseTuning(s string) (Tuning, error) {
 	}
 }
 
+// historyCache bounds the states of workflows that the history service keeps in
+// memory, in bytes of their stored form; in memory they are a few times as large.
+const historyCache = 16 << 20
+
 type settings = map[dynamicconfig.Key]any
 
 func dynamicConfig(o Options) settings {
 	s := settings{
 		// The default of 10 list calls a second is a limit for a shared cluster.
 		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 100,
-		dynamicconfig.HistoryCacheHostLevelMaxSize.Key():                 8096,
+		// The server counts entries otherwise, of which each keeps what its workflow
+		// holds: memo, pending activities and timers.
+		dynamicconfig.HistoryCacheSizeBasedLimit.Key():        true,
+		dynamicconfig.HistoryCacheHostLevelMaxSizeBytes.Key(): historyCache,
+		// A caller whose wake-up the server misses asks again after this.
+		dynamicconfig.HistoryLongPollExpirationInterval.Key(): 2 * time.Second,
 	}
 	if o.History > 0 {
 		s[dynamicconfig.HistoryCountSuggestContinueAsNew.Key()] = o.History
