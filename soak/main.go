@@ -1,6 +1,6 @@
 // Command soak runs Dendra Jobs for a time under load and faults, as a program of
 // another repository would use it, and checks by a ledger of its own what has to hold:
-// docs/operating.md, "Soak".
+// docs/devstack.md, "Soak".
 package main
 
 import (
@@ -63,9 +63,11 @@ func run(args []string) int {
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
 	s := &soak{}
 	var again string
+	var keep bool
 	flags.DurationVar(&s.length, "for", fullLength, "how long there are load and faults")
 	flags.Uint64Var(&s.seed, "seed", 0, "seed of all that is random here (default: of the time)")
 	flags.StringVar(&s.bin, "bin", "bin", "`folder` of devstack and starter")
+	flags.BoolVar(&keep, "keep", false, "keep the ledger and the logs, also without a violation")
 	flags.StringVar(&again, "check", "", "only check the ledger in this `folder`, which an earlier run has left")
 	if err := flags.Parse(args); err != nil {
 		return 2
@@ -86,7 +88,7 @@ func run(args []string) int {
 		return 1
 	}
 	code := report(s.folder)
-	if code == 0 {
+	if code == 0 && !keep {
 		if err := os.RemoveAll(s.folder); err != nil {
 			fmt.Fprintf(os.Stderr, "soak: %s\n", err)
 			return 1

@@ -40,9 +40,10 @@ func (s *soak) settle() {
 		}
 	}
 	wait(s.ctx, toldAfter)
-	for n := range recurring {
+	_ = eachOf(recurring, func(n int) error {
 		s.patiently(fmt.Sprintf("the starts of job %s", recurringID(n)), func() error { return s.sample(s.ctx, recurringJob(n)) })
-	}
+		return nil
+	})
 }
 
 // resumeAll has everything go on that verbs have paused or stopped.
@@ -54,6 +55,7 @@ func (s *soak) resumeAll() {
 		_, err := s.starter(s.ctx, 0, "jobs", "resume", "--status", "paused", "--yes")
 		return err
 	})
+	s.patiently("the starts up to the last definition", func() error { return s.sampleChanging(s.ctx) })
 	s.patiently("the jobs file to be applied", func() error {
 		_, err := s.starter(s.ctx, 0, "apply", "-f", s.jobsFile(), "--yes")
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -61,7 +62,7 @@ func (s *soak) giveVerbs(ctx context.Context) {
 }
 
 // verb gives one verb, whatever comes of it, and writes it down.
-func (s *soak) verb(ctx context.Context, group, verb, target string, args ...string) ledger.Verb {
+func (s *soak) verb(ctx context.Context, group, verb, target string, args ...string) {
 	noted := ledger.Verb{Name: verb, Target: target, From: ledger.Now()}
 	if group == "queues" && verb != "cancel" {
 		noted.Name = "queue " + verb
@@ -82,7 +83,6 @@ func (s *soak) verb(ctx context.Context, group, verb, target string, args ...str
 		noted.Running = receipt.Running
 	}
 	s.write(s.verbsGiven, noted)
-	return noted
 }
 
 // pair gives a verb, and after some seconds the one that undoes it.
@@ -114,10 +114,8 @@ func (s *soak) cancelItem(ctx context.Context, random *rand.Rand) {
 func (s *soak) apply(ctx context.Context, _ *rand.Rand) {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	for n := range changing {
-		if err := s.sample(ctx, recurringJob(n)); err != nil {
-			return // The server is away, or no worker is there.
-		}
+	if err := s.sampleChanging(ctx); err != nil {
+		return // The server is away.
 	}
 	s.version++
 	if err := s.declare(s.version); err != nil {
@@ -169,4 +167,25 @@ func (s *soak) sample(ctx context.Context, j ledger.Recurring) error {
 	}
 	s.write(s.samples, sample)
 	return nil
+}
+
+// sampleChanging asks what became of the starts of the jobs whose definition changes.
+func (s *soak) sampleChanging(ctx context.Context) error {
+	return eachOf(changing, func(n int) error { return s.sample(ctx, recurringJob(n)) })
+}
+
+// eachOf does something for 0..n-1, four at a time.
+func eachOf(n int, do func(int) error) error {
+	errs := make([]error, n)
+	slots := make(chan struct{}, 4)
+	var all sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(i)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }

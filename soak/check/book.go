@@ -151,10 +151,10 @@ const (
 func (b Book) cutOff(a *attempt) bool {
 	end := a.last()
 	return slices.ContainsFunc(b.Faults, func(f ledger.Fault) bool {
-		switch {
-		case f.Target == ledger.StackTarget:
+		switch f.Target {
+		case ledger.StackTarget:
 			return end >= f.From-reportTime && end <= f.To+recoverTime
-		case f.Target == a.Process:
+		case a.Process:
 			return f.Kind != ledger.FaultTerm && end >= f.From-reportTime && end <= f.To
 		}
 		return false
