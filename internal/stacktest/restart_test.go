@@ -19,6 +19,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 
+var jobID = temporal.NewSearchAttributeKeyKeyword("JobId")
+
 // A stack that was killed comes up again on the same data when hundreds of
 // schedules became due in its absence, with a worker and callers at it from its
 // first moment on.
@@ -32,7 +34,7 @@ func TestStackComesBackUnderLoad(t *testing.T) {
 	t.Cleanup(w.Stop)
 
 	ctx := testContext(t)
-	due := time.Now().Add(10 * time.Second).Truncate(time.Second)
+	due := time.Now().Add(15 * time.Second).Truncate(time.Second)
 	var creates errgroup.Group
 	creates.SetLimit(10)
 	for i := range schedules {

@@ -7,7 +7,6 @@ import (
 
 	"go.temporal.io/server/common/dynamicconfig"
 )
-)
 
 // Tuning names a set of server settings.
 type Tuning string
