@@ -93,7 +93,7 @@ func serve(ctx context.Context, s *servers, ready *os.File, began time.Time) err
 	info, err := s.start(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // told to stop while starting
+			return nil //nolint:nilerr // Told to stop while starting.
 		}
 		return err
 	}
