@@ -18,7 +18,7 @@ import (
 // What Temporal keeps in memory of workflows is bounded in bytes: many large ones
 // are on disk, not in memory.
 func TestMemoryIsBounded(t *testing.T) {
-	const workflows, each = 400, 1 << 20
+	const workflows, each = 200, 1 << 20
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	c, ctx := st.Dial(t), testContext(t)
 	before := memory(t, st)
