@@ -252,8 +252,13 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		// How long the workflows of a worker that died wait for it before another
 		// goes on with them.
 		StickyScheduleToStartTimeout: 2 * time.Second,
-		WorkerStopTimeout:            h.DrainTimeout,
-		OnFatalError:                 func(err error) { fatal <- err },
+		// Pollers of the SDK's default may all turn to the worker's own (sticky) task queue,
+		// for up to a minute: who starts or recovers a workflow would wait for them.
+		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+			InitialNumberOfPollers: 1, MinimumNumberOfPollers: 1, MaximumNumberOfPollers: 5,
+		}),
+		WorkerStopTimeout: h.DrainTimeout,
+		OnFatalError:      func(err error) { fatal <- err },
 	}
 	serveRuns := func(taskQueue string, options worker.Options) (worker.Worker, error) {
 		tuner, err := h.slots.tuner()
