@@ -45,6 +45,9 @@ func dynamicConfig(o Options) settings {
 		dynamicconfig.HistoryCacheHostLevelMaxSizeBytes.Key(): historyCache,
 		// A caller whose wake-up the server misses asks again after this.
 		dynamicconfig.HistoryLongPollExpirationInterval.Key(): 2 * time.Second,
+		// The server's own worker, which keeps schedules, may have all its pollers at the
+		// queue of a process that was killed: its schedules stand still for one long poll.
+		dynamicconfig.MatchingLongPollExpirationInterval.Key(): 10 * time.Second,
 	}
 	if o.History > 0 {
 		s[dynamicconfig.HistoryCountSuggestContinueAsNew.Key()] = o.History
