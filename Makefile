@@ -53,9 +53,10 @@ test: build lint test-unit test-integration ## everything that has to pass: buil
 	$(call say,all passed)
 
 .PHONY: test-unit
-test-unit: ## unit tests under the race detector
+test-unit: ## unit tests under the race detector, those of devstack/ without it
 	$(call say,unit tests under the race detector)
 	@$(GO) test -short -race ./...
+	@cd devstack && $(GO) test ./...
 
 .PHONY: test-integration
 test-integration: ## integration tests on the embedded stack, with -race (needs make build)
