@@ -54,10 +54,11 @@ test: build lint test-unit test-integration ## everything that has to pass: buil
 	$(call say,all passed)
 
 .PHONY: test-unit
-test-unit: ## unit tests under the race detector
+test-unit: ## unit tests under the race detector, those of devstack/ without it
 	$(call say,unit tests under the race detector)
 	@$(GO) test -short -race ./...
 	@cd soak && $(GO) test -race ./...
+	@cd devstack && $(GO) test ./...
 
 .PHONY: test-integration
 test-integration: ## integration tests on the embedded stack, with -race (needs make build)

@@ -19,6 +19,7 @@ import (
 // are on disk, not in memory.
 func TestMemoryIsBounded(t *testing.T) {
 	const workflows, each = 200, 1 << 20
+	t.Setenv("GOGC", "20") // little garbage beside what is in use
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	c, ctx := st.Dial(t), testContext(t)
 	before := memory(t, st)
@@ -34,7 +35,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	require.NoError(t, starts.Wait())
 	grown := memory(t, st) - before
 	t.Logf("%d MiB of workflows, %d MiB of memory", workflows*each>>20, grown>>20)
-	require.Less(t, grown, workflows*each)
+	// Counted in entries they would all be in memory, at 2.5 times their size.
+	require.Less(t, grown, workflows*each*3/2)
 }
 
 // memory is what the process of a stack holds beside its binary, in bytes.
