@@ -147,7 +147,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
 	st := stacktest.StartOwn(t, "--history-events", "100")
-	startWorker(t, st)
+	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	const queue = "ended"
@@ -183,6 +183,13 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 		recoverAtOnce(t, c, queue)
 	}
 	producing.Wait()
+	worker.Kill()
+	unread := recordJobs(t, queue, "u", 3, ledger)
+	signalAll(t, c, queue, unread)
+	signaled = append(signaled, unread...)
+	terminateQueue(t, c, queue)
+	startWorker(t, st)
+	recoverAtOnce(t, c, queue)
 	stacktest.WaitWithin(t, 2*time.Minute, "the last item", func() (bool, error) {
 		state, err := c.QueueState(t.Context(), queue)
 		return err == nil && state.Running == nil && state.Depth() == 0, nil
@@ -192,7 +199,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	require.Nil(t, state.Halted)
 	require.Zero(t, state.Failed, "%v", state.Recent)
 	ran := requireAlone(t, ledger)
-	require.Len(t, ran, (producers+1)*items)
+	require.Len(t, ran, producers*items+len(signaled))
 	requireOrder(t, ran, bySequence(promised))
 	for _, j := range signaled {
 		require.Contains(t, ran, j.ID)

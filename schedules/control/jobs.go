@@ -30,8 +30,8 @@ const (
 	JobCompleted JobStatus = "completed"
 	JobFailed    JobStatus = "failed"
 	JobStopped   JobStatus = "stopped" // stopped or canceled
-
-	JobTerminated JobStatus = "terminated" // its run or loop was ended over its handler's head
+	// JobTerminated says that someone ended its run or loop over the handler's head.
+	JobTerminated JobStatus = "terminated"
 )
 
 // JobRow is a job in a list.

@@ -140,10 +140,14 @@ func (e *QueueEnd) tell(event *historypb.HistoryEvent) {
 	}
 }
 
-// endedError is a QueueEndedError if the workflow of a queue has ended, else nil.
+// endedError is a QueueEndedError if the workflow of a queue has ended, nil if it runs,
+// and another error, as [ErrNotFound], if that cannot be told.
 func (c *Client) endedError(ctx context.Context, name string) error {
 	end, err := c.queueEnd(ctx, name)
-	if end == nil || err != nil {
+	if err != nil {
+		return err
+	}
+	if end == nil {
 		return nil
 	}
 	return &QueueEndedError{Queue: name, Status: end.Status, At: end.At}
@@ -159,7 +163,7 @@ func (c *Client) orEnded(ctx context.Context, name string, err error) error {
 	if ended := c.endedError(ctx, name); ended != nil {
 		return ended
 	}
-	return err
+	return err // It has been recovered meanwhile.
 }
 
 // RecoverQueue starts a queue again whose workflow has ended: with what waited, and
