@@ -370,16 +370,22 @@ func (b *batch) refuseMessages(g *group, failed *influx.Error) {
 // finished is how many messages, from the first on, are done with as soon as what
 // was refused is in quarantine.
 func (b *batch) finished() int {
-	refused := make(map[int]int, len(b.refused))
-	for _, r := range b.refused {
-		refused[r.item]++
-	}
+	refused := b.refusals()
 	for i := range b.items {
 		if b.items[i].open > refused[i] {
 			return i
 		}
 	}
 	return len(b.items)
+}
+
+// refusals counts what was refused of each message and is not in quarantine yet.
+func (b *batch) refusals() map[int]int {
+	counts := make(map[int]int, len(b.refused))
+	for _, r := range b.refused {
+		counts[r.item]++
+	}
+	return counts
 }
 
 // begun tells whether a message can be answered that was not before: what comes
@@ -477,14 +483,24 @@ func (b *batch) stayAlive() {
 	}
 }
 
-// quarantine stores what was refused, after which it is done with.
+// quarantine stores what was refused, after which it is done with. The points of a
+// message whose others are not done with yet wait: the message may be refused whole.
 func (b *batch) quarantine(ctx context.Context) error {
-	if len(b.refused) == 0 {
+	counts := b.refusals()
+	var decided, waiting []refusal
+	for _, r := range b.refused {
+		if b.items[r.item].open == counts[r.item] {
+			decided = append(decided, r)
+		} else {
+			waiting = append(waiting, r)
+		}
+	}
+	if len(decided) == 0 {
 		return nil
 	}
 	w := b.lane
-	messages := make([]pipeline.Quarantined, len(b.refused))
-	for i, r := range b.refused {
+	messages := make([]pipeline.Quarantined, len(decided))
+	for i, r := range decided {
 		q, err := b.quarantined(r)
 		if err != nil {
 			return err
@@ -494,13 +510,13 @@ func (b *batch) quarantine(ctx context.Context) error {
 	if _, err := w.lap.pipeline.Quarantine(ctx, messages); err != nil {
 		return err
 	}
-	for _, r := range b.refused {
+	for _, r := range decided {
 		it := &b.items[r.item]
 		it.open--
 		w.lap.run.Logger().Warn("to quarantine", "mirror", w.mirror.Name, "class", r.class, "reason", r.reason, "subject", it.message.Subject())
 	}
-	w.count("quarantined", int64(len(b.refused)))
-	b.refused = nil
+	w.count("quarantined", int64(len(decided)))
+	b.refused = waiting
 	return nil
 }
 
