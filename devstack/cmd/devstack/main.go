@@ -91,10 +91,10 @@ func run(o options, ready *os.File, began time.Time) (well bool) {
 // of one of them.
 func serve(ctx context.Context, s *servers, ready *os.File, began time.Time) error {
 	info, err := s.start(ctx)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // told to stop while starting
+	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // Told to stop while starting.
-		}
 		return err
 	}
 	info.ReadyMS = time.Since(began).Milliseconds()
