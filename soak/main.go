@@ -121,7 +121,9 @@ func (s *soak) soak() (err error) {
 	var watching sync.WaitGroup
 	watching.Go(func() { s.watchHalts(halts) })
 	s.underFaults()
-	s.settle()
+	if s.ctx.Err() == nil {
+		s.settle()
+	}
 	enough()
 	watching.Wait()
 	return context.Cause(s.ctx)
