@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -52,6 +53,8 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 			Result:   r.withCursor(result),
 			Worker:   h.identity,
 			Attempts: r.attempt,
+
+			SupersededBy: r.gaveWayTo(),
 		}
 		if err != nil {
 			output.Progress = r.shown().Progress
@@ -78,6 +81,8 @@ type run struct {
 	cursor   json.RawMessage
 	resolved []string // values of secrets, to keep out of errors
 	cause    stopCause
+	// supersededBy is the start of the run that this one gave way to.
+	supersededBy time.Time
 }
 
 // stopCause says why a handler was asked to stop.
@@ -180,6 +185,12 @@ func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, er
 		}
 	}()
 	return t.Handle(ctx, r)
+}
+
+func (r *run) gaveWayTo() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.supersededBy
 }
 
 // report is what a heartbeat carries at present.

@@ -41,6 +41,8 @@ type ActivityOutput struct {
 	Stopped bool `json:"stopped,omitempty"`
 	// Progress is how far a handler was that did not succeed.
 	Progress job.Progress `json:"progress,omitzero"`
+	// SupersededBy is that of RunOutput.
+	SupersededBy time.Time `json:"superseded_by,omitzero"`
 }
 
 // Heartbeat is what the activity of a job type reports while it runs.
