@@ -3,30 +3,27 @@ package workers
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/converter"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// earlierStarts is how many starts before its own a run looks at.
-const earlierStarts = 10
-
-// call runs the handler, unless the run of an earlier start has not ended yet: then the
-// run waits for that and does nothing.
+// call runs the handler, unless the run of an earlier start is still at work: then the
+// run does nothing.
 //
 // A Schedule with the overlap policy skip starts no run while it knows of one. But a
 // server that hangs or dies between starting a run and noting it forgets that run.
 func (h *host) call(ctx context.Context, t job.Type, r *run) (job.Result, error) {
-	start, err := h.awaitEarlierRun(ctx, r)
+	start, err := h.earlierRun(ctx, r)
 	switch {
 	case err != nil:
 		return job.Result{}, err
@@ -39,57 +36,66 @@ func (h *host) call(ctx context.Context, t job.Type, r *run) (job.Result, error)
 	return job.Result{Message: "nothing done: the run of the start of " + start.Format(time.RFC3339) + " was still at work"}, nil
 }
 
-// awaitEarlierRun waits until no run of an earlier start is at work. It returns the
-// start of the last one that it has waited for, zero if there was none.
-func (h *host) awaitEarlierRun(ctx context.Context, r *run) (waited time.Time, err error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-r.Stopping():
-			cancel(job.ErrStopped)
-		case <-ctx.Done():
+// earlierRun is the start of the run that its Schedule started before this one, if that
+// run is still at work; else zero. Of a run that did nothing itself, it is the one that
+// this gave way to.
+func (h *host) earlierRun(ctx context.Context, r *run) (time.Time, error) {
+	for _, start := range r.earlierStarts(activity.GetInfo(ctx).WorkflowExecution.ID) {
+		found, err := h.runOf(ctx, r, start)
+		if found == nil && err == nil {
+			continue
 		}
-	}()
+		for by := supersededBy(found); err == nil && by.Before(start) && !by.IsZero(); by = supersededBy(found) {
+			start = by
+			found, err = h.runOf(ctx, r, start)
+		}
+		if err == nil && found.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			return start, nil
+		}
+		return time.Time{}, err
+	}
+	return time.Time{}, nil
+}
+
+// runOf looks for the run of a start, nil if there is none. While Temporal does not
+// answer it asks again: the error is that of a run which was asked to stop, or has ended.
+func (h *host) runOf(ctx context.Context, r *run, start time.Time) (*workflowpb.WorkflowExecutionInfo, error) {
 	for {
-		start, err := h.earlierRun(ctx, r)
-		if err == nil && !start.IsZero() {
-			r.logger.Warn("the run of an earlier start is still at work and is waited for", "start", start)
-			err = workflows.Await(ctx, h.client, workflows.ScheduledRunID(r.input.Job.ID, start), "", nil)
-			if _, ended := errors.AsType[*temporal.WorkflowExecutionError](err); ended {
-				err = nil // However it ended.
-			}
-			waited = start
-		}
+		described, err := h.client.DescribeWorkflowExecution(ctx, workflows.ScheduledRunID(r.input.Job.ID, start), "")
+		var none *serviceerror.NotFound
 		switch {
-		case ctx.Err() != nil:
-			return waited, context.Cause(ctx)
-		case err != nil:
-			return waited, fmt.Errorf("look for an earlier run of job %s: %w", r.input.Job.ID, err)
-		case start.IsZero():
-			return waited, nil
+		case err == nil:
+			return described.GetWorkflowExecutionInfo(), nil
+		case errors.As(err, &none):
+			return nil, nil //nolint:nilnil // As documented.
+		}
+		r.logger.Warn("the run of an earlier start cannot be looked for", "start", start, "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-r.Stopping():
+			return nil, job.ErrStopped
+		case <-time.After(time.Second):
 		}
 	}
 }
 
-// earlierRun is the start of the latest run that its Schedule started before this one,
-// if that run is still at work; else zero.
-func (h *host) earlierRun(ctx context.Context, r *run) (time.Time, error) {
-	for _, start := range r.earlierStarts(activity.GetInfo(ctx).WorkflowExecution.ID) {
-		described, err := h.client.DescribeWorkflowExecution(ctx, workflows.ScheduledRunID(r.input.Job.ID, start), "")
-		var none *serviceerror.NotFound
-		switch {
-		case errors.As(err, &none):
-			continue
-		case err != nil:
-			return time.Time{}, err
-		case described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
-			return start, nil
-		}
-		break
+// supersededBy is the start that a run gave way to, zero if it did not.
+func supersededBy(run *workflowpb.WorkflowExecutionInfo) time.Time {
+	var end workflows.RunEnd
+	payload, ok := run.GetMemo().GetFields()[workflows.MemoEnd]
+	if !ok || converter.GetDefaultDataConverter().FromPayload(payload, &end) != nil {
+		return time.Time{}
 	}
-	return time.Time{}, nil
+	return end.SupersededBy
 }
+
+// The earlier starts that a run looks at: so many, as far as they lie within a time.
+// Starts that had no run lie between them: skipped ones, or those of an outage.
+const (
+	earlierStarts = 60
+	earlierWithin = 62 * 24 * time.Hour
+)
 
 // earlierStarts are the starts of the job before that of the run, the last one first;
 // none if it is not a run of a Schedule that skips starts.
@@ -108,12 +114,18 @@ func (r *run) earlierStarts(workflowID string) []time.Time {
 		return nil
 	}
 	var starts []time.Time
-	for at := range times.After(own.Add(-earlierStarts*recurring.Period().Std() - time.Second)) {
-		if !at.Before(own) {
+	for within := earlierStarts * recurring.Period().Std(); len(starts) < earlierStarts; within *= 8 {
+		starts = nil
+		for at := range times.After(own.Add(-min(within, earlierWithin) - time.Second)) {
+			if !at.Before(own) {
+				break
+			}
+			starts = append(starts, at)
+		}
+		if within >= earlierWithin {
 			break
 		}
-		starts = append(starts, at)
 	}
 	slices.Reverse(starts)
-	return starts
+	return starts[:min(len(starts), earlierStarts)]
 }

@@ -25,7 +25,7 @@ var jobID = temporal.NewSearchAttributeKeyKeyword("JobId")
 // schedules became due in its absence, with a worker and callers at it from its
 // first moment on.
 func TestStackComesBackUnderLoad(t *testing.T) {
-	const schedules, callers = 200, 10
+	const schedules, callers = 100, 10
 	st := stacktest.StartOwn(t)
 	c := st.Dial(t)
 	w := worker.New(c, "ticks", worker.Options{})
@@ -51,6 +51,15 @@ func TestStackComesBackUnderLoad(t *testing.T) {
 		})
 	}
 	require.NoError(t, creates.Wait())
+	stacktest.WaitFor(t, "all schedules to know their next time", func() (bool, error) {
+		for i := range schedules {
+			described, err := c.ScheduleClient().GetHandle(ctx, fmt.Sprintf("tick-%d", i)).Describe(ctx)
+			if err != nil || len(described.Info.NextActionTimes) == 0 {
+				return false, err
+			}
+		}
+		return true, nil
+	})
 	done, stopCalls := startCalls(t, c, callers)
 	stacktest.WaitFor(t, "calls before the kill", func() (bool, error) { return done.Load() > callers, nil })
 	require.True(t, time.Now().Before(due), "the schedules are not due yet")
