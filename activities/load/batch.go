@@ -162,15 +162,14 @@ func (b *batch) store(ctx context.Context) error {
 		// That the server refuses a message of one target says nothing about the others;
 		// that it is away or knows no such user does.
 		at := b.heldBy(g, err)
-		if failed == nil || (at >= 0 && at < b.held) {
-			failed = err // of the first message that is refused
-		}
 		if at < 0 {
-			b.held = -1
+			if failed == nil || !errors.Is(err, errLapOver) { // which says nothing about the mirror
+				failed, b.held = err, -1
+			}
 			break
 		}
 		if b.held < 0 || at < b.held {
-			b.held = at
+			failed, b.held = err, at // of the first message that is refused
 		}
 		held = append(held, g)
 	}

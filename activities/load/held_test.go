@@ -230,3 +230,26 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 	b.drain(t)
 	l.check(t, b)
 }
+
+// TestOutageAfterARefusedTarget: the server refuses the first database of a batch, and is
+// away when the next one is written. The mirror is down for the outage, which no message
+// holds up.
+func TestOutageAfterARefusedTarget(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "heldoutage", stacktest.Start(t))
+	b.proxy.onWrite(func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+		if r.URL.Query().Get("db") == "heldoutage_closed" {
+			return answer(http.StatusForbidden, "not authorized")(w, r, body)
+		}
+		return answer(http.StatusServiceUnavailable, "busy")(w, r, body)
+	})
+	b.publish(t, addressed("heldoutage_closed", "", 1), addressed(b.name, "", 2))
+	stacktest.WaitFor(t, "the mirror to be down", func() (bool, error) {
+		_, err := b.lap(t)
+		return err != nil, nil
+	})
+	breaker := b.state(t, pipeline.DefaultMirror).Breaker
+	require.Equal(t, load.ClassUnreachable, breaker.Class)
+	require.Contains(t, breaker.Reason, "busy")
+	require.Nil(t, breaker.Held)
+}

@@ -103,7 +103,7 @@ func (e *Error) About() About {
 	case e.Kind == KindLimits:
 		return AboutServer
 	case e.Kind == KindName, e.Kind == KindNoDatabase, e.Status == http.StatusOK, e.Status == http.StatusForbidden,
-		strings.HasPrefix(e.Text, noPolicy):
+		strings.HasPrefix(reasonOf(e.Text), noPolicy):
 		return AboutTarget
 	case e.Status == http.StatusBadRequest, e.Status == http.StatusInternalServerError:
 		return AboutPoints
@@ -114,11 +114,16 @@ func (e *Error) About() About {
 // noPolicy is how the server's reason begins that a retention policy is missing.
 const noPolicy = "retention policy not found"
 
+// reasonOf is the server's reason in its message.
+func reasonOf(text string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(text, "partial write: "), "engine: ")
+}
+
 // kindOf tells the kinds apart by status and by the words of InfluxDB 1.6 to 1.8,
 // whose statuses do not. Words count where the server's reason begins: the names
 // and values of points that follow may hold any.
 func kindOf(status int, text string) Kind {
-	reason := strings.TrimPrefix(strings.TrimPrefix(text, "partial write: "), "engine: ")
+	reason := reasonOf(text)
 	is := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(reason, w) })
 	}

@@ -89,6 +89,8 @@ func TestWhatAnAnswerIsAbout(t *testing.T) {
 	}{
 		"no policy":              {500, `{"error":"retention policy not found: later"}`, write, influx.KindName, influx.AboutTarget},
 		"no default policy":      {500, `{"error":"retention policy not found: autogen"}`, func(w *influx.Writer) error { return w.Write(t.Context(), target, nil) }, influx.KindConfig, influx.AboutTarget},
+		"no policy, in part":     {400, `{"error":"partial write: retention policy not found: autogen"}`, func(w *influx.Writer) error { return w.Write(t.Context(), target, nil) }, influx.KindConfig, influx.AboutTarget},
+		"no policy, of engine":   {500, `{"error":"engine: retention policy not found: autogen"}`, func(w *influx.Writer) error { return w.Write(t.Context(), target, nil) }, influx.KindConfig, influx.AboutTarget},
 		"invalid name":           {200, `{"results":[{"statement_id":0,"error":"invalid name"}]}`, create, influx.KindName, influx.AboutTarget},
 		"long name":              {200, `{"results":[{"statement_id":0,"error":"name too long"}]}`, create, influx.KindName, influx.AboutTarget},
 		"statement refused":      {200, `{"results":[{"statement_id":0,"error":"not leader"}]}`, create, influx.KindConfig, influx.AboutTarget},

@@ -138,7 +138,7 @@ func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
 				name, i.moment(b.Since), b.Failures, i.moment(b.RetryAt), b.Class, b.Reason))))
 		}
 		if h := v.Breaker.Held; h != nil && v.Waiting > 0 {
-			say("%s is held up by message %d on %s: starter loads skip %s puts it into quarantine", name, h.Sequence, clean(h.Subject), v.Location)
+			say("%s is held up by message %d on %s: starter loads skip %s puts it into quarantine", name, h.Sequence, clean(h.Subject), skipArguments(v, views))
 		}
 		switch {
 		case v.UpdatedAt.IsZero():
@@ -151,6 +151,16 @@ func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
 		}
 	}
 	return lines.err
+}
+
+// skipArguments are those by which starter loads skip finds one load among all.
+func skipArguments(of loadView, all []loadView) string {
+	for _, v := range all {
+		if v.Location == of.Location && (v.Operation != of.Operation || v.Mirror != of.Mirror) {
+			return fmt.Sprintf("%s --mirror %s --operation %s", of.Location, of.Mirror, of.Operation)
+		}
+	}
+	return of.Location
 }
 
 func loadStatus(v loadView) string {

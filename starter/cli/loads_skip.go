@@ -34,8 +34,11 @@ type skipped struct {
 	Sequence  uint64             `json:"sequence"`
 	Class     string             `json:"class"`
 	Reason    string             `json:"reason"`
-	// Item is its number in quarantine; 0 if it was stored after all.
+	// Item is its number in quarantine; 0 if it is not there, since it was stored after
+	// all. A message is there once, with the words of the first mirror that skipped it.
 	Item uint64 `json:"item,omitempty"`
+	// ItemTarget is the server that Item is of, if that is not this mirror's.
+	ItemTarget string `json:"item_target,omitempty"`
 }
 
 func (i *invocation) loadsSkipCommand() *cobra.Command {
@@ -139,8 +142,11 @@ func (i *invocation) reportSkip(ctx context.Context, client *pipeline.Client, lo
 	}
 	filter := pipeline.ItemFilter{Stage: pipeline.StageLoad, Operation: load.Operation, Location: load.Location, Class: pipeline.ClassSkipped}
 	err := client.Items(ctx, filter, func(item pipeline.Item) error {
-		if item.OriginSequence == held.Sequence {
-			outcome.Item = item.ID
+		if item.OriginSequence == held.Sequence && item.OriginSubject == held.Subject {
+			outcome.Item, outcome.ItemTarget = item.ID, ""
+			if item.Target != load.Address {
+				outcome.ItemTarget = item.Target
+			}
 		}
 		return nil
 	})
@@ -148,8 +154,12 @@ func (i *invocation) reportSkip(ctx context.Context, client *pipeline.Client, lo
 		return err
 	}
 	return i.emit(outcome, func(io.Writer) error {
-		if outcome.Item == 0 {
+		switch {
+		case outcome.Item == 0:
 			return i.print("Message %d on %s was stored meanwhile.", held.Sequence, held.Subject)
+		case outcome.ItemTarget != "":
+			return i.print("Message %d on %s no longer holds up %s. It is in quarantine, as item %d of %s.",
+				held.Sequence, held.Subject, loadName(load), outcome.Item, clean(outcome.ItemTarget))
 		}
 		return i.print("Message %d on %s is in quarantine, as item %d: %s", held.Sequence, held.Subject, outcome.Item, clean(outcome.Reason))
 	})

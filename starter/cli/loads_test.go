@@ -19,11 +19,11 @@ import (
 )
 
 // keepLoading runs lap after lap of a location's load until the test ends.
-func keepLoading(t *testing.T, st *stacktest.Stack, client *pipeline.Client, location string) {
+func keepLoading(t *testing.T, st *stacktest.Stack, client *pipeline.Client, location string, mirrors ...load.InfluxMirror) {
 	t.Helper()
 	jobType := load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond))
 	definition := jobtest.NewJob(jobType, location, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, load.LiveInfluxSpec{
-		Location: location, InfluxURL: st.Influx, BatchAge: job.Duration(20 * time.Millisecond), Lap: job.Duration(100 * time.Millisecond),
+		Location: location, InfluxURL: st.Influx, BatchAge: job.Duration(20 * time.Millisecond), Lap: job.Duration(100 * time.Millisecond), Mirrors: mirrors,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -126,4 +126,42 @@ func TestLoadsSkip(t *testing.T) {
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: no message holds up location skipping\n", r.stderr, "a second time does nothing")
 	require.Len(t, decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipping")...), 1)
+}
+
+// TestLoadsSkipOfTwoMirrors: the same message holds up both mirrors of a location. Each
+// line tells the command for its mirror, and the message is in quarantine once.
+func TestLoadsSkipOfTwoMirrors(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	client := connectPipeline(t, st)
+	for _, statement := range []string{`CREATE DATABASE "skipboth" WITH NAME "gone"`, `DROP RETENTION POLICY "gone" ON "skipboth"`} {
+		_, err := influx.Query(t.Context(), influx.Config{URL: st.Influx}, "", statement)
+		require.NoError(t, err)
+	}
+	_, err := client.Publish(t.Context(), []pipeline.Outgoing{{
+		Subject: pipeline.PrepSubject(pipeline.OperationLive, "skipboth"),
+		Body:    []byte(`{"context":{"station":"s"},"payload":{"options":{"database":"skipboth"},"points":[{"measurement":"m","fields":{"v":1},"time":1}]}}`),
+	}})
+	require.NoError(t, err)
+	keepLoading(t, st, client, "skipboth", load.InfluxMirror{Name: "west", InfluxURL: strings.Replace(st.Influx, "127.0.0.1", "localhost", 1)})
+
+	var c console
+	command := func(mirror string) string {
+		return "starter loads skip skipboth --mirror " + mirror + " --operation live puts"
+	}
+	stacktest.WaitFor(t, "the message to hold up both", func() (bool, error) {
+		r := c.run(t.Context(), "loads", "skipboth", "--nats", st.NATS) // fails as long as there is no consumer
+		return strings.Contains(r.stdout, command("default")) && strings.Contains(r.stdout, command("west")), nil
+	})
+	skip := func(mirror string) []string {
+		return []string{"loads", "skip", "skipboth", "--mirror", mirror, "--operation", "live", "--yes", "--timeout", "PT1M", "--nats", st.NATS}
+	}
+	r := c.run(t.Context(), "loads", "skip", "skipboth", "--yes", "--nats", st.NATS)
+	require.Contains(t, r.stderr, "several are held up")
+	require.Regexp(t, `^Message \d+ on \S+ is in quarantine, as item \d+: `, c.ok(t, skip("default")...))
+	items := decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipboth")...)
+	require.Len(t, items, 1)
+	require.Regexp(t, fmt.Sprintf(`^Message \d+ on \S+ no longer holds up skipboth/live/west\. It is in quarantine, as item %d of %s\.\n$`, items[0].ID, st.Influx),
+		c.ok(t, skip("west")...))
+	require.Len(t, decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipboth")...), 1)
 }
