@@ -28,13 +28,14 @@ type pullRequest struct {
 }
 
 // pull makes one request for what is missing to n messages, and adds what comes,
-// also when it returns an error.
+// also when it returns an error. That ctx ends is no error: it ends the wait at once,
+// and a message that is still on its way comes to nobody.
 //
 // The Fetch of nats.go ends with the first status that the server sends. A consumer
 // with replicas sends a message when a quorum knows of its delivery, and the status
 // at once, so that it overtakes the messages before it, and those come to nobody. A
 // status says how many messages the request lacks: what it does not lack is waited for.
-func (r *Consumer) pull(messages *[]jetstream.Msg, n, bytes int, wait time.Duration) error {
+func (r *Consumer) pull(ctx context.Context, messages *[]jetstream.Msg, n, bytes int, wait time.Duration) error {
 	inbox := r.client.nc.NewInbox()
 	subscription, err := r.client.nc.SubscribeSync(inbox)
 	if err != nil {
@@ -53,11 +54,14 @@ func (r *Consumer) pull(messages *[]jetstream.Msg, n, bytes int, wait time.Durat
 	if err := r.client.nc.PublishRequest(subject, inbox, request); err != nil {
 		return err
 	}
-	end := time.Now().Add(wait + answerWait)
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	end := time.AfterFunc(wait+answerWait, cancel)
+	defer end.Stop()
 	expected, taken, size := batch, 0, 0
 	for taken < expected && (bytes == 0 || size < bytes) {
-		message, err := subscription.NextMsg(time.Until(end))
-		if errors.Is(err, nats.ErrTimeout) {
+		message, err := subscription.NextMsgWithContext(waiting)
+		if waiting.Err() != nil && errors.Is(err, waiting.Err()) {
 			return nil // what got lost on its way leaves a gap in the order
 		}
 		if err != nil {
@@ -74,7 +78,8 @@ func (r *Consumer) pull(messages *[]jetstream.Msg, n, bytes int, wait time.Durat
 			return err
 		}
 		if lacking >= 0 {
-			expected, end = batch-lacking, time.Now().Add(lateWait)
+			expected = batch - lacking
+			end.Reset(lateWait)
 		}
 	}
 	return nil
