@@ -271,7 +271,9 @@ func (b Book) checkOrder(r *Report, jobs map[string][]*attempt, attempts []*atte
 	for _, queue := range keys(began) {
 		items := began[queue]
 		r.Checked[Order] += len(items)
-		slices.SortFunc(items, func(x, y *asked) int { return cmp.Compare(jobs[x.job][0].At, jobs[y.job][0].At) })
+		slices.SortFunc(items, func(x, y *asked) int {
+			return cmp.Or(cmp.Compare(jobs[x.job][0].At, jobs[y.job][0].At), cmp.Compare(x.job, y.job))
+		})
 		for n, later := range items {
 			for _, earlier := range items[:n] {
 				if later.before(earlier) {
