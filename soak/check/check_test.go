@@ -136,6 +136,18 @@ func (b *book) late(at int, reason string) {
 	b.Samples[0].Missed = append(b.Samples[0].Missed[:1], ledger.Missed{Due: due(23).Due, Reason: "overlap"}, ledger.Missed{Due: due(at).Due, Reason: reason})
 }
 
+// stoppedUnbegun lists a run of second 33 that has no handler, and was stopped or is
+// waiting.
+func (b *book) stoppedUnbegun(stopped bool) {
+	run := due(33)
+	run.Status = "waiting"
+	if stopped {
+		run.Status, run.Ended = "canceled", epoch.Add(45*second)
+		b.Verbs = append(b.Verbs, ledger.Verb{Name: "stop", Target: "r", From: 44 * second, To: 45 * second, OK: true})
+	}
+	b.Samples[0].Runs = append(b.Samples[0].Runs, run)
+}
+
 // again lists the first run once more, with a change.
 func (b *book) again(change func(*ledger.Run)) {
 	run := b.Samples[0].Runs[0]
@@ -194,6 +206,10 @@ func TestSoundLedgerHasNoViolation(t *testing.T) {
 			b.Samples[0].Runs[0].Status = "running"
 			b.Samples[0].Until = epoch.Add(35 * second)
 			b.Samples[0].Missed = append(b.Samples[0].Missed, ledger.Missed{Due: epoch.Add(33 * second), Reason: "overlap"})
+		},
+		"a start that came while a run waited that was stopped before it had a handler": func(b *book) {
+			b.late(43, "overlap")
+			b.stoppedUnbegun(true)
 		},
 		"a run that gave way to that of an earlier start": func(b *book) {
 			b.gaveWay(23, 13)
@@ -316,8 +332,12 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 		"a start is paused long after a resume":  {func(b *book) { b.Samples[0].Missed[1].Reason = "paused" }, check.Starts, `is "paused", and the ledger`},
 		"a start is an overlap without a run":    {func(b *book) { b.Samples[0].Missed[0].Reason = "overlap" }, check.Starts, `is "overlap", and the ledger`},
 		"a start is an overlap long after a run": {func(b *book) { b.late(33, "overlap") }, check.Starts, `is "overlap", and the ledger`},
-		"a run gave way to none":                 {func(b *book) { b.gaveWay(33, 13); b.late(33, "superseded") }, check.Starts, `is "superseded", and the ledger`},
-		"an invariant was not checked":           {func(b *book) { b.Faults, b.Verbs, b.Samples[0].Missed[0].Reason = nil, nil, "skipped" }, check.AsAsked, "went on after the faults"},
+		"a start is an overlap with a run that nobody began": {func(b *book) {
+			b.late(43, "overlap")
+			b.stoppedUnbegun(false)
+		}, check.Starts, `is "overlap", and the ledger`},
+		"a run gave way to none":       {func(b *book) { b.gaveWay(33, 13); b.late(33, "superseded") }, check.Starts, `is "superseded", and the ledger`},
+		"an invariant was not checked": {func(b *book) { b.Faults, b.Verbs, b.Samples[0].Missed[0].Reason = nil, nil, "skipped" }, check.AsAsked, "went on after the faults"},
 		"the stack was not killed": {func(b *book) {
 			b.Start.Took, b.Faults[0].Kind = 8*time.Minute, ledger.FaultFreeze
 		}, check.AsAsked, "not killed"},

@@ -44,8 +44,9 @@ func (b Book) spanOf(run ledger.Run, attempts []*attempt) span {
 	return s
 }
 
-// busy says that a run of the job was under way in a time, or ended right before. The
-// handlers of runs that were due from a time on do not count.
+// busy says that a run of the job was under way in a time, or ended right before. Runs
+// that were due from a time on do not count. One that was stopped while it waited for a
+// worker has no handler: it is known by the stop.
 func (b Book) busy(job *account, from, to time.Duration, before time.Time) bool {
 	for id, attempts := range job.attempts {
 		run := job.runs[id]
@@ -53,6 +54,12 @@ func (b Book) busy(job *account, from, to time.Duration, before time.Time) bool 
 			continue
 		}
 		if s := b.spanOf(run, attempts); s.from <= to && s.to >= from-scheduleLag {
+			return true
+		}
+	}
+	for id, run := range job.runs {
+		if len(job.attempts[id]) == 0 && run.Status == "canceled" && !run.Ended.IsZero() && (run.Due.IsZero() || run.Due.Before(before)) &&
+			b.at(run.Started) <= to && b.at(run.Ended) >= from-scheduleLag && b.stopped(job, run) {
 			return true
 		}
 	}
