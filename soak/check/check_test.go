@@ -189,6 +189,9 @@ func TestSoundLedgerHasNoViolation(t *testing.T) {
 			b.Verbs = append(b.Verbs, ledger.Verb{Name: "stop", Target: "r", From: 14 * second, To: 14 * second, OK: true})
 		},
 		"a cancel of an item that was not answered": func(b *book) { b.canceled(true, timeout) },
+		"a cancel that the server did not answer": func(b *book) {
+			b.canceled(true, "starter: temporal at 127.0.0.1:7233 does not answer this call, though it answered others")
+		},
 		"an item that was stopped while it ran": func(b *book) {
 			b.canceled(false, "")
 			b.Work = append(b.Work, call(queued("7", "d", "run-d"), 8, 1, ledger.Stopped)...)

@@ -100,7 +100,7 @@ type Verb struct {
 // unanswered is what the starter, or the soak, says of a command without an answer.
 // All other errors are refusals.
 var unanswered = []string{
-	"cannot be reached", "does not answer in time", "gave up after", "no worker answers", "did not end within", "context canceled",
+	"cannot be reached", "does not answer", "gave up after", "no worker answers", "did not end within", "context canceled",
 	"deadline exceeded", "signal: killed", "unavailable",
 }
 
