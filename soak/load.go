@@ -21,8 +21,8 @@ const (
 	producers   = 4 // one after the other for each queue
 	loops       = 20
 	recurring   = 50
-	oneShots    = 500 // in fullLength, fewer in a shorter time
 	fullLength  = 20 * time.Minute
+	oneShotEach = fullLength / 500
 	changing    = 10 // recurring jobs, and half as many loops, whose definition is applied anew
 	haltedQueue = queues - 1
 )
@@ -124,11 +124,15 @@ func (s *soak) fillQueue(ctx context.Context, producer int) {
 	}
 }
 
-// startOneShots starts one-shots under keys, some of them for later.
+// oneShots is how many one-shots a soak puts in.
+func (s *soak) oneShots() int { return int(s.length / oneShotEach) }
+
+// startOneShots starts one-shots under keys, some of them for later. Each has its time,
+// so that those which an outage has held up come right after it.
 func (s *soak) startOneShots(ctx context.Context) {
 	random := s.random(streamOneShots)
-	each := fullLength / oneShots
-	for number := 0; number < oneShots && wait(ctx, between(random, each/2, each*3/2)); number++ {
+	began := time.Now()
+	for number := 0; number < s.oneShots() && wait(ctx, time.Until(began.Add(time.Duration(number)*oneShotEach))); number++ {
 		key := fmt.Sprintf("once-%05d", number)
 		spec, err := json.Marshal(stepSpec{Steps: 1 + random.IntN(8)})
 		if err != nil {

@@ -166,7 +166,7 @@ func (s *soak) begin() error {
 	if err != nil {
 		return err
 	}
-	s.write(start, ledger.Start{At: ledger.Now(), Wall: s.began, Seed: s.seed, Took: s.length})
+	s.write(start, ledger.Start{At: ledger.Now(), Wall: s.began, Seed: s.seed, Took: s.length, OneShots: s.oneShots()})
 	if err := s.declare(0); err != nil {
 		return err
 	}

@@ -51,10 +51,15 @@ func (s *soak) resumeAll() {
 	for n := range queues {
 		s.verb(s.ctx, "queues", "resume", queueName(n)) // Refused if there is nothing to resume.
 	}
+	resumed := ledger.Verb{Name: "resume", Target: ledger.AllJobs, From: ledger.Now()}
 	s.patiently("the jobs to be resumed", func() error {
 		_, err := s.starter(s.ctx, 0, "jobs", "resume", "--status", "paused", "--yes")
+		resumed.OK = err == nil
 		return err
 	})
+	if resumed.To = ledger.Now(); resumed.OK {
+		s.write(s.verbsGiven, resumed)
+	}
 	s.patiently("the starts up to the last definition", func() error { return s.sampleChanging(s.ctx) })
 	s.patiently("the jobs file to be applied", func() error {
 		_, err := s.starter(s.ctx, 0, "apply", "-f", s.jobsFile(), "--yes")
@@ -100,11 +105,6 @@ func (s *soak) open(since time.Duration) ([]string, error) {
 			waiting[job] = true
 		}
 	}
-	for _, verb := range verbs {
-		if verb.Name == "cancel" {
-			delete(waiting, verb.Target)
-		}
-	}
 	for n := range loops {
 		waiting[loopID(n)] = true
 	}
@@ -112,9 +112,10 @@ func (s *soak) open(since time.Duration) ([]string, error) {
 		waiting[recurringID(n)] = true
 	}
 	job := map[string]string{} // by attempt
+	begun := map[string]bool{}
 	for _, line := range work {
 		if line.What == ledger.Begin {
-			job[line.Attempt] = line.Job
+			job[line.Attempt], begun[line.Job] = line.Job, true
 			if line.At >= since && (line.Mode == "continuous" || line.Mode == "recurring") {
 				delete(waiting, line.Job)
 			}
@@ -123,6 +124,11 @@ func (s *soak) open(since time.Duration) ([]string, error) {
 	for _, line := range work {
 		if name := job[line.Attempt]; line.What == ledger.Done && !strings.Contains(name, ".loop-") && !strings.Contains(name, ".recurring-") {
 			delete(waiting, name)
+		}
+	}
+	for _, verb := range verbs {
+		if verb.Excuses(verb.Target, begun[verb.Target]) {
+			delete(waiting, verb.Target)
 		}
 	}
 	var names []string

@@ -79,7 +79,9 @@ func (s *soak) verb(ctx context.Context, group, verb, target string, args ...str
 		noted.Said = err.Error()
 	} else if verb == "cancel" {
 		var receipt struct{ Running bool }
-		noted.OK = json.Unmarshal(out, &receipt) == nil
+		if err := json.Unmarshal(out, &receipt); err != nil {
+			s.trouble("the answer to the cancel of %s cannot be read: %s", target, err)
+		}
 		noted.Running = receipt.Running
 	}
 	s.write(s.verbsGiven, noted)

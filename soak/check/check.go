@@ -24,11 +24,12 @@ const (
 	Starts  Invariant = "each start ran, or is listed with a reason"
 	Cursors Invariant = "cursors were kept, and never went back"
 	GoesOn  Invariant = "all went on after the faults"
+	AsAsked Invariant = "there were the load and the faults that were asked for"
 )
 
 // Invariants lists them all.
 func Invariants() []Invariant {
-	return []Invariant{Once, Order, Queues, Loops, Overlap, OneShot, Starts, Cursors, GoesOn}
+	return []Invariant{Once, Order, Queues, Loops, Overlap, OneShot, Starts, Cursors, GoesOn, AsAsked}
 }
 
 // Modes of jobs, as handlers see them.
@@ -85,7 +86,38 @@ func (b Book) Check() (*Report, error) {
 	for _, t := range b.Troubles {
 		r.add(GoesOn, "%s: %s", b.when(t.At), t.Text)
 	}
+	b.checkLoad(r)
 	return r, nil
+}
+
+// long is the length from which a soak must have had each kind of trouble.
+const long = 8 * time.Minute
+
+// checkLoad looks for parts that were not there, since what did not happen violates
+// nothing.
+func (b Book) checkLoad(r *Report) {
+	r.Checked[AsAsked] = len(Invariants())
+	for _, i := range Invariants() {
+		if r.Checked[i] == 0 && len(r.Violations[i]) == 0 {
+			r.add(AsAsked, "nothing was there to check: %s", i)
+		}
+	}
+	if b.Start.Took < long {
+		return
+	}
+	if !slices.ContainsFunc(b.Faults, func(f ledger.Fault) bool { return f.Target == ledger.StackTarget && f.Kind == ledger.FaultKill }) {
+		r.add(AsAsked, "the stack was not killed in %s", b.Start.Took)
+	}
+	in := 0
+	for _, one := range b.asked() {
+		if one.queue == "" && one.acked > 0 {
+			in++
+		}
+	}
+	// A tenth is what outages right before the end can keep out.
+	if in < b.Start.OneShots-b.Start.OneShots/10 {
+		r.add(AsAsked, "%d one-shots were acknowledged, of %d that were to be put in", in, b.Start.OneShots)
+	}
 }
 
 func groupBy(attempts []*attempt, key func(*attempt) string) map[string][]*attempt {
@@ -146,10 +178,11 @@ func (b Book) checkOnce(r *Report, jobs map[string][]*attempt) {
 	for _, job := range keys(asked) {
 		item := asked[job]
 		r.Checked[Once]++
-		cancel, canceled := b.cancelOf(job)
+		canceled := slices.ContainsFunc(b.Verbs, func(v ledger.Verb) bool { return v.Excuses(job, len(jobs[job]) > 0) })
 		if canceled {
 			r.Canceled++
 		}
+		out := slices.IndexFunc(b.Verbs, func(v ledger.Verb) bool { return v.OK && v.Excuses(job, false) })
 		done := 0
 		for n, a := range jobs[job] {
 			if n > 0 {
@@ -158,8 +191,8 @@ func (b Book) checkOnce(r *Report, jobs map[string][]*attempt) {
 			if a.end() == ledger.Done {
 				done++
 			}
-			if canceled && cancel.OK && !cancel.Running && a.At > cancel.To {
-				r.add(Once, "job %s was taken out of queue %s at %s and yet ran: %s", job, item.queue, b.when(cancel.To), b.name(a))
+			if out >= 0 && a.At > b.Verbs[out].To {
+				r.add(Once, "job %s was taken out of queue %s at %s and yet ran: %s", job, item.queue, b.when(b.Verbs[out].To), b.name(a))
 			}
 		}
 		if done == 0 && item.acked > 0 && !canceled {
@@ -217,15 +250,6 @@ func (b Book) asked() map[string]*asked {
 	return all
 }
 
-// cancelOf is a try to cancel an item.
-func (b Book) cancelOf(job string) (ledger.Verb, bool) {
-	n := slices.IndexFunc(b.Verbs, func(v ledger.Verb) bool { return v.Name == "cancel" && v.Target == job })
-	if n < 0 {
-		return ledger.Verb{}, false
-	}
-	return b.Verbs[n], true
-}
-
 // before says that an item has to run before another: they are of one producer, which
 // puts in one after the other, or the other was asked for when the first was in.
 func (a *asked) before(other *asked) bool {
@@ -247,7 +271,9 @@ func (b Book) checkOrder(r *Report, jobs map[string][]*attempt, attempts []*atte
 	for _, queue := range keys(began) {
 		items := began[queue]
 		r.Checked[Order] += len(items)
-		slices.SortFunc(items, func(x, y *asked) int { return cmp.Compare(jobs[x.job][0].At, jobs[y.job][0].At) })
+		slices.SortFunc(items, func(x, y *asked) int {
+			return cmp.Or(cmp.Compare(jobs[x.job][0].At, jobs[y.job][0].At), cmp.Compare(x.job, y.job))
+		})
 		for n, later := range items {
 			for _, earlier := range items[:n] {
 				if later.before(earlier) {

@@ -75,6 +75,10 @@ func sound() *book {
 			call(looping("5", "loop/1", 0), 1, 10, ledger.Done), call(looping("6", "loop/2", 10), 12, 1, ledger.Stopped),
 			recurringWork("due-13", 13, 2),
 		),
+		Faults: []ledger.Fault{{Kind: ledger.FaultKill, Target: ledger.StackTarget, From: 100 * second, To: 110 * second}},
+		Verbs: []ledger.Verb{
+			{Name: "pause", Target: "r", From: second, To: 2 * second, OK: true}, {Name: "resume", Target: "r", From: 5 * second, To: 6 * second, OK: true},
+		},
 		Recurring: []ledger.Recurring{someJob},
 		Samples: []ledger.Sample{{
 			Job: "r", From: epoch, Until: epoch.Add(25 * second), Runs: []ledger.Run{due(13)},
@@ -107,6 +111,41 @@ func (b *book) swap(one, other string) {
 func (b *book) given(attempt string, cursor int64) {
 	n := slices.IndexFunc(b.Work, func(w ledger.Work) bool { return w.Attempt == attempt })
 	b.Work[n].Cursor = cursor
+}
+
+// timeout is what the starter says of a command that was not answered.
+const timeout = "starter: temporal at 127.0.0.1:7233 cannot be reached; is it running there? (no answer in time)"
+
+// canceled puts in item d, which does not run, and cancels it.
+func (b *book) canceled(failed bool, said string) {
+	b.Calls = append(b.Calls, ledger.Call{At: 7, Acked: true, Producer: "p1", Queue: "q", Jobs: []string{"d"}})
+	b.Verbs = append(b.Verbs, ledger.Verb{Name: "cancel", Target: "d", From: 19 * second, To: 20 * second, OK: !failed, Said: said})
+}
+
+// gaveWay lists a run of a start that gave way to another.
+func (b *book) gaveWay(at, to int) {
+	run := due(at)
+	run.Superseded = due(to).Due
+	b.Samples[0].Runs = append(b.Samples[0].Runs, run)
+	b.Samples[0].Missed[1] = ledger.Missed{Due: run.Due, Reason: "superseded"}
+}
+
+// late lists a start 18 seconds after the end of the only run, with a reason.
+func (b *book) late(at int, reason string) {
+	b.Samples[0].Until = epoch.Add(time.Duration(at+2) * second)
+	b.Samples[0].Missed = append(b.Samples[0].Missed[:1], ledger.Missed{Due: due(23).Due, Reason: "overlap"}, ledger.Missed{Due: due(at).Due, Reason: reason})
+}
+
+// stoppedUnbegun lists a run of second 33 that has no handler, and was stopped or is
+// waiting.
+func (b *book) stoppedUnbegun(stopped bool) {
+	run := due(33)
+	run.Status = "waiting"
+	if stopped {
+		run.Status, run.Ended = "canceled", epoch.Add(45*second)
+		b.Verbs = append(b.Verbs, ledger.Verb{Name: "stop", Target: "r", From: 44 * second, To: 45 * second, OK: true})
+	}
+	b.Samples[0].Runs = append(b.Samples[0].Runs, run)
 }
 
 // again lists the first run once more, with a change.
@@ -147,7 +186,39 @@ func TestSoundLedgerHasNoViolation(t *testing.T) {
 		},
 		"a run that was stopped": func(b *book) {
 			b.Samples[0].Runs[0].Status = "canceled"
-			b.Verbs = append(b.Verbs, ledger.Verb{Name: "stop", Target: "r", OK: true})
+			b.Verbs = append(b.Verbs, ledger.Verb{Name: "stop", Target: "r", From: 14 * second, To: 14 * second, OK: true})
+		},
+		"a cancel of an item that was not answered": func(b *book) { b.canceled(true, timeout) },
+		"a cancel that the server did not answer": func(b *book) {
+			b.canceled(true, "starter: temporal at 127.0.0.1:7233 does not answer this call, though it answered others")
+		},
+		"an item that was stopped while it ran": func(b *book) {
+			b.canceled(false, "")
+			b.Work = append(b.Work, call(queued("7", "d", "run-d"), 8, 1, ledger.Stopped)...)
+			b.Verbs[len(b.Verbs)-1].Running = true
+		},
+		"a pause that began before an outage, and whose resume was not answered": func(b *book) {
+			b.Verbs[1].OK, b.Verbs[1].Said = false, timeout
+			b.Samples[0].Missed[1].Reason = "paused"
+		},
+		"a start right after a resume": func(b *book) {
+			b.Verbs[0].To, b.Verbs[1].From, b.Verbs[1].To = second, second, 2*second
+		},
+		"a start that came while a run waited for a worker that was killed": func(b *book) {
+			b.drop("try-due-13", ledger.Done)
+			b.Samples[0].Runs[0].Status = "running"
+			b.Samples[0].Until = epoch.Add(35 * second)
+			b.Samples[0].Missed = append(b.Samples[0].Missed, ledger.Missed{Due: epoch.Add(33 * second), Reason: "overlap"})
+		},
+		"a start that came while a run waited that was stopped before it had a handler": func(b *book) {
+			b.late(43, "overlap")
+			b.stoppedUnbegun(true)
+		},
+		"a run that gave way to that of an earlier start": func(b *book) {
+			b.gaveWay(23, 13)
+		},
+		"a soak of full length": func(b *book) {
+			b.Start.Took, b.Start.OneShots = 8*time.Minute, 1
 		},
 		"a start next to a change of the definition": func(b *book) {
 			b.Recurring[0].Changing = true
@@ -236,11 +307,46 @@ func TestPlantedViolationsAreFound(t *testing.T) {
 			b.Samples[0].From = epoch.Add(4 * second)
 			b.Samples[0].Missed = b.Samples[0].Missed[1:]
 		}, check.Starts, "is not accounted for"},
-		"nothing is told of a job":          {func(b *book) { b.Samples = nil }, check.Starts, "did not tell"},
-		"a start has two runs":              {func(b *book) { b.again(func(r *ledger.Run) { r.ID = "twice" }) }, check.Starts, "has 2 runs"},
-		"a start came late":                 {func(b *book) { b.Samples[0].Runs[0].Started = epoch.Add(3 * time.Minute) }, check.Starts, "late"},
-		"a run is completed without work":   {func(b *book) { b.drop("try-due-13", ledger.Done) }, check.Starts, "no handler returned for it"},
-		"a run failed":                      {func(b *book) { b.Samples[0].Runs[0].Status = "failed" }, check.Starts, "is failed"},
+		"nothing is told of a job":        {func(b *book) { b.Samples = nil }, check.Starts, "did not tell"},
+		"a start has two runs":            {func(b *book) { b.again(func(r *ledger.Run) { r.ID = "twice" }) }, check.Starts, "has 2 runs"},
+		"a start came late":               {func(b *book) { b.Samples[0].Runs[0].Started = epoch.Add(3 * time.Minute) }, check.Starts, "late"},
+		"a run is completed without work": {func(b *book) { b.drop("try-due-13", ledger.Done) }, check.Starts, "no handler returned for it"},
+		"a run failed":                    {func(b *book) { b.Samples[0].Runs[0].Status = "failed" }, check.Starts, "is failed"},
+		"a run was canceled, and a stop was refused": {func(b *book) {
+			b.Samples[0].Runs[0].Status = "canceled"
+			b.Verbs = append(b.Verbs, ledger.Verb{Name: "stop", Target: "r", From: 14 * second, To: 14 * second, Said: "it has no run now"})
+		}, check.Starts, "nobody asked"},
+		"a run was canceled before its job was stopped": {func(b *book) {
+			b.Samples[0].Runs[0].Status, b.Samples[0].Runs[0].Ended = "canceled", epoch.Add(15*second)
+			b.Verbs = append(b.Verbs, ledger.Verb{Name: "stop", Target: "r", From: 16 * second, To: 17 * second, OK: true})
+		}, check.Starts, "nobody asked"},
+		"a run was canceled after its job was stopped": {func(b *book) {
+			b.Samples[0].Runs[0].Status = "canceled"
+			b.Verbs = append(b.Verbs, ledger.Verb{Name: "stop", Target: "r", From: 11 * second, To: 12 * second, OK: true})
+		}, check.Starts, "nobody asked"},
+		"an item never ran, and its cancel was refused": {func(b *book) { b.canceled(true, "it is not in queue q") }, check.Once, "never done"},
+		"an item never ran, and its cancel says that it ran": {func(b *book) {
+			b.canceled(false, "")
+			b.Verbs[len(b.Verbs)-1].Running = true
+		}, check.Once, "never done"},
+		"a start is paused without a pause":      {func(b *book) { b.Verbs = b.Verbs[1:] }, check.Starts, `is "paused", and the ledger`},
+		"a start is paused by a refused pause":   {func(b *book) { b.Verbs[0].OK = false }, check.Starts, `is "paused", and the ledger`},
+		"a start is paused before its pause":     {func(b *book) { b.Verbs[0].From = 4 * second }, check.Starts, `is "paused", and the ledger`},
+		"a start is paused long after a resume":  {func(b *book) { b.Samples[0].Missed[1].Reason = "paused" }, check.Starts, `is "paused", and the ledger`},
+		"a start is an overlap without a run":    {func(b *book) { b.Samples[0].Missed[0].Reason = "overlap" }, check.Starts, `is "overlap", and the ledger`},
+		"a start is an overlap long after a run": {func(b *book) { b.late(33, "overlap") }, check.Starts, `is "overlap", and the ledger`},
+		"a start is an overlap with a run that nobody began": {func(b *book) {
+			b.late(43, "overlap")
+			b.stoppedUnbegun(false)
+		}, check.Starts, `is "overlap", and the ledger`},
+		"a run gave way to none":       {func(b *book) { b.gaveWay(33, 13); b.late(33, "superseded") }, check.Starts, `is "superseded", and the ledger`},
+		"an invariant was not checked": {func(b *book) { b.Faults, b.Verbs, b.Samples[0].Missed[0].Reason = nil, nil, "skipped" }, check.AsAsked, "went on after the faults"},
+		"the stack was not killed": {func(b *book) {
+			b.Start.Took, b.Faults[0].Kind = 8*time.Minute, ledger.FaultFreeze
+		}, check.AsAsked, "not killed"},
+		"there were too few one-shots": {func(b *book) {
+			b.Start.Took, b.Start.OneShots = 8*time.Minute, 2
+		}, check.AsAsked, "1 one-shots were acknowledged, of 2"},
 		"a run was canceled by nobody":      {func(b *book) { b.Samples[0].Runs[0].Status = "canceled" }, check.Starts, "nobody asked"},
 		"a run is in no list":               {func(b *book) { b.Work = append(b.Work, recurringWork("unheard", 24, 0)...) }, check.Starts, "in no list"},
 		"a cursor went back":                {func(b *book) { b.given("6", 0) }, check.Cursors, "was given position 0"},

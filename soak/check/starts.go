@@ -22,6 +22,8 @@ type account struct {
 	byDue   map[time.Time][]ledger.Run // in the order of the lists
 	missed  map[time.Time]string       // reasons
 	until   time.Time                  // the end of the last sample
+
+	attempts map[string][]*attempt // by run
 }
 
 func (b Book) account(job ledger.Recurring) *account {
@@ -80,6 +82,11 @@ func (b Book) checkStarts(r *Report, attempts []*attempt) {
 	for _, job := range b.Recurring {
 		jobs[job.Job] = b.account(job)
 	}
+	for name, of := range groupBy(attempts, func(a *attempt) string { return a.Job }) {
+		if job := jobs[name]; job != nil {
+			job.attempts = groupBy(of, func(a *attempt) string { return a.Run })
+		}
+	}
 	for _, a := range attempts {
 		did[a.Run] = did[a.Run] || a.end() == ledger.Done
 		if job := jobs[a.Job]; job != nil && a.Mode == modeRecurring && a.At <= b.at(job.until) && job.runs[a.Run].ID == "" {
@@ -113,7 +120,7 @@ func (b Book) checkStart(r *Report, job *account, due time.Time, did map[string]
 	case len(runs) == 1:
 		b.checkRun(r, job, runs[0], when, did)
 	case reason != "" && reason != unknown:
-		r.Reasons[reason]++
+		b.checkReason(r, job, due, reason, when)
 	case job.accounted(due):
 		r.add(Starts, "job %s: the start of %s has no run, and the reason listed is %q", job.Job, when, reason)
 	case job.Changing:
@@ -134,8 +141,8 @@ func (b Book) checkRun(r *Report, job *account, run ledger.Run, when string, did
 		}
 	case "running", "waiting":
 	case "canceled":
-		if !slices.ContainsFunc(b.Verbs, func(v ledger.Verb) bool { return v.Name == "stop" && v.Target == job.Job }) {
-			r.add(Starts, "job %s: run %s of %s was canceled, and nobody asked for it", job.Job, run.ID, when)
+		if !b.stopped(job, run) {
+			r.add(Starts, "job %s: run %s of %s was canceled, and nobody asked for it then", job.Job, run.ID, when)
 		}
 		r.Canceled++
 	default:

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -80,16 +82,39 @@ const (
 	StarterTarget = "starter"
 )
 
+// AllJobs is the target of a verb that is given to all jobs.
+const AllJobs = "*"
+
 // Verb is a command of the starter.
 type Verb struct {
 	Name   string        `json:"name"`
-	Target string        `json:"target"` // a job or a queue
+	Target string        `json:"target"` // a job or a queue, AllJobs of the resume at the end
 	From   time.Duration `json:"from"`
 	To     time.Duration `json:"to"`
 	OK     bool          `json:"ok"`
 	// Running says of the cancel of an item that it ran.
 	Running bool   `json:"running,omitempty"`
 	Said    string `json:"said,omitempty"` // the error
+}
+
+// unanswered is what the starter, or the soak, says of a command without an answer.
+// All other errors are refusals.
+var unanswered = []string{
+	"cannot be reached", "does not answer", "gave up after", "no worker answers", "did not end within", "context canceled",
+	"deadline exceeded", "signal: killed", "unavailable",
+}
+
+// Refused says that the product answered that it does not do it. What was not answered
+// may have been done, at any time after From.
+func (v Verb) Refused() bool {
+	said := strings.ToLower(v.Said)
+	return !v.OK && !slices.ContainsFunc(unanswered, func(text string) bool { return strings.Contains(said, text) })
+}
+
+// Excuses says that a cancel may be why an item is never done: it took the item out,
+// was not answered, or stopped a handler that had begun.
+func (v Verb) Excuses(item string, begun bool) bool {
+	return v.Name == "cancel" && v.Target == item && !v.Refused() && (begun || !v.Running)
 }
 
 // Recurring is a job whose starts are looked at.
@@ -124,6 +149,7 @@ type Run struct {
 	ID         string    `json:"run_id"`
 	Due        time.Time `json:"scheduled,omitzero"`
 	Started    time.Time `json:"started"`
+	Ended      time.Time `json:"ended,omitzero"`
 	Status     string    `json:"status"`
 	Superseded time.Time `json:"superseded_by,omitzero"`
 }
@@ -140,6 +166,8 @@ type Start struct {
 	Wall time.Time     `json:"wall"`
 	Seed uint64        `json:"seed"`
 	Took time.Duration `json:"took"` // of the faults
+	// OneShots is how many were to be put in.
+	OneShots int `json:"one_shots,omitempty"`
 }
 
 // Files of a folder. A star stands for the process.
