@@ -44,7 +44,7 @@ type jobBench struct {
 	out     io.Writer
 }
 
-// newJobBench starts a stack, with further flags for it, and the worker.
+// newJobBench starts a stack and the worker.
 func newJobBench(ctx context.Context, bin string, out io.Writer) (*jobBench, error) {
 	binary, err := filepath.Abs(filepath.Join(bin, "devstack"))
 	if err != nil {

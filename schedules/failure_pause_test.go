@@ -334,13 +334,25 @@ func TestAnOperatorsHandWinsOverTheProbe(t *testing.T) {
 		require.Contains(t, second, "2 runs in a row failed")
 		require.NotEqual(t, first, second)
 
+		// One that pauses at the first failure is tried again after each pause.
+		j = calling("each", 24*time.Hour, 1, time.Hour)
+		v.setAway(j.ID, true)
+		f.apply(f.plan(false, j))
+		f.trigger(j.ID)
+		first = f.waitPaused(j.ID, true)
+		require.NoError(t, f.control.Resume(t.Context(), j.ID, ""))
+		require.Equal(t, "the schedule was resumed", f.probe(j.ID).Reason)
+		f.trigger(j.ID)
+		require.NotEqual(t, first, f.waitPaused(j.ID, true))
+		require.True(t, f.probeOpen(j.ID))
+
 		// A pause of an operator from before is left as it is.
 		j = calling("before", 24*time.Hour, 1, time.Second)
 		v.setAway(j.ID, true)
 		f.apply(f.plan(false, j))
-		require.NoError(t, f.control.Pause(t.Context(), j.ID, "by hand"))
+		require.NoError(t, f.control.Pause(t.Context(), j.ID, "by hand; also: for repairs"))
 		f.trigger(j.ID)
-		require.Equal(t, "by hand", f.waitPaused(j.ID, true))
+		require.Equal(t, "by hand; also: for repairs", f.waitPaused(j.ID, true))
 		_, err = f.temporal.DescribeWorkflowExecution(t.Context(), workflows.ProbeWorkflowID(j.ID), "")
 		require.Error(t, err, "it is not tried")
 	})

@@ -58,28 +58,32 @@ type PauseFailingOutput struct {
 // nothing of a schedule that someone has paused, that has another definition, or
 // that is gone.
 func PauseFailingSchedule(ctx context.Context, in PauseFailingInput) (PauseFailingOutput, error) {
-	out := PauseFailingOutput{Failures: in.Failures}
 	if in.Job.Recurring == nil {
-		return out, nil
+		return PauseFailingOutput{Failures: in.Failures}, nil
 	}
+	// A schedule that goes on after a pause was resumed by someone: earlier failures are
+	// forgotten. The note is decided once, for an edit or a try that finds its own pause.
+	fresh := PauseFailingOutput{Failures: in.Failures}
+	if in.Known != "" {
+		fresh.Failures = 1
+	}
+	note := pauseNote(in.Job, fresh.Failures, in.Error, in.At)
+	var out PauseFailingOutput
 	err := changeSchedule(ctx, in.Job.ID, func(s *schedule) *ScheduleEdit {
 		out = PauseFailingOutput{Failures: in.Failures}
-		if s == nil || s.specHash != in.SpecHash {
+		switch {
+		case s == nil || s.specHash != in.SpecHash:
 			return nil
-		}
-		if s.pausedWith(in.Known) {
+		case s.pausedWith(in.Known):
 			out.Pause = in.Known
 			return nil
-		}
-		if in.Known != "" && !s.paused() {
-			out.Failures = 1 // Someone has resumed it: earlier failures are forgotten.
-		}
-		note := pauseNote(in.Job, out.Failures, in.Error, in.At)
-		if s.pausedWith(note) {
-			out.Pause = note
+		case s.pausedWith(note):
+			out = PauseFailingOutput{Failures: fresh.Failures, Pause: note}
+			return nil
+		case s.paused():
 			return nil
 		}
-		if s.paused() || out.Failures < in.Job.Recurring.PauseAfterFailures {
+		if out = fresh; out.Failures < in.Job.Recurring.PauseAfterFailures {
 			return nil
 		}
 		return s.withPause(true, note)
@@ -128,7 +132,8 @@ type TryPausedInput struct {
 
 // TryPausedOutput is the result of TryPausedSchedule.
 type TryPausedOutput struct {
-	// Started says that a run was started; false while another is under way.
+	// Started says that a run was started, or may have been; false while another is
+	// under way.
 	Started bool `json:"started"`
 	// Ended says why the schedule is no longer paused for failures.
 	Ended string `json:"ended,omitempty"`
@@ -151,6 +156,12 @@ func TryPausedSchedule(ctx context.Context, in TryPausedInput) (TryPausedOutput,
 	}
 	// Paused, it has no starts of its own that the run could take the name of.
 	triggered, err := of.Trigger(ctx, in.JobID, nil, enumspb.SCHEDULE_OVERLAP_POLICY_SKIP)
+	if errors.Is(err, errUntold) {
+		// Another try of this activity could start a second run. The probe tries again
+		// after its next wait.
+		activity.GetLogger(ctx).Warn("a run of the paused job may have been started", "JobID", in.JobID, "Error", err)
+		return TryPausedOutput{Started: true}, nil
+	}
 	if err != nil {
 		return TryPausedOutput{}, fmt.Errorf("trigger schedule %s: %w", ScheduleID(in.JobID), err)
 	}

@@ -77,8 +77,9 @@ func lostSince(since time.Time) string {
 
 // describePatience is how long Temporal may take to describe a service, each time that
 // it is asked. When a host of a cluster dies, what that host had is not answered for
-// some seconds, and must not keep the rest from being asked.
-var describePatience = []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second}
+// some seconds, and must not keep the rest from being asked. The last time is for a
+// server that is slow but well, as far as the caller has time.
+var describePatience = []time.Duration{500 * time.Millisecond, time.Second, 10 * time.Second}
 
 func servicesOf(ctx context.Context, c client.Client, query string) (services []LiveService, unread, err error) {
 	found, err := c.ListActivities(ctx, client.ListActivitiesOptions{Query: query})

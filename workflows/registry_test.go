@@ -23,6 +23,7 @@ import (
 func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal")
+	slow := workflows.ServiceID("testing", "slow")
 	ids := map[string]*atomic.Int64{} // how many of the looks at a service get no answer
 	intercept := func(
 		ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
@@ -30,6 +31,13 @@ func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 		if described, ok := request.(*workflowservice.DescribeActivityExecutionRequest); ok && ids[described.GetActivityId()].Add(-1) >= 0 {
 			<-ctx.Done()
 			return ctx.Err()
+		}
+		if described, ok := request.(*workflowservice.DescribeActivityExecutionRequest); ok && described.GetActivityId() == slow {
+			select {
+			case <-time.After(2500 * time.Millisecond):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 		return invoke(ctx, method, request, reply, conn, options...)
 	}
@@ -39,7 +47,7 @@ func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	names := []string{"answered", "late", "silent"}
+	names := []string{"answered", "late", "silent", "slow"}
 	for _, name := range names {
 		ids[announce(t, c, st.Namespace, name)] = new(atomic.Int64)
 	}
@@ -49,12 +57,15 @@ func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 		found, err := c.CountActivities(t.Context(), client.CountActivitiesOptions{})
 		return err == nil && found.Count == int64(len(names)), err
 	})
-	services, unread, err := workflows.KnownServices(t.Context(), c, time.Now())
+	ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
+	defer cancel()
+	services, unread, err := workflows.KnownServices(ctx, c, time.Now())
 	require.NoError(t, unread)
-	require.ErrorContains(t, err, "1 of 3 services cannot be described: describe service/testing/silent: ")
-	require.Len(t, services, 2)
+	require.ErrorContains(t, err, "1 of 4 services cannot be described: describe service/testing/silent: ")
+	require.Len(t, services, 3)
 	require.Equal(t, "answered", services[0].Name)
 	require.Equal(t, "late", services[1].Name)
+	require.Equal(t, "slow", services[2].Name)
 }
 
 // announce makes a service that nobody stands for, and gives its id.

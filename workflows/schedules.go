@@ -49,12 +49,15 @@ const (
 	updateShows = 2 * time.Second
 	// patchShows is how long a patch may take to show before it is looked into.
 	patchShows = 300 * time.Millisecond
+	// hearing is left of a caller's own time when a change is given up, so that the
+	// caller hears of it.
+	hearing = 2 * time.Second
 	// unreadable is how long a server may be too busy to be read.
 	unreadable = 10 * time.Second
 )
 
 var (
-	errNotTaken = fmt.Errorf("the server did not take the change within %s", maxScheduleChange)
+	errNotTaken = errors.New("the server did not take the change in time")
 	// errUntold ends a request that may still be carried out, so that it must not
 	// be made again.
 	errUntold = errors.New("the server does not tell whether it took the request: look at the job's runs before you ask again")
@@ -98,37 +101,60 @@ type ScheduleEdit struct {
 // Change makes a schedule what edit makes of it. It reads the schedule and calls
 // edit, which may change what it is given, as often as someone else was faster or a
 // change was lost, until edit gives nil: the schedule is as it shall be. It gives up
-// after 20 seconds.
+// after 20 seconds, or two seconds before the deadline of ctx.
 func (s Schedules) Change(ctx context.Context, jobID string, edit func(now *workflowservice.DescribeScheduleResponse) (*ScheduleEdit, error)) error {
-	for began := time.Now(); ; {
-		now, err := s.Describe(ctx, jobID)
-		if err != nil {
+	within, cancel := giveUpAfter(ctx, maxScheduleChange)
+	defer cancel()
+	for {
+		done, err := s.changeOnce(within, jobID, edit)
+		switch {
+		case done:
 			return err
-		}
-		wanted, err := edit(now)
-		if err != nil || wanted == nil {
-			return err
-		}
-		if time.Since(began) > maxScheduleChange {
+		case within.Err() != nil && ctx.Err() == nil:
 			return errNotTaken
-		}
-		_, err = s.Service.UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
-			Namespace: s.Namespace, ScheduleId: ScheduleID(jobID), Schedule: wanted.Schedule, SearchAttributes: wanted.Attributes,
-			ConflictToken: now.GetConflictToken(), Identity: s.Identity, RequestId: rand.Text(),
-		})
-		if conflicts(err) {
-			continue
-		}
-		if err != nil {
+		case err != nil:
 			return err
-		}
-		// Whoever it was that changed it: the next look shows.
-		if _, err := s.shows(ctx, jobID, updateShows, func(later *workflowservice.DescribeScheduleResponse) bool {
-			return !bytes.Equal(later.GetConflictToken(), now.GetConflictToken())
-		}); err != nil {
-			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
 		}
 	}
+}
+
+// giveUpAfter bounds a change. It ends before the caller's own time does.
+func giveUpAfter(ctx context.Context, longest time.Duration) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		longest = min(longest, time.Until(deadline)-hearing)
+	}
+	return context.WithTimeout(ctx, longest)
+}
+
+// changeOnce makes one try of a change. It is done when edit says so, with its error.
+func (s Schedules) changeOnce(
+	ctx context.Context, jobID string, edit func(now *workflowservice.DescribeScheduleResponse) (*ScheduleEdit, error),
+) (done bool, err error) {
+	now, err := s.Describe(ctx, jobID)
+	if err != nil {
+		return false, err
+	}
+	wanted, err := edit(now)
+	if err != nil || wanted == nil {
+		return true, err
+	}
+	_, err = s.Service.UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
+		Namespace: s.Namespace, ScheduleId: ScheduleID(jobID), Schedule: wanted.Schedule, SearchAttributes: wanted.Attributes,
+		ConflictToken: now.GetConflictToken(), Identity: s.Identity, RequestId: rand.Text(),
+	})
+	if conflicts(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	// Whoever it was that changed it: the next look shows.
+	_, err = s.shows(ctx, jobID, updateShows, func(later *workflowservice.DescribeScheduleResponse) bool {
+		return !bytes.Equal(later.GetConflictToken(), now.GetConflictToken())
+	})
+	return false, err
 }
 
 // conflicts says that a schedule has changed since it was described, where a server
@@ -170,9 +196,13 @@ func busy(err error) bool {
 
 // request makes a patch, which must not be carried out twice, until it shows. What
 // makes a patch and tells whether a schedule has taken it, given the schedule before
-// and now, is called for each try.
+// and now, is called for each try. It gives up after 40 seconds, or two seconds before
+// the deadline of ctx; the second half of that is for finding out about the last try.
 func (s Schedules) request(ctx context.Context, jobID string, next func() (*schedulepb.SchedulePatch, taken)) error {
-	for began := time.Now(); ; {
+	ctx, cancel := giveUpAfter(ctx, 2*maxScheduleChange)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	for last := time.Now().Add(time.Until(deadline) / 2); ; {
 		before, err := s.Describe(ctx, jobID)
 		if err != nil {
 			return err
@@ -181,29 +211,50 @@ func (s Schedules) request(ctx context.Context, jobID string, next func() (*sche
 		if _, err := s.Service.PatchSchedule(ctx, &workflowservice.PatchScheduleRequest{
 			Namespace: s.Namespace, ScheduleId: ScheduleID(jobID), Patch: patch, Identity: s.Identity, RequestId: rand.Text(),
 		}); err != nil {
+			if ctx.Err() != nil {
+				return untold(err)
+			}
 			return err
 		}
-		shown := func(now *workflowservice.DescribeScheduleResponse) bool { return taken(before, now) }
-		if ok, err := s.shows(ctx, jobID, patchShows, shown); ok || err != nil {
+		ok, err := s.taken(ctx, jobID, func(now *workflowservice.DescribeScheduleResponse) bool { return taken(before, now) })
+		if ok || err != nil {
 			return err
 		}
-		if err := s.passBy(ctx, jobID); err != nil {
-			return fmt.Errorf("%w (%w)", errUntold, err)
-		}
-		now, err := s.Describe(ctx, jobID)
-		switch {
-		case err != nil:
-			return fmt.Errorf("%w (%w)", errUntold, err)
-		case shown(now):
-			return nil
-		case now.GetInfo().GetBufferSize() > 0 || now.GetInfo().GetStateSizeBytes() > 0:
-			// It may be among what waits. Schedules that are no workflows, which tell
-			// their size, do not go by the times of triggers.
-			return errUntold
-		case time.Since(began) > maxScheduleChange:
+		if !time.Now().Before(last) {
 			return errNotTaken
 		}
 	}
+}
+
+// untold is an error after which a request may still be carried out.
+func untold(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w (%w)", errUntold, err)
+}
+
+// taken finds out whether a schedule has taken the patch that it was sent. Its error
+// says that this cannot be told.
+func (s Schedules) taken(ctx context.Context, jobID string, shown func(now *workflowservice.DescribeScheduleResponse) bool) (bool, error) {
+	if ok, err := s.shows(ctx, jobID, patchShows, shown); ok || err != nil {
+		return ok, untold(err)
+	}
+	if err := s.passBy(ctx, jobID); err != nil {
+		return false, untold(err)
+	}
+	now, err := s.Describe(ctx, jobID)
+	switch {
+	case err != nil:
+		return false, untold(err)
+	case shown(now):
+		return true, nil
+	case now.GetInfo().GetBufferSize() > 0 || now.GetInfo().GetStateSizeBytes() > 0:
+		// It may be among what waits. Schedules that are no workflows, which tell
+		// their size, do not go by the times of triggers.
+		return false, errUntold
+	}
+	return false, nil
 }
 
 // taken says that a schedule has taken a request.

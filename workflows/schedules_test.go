@@ -107,7 +107,7 @@ func TestWhatAServerDropsIsAskedForAgain(t *testing.T) {
 
 func TestAServerThatTakesNothingIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const notTaken = "the server did not take the change within 20s"
+		const notTaken = "the server did not take the change in time"
 		began := time.Now()
 		_, s := newForgetful(1000, 0)
 		require.EqualError(t, s.Change(t.Context(), "count_things.a", pause), notTaken)
@@ -131,5 +131,32 @@ func TestATriggerThatMayHaveBeenTakenIsNotRepeated(t *testing.T) {
 		_, err = trigger(t, s)
 		require.ErrorContains(t, err, "look at the job's runs before you ask again")
 		require.Equal(t, 1, f.asked)
+	})
+}
+
+// An activity has to answer in its own time: one that is late is run again.
+func TestAChangeIsGivenUpBeforeItsCallersTimeEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		within := func(d time.Duration, ask func(ctx context.Context) error) error {
+			ctx, cancel := context.WithTimeout(t.Context(), d)
+			defer cancel()
+			err := ask(ctx)
+			require.NoError(t, ctx.Err())
+			return err
+		}
+		_, s := newForgetful(1000, 1000)
+		require.EqualError(t, within(10*time.Second, func(ctx context.Context) error {
+			return s.Change(ctx, "count_things.a", pause)
+		}), "the server did not take the change in time")
+		for updates, want := range map[int]string{
+			0:    "the server did not take the change in time",
+			1000: "the server does not tell whether it took the request: look at the job's runs before you ask again (the server did not take the change in time)",
+		} {
+			_, s := newForgetful(updates, 1000)
+			require.EqualError(t, within(30*time.Second, func(ctx context.Context) error {
+				_, err := s.Trigger(ctx, "count_things.a", nil, enumspb.SCHEDULE_OVERLAP_POLICY_SKIP)
+				return err
+			}), want)
+		}
 	})
 }

@@ -114,7 +114,7 @@ func (c *Client) awaitEnd(ctx context.Context, live *Live) error {
 	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+workflows.MaxPatience+10*time.Second)
 	defer cancel()
 	err := workflows.Await(ctx, c.temporal, workflows.JobWorkflowID(live.Job.ID), "", nil)
-	if errors.Is(err, context.DeadlineExceeded) {
+	if unanswered(err) {
 		return fmt.Errorf("job %s was told to stop and has not ended yet", live.Job.ID)
 	}
 	return err

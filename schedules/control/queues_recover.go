@@ -62,12 +62,16 @@ func (q *Queue) Err() error {
 	return &QueueEndedError{Queue: q.Name, Status: q.Ended.Status, At: q.Ended.At}
 }
 
+// recoveryTimeout bounds how long the history of an ended queue is read, and replayed
+// by a worker.
+const recoveryTimeout = time.Minute
+
 // Queue asks a queue for its state, or finds out what that was when its workflow ended.
 // It needs a live worker of any type.
 func (c *Client) Queue(ctx context.Context, name string) (*Queue, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	asked, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	state, err := c.queryQueue(ctx, name, "", false)
+	state, err := c.queryQueue(asked, name, "", false)
 	if state != nil || err != nil {
 		return &Queue{QueueState: state}, err
 	}
@@ -76,6 +80,8 @@ func (c *Client) Queue(ctx context.Context, name string) (*Queue, error) {
 
 // endedQueue reads the history of a queue whose workflow has ended.
 func (c *Client) endedQueue(ctx context.Context, name string) (*Queue, error) {
+	ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
+	defer cancel()
 	end, err := c.queueEnd(ctx, name)
 	if err != nil {
 		return nil, err
