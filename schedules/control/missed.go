@@ -373,11 +373,16 @@ func (b *book) reason(at time.Time) (MissedReason, string) {
 // resume: on a busy server, and above all after a crash of it.
 const scheduleLag = 10 * time.Second
 
+// maxChangeLag is how long a change of a schedule may wait for a server that is away.
+const maxChangeLag = time.Minute
+
 // shortlyBefore finds what a schedule may not have noted yet at a start.
 func (b *book) shortlyBefore(at time.Time) (MissedReason, string) {
 	lately := func(ended time.Time) bool { return !ended.After(at) && at.Sub(ended) < scheduleLag }
-	for _, span := range b.pauses {
-		if !span.to.IsZero() && lately(span.to) {
+	for i, span := range b.pauses {
+		// The server may have taken the last change long after it was asked for.
+		waited := i == 0 && at.Before(b.changed) && b.changed.Sub(span.to) < maxChangeLag
+		if !span.to.IsZero() && !at.Before(span.to) && (lately(span.to) || waited) {
 			return MissedPaused, "paused at " + span.from.Format(time.RFC3339) + ", and resumed shortly before"
 		}
 	}
