@@ -35,9 +35,10 @@ build: programs devstack ## build all binaries into bin/
 
 .PHONY: programs
 programs:
-	$(call say,programs: bin/backend bin/extract bin/load bin/starter bin/example-worker)
+	$(call say,programs: bin/backend bin/extract bin/load bin/starter bin/example-worker bin/soak)
 	@$(BUILD_WORKER) -v -o bin/ ./workers/backend ./workers/extract ./workers/load ./starter 2>&1 | $(progress)
 	@cd docs/example-worker && $(BUILD_WORKER) -v -o ../../bin/ . 2>&1 | $(progress)
+	@cd soak && $(BUILD_WORKER) -v -o ../bin/ . 2>&1 | $(progress)
 
 .PHONY: devstack
 devstack:
@@ -53,9 +54,11 @@ test: build lint test-unit test-integration ## everything that has to pass: buil
 	$(call say,all passed)
 
 .PHONY: test-unit
-test-unit: ## unit tests under the race detector
+test-unit: ## unit tests under the race detector, those of devstack/ without it
 	$(call say,unit tests under the race detector)
 	@$(GO) test -short -race ./...
+	@cd soak && $(GO) test -race ./...
+	@cd devstack && $(GO) test ./...
 
 .PHONY: test-integration
 test-integration: ## integration tests on the embedded stack, with -race (needs make build)
@@ -69,10 +72,12 @@ lint: bin/tools/built ## gofmt, go vet, golangci-lint, workflowcheck
 		if [ -n "$$files" ]; then printf 'not formatted, run gofmt -w on:\n%s\n' "$$files"; exit 1; fi
 	$(call say,go vet)
 	@$(GO) vet ./...
+	@cd soak && $(GO) vet ./...
 	$(call say,golangci-lint)
 	@bin/tools/golangci-lint run ./...
 	@cd devstack && ../bin/tools/golangci-lint run ./...
 	@cd docs/example-worker && ../../bin/tools/golangci-lint run ./...
+	@cd soak && ../bin/tools/golangci-lint run ./...
 	$(call say,workflowcheck)
 	@bin/tools/workflowcheck -config workflowcheck.config.yaml ./workflows/...
 
@@ -103,6 +108,15 @@ bench: build ## Temporal's latency and throughput, workers that die, plan and ap
 	@bin/bench archive
 	@bin/bench publish
 	@bin/bench storm
+
+# How long there are faults, the seed of all that is random (by default of the
+# time), and flags of devstack.
+SOAK ?= 20m
+SEED ?= 0
+SOAK_STACK ?=
+.PHONY: soak
+soak: build ## load and faults for SOAK (default 20m), from SEED, checked by a ledger of its own
+	@bin/soak --for $(SOAK) --seed $(SEED) -- $(SOAK_STACK)
 
 # Telegraf is built in its module's folder, whose go.mod it needs.
 TELEGRAF := github.com/influxdata/telegraf@v1.37.2

@@ -60,6 +60,10 @@ func ConnectObjects(getenv func(string) string) (*objects.Store, error) {
 
 // ConnectPipeline connects to the NATS server that the environment names, and
 // goes on trying if it is away.
-func ConnectPipeline(ctx context.Context) (*pipeline.Client, error) {
-	return pipeline.Connect(ctx, pipeline.URLFromEnv())
+func ConnectPipeline(ctx context.Context, getenv func(string) string) (*pipeline.Client, error) {
+	streams, err := pipeline.StreamSettingsFromEnv(getenv)
+	if err != nil {
+		return nil, err
+	}
+	return pipeline.Connect(ctx, pipeline.URLFromEnv(), pipeline.WithStreams(streams))
 }

@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // sample is what one round of a case came to.
 type sample struct {
 	PerSecond float64
-	P50, P95  time.Duration // of one call; zero for the serial queues
+	// Of one call; zero where there is a single caller that waits once.
+	P50, P95, P99, Worst time.Duration
 }
 
 // benchCase is a kind of work.
@@ -69,6 +72,8 @@ func callers(n, total int) func(context.Context, client.Client, string) (sample,
 			PerSecond: float64(total) / elapsed.Seconds(),
 			P50:       took[len(took)/2],
 			P95:       took[len(took)*95/100],
+			P99:       took[len(took)*99/100],
+			Worst:     took[len(took)-1],
 		}, first
 	}
 }
@@ -77,7 +82,7 @@ func callOnce(ctx context.Context, c client.Client, id string) (time.Duration, e
 	began := time.Now()
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: taskQueue}, singleWorkflow)
 	if err == nil {
-		err = run.Get(ctx, nil)
+		err = workflows.Await(ctx, c, id, run.GetRunID(), nil)
 	}
 	return time.Since(began), err
 }
@@ -88,7 +93,7 @@ func shortTimers(n int) func(context.Context, client.Client, string) (sample, er
 		began := time.Now()
 		run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: taskQueue}, timersWorkflow, n)
 		if err == nil {
-			err = run.Get(ctx, nil)
+			err = workflows.Await(ctx, c, id, run.GetRunID(), nil)
 		}
 		return sample{PerSecond: float64(n) / time.Since(began).Seconds()}, err
 	}
@@ -107,7 +112,7 @@ func queue(messages int, children bool) func(context.Context, client.Client, str
 				return sample{}, err
 			}
 		}
-		if err := run.Get(ctx, nil); err != nil {
+		if err := workflows.Await(ctx, c, id, run.GetRunID(), nil); err != nil {
 			return sample{}, err
 		}
 		return sample{PerSecond: float64(messages) / time.Since(began).Seconds()}, nil

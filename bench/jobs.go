@@ -44,13 +44,13 @@ type jobBench struct {
 	out     io.Writer
 }
 
-// newJobBench starts a stack, with further flags for it, and the worker.
-func newJobBench(ctx context.Context, bin string, out io.Writer, flags ...string) (*jobBench, error) {
+// newJobBench starts a stack and the worker.
+func newJobBench(ctx context.Context, bin string, out io.Writer) (*jobBench, error) {
 	binary, err := filepath.Abs(filepath.Join(bin, "devstack"))
 	if err != nil {
 		return nil, err
 	}
-	inner, err := newBench(ctx, binary, "latency", flags...)
+	inner, err := newBench(ctx, binary, "latency")
 	if err != nil {
 		return nil, err
 	}

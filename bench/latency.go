@@ -91,11 +91,11 @@ type bench struct {
 	worker  worker.Worker
 }
 
-// newBench starts a stack, with further flags for it, and the worker of the bare loops.
-func newBench(ctx context.Context, binary, tuning string, flags ...string) (*bench, error) {
+// newBench starts a stack and the worker of the bare loops.
+func newBench(ctx context.Context, binary, tuning string) (*bench, error) {
 	start, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	info, process, err := stack.Launch(start, binary, append([]string{"--ephemeral", "--free-ports", "--temporal-tuning", tuning}, flags...), io.Discard)
+	info, process, err := stack.Launch(start, binary, []string{"--ephemeral", "--free-ports", "--temporal-tuning", tuning}, io.Discard)
 	if err != nil {
 		return nil, err
 	}

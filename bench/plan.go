@@ -26,7 +26,6 @@ import (
 func plan(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("bench plan", flag.ContinueOnError)
 	bin := fs.String("bin", "bin", "`folder` of the devstack, starter and load binaries")
-	engine := fs.String("schedules", "chasm", "`engine` of schedules: chasm or workflow")
 	recurring := fs.Int("recurring", 1000, "recurring jobs of the set that is worked through")
 	continuous := fs.Int("continuous", 100, "continuous jobs of that set")
 	sizes := fs.String("sizes", "100,300,1000,2000", "numbers of jobs, one in eleven continuous, to show how cost grows; \"\" for none")
@@ -40,7 +39,7 @@ func plan(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := &planBench{bin: folder, engine: *engine, out: out}
+	b := &planBench{bin: folder, out: out}
 	steps, err := b.both(ctx, jobSet{recurring: *recurring, continuous: *continuous}, true)
 	if err != nil {
 		return err
@@ -75,9 +74,8 @@ type step struct {
 
 // planBench runs the starter on stacks of its own.
 type planBench struct {
-	bin    string
-	engine string
-	out    io.Writer
+	bin string
+	out io.Writer
 }
 
 // both works through a set undisturbed and counted, and joins what they gave.
@@ -102,7 +100,7 @@ func (b *planBench) sequence(ctx context.Context, set jobSet, whole, count bool)
 	start, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	info, process, err := stack.Launch(start, filepath.Join(b.bin, "devstack"),
-		[]string{"--ephemeral", "--free-ports", "--schedules", b.engine}, io.Discard)
+		[]string{"--ephemeral", "--free-ports"}, io.Discard)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	schedulepb "go.temporal.io/api/schedule/v1"
@@ -19,7 +18,6 @@ import (
 // stormOptions are the flags of bench storm.
 type stormOptions struct {
 	bin     string
-	engine  string
 	jobs    int
 	minutes int
 	slowest int
@@ -39,7 +37,6 @@ func storm(ctx context.Context, args []string, out io.Writer) error {
 	fs := flag.NewFlagSet("bench storm", flag.ContinueOnError)
 	var o stormOptions
 	fs.StringVar(&o.bin, "bin", "bin", "`folder` of the devstack binary")
-	engines := fs.String("schedules", "chasm,workflow", "`engines` of schedules, one after the other")
 	fs.IntVar(&o.jobs, "jobs", 2000, "recurring jobs, each every minute")
 	fs.IntVar(&o.minutes, "minutes", 3, "minutes to measure")
 	fs.IntVar(&o.slowest, "slowest", 0, "show the histories of so many runs, those that began last")
@@ -49,21 +46,16 @@ func storm(ctx context.Context, args []string, out io.Writer) error {
 	if fs.NArg() > 0 || o.jobs < 1 || o.minutes < 1 || o.minutes > mostMinutes {
 		return fmt.Errorf("bench storm takes --jobs of at least 1, --minutes from 1 to %d, and no arguments", mostMinutes)
 	}
-	var figures []*stormFigures
-	for _, o.engine = range strings.Split(*engines, ",") {
-		f, err := o.measure(ctx, out)
-		if err != nil {
-			// What the other one came to is not lost.
-			return errors.Join(writeStorm(out, o, figures), fmt.Errorf("engine %s: %w", o.engine, err))
-		}
-		figures = append(figures, f)
+	f, err := o.measure(ctx, out)
+	if err != nil {
+		return err
 	}
-	return writeStorm(out, o, figures)
+	return writeStorm(out, o, f)
 }
 
 // measure runs a storm on a stack of its own.
 func (o stormOptions) measure(ctx context.Context, out io.Writer) (f *stormFigures, err error) {
-	b, err := newJobBench(ctx, o.bin, out, "--schedules", o.engine)
+	b, err := newJobBench(ctx, o.bin, out)
 	if err != nil {
 		return nil, err
 	}
@@ -78,14 +70,14 @@ func (o stormOptions) measure(ctx context.Context, out io.Writer) (f *stormFigur
 	if err := b.apply(ctx, jobs); err != nil {
 		return nil, err
 	}
-	b.say("engine %s: applied %d jobs in %s", o.engine, len(jobs), time.Since(began).Round(100*time.Millisecond))
+	b.say("applied %d jobs in %s", len(jobs), time.Since(began).Round(100*time.Millisecond))
 
 	from := first
 	if soon := time.Now().Add(time.Second); soon.After(from) {
 		from = soon.Truncate(time.Second)
 	}
 	until := from.Add(time.Duration(o.minutes) * every)
-	f = &stormFigures{engine: o.engine, from: from, until: until, expected: o.jobs * o.minutes}
+	f = &stormFigures{from: from, until: until, expected: o.jobs * o.minutes}
 	before, err := b.accounts(ctx, jobs)
 	if err != nil {
 		return nil, err
@@ -99,7 +91,7 @@ func (o stormOptions) measure(ctx context.Context, out io.Writer) (f *stormFigur
 			return nil, err
 		}
 		f.loads = append(f.loads, loadAverage())
-		b.say("engine %s: minute %d, load average %s", o.engine, len(f.loads), loadAverage())
+		b.say("minute %d, load average %s", len(f.loads), loadAverage())
 	}
 	f.servers, f.worker = b.processors()
 	f.servers, f.worker = f.servers-servers, f.worker-worker

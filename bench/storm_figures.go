@@ -10,7 +10,6 @@ import (
 
 // stormFigures are what a storm came to.
 type stormFigures struct {
-	engine      string
 	from, until time.Time
 	expected    int // starts that were due
 	runs        int // of them, those that the server has started a run for
@@ -110,41 +109,25 @@ func (f *stormFigures) busiest(perSecond map[int64]int) string {
 }
 
 // writeStorm writes the figures as a Markdown table.
-func writeStorm(out io.Writer, o stormOptions, all []*stormFigures) error {
-	if len(all) == 0 {
-		return nil
-	}
+func writeStorm(out io.Writer, o stormOptions, f *stormFigures) error {
+	took := f.until.Sub(f.from).Seconds()
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%d jobs every minute, %d minutes\n\n| what | aim |", o.jobs, o.minutes)
-	for _, f := range all {
-		fmt.Fprintf(&b, " engine `%s` |", f.engine)
-	}
-	b.WriteString("\n|---|---|" + strings.Repeat("---|", len(all)) + "\n")
+	fmt.Fprintf(&b, "\n%d jobs every minute, %d minutes\n\n| what | aim | seen |\n|---|---|---|\n", o.jobs, o.minutes)
 	for _, line := range []struct {
-		what, aim string
-		value     func(f *stormFigures) string
+		what, aim, value string
 	}{
-		{"runs, of starts that were due", "all, each once", func(f *stormFigures) string {
-			return fmt.Sprintf("%d of %d, %d twice; %d handlers", f.runs, f.expected, f.twice, len(f.handled))
-		}},
-		{"started late: p50 / p95 / p99 / most", "p99 ≤ 5 s", func(f *stormFigures) string { return lateness(f.started) }},
-		{"handler began late: p50 / p95 / p99 / most", "p99 ≤ 5 s", func(f *stormFigures) string { return lateness(f.handled) }},
-		{"due in one second at most, over the mean", "× 2", func(f *stormFigures) string { return f.busiest(f.due) }},
-		{"handlers begun in one second at most, over the mean", "× 2", func(f *stormFigures) string { return f.busiest(f.began) }},
-		{"skipped since the run before had not ended", "0", func(f *stormFigures) string { return fmt.Sprint(f.skipped) }},
-		{"missed, or dropped from a full buffer", "0", func(f *stormFigures) string { return fmt.Sprint(f.missed) }},
-		{"processors in use by servers, worker", "–", func(f *stormFigures) string {
-			took := f.until.Sub(f.from).Seconds()
-			return fmt.Sprintf("%.2f, %.2f", f.servers.Seconds()/took, f.worker.Seconds()/took)
-		}},
-		{"peak memory", "–", func(f *stormFigures) string { return f.memory }},
-		{"load average of a minute, each minute", "–", func(f *stormFigures) string { return strings.Join(f.loads, ", ") }},
+		{"runs, of starts that were due", "all, each once", fmt.Sprintf("%d of %d, %d twice; %d handlers", f.runs, f.expected, f.twice, len(f.handled))},
+		{"started late: p50 / p95 / p99 / most", "p99 ≤ 5 s", lateness(f.started)},
+		{"handler began late: p50 / p95 / p99 / most", "p99 ≤ 5 s", lateness(f.handled)},
+		{"due in one second at most, over the mean", "× 2", f.busiest(f.due)},
+		{"handlers begun in one second at most, over the mean", "× 2", f.busiest(f.began)},
+		{"skipped since the run before had not ended", "0", fmt.Sprint(f.skipped)},
+		{"missed, or dropped from a full buffer", "0", fmt.Sprint(f.missed)},
+		{"processors in use by servers, worker", "–", fmt.Sprintf("%.2f, %.2f", f.servers.Seconds()/took, f.worker.Seconds()/took)},
+		{"peak memory", "–", f.memory},
+		{"load average of a minute, each minute", "–", strings.Join(f.loads, ", ")},
 	} {
-		fmt.Fprintf(&b, "| %s | %s |", line.what, line.aim)
-		for _, f := range all {
-			fmt.Fprintf(&b, " %s |", line.value(f))
-		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", line.what, line.aim, line.value)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err

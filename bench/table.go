@@ -19,7 +19,7 @@ func writeTable(out io.Writer, benches []*bench, rows []row) error {
 	var b strings.Builder
 	b.WriteString("\n| work | unit |")
 	for _, bench := range benches {
-		fmt.Fprintf(&b, " %s | p50 / p95 |", bench.tuning)
+		fmt.Fprintf(&b, " %s | p50 / p95 / p99 / worst |", bench.tuning)
 	}
 	b.WriteString(" ratio |\n|---|---|" + strings.Repeat("---|---|", len(benches)) + "---|\n")
 	for _, r := range rows {
@@ -35,13 +35,20 @@ func writeTable(out io.Writer, benches []*bench, rows []row) error {
 	return err
 }
 
+// latencies are the medians of the rounds, and the worst of all.
 func latencies(samples []sample) string {
 	p50 := median(samples, func(s sample) float64 { return float64(s.P50) })
 	p95 := median(samples, func(s sample) float64 { return float64(s.P95) })
+	p99 := median(samples, func(s sample) float64 { return float64(s.P99) })
 	if p50 == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.0f / %.0f ms", p50/float64(time.Millisecond), p95/float64(time.Millisecond))
+	var worst time.Duration
+	for _, s := range samples {
+		worst = max(worst, s.Worst)
+	}
+	const ms = float64(time.Millisecond)
+	return fmt.Sprintf("%.0f / %.0f / %.0f / %.0f ms", p50/ms, p95/ms, p99/ms, float64(worst)/ms)
 }
 
 func median(samples []sample, value func(sample) float64) float64 {

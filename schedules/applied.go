@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -40,6 +41,7 @@ func appliedAs(j job.Job) (workflows.AppliedJob, error) {
 // ran once are forgotten with a prune alone.
 func (s *Syncer) findUnrecorded(ctx context.Context, p *Plan) error {
 	p.unrecorded.Applied = map[string]workflows.AppliedJob{}
+	p.unrecorded.Types = newTypes(p.applied.Types, p.options.Types)
 	seen := map[string]bool{}
 	for _, change := range p.Changes {
 		seen[change.JobID] = true
@@ -68,6 +70,24 @@ func (s *Syncer) findUnrecorded(ctx context.Context, p *Plan) error {
 		}
 	}
 	return nil
+}
+
+// maxKeptSchema bounds the schema of a job type that is kept, in bytes: all that was
+// applied has to fit into 2 MiB.
+const maxKeptSchema = 32 << 10
+
+// newTypes are the job types to keep that are not kept yet as they are.
+func newTypes(kept, wanted map[string]workflows.AppliedType) map[string]workflows.AppliedType {
+	added := map[string]workflows.AppliedType{}
+	for name, t := range wanted {
+		if before, ok := kept[name]; ok && bytes.Equal(job.EncodeJSON(before), job.EncodeJSON(t)) {
+			continue
+		}
+		if len(t.SpecSchema) <= maxKeptSchema {
+			added[name] = t
+		}
+	}
+	return added
 }
 
 // isGone says that nothing stands of a job that was applied. It asks for the thing
@@ -162,7 +182,7 @@ func (r *recorder) close(ctx context.Context) error {
 }
 
 func (r *recorder) flush(ctx context.Context) error {
-	if len(r.pending.Applied) == 0 && len(r.pending.Removed) == 0 {
+	if r.pending.Empty() {
 		return nil
 	}
 	if err := r.control.Record(ctx, r.provider, r.known, r.pending); err != nil {

@@ -33,6 +33,9 @@ type PlanOptions struct {
 	AllowMassPrune bool `json:"allow_mass_prune,omitempty"`
 	// ResetPauses makes jobs that were paused or resumed by hand as declared.
 	ResetPauses bool `json:"reset_pauses,omitempty"`
+	// Types are the job types of declared jobs that only workers bring, by name. Apply
+	// keeps them with what was applied.
+	Types map[string]workflows.AppliedType `json:"types,omitempty"`
 	// Parallel bounds the calls under way at once. 0 is the default, 8.
 	Parallel int `json:"-"`
 }

@@ -26,64 +26,60 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 	require.NoError(t, err)
 	const days = 4
 	changes := []time.Time{time.Date(2025, 3, 9, 12, 0, 0, 0, zone), time.Date(2025, 11, 2, 12, 0, 0, 0, zone)}
-	for _, engine := range engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			seen := &handledRuns{}
-			f := startHandler(t, stacktest.StartOwn(t, "--schedules", engine), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
-				seen.add(run.ID())
-				return job.Result{}, nil
-			})
-			daily := func(key, cron string) job.Job {
-				return declare(key, job.Schedule{Recurring: &job.Recurring{Cron: cron, TimeZone: losAngeles}}, paused)
-			}
-			jobs := []job.Job{daily("skipped", "30 2 * * *"), daily("repeated", "30 1 * * *"), declare("interval", recurring(8*time.Hour), paused)}
-			f.apply(f.plan(false, jobs...))
-			f.settled(false, jobs...)
-			want := 0
-			for _, j := range jobs {
-				count := 0
-				for _, change := range changes {
-					starts, err := f.control.Backfill(t.Context(), j.ID, change.AddDate(0, 0, -days/2), change.AddDate(0, 0, days/2))
-					require.NoError(t, err)
-					count += len(starts)
-				}
-				want += count
-				var runs []control.Run
-				stacktest.WaitFor(t, "the runs of "+j.ID, func() (bool, error) {
-					var err error
-					runs, err = f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
-					return len(runs) == count, err
-				})
-				if j.Recurring.Cron == "" {
-					slices.SortFunc(runs, func(a, b control.Run) int { return a.Scheduled.Compare(b.Scheduled) })
-					for n, run := range runs[1:] {
-						if apart := run.Scheduled.Sub(runs[n].Scheduled); apart < 7*24*time.Hour {
-							require.Equal(t, 8*time.Hour, apart)
-						}
-					}
-					require.InDelta(t, 2*days*3, count, 2)
-					continue
-				}
-				perDay := map[string]int{}
-				for _, run := range runs {
-					perDay[run.Scheduled.In(zone).Format("01-02")]++
-				}
-				require.Equal(t, map[string]int{
-					"03-08": 1, "03-09": 1, "03-10": 1, "03-11": 1, "11-01": 1, "11-02": 1, "11-03": 1, "11-04": 1,
-				}, perDay, j.ID)
-			}
-			require.Equal(t, want, seen.count())
-
-			// And so they go on: as many days as the server lists starts.
-			for _, key := range []string{"skipped", "repeated"} {
-				starts := f.next(key, control.MaxStarts)
-				require.Len(t, starts, control.MaxStarts)
-				for n, at := range starts[1:] {
-					require.Equal(t, starts[n].In(zone).AddDate(0, 0, 1).Format(time.DateOnly), at.In(zone).Format(time.DateOnly))
-				}
-			}
+	t.Parallel()
+	seen := &handledRuns{}
+	f := startHandler(t, stacktest.StartOwn(t), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
+		seen.add(run.ID())
+		return job.Result{}, nil
+	})
+	daily := func(key, cron string) job.Job {
+		return declare(key, job.Schedule{Recurring: &job.Recurring{Cron: cron, TimeZone: losAngeles}}, paused)
+	}
+	jobs := []job.Job{daily("skipped", "30 2 * * *"), daily("repeated", "30 1 * * *"), declare("interval", recurring(8*time.Hour), paused)}
+	f.apply(f.plan(false, jobs...))
+	f.settled(false, jobs...)
+	want := 0
+	for _, j := range jobs {
+		count := 0
+		for _, change := range changes {
+			starts, err := f.control.Backfill(t.Context(), j.ID, change.AddDate(0, 0, -days/2), change.AddDate(0, 0, days/2))
+			require.NoError(t, err)
+			count += len(starts)
+		}
+		want += count
+		var runs []control.Run
+		stacktest.WaitFor(t, "the runs of "+j.ID, func() (bool, error) {
+			var err error
+			runs, err = f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+			return len(runs) == count, err
 		})
+		if j.Recurring.Cron == "" {
+			slices.SortFunc(runs, func(a, b control.Run) int { return a.Scheduled.Compare(b.Scheduled) })
+			for n, run := range runs[1:] {
+				if apart := run.Scheduled.Sub(runs[n].Scheduled); apart < 7*24*time.Hour {
+					require.Equal(t, 8*time.Hour, apart)
+				}
+			}
+			require.InDelta(t, 2*days*3, count, 2)
+			continue
+		}
+		perDay := map[string]int{}
+		for _, run := range runs {
+			perDay[run.Scheduled.In(zone).Format("01-02")]++
+		}
+		require.Equal(t, map[string]int{
+			"03-08": 1, "03-09": 1, "03-10": 1, "03-11": 1, "11-01": 1, "11-02": 1, "11-03": 1, "11-04": 1,
+		}, perDay, j.ID)
+	}
+	require.Equal(t, want, seen.count())
+
+	// And so they go on: as many days as the server lists starts.
+	for _, key := range []string{"skipped", "repeated"} {
+		starts := f.next(key, control.MaxStarts)
+		require.Len(t, starts, control.MaxStarts)
+		for n, at := range starts[1:] {
+			require.Equal(t, starts[n].In(zone).AddDate(0, 0, 1).Format(time.DateOnly), at.In(zone).Format(time.DateOnly))
+		}
 	}
 }
 
@@ -92,50 +88,50 @@ func paused(j *job.Job) { j.Options.Paused = true }
 // TestClocksOfAnOlderSchedule has a schedule as older releases made it, which knew of
 // no changes of the clocks.
 func TestClocksOfAnOlderSchedule(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		j := declare("nightly", job.Schedule{Recurring: &job.Recurring{Cron: "30 1-3/2 * * *", TimeZone: "America/Santiago"}})
-		once := declare("early", job.Schedule{Recurring: &job.Recurring{Cron: "30 1 * * *", TimeZone: losAngeles}})
-		f.apply(f.plan(false, j, once))
-		f.byHand("early", func(s *schedulepb.Schedule) {
-			s.GetSpec().StructuredCalendar, s.GetSpec().ExcludeStructuredCalendar = s.GetSpec().GetStructuredCalendar()[:1], nil
-		})
-		var plan *schedules.Plan
-		stacktest.WaitFor(t, "the older schedule", func() (bool, error) {
-			plan = f.plan(false, j, once)
-			return plan.Count(schedules.ActionUpdate) == 1, nil
-		})
-		applied, err := f.control.Applied(t.Context(), job.ProviderTOML)
-		require.NoError(t, err)
-		older := applied.Jobs[once.ID]
-		older.Version = plan.Changes[0].Version
-		require.NoError(t, f.control.Record(t.Context(), job.ProviderTOML, applied, workflows.AppliedRecord{
-			Applied: map[string]workflows.AppliedJob{once.ID: older},
-		}))
-		stacktest.WaitFor(t, "the record", func() (bool, error) {
-			plan = f.plan(false, j, once)
-			return !plan.Changes[0].EditedByHand, nil
-		})
-		require.True(t, f.drift().Empty())
-		require.Equal(t, []string{"early: update", "nightly: unchanged"}, actions(plan))
-		require.Equal(t, []schedules.Field{
-			{Path: "schedule.calendars", Old: `["30 1 * * *"]`, New: `["30 1 * * *","30 2 1-7 11 0"]`},
-			{Path: "schedule.skip", New: `["30 1 1-7 11 0"]`},
-		}, plan.Changes[0].Fields)
-		f.apply(plan)
-		f.settled(false, j, once)
-		require.True(t, f.drift().Empty())
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	j := declare("nightly", job.Schedule{Recurring: &job.Recurring{Cron: "30 1-3/2 * * *", TimeZone: "America/Santiago"}})
+	once := declare("early", job.Schedule{Recurring: &job.Recurring{Cron: "30 1 * * *", TimeZone: losAngeles}})
+	f.apply(f.plan(false, j, once))
+	f.byHand("early", func(s *schedulepb.Schedule) {
+		s.GetSpec().StructuredCalendar, s.GetSpec().ExcludeStructuredCalendar = s.GetSpec().GetStructuredCalendar()[:1], nil
 	})
+	var plan *schedules.Plan
+	stacktest.WaitFor(t, "the older schedule", func() (bool, error) {
+		plan = f.plan(false, j, once)
+		return plan.Count(schedules.ActionUpdate) == 1, nil
+	})
+	applied, err := f.control.Applied(t.Context(), job.ProviderTOML)
+	require.NoError(t, err)
+	older := applied.Jobs[once.ID]
+	older.Version = plan.Changes[0].Version
+	require.NoError(t, f.control.Record(t.Context(), job.ProviderTOML, applied, workflows.AppliedRecord{
+		Applied: map[string]workflows.AppliedJob{once.ID: older},
+	}))
+	stacktest.WaitFor(t, "the record", func() (bool, error) {
+		plan = f.plan(false, j, once)
+		return !plan.Changes[0].EditedByHand, nil
+	})
+	require.True(t, f.drift().Empty())
+	require.Equal(t, []string{"early: update", "nightly: unchanged"}, actions(plan))
+	require.Equal(t, []schedules.Field{
+		{Path: "schedule.calendars", Old: `["30 1 * * *"]`, New: `["30 1 * * *","30 2 1-7 11 0"]`},
+		{Path: "schedule.skip", New: `["30 1 1-7 11 0"]`},
+	}, plan.Changes[0].Fields)
+	f.apply(plan)
+	f.settled(false, j, once)
+	require.True(t, f.drift().Empty())
 }
 
 func TestAMovedStartIsSkipped(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		spring := time.Date(2090, 3, 12, 10, 30, 0, 0, time.UTC) // 03:30 for 02:30.
-		j := declare("nightly", job.Schedule{Recurring: &job.Recurring{
-			Cron: "30 2 * * *", TimeZone: losAngeles, StartAt: spring.Add(-2 * time.Hour),
-		}})
-		f.apply(f.plan(false, j))
-		require.Equal(t, spring, f.skipNext("nightly"))
-		require.Equal(t, []time.Time{spring.Add(23 * time.Hour)}, f.next("nightly", 1))
-		f.settled(false, j)
-	})
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	spring := time.Date(2090, 3, 12, 10, 30, 0, 0, time.UTC) // 03:30 for 02:30.
+	j := declare("nightly", job.Schedule{Recurring: &job.Recurring{
+		Cron: "30 2 * * *", TimeZone: losAngeles, StartAt: spring.Add(-2 * time.Hour),
+	}})
+	f.apply(f.plan(false, j))
+	require.Equal(t, spring, f.skipNext("nightly"))
+	require.Equal(t, []time.Time{spring.Add(23 * time.Hour)}, f.next("nightly", 1))
+	f.settled(false, j)
 }

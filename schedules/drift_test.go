@@ -40,116 +40,116 @@ func (f *fixture) byHand(key string, edit func(*schedulepb.Schedule)) {
 }
 
 func TestDriftNamesWhatWasDoneByHand(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		require.True(t, f.drift().Empty(), "nothing was applied")
-		jobs := []job.Job{
-			declare("edited", recurring(time.Hour)), declare("paused", recurring(time.Hour)), declare("deleted", recurring(time.Hour)),
-			declare("fine", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("once", oneShot()),
-			declare("dated", job.Schedule{Recurring: &job.Recurring{Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", Jitter: job.Duration(time.Minute)}}),
-		}
-		f.apply(f.plan(false, jobs...))
-		require.True(t, f.drift().Empty(), "%v", f.drift())
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	require.True(t, f.drift().Empty(), "nothing was applied")
+	jobs := []job.Job{
+		declare("edited", recurring(time.Hour)), declare("paused", recurring(time.Hour)), declare("deleted", recurring(time.Hour)),
+		declare("fine", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("once", oneShot()),
+		declare("dated", job.Schedule{Recurring: &job.Recurring{Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", Jitter: job.Duration(time.Minute)}}),
+	}
+	f.apply(f.plan(false, jobs...))
+	require.True(t, f.drift().Empty(), "%v", f.drift())
 
-		f.byHand("edited", func(s *schedulepb.Schedule) {
-			s.GetSpec().GetInterval()[0].Interval = durationpb.New(time.Minute)
-			s.GetSpec().GetInterval()[0].Phase = durationpb.New(0)
-		})
-		require.NoError(t, f.schedule("paused").Pause(t.Context(), client.SchedulePauseOptions{Note: "by hand"}))
-		require.NoError(t, f.schedule("deleted").Delete(t.Context()))
-		_, err := f.temporal.ScheduleClient().Create(t.Context(), client.ScheduleOptions{
-			ID: "job/foreign", Paused: true,
-			Spec:   client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: time.Hour}}},
-			Action: &client.ScheduleWorkflowAction{ID: "x", Workflow: "Other", TaskQueue: "other"},
-		})
-		require.NoError(t, err)
-
-		// A change in the file is none of drift's business.
-		jobs[3].Spec = []byte(`{"a":7}`)
-		stacktest.WaitFor(t, "the foreign schedule to be listed", func() (bool, error) {
-			return len(f.drift().Foreign) == 1, nil
-		})
-		drift := f.drift()
-		require.Equal(t, []string{"schedule job/foreign"}, drift.Foreign)
-		require.Len(t, drift.Jobs, 3)
-		require.Equal(t, schedules.JobDrift{JobID: "do_nothing.deleted", Mode: job.ModeRecurring, Kind: schedules.DriftDeleted}, drift.Jobs[0])
-		require.Equal(t, schedules.DriftEdited, drift.Jobs[1].Kind)
-		require.Len(t, drift.Jobs[1].Fields, 1)
-		require.Equal(t, "schedule.intervals", drift.Jobs[1].Fields[0].Path)
-		require.Equal(t, `["every PT1M at PT0S"]`, drift.Jobs[1].Fields[0].New)
-		require.Equal(t, schedules.JobDrift{
-			JobID: "do_nothing.paused", Mode: job.ModeRecurring, Kind: schedules.DriftPaused, Note: "by hand",
-			Fields: []schedules.Field{{Path: "paused", Old: "false", New: "true"}},
-		}, drift.Jobs[2])
-
-		plan := f.plan(false, jobs...)
-		require.Equal(t, []string{
-			"dated: unchanged", "deleted: create", "edited: update", "fine: update", "loop: unchanged", "once: unchanged", "paused: unchanged",
-		}, actions(plan))
-		require.Equal(t, []string{"schedule job/foreign"}, plan.Foreign)
-		for _, change := range plan.Changes {
-			require.Equal(t, change.JobID == "do_nothing.edited", change.EditedByHand, change.JobID)
-		}
-		f.apply(plan)
-		require.Len(t, f.drift().Jobs, 1, "the pause is kept")
-
-		reset, err := f.syncer.Plan(t.Context(), jobs, schedules.PlanOptions{Provider: job.ProviderTOML, ResetPauses: true})
-		require.NoError(t, err)
-		require.Equal(t, 1, reset.Count(schedules.ActionUpdate))
-		f.apply(reset)
-		require.Empty(t, f.drift().Jobs)
-		f.settled(false, jobs...)
-
-		foreign, err := f.temporal.ScheduleClient().GetHandle(t.Context(), "job/foreign").Describe(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, time.Hour, foreign.Schedule.Spec.Intervals[0].Every)
+	f.byHand("edited", func(s *schedulepb.Schedule) {
+		s.GetSpec().GetInterval()[0].Interval = durationpb.New(time.Minute)
+		s.GetSpec().GetInterval()[0].Phase = durationpb.New(0)
 	})
+	require.NoError(t, f.schedule("paused").Pause(t.Context(), client.SchedulePauseOptions{Note: "by hand"}))
+	require.NoError(t, f.schedule("deleted").Delete(t.Context()))
+	_, err := f.temporal.ScheduleClient().Create(t.Context(), client.ScheduleOptions{
+		ID: "job/foreign", Paused: true,
+		Spec:   client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: time.Hour}}},
+		Action: &client.ScheduleWorkflowAction{ID: "x", Workflow: "Other", TaskQueue: "other"},
+	})
+	require.NoError(t, err)
+
+	// A change in the file is none of drift's business.
+	jobs[3].Spec = []byte(`{"a":7}`)
+	stacktest.WaitFor(t, "the foreign schedule to be listed", func() (bool, error) {
+		return len(f.drift().Foreign) == 1, nil
+	})
+	drift := f.drift()
+	require.Equal(t, []string{"schedule job/foreign"}, drift.Foreign)
+	require.Len(t, drift.Jobs, 3)
+	require.Equal(t, schedules.JobDrift{JobID: "do_nothing.deleted", Mode: job.ModeRecurring, Kind: schedules.DriftDeleted}, drift.Jobs[0])
+	require.Equal(t, schedules.DriftEdited, drift.Jobs[1].Kind)
+	require.Len(t, drift.Jobs[1].Fields, 1)
+	require.Equal(t, "schedule.intervals", drift.Jobs[1].Fields[0].Path)
+	require.Equal(t, `["every PT1M at PT0S"]`, drift.Jobs[1].Fields[0].New)
+	require.Equal(t, schedules.JobDrift{
+		JobID: "do_nothing.paused", Mode: job.ModeRecurring, Kind: schedules.DriftPaused, Note: "by hand",
+		Fields: []schedules.Field{{Path: "paused", Old: "false", New: "true"}},
+	}, drift.Jobs[2])
+
+	plan := f.plan(false, jobs...)
+	require.Equal(t, []string{
+		"dated: unchanged", "deleted: create", "edited: update", "fine: update", "loop: unchanged", "once: unchanged", "paused: unchanged",
+	}, actions(plan))
+	require.Equal(t, []string{"schedule job/foreign"}, plan.Foreign)
+	for _, change := range plan.Changes {
+		require.Equal(t, change.JobID == "do_nothing.edited", change.EditedByHand, change.JobID)
+	}
+	f.apply(plan)
+	require.Len(t, f.drift().Jobs, 1, "the pause is kept")
+
+	reset, err := f.syncer.Plan(t.Context(), jobs, schedules.PlanOptions{Provider: job.ProviderTOML, ResetPauses: true})
+	require.NoError(t, err)
+	require.Equal(t, 1, reset.Count(schedules.ActionUpdate))
+	f.apply(reset)
+	require.Empty(t, f.drift().Jobs)
+	f.settled(false, jobs...)
+
+	foreign, err := f.temporal.ScheduleClient().GetHandle(t.Context(), "job/foreign").Describe(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, time.Hour, foreign.Schedule.Spec.Intervals[0].Every)
 }
 
 func TestDriftOfInputsLimitsAndLoops(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		jobs := []job.Job{
-			declare("input", recurring(time.Hour)), declare("garbage", recurring(time.Hour)), declare("limited", recurring(time.Hour)),
-			declare("resumed", recurring(time.Hour), func(j *job.Job) { j.Options.Paused = true }),
-			declare("held", continuous(time.Hour)), declare("killed", continuous(time.Hour)),
-		}
-		f.apply(f.plan(false, jobs...))
-		input := func(s *schedulepb.Schedule) *commonpb.Payload {
-			return s.GetAction().GetStartWorkflow().GetInput().GetPayloads()[0]
-		}
-		f.byHand("input", func(s *schedulepb.Schedule) {
-			other := jobs[0]
-			other.Spec = []byte(`{"a":5}`)
-			input(s).Data = job.EncodeJSON(workflows.RunInput{Job: other, Trigger: workflows.TriggerSchedule})
-		})
-		f.byHand("garbage", func(s *schedulepb.Schedule) { input(s).Data = []byte(`"x"`) })
-		f.byHand("limited", func(s *schedulepb.Schedule) { s.State.LimitedActions, s.State.RemainingActions = true, 3 })
-		require.NoError(t, f.schedule("resumed").Unpause(t.Context(), client.ScheduleUnpauseOptions{Note: "go"}))
-		require.NoError(t, f.control.Pause(t.Context(), "do_nothing.held", "no power"))
-		require.NoError(t, f.temporal.TerminateWorkflow(t.Context(), "job/do_nothing.killed", "", "by test"))
-		found := map[string]schedules.JobDrift{}
-		stacktest.WaitFor(t, "all drift to show", func() (bool, error) {
-			for _, one := range f.drift().Jobs {
-				found[one.JobID[len("do_nothing."):]] = one
-			}
-			return len(found) == len(jobs), nil
-		})
-		require.Equal(t, []schedules.Field{{Path: "spec.a", Old: "1", New: "5"}}, found["input"].Fields)
-		require.Equal(t, "schedule.input", found["garbage"].Fields[0].Path)
-		require.Equal(t, []schedules.Field{{Path: "schedule.remaining_actions", New: "3"}}, found["limited"].Fields)
-		require.Equal(t, schedules.DriftResumed, found["resumed"].Kind)
-		require.Equal(t, schedules.DriftPaused, found["held"].Kind)
-		require.Equal(t, "no power", found["held"].Note)
-		require.Equal(t, schedules.DriftStopped, found["killed"].Kind)
-		require.Contains(t, found["killed"].Note, "terminated at ")
-
-		plan, err := f.syncer.Plan(t.Context(), jobs, schedules.PlanOptions{Provider: job.ProviderTOML, ResetPauses: true})
-		require.NoError(t, err)
-		require.Equal(t, 5, plan.Count(schedules.ActionUpdate), "%v", actions(plan))
-		require.Equal(t, 1, plan.Count(schedules.ActionCreate))
-		f.apply(plan)
-		require.Empty(t, f.drift().Jobs)
-		f.settled(false, jobs...)
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	jobs := []job.Job{
+		declare("input", recurring(time.Hour)), declare("garbage", recurring(time.Hour)), declare("limited", recurring(time.Hour)),
+		declare("resumed", recurring(time.Hour), func(j *job.Job) { j.Options.Paused = true }),
+		declare("held", continuous(time.Hour)), declare("killed", continuous(time.Hour)),
+	}
+	f.apply(f.plan(false, jobs...))
+	input := func(s *schedulepb.Schedule) *commonpb.Payload {
+		return s.GetAction().GetStartWorkflow().GetInput().GetPayloads()[0]
+	}
+	f.byHand("input", func(s *schedulepb.Schedule) {
+		other := jobs[0]
+		other.Spec = []byte(`{"a":5}`)
+		input(s).Data = job.EncodeJSON(workflows.RunInput{Job: other, Trigger: workflows.TriggerSchedule})
 	})
+	f.byHand("garbage", func(s *schedulepb.Schedule) { input(s).Data = []byte(`"x"`) })
+	f.byHand("limited", func(s *schedulepb.Schedule) { s.State.LimitedActions, s.State.RemainingActions = true, 3 })
+	require.NoError(t, f.schedule("resumed").Unpause(t.Context(), client.ScheduleUnpauseOptions{Note: "go"}))
+	require.NoError(t, f.control.Pause(t.Context(), "do_nothing.held", "no power"))
+	require.NoError(t, f.temporal.TerminateWorkflow(t.Context(), "job/do_nothing.killed", "", "by test"))
+	found := map[string]schedules.JobDrift{}
+	stacktest.WaitFor(t, "all drift to show", func() (bool, error) {
+		for _, one := range f.drift().Jobs {
+			found[one.JobID[len("do_nothing."):]] = one
+		}
+		return len(found) == len(jobs), nil
+	})
+	require.Equal(t, []schedules.Field{{Path: "spec.a", Old: "1", New: "5"}}, found["input"].Fields)
+	require.Equal(t, "schedule.input", found["garbage"].Fields[0].Path)
+	require.Equal(t, []schedules.Field{{Path: "schedule.remaining_actions", New: "3"}}, found["limited"].Fields)
+	require.Equal(t, schedules.DriftResumed, found["resumed"].Kind)
+	require.Equal(t, schedules.DriftPaused, found["held"].Kind)
+	require.Equal(t, "no power", found["held"].Note)
+	require.Equal(t, schedules.DriftStopped, found["killed"].Kind)
+	require.Contains(t, found["killed"].Note, "terminated at ")
+
+	plan, err := f.syncer.Plan(t.Context(), jobs, schedules.PlanOptions{Provider: job.ProviderTOML, ResetPauses: true})
+	require.NoError(t, err)
+	require.Equal(t, 5, plan.Count(schedules.ActionUpdate), "%v", actions(plan))
+	require.Equal(t, 1, plan.Count(schedules.ActionCreate))
+	f.apply(plan)
+	require.Empty(t, f.drift().Jobs)
+	f.settled(false, jobs...)
 }
 
 // What was applied is known without a worker, survives the end of its record, and

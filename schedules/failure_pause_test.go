@@ -98,15 +98,11 @@ func calling(key string, every time.Duration, limit int, probeEvery time.Duratio
 	}
 }
 
-// withVendor runs a test on both engines, with a vendor of its own.
+// withVendor runs a test on a stack and with a vendor of its own.
 func withVendor(t *testing.T, test func(t *testing.T, f *fixture, v *vendor)) {
-	for _, engine := range engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			v := newVendor()
-			test(t, newFixture(t, stacktest.StartOwn(t, "--schedules", engine), v.jobType()), v)
-		})
-	}
+	t.Parallel()
+	v := newVendor()
+	test(t, newFixture(t, stacktest.StartOwn(t), v.jobType()), v)
 }
 
 // waitPaused waits until a job's schedule is paused, or not, and gives its note.
@@ -338,13 +334,25 @@ func TestAnOperatorsHandWinsOverTheProbe(t *testing.T) {
 		require.Contains(t, second, "2 runs in a row failed")
 		require.NotEqual(t, first, second)
 
+		// One that pauses at the first failure is tried again after each pause.
+		j = calling("each", 24*time.Hour, 1, time.Hour)
+		v.setAway(j.ID, true)
+		f.apply(f.plan(false, j))
+		f.trigger(j.ID)
+		first = f.waitPaused(j.ID, true)
+		require.NoError(t, f.control.Resume(t.Context(), j.ID, ""))
+		require.Equal(t, "the schedule was resumed", f.probe(j.ID).Reason)
+		f.trigger(j.ID)
+		require.NotEqual(t, first, f.waitPaused(j.ID, true))
+		require.True(t, f.probeOpen(j.ID))
+
 		// A pause of an operator from before is left as it is.
 		j = calling("before", 24*time.Hour, 1, time.Second)
 		v.setAway(j.ID, true)
 		f.apply(f.plan(false, j))
-		require.NoError(t, f.control.Pause(t.Context(), j.ID, "by hand"))
+		require.NoError(t, f.control.Pause(t.Context(), j.ID, "by hand; also: for repairs"))
 		f.trigger(j.ID)
-		require.Equal(t, "by hand", f.waitPaused(j.ID, true))
+		require.Equal(t, "by hand; also: for repairs", f.waitPaused(j.ID, true))
 		_, err = f.temporal.DescribeWorkflowExecution(t.Context(), workflows.ProbeWorkflowID(j.ID), "")
 		require.Error(t, err, "it is not tried")
 	})

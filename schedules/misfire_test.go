@@ -71,59 +71,55 @@ func TestMisfire(t *testing.T) {
 		r.RecurEvery, r.Offset = job.Duration(tick), new(job.Duration)
 		declared = append(declared, declare(key, job.Schedule{Recurring: &r}))
 	}
-	for _, engine := range engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			st := stacktest.StartOwn(t, "--schedules", engine)
-			o := newOutage(t, st)
-			o.apply(o.plan(false, declared...))
-			for _, j := range declared {
-				o.waitHandled(j.ID, time.Now().Add(-time.Minute), 1)
-			}
-			until(t, tick/2) // No start is under way.
-			st.Kill()
-			o.down = time.Now()
-			stacktest.WaitFor(t, "the outage to end", func() (bool, error) { return time.Since(o.down) > outages, nil })
-			until(t, tick/20)
-			st.Restart(t)
-			up := time.Now()
-			for _, j := range declared {
-				o.waitHandled(j.ID, up, 3)
-				stacktest.WaitWithin(t, patience, "nothing to wait in "+j.ID, func() (bool, error) {
-					live, err := o.control.LiveSchedule(t.Context(), j.ID)
-					return err == nil && live.Schedule.GetInfo().GetBufferSize() == 0, err
-				})
-			}
-			for _, j := range declared {
-				key := j.ID[len("do_nothing."):]
-				madeUp, first, last := o.madeUp(j.ID)
-				missed := int(first.Sub(o.down.Truncate(tick)) / tick)
-				t.Logf("%s: %d of %d missed starts ran", key, madeUp, missed)
-				require.GreaterOrEqual(t, missed, 12, key)
-				switch jobs[key].Misfire {
-				case job.MisfireSkip:
-					require.LessOrEqual(t, madeUp, 1, key) // One that is hardly late counts as on time.
-					require.Zero(t, o.ranLate(j.ID, 1), key)
-				case job.MisfireAll:
-					// On a busy machine further ones are due before the first run, and while
-					// the others wait for each other.
-					want := min(missed, mostTicks)
-					require.LessOrEqual(t, madeUp, want+slack(first)+ticks(up, first), key)
-					require.GreaterOrEqual(t, madeUp, want-slack(first)-ticks(first, last), key)
-					if jobs[key].GivesWay() {
-						require.Zero(t, o.ranLate(j.ID, mostTicks), key)
-					}
-				default:
-					require.InDelta(t, 1, madeUp, float64(slack(first)), key)
-					if jobs[key].GivesWay() {
-						require.Zero(t, o.ranLate(j.ID, 1), key)
-					}
-				}
-			}
-			o.accountFor(jobs, declared)
-			o.settled(false, declared...)
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	o := newOutage(t, st)
+	o.apply(o.plan(false, declared...))
+	for _, j := range declared {
+		o.waitHandled(j.ID, time.Now().Add(-time.Minute), 1)
+	}
+	until(t, tick/2) // No start is under way.
+	st.Kill()
+	o.down = time.Now()
+	stacktest.WaitFor(t, "the outage to end", func() (bool, error) { return time.Since(o.down) > outages, nil })
+	until(t, tick/20)
+	st.Restart(t)
+	up := time.Now()
+	for _, j := range declared {
+		o.waitHandled(j.ID, up, 3)
+		stacktest.WaitWithin(t, patience, "nothing to wait in "+j.ID, func() (bool, error) {
+			live, err := o.control.LiveSchedule(t.Context(), j.ID)
+			return err == nil && live.Schedule.GetInfo().GetBufferSize() == 0, err
 		})
 	}
+	for _, j := range declared {
+		key := j.ID[len("do_nothing."):]
+		madeUp, first, last := o.madeUp(j.ID)
+		missed := int(first.Sub(o.down.Truncate(tick)) / tick)
+		t.Logf("%s: %d of %d missed starts ran", key, madeUp, missed)
+		require.GreaterOrEqual(t, missed, 12, key)
+		switch jobs[key].Misfire {
+		case job.MisfireSkip:
+			require.LessOrEqual(t, madeUp, 1, key) // One that is hardly late counts as on time.
+			require.Zero(t, o.ranLate(j.ID, 1), key)
+		case job.MisfireAll:
+			// On a busy machine further ones are due before the first run, and while
+			// the others wait for each other.
+			want := min(missed, mostTicks)
+			require.LessOrEqual(t, madeUp, want+slack(first)+ticks(up, first), key)
+			require.GreaterOrEqual(t, madeUp, want-slack(first)-ticks(first, last), key)
+			if jobs[key].GivesWay() {
+				require.Zero(t, o.ranLate(j.ID, mostTicks), key)
+			}
+		default:
+			require.InDelta(t, 1, madeUp, float64(slack(first)), key)
+			if jobs[key].GivesWay() {
+				require.Zero(t, o.ranLate(j.ID, 1), key)
+			}
+		}
+	}
+	o.accountFor(jobs, declared)
+	o.settled(false, declared...)
 }
 
 // accountFor compares the ledger of missed starts with what handlers did. Lists lag

@@ -21,74 +21,70 @@ import (
 // TestMissedStarts has a job miss starts since a run goes on, since one is left
 // out by hand and since the job is paused, and accounts for every start.
 func TestMissedStarts(t *testing.T) {
-	for _, engine := range engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			st := stacktest.StartOwn(t, "--schedules", engine)
-			gate := make(chan struct{})
-			seen := &handledRuns{}
-			f := startHandler(t, st, func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
-				seen.add(run.ID())
-				select {
-				case <-gate:
-					return job.Result{}, nil
-				case <-ctx.Done():
-					return job.Result{}, ctx.Err()
-				}
-			})
-			const interval = 2 * time.Second // The server is late by less on a busy machine.
-			every := job.Recurring{RecurEvery: job.Duration(interval)}
-			j := declare("missing", job.Schedule{Recurring: &every})
-			f.apply(f.plan(false, j))
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	gate := make(chan struct{})
+	seen := &handledRuns{}
+	f := startHandler(t, st, func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
+		seen.add(run.ID())
+		select {
+		case <-gate:
+			return job.Result{}, nil
+		case <-ctx.Done():
+			return job.Result{}, ctx.Err()
+		}
+	})
+	const interval = 2 * time.Second // The server is late by less on a busy machine.
+	every := job.Recurring{RecurEvery: job.Duration(interval)}
+	j := declare("missing", job.Schedule{Recurring: &every})
+	f.apply(f.plan(false, j))
 
-			f.waitSchedule(j, "overlaps", func(live *control.Live) bool { return live.Schedule.GetInfo().GetOverlapSkipped() >= 2 })
-			close(gate)
-			f.waitRuns(seen, seen.count()+2)
+	f.waitSchedule(j, "overlaps", func(live *control.Live) bool { return live.Schedule.GetInfo().GetOverlapSkipped() >= 2 })
+	close(gate)
+	f.waitRuns(seen, seen.count()+2)
 
-			require.NoError(t, f.control.Pause(t.Context(), j.ID, "for the test"))
-			paused := time.Now()
-			stacktest.WaitFor(t, "three starts to pass", func() (bool, error) { return time.Since(paused) > 3*interval, nil })
-			require.NoError(t, f.control.Resume(t.Context(), j.ID, "done"))
-			f.waitRuns(seen, seen.count()+2)
-			live, err := f.control.LiveSchedule(t.Context(), j.ID)
-			require.NoError(t, err)
-			require.Equal(t, "done", live.PauseReason)
+	require.NoError(t, f.control.Pause(t.Context(), j.ID, "for the test"))
+	paused := time.Now()
+	stacktest.WaitFor(t, "three starts to pass", func() (bool, error) { return time.Since(paused) > 3*interval, nil })
+	require.NoError(t, f.control.Resume(t.Context(), j.ID, "done"))
+	f.waitRuns(seen, seen.count()+2)
+	live, err := f.control.LiveSchedule(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.Equal(t, "done", live.PauseReason)
 
-			skipped, err := f.control.SkipNext(t.Context(), j.ID, "a tester")
-			require.NoError(t, err)
-			f.waitRuns(seen, seen.count()+3)
+	skipped, err := f.control.SkipNext(t.Context(), j.ID, "a tester")
+	require.NoError(t, err)
+	f.waitRuns(seen, seen.count()+3)
 
-			var account *control.Ledger
-			until := skipped.Skipped.Add(interval)
-			reasons := map[control.MissedReason]int{}
-			stacktest.WaitFor(t, "all runs in the list", func() (bool, error) {
-				account, err = f.control.Missed(t.Context(), control.MissedFilter{Since: time.Now().Add(-time.Hour), Until: until})
-				if err != nil {
-					return false, err
-				}
-				clear(reasons)
-				for _, start := range account.Missed {
-					reasons[start.Reason]++
-				}
-				if len(account.Missed) == 0 || account.Missed[0].Reason != control.MissedSkipped || reasons[control.MissedUnknown] > 1 {
-					return false, fmt.Errorf("it has %v", reasons)
-				}
-				return true, nil
-			})
-			sum := account.Jobs[0]
-			t.Logf("%+v %v", sum, reasons)
-			require.Equal(t, sum.Slots, sum.Runs+sum.Missed)
-			require.GreaterOrEqual(t, reasons[control.MissedOverlap], 2)
-			require.GreaterOrEqual(t, reasons[control.MissedPaused], 2)
-			require.Equal(t, 1, reasons[control.MissedSkipped])
-			require.Zero(t, reasons[control.MissedServerDown])
-			require.LessOrEqual(t, reasons[control.MissedUnknown], 1, "one at the edge of the pause")
-			require.GreaterOrEqual(t, sum.ServerOverlap, int64(2))
+	var account *control.Ledger
+	until := skipped.Skipped.Add(interval)
+	reasons := map[control.MissedReason]int{}
+	stacktest.WaitFor(t, "all runs in the list", func() (bool, error) {
+		account, err = f.control.Missed(t.Context(), control.MissedFilter{Since: time.Now().Add(-time.Hour), Until: until})
+		if err != nil {
+			return false, err
+		}
+		clear(reasons)
+		for _, start := range account.Missed {
+			reasons[start.Reason]++
+		}
+		if len(account.Missed) == 0 || account.Missed[0].Reason != control.MissedSkipped || reasons[control.MissedUnknown] > 1 {
+			return false, fmt.Errorf("it has %v", reasons)
+		}
+		return true, nil
+	})
+	sum := account.Jobs[0]
+	t.Logf("%+v %v", sum, reasons)
+	require.Equal(t, sum.Slots, sum.Runs+sum.Missed)
+	require.GreaterOrEqual(t, reasons[control.MissedOverlap], 2)
+	require.GreaterOrEqual(t, reasons[control.MissedPaused], 2)
+	require.Equal(t, 1, reasons[control.MissedSkipped])
+	require.Zero(t, reasons[control.MissedServerDown])
+	require.LessOrEqual(t, reasons[control.MissedUnknown], 1, "one at the edge of the pause")
+	require.GreaterOrEqual(t, sum.ServerOverlap, int64(2))
 
-			_, err = f.control.Missed(t.Context(), control.MissedFilter{JobID: j.ID, Since: sum.From, Until: sum.From.Add(24 * time.Hour)})
-			require.ErrorContains(t, err, "more than 10000")
-		})
-	}
+	_, err = f.control.Missed(t.Context(), control.MissedFilter{JobID: j.ID, Since: sum.From, Until: sum.From.Add(24 * time.Hour)})
+	require.ErrorContains(t, err, "more than 10000")
 }
 
 // handledRuns are the ids of the runs that a handler saw.

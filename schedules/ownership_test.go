@@ -19,39 +19,39 @@ import (
 // What a schedule starts carries our marks; an edit that drops them leaves runs
 // that nobody finds.
 func TestEditsOfWhatAScheduleStartsShow(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		edits := map[string]struct {
-			edit func(*schedulepb.Schedule)
-			path string
-		}{
-			"marks":   {func(s *schedulepb.Schedule) { s.GetAction().GetStartWorkflow().SearchAttributes = nil }, "schedule.marks"},
-			"memo":    {func(s *schedulepb.Schedule) { s.GetAction().GetStartWorkflow().Memo = nil }, "schedule.memo"},
-			"summary": {func(s *schedulepb.Schedule) { s.GetAction().GetStartWorkflow().UserMetadata = nil }, "schedule.summary"},
-			"retries": {func(s *schedulepb.Schedule) {
-				s.GetAction().GetStartWorkflow().RetryPolicy = &commonpb.RetryPolicy{MaximumAttempts: 7}
-			}, "schedule.other"},
-			"priority": {func(s *schedulepb.Schedule) {
-				s.GetAction().GetStartWorkflow().Priority = &commonpb.Priority{PriorityKey: 1}
-			}, "schedule.other"},
-		}
-		var jobs []job.Job
-		for _, key := range []string{"marks", "memo", "priority", "retries", "summary"} {
-			jobs = append(jobs, declare(key, recurring(time.Hour)))
-		}
-		f.apply(f.plan(false, jobs...))
-		for key, e := range edits {
-			f.byHand(key, e.edit)
-		}
-		stacktest.WaitFor(t, "all edits to show", func() (bool, error) { return len(f.drift().Jobs) == len(jobs), nil })
-		for _, one := range f.drift().Jobs {
-			require.Equal(t, edits[one.JobID[len("do_nothing."):]].path, one.Fields[0].Path, one.JobID)
-		}
-		plan := f.plan(false, jobs...)
-		require.Equal(t, len(jobs), plan.Count(schedules.ActionUpdate))
-		f.apply(plan)
-		f.settled(false, jobs...)
-		require.True(t, f.drift().Empty())
-	})
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	edits := map[string]struct {
+		edit func(*schedulepb.Schedule)
+		path string
+	}{
+		"marks":   {func(s *schedulepb.Schedule) { s.GetAction().GetStartWorkflow().SearchAttributes = nil }, "schedule.marks"},
+		"memo":    {func(s *schedulepb.Schedule) { s.GetAction().GetStartWorkflow().Memo = nil }, "schedule.memo"},
+		"summary": {func(s *schedulepb.Schedule) { s.GetAction().GetStartWorkflow().UserMetadata = nil }, "schedule.summary"},
+		"retries": {func(s *schedulepb.Schedule) {
+			s.GetAction().GetStartWorkflow().RetryPolicy = &commonpb.RetryPolicy{MaximumAttempts: 7}
+		}, "schedule.other"},
+		"priority": {func(s *schedulepb.Schedule) {
+			s.GetAction().GetStartWorkflow().Priority = &commonpb.Priority{PriorityKey: 1}
+		}, "schedule.other"},
+	}
+	var jobs []job.Job
+	for _, key := range []string{"marks", "memo", "priority", "retries", "summary"} {
+		jobs = append(jobs, declare(key, recurring(time.Hour)))
+	}
+	f.apply(f.plan(false, jobs...))
+	for key, e := range edits {
+		f.byHand(key, e.edit)
+	}
+	stacktest.WaitFor(t, "all edits to show", func() (bool, error) { return len(f.drift().Jobs) == len(jobs), nil })
+	for _, one := range f.drift().Jobs {
+		require.Equal(t, edits[one.JobID[len("do_nothing."):]].path, one.Fields[0].Path, one.JobID)
+	}
+	plan := f.plan(false, jobs...)
+	require.Equal(t, len(jobs), plan.Count(schedules.ActionUpdate))
+	f.apply(plan)
+	f.settled(false, jobs...)
+	require.True(t, f.drift().Empty())
 }
 
 func TestAJobOfAnotherProviderIsLeftAlone(t *testing.T) {
@@ -81,32 +81,32 @@ func TestAJobOfAnotherProviderIsLeftAlone(t *testing.T) {
 
 // What is deleted is what the plan has seen.
 func TestADeletionIsOfWhatWasSeen(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		timed, loop, mode := declare("timed", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("mode", recurring(time.Hour))
-		kept := declare("kept", recurring(time.Hour))
-		all := []job.Job{timed, loop, mode, kept}
-		f.apply(f.plan(false, all...))
-		asOneShot := declare("mode", oneShot())
-		var stale *schedules.Plan
-		stacktest.WaitFor(t, "both deletions to be planned", func() (bool, error) {
-			stale = f.plan(true, kept, asOneShot)
-			return stale.Count(schedules.ActionDelete) == 2, nil
-		})
-		saved := f.save(stale)
-		for i := range all[:3] {
-			all[i].Spec = []byte(`{"a":2}`)
-		}
-		f.apply(f.plan(false, all...))
-		_, err := f.syncer.Replan(t.Context(), saved, 0)
-		require.ErrorIs(t, err, schedules.ErrWorldMoved)
-		late := map[string]error{}
-		require.Error(t, f.syncer.Apply(t.Context(), stale, func(r schedules.Report) { late[r.Change.JobID] = r.Err }))
-		require.Len(t, late, 3)
-		for id, err := range late {
-			require.ErrorIs(t, err, control.ErrMoved, id)
-		}
-		f.settled(false, all...)
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	timed, loop, mode := declare("timed", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("mode", recurring(time.Hour))
+	kept := declare("kept", recurring(time.Hour))
+	all := []job.Job{timed, loop, mode, kept}
+	f.apply(f.plan(false, all...))
+	asOneShot := declare("mode", oneShot())
+	var stale *schedules.Plan
+	stacktest.WaitFor(t, "both deletions to be planned", func() (bool, error) {
+		stale = f.plan(true, kept, asOneShot)
+		return stale.Count(schedules.ActionDelete) == 2, nil
 	})
+	saved := f.save(stale)
+	for i := range all[:3] {
+		all[i].Spec = []byte(`{"a":2}`)
+	}
+	f.apply(f.plan(false, all...))
+	_, err := f.syncer.Replan(t.Context(), saved, 0)
+	require.ErrorIs(t, err, schedules.ErrWorldMoved)
+	late := map[string]error{}
+	require.Error(t, f.syncer.Apply(t.Context(), stale, func(r schedules.Report) { late[r.Change.JobID] = r.Err }))
+	require.Len(t, late, 3)
+	for id, err := range late {
+		require.ErrorIs(t, err, control.ErrMoved, id)
+	}
+	f.settled(false, all...)
 }
 
 // Only what a prune would remove counts for its guard.

@@ -177,7 +177,7 @@ func (c *cause) warning(from time.Time) Warning {
 	if c.worst > c.first {
 		when = fmt.Sprintf("within %s up to %s", time.Duration(c.worst-c.first+1)*time.Second, at.Format(time.RFC3339))
 	}
-	w.Text = fmt.Sprintf("%s of %s are due %s (%s), and a server of the older schedule engine starts %d per second: there the last one starts %s late",
+	w.Text = fmt.Sprintf("%s of %s are due %s (%s), and a server starts %d per second by default: there the last one starts %s late",
 		plural(int(c.starts+0.5), "run"), plural(len(w.Jobs), "job"), when, jobsText(w.Jobs), StartsPerSecond, seconds(c.waiting/StartsPerSecond))
 	if c.more > 0 {
 		w.Text += fmt.Sprintf("; so it is %s in the next 24 hours", plural(c.more, "more time"))

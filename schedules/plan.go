@@ -146,7 +146,7 @@ func (p *Plan) warn(now time.Time) {
 
 // Recorded says that what the plan leaves as it is, is known to be applied.
 func (p *Plan) Recorded() bool {
-	return len(p.unrecorded.Applied) == 0 && len(p.unrecorded.Removed) == 0
+	return p.unrecorded.Empty()
 }
 
 // CheckPrune refuses a plan that deletes more than a fifth of the provider's jobs

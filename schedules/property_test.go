@@ -29,24 +29,20 @@ import (
 func TestWhatStandsDependsOnWhatIsDeclaredAlone(t *testing.T) {
 	const leastRounds, mostRounds = 2, 12
 	seed := uint64(time.Now().UnixNano())
-	for _, engine := range engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			t.Logf("seed %d", seed)
-			draw := &draw{Rand: rand.New(rand.NewPCG(seed, 0))}
-			over := newWorld(t, stacktest.StartOwn(t, "--schedules", engine))
-			alone := newWorld(t, stacktest.StartOwn(t, "--schedules", engine))
-			rounds, enough := 0, time.Now().Add(8*time.Second)
-			for round := range mostRounds {
-				if round >= leastRounds && time.Now().After(enough) {
-					break
-				}
-				equivalence(t, draw, over, alone, round)
-				rounds++
-			}
-			t.Logf("%d rounds", rounds)
-		})
+	t.Parallel()
+	t.Logf("seed %d", seed)
+	draw := &draw{Rand: rand.New(rand.NewPCG(seed, 0))}
+	over := newWorld(t, stacktest.StartOwn(t))
+	alone := newWorld(t, stacktest.StartOwn(t))
+	rounds, enough := 0, time.Now().Add(8*time.Second)
+	for round := range mostRounds {
+		if round >= leastRounds && time.Now().After(enough) {
+			break
+		}
+		equivalence(t, draw, over, alone, round)
+		rounds++
 	}
+	t.Logf("%d rounds", rounds)
 }
 
 func equivalence(t *testing.T, draw *draw, over, alone *world, round int) {

@@ -55,18 +55,18 @@ func declareShapes() []job.Job {
 }
 
 func TestAPlanIsEmptyAfterApplyForEveryShape(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		jobs := declareShapes()
-		f.apply(f.plan(false, jobs...))
-		f.settled(false, jobs...)
-		for i := range jobs {
-			jobs[i].Options.Description = "updated"
-		}
-		plan := f.plan(false, jobs...)
-		require.Equal(t, len(jobs), plan.Count(schedules.ActionUpdate))
-		f.apply(plan)
-		f.settled(false, jobs...)
-	})
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	jobs := declareShapes()
+	f.apply(f.plan(false, jobs...))
+	f.settled(false, jobs...)
+	for i := range jobs {
+		jobs[i].Options.Description = "updated"
+	}
+	plan := f.plan(false, jobs...)
+	require.Equal(t, len(jobs), plan.Count(schedules.ActionUpdate))
+	f.apply(plan)
+	f.settled(false, jobs...)
 }
 
 func TestHandEditsAreSeenAndUndone(t *testing.T) {
@@ -127,36 +127,36 @@ func TestHandEditsAreSeenAndUndone(t *testing.T) {
 			s.Action.(*client.ScheduleWorkflowAction).TaskQueue = "elsewhere" //nolint:forcetypeassert // Its only kind.
 		}, schedules.Field{Path: "schedule.task_queue", Old: `"elsewhere"`, New: `"testing"`}},
 	}
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		jobs := declareShapes()
-		f.apply(f.plan(false, jobs...))
-		for _, e := range edits {
-			err := f.schedule(e.key).Update(t.Context(), client.ScheduleUpdateOptions{
-				DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
-					schedule := in.Description.Schedule
-					e.change(&schedule)
-					return &client.ScheduleUpdate{Schedule: &schedule}, nil
-				},
-			})
-			require.NoError(t, err, e.key)
-		}
-		var plan *schedules.Plan
-		stacktest.WaitFor(t, "the edits to show", func() (bool, error) {
-			plan = f.plan(false, jobs...)
-			return plan.Count(schedules.ActionUpdate) == len(edits), nil
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	jobs := declareShapes()
+	f.apply(f.plan(false, jobs...))
+	for _, e := range edits {
+		err := f.schedule(e.key).Update(t.Context(), client.ScheduleUpdateOptions{
+			DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+				schedule := in.Description.Schedule
+				e.change(&schedule)
+				return &client.ScheduleUpdate{Schedule: &schedule}, nil
+			},
 		})
-		seen := map[string][]schedules.Field{}
-		for _, c := range plan.Changes {
-			if len(c.Fields) > 0 {
-				seen[c.JobID[len("do_nothing."):]] = c.Fields
-			}
-		}
-		for _, e := range edits {
-			require.Equal(t, []schedules.Field{e.want}, seen[e.key], e.key)
-		}
-		f.apply(plan)
-		f.settled(false, jobs...)
+		require.NoError(t, err, e.key)
+	}
+	var plan *schedules.Plan
+	stacktest.WaitFor(t, "the edits to show", func() (bool, error) {
+		plan = f.plan(false, jobs...)
+		return plan.Count(schedules.ActionUpdate) == len(edits), nil
 	})
+	seen := map[string][]schedules.Field{}
+	for _, c := range plan.Changes {
+		if len(c.Fields) > 0 {
+			seen[c.JobID[len("do_nothing."):]] = c.Fields
+		}
+	}
+	for _, e := range edits {
+		require.Equal(t, []schedules.Field{e.want}, seen[e.key], e.key)
+	}
+	f.apply(plan)
+	f.settled(false, jobs...)
 }
 
 func (f *fixture) schedule(key string) client.ScheduleHandle {
@@ -181,69 +181,69 @@ func (f *fixture) starts(j job.Job, from, to time.Time) []string {
 }
 
 func TestStartsAreThoseOfTheDefinition(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		june := time.Date(2090, 6, 1, 0, 0, 0, 0, time.UTC)
-		july := june.AddDate(0, 1, 0)
-		for key, c := range map[string]struct {
-			recurring job.Recurring
-			want      []string
-		}{
-			"either": {job.Recurring{Cron: "0 0 13 * fri"}, []string{
-				"Fri 06-02 00:00:00", "Fri 06-09 00:00:00", "Tue 06-13 00:00:00", "Fri 06-16 00:00:00",
-				"Fri 06-23 00:00:00", "Fri 06-30 00:00:00",
-			}},
-			"both": {job.Recurring{Cron: "0 0 */7 * fri"}, nil},
-			"zone": {job.Recurring{Cron: "30 4 1,2 * *", TimeZone: "Europe/Prague"}, []string{
-				"Thu 06-01 04:30:00", "Fri 06-02 04:30:00", "Sat 07-01 04:30:00",
-			}},
-			"limited": {job.Recurring{
-				RecurEvery: job.Duration(24 * time.Hour), Offset: new(job.Duration(time.Hour)),
-				StartAt: june.Add(25 * time.Hour), EndAt: june.Add(73 * time.Hour),
-			}, []string{"Fri 06-02 01:00:00", "Sat 06-03 01:00:00", "Sun 06-04 01:00:00"}},
-			"weekdays": {job.Recurring{Cron: "59 23 20-31 6 *", StartAt: june.AddDate(0, 0, 27)}, []string{
-				"Wed 06-28 23:59:00", "Thu 06-29 23:59:00", "Fri 06-30 23:59:00",
-			}},
-		} {
-			j := declare(key, job.Schedule{Recurring: &c.recurring})
-			f.apply(f.plan(false, j))
-			require.Equal(t, c.want, f.starts(j, june, july.Add(5*time.Hour)), key)
-		}
-	})
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	june := time.Date(2090, 6, 1, 0, 0, 0, 0, time.UTC)
+	july := june.AddDate(0, 1, 0)
+	for key, c := range map[string]struct {
+		recurring job.Recurring
+		want      []string
+	}{
+		"either": {job.Recurring{Cron: "0 0 13 * fri"}, []string{
+			"Fri 06-02 00:00:00", "Fri 06-09 00:00:00", "Tue 06-13 00:00:00", "Fri 06-16 00:00:00",
+			"Fri 06-23 00:00:00", "Fri 06-30 00:00:00",
+		}},
+		"both": {job.Recurring{Cron: "0 0 */7 * fri"}, nil},
+		"zone": {job.Recurring{Cron: "30 4 1,2 * *", TimeZone: "Europe/Prague"}, []string{
+			"Thu 06-01 04:30:00", "Fri 06-02 04:30:00", "Sat 07-01 04:30:00",
+		}},
+		"limited": {job.Recurring{
+			RecurEvery: job.Duration(24 * time.Hour), Offset: new(job.Duration(time.Hour)),
+			StartAt: june.Add(25 * time.Hour), EndAt: june.Add(73 * time.Hour),
+		}, []string{"Fri 06-02 01:00:00", "Sat 06-03 01:00:00", "Sun 06-04 01:00:00"}},
+		"weekdays": {job.Recurring{Cron: "59 23 20-31 6 *", StartAt: june.AddDate(0, 0, 27)}, []string{
+			"Wed 06-28 23:59:00", "Thu 06-29 23:59:00", "Fri 06-30 23:59:00",
+		}},
+	} {
+		j := declare(key, job.Schedule{Recurring: &c.recurring})
+		f.apply(f.plan(false, j))
+		require.Equal(t, c.want, f.starts(j, june, july.Add(5*time.Hour)), key)
+	}
 }
 
 func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		j := declare("over", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}})
-		plan := f.plan(false, j)
-		require.True(t, plan.Empty())
-		require.Equal(t, "has ended: it has no start left before its end_at", plan.Changes[0].Note)
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	j := declare("over", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}})
+	plan := f.plan(false, j)
+	require.True(t, plan.Empty())
+	require.Equal(t, "has ended: it has no start left before its end_at", plan.Changes[0].Note)
 
-		j.Recurring = &job.Recurring{Cron: "0 3 * * *"}
-		f.apply(f.plan(false, j))
-		j.Recurring = &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}
-		f.apply(f.plan(false, j))
-		f.settled(false, j)
-		live, err := f.control.LiveSchedule(t.Context(), j.ID)
-		require.NoError(t, err)
-		require.Empty(t, live.Next())
-	})
+	j.Recurring = &job.Recurring{Cron: "0 3 * * *"}
+	f.apply(f.plan(false, j))
+	j.Recurring = &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}
+	f.apply(f.plan(false, j))
+	f.settled(false, j)
+	live, err := f.control.LiveSchedule(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.Empty(t, live.Next())
 }
 
 func TestCronJobsRun(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		j := declare("cron", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 1 1 *", TimeZone: "Europe/Prague"}})
-		f.apply(f.plan(false, j))
-		// A start that was due is caught up at once.
-		require.NoError(t, f.schedule("cron").Backfill(t.Context(), client.ScheduleBackfillOptions{Backfill: []client.ScheduleBackfill{{
-			Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
-			Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
-		}}}))
-		stacktest.WaitFor(t, "the run", func() (bool, error) {
-			runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
-			if err == nil && len(runs) == 1 {
-				require.Equal(t, "2026-01-01T02:00:00Z", runs[0].Scheduled.UTC().Format(time.RFC3339))
-			}
-			return len(runs) == 1, err
-		})
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	j := declare("cron", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 1 1 *", TimeZone: "Europe/Prague"}})
+	f.apply(f.plan(false, j))
+	// A start that was due is caught up at once.
+	require.NoError(t, f.schedule("cron").Backfill(t.Context(), client.ScheduleBackfillOptions{Backfill: []client.ScheduleBackfill{{
+		Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
+		Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
+	}}}))
+	stacktest.WaitFor(t, "the run", func() (bool, error) {
+		runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+		if err == nil && len(runs) == 1 {
+			require.Equal(t, "2026-01-01T02:00:00Z", runs[0].Scheduled.UTC().Format(time.RFC3339))
+		}
+		return len(runs) == 1, err
 	})
 }

@@ -86,47 +86,47 @@ func FuzzReadPlan(f *testing.F) {
 // Two applies of different plans for the same jobs: each object ends as one of
 // the two wants it, and the one that comes too late says so.
 func TestTwoAppliesDoNotFight(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		of := func(value string) []job.Job {
-			spec := func(j *job.Job) { j.Spec = []byte(`{"a":` + value + `}`) }
-			return []job.Job{
-				declare("a", recurring(time.Hour), spec), declare("b", recurring(time.Hour), spec),
-				declare("c", continuous(time.Hour), spec), declare("d", continuous(time.Hour), spec),
-			}
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	of := func(value string) []job.Job {
+		spec := func(j *job.Job) { j.Spec = []byte(`{"a":` + value + `}`) }
+		return []job.Job{
+			declare("a", recurring(time.Hour), spec), declare("b", recurring(time.Hour), spec),
+			declare("c", continuous(time.Hour), spec), declare("d", continuous(time.Hour), spec),
 		}
-		f.apply(f.plan(false, of("1")...))
-		first, second := f.plan(false, of("2")...), f.plan(false, of("3")...)
-		f.apply(first)
-		late := map[string]error{}
-		require.ErrorIs(t, f.syncer.Apply(t.Context(), second, func(r schedules.Report) { late[r.Change.JobID] = r.Err }), control.ErrMoved)
-		require.Len(t, late, 4)
-		for id, err := range late {
-			require.ErrorIs(t, err, control.ErrMoved, id)
-			require.ErrorContains(t, err, "was changed by someone else meanwhile: plan again")
-		}
-		f.settled(false, of("2")...)
+	}
+	f.apply(f.plan(false, of("1")...))
+	first, second := f.plan(false, of("2")...), f.plan(false, of("3")...)
+	f.apply(first)
+	late := map[string]error{}
+	require.ErrorIs(t, f.syncer.Apply(t.Context(), second, func(r schedules.Report) { late[r.Change.JobID] = r.Err }), control.ErrMoved)
+	require.Len(t, late, 4)
+	for id, err := range late {
+		require.ErrorIs(t, err, control.ErrMoved, id)
+		require.ErrorContains(t, err, "was changed by someone else meanwhile: plan again")
+	}
+	f.settled(false, of("2")...)
 
-		// The same plan made twice is no fight: both end well, and nothing runs twice.
-		once := append(of("2"), declare("once", oneShot()))
-		plans := []*schedules.Plan{f.plan(false, once...), f.plan(false, once...)}
-		var wait sync.WaitGroup
-		errs := make([]error, len(plans))
-		for i, plan := range plans {
-			wait.Go(func() { errs[i] = f.syncer.Apply(t.Context(), plan, func(schedules.Report) {}) })
-		}
-		wait.Wait()
-		require.NoError(t, errs[0])
-		require.NoError(t, errs[1])
-		stacktest.WaitFor(t, "the run", func() (bool, error) {
-			runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing.once", Status: control.RunCompleted})
-			return len(runs) == 1, err
-		})
-		require.NoError(t, f.syncer.Apply(t.Context(), plans[1], func(schedules.Report) {}))
-		f.settled(false, once...)
-		runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing.once"})
-		require.NoError(t, err)
-		require.Len(t, runs, 1, "asked three times, run once")
+	// The same plan made twice is no fight: both end well, and nothing runs twice.
+	once := append(of("2"), declare("once", oneShot()))
+	plans := []*schedules.Plan{f.plan(false, once...), f.plan(false, once...)}
+	var wait sync.WaitGroup
+	errs := make([]error, len(plans))
+	for i, plan := range plans {
+		wait.Go(func() { errs[i] = f.syncer.Apply(t.Context(), plan, func(schedules.Report) {}) })
+	}
+	wait.Wait()
+	require.NoError(t, errs[0])
+	require.NoError(t, errs[1])
+	stacktest.WaitFor(t, "the run", func() (bool, error) {
+		runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing.once", Status: control.RunCompleted})
+		return len(runs) == 1, err
 	})
+	require.NoError(t, f.syncer.Apply(t.Context(), plans[1], func(schedules.Report) {}))
+	f.settled(false, once...)
+	runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing.once"})
+	require.NoError(t, err)
+	require.Len(t, runs, 1, "asked three times, run once")
 }
 
 func TestAMassPruneHasToBeMeant(t *testing.T) {

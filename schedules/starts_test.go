@@ -31,200 +31,200 @@ func (f *fixture) skipNext(key string) time.Time {
 }
 
 func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		jobs := []job.Job{
-			declare("interval", recurring(time.Hour)),
-			declare("zone", job.Schedule{Recurring: &job.Recurring{Cron: "30 4 * * *", TimeZone: "Europe/Prague"}}),
-			declare("jitter", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), Jitter: job.Duration(59 * time.Minute)}}),
-		}
-		f.apply(f.plan(false, jobs...))
-		for n, key := range []string{"interval", "zone", "jitter"} {
-			before := f.next(key, 6)
-			times, err := jobs[n].Recurring.Times(jobs[n].ID)
-			require.NoError(t, err)
-			first, second := f.skipNext(key), f.skipNext(key)
-			require.Equal(t, times.Next(first), second, key)
-			require.Equal(t, before[2:], f.next(key, 4), key)
-			if key != "jitter" {
-				require.Equal(t, before[:2], []time.Time{first, second}, key)
-			}
-			live, err := f.control.LiveSchedule(t.Context(), jobs[n].ID)
-			require.NoError(t, err)
-			require.Equal(t, "skip-next "+first.Format(time.RFC3339)+" by a test",
-				live.Schedule.GetSchedule().GetSpec().GetExcludeStructuredCalendar()[0].GetComment())
-		}
-		f.settled(false, jobs...)
-
-		// Another definition, of which the skipped start of the second is one as well.
-		skipped, err := f.control.NextStarts(t.Context(), jobs[1].ID, 1)
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	jobs := []job.Job{
+		declare("interval", recurring(time.Hour)),
+		declare("zone", job.Schedule{Recurring: &job.Recurring{Cron: "30 4 * * *", TimeZone: "Europe/Prague"}}),
+		declare("jitter", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), Jitter: job.Duration(59 * time.Minute)}}),
+	}
+	f.apply(f.plan(false, jobs...))
+	for n, key := range []string{"interval", "zone", "jitter"} {
+		before := f.next(key, 6)
+		times, err := jobs[n].Recurring.Times(jobs[n].ID)
 		require.NoError(t, err)
-		require.Len(t, skipped.Skipped, 2)
-		for n := range jobs {
-			jobs[n].Options.Description = "changed"
+		first, second := f.skipNext(key), f.skipNext(key)
+		require.Equal(t, times.Next(first), second, key)
+		require.Equal(t, before[2:], f.next(key, 4), key)
+		if key != "jitter" {
+			require.Equal(t, before[:2], []time.Time{first, second}, key)
 		}
-		jobs[1].Recurring = &job.Recurring{Cron: "*/30 * * * *"}
-		f.apply(f.plan(false, jobs...))
-		f.settled(false, jobs...)
-		after, err := f.control.NextStarts(t.Context(), jobs[1].ID, 1000)
+		live, err := f.control.LiveSchedule(t.Context(), jobs[n].ID)
 		require.NoError(t, err)
-		require.Equal(t, skipped.Skipped, after.Skipped)
-		require.NotContains(t, after.Starts, skipped.Skipped[0].At)
-		require.Contains(t, after.Starts, skipped.Skipped[0].At.Add(time.Hour))
+		require.Equal(t, "skip-next "+first.Format(time.RFC3339)+" by a test",
+			live.Schedule.GetSchedule().GetSpec().GetExcludeStructuredCalendar()[0].GetComment())
+	}
+	f.settled(false, jobs...)
 
-		// A calendar that only looks like a skipped start is an edit.
-		f.byHand("interval", func(s *schedulepb.Schedule) { s.Spec.ExcludeStructuredCalendar[0].Minute = nil })
-		stacktest.WaitFor(t, "the edit to show", func() (bool, error) {
-			return f.plan(false, jobs...).Count(schedules.ActionUpdate) == 1, nil
-		})
+	// Another definition, of which the skipped start of the second is one as well.
+	skipped, err := f.control.NextStarts(t.Context(), jobs[1].ID, 1)
+	require.NoError(t, err)
+	require.Len(t, skipped.Skipped, 2)
+	for n := range jobs {
+		jobs[n].Options.Description = "changed"
+	}
+	jobs[1].Recurring = &job.Recurring{Cron: "*/30 * * * *"}
+	f.apply(f.plan(false, jobs...))
+	f.settled(false, jobs...)
+	after, err := f.control.NextStarts(t.Context(), jobs[1].ID, 1000)
+	require.NoError(t, err)
+	require.Equal(t, skipped.Skipped, after.Skipped)
+	require.NotContains(t, after.Starts, skipped.Skipped[0].At)
+	require.Contains(t, after.Starts, skipped.Skipped[0].At.Add(time.Hour))
+
+	// A calendar that only looks like a skipped start is an edit.
+	f.byHand("interval", func(s *schedulepb.Schedule) { s.Spec.ExcludeStructuredCalendar[0].Minute = nil })
+	stacktest.WaitFor(t, "the edit to show", func() (bool, error) {
+		return f.plan(false, jobs...).Count(schedules.ActionUpdate) == 1, nil
 	})
 }
 
 func TestTwoWhoSkipTheSameStartSkipOne(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		j := declare("both", recurring(time.Hour))
-		f.apply(f.plan(false, j))
-		before := f.next("both", 8)
-		var wait sync.WaitGroup
-		results := make([]*control.SkipResult, 2)
-		errs := make([]error, 2)
-		for n := range results {
-			wait.Go(func() { results[n], errs[n] = f.control.SkipNext(t.Context(), j.ID, fmt.Sprint(n)) })
-		}
-		wait.Wait()
-		skipped := map[time.Time]bool{}
-		for n := range results {
-			require.NoError(t, errs[n])
-			skipped[results[n].Skipped] = true
-		}
-		require.True(t, skipped[before[0]])
-		require.Equal(t, before[len(skipped):], f.next("both", 8-len(skipped)))
-	})
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	j := declare("both", recurring(time.Hour))
+	f.apply(f.plan(false, j))
+	before := f.next("both", 8)
+	var wait sync.WaitGroup
+	results := make([]*control.SkipResult, 2)
+	errs := make([]error, 2)
+	for n := range results {
+		wait.Go(func() { results[n], errs[n] = f.control.SkipNext(t.Context(), j.ID, fmt.Sprint(n)) })
+	}
+	wait.Wait()
+	skipped := map[time.Time]bool{}
+	for n := range results {
+		require.NoError(t, errs[n])
+		skipped[results[n].Skipped] = true
+	}
+	require.True(t, skipped[before[0]])
+	require.Equal(t, before[len(skipped):], f.next("both", 8-len(skipped)))
 }
 
 func TestASkippedStartDoesNotRun(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		j := declare("ticks", job.Schedule{Recurring: &job.Recurring{RecurEvery: 4e9, Offset: new(job.Duration)}})
-		f.apply(f.plan(false, j))
-		skipped := f.skipNext("ticks")
-		var due []time.Time
-		stacktest.WaitFor(t, "later runs", func() (bool, error) {
-			runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
-			due = nil
-			later := 0
-			for _, run := range runs {
-				due = append(due, run.Scheduled.UTC())
-				if run.Scheduled.After(skipped) {
-					later++
-				}
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	j := declare("ticks", job.Schedule{Recurring: &job.Recurring{RecurEvery: 4e9, Offset: new(job.Duration)}})
+	f.apply(f.plan(false, j))
+	skipped := f.skipNext("ticks")
+	var due []time.Time
+	stacktest.WaitFor(t, "later runs", func() (bool, error) {
+		runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+		due = nil
+		later := 0
+		for _, run := range runs {
+			due = append(due, run.Scheduled.UTC())
+			if run.Scheduled.After(skipped) {
+				later++
 			}
-			// The list may have a run before those that came before it.
-			return later >= 2 && slices.Contains(due, skipped.Add(4*time.Second)), err
-		})
-		require.NotContains(t, due, skipped)
+		}
+		// The list may have a run before those that came before it.
+		return later >= 2 && slices.Contains(due, skipped.Add(4*time.Second)), err
 	})
+	require.NotContains(t, due, skipped)
 }
 
 func TestUpcoming(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		daily := job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), StartAt: time.Now().Add(48 * time.Hour)}}
-		owned := func(j *job.Job) { j.Options.Owner = job.Owner{User: "me"} }
-		jobs := []job.Job{
-			declare("often", recurring(time.Second), owned), declare("minutes", recurring(time.Minute)), declare("later", daily),
-			declare("paused", recurring(time.Minute), func(j *job.Job) { j.Options.Paused = true }), declare("once", oneShot()),
-		}
-		f.apply(f.plan(false, jobs...))
-		var all *control.Upcoming
-		var asked time.Time
-		stacktest.WaitFor(t, "the list to have all schedules", func() (bool, error) {
-			var err error
-			asked = time.Now()
-			all, err = f.control.Upcoming(t.Context(), asked.Add(40*time.Minute), control.JobFilter{})
-			return err == nil && all.Jobs == 2, err
-		})
-		took := int(time.Since(asked)/time.Second) + 1 // They are counted from some time in it.
-		require.LessOrEqual(t, all.Count, 2442)
-		require.GreaterOrEqual(t, all.Count, 2438-took)
-		require.Len(t, all.Starts, all.Count)
-		require.Equal(t, 2, all.PeakCount)
-		for n := 1; n < len(all.Starts); n++ {
-			require.False(t, all.Starts[n].At.Before(all.Starts[n-1].At))
-			require.NotEqual(t, all.Starts[n-1], all.Starts[n])
-		}
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	daily := job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), StartAt: time.Now().Add(48 * time.Hour)}}
+	owned := func(j *job.Job) { j.Options.Owner = job.Owner{User: "me"} }
+	jobs := []job.Job{
+		declare("often", recurring(time.Second), owned), declare("minutes", recurring(time.Minute)), declare("later", daily),
+		declare("paused", recurring(time.Minute), func(j *job.Job) { j.Options.Paused = true }), declare("once", oneShot()),
+	}
+	f.apply(f.plan(false, jobs...))
+	var all *control.Upcoming
+	var asked time.Time
+	stacktest.WaitFor(t, "the list to have all schedules", func() (bool, error) {
+		var err error
 		asked = time.Now()
-		mine, err := f.control.Upcoming(t.Context(), asked.Add(time.Minute), control.JobFilter{Owner: "user:me", Type: "DoNothing"})
-		require.NoError(t, err)
-		took = int(time.Since(asked)/time.Second) + 1
-		require.LessOrEqual(t, mine.Count, 61)
-		require.GreaterOrEqual(t, mine.Count, 59-took)
-		require.Equal(t, "user:me", mine.Starts[0].Owner)
+		all, err = f.control.Upcoming(t.Context(), asked.Add(40*time.Minute), control.JobFilter{})
+		return err == nil && all.Jobs == 2, err
 	})
+	took := int(time.Since(asked)/time.Second) + 1 // They are counted from some time in it.
+	require.LessOrEqual(t, all.Count, 2442)
+	require.GreaterOrEqual(t, all.Count, 2438-took)
+	require.Len(t, all.Starts, all.Count)
+	require.Equal(t, 2, all.PeakCount)
+	for n := 1; n < len(all.Starts); n++ {
+		require.False(t, all.Starts[n].At.Before(all.Starts[n-1].At))
+		require.NotEqual(t, all.Starts[n-1], all.Starts[n])
+	}
+	asked = time.Now()
+	mine, err := f.control.Upcoming(t.Context(), asked.Add(time.Minute), control.JobFilter{Owner: "user:me", Type: "DoNothing"})
+	require.NoError(t, err)
+	took = int(time.Since(asked)/time.Second) + 1
+	require.LessOrEqual(t, mine.Count, 61)
+	require.GreaterOrEqual(t, mine.Count, 59-took)
+	require.Equal(t, "user:me", mine.Starts[0].Owner)
 }
 
 func TestBackfill(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
-		hourly := job.Recurring{RecurEvery: job.Duration(time.Hour), Offset: new(job.Duration)}
-		once, skip := hourly, hourly
-		once.Misfire, once.Overlap = job.MisfireOnce, job.OverlapBufferAll
-		skip.Misfire = job.MisfireSkip
-		jobs := []job.Job{
-			declare("hourly", job.Schedule{Recurring: &hourly}, paused), declare("gives-way", job.Schedule{Recurring: &once}, paused),
-			declare("skip", job.Schedule{Recurring: &skip}, paused), declare("loop", continuous(time.Hour)),
-		}
-		f.apply(f.plan(false, jobs...))
-		for want, call := range map[string]struct {
-			key      string
-			from, to time.Time
-		}{
-			"not found": {"nothing", from, from},
-			"job do_nothing.loop is continuous and cannot be told to backfill: only recurring jobs have times": {"loop", from, from},
-			"is after the time up to which": {"hourly", from, from.Add(-1)},
-			"is not past":                   {"hourly", from, time.Now().Add(time.Hour)},
-			"more than 1000 starts":         {"hourly", from, from.Add(1000 * time.Hour)},
-			"with misfire once and overlap buffer_all it gives way to later ones": {"gives-way", from, from},
-			"with misfire skip, a start of the last PT2M gives way to later ones": {"skip", from, time.Now()},
-		} {
-			_, err := f.control.Backfill(t.Context(), "do_nothing."+call.key, call.from, call.to)
-			require.ErrorContains(t, err, want)
-		}
-		for _, key := range []string{"hourly", "skip"} {
-			starts, err := f.control.Backfill(t.Context(), "do_nothing."+key, from, from.Add(3*time.Hour))
-			require.NoError(t, err)
-			require.Len(t, starts, 4)
-		}
-		none, err := f.control.Backfill(t.Context(), jobs[0].ID, from.Add(time.Second), from.Add(time.Minute))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	hourly := job.Recurring{RecurEvery: job.Duration(time.Hour), Offset: new(job.Duration)}
+	once, skip := hourly, hourly
+	once.Misfire, once.Overlap = job.MisfireOnce, job.OverlapBufferAll
+	skip.Misfire = job.MisfireSkip
+	jobs := []job.Job{
+		declare("hourly", job.Schedule{Recurring: &hourly}, paused), declare("gives-way", job.Schedule{Recurring: &once}, paused),
+		declare("skip", job.Schedule{Recurring: &skip}, paused), declare("loop", continuous(time.Hour)),
+	}
+	f.apply(f.plan(false, jobs...))
+	for want, call := range map[string]struct {
+		key      string
+		from, to time.Time
+	}{
+		"not found": {"nothing", from, from},
+		"job do_nothing.loop is continuous and cannot be told to backfill: only recurring jobs have times": {"loop", from, from},
+		"is after the time up to which": {"hourly", from, from.Add(-1)},
+		"is not past":                   {"hourly", from, time.Now().Add(time.Hour)},
+		"more than 1000 starts":         {"hourly", from, from.Add(1000 * time.Hour)},
+		"with misfire once and overlap buffer_all it gives way to later ones": {"gives-way", from, from},
+		"with misfire skip, a start of the last PT2M gives way to later ones": {"skip", from, time.Now()},
+	} {
+		_, err := f.control.Backfill(t.Context(), "do_nothing."+call.key, call.from, call.to)
+		require.ErrorContains(t, err, want)
+	}
+	for _, key := range []string{"hourly", "skip"} {
+		starts, err := f.control.Backfill(t.Context(), "do_nothing."+key, from, from.Add(3*time.Hour))
 		require.NoError(t, err)
-		require.Empty(t, none)
-		for _, key := range []string{"hourly", "skip"} {
-			var runs []control.Run
-			stacktest.WaitFor(t, "the runs of "+key, func() (bool, error) {
-				var err error
-				runs, err = f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing." + key, Status: control.RunCompleted})
-				return len(runs) == 4, err
-			})
-			for n, run := range runs { // The latest first.
-				require.Equal(t, from.Add(time.Duration(3-n)*time.Hour), run.Scheduled.UTC(), key)
-				detail, err := f.control.Run(t.Context(), run.RunRef)
-				require.NoError(t, err)
-				require.Zero(t, detail.Output.SupersededBy)
-			}
+		require.Len(t, starts, 4)
+	}
+	none, err := f.control.Backfill(t.Context(), jobs[0].ID, from.Add(time.Second), from.Add(time.Minute))
+	require.NoError(t, err)
+	require.Empty(t, none)
+	for _, key := range []string{"hourly", "skip"} {
+		var runs []control.Run
+		stacktest.WaitFor(t, "the runs of "+key, func() (bool, error) {
+			var err error
+			runs, err = f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing." + key, Status: control.RunCompleted})
+			return len(runs) == 4, err
+		})
+		for n, run := range runs { // The latest first.
+			require.Equal(t, from.Add(time.Duration(3-n)*time.Hour), run.Scheduled.UTC(), key)
+			detail, err := f.control.Run(t.Context(), run.RunRef)
+			require.NoError(t, err)
+			require.Zero(t, detail.Output.SupersededBy)
 		}
-		f.settled(false, jobs...)
-	})
+	}
+	f.settled(false, jobs...)
 }
 
 func TestNextStartsOfWhatHasNone(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		over := declare("over", recurring(time.Hour))
-		f.apply(f.plan(false, over, declare("once", oneShot())))
-		over.Recurring.EndAt = time.Now().Add(-time.Minute)
-		f.apply(f.plan(false, over))
-		require.Empty(t, f.next("over", 10))
-		_, err := f.control.SkipNext(t.Context(), over.ID, "")
-		require.EqualError(t, err, "job do_nothing.over has no start to skip: its schedule has ended")
-		_, err = f.control.NextStarts(t.Context(), "do_nothing.once", 1)
-		require.EqualError(t, err, "job do_nothing.once is one-shot and cannot be told to list its starts: only recurring jobs have times")
-		_, err = f.control.NextStarts(t.Context(), "do_nothing.none", 1)
-		require.ErrorIs(t, err, control.ErrNotFound)
-	})
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	over := declare("over", recurring(time.Hour))
+	f.apply(f.plan(false, over, declare("once", oneShot())))
+	over.Recurring.EndAt = time.Now().Add(-time.Minute)
+	f.apply(f.plan(false, over))
+	require.Empty(t, f.next("over", 10))
+	_, err := f.control.SkipNext(t.Context(), over.ID, "")
+	require.EqualError(t, err, "job do_nothing.over has no start to skip: its schedule has ended")
+	_, err = f.control.NextStarts(t.Context(), "do_nothing.once", 1)
+	require.EqualError(t, err, "job do_nothing.once is one-shot and cannot be told to list its starts: only recurring jobs have times")
+	_, err = f.control.NextStarts(t.Context(), "do_nothing.none", 1)
+	require.ErrorIs(t, err, control.ErrNotFound)
 }

@@ -19,20 +19,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// engines are the two implementations of schedules that a server may run.
-var engines = []string{"chasm", "workflow"}
-
-// onBothEngines runs a test on a stack of its own for each engine.
-func onBothEngines(t *testing.T, test func(t *testing.T, f *fixture)) {
-	for _, engine := range engines {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			st := stacktest.StartOwn(t, "--schedules", engine)
-			test(t, newFixture(t, st))
-		})
-	}
-}
-
 type fixture struct {
 	*testing.T
 	temporal client.Client
@@ -131,209 +117,209 @@ func (f *fixture) settled(prune bool, jobs ...job.Job) {
 }
 
 func TestApplyThenPlanIsEmpty(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		jobs := []job.Job{
-			declare("hourly", recurring(time.Hour)),
-			declare("second", recurring(time.Second)),
-			declare("odd", recurring(90*time.Minute+7*time.Second), func(j *job.Job) { j.Options.Paused = true }),
-			declare("loop", continuous(time.Minute)),
-			declare("still", continuous(time.Minute), func(j *job.Job) { j.Options.Paused = true }),
-			declare("once", oneShot()),
-			declare("later", oneShot(), func(j *job.Job) { j.Options.Paused = true }),
-			declare("turn", queued("tables")),
-		}
-		plan := f.plan(false, jobs...)
-		require.Equal(t, []string{
-			"hourly: create", "later: unchanged", "loop: create", "odd: create", "once: create",
-			"second: create", "still: create", "turn: create",
-		}, actions(plan))
-		f.apply(plan)
-		f.settled(false, jobs...)
-		f.apply(f.plan(false, jobs...))
-		f.settled(false, jobs...)
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	jobs := []job.Job{
+		declare("hourly", recurring(time.Hour)),
+		declare("second", recurring(time.Second)),
+		declare("odd", recurring(90*time.Minute+7*time.Second), func(j *job.Job) { j.Options.Paused = true }),
+		declare("loop", continuous(time.Minute)),
+		declare("still", continuous(time.Minute), func(j *job.Job) { j.Options.Paused = true }),
+		declare("once", oneShot()),
+		declare("later", oneShot(), func(j *job.Job) { j.Options.Paused = true }),
+		declare("turn", queued("tables")),
+	}
+	plan := f.plan(false, jobs...)
+	require.Equal(t, []string{
+		"hourly: create", "later: unchanged", "loop: create", "odd: create", "once: create",
+		"second: create", "still: create", "turn: create",
+	}, actions(plan))
+	f.apply(plan)
+	f.settled(false, jobs...)
+	f.apply(f.plan(false, jobs...))
+	f.settled(false, jobs...)
 
-		stacktest.WaitFor(t, "the one-shot and the queued job to have run once", func() (bool, error) {
-			for _, key := range []string{"once", "turn"} {
-				runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing." + key})
-				if err != nil || len(runs) != 1 || runs[0].Status != control.RunCompleted {
-					return false, err
-				}
+	stacktest.WaitFor(t, "the one-shot and the queued job to have run once", func() (bool, error) {
+		for _, key := range []string{"once", "turn"} {
+			runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing." + key})
+			if err != nil || len(runs) != 1 || runs[0].Status != control.RunCompleted {
+				return false, err
 			}
-			return true, nil
-		})
-		f.settled(false, jobs...)
-
-		description, err := f.temporal.ScheduleClient().GetHandle(t.Context(), "job/do_nothing.hourly").Describe(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, 2*time.Hour, description.Schedule.Policy.CatchupWindow)
-		require.Less(t, description.Schedule.Spec.Intervals[0].Offset, time.Hour)
-		hash, _ := description.TypedSearchAttributes.GetKeyword(workflows.AttributeSpecHash)
-		require.Len(t, hash, 16)
+		}
+		return true, nil
 	})
+	f.settled(false, jobs...)
+
+	description, err := f.temporal.ScheduleClient().GetHandle(t.Context(), "job/do_nothing.hourly").Describe(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2*time.Hour, description.Schedule.Policy.CatchupWindow)
+	require.Less(t, description.Schedule.Spec.Intervals[0].Offset, time.Hour)
+	hash, _ := description.TypedSearchAttributes.GetKeyword(workflows.AttributeSpecHash)
+	require.Len(t, hash, 16)
 }
 
 func TestChangesAreAppliedInEveryMode(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		before := []job.Job{
-			declare("often", recurring(time.Hour)), declare("loop", continuous(time.Hour)),
-			declare("once", oneShot()), declare("turn", queued("tables")),
-		}
-		f.apply(f.plan(false, before...))
-		stacktest.WaitFor(t, "the runs to end", func() (bool, error) {
-			runs, err := f.control.Runs(t.Context(), control.RunFilter{Status: control.RunCompleted})
-			return len(runs) == 2, err
-		})
-		after := make([]job.Job, len(before))
-		for i, j := range before {
-			j.Spec = []byte(`{"a":2}`)
-			after[i] = j
-		}
-		after[0].Recurring = &job.Recurring{RecurEvery: job.Duration(2 * time.Hour)}
-		plan := f.plan(false, after...)
-		require.Equal(t, []string{"loop: update", "often: update", "once: update", "turn: update"}, actions(plan))
-		require.Equal(t, []schedules.Field{
-			{Path: "recurring.recur_every", Old: `"PT1H"`, New: `"PT2H"`}, {Path: "spec.a", Old: "1", New: "2"},
-		}, plan.Changes[1].Fields)
-		f.apply(plan)
-		f.settled(false, after...)
-		live, err := f.control.LiveSchedule(t.Context(), "do_nothing.often")
-		require.NoError(t, err)
-		require.JSONEq(t, `{"a":2}`, string(live.Job.Spec))
-		require.Equal(t, 2*time.Hour, live.Schedule.GetSchedule().GetSpec().GetInterval()[0].GetInterval().AsDuration())
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	before := []job.Job{
+		declare("often", recurring(time.Hour)), declare("loop", continuous(time.Hour)),
+		declare("once", oneShot()), declare("turn", queued("tables")),
+	}
+	f.apply(f.plan(false, before...))
+	stacktest.WaitFor(t, "the runs to end", func() (bool, error) {
+		runs, err := f.control.Runs(t.Context(), control.RunFilter{Status: control.RunCompleted})
+		return len(runs) == 2, err
 	})
+	after := make([]job.Job, len(before))
+	for i, j := range before {
+		j.Spec = []byte(`{"a":2}`)
+		after[i] = j
+	}
+	after[0].Recurring = &job.Recurring{RecurEvery: job.Duration(2 * time.Hour)}
+	plan := f.plan(false, after...)
+	require.Equal(t, []string{"loop: update", "often: update", "once: update", "turn: update"}, actions(plan))
+	require.Equal(t, []schedules.Field{
+		{Path: "recurring.recur_every", Old: `"PT1H"`, New: `"PT2H"`}, {Path: "spec.a", Old: "1", New: "2"},
+	}, plan.Changes[1].Fields)
+	f.apply(plan)
+	f.settled(false, after...)
+	live, err := f.control.LiveSchedule(t.Context(), "do_nothing.often")
+	require.NoError(t, err)
+	require.JSONEq(t, `{"a":2}`, string(live.Job.Spec))
+	require.Equal(t, 2*time.Hour, live.Schedule.GetSchedule().GetSpec().GetInterval()[0].GetInterval().AsDuration())
 }
 
 func TestAPauseByHandIsKept(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		j := declare("often", recurring(time.Hour))
-		f.apply(f.plan(false, j))
-		require.NoError(t, f.control.Pause(t.Context(), j.ID, "vendor is down"))
-		plan := f.plan(false, j)
-		require.True(t, plan.Empty())
-		require.Equal(t, "paused: vendor is down", plan.Changes[0].Note)
-		j.Options.Description = "now described"
-		f.apply(f.plan(false, j))
-		f.settled(false, j)
-		live, err := f.control.LiveSchedule(t.Context(), j.ID)
-		require.NoError(t, err)
-		require.True(t, live.Paused)
-		require.NoError(t, f.control.Resume(t.Context(), j.ID, ""))
-		live, err = f.control.LiveSchedule(t.Context(), j.ID)
-		require.NoError(t, err)
-		require.False(t, live.Paused)
-	})
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	j := declare("often", recurring(time.Hour))
+	f.apply(f.plan(false, j))
+	require.NoError(t, f.control.Pause(t.Context(), j.ID, "vendor is down"))
+	plan := f.plan(false, j)
+	require.True(t, plan.Empty())
+	require.Equal(t, "paused: vendor is down", plan.Changes[0].Note)
+	j.Options.Description = "now described"
+	f.apply(f.plan(false, j))
+	f.settled(false, j)
+	live, err := f.control.LiveSchedule(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.True(t, live.Paused)
+	require.NoError(t, f.control.Resume(t.Context(), j.ID, ""))
+	live, err = f.control.LiveSchedule(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.False(t, live.Paused)
 }
 
 func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		foreign := client.ScheduleOptions{
-			ID:     "job/do_nothing.often",
-			Spec:   client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: time.Hour}}},
-			Action: &client.ScheduleWorkflowAction{ID: "x", Workflow: "Other", TaskQueue: "other"},
-			Paused: true, Note: "someone else's",
-		}
-		_, err := f.temporal.ScheduleClient().Create(t.Context(), foreign)
-		require.NoError(t, err)
-		_, err = f.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "job/do_nothing.loop", TaskQueue: "other"}, "Other")
-		require.NoError(t, err)
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	foreign := client.ScheduleOptions{
+		ID:     "job/do_nothing.often",
+		Spec:   client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: time.Hour}}},
+		Action: &client.ScheduleWorkflowAction{ID: "x", Workflow: "Other", TaskQueue: "other"},
+		Paused: true, Note: "someone else's",
+	}
+	_, err := f.temporal.ScheduleClient().Create(t.Context(), foreign)
+	require.NoError(t, err)
+	_, err = f.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "job/do_nothing.loop", TaskQueue: "other"}, "Other")
+	require.NoError(t, err)
 
-		jobs := []job.Job{declare("often", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("fine", oneShot())}
-		plan := f.plan(true, jobs...)
-		require.Equal(t, []string{"fine: create", "loop: blocked", "often: blocked"}, actions(plan))
-		require.Contains(t, plan.Changes[2].Note, "does not carry the mark of job do_nothing.often")
-		f.apply(plan)
-		f.settled(true, jobs...)
-		f.settled(true, jobs[2]) // Not even when they are no longer declared.
+	jobs := []job.Job{declare("often", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("fine", oneShot())}
+	plan := f.plan(true, jobs...)
+	require.Equal(t, []string{"fine: create", "loop: blocked", "often: blocked"}, actions(plan))
+	require.Contains(t, plan.Changes[2].Note, "does not carry the mark of job do_nothing.often")
+	f.apply(plan)
+	f.settled(true, jobs...)
+	f.settled(true, jobs[2]) // Not even when they are no longer declared.
 
-		description, err := f.temporal.ScheduleClient().GetHandle(t.Context(), foreign.ID).Describe(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, "someone else's", description.Schedule.State.Note)
-		for _, err := range []error{
-			f.control.Pause(t.Context(), "do_nothing.often", "by test"),
-			f.control.Stop(t.Context(), "do_nothing.loop", "by test"),
-		} {
-			require.ErrorIs(t, err, control.ErrNotOurs)
-		}
-	})
+	description, err := f.temporal.ScheduleClient().GetHandle(t.Context(), foreign.ID).Describe(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "someone else's", description.Schedule.State.Note)
+	for _, err := range []error{
+		f.control.Pause(t.Context(), "do_nothing.often", "by test"),
+		f.control.Stop(t.Context(), "do_nothing.loop", "by test"),
+	} {
+		require.ErrorIs(t, err, control.ErrNotOurs)
+	}
 }
 
 func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		kept, gone, loop := declare("kept", recurring(time.Hour)), declare("gone", recurring(time.Hour)), declare("loop", continuous(time.Hour))
-		byAPI := declare("api", continuous(time.Hour), func(j *job.Job) { j.Provider = job.ProviderAPI })
-		f.apply(f.plan(false, kept, gone, loop))
-		require.NoError(t, f.control.StartContinuous(t.Context(), byAPI))
-		stacktest.WaitFor(t, "both to show as no longer declared", func() (bool, error) {
-			return f.plan(false, kept).Count(schedules.ActionOrphaned) == 2, nil
-		})
-		f.settled(false, kept)
-		plan := f.plan(true, kept)
-		require.Equal(t, []string{"gone: delete", "kept: unchanged", "loop: delete"}, actions(plan))
-		f.apply(plan)
-		f.settled(true, kept)
-		live, err := f.control.LiveWorkflow(t.Context(), byAPI.ID)
-		require.NoError(t, err)
-		require.True(t, live.Workflow.Open(), "another provider's job goes on")
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	kept, gone, loop := declare("kept", recurring(time.Hour)), declare("gone", recurring(time.Hour)), declare("loop", continuous(time.Hour))
+	byAPI := declare("api", continuous(time.Hour), func(j *job.Job) { j.Provider = job.ProviderAPI })
+	f.apply(f.plan(false, kept, gone, loop))
+	require.NoError(t, f.control.StartContinuous(t.Context(), byAPI))
+	stacktest.WaitFor(t, "both to show as no longer declared", func() (bool, error) {
+		return f.plan(false, kept).Count(schedules.ActionOrphaned) == 2, nil
 	})
+	f.settled(false, kept)
+	plan := f.plan(true, kept)
+	require.Equal(t, []string{"gone: delete", "kept: unchanged", "loop: delete"}, actions(plan))
+	f.apply(plan)
+	f.settled(true, kept)
+	live, err := f.control.LiveWorkflow(t.Context(), byAPI.ID)
+	require.NoError(t, err)
+	require.True(t, live.Workflow.Open(), "another provider's job goes on")
 }
 
 func TestAModeCanChange(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		modes := []job.Schedule{recurring(time.Hour), continuous(time.Hour), oneShot(), recurring(time.Minute), queued("modes"), recurring(time.Hour)}
-		for _, mode := range modes {
-			j := declare("j", mode)
-			f.apply(f.plan(false, j))
-			f.settled(false, j)
-			schedule, err := f.control.LiveSchedule(t.Context(), j.ID)
-			require.NoError(t, err)
-			require.Equal(t, mode.Recurring != nil, schedule != nil)
-			workflow, err := f.control.LiveWorkflow(t.Context(), j.ID)
-			require.NoError(t, err)
-			if workflow != nil && workflow.Workflow.Type == workflows.ContinuousJobType {
-				require.Equal(t, mode.Continuous != nil, workflow.Workflow.Open())
-			}
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	modes := []job.Schedule{recurring(time.Hour), continuous(time.Hour), oneShot(), recurring(time.Minute), queued("modes"), recurring(time.Hour)}
+	for _, mode := range modes {
+		j := declare("j", mode)
+		f.apply(f.plan(false, j))
+		f.settled(false, j)
+		schedule, err := f.control.LiveSchedule(t.Context(), j.ID)
+		require.NoError(t, err)
+		require.Equal(t, mode.Recurring != nil, schedule != nil)
+		workflow, err := f.control.LiveWorkflow(t.Context(), j.ID)
+		require.NoError(t, err)
+		if workflow != nil && workflow.Workflow.Type == workflows.ContinuousJobType {
+			require.Equal(t, mode.Continuous != nil, workflow.Workflow.Open())
 		}
-	})
+	}
 }
 
 func TestRecurringJobsRunAndAreFound(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		j := declare("tick", recurring(time.Second))
-		f.apply(f.plan(false, j))
-		stacktest.WaitFor(t, "three runs", func() (bool, error) {
-			runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Mode: job.ModeRecurring, Status: control.RunCompleted})
-			if err == nil && len(runs) > 0 {
-				require.False(t, runs[0].Scheduled.IsZero())
-			}
-			return len(runs) >= 3, err
-		})
-		slow := declare("slow", recurring(24*time.Hour))
-		f.apply(f.plan(false, j, slow))
-		triggered, err := f.control.Trigger(t.Context(), slow.ID)
-		require.NoError(t, err)
-		run, err := f.control.Follow(t.Context(), triggered.Run, func(*control.RunDetail) {})
-		require.NoError(t, err)
-		require.Equal(t, control.RunCompleted, run.Status)
-		require.Equal(t, slow.ID, run.JobID)
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	j := declare("tick", recurring(time.Second))
+	f.apply(f.plan(false, j))
+	stacktest.WaitFor(t, "three runs", func() (bool, error) {
+		runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Mode: job.ModeRecurring, Status: control.RunCompleted})
+		if err == nil && len(runs) > 0 {
+			require.False(t, runs[0].Scheduled.IsZero())
+		}
+		return len(runs) >= 3, err
 	})
+	slow := declare("slow", recurring(24*time.Hour))
+	f.apply(f.plan(false, j, slow))
+	triggered, err := f.control.Trigger(t.Context(), slow.ID)
+	require.NoError(t, err)
+	run, err := f.control.Follow(t.Context(), triggered.Run, func(*control.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, control.RunCompleted, run.Status)
+	require.Equal(t, slow.ID, run.JobID)
 }
 
 // Runs of a schedule that start within a second have the same workflow id.
 func TestAJobIsTriggeredSeveralTimesASecond(t *testing.T) {
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		j := declare("daily", recurring(24*time.Hour))
-		f.apply(f.plan(false, j))
-		seen := map[string]bool{}
-		for range 15 { // more than a schedule remembers
-			triggered, err := f.control.Trigger(t.Context(), j.ID)
-			require.NoError(t, err)
-			run, err := f.control.Follow(t.Context(), triggered.Run, func(*control.RunDetail) {})
-			require.NoError(t, err)
-			require.Equal(t, control.RunCompleted, run.Status, run.Error)
-			require.False(t, seen[run.RunID], "a run of its own")
-			seen[run.RunID] = true
-		}
-	})
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	j := declare("daily", recurring(24*time.Hour))
+	f.apply(f.plan(false, j))
+	seen := map[string]bool{}
+	for range 15 { // more than a schedule remembers
+		triggered, err := f.control.Trigger(t.Context(), j.ID)
+		require.NoError(t, err)
+		run, err := f.control.Follow(t.Context(), triggered.Run, func(*control.RunDetail) {})
+		require.NoError(t, err)
+		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+		require.False(t, seen[run.RunID], "a run of its own")
+		seen[run.RunID] = true
+	}
 }
 
 func TestAPlanIsForItsNamespace(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/recurrence"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
@@ -31,22 +32,22 @@ func TestTimesAreThoseOfTheServer(t *testing.T) {
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	const count = 90
-	onBothEngines(t, func(t *testing.T, f *fixture) {
-		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // Not a secret.
-		var jobs []job.Job
-		for n := range count {
-			r := randomTimes(t, random)
-			jobs = append(jobs, declare(fmt.Sprintf("random-%d", n), job.Schedule{Recurring: &r}, func(j *job.Job) {
-				j.Options.Paused = true
-			}))
-		}
-		f.apply(f.plan(false, jobs...))
-		ranges := make([][2]time.Time, count)
-		for n, j := range jobs {
-			ranges[n] = randomRange(random, *j.Recurring)
-		}
-		require.NoError(t, control.Each(count, func(n int) error { return f.sameTimes(jobs[n], ranges[n][0], ranges[n][1]) }))
-	})
+	t.Parallel()
+	f := newFixture(t, stacktest.StartOwn(t))
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // Not a secret.
+	var jobs []job.Job
+	for n := range count {
+		r := randomTimes(t, random)
+		jobs = append(jobs, declare(fmt.Sprintf("random-%d", n), job.Schedule{Recurring: &r}, func(j *job.Job) {
+			j.Options.Paused = true
+		}))
+	}
+	f.apply(f.plan(false, jobs...))
+	ranges := make([][2]time.Time, count)
+	for n, j := range jobs {
+		ranges[n] = randomRange(random, *j.Recurring)
+	}
+	require.NoError(t, control.Each(count, func(n int) error { return f.sameTimes(jobs[n], ranges[n][0], ranges[n][1]) }))
 }
 
 // sameTimes asks the server for the starts of a job in a range.

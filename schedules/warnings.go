@@ -42,11 +42,9 @@ type WarnedJob struct {
 	Starts int `json:"starts"`
 }
 
-// StartsPerSecond is how many runs Temporal's older schedule engine starts in one
-// namespace, by default: the server's setting
-// worker.schedulerNamespaceStartWorkflowRPS. As many more may start at once after a
-// second without any. The newer engine has no such limit, and starts as many as
-// the machine can.
+// StartsPerSecond is how many runs the schedules of one namespace start, by
+// default: the server's setting worker.schedulerNamespaceStartWorkflowRPS. As many
+// more may start at once after a second without any.
 const StartsPerSecond = 30
 
 // namedJobs is how many jobs a warning names in its text.
@@ -133,7 +131,7 @@ func catchUpWarning(jobs []timedJob, now time.Time) (Warning, bool) {
 	w.Text = fmt.Sprintf("an outage may be followed by %s of %s with misfire all (%s), all at once",
 		plural(total, "run"), plural(len(w.Jobs), "job"), jobsText(w.Jobs))
 	if total > StartsPerSecond {
-		w.Text += fmt.Sprintf(", or on a server of the older schedule engine within %s", seconds(float64(total)/StartsPerSecond))
+		w.Text += fmt.Sprintf(", or within %s where a server starts %d per second", seconds(float64(total)/StartsPerSecond), StartsPerSecond)
 	}
 	return w, true
 }

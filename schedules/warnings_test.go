@@ -49,7 +49,7 @@ func TestWarningsOfPileUps(t *testing.T) {
 	hourly := several(300, "hourly", job.Recurring{Cron: "0 * * * *"})
 	require.Equal(t, []string{
 		"pile_up: 300 runs of 300 jobs are due at 2026-11-21T13:00:00Z (do_nothing.hourly-0 1, do_nothing.hourly-1 1, do_nothing.hourly-10 1, 297 more), " +
-			"and a server of the older schedule engine starts 30 per second: there the last one starts 9s late; so it is 23 more times in the next 24 hours",
+			"and a server starts 30 per second by default: there the last one starts 9s late; so it is 23 more times in the next 24 hours",
 	}, warningTexts(hourly...))
 	require.Empty(t, warningTexts(several(59, "hourly", job.Recurring{Cron: "0 * * * *"})...))
 	require.Empty(t, warningTexts(several(1000, "spread", job.Recurring{RecurEvery: job.Duration(15 * time.Minute)})...))
@@ -69,7 +69,7 @@ func TestWarningsOfPileUps(t *testing.T) {
 	t.Run("all the time", func(t *testing.T) {
 		require.Equal(t, []string{
 			"pile_up: 3456000 runs of 40 jobs are due within 24h0m0s up to 2026-11-22T12:00:00Z (do_nothing.second-0 86400, " +
-				"do_nothing.second-1 86400, do_nothing.second-10 86400, 37 more), and a server of the older schedule engine starts 30 per second: there the last one starts 8h0m0s late",
+				"do_nothing.second-1 86400, do_nothing.second-10 86400, 37 more), and a server starts 30 per second by default: there the last one starts 8h0m0s late",
 		}, warningTexts(several(40, "second", job.Recurring{RecurEvery: 1e9})...))
 	})
 }
@@ -79,7 +79,7 @@ func TestWarningsOfCatchUps(t *testing.T) {
 		return declare(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every), Misfire: job.MisfireAll, MaxMissed: most}})
 	}
 	require.Equal(t, []string{
-		"catch_up: an outage may be followed by 152 runs of 3 jobs with misfire all (do_nothing.b 100, do_nothing.a 40, do_nothing.c 12), all at once, or on a server of the older schedule engine within 5s",
+		"catch_up: an outage may be followed by 152 runs of 3 jobs with misfire all (do_nothing.b 100, do_nothing.a 40, do_nothing.c 12), all at once, or within 5s where a server starts 30 per second",
 	}, warningTexts(all("a", time.Minute, 40), all("b", time.Hour, 0), all("c", 31*24*time.Hour, 12), declare("d", recurring(time.Hour))))
 }
 

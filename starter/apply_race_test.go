@@ -21,44 +21,36 @@ import (
 // TestTwoAppliesAtOnce has two files for the same jobs applied at the same time,
 // first where nothing stands, then over each other.
 func TestTwoAppliesAtOnce(t *testing.T) {
-	for _, engine := range []string{"chasm", "workflow"} {
-		t.Run(engine, func(t *testing.T) { // One after the other: a race needs processors.
-			s := newSite(t, "--schedules", engine)
-			for round := range 2 {
-				rivals(s, 2*round)
-			}
-		})
+	s := newSite(t) // Not in parallel: a race needs processors.
+	for round := range 2 {
+		rivals(s, 2*round)
 	}
 }
 
 // TestTheSameFileTwiceAtOnce is no conflict: both succeed, and nothing is started
 // twice, whether it is new or changed.
 func TestTheSameFileTwiceAtOnce(t *testing.T) {
-	for _, engine := range []string{"chasm", "workflow"} {
-		t.Run(engine, func(t *testing.T) { // One after the other: a race needs processors.
-			s := newSite(t, "--schedules", engine)
-			for revision := range 2 {
-				set := declaredJobs{recurring: 20, continuous: 6, oneShot: 12, queued: 8, revision: revision}
-				file := set.file(t)
-				first, second := s.start("apply", "-f", file, "--yes"), s.start("apply", "-f", file, "--yes")
-				for _, p := range []*stacktest.Process{first, second} {
-					if code := p.Wait(); strings.Contains(p.Output(), "no worker answers within") {
-						t.Log("the machine is too busy: some changes are left to the next apply")
-						s.must(0, "apply", "-f", file, "--yes")
-					} else {
-						require.Zero(t, code, p.Output())
-					}
-					require.NotContains(t, p.Output(), "someone else")
-				}
-				once := set.onces()
-				stacktest.WaitFor(t, "a run of each job that runs once", func() (bool, error) {
-					return slices.Min(s.runs(once)) > revision, nil
-				})
-				s.must(0, "plan", "-f", file)
-				require.Equal(t, slices.Repeat([]int{revision + 1}, len(once)), s.runs(once))
-				s.must(0, "drift")
+	s := newSite(t) // Not in parallel: a race needs processors.
+	for revision := range 2 {
+		set := declaredJobs{recurring: 20, continuous: 6, oneShot: 12, queued: 8, revision: revision}
+		file := set.file(t)
+		first, second := s.start("apply", "-f", file, "--yes"), s.start("apply", "-f", file, "--yes")
+		for _, p := range []*stacktest.Process{first, second} {
+			if code := p.Wait(); strings.Contains(p.Output(), "no worker answers within") {
+				t.Log("the machine is too busy: some changes are left to the next apply")
+				s.must(0, "apply", "-f", file, "--yes")
+			} else {
+				require.Zero(t, code, p.Output())
 			}
+			require.NotContains(t, p.Output(), "someone else")
+		}
+		once := set.onces()
+		stacktest.WaitFor(t, "a run of each job that runs once", func() (bool, error) {
+			return slices.Min(s.runs(once)) > revision, nil
 		})
+		s.must(0, "plan", "-f", file)
+		require.Equal(t, slices.Repeat([]int{revision + 1}, len(once)), s.runs(once))
+		s.must(0, "drift")
 	}
 }
 

@@ -128,20 +128,30 @@ func TestUnreachable(t *testing.T) {
 	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
+	balancer, err := net.Listen("tcp", "127.0.0.1:0") // Nobody is behind it.
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, balancer.Close()) })
+	go func() {
+		for conn, err := balancer.Accept(); err == nil; conn, err = balancer.Accept() {
+			_ = conn.Close()
+		}
+	}()
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
 	host := func(url string) string { _, host, _ := strings.Cut(url, "//"); return host }
 
+	const broken = "it breaks connections off before it answers: the servers behind it are away, or it wants TLS"
 	every := [][]string{{"plan", "-f", file}, {"apply", "-f", file, "--yes"}, {"drift"}}
 	for address, c := range map[string]struct {
 		want     string
 		commands [][]string
 	}{
-		host(secure.URL):       {"it does not speak gRPC; does it want TLS?", every[:1]},
-		host(web.URL):          {"it does not speak gRPC; does it want TLS?", every[1:2]},
-		silent.Addr().String(): {"no answer in time", every[1:2]},
-		"127.0.0.1:1":          {"dial tcp 127.0.0.1:1: connect: connection refused", every},
-		"not an address":       {"no server is known by that address", every},
+		host(secure.URL):         {broken, every[:1]},
+		host(web.URL):            {"it does not speak gRPC; does it want TLS?", every[1:2]},
+		balancer.Addr().String(): {broken, every},
+		silent.Addr().String():   {"no answer in time", every[1:2]},
+		"127.0.0.1:1":            {"dial tcp 127.0.0.1:1: connect: connection refused", every},
+		"not an address":         {"no server is known by that address", every},
 	} {
 		for _, command := range c.commands {
 			t.Run(address+" "+command[0], func(t *testing.T) {

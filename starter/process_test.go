@@ -30,9 +30,9 @@ type site struct {
 	ledger map[string]int // runs by job id
 }
 
-func newSite(t *testing.T, flags ...string) *site {
+func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{T: t, stack: stacktest.StartOwn(t, flags...), ledger: map[string]int{}}
+	s := &site{T: t, stack: stacktest.StartOwn(t), ledger: map[string]int{}}
 	s.temporal = s.stack.Dial(t)
 	count := func(_ context.Context, run job.Run, _ map[string]any) (job.Result, error) {
 		s.mu.Lock()

@@ -2,9 +2,12 @@ package main_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
 
 	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
@@ -75,6 +78,31 @@ func TestWrongServer(t *testing.T) {
 	code, _, stderr := execute(t.Context(), "plan", "-f", file, "--address", st.Temporal)
 	require.Equal(t, 1, code)
 	require.Equal(t, "starter: temporal at "+st.Temporal+" cannot be reached; is it running there? (it does not speak TLS)\n", stderr)
+}
+
+// TestPartsOfTheServerAreAway has a server that answers, and does not get what it needs.
+func TestPartsOfTheServerAreAway(t *testing.T) {
+	st := stacktest.Start(t)
+	const refused = "GetNamespace operation failed. Error: dial tcp 127.0.0.1:5432: connect: connection refused"
+	for want, err := range map[string]error{
+		"the database of temporal at ADDRESS does not answer it (" + refused + ")": serviceerror.NewUnavailable(refused),
+		"the database of temporal at ADDRESS is overloaded (Persistence Max QPS Reached.)": serviceerror.NewResourceExhausted(
+			enumspb.RESOURCE_EXHAUSTED_CAUSE_PERSISTENCE_LIMIT, "Persistence Max QPS Reached."),
+		"temporal at ADDRESS does not answer this call, though it answered others: it, one of its hosts, or its database is away " +
+			"(shard status unknown)": serviceerror.NewUnavailable("shard status unknown"),
+	} {
+		proxy, failed := grpcproxy.Start(t.Context(), st.Temporal, grpcproxy.Options{Refuse: func(method string) error {
+			if method != "DescribeNamespace" {
+				return nil
+			}
+			return serviceerror.ToStatus(err).Err()
+		}})
+		require.NoError(t, failed)
+		t.Cleanup(proxy.Close)
+		code, _, stderr := execute(t.Context(), "drift", "--address", proxy.Address)
+		require.Equal(t, 1, code)
+		require.Equal(t, "starter: "+strings.ReplaceAll(want, "ADDRESS", proxy.Address)+"\n", stderr)
+	}
 }
 
 // TestPruneGuards has prunes that would remove more than people mean.

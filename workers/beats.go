@@ -182,15 +182,6 @@ func (b *beats) send(ctx context.Context, patience time.Duration) error {
 	return b.record(ctx, b.run.report())
 }
 
-// last reports the progress once more, so that the next attempt goes on from the
-// last checkpoint.
-func (b *beats) last(ctx context.Context) {
-	const patience = time.Second
-	if err := b.send(context.WithoutCancel(ctx), patience); !acknowledged(err) {
-		b.run.logger.Warn("the last heartbeat was not acknowledged", "error", err)
-	}
-}
-
 // canceled reports that the run has ended as someone asked. The SDK would refuse
 // to: it does not know of requests that its own heartbeats have not brought.
 func (b *beats) canceled(ctx context.Context, ended error) error {

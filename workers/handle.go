@@ -34,7 +34,7 @@ func (h *host) handle(ctx context.Context, t job.Type, r *run, b *beats) (job.Re
 	done := make(chan outcome, 1)
 	h.running.Add(1)
 	go func() {
-		result, err := r.callSafely(b.lease, t)
+		result, err := h.call(b.lease, t, r)
 		h.running.Add(-1)
 		done <- outcome{result, err}
 	}()

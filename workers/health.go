@@ -27,9 +27,11 @@ type Health struct {
 	ClockAhead float64 `json:"clock_ahead,omitempty"`
 	// LastPoll is when the process last asked Temporal for work, or was answered.
 	LastPoll time.Time `json:"last_poll"`
-	// Stuck says that it has stopped asking, or that deaf handlers have all its
-	// slots: only a restart helps.
+	// Stuck says that it has stopped asking, that deaf handlers have all its slots, or
+	// that a connection is closed for good: only a restart helps.
 	Stuck bool `json:"stuck,omitempty"`
+	// Reason says which connection is closed, and why.
+	Reason string `json:"reason,omitempty"`
 }
 
 // serveHealth answers /livez with 200 unless the process should be restarted
@@ -89,15 +91,25 @@ func (h *host) answerHealth(w http.ResponseWriter, code int) {
 		ClockAhead: h.skew.known().Seconds(),
 	}
 	health.LastPoll, _ = h.polls.alive()
+	if err := h.broken(); err != nil {
+		health.Reason = err.Error()
+	}
 	if err := json.NewEncoder(w).Encode(health); err != nil {
 		h.logger.Debug("the health answer was not read", "error", err)
 	}
 }
 
-// stuck says that a process that serves does not ask for work, or has no slot left
-// for it.
+// stuck says that a process that serves does not ask for work, has no slot left for
+// it, or lacks what its handlers need for good.
 func (h *host) stuck() bool {
 	_, alive := h.polls.alive()
-	alive = alive && h.deaf.Load() < int64(h.MaxConcurrentRuns)
+	alive = alive && h.deaf.Load() < int64(h.MaxConcurrentRuns) && h.broken() == nil
 	return !alive && *h.state.Load() == stateServing
+}
+
+func (h *host) broken() error {
+	if h.Alive == nil {
+		return nil
+	}
+	return h.Alive()
 }

@@ -25,6 +25,9 @@ import (
 
 // Config says how a worker process hosts its job types.
 type Config struct {
+	// Alive says why the process cannot work any more, so that only a restart helps.
+	// Defaults to nil: nothing but the process itself is looked at.
+	Alive func() error
 	// DrainTimeout is how long a stop may take: runs that have not ended or
 	// handed themselves over by then are given up. Defaults to 30 seconds.
 	DrainTimeout time.Duration
@@ -227,7 +230,7 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 func (h *host) intercept(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
-	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, h.farewells.intercept}
+	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, h.farewells.intercept, sendCheckpoint}
 	if h.Temporal.Intercept != nil {
 		chain = append([]grpc.UnaryClientInterceptor{h.Temporal.Intercept}, chain...)
 	}
@@ -249,8 +252,13 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		// How long the workflows of a worker that died wait for it before another
 		// goes on with them.
 		StickyScheduleToStartTimeout: 2 * time.Second,
-		WorkerStopTimeout:            h.DrainTimeout,
-		OnFatalError:                 func(err error) { fatal <- err },
+		// Pollers of the SDK's default may all turn to the worker's own (sticky) task queue,
+		// for up to a minute: who starts or recovers a workflow would wait for them.
+		WorkflowTaskPollerBehavior: worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{
+			InitialNumberOfPollers: 1, MinimumNumberOfPollers: 1, MaximumNumberOfPollers: 5,
+		}),
+		WorkerStopTimeout: h.DrainTimeout,
+		OnFatalError:      func(err error) { fatal <- err },
 	}
 	serveRuns := func(taskQueue string, options worker.Options) (worker.Worker, error) {
 		tuner, err := h.slots.tuner()

@@ -33,6 +33,9 @@ type Environment struct {
 	Logger *slog.Logger
 	// Defer has closer called once the worker has drained.
 	Defer func(closer func())
+	// Alive has /livez fail as long as check gives an error: only a restart of the
+	// process helps then.
+	Alive func(check func() error)
 }
 
 // Main runs the program until SIGTERM or SIGINT and exits: with 0 after a clean
@@ -90,11 +93,13 @@ func (p Program) host(ctx context.Context, config Config) error {
 			closers[i]()
 		}
 	}()
+	var checks []func() error
 	types, err := p.Types(Environment{
 		Context: ctx,
 		Getenv:  os.Getenv,
 		Logger:  config.Logger,
 		Defer:   func(f func()) { closers = append(closers, f) },
+		Alive:   func(check func() error) { checks = append(checks, check) },
 	})
 	if ctx.Err() != nil {
 		return nil // Stopped while it connected to what its types need.
@@ -103,5 +108,13 @@ func (p Program) host(ctx context.Context, config Config) error {
 		return err
 	}
 	config.Types = types
+	config.Alive = func() error {
+		for _, check := range checks {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	return Run(ctx, config)
 }

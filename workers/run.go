@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -52,12 +53,11 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 			Result:   r.withCursor(result),
 			Worker:   h.identity,
 			Attempts: r.attempt,
+
+			SupersededBy: r.gaveWayTo(),
 		}
 		if err != nil {
 			output.Progress = r.shown().Progress
-		}
-		if err != nil && !r.isLost() {
-			b.last(ctx)
 		}
 		err = r.verdict(output, err)
 		if temporal.IsCanceledError(err) {
@@ -81,6 +81,8 @@ type run struct {
 	cursor   json.RawMessage
 	resolved []string // values of secrets, to keep out of errors
 	cause    stopCause
+	// supersededBy is the start of the run that this one gave way to.
+	supersededBy time.Time
 }
 
 // stopCause says why a handler was asked to stop.
@@ -185,15 +187,17 @@ func (r *run) callSafely(ctx context.Context, t job.Type) (result job.Result, er
 	return t.Handle(ctx, r)
 }
 
-// report is what a heartbeat carries.
+func (r *run) gaveWayTo() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.supersededBy
+}
+
+// report is what a heartbeat carries at present.
 func (r *run) report() workflows.Heartbeat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	report := workflows.Heartbeat{Progress: r.progress, Cursor: r.cursor, Worker: r.identity}
-	if report.Progress != (job.Progress{}) {
-		report.Text = report.Progress.String()
-	}
-	return report
+	return heartbeat(r.progress, r.cursor, r.identity)
 }
 
 // stop asks the handler to stop. The first cause counts, unless the run is lost.
@@ -206,12 +210,6 @@ func (r *run) stop(cause stopCause) {
 	if r.cause == notStopped || cause == stopLost {
 		r.cause = cause
 	}
-}
-
-func (r *run) isLost() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cause == stopLost
 }
 
 // withCursor gives a result the position of the last checkpoint, unless the

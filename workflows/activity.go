@@ -41,6 +41,8 @@ type ActivityOutput struct {
 	Stopped bool `json:"stopped,omitempty"`
 	// Progress is how far a handler was that did not succeed.
 	Progress job.Progress `json:"progress,omitzero"`
+	// SupersededBy is that of RunOutput.
+	SupersededBy time.Time `json:"superseded_by,omitzero"`
 }
 
 // Heartbeat is what the activity of a job type reports while it runs.
@@ -64,7 +66,7 @@ const MaxPatience = 30 * time.Second
 // heartbeats. Its worker ends it before: it may take the run timeout, then the stop
 // grace period, and then what a deaf handler is waited for. The worker counts from
 // when the attempt begins there, up to twice the heartbeat timeout after it was
-// given out, and reports how it ended with a last heartbeat.
+// given out, and then reports how it ended.
 func longestAttempt(options job.Options) time.Duration {
 	const report = 10 * time.Second
 	return options.RunTimeout.Std() + options.StopGracePeriod.Std() + MaxPatience + 2*options.HeartbeatTimeout.Std() + report

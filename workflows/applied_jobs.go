@@ -18,6 +18,9 @@ const SignalApplied = "applied"
 type AppliedState struct {
 	// Jobs holds what was applied last, by job id.
 	Jobs map[string]AppliedJob `json:"jobs,omitempty"`
+	// Types holds the job types of applied jobs that only workers bring, by name, as
+	// they were announced last. Those that are no longer used stay.
+	Types map[string]AppliedType `json:"types,omitempty"`
 	// Records counts the records since the provider was applied first.
 	Records int64 `json:"records"`
 }
@@ -35,11 +38,24 @@ type AppliedJob struct {
 	Ends time.Time `json:"ends,omitzero"`
 }
 
+// AppliedType is a job type as it was announced when a job of it was applied.
+type AppliedType struct {
+	ServedType
+	Worker job.WorkerType `json:"worker"`
+}
+
 // AppliedRecord tells what an apply has done so far.
 type AppliedRecord struct {
 	Applied map[string]AppliedJob `json:"applied,omitempty"`
+	// Types are job types to keep, by name.
+	Types map[string]AppliedType `json:"types,omitempty"`
 	// Removed are the ids of jobs that were deleted.
 	Removed []string `json:"removed,omitempty"`
+}
+
+// Empty says that the record tells nothing.
+func (r AppliedRecord) Empty() bool {
+	return len(r.Applied) == 0 && len(r.Types) == 0 && len(r.Removed) == 0
 }
 
 // Take adds a record.
@@ -53,6 +69,12 @@ func (s *AppliedState) Take(record AppliedRecord) {
 	}
 	for _, id := range record.Removed {
 		delete(s.Jobs, id)
+	}
+	if s.Types == nil && len(record.Types) > 0 {
+		s.Types = map[string]AppliedType{}
+	}
+	for _, name := range workflow.DeterministicKeys(record.Types) {
+		s.Types[name] = record.Types[name]
 	}
 }
 

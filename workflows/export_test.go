@@ -3,6 +3,8 @@ package workflows
 import (
 	"context"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Choose decides among services, as ChooseService does.
@@ -28,3 +30,8 @@ func NewWatcher(places int) func(context.Context, WatchRunInput) error {
 
 // PauseItself is what an exhausted loop does.
 func (s *ContinuousState) PauseItself(lastError string) { s.pauseItself(lastError) }
+
+// TriggerTime is the time of a trigger of a job.
+func TriggerTime(jobID string, r *job.Recurring, now time.Time) time.Time {
+	return triggerTime(jobID, r, now)
+}

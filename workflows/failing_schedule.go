@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -61,35 +58,44 @@ type PauseFailingOutput struct {
 // nothing of a schedule that someone has paused, that has another definition, or
 // that is gone.
 func PauseFailingSchedule(ctx context.Context, in PauseFailingInput) (PauseFailingOutput, error) {
-	untouched := PauseFailingOutput{Failures: in.Failures}
 	if in.Job.Recurring == nil {
-		return untouched, nil
+		return PauseFailingOutput{Failures: in.Failures}, nil
 	}
-	s, err := readSchedule(ctx, in.Job.ID)
-	if err != nil {
-		return untouched, err
+	// A schedule that goes on after a pause was resumed by someone: earlier failures are
+	// forgotten. The note is decided once, for an edit or a try that finds its own pause.
+	fresh := PauseFailingOutput{Failures: in.Failures}
+	if in.Known != "" {
+		fresh.Failures = 1
 	}
-	if s == nil || s.specHash != in.SpecHash {
-		return untouched, nil
-	}
-	if s.pausedWith(in.Known) {
-		err := s.tellProbe(ctx, ProbeNews{Failed: in.Error})
-		return PauseFailingOutput{Failures: in.Failures, Pause: in.Known}, err
-	}
-	if in.Known != "" && !s.paused() {
-		in.Failures = 1 // Someone has resumed it: earlier failures are forgotten.
-	}
-	note := pauseNote(in.Job, in.Failures, in.Error, in.At)
-	if !s.pausedWith(note) { // An earlier attempt may have come this far.
-		if s.paused() || in.Failures < in.Job.Recurring.PauseAfterFailures {
-			return PauseFailingOutput{Failures: in.Failures}, nil
+	note := pauseNote(in.Job, fresh.Failures, in.Error, in.At)
+	var out PauseFailingOutput
+	err := changeSchedule(ctx, in.Job.ID, func(s *schedule) *ScheduleEdit {
+		out = PauseFailingOutput{Failures: in.Failures}
+		switch {
+		case s == nil || s.specHash != in.SpecHash:
+			return nil
+		case s.pausedWith(in.Known):
+			out.Pause = in.Known
+			return nil
+		case s.pausedWith(note):
+			out = PauseFailingOutput{Failures: fresh.Failures, Pause: note}
+			return nil
+		case s.paused():
+			return nil
 		}
-		if err := s.setPaused(ctx, true, note); err != nil {
-			return untouched, err
+		if out = fresh; out.Failures < in.Job.Recurring.PauseAfterFailures {
+			return nil
 		}
+		return s.withPause(true, note)
+	})
+	switch {
+	case err != nil || out.Pause == "":
+		return out, err
+	case out.Pause == in.Known:
+		return out, tellProbe(ctx, in.Job.ID, ProbeNews{Failed: in.Error})
 	}
-	return PauseFailingOutput{Failures: in.Failures, Pause: note}, startProbe(ctx, ProbeState{
-		Job: in.Job, SpecHash: in.SpecHash, Pause: note, Probe: Probe{LastError: in.Error},
+	return out, startProbe(ctx, ProbeState{
+		Job: in.Job, SpecHash: in.SpecHash, Pause: out.Pause, Probe: Probe{LastError: in.Error},
 	})
 }
 
@@ -126,7 +132,8 @@ type TryPausedInput struct {
 
 // TryPausedOutput is the result of TryPausedSchedule.
 type TryPausedOutput struct {
-	// Started says that a run was started; false while another is under way.
+	// Started says that a run was started, or may have been; false while another is
+	// under way.
 	Started bool `json:"started"`
 	// Ended says why the schedule is no longer paused for failures.
 	Ended string `json:"ended,omitempty"`
@@ -135,17 +142,30 @@ type TryPausedOutput struct {
 // TryPausedSchedule has a schedule start a run although it is paused, if it is
 // still paused with the given note and no run is under way.
 func TryPausedSchedule(ctx context.Context, in TryPausedInput) (TryPausedOutput, error) {
-	s, err := readSchedule(ctx, in.JobID)
-	if err != nil {
-		return TryPausedOutput{}, err
+	of := schedulesOf(ctx)
+	now, err := of.Describe(ctx, in.JobID)
+	if err != nil && !isGone(err) {
+		return TryPausedOutput{}, fmt.Errorf("describe schedule %s: %w", ScheduleID(in.JobID), err)
 	}
+	s := ownSchedule(in.JobID, now)
 	if ended := s.touched(in.SpecHash, in.Pause); ended != "" {
 		return TryPausedOutput{Ended: ended}, nil
 	}
 	if !in.Start || len(s.GetInfo().GetRunningWorkflows()) > 0 {
 		return TryPausedOutput{}, nil
 	}
-	return s.trigger(ctx)
+	// Paused, it has no starts of its own that the run could take the name of.
+	triggered, err := of.Trigger(ctx, in.JobID, nil, enumspb.SCHEDULE_OVERLAP_POLICY_SKIP)
+	if errors.Is(err, errUntold) {
+		// Another try of this activity could start a second run. The probe tries again
+		// after its next wait.
+		activity.GetLogger(ctx).Warn("a run of the paused job may have been started", "JobID", in.JobID, "Error", err)
+		return TryPausedOutput{Started: true}, nil
+	}
+	if err != nil {
+		return TryPausedOutput{}, fmt.Errorf("trigger schedule %s: %w", ScheduleID(in.JobID), err)
+	}
+	return TryPausedOutput{Started: triggered.Started != nil}, nil
 }
 
 // ResumePausedInput is the input of ResumePausedSchedule.
@@ -166,63 +186,69 @@ type ResumePausedOutput struct {
 
 // ResumePausedSchedule resumes a schedule that is still paused with the given note.
 func ResumePausedSchedule(ctx context.Context, in ResumePausedInput) (ResumePausedOutput, error) {
-	s, err := readSchedule(ctx, in.JobID)
+	var out ResumePausedOutput
+	err := changeSchedule(ctx, in.JobID, func(s *schedule) *ScheduleEdit {
+		if s != nil && !s.paused() && s.GetSchedule().GetState().GetNotes() == in.Note {
+			out.Ended = in.Note
+			return nil
+		}
+		if out.Ended = s.touched(in.SpecHash, in.Pause); out.Ended != "" {
+			return nil
+		}
+		return s.withPause(false, in.Note)
+	})
+	return out, err
+}
+
+// schedulesOf are the schedules of the namespace of an activity.
+func schedulesOf(ctx context.Context) Schedules {
+	info := activity.GetInfo(ctx)
+	return Schedules{
+		Service:   activity.GetClient(ctx).WorkflowService(),
+		Namespace: info.Namespace,
+		Identity:  "job system, for " + info.WorkflowExecution.ID,
+	}
+}
+
+// changeSchedule edits a job's schedule until edit gives nil. Edit is given nil if
+// the job has no schedule, or not one of ours.
+func changeSchedule(ctx context.Context, jobID string, edit func(*schedule) *ScheduleEdit) error {
+	err := schedulesOf(ctx).Change(ctx, jobID, func(now *workflowservice.DescribeScheduleResponse) (*ScheduleEdit, error) {
+		return edit(ownSchedule(jobID, now)), nil
+	})
+	if isGone(err) {
+		edit(nil)
+		return nil
+	}
 	if err != nil {
-		return ResumePausedOutput{}, err
+		return fmt.Errorf("change schedule %s: %w", ScheduleID(jobID), err)
 	}
-	if s != nil && !s.paused() && s.GetSchedule().GetState().GetNotes() == in.Note {
-		return ResumePausedOutput{Ended: in.Note}, nil // An earlier attempt came this far.
-	}
-	if ended := s.touched(in.SpecHash, in.Pause); ended != "" {
-		return ResumePausedOutput{Ended: ended}, nil
-	}
-	if err := s.setPaused(ctx, false, in.Note); err != nil {
-		return ResumePausedOutput{}, err
-	}
-	return ResumePausedOutput{Ended: in.Note}, nil
+	return nil
+}
+
+func isGone(err error) bool {
+	var notFound *serviceerror.NotFound
+	return errors.As(err, &notFound)
 }
 
 // schedule is a job's schedule as the server has it.
 type schedule struct {
 	*workflowservice.DescribeScheduleResponse
-	service   workflowservice.WorkflowServiceClient
-	namespace string
-	jobID     string
-	specHash  string
+	specHash string
 }
 
-// readSchedule gives nil if the job has no schedule, or not one of ours.
-func readSchedule(ctx context.Context, jobID string) (*schedule, error) {
-	s := &schedule{
-		service:   activity.GetClient(ctx).WorkflowService(),
-		namespace: activity.GetInfo(ctx).Namespace,
-		jobID:     jobID,
+// ownSchedule gives nil if there is no schedule, or not one of ours.
+func ownSchedule(jobID string, now *workflowservice.DescribeScheduleResponse) *schedule {
+	if now == nil || keyword(now.GetSearchAttributes(), AttributeJobID.GetName()) != jobID {
+		return nil
 	}
-	var err error
-	s.DescribeScheduleResponse, err = s.service.DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{
-		Namespace: s.namespace, ScheduleId: ScheduleID(jobID),
-	})
-	var notFound *serviceerror.NotFound
-	if errors.As(err, &notFound) {
-		return nil, nil //nolint:nilnil // Documented: there is none.
-	}
-	if err != nil {
-		return nil, fmt.Errorf("describe schedule %s: %w", ScheduleID(jobID), err)
-	}
-	attributes := s.GetSearchAttributes().GetIndexedFields()
-	if keyword(attributes, AttributeJobID.GetName()) != jobID {
-		return nil, nil //nolint:nilnil // Documented: it is someone else's.
-	}
-	s.specHash = keyword(attributes, AttributeSpecHash.GetName())
-	return s, nil
+	return &schedule{now, specHashOf(now.GetSearchAttributes())}
 }
 
-func keyword(attributes map[string]*commonpb.Payload, name string) string {
-	var value string
-	if payload, ok := attributes[name]; ok && converter.GetDefaultDataConverter().FromPayload(payload, &value) == nil {
-		return value
-	}
-	return ""
+// withPause is the schedule paused, or resumed, with a note.
+func (s *schedule) withPause(paused bool, note string) *ScheduleEdit {
+	s.GetSchedule().State.Paused, s.GetSchedule().State.Notes = paused, note
+	return &ScheduleEdit{Schedule: s.GetSchedule()}
 }
 
 func (s *schedule) paused() bool { return s.GetSchedule().GetState().GetPaused() }
@@ -247,88 +273,11 @@ func (s *schedule) touched(specHash, pause string) string {
 	return ""
 }
 
-// setPaused pauses or resumes the schedule if nobody has changed it since it was
-// read. It waits until the server shows that: the older schedule engine answers
-// before it acts, and drops a change of what has changed meanwhile without a word.
-func (s *schedule) setPaused(ctx context.Context, paused bool, note string) error {
-	wanted := s.GetSchedule()
-	wanted.State.Paused, wanted.State.Notes = paused, note
-	_, err := s.service.UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
-		Namespace: s.namespace, ScheduleId: ScheduleID(s.jobID), Schedule: wanted,
-		ConflictToken: s.GetConflictToken(), Identity: identity(ctx), RequestId: requestID(ctx, note),
-	})
-	if err != nil {
-		return fmt.Errorf("change schedule %s: %w", ScheduleID(s.jobID), err)
-	}
-	return s.settles(ctx, func(now *schedule) bool {
-		state := now.GetSchedule().GetState()
-		return state.GetPaused() == paused && state.GetNotes() == note
-	})
-}
-
-// trigger has the schedule start a run and waits until the server shows that: the
-// older schedule engine may lose a request to one that comes right after.
-func (s *schedule) trigger(ctx context.Context) (TryPausedOutput, error) {
-	_, err := s.service.PatchSchedule(ctx, &workflowservice.PatchScheduleRequest{
-		Namespace: s.namespace, ScheduleId: ScheduleID(s.jobID),
-		Patch: &schedulepb.SchedulePatch{TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{
-			OverlapPolicy: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
-		}},
-		Identity: identity(ctx), RequestId: requestID(ctx, "try"),
-	})
-	if err != nil {
-		return TryPausedOutput{}, fmt.Errorf("trigger schedule %s: %w", ScheduleID(s.jobID), err)
-	}
-	var out TryPausedOutput
-	err = s.settles(ctx, func(now *schedule) bool {
-		out.Started = now.GetInfo().GetActionCount() > s.GetInfo().GetActionCount()
-		return out.Started || now.GetInfo().GetOverlapSkipped() > s.GetInfo().GetOverlapSkipped()
-	})
-	return out, err
-}
-
-// settles polls for some seconds until the condition holds. It asks on when the
-// server is too busy to tell: the request itself was taken, and repeating all of
-// it could start a second run.
-func (s *schedule) settles(ctx context.Context, condition func(now *schedule) bool) error {
-	poll := time.NewTicker(100 * time.Millisecond)
-	defer poll.Stop()
-	late := time.After(10 * time.Second)
-	for {
-		now, err := readSchedule(ctx, s.jobID)
-		if err == nil && (now == nil || condition(now)) {
-			return nil
-		}
-		if err == nil {
-			err = fmt.Errorf("schedule %s did not take the request", ScheduleID(s.jobID))
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-late:
-			return err
-		case <-poll.C:
-		}
-	}
-}
-
-// tellProbe tells the job's probe, if there is one.
-func (s *schedule) tellProbe(ctx context.Context, news ProbeNews) error {
-	err := activity.GetClient(ctx).SignalWorkflow(ctx, ProbeWorkflowID(s.jobID), "", SignalProbe, news)
-	var notFound *serviceerror.NotFound
-	if errors.As(err, &notFound) {
+// tellProbe tells a job's probe, if there is one.
+func tellProbe(ctx context.Context, jobID string, news ProbeNews) error {
+	err := activity.GetClient(ctx).SignalWorkflow(ctx, ProbeWorkflowID(jobID), "", SignalProbe, news)
+	if isGone(err) {
 		return nil
 	}
 	return err
-}
-
-func identity(ctx context.Context) string {
-	return "job system, for " + activity.GetInfo(ctx).WorkflowExecution.ID
-}
-
-// requestID is the same for no two requests: a try that is repeated must not pass
-// for the one before, which may have been lost.
-func requestID(ctx context.Context, what string) string {
-	info := activity.GetInfo(ctx)
-	return fmt.Sprintf("%s/%s/%d/%.20s", info.WorkflowExecution.RunID, info.ActivityID, info.Attempt, what)
 }

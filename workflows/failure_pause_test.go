@@ -43,8 +43,8 @@ type line struct {
 	*testing.T
 	job  job.Job
 	hash string
-	// keepsErrors is how the older schedule engine passes errors on: a canceled run
-	// leaves the one before.
+	// keepsErrors says that a canceled run leaves the error of the run before to the
+	// next one, as the server's schedules do; otherwise it passes on its own.
 	keepsErrors bool
 	// pause is the answer to requests to pause the schedule.
 	pause func(workflows.PauseFailingInput) workflows.PauseFailingOutput

@@ -70,8 +70,7 @@ func (q *queue) serve(ctx workflow.Context) error {
 		case q.mustPark():
 			q.park(ctx)
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			q.continueAsNew()
-			return workflow.NewContinueAsNewError(ctx, JobQueueType, q.QueueState)
+			return workflow.NewContinueAsNewError(ctx, JobQueueType, q.next())
 		case q.mustTakeOver():
 			q.takeOver(ctx)
 		case q.mayStart():
@@ -92,13 +91,16 @@ func (q *queue) serve(ctx workflow.Context) error {
 // ready says that a future, if there is one, has a result.
 func ready(future workflow.Future) bool { return future != nil && future.IsReady() }
 
-// continueAsNew makes the state ready for the next run. One that has no pages,
-// since it began before there were any, may have them from then on.
-func (q *queue) continueAsNew() {
-	q.Generation++
-	if q.Paging == nil {
-		q.Paging = DefaultPaging()
+// next is the state for the next run. One that has no pages, since it began before
+// there were any, may have them from then on.
+func (s *QueueState) next() QueueState {
+	next := *s
+	next.Generation++
+	next.SignalsRead = 0
+	if next.Paging == nil {
+		next.Paging = DefaultPaging()
 	}
+	return next
 }
 
 // drainSignals takes in what was signaled. The loop itself reads the signals: a
@@ -109,19 +111,26 @@ func (q *queue) drainSignals(ctx workflow.Context) {
 		if !q.signals.ReceiveAsync(&in) {
 			return
 		}
-		err := q.checkFits(in.batch().Items[0])
-		if err == nil && q.strict {
-			err = checkSignaled(ctx, in)
-		}
-		if err == nil && q.Draining {
-			err = fmt.Errorf("queue %s is being drained: it takes no more items until it is resumed", q.Name)
-		}
-		if err != nil {
-			q.finish(FinishedItem{JobID: in.Job.ID, Status: ItemFailed, Ended: workflow.Now(ctx), Error: err.Error()})
-			continue
-		}
-		q.enqueue(in.batch(), workflow.Now(ctx))
+		q.SignalsRead++
+		q.takeSignaled(in, workflow.Now(ctx), func() error { return checkSignaled(ctx, in) })
 	}
+}
+
+// takeSignaled puts in what was signaled, or shows it as failed if it does not fit or
+// check refuses it.
+func (q *queue) takeSignaled(in EnqueueRequest, now time.Time, check func() error) {
+	err := q.checkFits(in.batch().Items[0])
+	if err == nil && q.strict {
+		err = check()
+	}
+	if err == nil && q.Draining {
+		err = fmt.Errorf("queue %s is being drained: it takes no more items until it is resumed", q.Name)
+	}
+	if err != nil {
+		q.finish(FinishedItem{JobID: in.Job.ID, Status: ItemFailed, Ended: now, Error: err.Error()})
+		return
+	}
+	q.enqueue(in.batch(), now)
 }
 
 // awaitNews waits until there is something to do.
@@ -320,7 +329,7 @@ func canceledRun(err error) bool {
 func WatchRun(ctx context.Context, in WatchRunInput) error {
 	done := make(chan error, 1)
 	go func() {
-		done <- activity.GetClient(ctx).GetWorkflow(ctx, in.WorkflowID, in.RunID).Get(ctx, nil)
+		done <- Await(ctx, activity.GetClient(ctx), in.WorkflowID, in.RunID, nil)
 	}()
 	ticker := time.NewTicker(5 * time.Second)
 	defer ticker.Stop()

@@ -59,6 +59,12 @@ const (
 // schedule. A schedule appends the time to it for each run it starts.
 func JobWorkflowID(jobID string) string { return jobPrefix + jobID }
 
+// ScheduledRunID is the workflow id of the run that a job's schedule starts at a
+// nominal time.
+func ScheduledRunID(jobID string, start time.Time) string {
+	return JobWorkflowID(jobID) + "-" + start.UTC().Format(time.RFC3339)
+}
+
 // ScheduleID is the id of a recurring job's schedule.
 func ScheduleID(jobID string) string { return jobPrefix + jobID }
 

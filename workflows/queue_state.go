@@ -85,6 +85,9 @@ type QueueState struct {
 
 	// Generation counts the workflow runs, each continued as new.
 	Generation int `json:"generation"`
+	// SignalsRead counts the signals that this run of the workflow has taken in. Those
+	// after them in its history are in no state yet.
+	SignalsRead int `json:"signals_read,omitempty"`
 
 	// strict says that the run of the queue began with the rules of strictItemsChange.
 	strict bool
@@ -451,7 +454,8 @@ func (s *QueueState) unburyRetried(item EnqueueItem) {
 	s.DeadLetters = slices.DeleteFunc(slices.Clone(s.DeadLetters), func(l DeadLetter) bool { return l.retriedBy(item) })
 }
 
-func (s *QueueState) summary() QueueSummary {
+// Summary is the state in a few words.
+func (s *QueueState) Summary() QueueSummary {
 	summary := QueueSummary{Waiting: s.Depth(), Paused: s.Paused, Draining: s.Draining, Halted: s.Halted != nil}
 	if s.Running != nil {
 		summary.Running = s.Running.Job.ID

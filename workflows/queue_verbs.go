@@ -114,7 +114,7 @@ func (q *queue) moveItem(in MoveItemRequest) QueueSummary {
 		item = *in.Parked
 	}
 	q.toFront(item)
-	return q.summary()
+	return q.Summary()
 }
 
 func (q *queue) toFront(item QueueItem) {
@@ -124,7 +124,7 @@ func (q *queue) toFront(item QueueItem) {
 
 func (q *queue) onPause(in PauseRequest) QueueSummary {
 	q.Paused, q.PauseReason = true, job.Cut(in.Reason, maxPauseReason)
-	return q.summary()
+	return q.Summary()
 }
 
 // onResume lets the queue go on. A failed item that halted it is tried again,
@@ -134,13 +134,13 @@ func (q *queue) onResume(ResumeRequest) QueueSummary {
 	halt := q.Halted
 	if halt == nil {
 		q.Draining = false
-		return q.summary()
+		return q.Summary()
 	}
 	q.Halted, q.Parked.Stuck = nil, false
 	if halt.Item != nil {
 		q.toFront(*halt.Item)
 	}
-	return q.summary()
+	return q.Summary()
 }
 
 func (q *queue) checkSkip(SkipRequest) error {
@@ -161,12 +161,12 @@ func (q *queue) onSkip(SkipRequest) QueueSummary {
 		q.Lost += int64(q.Parked.waiting(halt.Page, q.Parked.end(0)))
 		q.Parked.dropFirst(q.Tail)
 	}
-	return q.summary()
+	return q.Summary()
 }
 
 func (q *queue) onDrain(DrainRequest) QueueSummary {
 	q.Draining = true
-	return q.summary()
+	return q.Summary()
 }
 
 // purged is the range of numbers that a request means.
@@ -219,7 +219,7 @@ func (q *queue) checkSet(in SetQueueRequest) error {
 
 func (q *queue) onSet(in SetQueueRequest) QueueSummary {
 	q.OnFailure = in.OnFailure
-	return q.summary()
+	return q.Summary()
 }
 
 // dropDead forgets dead letters.

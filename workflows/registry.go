@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -54,14 +55,31 @@ func liveServices(ctx context.Context, c client.Client) (services []LiveService,
 	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'Running'", ServiceType))
 }
 
+// KnownServices lists the services that live, and those that fell silent since a time
+// and have not come back under their names. Beside the error of those that cannot be
+// described it gives the others, and apart from it the errors of those that cannot
+// be read.
+func KnownServices(ctx context.Context, c client.Client, since time.Time) (services []LiveService, unread, err error) {
+	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND (ExecutionStatus = 'Running' OR (%s))", ServiceType, lostSince(since)))
+}
+
 // LostServices lists the services that fell silent since a time and have not
 // come back under their names.
 func LostServices(ctx context.Context, c client.Client, since time.Time) ([]LiveService, error) {
-	services, unread, err := servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'TimedOut' AND CloseTime > '%s'",
-		ServiceType, since.UTC().Format(time.RFC3339)))
+	services, unread, err := servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND %s", ServiceType, lostSince(since)))
 	// What is described is the latest of a name: one that came back is not lost.
 	return slices.DeleteFunc(services, func(s LiveService) bool { return s.State != ServiceLost }), errors.Join(err, unread)
 }
+
+func lostSince(since time.Time) string {
+	return fmt.Sprintf("ExecutionStatus = 'TimedOut' AND CloseTime > '%s'", since.UTC().Format(time.RFC3339))
+}
+
+// describePatience is how long Temporal may take to describe a service, each time that
+// it is asked. When a host of a cluster dies, what that host had is not answered for
+// some seconds, and must not keep the rest from being asked. The last time is for a
+// server that is slow but well, as far as the caller has time.
+var describePatience = []time.Duration{500 * time.Millisecond, time.Second, 10 * time.Second}
 
 func servicesOf(ctx context.Context, c client.Client, query string) (services []LiveService, unread, err error) {
 	found, err := c.ListActivities(ctx, client.ListActivitiesOptions{Query: query})
@@ -77,32 +95,54 @@ func servicesOf(ctx context.Context, c client.Client, query string) (services []
 			ids[info.ActivityID] = true
 		}
 	}
+	known := descriptions{left: slices.Collect(maps.Keys(ids))}
+	for _, patience := range describePatience {
+		known.ask(ctx, c, patience)
+	}
+	slices.SortFunc(known.services, func(a, b LiveService) int { return strings.Compare(a.ID(), b.ID()) })
+	slices.SortFunc(known.unreadable, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	if n := len(known.left); n > 0 {
+		err = fmt.Errorf("%d of %d services cannot be described: %w", n, len(ids), known.why)
+	}
+	return known.services, errors.Join(known.unreadable...), err
+}
+
+// descriptions are what is known of some services.
+type descriptions struct {
+	services   []LiveService
+	unreadable []error
+	left       []string // ids of those that were not described yet
+	why        error    // of one of them
+}
+
+// ask describes what is left, several at once.
+func (d *descriptions) ask(ctx context.Context, c client.Client, patience time.Duration) {
 	const concurrency = 8
 	slots := make(chan struct{}, concurrency)
+	ids := d.left
+	d.left = nil
 	var mu sync.Mutex
-	var errs, unreadable []error
 	var wait sync.WaitGroup
-	for id := range ids {
+	for _, id := range ids {
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			service, err := describeService(ctx, c, id)
+			once, cancel := context.WithTimeout(ctx, patience)
+			defer cancel()
+			service, err := describeService(once, c, id)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
 			case errors.Is(err, errUnreadable):
-				unreadable = append(unreadable, err)
+				d.unreadable = append(d.unreadable, err)
 			case err != nil:
-				errs = append(errs, err)
+				d.left, d.why = append(d.left, id), err
 			case service != nil:
-				services = append(services, *service)
+				d.services = append(d.services, *service)
 			}
 		})
 	}
 	wait.Wait()
-	slices.SortFunc(services, func(a, b LiveService) int { return strings.Compare(a.ID(), b.ID()) })
-	slices.SortFunc(unreadable, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return services, errors.Join(unreadable...), errors.Join(errs...)
 }
 
 // describeService reads the latest activity of a service. It returns nil for one

@@ -52,8 +52,9 @@ type RunOutput struct {
 	Handovers int `json:"handovers,omitempty"`
 	// Binding is how a bound job's run came to its service.
 	Binding *Binding `json:"binding,omitempty"`
-	// SupersededBy is the start that the run gave way to without doing anything:
-	// see [job.Recurring.GivesWay].
+	// SupersededBy is the start whose run this one gave way to without doing
+	// anything: a later one, see [job.Recurring.GivesWay], or an earlier one that was
+	// still at work.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
 }
 
@@ -104,14 +105,19 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 			r.tries.made += output.Attempts
 			r.progress = progress{}
 			r.show(ctx, "completed: "+output.Result.Message)
+			done := &RunOutput{
+				Result:       output.Result,
+				Attempts:     r.tries.made,
+				Worker:       output.Worker,
+				Handovers:    r.handovers,
+				Binding:      r.bound(),
+				SupersededBy: output.SupersededBy,
+			}
+			if !done.SupersededBy.IsZero() {
+				return done, r.passOnStreak(ctx)
+			}
 			r.tellProbe(ctx)
-			return &RunOutput{
-				Result:    output.Result,
-				Attempts:  r.tries.made,
-				Worker:    output.Worker,
-				Handovers: r.handovers,
-				Binding:   r.bound(),
-			}, nil
+			return done, nil
 		}
 		r.progress.learn(ctx, err)
 		if handed, ok := handedBack(err); ok && ctx.Err() != nil {

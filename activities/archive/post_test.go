@@ -512,7 +512,7 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 	require.NoError(t, home.JetStream().DeleteStream(t.Context(), pipeline.StreamRaw))
 	_, err = b.archive.Audit(t.Context(), format.AuditOptions{Stream: home})
 	require.ErrorIs(t, err, pipeline.ErrNoStream)
-	require.NoError(t, pipeline.Ensure(t.Context(), home.JetStream()))
+	require.NoError(t, pipeline.Ensure(t.Context(), home.JetStream(), pipeline.StreamSettings{}))
 	requireOther()
 	b.publish(1, "live.a.csi")
 	b.drain()

@@ -50,6 +50,9 @@ func (s *PrepareHoboSpec) Validate() error {
 	if s.OperationMode != "" {
 		check(s.OperationMode.Check())
 	}
+	if s.Database != "" {
+		check(pipeline.CheckStoreName("database", s.Database))
+	}
 	check(s.checkLoggers())
 	if s.Lap > maxLap {
 		check(fmt.Errorf("lap %s is longer than %s", s.Lap, maxLap))
@@ -70,6 +73,11 @@ func (s *PrepareHoboSpec) checkLoggers() error {
 		serials[logger.Serial] = true
 		if logger.Location != "" {
 			if err := pipeline.CheckToken("location", logger.Location); err != nil {
+				return fmt.Errorf("loggers: logger %s: %w", logger.Serial, err)
+			}
+		}
+		if logger.Database != "" {
+			if err := pipeline.CheckStoreName("database", logger.Database); err != nil {
 				return fmt.Errorf("loggers: logger %s: %w", logger.Serial, err)
 			}
 		}

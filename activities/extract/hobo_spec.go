@@ -81,6 +81,9 @@ func (s *HoboTimeFrameSpec) Validate() error {
 	if !strings.HasPrefix(string(s.Token), "secret://") {
 		add("token is not of the form secret://NAME")
 	}
+	if s.Database != "" {
+		check(pipeline.CheckStoreName("database", s.Database))
+	}
 	if s.BaseURL != "" {
 		if base, err := url.Parse(s.BaseURL); err != nil || base.Host == "" || base.User != nil {
 			add("base_url is not of the form https://HOST")

@@ -304,8 +304,42 @@ func TestTooDenseSecondIsFinal(t *testing.T) {
 	_, err := b.run(t)
 	_, final := classOf(t, err)
 	require.True(t, final)
-	require.ErrorContains(t, err, "logger "+logger+" has more at 2026-03-03T00:00:00Z than an answer holds")
+	require.ErrorContains(t, err, "logger "+logger+" has more at 2026-03-03T00:00:00Z than an answer may hold")
 	require.Zero(t, b.bookmark(t).Revision)
+}
+
+// TestTooDenseHourIsFinal has a server whose answers each are within the bounds, of
+// an hour that is not.
+func TestTooDenseHourIsFinal(t *testing.T) {
+	b := newBench(t, "densehour", hobolinktest.Options{})
+	body := `{"data":[` + strings.Repeat("0,", hobolink.MaxRejected-1) + `0]}`
+	requests := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		for name, value := range map[string]string{"Policy": "100000;w=60", "Remaining": "99999", "Reset": "60"} {
+			w.Header().Set("RateLimit-"+name, value)
+		}
+		start, err := time.Parse(time.DateTime, r.URL.Query().Get("start_date_time"))
+		end, err2 := time.Parse(time.DateTime, r.URL.Query().Get("end_date_time"))
+		if err != nil || err2 != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		if end.Sub(start) > time.Minute {
+			_, _ = w.Write([]byte(`{"max_results":true,"data":[]}`))
+			return
+		}
+		_, _ = w.Write([]byte(body))
+	}))
+	defer server.Close()
+	b.spec.BaseURL = server.URL
+	_, err := b.run(t)
+	_, final := classOf(t, err)
+	require.True(t, final)
+	require.ErrorContains(t, err, "logger "+logger+" has more in the hour from 2026-03-03T00:00:00Z than 4 answers may hold")
+	require.Less(t, requests, 90, "no more than it takes to see that")
+	require.Zero(t, b.bookmark(t).Revision)
+	require.Empty(t, b.quarantine(t))
 }
 
 func TestBadObservationsGoToQuarantine(t *testing.T) {

@@ -20,9 +20,12 @@ const (
 	ClassForeignLogger   = "ForeignLogger"   // an observation of a logger that was not asked for
 )
 
-// ClassTooDense means that one second of a logger is more than the vendor puts
-// into an answer; no retry helps.
+// ClassTooDense means that one second of a logger is more than an answer may
+// hold, or one hour more than hourAnswers; no retry helps.
 const ClassTooDense = "HobolinkTooDense"
+
+// hourAnswers bounds an hour, which is held in memory as a whole.
+const hourAnswers = 4
 
 // futureSlack is how far a logger's clock may be ahead of ours.
 const futureSlack = 5 * time.Minute
@@ -260,7 +263,8 @@ func (l *loggerRun) span(ctx context.Context, from, to time.Time) error {
 		return l.publish(ctx, from, to, answer)
 	}
 	if to.Sub(from) <= time.Hour {
-		if answer, err = l.halves(from, to); err != nil {
+		answer = hobolink.Answer{}
+		if err := l.halves(from, to, &answer); err != nil {
 			return err
 		}
 		return l.publish(ctx, from, to, answer)
@@ -275,26 +279,32 @@ func (l *loggerRun) span(ctx context.Context, from, to time.Time) error {
 	return l.span(ctx, middle, to)
 }
 
-// halves reads an hour at most, whose answer is cut, in two.
-func (l *loggerRun) halves(from, to time.Time) (hobolink.Answer, error) {
+// halves reads an hour at most, whose answer is cut, in two, and adds what it reads
+// to what was read of the hour.
+func (l *loggerRun) halves(from, to time.Time, hour *hobolink.Answer) error {
 	if to.Sub(from) <= time.Second {
-		return hobolink.Answer{}, job.Final(ClassTooDense, "hobolink %s: logger %s has more at %s than an answer holds",
+		return job.Final(ClassTooDense, "hobolink %s: logger %s has more at %s than an answer may hold",
 			l.client.Address(), l.logger.Serial, from.Format(time.RFC3339))
 	}
 	middle := from.Add(to.Sub(from) / 2).Truncate(time.Second)
-	var whole hobolink.Answer
 	for _, half := range [][2]time.Time{{from, middle}, {middle, to}} {
 		answer, err := l.data(half[0], half[1])
 		if err == nil && answer.Truncated {
-			answer, err = l.halves(half[0], half[1])
+			err = l.halves(half[0], half[1], hour)
 		}
 		if err != nil {
-			return hobolink.Answer{}, err
+			return err
 		}
-		whole.Observations = append(whole.Observations, answer.Observations...)
-		whole.Rejected = append(whole.Rejected, answer.Rejected...)
+		hour.Observations = append(hour.Observations, answer.Observations...)
+		hour.Rejected = append(hour.Rejected, answer.Rejected...)
+		hour.Bytes += answer.Bytes
+		items := len(hour.Observations) + len(hour.Rejected)
+		if items > hourAnswers*hobolink.MaxItems || hour.Bytes > hourAnswers*hobolink.MaxBytes {
+			return job.Final(ClassTooDense, "hobolink %s: logger %s has more in the hour from %s than %d answers may hold",
+				l.client.Address(), l.logger.Serial, from.Truncate(time.Hour).Format(time.RFC3339), hourAnswers)
+		}
 	}
-	return whole, nil
+	return nil
 }
 
 func (l *loggerRun) data(from, to time.Time) (hobolink.Answer, error) {

@@ -123,7 +123,7 @@ func TestCorrectionFollowsWhatWasStoredBehindIt(t *testing.T) {
 
 	js := l.client.JetStream()
 	require.NoError(t, js.DeleteStream(t.Context(), pipeline.StreamRaw))
-	require.NoError(t, pipeline.Ensure(t.Context(), js))
+	require.NoError(t, pipeline.Ensure(t.Context(), js, pipeline.StreamSettings{}))
 	for _, n := range []int{36, 35} {
 		_, err := l.client.Publish(t.Context(), []pipeline.Outgoing{{
 			Subject: raw[n].Subject(), ID: raw[n].Headers().Get(jetstream.MsgIDHeader), Body: raw[n].Data(),

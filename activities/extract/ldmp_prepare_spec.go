@@ -65,7 +65,8 @@ func (s *PrepareLdmpSpec) Validate() error {
 	if s.OperationMode != "" {
 		check("", s.OperationMode.Check())
 	}
-	check("", checkTemplates(s.Database, s.Measurement, s.Field))
+	check("", checkTemplates(s.Measurement, s.Field))
+	check("", checkDatabaseTemplate("database", s.Database))
 	for _, pattern := range s.StringFields {
 		_, err := regexp.Compile(pattern)
 		check("string_fields: ", err)
@@ -84,7 +85,9 @@ func (s *PrepareLdmpSpec) Validate() error {
 		if !rule.BeginsAt.IsZero() && !rule.EndsBefore.IsZero() && !rule.BeginsAt.Before(rule.EndsBefore) {
 			check(where, errors.New("begins_at is not before ends_before"))
 		}
-		check(where, checkTemplates(rule.Database, rule.Measurement, rule.Field))
+		check(where, checkTemplates(rule.Measurement, rule.Field))
+		check(where, checkDatabaseTemplate("database", rule.Database))
+		check(where, checkDatabaseTemplate("odd_time_database", rule.OddTimeDatabase))
 	}
 	if s.Lap > maxLap {
 		check("", fmt.Errorf("lap %s is longer than %s", s.Lap, maxLap))
@@ -92,25 +95,35 @@ func (s *PrepareLdmpSpec) Validate() error {
 	return errors.Join(problems...)
 }
 
-// checkTemplates finds names in braces that there are not.
-func checkTemplates(database, measurement, field string) error {
-	var problems []error
-	for _, t := range []struct {
-		key, text string
-		names     []string
-	}{
-		{"database", database, []string{"{location}", "{organization}", "{station}", "{table}"}},
-		{"measurement", measurement, []string{"{organization}", "{station}", "{table}"}},
-		{"field", field, []string{"{name}", "{process}", "{units}"}},
-	} {
-		rest := t.text
-		for _, name := range t.names {
-			rest = strings.ReplaceAll(rest, name, "")
-		}
-		if strings.ContainsAny(rest, "{}") {
-			problems = append(problems, fmt.Errorf("%s %q: the names it may have in braces are %s", t.key, t.text, strings.Join(t.names, ", ")))
-		}
+// checkBraces finds names in braces that there are not, and gives the template with
+// the shortest names in their place.
+func checkBraces(key, template string, names ...string) (filled string, err error) {
+	filled = template
+	for _, name := range names {
+		filled = strings.ReplaceAll(filled, name, "x")
 	}
+	if strings.ContainsAny(filled, "{}") {
+		return "", fmt.Errorf("%s %q: the names it may have in braces are %s", key, template, strings.Join(names, ", "))
+	}
+	return filled, nil
+}
+
+// checkDatabaseTemplate checks what makes names of databases, unless it is empty.
+func checkDatabaseTemplate(key, template string) error {
+	filled, err := checkBraces(key, template, "{location}", "{organization}", "{station}", "{table}")
+	if err != nil || template == "" {
+		return err
+	}
+	if filled != template {
+		key = fmt.Sprintf("%s %q, filled in as", key, template)
+	}
+	return pipeline.CheckStoreName(key, filled)
+}
+
+func checkTemplates(measurement, field string) error {
+	_, measurementErr := checkBraces("measurement", measurement, "{organization}", "{station}", "{table}")
+	_, fieldErr := checkBraces("field", field, "{name}", "{process}", "{units}")
+	problems := []error{measurementErr, fieldErr}
 	if field != "" && !strings.Contains(field, "{name}") {
 		problems = append(problems, fmt.Errorf("field %q: without {name} all fields would have one name", field))
 	}

@@ -45,6 +45,7 @@ func TestBadUploads(t *testing.T) {
 		"bad/text.jpg":      {[]byte("no picture at all"), images.ClassInvalidImage, "looks like plain text"},
 		"bad/drawing.jpg":   {[]byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), images.ClassInvalidImage, "looks like SVG"},
 		"bad/cut-short.jpg": {photo[:len(photo)*2/3], images.ClassInvalidImage, "damaged or cut short"},
+		"bad/twice.jpg":     {append(bytes.Clone(photo[:len(photo)-2]), photo[bytes.Index(photo, []byte("\xff\xda")):]...), images.ClassInvalidImage, "again or out of order"},
 		"bad/bomb.png":      {bomb(), images.ClassImageTooLarge, "30000×30000 = 900.0 megapixels"},
 		"bad/huge.jpg":      {make([]byte, 60_000_001), images.ClassImageTooLarge, "60000001 bytes"},
 	} {
@@ -69,7 +70,9 @@ func TestUnusualUploads(t *testing.T) {
 	require.NoError(t, gif.EncodeAll(&moving, &animation))
 	deep := image.NewNRGBA64(image.Rect(0, 0, 90, 70))
 	polyglot := append(encodeJPEG(t, quadrants(t, 90, 70)), "<script>alert(1)</script>"...)
+	motion := append(encodeJPEG(t, quadrants(t, 90, 70)), bytes.Repeat([]byte("\xff\xda"), 300)...)
 	for name, data := range map[string][]byte{
+		"odd/motion.jpg":    motion,
 		"odd/animation.gif": moving.Bytes(),
 		"odd/deep.png":      encodePNG(t, deep),
 		"odd/gray.jpg":      encodeJPEG(t, image.NewGray(image.Rect(0, 0, 90, 70))),

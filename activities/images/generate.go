@@ -96,7 +96,7 @@ func (g *generation) readSource(ctx context.Context) error {
 	limits := imaging.DefaultLimits()
 	data, info, err := g.store.Get(ctx, g.bucket, g.key, limits.MaxFileBytes)
 	if failure := (*job.Failure)(nil); errors.As(err, &failure) && failure.Class == objects.ClassObjectTooLarge {
-		return job.Final(ClassImageTooLarge, "the file has %d bytes, more than the limit of %d", info.Size, limits.MaxFileBytes)
+		return job.Final(ClassImageTooLarge, "%w", err)
 	}
 	if err != nil {
 		return err

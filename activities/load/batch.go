@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ const (
 	ClassBadMessage   = "BadMessage"   // no prepared message
 	ClassBadPoint     = "BadPoint"     // a point that line protocol cannot carry
 	ClassRefusedPoint = "RefusedPoint" // a point that the server refuses
+	ClassRefusedName  = "RefusedName"  // a message whose database or retention policy the server refuses
 )
 
 // batch is a number of messages on their way to the server.
@@ -32,6 +34,9 @@ type batch struct {
 	bytes   int
 	lastSay time.Time
 	halving bool // looks for what the server refuses
+	stored  bool // the server has taken a point
+	held    int  // the item that the failed write is about, as far as is known; -1: none
+	skip    *pipeline.HeldMessage
 }
 
 // item is a message with what is left to do for it.
@@ -62,13 +67,13 @@ type refusal struct {
 	class, reason string
 }
 
-func newBatch(w *lane) *batch { return &batch{lane: w, lastSay: time.Now()} }
+func newBatch(w *lane) *batch { return &batch{lane: w, lastSay: time.Now(), held: -1} }
 
 // reset makes room for the next messages, and keeps the memory.
 func (b *batch) reset() {
 	clear(b.items) // lets go of the messages
 	b.items, b.refused = b.items[:0], nil
-	b.lines, b.bytes = 0, 0
+	b.lines, b.bytes, b.stored = 0, 0, false
 	b.lastSay = time.Now()
 	for _, g := range b.groups {
 		g.text, g.lines = g.text[:0], g.lines[:0]
@@ -83,6 +88,11 @@ func (b *batch) add(decoder *lines.Decoder, message jetstream.Msg) {
 	n := len(b.items)
 	b.items = append(b.items, item{message: message})
 	it := &b.items[n]
+	if b.skip.Is(message) {
+		it.open = 1
+		b.refused = append(b.refused, refusal{n, -1, pipeline.ClassSkipped, "skipped by an operator: " + b.lane.breaker().Reason})
+		return
+	}
 	decoded, err := decoder.Decode(message.Data())
 	if err != nil {
 		it.open = 1
@@ -139,7 +149,7 @@ func (b *batch) group(options pipeline.PointOptions) *group {
 // to go on in the next lap.
 func (b *batch) store(ctx context.Context) error {
 	var failed error
-	b.halving = false
+	b.halving, b.held = false, -1
 	var held []*group
 	for _, g := range b.groups {
 		if slices.ContainsFunc(held, g.followsOn) {
@@ -149,14 +159,17 @@ func (b *batch) store(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		if failed == nil {
-			failed = err
-		}
-		// A retention policy that is missing in one database says nothing about the
-		// others; a server that is away or knows no such user does.
-		var influxErr *influx.Error
-		if !errors.As(err, &influxErr) || !influxErr.NoPolicy() {
+		// That the server refuses a message of one target says nothing about the others;
+		// that it is away or knows no such user does.
+		at := b.heldBy(g, err)
+		if at < 0 {
+			if failed == nil || !errors.Is(err, errLapOver) { // which says nothing about the mirror
+				failed, b.held = err, -1
+			}
 			break
+		}
+		if b.held < 0 || at < b.held {
+			failed, b.held = err, at // of the first message that is refused
 		}
 		held = append(held, g)
 	}
@@ -170,6 +183,43 @@ func (b *batch) store(ctx context.Context) error {
 		failed = err
 	}
 	return failed
+}
+
+// heldBy is the message of a group whose write the server refuses for a reason that is
+// about it, as far as the answer tells: its target, or its points when the write had
+// been narrowed down to them. It is -1 when the reason is another.
+func (b *batch) heldBy(g *group, err error) int {
+	var failed *influx.Error
+	if !errors.As(err, &failed) || (failed.About() != influx.AboutTarget && !b.narrows(failed)) {
+		return -1
+	}
+	for i := range g.lines {
+		if !g.lines[i].done {
+			return g.lines[i].item
+		}
+	}
+	return -1
+}
+
+// heldMessage is the message that holds the mirror up: all before it are done with, and
+// the server refuses it. It is nil when none is known.
+func (b *batch) heldMessage() *pipeline.HeldMessage {
+	if b.held < 0 || b.finished() != b.held {
+		return nil
+	}
+	stored, err := pipeline.StoredMessage(b.items[b.held].message)
+	if err != nil {
+		return nil
+	}
+	return &pipeline.HeldMessage{Subject: stored.Subject, Sequence: stored.Sequence, Time: stored.Time}
+}
+
+// narrows tells whether a write that failed, and that is nobody's fault as far as is
+// known, is halved all the same, until the first message is found that fails by itself.
+// A busy server answers some writes with a 500: that is looked into only when it goes on.
+func (b *batch) narrows(failed *influx.Error) bool {
+	return failed.About() == influx.AboutPoints &&
+		(failed.Kind == influx.KindConfig || b.lane.breaker().State == pipeline.BreakerTrying)
 }
 
 // followsOn tells whether points of the group and an earlier one may be the same.
@@ -240,6 +290,7 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	}
 	err := b.writeOnce(ctx, g.target, parts)
 	if err == nil {
+		b.stored = true
 		b.settle(all)
 		b.lane.count("points", int64(n))
 		return nil
@@ -258,8 +309,13 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 			return b.write(ctx, g, all)
 		}
 	case influx.KindTooOld:
+	case influx.KindName:
+		b.refuseMessages(g, failed)
+		return nil
 	default:
-		return err
+		if !b.narrows(failed) || ofOneMessage(all) {
+			return err
+		}
 	}
 	if len(all) > 1 {
 		b.halving = true
@@ -278,19 +334,57 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	return nil
 }
 
+// ofOneMessage tells whether all lines that are not done are of the same message.
+func ofOneMessage(all []line) bool {
+	item := -1
+	for i := range all {
+		switch {
+		case all[i].done:
+		case item < 0:
+			item = all[i].item
+		case all[i].item != item:
+			return false
+		}
+	}
+	return true
+}
+
+// refuseMessages takes out all messages of a group: the server refuses a name that each
+// of them gives. They go to quarantine whole.
+func (b *batch) refuseMessages(g *group, failed *influx.Error) {
+	whole := map[int]bool{}
+	for i := range g.lines {
+		if l := &g.lines[i]; !l.done {
+			l.done, whole[l.item] = true, true
+		}
+	}
+	// Points that were refused by themselves are in the whole.
+	b.refused = slices.DeleteFunc(b.refused, func(r refusal) bool { return whole[r.item] })
+	for _, n := range slices.Sorted(maps.Keys(whole)) {
+		b.items[n].open = 1
+		b.refused = append(b.refused, refusal{n, -1, ClassRefusedName, failed.Text})
+	}
+}
+
 // finished is how many messages, from the first on, are done with as soon as what
 // was refused is in quarantine.
 func (b *batch) finished() int {
-	refused := make(map[int]int, len(b.refused))
-	for _, r := range b.refused {
-		refused[r.item]++
-	}
+	refused := b.refusals()
 	for i := range b.items {
 		if b.items[i].open > refused[i] {
 			return i
 		}
 	}
 	return len(b.items)
+}
+
+// refusals counts what was refused of each message and is not in quarantine yet.
+func (b *batch) refusals() map[int]int {
+	counts := make(map[int]int, len(b.refused))
+	for _, r := range b.refused {
+		counts[r.item]++
+	}
+	return counts
 }
 
 // begun tells whether a message can be answered that was not before: what comes
@@ -354,6 +448,9 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]b
 		return err
 	}
 	if err := w.writer.CreateDatabase(ctx, target.Database); err != nil {
+		if errors.As(err, &failed) && failed.Kind == influx.KindName && w.mirror.Database != "" {
+			failed.Kind = influx.KindConfig // the name is the job's, not the messages'
+		}
 		return err
 	}
 	w.lap.run.Logger().Info("database created", "database", target.Database, "influx", w.address)
@@ -385,14 +482,24 @@ func (b *batch) stayAlive() {
 	}
 }
 
-// quarantine stores what was refused, after which it is done with.
+// quarantine stores what was refused, after which it is done with. The points of a
+// message whose others are not done with yet wait: the message may be refused whole.
 func (b *batch) quarantine(ctx context.Context) error {
-	if len(b.refused) == 0 {
+	counts := b.refusals()
+	var decided, waiting []refusal
+	for _, r := range b.refused {
+		if b.items[r.item].open == counts[r.item] {
+			decided = append(decided, r)
+		} else {
+			waiting = append(waiting, r)
+		}
+	}
+	if len(decided) == 0 {
 		return nil
 	}
 	w := b.lane
-	messages := make([]pipeline.Quarantined, len(b.refused))
-	for i, r := range b.refused {
+	messages := make([]pipeline.Quarantined, len(decided))
+	for i, r := range decided {
 		q, err := b.quarantined(r)
 		if err != nil {
 			return err
@@ -402,13 +509,13 @@ func (b *batch) quarantine(ctx context.Context) error {
 	if _, err := w.lap.pipeline.Quarantine(ctx, messages); err != nil {
 		return err
 	}
-	for _, r := range b.refused {
+	for _, r := range decided {
 		it := &b.items[r.item]
 		it.open--
 		w.lap.run.Logger().Warn("to quarantine", "mirror", w.mirror.Name, "class", r.class, "reason", r.reason, "subject", it.message.Subject())
 	}
-	w.count("quarantined", int64(len(b.refused)))
-	b.refused = nil
+	w.count("quarantined", int64(len(decided)))
+	b.refused = waiting
 	return nil
 }
 

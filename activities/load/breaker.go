@@ -23,7 +23,7 @@ const (
 // someone or time will mend it.
 const (
 	ClassUnreachable = "InfluxUnreachable" // no answer, or too busy
-	ClassConfig      = "InfluxConfig"      // credentials, permissions, retention policy
+	ClassConfig      = "InfluxConfig"      // credentials, permissions, what no one knows
 	ClassLimits      = "InfluxLimits"      // too many series or values of a tag, cache full
 	ClassTwoLoaders  = "TwoLoaders"        // another job loads this location's mirror
 	ClassNotNoted    = "AckNotNoted"       // NATS answers acknowledgements and does not keep them
@@ -44,11 +44,12 @@ func (b backoff) wait(n int) time.Duration {
 // fail notes a failure in the state of a breaker, and tells whether that opened
 // it: after five in a row, or at once when another try can do no good before
 // someone has mended something or the server wants to be asked again.
-func fail(state *pipeline.Breaker, b backoff, now time.Time, err error) (opened bool) {
+func fail(state *pipeline.Breaker, b backoff, now time.Time, err error, held *pipeline.HeldMessage) (opened bool) {
 	wasClosed := state.State == pipeline.BreakerClosed
 	state.Failures++
 	state.FailedAt = now
 	wait := b.wait(state.Failures)
+	state.Held = held
 	state.Class, state.Reason = ClassUnreachable, job.Cut(err.Error(), maxReason)
 	atOnce := false
 	var failed *influx.Error
@@ -79,7 +80,7 @@ func fail(state *pipeline.Breaker, b backoff, now time.Time, err error) (opened 
 	return false
 }
 
-// succeed notes a success, and tells whether that closed the breaker.
+// succeed notes that a batch is stored, and tells whether that closed the breaker.
 func succeed(state *pipeline.Breaker, now time.Time) (closed bool) {
 	closed = state.State != pipeline.BreakerClosed
 	since := state.Since

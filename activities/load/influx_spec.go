@@ -105,6 +105,18 @@ func (s *LiveInfluxSpec) Validate() error {
 	if err := s.Gzip.check(); err != nil {
 		problems = append(problems, err)
 	}
+	if s.Database != "" {
+		if err := pipeline.CheckStoreName("database", s.Database); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	for _, m := range s.Mirrors {
+		if m.Database != "" {
+			if err := pipeline.CheckStoreName("database", m.Database); err != nil {
+				add("mirror %q: %w", m.Name, err)
+			}
+		}
+	}
 	seen := map[string]bool{}
 	for i, m := range s.mirrors() {
 		where := ""

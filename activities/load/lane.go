@@ -83,7 +83,7 @@ func (w *lane) work(ctx context.Context) error {
 	}
 	if w.breaker().State == pipeline.BreakerClosed {
 		if err := w.connect(ctx); err != nil {
-			w.failed(err)
+			w.failed(err, nil)
 		}
 	}
 	for !w.lap.leaving(w) || w.lap.linger(ctx, w) {
@@ -129,7 +129,7 @@ func (w *lane) goesOn(ctx context.Context, err error) error {
 	}
 	return job.Retryable(ClassNotNoted, 0,
 		"location %s (%s) is not loaded into mirror %s, since the last %d acknowledgements to consumer %s had no effect",
-		spec.Location, spec.OperationMode, w.mirror.Name, n, pipeline.LoadConsumer(spec.OperationMode, spec.Location, w.mirror.Name))
+		spec.Location, spec.OperationMode, w.mirror.Name, n, w.consumerName())
 }
 
 // beginsAgain tells whether the lane can go on when it has begun again.
@@ -176,7 +176,7 @@ func (w *lane) open(ctx context.Context) error {
 	}
 	spec := &w.lap.spec
 	consumer, err := w.lap.pipeline.Consumer(ctx, pipeline.StreamPrepared, pipeline.ConsumerOptions{
-		Name:    pipeline.LoadConsumer(spec.OperationMode, spec.Location, w.mirror.Name),
+		Name:    w.consumerName(),
 		Subject: pipeline.PrepSubject(spec.OperationMode, spec.Location),
 		AckWait: ackWait,
 		InOrder: true,
@@ -185,6 +185,10 @@ func (w *lane) open(ctx context.Context) error {
 	})
 	w.consumer = consumer
 	return err
+}
+
+func (w *lane) consumerName() string {
+	return pipeline.LoadConsumer(w.lap.spec.OperationMode, w.lap.spec.Location, w.mirror.Name)
 }
 
 // claim goes on from what was told of the load before, unless another job told it
@@ -264,8 +268,8 @@ func (w *lane) wait(ctx context.Context, until time.Time) bool {
 	}
 }
 
-// probe asks the mirror whether it is there, and gives it a small batch: the first
-// messages that it has not.
+// probe asks the mirror whether it is there, and gives it small batches, from the
+// first message that it has not, until it has stored one.
 func (w *lane) probe(ctx context.Context) error {
 	w.mu.Lock()
 	w.state.Breaker.State = pipeline.BreakerTrying
@@ -274,48 +278,61 @@ func (w *lane) probe(ctx context.Context) error {
 	if err == nil {
 		err = w.writer.Ping(ctx)
 	}
+	var held *pipeline.HeldMessage
 	if err == nil {
-		var failed *influx.Error
-		if err = w.tryBatch(ctx); errors.Is(err, errLapOver) {
-			err = nil // it has taken a part
-		}
-		if err != nil && !errors.As(err, &failed) {
-			return err
-		}
+		held, err = w.tryBatches(ctx)
 	}
-	if ctx.Err() != nil {
+	var failed *influx.Error
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
-	}
-	if err != nil {
-		w.failed(err)
+	case errors.As(err, &failed):
+		w.failed(err, held)
 		return nil
 	}
-	w.succeeded()
-	return nil
+	return err
 }
 
-func (w *lane) tryBatch(ctx context.Context) error {
+// tryBatches writes small batches until one is stored or the lap is over. That the
+// mirror answers a ping says nothing of writes: as long as no message waits, or none
+// that can be written, it is not known to work. The message that someone wants skipped
+// goes to quarantine instead. It returns the one that the mirror refuses, if it is
+// known, with the error.
+func (w *lane) tryBatches(ctx context.Context) (*pipeline.HeldMessage, error) {
 	if err := w.rewind(ctx); err != nil {
-		return err
+		return nil, err
 	}
-	messages, err := w.consumer.FetchBytes(ctx, min(probeSize, w.lap.spec.BatchPoints), w.lap.pipeline.MaxFetchBytes(), pipeline.MinFetch, w.lap.run.Stopping())
+	skip, err := w.lap.pipeline.SkipAsked(ctx, w.consumerName())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	order := w.consumer.Order()
-	if err := inOrder(&order, messages); err != nil {
-		return err
-	}
-	b := newBatch(w)
 	decoder := lines.NewDecoder()
-	for _, message := range messages {
-		b.add(decoder, message)
+	n := min(probeSize, w.lap.spec.BatchPoints)
+	for w.breaker().State != pipeline.BreakerClosed && !w.lap.leaving(w) {
+		wait := min(w.lap.spec.BatchAge.Std(), max(time.Until(w.lap.end), slowWrite))
+		messages, err := w.consumer.FetchBytes(ctx, n, w.lap.pipeline.MaxFetchBytes(), wait, w.lap.run.Stopping())
+		if err != nil {
+			return nil, err
+		}
+		if err := inOrder(&order, messages); err != nil {
+			return nil, err
+		}
+		b := newBatch(w)
+		b.skip = skip
+		for _, message := range messages {
+			b.add(decoder, message)
+		}
+		err = b.store(ctx)
+		if ackErr := w.acknowledge(ctx, b); ackErr != nil {
+			return nil, ackErr
+		}
+		w.settled(b, err)
+		if err != nil {
+			return b.heldMessage(), err
+		}
 	}
-	err = b.store(ctx)
-	if ackErr := w.acknowledge(ctx, b); ackErr != nil {
-		return ackErr
-	}
-	return err
+	return nil, nil
 }
 
 // rewind makes what was taken and not finished come first, and in order.
@@ -389,22 +406,19 @@ func (w *lane) write(ctx context.Context, batches <-chan *batch, acks chan<- *ba
 func (w *lane) persist(ctx context.Context, b *batch) error {
 	for {
 		err := b.store(ctx)
+		w.settled(b, err)
 		if err == nil {
-			w.succeeded()
 			return nil
 		}
 		// What is stored, or refused for good, need not come again.
 		if ackErr := w.acknowledge(ctx, b); ackErr != nil {
 			return ackErr
 		}
-		if errors.Is(err, errLapOver) {
-			w.succeeded()
-		}
 		var failed *influx.Error
 		if ctx.Err() != nil || !errors.As(err, &failed) {
 			return err
 		}
-		w.failed(err)
+		w.failed(err, b.heldMessage())
 		if w.down() || !w.waitForTry(ctx) {
 			return errBreakerOpened
 		}

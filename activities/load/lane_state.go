@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,10 +18,11 @@ func (w *lane) breaker() pipeline.Breaker {
 	return w.state.Breaker
 }
 
-// down tells whether the mirror is left alone, or cannot be served at all.
+// down tells whether the mirror is left alone, or cannot be served at all. One that is
+// tried can go on.
 func (w *lane) down() bool {
 	b, err := w.trouble()
-	return err != nil || b.State != pipeline.BreakerClosed
+	return err != nil || b.State == pipeline.BreakerOpen
 }
 
 func (w *lane) trouble() (pipeline.Breaker, error) {
@@ -48,11 +50,11 @@ func (w *lane) end(err error) {
 	w.lap.checkMirrors()
 }
 
-// failed notes a failure of the mirror. The log hears of it once, when the mirror
-// goes down.
-func (w *lane) failed(err error) {
+// failed notes a failure of the mirror, and the message that it is about if it is about
+// one. The log hears of it once, when the mirror goes down.
+func (w *lane) failed(err error, held *pipeline.HeldMessage) {
 	w.mu.Lock()
-	opened := fail(&w.state.Breaker, w.lap.backoff, time.Now().UTC(), err)
+	opened := fail(&w.state.Breaker, w.lap.backoff, time.Now().UTC(), err, held)
 	b := w.state.Breaker
 	w.mu.Unlock()
 	if opened {
@@ -65,11 +67,17 @@ func (w *lane) failed(err error) {
 	}
 }
 
-// succeeded notes that the mirror has taken something.
-func (w *lane) succeeded() {
+// settled notes how a batch went: the mirror works if it has stored points of it, and
+// refused none for a reason that is not theirs. A batch without any says nothing.
+func (w *lane) settled(b *batch, err error) {
 	w.mu.Lock()
-	since := w.state.Breaker.Since
-	closed := succeed(&w.state.Breaker, time.Now().UTC())
+	since, closed := w.state.Breaker.Since, false
+	switch {
+	case b.stored && (err == nil || errors.Is(err, errLapOver)):
+		closed = succeed(&w.state.Breaker, time.Now().UTC())
+	case err == nil && len(b.items) > 0:
+		w.state.Breaker.Held = nil // whichever it was is done with
+	}
 	w.mu.Unlock()
 	if closed {
 		w.lap.run.Logger().Info("a mirror is back", "alert", "mirror_back", "mirror", w.mirror.Name,

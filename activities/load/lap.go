@@ -150,7 +150,7 @@ func (l *lap) failure() error {
 		switch {
 		case err != nil:
 			reasons = append(reasons, w.label()+err.Error())
-		case b.State != pipeline.BreakerClosed:
+		case b.State == pipeline.BreakerOpen:
 			reasons = append(reasons, w.label()+b.Reason)
 			if class == "" {
 				class = b.Class
@@ -201,7 +201,7 @@ func (l *lap) result() job.Result {
 	counts := l.counts()
 	counts["mirrors_down"] = 0
 	for _, w := range l.lanes {
-		if w.down() {
+		if b, err := w.trouble(); err != nil || b.State != pipeline.BreakerClosed {
 			counts["mirrors_down"]++
 		}
 	}

@@ -49,12 +49,34 @@ func TestSpecProblemsAreNamed(t *testing.T) {
 		`mirror "A"`:                      `{` + good + `,"mirrors":[{"name":"A","influx_url":"http://127.0.0.1:1"}]}`,
 		`neither influx_url nor mirrors`:  `{"location":"l"}`,
 		`go with influx_url`:              `{"location":"l","username":"u","password":"secret://p","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"}]}`,
+		`database "a/b" has a slash`:      `{` + good + `,"database":"a/b"}`,
+		`mirror "a": database ".." is no`: `{` + good + `,"mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1","database":".."}]}`,
 		`gzip "often"`:                    `{` + good + `,"gzip":"often"}`,
 		`"mirrors_to_nowhere`:             `{` + good + `,"mirrors_to_nowhere":1}`,
 	} {
 		var spec load.LiveInfluxSpec
 		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
 	}
+}
+
+// TestNamesAreThoseOfTheServer: what the real server makes a database of is what specs
+// and messages may name.
+func TestNamesAreThoseOfTheServer(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	writer, err := influx.NewWriter(influx.Config{URL: st.Influx})
+	require.NoError(t, err)
+	good := []string{"named a", `named "b" 'c'`, "named é日本", "named.", "...", " named", "named;%?#&=,", strings.Repeat("n", 255), strings.Repeat("é", 127)}
+	bad := []string{".", "..", "a/b", `a\b`, "/", "a\nb", "a\tb", "a\x00b", "a\x7fb", "a\u00a0b", "a\u200bb", "a\u0085b", strings.Repeat("n", 256), strings.Repeat("é", 128)}
+	for _, name := range good {
+		require.NoError(t, pipeline.CheckStoreName("database", name))
+		require.NoError(t, writer.CreateDatabase(t.Context(), name), "%q", name)
+	}
+	for _, name := range bad {
+		require.Error(t, pipeline.CheckStoreName("database", name), "%q", name)
+		require.Error(t, writer.CreateDatabase(t.Context(), name), "%q", name)
+	}
+	require.ErrorContains(t, pipeline.CheckStoreName("database", ""), "database is empty")
 }
 
 // TestPoisonIsSetApart: one message of each kind that cannot be stored, anywhere in a
@@ -323,26 +345,6 @@ func TestPointsOlderThanTheDatabaseKeeps(t *testing.T) {
 	require.EqualValues(t, 3, counts["messages"])
 	require.EqualValues(t, 1, b.count(t, "v"))
 	require.Empty(t, b.quarantine(t))
-}
-
-// TestMissingRetentionPolicyHoldsBackItsOwn: the real server's 500 for it is no
-// fault of the points, and other databases go on.
-func TestMissingRetentionPolicyHoldsBackItsOwn(t *testing.T) {
-	b := newBench(t, "policy", stacktest.Start(t))
-	other := strings.Replace(b.message(1, `{"v":1}`), `"precision":"ms"`, `"precision":"ms","retentionPolicy":"later"`, 1)
-	b.publish(t, b.message(0, `{"v":0}`), other, b.message(2, `{"v":2}`))
-	result, err := b.lap(t)
-	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
-	require.ErrorContains(t, err, "retention policy not found")
-	require.EqualValues(t, 1, result.Counts["messages"], "as far as an acknowledgement may go")
-	require.EqualValues(t, 2, b.count(t, "v"))
-
-	_, err = influx.Query(t.Context(), b.influx, b.name, `CREATE RETENTION POLICY "later" ON "policy" DURATION INF REPLICATION 1`)
-	require.NoError(t, err)
-	b.drain(t)
-	rows, err := influx.Query(t.Context(), b.influx, b.name, `SELECT v FROM "later"."m"`)
-	require.NoError(t, err)
-	require.Len(t, rows[0].Values, 1)
 }
 
 func TestStopEndsALap(t *testing.T) {

@@ -70,9 +70,9 @@ func (l *log) count(text string) int {
 	return strings.Count(l.text.String(), text)
 }
 
-// TestMirrorWithoutItsRetentionPolicy: one of two mirrors lacks the policy that the
-// messages name, until someone makes it. The other one gets everything.
-func TestMirrorWithoutItsRetentionPolicy(t *testing.T) {
+// TestMirrorWithoutADefaultPolicy: in one of two mirrors the database has lost its
+// retention policy, until someone makes it anew. The other one gets everything.
+func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 	random := newRandom(t)
 	b := newBench(t, "lacks", stacktest.Start(t))
 	proxies := map[string]*proxy{pipeline.DefaultMirror: b.proxy, "west": b.west(t)}
@@ -89,14 +89,10 @@ func TestMirrorWithoutItsRetentionPolicy(t *testing.T) {
 		require.NoError(t, err)
 	}
 	for _, database := range databases {
-		query("", "CREATE DATABASE "+database)
+		query("", "CREATE DATABASE "+database+" WITH NAME keep")
 	}
-	query("", "CREATE RETENTION POLICY keep ON "+databases[other]+" DURATION INF REPLICATION 1")
-	var bodies []string
-	for i := range int(n) {
-		bodies = append(bodies, strings.Replace(b.message(i, fmt.Sprintf(`{"v":%d}`, i)), `"precision":"ms"`, `"precision":"ms","retentionPolicy":"keep"`, 1))
-	}
-	b.publish(t, bodies...)
+	query("", "DROP RETENTION POLICY keep ON "+databases[lacking])
+	b.publishNumbers(t, 0, int(n))
 
 	said := &log{}
 	lap := func() job.Result {
@@ -115,6 +111,8 @@ func TestMirrorWithoutItsRetentionPolicy(t *testing.T) {
 	require.NotEqual(t, pipeline.BreakerClosed, state.Breaker.State)
 	require.Equal(t, load.ClassConfig, state.Breaker.Class)
 	require.Contains(t, state.Breaker.Reason, "retention policy not found")
+	require.NotNil(t, state.Breaker.Held)
+	require.Equal(t, b.subject(), state.Breaker.Held.Subject)
 	require.Contains(t, result.Message, "mirror "+lacking+" is down since ")
 	require.EqualValues(t, 1, result.Counts["mirrors_down"])
 	require.Equal(t, pipeline.BreakerClosed, b.state(t, other).Breaker.State)
@@ -140,11 +138,12 @@ func TestMirrorWithoutItsRetentionPolicy(t *testing.T) {
 			require.EqualValues(t, n, l.Waiting)
 			require.False(t, l.Oldest.IsZero())
 			require.Equal(t, again.Breaker.Since, l.Breaker.Since)
+			require.Equal(t, l.Oldest, l.Breaker.Held.Time, "the first that waits")
 		}
 	}
 	require.Equal(t, 1, found)
 
-	query("", "CREATE RETENTION POLICY keep ON "+databases[lacking]+" DURATION INF REPLICATION 1")
+	query("", "CREATE RETENTION POLICY keep ON "+databases[lacking]+" DURATION INF REPLICATION 1 DEFAULT")
 	stacktest.WaitFor(t, "the mirror to have all", func() (bool, error) {
 		lap()
 		return b.loaded(t, lacking), nil

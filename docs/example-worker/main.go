@@ -1,6 +1,6 @@
 // Command example-worker is a worker of another repository: it brings a job type
 // of its own, HashFiles, which no starter was built with. Jobs of it are checked,
-// planned and run as any other as long as one such worker lives.
+// planned and run as any other.
 package main
 
 import (

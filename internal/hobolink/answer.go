@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Observation is one measurement.
@@ -35,24 +37,57 @@ type Answer struct {
 	Observations []Observation
 	// Rejected are the items that could not be read.
 	Rejected []Rejected
-	// Truncated says that there is more than an answer may hold. The lists are
-	// empty then: what is cut off is not worth keeping.
+	// Bytes is the length of all items.
+	Bytes int64
+	// Truncated says that there is more than an answer may hold, by what the
+	// vendor says or by the bounds of this package. The lists are empty then:
+	// what is cut off is not worth keeping.
 	Truncated bool
 }
+
+// Bounds of an answer. What is beyond them counts as truncated, since the remedy
+// is the same: a shorter time frame.
+const (
+	// MaxBytes is what 100,000 observations of 335 bytes take; they have about 240.
+	MaxBytes = 32 << 20
+	// MaxItems is what the vendor puts into an answer at most.
+	MaxItems = 100_000
+	// MaxRejected bounds the items that are no observations.
+	MaxRejected = 10_000
+	// MaxItemBytes bounds an item, and every other part of an answer.
+	MaxItemBytes = 4 << 20
+)
+
+// maxReason bounds a reason, which quotes the item.
+const maxReason = 300
 
 // timestampLayout is the form of a time in an answer. Nothing else is taken:
 // a time that is guessed would put a value where it does not belong.
 const timestampLayout = "2006-01-02 15:04:05Z"
 
-// errAnswer marks a body that is no answer of the API.
-var errAnswer = errors.New("the answer is not one of the data API")
+// errAnswer marks a body that is no answer of the API, errBeyond one that is
+// beyond the bounds.
+var (
+	errAnswer = errors.New("the answer is not one of the data API")
+	errBeyond = errors.New("the answer is beyond its bounds")
+)
 
 // DecodeAnswer reads the body of a successful answer,
 // {"message":…,"max_results":bool,"data":[…]}, item by item. An item that is no
 // observation is kept among the rejected; a body that is no answer is an error.
 func DecodeAnswer(body io.Reader) (Answer, error) {
+	answer, err := decodeAnswer(body)
+	if errors.Is(err, errBeyond) {
+		return Answer{Truncated: true}, nil
+	}
+	return answer, err
+}
+
+func decodeAnswer(body io.Reader) (Answer, error) {
 	var answer Answer
-	decoder := json.NewDecoder(body)
+	parts := &partReader{reader: body}
+	decoder := json.NewDecoder(parts)
+	parts.taken = decoder.InputOffset
 	if err := expectDelim(decoder, '{'); err != nil {
 		return Answer{}, err
 	}
@@ -101,14 +136,34 @@ func decodeItems(decoder *json.Decoder, answer *Answer, names intern) error {
 		if err := decoder.Decode(&raw); err != nil {
 			return readError(err)
 		}
-		observation, err := parseItem(raw, names)
-		if err != nil {
-			answer.Rejected = append(answer.Rejected, Rejected{Raw: raw, Reason: err.Error()})
-			continue
+		answer.Bytes += int64(len(raw))
+		if observation, err := parseItem(raw, names); err != nil {
+			answer.Rejected = append(answer.Rejected, Rejected{Raw: raw, Reason: job.Cut(err.Error(), maxReason)})
+		} else {
+			answer.Observations = append(answer.Observations, observation)
 		}
-		answer.Observations = append(answer.Observations, observation)
+		if len(answer.Rejected) > MaxRejected || len(answer.Rejected)+len(answer.Observations) > MaxItems {
+			return errBeyond
+		}
 	}
 	return expectDelim(decoder, ']')
+}
+
+// partReader keeps a decoder from buffering a part without end: a decoder reads
+// on only while it has no whole part.
+type partReader struct {
+	reader io.Reader
+	read   int64        // bytes
+	taken  func() int64 // how many of them the decoder has done with
+}
+
+func (r *partReader) Read(into []byte) (int, error) {
+	if r.read-r.taken() > MaxItemBytes {
+		return 0, errBeyond
+	}
+	n, err := r.reader.Read(into)
+	r.read += int64(n)
+	return n, err
 }
 
 // ParseObservation reads one item of an answer, as [DecodeAnswer] does, and keeps

@@ -1,6 +1,11 @@
 package hobolink_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +77,71 @@ func TestDecodeTruncatedAnswer(t *testing.T) {
 		answer, err := hobolink.DecodeAnswer(strings.NewReader(body))
 		require.NoError(t, err)
 		require.Equal(t, hobolink.Answer{Truncated: true}, answer)
+	}
+}
+
+// zeros is an answer of items that are no observations.
+func zeros(items int) string { return `{"data":[` + strings.Repeat("0,", items-1) + `0]}` }
+
+func TestItemsOfAnAnswerAreBounded(t *testing.T) {
+	decode := func(body string) hobolink.Answer {
+		answer, err := hobolink.DecodeAnswer(strings.NewReader(body))
+		require.NoError(t, err)
+		return answer
+	}
+	require.Len(t, decode(zeros(hobolink.MaxRejected)).Rejected, hobolink.MaxRejected)
+	require.True(t, decode(zeros(hobolink.MaxRejected+1)).Truncated)
+
+	items := strings.Repeat(goodItem+",", hobolink.MaxItems-1) + goodItem
+	require.Less(t, len(items), hobolink.MaxBytes-hobolink.MaxBytes/4, "with room for longer ones")
+	require.Len(t, decode(`{"data":[`+items+`]}`).Observations, hobolink.MaxItems)
+	require.True(t, decode(`{"data":[`+items+`,0]}`).Truncated)
+
+	bad := strings.Replace(goodItem, `6.5`, `"`+strings.Repeat("x", hobolink.MaxItemBytes/2)+`"`, 1)
+	answer := decode(`{"data":[` + bad + `]}`)
+	require.Len(t, answer.Rejected, 1)
+	require.Len(t, answer.Rejected[0].Raw, len(bad), "verbatim")
+	require.LessOrEqual(t, len(answer.Rejected[0].Reason), 300)
+}
+
+// TestMemoryOfAnAnswerIsBounded sends answers that are short on the wire, and long
+// otherwise. It measures what is allocated in all, garbage included.
+func TestMemoryOfAnAnswerIsBounded(t *testing.T) {
+	long := strings.Repeat("x", 4*hobolink.MaxItemBytes)
+	for name, test := range map[string]struct {
+		body  string
+		bound uint64
+	}{
+		"two million items": {zeros(2_000_000), 16 << 20},
+		"a long item":       {`{"data":["` + long + `"]}`, 8 * hobolink.MaxItemBytes},
+		"a long message":    {`{"message":"` + long + `","data":[]}`, 8 * hobolink.MaxItemBytes},
+		"a long name":       {`{"` + long + `":0,"data":[]}`, 8 * hobolink.MaxItemBytes},
+		"a deep item":       {`{"data":[` + strings.Repeat(`{"a":[`, 4_000) + `"` + long, 8 * hobolink.MaxItemBytes},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var packed bytes.Buffer
+			writer := gzip.NewWriter(&packed)
+			_, err := writer.Write([]byte(test.body))
+			require.NoError(t, err)
+			require.NoError(t, writer.Close())
+			require.Less(t, packed.Len(), 20_000)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Encoding", "gzip")
+				_, _ = w.Write(packed.Bytes())
+			}))
+			defer server.Close()
+			client, err := hobolink.New(hobolink.Config{BaseURL: server.URL, Token: "x", Tries: 1})
+			require.NoError(t, err)
+
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			answer, err := client.Data(t.Context(), hobolink.Frame{Logger: "1", Start: noon, End: noon})
+			runtime.ReadMemStats(&after)
+			require.NoError(t, err)
+			t.Logf("%d bytes, %d unpacked: %d allocated", packed.Len(), len(test.body), after.TotalAlloc-before.TotalAlloc)
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, test.bound)
+			require.True(t, answer.Truncated)
+		})
 	}
 }
 

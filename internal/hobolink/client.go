@@ -28,8 +28,8 @@ type Config struct {
 	// Ledger is where all processes that use the token note their requests, so that
 	// together they keep to its rate. Without one, only the clients of this process do.
 	Ledger Ledger
-	// MaxBytes bounds an answer; one that is larger counts as truncated, since
-	// the remedy is the same. Defaults to 128 MiB.
+	// MaxBytes bounds an answer; one that is larger counts as truncated. Defaults
+	// to [MaxBytes].
 	MaxBytes int64
 	// RetryWait is the first wait before a failed request is tried again; it
 	// doubles from try to try. Defaults to 1 s.
@@ -68,7 +68,7 @@ func New(config Config) (*Client, error) {
 		config.HTTPClient = defaultHTTPClient
 	}
 	if config.MaxBytes <= 0 {
-		config.MaxBytes = 128 << 20
+		config.MaxBytes = MaxBytes
 	}
 	if config.RetryWait <= 0 {
 		config.RetryWait = time.Second

@@ -66,49 +66,68 @@ func (t Target) reduction(w, h int) int {
 // [InvalidError] when the bytes are no picture of an accepted format, and with
 // a [LimitError] when the picture is beyond the limits.
 func Inspect(data []byte, limits Limits) (Info, error) {
-	info, _, err := inspect(data, limits)
-	return info, err
+	f, err := inspect(data, limits)
+	return f.info, err
 }
 
-func inspect(data []byte, limits Limits) (info Info, config image.Config, err error) {
+// file is a file that may be decoded.
+type file struct {
+	info     Info
+	config   image.Config // of the stored pixels
+	metadata Metadata
+	data     []byte // without what follows the picture of a JPEG
+	cost     int64  // bytes that the decoder needs
+}
+
+func inspect(data []byte, limits Limits) (f file, err error) {
 	if int64(len(data)) > limits.MaxFileBytes {
-		return info, config, limitf("the file has %d bytes, more than the limit of %d", len(data), limits.MaxFileBytes)
+		return f, limitf("the file has %d bytes, more than the limit of %d", len(data), limits.MaxFileBytes)
 	}
 	format, err := Sniff(data)
 	if err != nil {
-		return info, config, err
+		return f, err
 	}
 	defer recoverDamage(format, &err)
+	var scans jpegScans
 	reader := bytes.NewReader(data)
 	switch format {
 	case JPEG:
-		config, err = jpeg.DecodeConfig(reader)
+		if f.config, err = jpeg.DecodeConfig(reader); err != nil {
+			break
+		}
+		if scans, err = readScans(data); err != nil {
+			return f, err
+		}
+		// What follows, such as the video of a motion photo, is not the picture's.
+		data = data[:scans.end]
 	case PNG:
-		config, err = png.DecodeConfig(reader)
+		f.config, err = png.DecodeConfig(reader)
 	case GIF:
-		config, err = gif.DecodeConfig(reader)
+		f.config, err = gif.DecodeConfig(reader)
 	case WebP:
 		if isAnimatedWebP(data) {
-			return info, config, invalidf("the file is an animated WebP, of which no frame can be read")
+			return f, invalidf("the file is an animated WebP, of which no frame can be read")
 		}
-		config, err = webp.DecodeConfig(reader)
+		f.config, err = webp.DecodeConfig(reader)
 	}
 	if err != nil {
-		return info, config, damaged(format, err)
+		return f, damaged(format, err)
 	}
-	if err := limits.check(data, format, config); err != nil {
-		return info, config, err
+	if err := limits.check(format, f.config, scans); err != nil {
+		return f, err
 	}
-	info = Info{
+	f.data, f.cost = data, decodeCost(format, f.config, scans.progressive)
+	f.metadata = ReadMetadata(format, data)
+	f.info = Info{
 		Format:      format,
-		Width:       config.Width,
-		Height:      config.Height,
-		Orientation: ReadMetadata(format, data).Orientation,
+		Width:       f.config.Width,
+		Height:      f.config.Height,
+		Orientation: f.metadata.Orientation,
 	}
-	if info.Orientation.swaps() {
-		info.Width, info.Height = info.Height, info.Width
+	if f.info.Orientation.swaps() {
+		f.info.Width, f.info.Height = f.info.Height, f.info.Width
 	}
-	return info, config, nil
+	return f, nil
 }
 
 // recoverDamage turns a panic of a decoder into an error.
@@ -130,11 +149,12 @@ func recoverDamage(format Format, err *error) {
 // or cut short, and with the context's error when that ends first: while it
 // waits for its turn (see [Limits]), or in the middle of decoding.
 func Decode(ctx context.Context, data []byte, limits Limits, target Target) (picture *Picture, err error) {
-	info, config, err := inspect(data, limits)
+	file, err := inspect(data, limits)
 	if err != nil {
 		return nil, err
 	}
-	release, err := takeSlots(ctx, decodeCost(data, info.Format, config))
+	info, config := file.info, file.config
+	release, err := takeSlots(ctx, file.cost)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +163,7 @@ func Decode(ctx context.Context, data []byte, limits Limits, target Target) (pic
 	defer release()
 	defer recoverDamage(info.Format, &err)
 
-	decoded, err := decode(info.Format, &contextReader{ctx: ctx, reader: bytes.NewReader(data)})
+	decoded, err := decode(info.Format, &contextReader{ctx: ctx, reader: bytes.NewReader(file.data)})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -171,9 +191,12 @@ func Decode(ctx context.Context, data []byte, limits Limits, target Target) (pic
 	if picture.model == modelGray {
 		return picture, nil
 	}
-	if conversion := parseProfile(ReadMetadata(info.Format, data).ICC); conversion != nil {
+	if conversion := parseProfile(file.metadata.ICC(ctx)); conversion != nil {
 		picture = picture.rgb()
 		conversion.apply(picture)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // the profile may have been missed
 	}
 	return picture, nil
 }

@@ -3,6 +3,7 @@ package imaging_test
 import (
 	"bytes"
 	"compress/zlib"
+	"context"
 	"encoding/binary"
 	"image"
 	"image/color"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/imaging"
 )
 
 // profile builds an RGB matrix profile of version 4.
@@ -148,4 +151,28 @@ func TestProfileOfJPEGInPieces(t *testing.T) {
 	require.InDelta(t, 212, r>>8, 3)
 	require.InDelta(t, 117, g>>8, 3)
 	require.InDelta(t, 44, b>>8, 3)
+}
+
+// Of several profiles the first counts, and only Decode inflates it. Not
+// parallel, so that nothing else allocates meanwhile.
+func TestProfileOfPNGIsInflatedOnce(t *testing.T) {
+	large := iccp(make([]byte, 4<<20))
+	file := encodePNG(t, flat(color.NRGBA{R: 200, G: 120, B: 60, A: 255}))
+	for range 20 {
+		file = withChunk(file, "iCCP", large)
+	}
+	require.Less(t, allocated(func() {
+		_, err := imaging.Inspect(file, imaging.DefaultLimits())
+		require.NoError(t, err)
+	}), uint64(1<<20))
+	once := allocated(func() { require.Len(t, imaging.ReadMetadata(imaging.PNG, file).ICC(t.Context()), 4<<20) })
+	require.Less(t, allocated(func() { decoded(t, file) }), once+1<<20)
+
+	file = withChunk(file, "iCCP", iccp(profile(displayP3, sRGBCurve())))
+	got := nrgba(asPNG(t, decoded(t, file)).At(16, 16))
+	require.InDelta(t, 212, got.R, 2, "converted by the first")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Nil(t, imaging.ReadMetadata(imaging.PNG, file).ICC(ctx))
 }

@@ -1,7 +1,6 @@
 package imaging
 
 import (
-	"bytes"
 	"context"
 	"image"
 	"image/color"
@@ -22,18 +21,20 @@ type Limits struct {
 	MaxFileBytes int64
 	// MaxPixels bounds width × height.
 	MaxPixels int64
+	// MaxScanBlocks bounds the blocks of 8×8 samples that the scans of a JPEG
+	// code, added up over its scans: each may cost a pass over a component for a
+	// few bytes of file.
+	MaxScanBlocks int64
 }
 
-// DefaultLimits allow 60 MB files, 100 megapixels, and 1 GiB for a decode.
+// DefaultLimits allow 60 MB files, 100 megapixels, 1 GiB for a decode, and 40
+// million blocks in scans. The largest progressive JPEG within them has 3.4
+// million blocks, of which encoders code each about five times.
 func DefaultLimits() Limits {
-	return Limits{MaxDecodeBytes: 1 << 30, MaxFileBytes: 60_000_000, MaxPixels: 100_000_000}
+	return Limits{MaxDecodeBytes: 1 << 30, MaxFileBytes: 60_000_000, MaxPixels: 100_000_000, MaxScanBlocks: 40_000_000}
 }
 
-// maxScans bounds the scans of a JPEG. Encoders write about ten; each may cost
-// a pass over the whole picture for a few bytes of file.
-const maxScans = 200
-
-func (l Limits) check(data []byte, format Format, config image.Config) error {
+func (l Limits) check(format Format, config image.Config, scans jpegScans) error {
 	pixels := int64(config.Width) * int64(config.Height)
 	switch {
 	case config.Width <= 0 || config.Height <= 0:
@@ -42,20 +43,19 @@ func (l Limits) check(data []byte, format Format, config image.Config) error {
 		return limitf("the picture has %d×%d = %.1f megapixels, more than the limit of %.1f",
 			config.Width, config.Height, float64(pixels)/1e6, float64(l.MaxPixels)/1e6)
 	}
-	if cost := decodeCost(data, format, config); cost > l.MaxDecodeBytes {
+	if cost := decodeCost(format, config, scans.progressive); cost > l.MaxDecodeBytes {
 		return limitf("decoding the picture of %d×%d pixels needs %d MiB, more than the limit of %d MiB",
 			config.Width, config.Height, cost>>20, l.MaxDecodeBytes>>20)
 	}
-	// A marker within entropy-coded data is always escaped, so that counting
-	// finds the scans and, at most, those of an embedded preview.
-	if scans := bytes.Count(data, []byte{0xff, 0xda}); format == JPEG && scans > maxScans {
-		return limitf("the JPEG file has %d scans, more than the limit of %d", scans, maxScans)
+	if scans.blocks > l.MaxScanBlocks {
+		return limitf("the %d scans of the JPEG file code %.1f million blocks of 8×8 samples, more than the limit of %.1f million",
+			scans.scans, float64(scans.blocks)/1e6, float64(l.MaxScanBlocks)/1e6)
 	}
 	return nil
 }
 
 // decodeCost estimates the bytes that the standard decoders allocate.
-func decodeCost(data []byte, format Format, config image.Config) int64 {
+func decodeCost(format Format, config image.Config, progressive bool) int64 {
 	pixels := int64(config.Width) * int64(config.Height)
 	channels := int64(4)
 	switch config.ColorModel {
@@ -72,7 +72,7 @@ func decodeCost(data []byte, format Format, config image.Config) int64 {
 	case GIF: // one byte per pixel; the palette is its color model
 		return pixels
 	case JPEG:
-		if isProgressive(data) { // all coefficients are held, four bytes each
+		if progressive { // all coefficients are held, four bytes each
 			return pixels * channels * 5
 		}
 	case PNG:

@@ -2,19 +2,20 @@ package imaging
 
 import (
 	"bytes"
-	"cmp"
 	"compress/zlib"
+	"context"
 	"encoding/binary"
 	"io"
-	"slices"
 )
 
 // Metadata is what of a file's metadata decides how its pixels are seen.
 type Metadata struct {
 	// Orientation is how the stored pixels are to be turned.
 	Orientation Orientation
-	// ICC is the embedded color profile, or nil.
-	ICC []byte
+
+	seenEXIF bool
+	icc      []byte // as it is stored
+	deflated bool
 }
 
 // maxICCBytes bounds a profile. Display profiles have some hundred bytes, the
@@ -23,7 +24,8 @@ const maxICCBytes = 4 << 20
 
 // ReadMetadata finds EXIF orientation and ICC profile in a file of the given
 // format. Metadata is optional and often broken, so that what cannot be read is
-// taken as absent: the result is then Normal, or no profile.
+// taken as absent: the result is then Normal, or no profile. Where a file has
+// several of a kind, the first counts.
 //
 // Sources: JPEG APP1 (Exif 2.32, 4.7.2) and APP2 (ICC.1:2022, B.4); PNG eXIf
 // and iCCP (PNG 3rd edition, 11.3); WebP EXIF and ICCP (RFC 9649, 2.7).
@@ -41,66 +43,48 @@ func ReadMetadata(format Format, data []byte) Metadata {
 	return m
 }
 
+// ICC is the embedded color profile of at most 4 MiB, or nil. That of a PNG is
+// inflated anew by every call; nil when the context ends first.
+func (m Metadata) ICC(ctx context.Context) []byte {
+	if m.deflated {
+		return inflate(ctx, m.icc)
+	}
+	return m.icc
+}
+
+func (m *Metadata) readEXIF(tiff []byte) {
+	if !m.seenEXIF {
+		m.seenEXIF = true
+		m.Orientation = exifOrientation(tiff)
+	}
+}
+
 func (m *Metadata) readJPEG(data []byte) {
-	type piece struct {
-		number byte
-		data   []byte
-	}
-	var pieces []piece
-	seenEXIF := false
-	for marker, segment := range jpegSegments(data) {
+	var pieces [256][]byte // of the profile, by their numbers
+	for segment := range jpegSegments(data) {
+		body := segment.data
 		switch {
-		case marker == 0xe1 && !seenEXIF && hasAt(segment, 0, "Exif\x00\x00"):
-			seenEXIF = true
-			m.Orientation = exifOrientation(segment[6:])
-		case marker == 0xe2 && hasAt(segment, 0, "ICC_PROFILE\x00") && len(segment) > 14:
-			pieces = append(pieces, piece{segment[12], segment[14:]})
-		}
-	}
-	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(a.number, b.number) })
-	for _, p := range pieces {
-		if len(m.ICC)+len(p.data) > maxICCBytes {
-			m.ICC = nil
+		case segment.marker == markerSOS:
+			m.joinProfile(pieces[:])
 			return
-		}
-		m.ICC = append(m.ICC, p.data...)
-	}
-}
-
-// jpegSegments yields the marker segments up to the first scan.
-func jpegSegments(data []byte) func(yield func(marker byte, segment []byte) bool) {
-	return func(yield func(byte, []byte) bool) {
-		at := 2
-		for at+4 <= len(data) && data[at] == 0xff {
-			marker := data[at+1]
-			if marker == 0xff { // fill byte
-				at++
-				continue
+		case segment.marker == markerAPP1 && hasAt(body, 0, "Exif\x00\x00"):
+			m.readEXIF(body[6:])
+		case segment.marker == markerAPP2 && hasAt(body, 0, "ICC_PROFILE\x00") && len(body) > 14:
+			if number := body[12]; pieces[number] == nil {
+				pieces[number] = body[14:]
 			}
-			if marker == 0x01 || marker >= 0xd0 && marker <= 0xd7 { // no segment follows
-				at += 2
-				continue
-			}
-			length := int(binary.BigEndian.Uint16(data[at+2:]))
-			if marker == 0xda || marker == 0xd9 || length < 2 || at+2+length > len(data) {
-				return
-			}
-			if !yield(marker, data[at+4:at+2+length]) {
-				return
-			}
-			at += 2 + length
 		}
 	}
 }
 
-// isProgressive says whether a JPEG's frame header is one of progressive coding.
-func isProgressive(data []byte) bool {
-	for marker := range jpegSegments(data) {
-		if marker == 0xc2 {
-			return true
-		}
+func (m *Metadata) joinProfile(pieces [][]byte) {
+	size := 0
+	for _, piece := range pieces {
+		size += len(piece)
 	}
-	return false
+	if size <= maxICCBytes {
+		m.icc = bytes.Join(pieces, nil)
+	}
 }
 
 func (m *Metadata) readPNG(data []byte) {
@@ -113,22 +97,26 @@ func (m *Metadata) readPNG(data []byte) {
 		kind, body := string(data[at+4:at+8]), data[at+8:at+8+int(length)]
 		switch kind {
 		case "eXIf":
-			m.Orientation = exifOrientation(body)
+			m.readEXIF(body)
 		case "iCCP":
-			m.ICC = inflateProfile(body)
+			if !m.deflated {
+				m.icc, m.deflated = body, true
+			}
+		case "IEND":
+			return
 		}
 		at += overhead + int(length)
 	}
 }
 
-// inflateProfile reads the body of an iCCP chunk: a name, a zero, the
-// compression method zero, and a zlib stream.
-func inflateProfile(body []byte) []byte {
+// inflate reads the body of an iCCP chunk: a name, a zero, the compression
+// method zero, and a zlib stream.
+func inflate(ctx context.Context, body []byte) []byte {
 	_, rest, found := bytes.Cut(body, []byte{0})
 	if !found || len(rest) < 1 || rest[0] != 0 {
 		return nil
 	}
-	reader, err := zlib.NewReader(bytes.NewReader(rest[1:]))
+	reader, err := zlib.NewReader(&contextReader{ctx: ctx, reader: bytes.NewReader(rest[1:])})
 	if err != nil {
 		return nil
 	}
@@ -149,10 +137,10 @@ func (m *Metadata) readWebP(data []byte) {
 		kind, body := string(data[at:at+4]), data[at+8:at+8+int(length)]
 		switch kind {
 		case "EXIF": // some writers keep the JPEG prefix
-			m.Orientation = exifOrientation(bytes.TrimPrefix(body, []byte("Exif\x00\x00")))
+			m.readEXIF(bytes.TrimPrefix(body, []byte("Exif\x00\x00")))
 		case "ICCP":
-			if length <= maxICCBytes {
-				m.ICC = body
+			if m.icc == nil && length <= maxICCBytes {
+				m.icc = body
 			}
 		}
 		at += overhead + int(length+length%2)

@@ -22,8 +22,11 @@ const (
 	KindTooBig
 	// KindNoDatabase: the database does not exist. Create it.
 	KindNoDatabase
-	// KindConfig: credentials, permissions, the retention policy or the address
-	// are wrong. No point is at fault; someone has to mend it.
+	// KindName: the server has no retention policy of the name that the write gave, or
+	// makes no database of that name. Writes to other targets are not at fault.
+	KindName
+	// KindConfig: credentials, permissions or the address are wrong, or the server says
+	// what this package does not know. Someone has to mend it.
 	KindConfig
 	// KindLimits: the server is full: too many series, too many values of a tag, no
 	// memory. No point is at fault, some may be stored already. Wait long.
@@ -44,6 +47,8 @@ func (k Kind) String() string {
 		return "too big"
 	case KindNoDatabase:
 		return "no database"
+	case KindName:
+		return "name"
 	case KindConfig:
 		return "config"
 	case KindLimits:
@@ -59,7 +64,8 @@ type Error struct {
 	Kind Kind
 	// Address is the server's URL without credentials.
 	Address string
-	// Status is the HTTP status, or 0 when there was no answer.
+	// Status is the HTTP status: 200 for a statement that failed, 0 when there was no
+	// answer.
 	Status int
 	// Text is the server's message, or what happened to the connection.
 	Text string
@@ -72,26 +78,52 @@ type Error struct {
 // Error writes "influx http://127.0.0.1:8086: 503 Service Unavailable: text".
 func (e *Error) Error() string {
 	text := "influx " + e.Address + ": "
-	if e.Status != 0 {
+	if e.Status >= http.StatusMultipleChoices {
 		text += fmt.Sprintf("%d %s: ", e.Status, http.StatusText(e.Status))
 	}
 	return text + e.Text
 }
 
-// NoPolicy tells whether the database has no retention policy of the name that the
-// write had, which says nothing about writes to others.
-func (e *Error) NoPolicy() bool {
-	return e.Kind == KindConfig && strings.HasPrefix(strings.TrimPrefix(e.Text, "partial write: "), noPolicy)
+// About is what of a request an answer is about.
+type About int
+
+// What an answer is about.
+const (
+	// AboutServer: another write would get the same answer.
+	AboutServer About = iota + 1
+	// AboutTarget: a write to another database or retention policy may get another one.
+	AboutTarget
+	// AboutPoints: a write of other points may get another one.
+	AboutPoints
+)
+
+// About tells what the answer is about.
+func (e *Error) About() About {
+	switch {
+	case e.Kind == KindLimits:
+		return AboutServer
+	case e.Kind == KindName, e.Kind == KindNoDatabase, e.Status == http.StatusOK, e.Status == http.StatusForbidden,
+		strings.HasPrefix(reasonOf(e.Text), noPolicy):
+		return AboutTarget
+	case e.Status == http.StatusBadRequest, e.Status == http.StatusInternalServerError:
+		return AboutPoints
+	}
+	return AboutServer
 }
 
 // noPolicy is how the server's reason begins that a retention policy is missing.
 const noPolicy = "retention policy not found"
 
+// reasonOf is the server's reason in its message.
+func reasonOf(text string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(text, "partial write: "), "engine: ")
+}
+
 // kindOf tells the kinds apart by status and by the words of InfluxDB 1.6 to 1.8,
 // whose statuses do not. Words count where the server's reason begins: the names
 // and values of points that follow may hold any.
 func kindOf(status int, text string) Kind {
-	reason := strings.TrimPrefix(strings.TrimPrefix(text, "partial write: "), "engine: ")
+	reason := reasonOf(text)
 	is := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(reason, w) })
 	}
@@ -104,7 +136,9 @@ func kindOf(status int, text string) Kind {
 		return KindPoison
 	case is("database not found"):
 		return KindNoDatabase
-	case is(noPolicy, "database is required"):
+	case is(noPolicy):
+		return KindName
+	case is("database is required"):
 		return KindConfig
 	case status == http.StatusRequestEntityTooLarge:
 		return KindTooBig

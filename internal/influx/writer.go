@@ -114,6 +114,10 @@ func (w *Writer) Write(ctx context.Context, target Target, lines []byte) error {
 		header.Set("Content-Encoding", "gzip")
 	}
 	_, err := w.do(ctx, http.MethodPost, "/write?"+query.Encode(), header, lines)
+	var failed *Error
+	if target.RetentionPolicy == "" && errors.As(err, &failed) && failed.Kind == KindName {
+		failed.Kind = KindConfig // it is the database that lacks a default policy
+	}
 	return err
 }
 
@@ -138,9 +142,14 @@ func (w *Writer) CreateDatabase(ctx context.Context, name string) error {
 	}
 	for _, result := range results.Results {
 		// A database of this name with another policy is left as it is.
-		if result.Error != "" && !strings.Contains(result.Error, "already exists") && !strings.Contains(result.Error, "conflicts with an existing policy") {
-			return &Error{Kind: KindConfig, Address: w.address, Text: "create database " + strconv.Quote(name) + ": " + result.Error}
+		if result.Error == "" || strings.Contains(result.Error, "already exists") || strings.Contains(result.Error, "conflicts with an existing policy") {
+			continue
 		}
+		kind := KindConfig
+		if result.Error == "invalid name" || result.Error == "name too long" {
+			kind = KindName
+		}
+		return &Error{Kind: kind, Address: w.address, Status: http.StatusOK, Text: "create database " + strconv.Quote(name) + ": " + result.Error}
 	}
 	return nil
 }

@@ -65,11 +65,57 @@ func TestKinds(t *testing.T) {
 			var failure *influx.Error
 			require.ErrorAs(t, err, &failure)
 			require.Equal(t, c.want, failure.Kind, "%s", failure.Kind)
-			require.Equal(t, name == "no policy", failure.NoPolicy())
 			require.Equal(t, c.status, failure.Status)
 			require.Equal(t, 7*time.Second, failure.RetryAfter)
 			require.ErrorContains(t, err, server.URL)
 			require.ErrorContains(t, err, c.text)
+		})
+	}
+}
+
+// TestWhatAnAnswerIsAbout: the server as a whole, a name that a write or a statement
+// gives, or single points.
+func TestWhatAnAnswerIsAbout(t *testing.T) {
+	t.Parallel()
+	policy := influx.Target{Database: "d", RetentionPolicy: "later", Precision: influx.Seconds}
+	write := func(w *influx.Writer) error { return w.Write(t.Context(), policy, []byte("m v=1 1\n")) }
+	create := func(w *influx.Writer) error { return w.CreateDatabase(t.Context(), "d") }
+	for name, c := range map[string]struct {
+		status int
+		text   string
+		do     func(*influx.Writer) error
+		kind   influx.Kind
+		about  influx.About
+	}{
+		"no policy":              {500, `{"error":"retention policy not found: later"}`, write, influx.KindName, influx.AboutTarget},
+		"no default policy":      {500, `{"error":"retention policy not found: autogen"}`, func(w *influx.Writer) error { return w.Write(t.Context(), target, nil) }, influx.KindConfig, influx.AboutTarget},
+		"no policy, in part":     {400, `{"error":"partial write: retention policy not found: autogen"}`, func(w *influx.Writer) error { return w.Write(t.Context(), target, nil) }, influx.KindConfig, influx.AboutTarget},
+		"no policy, of engine":   {500, `{"error":"engine: retention policy not found: autogen"}`, func(w *influx.Writer) error { return w.Write(t.Context(), target, nil) }, influx.KindConfig, influx.AboutTarget},
+		"invalid name":           {200, `{"results":[{"statement_id":0,"error":"invalid name"}]}`, create, influx.KindName, influx.AboutTarget},
+		"long name":              {200, `{"results":[{"statement_id":0,"error":"name too long"}]}`, create, influx.KindName, influx.AboutTarget},
+		"statement refused":      {200, `{"results":[{"statement_id":0,"error":"not leader"}]}`, create, influx.KindConfig, influx.AboutTarget},
+		"not authorized":         {403, `{"error":"\"u\" user is not authorized to write to database \"d\""}`, write, influx.KindConfig, influx.AboutTarget},
+		"nobody knows why":       {400, `{"error":"odd"}`, write, influx.KindConfig, influx.AboutPoints},
+		"an internal error":      {500, `{"error":"panic"}`, write, influx.KindTransient, influx.AboutPoints},
+		"too busy":               {503, `{"error":"busy"}`, write, influx.KindTransient, influx.AboutServer},
+		"credentials":            {401, `{"error":"authorization failed"}`, write, influx.KindConfig, influx.AboutServer},
+		"another server":         {404, `page not found`, write, influx.KindConfig, influx.AboutServer},
+		"at a limit":             {400, `{"error":"partial write: max-values-per-tag limit exceeded"}`, write, influx.KindLimits, influx.AboutServer},
+		"credentials, to create": {401, `{"error":"authorization failed"}`, create, influx.KindConfig, influx.AboutServer},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.text)
+			}))
+			defer server.Close()
+			writer, err := influx.NewWriter(influx.Config{URL: server.URL})
+			require.NoError(t, err)
+			var failure *influx.Error
+			require.ErrorAs(t, c.do(writer), &failure)
+			require.Equal(t, c.kind, failure.Kind, "%s", failure.Kind)
+			require.Equal(t, c.about, failure.About())
 		})
 	}
 }

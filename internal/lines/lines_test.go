@@ -56,6 +56,7 @@ func FuzzDecode(f *testing.F) {
 		{`"payload"`, `"Payload"`}, {`"fields"`, `"fields":{"v":2},"fields"`}, {`"database"`, `"Database"`}, {`-20.50`, `1e400`},
 		{`"v"`, `"v\u0041"`}, {`true`, `[true]`}, {`-1}`, `null}`}, {`"z":""`, `"z":null`}, {`"s"`, `"\xff"`}, {`"b=c`, `"#b`}, {`1e3`, `123456789012345678901234567890`},
 		{`2026-03-04T12:00:00.5Z`, `2026-03-04 12:00:00`}, {`"replay":true`, `"replay":1`}, {`}}`, `}} `}, {`}}`, `}}}`}, {`-20.50`, `-0`}, {`"z"`, `"t, ="`},
+		{`"database":"d"`, `"database":"a/b"`}, {`"retentionPolicy":"r"`, `"retentionPolicy":".."`},
 		{`"measurement":"m",`, ``}, {`{"measurement":"m","fields":{"v":0},"time":-1}`, `{}`}, {`"time":-1`, `"":-1`}, {`,"time":-1`, ``},
 	} {
 		f.Add([]byte(strings.Replace(usual, change[0], change[1], 1)), true)

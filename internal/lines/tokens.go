@@ -134,13 +134,13 @@ func (d *Decoder) pointOptions() bool {
 		return true
 	}
 	var options pipeline.PointOptions
-	if json.Unmarshal(raw, &options) != nil || options.Database == "" {
+	if json.Unmarshal(raw, &options) != nil {
 		return false
 	}
 	if options.Precision == "" {
 		options.Precision = "ms"
 	}
-	if options.Precision != "ms" && options.Precision != "s" {
+	if options.Check() != nil {
 		return false
 	}
 	d.message.Options, d.options = options, append([]byte(nil), raw...)

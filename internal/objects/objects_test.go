@@ -279,3 +279,39 @@ func TestFailingStore(t *testing.T) {
 	_, _, err = store.Get(t.Context(), "media", "busy", 10_000)
 	requireFailure(t, err, objects.ClassStoreError, false, "SlowDown", "media/busy")
 }
+
+// A store that answers in chunks does not tell the size.
+func TestStoreThatDoesNotTellSizes(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Last-Modified", "Fri, 02 Jan 2026 15:04:05 GMT")
+		_, _ = w.Write([]byte("con"))
+		_ = http.NewResponseController(w).Flush()
+		if strings.HasSuffix(r.URL.Path, "/broken") {
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = w.Write([]byte("tent"))
+		for strings.HasSuffix(r.URL.Path, "/endless") {
+			if _, err := w.Write(make([]byte, 4096)); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	store, err := objects.New(objects.Config{AccessKey: "a", Endpoint: server.URL, SecretKey: "b"})
+	require.NoError(t, err)
+
+	data, info, err := store.Get(t.Context(), "media", "key", 7)
+	require.NoError(t, err)
+	require.Equal(t, "content", string(data))
+	require.EqualValues(t, 7, info.Size)
+	_, _, err = store.Get(t.Context(), "media", "key", 6)
+	requireFailure(t, err, objects.ClassObjectTooLarge, true, "object media/key has more than the limit of 6 bytes")
+	_, _, err = store.Get(t.Context(), "media", "endless", 100_000)
+	requireFailure(t, err, objects.ClassObjectTooLarge, true, "object media/endless", "limit of 100000 bytes")
+	_, _, err = store.Get(t.Context(), "media", "broken", 100)
+	requireFailure(t, err, objects.ClassStoreUnreachable, false, "unexpected EOF")
+
+	_, err = store.Stat(t.Context(), "media", "key")
+	requireFailure(t, err, objects.ClassStoreError, false, "does not tell the size of media/key")
+}

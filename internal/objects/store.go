@@ -104,7 +104,8 @@ func infoOf(bucket string, object minio.ObjectInfo) Info {
 }
 
 // Stat describes an object without reading it. It fails with class
-// ObjectMissing or BucketMissing when there is none.
+// ObjectMissing or BucketMissing when there is none, and with StoreError when
+// the store does not tell the size.
 func (s *Store) Stat(ctx context.Context, bucket, key string) (Info, error) {
 	if err := checkKey(bucket, key); err != nil {
 		return Info{}, err
@@ -113,11 +114,15 @@ func (s *Store) Stat(ctx context.Context, bucket, key string) (Info, error) {
 	if err != nil {
 		return Info{}, s.missing(ctx, bucket, key, err)
 	}
+	if object.Size < 0 {
+		return Info{}, job.Retryable(ClassStoreError, 0, "S3 store on %s does not tell the size of %s/%s", s.endpoint, bucket, key)
+	}
 	return infoOf(bucket, object), nil
 }
 
 // Get reads an object of at most limit bytes into memory. It fails with class
-// ObjectTooLarge, and reads nothing, when the object is larger.
+// ObjectTooLarge when the object is larger: it has read nothing then, or no more
+// than the limit where the store does not tell the size.
 func (s *Store) Get(ctx context.Context, bucket, key string, limit int64) ([]byte, Info, error) {
 	if err := checkKey(bucket, key); err != nil {
 		return nil, Info{}, err
@@ -133,11 +138,15 @@ func (s *Store) Get(ctx context.Context, bucket, key string, limit int64) ([]byt
 		return nil, info, job.Final(ClassObjectTooLarge, "object %s/%s has %d bytes, more than the limit of %d",
 			bucket, key, info.Size, limit)
 	}
-	data := make([]byte, info.Size)
-	if _, err := io.ReadFull(body, data); err != nil {
+	var data bytes.Buffer
+	data.Grow(int(max(info.Size, 0)) + bytes.MinRead) // read without growing where the size is told
+	if _, err := data.ReadFrom(io.LimitReader(body, limit+1)); err != nil {
 		return nil, info, s.failure(ctx, bucket, key, err)
 	}
-	return data, info, nil
+	if info.Size = int64(data.Len()); info.Size > limit {
+		return nil, info, job.Final(ClassObjectTooLarge, "object %s/%s has more than the limit of %d bytes", bucket, key, limit)
+	}
+	return data.Bytes(), info, nil
 }
 
 // Object is what is to be written.

@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -32,6 +33,13 @@ func URLFromEnv() string {
 // reached or does not answer; they are worth a retry.
 const ClassUnreachable = "PipelineUnreachable"
 
+// ClassServerTooOld is the class of errors about a NATS server that lacks calls of this
+// package.
+const ClassServerTooOld = "NATSTooOld"
+
+// Servers from this version on can reset a consumer, see [Consumer.Rewind].
+const oldestMajor, oldestMinor = 2, 14
+
 // readyWait is how long [Client.Ready] waits for a connection.
 const readyWait = 5 * time.Second
 
@@ -42,18 +50,31 @@ type Client struct {
 	nc      *nats.Conn
 	js      jetstream.JetStream
 
-	ensuring  sync.Mutex
+	streams   StreamSettings
+	ensuring  singleflight.Group
 	ensured   atomic.Bool
 	lastError atomic.Value // string
 	rates     Rates
+}
+
+// Option is a setting of [Connect].
+type Option func(*Client)
+
+// WithStreams says how streams and buckets are made that are missing. Defaults to
+// the zero [StreamSettings].
+func WithStreams(settings StreamSettings) Option {
+	return func(c *Client) { c.streams = settings }
 }
 
 // Connect makes a client of the NATS server at a URL, or at any of several with
 // commas between them. It returns after the first attempt; a server that cannot
 // be reached is tried again in the background and is not an error here, so that
 // a worker starts in any order with its servers. See [Client.Ready].
-func Connect(ctx context.Context, serverURL string) (*Client, error) {
+func Connect(ctx context.Context, serverURL string, options ...Option) (*Client, error) {
 	c := &Client{}
+	for _, set := range options {
+		set(c)
+	}
 	c.rates.client = c
 	addresses := strings.Split(serverURL, ",")
 	for i, text := range addresses {
@@ -70,16 +91,21 @@ func Connect(ctx context.Context, serverURL string) (*Client, error) {
 		nats.Name("dendra-jobs"),
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
+		// A log-in that is refused may be taken later: passwords are changed in two places.
+		nats.IgnoreAuthErrorAbort(),
 		nats.ReconnectWait(500*time.Millisecond),
 		nats.ReconnectJitter(250*time.Millisecond, time.Second),
 		// What is published without a connection must fail at once instead of
 		// waiting in memory: the caller keeps it, and knows that it does.
 		nats.ReconnectBufSize(-1),
 		nats.PingInterval(20*time.Second),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if c.note(err) { // a log-in is refused with every try
+				slog.Warn("NATS reports an error", "nats", c.address, "error", err)
+			}
+		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { c.note(err) }),
-		// A server that comes back may have lost its streams.
-		nats.ReconnectHandler(func(*nats.Conn) { c.ensured.Store(false) }),
 	)
 	if err != nil {
 		return nil, job.Retryable(ClassUnreachable, 0, "nats %s: %w", c.address, err)
@@ -124,36 +150,84 @@ func (c *Client) Close() {
 	}
 }
 
-// Ready waits until the server is reached, for at most five seconds, and makes
-// sure once per connection, and after one was missed, that the streams exist. Every
-// other method does this first. Its error is of class [ClassUnreachable] and names the address.
-func (c *Client) Ready(ctx context.Context) error {
-	if c.ensured.Load() && c.nc.IsConnected() {
-		return nil
+// Alive is an error when the connection is closed for good, as it is after an error of
+// the server that nats.go does not know. Only a new client helps then.
+func (c *Client) Alive() error {
+	if c.nc.IsClosed() {
+		return c.closed()
 	}
-	if err := c.waitConnected(ctx); err != nil {
+	return nil
+}
+
+func (c *Client) closed() error {
+	if err := c.nc.LastError(); err != nil {
+		return job.Retryable(ClassUnreachable, 0, "nats %s: the connection was closed: %w", c.address, err)
+	}
+	return job.Retryable(ClassUnreachable, 0, "nats %s: the connection was closed", c.address)
+}
+
+// Ready waits until the server is reached, for at most five seconds, and makes
+// sure once, and after one was missed, that the streams exist. Every
+// other method does this first. Its error is of class [ClassUnreachable], or of class
+// [ClassServerTooOld], and names the address.
+func (c *Client) Ready(ctx context.Context) error {
+	if err := c.reach(ctx); err != nil {
 		return err
 	}
-	c.ensuring.Lock()
-	defer c.ensuring.Unlock()
 	if c.ensured.Load() {
 		return nil
 	}
-	if err := Ensure(ctx, c.js); err != nil {
-		return c.failed(ctx, "set up streams", err)
+	// One asks for all who wait.
+	done := c.ensuring.DoChan("", func() (any, error) {
+		err := Ensure(context.WithoutCancel(ctx), c.js, c.streams)
+		if err == nil {
+			c.ensured.Store(true)
+		}
+		return nil, err
+	})
+	select {
+	case result := <-done:
+		if result.Err != nil {
+			return c.failed(ctx, "set up streams", result.Err)
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	c.ensured.Store(true)
+}
+
+// reach waits for a connection, and looks whether its server is new enough.
+func (c *Client) reach(ctx context.Context) error {
+	if err := c.waitConnected(ctx); err != nil {
+		return err
+	}
+	return c.checkVersion()
+}
+
+// checkVersion looks at every connection's server: a cluster may be half way through an
+// upgrade. A version that is none of NATS's own passes.
+func (c *Client) checkVersion() error {
+	version := c.nc.ConnectedServerVersion()
+	var major, minor int
+	_, err := fmt.Sscanf(version, "%d.%d.", &major, &minor)
+	if err == nil && (major < oldestMajor || (major == oldestMajor && minor < oldestMinor)) {
+		return job.Retryable(ClassServerTooOld, time.Minute,
+			"nats %s has version %s, which cannot reset a consumer: it has to be %d.%d or newer", c.address, version, oldestMajor, oldestMinor)
+	}
 	return nil
 }
 
 func (c *Client) waitConnected(ctx context.Context) error {
+	if c.nc.IsConnected() {
+		return nil
+	}
 	connected := c.nc.StatusChanged(nats.CONNECTED)
 	defer c.nc.RemoveStatusListener(connected)
 	timeout := time.NewTimer(readyWait)
 	defer timeout.Stop()
 	for !c.nc.IsConnected() {
 		if c.nc.IsClosed() {
-			return job.Retryable(ClassUnreachable, 0, "nats %s: the connection was closed", c.address)
+			return c.closed()
 		}
 		select {
 		case <-connected:
@@ -170,10 +244,10 @@ func (c *Client) waitConnected(ctx context.Context) error {
 	return nil
 }
 
-func (c *Client) note(err error) {
-	if err != nil {
-		c.lastError.Store(err.Error())
-	}
+// note keeps an error for who waits for a connection, and reports whether it is another
+// one than before.
+func (c *Client) note(err error) bool {
+	return err != nil && c.lastError.Swap(err.Error()) != err.Error()
 }
 
 // failed turns an error of the NATS client into one with a class and the address.

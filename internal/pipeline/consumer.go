@@ -158,82 +158,6 @@ func (r *Consumer) Rewind(ctx context.Context) (int, error) {
 // readers that take messages ahead; [Consumer.FetchInOrder] sees to it by itself.
 func (r *Consumer) Order() Order { return r.order }
 
-const (
-	// MinFetch is the shortest wait of a fetch that can bring anything: a shorter
-	// one is over before the server has answered.
-	MinFetch = 10 * time.Millisecond
-	// fetchSlice is the longest that one request for messages waits at the server.
-	// A request cannot be taken back: one that was left alone would still take
-	// messages, and so each is waited for, and the next one is made only if
-	// nothing speaks against it.
-	fetchSlice = 500 * time.Millisecond
-)
-
-// minFetchBytes is what a bound of [Client.MaxFetchBytes] is at least.
-const minFetchBytes = 4 << 20
-
-// MaxFetchBytes is a bound for [Consumer.FetchBytes] that any message fits in: 4 MiB, or
-// two messages of the largest size that the server takes.
-func (c *Client) MaxFetchBytes() int {
-	return max(minFetchBytes, 2*int(c.nc.MaxPayload()))
-}
-
-// Fetch takes up to n messages, and waits for them no longer than wait, which is
-// at least [MinFetch]: fewer, or none, are no error. When stop is closed, it
-// returns within half a second with those that it has; nil never stops it. When
-// ctx ends, it returns as soon with its error, and what it has is not acknowledged.
-func (r *Consumer) Fetch(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) ([]jetstream.Msg, error) {
-	return r.FetchBytes(ctx, n, 0, wait, stop)
-}
-
-// FetchBytes is Fetch with a bound on what the messages weigh, on the wire, in one
-// request to the server: n messages of the largest size may be more than a process
-// should hold. It must be more than the largest message; 0 is no bound.
-func (r *Consumer) FetchBytes(ctx context.Context, n, bytes int, wait time.Duration, stop <-chan struct{}) ([]jetstream.Msg, error) {
-	messages := make([]jetstream.Msg, 0, n)
-	deadline := time.Now().Add(max(wait, MinFetch))
-	for slice := max(wait, MinFetch); slice >= MinFetch; slice = time.Until(deadline) {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		var err error
-		messages, err = r.fetchOnce(messages, n, bytes, min(slice, fetchSlice))
-		if len(messages) == n || (bytes > 0 && sizeOf(messages) >= bytes/2) {
-			break
-		}
-		if err != nil {
-			if len(messages) > 0 {
-				break // these can be used; the next fetch will tell again
-			}
-			return nil, r.client.failed(ctx, "fetch from consumer "+r.name, err)
-		}
-		if closed(stop) {
-			break
-		}
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return messages, nil
-}
-
-// fetchOnce makes one request for what is missing to n messages, and adds what
-// comes, also when it returns an error.
-func (r *Consumer) fetchOnce(messages []jetstream.Msg, n, bytes int, wait time.Duration) ([]jetstream.Msg, error) {
-	options := []jetstream.FetchOpt{jetstream.FetchMaxWait(wait)}
-	if bytes > 0 {
-		options = append(options, jetstream.FetchMaxBytes(bytes))
-	}
-	batch, err := r.consumer.Fetch(n-len(messages), options...)
-	if err != nil {
-		return messages, err
-	}
-	for message := range batch.Messages() {
-		messages = append(messages, message)
-	}
-	return messages, batch.Error()
-}
-
 // Place is where a message stands: its sequence in the stream, and the number of
 // its delivery by the consumer, which counts without gaps.
 func Place(message jetstream.Msg) (stream, delivery uint64, err error) {
@@ -242,23 +166,6 @@ func Place(message jetstream.Msg) (stream, delivery uint64, err error) {
 		return 0, 0, err
 	}
 	return metadata.Sequence.Stream, metadata.Sequence.Consumer, nil
-}
-
-func sizeOf(messages []jetstream.Msg) int {
-	size := 0
-	for _, message := range messages {
-		size += len(message.Data())
-	}
-	return size
-}
-
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // InOrder tells whether an acknowledgement counts for all messages before it.

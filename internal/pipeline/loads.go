@@ -59,7 +59,7 @@ type BreakerState string
 const (
 	BreakerClosed BreakerState = "closed"    // it is
 	BreakerOpen   BreakerState = "open"      // it is left alone
-	BreakerTrying BreakerState = "half-open" // it is tried with a little
+	BreakerTrying BreakerState = "half-open" // it is tried with a little, once there is something
 )
 
 // Breaker is the state of a mirror's breaker.
@@ -75,6 +75,82 @@ type Breaker struct {
 	// Class and Reason are those of the last failure.
 	Class  string `json:"class,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// Held is the message that the last failure is about: nil when it is about the
+	// server, or about nothing that is known. All before it are done with.
+	Held *HeldMessage `json:"held,omitempty"`
+}
+
+// HeldMessage is a message that a mirror refuses, and that holds up all after it.
+type HeldMessage struct {
+	Subject  string    `json:"subject"`
+	Sequence uint64    `json:"sequence"` // in the stream
+	Time     time.Time `json:"time"`     // when the stream took it
+}
+
+// Is tells whether a message is the held one. A stream that was made anew gives its
+// numbers again.
+func (h *HeldMessage) Is(message jetstream.Msg) bool {
+	if h == nil {
+		return false
+	}
+	stored, err := StoredMessage(message)
+	return err == nil && stored.Sequence == h.Sequence && stored.Time.Equal(h.Time) && stored.Subject == h.Subject
+}
+
+// ClassSkipped is the class of messages that [Client.AskToSkip] had put into quarantine.
+const ClassSkipped = "Skipped"
+
+// skipKey is the key of what a load is asked to skip.
+func skipKey(consumer string) string { return "skip." + consumer }
+
+// AskToSkip asks the loader of a consumer to put a message into quarantine in place of
+// writing it, when it tries the mirror again. A later message takes its place.
+func (c *Client) AskToSkip(ctx context.Context, consumer string, held HeldMessage) error {
+	value, err := json.Marshal(held)
+	if err != nil {
+		return fmt.Errorf("encode a message to skip: %w", err)
+	}
+	bucket, err := c.loads(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := bucket.Put(ctx, skipKey(consumer), value); err != nil {
+		return c.failed(ctx, "ask "+consumer+" to skip a message", err)
+	}
+	return nil
+}
+
+// Acknowledged tells whether a load's consumer has nothing left up to a message.
+func (c *Client) Acknowledged(ctx context.Context, consumer string, sequence uint64) (bool, error) {
+	if err := c.waitConnected(ctx); err != nil {
+		return false, err
+	}
+	found, err := c.js.Consumer(ctx, StreamPrepared, consumer)
+	if err != nil {
+		return false, c.failed(ctx, "look at consumer "+consumer, err)
+	}
+	return found.CachedInfo().AckFloor.Stream >= sequence, nil
+}
+
+// SkipAsked is the message that a consumer's loader was asked to skip last; nil if none.
+// It may be done with: [HeldMessage.Is] says whether it is the one at hand.
+func (c *Client) SkipAsked(ctx context.Context, consumer string) (*HeldMessage, error) {
+	bucket, err := c.loads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := bucket.Get(ctx, skipKey(consumer))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.failed(ctx, "look for a message that "+consumer+" should skip", err)
+	}
+	var held HeldMessage
+	if json.Unmarshal(entry.Value(), &held) == nil {
+		return &held, nil
+	}
+	return nil, nil // of another version
 }
 
 // LoadState is what a loader tells of a location's mirror, and what it goes on
@@ -172,24 +248,12 @@ func (c *Client) PutLoadState(ctx context.Context, state LoadState) error {
 	return nil
 }
 
-// loads opens the bucket, and makes it if need be.
+// loads opens the bucket.
 func (c *Client) loads(ctx context.Context) (jetstream.KeyValue, error) {
 	if err := c.Ready(ctx); err != nil {
 		return nil, err
 	}
 	bucket, err := c.js.KeyValue(ctx, BucketLoads)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		bucket, err = c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
-			Bucket:       BucketLoads,
-			Description:  "How the loads of locations into their mirrors are doing",
-			TTL:          loadStateAge,
-			MaxValueSize: maxLoadState,
-			Storage:      jetstream.FileStorage,
-		})
-		if errors.Is(err, jetstream.ErrBucketExists) { // by another just now
-			bucket, err = c.js.KeyValue(ctx, BucketLoads)
-		}
-	}
 	if err != nil {
 		return nil, c.failed(ctx, "open bucket "+BucketLoads, err)
 	}

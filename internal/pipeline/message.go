@@ -6,9 +6,12 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Message is the envelope of a raw or prepared message: {"context":…,"payload":…}.
@@ -31,6 +34,46 @@ type PointOptions struct {
 	// RetentionPolicy is the policy of the database. Defaults to the database's
 	// own default.
 	RetentionPolicy string `json:"retentionPolicy,omitempty"`
+}
+
+// Check reports options that InfluxDB could not follow: a missing database, a name that
+// it takes for no database or retention policy, or a precision that there is not.
+func (o PointOptions) Check() error {
+	switch {
+	case o.Database == "":
+		return errors.New("payload.options.database is missing")
+	case o.Precision != "ms" && o.Precision != "s":
+		return fmt.Errorf("payload.options.precision %q is neither ms nor s", o.Precision)
+	}
+	if err := CheckStoreName("payload.options.database", o.Database); err != nil {
+		return err
+	}
+	if o.RetentionPolicy == "" {
+		return nil
+	}
+	return CheckStoreName("payload.options.retentionPolicy", o.RetentionPolicy)
+}
+
+// maxStoreName is the most bytes of a name that InfluxDB takes.
+const maxStoreName = 255
+
+// CheckStoreName reports why InfluxDB 1.x takes a name for no database or retention
+// policy: it takes 1 to 255 bytes of printable characters without '/' and '\', and
+// neither "." nor "..". What names the name in the error: "database".
+func CheckStoreName(what, name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%s is empty", what)
+	case len(name) > maxStoreName:
+		return fmt.Errorf("%s %.40q… has %d bytes, more than the %d of an InfluxDB name", what, name, len(name), maxStoreName)
+	case name == "." || name == "..":
+		return fmt.Errorf("%s %q is no InfluxDB name", what, name)
+	case strings.ContainsAny(name, `/\`):
+		return fmt.Errorf("%s %q has a slash or a backslash, which InfluxDB takes in no name", what, name)
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("%s %q has a character that is not printable, which InfluxDB takes in no name", what, name)
+	}
+	return nil
 }
 
 // Point is one row of a time series.
@@ -87,7 +130,7 @@ func (m Message[P]) Encode() ([]byte, error) {
 }
 
 // DecodePoints reads a prepared message. It reports a body that is no envelope
-// of points, a missing database, and a precision that there is not.
+// of points, and what [PointOptions.Check] reports.
 func DecodePoints(body []byte) (Message[Points], error) {
 	var message Message[Points]
 	if err := json.Unmarshal(body, &message); err != nil {
@@ -97,15 +140,10 @@ func DecodePoints(body []byte) (Message[Points], error) {
 	if options.Precision == "" {
 		options.Precision = "ms"
 	}
-	switch {
-	case len(message.Payload.Points) == 0:
-		return message, fmt.Errorf("not a prepared message: payload.points is missing or empty")
-	case options.Database == "":
-		return message, fmt.Errorf("payload.options.database is missing")
-	case options.Precision != "ms" && options.Precision != "s":
-		return message, fmt.Errorf("payload.options.precision %q is neither ms nor s", options.Precision)
+	if len(message.Payload.Points) == 0 {
+		return message, errors.New("not a prepared message: payload.points is missing or empty")
 	}
-	return message, nil
+	return message, options.Check()
 }
 
 // ID is a digest of what makes a message unique, for [Outgoing.ID]. The time of

@@ -118,7 +118,7 @@ func TestRefusedMessageDoesNotOvertake(t *testing.T) {
 	require.NoError(t, js.DeleteStream(ctx, pipeline.StreamRaw))
 	old, err := client.Send(ctx, value(1))
 	require.NoError(t, err)
-	require.NoError(t, pipeline.Ensure(ctx, js)) // asked for behind it, over the same connection
+	require.NoError(t, pipeline.Ensure(ctx, js, pipeline.StreamSettings{})) // asked for behind it, over the same connection
 	correction, err := client.Send(ctx, value(2))
 	require.NoError(t, err)
 	ack, err := correction.Wait(ctx)
@@ -194,7 +194,7 @@ func TestReplayIntoStreamMadeAnew(t *testing.T) {
 		if replaced == 0 {
 			replaced = so.Published
 			require.NoError(t, client.JetStream().DeleteStream(t.Context(), pipeline.StreamPrepared))
-			require.NoError(t, pipeline.Ensure(t.Context(), client.JetStream()))
+			require.NoError(t, pipeline.Ensure(t.Context(), client.JetStream(), pipeline.StreamSettings{}))
 		}
 	})
 	require.NoError(t, err)

@@ -352,7 +352,7 @@ func TestReplayIntoAStreamMadeAnew(t *testing.T) {
 	require.Error(t, err, "nothing takes it")
 	require.Len(t, itemsOf(t, client, pipeline.ItemFilter{}), 1)
 
-	require.NoError(t, pipeline.Ensure(t.Context(), client.JetStream()))
+	require.NoError(t, pipeline.Ensure(t.Context(), client.JetStream(), pipeline.StreamSettings{}))
 	l := newLoader(t, client, "anew")
 	replayed, err := client.Replay(t.Context(), []uint64{item.ID}, nil)
 	require.NoError(t, err)

@@ -45,14 +45,14 @@ func TestEnsureLeavesWhatExists(t *testing.T) {
 	_, err = client.Publish(t.Context(), []pipeline.Outgoing{{Subject: pipeline.RawSubject("live", "org", "x"), Body: []byte("{}")}})
 	require.NoError(t, err)
 
-	require.NoError(t, pipeline.Ensure(t.Context(), js))
+	require.NoError(t, pipeline.Ensure(t.Context(), js, pipeline.StreamSettings{}))
 	stream, err = js.Stream(t.Context(), pipeline.StreamRaw)
 	require.NoError(t, err)
 	require.Equal(t, 7*time.Hour, stream.CachedInfo().Config.MaxAge)
 	require.EqualValues(t, 1, stream.CachedInfo().State.Msgs)
 
 	require.NoError(t, js.DeleteStream(t.Context(), pipeline.StreamQuarantine))
-	require.NoError(t, pipeline.Ensure(t.Context(), js))
+	require.NoError(t, pipeline.Ensure(t.Context(), js, pipeline.StreamSettings{}))
 	_, err = js.Stream(t.Context(), pipeline.StreamQuarantine)
 	require.NoError(t, err, "a missing one is made")
 }
@@ -251,6 +251,55 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int{0}, numbers(t, again))
 	require.NoError(t, consumer.Ack(t.Context(), again))
+}
+
+// TestFetchOfLostMessagesEnds: the server says that it has sent a message, which got lost.
+// A stop and the end of the context end the wait for it, which goes on without them.
+func TestFetchOfLostMessagesEnds(t *testing.T) {
+	st := stacktest.Start(t)
+	client := connect(t, st.NATS)
+	subject := pipeline.PrepSubject("live", "lost")
+	_, err := client.Publish(t.Context(), []pipeline.Outgoing{{Subject: subject, Body: []byte("0")}})
+	require.NoError(t, err)
+	lossy := connect(t, startProxy(t, st.NATS, proxy{fromServer: without(subject)}))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	fetch := func(ctx context.Context, name string, wait time.Duration, stop <-chan struct{}) <-chan error {
+		consumer, err := lossy.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{Name: name, Subject: subject})
+		require.NoError(t, err)
+		done := make(chan error, 1)
+		go func() {
+			messages, err := consumer.Fetch(ctx, 2, wait, stop)
+			if len(messages) > 0 {
+				err = fmt.Errorf("%d messages came", len(messages))
+			}
+			done <- err
+		}()
+		stacktest.WaitFor(t, "the message to be sent", func() (bool, error) {
+			info, err := client.JetStream().Consumer(t.Context(), pipeline.StreamPrepared, name)
+			return err == nil && info.CachedInfo().NumAckPending == 1, err
+		})
+		return done
+	}
+	stop := make(chan struct{})
+	waiting := fetch(t.Context(), "load-live-lost-waiting", 100*time.Millisecond, nil)
+	stopped := fetch(t.Context(), "load-live-lost-stopped", time.Minute, stop)
+	canceled := fetch(ctx, "load-live-lost-canceled", time.Minute, nil)
+	close(stop)
+	cancel()
+	for range 2 {
+		select {
+		case err := <-stopped:
+			require.NoError(t, err)
+			stopped = nil
+		case err := <-canceled:
+			require.ErrorIs(t, err, context.Canceled)
+			canceled = nil
+		case err := <-waiting:
+			require.NoError(t, err)
+			require.Fail(t, "one waits as long as the one that nobody ended", "stopped %t, canceled %t", stopped == nil, canceled == nil)
+		}
+	}
 }
 
 func TestClientOutlivesItsServer(t *testing.T) {

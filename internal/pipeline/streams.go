@@ -1,9 +1,11 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,14 +24,16 @@ const (
 // the retries of a run; later repeats reach the consumers, which do not mind.
 const duplicateWindow = 10 * time.Minute
 
-func streamConfigs() []jetstream.StreamConfig {
-	const day = 24 * time.Hour
+func (s StreamSettings) streams() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
 		{
 			Name:        StreamRaw,
 			Description: "What vendors said, in their own terms",
 			Subjects:    []string{rawRoot + ".>"},
-			MaxAge:      90 * day,
+			MaxAge:      cmp.Or(s.RawMaxAge, 90*day),
+			MaxBytes:    cmp.Or(s.RawMaxBytes, -1),
+			Replicas:    s.Replicas,
+			Placement:   s.placement(),
 			Duplicates:  duplicateWindow,
 			Storage:     jetstream.FileStorage,
 			Compression: jetstream.S2Compression,
@@ -40,7 +44,10 @@ func streamConfigs() []jetstream.StreamConfig {
 			Name:        StreamPrepared,
 			Description: "Points on their way to a location's databases",
 			Subjects:    []string{prepRoot + ".>"},
-			MaxAge:      30 * day,
+			MaxAge:      cmp.Or(s.PreparedMaxAge, 30*day),
+			MaxBytes:    cmp.Or(s.PreparedMaxBytes, -1),
+			Replicas:    s.Replicas,
+			Placement:   s.placement(),
 			Duplicates:  duplicateWindow,
 			Storage:     jetstream.FileStorage,
 			Compression: jetstream.S2Compression,
@@ -50,50 +57,79 @@ func streamConfigs() []jetstream.StreamConfig {
 			Name:        StreamQuarantine,
 			Description: "What could be neither prepared nor stored, with the reason",
 			Subjects:    []string{quarantineRoot + ".>"},
+			Replicas:    s.Replicas,
+			Placement:   s.placement(),
 			Storage:     jetstream.FileStorage,
 			Compression: jetstream.S2Compression,
 		},
 	}
 }
 
-func bucketConfigs() []jetstream.KeyValueConfig {
-	return []jetstream.KeyValueConfig{
+func (s StreamSettings) buckets() []jetstream.KeyValueConfig {
+	configs := []jetstream.KeyValueConfig{
 		{
 			Bucket:      BucketBookmarks,
 			Description: "How far each source was read and durably published",
 			History:     8, // the last few positions explain an incident
-			Storage:     jetstream.FileStorage,
 		},
 		{
 			Bucket:      BucketRates,
 			Description: "When requests to vendors were made, for those who share a limit",
 			TTL:         2 * time.Hour, // longer than any window, and any wait that a vendor asks for
-			Storage:     jetstream.FileStorage,
+		},
+		{
+			Bucket:       BucketLoads,
+			Description:  "How the loads of locations into their mirrors are doing",
+			TTL:          loadStateAge,
+			MaxValueSize: maxLoadState,
 		},
 	}
+	for i := range configs {
+		configs[i].Storage, configs[i].Replicas, configs[i].Placement = jetstream.FileStorage, s.Replicas, s.placement()
+	}
+	return configs
 }
+
+// namesWait is how long the names of the streams are waited for.
+const namesWait = 5 * time.Second
 
 // Ensure creates the streams and the buckets that are missing. Those
 // that exist are left as they are, so that an operator's settings stay. It is
 // safe to call from many processes at once.
-func Ensure(ctx context.Context, js jetstream.JetStream) error {
-	for _, config := range streamConfigs() {
-		_, err := js.Stream(ctx, config.Name)
-		if errors.Is(err, jetstream.ErrStreamNotFound) {
-			_, err = js.CreateStream(ctx, config)
+//
+// In a cluster the names come from its leader. A stream itself does not answer while
+// it has no leader, and to wait for each of them would take a minute.
+func Ensure(ctx context.Context, js jetstream.JetStream, settings StreamSettings) error {
+	names, err := streamNames(ctx, js)
+	if err != nil {
+		return fmt.Errorf("list streams: %w", err)
+	}
+	for _, config := range settings.streams() {
+		if slices.Contains(names, config.Name) {
+			continue
 		}
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		if _, err := js.CreateStream(ctx, config); err != nil && !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 			return fmt.Errorf("stream %s: %w", config.Name, err)
 		}
 	}
-	for _, config := range bucketConfigs() {
-		_, err := js.KeyValue(ctx, config.Bucket)
-		if errors.Is(err, jetstream.ErrBucketNotFound) {
-			_, err = js.CreateKeyValue(ctx, config)
+	for _, config := range settings.buckets() {
+		if slices.Contains(names, "KV_"+config.Bucket) {
+			continue
 		}
-		if err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+		if _, err := js.CreateKeyValue(ctx, config); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
 			return fmt.Errorf("bucket %s: %w", config.Bucket, err)
 		}
 	}
 	return nil
+}
+
+func streamNames(ctx context.Context, js jetstream.JetStream) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, namesWait)
+	defer cancel()
+	var names []string
+	list := js.StreamNames(ctx)
+	for name := range list.Name() {
+		names = append(names, name)
+	}
+	return names, list.Err()
 }

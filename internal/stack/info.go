@@ -17,7 +17,6 @@ type Info struct {
 	PID       int    `json:"pid"`
 	Data      string `json:"data"`      // absolute path of the data folder
 	Namespace string `json:"namespace"` // Temporal namespace
-	Schedules string `json:"schedules"` // engine of new schedules: "chasm" or "workflow"
 	Tuning    string `json:"tuning"`    // "latency" or "stock"
 
 	Temporal string `json:"temporal"` // host:port
@@ -74,8 +73,7 @@ func (i Info) Env() []string {
 // With is i with the servers of other that i has not.
 func (i Info) With(other Info) Info {
 	if i.Temporal == "" {
-		i.Temporal, i.Namespace = other.Temporal, other.Namespace
-		i.Schedules, i.Tuning = other.Schedules, other.Tuning
+		i.Temporal, i.Namespace, i.Tuning = other.Temporal, other.Namespace, other.Tuning
 	}
 	if i.Influx == "" {
 		i.Influx, i.Databases = other.Influx, other.Databases

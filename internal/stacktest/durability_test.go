@@ -118,7 +118,6 @@ func TestBadFlags(t *testing.T) {
 		"no data":          {nil, "give --data DIR to keep the data or --ephemeral to drop it"},
 		"data twice":       {[]string{"--ephemeral", "--data", "x"}, "one of the two"},
 		"unknown tuning":   {[]string{"--ephemeral", "--temporal-tuning", "fast"}, `temporal tuning "fast" is not known`},
-		"unknown engine":   {[]string{"--ephemeral", "--schedules", "cron"}, `schedule engine "cron" is not known`},
 		"unknown sync":     {[]string{"--ephemeral", "--nats-sync-interval", "soon"}, `--nats-sync-interval: "soon" is neither a duration such as 10s nor always`},
 		"unknown level":    {[]string{"--ephemeral", "--log-level", "loud"}, `"loud" is not known`},
 		"unknown server":   {[]string{"--ephemeral", "--only", "nats,redis"}, `--only: server "redis" is not known: they are temporal, ui, nats,`},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -84,16 +85,43 @@ func Dial(ctx context.Context, s Settings) (client.Client, error) {
 	return c, nil
 }
 
-// CheckNamespace reports a namespace that is not there.
+// CheckNamespace reports a namespace that is not there, to a client that has connected.
 func CheckNamespace(ctx context.Context, c client.Client, options client.Options) error {
 	_, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: options.Namespace})
 	if err != nil {
-		return Explain(options, err)
+		return ExplainCall(options, err)
 	}
 	return nil
 }
 
-// Explain turns an error of the connection into one sentence that names the address.
+// ExplainCall turns an error of a call into one sentence that names the address. The
+// server has answered other calls before: what does not answer may be a part of it.
+func ExplainCall(options client.Options, err error) error {
+	var exhausted *serviceerror.ResourceExhausted
+	var unavailable *serviceerror.Unavailable
+	switch {
+	case errors.As(err, &exhausted) && exhausted.Cause == enumspb.RESOURCE_EXHAUSTED_CAUSE_PERSISTENCE_LIMIT:
+		return fmt.Errorf("the database of temporal at %s is overloaded (%s)", options.HostPort, exhausted.Message)
+	case errors.As(err, &unavailable) && ofDatabase(unavailable.Message):
+		return fmt.Errorf("the database of temporal at %s does not answer it (%s)", options.HostPort, unavailable.Message)
+	case unreachable(err):
+		return fmt.Errorf("temporal at %s does not answer this call, though it answered others: it, one of its hosts, or its database is away (%s)",
+			options.HostPort, reason(err))
+	}
+	return Explain(options, err)
+}
+
+// ofDatabase knows the messages of a server whose database does not answer it.
+func ofDatabase(message string) bool {
+	for _, part := range []string{" operation failed", "failed. Error", "sql: ", "database", "gocql: ", "persistence"} {
+		if strings.Contains(message, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// Explain turns an error of connecting into one sentence that names the address.
 func Explain(options client.Options, err error) error {
 	var notFound *serviceerror.NamespaceNotFound
 	var invalid *serviceerror.InvalidArgument
@@ -133,6 +161,8 @@ func reason(err error) string {
 		return "no answer in time"
 	case strings.Contains(text, "first record does not look like a TLS handshake"):
 		return "it does not speak TLS"
+	case brokenOff(text): // By a balancer without a server behind it, or a server that wants TLS.
+		return "it breaks connections off before it answers: the servers behind it are away, or it wants TLS"
 	case strings.Contains(text, "error reading server preface"):
 		return "it does not speak gRPC; does it want TLS?"
 	}
@@ -143,4 +173,9 @@ func reason(err error) string {
 		text = strings.TrimPrefix(text, layer)
 	}
 	return text
+}
+
+// brokenOff says that the other side has closed the connection without a word.
+func brokenOff(text string) bool {
+	return strings.Contains(text, "preface: EOF") || strings.Contains(text, "connection reset by peer") || strings.Contains(text, "broken pipe")
 }

@@ -128,7 +128,7 @@ func (c *Client) putIn(ctx context.Context, queue string, items []workflows.Enqu
 		case retryEnqueue(ctx, err) && tries < enqueueTries:
 			tries++
 		default:
-			return receipts, explainSent(what, err)
+			return receipts, explainSent(what, c.orEnded(ctx, queue, err))
 		}
 	}
 }
@@ -153,14 +153,16 @@ func (c *Client) enqueueOnce(ctx context.Context, queue string, in workflows.Enq
 	return answer.Receipts, err
 }
 
-// startQueue starts the workflow of a queue unless it runs.
+// startQueue starts the workflow of a queue unless it runs. After one that has ended it
+// refuses: a queue does not end by itself, and what waits in it would be out of sight.
 func (c *Client) startQueue(name string) client.WithStartWorkflowOperation {
 	return c.temporal.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 		ID:                       workflows.QueueWorkflowID(name),
 		TaskQueue:                workflows.QueuesTaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		TypedSearchAttributes:    workflows.QueueAttributes(name),
-		StaticSummary:            "queue " + name,
+		StaticSummary:            queueSummary(name),
 	}, workflows.JobQueueType, workflows.QueueState{Name: name, Paging: workflows.DefaultPaging()})
 }
 

@@ -68,12 +68,12 @@ type Turn struct {
 
 // AwaitTurn waits until it is an item's turn in its queue, or until it has left
 // the queue, and reports how many items are ahead, -1 while no worker answers. It is
-// an error when the item has left the queue without a run, and so many others have
+// an error when the queue's workflow has ended, and when the item has left the queue without a run, and so many others have
 // since that the queue does not know how: it was purged, or canceled.
 func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence int64, report func(ahead int)) (Turn, error) {
 	asked := time.Now()
 	for {
-		state, err := c.QueueState(ctx, queue)
+		at, err := c.Queue(ctx, queue)
 		if ctx.Err() != nil {
 			return Turn{}, ctx.Err() // Nobody had the time to answer.
 		}
@@ -81,14 +81,17 @@ func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence in
 			return Turn{}, err
 		}
 		ahead := -1
-		if state != nil {
+		if at != nil {
 			var turn *Turn
 			var forgotten bool
-			if turn, ahead, forgotten = turnOf(state, jobID, sequence); turn != nil {
+			if turn, ahead, forgotten = turnOf(at.QueueState, jobID, sequence); turn != nil {
 				return *turn, nil
 			}
 			if forgotten {
 				return c.forgottenTurn(ctx, queue, jobID, sequence, asked)
+			}
+			if err := at.Err(); err != nil {
+				return Turn{}, err
 			}
 		}
 		report(ahead)

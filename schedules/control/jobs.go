@@ -29,7 +29,9 @@ const (
 	JobWaiting   JobStatus = "waiting" // queued, not its turn yet; one-shot, not its time yet
 	JobCompleted JobStatus = "completed"
 	JobFailed    JobStatus = "failed"
-	JobStopped   JobStatus = "stopped" // stopped, canceled or terminated
+	JobStopped   JobStatus = "stopped" // stopped or canceled
+	// JobTerminated says that someone ended its run or loop over the handler's head.
+	JobTerminated JobStatus = "terminated"
 )
 
 // JobRow is a job in a list.
@@ -220,6 +222,8 @@ func jobStatus(run Run) JobStatus {
 		return JobCompleted
 	case RunFailed, RunTimedOut:
 		return JobFailed
+	case RunTerminated:
+		return JobTerminated
 	default:
 		return JobStopped
 	}

@@ -63,16 +63,20 @@ func (l *Live) loops() bool {
 // LiveSchedule describes the schedule of a job id. It gives nil when there is
 // none and [ErrNotOurs] when it is someone else's.
 func (c *Client) LiveSchedule(ctx context.Context, jobID string) (*Live, error) {
-	id := workflows.ScheduleID(jobID)
-	description, err := c.describeSchedule(ctx, jobID)
+	description, err := c.schedules().Describe(ctx, jobID)
 	switch {
-	case isNotFound(err):
+	case errors.Is(err, ErrNotFound):
 		return nil, nil //nolint:nilnil // Documented: there is none.
 	case err != nil:
-		return nil, explain("describe schedule "+id, err)
+		return nil, err
 	}
+	return liveSchedule(jobID, description)
+}
+
+// liveSchedule reads the description of a schedule.
+func liveSchedule(jobID string, description *workflowservice.DescribeScheduleResponse) (*Live, error) {
 	if Attribute(description.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
-		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", id, jobID, ErrNotOurs)
+		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", workflows.ScheduleID(jobID), jobID, ErrNotOurs)
 	}
 	live := &Live{
 		SpecHash: Attribute(description.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),

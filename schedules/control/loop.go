@@ -113,8 +113,8 @@ func (c *Client) StopLoop(ctx context.Context, jobID, reason string, expected fu
 func (c *Client) awaitEnd(ctx context.Context, live *Live) error {
 	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+workflows.MaxPatience+10*time.Second)
 	defer cancel()
-	err := c.temporal.GetWorkflow(ctx, workflows.JobWorkflowID(live.Job.ID), "").Get(ctx, nil)
-	if errors.Is(err, context.DeadlineExceeded) {
+	err := workflows.Await(ctx, c.temporal, workflows.JobWorkflowID(live.Job.ID), "", nil)
+	if unanswered(err) {
 		return fmt.Errorf("job %s was told to stop and has not ended yet", live.Job.ID)
 	}
 	return err

@@ -309,6 +309,11 @@ func (b *book) explain(starts []time.Time, buffered int64) {
 	}
 	b.missed, b.ledger.Missed = missed, len(missed)
 	b.missedWindow()
+	for i, start := range b.missed {
+		if start.Reason == MissedUnknown {
+			b.missed[i].Reason, b.missed[i].Detail = b.shortlyBefore(start.Scheduled)
+		}
+	}
 }
 
 // missedWindow gives the starts that nothing else explains the reason that the
@@ -359,6 +364,34 @@ func (b *book) reason(at time.Time) (MissedReason, string) {
 		if !run.Scheduled.IsZero() && run.Scheduled.Before(at) && !run.Started.Before(at) {
 			return MissedServerDown, fmt.Sprintf("the start of %s was only made at %s, and makes up for it",
 				run.Scheduled.Format(time.RFC3339), run.Started.Format(time.RFC3339))
+		}
+	}
+	return MissedUnknown, ""
+}
+
+// scheduleLag is how late a schedule may take note of the end of a run, or of a
+// resume: on a busy server, and above all after a crash of it.
+const scheduleLag = 10 * time.Second
+
+// maxChangeLag is how long a change of a schedule may wait for a server that is away.
+const maxChangeLag = time.Minute
+
+// shortlyBefore finds what a schedule may not have noted yet at a start.
+func (b *book) shortlyBefore(at time.Time) (MissedReason, string) {
+	lately := func(ended time.Time) bool { return !ended.After(at) && at.Sub(ended) < scheduleLag }
+	for i, span := range b.pauses {
+		// The server may have taken the last change long after it was asked for.
+		waited := i == 0 && at.Before(b.changed) && b.changed.Sub(span.to) < maxChangeLag
+		if !span.to.IsZero() && !at.Before(span.to) && (lately(span.to) || waited) {
+			return MissedPaused, "paused at " + span.from.Format(time.RFC3339) + ", and resumed shortly before"
+		}
+	}
+	switch b.live.Job.Recurring.OverlapPolicy() {
+	case job.OverlapSkip, job.OverlapBufferOne:
+		for _, run := range b.runs {
+			if !run.Scheduled.IsZero() && lately(run.Ended) {
+				return MissedOverlap, fmt.Sprintf("run %s had ended shortly before", run.WorkflowID)
+			}
 		}
 	}
 	return MissedUnknown, ""

@@ -3,7 +3,6 @@ package control
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -102,11 +101,12 @@ func addReason(before, reason string) string {
 	if before == "" || workflows.PausedForFailures(before) {
 		return reason
 	}
-	reasons := strings.Split(before, workflows.AlsoFor)
-	if reason == "" || slices.Contains(reasons, reason) {
+	reason = job.Cut(reason, maxPauseReason) // As the note has it.
+	// A reason may be several itself.
+	if reason == "" || strings.Contains(workflows.AlsoFor+before+workflows.AlsoFor, workflows.AlsoFor+reason+workflows.AlsoFor) {
 		return before
 	}
-	reasons = append(reasons, job.Cut(reason, maxPauseReason))
+	reasons := append(strings.Split(before, workflows.AlsoFor), reason)
 	all := strings.Join(reasons, workflows.AlsoFor)
 	for len(all) > maxPauseReason && len(reasons) > 1 {
 		reasons = reasons[1:] // The note has room for the latest.

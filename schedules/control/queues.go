@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"slices"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// queueNames lists the queues that exist. A queue that was made within the last
-// second may be missing: the list is eventually consistent.
+// queueNames lists the queues that exist, also those whose workflow has ended. A queue
+// that was made within the last second may be missing: the list is eventually consistent.
 func (c *Client) queueNames(ctx context.Context) ([]string, error) {
 	var names []string
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflows.JobQueueType)
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflows.JobQueueType)
 	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
 		name := Attribute(info.GetSearchAttributes(), workflows.AttributeQueue.GetName())
 		if name != "" && info.GetExecution().GetWorkflowId() == workflows.QueueWorkflowID(name) {
@@ -24,41 +26,62 @@ func (c *Client) queueNames(ctx context.Context) ([]string, error) {
 		}
 	})
 	slices.Sort(names)
-	return names, err
+	return slices.Compact(names), err
 }
 
 // Queues lists all queues with their states, by name. Beside the error of those
 // that do not tell theirs it gives the others.
-func (c *Client) Queues(ctx context.Context) ([]workflows.QueueState, error) {
+func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
 	names, err := c.queueNames(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := make([]*workflows.QueueState, len(names))
+	found := make([]*Queue, len(names))
 	err = Each(len(names), func(i int) error {
-		state, err := c.QueueState(ctx, names[i])
-		found[i] = state
+		queue, err := c.Queue(ctx, names[i])
+		if errors.Is(err, ErrNotFound) {
+			return nil // It had ended, and someone has deleted it.
+		}
+		found[i] = queue
 		return err
 	})
-	var states []workflows.QueueState
-	for _, state := range found {
-		if state != nil {
-			states = append(states, *state)
+	var queues []Queue
+	for _, queue := range found {
+		if queue != nil {
+			queues = append(queues, *queue)
 		}
 	}
-	return states, err
+	return queues, err
 }
 
-// QueueState asks a queue for its state. It needs a live worker of any type.
+// QueueState is the state that Queue gives.
 func (c *Client) QueueState(ctx context.Context, name string) (*workflows.QueueState, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	answer, err := c.temporal.QueryWorkflow(ctx, workflows.QueueWorkflowID(name), "", workflows.QueryState)
+	queue, err := c.Queue(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return queue.QueueState, nil
+}
+
+// queryQueue asks a run of a queue for its state; "" is the latest. Without ended it
+// gives nil if the queue's workflow has ended.
+func (c *Client) queryQueue(ctx context.Context, name, runID string, ended bool) (*workflows.QueueState, error) {
+	request := &client.QueryWorkflowWithOptionsRequest{
+		WorkflowID: workflows.QueueWorkflowID(name), RunID: runID, QueryType: workflows.QueryState,
+		QueryRejectCondition: enumspb.QUERY_REJECT_CONDITION_NOT_OPEN,
+	}
+	if ended {
+		request.QueryRejectCondition = enumspb.QUERY_REJECT_CONDITION_NONE
+	}
+	answer, err := c.temporal.QueryWorkflowWithOptions(ctx, request)
 	if err != nil {
 		return nil, explain("queue "+name, err)
 	}
+	if answer.QueryRejected != nil {
+		return nil, nil //nolint:nilnil // Documented: it has ended.
+	}
 	var state workflows.QueueState
-	if err := answer.Get(&state); err != nil {
+	if err := answer.QueryResult.Get(&state); err != nil {
 		return nil, fmt.Errorf("queue %s: %w", name, err)
 	}
 	return &state, nil
@@ -69,6 +92,11 @@ func toQueue[In, Out any](ctx context.Context, c *Client, message workflows.Mess
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := deliver(ctx, c, message, workflows.QueueWorkflowID(queue), in)
+	if isNotFound(err) {
+		if ended := c.endedError(ctx, queue); ended != nil {
+			return out, ended
+		}
+	}
 	return out, explainSent(what, err)
 }
 
@@ -161,12 +189,19 @@ func (c *Client) DrainQueue(ctx context.Context, queue string) (workflows.QueueS
 // not get there by itself.
 func (c *Client) AwaitEmpty(ctx context.Context, queue string, report func(*workflows.QueueState)) error {
 	for {
-		state, err := c.QueueState(ctx, queue)
+		at, err := c.Queue(ctx, queue)
 		if err != nil && !errors.Is(err, ErrNoWorker) {
 			return err
 		}
+		var state *workflows.QueueState
+		if at != nil {
+			state, err = at.QueueState, at.Err()
+		}
 		if state != nil && state.Running == nil && state.Depth() == 0 && state.Halted == nil {
 			return nil
+		}
+		if errors.As(err, new(*QueueEndedError)) {
+			return err
 		}
 		report(state)
 		if err := pause(ctx, pollInterval); err != nil {
@@ -190,7 +225,7 @@ func (c *Client) SetOnFailure(ctx context.Context, queue string, policy job.OnFa
 	for try := 1; ; try++ {
 		summary, err := workflows.MessageSetQueue.SendWithStart(ctx, c.temporal, c.startQueue(queue), workflows.SetQueueRequest{OnFailure: policy})
 		if try == sendTries || !notReady(err) || ctx.Err() != nil {
-			return summary, explainSent("set queue "+queue, err)
+			return summary, explainSent("set queue "+queue, c.orEnded(ctx, queue, err))
 		}
 	}
 }

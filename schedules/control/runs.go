@@ -198,8 +198,8 @@ func (c *Client) Follow(ctx context.Context, ref RunRef, report func(*RunDetail)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// How it ended is read below; an error here only ends the waiting. It tells
-		// at once, as a rule: now and then the server lets it wait for its 20 s.
+		// How it ended is read below; an error here only ends the waiting. An end that
+		// this does not hear of at once, the looks below find.
 		_ = c.temporal.GetWorkflow(ctx, ref.WorkflowID, ref.RunID).Get(ctx, nil)
 	}()
 	ticker := time.NewTicker(500 * time.Millisecond)

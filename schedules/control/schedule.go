@@ -15,6 +15,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -58,13 +59,9 @@ type ScheduleChange struct {
 	SetPause bool
 }
 
-// scheduleTries bounds how often a schedule is asked to change.
-const scheduleTries = 5
-
 // PutSchedule creates the schedule of a recurring job, or makes the one that is
-// there like it. It returns once the server shows the change: the older schedule
-// engine answers before it acts, and may lose a request. A schedule that someone
-// else has changed meanwhile is left alone, and gives [ErrMoved].
+// there like it. It returns once the server shows the change. A schedule that
+// someone else has changed meanwhile is left alone, and gives [ErrMoved].
 func (c *Client) PutSchedule(ctx context.Context, change ScheduleChange) error {
 	if change.Create {
 		created, err := c.createSchedule(ctx, change)
@@ -72,15 +69,20 @@ func (c *Client) PutSchedule(ctx context.Context, change ScheduleChange) error {
 			return err
 		}
 	}
-	for try := 1; ; try++ {
-		done, err := c.updateSchedule(ctx, change)
-		if done || err != nil {
-			return err
+	var first *Live
+	err := c.changeSchedule(ctx, change.Job.ID, func(live *Live) (*workflows.ScheduleEdit, error) {
+		if first == nil {
+			first = live
 		}
-		if try == scheduleTries {
-			return fmt.Errorf("schedule %s did not take the new definition in %d tries", workflows.ScheduleID(change.Job.ID), scheduleTries)
-		}
+		return change.edit(live)
+	})
+	if first != nil {
+		c.wakeProbe(ctx, first)
 	}
+	if errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("schedule %s was removed by someone else meanwhile: %w", workflows.ScheduleID(change.Job.ID), ErrMoved)
+	}
+	return err
 }
 
 // createSchedule reports false when there is a schedule of the name.
@@ -102,65 +104,25 @@ func (c *Client) createSchedule(ctx context.Context, change ScheduleChange) (boo
 	return err == nil, explain("create schedule "+id, err)
 }
 
-// updateSchedule reports false when the schedule has to be looked at again:
-// someone else was faster, or the server has lost the change.
-func (c *Client) updateSchedule(ctx context.Context, change ScheduleChange) (bool, error) {
+// edit is what is to be written in place of what is there, nil if that is as it
+// shall be.
+func (change ScheduleChange) edit(live *Live) (*workflows.ScheduleEdit, error) {
 	id := workflows.ScheduleID(change.Job.ID)
-	live, err := c.LiveSchedule(ctx, change.Job.ID)
-	switch {
-	case err != nil:
-		return false, err
-	case live == nil:
-		return false, fmt.Errorf("schedule %s was removed by someone else meanwhile: %w", id, ErrMoved)
-	case change.Settled(live) && (!change.SetPause || live.Paused == change.Schedule.GetState().GetPaused()):
-		return true, nil
-	case change.Create || !change.Expected(live):
-		if whole, err := c.becomesWhole(ctx, live); whole || err != nil {
-			return false, err
-		}
-		return false, fmt.Errorf("schedule %s was changed by someone else meanwhile: %w", id, ErrMoved)
+	if change.Settled(live) && (!change.SetPause || live.Paused == change.Schedule.GetState().GetPaused()) {
+		return nil, nil //nolint:nilnil // Documented: there is nothing to do.
+	}
+	if change.Create || !change.Expected(live) {
+		return nil, fmt.Errorf("schedule %s was changed by someone else meanwhile: %w", id, ErrMoved)
 	}
 	m, err := marksOf(change.Job)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	schedule, err := change.over(live)
 	if err != nil {
-		return false, fmt.Errorf("schedule %s: %w", id, err)
+		return nil, fmt.Errorf("schedule %s: %w", id, err)
 	}
-	_, err = call(ctx, c.temporal.WorkflowService().UpdateSchedule, &workflowservice.UpdateScheduleRequest{
-		Namespace: c.namespace, ScheduleId: id, Schedule: schedule, SearchAttributes: m.attributes,
-		ConflictToken: live.Schedule.GetConflictToken(), Identity: c.identity, RequestId: NewRequestID(),
-	})
-	if conflicts(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, explain("update schedule "+id, err)
-	}
-	settled, err := c.settles(ctx, func() (bool, error) {
-		live, err := c.LiveSchedule(ctx, change.Job.ID)
-		return err == nil && live != nil && change.Settled(live), err
-	})
-	c.wakeProbe(ctx, live)
-	return settled, err
-}
-
-// becomesWhole waits for a schedule whose mark is that of another definition: the
-// older engine shows a change and its mark one after the other. It reports false
-// for a schedule that was whole already, or stays as it is.
-func (c *Client) becomesWhole(ctx context.Context, live *Live) (bool, error) {
-	whole := func(live *Live) bool {
-		hash, err := live.Job.SpecHash()
-		return err == nil && hash == live.SpecHash
-	}
-	if whole(live) {
-		return false, nil
-	}
-	return c.settles(ctx, func() (bool, error) {
-		live, err := c.LiveSchedule(ctx, live.Job.ID)
-		return err == nil && (live == nil || whole(live)), err
-	})
+	return &workflows.ScheduleEdit{Schedule: schedule, Attributes: m.attributes}, nil
 }
 
 // over is the schedule to write in place of the one that is there: everything
@@ -193,12 +155,6 @@ func (change ScheduleChange) over(live *Live) (*schedulepb.Schedule, error) {
 	}, err
 }
 
-// conflicts says that a schedule has changed since it was described.
-func conflicts(err error) bool {
-	var failed *serviceerror.FailedPrecondition
-	return errors.As(err, &failed) && strings.Contains(failed.Message, "conflict token")
-}
-
 // DeleteSchedule removes the schedule of a job. Runs under way go on. One that is
 // not as expected is left alone, and gives [ErrMoved]; nil expects nothing.
 func (c *Client) DeleteSchedule(ctx context.Context, jobID string, expected func(*Live) bool) error {
@@ -220,86 +176,82 @@ func (c *Client) DeleteSchedule(ctx context.Context, jobID string, expected func
 	return explain("delete schedule "+id, err)
 }
 
-// setSchedulePaused asks until the schedule says so: the older schedule engine
-// answers before it acts, and may lose a request to one that comes right after.
+// setSchedulePaused pauses or resumes a schedule. One that is paused keeps the
+// reasons that it was paused for.
 func (c *Client) setSchedulePaused(ctx context.Context, jobID string, paused bool, reason string) error {
-	before, err := c.describeSchedule(ctx, jobID)
-	if err != nil {
-		return explain("schedule of job "+jobID, err)
-	}
-	if reason == "" {
-		reason = map[bool]string{true: "paused", false: "resumed"}[paused]
-	}
-	state := before.GetSchedule().GetState()
-	note := writeNote(reason, paused, state.GetNotes(), state.GetPaused(), time.Now())
-	patch := &schedulepb.SchedulePatch{Pause: note}
-	if !paused {
-		patch = &schedulepb.SchedulePatch{Unpause: note}
-	}
-	for range scheduleTries {
-		if err := c.patchSchedule(ctx, jobID, patch); err != nil {
-			return explain("schedule of job "+jobID, err)
+	return c.changeSchedule(ctx, jobID, func(live *Live) (*workflows.ScheduleEdit, error) {
+		schedule := live.Schedule.GetSchedule()
+		because := reason
+		if paused && live.Paused {
+			if because = addReason(live.PauseReason, reason); because == live.PauseReason {
+				return nil, nil //nolint:nilnil // It is as it shall be.
+			}
 		}
-		settled, err := c.settles(ctx, func() (bool, error) {
-			live, err := c.describeSchedule(ctx, jobID)
-			return err == nil && live.GetSchedule().GetState().GetPaused() == paused, err
-		})
-		if settled || err != nil {
-			return err
+		if !paused && !live.Paused {
+			return nil, nil //nolint:nilnil // It is as it shall be.
 		}
-	}
-	return fmt.Errorf("the schedule of job %s did not take the change in %d tries", jobID, scheduleTries)
+		if because == "" {
+			because = map[bool]string{true: "paused", false: "resumed"}[paused]
+		}
+		state := schedule.GetState()
+		schedule.State.Notes = writeNote(because, paused, state.GetNotes(), state.GetPaused(), time.Now())
+		schedule.State.Paused = paused
+		return &workflows.ScheduleEdit{Schedule: schedule}, nil
+	})
 }
 
-func (c *Client) patchSchedule(ctx context.Context, jobID string, patch *schedulepb.SchedulePatch) error {
-	_, err := call(ctx, c.temporal.WorkflowService().PatchSchedule, &workflowservice.PatchScheduleRequest{
-		Namespace: c.namespace, ScheduleId: workflows.ScheduleID(jobID), Patch: patch,
-		Identity: c.identity, RequestId: NewRequestID(),
-	})
-	return err
+// schedules is the way to change schedules.
+func (c *Client) schedules() workflows.Schedules {
+	return workflows.Schedules{Service: scheduleService{c}, Namespace: c.namespace, Identity: c.identity}
 }
 
-func (c *Client) describeSchedule(ctx context.Context, jobID string) (*workflowservice.DescribeScheduleResponse, error) {
-	return call(ctx, c.temporal.WorkflowService().DescribeSchedule, &workflowservice.DescribeScheduleRequest{
-		Namespace: c.namespace, ScheduleId: workflows.ScheduleID(jobID),
+// changeSchedule edits the schedule of a job until edit gives nil.
+func (c *Client) changeSchedule(ctx context.Context, jobID string, edit func(*Live) (*workflows.ScheduleEdit, error)) error {
+	return c.schedules().Change(ctx, jobID, func(now *workflowservice.DescribeScheduleResponse) (*workflows.ScheduleEdit, error) {
+		live, err := liveSchedule(jobID, now)
+		if err != nil {
+			return nil, err
+		}
+		return edit(live)
 	})
+}
+
+// scheduleService makes calls with the patience of this package, and explains their
+// errors.
+type scheduleService struct{ *Client }
+
+func (s scheduleService) DescribeSchedule(ctx context.Context, in *workflowservice.DescribeScheduleRequest, _ ...grpc.CallOption) (*workflowservice.DescribeScheduleResponse, error) {
+	out, err := call(ctx, s.temporal.WorkflowService().DescribeSchedule, in)
+	return out, explainSchedule(in.GetScheduleId(), err)
+}
+
+func (s scheduleService) UpdateSchedule(ctx context.Context, in *workflowservice.UpdateScheduleRequest, _ ...grpc.CallOption) (*workflowservice.UpdateScheduleResponse, error) {
+	out, err := call(ctx, s.temporal.WorkflowService().UpdateSchedule, in)
+	return out, explainSchedule(in.GetScheduleId(), err)
+}
+
+func (s scheduleService) PatchSchedule(ctx context.Context, in *workflowservice.PatchScheduleRequest, _ ...grpc.CallOption) (*workflowservice.PatchScheduleResponse, error) {
+	out, err := call(ctx, s.temporal.WorkflowService().PatchSchedule, in)
+	return out, explainSchedule(in.GetScheduleId(), err)
+}
+
+func explainSchedule(id string, err error) error {
+	return explain("schedule of job "+strings.TrimPrefix(id, workflows.ScheduleID("")), err)
 }
 
 // triggerSchedule asks the schedule itself, so that its overlap policy holds,
 // and waits until the run is there.
-func (c *Client) triggerSchedule(ctx context.Context, jobID string) (RunRef, error) {
-	before, err := c.describeSchedule(ctx, jobID)
-	if err != nil {
-		return RunRef{}, explain("schedule of job "+jobID, err)
+func (c *Client) triggerSchedule(ctx context.Context, j job.Job) (RunRef, error) {
+	triggered, err := c.schedules().Trigger(ctx, j.ID, j.Recurring, enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return RunRef{}, err
+	case err != nil:
+		return RunRef{}, fmt.Errorf("trigger job %s: %w", j.ID, err)
+	case triggered.Waits:
+		return RunRef{}, fmt.Errorf("job %s was triggered, and its run waits for one that is under way", j.ID)
+	case triggered.Started == nil:
+		return RunRef{}, fmt.Errorf("job %s was not started: a run of it is under way and its overlap policy is to skip", j.ID)
 	}
-	// By run: two runs within a second have the same workflow id.
-	seen := map[string]bool{}
-	for _, action := range before.GetInfo().GetRecentActions() {
-		seen[action.GetStartWorkflowResult().GetRunId()] = true
-	}
-	patch := &schedulepb.SchedulePatch{TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{}}
-	if err := c.patchSchedule(ctx, jobID, patch); err != nil {
-		return RunRef{}, explain("trigger job "+jobID, err)
-	}
-	var ref RunRef
-	settled, err := c.settles(ctx, func() (bool, error) {
-		now, err := c.describeSchedule(ctx, jobID)
-		if err != nil {
-			return false, explain("schedule of job "+jobID, err)
-		}
-		for _, action := range now.GetInfo().GetRecentActions() {
-			if started := action.GetStartWorkflowResult(); started != nil && !seen[started.GetRunId()] {
-				ref = RunRef{WorkflowID: started.GetWorkflowId(), RunID: started.GetRunId()}
-				return true, nil
-			}
-		}
-		if now.GetInfo().GetOverlapSkipped() > before.GetInfo().GetOverlapSkipped() {
-			return false, fmt.Errorf("job %s was not started: a run of it is under way and its overlap policy is to skip", jobID)
-		}
-		return false, nil
-	})
-	if err == nil && !settled {
-		err = fmt.Errorf("job %s was triggered, but its schedule has started no run within two seconds", jobID)
-	}
-	return ref, err
+	return RunRef{WorkflowID: triggered.Started.GetWorkflowId(), RunID: triggered.Started.GetRunId()}, nil
 }

@@ -7,15 +7,11 @@ import (
 	"strings"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
-
-const overlapBufferAll = enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL
 
 // skipMark begins the comment of a calendar that keeps one start from taking
 // place: "skip-next 2027-03-01T12:30:00Z by NAME".
@@ -133,24 +129,16 @@ func (c *Client) SkipNext(ctx context.Context, jobID, by string) (*SkipResult, e
 	if err != nil {
 		return nil, err
 	}
-	for range scheduleTries {
-		done, err := c.skip(ctx, live, SkippedStart{At: at, By: by})
-		if err != nil {
-			return nil, err
-		}
-		if done {
-			result := &SkipResult{JobID: jobID, Skipped: at}
-			next, err := c.NextStarts(ctx, jobID, 1)
-			if err == nil && len(next.Starts) > 0 {
-				result.Next = next.Starts[0]
-			}
-			return result, err
-		}
-		if live, err = c.recurring(ctx, jobID, "skip a start"); err != nil {
-			return nil, err
-		}
+	skip := SkippedStart{At: at, By: by}
+	if err := c.changeSchedule(ctx, jobID, skip.edit); err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("the schedule of job %s did not take the change in %d tries", jobID, scheduleTries)
+	result := &SkipResult{JobID: jobID, Skipped: at}
+	next, err := c.NextStarts(ctx, jobID, 1)
+	if err == nil && len(next.Starts) > 0 {
+		result.Next = next.Starts[0]
+	}
+	return result, err
 }
 
 // nextNominal is the time, before jitter, of the next start that takes place.
@@ -189,39 +177,24 @@ func (c *Client) nextNominal(ctx context.Context, live *Live) (time.Time, error)
 	return found, nil
 }
 
-// skip reports false when the schedule has to be looked at again.
-func (c *Client) skip(ctx context.Context, live *Live, skip SkippedStart) (bool, error) {
-	jobID := live.Job.ID
-	schedule := proto.CloneOf(live.Schedule.GetSchedule())
+// edit is the schedule without the start, nil if it has none such.
+func (skip SkippedStart) edit(live *Live) (*workflows.ScheduleEdit, error) {
+	schedule := live.Schedule.GetSchedule()
 	spec := schedule.GetSpec()
-	skips := comingSkips(spec, time.Now())
-	if slices.ContainsFunc(skips, func(s SkippedStart) bool { return s.At.Equal(skip.At) }) {
-		return true, nil
+	// From the epoch: the start may have come since.
+	if slices.ContainsFunc(comingSkips(spec, time.Time{}), func(s SkippedStart) bool { return s.At.Equal(skip.At) }) {
+		return nil, nil //nolint:nilnil // Documented: there is nothing to do.
 	}
+	skips := comingSkips(spec, time.Now())
 	if len(skips) >= maxSkips {
-		return false, fmt.Errorf("job %s has %d skipped starts ahead, which is the most: pause it instead", jobID, len(skips))
+		return nil, fmt.Errorf("job %s has %d skipped starts ahead, which is the most: pause it instead", live.Job.ID, len(skips))
 	}
 	spec.ExcludeStructuredCalendar = slices.DeleteFunc(spec.GetExcludeStructuredCalendar(), func(calendar *schedulepb.StructuredCalendarSpec) bool {
 		return IsSkip(spec, calendar)
 	})
 	var err error
 	if schedule.Spec, err = withSkips(spec, append(skips, skip)); err != nil {
-		return false, err
+		return nil, err
 	}
-	_, err = call(ctx, c.temporal.WorkflowService().UpdateSchedule, &workflowservice.UpdateScheduleRequest{
-		Namespace: c.namespace, ScheduleId: workflows.ScheduleID(jobID), Schedule: schedule,
-		ConflictToken: live.Schedule.GetConflictToken(), Identity: c.identity, RequestId: NewRequestID(),
-	})
-	if conflicts(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, explain("schedule of job "+jobID, err)
-	}
-	return c.settles(ctx, func() (bool, error) {
-		now, err := c.describeSchedule(ctx, jobID)
-		return slices.ContainsFunc(comingSkips(now.GetSchedule().GetSpec(), time.Time{}), func(s SkippedStart) bool {
-			return s.At.Equal(skip.At)
-		}), err
-	})
+	return &workflows.ScheduleEdit{Schedule: schedule}, nil
 }

@@ -126,6 +126,11 @@ func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reaso
 	if err != nil {
 		return err
 	}
+	if live.Schedule != nil {
+		err := c.setSchedulePaused(ctx, jobID, paused, reason)
+		c.wakeProbe(ctx, live)
+		return err
+	}
 	if paused {
 		already, before, err := c.paused(ctx, live)
 		if err != nil {
@@ -136,10 +141,6 @@ func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reaso
 		}
 	}
 	switch {
-	case live.Schedule != nil:
-		err := c.setSchedulePaused(ctx, jobID, paused, reason)
-		c.wakeProbe(ctx, live)
-		return err
 	case live.Workflow == nil || live.Workflow.Type != workflows.ContinuousJobType:
 		return &UnsupportedError{verb, jobID, live.Job.Mode(), "stop it, or pause its queue"}
 	case !live.Workflow.Open():
@@ -201,7 +202,7 @@ func (c *Client) TriggerJob(ctx context.Context, j job.Job) (Triggered, error) {
 		receipt, err := c.Enqueue(ctx, j, true)
 		return Triggered{Receipt: &receipt}, err
 	case job.ModeRecurring:
-		ref, err := c.triggerSchedule(ctx, j.ID)
+		ref, err := c.triggerSchedule(ctx, j)
 		return Triggered{Run: ref}, err
 	default:
 		ref, err := c.StartRun(ctx, j, workflows.TriggerManual)

@@ -3,59 +3,103 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// announcedTimeout is how long Temporal may take to tell the job types that live
-// workers announce.
+// announcedTimeout is how long Temporal may take to tell the job types that workers
+// announce, and then again those that were applied.
 const announcedTimeout = 5 * time.Second
 
-// announcedTypes lists the job types that live workers announce and this program
-// was not built with. Of a type that several announce differently, the one that
-// was started last has the say.
-func (i *invocation) announcedTypes(ctx context.Context) ([]job.Type, error) {
-	ctx, cancel := context.WithTimeout(ctx, announcedTimeout)
-	defer cancel()
-	c, err := i.connect(ctx)
+// lostTypesFor is how long the job types of a worker that fell silent stay known: after
+// an outage of Temporal none lives until they have announced themselves again.
+const lostTypesFor = time.Hour
+
+// foreignTypes finds job types by name that this program was not built with: among
+// those that workers announce, and else among those of applied jobs. The error says
+// why there may be others that were not found.
+func (i *invocation) foreignTypes(names ...string) (types []job.Type, incomplete error) {
+	c, err := i.connect(i.ctx)
 	if err != nil {
 		return nil, err
 	}
-	services, err := workflows.Services(ctx, c.Temporal())
-	if err != nil {
-		return nil, fmt.Errorf("the live workers cannot be asked: %w", err)
+	types, incomplete = i.announcedTypes(c)
+	if !slices.ContainsFunc(names, func(name string) bool { _, found := findType(types, name); return !found }) {
+		return types, nil
 	}
-	var types []job.Type
-	started := map[string]time.Time{}
-	at := map[string]int{}
-	for n := range services {
-		service := &services[n]
-		for _, served := range service.Types {
-			t := served.JobType(service.Worker)
-			if _, own := findType(i.Types, t.Name); own {
-				continue
-			}
-			if err := checkAnnounced(t); err != nil {
-				i.note("Service %s announces what is no job type: %s.", service.ID(), clean(err.Error()))
-				continue
-			}
-			earlier, seen := started[t.Name]
-			switch {
-			case !seen:
-				at[t.Name] = len(types)
-				types = append(types, t)
-			case service.Started.After(earlier):
-				types[at[t.Name]] = t
-			default:
-				continue
-			}
-			started[t.Name] = service.Started
+	kept, err := i.appliedTypes(c)
+	if incomplete == nil {
+		incomplete = err
+	}
+	for _, t := range kept {
+		if _, found := findType(types, t.Name); !found {
+			types = append(types, t)
 		}
 	}
-	return types, nil
+	return types, incomplete
+}
+
+// announcedTypes lists the job types that workers announce. Of a type that several
+// announce differently, one that lives has the say, and of these the one that was
+// started last.
+func (i *invocation) announcedTypes(c *control.Client) ([]job.Type, error) {
+	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
+	defer cancel()
+	services, unread, err := workflows.KnownServices(ctx, c.Temporal(), time.Now().Add(-lostTypesFor))
+	if unread != nil {
+		i.note("What cannot be read is left out: %s.", clean(unread.Error()))
+	}
+	slices.SortStableFunc(services, func(a, b workflows.LiveService) int {
+		if lost := a.State == workflows.ServiceLost; lost != (b.State == workflows.ServiceLost) {
+			if lost {
+				return 1
+			}
+			return -1
+		}
+		return b.Started.Compare(a.Started)
+	})
+	var types []job.Type
+	for n := range services {
+		for _, served := range services[n].Types {
+			types = i.addForeign(types, served.JobType(services[n].Worker), "Service "+services[n].ID()+" announces")
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("the workers cannot all be asked: %w", err)
+	}
+	return types, err
+}
+
+// appliedTypes lists the job types that were kept with the jobs that were applied.
+func (i *invocation) appliedTypes(c *control.Client) ([]job.Type, error) {
+	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
+	defer cancel()
+	applied, err := c.Applied(ctx, job.ProviderTOML)
+	var types []job.Type
+	for _, name := range slices.Sorted(maps.Keys(applied.Types)) {
+		kept := applied.Types[name]
+		types = i.addForeign(types, kept.JobType(kept.Worker), "The record of what was applied has")
+	}
+	return types, err
+}
+
+// addForeign adds a job type that came from outside, unless it is known already.
+func (i *invocation) addForeign(types []job.Type, t job.Type, whence string) []job.Type {
+	_, own := findType(i.Types, t.Name)
+	if _, known := findType(types, t.Name); own || known {
+		return types
+	}
+	if err := checkAnnounced(t); err != nil {
+		i.note("%s what is no job type: %s.", whence, clean(err.Error()))
+		return types
+	}
+	return append(types, t)
 }
 
 // checkAnnounced looks at what came from outside.
@@ -68,4 +112,21 @@ func checkAnnounced(t job.Type) error {
 	}
 	_, _, err := specschema.OfType(t)
 	return err
+}
+
+// foreignOf are those of the job types that jobs have and this program was not built
+// with, for apply to keep.
+func (i *invocation) foreignOf(jobs []job.Job, types []job.Type) map[string]workflows.AppliedType {
+	foreign := map[string]workflows.AppliedType{}
+	for _, j := range jobs {
+		if _, own := findType(i.Types, j.Type); own {
+			continue
+		}
+		if t, ok := findType(types, j.Type); ok {
+			foreign[t.Name] = workflows.AppliedType{Worker: t.Worker, ServedType: workflows.ServedType{
+				Name: t.Name, Description: t.Description, Modes: t.Modes, SpecSchema: t.SpecSchema,
+			}}
+		}
+	}
+	return foreign
 }

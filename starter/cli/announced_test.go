@@ -5,11 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules/control"
@@ -140,4 +143,76 @@ one_shot = {}
 	require.Contains(t, r.stderr, `:5:12: failover: "move" is not one of requeue, wait, fail`)
 	require.Contains(t, r.stderr, ":6:18: failover_after: PT0.5S is shorter than PT1S")
 	require.Equal(t, job.FailoverRequeue, job.Options{}.FailoverPolicy())
+}
+
+// TestForeignJobTypeOutlastsAnOutage has a job type of another worker while parts of
+// Temporal are away, and while no worker that brings it lives.
+func TestForeignJobTypeOutlastsAnOutage(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartOwn(t)
+	c := console{address: st.Temporal}
+	file := foreignFile(t, t.TempDir())
+	start := func() *stacktest.Process {
+		p := stacktest.StartProcess(t, st, "example-worker", "--service", "shed", "--tag", "site=north", "--service-timeout", "5s")
+		p.WaitOutput("msg=announced")
+		return p
+	}
+	valid := file + ": 2 jobs are valid\n"
+
+	worker := start()
+	require.Equal(t, valid, c.ok(t, "validate", file))
+	st.Kill()
+	for _, typeName := range []string{"HashFiles", "Nope"} {
+		r := c.run(t.Context(), "run", "--type", typeName, "--spec", "{}")
+		require.Equal(t, 1, r.code, "a call that may be right")
+		require.Contains(t, r.stderr, "temporal at "+st.Temporal+" cannot be reached; is it running there?")
+	}
+
+	// Nobody announces it again.
+	worker.Kill()
+	st.Restart(t)
+	c.address = st.Temporal
+	temporal := st.Dial(t)
+	stacktest.WaitFor(t, "the worker to be lost", func() (bool, error) {
+		lost, err := workflows.LostServices(t.Context(), temporal, time.Now().Add(-time.Hour))
+		return len(lost) == 1, err
+	})
+	require.Equal(t, valid, c.ok(t, "validate", file))
+	require.Equal(t, 2, c.run(t.Context(), "run", "--type", "Nope", "--spec", "{}").code)
+
+	// A host of a cluster is away: some descriptions do not come, for some time or at all.
+	var asked, unanswered atomic.Int64
+	released := make(chan struct{})
+	proxy, err := grpcproxy.Start(t.Context(), st.Temporal, grpcproxy.Options{Refuse: func(method string) error {
+		if method == "DescribeActivityExecution" && asked.Add(1) <= unanswered.Load() {
+			<-released
+		}
+		return nil
+	}})
+	require.NoError(t, err)
+	t.Cleanup(proxy.Close)
+	t.Cleanup(func() { close(released) })
+	behind := console{address: proxy.Address}
+	unanswered.Store(1)
+	require.Equal(t, valid, behind.ok(t, "validate", file))
+	unanswered.Store(1000)
+	r := behind.run(t.Context(), "run", "--type", "HashFiles", "--spec", "{}")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "\nstarter: temporal at "+proxy.Address+" does not answer in time\n")
+
+	// What was applied keeps it, also when its workers have left in peace.
+	c.ok(t, "apply", "--yes", "-f", file)
+	require.Equal(t, valid, behind.ok(t, "validate", file))
+	worker = start()
+	worker.Signal(syscall.SIGTERM)
+	require.Zero(t, worker.Wait())
+	stacktest.WaitFor(t, "no service to be known", func() (bool, error) {
+		services, _, err := workflows.KnownServices(t.Context(), temporal, time.Now().Add(-time.Hour))
+		return len(services) == 0, err
+	})
+	require.Equal(t, valid, c.ok(t, "validate", file))
+	require.Contains(t, c.run(t.Context(), "run", "--type", "HashFiles", "--spec", `{"folders": "x"}`).stderr, `unknown key "folders"; did you mean "folder"?`)
+	saved := filepath.Join(t.TempDir(), "plan")
+	require.Zero(t, c.run(t.Context(), "plan", "-f", file, "--out", saved).code)
+	c.ok(t, "apply", saved)
 }

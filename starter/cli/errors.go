@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
@@ -66,9 +67,9 @@ func (i *invocation) sentences(err error) []string {
 		}
 		return lines
 	}
-	if unavailable, ok := errors.AsType[*serviceerror.Unavailable](err); ok {
+	if refused := away(err); refused != nil {
 		if options, failed := temporalclient.Options(i.settings); failed == nil {
-			err = temporalclient.Explain(options, unavailable)
+			err = temporalclient.ExplainCall(options, refused)
 		}
 	}
 	if slow(err) {
@@ -77,6 +78,19 @@ func (i *invocation) sentences(err error) []string {
 		}
 	}
 	return []string{clean(err.Error())}
+}
+
+// away is the error with which Temporal, or what it rests on, did not take a call; nil
+// if that is not what went wrong.
+func away(err error) error {
+	if unavailable, ok := errors.AsType[*serviceerror.Unavailable](err); ok {
+		return unavailable
+	}
+	exhausted, ok := errors.AsType[*serviceerror.ResourceExhausted](err)
+	if ok && exhausted.Cause == enumspb.RESOURCE_EXHAUSTED_CAUSE_PERSISTENCE_LIMIT {
+		return exhausted
+	}
+	return nil
 }
 
 // slow says that Temporal did not answer a call in time, of whatever layer the
@@ -115,7 +129,7 @@ func aboutJob(c *control.Client, jobID string, err error) error {
 	switch what {
 	case "job " + jobID:
 		return fmt.Errorf("there is no job %s in namespace %s; starter jobs list shows those there are", jobID, c.Namespace())
-	case "schedule of job " + jobID, "trigger job " + jobID:
+	case "schedule of job " + jobID:
 		return fmt.Errorf("job %s is not in namespace %s yet: apply it first", jobID, c.Namespace())
 	}
 	return errors.New(what)

@@ -32,7 +32,7 @@ func (p Program) WriteRun(w io.Writer, detail *control.RunDetail) error {
 
 func (p Program) WriteQueue(w io.Writer, state *workflows.QueueState, limit int) error {
 	i := &invocation{Program: p.withDefaults()}
-	return i.writeQueue(w, i.viewOf(state), limit)
+	return i.writeQueue(w, i.viewOf(&control.Queue{QueueState: state}), limit)
 }
 
 func (p Program) WriteWorkers(w io.Writer, workers *control.Workers) error {

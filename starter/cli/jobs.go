@@ -17,7 +17,7 @@ import (
 func jobStatuses() []control.JobStatus {
 	return []control.JobStatus{
 		control.JobScheduled, control.JobRunning, control.JobFailing, control.JobPaused, control.JobWaiting,
-		control.JobCompleted, control.JobFailed, control.JobStopped,
+		control.JobCompleted, control.JobFailed, control.JobStopped, control.JobTerminated,
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,8 @@ is written to, and what went to quarantine or was too old to store.
 What waits comes from the stream's own consumers and is right without a loader;
 all else is what the loader told last, every three seconds. A mirror that failed
 is down: it is left alone for a while, then tried with a little. Below the table
-stands why, in the server's words.
+stands why, in the server's words, and which message holds the mirror up, if the
+failure is about one.
 
 It asks the NATS server, and neither Temporal nor a worker. A load is listed as long as its consumer exists.`
 
@@ -47,18 +49,13 @@ func (i *invocation) loadsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			loads, err := client.Loads(cmd.Context())
-			if errors.Is(err, pipeline.ErrNoStream) {
-				return fmt.Errorf("there is no stream %s on nats %s: no worker has been there", pipeline.StreamPrepared, client.Address())
+			location := ""
+			if len(args) == 1 {
+				location = args[0]
 			}
+			loads, err := findLoads(cmd.Context(), client, location)
 			if err != nil {
 				return err
-			}
-			if len(args) == 1 {
-				loads = slices.DeleteFunc(loads, func(l pipeline.Load) bool { return l.Location != args[0] })
-				if len(loads) == 0 {
-					return fmt.Errorf("nothing has been loaded of location %s on nats %s", args[0], client.Address())
-				}
 			}
 			views := make([]loadView, len(loads))
 			for n, l := range loads {
@@ -69,7 +66,29 @@ func (i *invocation) loadsCommand() *cobra.Command {
 		},
 	}
 	i.natsFlag(cmd)
+	cmd.AddCommand(i.loadsSkipCommand())
 	return cmd
+}
+
+// findLoads lists the loads of a location, or of all if it is empty.
+func findLoads(ctx context.Context, client *pipeline.Client, location string) ([]pipeline.Load, error) {
+	loads, err := client.Loads(ctx)
+	if errors.Is(err, pipeline.ErrNoStream) {
+		return nil, fmt.Errorf("there is no stream %s on nats %s: no worker has been there", pipeline.StreamPrepared, client.Address())
+	}
+	if err != nil || location == "" {
+		return loads, err
+	}
+	loads = slices.DeleteFunc(loads, func(l pipeline.Load) bool { return l.Location != location })
+	if len(loads) == 0 {
+		return nil, fmt.Errorf("nothing has been loaded of location %s on nats %s", location, client.Address())
+	}
+	return loads, nil
+}
+
+// loadName is what a load is called in sentences.
+func loadName(l pipeline.Load) string {
+	return l.Location + "/" + string(l.Operation) + "/" + l.Mirror
 }
 
 func (i *invocation) loadView(l pipeline.Load) loadView {
@@ -106,14 +125,20 @@ func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
 		lines.printf(format, args...)
 	}
 	for _, v := range views {
-		name := v.Location + "/" + string(v.Operation) + "/" + v.Mirror
+		name := loadName(v.Load)
 		switch b := v.Breaker; {
 		case b.Failures == 0:
+		case b.State == pipeline.BreakerTrying:
+			say("%s", clean(fmt.Sprintf("%s is down since %s, and is tried with what comes: last %s: %s: %s",
+				name, i.moment(b.Since), i.moment(b.FailedAt), b.Class, b.Reason)))
 		case b.State == pipeline.BreakerClosed:
 			say("%s", clean(fmt.Sprintf("%s has failed %d times in a row, last %s: %s: %s", name, b.Failures, i.moment(b.FailedAt), b.Class, b.Reason)))
 		default:
 			say("%s", i.paint(red, clean(fmt.Sprintf("%s is down since %s, %d failures, next try %s: %s: %s",
 				name, i.moment(b.Since), b.Failures, i.moment(b.RetryAt), b.Class, b.Reason))))
+		}
+		if h := v.Breaker.Held; h != nil && v.Waiting > 0 {
+			say("%s is held up by message %d on %s: starter loads skip %s puts it into quarantine", name, h.Sequence, clean(h.Subject), skipArguments(v, views))
 		}
 		switch {
 		case v.UpdatedAt.IsZero():
@@ -126,6 +151,16 @@ func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
 		}
 	}
 	return lines.err
+}
+
+// skipArguments are those by which starter loads skip finds one load among all.
+func skipArguments(of loadView, all []loadView) string {
+	for _, v := range all {
+		if v.Location == of.Location && (v.Operation != of.Operation || v.Mirror != of.Mirror) {
+			return fmt.Sprintf("%s --mirror %s --operation %s", of.Location, of.Mirror, of.Operation)
+		}
+	}
+	return of.Location
 }
 
 func loadStatus(v loadView) string {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,11 @@ func (i *invocation) connectPipeline(ctx context.Context) (*pipeline.Client, err
 	if url == "" {
 		url = pipeline.URLFromEnv()
 	}
-	client, err := pipeline.Connect(ctx, url)
+	streams, err := pipeline.StreamSettingsFromEnv(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	client, err := pipeline.Connect(ctx, url, pipeline.WithStreams(streams))
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func (i *invocation) plan(cmd *cobra.Command, options planOptions) (*schedules.S
 	if err := checkParallel(cmd, options.parallel); err != nil {
 		return nil, nil, err
 	}
-	declared, err := i.load(options.file)
+	declared, foreign, err := i.load(options.file)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,7 +127,7 @@ func (i *invocation) plan(cmd *cobra.Command, options planOptions) (*schedules.S
 	syncer := schedules.New(c)
 	plan, err := syncer.Plan(cmd.Context(), declared, schedules.PlanOptions{
 		Provider: job.ProviderTOML, Prune: options.prune, AllowMassPrune: options.allowMassPrune,
-		ResetPauses: options.resetPauses, Parallel: options.parallel,
+		ResetPauses: options.resetPauses, Types: foreign, Parallel: options.parallel,
 	})
 	return syncer, plan, err
 }

@@ -38,6 +38,15 @@ dead letter: starter queues dead list shows it. A page of waiting items that
 someone deleted, and that halted the queue, is given up and counted as lost.`,
 			act: withoutReason((*control.Client).SkipFailed),
 		}),
+		i.queueVerbCommand(queueVerb{
+			name: "recover", done: "recovered", short: "Start a queue again whose workflow was terminated",
+			long: `recover starts a queue again whose workflow someone terminated, or which failed or
+timed out, as it was: with what waits, in its order, and all that describe shows. An
+item that was at work is awaited first; what has run is not run again. Of a queue that
+runs it says so, and does nothing. It needs the history of the queue's workflow, which
+is kept for the retention of the namespace.`,
+			act: withoutReason((*control.Client).RecoverQueue), before: queueRuns,
+		}),
 		i.queuesDrainCommand(), i.queuesPurgeCommand(), i.queuesSetCommand(), i.deadLettersCommand(),
 	)
 }
@@ -48,12 +57,12 @@ type queueView struct {
 	Oldest     time.Time `json:"oldest,omitzero"` // when the longest waiting item was accepted
 	LastMinute int       `json:"ran_last_minute"`
 	LastHour   int       `json:"ran_last_hour"`
-	*workflows.QueueState
+	*control.Queue
 }
 
-func (i *invocation) viewOf(state *workflows.QueueState) queueView {
+func (i *invocation) viewOf(queue *control.Queue) queueView {
 	now := i.Now()
-	return queueView{state.Depth(), state.Oldest(), state.Pace.LastMinute(now), state.Pace.LastHour(now), state}
+	return queueView{queue.Depth(), queue.Oldest(), queue.Pace.LastMinute(now), queue.Pace.LastHour(now), queue}
 }
 
 func (i *invocation) queuesListCommand() *cobra.Command {
@@ -69,13 +78,13 @@ made by the first item put into it, and may take a second to show.`,
 			if err != nil {
 				return err
 			}
-			states, failed := c.Queues(cmd.Context())
-			if failed != nil && len(states) == 0 {
+			queues, failed := c.Queues(cmd.Context())
+			if failed != nil && len(queues) == 0 {
 				return failed
 			}
-			views := make([]queueView, len(states))
-			for n := range states {
-				views[n] = i.viewOf(&states[n])
+			views := make([]queueView, len(queues))
+			for n := range queues {
+				views[n] = i.viewOf(&queues[n])
 			}
 			i.noteEmpty("queue", len(views))
 			err = i.emit(list(views), func(w io.Writer) error { return i.writeQueues(w, views) })
@@ -95,14 +104,16 @@ func (i *invocation) writeQueues(w io.Writer, views []queueView) error {
 		if v.Running != nil {
 			running = v.Running.Job.ID
 		}
-		t.add(v.Name, queueStatus(v.QueueState), fmt.Sprint(v.Depth), oldest, running, fmt.Sprint(v.LastMinute), fmt.Sprint(v.LastHour),
+		t.add(v.Name, queueStatus(v.Queue), fmt.Sprint(v.Depth), oldest, running, fmt.Sprint(v.LastMinute), fmt.Sprint(v.LastHour),
 			fmt.Sprint(v.Completed), fmt.Sprint(v.Failed), fmt.Sprint(v.Canceled), fmt.Sprint(v.Skipped), fmt.Sprint(len(v.DeadLetters)))
 	}
 	return t.write(w)
 }
 
-func queueStatus(state *workflows.QueueState) string {
+func queueStatus(state *control.Queue) string {
 	switch {
+	case state.Ended != nil:
+		return string(state.Ended.Status)
 	case state.Halted != nil && state.Paused:
 		return "halted, paused: " + state.PauseReason
 	case state.Halted != nil:
@@ -141,11 +152,14 @@ for it. peek shows all that wait.`,
 			if err != nil {
 				return err
 			}
-			state, err := c.QueueState(cmd.Context(), args[0])
+			queue, err := c.Queue(cmd.Context(), args[0])
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
-			view := i.viewOf(state)
+			view := i.viewOf(queue)
+			if err := queue.Err(); err != nil {
+				defer i.note("%s.", clean(err.Error()))
+			}
 			return i.emit(view, func(w io.Writer) error { return i.writeQueue(w, view, limit) })
 		},
 	}
@@ -156,7 +170,10 @@ for it. peek shows all that wait.`,
 func (i *invocation) writeQueue(w io.Writer, v queueView, limit int) error {
 	var s sheet
 	s.add("Queue", "%s", v.Name)
-	s.add("Status", "%s", queueStatus(v.QueueState))
+	s.add("Status", "%s", queueStatus(v.Queue))
+	if e := v.Queue.Ended; e != nil {
+		s.add("Workflow ended", "%s", i.endText(e))
+	}
 	if h := v.Halted; h != nil {
 		s.add("Halted", "%s: %s", i.when(h.Since), h.Reason())
 	}
@@ -164,8 +181,8 @@ func (i *invocation) writeQueue(w io.Writer, v queueView, limit int) error {
 	s.add("Accepted", "%d", v.Accepted)
 	s.add("Ended", "%s", endedText(v.QueueState))
 	s.add("Throughput", "%d in the last minute, %d in the last hour", v.LastMinute, v.LastHour)
-	if r := v.Running; r != nil {
-		s.add("Running", "%d %s, since %s", r.Sequence, r.Job.ID, i.when(r.Started))
+	if v.Running != nil {
+		s.add("Running", "%s", i.runningText(v.Queue))
 	}
 	if w := v.Settling; w != nil {
 		s.add("Settling", "until %s the handler of the terminated run of job %s may still be at work", i.when(w.Until), w.JobID)
@@ -203,6 +220,28 @@ func (i *invocation) writeQueue(w io.Writer, v queueView, limit int) error {
 		recent.add(fmt.Sprint(item.Sequence), item.JobID, string(item.Status), i.when(item.Ended), ran, item.Error)
 	}
 	return recent.section(w, "Latest to leave, the last first")
+}
+
+// endText says when a queue's workflow ended, by whom and why.
+func (i *invocation) endText(e *control.QueueEnd) string {
+	text := i.when(e.At)
+	if e.By != "" {
+		text += " by " + e.By
+	}
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
+
+// runningText is the item that runs; of a queue whose workflow has ended, with what has
+// become of its run.
+func (i *invocation) runningText(queue *control.Queue) string {
+	text := fmt.Sprintf("%d %s, since %s", queue.Running.Sequence, queue.Running.Job.ID, i.when(queue.Running.Started))
+	if queue.Ended != nil && queue.Ended.Running != "" {
+		text += fmt.Sprintf("; its run is %s", queue.Ended.Running)
+	}
+	return text
 }
 
 func endedText(state *workflows.QueueState) string {

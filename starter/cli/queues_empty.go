@@ -36,12 +36,12 @@ run. The queue stays closed until it is resumed. Interrupting the wait leaves it
 			if err := i.awaitEmpty(cmd.Context(), c, args[0]); err != nil {
 				return err
 			}
-			state, err := c.QueueState(cmd.Context(), args[0])
+			queue, err := c.Queue(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return i.emit(i.viewOf(state), func(io.Writer) error {
-				return i.print("Queue %s: empty (%s). It takes no items until it is resumed.", args[0], endedText(state))
+			return i.emit(i.viewOf(queue), func(io.Writer) error {
+				return i.print("Queue %s: empty (%s). It takes no items until it is resumed.", args[0], endedText(queue.QueueState))
 			})
 		},
 	}

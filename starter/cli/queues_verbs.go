@@ -23,7 +23,7 @@ func withoutReason(act func(c *control.Client, ctx context.Context, name string)
 }
 
 // queuePausedBefore says for what a queue is paused already.
-func queuePausedBefore(state *workflows.QueueState) (string, error) {
+func queuePausedBefore(state *control.Queue) (string, error) {
 	if !state.Paused {
 		return "", nil
 	}
@@ -31,11 +31,22 @@ func queuePausedBefore(state *workflows.QueueState) (string, error) {
 }
 
 // queueGoesOn says of a queue that there is nothing to resume.
-func queueGoesOn(state *workflows.QueueState) (string, error) {
+func queueGoesOn(state *control.Queue) (string, error) {
+	if err := state.Err(); err != nil {
+		return "", err
+	}
 	if state.Paused || state.Draining || state.Halted != nil {
 		return "", nil
 	}
 	return "it was not paused, drained or halted", errNothingToDo
+}
+
+// queueRuns says of a queue that there is nothing to recover.
+func queueRuns(state *control.Queue) (string, error) {
+	if state.Ended != nil {
+		return "", nil
+	}
+	return "its workflow runs", errNothingToDo
 }
 
 // queueTold is what a verb has done to a queue, as JSON.
@@ -61,14 +72,14 @@ type queueVerb struct {
 	act         queueAct
 	// before, if set, says how the queue stood that is about to be told;
 	// errNothingToDo if there is no need to tell it.
-	before func(*workflows.QueueState) (string, error)
+	before func(*control.Queue) (string, error)
 }
 
 // tell tells a queue.
 func (v queueVerb) tell(ctx context.Context, c *control.Client, name, reason string) (queueTold, error) {
 	outcome := queueTold{done: v.done}
 	if v.before != nil {
-		state, err := c.QueueState(ctx, name)
+		state, err := c.Queue(ctx, name)
 		if err != nil {
 			return outcome, err
 		}

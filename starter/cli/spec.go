@@ -59,26 +59,26 @@ func (i *invocation) typeNames() []string {
 	return names
 }
 
-// typeNamed finds a job type among those of this program, or those that live
-// workers announce.
+// typeNamed finds a job type among those of this program, or foreign ones.
 func (i *invocation) typeNamed(name string) (job.Type, error) {
 	if t, ok := findType(i.Types, name); ok {
 		return t, nil
 	}
-	announced, err := i.announcedTypes(i.ctx)
-	if err != nil {
-		i.note("Job types that other workers bring are unknown here: %s.", clean(err.Error()))
-	}
-	if t, ok := findType(announced, name); ok {
+	foreign, err := i.foreignTypes(name)
+	if t, ok := findType(foreign, name); ok {
 		return t, nil
 	}
 	names := i.typeNames()
-	for _, t := range announced {
+	for _, t := range foreign {
 		names = append(names, t.Name)
 	}
 	text := specschema.Unknown("job type", name, names)
 	if !strings.Contains(text, "did you mean") {
 		text += "; there are " + strings.Join(names, ", ")
+	}
+	if err != nil {
+		i.note("%s (other workers may bring it)", clean(text))
+		return job.Type{}, err
 	}
 	return job.Type{}, &usageError{text: text}
 }

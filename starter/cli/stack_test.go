@@ -47,6 +47,7 @@ func TestStack(t *testing.T) {
 	t.Run("later", func(t *testing.T) { later(t, c) })
 	t.Run("queues", func(t *testing.T) { queues(t, c) })
 	t.Run("queue verbs", func(t *testing.T) { queueVerbs(t, c) })
+	t.Run("ended queues", func(t *testing.T) { endedQueues(t, c, st) })
 	t.Run("starts", func(t *testing.T) { starts(t, c) })
 	t.Run("standing", func(t *testing.T) { standing(t, c, st) })
 	t.Run("completion", func(t *testing.T) { completion(t, c) })
@@ -286,6 +287,9 @@ func drift(t *testing.T, c console, st *stacktest.Stack) {
 Namespace default against the last apply: 2 jobs have drifted, of \d+ applied.
 $`, r.stdout)
 
+	stacktest.WaitFor(t, "the end of the loop in the list", func() (bool, error) {
+		return strings.Contains(c.ok(t, "jobs", "list", "--status", "terminated"), "take_steps.always "), nil
+	})
 	file := writeFile(t, "jobs.toml", declared)
 	require.Contains(t, c.ok(t, "apply", "-f", file, "--yes"), "created")
 	r = c.run(t.Context(), "drift")

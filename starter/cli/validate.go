@@ -9,6 +9,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // defaultFile is the jobs file that commands read unless they are told another.
@@ -23,7 +24,7 @@ problem is a line "file:line:column: message" on standard error; with -o json
 standard output is a list of all problems, empty if there is none.
 
 Only a job type that this program was not built with is looked for among those
-that live workers announce; without Temporal it is unknown.`,
+that workers announce, and those that were applied; without Temporal it is unknown.`,
 		Args:              arguments("[" + argumentFile + "]"),
 		ValidArgsFunction: completeFile,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -37,7 +38,7 @@ that live workers announce; without Temporal it is unknown.`,
 }
 
 func (i *invocation) validate(path string) error {
-	file, problems, err := i.read(path)
+	file, _, problems, err := i.read(path)
 	if err != nil {
 		return err
 	}
@@ -54,31 +55,43 @@ func (i *invocation) validate(path string) error {
 }
 
 // read reads a file with the job types of this program, and, if that does not
-// do, with those that live workers announce.
-func (i *invocation) read(path string) (*jobsfile.File, []jobsfile.Problem, error) {
-	file, problems, err := jobsfile.Load(path, i.Types)
-	if err != nil || !slices.ContainsFunc(problems, func(p jobsfile.Problem) bool { return p.UnknownType != "" }) {
-		return file, problems, err
+// do, with foreign ones.
+func (i *invocation) read(path string) (file *jobsfile.File, foreign []job.Type, problems []jobsfile.Problem, err error) {
+	file, problems, err = jobsfile.Load(path, i.Types)
+	unknown := unknownTypes(problems)
+	if err != nil || len(unknown) == 0 {
+		return file, nil, problems, err
 	}
-	announced, err := i.announcedTypes(i.ctx)
-	if err != nil {
-		i.note("Job types that other workers bring are unknown here: %s.", clean(err.Error()))
-		return file, problems, nil
+	foreign, incomplete := i.foreignTypes(unknown...)
+	file, problems, err = jobsfile.Load(path, slices.Concat(i.Types, foreign))
+	if incomplete != nil && len(unknownTypes(problems)) > 0 {
+		i.note("Job types that other workers bring are unknown here: %s.", clean(incomplete.Error()))
 	}
-	return jobsfile.Load(path, slices.Concat(i.Types, announced))
+	return file, foreign, problems, err
 }
 
-// load reads the jobs of a file, and shows all problems if it has any.
-func (i *invocation) load(path string) ([]job.Job, error) {
-	file, problems, err := i.read(path)
+func unknownTypes(problems []jobsfile.Problem) []string {
+	var names []string
+	for _, p := range problems {
+		if p.UnknownType != "" {
+			names = append(names, p.UnknownType)
+		}
+	}
+	return names
+}
+
+// load reads the jobs of a file and the foreign job types that they have, and shows
+// all problems if the file has any.
+func (i *invocation) load(path string) ([]job.Job, map[string]workflows.AppliedType, error) {
+	file, foreign, problems, err := i.read(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(problems) > 0 {
 		i.noteProblems(problems)
-		return nil, problemsError(path, len(problems))
+		return nil, nil, problemsError(path, len(problems))
 	}
-	return file.Jobs, nil
+	return file.Jobs, i.foreignOf(file.Jobs, foreign), nil
 }
 
 func (i *invocation) noteProblems(problems []jobsfile.Problem) {

@@ -132,11 +132,11 @@ With -o json it gives the schemas of the specs of its job types.`,
 			if err != nil {
 				return err
 			}
-			services, err := workflows.Services(cmd.Context(), c.Temporal())
-			if err != nil {
-				return err
-			}
+			services, unknown := workflows.Services(cmd.Context(), c.Temporal())
 			s, err := findService(services, args[0], c.Namespace())
+			if s == nil && unknown != nil {
+				return unknown
+			}
 			if err != nil {
 				return err
 			}

@@ -12,11 +12,12 @@ func main() {
 	workers.Main(workers.Program{
 		Worker: job.WorkerExtract,
 		Types: func(env workers.Environment) ([]job.Type, error) {
-			client, err := activities.ConnectPipeline(env.Context)
+			client, err := activities.ConnectPipeline(env.Context, env.Getenv)
 			if err != nil {
 				return nil, err
 			}
 			env.Defer(client.Close)
+			env.Alive(client.Alive)
 			return activities.Extract(client), nil
 		},
 	})

@@ -16,11 +16,12 @@ func main() {
 			if err != nil {
 				return nil, err
 			}
-			client, err := activities.ConnectPipeline(env.Context)
+			client, err := activities.ConnectPipeline(env.Context, env.Getenv)
 			if err != nil {
 				return nil, err
 			}
 			env.Defer(client.Close)
+			env.Alive(client.Alive)
 			return activities.Load(client, store), nil
 		},
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -20,9 +21,10 @@ type options struct {
 	only      map[string]bool // names of the servers to run
 	namespace string
 	tuning    temporal.Tuning
-	schedules temporal.Engine
 	history   int
 	natsSync  nats.Sync
+	routes    nats.Routes
+	natsLogin *url.Userinfo
 	logLevel  slog.Level
 
 	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort, ldmpPort int
@@ -54,10 +56,11 @@ When all of them answer it prints one line of JSON with their addresses. SIGINT 
 
 func parseFlags(args []string, errOut io.Writer) (options, error) {
 	var (
-		o                        options
-		tuning, schedules, level string
-		only, natsSync           string
-		freePorts                bool
+		o                      options
+		tuning, level          string
+		only, natsSync, routes string
+		natsLogin              string
+		freePorts              bool
 	)
 	fs := flag.NewFlagSet("devstack", flag.ContinueOnError)
 	fs.SetOutput(errOut)
@@ -78,9 +81,10 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	fs.BoolVar(&freePorts, "free-ports", false, "pick a free port wherever none is given")
 	fs.StringVar(&o.namespace, "namespace", "default", "Temporal `namespace`")
 	fs.StringVar(&tuning, "temporal-tuning", string(temporal.TuningLatency), "`settings` of Temporal: latency, or stock as its own development server has them")
-	fs.StringVar(&schedules, "schedules", string(temporal.EngineCHASM), "`engine` of new schedules: chasm, or workflow for the older one")
 	fs.IntVar(&o.history, "history-events", 0, "history `events` after which Temporal suggests that a workflow continues as new; 0 is the server's own 4096")
 	fs.StringVar(&natsSync, "nats-sync-interval", "2m", "how often JetStream syncs its files to disk: a `duration`, or always to sync before each acknowledgement")
+	fs.StringVar(&routes, "nats-routes", "", "make NATS a node of a cluster whose nodes find each other at these `ports`, with commas between them, its own first; makes no streams")
+	fs.StringVar(&natsLogin, "nats-login", "", "`user:password` that NATS asks its clients for")
 	fs.StringVar(&level, "log-level", "warn", "`level` of the log on standard error: debug, info, warn or error")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -107,7 +111,15 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	if o.natsSync, err = nats.ParseSync(natsSync); err != nil {
 		return o, fmt.Errorf("--nats-sync-interval: %w", err)
 	}
-	return o, o.parseNames(tuning, schedules, level)
+	if o.routes, err = nats.ParseRoutes(routes); err != nil {
+		return o, fmt.Errorf("--nats-routes: %w", err)
+	}
+	if user, password, found := strings.Cut(natsLogin, ":"); found {
+		o.natsLogin = url.UserPassword(user, password)
+	} else if natsLogin != "" {
+		return o, errors.New("--nats-login is not of the form user:password")
+	}
+	return o, o.parseNames(tuning, level)
 }
 
 // freePorts sets every port to 0 that the command line does not give.
@@ -153,12 +165,9 @@ func (o *options) choose(only string) error {
 	return nil
 }
 
-func (o *options) parseNames(tuning, schedules, level string) (err error) {
+func (o *options) parseNames(tuning, level string) (err error) {
 	if o.tuning, err = temporal.ParseTuning(tuning); err != nil {
 		return fmt.Errorf("--temporal-tuning: %w", err)
-	}
-	if o.schedules, err = temporal.ParseEngine(schedules); err != nil {
-		return fmt.Errorf("--schedules: %w", err)
 	}
 	if err = o.logLevel.UnmarshalText([]byte(level)); err != nil {
 		return fmt.Errorf("--log-level %q is not known: it is debug, info, warn or error", level)

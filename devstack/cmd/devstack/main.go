@@ -12,14 +12,22 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/datafolder"
 )
 
+// memoryLimit is the memory, in bytes, above which the garbage collector works
+// harder, unless GOMEMLIMIT is set. SQLite's caches are beside it.
+const memoryLimit = 384 << 20
+
 func main() {
 	began := time.Now()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	// Standard output carries the ready line and nothing else; some of the
 	// servers print there.
 	ready := os.Stdout
@@ -33,17 +41,22 @@ func main() {
 		fail(err)
 	}
 	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel})))
-	if err := run(o, ready, began); err != nil {
-		fail(err)
+	if !run(o, ready, began) {
+		os.Exit(1)
 	}
 }
 
 func fail(err error) {
-	fmt.Fprintf(os.Stderr, "devstack: %v\n", err)
+	say(err)
 	os.Exit(1)
 }
 
-func run(o options, ready *os.File, began time.Time) (err error) {
+func say(err error) { fmt.Fprintf(os.Stderr, "devstack: %v\n", err) }
+
+// run runs the servers until they are told to stop, and reports whether all went
+// well. What went wrong is on standard error at once: the stops that follow take
+// a while when the servers hang.
+func run(o options, ready *os.File, began time.Time) (well bool) {
 	// Who reads the log may die first: that must not keep an ephemeral folder from
 	// being removed.
 	signal.Ignore(syscall.SIGPIPE)
@@ -56,18 +69,32 @@ func run(o options, ready *os.File, began time.Time) (err error) {
 	}
 	folder, err := open()
 	if err != nil {
-		return err
+		say(err)
+		return false
 	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-
 	s := newServers(o, folder)
-	// Deferred before the start: what started before a failure is stopped too.
-	defer func() { err = errors.Join(err, s.stop()) }()
-	info, err := s.start(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil // told to stop while starting
+	well = true
+	for _, step := range []func() error{
+		func() error { return serve(ctx, s, ready, began) },
+		s.stop,
+		folder.Close,
+	} {
+		if err := step(); err != nil {
+			say(err)
+			well = false
 		}
+	}
+	return well
+}
+
+// serve starts the servers, says where they are, and waits for the end of ctx or
+// of one of them.
+func serve(ctx context.Context, s *servers, ready *os.File, began time.Time) error {
+	info, err := s.start(ctx)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // told to stop while starting
+	}
+	if err != nil {
 		return err
 	}
 	info.ReadyMS = time.Since(began).Milliseconds()

@@ -28,9 +28,11 @@ var (
 	buckets   = []string{"uploads", "media", "archive"}
 )
 
-// stopTimeout bounds the stop of one server. A stop that hangs costs no data:
-// every server survives kill -9.
-const stopTimeout = 10 * time.Second
+// A stop that hangs costs no data: every server survives kill -9.
+const (
+	stopTimeout    = 10 * time.Second // of one server
+	stopAllTimeout = 20 * time.Second // of all; less than [stack.StopGrace]
+)
 
 // The places of the ports in a reservation.
 const (
@@ -81,13 +83,11 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 		return stack.Info{}, err
 	}
 	defer reserved.Done()
-	reserved.Release()
 
 	info := stack.Info{
 		PID:       os.Getpid(),
 		Data:      s.folder.Path,
 		Namespace: s.namespace,
-		Schedules: string(s.schedules),
 		Tuning:    string(s.tuning),
 		Versions:  versions(),
 	}
@@ -123,9 +123,12 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 	return info, nil
 }
 
-// stop ends the servers in the reverse order of their start.
+// stop ends the servers in the reverse order of their start, and gives up on
+// those that hang. A server whose start failed is not among them: the end of the
+// process ends it.
 func (s *servers) stop() error {
 	var errs []error
+	deadline := time.Now().Add(stopAllTimeout)
 	for _, running := range slices.Backward(s.running) {
 		done := make(chan error, 1)
 		go func() { done <- running.stop() }()
@@ -134,8 +137,8 @@ func (s *servers) stop() error {
 			if err != nil {
 				errs = append(errs, fmt.Errorf("%s did not stop cleanly: %w", running.name, err))
 			}
-		case <-time.After(stopTimeout):
-			errs = append(errs, fmt.Errorf("%s did not stop within %s", running.name, stopTimeout))
+		case <-time.After(min(stopTimeout, time.Until(deadline))):
+			errs = append(errs, fmt.Errorf("%s did not stop in time, and ends with the process", running.name))
 		}
 	}
 	return errors.Join(errs...)
@@ -158,11 +161,15 @@ func (s *servers) startNATS(ctx context.Context, reserved *ports.Reservation, in
 	}
 	srv, err := nats.Start(nats.Options{
 		Port: reserved.Port(portNATS), Folder: folder, Sync: s.natsSync, Logger: logger("nats"), Failed: s.dies("NATS"),
+		Routes: s.routes, Login: s.natsLogin,
 	})
 	if err != nil {
 		return nil, err
 	}
 	info.NATS = srv.URL()
+	if len(s.routes) > 0 {
+		return srv.Stop, nil // a node by itself has no quorum to make them
+	}
 	return srv.Stop, nats.EnsureStreams(ctx, srv.URL())
 }
 
@@ -238,7 +245,6 @@ func (s *servers) startTemporal(ctx context.Context, reserved *ports.Reservation
 		Folder:       folder,
 		Namespace:    s.namespace,
 		Tuning:       s.tuning,
-		Schedules:    s.schedules,
 		Logger:       logger("temporal"),
 		Failed:       s.dies("Temporal"),
 	})

@@ -46,7 +46,6 @@ func Start(o Options) (*Server, error) {
 		return nil, err
 	}
 	if err := db.Open(); err != nil {
-		_ = db.Close()
 		return nil, err
 	}
 	s := &Server{db: db, stopping: make(chan struct{})}
@@ -57,11 +56,11 @@ func Start(o Options) (*Server, error) {
 		}
 	}
 	if s.address == "" {
-		return nil, errors.Join(errors.New("the HTTP API did not start"), db.Close())
+		return nil, errors.New("the HTTP API did not start")
 	}
 	for _, name := range o.Databases {
 		if _, err := db.MetaClient.CreateDatabase(name); err != nil {
-			return nil, errors.Join(fmt.Errorf("database %s: %w", name, err), s.Stop())
+			return nil, fmt.Errorf("database %s: %w", name, err)
 		}
 	}
 	return s, nil

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -17,6 +21,8 @@ type Options struct {
 	Port   int
 	Folder string // absolute; JetStream keeps its files here
 	Sync   Sync
+	Routes Routes
+	Login  *url.Userinfo // what clients have to give; nil if nothing
 	Logger *slog.Logger
 	Failed func(error) // called when the server ends by itself
 }
@@ -41,15 +47,48 @@ func ParseSync(text string) (Sync, error) {
 	return Sync{Interval: interval}, nil
 }
 
+// Routes are the ports at which the nodes of a cluster find each other, that of this
+// node first; none for a server by itself.
+type Routes []int
+
+// ParseRoutes reads ports with commas between them.
+func ParseRoutes(text string) (Routes, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var routes Routes
+	for port := range strings.SplitSeq(text, ",") {
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
+			return nil, fmt.Errorf("%q is no port", port)
+		}
+		routes = append(routes, int(n))
+	}
+	return routes, nil
+}
+
+// apply makes the server a node of the cluster.
+func (r Routes) apply(o *server.Options) {
+	if len(r) == 0 {
+		return
+	}
+	o.ServerName += "-" + strconv.Itoa(r[0])
+	o.Cluster = server.ClusterOpts{Name: "devstack", Host: ports.Host, Port: r[0]}
+	for _, port := range r {
+		o.Routes = append(o.Routes, &url.URL{Scheme: "nats-route", Host: net.JoinHostPort(ports.Host, strconv.Itoa(port))})
+	}
+}
+
 // Server is a running NATS server.
 type Server struct {
 	ns       *server.Server
+	login    *url.Userinfo
 	stopping chan struct{}
 }
 
 // Start starts the server and waits until it takes connections.
 func Start(o Options) (*Server, error) {
-	ns, err := server.NewServer(&server.Options{
+	options := &server.Options{
 		ServerName: "devstack",
 		Host:       ports.Host,
 		Port:       o.Port,
@@ -59,21 +98,25 @@ func Start(o Options) (*Server, error) {
 
 		SyncInterval: o.Sync.Interval,
 		SyncAlways:   o.Sync.Always,
-	})
+	}
+	o.Routes.apply(options)
+	if o.Login != nil {
+		options.Username = o.Login.Username()
+		options.Password, _ = o.Login.Password()
+	}
+	ns, err := server.NewServer(options)
 	if err != nil {
 		return nil, err
 	}
 	ns.SetLoggerV2(logger{o.Logger}, false, false, false)
 	ns.Start()
 	if !ns.ReadyForConnections(10 * time.Second) {
-		ns.Shutdown()
 		return nil, errors.New("not ready after 10 s")
 	}
 	if !ns.JetStreamEnabled() {
-		ns.Shutdown()
 		return nil, fmt.Errorf("JetStream did not start on %s", o.Folder)
 	}
-	s := &Server{ns: ns, stopping: make(chan struct{})}
+	s := &Server{ns: ns, login: o.Login, stopping: make(chan struct{})}
 	go func() {
 		ns.WaitForShutdown()
 		select {
@@ -85,8 +128,11 @@ func Start(o Options) (*Server, error) {
 	return s, nil
 }
 
-// URL is what clients connect to.
-func (s *Server) URL() string { return s.ns.ClientURL() }
+// URL is what clients connect to, with what they have to give.
+func (s *Server) URL() string {
+	address := url.URL{Scheme: "nats", User: s.login, Host: s.ns.Addr().String()}
+	return address.String()
+}
 
 // Stop flushes JetStream's files and ends the server.
 func (s *Server) Stop() error {

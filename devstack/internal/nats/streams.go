@@ -21,5 +21,5 @@ func EnsureStreams(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	return pipeline.Ensure(ctx, js)
+	return pipeline.Ensure(ctx, js, pipeline.StreamSettings{})
 }

@@ -6,6 +6,7 @@ package ports
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -41,29 +42,28 @@ const (
 	lastFree  = 31999
 )
 
-// Reservation holds ports for the servers of this process.
+// Reservation holds ports for the servers of this process until Done is called.
 type Reservation struct {
-	lock      *os.File
+	claims    *os.File
 	listeners []net.Listener
 	ports     []int
 }
 
-// Reserve finds a port for every want, in their order. Other processes that
-// reserve ports wait until Done is called.
-func Reserve(wants []Want) (*Reservation, error) {
-	lock, err := lockHost()
+// Reserve finds a port for every want, in their order, without waiting: a stack
+// that starts at the same time gets others, or is told that a port is taken.
+func Reserve(wants []Want) (_ *Reservation, err error) {
+	claims, err := openClaims()
 	if err != nil {
 		return nil, err
 	}
-	r := &Reservation{lock: lock}
+	r := &Reservation{claims: claims, ports: make([]int, len(wants))}
+	defer func() { r.release(err) }()
 	// Given ports first, so that no free port takes one of them.
-	r.ports = make([]int, len(wants))
 	for i, w := range wants {
 		if w.Port == 0 {
 			continue
 		}
-		if err := r.listen(w.Port); err != nil {
-			r.Done()
+		if err = r.take(w.Port); err != nil {
 			return nil, w.failed(err)
 		}
 		r.ports[i] = w.Port
@@ -73,7 +73,6 @@ func Reserve(wants []Want) (*Reservation, error) {
 			continue
 		}
 		if r.ports[i], err = r.pick(); err != nil {
-			r.Done()
 			return nil, fmt.Errorf("%s: %w", w.Server, err)
 		}
 	}
@@ -83,26 +82,25 @@ func Reserve(wants []Want) (*Reservation, error) {
 // Port returns the port of the i-th want.
 func (r *Reservation) Port(i int) int { return r.ports[i] }
 
-// Address returns host:port of the i-th want.
-func (r *Reservation) Address(i int) string {
-	return net.JoinHostPort(Host, strconv.Itoa(r.ports[i]))
-}
+// Done gives the claims up, once the servers listen or when they never will.
+func (r *Reservation) Done() { _ = r.claims.Close() }
 
-// Release frees the ports for the servers of this process, which start next.
-func (r *Reservation) Release() {
+// release frees the ports for the servers of this process, which start next.
+// Other stacks find them claimed.
+func (r *Reservation) release(failed error) {
 	for _, l := range r.listeners {
 		_ = l.Close()
 	}
-	r.listeners = nil
+	if failed != nil {
+		r.Done()
+	}
 }
 
-// Done ends the reservation, once the servers listen or when they never will.
-func (r *Reservation) Done() {
-	r.Release()
-	_ = r.lock.Close()
-}
-
-func (r *Reservation) listen(port int) error {
+// take claims a port on which nothing listens.
+func (r *Reservation) take(port int) error {
+	if err := r.claim(port); err != nil {
+		return err
+	}
 	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.ParseIP(Host), Port: port})
 	if err != nil {
 		return err
@@ -115,23 +113,30 @@ func (r *Reservation) pick() (int, error) {
 	const tries = 500
 	for range tries {
 		port := firstFree + rand.IntN(lastFree-firstFree+1)
-		if r.listen(port) == nil {
+		if r.take(port) == nil {
 			return port, nil
 		}
 	}
 	return 0, fmt.Errorf("no free port among %d tried between %d and %d on %s", tries, firstFree, lastFree, Host)
 }
 
-// lockHost makes the stacks of one user start one after the other as far as
-// the choice of their ports goes. The lock is gone with the process.
-func lockHost() (*os.File, error) {
+// claim locks the byte of the claims file that has the number of the port.
+func (r *Reservation) claim(port int) error {
+	err := syscall.FcntlFlock(r.claims.Fd(), syscall.F_SETLK, &syscall.Flock_t{
+		Type: syscall.F_WRLCK, Whence: io.SeekStart, Start: int64(port), Len: 1,
+	})
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+		return syscall.EADDRINUSE // of a stack whose server does not listen yet
+	}
+	return err
+}
+
+// openClaims opens the file on which the stacks of one user claim ports. The
+// kernel drops the claims of a process that ends.
+func openClaims() (*os.File, error) {
 	path := filepath.Join(os.TempDir(), "devstack-ports-"+strconv.Itoa(os.Getuid())+".lock")
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock file of the ports %s: %w", path, err)
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		_ = f.Close()
 		return nil, fmt.Errorf("lock file of the ports %s: %w", path, err)
 	}
 	return f, nil

@@ -76,7 +76,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		}
 	}()
 	if err := s.makeBuckets(ctx, o.Buckets); err != nil {
-		return nil, errors.Join(err, s.Stop())
+		return nil, err
 	}
 	return s, nil
 }

@@ -14,8 +14,8 @@ const clusterName = "active"
 // visibilityStore is the store of the lists of workflows and schedules.
 const visibilityStore = "visibility"
 
-// sqlConfig is that of a file in the folder.
-func sqlConfig(o Options, file string) *config.SQL {
+// sqlConfig is that of a file in the folder, with its cache in KiB below zero.
+func sqlConfig(o Options, file, cache string) *config.SQL {
 	pragmas := map[string]string{
 		"mode": "rwc",
 		// A write-ahead log survives the death of the process as a rollback
@@ -28,8 +28,8 @@ func sqlConfig(o Options, file string) *config.SQL {
 		// Fewer, larger checkpoints, and the working set of some ten thousand
 		// workflows in memory.
 		pragmas["wal_autocheckpoint"] = "8000" // pages of 4 KiB
-		pragmas["cache_size"] = "-65536"       // KiB
-		pragmas["temp_store"] = "2"            // memory
+		pragmas["cache_size"] = cache
+		pragmas["temp_store"] = "2" // memory
 	}
 	return &config.SQL{
 		PluginName:        sqlite.PluginName,
@@ -55,8 +55,8 @@ func serverConfig(o Options) *config.Config {
 			// more shards only add work: four were slower.
 			NumHistoryShards: 1,
 			DataStores: map[string]config.DataStore{
-				sqlite.PluginName: {SQL: sqlConfig(o, databaseFile)},
-				visibilityStore:   {SQL: sqlConfig(o, visibilityFile)},
+				sqlite.PluginName: {SQL: sqlConfig(o, databaseFile, "-32768")},
+				visibilityStore:   {SQL: sqlConfig(o, visibilityFile, "-16384")},
 			},
 		},
 		ClusterMetadata: &cluster.Config{

@@ -2,7 +2,6 @@ package temporal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -22,11 +21,11 @@ const retention = 30 * 24 * time.Hour
 // register brings the namespace up to date, which an older stack may have made
 // with fewer search attributes, and returns once they can be used.
 func register(ctx context.Context, address, namespace string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
 	defer cancel()
 	c, err := dial(ctx, address, namespace)
 	if err != nil {
-		return err
+		return fmt.Errorf("the frontend does not answer: %w", err)
 	}
 	defer c.Close()
 	if err := setRetention(ctx, c, namespace); err != nil {
@@ -106,7 +105,7 @@ func waitSearchable(ctx context.Context, c client.Client, namespace string) erro
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("search attribute %s: %w", name, err)
+			return fmt.Errorf("search attribute %s cannot be used: %w", name, err)
 		}
 	}
 	return nil
@@ -122,7 +121,7 @@ func retry(ctx context.Context, call func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
+			return fmt.Errorf("%w, last error: %w", context.Cause(ctx), err)
 		case <-tick.C:
 		}
 	}

@@ -1,15 +1,19 @@
 package temporal
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/server/common/config"
+	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	"go.temporal.io/server/schema/sqlite"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
@@ -26,18 +30,21 @@ const (
 
 // prepareStore makes the database with its schema and the namespace, or checks
 // that this release may use the one that is there.
-func prepareStore(o Options, cfg *config.Config) error {
+func prepareStore(ctx context.Context, o Options, cfg *config.Config) error {
 	p := &cfg.Persistence
-	sql, visibility := p.DataStores[p.DefaultStore].SQL, p.DataStores[p.VisibilityStore].SQL
-	created, err := checkStore(o.Folder, sql.DatabaseName, visibility.DatabaseName)
+	main, visibility := p.DataStores[p.DefaultStore].SQL, p.DataStores[p.VisibilityStore].SQL
+	created, err := checkStore(o.Folder, main.DatabaseName, visibility.DatabaseName)
 	if err != nil {
 		return err
 	}
 	if created {
-		for _, file := range []*config.SQL{sql, visibility} {
+		for _, file := range []*config.SQL{main, visibility} {
 			if err := sqlite.SetupSchema(file); err != nil {
 				return fmt.Errorf("schema of %s: %w", file.DatabaseName, err)
 			}
+		}
+		if err := dropIndexes(ctx, visibility.DatabaseName); err != nil {
+			return fmt.Errorf("indexes of %s: %w", visibility.DatabaseName, err)
 		}
 	} else if _, err := os.Stat(visibility.DatabaseName); errors.Is(err, fs.ErrNotExist) {
 		// Of before there were two files: the lists are in the one.
@@ -50,7 +57,8 @@ func prepareStore(o Options, cfg *config.Config) error {
 		return fmt.Errorf("namespace %s: %w", o.Namespace, err)
 	}
 	ns.Detail.Config.Retention = durationpb.New(retention)
-	if err := sqlite.CreateNamespaces(sql, ns); err != nil {
+	ns.Detail.Config.CustomSearchAttributeAliases = attributeColumns()
+	if err := sqlite.CreateNamespaces(main, ns); err != nil {
 		return err
 	}
 	if created {
@@ -107,11 +115,54 @@ func markReady(folder string) error {
 	return os.Remove(filepath.Join(folder, unfinishedFile))
 }
 
-// searchAttributes are the ones that jobs and their runs carry.
+// attributeNames are the search attributes that jobs and their runs carry, all of
+// them keywords.
+var attributeNames = []string{"JobId", "JobType", "JobMode", "JobQueue", "JobProvider", "JobOwner", "JobSpecHash"}
+
 func searchAttributes() map[string]enumspb.IndexedValueType {
 	attributes := make(map[string]enumspb.IndexedValueType)
-	for _, name := range []string{"JobId", "JobType", "JobMode", "JobQueue", "JobProvider", "JobOwner", "JobSpecHash"} {
+	for _, name := range attributeNames {
 		attributes[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	}
 	return attributes
+}
+
+// attributeColumns names the search attribute of each column: the server itself
+// takes any of its ten, of which only these have an index.
+func attributeColumns() map[string]string {
+	columns := make(map[string]string)
+	for i, name := range attributeNames {
+		columns[fmt.Sprintf("Keyword%02d", i+1)] = name
+	}
+	return columns
+}
+
+// indexes are those of the lists that the Web UI, the starter and the server ask
+// for, beside the ones of attributeColumns.
+var indexes = []string{
+	"default_idx", "by_workflow_id", "by_workflow_type", "by_status",
+	"by_temporal_scheduled_by_id", "by_temporal_namespace_division",
+}
+
+// dropIndexes drops the other indexes of the server's schema, 45 of 58: each of
+// them costs every run a write and its pages. Lists by their columns read all runs.
+func dropIndexes(ctx context.Context, file string) error {
+	keep := slices.Clone(indexes)
+	for i := range attributeNames {
+		keep = append(keep, fmt.Sprintf("by_keyword_%02d", i+1))
+	}
+	db, err := sql.Open(sqliteplugin.PluginName, file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	var drops string
+	err = db.QueryRowContext(ctx, `SELECT GROUP_CONCAT('DROP INDEX ' || name, ';') FROM sqlite_master
+		WHERE type = 'index' AND tbl_name = 'executions_visibility' AND sql IS NOT NULL
+		AND name NOT IN ('`+strings.Join(keep, "', '")+`')`).Scan(&drops)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, drops)
+	return err
 }

@@ -4,7 +4,6 @@ package temporal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -36,7 +35,6 @@ type Options struct {
 	Folder    string // absolute; holds the SQLite file and the release that wrote it
 	Namespace string
 	Tuning    Tuning
-	Schedules Engine
 	History   int // events after which to suggest continue-as-new; 0 is the server's own
 	Logger    *slog.Logger
 	Failed    func(error) // called when the server ends by itself
@@ -49,11 +47,18 @@ type Server struct {
 	stopping *atomic.Bool
 }
 
+// Bounds of a start, together less than the minute that bin/dev waits for a stack.
+const (
+	startTimeout    = 30 * time.Second // of the services
+	registerTimeout = 20 * time.Second // of the namespace and its search attributes
+)
+
 // Start prepares the SQLite file, starts the server and registers the
-// namespace and its search attributes.
+// namespace and its search attributes. A server whose start failed is left as it
+// is: the process ends around it, and to stop it could take for ever.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	cfg := serverConfig(o)
-	if err := prepareStore(o, cfg); err != nil {
+	if err := prepareStore(ctx, o, cfg); err != nil {
 		return nil, err
 	}
 	fatal, stopping := newFatal(), new(atomic.Bool)
@@ -77,8 +82,10 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 		}
 	case err := <-fatal.occurred:
 		return nil, err
-	case <-time.After(time.Minute):
-		return nil, errors.New("did not start within a minute")
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(startTimeout):
+		return nil, fmt.Errorf("its services did not start within %s", startTimeout)
 	}
 	go func() {
 		// Never returns when all goes well; the process ends around it.
@@ -86,7 +93,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}()
 	s := &Server{server: srv, address: address(o.FrontendPort), stopping: stopping}
 	if err := register(ctx, s.address, o.Namespace); err != nil {
-		return nil, errors.Join(fmt.Errorf("namespace %s: %w", o.Namespace, err), s.Stop())
+		return nil, fmt.Errorf("namespace %s: %w", o.Namespace, err)
 	}
 	return s, nil
 }

@@ -1,10 +1,9 @@
 package temporal
 
 import (
-	"time"
-
 	"fmt"
 	"maps"
+	"time"
 
 	"go.temporal.io/server/common/dynamicconfig"
 )
@@ -20,18 +19,6 @@ const (
 	TuningStock Tuning = "stock"
 )
 
-// Engine names what runs schedules made from now on. Schedules that exist stay
-// on the engine that they were made on.
-type Engine string
-
-// The engines.
-const (
-	// EngineCHASM runs schedules as state machines inside the history service.
-	EngineCHASM Engine = "chasm"
-	// EngineWorkflow runs a system workflow per schedule: the server's default.
-	EngineWorkflow Engine = "workflow"
-)
-
 // ParseTuning reads the name of a tuning.
 func ParseTuning(s string) (Tuning, error) {
 	switch t := Tuning(s); t {
@@ -42,35 +29,31 @@ func ParseTuning(s string) (Tuning, error) {
 	}
 }
 
-// ParseEngine reads the name of a schedule engine.
-func ParseEngine(s string) (Engine, error) {
-	switch e := Engine(s); e {
-	case EngineCHASM, EngineWorkflow:
-		return e, nil
-	default:
-		return "", fmt.Errorf("schedule engine %q is not known: it is chasm or workflow", s)
-	}
-}
+// historyCache bounds the states of workflows that the history service keeps in
+// memory, in bytes of their stored form; in memory they are a few times as large.
+const historyCache = 16 << 20
 
 type settings = map[dynamicconfig.Key]any
 
 func dynamicConfig(o Options) settings {
 	s := settings{
-		// A search attribute can be used right after it was added.
-		dynamicconfig.ForceSearchAttributesCacheRefreshOnRead.Key(): true,
 		// The default of 10 list calls a second is a limit for a shared cluster.
 		dynamicconfig.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 100,
-		dynamicconfig.HistoryCacheHostLevelMaxSize.Key():                 8096,
+		// The server counts entries otherwise, of which each keeps what its workflow
+		// holds: memo, pending activities and timers.
+		dynamicconfig.HistoryCacheSizeBasedLimit.Key():        true,
+		dynamicconfig.HistoryCacheHostLevelMaxSizeBytes.Key(): historyCache,
+		// A caller whose wake-up the server misses asks again after this.
+		dynamicconfig.HistoryLongPollExpirationInterval.Key(): 2 * time.Second,
+		// The server's own worker, which keeps schedules, may have all its pollers at the
+		// queue of a process that was killed: its schedules stand still for one long poll.
+		dynamicconfig.MatchingLongPollExpirationInterval.Key(): 10 * time.Second,
 	}
 	if o.History > 0 {
 		s[dynamicconfig.HistoryCountSuggestContinueAsNew.Key()] = o.History
 	}
 	if o.Tuning == TuningLatency {
 		maps.Copy(s, latencySettings())
-	}
-	if o.Schedules == EngineCHASM {
-		s[dynamicconfig.EnableCHASMSchedulerCreation.Key()] = true
-		s[dynamicconfig.CHASMSchedulerCreationRolloutPercent.Key()] = 100
 	}
 	return s
 }
@@ -105,9 +88,8 @@ func latencySettings() settings {
 		dynamicconfig.HistoryPersistenceMaxQPS.Key():                     calls,
 		dynamicconfig.MatchingPersistenceMaxQPS.Key():                    calls,
 		dynamicconfig.WorkerPersistenceMaxQPS.Key():                      calls,
-		// Of the older schedule engine, for a namespace. The default of 30 is less
-		// than two thousand jobs need that run every minute, which would be later
-		// and later.
+		// Starts by schedules, for a namespace. The default of 30 is less than two
+		// thousand jobs need that run every minute, which would be later and later.
 		dynamicconfig.SchedulerNamespaceStartWorkflowRPS.Key(): 1000.0,
 	}
 }

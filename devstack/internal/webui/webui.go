@@ -48,7 +48,6 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	go func() { _ = s.ui.Start() }()
 	if err := s.waitHealthy(ctx); err != nil {
-		s.ui.Stop()
 		return nil, err
 	}
 	return s, nil

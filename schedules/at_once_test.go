@@ -1,0 +1,135 @@
+package schedules_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+)
+
+// atOnce calls all functions at the same time.
+func atOnce(calls ...func() error) error {
+	errs := make([]error, len(calls))
+	var begin, ended sync.WaitGroup
+	begin.Add(1)
+	for n, call := range calls {
+		ended.Go(func() {
+			begin.Wait()
+			errs[n] = call()
+		})
+	}
+	begin.Done()
+	ended.Wait()
+	return errors.Join(errs...)
+}
+
+// TestChangesOfOneScheduleAtOnceAreAllMade has several people change the schedule of
+// one job at the same time, over and over: none of what they do is lost or done twice.
+func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
+	t.Parallel()
+	const rounds, triggers = 4, 4
+	seen := &handledRuns{}
+	f := startHandler(t, stacktest.StartOwn(t, "--only", "temporal"), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
+		seen.add(run.ID())
+		return job.Result{}, nil
+	})
+	j := declare("daily", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), Overlap: job.OverlapAllowAll}})
+	f.apply(f.plan(false, j))
+	made := map[string]bool{}
+	for round := range rounds {
+		j.Options.Description = fmt.Sprintf("round %d", round)
+		plan := f.plan(false, j)
+		require.Equal(t, 1, plan.Count(schedules.ActionUpdate))
+		var skipped *control.SkipResult
+		var refs [triggers]control.RunRef
+		calls := []func() error{
+			func() error { return f.syncer.Apply(t.Context(), plan, func(schedules.Report) {}) },
+			func() error { return f.control.Pause(t.Context(), j.ID, "the vendor is away") },
+			func() error { return f.control.Pause(t.Context(), j.ID, "the disk is full") },
+			func() (err error) {
+				skipped, err = f.control.SkipNext(t.Context(), j.ID, "a test")
+				return err
+			},
+		}
+		for n := range refs {
+			calls = append(calls, func() error {
+				triggered, err := f.control.Trigger(t.Context(), j.ID)
+				refs[n] = triggered.Run
+				return err
+			})
+		}
+		require.NoError(t, atOnce(calls...), "round %d", round)
+		f.settled(false, j)
+		live, err := f.control.LiveSchedule(t.Context(), j.ID)
+		require.NoError(t, err)
+		require.True(t, live.Paused)
+		require.Contains(t, live.PauseReason, "the vendor is away")
+		require.Contains(t, live.PauseReason, "the disk is full")
+		require.Contains(t, control.SkippedStarts(live, time.Now()), skipped.Skipped)
+		for _, ref := range refs {
+			require.False(t, made[ref.RunID], "each trigger has a run of its own")
+			made[ref.RunID] = true
+		}
+		require.NoError(t, atOnce(
+			func() error { return f.control.Resume(t.Context(), j.ID, "") },
+			func() error { return f.control.Resume(t.Context(), j.ID, "it is back") },
+		))
+		live, err = f.control.LiveSchedule(t.Context(), j.ID)
+		require.NoError(t, err)
+		require.False(t, live.Paused)
+	}
+	f.waitRuns(seen, len(made))
+	require.Len(t, made, rounds*triggers)
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	require.Equal(t, made, seen.ids, "what handlers ran is what was triggered")
+}
+
+// TestTriggersOfOneSecond has a job triggered several times within a second, while
+// the runs, which would have the same workflow id, go on.
+func TestTriggersOfOneSecond(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	seen := &handledRuns{}
+	f := startHandler(t, stacktest.StartOwn(t, "--only", "temporal"), func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
+		seen.add(run.ID())
+		select {
+		case <-release:
+			return job.Result{}, nil
+		case <-ctx.Done():
+			return job.Result{}, ctx.Err()
+		}
+	})
+	daily := func(key string, overlap job.Overlap) job.Job {
+		return declare(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), Overlap: overlap}})
+	}
+	beside, alone, waits := daily("beside", job.OverlapAllowAll), daily("alone", job.OverlapSkip), daily("waits", job.OverlapBufferAll)
+	f.apply(f.plan(false, beside, alone, waits))
+	names := map[string]bool{}
+	for range 3 {
+		triggered, err := f.control.Trigger(t.Context(), beside.ID)
+		require.NoError(t, err)
+		require.False(t, names[triggered.Run.WorkflowID])
+		names[triggered.Run.WorkflowID] = true
+	}
+	for _, j := range []job.Job{alone, waits} {
+		_, err := f.control.Trigger(t.Context(), j.ID)
+		require.NoError(t, err)
+	}
+	_, err := f.control.Trigger(t.Context(), alone.ID)
+	require.ErrorContains(t, err, "was not started: a run of it is under way and its overlap policy is to skip")
+	_, err = f.control.Trigger(t.Context(), waits.ID)
+	require.ErrorContains(t, err, "was triggered, and its run waits for one that is under way")
+	f.waitRuns(seen, 5)
+	close(release)
+	f.waitRuns(seen, 6)
+}

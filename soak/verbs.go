@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"example.org/soak/ledger"
+)
+
+// verbs are drawn as often as they stand here.
+func (s *soak) verbs() []func(context.Context, *rand.Rand) {
+	job := func(of func(int) string, n int, verb string) func(context.Context, *rand.Rand) {
+		return func(ctx context.Context, random *rand.Rand) { s.verb(ctx, "jobs", verb, of(random.IntN(n))) }
+	}
+	return []func(context.Context, *rand.Rand){
+		job(recurringID, recurring, "trigger"), job(recurringID, recurring, "trigger"),
+		job(recurringID, recurring, "stop"), job(recurringID, recurring, "stop"),
+		job(recurringID, recurring, "skip-next"), job(recurringID, recurring, "skip-next"),
+		job(loopID, loops, "trigger"), job(loopID, loops, "trigger"),
+		job(loopID, loops, "restart"), job(loopID, loops, "restart"),
+		func(ctx context.Context, random *rand.Rand) {
+			s.pair(ctx, random, "jobs", "pause", "resume", recurringID(random.IntN(recurring)))
+		},
+		func(ctx context.Context, random *rand.Rand) {
+			s.pair(ctx, random, "jobs", "pause", "resume", recurringID(random.IntN(recurring)))
+		},
+		func(ctx context.Context, random *rand.Rand) {
+			s.pair(ctx, random, "jobs", "pause", "resume", loopID(random.IntN(loops)))
+		},
+		func(ctx context.Context, random *rand.Rand) {
+			s.pair(ctx, random, "jobs", "stop", "restart", loopID(random.IntN(loops)))
+		},
+		func(ctx context.Context, random *rand.Rand) {
+			s.pair(ctx, random, "queues", "pause", "resume", queueName(random.IntN(queues)))
+		},
+		s.cancelItem, s.cancelItem,
+		s.apply,
+	}
+}
+
+// giveVerbs has the starter do things until its context ends, and returns when all
+// are done.
+func (s *soak) giveVerbs(ctx context.Context) {
+	random := s.random(streamVerbs)
+	verbs := s.verbs()
+	var under sync.WaitGroup
+	defer under.Wait()
+	for {
+		for _, n := range random.Perm(len(verbs)) {
+			if !wait(ctx, between(random, time.Second, 6*time.Second)) {
+				return
+			}
+			own := rand.New(rand.NewPCG(s.seed, random.Uint64()))
+			under.Go(func() { verbs[n](ctx, own) })
+		}
+	}
+}
+
+// verb gives one verb, whatever comes of it, and writes it down.
+func (s *soak) verb(ctx context.Context, group, verb, target string, args ...string) {
+	noted := ledger.Verb{Name: verb, Target: target, From: ledger.Now()}
+	if group == "queues" && verb != "cancel" {
+		noted.Name = "queue " + verb
+	}
+	command := append([]string{group, verb}, args...)
+	if verb != "apply" {
+		command = append(command, target)
+	} else {
+		command = append(command[1:], "-f", target, "--yes")
+	}
+	out, err := s.starter(ctx, 0, command...)
+	noted.To, noted.OK = ledger.Now(), err == nil
+	if err != nil {
+		noted.Said = err.Error()
+	} else if verb == "cancel" {
+		var receipt struct{ Running bool }
+		if err := json.Unmarshal(out, &receipt); err != nil {
+			s.trouble("the answer to the cancel of %s cannot be read: %s", target, err)
+		}
+		noted.Running = receipt.Running
+	}
+	s.write(s.verbsGiven, noted)
+}
+
+// pair gives a verb, and after some seconds the one that undoes it.
+func (s *soak) pair(ctx context.Context, random *rand.Rand, group, verb, undo, target string) {
+	s.verb(ctx, group, verb, target)
+	wait(ctx, between(random, 2*time.Second, 15*time.Second))
+	s.verb(s.ctx, group, undo, target)
+}
+
+// cancelItem cancels one of the latest items that were acknowledged, which may wait,
+// run or have run.
+func (s *soak) cancelItem(ctx context.Context, random *rand.Rand) {
+	calls, err := ledger.Read[ledger.Call](s.folder, ledger.CallFile)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	calls = slices.DeleteFunc(calls, func(c ledger.Call) bool { return !c.Acked || c.Queue == "" })
+	if len(calls) == 0 {
+		return
+	}
+	const latest = 4
+	call := calls[len(calls)-1-random.IntN(min(latest, len(calls)))]
+	s.verb(ctx, "queues", "cancel", call.Jobs[random.IntN(len(call.Jobs))], call.Queue)
+}
+
+// apply applies other definitions of some jobs. What the product tells of the starts
+// of a job begins with its definition, so it is asked before.
+func (s *soak) apply(ctx context.Context, _ *rand.Rand) {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	if err := s.sampleChanging(ctx); err != nil {
+		return // The server is away.
+	}
+	s.version++
+	if err := s.declare(s.version); err != nil {
+		s.fail(err)
+		return
+	}
+	s.verb(ctx, "", "apply", s.jobsFile())
+}
+
+// watchHalts resumes queues that have halted, some seconds later.
+func (s *soak) watchHalts(ctx context.Context) {
+	random := s.random(streamHalts)
+	for wait(ctx, 4*time.Second) {
+		out, err := s.starter(ctx, 0, "queues", "describe", queueName(haltedQueue))
+		var queue struct{ Halted *struct{} }
+		if err != nil || json.Unmarshal(out, &queue) != nil || queue.Halted == nil {
+			continue
+		}
+		wait(ctx, between(random, 0, 5*time.Second))
+		s.verb(s.ctx, "queues", "resume", queueName(haltedQueue))
+	}
+}
+
+// sample asks the starter what became of the starts of a recurring job.
+func (s *soak) sample(ctx context.Context, j ledger.Recurring) error {
+	var told struct {
+		Until  time.Time
+		Missed []ledger.Missed
+		Jobs   []struct{ From time.Time }
+	}
+	since := s.began.Add(-time.Minute).Format(time.RFC3339)
+	sample := ledger.Sample{Job: j.Job}
+	for _, ask := range []struct {
+		args []string
+		into any
+	}{
+		{[]string{"--missed"}, &told}, {nil, &sample.Runs},
+	} {
+		out, err := s.starter(ctx, 0, append([]string{"runs", "list", "--job", j.Job, "--since", since, "--limit", "0"}, ask.args...)...)
+		if err == nil {
+			err = json.Unmarshal(out, ask.into)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(told.Jobs) == 1 {
+		sample.From, sample.Until, sample.Missed = told.Jobs[0].From, told.Until, told.Missed
+	}
+	s.write(s.samples, sample)
+	return nil
+}
+
+// sampleChanging asks what became of the starts of the jobs whose definition changes.
+func (s *soak) sampleChanging(ctx context.Context) error {
+	return eachOf(changing, func(n int) error { return s.sample(ctx, recurringJob(n)) })
+}
+
+// eachOf does something for 0..n-1, four at a time.
+func eachOf(n int, do func(int) error) error {
+	errs := make([]error, n)
+	slots := make(chan struct{}, 4)
+	var all sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(i)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,167 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities/load"
+	"github.com/dendrascience/dendra-jobs/internal/influx"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
+)
+
+// keepLoading runs lap after lap of a location's load until the test ends.
+func keepLoading(t *testing.T, st *stacktest.Stack, client *pipeline.Client, location string, mirrors ...load.InfluxMirror) {
+	t.Helper()
+	jobType := load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond))
+	definition := jobtest.NewJob(jobType, location, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, load.LiveInfluxSpec{
+		Location: location, InfluxURL: st.Influx, BatchAge: job.Duration(20 * time.Millisecond), Lap: job.Duration(100 * time.Millisecond), Mirrors: mirrors,
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			_, _ = jobType.Handle(ctx, jobtest.NewRun(definition)) // A mirror that is down fails it.
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+}
+
+// TestLoadsSkip: in the real server a database has lost its retention policy, so that
+// the message for it holds up the location. Skipped, it is in quarantine, and the
+// messages for another database around it are stored.
+func TestLoadsSkip(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	client := connectPipeline(t, st)
+	server := influx.Config{URL: st.Influx}
+	for _, statement := range []string{`CREATE DATABASE "skipbroken" WITH NAME "gone"`, `DROP RETENTION POLICY "gone" ON "skipbroken"`, `CREATE DATABASE "skipping"`} {
+		_, err := influx.Query(t.Context(), server, "", statement)
+		require.NoError(t, err)
+	}
+	message := func(database string, i int) pipeline.Outgoing {
+		return pipeline.Outgoing{Subject: pipeline.PrepSubject(pipeline.OperationLive, "skipping"), Body: fmt.Appendf(nil,
+			`{"context":{"station":"s"},"payload":{"options":{"database":%q},"points":[{"measurement":"m","fields":{"v":%d},"time":%d}]}}`, database, i, i)}
+	}
+	var messages []pipeline.Outgoing
+	for i := range 20 {
+		database := "skipping"
+		if i == 7 {
+			database = "skipbroken"
+		}
+		messages = append(messages, message(database, i))
+	}
+	_, err := client.Publish(t.Context(), messages)
+	require.NoError(t, err)
+	keepLoading(t, st, client, "skipping")
+
+	var c console
+	args := func(more ...string) []string { return append(append([]string{"loads"}, more...), "--nats", st.NATS) }
+	type view struct {
+		Breaker pipeline.Breaker
+		Waiting int
+	}
+	shown := func() (view, bool) {
+		r := c.run(t.Context(), args("skipping", "-o", "json")...) // fails as long as there is no consumer
+		var views []view
+		if r.code != 0 || json.Unmarshal([]byte(r.stdout), &views) != nil || len(views) == 0 {
+			return view{}, false
+		}
+		return views[0], true
+	}
+	var held pipeline.HeldMessage
+	stacktest.WaitFor(t, "the message to hold up the location", func() (bool, error) {
+		v, ok := shown()
+		if !ok || v.Breaker.Held == nil {
+			return false, nil
+		}
+		held = *v.Breaker.Held
+		return v.Waiting == 20-7, nil
+	})
+	stored, _, err := client.Range(t.Context(), pipeline.StreamPrepared, held.Sequence, held.Sequence, pipeline.Limit{})
+	require.NoError(t, err)
+	require.Equal(t, string(messages[7].Body), string(stored[0].Body))
+	names := fmt.Sprintf("message %d on %s", held.Sequence, held.Subject)
+	stacktest.WaitFor(t, "loads to name the message", func() (bool, error) {
+		text := c.ok(t, args("skipping")...)
+		return strings.Contains(text, "skipping/live/default is held up by "+names+": starter loads skip skipping") &&
+			strings.Contains(text, "retention policy not found"), nil
+	})
+
+	r := c.run(t.Context(), args("skip", "skipping")...)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: there is no terminal to ask on: add --yes to skip the message\n", r.stderr)
+	r = c.run(t.Context(), args("skip", "skipping", "--mirror", "west", "--yes")...)
+	require.Equal(t, "starter: no message holds up location skipping\n", r.stderr)
+
+	said := c.ok(t, args("skip", "skipping", "--yes", "--timeout", "PT1M")...)
+	require.Regexp(t, `^Message `+fmt.Sprint(held.Sequence)+` on dendra.prep.v1.live.skipping is in quarantine, as item \d+: .*retention policy not found`, said)
+	items := decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipping")...)
+	require.Len(t, items, 1)
+	require.Equal(t, "Skipped", items[0].Class)
+	require.Equal(t, held.Sequence, items[0].OriginSequence)
+	require.Equal(t, string(messages[7].Body), decoded[itemShown](t, c, onNATS(st, "show", fmt.Sprint(items[0].ID))...).Body)
+
+	stacktest.WaitFor(t, "all others to be stored", func() (bool, error) {
+		counts, err := influx.Count(t.Context(), server, "skipping", "m")
+		return counts["v"] == 19, err
+	})
+	stacktest.WaitFor(t, "the location to go on", func() (bool, error) {
+		v, ok := shown()
+		return ok && v.Breaker.State == pipeline.BreakerClosed && v.Waiting == 0, nil
+	})
+	r = c.run(t.Context(), args("skip", "skipping", "--yes", "--timeout", "PT1M")...)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: no message holds up location skipping\n", r.stderr, "a second time does nothing")
+	require.Len(t, decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipping")...), 1)
+}
+
+// TestLoadsSkipOfTwoMirrors: the same message holds up both mirrors of a location. Each
+// line tells the command for its mirror, and the message is in quarantine once.
+func TestLoadsSkipOfTwoMirrors(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	client := connectPipeline(t, st)
+	for _, statement := range []string{`CREATE DATABASE "skipboth" WITH NAME "gone"`, `DROP RETENTION POLICY "gone" ON "skipboth"`} {
+		_, err := influx.Query(t.Context(), influx.Config{URL: st.Influx}, "", statement)
+		require.NoError(t, err)
+	}
+	_, err := client.Publish(t.Context(), []pipeline.Outgoing{{
+		Subject: pipeline.PrepSubject(pipeline.OperationLive, "skipboth"),
+		Body:    []byte(`{"context":{"station":"s"},"payload":{"options":{"database":"skipboth"},"points":[{"measurement":"m","fields":{"v":1},"time":1}]}}`),
+	}})
+	require.NoError(t, err)
+	keepLoading(t, st, client, "skipboth", load.InfluxMirror{Name: "west", InfluxURL: strings.Replace(st.Influx, "127.0.0.1", "localhost", 1)})
+
+	var c console
+	command := func(mirror string) string {
+		return "starter loads skip skipboth --mirror " + mirror + " --operation live puts"
+	}
+	stacktest.WaitFor(t, "the message to hold up both", func() (bool, error) {
+		r := c.run(t.Context(), "loads", "skipboth", "--nats", st.NATS) // fails as long as there is no consumer
+		return strings.Contains(r.stdout, command("default")) && strings.Contains(r.stdout, command("west")), nil
+	})
+	skip := func(mirror string) []string {
+		return []string{"loads", "skip", "skipboth", "--mirror", mirror, "--operation", "live", "--yes", "--timeout", "PT1M", "--nats", st.NATS}
+	}
+	r := c.run(t.Context(), "loads", "skip", "skipboth", "--yes", "--nats", st.NATS)
+	require.Contains(t, r.stderr, "several are held up")
+	require.Regexp(t, `^Message \d+ on \S+ is in quarantine, as item \d+: `, c.ok(t, skip("default")...))
+	items := decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipboth")...)
+	require.Len(t, items, 1)
+	require.Regexp(t, fmt.Sprintf(`^Message \d+ on \S+ no longer holds up skipboth/live/west\. It is in quarantine, as item %d of %s\.\n$`, items[0].ID, st.Influx),
+		c.ok(t, skip("west")...))
+	require.Len(t, decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipboth")...), 1)
+}

@@ -1,0 +1,67 @@
+package cli_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// shownQueue is a queue as JSON.
+type shownQueue struct {
+	Depth      int       `json:"depth"`
+	Oldest     time.Time `json:"oldest"`
+	LastMinute int       `json:"ran_last_minute"`
+	LastHour   int       `json:"ran_last_hour"`
+	control.Queue
+}
+
+// endedQueues terminates a queue, which is told wherever someone asks, and recovered.
+func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
+	c.ok(t, "queues", "set", "cut", "--on-failure", "halt")
+	c.ok(t, "queues", "pause", "cut", "--reason", "lunch")
+	for _, key := range []string{"cut1", "cut2"} {
+		c.ok(t, "queues", "enqueue", "cut", "--type", "TakeSteps", "--key", key, "--spec", `{"steps": 1}`)
+	}
+	require.Equal(t, "Queue cut: left as it is, 2 waiting; its workflow runs.\n", c.ok(t, "queues", "recover", "cut"))
+	require.NoError(t, st.Dial(t).TerminateWorkflow(t.Context(), workflows.QueueWorkflowID("cut"), "", "by mistake"))
+
+	const hint = `queue cut does not run, its workflow ended as terminated at \S+Z: starter queues recover cut starts it again with what waits`
+	r := c.run(t.Context(), "queues", "describe", "cut")
+	require.Equal(t, 0, r.code)
+	require.Regexp(t, `^Queue +cut\nStatus +terminated\nWorkflow ended +\S+ \(.* ago\) by \S+: by mistake\n`, r.stdout)
+	require.Regexp(t, `\nWaiting +2\n(?s:.*)take_steps\.cut1(?s:.*)take_steps\.cut2`, r.stdout)
+	require.Regexp(t, `^`+hint+`\.\n$`, r.stderr)
+	stacktest.WaitFor(t, "the queue in the list", func() (bool, error) {
+		for _, q := range decoded[[]shownQueue](t, c, "queues", "list") {
+			if q.Name == "cut" && q.Ended != nil {
+				require.Equal(t, control.RunTerminated, q.Ended.Status)
+				require.Len(t, q.Waiting, 2)
+				return true, nil
+			}
+		}
+		return false, nil
+	})
+	require.Regexp(t, `\ncut +terminated +2 `, "\n"+c.ok(t, "queues", "list"))
+	require.Regexp(t, `take_steps\.cut1 +queued +waiting `, c.ok(t, "jobs", "list", "--queue", "cut"))
+	for _, args := range [][]string{
+		{"enqueue", "cut", "--type", "TakeSteps", "--key", "cut3", "--spec", `{"steps": 1}`}, {"pause", "cut"}, {"resume", "cut"},
+		{"cancel", "cut", "take_steps.cut1"}, {"skip", "cut"}, {"set", "cut", "--on-failure", "continue"},
+	} {
+		r := c.run(t.Context(), append([]string{"queues"}, args...)...)
+		require.Equal(t, 1, r.code, args)
+		require.Regexp(t, `^starter: (\w[^:]*: )?`+hint+`\n$`, r.stderr, fmt.Sprint(args))
+	}
+	require.Equal(t, "Queue cut: recovered, 2 waiting.\n", c.ok(t, "queues", "recover", "cut"))
+	require.Equal(t, "Queue cut: left as it is, 2 waiting; its workflow runs.\n", c.ok(t, "queues", "recover", "cut"))
+	require.Regexp(t, `\nStatus +paused: lunch\nOn failure +halt\nAccepted +2\n`, c.ok(t, "queues", "describe", "cut"))
+	c.ok(t, "queues", "resume", "cut")
+	stacktest.WaitFor(t, "the items to run", func() (bool, error) {
+		return decoded[shownQueue](t, c, "queues", "describe", "cut").Completed == 2, nil
+	})
+}

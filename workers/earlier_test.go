@@ -1,0 +1,54 @@
+package workers_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// A run of a recurring job that skips starts does nothing while the run of an earlier
+// start is at work, which its Schedule may have forgotten.
+func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
+	t.Parallel()
+	st := startShared(t)
+	c := st.Dial(t)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	every := job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}
+	j := newJob(t, "RecordSteps", "earlier", every, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
+	times, err := j.Recurring.Times(j.ID)
+	require.NoError(t, err)
+	first := times.Next(time.Now())
+	third := times.Next(times.Next(first)) // The one between was skipped.
+	start := func(at time.Time) client.WorkflowRun {
+		run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+			ID: workflows.ScheduledRunID(j.ID, at), TaskQueue: workflows.TaskQueue(j.Worker),
+		}, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule, KeepEnd: true})
+		require.NoError(t, err)
+		return run
+	}
+	output := func(run client.WorkflowRun) workflows.RunOutput {
+		var out workflows.RunOutput
+		require.NoError(t, run.Get(t.Context(), &out))
+		return out
+	}
+	earlier := start(first)
+	ledger.waitFor(t, "step", 1)
+	later := start(third)
+	require.Equal(t, first, output(later).SupersededBy)
+	require.Contains(t, output(later).Message, "nothing done")
+	fourth := times.Next(third)
+	require.Equal(t, first, output(start(fourth)).SupersededBy, "by way of the run that gave way")
+	require.Equal(t, 1, ledger.count(t, "start"))
+
+	open(t, gate)
+	require.Zero(t, output(earlier).SupersededBy)
+	require.Zero(t, output(start(times.Next(fourth))).SupersededBy, "the run before has ended")
+	require.Equal(t, 2, ledger.count(t, "start"))
+}

@@ -1,0 +1,219 @@
+package workers_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// terminateQueue does what the Web UI does.
+func terminateQueue(t *testing.T, c *control.Client, queue string) {
+	t.Helper()
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", "by hand"))
+}
+
+// recoverAtOnce has several people recover a queue at once.
+func recoverAtOnce(t *testing.T, c *control.Client, queue string) {
+	t.Helper()
+	var wait sync.WaitGroup
+	for range 3 {
+		wait.Go(func() {
+			if _, err := c.RecoverQueue(t.Context(), queue); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func runOfQueue(t *testing.T, c *control.Client, queue string) string {
+	t.Helper()
+	response, err := c.Temporal().DescribeWorkflowExecution(t.Context(), workflows.QueueWorkflowID(queue), "")
+	require.NoError(t, err)
+	return response.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+}
+
+// TestQueueIsRecovered terminates a queue with an item at work and parked pages, and
+// recovers it: while the item is at work, and after it has ended.
+func TestQueueIsRecovered(t *testing.T) {
+	t.Parallel()
+	st := startShared(t)
+	c := newControl(t, st)
+	for name, endsBefore := range map[string]bool{"while-it-runs": false, "after-it-ran": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ledger := newLedger(t)
+			gate := filepath.Join(t.TempDir(), "gate")
+			jobs := recordJobs(t, name, "i", 40, ledger)
+			jobs[2] = newJob(t, "RecordSteps", "gated", job.Schedule{Queued: &job.Queued{Queue: name}},
+				recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
+			startPaged(t, c, name, 4, workflows.QueueState{})
+			receipts, err := c.EnqueueAll(t.Context(), jobs, false, func(int) {})
+			require.NoError(t, err)
+			promised := promise(nil, jobs, receipts)
+			ledger.waitFor(t, "step", 3)
+			before := queueReaches(t, c, name, "parked pages", func(s *workflows.QueueState) bool { return len(s.Parked.Pages) > 3 && s.Running.RunID != "" })
+			ended := runOfQueue(t, c, name)
+			terminateQueue(t, c, name)
+
+			q, err := c.Queue(t.Context(), name)
+			require.NoError(t, err)
+			require.NotNil(t, q.Ended)
+			require.Equal(t, control.RunTerminated, q.Ended.Status)
+			require.Equal(t, "by hand", q.Ended.Reason)
+			require.NotEmpty(t, q.Ended.By)
+			require.Equal(t, ended, q.Ended.RunID)
+			require.Equal(t, control.RunRunning, q.Ended.Running)
+			require.Equal(t, jobs[2].ID, q.Running.Job.ID)
+			require.Equal(t, before.Depth(), q.Depth())
+			stacktest.WaitFor(t, "the ended queue in the list", func() (bool, error) {
+				queues, err := c.Queues(t.Context())
+				for _, listed := range queues {
+					if listed.Name == name {
+						return listed.Ended != nil && listed.Depth() == 37, err
+					}
+				}
+				return false, err
+			})
+			requireEnded(t, c, name, newJob(t, "RecordSteps", "late", jobs[0].Schedule, recordSpec{Ledger: string(ledger), Steps: 1}))
+			require.Equal(t, ended, runOfQueue(t, c, name), "nothing has started it")
+
+			if endsBefore {
+				open(t, gate)
+				ledger.waitFor(t, "end", 3)
+			}
+			recoverAtOnce(t, c, name)
+			run := runOfQueue(t, c, name)
+			require.NotEqual(t, ended, run)
+			if !endsBefore {
+				queueReaches(t, c, name, "its item at work", func(s *workflows.QueueState) bool { return s.Running != nil && s.Depth() == 37 })
+				require.Equal(t, 2, ledger.count(t, "end"), "nothing starts beside the item at work")
+				open(t, gate)
+			}
+			last := newJob(t, "RecordSteps", "last", jobs[0].Schedule, recordSpec{Ledger: string(ledger), Steps: 1})
+			receipt, err := c.Enqueue(t.Context(), last, false)
+			require.NoError(t, err)
+			promised = append(promised, acknowledged{receipt.Sequence, last.ID})
+			state := waitEmpty(t, c, name, time.Minute)
+			require.EqualValues(t, 41, state.Completed)
+			recoverAtOnce(t, c, name)
+			require.Equal(t, run, runOfQueue(t, c, name), "there was nothing to recover")
+			requireSerial(t, promised, ledger)
+		})
+	}
+}
+
+// requireEnded checks that a queue whose workflow has ended takes nothing, and that who
+// asks is told what to do.
+func requireEnded(t *testing.T, c *control.Client, queue string, late job.Job) {
+	t.Helper()
+	refused := map[string]error{}
+	_, refused["one job"] = c.Enqueue(t.Context(), late, false)
+	other := late
+	other.ID += "r"
+	_, refused["several jobs"] = c.EnqueueAll(t.Context(), []job.Job{late, other}, false, func(int) {})
+	_, refused["set"] = c.SetOnFailure(t.Context(), queue, job.OnFailureHalt)
+	_, refused["pause"] = c.PauseQueue(t.Context(), queue, "lunch")
+	_, refused["drain"] = c.DrainQueue(t.Context(), queue)
+	refused["empty"] = c.AwaitEmpty(t.Context(), queue, func(*workflows.QueueState) {})
+	_, refused["turn"] = c.AwaitTurn(t.Context(), queue, late.ID, 40, func(int) {})
+	for what, err := range refused {
+		var ended *control.QueueEndedError
+		require.ErrorAs(t, err, &ended, what)
+		require.Equal(t, control.RunTerminated, ended.Status)
+		require.ErrorContains(t, err, fmt.Sprintf("starter queues recover %s starts it again", queue))
+	}
+}
+
+// TestQueueIsRecoveredWhereverItEnds terminates a queue again and again while producers
+// fill it, by messages and by signals, in whatever it does just then: it starts a run,
+// parks pages, or has not read a signal yet. What was acknowledged runs once.
+func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
+	t.Parallel()
+	const producers, items, rounds = 3, 15, 8
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+	st := stacktest.StartOwn(t, "--history-events", "100")
+	worker := startWorker(t, st)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	const queue = "ended"
+	startPaged(t, c, queue, 4, workflows.QueueState{})
+
+	var mu sync.Mutex
+	var promised []acknowledged
+	signaled := recordJobs(t, queue, "s", items, ledger)
+	var producing sync.WaitGroup
+	for producer := range producers {
+		jobs := recordJobs(t, queue, fmt.Sprintf("p%d-", producer), items, ledger)
+		producing.Go(func() {
+			for _, j := range jobs {
+				if receipt, ok := enqueueStubbornly(t, c, j); ok {
+					mu.Lock()
+					promised = append(promised, acknowledged{receipt.Sequence, j.ID})
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	producing.Go(func() {
+		for _, j := range signaled {
+			stacktest.WaitFor(t, "a signal to be taken", func() (bool, error) {
+				return c.Temporal().SignalWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
+					workflows.EnqueueRequest{Job: j}) == nil, nil
+			})
+		}
+	})
+	for range rounds {
+		ledger.waitFor(t, "end", min(ledger.count(t, "end")+random.IntN(8), (producers+1)*items))
+		terminateQueue(t, c, queue)
+		recoverAtOnce(t, c, queue)
+	}
+	producing.Wait()
+	worker.Kill()
+	unread := recordJobs(t, queue, "u", 3, ledger)
+	signalAll(t, c, queue, unread)
+	signaled = append(signaled, unread...)
+	terminateQueue(t, c, queue)
+	startWorker(t, st)
+	recoverAtOnce(t, c, queue)
+	stacktest.WaitWithin(t, 2*time.Minute, "the last item", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), queue)
+		return err == nil && state.Running == nil && state.Depth() == 0, nil
+	})
+	state, err := c.QueueState(t.Context(), queue)
+	require.NoError(t, err)
+	require.Nil(t, state.Halted)
+	require.Zero(t, state.Failed, "%v", state.Recent)
+	ran := requireAlone(t, ledger)
+	require.Len(t, ran, producers*items+len(signaled))
+	requireOrder(t, ran, bySequence(promised))
+	for _, j := range signaled {
+		require.Contains(t, ran, j.ID)
+	}
+}
+
+// enqueueStubbornly asks until there is an answer, as a producer does.
+func enqueueStubbornly(t *testing.T, c *control.Client, j job.Job) (receipt workflows.EnqueueReceipt, ok bool) {
+	t.Helper()
+	stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
+		var err error
+		receipt, err = c.EnqueueOnce(t.Context(), j, false, j.ID)
+		ok = err == nil
+		return ok || errors.Is(err, context.Canceled), nil
+	})
+	return receipt, ok
+}

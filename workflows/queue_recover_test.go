@@ -1,0 +1,208 @@
+package workflows_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// queueEvents writes the history of a queue's run, as far as a recovery reads it.
+type queueEvents struct {
+	t       *testing.T
+	history workflows.QueueHistory
+	last    int64
+}
+
+func newQueueEvents(t *testing.T, input workflows.QueueState) *queueEvents {
+	t.Helper()
+	e := &queueEvents{t: t}
+	e.add(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: e.payloads(input)},
+	}})
+	return e
+}
+
+func (e *queueEvents) payloads(value any) *commonpb.Payloads {
+	e.t.Helper()
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(value)
+	require.NoError(e.t, err)
+	return payloads
+}
+
+func (e *queueEvents) add(event *historypb.HistoryEvent) {
+	e.t.Helper()
+	e.last++
+	event.EventId = e.last
+	require.NoError(e.t, e.history.Add(event))
+}
+
+func (e *queueEvents) completeTask() {
+	e.t.Helper()
+	e.add(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
+		WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{},
+	}})
+}
+
+func (e *queueEvents) signal(name string, value any) {
+	e.t.Helper()
+	e.add(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
+		WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: name, Input: e.payloads(value)},
+	}})
+}
+
+// ask is the queue's request to start a child; the memo of an item's run has its number.
+func (e *queueEvents) ask(workflowType, id string, memo map[string]*commonpb.Payload) (initiated int64) {
+	e.t.Helper()
+	e.add(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes{
+		StartChildWorkflowExecutionInitiatedEventAttributes: &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{
+			WorkflowId: id, WorkflowType: &commonpb.WorkflowType{Name: workflowType}, Memo: &commonpb.Memo{Fields: memo},
+		},
+	}})
+	return e.last
+}
+
+func (e *queueEvents) askItem(sequence int64, jobID string) (initiated int64) {
+	e.t.Helper()
+	return e.ask(workflows.RunJobType, workflows.JobWorkflowID(jobID),
+		map[string]*commonpb.Payload{workflows.MemoItem: e.payloads(sequence).GetPayloads()[0]})
+}
+
+func (e *queueEvents) started(initiated int64, runID string) {
+	e.t.Helper()
+	e.add(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_ChildWorkflowExecutionStartedEventAttributes{
+		ChildWorkflowExecutionStartedEventAttributes: &historypb.ChildWorkflowExecutionStartedEventAttributes{
+			InitiatedEventId: initiated, WorkflowExecution: &commonpb.WorkflowExecution{RunId: runID},
+		},
+	}})
+}
+
+// waitingJobs are the ids of what waits in the queue itself, without the type.
+func waitingJobs(state workflows.QueueState) []string {
+	var ids []string
+	for _, item := range append(append([]workflows.QueueItem(nil), state.Waiting...), state.Tail...) {
+		ids = append(ids, fmt.Sprintf("%d %s", item.Sequence, item.Job.ID[len("count_things."):]))
+	}
+	return ids
+}
+
+func signaledItem(key string) workflows.EnqueueRequest {
+	j := queued(key)
+	j.Provider = job.ProviderAPI
+	return workflows.EnqueueRequest{Job: j}
+}
+
+// What was signaled is part of no state until the queue has read it; what it has read
+// is not taken in twice.
+func TestRecoverTakesInUnreadSignals(t *testing.T) {
+	e := newQueueEvents(t, workflows.QueueState{Name: "tables"})
+	e.signal(workflows.SignalEnqueue, signaledItem("read"))
+	e.signal(workflows.SignalEnqueue, "this is no request: the queue never sees it")
+	e.signal("other", signaledItem("other"))
+	e.completeTask()
+	e.signal(workflows.SignalEnqueue, signaledItem("late"))
+	e.signal(workflows.SignalEnqueue, signaledItem("known"))
+	e.signal(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: job.Job{ID: "count_things.bad"}})
+	require.True(t, e.history.Answers)
+	now := time.Now()
+	state, orphans := e.history.Recover(workflows.QueueState{
+		Name: "tables", Accepted: 3, SignalsRead: 1, Generation: 4, Paging: workflows.DefaultPaging(),
+		Waiting: []workflows.QueueItem{{Sequence: 2, Job: queued("read")}, {Sequence: 3, Job: signaledItem("known").Job}},
+	}, now)
+	require.Empty(t, orphans)
+	require.Equal(t, []string{"2 read", "3 known", "4 late"}, waitingJobs(state))
+	require.Zero(t, state.SignalsRead)
+	require.Equal(t, 5, state.Generation)
+	require.EqualValues(t, 1, state.Failed, "what the queue would refuse is refused")
+	require.Equal(t, "count_things.bad", state.Recent[0].JobID)
+}
+
+// A run that no worker has carried on has left what it began with.
+func TestRecoverWithoutAWorkersAnswer(t *testing.T) {
+	e := newQueueEvents(t, workflows.QueueState{Name: "tables", Accepted: 1, Waiting: []workflows.QueueItem{{Sequence: 1, Job: queued("a")}}})
+	e.signal(workflows.SignalEnqueue, signaledItem("b"))
+	require.False(t, e.history.Answers)
+	state, _ := e.history.Recover(e.history.Input, time.Now())
+	require.Equal(t, []string{"1 a", "2 b"}, waitingJobs(state))
+}
+
+// The item at work keeps its run. One whose run has not started waits again, first.
+func TestRecoverOfTheItemAtWork(t *testing.T) {
+	running := func(change func(*workflows.RunningItem)) workflows.QueueState {
+		item := &workflows.RunningItem{QueueItem: workflows.QueueItem{Sequence: 2, Job: queued("a"), Again: true}}
+		change(item)
+		return workflows.QueueState{Name: "tables", Accepted: 3, Running: item, Waiting: []workflows.QueueItem{{Sequence: 3, Job: queued("b")}}}
+	}
+	const again = "2 a"
+	for name, c := range map[string]struct {
+		tell     func(*queueEvents)
+		change   func(*workflows.RunningItem)
+		run      string
+		waiting  []string
+		canceled int64
+	}{
+		"it is known to run": {change: func(i *workflows.RunningItem) { i.RunID = "r9" }, run: "r9", waiting: []string{"3 b"}},
+		"its start was not read": {
+			tell: func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") }, run: "r2", waiting: []string{"3 b"},
+		},
+		"it was asked for": {
+			tell: func(e *queueEvents) { e.askItem(2, "count_things.a") }, waiting: []string{again, "3 b"},
+		},
+		"it was not asked for": {waiting: []string{again, "3 b"}},
+		"an earlier item of the job ran": {
+			tell: func(e *queueEvents) { e.started(e.askItem(1, "count_things.a"), "r1") }, waiting: []string{again, "3 b"},
+		},
+		"it ran, failed, and was to be tried again": {
+			tell:   func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") },
+			change: func(i *workflows.RunningItem) { i.RetryOf = "r2" }, waiting: []string{again, "3 b"},
+		},
+		"it was canceled before it started": {
+			change: func(i *workflows.RunningItem) { i.Canceled = true }, waiting: []string{"3 b"}, canceled: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newQueueEvents(t, workflows.QueueState{Name: "tables"})
+			if c.tell != nil {
+				c.tell(e)
+			}
+			if c.change == nil {
+				c.change = func(*workflows.RunningItem) {}
+			}
+			state, orphans := e.history.Recover(running(c.change), time.Now())
+			require.Equal(t, c.waiting, waitingJobs(state))
+			require.Equal(t, c.canceled, state.Canceled)
+			if c.run != "" {
+				require.Equal(t, c.run, state.Running.RunID)
+				require.Empty(t, orphans)
+				return
+			}
+			require.Nil(t, state.Running)
+			require.Equal(t, []string{"job/count_things.a"}, orphans)
+			size := 0
+			for _, item := range state.Waiting {
+				size += item.Bytes
+			}
+			require.GreaterOrEqual(t, state.WaitingBytes, size)
+		})
+	}
+}
+
+// A page that the queue had asked for, and whose items are still in its tail, is parked
+// anew: the id must be free.
+func TestRecoverFreesPagesThatWereNotTakenOver(t *testing.T) {
+	e := newQueueEvents(t, workflows.QueueState{Name: "a-1"})
+	for _, first := range []int64{5, 9, 13} {
+		e.started(e.ask(workflows.JobQueuePageType, workflows.QueuePageWorkflowID("a-1", "0badcafe", first), nil), "p")
+	}
+	_, orphans := e.history.Recover(workflows.QueueState{
+		Name: "a-1", Accepted: 16, Parked: workflows.Parked{Epoch: "0badcafe", Pages: []workflows.PageRef{{First: 5}}, Last: 8},
+	}, time.Now())
+	require.Equal(t, []string{"queue/a-1/page/0badcafe-9", "queue/a-1/page/0badcafe-13"}, orphans)
+}

@@ -1,0 +1,351 @@
+package workflows
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	schedulepb "go.temporal.io/api/schedule/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// ScheduleService is what the Temporal API has for schedules that exist.
+type ScheduleService interface {
+	DescribeSchedule(context.Context, *workflowservice.DescribeScheduleRequest, ...grpc.CallOption) (*workflowservice.DescribeScheduleResponse, error)
+	UpdateSchedule(context.Context, *workflowservice.UpdateScheduleRequest, ...grpc.CallOption) (*workflowservice.UpdateScheduleResponse, error)
+	PatchSchedule(context.Context, *workflowservice.PatchScheduleRequest, ...grpc.CallOption) (*workflowservice.PatchScheduleResponse, error)
+}
+
+// Schedules changes the schedules of jobs, and is the one way to do so. The server
+// answers a request before it acts, and tells of none that it drops: an update made
+// for a state that has passed, and a patch (a trigger, a backfill) or an update that
+// is followed by another of its kind at once. So each is read back, and made again
+// until it shows.
+//
+// Errors of the service are given as they are.
+type Schedules struct {
+	Service   ScheduleService
+	Namespace string
+	Identity  string // of who asks, in histories
+}
+
+const (
+	// maxScheduleChange bounds how long a change is asked for.
+	maxScheduleChange = 20 * time.Second
+	// updateShows is how long an update may take to show before it is made again,
+	// which is harmless: it carries the conflict token of what it was made for.
+	updateShows = 2 * time.Second
+	// patchShows is how long a patch may take to show before it is looked into.
+	patchShows = 300 * time.Millisecond
+	// hearing is left of a caller's own time when a change is given up, so that the
+	// caller hears of it.
+	hearing = 2 * time.Second
+	// unreadable is how long a server may be too busy to be read.
+	unreadable = 10 * time.Second
+)
+
+var (
+	errNotTaken = errors.New("the server did not take the change in time")
+	// errUntold ends a request that may still be carried out, so that it must not
+	// be made again.
+	errUntold = errors.New("the server does not tell whether it took the request: look at the job's runs before you ask again")
+)
+
+// Describe reads a schedule. The server reads its marks first and then the rest:
+// where they belong to different definitions, it is read again.
+func (s Schedules) Describe(ctx context.Context, jobID string) (*workflowservice.DescribeScheduleResponse, error) {
+	const most = 3
+	for try := 1; ; try++ {
+		now, err := s.Service.DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{
+			Namespace: s.Namespace, ScheduleId: ScheduleID(jobID),
+		})
+		action := now.GetSchedule().GetAction().GetStartWorkflow()
+		if err != nil || try == most || specHashOf(now.GetSearchAttributes()) == specHashOf(action.GetSearchAttributes()) {
+			return now, err
+		}
+	}
+}
+
+func specHashOf(attributes *commonpb.SearchAttributes) string {
+	return keyword(attributes, AttributeSpecHash.GetName())
+}
+
+func keyword(attributes *commonpb.SearchAttributes, name string) string {
+	var value string
+	payload, ok := attributes.GetIndexedFields()[name]
+	if ok && converter.GetDefaultDataConverter().FromPayload(payload, &value) == nil {
+		return value
+	}
+	return ""
+}
+
+// ScheduleEdit is what a schedule shall become.
+type ScheduleEdit struct {
+	Schedule *schedulepb.Schedule
+	// Attributes are its marks; nil keeps those that it has.
+	Attributes *commonpb.SearchAttributes
+}
+
+// Change makes a schedule what edit makes of it. It reads the schedule and calls
+// edit, which may change what it is given, as often as someone else was faster or a
+// change was lost, until edit gives nil: the schedule is as it shall be. It gives up
+// after 20 seconds, or two seconds before the deadline of ctx.
+func (s Schedules) Change(ctx context.Context, jobID string, edit func(now *workflowservice.DescribeScheduleResponse) (*ScheduleEdit, error)) error {
+	within, cancel := giveUpAfter(ctx, maxScheduleChange)
+	defer cancel()
+	for {
+		done, err := s.changeOnce(within, jobID, edit)
+		switch {
+		case done:
+			return err
+		case within.Err() != nil && ctx.Err() == nil:
+			return errNotTaken
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
+}
+
+// giveUpAfter bounds a change. It ends before the caller's own time does.
+func giveUpAfter(ctx context.Context, longest time.Duration) (context.Context, context.CancelFunc) {
+	if deadline, ok := ctx.Deadline(); ok {
+		longest = min(longest, time.Until(deadline)-hearing)
+	}
+	return context.WithTimeout(ctx, longest)
+}
+
+// changeOnce makes one try of a change. It is done when edit says so, with its error.
+func (s Schedules) changeOnce(
+	ctx context.Context, jobID string, edit func(now *workflowservice.DescribeScheduleResponse) (*ScheduleEdit, error),
+) (done bool, err error) {
+	now, err := s.Describe(ctx, jobID)
+	if err != nil {
+		return false, err
+	}
+	wanted, err := edit(now)
+	if err != nil || wanted == nil {
+		return true, err
+	}
+	_, err = s.Service.UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
+		Namespace: s.Namespace, ScheduleId: ScheduleID(jobID), Schedule: wanted.Schedule, SearchAttributes: wanted.Attributes,
+		ConflictToken: now.GetConflictToken(), Identity: s.Identity, RequestId: rand.Text(),
+	})
+	if conflicts(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	// Whoever it was that changed it: the next look shows.
+	_, err = s.shows(ctx, jobID, updateShows, func(later *workflowservice.DescribeScheduleResponse) bool {
+		return !bytes.Equal(later.GetConflictToken(), now.GetConflictToken())
+	})
+	return false, err
+}
+
+// conflicts says that a schedule has changed since it was described, where a server
+// tells so.
+func conflicts(err error) bool {
+	var failed *serviceerror.FailedPrecondition
+	return errors.As(err, &failed) && strings.Contains(failed.Message, "conflict token")
+}
+
+// shows reads a schedule until the condition holds, for so long at most. It reads on
+// while the server is too busy to answer: what was asked for has been taken.
+func (s Schedules) shows(ctx context.Context, jobID string, within time.Duration, condition func(*workflowservice.DescribeScheduleResponse) bool) (bool, error) {
+	const first, most = 10 * time.Millisecond, 200 * time.Millisecond
+	began := time.Now()
+	for wait := first; ; wait = min(2*wait, most) {
+		now, err := s.Describe(ctx, jobID)
+		switch took := time.Since(began); {
+		case err == nil && condition(now):
+			return true, nil
+		case err == nil && took > within:
+			return false, nil
+		case err != nil && (took > unreadable || !busy(err)):
+			return false, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// busy says that a call may succeed a moment later.
+func busy(err error) bool {
+	var unavailable *serviceerror.Unavailable
+	var exhausted *serviceerror.ResourceExhausted
+	return errors.As(err, &unavailable) || errors.As(err, &exhausted)
+}
+
+// request makes a patch, which must not be carried out twice, until it shows. What
+// makes a patch and tells whether a schedule has taken it, given the schedule before
+// and now, is called for each try. It gives up after 40 seconds, or two seconds before
+// the deadline of ctx; the second half of that is for finding out about the last try.
+func (s Schedules) request(ctx context.Context, jobID string, next func() (*schedulepb.SchedulePatch, taken)) error {
+	ctx, cancel := giveUpAfter(ctx, 2*maxScheduleChange)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	for last := time.Now().Add(time.Until(deadline) / 2); ; {
+		before, err := s.Describe(ctx, jobID)
+		if err != nil {
+			return err
+		}
+		patch, taken := next()
+		if _, err := s.Service.PatchSchedule(ctx, &workflowservice.PatchScheduleRequest{
+			Namespace: s.Namespace, ScheduleId: ScheduleID(jobID), Patch: patch, Identity: s.Identity, RequestId: rand.Text(),
+		}); err != nil {
+			if ctx.Err() != nil {
+				return untold(err)
+			}
+			return err
+		}
+		ok, err := s.taken(ctx, jobID, func(now *workflowservice.DescribeScheduleResponse) bool { return taken(before, now) })
+		if ok || err != nil {
+			return err
+		}
+		if !time.Now().Before(last) {
+			return errNotTaken
+		}
+	}
+}
+
+// untold is an error after which a request may still be carried out.
+func untold(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w (%w)", errUntold, err)
+}
+
+// taken finds out whether a schedule has taken the patch that it was sent. Its error
+// says that this cannot be told.
+func (s Schedules) taken(ctx context.Context, jobID string, shown func(now *workflowservice.DescribeScheduleResponse) bool) (bool, error) {
+	if ok, err := s.shows(ctx, jobID, patchShows, shown); ok || err != nil {
+		return ok, untold(err)
+	}
+	if err := s.passBy(ctx, jobID); err != nil {
+		return false, untold(err)
+	}
+	now, err := s.Describe(ctx, jobID)
+	switch {
+	case err != nil:
+		return false, untold(err)
+	case shown(now):
+		return true, nil
+	case now.GetInfo().GetBufferSize() > 0 || now.GetInfo().GetStateSizeBytes() > 0:
+		// It may be among what waits. Schedules that are no workflows, which tell
+		// their size, do not go by the times of triggers.
+		return false, errUntold
+	}
+	return false, nil
+}
+
+// taken says that a schedule has taken a request.
+type taken func(before, now *workflowservice.DescribeScheduleResponse) bool
+
+// passBy returns once a schedule has looked at all that it was sent before. It does
+// so at once, and in order, so that it is enough to see an update pass, anyone's.
+func (s Schedules) passBy(ctx context.Context, jobID string) error {
+	var token []byte
+	return s.Change(ctx, jobID, func(now *workflowservice.DescribeScheduleResponse) (*ScheduleEdit, error) {
+		if token == nil {
+			token = now.GetConflictToken()
+		}
+		if !bytes.Equal(now.GetConflictToken(), token) {
+			return nil, nil //nolint:nilnil // It has passed.
+		}
+		return &ScheduleEdit{Schedule: now.GetSchedule()}, nil
+	})
+}
+
+// ScheduleTrigger is what became of a trigger. If neither field is set, a run is
+// under way, and the overlap policy lets no other start or wait.
+type ScheduleTrigger struct {
+	// Started is the run.
+	Started *commonpb.WorkflowExecution
+	// Waits says that it starts when what is under way has ended.
+	Waits bool
+}
+
+// Trigger has a schedule start a run now, under an overlap policy; the unspecified
+// one is the schedule's own. The run is known by its time, which no other trigger
+// has, and which is no time of the job r.
+func (s Schedules) Trigger(ctx context.Context, jobID string, r *job.Recurring, overlap enumspb.ScheduleOverlapPolicy) (ScheduleTrigger, error) {
+	var out ScheduleTrigger
+	err := s.request(ctx, jobID, func() (*schedulepb.SchedulePatch, taken) {
+		at := timestamppb.New(triggerTime(jobID, r, time.Now()))
+		patch := &schedulepb.SchedulePatch{TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{OverlapPolicy: overlap, ScheduledTime: at}}
+		return patch, func(before, now *workflowservice.DescribeScheduleResponse) bool {
+			out = ScheduleTrigger{Waits: now.GetInfo().GetBufferSize() > before.GetInfo().GetBufferSize()}
+			for _, action := range now.GetInfo().GetRecentActions() {
+				if action.GetScheduleTime().AsTime().Equal(at.AsTime()) {
+					out = ScheduleTrigger{Started: action.GetStartWorkflowResult()}
+				}
+			}
+			return out.Waits || out.Started != nil || now.GetInfo().GetOverlapSkipped() > before.GetInfo().GetOverlapSkipped()
+		}
+	})
+	return out, err
+}
+
+// triggerTime is the time of a trigger. A run is named by the second of its time, so
+// that a trigger in a second in which the job has a start would take the name of
+// that start's run. The next second without one is taken, if there is one soon.
+func triggerTime(jobID string, r *job.Recurring, now time.Time) time.Time {
+	if r == nil {
+		return now
+	}
+	times, err := r.Times(jobID)
+	if err != nil {
+		return now
+	}
+	const soon = 5
+	for n := range soon {
+		at := now.Add(time.Duration(n) * time.Second)
+		if second := at.Truncate(time.Second); !times.Next(second.Add(-time.Second)).Equal(second) {
+			return at
+		}
+	}
+	return now
+}
+
+// Backfill has a schedule start runs for its times from a time up to another, both
+// inclusive, one after the other and after what is under way. It returns once the
+// schedule has taken the request.
+func (s Schedules) Backfill(ctx context.Context, jobID string, from, to time.Time) error {
+	patch := &schedulepb.SchedulePatch{BackfillRequest: []*schedulepb.BackfillRequest{{
+		StartTime: timestamppb.New(from), EndTime: timestamppb.New(to), OverlapPolicy: enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL,
+	}}}
+	return s.request(ctx, jobID, func() (*schedulepb.SchedulePatch, taken) {
+		return patch, func(before, now *workflowservice.DescribeScheduleResponse) bool {
+			known := map[string]bool{}
+			for _, action := range before.GetInfo().GetRecentActions() {
+				known[action.GetStartWorkflowResult().GetRunId()] = true
+			}
+			for _, action := range now.GetInfo().GetRecentActions() {
+				due := action.GetScheduleTime().AsTime()
+				if !known[action.GetStartWorkflowResult().GetRunId()] && !due.Before(from) && !due.After(to) {
+					return true
+				}
+			}
+			return now.GetInfo().GetBufferSize() > before.GetInfo().GetBufferSize()
+		}
+	})
+}
