@@ -52,16 +52,13 @@ type Times struct {
 func New(rule Rule) (Times, error) {
 	// A Schedule without a start starts with the epoch. The second before is
 	// the latest that the first start can be after.
-	t := Times{start: time.Unix(-1, 0), end: rule.EndAt, zone: time.UTC}
-	if !rule.StartAt.IsZero() {
-		t.start = rule.StartAt.Add(-time.Second)
-	}
+	t := Times{start: time.Unix(-1, 0), zone: time.UTC}
 	if rule.Cron == "" {
 		t.every, t.offset = int64(rule.Every/time.Second), int64(rule.Offset/time.Second)
 		if t.every < 1 || t.offset < 0 {
 			return Times{}, errors.New("a recurring job without cron needs an interval of at least a second")
 		}
-		return t, nil
+		return t.limited(rule), nil
 	}
 	var err error
 	if t.cron, err = ParseCron(rule.Cron); err != nil {
@@ -71,8 +68,16 @@ func New(rule Rule) (Times, error) {
 		return Times{}, fmt.Errorf("time zone: %w", err)
 	}
 	t.calendars = calendarsFor(t.cron, t.zone)
-	t.adjust()
-	return t, nil
+	t.adjust() // Before the limits: it looks at the transitions of all years.
+	return t.limited(rule), nil
+}
+
+func (t Times) limited(rule Rule) Times {
+	t.end = rule.EndAt
+	if !rule.StartAt.IsZero() {
+		t.start = rule.StartAt.Add(-time.Second)
+	}
+	return t
 }
 
 // Next is the first start after a time, in UTC; zero if there is none up to the

@@ -151,3 +151,18 @@ func TestJobsThatClocksChangeAsTheyAre(t *testing.T) {
 	require.Equal(t, []recurrence.Calendar{{Minutes: []int{30}, Hours: []int{3}, DaysOfMonth: second, Months: []int{3}, Weekdays: []int{0}}},
 		times(t, recurrence.Rule{Cron: "30 2 * * *", TimeZone: "America/Los_Angeles"}).Calendars().Moved)
 }
+
+// TestLimitsChangeNoCalendars has rules that start and end far from the years whose
+// transitions are looked at: their calendars are those of the rule without limits.
+func TestLimitsChangeNoCalendars(t *testing.T) {
+	for _, name := range ruledZones {
+		for _, cron := range []string{"30 2 * * *", "30 1 * * *", "0 0 * * 0"} {
+			rule := recurrence.Rule{Cron: cron, TimeZone: name}
+			want := times(t, rule).Calendars()
+			rule.StartAt = time.Date(2090, 3, 12, 0, 0, 0, 0, time.UTC)
+			rule.EndAt = rule.StartAt.AddDate(1, 0, 0)
+			require.Equal(t, want, times(t, rule).Calendars(), "%s in %s", cron, name)
+			require.NotEmpty(t, want.Named, "%s in %s", cron, name)
+		}
+	}
+}
