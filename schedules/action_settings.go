@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -28,7 +28,7 @@ func memoNames(start *workflowpb.NewWorkflowExecutionInfo) []string {
 // spec hash, which does not depend on how it is written, of all else a hash.
 func memoText(start *workflowpb.NewWorkflowExecutionInfo, name string) string {
 	if name == workflows.MemoJob {
-		if j, ok := control.Definition(start.GetMemo()); ok {
+		if j, ok := client.Definition(start.GetMemo()); ok {
 			if hash, err := j.SpecHash(); err == nil {
 				return name + " " + hash
 			}

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -95,14 +95,14 @@ func newTypes(kept, wanted map[string]workflows.AppliedType) map[string]workflow
 func (s *Syncer) isGone(ctx context.Context, id string, mode job.Mode) (bool, error) {
 	switch mode {
 	case job.ModeRecurring:
-		live, err := s.control.LiveSchedule(ctx, id)
-		if errors.Is(err, control.ErrNotOurs) {
+		live, err := s.client.LiveSchedule(ctx, id)
+		if errors.Is(err, client.ErrNotOurs) {
 			return true, nil
 		}
 		return live == nil, err
 	case job.ModeContinuous:
-		live, err := s.control.LiveWorkflow(ctx, id)
-		if errors.Is(err, control.ErrNotOurs) {
+		live, err := s.client.LiveWorkflow(ctx, id)
+		if errors.Is(err, client.ErrNotOurs) {
 			return true, nil
 		}
 		return live == nil || !live.Workflow.Open(), err
@@ -117,7 +117,7 @@ func sameApplied(a, b workflows.AppliedJob) bool {
 
 // recorder writes down what an apply does, some jobs at a time.
 type recorder struct {
-	control  *control.Client
+	client   *client.Client
 	provider job.Provider
 
 	mu      sync.Mutex
@@ -128,8 +128,8 @@ type recorder struct {
 // recordEvery is how many jobs are written down at a time.
 const recordEvery = 100
 
-func newRecorder(c *control.Client, p *Plan) *recorder {
-	r := &recorder{control: c, provider: p.options.Provider, known: p.applied, pending: p.unrecorded}
+func newRecorder(c *client.Client, p *Plan) *recorder {
+	r := &recorder{client: c, provider: p.options.Provider, known: p.applied, pending: p.unrecorded}
 	if r.pending.Applied == nil {
 		r.pending.Applied = map[string]workflows.AppliedJob{}
 	}
@@ -185,7 +185,7 @@ func (r *recorder) flush(ctx context.Context) error {
 	if r.pending.Empty() {
 		return nil
 	}
-	if err := r.control.Record(ctx, r.provider, r.known, r.pending); err != nil {
+	if err := r.client.Record(ctx, r.provider, r.known, r.pending); err != nil {
 		return err
 	}
 	r.known.Take(r.pending)

@@ -15,10 +15,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
@@ -187,9 +187,9 @@ func TestSlowServerDoesNotLoseTheRun(t *testing.T) {
 	before := server.answered.Load()
 	stacktest.WaitFor(t, "heartbeats of longer than the timeout", func() (bool, error) { return server.answered.Load() >= before+6, nil })
 	open(t, gate)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 1, run.Output.Attempts)
 	require.Zero(t, ledger.count(t, "stop"), "nobody asked it to stop")
 	require.Equal(t, 1, ledger.count(t, "start"))

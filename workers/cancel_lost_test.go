@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -30,7 +30,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	_, err := c.EnqueueAll(t.Context(), []job.Job{canceled, next}, false, func(int) {})
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
-	ref := control.RunRef{WorkflowID: workflows.JobWorkflowID(canceled.ID)}
+	ref := client.RunRef{WorkflowID: workflows.JobWorkflowID(canceled.ID)}
 	stacktest.WaitFor(t, "a heartbeat with the position", func() (bool, error) {
 		run, err := c.Run(t.Context(), ref)
 		return err == nil && string(run.Cursor) == "1", err
@@ -54,7 +54,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	require.Empty(t, state.DeadLetters)
 	run, err := c.Run(t.Context(), ref)
 	require.NoError(t, err)
-	require.Equal(t, control.RunCanceled, run.Status)
+	require.Equal(t, client.RunCanceled, run.Status)
 	require.JSONEq(t, `1`, string(run.Cursor), "the position that it had reached")
 	require.NotEmpty(t, run.Worker)
 	details, err := currentDetails(t, c, canceled.ID)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -59,9 +59,9 @@ func TestStopDoesNotWaitForADeafHandler(t *testing.T) {
 	ref, err := c.StartRun(t.Context(), after, workflows.TriggerManual)
 	require.NoError(t, err)
 	open(t, gate)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	w.WaitOutput("a handler that was given up has ended after all")
 	require.Equal(t, 2, ledger.count(t, "step"), "its second step was not done, but that of the other job")
 	stacktest.WaitFor(t, "the process to be well again", func() (bool, error) {
@@ -89,7 +89,7 @@ func TestBoundRunsAvoidAServiceFullOfDeafHandlers(t *testing.T) {
 	})
 
 	startService(t, st, "well", "--tag", "zone=north")
-	var runs []control.RunRef
+	var runs []client.RunRef
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		j := bound(t, key, oneShot(), ledger, "", job.FailoverWait)
 		j.Spec = newJob(t, "RecordSteps", key, oneShot(), recordSpec{Ledger: string(ledger), Steps: 1}).Spec
@@ -98,9 +98,9 @@ func TestBoundRunsAvoidAServiceFullOfDeafHandlers(t *testing.T) {
 		runs = append(runs, ref)
 	}
 	for _, ref := range runs {
-		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
-		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 		require.Equal(t, "well", run.Output.Binding.Service)
 	}
 	open(t, gate)
@@ -141,9 +141,9 @@ func TestDeafHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 		state, err := c.QueueState(t.Context(), "deaf")
 		return err == nil && state.Completed == 1 && state.Failed == 1, err
 	})
-	run, err := c.Follow(t.Context(), timedOut, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), timedOut, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunFailed, run.Status)
+	require.Equal(t, client.RunFailed, run.Status)
 	require.Equal(t, "HandlerDeaf", run.Class, "%s: no retry runs beside it", run.Error)
 
 	first.Signal(syscall.SIGTERM)
@@ -151,9 +151,9 @@ func TestDeafHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	require.Contains(t, first.Output(), "running=3", "all three are still there at the end")
 	open(t, gate)
 	startWorker(t, st)
-	run, err = c.Follow(t.Context(), handedOver, func(*control.RunDetail) {})
+	run, err = c.Follow(t.Context(), handedOver, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 1, run.Output.Handovers)
 	steps := map[string]int{}
 	for _, e := range ledger.read(t) {
@@ -182,9 +182,9 @@ func TestHandlerThatEndsLateIsNotDeaf(t *testing.T) {
 	w.WaitOutput("is cut off")
 	waitOut(t, time.Second)
 	open(t, gate)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 2, run.Output.Attempts)
 	require.NotContains(t, w.Output(), "is given up")
 	w.WaitOutput("took longer than its run timeout, PT3S")

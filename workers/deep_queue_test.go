@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -27,10 +27,10 @@ import (
 const itemsVariable = "DENDRA_TEST_QUEUE_ITEMS"
 
 // startPaged makes a queue with small pages.
-func startPaged(t *testing.T, c *control.Client, name string, items int, state workflows.QueueState) {
+func startPaged(t *testing.T, c *client.Client, name string, items int, state workflows.QueueState) {
 	t.Helper()
 	state.Name, state.Paging = name, &workflows.Paging{Items: items, Bytes: 48 << 10}
-	_, err := c.Temporal().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+	_, err := c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
 		ID: workflows.QueueWorkflowID(name), TaskQueue: workflows.QueuesTaskQueue,
 		TypedSearchAttributes: workflows.QueueAttributes(name),
 	}, workflows.JobQueueType, state)
@@ -47,7 +47,7 @@ func recordJobs(t *testing.T, queue, prefix string, n int, ledger ledgerOf) []jo
 	return jobs
 }
 
-func waitEmpty(t *testing.T, c *control.Client, queue string, within time.Duration) *workflows.QueueState {
+func waitEmpty(t *testing.T, c *client.Client, queue string, within time.Duration) *workflows.QueueState {
 	t.Helper()
 	var state *workflows.QueueState
 	stacktest.WaitWithin(t, within, "queue "+queue+" to be empty", func() (bool, error) {
@@ -145,7 +145,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 }
 
 // signalAll puts jobs into a queue by signals, one after the other.
-func signalAll(t *testing.T, c *control.Client, queue string, jobs []job.Job) {
+func signalAll(t *testing.T, c *client.Client, queue string, jobs []job.Job) {
 	t.Helper()
 	for _, j := range jobs {
 		err := c.Temporal().SignalWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j})
@@ -266,7 +266,7 @@ func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
 	_, err = c.CancelItem(t.Context(), "known", jobs[300].ID)
 	require.NoError(t, err)
 	_, err = c.CancelItem(t.Context(), "known", jobs[300].ID)
-	require.True(t, control.NotInQueue(err), err)
+	require.True(t, client.NotInQueue(err), err)
 	live, err := c.Live(t.Context(), jobs[250].ID)
 	require.NoError(t, err)
 	require.EqualValues(t, 251, live.Waiting.Sequence)
@@ -304,9 +304,9 @@ func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
 }
 
 // occupyPage starts a workflow under the id of a page that is none.
-func occupyPage(t *testing.T, c *control.Client, id string) {
+func occupyPage(t *testing.T, c *client.Client, id string) {
 	t.Helper()
-	_, err := c.Temporal().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: "nowhere"}, "Nothing", "not a page")
+	_, err := c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{ID: id, TaskQueue: "nowhere"}, "Nothing", "not a page")
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		// It may have been ended by the test itself.
@@ -314,7 +314,7 @@ func occupyPage(t *testing.T, c *control.Client, id string) {
 	})
 }
 
-func queueReaches(t *testing.T, c *control.Client, queue, what string, is func(*workflows.QueueState) bool) *workflows.QueueState {
+func queueReaches(t *testing.T, c *client.Client, queue, what string, is func(*workflows.QueueState) bool) *workflows.QueueState {
 	t.Helper()
 	var state *workflows.QueueState
 	stacktest.WaitFor(t, "queue "+queue+": "+what, func() (bool, error) {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -26,7 +26,7 @@ func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 	first := startService(t, st, "first")
 	second := startService(t, st, "second")
 
-	var runs []control.RunRef
+	var runs []client.RunRef
 	asked := map[string]time.Time{}
 	j := newJob(t, "RecordSteps", "i", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	enough := make(chan struct{})
@@ -71,9 +71,9 @@ func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 	feeding.Wait()
 
 	for _, ref := range runs {
-		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
-		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	}
 	require.Equal(t, len(runs), ledger.count(t, "end"), "nothing is lost, and nothing done twice")
 	late, last := 0, time.Duration(0)

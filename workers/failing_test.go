@@ -10,18 +10,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // failingMemo reads what the memo of a continuous job tells of its failures, as
 // lists do.
-func failingMemo(t *testing.T, c *control.Client, jobID string) workflows.Failing {
+func failingMemo(t *testing.T, c *client.Client, jobID string) workflows.Failing {
 	t.Helper()
 	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), workflows.JobWorkflowID(jobID), "")
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func failingMemo(t *testing.T, c *control.Client, jobID string) workflows.Failin
 }
 
 // waits are the timers in the history of a job's latest loop, in their order.
-func waits(t *testing.T, c *control.Client, jobID string) []time.Duration {
+func waits(t *testing.T, c *client.Client, jobID string) []time.Duration {
 	t.Helper()
 	var all []time.Duration
 	events := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(jobID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
@@ -90,11 +90,11 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	require.Equal(t, 1, strings.Count(worker.Output(), failingAlert), "the alert comes once")
 	require.Regexp(t, `level=ERROR msg="the continuous job is failing" .*alert=failing JobID=`+j.ID+` Failures=1 LastError="told to fail"`, worker.Output())
 
-	runs, err := c.Runs(t.Context(), control.RunFilter{JobID: j.ID})
+	runs, err := c.Runs(t.Context(), client.RunFilter{JobID: j.ID})
 	require.NoError(t, err)
 	require.Len(t, runs, starts)
 	require.EqualValues(t, starts, runs[0].Iteration, "the latest first")
-	require.Equal(t, control.RunFailed, runs[0].Status)
+	require.Equal(t, client.RunFailed, runs[0].Status)
 	require.Equal(t, "Crash", runs[0].Class)
 
 	require.NoError(t, c.Resume(t.Context(), j.ID, "once more"))
@@ -103,7 +103,7 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	ended := ledger.count(t, "start")
 	detail, err := c.Job(t.Context(), j.ID)
 	require.NoError(t, err)
-	require.Equal(t, control.JobStopped, detail.Row.Status)
+	require.Equal(t, client.JobStopped, detail.Row.Status)
 	require.GreaterOrEqual(t, len(waits(t, c, j.ID)), ended-2, "a wait before every start but the first and the one that was asked for")
 	require.Equal(t, ended, ledger.count(t, "start"), "it starts nothing more")
 }
@@ -162,10 +162,10 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	require.NoError(t, err)
 	die(2)
 	run := follow(t, c, ref)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 3, ledger.count(t, "start"))
 	require.Equal(t, 3, run.Attempts)
-	require.Equal(t, 3, listed(t, c, ref, control.RunCompleted).Attempts, "the tries that lists show")
+	require.Equal(t, 3, listed(t, c, ref, client.RunCompleted).Attempts, "the tries that lists show")
 	require.Equal(t, 2, run.Output.Handovers)
 
 	ledger = newLedger(t)
@@ -211,7 +211,7 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	state.ConsecutiveFailures, state.Failed, state.Iterations, state.LastError = 2, 2, 2, "it was broken"
 	attributes, err := workflows.Attributes(j)
 	require.NoError(t, err)
-	_, err = c.Temporal().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+	_, err = c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
 		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
 		TypedSearchAttributes: attributes, Memo: map[string]any{workflows.MemoJob: j},
 	}, workflows.ContinuousJobType, state)

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -56,7 +56,7 @@ func leaveMuch(ctx context.Context, run job.Run, spec leaveSpec) (job.Result, er
 	return much, job.ErrStopped
 }
 
-func loopReaches(t *testing.T, c *control.Client, jobID, what string, reached func(*workflows.ContinuousState) bool) *workflows.ContinuousState {
+func loopReaches(t *testing.T, c *client.Client, jobID, what string, reached func(*workflows.ContinuousState) bool) *workflows.ContinuousState {
 	t.Helper()
 	var state *workflows.ContinuousState
 	stacktest.WaitFor(t, what, func() (bool, error) {
@@ -160,7 +160,7 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 }
 
 // updates counts the messages in the history of a job's workflow.
-func updates(t *testing.T, c *control.Client, jobID string) int {
+func updates(t *testing.T, c *client.Client, jobID string) int {
 	t.Helper()
 	history := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(jobID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	n := 0

@@ -17,9 +17,9 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
@@ -36,14 +36,14 @@ func TestOneShotRunsAndIsFound(t *testing.T) {
 
 	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
 	require.NoError(t, err)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, "all steps done", run.Output.Message)
 	require.Equal(t, 1, run.Output.Attempts)
 	require.Equal(t, 3, ledger.count(t, "step"))
 
-	for _, filter := range []control.RunFilter{{JobID: j.ID}, {Type: j.Type, JobID: j.ID}, {Mode: job.ModeOneShot, JobID: j.ID}} {
+	for _, filter := range []client.RunFilter{{JobID: j.ID}, {Type: j.Type, JobID: j.ID}, {Mode: job.ModeOneShot, JobID: j.ID}} {
 		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
 			runs, err := c.Runs(t.Context(), filter)
 			return err == nil && len(runs) == 1 && runs[0].RunRef == ref && runs[0].Mode == job.ModeOneShot, err
@@ -66,9 +66,9 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 		}
 		ref, err := c.StartRun(t.Context(), newJob(t, name, "a", oneShot(), spec), workflows.TriggerManual)
 		require.NoError(t, err)
-		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
-		require.Equal(t, control.RunFailed, run.Status)
+		require.Equal(t, client.RunFailed, run.Status)
 		require.Equal(t, want.class, run.Class)
 		require.Contains(t, run.Error, want.message)
 		require.NotContains(t, run.Error, "hunter2")
@@ -178,9 +178,9 @@ func TestActivityPausedByHandGoesOn(t *testing.T) {
 		Namespace: st.Namespace, Execution: execution, Activity: &workflowservice.UnpauseActivityRequest_Type{Type: j.Type},
 	})
 	require.NoError(t, err)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 2, ledger.count(t, "step"), "it goes on at its cursor")
 }
 
@@ -202,9 +202,9 @@ func TestWorkerDrainsAndHandsOver(t *testing.T) {
 	require.Equal(t, 1, ledger.count(t, "stop"))
 	open(t, gate)
 	second := startWorker(t, st)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 1, run.Output.Handovers)
 	require.Equal(t, 3, ledger.count(t, "step"), "no step is done twice")
 	last := ledger.read(t)
@@ -229,9 +229,9 @@ func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
 	second := startWorker(t, st)
 	first.Kill()
 	open(t, gate)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 4, ledger.count(t, "step"), "the run goes on at its cursor")
 	last := ledger.read(t)
 	require.Equal(t, second.PID(), last[len(last)-1].PID)

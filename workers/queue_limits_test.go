@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -56,7 +56,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 // retryWhatCanBe retries a letter that cannot be started together with others: one whose
 // definition is kept nowhere, one whose run is, and one of a definition that is beyond
 // the bounds of a new one, but can be started.
-func retryWhatCanBe(t *testing.T, c *control.Client, queue string, refused workflows.DeadLetter) {
+func retryWhatCanBe(t *testing.T, c *client.Client, queue string, refused workflows.DeadLetter) {
 	t.Helper()
 	described := newJob(t, "RecordSteps", "described", job.Schedule{Queued: &job.Queued{Queue: queue + "-dead"}},
 		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
@@ -129,7 +129,7 @@ func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
 	live, err := c.LiveWorkflow(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, live.Workflow.Status)
-	require.NoError(t, c.StopLoop(t.Context(), j.ID, "", func(*control.Live) bool { return true }))
+	require.NoError(t, c.StopLoop(t.Context(), j.ID, "", func(*client.Live) bool { return true }))
 }
 
 // TestTurnOfAnItemThatTheQueueHasForgotten follows items of jobs that ran before: one

@@ -14,16 +14,16 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // currentDetails are what the Web UI shows of a workflow.
-func currentDetails(t *testing.T, c *control.Client, jobID string) (string, error) {
+func currentDetails(t *testing.T, c *client.Client, jobID string) (string, error) {
 	t.Helper()
 	answer, err := c.Temporal().QueryWorkflow(t.Context(), workflows.JobWorkflowID(jobID), "", "__temporal_workflow_metadata")
 	if err != nil {
@@ -121,7 +121,7 @@ func TestProgressIsInTheCurrentDetails(t *testing.T) {
 }
 
 // signals counts those in the history of a job's run, and says how long that took.
-func signals(t *testing.T, c *control.Client, j job.Job) (count int, took time.Duration) {
+func signals(t *testing.T, c *client.Client, j job.Job) (count int, took time.Duration) {
 	t.Helper()
 	history := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(j.ID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	var began time.Time
@@ -180,9 +180,9 @@ func TestProgressOfARunThatIsRetriedIsBounded(t *testing.T) {
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Millisecond), Max: job.Duration(time.Millisecond), Coefficient: 1}
 	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
 	require.NoError(t, err)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	told, took := signals(t, c, j)
 	most := 20 + math.Log(max(1, took.Seconds()/(20*every).Seconds()))/math.Log(1.05)
 	t.Logf("told %d times in %s, at most %.0f", told, took, most)

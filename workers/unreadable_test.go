@@ -9,10 +9,10 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -21,7 +21,7 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	c := newControl(t, st)
-	_, err := c.Temporal().ExecuteActivity(t.Context(), client.StartActivityOptions{
+	_, err := c.Temporal().ExecuteActivity(t.Context(), sdk.StartActivityOptions{
 		ID: workflows.ServiceID("testing", "odd"), TaskQueue: "odd", StartToCloseTimeout: time.Hour,
 	}, workflows.ServiceType, "not a service")
 	require.NoError(t, err)
@@ -45,9 +45,9 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 	j := bound(t, "bound", oneShot(), ledger, "", "")
 	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
 	require.NoError(t, err)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, "whole", run.Output.Binding.Service)
 	w.WaitOutput("services are left out of the choice")
 }

@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -96,7 +96,7 @@ func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
 	j.Options.Bind = map[string]string{"recorded": "lost"}
 	j.Options.FailoverAfter = job.Duration(3 * time.Second)
 	stop := r.service(st, "ghost", handler)
-	ref, err := r.control.StartRun(r.Context(), j, workflows.TriggerManual)
+	ref, err := r.client.StartRun(r.Context(), j, workflows.TriggerManual)
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the first try", func() (bool, error) {
 		handler.mu.Lock()
@@ -128,7 +128,7 @@ func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) 
 		}
 	}, activity.RegisterOptions{Name: workflows.ServiceType})
 	require.NoError(r, w.Start())
-	_, err := c.ExecuteActivity(r.Context(), client.StartActivityOptions{
+	_, err := c.ExecuteActivity(r.Context(), sdk.StartActivityOptions{
 		ID: workflows.ServiceID("scripted", name), TaskQueue: queue, StartToCloseTimeout: time.Hour, HeartbeatTimeout: time.Second,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
 	}, workflows.ServiceType, workflows.Service{
@@ -143,11 +143,11 @@ func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) 
 func (r *recorder) loop(name, letters string) {
 	j := r.script(name, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, letters)
 	j.Options.MaxRetryCount = 2
-	require.NoError(r, r.control.StartContinuous(r.Context(), j))
+	require.NoError(r, r.client.StartContinuous(r.Context(), j))
 	r.state(j.ID, func(s workflows.ContinuousState) bool {
 		return s.Phase == workflows.PhasePaused || s.Iterations > int64(len(letters))
 	})
-	require.NoError(r, r.control.StopLoop(r.Context(), j.ID, "recorded", nil))
+	require.NoError(r, r.client.StopLoop(r.Context(), j.ID, "recorded", nil))
 	for n, ref := range r.runsOf(workflows.JobWorkflowID(j.ID)) {
 		r.save(fmt.Sprintf("%s_%d", name, n+1), ref)
 	}
@@ -159,15 +159,15 @@ func (r *recorder) settling() {
 	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
 	terminated := r.script("terminated", schedule, "l")
 	for _, j := range []job.Job{terminated, r.script("after", schedule, "")} {
-		_, err := r.control.Enqueue(r.Context(), j, false)
+		_, err := r.client.Enqueue(r.Context(), j, false)
 		require.NoError(r, err)
 	}
 	stacktest.WaitFor(r, "the item to run", func() (bool, error) {
-		state, err := r.control.QueueState(r.Context(), name)
+		state, err := r.client.QueueState(r.Context(), name)
 		return err == nil && state.Running != nil && state.Running.RunID != "", err
 	})
-	require.NoError(r, r.control.TerminateRun(r.Context(), control.RunRef{WorkflowID: workflows.JobWorkflowID(terminated.ID)}, "recorded"))
-	require.NoError(r, r.control.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
+	require.NoError(r, r.client.TerminateRun(r.Context(), client.RunRef{WorkflowID: workflows.JobWorkflowID(terminated.ID)}, "recorded"))
+	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
 	r.save("queue_settling", r.latest(name, func() {}))
 }
 
@@ -175,36 +175,36 @@ func (r *recorder) settling() {
 func (r *recorder) stuck() {
 	const name = "stuck"
 	id := workflows.QueueWorkflowID(name)
-	c := r.control.Temporal()
-	run, err := c.ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
+	c := r.client.Temporal()
+	run, err := c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
 		ID: id, TaskQueue: workflows.QueuesTaskQueue, TypedSearchAttributes: workflows.QueueAttributes(name),
 	}, workflows.JobQueueType, workflows.QueueState{Name: name, OnFailure: job.OnFailureHalt, Paging: &workflows.Paging{Items: 2, Bytes: 48 << 10}})
 	require.NoError(r, err)
 	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
-	_, err = r.control.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
+	_, err = r.client.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
 	require.NoError(r, err)
 	reached := func(is func(*workflows.QueueState) bool) {
 		stacktest.WaitFor(r, "the state of queue "+name, func() (bool, error) {
-			state, err := r.control.QueueState(r.Context(), name)
+			state, err := r.client.QueueState(r.Context(), name)
 			return err == nil && is(state), err
 		})
 	}
 	reached(func(s *workflows.QueueState) bool { return s.Halted != nil })
 	page := workflows.QueuePageWorkflowID(name, run.GetRunID()[:8], 4)
-	_, err = c.ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
+	_, err = c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
 	require.NoError(r, err)
 	for i := range 5 {
-		_, err := r.control.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), false)
+		_, err := r.client.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), false)
 		require.NoError(r, err)
 	}
 	reached(func(s *workflows.QueueState) bool { return s.Parked.Stuck })
-	_, err = r.control.SkipFailed(r.Context(), name)
+	_, err = r.client.SkipFailed(r.Context(), name)
 	require.NoError(r, err)
 	reached(func(s *workflows.QueueState) bool { return s.Halted != nil })
 	require.NoError(r, c.TerminateWorkflow(r.Context(), page, "", "recorded"))
-	_, err = r.control.ResumeQueue(r.Context(), name)
+	_, err = r.client.ResumeQueue(r.Context(), name)
 	require.NoError(r, err)
-	require.NoError(r, r.control.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
+	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
 	for n, ref := range r.runsOf(id) {
 		r.save(fmt.Sprintf("queue_stuck_%d", n+1), ref)
 	}

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -48,7 +48,7 @@ func (i *invocation) foreignTypes(names ...string) (types []job.Type, incomplete
 // announcedTypes lists the job types that workers announce. Of a type that several
 // announce differently, one that lives has the say, and of these the one that was
 // started last.
-func (i *invocation) announcedTypes(c *control.Client) ([]job.Type, error) {
+func (i *invocation) announcedTypes(c *client.Client) ([]job.Type, error) {
 	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
 	defer cancel()
 	services, unread, err := workflows.KnownServices(ctx, c.Temporal(), time.Now().Add(-lostTypesFor))
@@ -77,7 +77,7 @@ func (i *invocation) announcedTypes(c *control.Client) ([]job.Type, error) {
 }
 
 // appliedTypes lists the job types that were kept with the jobs that were applied.
-func (i *invocation) appliedTypes(c *control.Client) ([]job.Type, error) {
+func (i *invocation) appliedTypes(c *client.Client) ([]job.Type, error) {
 	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
 	defer cancel()
 	applied, err := c.Applied(ctx, job.ProviderTOML)

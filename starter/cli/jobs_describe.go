@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -39,7 +39,7 @@ latest runs. The state of a continuous job comes from a live worker.`,
 	}
 }
 
-func (i *invocation) writeJob(w io.Writer, detail *control.JobDetail) error {
+func (i *invocation) writeJob(w io.Writer, detail *client.JobDetail) error {
 	var s sheet
 	i.addDefinition(&s, detail.Job)
 	i.addStanding(&s, detail)
@@ -164,15 +164,15 @@ func retries(options job.Options) string {
 	return fmt.Sprintf("%s, after %s, growing to %s", count, options.RetryBackoff.Initial, options.RetryBackoff.Max)
 }
 
-func (i *invocation) addStanding(s *sheet, detail *control.JobDetail) {
+func (i *invocation) addStanding(s *sheet, detail *client.JobDetail) {
 	status := string(detail.Row.Status)
 	if detail.Row.PauseReason != "" {
 		status += ": " + detail.Row.PauseReason
 	}
-	if f := detail.Row.Failing; f != nil && detail.Row.Status == control.JobFailing {
+	if f := detail.Row.Failing; f != nil && detail.Row.Status == client.JobFailing {
 		status += " " + i.failingText(f)
 	}
-	if detail.Row.Status == control.JobWaiting {
+	if detail.Row.Status == client.JobWaiting {
 		status += fmt.Sprintf(", %d ahead", detail.Ahead)
 	}
 	s.add("Status", "%s", status)
@@ -244,7 +244,7 @@ func (i *invocation) iterationTable(iterations []workflows.Iteration) *table {
 }
 
 // since is the time that a run has taken up to now, or took.
-func (i *invocation) since(run control.Run) time.Duration {
+func (i *invocation) since(run client.Run) time.Duration {
 	if run.Ended.IsZero() {
 		return i.Now().Sub(run.Started)
 	}

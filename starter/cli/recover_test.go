@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -18,7 +18,7 @@ type shownQueue struct {
 	Oldest     time.Time `json:"oldest"`
 	LastMinute int       `json:"ran_last_minute"`
 	LastHour   int       `json:"ran_last_hour"`
-	control.Queue
+	client.Queue
 }
 
 // endedQueues terminates a queue, which is told wherever someone asks, and recovered.
@@ -40,7 +40,7 @@ func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
 	stacktest.WaitFor(t, "the queue in the list", func() (bool, error) {
 		for _, q := range decoded[[]shownQueue](t, c, "queues", "list") {
 			if q.Name == "cut" && q.Ended != nil {
-				require.Equal(t, control.RunTerminated, q.Ended.Status)
+				require.Equal(t, client.RunTerminated, q.Ended.Status)
 				require.Len(t, q.Waiting, 2)
 				return true, nil
 			}

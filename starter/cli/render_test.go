@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
@@ -83,10 +83,10 @@ Plan for namespace default: 1 to create, 2 to update, 1 to delete, 1 blocked, 2 
 
 func TestWriteJobs(t *testing.T) {
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteJobs(&b, []control.JobRow{
-		{ID: "take_steps.a", Mode: job.ModeRecurring, Status: control.JobScheduled, LastStart: noon.Add(-90 * time.Second), Next: noon.Add(4 * time.Minute), Owner: "user:ada"},
-		{ID: "take_steps.b", Mode: job.ModeContinuous, Status: control.JobPaused, PauseReason: "two\nlines", LastStart: noon.Add(-50 * time.Hour)},
-		{ID: "take_steps.long-key", Mode: job.ModeQueued, Status: control.JobWaiting, Queue: "photos"},
+	require.NoError(t, still(plain).WriteJobs(&b, []client.JobRow{
+		{ID: "take_steps.a", Mode: job.ModeRecurring, Status: client.JobScheduled, LastStart: noon.Add(-90 * time.Second), Next: noon.Add(4 * time.Minute), Owner: "user:ada"},
+		{ID: "take_steps.b", Mode: job.ModeContinuous, Status: client.JobPaused, PauseReason: "two\nlines", LastStart: noon.Add(-50 * time.Hour)},
+		{ID: "take_steps.long-key", Mode: job.ModeQueued, Status: client.JobWaiting, Queue: "photos"},
 	}))
 	require.Equal(t, `JOB                  MODE        STATUS     LAST START                  NEXT                 OWNER     NOTE
 take_steps.a         recurring   scheduled  13:58:30 (2 min ago)        14:04:00 (in 4 min)  user:ada  -
@@ -105,9 +105,9 @@ func TestWriteJob(t *testing.T) {
 	j.Options.Owner = job.Owner{Organization: "ucnrs"}
 	j.Options.Tags = map[string]string{"b": "2", "a": "1"}
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteJob(&b, &control.JobDetail{
+	require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{
 		Job: j,
-		Row: control.JobRow{Status: control.JobRunning, LastStart: noon.Add(-3 * time.Hour)},
+		Row: client.JobRow{Status: client.JobRunning, LastStart: noon.Add(-3 * time.Hour)},
 		Loop: &workflows.ContinuousState{
 			Phase: workflows.PhaseFailing, Iterations: 7, Failed: 2, ConsecutiveFailures: 1,
 			Totals: map[string]int64{"steps": 12, "points": 3}, NextAt: noon.Add(time.Second), LastError: "no",
@@ -159,10 +159,10 @@ func TestWriteJSON(t *testing.T) {
 `
 	j := job.Job{ID: "take_steps.b", Type: "TakeSteps", Spec: spec, Schedule: job.Schedule{OneShot: &job.OneShot{}}}
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteJob(&b, &control.JobDetail{Job: j}))
+	require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{Job: j}))
 	require.Contains(t, b.String(), fmt.Sprintf(want, strings.Repeat(" ", 8), strings.Repeat(" ", 12)))
 	b.Reset()
-	require.NoError(t, still(plain).WriteRun(&b, &control.RunDetail{Job: &j, Run: control.Run{RunRef: control.RunRef{WorkflowID: "job/take_steps.b"}}}))
+	require.NoError(t, still(plain).WriteRun(&b, &client.RunDetail{Job: &j, Run: client.Run{RunRef: client.RunRef{WorkflowID: "job/take_steps.b"}}}))
 	require.Contains(t, b.String(), fmt.Sprintf(want, strings.Repeat(" ", 5), strings.Repeat(" ", 9)))
 }
 
@@ -179,7 +179,7 @@ func TestWriteRecurringJob(t *testing.T) {
 		},
 	} {
 		var b strings.Builder
-		require.NoError(t, still(plain).WriteJob(&b, &control.JobDetail{Job: job.Job{
+		require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{Job: job.Job{
 			ID: "take_steps.b", Type: "TakeSteps", Schedule: job.Schedule{Recurring: &r}, Options: job.DefaultOptions(job.ModeRecurring),
 		}}))
 		require.Contains(t, b.String(), want)
@@ -187,14 +187,14 @@ func TestWriteRecurringJob(t *testing.T) {
 }
 
 func TestWriteRun(t *testing.T) {
-	run := control.Run{
-		RunRef: control.RunRef{WorkflowID: "job/take_steps.a", RunID: "0196"},
-		JobID:  "take_steps.a", Type: "TakeSteps", Mode: job.ModeOneShot, Status: control.RunCompleted,
+	run := client.Run{
+		RunRef: client.RunRef{WorkflowID: "job/take_steps.a", RunID: "0196"},
+		JobID:  "take_steps.a", Type: "TakeSteps", Mode: job.ModeOneShot, Status: client.RunCompleted,
 		Started: noon.Add(-time.Hour), Ended: noon.Add(-time.Hour + 90*time.Second),
 		Worker: "load@host/1", Attempts: 2,
 	}
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteRun(&b, &control.RunDetail{
+	require.NoError(t, still(plain).WriteRun(&b, &client.RunDetail{
 		Run: run,
 		Output: &workflows.RunOutput{
 			Result:    job.Result{Message: "done", Counts: map[string]int64{"steps": 2}, Output: json.RawMessage(`["a"]`)},
@@ -220,11 +220,11 @@ Handovers  1
 }
 
 func TestRunProgress(t *testing.T) {
-	running := control.Run{Status: control.RunRunning, Attempts: 1}
+	running := client.Run{Status: client.RunRunning, Attempts: 1}
 	resizing, again := running, running
 	resizing.Progress = &job.Progress{Done: 1, Total: 3, Message: "resizing"}
 	again.Attempts = 2
-	for want, detail := range map[string]control.RunDetail{
+	for want, detail := range map[string]client.RunDetail{
 		"running": {Run: running},
 		"waiting for a worker of type load": {
 			Run: running, WaitingForWorker: true, Job: &job.Job{Worker: job.WorkerLoad},
@@ -298,7 +298,7 @@ func TestWriteWorkersInTrouble(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	require.NoError(t, still(plain).WriteWorkers(&out, &control.Workers{Services: []workflows.LiveService{
+	require.NoError(t, still(plain).WriteWorkers(&out, &client.Workers{Services: []workflows.LiveService{
 		service("well", workflows.ServiceBeat{Running: 1}),
 		service("deaf", workflows.ServiceBeat{Running: 2, Deaf: 2}),
 		service("early", workflows.ServiceBeat{ClockAhead: 3600.4}),
