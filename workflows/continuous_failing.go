@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -38,7 +40,7 @@ func (l *loop) tellFailing(ctx workflow.Context) error {
 		return nil
 	}
 	logger := workflow.GetLogger(ctx)
-	var memo Failing
+	var memo contract.Failing
 	switch {
 	case failing:
 		memo = l.latestFailure()
@@ -57,7 +59,7 @@ func (l *loop) tellFailing(ctx workflow.Context) error {
 			"JobID", l.Job.ID, "FailingSince", l.FailingSince)
 		l.FailingSince = time.Time{}
 	}
-	if err := workflow.UpsertMemo(ctx, map[string]any{MemoFailing: memo}); err != nil {
+	if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoFailing: memo}); err != nil {
 		return fmt.Errorf("publish that job %s fails: %w", l.Job.ID, err)
 	}
 	return nil
@@ -70,11 +72,11 @@ const (
 )
 
 // latestFailure is the latest iteration that failed, if the state remembers it.
-func (s *ContinuousState) latestFailure() Failing {
-	for _, it := range slices.Backward(s.Recent) {
+func (l *loop) latestFailure() contract.Failing {
+	for _, it := range slices.Backward(l.Recent) {
 		if it.Error != "" {
-			return Failing{Failing: true, Since: it.end(), Class: it.Class, Error: it.Error}
+			return contract.Failing{Failing: true, Since: it.End(), Class: it.Class, Error: it.Error}
 		}
 	}
-	return Failing{Failing: true}
+	return contract.Failing{Failing: true}
 }

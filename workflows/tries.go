@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -71,7 +73,7 @@ func lostWorker(err error) (json.RawMessage, bool) {
 	if !errors.As(err, &timeout) || timeout.TimeoutType() != timeoutHeartbeat {
 		return nil, false
 	}
-	var beat Heartbeat
+	var beat contract.Heartbeat
 	if timeout.HasLastHeartbeatDetails() {
 		if err := timeout.LastHeartbeatDetails(&beat); err != nil {
 			return nil, true
@@ -84,10 +86,10 @@ func lostWorker(err error) (json.RawMessage, bool) {
 // whether the run was still its own, and the cursor that it had reached.
 func lostRun(err error) (json.RawMessage, bool) {
 	var app *temporal.ApplicationError
-	if !errors.As(err, &app) || app.Type() != ErrorTypeRunLost {
+	if !errors.As(err, &app) || app.Type() != contract.ErrorTypeRunLost {
 		return nil, false
 	}
-	return lastOutput(app).Result.Cursor, true
+	return contract.LastOutput(app).Result.Cursor, true
 }
 
 // triesBefore is how many tries an activity had that ended since no worker took
@@ -95,7 +97,7 @@ func lostRun(err error) (json.RawMessage, bool) {
 func triesBefore(err error) int {
 	var app *temporal.ApplicationError
 	if errors.As(err, &app) {
-		return max(lastOutput(app).Attempts, 1)
+		return max(contract.LastOutput(app).Attempts, 1)
 	}
 	return 1
 }
