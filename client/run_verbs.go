@@ -109,7 +109,7 @@ func (c *Client) RetryRun(ctx context.Context, ref RunRef) (Retried, error) {
 	retried.Run, err = c.start(ctx, j, start{
 		workflowID: detail.WorkflowID, workflowType: contract.RunJobType, requestID: requestID, retryOf: detail.RunID,
 		input: contract.RunInput{
-			Job: j, StartedBy: contract.StartedByRetry, Cursor: detail.Cursor, KeepEnd: true, RetryOf: detail.RunID,
+			Job: j, StartedBy: contract.StartedByRetry, Cursor: detail.Cursor, RetryOf: detail.RunID,
 		},
 	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {

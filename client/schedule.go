@@ -29,7 +29,7 @@ func ScheduleAction(j job.Job) (*schedulepb.ScheduleAction, error) {
 	if err != nil {
 		return nil, err
 	}
-	input, err := encode(contract.RunInput{Job: j, StartedBy: contract.StartedBySchedule, KeepEnd: true})
+	input, err := encode(contract.RunInput{Job: j, StartedBy: contract.StartedBySchedule})
 	if err != nil {
 		return nil, err
 	}

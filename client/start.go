@@ -38,7 +38,7 @@ func (c *Client) StartRunOnce(ctx context.Context, j job.Job, trigger contract.S
 func (c *Client) StartRunAt(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time, requestID string) (RunRef, error) {
 	ref, err := c.start(ctx, j, start{
 		workflowType: contract.RunJobType, requestID: requestID,
-		input: contract.RunInput{Job: j, StartedBy: trigger, KeepEnd: true},
+		input: contract.RunInput{Job: j, StartedBy: trigger},
 		delay: max(time.Until(at), 0),
 	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
@@ -79,7 +79,7 @@ func (c *Client) StartOnce(ctx context.Context, j job.Job, trigger contract.Star
 	}
 	ref, err := c.start(ctx, j, start{
 		workflowType: contract.RunJobType, requestID: NewRequestID(), once: true,
-		input: contract.RunInput{Job: j, StartedBy: trigger, KeepEnd: true},
+		input: contract.RunInput{Job: j, StartedBy: trigger},
 		delay: max(time.Until(at), 0),
 	})
 	if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {

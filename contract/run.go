@@ -14,8 +14,6 @@ type RunInput struct {
 	StartedBy StartedBy `json:"started_by"`
 	// Cursor is the position to go on from, if there is one.
 	Cursor json.RawMessage `json:"cursor,omitempty"`
-	// KeepEnd has the run leave a RunEnd in its memo.
-	KeepEnd bool `json:"keep_end,omitempty"`
 	// RetryOf is the run id of the run that this one is started in place of, as in
 	// the memo.
 	RetryOf string `json:"retry_of,omitempty"`

@@ -30,7 +30,7 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	start := func(at time.Time) client.WorkflowRun {
 		run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 			ID: contract.ScheduledRunID(j.ID, at), TaskQueue: contract.TaskQueue(j.Worker),
-		}, contract.RunJobType, contract.RunInput{Job: j, StartedBy: contract.StartedBySchedule, KeepEnd: true})
+		}, contract.RunJobType, contract.RunInput{Job: j, StartedBy: contract.StartedBySchedule})
 		require.NoError(t, err)
 		return run
 	}

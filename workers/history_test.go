@@ -220,7 +220,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			require.NoError(t, err)
 			run, err := c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
 				ID: contract.JobWorkflowID(j.ID), TaskQueue: contract.TaskQueue(j.Worker), TypedSearchAttributes: attributes,
-			}, contract.RunJobType, contract.RunInput{Job: j, StartedBy: contract.StartedByQueue, KeepEnd: true})
+			}, contract.RunJobType, contract.RunInput{Job: j, StartedBy: contract.StartedByQueue})
 			require.NoError(t, err)
 			startPaged(t, c, j.Queue(), 4, workflows.QueueState{Accepted: 1, Running: &workflows.RunningItem{
 				QueueItem: workflows.QueueItem{Sequence: 1, Job: j}, RunID: run.GetRunID(),

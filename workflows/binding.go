@@ -41,7 +41,7 @@ func (b *binding) execute(ctx workflow.Context, j job.Job, t *tries, in *contrac
 		err := workflow.ExecuteActivity(withJobActivity(ctx, j, t.next()), j.Type, *in).Get(ctx, &output)
 		return output, err
 	}
-	for lost := 0; ; {
+	for {
 		if err := b.choose(ctx, j); err != nil {
 			return contract.ActivityOutput{}, err
 		}
@@ -59,12 +59,7 @@ func (b *binding) execute(ctx workflow.Context, j job.Job, t *tries, in *contrac
 			in.Cursor = cursor
 		}
 		if started {
-			lost++
-			if workflow.GetVersion(ctx, lostTriesChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-				if lost > maxLostWorkers {
-					return output, err
-				}
-			} else if !t.lose(triesBefore(err)) {
+			if !t.lose(triesBefore(err)) {
 				return output, err
 			}
 		}

@@ -10,25 +10,14 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// failureRulesChange names the change by which lost workers do not count as
-// failures, iterations that were cut short count for nothing, and the memo tells
-// whether the job is failing.
-const failureRulesChange = "failure-rules"
-
-// hasFailureRules asks only where it matters: the answer costs two events for
-// each run of the workflow.
-func hasFailureRules(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, failureRulesChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
 // lostIteration says that an iteration ended since its worker failed, and not
 // the job.
-func lostIteration(ctx workflow.Context, err error) bool {
+func lostIteration(err error) bool {
 	_, lost := lostWorker(err)
 	if !lost {
 		_, lost = lostRun(err)
 	}
-	return lost && hasFailureRules(ctx)
+	return lost
 }
 
 // tellFailing tells in the memo and in the log when the job goes over to failing,
@@ -36,7 +25,7 @@ func lostIteration(ctx workflow.Context, err error) bool {
 // silent when it is replayed.
 func (l *loop) tellFailing(ctx workflow.Context) error {
 	failing := l.ConsecutiveFailures > 0
-	if failing != l.FailingSince.IsZero() || !hasFailureRules(ctx) {
+	if failing != l.FailingSince.IsZero() {
 		return nil
 	}
 	logger := workflow.GetLogger(ctx)

@@ -235,17 +235,14 @@ func (l *loop) iterate(ctx workflow.Context) error {
 	}
 	it.Worker, it.Message, it.Counts, it.Stopped = output.Worker, output.Result.Message, output.Result.Counts, output.Stopped
 	if err != nil {
-		it.Class, it.Error, it.Lost = contract.ErrorClass(err), contract.ErrorReason(err), lostIteration(ctx, err)
-	}
-	if it.Stopped && l.ConsecutiveFailures > 0 && !hasFailureRules(ctx) {
-		l.ConsecutiveFailures = 0
+		it.Class, it.Error, it.Lost = contract.ErrorClass(err), contract.ErrorReason(err), lostIteration(err)
 	}
 	l.record(it)
 	if l.exhausted() {
 		l.pauseItself(it.Error)
 	}
 	l.EndedAt = workflow.Now(ctx)
-	if it.Stopped || l.tookServiceDown(it, err) {
+	if it.Stopped || l.tookServiceDown(err) {
 		// Restarted, handed back by a worker that shuts down, or to be failed over:
 		// go on at once.
 		l.EndedAt = time.Time{}
@@ -255,15 +252,9 @@ func (l *loop) iterate(ctx workflow.Context) error {
 
 // tookServiceDown says that a bound job's service died during the iteration. When
 // it happens again the job backs off, as it does after failures.
-func (l *loop) tookServiceDown(it contract.Iteration, err error) bool {
+func (l *loop) tookServiceDown(err error) bool {
 	_, lost := lostWorker(err)
-	switch {
-	case !lost || len(l.Job.Options.Bind) == 0:
-		return false
-	case it.Lost:
-		return l.ConsecutiveLost == 1
-	}
-	return l.ConsecutiveFailures <= maxLostWorkers // Without failure rules.
+	return lost && len(l.Job.Options.Bind) > 0 && l.ConsecutiveLost == 1
 }
 
 // startActivity starts an iteration. When it has ended, the input holds the last

@@ -190,7 +190,7 @@ func (q *queue) startRun(ctx workflow.Context) {
 		TypedSearchAttributes: attributes,
 		StaticSummary:         contract.Summary(item.Job),
 		Memo:                  memo,
-	}), contract.RunJobType, contract.RunInput{Job: item.Job, StartedBy: trigger, KeepEnd: true, Cursor: item.Cursor, RetryOf: item.RetryOf})
+	}), contract.RunJobType, contract.RunInput{Job: item.Job, StartedBy: trigger, Cursor: item.Cursor, RetryOf: item.RetryOf})
 	var execution workflow.Execution
 	if err := child.GetChildWorkflowExecution().Get(ctx, &execution); err != nil {
 		if temporal.IsWorkflowExecutionAlreadyStartedError(err) {

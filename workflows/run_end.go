@@ -11,16 +11,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// endInMemoChange names the change by which runs leave their end in the memo.
-const endInMemoChange = "end-in-memo"
-
 // keepEnd puts how the run ended into its memo.
 func (r *run) keepEnd(ctx workflow.Context, output *contract.RunOutput) error {
-	// An input from before there was an end says nothing. Asking for the version
-	// costs two more events, so that the others are not asked.
-	if !r.KeepEnd && workflow.GetVersion(ctx, endInMemoChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return nil
-	}
 	if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoEnd: r.end(output)}); err != nil {
 		return fmt.Errorf("publish the end of the run of job %s: %w", r.Job.ID, err)
 	}

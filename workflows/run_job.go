@@ -93,10 +93,6 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 	}
 }
 
-// canceledLostChange names the change by which a run that someone canceled ends as
-// canceled, and not as failed, when its worker was lost before it could answer.
-const canceledLostChange = "canceled-lost"
-
 // lostWhileCanceled reports whether a run was canceled whose worker was lost, and what
 // the worker had last told. The handler has ended by then: its context holds for the
 // heartbeat timeout, which has passed.
@@ -108,7 +104,7 @@ func lostWhileCanceled(ctx workflow.Context, err error) (contract.ActivityOutput
 	if !lost {
 		_, lost = lostRun(err)
 	}
-	if !lost || workflow.GetVersion(ctx, canceledLostChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+	if !lost {
 		return contract.ActivityOutput{}, false
 	}
 	last := contract.LastOutput(err)
@@ -119,7 +115,6 @@ func lostWhileCanceled(ctx workflow.Context, err error) (contract.ActivityOutput
 // givesWayTo is the later start that the run of a recurring job gives way to,
 // zero if there is none.
 func (r *run) givesWayTo(ctx workflow.Context) time.Time {
-	// Jobs from before there was a misfire policy give way to none.
 	if r.StartedBy != contract.StartedBySchedule || r.Job.Recurring == nil || !r.Job.Recurring.GivesWay() {
 		return time.Time{}
 	}
@@ -155,7 +150,6 @@ func (r *run) passOn(ctx workflow.Context, err error) bool {
 	cursor, lost := lostWorker(err)
 	if !lost {
 		cursor, lost = lostRun(err)
-		lost = lost && workflow.GetVersion(ctx, lostTriesChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 	}
 	// An activity ends with a lost worker only when it has no more tries.
 	if !lost || !r.tries.lose(max(r.tries.next(), 1)) {

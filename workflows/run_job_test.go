@@ -223,7 +223,7 @@ func TestRunJobCountsTheTriesOfLostWorkers(t *testing.T) {
 			}).Return(nil)
 			j := oneShot("a")
 			j.Options.MaxRetryCount = c.retries
-			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j, KeepEnd: true})
+			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 			require.Equal(t, c.calls, calls)
 			require.Equal(t, c.calls, end.Attempts, "what lists show as tries")
 			if c.fails {

@@ -16,10 +16,6 @@ import (
 // bound is there for a job that kills every worker it meets.
 const maxLostWorkers = 5
 
-// lostTriesChange names the change by which a lost worker uses up a try, also
-// where a service did not return, or reported itself that it had lost the run.
-const lostTriesChange = "lost-tries"
-
 // tries counts the tries of a run, which may take several activities, against
 // its retries. The try of a worker that died counts as any other; when it was the
 // last one the run gets another, up to maxLostWorkers times. A try that a worker
