@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -124,6 +125,8 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 			err = temporal.NewCanceledError(handed) // Canceled while its worker drained: the handler has ended.
 		} else if last, ok := lostWhileCanceled(ctx, err); ok {
 			err = temporal.NewCanceledError(last)
+		} else if last, ok := failedWhileCanceled(ctx, err); ok {
+			err = temporal.NewCanceledError(last)
 		}
 		if !r.passOn(ctx, err) {
 			if temporal.IsCanceledError(err) {
@@ -135,6 +138,20 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 			return nil, r.fail(ctx, err)
 		}
 	}
+}
+
+// failedWhileCanceled reports whether an attempt failed that would have had another
+// one if the run had not been canceled, and what it left behind. So such a run ends as
+// canceled. It keeps the error as its message.
+func failedWhileCanceled(ctx workflow.Context, err error) (ActivityOutput, bool) {
+	var attempt *temporal.ActivityError
+	if ctx.Err() == nil || !errors.As(err, &attempt) || attempt.RetryState() != enumspb.RETRY_STATE_CANCEL_REQUESTED {
+		return ActivityOutput{}, false
+	}
+	last := lastOutput(err)
+	last.Attempts = max(last.Attempts, 1)
+	last.Result.Message = "canceled; the last attempt failed: " + reason(err)
+	return last, true
 }
 
 // canceledLostChange names the change by which a run that someone canceled ends as
