@@ -126,7 +126,7 @@ func (p *Plan) Count(action Action) int {
 // Empty says that apply would do nothing.
 func (p *Plan) Empty() bool { return len(p.work()) == 0 }
 
-// warn finds what people may not expect of the jobs that change.
+// warn adds the warnings about jobs that change.
 func (p *Plan) warn(now time.Time) {
 	changing := map[string]bool{}
 	for _, change := range p.Changes {
@@ -138,7 +138,7 @@ func (p *Plan) warn(now time.Time) {
 		return
 	}
 	for _, warning := range Warnings(p.declared, now) {
-		if slices.ContainsFunc(warning.Jobs, func(j WarnedJob) bool { return changing[j.ID] }) {
+		if changing[warning.JobID] {
 			p.Warnings = append(p.Warnings, warning)
 		}
 	}
