@@ -65,17 +65,14 @@ func (h *host) join(namespace string, newWorker func(string) (worker.Worker, err
 	return m, nil
 }
 
-// drain tells everyone that the process takes no more work, and gives the names of
-// its own task queues, none or one, and a function that ends what runs on them.
-func (m *member) drain() (taskQueues []string, stopOwn func()) {
+// drain tells everyone that the process takes no more work, and gives a function
+// that ends what runs on the process's own task queue.
+func (m *member) drain() (stopOwn func()) {
 	m.mu.Lock()
 	close(m.drained)
 	own := m.own
-	if own != nil {
-		taskQueues = []string{workflows.ServiceTaskQueue(m.Worker, m.ownName)}
-	}
 	m.mu.Unlock()
-	return taskQueues, func() {
+	return func() {
 		if own != nil {
 			own.Stop()
 		}
@@ -292,7 +289,7 @@ func (m *member) beat(ctx context.Context, token []byte) error {
 	}
 	details, err := converter.GetDefaultDataConverter().ToPayloads(workflows.ServiceBeat{
 		Running: int(m.running.Load()), LastPoll: last, Draining: m.draining(),
-		Deaf: int(m.deaf.Load()), ClockAhead: m.skew.known().Seconds(),
+		Deaf: int(m.deaf.Load()),
 	})
 	if err != nil {
 		return fmt.Errorf("encode a heartbeat: %w", err)

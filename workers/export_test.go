@@ -52,7 +52,7 @@ func NewBeats(heartbeatTimeout time.Duration, now func() time.Duration, record f
 
 // Begin reports whether the attempt has the run, and gives its lease if it has.
 func (b Beats) Begin(ctx context.Context) (lease context.Context, ours bool) {
-	ours = b.begin(ctx, newTasks(b.now, nil, nil))
+	ours = b.begin(ctx, newTasks(b.now, nil))
 	return b.lease, ours
 }
 
@@ -68,8 +68,8 @@ type Tasks struct {
 }
 
 // NewTasks has seen none.
-func NewTasks(now func() time.Duration, logger *slog.Logger) Tasks {
-	return Tasks{newTasks(now, &skew{logger: logger}, []string{"Test"})}
+func NewTasks(now func() time.Duration) Tasks {
+	return Tasks{newTasks(now, []string{"Test"})}
 }
 
 // Call makes a call that is answered by a reply.
@@ -81,6 +81,3 @@ func (t Tasks) Call(ctx context.Context, reply any, invoke grpc.UnaryInvoker) er
 func (t Tasks) Begin(token string) (asked time.Duration, known bool) {
 	return t.tasks.begin([]byte(token))
 }
-
-// Ahead is by how much the machine's clock is known to be ahead.
-func (t Tasks) Ahead() time.Duration { return t.tasks.skew.known() }

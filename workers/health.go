@@ -22,9 +22,6 @@ type Health struct {
 	// Deaf are those of them that ignored the end of their contexts. Their runs were
 	// given up; their slots are in use until they end, or the process does.
 	Deaf int64 `json:"deaf,omitempty"`
-	// ClockAhead is by how many seconds the clock of this machine is ahead of
-	// Temporal's; 0 if the two agree within five.
-	ClockAhead float64 `json:"clock_ahead,omitempty"`
 	// LastPoll is when the process last asked Temporal for work, or was answered.
 	LastPoll time.Time `json:"last_poll"`
 	// Stuck says that it has stopped asking, that deaf handlers have all its slots, or
@@ -87,8 +84,6 @@ func (h *host) answerHealth(w http.ResponseWriter, code int) {
 		Running:  h.running.Load(),
 		Deaf:     h.deaf.Load(),
 		Stuck:    h.stuck(),
-
-		ClockAhead: h.skew.known().Seconds(),
 	}
 	health.LastPoll, _ = h.polls.alive()
 	if err := h.broken(); err != nil {

@@ -42,10 +42,6 @@ type Config struct {
 	// MaxConcurrentRuns bounds the handlers that run at once in this process.
 	// Defaults to 50.
 	MaxConcurrentRuns int
-	// ProgressEvery is how far apart the progress of a run that takes longer is told
-	// to its workflow, for its current details: a twentieth of the time that its
-	// tries have taken, and at least this. Defaults to a minute.
-	ProgressEvery time.Duration
 	// Service is the name of this process as a service, which jobs may be bound
 	// to: unique among the live processes of the worker type, and best the same
 	// after a restart. A number is appended to a name that another live process
@@ -78,9 +74,6 @@ func (c Config) withDefaults() Config {
 	if c.MaxConcurrentRuns == 0 {
 		c.MaxConcurrentRuns = 50
 	}
-	if c.ProgressEvery == 0 {
-		c.ProgressEvery = time.Minute
-	}
 	if c.Service == "" {
 		c.Service = serviceName(hostName())
 	}
@@ -100,9 +93,6 @@ func (c Config) validate() error {
 	}
 	if c.DrainTimeout < 0 {
 		problems = append(problems, fmt.Errorf("drain timeout %s is negative", c.DrainTimeout))
-	}
-	if c.ProgressEvery < 0 {
-		problems = append(problems, fmt.Errorf("%s between reports of progress is negative", c.ProgressEvery))
 	}
 	if c.MaxConcurrentRuns < 0 {
 		problems = append(problems, fmt.Errorf("%d concurrent runs are less than one", c.MaxConcurrentRuns))
@@ -130,19 +120,17 @@ func (c Config) validate() error {
 // host is a running worker process.
 type host struct {
 	Config
-	secrets   secrets.Resolver
-	identity  string
-	logger    *slog.Logger
-	client    client.Client // once connected
-	now       clock
-	polls     *polls
-	skew      *skew
-	tasks     *tasks
-	slots     *slots
-	farewells *farewells
-	running   atomic.Int64 // handlers at work
-	deaf      atomic.Int64 // of these, the ones that were given up
-	state     atomic.Pointer[state]
+	secrets  secrets.Resolver
+	identity string
+	logger   *slog.Logger
+	client   client.Client // once connected
+	now      clock
+	polls    *polls
+	tasks    *tasks
+	slots    *slots
+	running  atomic.Int64 // handlers at work
+	deaf     atomic.Int64 // of these, the ones that were given up
+	state    atomic.Pointer[state]
 }
 
 // state is what the health endpoint tells.
@@ -164,17 +152,15 @@ func Run(ctx context.Context, config Config) error {
 		return err
 	}
 	h := &host{
-		Config:    config,
-		secrets:   secrets.New(os.Getenv),
-		identity:  config.Identity,
-		logger:    config.Logger.With("worker", config.Identity),
-		now:       newClock(),
-		polls:     newPolls(),
-		slots:     newSlots(config.MaxConcurrentRuns),
-		farewells: &farewells{},
+		Config:   config,
+		secrets:  secrets.New(os.Getenv),
+		identity: config.Identity,
+		logger:   config.Logger.With("worker", config.Identity),
+		now:      newClock(),
+		polls:    newPolls(),
+		slots:    newSlots(config.MaxConcurrentRuns),
 	}
-	h.skew = &skew{logger: h.logger}
-	h.tasks = newTasks(h.now, h.skew, h.names())
+	h.tasks = newTasks(h.now, h.names())
 	h.enter(stateConnecting)
 	stopHealth, err := h.serveHealth(ctx)
 	if err != nil {
@@ -230,7 +216,7 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 func (h *host) intercept(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
-	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, h.farewells.intercept, sendCheckpoint}
+	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, sendCheckpoint}
 	if h.Temporal.Intercept != nil {
 		chain = append([]grpc.UnaryClientInterceptor{h.Temporal.Intercept}, chain...)
 	}
@@ -311,10 +297,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	}
 	h.enter(stateDraining)
 	h.logger.Info("draining", "running", h.running.Load(), "timeout", h.DrainTimeout)
-	ownQueues, stopOwn := service.drain()
-	h.farewells.expect(append(ownQueues, workflows.TaskQueue(h.Worker), workflows.QueuesTaskQueue), func() {
-		h.logger.Info("no more work is taken")
-	})
+	stopOwn := service.drain()
 	var own sync.WaitGroup
 	own.Go(stopOwn)
 	stopAll(all)

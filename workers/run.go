@@ -39,9 +39,7 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 		if !b.begin(ctx, h.tasks) {
 			return workflows.ActivityOutput{}, r.lost()
 		}
-		stopTelling := h.tellProgress(ctx, r)
 		result, err := h.handle(ctx, t, r, b)
-		stopTelling()
 		if err == nil {
 			err = checkResult(in.Job.ID, result)
 		}
@@ -57,7 +55,7 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 			SupersededBy: r.gaveWayTo(),
 		}
 		if err != nil {
-			output.Progress = r.shown().Progress
+			output.Progress = r.lastProgress()
 		}
 		err = r.verdict(output, err)
 		if temporal.IsCanceledError(err) {
@@ -108,9 +106,6 @@ func (h *host) newRun(ctx context.Context, in workflows.ActivityInput) *run {
 		cursor:   in.Cursor,
 		logger: h.logger.With("job", in.Job.ID, "type", in.Job.Type,
 			"workflow", info.WorkflowExecution.ID, "run", info.WorkflowExecution.RunID, "attempt", info.Attempt),
-	}
-	if ahead := h.skew.known(); ahead != 0 {
-		r.logger = r.logger.With("clock_ahead", ahead)
 	}
 	if activity.HasHeartbeatDetails(ctx) {
 		var beat workflows.Heartbeat
@@ -200,6 +195,13 @@ func (r *run) report() workflows.Heartbeat {
 	return heartbeat(r.progress, r.cursor, r.identity)
 }
 
+// lastProgress is that of the last checkpoint, fit for a history.
+func (r *run) lastProgress() job.Progress {
+	progress := r.report().Progress
+	progress.Message = job.Cut(r.redact(progress.Message), maxProgressMessage)
+	return progress
+}
+
 // stop asks the handler to stop. The first cause counts, unless the run is lost.
 func (r *run) stop(cause stopCause) {
 	r.mu.Lock()
@@ -284,12 +286,13 @@ func (r *run) failed(output workflows.ActivityOutput, err error) error {
 
 // Bounds of what a run leaves in histories and in the states of workflows.
 const (
-	maxErrorBytes   = 4 << 10
-	maxMessageBytes = 1 << 10
-	maxCursorBytes  = 32 << 10
-	maxOutputBytes  = 64 << 10
-	maxCounts       = 100
-	maxCountName    = 80
+	maxErrorBytes      = 4 << 10
+	maxMessageBytes    = 1 << 10
+	maxProgressMessage = 500
+	maxCursorBytes     = 32 << 10
+	maxOutputBytes     = 64 << 10
+	maxCounts          = 100
+	maxCountName       = 80
 )
 
 // checkResult refuses a result that does not belong into a history.

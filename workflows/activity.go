@@ -54,9 +54,9 @@ type Heartbeat struct {
 	Worker   string          `json:"worker"`
 }
 
-// whereProgressIs tells readers of the Web UI where the heartbeats are. They are not
-// in the history: the details that a workflow sets have only what it is told.
-const whereProgressIs = "for progress to the second see the heartbeat details of the pending activity"
+// whereProgressIs tells readers of the Web UI where the progress of a run is: in the
+// heartbeats, which are not in the history.
+const whereProgressIs = "see its pending activity for the progress"
 
 // MaxPatience bounds how long a worker waits for a handler that was cut off before
 // it gives it up.

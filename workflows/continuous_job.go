@@ -38,7 +38,6 @@ func ContinuousJob(ctx workflow.Context, state ContinuousState) (*ContinuousOutp
 	if err := l.listen(ctx); err != nil {
 		return nil, err
 	}
-	l.progress.hear(ctx, func() string { return l.runID }, func() { l.show(ctx) })
 	l.Binding.tell = func() { l.show(ctx) }
 	return l.turn(ctx)
 }
@@ -48,9 +47,6 @@ type loop struct {
 	iterationsInRun int
 	// unpublished says that the definition has changed since it was published.
 	unpublished bool
-	// runID names the iteration that runs, and progress is how far that is.
-	runID    string
-	progress progress
 }
 
 func (l *loop) listen(ctx workflow.Context) error {
@@ -164,7 +160,7 @@ func (l *loop) enter(ctx workflow.Context, phase Phase) {
 
 // show sets what people see of the job.
 func (l *loop) show(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, l.details(l.progress.details()))
+	workflow.SetCurrentDetails(ctx, l.details())
 }
 
 // await waits for a message or for a cancel request, which the loop looks at next.
@@ -224,7 +220,6 @@ func (l *loop) iterate(ctx workflow.Context) error {
 		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).FirstRunID, it.Number),
 		Cursor: l.Cursor,
 	}
-	l.runID, l.progress = in.RunID, progress{}
 	l.enter(ctx, PhaseRunning)
 	future, cancel := l.startActivity(ctx, &in)
 	defer cancel()
@@ -235,7 +230,6 @@ func (l *loop) iterate(ctx workflow.Context) error {
 		cancel()
 	}
 	output, err := endActivity(ctx, future)
-	l.runID, l.progress = "", progress{}
 	it.Duration = job.Duration(workflow.Now(ctx).Sub(it.Start))
 	l.Cursor = in.Cursor
 	if len(output.Result.Cursor) > 0 {

@@ -199,16 +199,15 @@ func (s *ContinuousState) due() time.Time {
 	return s.EndedAt.Add(wait)
 }
 
-// details is the text that the Web UI shows for the running workflow. The progress is
-// that of the iteration that runs.
-func (s *ContinuousState) details(progress string) string {
+// details is the text that the Web UI shows for the running workflow.
+func (s *ContinuousState) details() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s** · `%s` · continuous, every %s · **%s**\n\n", s.Job.ID, s.Job.Type, s.Job.Continuous.Interval, s.Phase)
 	if s.Paused {
 		fmt.Fprintf(&b, "Paused: %s\n\n", s.PauseReason)
 	}
 	if s.Phase == PhaseRunning {
-		fmt.Fprintf(&b, "Iteration %d runs: %s%s\n\n", s.Iterations+1, whereProgressIs, progress)
+		fmt.Fprintf(&b, "Iteration %d runs: %s\n\n", s.Iterations+1, whereProgressIs)
 	}
 	fmt.Fprintf(&b, "%d iterations, %d failed\n", s.Iterations, s.Failed)
 	if s.Interrupted > 0 {

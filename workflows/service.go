@@ -77,9 +77,6 @@ type ServiceBeat struct {
 	// Deaf counts handlers among those at work that ignored the end of their
 	// context and were given up. They keep their slots.
 	Deaf int `json:"deaf,omitempty"`
-	// ClockAhead is by how many seconds the clock of the machine is ahead of
-	// Temporal's; 0 within the tolerance of five seconds.
-	ClockAhead float64 `json:"clock_ahead,omitempty"`
 }
 
 // Host is the machine of the service.
