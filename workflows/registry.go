@@ -13,6 +13,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
 )
 
 // ServiceState says how a service stands.
@@ -118,15 +119,13 @@ type descriptions struct {
 // ask describes what is left, several at once.
 func (d *descriptions) ask(ctx context.Context, c client.Client, patience time.Duration) {
 	const concurrency = 8
-	slots := make(chan struct{}, concurrency)
 	ids := d.left
 	d.left = nil
 	var mu sync.Mutex
-	var wait sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(concurrency)
 	for _, id := range ids {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
+		group.Go(func() error {
 			once, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			service, err := describeService(once, c, id)
@@ -140,9 +139,10 @@ func (d *descriptions) ask(ctx context.Context, c client.Client, patience time.D
 			case service != nil:
 				d.services = append(d.services, *service)
 			}
+			return nil
 		})
 	}
-	wait.Wait()
+	_ = group.Wait() // Errors are collected one by one.
 }
 
 // describeService reads the latest activity of a service. It returns nil for one
