@@ -198,9 +198,7 @@ func TestWorkerEndsWhileItDials(t *testing.T) {
 			accepted <- conn
 		}
 	}()
-	w := stacktest.StartProgram(t, nil, stacktest.Program{
-		Name: "test worker", Path: executable(t), Args: []string{"--address", silent.Addr().String()}, Env: []string{workerVariable + "=1"},
-	})
+	w := stacktest.StartProgram(t, nil, workerProgram(t, silent.Addr().String()))
 	conn := <-accepted
 	w.Signal(syscall.SIGTERM)
 	require.Zero(t, w.Wait())

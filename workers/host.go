@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -53,7 +54,8 @@ type Config struct {
 	// Tags are what jobs may be bound by, besides host and name, which every
 	// service has.
 	Tags map[string]string
-	// Temporal overrides the connection settings of the environment.
+	// Temporal overrides the connection settings of the environment. A test has to
+	// give the address, so that its worker takes no runs of a stack beside it.
 	Temporal temporalclient.Settings
 	// Types are the job types to host; at least one, each once.
 	Types []job.Type
@@ -96,6 +98,9 @@ func (c Config) validate() error {
 	}
 	if c.MaxConcurrentRuns < 0 {
 		problems = append(problems, fmt.Errorf("%d concurrent runs are less than one", c.MaxConcurrentRuns))
+	}
+	if testing.Testing() && c.Temporal.Address == "" {
+		problems = append(problems, errors.New("a worker in a test needs the address of the test's own Temporal"))
 	}
 	if len(c.Types) == 0 {
 		problems = append(problems, errors.New("a worker needs at least one job type"))

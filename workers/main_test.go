@@ -286,11 +286,12 @@ func open(t *testing.T, gate string) {
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 }
 
-// workerProgram is a worker process for the test job types.
-func workerProgram(t *testing.T, args ...string) stacktest.Program {
+// workerProgram is a worker process for the test job types, on the Temporal at an
+// address.
+func workerProgram(t *testing.T, address string, args ...string) stacktest.Program {
 	t.Helper()
 	return stacktest.Program{
-		Name: "test worker", Path: executable(t), Args: args,
+		Name: "test worker", Path: executable(t), Args: append([]string{"--address", address}, args...),
 		Env: []string{workerVariable + "=1", "DENDRA_SECRET_TEST_TOKEN=hunter2hunter2"},
 	}
 }
@@ -299,7 +300,7 @@ func workerProgram(t *testing.T, args ...string) stacktest.Program {
 // test's own.
 func startWorker(t *testing.T, st *stacktest.Stack, args ...string) *stacktest.Process {
 	t.Helper()
-	w := stacktest.StartProgram(t, st, workerProgram(t, args...))
+	w := stacktest.StartProgram(t, st, workerProgram(t, st.Temporal, args...))
 	w.WaitOutput("serving")
 	return w
 }
@@ -347,7 +348,7 @@ func startShared(t *testing.T) *stacktest.Stack {
 		require.False(t, sharedWorker.process.Ended(), "the shared worker has ended")
 		return st
 	}
-	program := workerProgram(t)
+	program := workerProgram(t, st.Temporal)
 	program.Shared = true
 	sharedWorker.process = stacktest.StartProgram(t, st, program)
 	sharedWorker.process.WaitOutput("serving")

@@ -272,7 +272,7 @@ func TestWorkerWaitsForTemporal(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	st.Kill()
-	w := stacktest.StartProgram(t, st, stacktest.Program{Name: "test worker", Path: executable(t), Env: []string{workerVariable + "=1"}})
+	w := stacktest.StartProgram(t, st, workerProgram(t, st.Temporal))
 	w.WaitOutput("temporal at " + st.Temporal + " cannot be reached")
 	st.Restart(t)
 	w.WaitOutput("serving")
@@ -288,6 +288,7 @@ func TestConfigIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, "job type RecordSteps is registered twice")
 	require.ErrorContains(t, err, "belongs to worker type testing")
 	require.ErrorContains(t, err, "-1 concurrent runs")
+	require.ErrorContains(t, err, "a worker in a test needs the address of the test's own Temporal")
 }
 
 // TestStoppedJobIsRestartedAtAnyMoment restarts a continuous job that has been told
