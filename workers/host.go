@@ -125,17 +125,17 @@ func (c Config) validate() error {
 // host is a running worker process.
 type host struct {
 	Config
-	secrets  secrets.Resolver
-	identity string
-	logger   *slog.Logger
-	client   client.Client // once connected
-	now      clock
-	polls    *polls
-	tasks    *tasks
-	slots    *slots
-	running  atomic.Int64 // handlers at work
-	deaf     atomic.Int64 // of these, the ones that were given up
-	state    atomic.Pointer[state]
+	secrets       secrets.Resolver
+	identity      string
+	logger        *slog.Logger
+	client        client.Client // once connected
+	now           clock
+	polls         *polls
+	tasks         *tasks
+	slots         *slots
+	running       atomic.Int64 // handlers at work
+	stuckHandlers atomic.Int64 // of these, the ones that were given up
+	state         atomic.Pointer[state]
 }
 
 // state is what the health endpoint tells.
@@ -283,7 +283,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 			return fmt.Errorf("worker %s cannot start: %w", h.identity, err)
 		}
 	}
-	service, err := h.join(namespace, func(taskQueue string) (worker.Worker, error) {
+	service, err := h.register(namespace, func(taskQueue string) (worker.Worker, error) {
 		own := options
 		own.DisableWorkflowWorker = true
 		return serveRuns(taskQueue, own)
@@ -307,7 +307,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	own.Go(stopOwn)
 	stopAll(all)
 	own.Wait()
-	service.leave()
+	service.withdraw()
 	h.logger.Info("stopped", "running", h.running.Load())
 	return err
 }

@@ -27,7 +27,7 @@ const (
 	classTooLarge = "ResultTooLarge"           // the result does not belong into a history
 	classStopped  = "StoppedUnasked"           // the handler returned ErrStopped without being asked
 	classLost     = workflows.ErrorTypeRunLost // the run may have been given to another worker
-	classDeaf     = "HandlerDeaf"              // the handler ignored the end of its context and was given up
+	classStuck    = "HandlerStuck"             // the handler ignored the end of its context and was given up
 	classTaken    = "RunTakenBack"             // someone paused or reset the activity in Temporal
 )
 
@@ -35,7 +35,7 @@ const (
 func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
 	return func(ctx context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
 		r := h.newRun(ctx, in)
-		b := h.newBeats(ctx, r)
+		b := h.newHeartbeater(ctx, r)
 		if !b.begin(ctx, h.tasks) {
 			return workflows.ActivityOutput{}, r.lost()
 		}
@@ -233,10 +233,10 @@ func (r *run) verdict(output workflows.ActivityOutput, err error) error {
 	r.mu.Lock()
 	cause := r.cause
 	r.mu.Unlock()
-	deaf := errors.Is(err, errDeaf)
+	stuck := errors.Is(err, errStuck)
 	endedEarly := errors.Is(err, job.ErrStopped) || errors.Is(err, context.Canceled)
 	switch {
-	case cause == stopDraining && (endedEarly || deaf):
+	case cause == stopDraining && (endedEarly || stuck):
 		output.Stopped = true
 		return temporal.NewApplicationErrorWithOptions("the worker shuts down and hands the run over",
 			workflows.ErrorTypeDraining, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
@@ -250,9 +250,9 @@ func (r *run) verdict(output workflows.ActivityOutput, err error) error {
 		return r.failed(output, job.Retryable(classTaken, 0, "job %s: its activity was paused or reset in Temporal", r.input.Job.ID))
 	case cause == stopLost:
 		return r.lost()
-	case deaf:
+	case stuck:
 		// A retry would run beside the handler that is still there.
-		return r.failed(output, job.Final(classDeaf, "job %s: %w", r.input.Job.ID, err))
+		return r.failed(output, job.Final(classStuck, "job %s: %w", r.input.Job.ID, err))
 	case errors.Is(err, job.ErrStopped):
 		return r.failed(output, job.Retryable(classStopped, 0, "job %s: %w", r.input.Job.ID, err))
 	}

@@ -58,18 +58,18 @@ type Heartbeat struct {
 // heartbeats, which are not in the history.
 const whereProgressIs = "see its pending activity for the progress"
 
-// MaxPatience bounds how long a worker waits for a handler that was cut off before
+// MaxReturnGrace bounds how long a worker waits for a handler that was cut off before
 // it gives it up.
-const MaxPatience = 30 * time.Second
+const MaxReturnGrace = 30 * time.Second
 
 // longestAttempt is when Temporal takes an attempt for lost that still sends
 // heartbeats. Its worker ends it before: it may take the run timeout, then the stop
-// grace period, and then what a deaf handler is waited for. The worker counts from
+// grace period, and then what it waits for a stuck handler. The worker counts from
 // when the attempt begins there, up to twice the heartbeat timeout after it was
 // given out, and then reports how it ended.
 func longestAttempt(options job.Options) time.Duration {
 	const report = 10 * time.Second
-	return options.RunTimeout.Std() + options.StopGracePeriod.Std() + MaxPatience + 2*options.HeartbeatTimeout.Std() + report
+	return options.RunTimeout.Std() + options.StopGracePeriod.Std() + MaxReturnGrace + 2*options.HeartbeatTimeout.Std() + report
 }
 
 // withJobActivity sets the activity options of a job: maxAttempts 0 means no limit.

@@ -142,7 +142,7 @@ func (in ChooseServiceInput) choose(services []LiveService, waited time.Duration
 		if s.Worker != in.Worker || s.State != ServiceServing || !s.Has(in.Bind) || !s.Serves(in.Type) {
 			continue
 		}
-		if s.deafened() {
+		if s.allStuck() {
 			stuck = stuck || s.Name == in.Last
 			continue
 		}

@@ -23,7 +23,7 @@ type ServiceState string
 const (
 	ServiceServing  ServiceState = "serving"
 	ServiceDraining ServiceState = "draining" // ends its runs and takes no more
-	ServiceLost     ServiceState = "lost"     // fell silent without a farewell
+	ServiceLost     ServiceState = "lost"     // fell silent without withdrawing its announcement
 )
 
 // LiveService is a service as Temporal knows it.
@@ -35,9 +35,9 @@ type LiveService struct {
 	LastSeen time.Time `json:"last_seen"`
 }
 
-// deafened says that handlers that were given up hold all slots: the service takes
+// allStuck says that handlers that were given up hold all slots: the service takes
 // nothing until its process is restarted, though it serves as far as it can tell.
-func (s *LiveService) deafened() bool { return s.Deaf > 0 && s.Deaf >= s.Slots }
+func (s *LiveService) allStuck() bool { return s.StuckHandlers > 0 && s.StuckHandlers >= s.Slots }
 
 // errUnreadable says that something under the name of a service is no announcement
 // that this version can read.

@@ -74,9 +74,9 @@ type ServiceBeat struct {
 	LastPoll time.Time `json:"last_poll,omitzero"`
 	// Draining says that the process takes no more work.
 	Draining bool `json:"draining,omitempty"`
-	// Deaf counts handlers among those at work that ignored the end of their
+	// StuckHandlers counts handlers among those at work that ignored the end of their
 	// context and were given up. They keep their slots.
-	Deaf int `json:"deaf,omitempty"`
+	StuckHandlers int `json:"stuck_handlers,omitempty"`
 }
 
 // Host is the machine of the service.

@@ -300,8 +300,8 @@ func TestWriteWorkersInTrouble(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, still(plain).WriteWorkers(&out, &client.Workers{Services: []workflows.LiveService{
 		service("well", workflows.ServiceBeat{Running: 1}),
-		service("deaf", workflows.ServiceBeat{Running: 2, Deaf: 2}),
+		service("stuck", workflows.ServiceBeat{Running: 2, StuckHandlers: 2}),
 	}}))
 	_, troubles, _ := strings.Cut(out.String(), "\n\n")
-	require.Equal(t, "load@deaf has 2 handlers that did not end when told to: restart it\n", troubles)
+	require.Equal(t, "load@stuck has 2 handlers that did not end when told to: restart it\n", troubles)
 }

@@ -81,9 +81,9 @@ func troublesOf(services []workflows.LiveService) []string {
 	var troubles []string
 	for n := range services {
 		s := &services[n]
-		if s.Deaf > 0 {
+		if s.StuckHandlers > 0 {
 			troubles = append(troubles, fmt.Sprintf("%s has %s that did not end when told to: restart it",
-				s.ID(), plural(s.Deaf, "handler", "handlers")))
+				s.ID(), plural(s.StuckHandlers, "handler", "handlers")))
 		}
 	}
 	return troubles
@@ -161,8 +161,8 @@ func (i *invocation) writeService(w io.Writer, s *workflows.LiveService) error {
 	sh.add("Started", "%s", i.when(s.Started))
 	sh.add("Build", "%s", strings.TrimSpace(s.Build.Module+" "+buildText(s.Build)))
 	sh.add("Running", "%d of %d", s.Running, s.Slots)
-	if s.Deaf > 0 {
-		sh.add("Deaf", "%s, which did not end when told to: restart the process", plural(s.Deaf, "handler", "handlers"))
+	if s.StuckHandlers > 0 {
+		sh.add("Stuck", "%s, which did not end when told to: restart the process", plural(s.StuckHandlers, "handler", "handlers"))
 	}
 	sh.add("Last seen", "%s", i.when(s.LastSeen))
 	sh.add("Last poll", "%s", i.when(s.LastPoll))
