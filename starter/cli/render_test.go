@@ -38,7 +38,7 @@ func samplePlan() *schedules.Plan {
 			{Path: "description", New: `"often"`},
 		}},
 		{
-			Action: schedules.ActionUpdate, JobID: "take_steps.c2", Mode: job.ModeRecurring, EditedByHand: true,
+			Action: schedules.ActionUpdate, JobID: "take_steps.c2", Mode: job.ModeRecurring, Drifted: true,
 			Fields:  []schedules.Field{{Path: "schedule.intervals", Old: `["every PT1M at PT0S"]`, New: `["every PT1H at PT0S"]`}},
 			NextNow: []time.Time{noon.Add(time.Minute)}, NextThen: []time.Time{noon.Add(time.Hour), noon.Add(2 * time.Hour)},
 		},
@@ -68,7 +68,7 @@ func TestWritePlan(t *testing.T) {
 = unchanged (2)
 warning: Mind the clocks.
 
-Apply would refuse this: the plan deletes more than a fifth of the jobs that stand: it would delete 1 of 1 jobs (--allow-mass-prune).
+Apply would refuse this: the plan deletes more than a fifth of the live jobs: it would delete 1 of 1 jobs (--allow-mass-prune).
 Plan for namespace default: 1 to create, 2 to update, 1 to delete, 1 blocked, 2 unchanged, 1 no longer declared.
 `, b.String())
 
