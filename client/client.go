@@ -107,10 +107,10 @@ func EachOf(n, parallel int, do func(i int) error) error {
 	group.SetLimit(parallel)
 	for i := range n {
 		group.Go(func() error {
-			if ctx.Err() != nil {
-				return nil
+			if ctx.Err() == nil {
+				errs[i] = do(i)
 			}
-			if errs[i] = do(i); isGone(errs[i]) {
+			if isGone(errs[i]) {
 				return errs[i]
 			}
 			return nil

@@ -131,7 +131,7 @@ func (s *Syncer) Replan(ctx context.Context, saved *SavedPlan, parallel int) (*P
 	return plan, nil
 }
 
-// ErrWorldMoved says that a saved plan no longer fits.
+// ErrPlanStale says that a saved plan no longer fits.
 var ErrPlanStale = errors.New("what the plan was made against has changed since")
 
 // changedSince lists the jobs of which two plans say different things.
