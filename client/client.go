@@ -13,8 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
@@ -25,6 +23,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -105,23 +104,21 @@ func EachOf(n, parallel int, do func(i int) error) error {
 		parallel = concurrency
 	}
 	errs := make([]error, n)
-	slots := make(chan struct{}, parallel)
-	var gone atomic.Bool
-	var wait sync.WaitGroup
+	// The first error that says so ends ctx.
+	group, ctx := errgroup.WithContext(context.Background())
+	group.SetLimit(parallel)
 	for i := range n {
-		slots <- struct{}{}
-		if gone.Load() {
-			break
-		}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = do(i)
-			if isGone(errs[i]) {
-				gone.Store(true)
+		group.Go(func() error {
+			if ctx.Err() == nil {
+				errs[i] = do(i)
 			}
+			if isGone(errs[i]) {
+				return errs[i]
+			}
+			return nil
 		})
 	}
-	wait.Wait()
+	_ = group.Wait() // Its error is one of errs.
 	return errors.Join(errs...)
 }
 

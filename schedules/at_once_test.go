@@ -68,7 +68,7 @@ func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 			})
 		}
 		require.NoError(t, atOnce(calls...), "round %d", round)
-		f.settled(false, j)
+		f.inSync(false, j)
 		live, err := f.client.LiveSchedule(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.True(t, live.Paused)

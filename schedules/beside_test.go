@@ -103,7 +103,7 @@ func TestNoRecurringJobRunsBesideItself(t *testing.T) {
 	}
 	f.apply(f.plan(false, jobs...))
 	goOn := func(since time.Time) {
-		stacktest.WaitWithin(t, patience, "two runs of each job", func() (bool, error) {
+		stacktest.WaitWithin(t, longWait, "two runs of each job", func() (bool, error) {
 			return w.begunSince(jobs, since) >= 2, nil
 		})
 	}

@@ -24,7 +24,7 @@ func (change *Change) starts(live *client.Live, now time.Time) {
 	}
 	switch {
 	case live.Paused:
-	case change.EditedByHand:
+	case change.Drifted:
 		next := live.Next() // Only the server knows.
 		change.NextNow = next[:min(len(next), shownStarts)]
 	case live.Job.Recurring != nil:

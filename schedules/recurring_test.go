@@ -60,14 +60,14 @@ func TestAPlanIsEmptyAfterApplyForEveryShape(t *testing.T) {
 	f := newFixture(t, stacktest.StartOwn(t))
 	jobs := declareShapes()
 	f.apply(f.plan(false, jobs...))
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 	for i := range jobs {
 		jobs[i].Options.Description = "updated"
 	}
 	plan := f.plan(false, jobs...)
 	require.Equal(t, len(jobs), plan.Count(schedules.ActionUpdate))
 	f.apply(plan)
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 }
 
 func TestHandEditsAreSeenAndUndone(t *testing.T) {
@@ -157,7 +157,7 @@ func TestHandEditsAreSeenAndUndone(t *testing.T) {
 		require.Equal(t, []schedules.Field{e.want}, seen[e.key], e.key)
 	}
 	f.apply(plan)
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 }
 
 func (f *fixture) schedule(key string) sdk.ScheduleHandle {
@@ -224,7 +224,7 @@ func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 	f.apply(f.plan(false, j))
 	j.Recurring = &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}
 	f.apply(f.plan(false, j))
-	f.settled(false, j)
+	f.inSync(false, j)
 	live, err := f.client.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Empty(t, live.Next())

@@ -54,7 +54,7 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 		require.Equal(t, "skip-next "+first.Format(time.RFC3339)+" by a test",
 			live.Schedule.GetSchedule().GetSpec().GetExcludeStructuredCalendar()[0].GetComment())
 	}
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 
 	// Another definition, of which the skipped start of the second is one as well.
 	skipped, err := f.client.NextStarts(t.Context(), jobs[1].ID, 1)
@@ -65,7 +65,7 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 	}
 	jobs[1].Recurring = &job.Recurring{Cron: "*/30 * * * *"}
 	f.apply(f.plan(false, jobs...))
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 	after, err := f.client.NextStarts(t.Context(), jobs[1].ID, 1000)
 	require.NoError(t, err)
 	require.Equal(t, skipped.Skipped, after.Skipped)
@@ -73,7 +73,7 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 	require.Contains(t, after.Starts, skipped.Skipped[0].At.Add(time.Hour))
 
 	// A calendar that only looks like a skipped start is an edit.
-	f.byHand("interval", func(s *schedulepb.Schedule) { s.Spec.ExcludeStructuredCalendar[0].Minute = nil })
+	f.editLive("interval", func(s *schedulepb.Schedule) { s.Spec.ExcludeStructuredCalendar[0].Minute = nil })
 	stacktest.WaitFor(t, "the edit to show", func() (bool, error) {
 		return f.plan(false, jobs...).Count(schedules.ActionUpdate) == 1, nil
 	})
@@ -210,7 +210,7 @@ func TestBackfill(t *testing.T) {
 			require.Zero(t, detail.Output.SupersededBy)
 		}
 	}
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 }
 
 func TestNextStartsOfWhatHasNone(t *testing.T) {

@@ -25,7 +25,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	const queue = "canceled"
 	schedule := job.Schedule{Queued: &job.Queued{Queue: queue, OnFailure: job.OnFailureHalt}}
 	canceled := mortal(newJob(t, "RecordSteps", "canceled", schedule,
-		recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true}))
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", IgnoreStop: true}))
 	canceled.Options.StopGracePeriod = job.Duration(5 * time.Minute)
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1})
 	_, err := c.EnqueueAll(t.Context(), []job.Job{canceled, next}, false, func(int) {})

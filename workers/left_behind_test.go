@@ -45,7 +45,7 @@ func leaveMuch(ctx context.Context, run job.Run, spec leaveSpec) (job.Result, er
 		return job.Result{}, errors.New("the vendor hung up")
 	}
 	if spec.Until == "let go" {
-		if err := passGate(ctx, run, recordSpec{Gate: spec.Gate, Deaf: true}); err != nil {
+		if err := passGate(ctx, run, recordSpec{Gate: spec.Gate, IgnoreStop: true}); err != nil {
 			return job.Result{}, err
 		}
 		return job.Result{}, job.Final("Away", "the vendor is away")

@@ -111,19 +111,19 @@ func TestStopIsGracefulThenCutOff(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	for _, deaf := range []bool{false, true} {
+	for _, ignores := range []bool{false, true} {
 		ledger := newLedger(t)
 		gate := filepath.Join(t.TempDir(), "gate")
-		key := map[bool]string{true: "deaf", false: "hears"}[deaf]
+		key := map[bool]string{true: "ignores", false: "hears"}[ignores]
 		j := newJob(t, "RecordSteps", key, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
-			recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, Deaf: deaf})
+			recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: ignores})
 		j.Options.StopGracePeriod = job.Duration(time.Second)
 		require.NoError(t, c.StartContinuous(t.Context(), j))
 		ledger.waitFor(t, "step", 1)
 		require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
 		handle := c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "")
 		require.NoError(t, handle.Get(t.Context(), nil))
-		require.Equal(t, map[bool]int{true: 0, false: 1}[deaf], ledger.count(t, "stop"))
+		require.Equal(t, map[bool]int{true: 0, false: 1}[ignores], ledger.count(t, "stop"))
 		require.Zero(t, ledger.count(t, "end"))
 
 		answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", contract.QueryState)
@@ -273,7 +273,7 @@ func TestWorkerWaitsForTemporal(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	st.Kill()
-	w := stacktest.StartProgram(t, st, stacktest.Program{Name: "test worker", Path: executable(t), Env: []string{workerVariable + "=1"}})
+	w := stacktest.StartProgram(t, st, workerProgram(t, st.Temporal))
 	w.WaitOutput("temporal at " + st.Temporal + " cannot be reached")
 	st.Restart(t)
 	w.WaitOutput("serving")
@@ -289,6 +289,7 @@ func TestConfigIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, "job type RecordSteps is registered twice")
 	require.ErrorContains(t, err, "belongs to worker type testing")
 	require.ErrorContains(t, err, "-1 concurrent runs")
+	require.ErrorContains(t, err, "a worker in a test needs the address of the test's own Temporal")
 }
 
 // TestStoppedJobIsRestartedAtAnyMoment restarts a continuous job that has been told

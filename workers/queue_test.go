@@ -154,9 +154,9 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	ledger := newLedger(t)
 	schedule := job.Schedule{Queued: &job.Queued{Queue: "terminated"}}
 	stuck := mortal(newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
-		Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true, Farewell: true,
+		Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", IgnoreStop: true, LogEnd: true,
 	}))
-	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, Farewell: true})
+	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, LogEnd: true})
 	for _, j := range []job.Job{stuck, next} {
 		_, err := c.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
@@ -237,7 +237,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 	}
 }
 
-// runsIn gives the runs that stand in a ledger. The worker of another test may hand a
+// runsIn gives the runs in a ledger. The worker of another test may hand a
 // run over, which then starts twice.
 func runsIn(t *testing.T, ledger ledgerOf) map[string]bool {
 	t.Helper()

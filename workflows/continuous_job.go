@@ -29,7 +29,6 @@ func ContinuousJob(ctx workflow.Context, state contract.ContinuousState) (*contr
 	if err := l.listen(ctx); err != nil {
 		return nil, err
 	}
-	l.progress.hear(ctx, func() string { return l.runID }, func() { l.show(ctx) })
 	l.binding = binding{Binding: &l.ContinuousState.Binding, tell: func() { l.show(ctx) }}
 	return l.turn(ctx)
 }
@@ -39,10 +38,7 @@ type loop struct {
 	iterationsInRun int
 	// unpublished says that the definition has changed since it was published.
 	unpublished bool
-	// runID names the iteration that runs, and progress is how far that is.
-	runID    string
-	progress progress
-	binding  binding
+	binding     binding
 }
 
 func (l *loop) listen(ctx workflow.Context) error {
@@ -156,7 +152,7 @@ func (l *loop) enter(ctx workflow.Context, phase contract.Phase) {
 
 // show sets what people see of the job.
 func (l *loop) show(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, l.details(l.progress.details()))
+	workflow.SetCurrentDetails(ctx, l.details())
 }
 
 // await waits for a message or for a cancel request, which the loop looks at next.
@@ -216,7 +212,6 @@ func (l *loop) iterate(ctx workflow.Context) error {
 		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).FirstRunID, it.Number),
 		Cursor: l.Cursor,
 	}
-	l.runID, l.progress = in.RunID, progress{}
 	l.enter(ctx, contract.PhaseRunning)
 	future, cancel := l.startActivity(ctx, &in)
 	defer cancel()
@@ -227,7 +222,6 @@ func (l *loop) iterate(ctx workflow.Context) error {
 		cancel()
 	}
 	output, err := endActivity(ctx, future)
-	l.runID, l.progress = "", progress{}
 	it.Duration = job.Duration(workflow.Now(ctx).Sub(it.Start))
 	l.Cursor = in.Cursor
 	if len(output.Result.Cursor) > 0 {

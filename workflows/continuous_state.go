@@ -103,16 +103,15 @@ func (l *loop) due() time.Time {
 	return l.EndedAt.Add(wait)
 }
 
-// details is the text that the Web UI shows for the running workflow. The progress is
-// that of the iteration that runs.
-func (l *loop) details(progress string) string {
+// details is the text that the Web UI shows for the running workflow.
+func (l *loop) details() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s** · `%s` · continuous, every %s · **%s**\n\n", l.Job.ID, l.Job.Type, l.Job.Continuous.Interval, l.Phase)
 	if l.Paused {
 		fmt.Fprintf(&b, "Paused: %s\n\n", l.PauseReason)
 	}
 	if l.Phase == contract.PhaseRunning {
-		fmt.Fprintf(&b, "Iteration %d runs: %s%s\n\n", l.Iterations+1, whereProgressIs, progress)
+		fmt.Fprintf(&b, "Iteration %d runs: %s\n\n", l.Iterations+1, whereProgressIs)
 	}
 	fmt.Fprintf(&b, "%d iterations, %d failed\n", l.Iterations, l.Failed)
 	if l.Interrupted > 0 {

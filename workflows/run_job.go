@@ -40,7 +40,6 @@ type run struct {
 	tries     tries
 	handovers int
 	state     string // for people
-	progress  progress
 }
 
 func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
@@ -51,7 +50,6 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 		r.show(ctx, output.Message)
 		return output, r.passOnStreak(ctx)
 	}
-	r.progress.hear(ctx, func() string { return info.WorkflowExecution.RunID }, func() { r.show(ctx, r.state) })
 	r.binding.tell = func() { r.show(ctx, r.state) }
 	for {
 		r.show(ctx, "running: "+whereProgressIs)
@@ -60,7 +58,6 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 		r.Cursor = in.Cursor
 		if err == nil {
 			r.tries.made += output.Attempts
-			r.progress = progress{}
 			r.show(ctx, "completed: "+output.Result.Message)
 			done := &contract.RunOutput{
 				Result:       output.Result,
@@ -76,7 +73,6 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 			r.tellProbe(ctx)
 			return done, nil
 		}
-		r.progress.learn(ctx, err)
 		if handed, ok := handedBack(err); ok && ctx.Err() != nil {
 			err = temporal.NewCanceledError(handed) // Canceled while its worker drained: the handler has ended.
 		} else if last, ok := lostWhileCanceled(ctx, err); ok {
@@ -198,7 +194,7 @@ func (r *run) show(ctx workflow.Context, state string) {
 }
 
 func (r *run) details() string {
-	text := fmt.Sprintf("**%s** · `%s` · %s\n\n%s", r.Job.ID, r.Job.Type, r.Job.Mode(), r.state) + r.progress.details()
+	text := fmt.Sprintf("**%s** · `%s` · %s\n\n%s", r.Job.ID, r.Job.Type, r.Job.Mode(), r.state)
 	if r.handovers > 0 {
 		text += fmt.Sprintf("\n\npassed on to another worker %d times", r.handovers)
 	}

@@ -40,7 +40,7 @@ func samplePlan() *schedules.Plan {
 			{Path: "description", New: `"often"`},
 		}},
 		{
-			Action: schedules.ActionUpdate, JobID: "take_steps.c2", Mode: job.ModeRecurring, EditedByHand: true,
+			Action: schedules.ActionUpdate, JobID: "take_steps.c2", Mode: job.ModeRecurring, Drifted: true,
 			Fields:  []schedules.Field{{Path: "schedule.intervals", Old: `["every PT1M at PT0S"]`, New: `["every PT1H at PT0S"]`}},
 			NextNow: []time.Time{noon.Add(time.Minute)}, NextThen: []time.Time{noon.Add(time.Hour), noon.Add(2 * time.Hour)},
 		},
@@ -70,7 +70,7 @@ func TestWritePlan(t *testing.T) {
 = unchanged (2)
 warning: Mind the clocks.
 
-Apply would refuse this: the plan deletes more than a fifth of the jobs that stand: it would delete 1 of 1 jobs (--allow-mass-prune).
+Apply would refuse this: the plan deletes more than a fifth of the live jobs: it would delete 1 of 1 jobs (--allow-mass-prune).
 Plan for namespace default: 1 to create, 2 to update, 1 to delete, 1 blocked, 2 unchanged, 1 no longer declared.
 `, b.String())
 
@@ -302,12 +302,8 @@ func TestWriteWorkersInTrouble(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, still(plain).WriteWorkers(&out, &client.Workers{Services: []workflows.LiveService{
 		service("well", contract.ServiceBeat{Running: 1}),
-		service("deaf", contract.ServiceBeat{Running: 2, Deaf: 2}),
-		service("early", contract.ServiceBeat{ClockAhead: 3600.4}),
-		service("late", contract.ServiceBeat{ClockAhead: -90}),
+		service("stuck", contract.ServiceBeat{Running: 2, StuckHandlers: 2}),
 	}}))
 	_, troubles, _ := strings.Cut(out.String(), "\n\n")
-	require.Equal(t, "load@deaf has 2 handlers that did not end when told to: restart it\n"+
-		"load@early: the clock of field is 1h0m0s ahead of Temporal's\n"+
-		"load@late: the clock of field is 1m30s behind Temporal's\n", troubles)
+	require.Equal(t, "load@stuck has 2 handlers that did not end when told to: restart it\n", troubles)
 }

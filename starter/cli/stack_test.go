@@ -225,9 +225,9 @@ $`, r.stdout)
 	}
 	r = c.run(t.Context(), "apply", "-f", file, "--yes", "--prune")
 	require.Equal(t, 1, r.code)
-	require.Equal(t, "starter: nothing was applied: the plan deletes more than a fifth of the jobs that stand: "+
+	require.Equal(t, "starter: nothing was applied: the plan deletes more than a fifth of the live jobs: "+
 		"it would delete 1 of 2 jobs; if that is meant, add --allow-mass-prune\n", r.stderr)
-	require.Contains(t, r.stdout, "Apply would refuse this: the plan deletes more than a fifth of the jobs that stand")
+	require.Contains(t, r.stdout, "Apply would refuse this: the plan deletes more than a fifth of the live jobs")
 
 	did := decoded[report](t, c, "apply", "-f", file, "--yes", "--prune", "--allow-mass-prune")
 	require.Equal(t, map[string]int{"create": 0, "update": 1, "delete": 1, "blocked": 0, "unchanged": 2, "orphaned": 0}, did.Plan.Counts)
@@ -313,7 +313,7 @@ func guards(t *testing.T, c console, _ *stacktest.Stack) {
 	}
 	r := c.run(t.Context(), "apply", "-f", empty, "--prune", "--allow-empty", "--yes")
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "nothing was applied: the plan deletes more than a fifth of the jobs that stand")
+	require.Contains(t, r.stderr, "nothing was applied: the plan deletes more than a fifth of the live jobs")
 }
 
 func applyAsks(t *testing.T, c console) {

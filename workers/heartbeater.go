@@ -21,15 +21,14 @@ import (
 // maxHeartbeatInterval bounds how long a run takes to hear a request to stop.
 const maxHeartbeatInterval = 2 * time.Second
 
-// maxHeartbeatPatience bounds how many heartbeats of an attempt are under way at
+// maxHeartbeatWait bounds how many heartbeats of an attempt are under way at
 // once, whatever the heartbeat timeout: no answer is waited for longer.
-const maxHeartbeatPatience = time.Minute
+const maxHeartbeatWait = time.Minute
 
-// beats sends the heartbeats of one attempt and knows what became of each. The
-// SDK's own batch them and swallow errors, and after a second without an answer
-// take the run for canceled; its client gives a call up after half the time that
-// it was given.
-type beats struct {
+// heartbeater sends the heartbeats of one attempt and knows what became of each. The
+// SDK batches heartbeats, swallows errors, and takes the run for canceled after a second
+// without an answer. Its client gives a call up after half the time that it was given.
+type heartbeater struct {
 	run     *run
 	client  client.Client
 	now     clock
@@ -38,18 +37,18 @@ type beats struct {
 	lease   *lease        // once the attempt has begun
 	// record makes the call, and waits for the answer until ctx ends.
 	record func(context.Context, contract.Heartbeat) error
-	// news is what Temporal wants of the attempt, or has done with it.
-	news chan stopCause
+	// requests is what Temporal wants of the attempt, or has done with it.
+	requests chan stopCause
 }
 
-func (h *host) newBeats(ctx context.Context, r *run) *beats {
+func (h *host) newHeartbeater(ctx context.Context, r *run) *heartbeater {
 	info := activity.GetInfo(ctx)
 	timeout := info.HeartbeatTimeout // As Temporal has it.
 	if timeout <= 0 {
 		timeout = r.input.Job.Options.HeartbeatTimeout.Std()
 	}
-	return &beats{
-		run: r, client: h.client, now: h.now, token: info.TaskToken, timeout: timeout, news: make(chan stopCause),
+	return &heartbeater{
+		run: r, client: h.client, now: h.now, token: info.TaskToken, timeout: timeout, requests: make(chan stopCause),
 		record: func(ctx context.Context, report contract.Heartbeat) error {
 			details, err := converter.GetDefaultDataConverter().ToPayloads(report)
 			if err != nil {
@@ -77,7 +76,7 @@ func (h *host) newBeats(ctx context.Context, r *run) *beats {
 // before it has begun: the task lay about while the process or the network stood
 // still, and the run is another worker's. Temporal is asked only if that is
 // possible, since it costs a call.
-func (b *beats) begin(ctx context.Context, tasks *tasks) bool {
+func (b *heartbeater) begin(ctx context.Context, tasks *tasks) bool {
 	renewed, known := tasks.begin(b.token)
 	if !known || b.now()-renewed > b.timeout/2 {
 		var ours bool
@@ -93,10 +92,10 @@ func (b *beats) begin(ctx context.Context, tasks *tasks) bool {
 // gives the sending time of the heartbeat that it took. That there is no answer
 // means nothing, until Temporal must have timed out an attempt of which it has
 // heard nothing.
-func (b *beats) check(ctx context.Context) (renewed time.Duration, ours bool) {
+func (b *heartbeater) check(ctx context.Context) (renewed time.Duration, ours bool) {
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
-	b.exchange(ctx, b.now(), func(sent time.Duration, err error) (enough bool) {
+	b.heartbeat(ctx, b.now(), func(sent time.Duration, err error) (enough bool) {
 		renewed, ours = sent, acknowledged(err)
 		return ours || wantedBy(err) == stopLost
 	})
@@ -104,9 +103,9 @@ func (b *beats) check(ctx context.Context) (renewed time.Duration, ours bool) {
 }
 
 // keep sends heartbeats until ctx ends or the run is lost.
-func (b *beats) keep(ctx context.Context) {
+func (b *heartbeater) keep(ctx context.Context) {
 	first := min(b.now()+b.interval(), b.lease.renewed+b.timeout/2)
-	b.exchange(ctx, first, func(sent time.Duration, err error) (enough bool) {
+	b.heartbeat(ctx, first, func(sent time.Duration, err error) (enough bool) {
 		if acknowledged(err) {
 			b.lease.renew(sent)
 		}
@@ -115,7 +114,7 @@ func (b *beats) keep(ctx context.Context) {
 			return false
 		}
 		select {
-		case b.news <- cause:
+		case b.requests <- cause:
 		case <-ctx.Done():
 		}
 		return cause == stopLost
@@ -123,14 +122,14 @@ func (b *beats) keep(ctx context.Context) {
 }
 
 // interval is the time from one heartbeat to the next.
-func (b *beats) interval() time.Duration { return min(b.timeout/3, maxHeartbeatInterval) }
+func (b *heartbeater) interval() time.Duration { return min(b.timeout/3, maxHeartbeatInterval) }
 
-// exchange sends heartbeats, the first at a time by the clock, until ctx ends or
+// heartbeat sends heartbeats, the first at a time by the clock, until ctx ends or
 // hear has had enough. They do not wait for each other's answers: a server that is
 // slow has as long for each as its acknowledgement is worth something, and one
 // that was lost on its way holds up no other. Should one overtake another, the
 // position that the next attempt goes on from is that of an interval before.
-func (b *beats) exchange(ctx context.Context, first time.Duration, hear func(sent time.Duration, err error) (enough bool)) {
+func (b *heartbeater) heartbeat(ctx context.Context, first time.Duration, hear func(sent time.Duration, err error) (enough bool)) {
 	type answer struct {
 		sent time.Duration
 		err  error
@@ -140,7 +139,7 @@ func (b *beats) exchange(ctx context.Context, first time.Duration, hear func(sen
 	defer underWay.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	interval, patience := b.interval(), min(leaseLength(b.timeout), maxHeartbeatPatience)
+	interval, timeout := b.interval(), min(leaseLength(b.timeout), maxHeartbeatWait)
 	due := first
 	next := time.NewTimer(due - b.now())
 	defer next.Stop()
@@ -151,7 +150,7 @@ func (b *beats) exchange(ctx context.Context, first time.Duration, hear func(sen
 		case <-next.C:
 			sent := b.now()
 			underWay.Go(func() {
-				a := answer{sent, b.send(ctx, patience)}
+				a := answer{sent, b.send(ctx, timeout)}
 				select {
 				case answers <- a:
 				case <-ctx.Done():
@@ -176,15 +175,15 @@ func (b *beats) exchange(ctx context.Context, first time.Duration, hear func(sen
 }
 
 // send reports the progress, and waits for the answer.
-func (b *beats) send(ctx context.Context, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (b *heartbeater) send(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return b.record(ctx, b.run.report())
 }
 
 // canceled reports that the run has ended as someone asked. The SDK would refuse
 // to: it does not know of requests that its own heartbeats have not brought.
-func (b *beats) canceled(ctx context.Context, ended error) error {
+func (b *heartbeater) canceled(ctx context.Context, ended error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.timeout)
 	defer cancel()
 	if err := b.client.CompleteActivity(ctx, b.token, nil, ended); err != nil {

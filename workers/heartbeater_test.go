@@ -45,7 +45,7 @@ func TestHeartbeatsOutlastSlowAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now, _ := bubbleClock()
 		var takes, sent, underWay, most atomic.Int64
-		beats := workers.NewBeats(15*time.Second, now, func(ctx context.Context) error {
+		heartbeater := workers.NewHeartbeater(15*time.Second, now, func(ctx context.Context) error {
 			most.Store(max(most.Load(), underWay.Add(1))) // They begin one after the other.
 			defer underWay.Add(-1)
 			n := sent.Add(1)
@@ -54,13 +54,13 @@ func TestHeartbeatsOutlastSlowAnswers(t *testing.T) {
 			}
 			return answers(ctx, 0)
 		})
-		lease, ours := beats.Begin(t.Context())
+		lease, ours := heartbeater.Begin(t.Context())
 		require.True(t, ours)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			beats.Keep(ctx)
+			heartbeater.Keep(ctx)
 		}()
 		takes.Store(int64(7 * time.Second))
 		after(2 * time.Minute)
@@ -80,16 +80,16 @@ func TestHeartbeatsOutlastSlowAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now, _ := bubbleClock()
 		var began, acknowledged time.Duration
-		beats := workers.NewBeats(15*time.Second, now, func(ctx context.Context) error {
+		heartbeater := workers.NewHeartbeater(15*time.Second, now, func(ctx context.Context) error {
 			if now()-began < time.Minute {
 				acknowledged = now()
 				return nil
 			}
 			return answers(ctx, never)
 		})
-		lease, ours := beats.Begin(t.Context())
+		lease, ours := heartbeater.Begin(t.Context())
 		require.True(t, ours)
-		go beats.Keep(t.Context())
+		go heartbeater.Keep(t.Context())
 		<-lease.Done()
 		require.Equal(t, 14*time.Second, (now() - acknowledged).Round(10*time.Millisecond))
 	})
@@ -125,10 +125,10 @@ func TestOnlyTemporalSaysThatATaskIsLost(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				now, _ := bubbleClock()
 				var sent atomic.Int64
-				beats := workers.NewBeats(timeout, now, func(ctx context.Context) error {
+				heartbeater := workers.NewHeartbeater(timeout, now, func(ctx context.Context) error {
 					return it.heartbeats[min(int(sent.Add(1)), len(it.heartbeats))-1](ctx)
 				})
-				lease, ours := beats.Begin(t.Context())
+				lease, ours := heartbeater.Begin(t.Context())
 				require.Equal(t, it.ours, ours)
 				require.Equal(t, it.after, now())
 				if ours {

@@ -18,25 +18,25 @@ import (
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// numb makes a job whose handler, after its first step, ignores requests to stop
+// stuckJob makes a job whose handler, after its first step, ignores requests to stop
 // and the end of its context, until the gate opens.
-func numb(t *testing.T, key string, schedule job.Schedule, ledger ledgerOf, gate string) job.Job {
+func stuckJob(t *testing.T, key string, schedule job.Schedule, ledger ledgerOf, gate string) job.Job {
 	t.Helper()
-	j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, Numb: true})
+	j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreContext: true})
 	j.Options.StopGracePeriod = job.Duration(time.Second)
 	return j
 }
 
 // TestStopDoesNotWaitForADeafHandler stops a continuous job whose handler does not
 // hear. Its process has one slot, which the handler keeps until it returns.
-func TestStopDoesNotWaitForADeafHandler(t *testing.T) {
+func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	w := startWorker(t, st, "--max-concurrent-runs", "1", "--health-address", "127.0.0.1:0")
-	j := numb(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
+	j := stuckJob(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
@@ -46,16 +46,16 @@ func TestStopDoesNotWaitForADeafHandler(t *testing.T) {
 	require.NoError(t, err)
 	var state contract.ContinuousState
 	require.NoError(t, answer.Get(&state))
-	require.Equal(t, "HandlerDeaf", state.Recent[0].Class)
+	require.Equal(t, "HandlerStuck", state.Recent[0].Class)
 	require.Contains(t, state.Recent[0].Error, j.ID+": its handler ignored the end of its context and was given up")
 	w.WaitOutput(`level=ERROR msg="the handler ignores its context and is given up; restart this process"`)
 
 	livez := strings.Replace(healthAddress(w), "readyz", "livez", 1)
 	code, health := getHealth(t, livez)
 	require.Equal(t, http.StatusServiceUnavailable, code, "no slot is left")
-	require.EqualValues(t, 1, health.Deaf)
+	require.EqualValues(t, 1, health.StuckHandlers)
 	require.EqualValues(t, 1, health.Running)
-	require.True(t, health.Stuck)
+	require.True(t, health.RestartNeeded)
 
 	after := newJob(t, "RecordSteps", "after", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	ref, err := c.StartRun(t.Context(), after, contract.StartedByHand)
@@ -68,26 +68,26 @@ func TestStopDoesNotWaitForADeafHandler(t *testing.T) {
 	require.Equal(t, 2, ledger.count(t, "step"), "its second step was not done, but that of the other job")
 	stacktest.WaitFor(t, "the process to be well again", func() (bool, error) {
 		code, health := getHealth(t, livez)
-		return code == http.StatusOK && health.Deaf == 0 && health.Running == 0, nil
+		return code == http.StatusOK && health.StuckHandlers == 0 && health.Running == 0, nil
 	})
 }
 
 // TestBoundRunsAvoidAServiceFullOfDeafHandlers has a service announce itself as
 // serving whose only slot is held by a handler that was given up.
-func TestBoundRunsAvoidAServiceFullOfDeafHandlers(t *testing.T) {
+func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
-	startService(t, st, "deaf", "--tag", "zone=north", "--max-concurrent-runs", "1")
-	j := numb(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
+	startService(t, st, "stuck", "--tag", "zone=north", "--max-concurrent-runs", "1")
+	j := stuckJob(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
 	stacktest.WaitFor(t, "the service to tell of its handler", func() (bool, error) {
 		services, err := workflows.Services(t.Context(), c.Temporal())
-		return err == nil && len(services) == 1 && services[0].Deaf == 1 && services[0].State == workflows.ServiceServing, err
+		return err == nil && len(services) == 1 && services[0].StuckHandlers == 1 && services[0].State == workflows.ServiceServing, err
 	})
 
 	startService(t, st, "well", "--tag", "zone=north")
@@ -110,7 +110,7 @@ func TestBoundRunsAvoidAServiceFullOfDeafHandlers(t *testing.T) {
 
 // TestDeafHandlerHoldsUpNoQueueAndNoDrain has handlers that do not hear in the
 // way of a queue, of a run timeout and of a draining worker.
-func TestDeafHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
+func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	c := newControl(t, st)
@@ -118,35 +118,35 @@ func TestDeafHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	first := startWorker(t, st, "--drain-timeout", "10s")
 
-	queue := job.Schedule{Queued: &job.Queued{Queue: "deaf"}}
-	stuck := numb(t, "stuck", queue, ledger, gate)
+	queue := job.Schedule{Queued: &job.Queued{Queue: "blocked"}}
+	stuck := stuckJob(t, "stuck", queue, ledger, gate)
 	next := newJob(t, "RecordSteps", "next", queue, recordSpec{Ledger: string(ledger), Steps: 1})
 	for _, j := range []job.Job{stuck, next} {
 		_, err := c.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
 	}
-	slow := numb(t, "slow", oneShot(), ledger, gate)
+	slow := stuckJob(t, "slow", oneShot(), ledger, gate)
 	slow.Options.RunTimeout = job.Duration(3 * time.Second)
 	slow.Options.MaxRetryCount = 3
 	timedOut, err := c.StartRun(t.Context(), slow, contract.StartedByHand)
 	require.NoError(t, err)
-	drained := numb(t, "drained", oneShot(), ledger, gate)
+	drained := stuckJob(t, "drained", oneShot(), ledger, gate)
 	drained.Options.StopGracePeriod = job.Duration(time.Hour)
 	drained.Options.HeartbeatTimeout = job.Duration(10 * time.Minute) // Nobody waits for that.
 	handedOver, err := c.StartRun(t.Context(), drained, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 3)
 
-	_, err = c.CancelItem(t.Context(), "deaf", stuck.ID)
+	_, err = c.CancelItem(t.Context(), "blocked", stuck.ID)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the next item to run", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), "deaf")
+		state, err := c.QueueState(t.Context(), "blocked")
 		return err == nil && state.Completed == 1 && state.Failed == 1, err
 	})
 	run, err := c.Follow(t.Context(), timedOut, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunFailed, run.Status)
-	require.Equal(t, "HandlerDeaf", run.Class, "%s: no retry runs beside it", run.Error)
+	require.Equal(t, "HandlerStuck", run.Class, "%s: no retry runs beside it", run.Error)
 
 	first.Signal(syscall.SIGTERM)
 	require.Zero(t, first.Wait())
@@ -168,14 +168,14 @@ func TestDeafHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 
 // TestHandlerThatEndsLateIsNotDeaf has a handler that returns some time after it was
 // cut off, and is tried again.
-func TestHandlerThatEndsLateIsNotDeaf(t *testing.T) {
+func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t) // No other worker has its log.
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	w := startWorker(t, st)
-	late := numb(t, "late", oneShot(), ledger, gate)
+	late := stuckJob(t, "late", oneShot(), ledger, gate)
 	late.Options.RunTimeout = job.Duration(3 * time.Second)
 	late.Options.MaxRetryCount = 1
 	late.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
