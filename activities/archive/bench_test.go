@@ -59,7 +59,7 @@ func newBench(t *testing.T, st *stacktest.Stack, name string) *bench {
 		T: t, client: client, s3: past, proxy: proxy, store: store,
 		archive: format.Archive{Store: direct, Bucket: format.DefaultBucket, Prefix: name + "/"},
 		spec: archive.PostSpec{
-			Prefix: name + "/", FlushAge: job.Duration(100 * time.Millisecond), Lap: job.Duration(200 * time.Millisecond),
+			Prefix: name + "/", FlushAge: job.Duration(100 * time.Millisecond), IterationDuration: job.Duration(200 * time.Millisecond),
 		},
 	}
 }

@@ -26,7 +26,7 @@ const (
 // documents writes an object for each message, until the lap is over. A later
 // message about the same thing overwrites an earlier one.
 func (l *lap) documents(ctx context.Context) error {
-	for end := time.Now().Add(l.spec.Lap.Std()); time.Now().Before(end) && !job.Stopped(l.run); {
+	for end := time.Now().Add(l.spec.IterationDuration.Std()); time.Now().Before(end) && !job.Stopped(l.run); {
 		messages, rewound, err := l.consumer.FetchInOrder(ctx, documentsFetch, min(fetchWait, time.Until(end)), l.run.Stopping())
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ type post struct {
 // PostToArchive makes the job type of that name. Nil clients are enough to
 // describe it.
 //
-// An iteration is a lap: for spec.Lap it takes raw messages of all organizations
+// An iteration is a lap: for spec.IterationDuration it takes raw messages of all organizations
 // and sources in the order of their stream, writes batches of them to the
 // archive, and acknowledges a message when its batch is complete there.
 func PostToArchive(client *pipeline.Client, store *objects.Store) job.Type {
@@ -146,7 +146,7 @@ func (l *lap) batches(ctx context.Context) error {
 	if err := l.findPlace(ctx); err != nil {
 		return err
 	}
-	end := time.Now().Add(l.spec.Lap.Std())
+	end := time.Now().Add(l.spec.IterationDuration.Std())
 	batch := newGathering(l.spec)
 	for !job.Stopped(l.run) {
 		if batch.empty() && !time.Now().Before(end) {

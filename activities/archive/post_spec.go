@@ -35,15 +35,15 @@ type PostSpec struct {
 	FlushBytes int64 `json:"flush_bytes,omitempty" jsonschema:"default=64000000,minimum=1000,maximum=256000000" jsonschema_description:"bytes of messages, not compressed, after which a batch is archived at once"`
 	// FlushMessages is how many messages make a batch. Defaults to 100,000.
 	FlushMessages int `json:"flush_messages,omitempty" jsonschema:"default=100000,minimum=1,maximum=500000" jsonschema_description:"messages after which a batch is archived at once"`
-	// Lap is how long an iteration works before it reports. Defaults to 5 minutes.
-	Lap job.Duration `json:"lap,omitzero" jsonschema:"default=PT5M" jsonschema_description:"how long an iteration works before it reports; what waits for flush_age then is archived first"`
+	// IterationDuration is how long an iteration works before it reports. Defaults to 5 minutes.
+	IterationDuration job.Duration `json:"iteration_duration,omitzero" jsonschema:"default=PT5M" jsonschema_description:"how long an iteration works before it reports; what waits for flush_age then is archived first"`
 	// Generation begins the archive anew when it is raised. Defaults to 0.
 	Generation int `json:"generation,omitempty" jsonschema:"minimum=0,maximum=9999" jsonschema_description:"raised by one, the archive begins anew with what the stream holds: after a stream has lost its tail and given its numbers twice"`
 }
 
 const (
-	maxFlushAge = job.Duration(45 * time.Minute)
-	maxLap      = job.Duration(12 * time.Hour)
+	maxFlushAge          = job.Duration(45 * time.Minute)
+	maxIterationDuration = job.Duration(12 * time.Hour)
 )
 
 var prefixPattern = regexp.MustCompile(`^([A-Za-z0-9_=-][A-Za-z0-9._=-]*/)+$`)
@@ -76,8 +76,8 @@ func (s *PostSpec) Validate() error {
 	if s.FlushMessages < 0 || s.FlushMessages > 500_000 {
 		add("flush_messages %d is not from 1 to 500000", s.FlushMessages)
 	}
-	if s.Lap > maxLap {
-		add("lap %s is longer than %s", s.Lap, maxLap)
+	if s.IterationDuration > maxIterationDuration {
+		add("iteration_duration %s is longer than %s", s.IterationDuration, maxIterationDuration)
 	}
 	if s.Generation < 0 || s.Generation > 9999 {
 		add("generation %d is not from 0 to 9999", s.Generation)
@@ -101,8 +101,8 @@ func (s PostSpec) withDefaults() PostSpec {
 	if s.FlushMessages == 0 {
 		s.FlushMessages = 100_000
 	}
-	if s.Lap == 0 {
-		s.Lap = job.Duration(5 * time.Minute)
+	if s.IterationDuration == 0 {
+		s.IterationDuration = job.Duration(5 * time.Minute)
 	}
 	return s
 }

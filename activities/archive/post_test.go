@@ -25,13 +25,13 @@ import (
 func TestSpecProblemsAreNamed(t *testing.T) {
 	t.Parallel()
 	for want, text := range map[string]string{
-		`prefix "/a"`:                         `{"prefix":"/a"}`,
-		`prefix "a/../"`:                      `{"prefix":"a/../"}`,
-		`layout "tar"`:                        `{"layout":"tar"}`,
-		`flush_age PT1H is longer than`:       `{"flush_age":"PT1H"}`,
-		`flush_bytes 1 `:                      `{"flush_bytes":1}`,
-		`flush_messages 500001`:               `{"flush_messages":500001}`,
-		`lap P1D is longer than PT12H`:        `{"lap":"P1D"}`,
+		`prefix "/a"`:                   `{"prefix":"/a"}`,
+		`prefix "a/../"`:                `{"prefix":"a/../"}`,
+		`layout "tar"`:                  `{"layout":"tar"}`,
+		`flush_age PT1H is longer than`: `{"flush_age":"PT1H"}`,
+		`flush_bytes 1 `:                `{"flush_bytes":1}`,
+		`flush_messages 500001`:         `{"flush_messages":500001}`,
+		`iteration_duration P1D is longer than PT12H`: `{"iteration_duration":"P1D"}`,
 		`generation -1`:                       `{"generation":-1}`,
 		`unknown key "flush_weight"`:          `{"flush_weight":1}`,
 		`key "bucket": a JSON number does no`: `{"bucket":1}`,
@@ -156,7 +156,7 @@ func TestTwoArchiversAtOnce(t *testing.T) {
 	random := newRandom(t)
 	b := newBench(t, st, "two")
 	b.spec.FlushMessages = 200
-	b.spec.Lap = job.Duration(time.Second)
+	b.spec.IterationDuration = job.Duration(time.Second)
 	stop := make(chan struct{})
 	var group sync.WaitGroup
 	for i := range 4 {
@@ -382,7 +382,7 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 			}
 		})
 		usual := b.spec
-		b.spec.FlushMessages, b.spec.FlushAge, b.spec.Lap = 3*each, job.Duration(30*time.Minute), job.Duration(time.Hour)
+		b.spec.FlushMessages, b.spec.FlushAge, b.spec.IterationDuration = 3*each, job.Duration(30*time.Minute), job.Duration(time.Hour)
 		b.last = nil
 		_, err = archive.PostToArchive(b.client, b.store).Handle(ctx, b.newRun())
 		b.spec, b.last = usual, nil
@@ -521,7 +521,7 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 
 func TestStopLeavesWhatIsGathered(t *testing.T) {
 	b := newBench(t, stacktest.StartOwn(t), "stops")
-	b.spec.FlushAge, b.spec.Lap = job.Duration(30*time.Minute), job.Duration(time.Hour)
+	b.spec.FlushAge, b.spec.IterationDuration = job.Duration(30*time.Minute), job.Duration(time.Hour)
 	b.publish(5, "live.a.csi")
 	done := make(chan error, 1)
 	run := b.newRun()
@@ -536,7 +536,7 @@ func TestStopLeavesWhatIsGathered(t *testing.T) {
 	run.Stop()
 	require.NoError(t, <-done)
 	require.Empty(t, b.keys())
-	b.spec.FlushAge, b.spec.Lap = job.Duration(time.Millisecond), job.Duration(time.Second)
+	b.spec.FlushAge, b.spec.IterationDuration = job.Duration(time.Millisecond), job.Duration(time.Second)
 	b.last = nil
 	b.drain()
 	b.requireArchived()

@@ -53,10 +53,10 @@ func (b *bench) publishRecords(n int) {
 func (b *bench) prepareRecords(operation pipeline.Operation) {
 	b.Helper()
 	b.prepare(extract.PrepareCampbellScientificLdmp(b.client), operation, "csi",
-		extract.PrepareLdmpSpec{Organization: "ucnrs", Location: "common1", OperationMode: operation, Lap: prepareLap})
+		extract.PrepareLdmpSpec{Organization: "ucnrs", Location: "common1", OperationMode: operation, IterationDuration: prepareIterationDuration})
 }
 
-const prepareLap = job.Duration(300 * time.Millisecond)
+const prepareIterationDuration = job.Duration(300 * time.Millisecond)
 
 // prepare runs laps until all raw messages of a source in a flow are prepared.
 func (b *bench) prepare(jobType job.Type, operation pipeline.Operation, source string, spec any) {
@@ -201,7 +201,7 @@ func TestReplayOfHoboReadings(t *testing.T) {
 	const correctedHour = 12 // published again as a whole
 	require.EqualValues(t, readings+correctedHour, result.Counts["messages"])
 	b.prepare(extract.PrepareHoboTimeFrame(b.client), pipeline.OperationBulk, "hobolink", extract.PrepareHoboSpec{
-		Organization: "ucnrs", Location: "common1", Database: "weather", Lap: prepareLap,
+		Organization: "ucnrs", Location: "common1", Database: "weather", IterationDuration: prepareIterationDuration,
 		Loggers: []extract.HoboDestination{{Serial: "21234002", Measurement: "creek"}},
 	})
 	require.Equal(t, live, b.points(pipeline.OperationBulk))
@@ -355,7 +355,7 @@ func TestDocuments(t *testing.T) {
 // thing, and does not answer.
 func TestDocumentsInOrder(t *testing.T) {
 	b := newBench(t, stacktest.StartOwn(t), "documentsinorder")
-	b.spec.Layout, b.spec.Lap = archive.LayoutDocuments, job.Duration(time.Hour)
+	b.spec.Layout, b.spec.IterationDuration = archive.LayoutDocuments, job.Duration(time.Hour)
 	type lap struct {
 		result job.Result
 		err    error
@@ -385,7 +385,7 @@ func TestDocumentsInOrder(t *testing.T) {
 	first := <-ended
 	require.NoError(t, first.err)
 	require.NotZero(t, first.result.Counts["rewound"])
-	b.last, b.spec.Lap = nil, job.Duration(200*time.Millisecond)
+	b.last, b.spec.IterationDuration = nil, job.Duration(200*time.Millisecond)
 	b.drain()
 	require.Len(t, b.keys(), 1)
 	data, _, err := b.archive.Store.Get(t.Context(), "archive", b.keys()[0], 10_000)

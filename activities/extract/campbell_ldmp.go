@@ -32,7 +32,7 @@ type campbellLdmp struct {
 // CampbellScientificLdmp makes the job type ExtractCampbellScientificLdmp. A nil
 // client is enough to describe it.
 //
-// An iteration is a lap: for spec.Lap it reads the records of all tables over one
+// An iteration is a lap: for spec.IterationDuration it reads the records of all tables over one
 // connection, each from its bookmark on, and publishes them as raw messages. A
 // record is acknowledged when the stream has it, in the order that the records
 // came in; what is no record goes to quarantine and is acknowledged too. Every
@@ -105,9 +105,9 @@ const (
 	firstPause   = 250 * time.Millisecond
 )
 
-// lap reads for spec.Lap, over as many connections as it takes.
+// lap reads for spec.IterationDuration, over as many connections as it takes.
 func (e *ldmpExtraction) lap(ctx context.Context) error {
-	end := time.Now().Add(e.spec.Lap.Std())
+	end := time.Now().Add(e.spec.IterationDuration.Std())
 	for try := 1; ; try++ {
 		before := e.progress()
 		err := e.session(ctx, end)

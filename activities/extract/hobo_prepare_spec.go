@@ -24,8 +24,8 @@ type PrepareHoboSpec struct {
 	Database string `json:"database,omitempty" jsonschema_description:"InfluxDB database of the points; defaults to the name of the location"`
 	// Loggers lists the loggers whose points go elsewhere than the spec says.
 	Loggers []HoboDestination `json:"loggers,omitempty" jsonschema_description:"loggers whose points are stored otherwise; all others need no entry"`
-	// Lap is how long an iteration works before it reports. Defaults to a minute.
-	Lap job.Duration `json:"lap,omitzero" jsonschema:"default=PT1M" jsonschema_description:"how long an iteration works before it reports: at most PT12H, and shorter than run_timeout"`
+	// IterationDuration is how long an iteration works before it reports. Defaults to a minute.
+	IterationDuration job.Duration `json:"iteration_duration,omitzero" jsonschema:"default=PT1M" jsonschema_description:"how long an iteration works before it reports: at most PT12H, and shorter than run_timeout"`
 }
 
 // HoboDestination says where the points of a logger go; what it leaves out is as
@@ -54,8 +54,8 @@ func (s *PrepareHoboSpec) Validate() error {
 		check(pipeline.CheckStoreName("database", s.Database))
 	}
 	check(s.checkLoggers())
-	if s.Lap > maxLap {
-		check(fmt.Errorf("lap %s is longer than %s", s.Lap, maxLap))
+	if s.IterationDuration > maxIterationDuration {
+		check(fmt.Errorf("iteration_duration %s is longer than %s", s.IterationDuration, maxIterationDuration))
 	}
 	return errors.Join(problems...)
 }
@@ -107,8 +107,8 @@ func (s PrepareHoboSpec) withDefaults() PrepareHoboSpec {
 	if s.OperationMode == "" {
 		s.OperationMode = pipeline.OperationBulk
 	}
-	if s.Lap == 0 {
-		s.Lap = job.Duration(time.Minute)
+	if s.IterationDuration == 0 {
+		s.IterationDuration = job.Duration(time.Minute)
 	}
 	return s
 }

@@ -59,17 +59,17 @@ func TestPrepareHoboSpecProblemsAreNamed(t *testing.T) {
 	var spec extract.PrepareHoboSpec
 	require.NoError(t, job.DecodeSpec([]byte("{"+good+`,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l2"},{"serial":"3","database":"d"}]}`), &spec))
 	for want, text := range map[string]string{
-		`organization "O.x"`:     `{"organization":"O.x","location":"l"}`,
-		`location ""`:            `{"organization":"o"}`,
-		`operation mode "prod"`:  `{` + good + `,"operation_mode":"prod"}`,
-		`lap P1D is longer`:      `{` + good + `,"lap":"P1D"}`,
-		`not a serial number`:    `{` + good + `,"loggers":[{"serial":"1,2"}]}`,
-		`listed twice`:           `{` + good + `,"loggers":[{"serial":"1"},{"serial":"1"}]}`,
-		`logger 1: location`:     `{` + good + `,"loggers":[{"serial":"1","location":"L"}]}`,
-		`database "a\\b" has a`:  `{` + good + `,"database":"a\\b"}`,
-		`logger 1: database "."`: `{` + good + `,"loggers":[{"serial":"1","database":"."}]}`,
-		`same measurement m`:     `{` + good + `,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l"}]}`,
-		`"station"`:              `{` + good + `,"loggers":[{"serial":"1","station":"s"}]}`,
+		`organization "O.x"`:               `{"organization":"O.x","location":"l"}`,
+		`location ""`:                      `{"organization":"o"}`,
+		`operation mode "prod"`:            `{` + good + `,"operation_mode":"prod"}`,
+		`iteration_duration P1D is longer`: `{` + good + `,"iteration_duration":"P1D"}`,
+		`not a serial number`:              `{` + good + `,"loggers":[{"serial":"1,2"}]}`,
+		`listed twice`:                     `{` + good + `,"loggers":[{"serial":"1"},{"serial":"1"}]}`,
+		`logger 1: location`:               `{` + good + `,"loggers":[{"serial":"1","location":"L"}]}`,
+		`database "a\\b" has a`:            `{` + good + `,"database":"a\\b"}`,
+		`logger 1: database "."`:           `{` + good + `,"loggers":[{"serial":"1","database":"."}]}`,
+		`same measurement m`:               `{` + good + `,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l"}]}`,
+		`"station"`:                        `{` + good + `,"loggers":[{"serial":"1","station":"s"}]}`,
 	} {
 		var spec extract.PrepareHoboSpec
 		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)

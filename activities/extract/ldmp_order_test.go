@@ -148,7 +148,7 @@ func TestCorrectionFollowsWhatWasStoredBehindIt(t *testing.T) {
 func TestNothingIsSentAfterTheEnd(t *testing.T) {
 	l := newLoggers(t, "ended")
 	l.restart(8)
-	l.spec.Lap = job.Duration(2 * time.Second)
+	l.spec.IterationDuration = job.Duration(2 * time.Second)
 	ended := stacktest.EndsWhenAsked(t.Context(), func() bool { sent, _ := l.Total(); return sent > 0 })
 	_, err := l.extract.Handle(ended, l.newRun(l.extract, l.spec))
 	require.ErrorIs(t, err, context.Canceled)

@@ -30,8 +30,8 @@ type PrepareLdmpSpec struct {
 	StringFields []string `json:"string_fields,omitempty" jsonschema_description:"regular expressions: a field whose name matches one is a string, whatever its type"`
 	// Rules change where records go; they are applied in their order.
 	Rules []LdmpRule `json:"rules,omitempty" jsonschema_description:"what differs for stations, tables and times; a later rule wins over an earlier one"`
-	// Lap is how long an iteration works before it reports. Defaults to a minute.
-	Lap job.Duration `json:"lap,omitzero" jsonschema:"default=PT1M" jsonschema_description:"how long an iteration works before it reports: at most PT12H, and shorter than run_timeout"`
+	// IterationDuration is how long an iteration works before it reports. Defaults to a minute.
+	IterationDuration job.Duration `json:"iteration_duration,omitzero" jsonschema:"default=PT1M" jsonschema_description:"how long an iteration works before it reports: at most PT12H, and shorter than run_timeout"`
 }
 
 // LdmpRule applies to records of a station, a table and a time; what it leaves
@@ -89,8 +89,8 @@ func (s *PrepareLdmpSpec) Validate() error {
 		check(where, checkDatabaseTemplate("database", rule.Database))
 		check(where, checkDatabaseTemplate("odd_time_database", rule.OddTimeDatabase))
 	}
-	if s.Lap > maxLap {
-		check("", fmt.Errorf("lap %s is longer than %s", s.Lap, maxLap))
+	if s.IterationDuration > maxIterationDuration {
+		check("", fmt.Errorf("iteration_duration %s is longer than %s", s.IterationDuration, maxIterationDuration))
 	}
 	return errors.Join(problems...)
 }
@@ -143,8 +143,8 @@ func (s PrepareLdmpSpec) withDefaults() PrepareLdmpSpec {
 	if s.Field == "" {
 		s.Field = "{name}"
 	}
-	if s.Lap == 0 {
-		s.Lap = job.Duration(time.Minute)
+	if s.IterationDuration == 0 {
+		s.IterationDuration = job.Duration(time.Minute)
 	}
 	return s
 }

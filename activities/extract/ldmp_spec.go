@@ -30,9 +30,9 @@ type CampbellLdmpSpec struct {
 	// Backfill goes with the start options at-time and relative-to-newest.
 	// Defaults to 3 days.
 	Backfill job.Duration `json:"backfill,omitzero" jsonschema:"default=P3D" jsonschema_description:"how far back a table that was never read begins"`
-	// Lap is how long an iteration reads before it reports and connects anew.
+	// IterationDuration is how long an iteration reads before it reports and connects anew.
 	// Defaults to 5 minutes; from 1 second to 12 hours.
-	Lap job.Duration `json:"lap,omitzero" jsonschema:"default=PT5M" jsonschema_description:"how long an iteration reads before it reports and connects anew: from PT1S to PT12H, and shorter than run_timeout"`
+	IterationDuration job.Duration `json:"iteration_duration,omitzero" jsonschema:"default=PT5M" jsonschema_description:"how long an iteration reads before it reports and connects anew: from PT1S to PT12H, and shorter than run_timeout"`
 }
 
 // LdmpStation is a data logger as the LoggerNet server knows it.
@@ -46,8 +46,8 @@ type LdmpStation struct {
 }
 
 const (
-	maxTables = 1000 // of a job, and so in one specification
-	maxLap    = job.Duration(12 * time.Hour)
+	maxTables            = 1000 // of a job, and so in one specification
+	maxIterationDuration = job.Duration(12 * time.Hour)
 	// defaultLdmpBackfill is what a table that was never read begins before now.
 	defaultLdmpBackfill = job.Duration(72 * time.Hour)
 )
@@ -89,8 +89,8 @@ func (s *CampbellLdmpSpec) Validate() error {
 		add("start_option %q is not one of %s, %s, %s, %s", s.StartOption,
 			ldmp.StartAtTime, ldmp.StartAtOldest, ldmp.StartAtNewest, ldmp.StartRelativeToNewest)
 	}
-	if s.Lap != 0 && (s.Lap < job.Duration(time.Second) || s.Lap > maxLap) {
-		add("lap %s is not from PT1S to %s", s.Lap, maxLap)
+	if s.IterationDuration != 0 && (s.IterationDuration < job.Duration(time.Second) || s.IterationDuration > maxIterationDuration) {
+		add("iteration_duration %s is not from PT1S to %s", s.IterationDuration, maxIterationDuration)
 	}
 	check(s.checkStations())
 	return errors.Join(problems...)
@@ -150,8 +150,8 @@ func (s CampbellLdmpSpec) withDefaults() CampbellLdmpSpec {
 	if s.Backfill == 0 {
 		s.Backfill = defaultLdmpBackfill
 	}
-	if s.Lap == 0 {
-		s.Lap = job.Duration(5 * time.Minute)
+	if s.IterationDuration == 0 {
+		s.IterationDuration = job.Duration(5 * time.Minute)
 	}
 	return s
 }

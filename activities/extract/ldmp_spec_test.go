@@ -21,20 +21,20 @@ func TestCampbellSpecNamesEveryProblem(t *testing.T) {
 	spec := good()
 	require.NoError(t, spec.Validate())
 	for problem, change := range map[string]func(*extract.CampbellLdmpSpec){
-		`server "http://x" is not`:                func(s *extract.CampbellLdmpSpec) { s.Server = "http://x" },
-		`organization "UCNRS"`:                    func(s *extract.CampbellLdmpSpec) { s.Organization = "UCNRS" },
-		`operation mode "x"`:                      func(s *extract.CampbellLdmpSpec) { s.OperationMode = "x" },
-		`order "real-time" is not one of`:         func(s *extract.CampbellLdmpSpec) { s.Order = "real-time" },
-		`start_option "x" is not one of`:          func(s *extract.CampbellLdmpSpec) { s.StartOption = "x" },
-		"start and backfill are both set":         func(s *extract.CampbellLdmpSpec) { s.Start = midnight; s.Backfill = 1 },
-		"start goes with the start option":        func(s *extract.CampbellLdmpSpec) { s.Start = midnight; s.StartOption = "at-oldest" },
-		"backfill goes with the start options":    func(s *extract.CampbellLdmpSpec) { s.Backfill = 1; s.StartOption = "at-newest" },
-		"lap PT0.5S is not from PT1S to PT12H":    func(s *extract.CampbellLdmpSpec) { s.Lap = job.Duration(time.Second / 2) },
-		"stations: 0 tables in all, not 1 to 100": func(s *extract.CampbellLdmpSpec) { s.Stations = nil },
-		"station ucac_angelo has no tables":       func(s *extract.CampbellLdmpSpec) { s.Stations[0].Tables = nil },
-		`station ucac_angelo: UTC offset "PST"`:   func(s *extract.CampbellLdmpSpec) { s.Stations[0].UTCOffset = "PST" },
-		`table "Ten Min"`:                         func(s *extract.CampbellLdmpSpec) { s.Stations[0].Tables[0] = "Ten Min" },
-		"table Hr of station ucac_angelo is":      func(s *extract.CampbellLdmpSpec) { s.Stations[0].Tables[0] = "Hr" },
+		`server "http://x" is not`:                            func(s *extract.CampbellLdmpSpec) { s.Server = "http://x" },
+		`organization "UCNRS"`:                                func(s *extract.CampbellLdmpSpec) { s.Organization = "UCNRS" },
+		`operation mode "x"`:                                  func(s *extract.CampbellLdmpSpec) { s.OperationMode = "x" },
+		`order "real-time" is not one of`:                     func(s *extract.CampbellLdmpSpec) { s.Order = "real-time" },
+		`start_option "x" is not one of`:                      func(s *extract.CampbellLdmpSpec) { s.StartOption = "x" },
+		"start and backfill are both set":                     func(s *extract.CampbellLdmpSpec) { s.Start = midnight; s.Backfill = 1 },
+		"start goes with the start option":                    func(s *extract.CampbellLdmpSpec) { s.Start = midnight; s.StartOption = "at-oldest" },
+		"backfill goes with the start options":                func(s *extract.CampbellLdmpSpec) { s.Backfill = 1; s.StartOption = "at-newest" },
+		"iteration_duration PT0.5S is not from PT1S to PT12H": func(s *extract.CampbellLdmpSpec) { s.IterationDuration = job.Duration(time.Second / 2) },
+		"stations: 0 tables in all, not 1 to 100":             func(s *extract.CampbellLdmpSpec) { s.Stations = nil },
+		"station ucac_angelo has no tables":                   func(s *extract.CampbellLdmpSpec) { s.Stations[0].Tables = nil },
+		`station ucac_angelo: UTC offset "PST"`:               func(s *extract.CampbellLdmpSpec) { s.Stations[0].UTCOffset = "PST" },
+		`table "Ten Min"`:                                     func(s *extract.CampbellLdmpSpec) { s.Stations[0].Tables[0] = "Ten Min" },
+		"table Hr of station ucac_angelo is":                  func(s *extract.CampbellLdmpSpec) { s.Stations[0].Tables[0] = "Hr" },
 		`would share the bookmark ucac_angelo=a_b`: func(s *extract.CampbellLdmpSpec) {
 			s.Stations[0].Tables = []string{"a.b", "a-b"}
 		},
@@ -79,7 +79,7 @@ func TestPrepareSpecNamesEveryProblem(t *testing.T) {
 		`rules, number 1: UTC offset`:                                         func(s *extract.PrepareLdmpSpec) { s.Rules[0].UTCOffset = "x" },
 		`rules, number 1: begins_at`:                                          func(s *extract.PrepareLdmpSpec) { s.Rules[0].BeginsAt, s.Rules[0].EndsBefore = midnight, midnight },
 		`rules, number 1: database`:                                           func(s *extract.PrepareLdmpSpec) { s.Rules[0].Database = "{x}" },
-		"lap P1D is longer than":                                              func(s *extract.PrepareLdmpSpec) { s.Lap = job.Duration(24 * time.Hour) },
+		"iteration_duration P1D is longer than":                               func(s *extract.PrepareLdmpSpec) { s.IterationDuration = job.Duration(24 * time.Hour) },
 	} {
 		spec := good()
 		change(&spec)

@@ -253,7 +253,7 @@ func TestRecordsBecomeRawMessages(t *testing.T) {
 
 func TestLapEndsByItself(t *testing.T) {
 	l := newLoggers(t, "lap")
-	l.spec.Lap = job.Duration(time.Second)
+	l.spec.IterationDuration = job.Duration(time.Second)
 	l.laps("all records", func(job.Result) bool { return len(l.raw()) == sixHours })
 	l.spec.Stations[0].Tables = append(l.spec.Stations[0].Tables, "NoSuch")
 	result := l.laps("the last record of each table again", func(result job.Result) bool { return result.Counts["repeats"] == 4 })
@@ -348,7 +348,7 @@ func TestHolesAreWaitedFor(t *testing.T) {
 	lost, err := l.OpenHole("stn_1", "Hourly", midnight.Add(time.Hour), midnight.Add(3*time.Hour))
 	require.NoError(t, err)
 	const before = 7 + 6 + 1 + 37
-	l.spec.Lap = job.Duration(time.Second)
+	l.spec.IterationDuration = job.Duration(time.Second)
 	l.laps("all but what is behind the holes", func(job.Result) bool { return len(l.raw()) == before })
 	require.True(t, l.bookmark("stn_0=TenMin").Position.Equal(midnight.Add(50*time.Minute)))
 	require.True(t, l.bookmark("stn_0=Hourly").Position.Equal(midnight.Add(6*time.Hour)), "the other tables go on")

@@ -15,7 +15,7 @@ type prepareHobo struct{ pipeline *pipeline.Client }
 // PrepareHoboTimeFrame makes the job type of that name. A nil client is enough to
 // describe it.
 //
-// An iteration is a lap: for spec.Lap it takes raw messages of an organization's
+// An iteration is a lap: for spec.IterationDuration it takes raw messages of an organization's
 // HOBO loggers and publishes the points that their extract has published beside
 // them. It is there for raw messages that come without an extract: those that are
 // replayed from the archive.
@@ -38,7 +38,7 @@ func (h *prepareHobo) handle(ctx context.Context, run job.Run, spec PrepareHoboS
 		operation: spec.OperationMode, organization: spec.Organization, source: hoboSource,
 		points: l.points, counts: counts,
 	}
-	err := p.lap(ctx, spec.Lap.Std())
+	err := p.lap(ctx, spec.IterationDuration.Std())
 	return job.Result{
 		Message: fmt.Sprintf("%d readings of %s prepared as %d messages", counts["messages"], spec.Organization, counts["prepared"]),
 		Counts:  counts,

@@ -20,7 +20,7 @@ import (
 // sums their counts up.
 func (b *bench) prepareAll(t *testing.T, spec extract.PrepareHoboSpec) map[string]int64 {
 	t.Helper()
-	spec.Lap = job.Duration(300 * time.Millisecond)
+	spec.IterationDuration = job.Duration(300 * time.Millisecond)
 	operation := spec.OperationMode
 	if operation == "" {
 		operation = pipeline.OperationBulk

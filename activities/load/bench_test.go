@@ -52,7 +52,7 @@ func newBench(t *testing.T, name string, st *stacktest.Stack) *bench {
 		jobType: load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond)),
 		spec: load.LiveInfluxSpec{
 			Location: name, InfluxURL: server.URL,
-			BatchAge: job.Duration(50 * time.Millisecond), Lap: job.Duration(200 * time.Millisecond),
+			BatchAge: job.Duration(50 * time.Millisecond), IterationDuration: job.Duration(200 * time.Millisecond),
 		},
 	}
 }
@@ -91,7 +91,7 @@ func (b *bench) drain(t *testing.T) map[string]int64 {
 func (b *bench) oneBatch(t *testing.T, n int) map[string]int64 {
 	t.Helper()
 	defer func(spec load.LiveInfluxSpec) { b.spec = spec }(b.spec)
-	b.spec.BatchPoints, b.spec.BatchAge, b.spec.Lap = n, job.Duration(30*time.Second), job.Duration(time.Hour)
+	b.spec.BatchPoints, b.spec.BatchAge, b.spec.IterationDuration = n, job.Duration(30*time.Second), job.Duration(time.Hour)
 	result, err := b.jobType.Handle(t.Context(), b.newRun(jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) { r.Stop() })))
 	require.NoError(t, err)
 	return result.Counts

@@ -105,7 +105,7 @@ func TestMessageLostOnItsWay(t *testing.T) {
 	client, err := pipeline.Connect(t.Context(), "nats://"+l.listener.Addr().String())
 	require.NoError(t, err)
 	defer client.Close()
-	b.spec.Lap = job.Duration(time.Hour)
+	b.spec.IterationDuration = job.Duration(time.Hour)
 	run := b.newRun()
 	ended := make(chan struct{})
 	go func() {
@@ -131,7 +131,7 @@ func TestMessageLostOnItsWay(t *testing.T) {
 	run.Stop()
 	<-ended
 	t.Log("the lap that lost it ended with", err)
-	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 	b.drain(t)
 	require.EqualValues(t, 3, b.count(t, "v"))
 }
@@ -162,7 +162,7 @@ func TestMessageTakenByAnother(t *testing.T) {
 			b.publishNumbers(t, 0, 10)
 			usual := b.spec
 			// One fetch takes all ten, and the lap ends with the write.
-			b.spec.BatchPoints, b.spec.BatchAge, b.spec.Lap = 10, job.Duration(30*time.Second), job.Duration(time.Hour)
+			b.spec.BatchPoints, b.spec.BatchAge, b.spec.IterationDuration = 10, job.Duration(30*time.Second), job.Duration(time.Hour)
 			prepare(t, b)
 			b.spec = usual
 			b.proxy.onWrite(nil)
@@ -207,7 +207,7 @@ func TestLateAcknowledgementOfAnother(t *testing.T) {
 	inHand := b.taken(t, before, n)
 	late := make(chan error, 1)
 	b.proxy.afterWrite(sync.OnceFunc(func() { late <- inHand[0].DoubleAck(t.Context()) }))
-	b.spec.BatchPoints, b.spec.Lap = 100, job.Duration(time.Hour)
+	b.spec.BatchPoints, b.spec.IterationDuration = 100, job.Duration(time.Hour)
 	run := b.newRun()
 	var result job.Result
 	var err error
@@ -237,7 +237,7 @@ func TestAcknowledgementsWithoutEffect(t *testing.T) {
 			_ = inHand[i].DoubleAck(t.Context())
 		}
 	})
-	b.spec.BatchPoints, b.spec.Lap = n, job.Duration(time.Hour)
+	b.spec.BatchPoints, b.spec.IterationDuration = n, job.Duration(time.Hour)
 	result, err := b.lap(t)
 	failure := failureOf(t, err)
 	require.Equal(t, load.ClassNotNoted, failure.Class)
@@ -249,7 +249,7 @@ func TestAcknowledgementsWithoutEffect(t *testing.T) {
 	require.LessOrEqual(t, int(writes), len(inHand))
 
 	b.proxy.afterWrite(nil)
-	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 	require.EqualValues(t, n-writes, b.drain(t)["messages"])
 	require.EqualValues(t, n, b.count(t, "v"))
 }

@@ -167,7 +167,7 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 	t.Parallel()
 	random := newRandom(t)
 	b := newBench(t, "heldmessage", stacktest.Start(t))
-	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	writer, err := influx.NewWriter(b.influx)
 	require.NoError(t, err)
 	require.NoError(t, writer.CreateDatabase(t.Context(), b.name))
@@ -219,14 +219,14 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 		for range 2 { // asked twice is as once
 			require.NoError(t, b.client.AskToSkip(t.Context(), consumer, *held))
 		}
-		b.spec.Lap = job.Duration(200 * time.Millisecond)
+		b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 		stacktest.WaitFor(t, "the message to be skipped", func() (bool, error) {
 			_, _ = b.lap(t) //nolint:errcheck // The second message fails it.
 			return b.client.Acknowledged(t.Context(), consumer, held.Sequence)
 		})
-		b.spec.Lap = job.Duration(time.Minute)
+		b.spec.IterationDuration = job.Duration(time.Minute)
 	}
-	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 	b.drain(t)
 	l.check(t, b)
 }

@@ -37,8 +37,8 @@ type LiveInfluxSpec struct {
 	BatchBytes int `json:"batch_bytes,omitempty" jsonschema:"description=most bytes in one write,minimum=1000,maximum=20000000,default=2000000"`
 	// BatchAge is how long a write waits for more points. Defaults to 1 s.
 	BatchAge job.Duration `json:"batch_age,omitzero" jsonschema:"description=how long a write waits for more points: at most PT30S,default=PT1S"`
-	// Lap is how long an iteration works before it reports. Defaults to a minute.
-	Lap job.Duration `json:"lap,omitzero" jsonschema:"description=how long an iteration works before it reports,default=PT1M"`
+	// IterationDuration is how long an iteration works before it reports. Defaults to a minute.
+	IterationDuration job.Duration `json:"iteration_duration,omitzero" jsonschema:"description=how long an iteration works before it reports,default=PT1M"`
 }
 
 // InfluxMirror is a server that gets all points of a location.
@@ -198,8 +198,8 @@ func (s LiveInfluxSpec) withDefaults() LiveInfluxSpec {
 	if s.BatchAge == 0 {
 		s.BatchAge = job.Duration(time.Second)
 	}
-	if s.Lap == 0 {
-		s.Lap = job.Duration(time.Minute)
+	if s.IterationDuration == 0 {
+		s.IterationDuration = job.Duration(time.Minute)
 	}
 	return s
 }

@@ -31,7 +31,7 @@ type liveInflux struct {
 // LiveInflux makes the job type LiveLoadInfluxV1. A nil client is enough to
 // describe it.
 //
-// An iteration is a lap: for spec.Lap it takes messages for each mirror, writes
+// An iteration is a lap: for spec.IterationDuration it takes messages for each mirror, writes
 // their points in batches, and acknowledges a message when each of its points is
 // stored, kept in quarantine, or counted as older than the database keeps. A mirror
 // that fails is left alone for a while, and tried again; nothing more is
@@ -51,7 +51,7 @@ func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpe
 	spec = spec.withDefaults()
 	l := &lap{
 		run: run, spec: spec, pipeline: h.pipeline, backoff: h.backoff,
-		end: time.Now().Add(spec.Lap.Std()), over: make(chan struct{}), changed: make(chan struct{}, 1),
+		end: time.Now().Add(spec.IterationDuration.Std()), over: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
 	for _, m := range spec.mirrors() {
 		config := influx.Config{URL: m.InfluxURL, Username: m.Username, HTTPClient: h.http}

@@ -157,7 +157,7 @@ func TestOnePoisonPointOfAMessage(t *testing.T) {
 // one.
 func TestDeadInfluxLosesNothing(t *testing.T) {
 	b := newBench(t, "dead", stacktest.Start(t))
-	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
@@ -184,7 +184,7 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	server.Listener = listener
 	server.Start()
 	defer server.Close()
-	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 	counts := b.drain(t)
 	require.EqualValues(t, 1500, counts["messages"])
 	require.EqualValues(t, 1500, b.count(t, "v"))
@@ -197,7 +197,7 @@ func TestCrashBetweenWriteAndAck(t *testing.T) {
 	b := newBench(t, "crash", stacktest.Start(t))
 	b.publishNumbers(t, 0, 100)
 	usual := b.spec
-	b.spec.BatchPoints, b.spec.BatchAge, b.spec.Lap = 100, job.Duration(30*time.Second), job.Duration(time.Hour)
+	b.spec.BatchPoints, b.spec.BatchAge, b.spec.IterationDuration = 100, job.Duration(30*time.Second), job.Duration(time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	b.proxy.afterWrite(func() {
@@ -232,7 +232,7 @@ func TestLaterMessageWins(t *testing.T) {
 			b := newBench(t, fmt.Sprintf("later%d", round), st)
 			b.spec.BatchPoints = 1 + random.IntN(7)
 			b.spec.BatchAge = job.Duration(10 * time.Millisecond)
-			b.spec.Lap = job.Duration(50 * time.Millisecond)
+			b.spec.IterationDuration = job.Duration(50 * time.Millisecond)
 			const n = 20
 			var bodies []string
 			for i := range n {
@@ -269,7 +269,7 @@ func TestLaterMessageWins(t *testing.T) {
 
 func TestFailuresKeepTheMessages(t *testing.T) {
 	b := newBench(t, "keeps", stacktest.Start(t))
-	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	b.publishNumbers(t, 0, 10)
 	for _, c := range []struct {
 		status  int
@@ -307,7 +307,7 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 		require.Zero(t, b.consumer(t).AckFloor.Stream, c.text)
 	}
 	b.proxy.onWrite(nil)
-	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 	b.drain(t)
 	require.EqualValues(t, 10, b.count(t, "v"))
 	require.Empty(t, b.quarantine(t))
@@ -349,7 +349,7 @@ func TestPointsOlderThanTheDatabaseKeeps(t *testing.T) {
 
 func TestStopEndsALap(t *testing.T) {
 	b := newBench(t, "stops", stacktest.Start(t))
-	b.spec.BatchPoints, b.spec.BatchAge, b.spec.Lap = 50, job.Duration(30*time.Second), job.Duration(time.Hour)
+	b.spec.BatchPoints, b.spec.BatchAge, b.spec.IterationDuration = 50, job.Duration(30*time.Second), job.Duration(time.Hour)
 	b.publishNumbers(t, 0, 50)
 	run := b.newRun(jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) { r.Stop() }))
 	result, err := b.jobType.Handle(t.Context(), run)
@@ -366,7 +366,7 @@ func TestStopEndsAWaitForMorePoints(t *testing.T) {
 	for name, messages := range map[string]int{"stopsidle": 0, "stopsgathering": 5} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, name, st)
-			b.spec.Lap = job.Duration(time.Hour)
+			b.spec.IterationDuration = job.Duration(time.Hour)
 			b.spec.BatchAge = job.Duration(30 * time.Second)
 			_, err := b.client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
 				Name: pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror), Subject: b.subject(),
@@ -392,7 +392,7 @@ func TestStopEndsAWaitForMorePoints(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, ctx.Err(), "the lap ended by itself")
 			// What was still on its way to the loader when it was stopped comes again.
-			b.spec.Lap, b.spec.BatchAge = job.Duration(200*time.Millisecond), job.Duration(50*time.Millisecond)
+			b.spec.IterationDuration, b.spec.BatchAge = job.Duration(200*time.Millisecond), job.Duration(50*time.Millisecond)
 			require.EqualValues(t, messages, result.Counts["messages"]+b.drain(t)["messages"])
 			require.True(t, b.loaded(t, pipeline.DefaultMirror))
 		})
@@ -413,7 +413,7 @@ func TestPoisonAtASlowMirror(t *testing.T) {
 		bodies[i] = b.message(i, `{"v":"text"}`)
 	}
 	b.publish(t, bodies...)
-	b.spec.Lap = job.Duration(time.Hour)
+	b.spec.IterationDuration = job.Duration(time.Hour)
 	laps, last, quarantined := 0, uint64(0), int64(0)
 	stacktest.WaitFor(t, "all to be stored or set apart", func() (bool, error) {
 		run := b.newRun()
@@ -468,7 +468,7 @@ func TestCredentialsAreTriedOnce(t *testing.T) {
 		bodies = append(bodies, strings.Replace(b.message(i, `{"v":1}`), `"database":"credentials"`, fmt.Sprintf(`"database":"credentials_%d"`, i), 1))
 	}
 	b.publish(t, bodies...)
-	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	b.proxy.onWrite(answer(http.StatusUnauthorized, "authorization failed"))
 	_, err := b.lap(t)
 	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)

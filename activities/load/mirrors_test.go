@@ -175,7 +175,7 @@ func TestEveryTroubleInTurn(t *testing.T) {
 	}
 	usual := b.spec
 	for _, n := range random.Perm(len(troubles)) {
-		b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+		b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 		troubles[n]()
 		b.spec = usual
 		b.proxy.onWrite(nil)
@@ -451,7 +451,7 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	before := runtime.NumGoroutine()
 	b.publishNumbers(t, 0, 2000)
 	b.spec.BatchPoints = 100
-	b.spec.Lap = job.Duration(time.Minute)
+	b.spec.IterationDuration = job.Duration(time.Minute)
 	nth := int64(1 + random.IntN(15))
 	kill := sync.OnceFunc(st.Kill)
 	run := b.newRun()
@@ -490,7 +490,7 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	require.ErrorContains(t, err, st.NATS)
 
 	st.Restart(t)
-	b.spec.Lap = job.Duration(time.Second)
+	b.spec.IterationDuration = job.Duration(time.Second)
 	b.drain(t)
 	require.EqualValues(t, 2000, b.count(t, "v"))
 	// Those of a connection that InfluxDB may keep, and no more.

@@ -26,7 +26,7 @@ retry_backoff = { initial = "PT0.2S", max = "PT1S" }
 
 [jobs.post_to_archive.main.spec]
 flush_age = "PT0.2S"
-lap = "PT0.5S"
+iteration_duration = "PT0.5S"
 `
 
 // rawStream publishes raw messages and looks at what becomes of them.
