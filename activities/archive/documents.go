@@ -23,9 +23,9 @@ const (
 	documentsAtOnce = 8
 )
 
-// documents writes an object for each message, until the lap is over. A later
+// documents writes an object for each message, until the iteration is over. A later
 // message about the same thing overwrites an earlier one.
-func (l *lap) documents(ctx context.Context) error {
+func (l *iteration) documents(ctx context.Context) error {
 	for end := time.Now().Add(l.spec.IterationDuration.Std()); time.Now().Before(end) && !job.Stopped(l.run); {
 		messages, rewound, err := l.consumer.FetchInOrder(ctx, documentsFetch, min(fetchWait, time.Until(end)), l.run.Stopping())
 		if err != nil {
@@ -46,7 +46,7 @@ func (l *lap) documents(ctx context.Context) error {
 	return nil
 }
 
-func (l *lap) writeDocuments(ctx context.Context, messages []jetstream.Msg) error {
+func (l *iteration) writeDocuments(ctx context.Context, messages []jetstream.Msg) error {
 	bodies := map[string][]byte{} // of several messages under a key, the last
 	for _, message := range messages {
 		stored, err := pipeline.StoredMessage(message)

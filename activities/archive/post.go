@@ -32,10 +32,10 @@ const (
 	fetchWait = 5 * time.Second
 	// maxPartitions is how many objects a batch has at most, about.
 	maxPartitions = 500
-	// minAge is how long a batch gathers at least, also if its messages are old, and
-	// linger how long a fetch waits for a backlog to go on.
-	minAge = 500 * time.Millisecond
-	linger = 200 * time.Millisecond
+	// minAge is how long a batch waits at least, also if its messages are old, and
+	// fetchMinWait how long a fetch waits for a backlog to go on.
+	minAge       = 500 * time.Millisecond
+	fetchMinWait = 200 * time.Millisecond
 )
 
 type post struct {
@@ -46,7 +46,7 @@ type post struct {
 // PostToArchive makes the job type of that name. Nil clients are enough to
 // describe it.
 //
-// An iteration is a lap: for spec.IterationDuration it takes raw messages of all organizations
+// For spec.IterationDuration, an iteration takes raw messages of all organizations
 // and sources in the order of their stream, writes batches of them to the
 // archive, and acknowledges a message when its batch is complete there.
 func PostToArchive(client *pipeline.Client, store *objects.Store) job.Type {
@@ -62,14 +62,14 @@ type cursor struct {
 	Bucket string `json:"bucket"`
 	Prefix string `json:"prefix,omitempty"`
 
-	Life archive.Life `json:"life"`
-	Next uint64       `json:"next"`
+	Incarnation archive.Incarnation `json:"incarnation"`
+	Next        uint64              `json:"next"`
 	// Before is when the stream took the message before that.
 	Before time.Time `json:"before,omitzero"`
 }
 
-// lap is one iteration.
-type lap struct {
+// iteration is one iteration.
+type iteration struct {
 	run      job.Run
 	spec     PostSpec
 	pipeline *pipeline.Client
@@ -82,7 +82,7 @@ type lap struct {
 
 func (h *post) handle(ctx context.Context, run job.Run, spec PostSpec) (job.Result, error) {
 	spec = spec.withDefaults()
-	l := &lap{
+	l := &iteration{
 		run: run, spec: spec, pipeline: h.pipeline, counts: map[string]int64{},
 		archive: archive.Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},
 	}
@@ -117,9 +117,9 @@ func keepTrying(err error) error {
 	return err
 }
 
-// open opens the consumer. What an earlier lap took and did not archive comes
+// open opens the consumer. What an earlier iteration took and did not archive comes
 // first, and in order.
-func (l *lap) open(ctx context.Context) error {
+func (l *iteration) open(ctx context.Context) error {
 	var metadata map[string]string
 	if l.spec.Layout == LayoutBatches {
 		metadata = l.archive.ConsumerMetadata(l.spec.Generation)
@@ -141,13 +141,13 @@ func (l *lap) open(ctx context.Context) error {
 	return err
 }
 
-// batches gathers and archives until the lap is over.
-func (l *lap) batches(ctx context.Context) error {
+// batches collects messages and archives them until the iteration is over.
+func (l *iteration) batches(ctx context.Context) error {
 	if err := l.findPlace(ctx); err != nil {
 		return err
 	}
 	end := time.Now().Add(l.spec.IterationDuration.Std())
-	batch := newGathering(l.spec)
+	batch := newBuffer(l.spec)
 	for !job.Stopped(l.run) {
 		if batch.empty() && !time.Now().Before(end) {
 			break
@@ -178,31 +178,31 @@ func (l *lap) batches(ctx context.Context) error {
 		}
 		l.report(len(batch.messages))
 	}
-	// What was gathered when a stop came is not acknowledged, and comes again.
+	// What was buffered when a stop came is not acknowledged, and comes again.
 	return nil
 }
 
-func (l *lap) report(waiting int) {
+func (l *iteration) report(waiting int) {
 	l.run.Checkpoint(job.Progress{
 		Done:    l.counts["messages"],
-		Message: fmt.Sprintf("messages archived, up to number %d of stream %s, %d gathered", l.at.Next-1, pipeline.StreamRaw, waiting),
+		Message: fmt.Sprintf("messages archived, up to number %d of stream %s, %d waiting", l.at.Next-1, pipeline.StreamRaw, waiting),
 	}, l.at)
 }
 
 // findPlace says where the next batch begins, and completes what was begun.
-func (l *lap) findPlace(ctx context.Context) error {
+func (l *iteration) findPlace(ctx context.Context) error {
 	state, err := l.pipeline.StreamState(ctx, pipeline.StreamRaw)
 	if err != nil {
 		return err
 	}
-	life := archive.NewLife(pipeline.StreamRaw, state.Created, l.spec.Generation)
+	incarnation := archive.NewIncarnation(pipeline.StreamRaw, state.Created, l.spec.Generation)
 	if _, err := l.run.Cursor(&l.at); err != nil {
 		return err
 	}
-	place := cursor{Bucket: l.spec.Bucket, Prefix: l.spec.Prefix, Life: life, Next: 1}
-	if l.at.Bucket != place.Bucket || l.at.Prefix != place.Prefix || l.at.Life != life || l.at.Next == 0 {
+	place := cursor{Bucket: l.spec.Bucket, Prefix: l.spec.Prefix, Incarnation: incarnation, Next: 1}
+	if l.at.Bucket != place.Bucket || l.at.Prefix != place.Prefix || l.at.Incarnation != incarnation || l.at.Next == 0 {
 		l.at = place
-		last, found, err := l.archive.LastBatch(ctx, life)
+		last, found, err := l.archive.LastBatch(ctx, incarnation)
 		if err != nil {
 			return err
 		}
@@ -211,14 +211,14 @@ func (l *lap) findPlace(ctx context.Context) error {
 		}
 	}
 	for {
-		settled, found, err := l.archive.Batch(ctx, life, l.at.Next)
+		recorded, found, err := l.archive.Batch(ctx, incarnation, l.at.Next)
 		if err != nil {
 			return err
 		}
 		if !found {
 			return l.checkStream(ctx)
 		}
-		if err := l.complete(ctx, settled); err != nil {
+		if err := l.complete(ctx, recorded); err != nil {
 			return err
 		}
 	}
@@ -227,7 +227,7 @@ func (l *lap) findPlace(ctx context.Context) error {
 // checkStream makes sure that the numbers from l.at.Next on are new: that the
 // stream did not lose its tail, as a power failure may do, and count from there
 // again.
-func (l *lap) checkStream(ctx context.Context) error {
+func (l *iteration) checkStream(ctx context.Context) error {
 	if l.at.Next == 1 {
 		return nil
 	}

@@ -80,15 +80,15 @@ func TestArchiveHoldsTheStream(t *testing.T) {
 	b.requireArchived()
 	report := b.audit(false)
 	require.Empty(t, report.Findings)
-	life := report.Lives[0]
-	require.EqualValues(t, 2, life.Replays)
-	require.Zero(t, life.Live.Waiting)
-	require.Equal(t, life.Last, life.Live.AckFloors[archive.ConsumerName("post_to_archive."+b.key(), 0)])
+	incarnation := report.Incarnations[0]
+	require.EqualValues(t, 2, incarnation.Replays)
+	require.Zero(t, incarnation.Live.Waiting)
+	require.Equal(t, incarnation.Last, incarnation.Live.AckFloors[archive.ConsumerName("post_to_archive."+b.key(), 0)])
 	require.Less(t, len(b.keys()), len(b.stream()), "not an object for each message")
 
 	// Nothing new, nothing written.
 	keys := b.keys()
-	_, err = b.lap()
+	_, err = b.iteration()
 	require.NoError(t, err)
 	require.Equal(t, keys, b.keys())
 
@@ -130,7 +130,7 @@ func TestCrashBetweenPutAndAck(t *testing.T) {
 		}
 		require.ErrorIs(t, err, context.Canceled)
 		require.Empty(t, b.audit(true).Findings, "what is under way is no loss")
-		// More comes before the next run, which has to end the batch where it was settled.
+		// More comes before the next run, which has to end the batch where it was recorded.
 		before := len(b.proxy.Requests())
 		b.publish(random.IntN(30), "live.a.csi", "live.d.csi")
 		if random.IntN(2) == 0 {
@@ -221,7 +221,7 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 	require.NoError(t, err)
 
 	var log bytes.Buffer
-	result, err := b.lap(jobtest.WithLogger(newLogger(&log)))
+	result, err := b.iteration(jobtest.WithLogger(newLogger(&log)))
 	failure := failureOf(t, err)
 	require.Equal(t, format.ClassConflict, failure.Class)
 	require.False(t, failure.Final, "the archive goes on")
@@ -232,7 +232,7 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, other.Data, data)
 	require.EqualValues(t, 10, b.ackFloor(), "what the stream has is kept")
-	_, err = b.lap()
+	_, err = b.iteration()
 	require.NoError(t, err, "the alarm is raised once")
 
 	kinds := map[format.Kind]int{}
@@ -269,7 +269,7 @@ func TestStoreAwayForAWhile(t *testing.T) {
 		},
 	} {
 		b.proxy.Before(answer)
-		_, err := b.lap()
+		_, err := b.iteration()
 		failure := failureOf(t, err)
 		require.Equal(t, name, failure.Class)
 		require.False(t, failure.Final, "the messages wait")
@@ -298,7 +298,7 @@ func TestServersDieAndComeBack(t *testing.T) {
 				close(killed)
 			}
 		})
-		_, err := b.lap()
+		_, err := b.iteration()
 		<-killed
 		b.proxy.After(nil)
 		t.Logf("killed after %d requests: %v", after+1, err)
@@ -324,7 +324,7 @@ func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 	counts := b.drain()
 	require.EqualValues(t, 12, counts["gone"])
 	b.requireArchived()
-	require.Equal(t, []format.Range{{First: 1, Last: 10}, {First: 20, Last: 21}}, b.audit(false).Lives[0].Gone)
+	require.Equal(t, []format.Range{{First: 1, Last: 10}, {First: 20, Last: 21}}, b.audit(false).Incarnations[0].Gone)
 
 	// What goes after it was archived is no matter.
 	require.NoError(t, stream.Purge(t.Context()))
@@ -332,11 +332,11 @@ func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 	b.drain()
 	report := b.audit(true)
 	require.Empty(t, report.Findings)
-	require.EqualValues(t, 55, report.Lives[0].Last)
-	require.Len(t, report.Lives[0].Gone, 2)
+	require.EqualValues(t, 55, report.Incarnations[0].Last)
+	require.Len(t, report.Incarnations[0].Gone, 2)
 
 	// A batch that is not there is a loss.
-	batch := b.archive.Prefix + fmt.Sprintf("raw/v1/batches/%s/%020d.json", report.Lives[0].Life, 1)
+	batch := b.archive.Prefix + fmt.Sprintf("raw/v1/batches/%s/%020d.json", report.Incarnations[0].Incarnation, 1)
 	other := b.archive
 	other.Prefix = "partly/"
 	for _, key := range b.keys() {
@@ -408,7 +408,7 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 	// All of its objects were written: nothing is lost.
 	first := begin(4)
 	drop(first, first+2, first+5)
-	result, err := b.lap()
+	result, err := b.iteration()
 	require.NoError(t, err)
 	require.Zero(t, result.Counts["incomplete"])
 	require.Empty(t, kinds())
@@ -420,7 +420,7 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 		drop(first + 2 + 3*n)
 	}
 	var log bytes.Buffer
-	result, err = b.lap(jobtest.WithLogger(newLogger(&log)))
+	result, err = b.iteration(jobtest.WithLogger(newLogger(&log)))
 	failure := failureOf(t, err)
 	require.Equal(t, archive.ClassIncomplete, failure.Class)
 	require.False(t, failure.Final, "the archive goes on")
@@ -433,7 +433,7 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 	require.Contains(t, log.String(), "none of them is left")
 	require.EqualValues(t, first+3*each-2, b.ackFloor(), "the last one that is there")
 
-	_, err = b.lap()
+	_, err = b.iteration()
 	require.NoError(t, err, "the alarm is raised once")
 	b.publish(5, "live.a.csi")
 	b.drain()
@@ -453,13 +453,13 @@ func TestStreamThatLostItsTail(t *testing.T) {
 	b := newBench(t, stacktest.StartOwn(t), "tail")
 	b.publish(10, "live.a.csi")
 	b.drain()
-	life := b.audit(false).Lives[0].Life
+	incarnation := b.audit(false).Incarnations[0].Incarnation
 
 	// A cursor of an archive that goes beyond the stream, and one whose last message
 	// is another.
 	for _, place := range []map[string]any{
-		{"life": life, "next": 21, "before": time.Now()},
-		{"life": life, "next": 10, "before": time.Now()},
+		{"incarnation": incarnation, "next": 21, "before": time.Now()},
+		{"incarnation": incarnation, "next": 10, "before": time.Now()},
 	} {
 		b.last = nil
 		place["bucket"], place["prefix"] = b.archive.Bucket, b.archive.Prefix
@@ -475,10 +475,10 @@ func TestStreamThatLostItsTail(t *testing.T) {
 	b.drain()
 	report := b.audit(true)
 	require.Empty(t, report.Findings)
-	require.Len(t, report.Lives, 2)
-	require.EqualValues(t, 15, report.Lives[1].Messages)
-	require.EqualValues(t, 15, report.Lives[1].Live.Last)
-	require.Nil(t, report.Lives[0].Live)
+	require.Len(t, report.Incarnations, 2)
+	require.EqualValues(t, 15, report.Incarnations[1].Messages)
+	require.EqualValues(t, 15, report.Incarnations[1].Live.Last)
+	require.Nil(t, report.Incarnations[0].Live)
 }
 
 // TestAuditAgainstAnotherServer must not take an archive for complete.
@@ -503,7 +503,7 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 		require.Len(t, report.Findings, 1)
 		require.Equal(t, format.KindOtherStream, report.Findings[0].Kind)
 		require.Contains(t, report.Findings[0].Text, "on nats "+b.client.Address())
-		require.Len(t, report.Lives, 2)
+		require.Len(t, report.Incarnations, 2)
 	}
 	requireOther()
 
@@ -548,7 +548,7 @@ func TestAnArchiveElsewhereBeginsAnew(t *testing.T) {
 	b := newBench(t, stacktest.StartOwn(t), "before")
 	b.publish(50, "live.a.csi")
 	b.drain()
-	last, err := b.lap()
+	last, err := b.iteration()
 	require.NoError(t, err)
 
 	key := b.key()

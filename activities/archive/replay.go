@@ -209,7 +209,7 @@ func (r *replaying) object(ctx context.Context, filter archive.Filter, key strin
 			Subject: r.subject, Body: body, Header: header,
 			// Of this run: a repeat of an attempt is dropped, a second replay is not, nor
 			// is the message taken for the one that was archived.
-			ID: pipeline.ID("replay", r.run.ID(), string(data.Life), strconv.FormatUint(m.Sequence, 10)),
+			ID: pipeline.ID("replay", r.run.ID(), string(data.Incarnation), strconv.FormatUint(m.Sequence, 10)),
 		}
 		if err := r.pipeline.CheckSize(message); err != nil {
 			// The mark has made it so; it is no reason to leave out the others.

@@ -58,7 +58,7 @@ func (b *bench) prepareRecords(operation pipeline.Operation) {
 
 const prepareIterationDuration = job.Duration(300 * time.Millisecond)
 
-// prepare runs laps until all raw messages of a source in a flow are prepared.
+// prepare runs iterations until all raw messages of a source in a flow are prepared.
 func (b *bench) prepare(jobType job.Type, operation pipeline.Operation, source string, spec any) {
 	b.Helper()
 	definition := jobtest.NewJob(jobType, string(operation), job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
@@ -150,7 +150,7 @@ func TestReplayMakesTheSamePoints(t *testing.T) {
 	counts := b.drain()
 	require.EqualValues(t, 2600, counts["replays"])
 	b.requireArchived()
-	require.EqualValues(t, 1330, b.audit(true).Lives[0].Messages)
+	require.EqualValues(t, 1330, b.audit(true).Incarnations[0].Messages)
 
 	replays := 0
 	for _, m := range b.stream() {
@@ -168,7 +168,7 @@ func TestReplayMakesTheSamePoints(t *testing.T) {
 	require.Equal(t, 2600, replays)
 }
 
-// TestReplayOfHoboReadings makes the points anew that the extract published beside
+// TestReplayOfHoboSamples makes the points anew that the extract published beside
 // its raw messages.
 func TestReplayOfHoboReadings(t *testing.T) {
 	b := newBench(t, stacktest.StartOwn(t), "hobo")
@@ -346,7 +346,7 @@ func TestDocuments(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, hobo, string(data))
 
-	_, err = b.lap()
+	_, err = b.iteration()
 	require.NoError(t, err)
 	require.Len(t, b.keys(), 5)
 }
@@ -356,14 +356,14 @@ func TestDocuments(t *testing.T) {
 func TestDocumentsInOrder(t *testing.T) {
 	b := newBench(t, stacktest.StartOwn(t), "documentsinorder")
 	b.spec.Layout, b.spec.IterationDuration = archive.LayoutDocuments, job.Duration(time.Hour)
-	type lap struct {
+	type iteration struct {
 		result job.Result
 		err    error
 	}
-	run, ended := b.newRun(), make(chan lap, 1)
+	run, ended := b.newRun(), make(chan iteration, 1)
 	go func() {
 		result, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), run)
-		ended <- lap{result, err}
+		ended <- iteration{result, err}
 	}()
 	var consumer jetstream.Consumer
 	stacktest.WaitFor(t, "messages to be waited for", func() (bool, error) {

@@ -32,7 +32,7 @@ type campbellLdmp struct {
 // CampbellScientificLdmp makes the job type ExtractCampbellScientificLdmp. A nil
 // client is enough to describe it.
 //
-// An iteration is a lap: for spec.IterationDuration it reads the records of all tables over one
+// For spec.IterationDuration, an iteration reads the records of all tables over one
 // connection, each from its bookmark on, and publishes them as raw messages. A
 // record is acknowledged when the stream has it, in the order that the records
 // came in; what is no record goes to quarantine and is acknowledged too. Every
@@ -55,7 +55,7 @@ func (h *campbellLdmp) handle(ctx context.Context, run job.Run, spec CampbellLdm
 	}
 	err := e.open(ctx)
 	if err == nil {
-		err = e.lap(ctx)
+		err = e.iteration(ctx)
 	}
 	return e.result(), err
 }
@@ -105,8 +105,8 @@ const (
 	firstPause   = 250 * time.Millisecond
 )
 
-// lap reads for spec.IterationDuration, over as many connections as it takes.
-func (e *ldmpExtraction) lap(ctx context.Context) error {
+// iteration reads for spec.IterationDuration, over as many connections as it takes.
+func (e *ldmpExtraction) iteration(ctx context.Context) error {
 	end := time.Now().Add(e.spec.IterationDuration.Std())
 	for try := 1; ; try++ {
 		before := e.progress()

@@ -37,9 +37,9 @@ type HoboTimeFrameSpec struct {
 	// Increment is the length of a window: one request, if the vendor can answer it.
 	// Defaults to 30 days; whole hours from one hour to 366 days.
 	Increment job.Duration `json:"increment,omitzero" jsonschema:"description=length of the windows that a time frame is read in: whole hours from PT1H to P366D,default=P30D"`
-	// Reread is how far before now a run reads again what it has read before, since
+	// Overlap is how far before now a run reads again what it has read before, since
 	// loggers deliver late. Defaults to 30 days; at most 366 days.
-	Reread job.Duration `json:"reread,omitzero" jsonschema:"description=how much of the past every run reads again since loggers deliver late: at most P366D,default=P30D"`
+	Overlap job.Duration `json:"reread,omitzero" jsonschema:"description=how much of the past every run reads again since loggers deliver late: at most P366D,default=P30D"`
 	// MaxWindows bounds the windows of a logger in one run. Defaults to 500.
 	MaxWindows int `json:"max_windows,omitempty" jsonschema:"description=most windows of a logger in one run,minimum=1,default=500"`
 }
@@ -95,8 +95,8 @@ func (s *HoboTimeFrameSpec) Validate() error {
 	if s.Increment != 0 && (s.Increment < job.Duration(time.Hour) || s.Increment > maxSpan || s.Increment%job.Duration(time.Hour) != 0) {
 		add("increment %s is not of whole hours from PT1H to P366D", s.Increment)
 	}
-	if s.Reread > maxSpan {
-		add("reread %s is longer than P366D", s.Reread)
+	if s.Overlap > maxSpan {
+		add("reread %s is longer than P366D", s.Overlap)
 	}
 	if s.MaxWindows < 0 {
 		add("max_windows %d is negative", s.MaxWindows)
@@ -148,8 +148,8 @@ func (s HoboTimeFrameSpec) withDefaults() HoboTimeFrameSpec {
 	if s.Increment == 0 {
 		s.Increment = month
 	}
-	if s.Reread == 0 {
-		s.Reread = month
+	if s.Overlap == 0 {
+		s.Overlap = month
 	}
 	if s.MaxWindows == 0 {
 		s.MaxWindows = 500

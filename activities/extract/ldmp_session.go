@@ -46,7 +46,7 @@ type ldmpSession struct {
 	queue chan ldmpItem
 }
 
-// session reads over one connection until the lap ends, the job is to stop (nil),
+// session reads over one connection until the iteration ends, the job is to stop (nil),
 // or something fails. The bookmarks then say what is published, unless it was the
 // stream that failed, or another run that moved them.
 func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
@@ -124,7 +124,7 @@ func (e *ldmpExtraction) connect(ctx context.Context) (*ldmp.Conn, error) {
 	return ldmp.Open(connecting, ldmp.Config{Address: e.spec.Server}, e.groups())
 }
 
-// watch ends reading, but not acknowledging, when the lap is over or the job is
+// watch ends reading, but not acknowledging, when the iteration is over or the job is
 // to stop.
 func (s *ldmpSession) watch(ctx context.Context, end time.Time) {
 	timer := time.NewTimer(time.Until(end))
@@ -251,7 +251,7 @@ func (s *ldmpSession) acknowledge(ctx, working context.Context) error {
 	var gone error
 	ready := 0
 	for item := range s.queue {
-		if err := s.settle(ctx, working, item); err != nil {
+		if err := s.deliver(ctx, working, item); err != nil {
 			return err
 		}
 		ready++
@@ -266,8 +266,8 @@ func (s *ldmpSession) acknowledge(ctx, working context.Context) error {
 	return gone
 }
 
-// settle waits until an item is in the stream or in quarantine.
-func (s *ldmpSession) settle(ctx, working context.Context, item ldmpItem) error {
+// deliver waits until an item is in the stream or in quarantine.
+func (s *ldmpSession) deliver(ctx, working context.Context, item ldmpItem) error {
 	switch {
 	case item.refused != nil:
 		if err := ctx.Err(); err != nil {
@@ -296,7 +296,7 @@ func (s *ldmpSession) settle(ctx, working context.Context, item ldmpItem) error 
 		}
 	}
 	if item.table.published(item.state, item.clock, s.now()) {
-		s.add("astray", 1)
+		s.add("out_of_range", 1)
 	}
 	return nil
 }

@@ -252,19 +252,19 @@ func TestRecordsBecomeRawMessages(t *testing.T) {
 }
 
 func TestLapEndsByItself(t *testing.T) {
-	l := newLoggers(t, "lap")
+	l := newLoggers(t, "iteration")
 	l.spec.IterationDuration = job.Duration(time.Second)
-	l.laps("all records", func(job.Result) bool { return len(l.raw()) == sixHours })
+	l.iterations("all records", func(job.Result) bool { return len(l.raw()) == sixHours })
 	l.spec.Stations[0].Tables = append(l.spec.Stations[0].Tables, "NoSuch")
-	result := l.laps("the last record of each table again", func(result job.Result) bool { return result.Counts["repeats"] == 4 })
+	result := l.iterations("the last record of each table again", func(result job.Result) bool { return result.Counts["repeats"] == 4 })
 	require.Contains(t, result.Message, "4 records of 0 of 5 tables")
 	require.Contains(t, result.Message, "nothing ever of stn_0 NoSuch")
 	l.requireRaw()
 }
 
-// laps runs iterations that end by themselves, and without an error, until one is
+// iterations runs iterations that end by themselves, and without an error, until one is
 // enough.
-func (l *loggers) laps(what string, enough func(job.Result) bool) (result job.Result) {
+func (l *loggers) iterations(what string, enough func(job.Result) bool) (result job.Result) {
 	l.Helper()
 	stacktest.WaitFor(l, what, func() (bool, error) {
 		var err error
@@ -349,13 +349,13 @@ func TestHolesAreWaitedFor(t *testing.T) {
 	require.NoError(t, err)
 	const before = 7 + 6 + 1 + 37
 	l.spec.IterationDuration = job.Duration(time.Second)
-	l.laps("all but what is behind the holes", func(job.Result) bool { return len(l.raw()) == before })
+	l.iterations("all but what is behind the holes", func(job.Result) bool { return len(l.raw()) == before })
 	require.True(t, l.bookmark("stn_0=TenMin").Position.Equal(midnight.Add(50*time.Minute)))
 	require.True(t, l.bookmark("stn_0=Hourly").Position.Equal(midnight.Add(6*time.Hour)), "the other tables go on")
 
 	hole.Fill()
 	lost.GiveUp()
-	l.laps("the rest", func(job.Result) bool { return len(l.raw()) >= sixHours-2 })
+	l.iterations("the rest", func(job.Result) bool { return len(l.raw()) >= sixHours-2 })
 	l.requireRaw()
 }
 
@@ -406,7 +406,7 @@ func TestRecordOfAWrongClockIsNoPosition(t *testing.T) {
 		require.NoError(t, l.Replace("stn_0", "TenMin", midnight.Add(time.Duration(n)*10*time.Minute), ldmptest.Encode(mad)))
 	}
 	result := l.extractAll(sixHours)
-	require.EqualValues(t, 5, result.Counts["astray"])
+	require.EqualValues(t, 5, result.Counts["out_of_range"])
 	require.Len(t, l.raw(), sixHours, "what the logger says is kept")
 	require.True(t, l.bookmark("stn_0=TenMin").Position.Equal(midnight.Add(340*time.Minute)), l.bookmark("stn_0=TenMin").Position)
 	l.requireState(l.bookmark("stn_0=TenMin"), "2026-03-03T21:40:00", 34)

@@ -143,10 +143,10 @@ func (t *ldmpTable) moved(clock time.Time, sequence uint64) {
 	}
 }
 
-// published notes that a record is durable. One whose time is astray, in the
+// published notes that a record is durable. One whose time is out of range, in the
 // future or far in the past, is not where the next connection begins: everything
 // until then would be passed over, or read again.
-func (t *ldmpTable) published(state ldmpState, clock, now time.Time) (astray bool) {
+func (t *ldmpTable) published(state ldmpState, clock, now time.Time) (outOfRange bool) {
 	at := ldmp.At(clock, t.offset.Std())
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -52,8 +52,8 @@ const metadataJob = "dendra-job"
 // problem is why a message is in quarantine.
 type problem struct{ class, reason string }
 
-// lap prepares what comes for a while.
-func (p *preparation) lap(ctx context.Context, length time.Duration) error {
+// iteration prepares what comes for a while.
+func (p *preparation) iteration(ctx context.Context, length time.Duration) error {
 	consumer, err := p.pipeline.Consumer(ctx, pipeline.StreamRaw, pipeline.ConsumerOptions{
 		Name:    PrepareConsumerName(p.operation, p.organization, p.source, p.run.Job().ID),
 		Subject: pipeline.RawSubject(p.operation, p.organization, p.source),
@@ -64,7 +64,7 @@ func (p *preparation) lap(ctx context.Context, length time.Duration) error {
 	if err != nil {
 		return err
 	}
-	// What an earlier lap took and did not finish comes first, and in order.
+	// What an earlier iteration took and did not finish comes first, and in order.
 	rewound, err := consumer.Rewind(ctx)
 	if err != nil {
 		return err

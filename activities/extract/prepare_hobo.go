@@ -15,7 +15,7 @@ type prepareHobo struct{ pipeline *pipeline.Client }
 // PrepareHoboTimeFrame makes the job type of that name. A nil client is enough to
 // describe it.
 //
-// An iteration is a lap: for spec.IterationDuration it takes raw messages of an organization's
+// For spec.IterationDuration, an iteration takes raw messages of an organization's
 // HOBO loggers and publishes the points that their extract has published beside
 // them. It is there for raw messages that come without an extract: those that are
 // replayed from the archive.
@@ -38,7 +38,7 @@ func (h *prepareHobo) handle(ctx context.Context, run job.Run, spec PrepareHoboS
 		operation: spec.OperationMode, organization: spec.Organization, source: hoboSource,
 		points: l.points, counts: counts,
 	}
-	err := p.lap(ctx, spec.IterationDuration.Std())
+	err := p.iteration(ctx, spec.IterationDuration.Std())
 	return job.Result{
 		Message: fmt.Sprintf("%d readings of %s prepared as %d messages", counts["messages"], spec.Organization, counts["prepared"]),
 		Counts:  counts,
@@ -55,7 +55,7 @@ type hoboPreparation struct {
 // points makes the prepared message of a raw one. There is none if no observation
 // has a value.
 func (p *hoboPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, bad *problem, err error) {
-	context, observations, bad := decodeReading(body)
+	context, observations, bad := decodeSample(body)
 	if bad != nil {
 		return out, false, bad, nil
 	}
@@ -67,13 +67,13 @@ func (p *hoboPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, b
 	return out, ok, nil, err
 }
 
-// decodeReading reads a raw message: observations of one logger and one time, at
+// decodeSample reads a raw message: observations of one logger and one time, at
 // least one.
-func decodeReading(body []byte) (context pipeline.Context, observations []hobolink.Observation, bad *problem) {
+func decodeSample(body []byte) (context pipeline.Context, observations []hobolink.Observation, bad *problem) {
 	refuse := func(format string, args ...any) (pipeline.Context, []hobolink.Observation, *problem) {
 		return context, nil, &problem{ClassBadMessage, "not a raw message of a HOBO logger: " + fmt.Sprintf(format, args...)}
 	}
-	var message pipeline.Message[HoboReading]
+	var message pipeline.Message[HoboSample]
 	if err := json.Unmarshal(body, &message); err != nil {
 		return refuse("%v", err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
-// prepareAll runs laps of a job of the location's name until nothing is left, and
+// prepareAll runs iterations of a job of the location's name until nothing is left, and
 // sums their counts up.
 func (b *bench) prepareAll(t *testing.T, spec extract.PrepareHoboSpec) map[string]int64 {
 	t.Helper()
@@ -99,7 +99,7 @@ func TestPointsOfRawMessagesAreThoseOfTheExtract(t *testing.T) {
 	require.Empty(t, b.quarantine(t))
 }
 
-// reading is a raw message as an extract makes it.
+// sample is a raw message as an extract makes it.
 func reading(t *testing.T, serial, station string) string {
 	t.Helper()
 	o := hobolinktest.Observation{
@@ -107,9 +107,9 @@ func reading(t *testing.T, serial, station string) string {
 	}
 	raw, err := json.Marshal(o.Row())
 	require.NoError(t, err)
-	body, err := pipeline.Message[extract.HoboReading]{
+	body, err := pipeline.Message[extract.HoboSample]{
 		Context: pipeline.Context{ImportedAt: midnight, OrgSlug: "o", Source: "hobolink", Station: station, Table: serial},
-		Payload: extract.HoboReading{Timestamp: "2026-03-04 00:00:00Z", Observations: []json.RawMessage{raw, raw}},
+		Payload: extract.HoboSample{Timestamp: "2026-03-04 00:00:00Z", Observations: []json.RawMessage{raw, raw}},
 	}.Encode()
 	require.NoError(t, err)
 	return string(body)

@@ -18,7 +18,7 @@ type prepareLdmp struct{ pipeline *pipeline.Client }
 // PrepareCampbellScientificLdmp makes the job type of that name. A nil client is
 // enough to describe it.
 //
-// An iteration is a lap: for spec.IterationDuration it takes raw messages of an organization's
+// For spec.IterationDuration, an iteration takes raw messages of an organization's
 // data loggers, makes points of their records and publishes them for a location.
 // A raw message is acknowledged when its prepared message is in the stream; what
 // cannot be prepared is in quarantine then.
@@ -45,7 +45,7 @@ func (h *prepareLdmp) handle(ctx context.Context, run job.Run, spec PrepareLdmpS
 		operation: spec.OperationMode, organization: spec.Organization, source: ldmpSourceName,
 		points: l.points, counts: counts,
 	}
-	err := p.lap(ctx, spec.IterationDuration.Std())
+	err := p.iteration(ctx, spec.IterationDuration.Std())
 	return job.Result{
 		Message: fmt.Sprintf("%d records of %s prepared as %d messages", counts["messages"], spec.Organization, counts["prepared"]),
 		Counts:  counts,

@@ -28,7 +28,7 @@ func (l *loggers) prepareAll() job.Result {
 	return i.stopped()
 }
 
-// stopped ends a lap of preparing.
+// stopped ends an iteration of preparing.
 func (i *iteration) stopped() job.Result {
 	i.Helper()
 	i.run.Stop()

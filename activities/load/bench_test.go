@@ -62,8 +62,8 @@ func (b *bench) newRun(options ...jobtest.Option) *jobtest.Run {
 	return jobtest.NewRun(definition, options...)
 }
 
-// lap runs one iteration.
-func (b *bench) lap(t *testing.T) (job.Result, error) {
+// iteration runs one iteration.
+func (b *bench) iteration(t *testing.T) (job.Result, error) {
 	t.Helper()
 	return b.jobType.Handle(t.Context(), b.newRun())
 }
@@ -73,7 +73,7 @@ func (b *bench) drain(t *testing.T) map[string]int64 {
 	t.Helper()
 	sums := map[string]int64{}
 	stacktest.WaitFor(t, "the stream of "+b.name+" to be loaded", func() (bool, error) {
-		result, err := b.lap(t)
+		result, err := b.iteration(t)
 		for name, n := range result.Counts {
 			sums[name] += n
 		}

@@ -19,7 +19,7 @@ const (
 	maxReason = 1024
 )
 
-// Classes of errors of a lap. None of them is final: the messages are kept, and
+// Classes of errors of an iteration. None of them is final: the messages are kept, and
 // someone or time will mend it.
 const (
 	ClassUnreachable = "InfluxUnreachable" // no answer, or too busy

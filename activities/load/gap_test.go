@@ -130,7 +130,7 @@ func TestMessageLostOnItsWay(t *testing.T) {
 	})
 	run.Stop()
 	<-ended
-	t.Log("the lap that lost it ended with", err)
+	t.Log("the iteration that lost it ended with", err)
 	b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 	b.drain(t)
 	require.EqualValues(t, 3, b.count(t, "v"))
@@ -153,7 +153,7 @@ func TestMessageTakenByAnother(t *testing.T) {
 		},
 		"takenprobe": func(t *testing.T, b *bench) { // the mirror is down
 			b.proxy.onWrite(answer(http.StatusServiceUnavailable, "busy", "Retry-After", "1"))
-			_, err := b.lap(t)
+			_, err := b.iteration(t)
 			require.Equal(t, load.ClassUnreachable, failureOf(t, err).Class)
 		},
 	} {
@@ -161,7 +161,7 @@ func TestMessageTakenByAnother(t *testing.T) {
 			b := newBench(t, name, st)
 			b.publishNumbers(t, 0, 10)
 			usual := b.spec
-			// One fetch takes all ten, and the lap ends with the write.
+			// One fetch takes all ten, and the iteration ends with the write.
 			b.spec.BatchPoints, b.spec.BatchAge, b.spec.IterationDuration = 10, job.Duration(30*time.Second), job.Duration(time.Hour)
 			prepare(t, b)
 			b.spec = usual
@@ -238,7 +238,7 @@ func TestAcknowledgementsWithoutEffect(t *testing.T) {
 		}
 	})
 	b.spec.BatchPoints, b.spec.IterationDuration = n, job.Duration(time.Hour)
-	result, err := b.lap(t)
+	result, err := b.iteration(t)
 	failure := failureOf(t, err)
 	require.Equal(t, load.ClassNotNoted, failure.Class)
 	require.False(t, failure.Final)

@@ -198,7 +198,7 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 	for _, at := range []int{first, second} {
 		var held *pipeline.HeldMessage
 		stacktest.WaitFor(t, "the message to hold up the mirror", func() (bool, error) {
-			_, err := b.lap(t)
+			_, err := b.iteration(t)
 			require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
 			held = b.state(t, pipeline.DefaultMirror).Breaker.Held
 			return held != nil, nil
@@ -213,7 +213,7 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 		other := *held
 		other.Time = other.Time.Add(-time.Hour) // of a stream that was there before
 		require.NoError(t, b.client.AskToSkip(t.Context(), consumer, other))
-		_, err = b.lap(t)
+		_, err = b.iteration(t)
 		require.Error(t, err)
 		require.Equal(t, held, b.state(t, pipeline.DefaultMirror).Breaker.Held)
 		for range 2 { // asked twice is as once
@@ -221,7 +221,7 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 		}
 		b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 		stacktest.WaitFor(t, "the message to be skipped", func() (bool, error) {
-			_, _ = b.lap(t) //nolint:errcheck // The second message fails it.
+			_, _ = b.iteration(t) //nolint:errcheck // The second message fails it.
 			return b.client.Acknowledged(t.Context(), consumer, held.Sequence)
 		})
 		b.spec.IterationDuration = job.Duration(time.Minute)
@@ -245,7 +245,7 @@ func TestOutageAfterARefusedTarget(t *testing.T) {
 	})
 	b.publish(t, addressed("heldoutage_closed", "", 1), addressed(b.name, "", 2))
 	stacktest.WaitFor(t, "the mirror to be down", func() (bool, error) {
-		_, err := b.lap(t)
+		_, err := b.iteration(t)
 		return err != nil, nil
 	})
 	breaker := b.state(t, pipeline.DefaultMirror).Breaker

@@ -31,7 +31,7 @@ type liveInflux struct {
 // LiveInflux makes the job type LiveLoadInfluxV1. A nil client is enough to
 // describe it.
 //
-// An iteration is a lap: for spec.IterationDuration it takes messages for each mirror, writes
+// For spec.IterationDuration, an iteration takes messages for each mirror, writes
 // their points in batches, and acknowledges a message when each of its points is
 // stored, kept in quarantine, or counted as older than the database keeps. A mirror
 // that fails is left alone for a while, and tried again; nothing more is
@@ -49,7 +49,7 @@ func LiveInflux(client *pipeline.Client, options ...Option) job.Type {
 
 func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpec) (job.Result, error) {
 	spec = spec.withDefaults()
-	l := &lap{
+	l := &iteration{
 		run: run, spec: spec, pipeline: h.pipeline, backoff: h.backoff,
 		end: time.Now().Add(spec.IterationDuration.Std()), over: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
@@ -59,7 +59,7 @@ func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpe
 		if err != nil {
 			return job.Result{}, job.Final(job.ClassInvalidSpec, "job %s: mirror %s: %w", run.Job().ID, m.Name, err)
 		}
-		l.lanes = append(l.lanes, newLane(l, m, config, unopened.Address()))
+		l.writers = append(l.writers, newMirrorWriter(l, m, config, unopened.Address()))
 	}
 	err := l.drive(ctx)
 	return l.result(), err

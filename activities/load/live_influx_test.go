@@ -153,7 +153,7 @@ func TestOnePoisonPointOfAMessage(t *testing.T) {
 	require.Equal(t, "x", message.Payload.Points[0].Fields["v"])
 }
 
-// TestDeadInfluxLosesNothing has no server at the address for some laps, and then
+// TestDeadInfluxLosesNothing has no server at the address for some iterations, and then
 // one.
 func TestDeadInfluxLosesNothing(t *testing.T) {
 	b := newBench(t, "dead", stacktest.Start(t))
@@ -166,7 +166,7 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	b.publishNumbers(t, 0, 1000)
 
 	for range 2 {
-		result, err := b.lap(t)
+		result, err := b.iteration(t)
 		failure := failureOf(t, err)
 		require.False(t, failure.Final)
 		require.Equal(t, load.ClassUnreachable, failure.Class)
@@ -191,7 +191,7 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	require.Empty(t, b.quarantine(t))
 }
 
-// TestCrashBetweenWriteAndAck ends a lap when InfluxDB has stored its points and
+// TestCrashBetweenWriteAndAck ends an iteration when InfluxDB has stored its points and
 // before it could acknowledge them.
 func TestCrashBetweenWriteAndAck(t *testing.T) {
 	b := newBench(t, "crash", stacktest.Start(t))
@@ -290,7 +290,7 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 		{400, "partial write: shard 7 is pending deletion dropped=0", load.ClassUnreachable, 0, nil},
 	} {
 		b.proxy.onWrite(answer(c.status, c.text, c.headers...))
-		result, err := b.lap(t)
+		result, err := b.iteration(t)
 		failure := failureOf(t, err)
 		require.False(t, failure.Final, c.text)
 		require.Zero(t, result.Counts["quarantined"], c.text)
@@ -347,7 +347,7 @@ func TestPointsOlderThanTheDatabaseKeeps(t *testing.T) {
 	require.Empty(t, b.quarantine(t))
 }
 
-func TestStopEndsALap(t *testing.T) {
+func TestStopEndsAnIteration(t *testing.T) {
 	b := newBench(t, "stops", stacktest.Start(t))
 	b.spec.BatchPoints, b.spec.BatchAge, b.spec.IterationDuration = 50, job.Duration(30*time.Second), job.Duration(time.Hour)
 	b.publishNumbers(t, 0, 50)
@@ -390,7 +390,7 @@ func TestStopEndsAWaitForMorePoints(t *testing.T) {
 			run.Stop()
 			<-done
 			require.NoError(t, err)
-			require.NoError(t, ctx.Err(), "the lap ended by itself")
+			require.NoError(t, ctx.Err(), "the iteration ended by itself")
 			// What was still on its way to the loader when it was stopped comes again.
 			b.spec.IterationDuration, b.spec.BatchAge = job.Duration(200*time.Millisecond), job.Duration(50*time.Millisecond)
 			require.EqualValues(t, messages, result.Counts["messages"]+b.drain(t)["messages"])
@@ -399,8 +399,8 @@ func TestStopEndsAWaitForMorePoints(t *testing.T) {
 	}
 }
 
-// TestPoisonAtASlowMirror: each lap is over before the search for poison is. What
-// it has found is set apart all the same, and the next lap goes on from there.
+// TestPoisonAtASlowMirror: each iteration is over before the search for poison is. What
+// it has found is set apart all the same, and the next iteration goes on from there.
 func TestPoisonAtASlowMirror(t *testing.T) {
 	b := newBench(t, "slowpoison", stacktest.Start(t))
 	b.publish(t, b.message(-1, `{"v":0}`))
@@ -414,22 +414,22 @@ func TestPoisonAtASlowMirror(t *testing.T) {
 	}
 	b.publish(t, bodies...)
 	b.spec.IterationDuration = job.Duration(time.Hour)
-	laps, last, quarantined := 0, uint64(0), int64(0)
+	iterations, last, quarantined := 0, uint64(0), int64(0)
 	stacktest.WaitFor(t, "all to be stored or set apart", func() (bool, error) {
 		run := b.newRun()
 		b.proxy.onWrite(func(http.ResponseWriter, *http.Request, []byte) bool {
-			run.Stop() // a stop is as the end of the lap, with every first write
+			run.Stop() // a stop is as the end of the iteration, with every first write
 			return false
 		})
 		result, err := b.jobType.Handle(t.Context(), run)
 		require.NoError(t, err)
-		require.Positive(t, result.Counts["messages"], "each lap is a step")
+		require.Positive(t, result.Counts["messages"], "each iteration is a step")
 		floor := b.consumer(t).AckFloor.Stream
 		require.Greater(t, floor, last)
-		laps, last, quarantined = laps+1, floor, quarantined+result.Counts["quarantined"]
+		iterations, last, quarantined = iterations+1, floor, quarantined+result.Counts["quarantined"]
 		return b.loaded(t, pipeline.DefaultMirror), nil
 	})
-	require.Greater(t, laps, 3)
+	require.Greater(t, iterations, 3)
 	require.EqualValues(t, 3, quarantined, "counted once")
 	require.Len(t, b.quarantine(t), 3)
 	require.EqualValues(t, 400-3+1, b.count(t, "v"))
@@ -470,7 +470,7 @@ func TestCredentialsAreTriedOnce(t *testing.T) {
 	b.publish(t, bodies...)
 	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	b.proxy.onWrite(answer(http.StatusUnauthorized, "authorization failed"))
-	_, err := b.lap(t)
+	_, err := b.iteration(t)
 	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
 	require.EqualValues(t, 1, b.proxy.writes.Load())
 }

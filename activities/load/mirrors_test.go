@@ -95,7 +95,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 	b.publishNumbers(t, 0, int(n))
 
 	said := &log{}
-	lap := func() job.Result {
+	iteration := func() job.Result {
 		t.Helper()
 		result, err := b.jobType.Handle(t.Context(), b.newRun(jobtest.WithLogger(slog.New(slog.NewTextHandler(said, nil)))))
 		require.NoError(t, err, "one mirror can go on")
@@ -103,7 +103,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 	}
 	var result job.Result
 	stacktest.WaitFor(t, "the other mirror to have all", func() (bool, error) {
-		result = lap()
+		result = iteration()
 		return b.loaded(t, other), nil
 	})
 	require.EqualValues(t, n, b.countIn(t, databases[other], `"keep"."m"`))
@@ -121,7 +121,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 
 	var again pipeline.LoadState
 	stacktest.WaitFor(t, "more tries", func() (bool, error) {
-		lap()
+		iteration()
 		again = b.state(t, lacking)
 		return again.Breaker.Failures > state.Breaker.Failures && again.Breaker.Failures >= tries, nil
 	})
@@ -145,7 +145,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 
 	query("", "CREATE RETENTION POLICY keep ON "+databases[lacking]+" DURATION INF REPLICATION 1 DEFAULT")
 	stacktest.WaitFor(t, "the mirror to have all", func() (bool, error) {
-		lap()
+		iteration()
 		return b.loaded(t, lacking), nil
 	})
 	require.EqualValues(t, n, b.countIn(t, databases[lacking], `"keep"."m"`))
@@ -197,7 +197,7 @@ func (b *bench) credentialsAreRefused(t *testing.T, random *rand.Rand, publish f
 	b.proxy.onWrite(answer(status, "authorization failed"))
 	b.proxy.writes.Store(0)
 	stacktest.WaitFor(t, "the tries of ten minutes", func() (bool, error) {
-		_, err := b.lap(t)
+		_, err := b.iteration(t)
 		failure := failureOf(t, err)
 		require.Equal(t, load.ClassConfig, failure.Class)
 		require.False(t, failure.Final)
@@ -229,7 +229,7 @@ func (b *bench) bodiesAreTooLarge(t *testing.T, random *rand.Rand, publish func(
 	refused.Store(0)
 	publish(lines)
 	b.oneBatch(t, lines)
-	require.Zero(t, refused.Load(), "writes have stayed small in later laps")
+	require.Zero(t, refused.Load(), "writes have stayed small in later iterations")
 	require.Equal(t, ceiling, b.state(t, pipeline.DefaultMirror).MaxBytes)
 }
 
@@ -241,7 +241,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 	publish(1 + random.IntN(500))
 	b.proxy.onWrite(answer(status, "busy", "Retry-After", fmt.Sprint(seconds)))
 	b.proxy.writes.Store(0)
-	_, err := b.lap(t)
+	_, err := b.iteration(t)
 	require.Equal(t, load.ClassUnreachable, failureOf(t, err).Class)
 	require.EqualValues(t, 1, b.proxy.writes.Load(), "left alone at once")
 	breaker := b.state(t, pipeline.DefaultMirror).Breaker
@@ -249,7 +249,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 	require.GreaterOrEqual(t, wait, asked)
 	require.LessOrEqual(t, wait, asked+asked/20)
 
-	// A lap that is longer than the wait asks as soon as that is over, and goes on.
+	// An iteration that is longer than the wait asks as soon as that is over, and goes on.
 	var first atomic.Int64
 	b.proxy.onWrite(func(http.ResponseWriter, *http.Request, []byte) bool {
 		first.CompareAndSwap(0, time.Now().UnixNano())
@@ -262,7 +262,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 }
 
 // TestSlowMirrorHoldsUpNobody: a mirror takes five seconds for each answer, with
-// 20,000 messages waiting. The other one gets all of them and, lap after lap, those
+// 20,000 messages waiting. The other one gets all of them and, iteration after iteration, those
 // that come after, without waiting for it; the worker holds only a few for the slow
 // one.
 func TestSlowMirrorHoldsUpNobody(t *testing.T) {
@@ -302,14 +302,14 @@ func TestSlowMirrorHoldsUpNobody(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	lag, held, laps := time.Duration(0), 0, l.laps.Load()
-	stacktest.WaitFor(t, "two laps, each with an answer of the slow mirror", func() (bool, error) {
+	lag, held, iterations := time.Duration(0), 0, l.iterations.Load()
+	stacktest.WaitFor(t, "two iterations, each with an answer of the slow mirror", func() (bool, error) {
 		n := random.IntN(40)
 		b.publishNumbers(t, published, published+n)
 		published += n
 		lag = max(lag, b.lag(t, fast))
 		held = max(held, b.consumerOf(t, slow).NumAckPending)
-		return l.laps.Load() >= laps+2, nil
+		return l.iterations.Load() >= iterations+2, nil
 	})
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -326,7 +326,7 @@ func TestSlowMirrorHoldsUpNobody(t *testing.T) {
 	l.stop(t)
 	for _, mirror := range []string{slow, fast} {
 		stacktest.WaitFor(t, "mirror "+mirror+" to have all", func() (bool, error) {
-			_, err := b.lap(t)
+			_, err := b.iteration(t)
 			return b.loaded(t, mirror), err
 		})
 		require.EqualValues(t, published, b.countIn(t, databases[mirror], "m"))
@@ -347,17 +347,17 @@ func (b *bench) lag(t *testing.T, mirror string) time.Duration {
 	return time.Since(first.Time)
 }
 
-// lapping runs lap after lap.
-type lapping struct {
-	laps  atomic.Int64 // that are over
-	run   atomic.Pointer[jobtest.Run]
-	over  atomic.Bool
-	ended chan error
+// iterating runs iteration after iteration.
+type iterating struct {
+	iterations atomic.Int64 // that are over
+	run        atomic.Pointer[jobtest.Run]
+	over       atomic.Bool
+	ended      chan error
 }
 
-func (b *bench) keepLapping(t *testing.T) *lapping {
+func (b *bench) keepLapping(t *testing.T) *iterating {
 	t.Helper()
-	l := &lapping{ended: make(chan error, 1)}
+	l := &iterating{ended: make(chan error, 1)}
 	go func() {
 		for {
 			run := b.newRun()
@@ -370,13 +370,13 @@ func (b *bench) keepLapping(t *testing.T) *lapping {
 				l.ended <- err
 				return
 			}
-			l.laps.Add(1)
+			l.iterations.Add(1)
 		}
 	}()
 	return l
 }
 
-func (l *lapping) stop(t *testing.T) {
+func (l *iterating) stop(t *testing.T) {
 	t.Helper()
 	l.over.Store(true)
 	l.run.Load().Stop()
@@ -446,7 +446,7 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	writer, err := influx.NewWriter(b.influx)
 	require.NoError(t, err)
 	require.NoError(t, writer.CreateDatabase(t.Context(), b.name))
-	_, err = b.lap(t)
+	_, err = b.iteration(t)
 	require.NoError(t, err)
 	before := runtime.NumGoroutine()
 	b.publishNumbers(t, 0, 2000)
@@ -485,7 +485,7 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	b.proxy.onWrite(nil)
 	b.proxy.afterWrite(nil)
 	require.False(t, failureOf(t, err).Final)
-	_, err = b.lap(t)
+	_, err = b.iteration(t)
 	require.Equal(t, pipeline.ClassUnreachable, failureOf(t, err).Class)
 	require.ErrorContains(t, err, st.NATS)
 
@@ -562,7 +562,7 @@ func TestSecretOfOneMirror(t *testing.T) {
 	})
 
 	b.spec.InfluxURL = "" // and it is the only one
-	_, err := b.lap(t)
+	_, err := b.iteration(t)
 	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
 	require.ErrorContains(t, err, "secret://west")
 }

@@ -328,8 +328,8 @@ func (l *loggers) requireArchived() {
 	report, err := in.Audit(l.Context(), archive.AuditOptions{Deep: true, Stream: l.pipeline})
 	require.NoError(l, err)
 	require.Empty(l, report.Findings)
-	require.Len(l, report.Lives, 1)
-	life := report.Lives[0]
+	require.Len(l, report.Incarnations, 1)
+	life := report.Incarnations[0]
 	require.Empty(l, life.Gone)
 	require.Zero(l, life.Live.Waiting)
 

@@ -95,7 +95,7 @@ func (c *Client) Quarantine(ctx context.Context, messages []Quarantined) (Publis
 			}
 		}
 		for i, future := range waiting {
-			ack, err := c.settle(ctx, future)
+			ack, err := c.confirm(ctx, future)
 			if err != nil {
 				return published, err
 			}
