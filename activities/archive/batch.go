@@ -32,8 +32,9 @@ func (l *iteration) archiveBatch(ctx context.Context, g *buffer) error {
 		if err := l.archiveRange(ctx, of, g.upTo(of.Last)); err != nil {
 			return err
 		}
-		l.report(len(g.messages))
-		if done := g.drop(l.at.Next - 1); len(done) > 0 {
+		done := g.drop(l.at.Next - 1)
+		l.Save()
+		if len(done) > 0 {
 			if err := l.consumer.Ack(ctx, done); err != nil {
 				return err
 			}
@@ -77,19 +78,19 @@ func (l *iteration) write(ctx context.Context, batch archive.Batch) error {
 		switch {
 		case errors.As(err, &failure) && failure.Class == archive.ClassConflict:
 			l.raise(err)
-			l.counts["conflicts"]++
+			l.Count("conflicts", 1)
 			continue
 		case err != nil:
 			return err
 		}
 		if !written {
-			l.counts["found"]++
+			l.Count("found", 1)
 			continue
 		}
-		l.counts["objects"]++
-		l.counts["messages"] += o.Messages
-		l.counts["bytes"] += o.Bytes
-		l.counts["stored_bytes"] += o.Size
+		l.Count("objects", 1)
+		l.Count("messages", o.Messages)
+		l.Count("bytes", o.Bytes)
+		l.Count("stored_bytes", o.Size)
 	}
 	return nil
 }
@@ -127,7 +128,7 @@ func (l *iteration) complete(ctx context.Context, recorded archive.Batch) error 
 		}
 	}
 	l.advance(recorded)
-	l.report(0)
+	l.Save()
 	return nil
 }
 
@@ -146,7 +147,7 @@ func (l *iteration) require(ctx context.Context, o archive.Object, rest map[stri
 		}
 		kept = "what is left is kept as " + key
 	}
-	l.counts["incomplete"]++
+	l.Count("incomplete", 1)
 	l.raise(job.Retryable(ClassIncomplete, 0,
 		"object %s/%s%s is not in the archive as it should be, and stream %s does not hold all of its messages any more: %s",
 		l.archive.Bucket, l.archive.Prefix, o.Key, pipeline.StreamRaw, kept))
@@ -154,11 +155,11 @@ func (l *iteration) require(ctx context.Context, o archive.Object, rest map[stri
 }
 
 func (l *iteration) advance(batch archive.Batch) {
-	l.counts["batches"]++
-	l.counts["replays"] += batch.Replays
+	l.Count("batches", 1)
+	l.Count("replays", batch.Replays)
 	for _, r := range batch.Gone {
-		l.counts["gone"] += int64(r.Count())
-		l.run.Logger().Warn("the stream does not hold these messages any more", "stream", pipeline.StreamRaw, "numbers", r.String())
+		l.Count("gone", int64(r.Count()))
+		l.Logger().Warn("the stream does not hold these messages any more", "stream", pipeline.StreamRaw, "numbers", r.String())
 	}
 	l.at.Next, l.at.Before = batch.Last+1, batch.To
 }
@@ -166,7 +167,7 @@ func (l *iteration) advance(batch archive.Batch) {
 // raise has an error seen without keeping the archive from going on: it is logged
 // now, and the iteration fails with it at its end.
 func (l *iteration) raise(err error) {
-	l.run.Logger().Error("archive", "error", err.Error())
+	l.Logger().Error("archive", "error", err.Error())
 	if l.alarm == nil {
 		l.alarm = err
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
@@ -16,7 +14,7 @@ type buffer struct {
 	// messages as the stream holds them, by their numbers, and as they were
 	// delivered, to be acknowledged: one that was delivered twice, twice.
 	messages  map[uint64]pipeline.Stored
-	delivered map[uint64][]jetstream.Msg
+	delivered map[uint64][]*pipeline.Delivery
 
 	bytes      int64
 	since      time.Time // when the first one was buffered
@@ -31,7 +29,7 @@ func newBuffer(spec PostSpec) *buffer {
 }
 
 func (g *buffer) reset() {
-	g.messages, g.delivered, g.partitions = map[uint64]pipeline.Stored{}, map[uint64][]jetstream.Msg{}, map[string]bool{}
+	g.messages, g.delivered, g.partitions = map[uint64]pipeline.Stored{}, map[uint64][]*pipeline.Delivery{}, map[string]bool{}
 	g.bytes, g.since, g.oldest = 0, time.Time{}, time.Time{}
 }
 
@@ -41,20 +39,16 @@ func (g *buffer) empty() bool { return len(g.messages) == 0 }
 const lineOverhead = 200
 
 // add takes messages, and gives back those with numbers before next.
-func (g *buffer) add(fetched []jetstream.Msg, next uint64) (old []jetstream.Msg, err error) {
+func (g *buffer) add(fetched []*pipeline.Delivery, next uint64) (old []*pipeline.Delivery) {
 	for _, message := range fetched {
-		stored, err := pipeline.StoredMessage(message)
-		if err != nil {
-			return nil, err
-		}
-		if stored.Sequence < next {
+		if message.Sequence < next {
 			old = append(old, message)
 			continue
 		}
-		g.keep(stored)
-		g.delivered[stored.Sequence] = append(g.delivered[stored.Sequence], message)
+		g.keep(message.Stored)
+		g.delivered[message.Sequence] = append(g.delivered[message.Sequence], message)
 	}
-	return old, nil
+	return old
 }
 
 func (g *buffer) keep(stored pipeline.Stored) {
@@ -133,9 +127,9 @@ func (g *buffer) upTo(last uint64) []pipeline.Stored {
 
 // drop forgets the messages with numbers up to last, and returns their
 // deliveries in order.
-func (g *buffer) drop(last uint64) []jetstream.Msg {
+func (g *buffer) drop(last uint64) []*pipeline.Delivery {
 	rest := newBuffer(g.spec)
-	var done []jetstream.Msg
+	var done []*pipeline.Delivery
 	for _, number := range slices.Sorted(maps.Keys(g.messages)) {
 		if number > last {
 			rest.keep(g.messages[number])

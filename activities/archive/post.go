@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 // Classes of errors, besides those of the archive itself.
@@ -68,38 +69,43 @@ type cursor struct {
 	Before time.Time `json:"before,omitzero"`
 }
 
+// source gives the raw messages, as a [pipeline.Consumer] does.
+type source interface {
+	FetchBytes(ctx context.Context, n, bytes int, wait time.Duration, stop <-chan struct{}) ([]*pipeline.Delivery, error)
+	FetchInOrder(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) ([]*pipeline.Delivery, int, error)
+	Ack(ctx context.Context, messages []*pipeline.Delivery) error
+}
+
 // iteration is one iteration.
 type iteration struct {
-	run      job.Run
+	*iterate.Iteration
+
 	spec     PostSpec
 	pipeline *pipeline.Client
-	consumer *pipeline.Consumer
+	consumer source
+	buffer   *buffer // nil with documents
 	archive  archive.Archive
 	at       cursor
 	alarm    error // what does not keep the archive from going on, but has to be seen
-	counts   map[string]int64
 }
 
 func (h *post) handle(ctx context.Context, run job.Run, spec PostSpec) (job.Result, error) {
 	spec = spec.withDefaults()
 	l := &iteration{
-		run: run, spec: spec, pipeline: h.pipeline, counts: map[string]int64{},
+		spec: spec, pipeline: h.pipeline,
 		archive: archive.Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},
 	}
-	work := l.batches
-	if spec.Layout == LayoutDocuments {
-		work = l.documents
-	}
+	l.Iteration = iterate.New(run, spec.IterationDuration.Std(), l.progress)
 	err := l.open(ctx)
 	if err == nil {
-		err = work(ctx)
+		err = l.work(ctx)
 	}
 	if err == nil {
 		err = l.alarm
 	}
 	result := job.Result{
-		Message: fmt.Sprintf("%d messages archived in %d objects of bucket %s", l.counts["messages"], l.counts["objects"], spec.Bucket),
-		Counts:  l.counts,
+		Message: fmt.Sprintf("%d messages archived in %d objects of bucket %s", l.Counted("messages"), l.Counted("objects"), spec.Bucket),
+		Counts:  l.Counts(),
 	}
 	if l.at.Next > 0 {
 		result.Cursor = job.EncodeJSON(l.at)
@@ -124,9 +130,8 @@ func (l *iteration) open(ctx context.Context) error {
 	if l.spec.Layout == LayoutBatches {
 		metadata = l.archive.ConsumerMetadata(l.spec.Generation)
 	}
-	var err error
-	l.consumer, err = l.pipeline.Consumer(ctx, pipeline.StreamRaw, pipeline.ConsumerOptions{
-		Name:    ConsumerName(l.run.Job().ID, l.spec.Generation),
+	consumer, err := l.pipeline.Consumer(ctx, pipeline.StreamRaw, pipeline.ConsumerOptions{
+		Name:    ConsumerName(l.Job().ID, l.spec.Generation),
 		Subject: pipeline.RawSubjects,
 		// Nothing is answered before its batch is archived.
 		AckWait:       l.spec.FlushAge.Std() + 15*time.Minute,
@@ -136,57 +141,73 @@ func (l *iteration) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rewound, err := l.consumer.Rewind(ctx)
-	l.counts["rewound"] = int64(rewound)
+	l.consumer = consumer
+	rewound, err := consumer.Rewind(ctx)
+	l.Count("rewound", int64(rewound))
 	return err
 }
 
-// batches collects messages and archives them until the iteration is over.
-func (l *iteration) batches(ctx context.Context) error {
+// work takes one step after another, as the layout has it.
+func (l *iteration) work(ctx context.Context) error {
+	if l.spec.Layout == LayoutDocuments {
+		return l.Loop(ctx, l.documents)
+	}
 	if err := l.findPlace(ctx); err != nil {
 		return err
 	}
-	end := time.Now().Add(l.spec.IterationDuration.Std())
-	batch := newBuffer(l.spec)
-	for !job.Stopped(l.run) {
-		if batch.empty() && !time.Now().Before(end) {
-			break
-		}
-		n := max(1, min(fetchSize, l.spec.FlushMessages-len(batch.messages)))
-		fetched, err := l.consumer.FetchBytes(ctx, n, fetchBytes, batch.wait(end), l.run.Stopping())
-		if err != nil {
-			return err
-		}
-		old, err := batch.add(fetched, l.at.Next)
-		if err != nil {
-			return err
-		}
-		if len(old) > 0 {
-			// Archived before they could be acknowledged.
-			if err := l.checkStream(ctx); err != nil {
-				return err
-			}
-			if err := l.consumer.Ack(ctx, old); err != nil {
-				return err
-			}
-		}
-		// With more to come at once, an old message need not hurry.
-		if batch.full() || (batch.due() && len(fetched) < n) {
-			if err := l.archiveBatch(ctx, batch); err != nil {
-				return err
-			}
-		}
-		l.report(len(batch.messages))
-	}
-	// What was buffered when a stop came is not acknowledged, and comes again.
-	return nil
+	l.buffer = newBuffer(l.spec)
+	// What is in the buffer when a stop comes is not acknowledged, and comes again.
+	return l.Loop(ctx, l.batches)
 }
 
-func (l *iteration) report(waiting int) {
-	l.run.Checkpoint(job.Progress{
-		Done:    l.counts["messages"],
+// batches is the step that fetches messages, and archives them when they are enough or
+// have waited long enough. What has been fetched is archived also after the deadline.
+func (l *iteration) batches(ctx context.Context) (iterate.Next, error) {
+	b := l.buffer
+	n := max(1, min(fetchSize, l.spec.FlushMessages-len(b.messages)))
+	fetched, err := l.consumer.FetchBytes(ctx, n, fetchBytes, b.wait(l.End()), l.Stopping())
+	if err != nil {
+		return iterate.Done, err
+	}
+	if err := l.acknowledgeOld(ctx, b.add(fetched, l.at.Next)); err != nil {
+		return iterate.Done, err
+	}
+	// With more to come at once, an old message need not hurry.
+	if b.full() || (b.due() && len(fetched) < n) {
+		if err := l.archiveBatch(ctx, b); err != nil {
+			return iterate.Done, err
+		}
+	}
+	if b.empty() {
+		return iterate.More, nil
+	}
+	return iterate.Unfinished, nil
+}
+
+// acknowledgeOld acknowledges what was archived before it could be acknowledged.
+func (l *iteration) acknowledgeOld(ctx context.Context, old []*pipeline.Delivery) error {
+	if len(old) == 0 {
+		return nil
+	}
+	if err := l.checkStream(ctx); err != nil {
+		return err
+	}
+	return l.consumer.Ack(ctx, old)
+}
+
+// progress is what a checkpoint says, and where the next batch begins.
+func (l *iteration) progress(counts map[string]int64) (job.Progress, any) {
+	if l.spec.Layout == LayoutDocuments {
+		return job.Progress{Done: counts["messages"], Message: "messages archived as documents"}, nil
+	}
+	waiting := 0
+	if l.buffer != nil {
+		waiting = len(l.buffer.messages)
+	}
+	return job.Progress{
+		Done:    counts["messages"],
 		Message: fmt.Sprintf("messages archived, up to number %d of stream %s, %d waiting", l.at.Next-1, pipeline.StreamRaw, waiting),
-	}, l.at)
+	}, l.at
 }
 
 // findPlace says where the next batch begins, and completes what was begun.
@@ -196,7 +217,7 @@ func (l *iteration) findPlace(ctx context.Context) error {
 		return err
 	}
 	incarnation := archive.NewIncarnation(pipeline.StreamRaw, state.Created, l.spec.Generation)
-	if _, err := l.run.Cursor(&l.at); err != nil {
+	if _, err := l.Cursor(&l.at); err != nil {
 		return err
 	}
 	place := cursor{Bucket: l.spec.Bucket, Prefix: l.spec.Prefix, Incarnation: incarnation, Next: 1}

@@ -60,6 +60,7 @@ func TestDescribeThemselvesWithoutClients(t *testing.T) {
 }
 
 func TestArchiveHoldsTheStream(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, stacktest.Start(t), "holds")
 	b.spec.FlushMessages = 40
 	b.publish(50, "live.a.csi", "live.b.hobolink", "test.a.csi")
@@ -105,7 +106,8 @@ func TestArchiveHoldsTheStream(t *testing.T) {
 
 // TestCrashBetweenPutAndAck cuts a run off after any of its writes.
 func TestCrashBetweenPutAndAck(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "nats,s3")
 	random := newRandom(t)
 	b := newBench(t, st, "crash")
 	for round := range 8 {
@@ -152,7 +154,8 @@ func TestCrashBetweenPutAndAck(t *testing.T) {
 
 // TestTwoArchiversAtOnce by mistake: with one consumer, and with one each.
 func TestTwoArchiversAtOnce(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "nats,s3")
 	random := newRandom(t)
 	b := newBench(t, st, "two")
 	b.spec.FlushMessages = 200
@@ -202,7 +205,8 @@ func TestTwoArchiversAtOnce(t *testing.T) {
 
 // TestChangedObjectIsNotOverwritten while a batch is completed after a crash.
 func TestChangedObjectIsNotOverwritten(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "changed")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "changed")
 	b.publish(10, "live.a.csi")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -259,7 +263,8 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 }
 
 func TestStoreAwayForAWhile(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "away")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "away")
 	b.publish(20, "live.a.csi", "live.b.csi")
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		objects.ClassStoreUnreachable: objectstest.Cut,
@@ -283,7 +288,8 @@ func TestStoreAwayForAWhile(t *testing.T) {
 }
 
 func TestServersDieAndComeBack(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "nats,s3")
 	random := newRandom(t)
 	b := newBench(t, st, "servers")
 	b.spec.FlushMessages = 100
@@ -314,7 +320,8 @@ func TestServersDieAndComeBack(t *testing.T) {
 
 // TestWhatTheStreamDoesNotHoldIsRecorded, and told apart from a loss.
 func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "gone")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "gone")
 	stream, err := b.client.JetStream().Stream(t.Context(), pipeline.StreamRaw)
 	require.NoError(t, err)
 	b.publish(50, "live.a.csi")
@@ -361,7 +368,8 @@ func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 // TestStreamThatDropsWhatWasBegun: a run dies within a batch, and before the next one
 // the stream has dropped messages of it.
 func TestStreamThatDropsWhatWasBegun(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "begun")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "begun")
 	stream, err := b.client.JetStream().Stream(t.Context(), pipeline.StreamRaw)
 	require.NoError(t, err)
 	const each = 10 // messages of three organizations in turns: 1, 4, …; 2, 5, …; 3, 6, …
@@ -450,7 +458,8 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 // TestStreamThatLostItsTail gives numbers twice: what it gives them to now must
 // not be taken for what is archived.
 func TestStreamThatLostItsTail(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "tail")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "tail")
 	b.publish(10, "live.a.csi")
 	b.drain()
 	incarnation := b.audit(false).Incarnations[0].Incarnation
@@ -483,7 +492,8 @@ func TestStreamThatLostItsTail(t *testing.T) {
 
 // TestAuditAgainstAnotherServer must not take an archive for complete.
 func TestAuditAgainstAnotherServer(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "moved")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "moved")
 	b.publish(10, "live.a.csi")
 	b.drain()
 	require.Empty(t, b.audit(false).Findings)
@@ -519,8 +529,9 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 	require.Empty(t, b.audit(true).Findings)
 }
 
-func TestStopLeavesWhatIsGathered(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "stops")
+func TestStopLeavesWhatIsBuffered(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "stops")
 	b.spec.FlushAge, b.spec.IterationDuration = job.Duration(30*time.Minute), job.Duration(time.Hour)
 	b.publish(5, "live.a.csi")
 	done := make(chan error, 1)
@@ -529,7 +540,7 @@ func TestStopLeavesWhatIsGathered(t *testing.T) {
 		_, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), run)
 		done <- err
 	}()
-	stacktest.WaitFor(t, "the messages to be gathered", func() (bool, error) {
+	stacktest.WaitFor(t, "the messages to be buffered", func() (bool, error) {
 		states, err := b.client.ConsumerStates(t.Context(), pipeline.StreamRaw)
 		return len(states) == 1 && b.consumer().NumAckPending == 5, err
 	})
@@ -545,7 +556,8 @@ func TestStopLeavesWhatIsGathered(t *testing.T) {
 // TestAnArchiveElsewhereBeginsAnew changes where a job's batches go: the new place
 // gets all that the stream holds, though the cursor of the old one is further.
 func TestAnArchiveElsewhereBeginsAnew(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "before")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "before")
 	b.publish(50, "live.a.csi")
 	b.drain()
 	last, err := b.iteration()

@@ -125,7 +125,8 @@ func (b *bench) replay(key string, spec archive.ReplaySpec, options ...jobtest.O
 
 // TestReplayMakesTheSamePoints from the archive, stopped again and again.
 func TestReplayMakesTheSamePoints(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "replay")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "replay")
 	b.spec.FlushMessages = 700
 	b.publishRecords(1300)
 	b.publish(10, "live.other.csi", "live.ucnrs.hobolink", "test.ucnrs.csi")
@@ -171,7 +172,8 @@ func TestReplayMakesTheSamePoints(t *testing.T) {
 // TestReplayOfHoboSamples makes the points anew that the extract published beside
 // its raw messages.
 func TestReplayOfHoboReadings(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "hobo")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "hobo")
 	now := func() time.Time { return time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC) }
 	vendor := hobolinktest.NewHandler(hobolinktest.Options{Seed: 9, Now: now, Token: "token-of-" + t.Name()})
 	server := httptest.NewServer(vendor)
@@ -208,7 +210,8 @@ func TestReplayOfHoboReadings(t *testing.T) {
 }
 
 func TestReplayOfATimeRange(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "range")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "range")
 	b.publishRecords(20)
 	b.drain()
 	messages := b.stream()
@@ -244,7 +247,8 @@ func TestReplayOfATimeRange(t *testing.T) {
 
 // TestReplayOfWhatIsNotThere says what there is.
 func TestReplayOfWhatIsNotThere(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "nothing")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "nothing")
 	jobType := archive.ReplayArchive(b.client, b.store)
 	replay := func(change func(*archive.ReplaySpec)) string {
 		spec := b.replaySpec()
@@ -276,7 +280,8 @@ func TestReplayOfWhatIsNotThere(t *testing.T) {
 
 // TestReplayKeepsItsOrder: the stream refuses the first message, and not its correction.
 func TestReplayKeepsItsOrder(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "order")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "order")
 	envelope := func(payload string) []byte {
 		return fmt.Appendf(nil, `{"context":{"imported_at":"2026-03-04T12:00:00Z"},"payload":%q}`, payload)
 	}
@@ -321,7 +326,8 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 }
 
 func TestDocuments(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "documents")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "documents")
 	b.spec.Layout = archive.LayoutDocuments
 	b.publishRecords(3)
 	const hobo = `{"context":{"org_slug":"ucnrs","source":"hobolink","station":"Blue Oak","table":"21234001"},` +
@@ -354,7 +360,8 @@ func TestDocuments(t *testing.T) {
 // TestDocumentsInOrder: another reader takes one of several messages about the same
 // thing, and does not answer.
 func TestDocumentsInOrder(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "documentsinorder")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "documentsinorder")
 	b.spec.Layout, b.spec.IterationDuration = archive.LayoutDocuments, job.Duration(time.Hour)
 	type iteration struct {
 		result job.Result

@@ -10,6 +10,7 @@ import (
 )
 
 func TestDescribesItselfWithoutServers(t *testing.T) {
+	t.Parallel()
 	jobType := extract.HoboTimeFrame(nil)
 	require.Equal(t, "ExtractHoboTimeFrame", jobType.Name)
 	require.Equal(t, job.WorkerExtract, jobType.Worker)
@@ -20,6 +21,7 @@ func TestDescribesItselfWithoutServers(t *testing.T) {
 }
 
 func TestSpecProblemsAreNamed(t *testing.T) {
+	t.Parallel()
 	const good = `"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1","station":"s"}]`
 	var spec extract.HoboTimeFrameSpec
 	require.NoError(t, job.DecodeSpec([]byte("{"+good+"}"), &spec))
@@ -48,6 +50,7 @@ func TestSpecProblemsAreNamed(t *testing.T) {
 }
 
 func TestPrepareHoboDescribesItselfWithoutServers(t *testing.T) {
+	t.Parallel()
 	jobType := extract.PrepareHoboTimeFrame(nil)
 	require.Equal(t, "PrepareHoboTimeFrame", jobType.Name)
 	require.Equal(t, job.WorkerExtract, jobType.Worker)
@@ -55,6 +58,7 @@ func TestPrepareHoboDescribesItselfWithoutServers(t *testing.T) {
 }
 
 func TestPrepareHoboSpecProblemsAreNamed(t *testing.T) {
+	t.Parallel()
 	const good = `"organization":"o","location":"l"`
 	var spec extract.PrepareHoboSpec
 	require.NoError(t, job.DecodeSpec([]byte("{"+good+`,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l2"},{"serial":"3","database":"d"}]}`), &spec))

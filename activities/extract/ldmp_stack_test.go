@@ -218,6 +218,7 @@ func (l *loggers) requireRaw() {
 }
 
 func TestRecordsBecomeRawMessages(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "records")
 	result := l.extractAll(sixHours)
 	require.Equal(t, map[string]int64{
@@ -252,6 +253,7 @@ func TestRecordsBecomeRawMessages(t *testing.T) {
 }
 
 func TestLapEndsByItself(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "iteration")
 	l.spec.IterationDuration = job.Duration(time.Second)
 	l.iterations("all records", func(job.Result) bool { return len(l.raw()) == sixHours })
@@ -276,6 +278,7 @@ func (l *loggers) iterations(what string, enough func(job.Result) bool) (result 
 }
 
 func TestStartOptions(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "starts")
 	spec := l.spec
 	spec.Stations = []extract.LdmpStation{{Station: "stn_0", UTCOffset: "-08:00", Tables: []string{"Hourly"}}}
@@ -314,6 +317,7 @@ func TestStartOptions(t *testing.T) {
 }
 
 func TestConnectionsAreMadeAgain(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "again")
 	l.set(midnight)
 	i := l.start(l.extract, l.spec)
@@ -332,6 +336,7 @@ func TestConnectionsAreMadeAgain(t *testing.T) {
 }
 
 func TestServerThatIsAway(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "away")
 	l.Stop()
 	_, err := l.start(l.extract, l.spec).end()
@@ -342,6 +347,7 @@ func TestServerThatIsAway(t *testing.T) {
 }
 
 func TestHolesAreWaitedFor(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "holes")
 	hole, err := l.OpenHole("stn_0", "TenMin", midnight.Add(time.Hour), midnight.Add(2*time.Hour))
 	require.NoError(t, err)
@@ -360,6 +366,7 @@ func TestHolesAreWaitedFor(t *testing.T) {
 }
 
 func TestBadFramesAreAcknowledgedAndKept(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "badframes")
 	malformed := ldmptest.Malformed()
 	names := slices.Sorted(maps.Keys(malformed))
@@ -397,6 +404,7 @@ func TestBadFramesAreAcknowledgedAndKept(t *testing.T) {
 }
 
 func TestRecordOfAWrongClockIsNoPosition(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "clock")
 	for n, wrong := range map[int]string{
 		0: "2099-01-01T00:00:00", 1: "0000-01-01T00:00:00", 2: "9999-12-31T23:59:59", // the first it has
@@ -415,6 +423,7 @@ func TestRecordOfAWrongClockIsNoPosition(t *testing.T) {
 // TestCorrectionFollowsWhatItCorrects reads a record and its correction again, when
 // the stream does not drop repeats any more.
 func TestCorrectionFollowsWhatItCorrects(t *testing.T) {
+	t.Parallel()
 	l := newLoggersOn(t, stacktest.StartOwn(t, "--only", "nats"), "corrected")
 	ctx := t.Context()
 	stream, err := l.client.JetStream().Stream(ctx, pipeline.StreamRaw)
@@ -459,6 +468,7 @@ func TestCorrectionFollowsWhatItCorrects(t *testing.T) {
 // TestCorrectionIsNotOvertaken reads a record that the stream has forgotten and its
 // correction, which it drops as a repeat, and a later one, which is new.
 func TestCorrectionIsNotOvertaken(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "notovertaken")
 	const at = 350 * time.Minute
 	options := l.Options()
@@ -501,7 +511,8 @@ func TestCorrectionIsNotOvertaken(t *testing.T) {
 // TestAcknowledgedIsStored kills NATS in the middle of a backlog: what the server
 // was told to have arrived is in the stream that comes back.
 func TestAcknowledgedIsStored(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "nats")
 	l := newLoggersOn(t, st, "stored")
 	l.set(midnight.Add(30 * 24 * time.Hour))
 	l.spec.StartOption = ldmp.StartAtOldest
@@ -534,6 +545,7 @@ func TestAcknowledgedIsStored(t *testing.T) {
 
 // TestOvertakenExtractIsRefused has two attempts read the same tables.
 func TestOvertakenExtractIsRefused(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "overtaken2")
 	first := l.start(l.extract, l.spec)
 	l.acknowledged(sixHours)

@@ -8,6 +8,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 type prepareHobo struct{ pipeline *pipeline.Client }
@@ -28,20 +29,20 @@ func PrepareHoboTimeFrame(client *pipeline.Client) job.Type {
 
 func (h *prepareHobo) handle(ctx context.Context, run job.Run, spec PrepareHoboSpec) (job.Result, error) {
 	spec = spec.withDefaults()
-	counts := map[string]int64{}
-	l := &hoboPreparation{spec: spec, loggers: map[string]HoboDestination{}, counts: counts}
+	it := iterate.New(run, spec.IterationDuration.Std(), progressOfPreparation)
+	l := &hoboPreparation{spec: spec, loggers: map[string]HoboDestination{}, count: it.Count}
 	for _, logger := range spec.Loggers {
 		l.loggers[logger.Serial] = logger
 	}
 	p := &preparation{
-		run: run, pipeline: h.pipeline,
+		Iteration: it, pipeline: h.pipeline,
 		operation: spec.OperationMode, organization: spec.Organization, source: hoboSource,
-		points: l.points, counts: counts,
+		points: l.points,
 	}
-	err := p.iteration(ctx, spec.IterationDuration.Std())
+	err := p.work(ctx)
 	return job.Result{
-		Message: fmt.Sprintf("%d readings of %s prepared as %d messages", counts["messages"], spec.Organization, counts["prepared"]),
-		Counts:  counts,
+		Message: fmt.Sprintf("%d readings of %s prepared as %d messages", it.Counted("messages"), spec.Organization, it.Counted("prepared")),
+		Counts:  it.Counts(),
 	}, err
 }
 
@@ -49,7 +50,7 @@ func (h *prepareHobo) handle(ctx context.Context, run job.Run, spec PrepareHoboS
 type hoboPreparation struct {
 	spec    PrepareHoboSpec
 	loggers map[string]HoboDestination
-	counts  map[string]int64
+	count   func(name string, n int64)
 }
 
 // points makes the prepared message of a raw one. There is none if no observation
@@ -62,7 +63,7 @@ func (p *hoboPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, b
 	to := p.spec.destination(p.loggers[observations[0].Logger], context)
 	out, ok, err = hoboMessage(context, to, observations)
 	if err == nil && !ok {
-		p.counts["empty"]++
+		p.count("empty", 1)
 	}
 	return out, ok, nil, err
 }

@@ -57,6 +57,7 @@ func (b *bench) points(t *testing.T, operation pipeline.Operation, location stri
 // TestPointsOfRawMessagesAreThoseOfTheExtract of two loggers, one of them with names
 // of its own, with a correction and a reading without a value.
 func TestPointsOfRawMessagesAreThoseOfTheExtract(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "hoboagain", hobolinktest.Options{Seed: 5})
 	b.spec.Database = "weather"
 	b.spec.Loggers = append(b.spec.Loggers, extract.HoboLogger{Serial: "21234002", Station: "Creek", Table: "Met", Measurement: "creek"})
@@ -126,6 +127,7 @@ func (b *bench) publishRaw(t *testing.T, operation pipeline.Operation, bodies ..
 }
 
 func TestLoggersGoElsewhere(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "hoboroutes", hobolinktest.Options{})
 	b.publishRaw(t, "bulk", reading(t, "1", "Ridge"), reading(t, "2", "Ridge"), reading(t, "3", "Ridge"), reading(t, "4", "Ridge"))
 	counts := b.prepareAll(t, extract.PrepareHoboSpec{Organization: b.name, Location: b.name, Loggers: []extract.HoboDestination{
@@ -149,6 +151,7 @@ func TestLoggersGoElsewhere(t *testing.T) {
 }
 
 func TestWhatIsNoReadingGoesToQuarantine(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "noreading", hobolinktest.Options{})
 	good := reading(t, "1", "Ridge")
 	replaced := func(old, replacement string) string {

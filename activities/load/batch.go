@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
@@ -41,7 +40,7 @@ type batch struct {
 
 // item is a message with what is left to do for it.
 type item struct {
-	message  jetstream.Msg
+	message  *pipeline.Delivery
 	open     int // points that are neither stored, nor in quarantine, nor expired
 	answered bool
 }
@@ -84,16 +83,16 @@ func (b *batch) reset() {
 }
 
 // add decodes a message, and sorts its points by where they go.
-func (b *batch) add(decoder *lines.Decoder, message jetstream.Msg) {
+func (b *batch) add(decoder *lines.Decoder, message *pipeline.Delivery) {
 	n := len(b.items)
 	b.items = append(b.items, item{message: message})
 	it := &b.items[n]
-	if b.skip.Is(message) {
+	if b.skip.Is(message.Stored) {
 		it.open = 1
 		b.refused = append(b.refused, refusal{n, -1, pipeline.ClassSkipped, "skipped by an operator: " + b.writer.breaker().Reason})
 		return
 	}
-	decoded, err := decoder.Decode(message.Data())
+	decoded, err := decoder.Decode(message.Body)
 	if err != nil {
 		it.open = 1
 		b.refused = append(b.refused, refusal{n, -1, ClassBadMessage, err.Error()})
@@ -207,11 +206,8 @@ func (b *batch) heldMessage() *pipeline.HeldMessage {
 	if b.held < 0 || b.finished() != b.held {
 		return nil
 	}
-	stored, err := pipeline.StoredMessage(b.items[b.held].message)
-	if err != nil {
-		return nil
-	}
-	return &pipeline.HeldMessage{Subject: stored.Subject, Sequence: stored.Sequence, Time: stored.Time}
+	message := b.items[b.held].message
+	return &pipeline.HeldMessage{Subject: message.Subject, Sequence: message.Sequence, Time: message.Time}
 }
 
 // narrows tells whether a write that failed, and that is nobody's fault as far as is
@@ -453,7 +449,7 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]b
 		}
 		return err
 	}
-	w.iteration.run.Logger().Info("database created", "database", target.Database, "influx", w.address)
+	w.iteration.Logger().Info("database created", "database", target.Database, "influx", w.address)
 	return write()
 }
 
@@ -512,7 +508,7 @@ func (b *batch) quarantine(ctx context.Context) error {
 	for _, r := range decided {
 		it := &b.items[r.item]
 		it.open--
-		w.iteration.run.Logger().Warn("to quarantine", "mirror", w.mirror.Name, "class", r.class, "reason", r.reason, "subject", it.message.Subject())
+		w.iteration.Logger().Warn("to quarantine", "mirror", w.mirror.Name, "class", r.class, "reason", r.reason, "subject", it.message.Subject)
 	}
 	w.count("quarantined", int64(len(decided)))
 	b.refused = waiting
@@ -530,18 +526,16 @@ func (b *batch) quarantined(r refusal) (pipeline.Quarantined, error) {
 		Name:      w.iteration.spec.Location,
 		Class:     r.class,
 		Reason:    r.reason,
-		Job:       w.iteration.run.Job().ID,
+		Job:       w.iteration.Job().ID,
 		Target:    w.address,
-		Subject:   message.Subject(),
-		Body:      message.Data(),
-	}
-	if meta, err := message.Metadata(); err == nil {
-		q.Sequence = meta.Sequence.Stream
+		Subject:   message.Subject,
+		Body:      message.Body,
+		Sequence:  message.Sequence,
 	}
 	if r.point < 0 {
 		return q, nil
 	}
-	single, err := pipeline.DecodePoints(message.Data())
+	single, err := pipeline.DecodePoints(message.Body)
 	if err != nil {
 		return q, err
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
@@ -15,7 +13,7 @@ const fetchSize = 1000
 
 // chunk is what one fetch brought.
 type chunk struct {
-	messages []jetstream.Msg
+	messages []*pipeline.Delivery
 	full     bool // there may be more at once
 }
 
@@ -42,16 +40,16 @@ func (f *fetcher) fetch(ctx context.Context) error {
 	full := false
 	for !w.iteration.draining(w) {
 		// No longer than the iteration, since nothing else ends the wait at its end.
-		wait := min(max(w.iteration.spec.BatchAge.Std(), pipeline.MinFetch), max(time.Until(w.iteration.end), slowWrite))
-		messages, err := w.consumer.FetchBytes(ctx, n, w.iteration.pipeline.MaxFetchBytes(), wait, w.iteration.run.Stopping())
+		wait := min(max(w.iteration.spec.BatchAge.Std(), pipeline.MinFetch), max(time.Until(w.iteration.End()), slowWrite))
+		messages, err := w.consumer.FetchBytes(ctx, n, w.iteration.pipeline.MaxFetchBytes(), wait, w.iteration.Stopping())
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := inOrder(&order, messages); err != nil {
-			return err
+		if !order.Follows(messages) {
+			return errOutOfOrder
 		}
 		wasFull := full
 		full = len(messages) == n
@@ -66,14 +64,6 @@ func (f *fetcher) fetch(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// inOrder makes sure that messages are the next ones of their consumer.
-func inOrder(order *pipeline.Order, messages []jetstream.Msg) error {
-	if follows, err := order.Follows(messages); err != nil || follows {
-		return err
-	}
-	return errOutOfOrder
 }
 
 // encode makes batches of chunks: a batch is full with spec.BatchPoints or with as

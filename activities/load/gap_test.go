@@ -92,6 +92,7 @@ func (l lossy) Write(b []byte) (int, error) {
 // TestMessageLostOnItsWay: the connection to NATS breaks when the first message for
 // an idle loader is on its way. The next one must not acknowledge it.
 func TestMessageLostOnItsWay(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	b := newBench(t, "lostway", st)
 	b.publishNumbers(t, 0, 1)
@@ -139,6 +140,7 @@ func TestMessageLostOnItsWay(t *testing.T) {
 // TestMessageTakenByAnother: another reader waits for messages, and gets the first
 // of those that are given again when the loader begins.
 func TestMessageTakenByAnother(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	for name, prepare := range map[string]func(*testing.T, *bench){
 		"takenfirst": func(t *testing.T, b *bench) { // stored and not acknowledged
@@ -181,7 +183,7 @@ func TestMessageTakenByAnother(t *testing.T) {
 
 // taken has another reader acknowledge so many messages, and take some of those that
 // follow it.
-func (b *bench) taken(t *testing.T, before, n int) []jetstream.Msg {
+func (b *bench) taken(t *testing.T, before, n int) []*pipeline.Delivery {
 	t.Helper()
 	b.publishNumbers(t, 0, before+n)
 	consumer, err := b.client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
@@ -202,11 +204,12 @@ func (b *bench) taken(t *testing.T, before, n int) []jetstream.Msg {
 // it has in hand after the next one has begun. The server then takes the
 // acknowledgements of that one for older ones, answers them and notes nothing.
 func TestLateAcknowledgementOfAnother(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "lateack", stacktest.Start(t))
 	const before, n = 2000, 1000
 	inHand := b.taken(t, before, n)
 	late := make(chan error, 1)
-	b.proxy.afterWrite(sync.OnceFunc(func() { late <- inHand[0].DoubleAck(t.Context()) }))
+	b.proxy.afterWrite(sync.OnceFunc(func() { late <- pipeline.Acknowledge(t.Context(), inHand[:1]) }))
 	b.spec.BatchPoints, b.spec.IterationDuration = 100, job.Duration(time.Hour)
 	run := b.newRun()
 	var result job.Result
@@ -228,13 +231,14 @@ func TestLateAcknowledgementOfAnother(t *testing.T) {
 // TestAcknowledgementsWithoutEffect: another reader acknowledges something after each
 // write of the loader, which does not go on like that for ever.
 func TestAcknowledgementsWithoutEffect(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "notnoted", stacktest.Start(t))
 	const before, n = 500, 100
 	inHand := b.taken(t, before, n)
 	var late atomic.Int64
 	b.proxy.afterWrite(func() {
 		if i := int(late.Add(1)) - 1; i < len(inHand) {
-			_ = inHand[i].DoubleAck(t.Context())
+			_ = pipeline.Acknowledge(t.Context(), inHand[i:i+1])
 		}
 	})
 	b.spec.BatchPoints, b.spec.IterationDuration = n, job.Duration(time.Hour)

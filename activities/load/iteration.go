@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 // reportInterval is how often the state of the loads is published.
@@ -18,43 +20,41 @@ const reportInterval = 3 * time.Second
 
 // iteration is one iteration: a mirror writer for each mirror, side by side.
 type iteration struct {
-	run      job.Run
+	*iterate.Iteration
 	spec     LiveInfluxSpec
 	pipeline *pipeline.Client
 	backoff  backoff
 	writers  []*mirrorWriter
-	end      time.Time
 
 	once    sync.Once
 	over    chan struct{} // closed when no mirror can go on
 	changed chan struct{} // holds one when a breaker has opened or closed
 }
 
-func (l *iteration) drive(ctx context.Context) error {
-	told, stopTelling := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(told)
-		l.report(ctx, stopTelling)
-	}()
-	var lanes sync.WaitGroup
+// load is the only step: it ends when no mirror writer has more to do.
+func (l *iteration) load(ctx context.Context) (iterate.Next, error) {
+	reporting, ended := context.WithCancel(ctx)
+	var reporter, writers errgroup.Group
+	reporter.Go(func() error { return l.report(ctx, reporting.Done()) })
 	for _, w := range l.writers {
-		lanes.Go(func() {
+		writers.Go(func() error {
 			defer w.waiting.Store(true)
 			w.end(w.work(ctx))
+			return nil
 		})
 	}
-	lanes.Wait()
-	close(stopTelling)
-	<-told
+	_ = writers.Wait() // each keeps its own error
+	ended()
+	_ = reporter.Wait()
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return iterate.Done, ctx.Err()
 	}
-	return l.failure()
+	return iterate.Done, l.failure()
 }
 
 // report publishes the state of all mirror writers now and then, when one has changed, and at
 // the end. That it cannot is no failure: the mirror writers will notice.
-func (l *iteration) report(ctx context.Context, stop <-chan struct{}) {
+func (l *iteration) report(ctx context.Context, stop <-chan struct{}) error {
 	tick := time.NewTicker(reportInterval)
 	defer tick.Stop()
 	for stopped := false; !stopped; {
@@ -68,11 +68,12 @@ func (l *iteration) report(ctx context.Context, stop <-chan struct{}) {
 			w.publish(ctx)
 		}
 	}
+	return nil
 }
 
 func (l *iteration) stopping() bool {
 	select {
-	case <-l.run.Stopping():
+	case <-l.Stopping():
 		return true
 	case <-l.over:
 		return true
@@ -87,7 +88,7 @@ func (l *iteration) draining(w *mirrorWriter) bool {
 	if l.stopping() {
 		return true
 	}
-	if time.Now().Before(l.end) {
+	if time.Now().Before(l.End()) {
 		return false
 	}
 	if w.isSlow() {
@@ -179,26 +180,13 @@ func (l *iteration) failure() error {
 	return job.Retryable(class, max(time.Until(retryAt), 0), "%s: %s", where, strings.Join(reasons, "; "))
 }
 
-func (l *iteration) counts() map[string]int64 {
-	counts := map[string]int64{}
-	for _, w := range l.writers {
-		w.mu.Lock()
-		for name, n := range w.counts {
-			counts[name] += n
-		}
-		w.mu.Unlock()
-	}
-	return counts
-}
-
-// checkpoint reports how far the iteration is.
-func (l *iteration) checkpoint() {
-	counts := l.counts()
-	l.run.Checkpoint(job.Progress{Done: counts["points"], Message: l.message(counts, "")}, nil)
+// progress is what a checkpoint says.
+func (l *iteration) progress(counts map[string]int64) (job.Progress, any) {
+	return job.Progress{Done: counts["points"], Message: l.message(counts, "")}, nil
 }
 
 func (l *iteration) result() job.Result {
-	counts := l.counts()
+	counts := l.Counts()
 	counts["mirrors_down"] = 0
 	for _, w := range l.writers {
 		if b, err := w.trouble(); err != nil || b.State != pipeline.BreakerClosed {
@@ -207,7 +195,7 @@ func (l *iteration) result() job.Result {
 	}
 	return job.Result{
 		Message: l.message(counts, fmt.Sprintf(" in %d writes", counts["batches"])),
-		Counts:  maps.Clone(counts),
+		Counts:  counts,
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 // Option changes what the job type works with.
@@ -50,9 +51,10 @@ func LiveInflux(client *pipeline.Client, options ...Option) job.Type {
 func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpec) (job.Result, error) {
 	spec = spec.withDefaults()
 	l := &iteration{
-		run: run, spec: spec, pipeline: h.pipeline, backoff: h.backoff,
-		end: time.Now().Add(spec.IterationDuration.Std()), over: make(chan struct{}), changed: make(chan struct{}, 1),
+		spec: spec, pipeline: h.pipeline, backoff: h.backoff,
+		over: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
+	l.Iteration = iterate.New(run, spec.IterationDuration.Std(), l.progress)
 	for _, m := range spec.mirrors() {
 		config := influx.Config{URL: m.InfluxURL, Username: m.Username, HTTPClient: h.http}
 		unopened, err := influx.NewWriter(config)
@@ -61,6 +63,6 @@ func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpe
 		}
 		l.writers = append(l.writers, newMirrorWriter(l, m, config, unopened.Address()))
 	}
-	err := l.drive(ctx)
+	err := l.Loop(ctx, l.load)
 	return l.result(), err
 }

@@ -24,6 +24,7 @@ import (
 )
 
 func TestDescribesItselfWithoutServers(t *testing.T) {
+	t.Parallel()
 	jobType := load.LiveInflux(nil)
 	require.Equal(t, "LiveLoadInfluxV1", jobType.Name)
 	require.Equal(t, job.WorkerLoad, jobType.Worker)
@@ -31,6 +32,7 @@ func TestDescribesItselfWithoutServers(t *testing.T) {
 }
 
 func TestSpecProblemsAreNamed(t *testing.T) {
+	t.Parallel()
 	const good = `"location":"l","influx_url":"http://127.0.0.1:8086"`
 	var spec load.LiveInfluxSpec
 	require.NoError(t, job.DecodeSpec([]byte("{"+good+"}"), &spec))
@@ -82,6 +84,7 @@ func TestNamesAreThoseOfTheServer(t *testing.T) {
 // TestPoisonIsSetApart: one message of each kind that cannot be stored, anywhere in a
 // batch of 5,000.
 func TestPoisonIsSetApart(t *testing.T) {
+	t.Parallel()
 	random := newRandom(t)
 	b := newBench(t, "poison", stacktest.Start(t))
 	const n = 5000
@@ -135,6 +138,7 @@ func TestPoisonIsSetApart(t *testing.T) {
 }
 
 func TestOnePoisonPointOfAMessage(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "onepoint", stacktest.Start(t))
 	b.publish(t, b.message(0, `{"v":1}`))
 	b.drain(t)
@@ -156,6 +160,7 @@ func TestOnePoisonPointOfAMessage(t *testing.T) {
 // TestDeadInfluxLosesNothing has no server at the address for some iterations, and then
 // one.
 func TestDeadInfluxLosesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "dead", stacktest.Start(t))
 	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -194,6 +199,7 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 // TestCrashBetweenWriteAndAck ends an iteration when InfluxDB has stored its points and
 // before it could acknowledge them.
 func TestCrashBetweenWriteAndAck(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "crash", stacktest.Start(t))
 	b.publishNumbers(t, 0, 100)
 	usual := b.spec
@@ -222,6 +228,7 @@ func TestCrashBetweenWriteAndAck(t *testing.T) {
 // order, the value of a point is that of the last message about it in the stream.
 // Half of the consumers are as earlier versions made them.
 func TestLaterMessageWins(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -249,7 +256,7 @@ func TestLaterMessageWins(t *testing.T) {
 			giveBack := func() {
 				for _, message := range taken {
 					if random.IntN(2) == 0 {
-						require.NoError(t, message.Nak())
+						require.NoError(t, message.Reject())
 					}
 				}
 			}
@@ -268,6 +275,7 @@ func TestLaterMessageWins(t *testing.T) {
 }
 
 func TestFailuresKeepTheMessages(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "keeps", stacktest.Start(t))
 	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	b.publishNumbers(t, 0, 10)
@@ -314,6 +322,7 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 }
 
 func TestTooBigWritesAreHalved(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "toobig", stacktest.Start(t))
 	b.publishNumbers(t, 0, 1000)
 	largest := 0
@@ -333,6 +342,7 @@ func TestTooBigWritesAreHalved(t *testing.T) {
 }
 
 func TestPointsOlderThanTheDatabaseKeeps(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "expired", stacktest.Start(t))
 	_, err := influx.Query(t.Context(), b.influx, "", `CREATE DATABASE "expired" WITH DURATION 1h NAME "short"`)
 	require.NoError(t, err)
@@ -348,6 +358,7 @@ func TestPointsOlderThanTheDatabaseKeeps(t *testing.T) {
 }
 
 func TestStopEndsAnIteration(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "stops", stacktest.Start(t))
 	b.spec.BatchPoints, b.spec.BatchAge, b.spec.IterationDuration = 50, job.Duration(30*time.Second), job.Duration(time.Hour)
 	b.publishNumbers(t, 0, 50)
@@ -362,8 +373,9 @@ func TestStopEndsAnIteration(t *testing.T) {
 // TestStopEndsAWaitForMorePoints: the longest batch_age is three times the time
 // that a worker has to stop in by default. The context ends at half of it.
 func TestStopEndsAWaitForMorePoints(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
-	for name, messages := range map[string]int{"stopsidle": 0, "stopsgathering": 5} {
+	for name, messages := range map[string]int{"stopsidle": 0, "stopscollecting": 5} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, name, st)
 			b.spec.IterationDuration = job.Duration(time.Hour)
@@ -402,6 +414,7 @@ func TestStopEndsAWaitForMorePoints(t *testing.T) {
 // TestPoisonAtASlowMirror: each iteration is over before the search for poison is. What
 // it has found is set apart all the same, and the next iteration goes on from there.
 func TestPoisonAtASlowMirror(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "slowpoison", stacktest.Start(t))
 	b.publish(t, b.message(-1, `{"v":0}`))
 	b.drain(t)
@@ -438,6 +451,7 @@ func TestPoisonAtASlowMirror(t *testing.T) {
 // TestLastPrecisionWins: messages about one point, in two precisions that take
 // turns, with those of another database between them.
 func TestLastPrecisionWins(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "precisions", stacktest.Start(t))
 	for round := range 3 { // batches are used again
 		var bodies []string
@@ -462,6 +476,7 @@ func TestLastPrecisionWins(t *testing.T) {
 // TestCredentialsAreTriedOnce: a server that refuses them is not asked again for
 // each database of a batch.
 func TestCredentialsAreTriedOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "credentials", stacktest.Start(t))
 	var bodies []string
 	for i := range 5 {

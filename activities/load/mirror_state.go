@@ -58,7 +58,7 @@ func (w *mirrorWriter) failed(err error, held *pipeline.HeldMessage) {
 	b := w.state.Breaker
 	w.mu.Unlock()
 	if opened {
-		w.iteration.run.Logger().Error("a mirror is down and is left alone until it answers again", "alert", "mirror_down", "mirror", w.mirror.Name,
+		w.iteration.Logger().Error("a mirror is down and is left alone until it answers again", "alert", "mirror_down", "mirror", w.mirror.Name,
 			"influx", w.address, "class", b.Class, "reason", b.Reason, "failures", b.Failures, "retry_at", b.RetryAt)
 		w.changed()
 	}
@@ -80,7 +80,7 @@ func (w *mirrorWriter) noteWrite(b *batch, err error) {
 	}
 	w.mu.Unlock()
 	if closed {
-		w.iteration.run.Logger().Info("a mirror is back", "alert", "mirror_back", "mirror", w.mirror.Name,
+		w.iteration.Logger().Info("a mirror is back", "alert", "mirror_back", "mirror", w.mirror.Name,
 			"influx", w.address, "down_for", time.Since(since).Round(time.Second))
 		w.changed()
 	}
@@ -95,9 +95,9 @@ func (w *mirrorWriter) changed() {
 }
 
 func (w *mirrorWriter) count(name string, n int64) {
+	w.iteration.Count(name, n)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.counts[name] += n
 	switch name {
 	case "points":
 		w.state.Points += n
@@ -134,6 +134,6 @@ func (w *mirrorWriter) publish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	if err := w.iteration.pipeline.PutLoadState(ctx, state); err != nil {
-		w.iteration.run.Logger().Debug("the state of a load is not published", "error", err)
+		w.iteration.Logger().Debug("the state of a load is not published", "error", err)
 	}
 }

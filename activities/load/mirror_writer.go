@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -41,14 +39,24 @@ var (
 	errIterationOver = errors.New("the iteration is over with a batch half done")
 )
 
-// mirror writer loads a mirror.
+// source gives the messages of a location, in order: a [pipeline.Consumer].
+type source interface {
+	Rewind(ctx context.Context) (int, error)
+	Order() pipeline.Order
+	FetchBytes(ctx context.Context, n, bytes int, wait time.Duration, stop <-chan struct{}) ([]*pipeline.Delivery, error)
+	InOrder() bool
+	Ack(ctx context.Context, messages []*pipeline.Delivery) error
+	AckNoted(ctx context.Context, message *pipeline.Delivery) (bool, error)
+}
+
+// mirrorWriter loads a mirror.
 type mirrorWriter struct {
 	iteration *iteration
 	mirror    InfluxMirror
 	config    influx.Config // without what connect adds
 	address   string        // of the server
 	writer    *influx.Writer
-	consumer  *pipeline.Consumer
+	consumer  source
 
 	waiting  atomic.Bool  // takes nothing more in this iteration, or is down
 	slow     atomic.Bool  // the last write took long
@@ -59,8 +67,7 @@ type mirrorWriter struct {
 
 	mu       sync.Mutex
 	state    pipeline.LoadState
-	notNoted int // acknowledgements in a row that had no effect
-	counts   map[string]int64
+	notNoted int   // acknowledgements in a row that had no effect
 	err      error // why the mirror writer has ended, unless the iteration is over
 	rate     struct {
 		since  time.Time
@@ -69,7 +76,7 @@ type mirrorWriter struct {
 }
 
 func newMirrorWriter(l *iteration, m InfluxMirror, config influx.Config, address string) *mirrorWriter {
-	w := &mirrorWriter{iteration: l, mirror: m, config: config, address: address, counts: map[string]int64{}}
+	w := &mirrorWriter{iteration: l, mirror: m, config: config, address: address}
 	w.state.Breaker.State = pipeline.BreakerClosed
 	w.maxBytes.Store(int64(l.spec.BatchBytes))
 	return w
@@ -148,7 +155,7 @@ func (w *mirrorWriter) connect(ctx context.Context) error {
 	}
 	config := w.config
 	if w.mirror.Password != "" {
-		password, err := w.iteration.run.Secret(w.mirror.Password)
+		password, err := w.iteration.Secret(w.mirror.Password)
 		if err != nil {
 			return failed(err)
 		}
@@ -194,7 +201,7 @@ func (w *mirrorWriter) consumerName() string {
 // claim goes on from what was told of the load before, unless another job told it
 // just now: of one consumer, each would get a part of the messages.
 func (w *mirrorWriter) claim(ctx context.Context) error {
-	spec, id := &w.iteration.spec, w.iteration.run.Job().ID
+	spec, id := &w.iteration.spec, w.iteration.Job().ID
 	var state pipeline.LoadState
 	for claimed := false; !claimed; {
 		var err error
@@ -254,13 +261,13 @@ func (w *mirrorWriter) wait(ctx context.Context, until time.Time) bool {
 		select {
 		case <-timer.C:
 			return true
-		case <-w.iteration.run.Stopping():
+		case <-w.iteration.Stopping():
 			return false
 		case <-w.iteration.over:
 			return false
 		case <-ctx.Done():
 			return false
-		case <-time.After(max(time.Until(w.iteration.end), slowWrite)):
+		case <-time.After(max(time.Until(w.iteration.End()), slowWrite)):
 			if w.iteration.draining(w) {
 				return false
 			}
@@ -310,13 +317,13 @@ func (w *mirrorWriter) tryBatches(ctx context.Context) (*pipeline.HeldMessage, e
 	decoder := lines.NewDecoder()
 	n := min(probeSize, w.iteration.spec.BatchPoints)
 	for w.breaker().State != pipeline.BreakerClosed && !w.iteration.draining(w) {
-		wait := min(w.iteration.spec.BatchAge.Std(), max(time.Until(w.iteration.end), slowWrite))
-		messages, err := w.consumer.FetchBytes(ctx, n, w.iteration.pipeline.MaxFetchBytes(), wait, w.iteration.run.Stopping())
+		wait := min(w.iteration.spec.BatchAge.Std(), max(time.Until(w.iteration.End()), slowWrite))
+		messages, err := w.consumer.FetchBytes(ctx, n, w.iteration.pipeline.MaxFetchBytes(), wait, w.iteration.Stopping())
 		if err != nil {
 			return nil, err
 		}
-		if err := inOrder(&order, messages); err != nil {
-			return nil, err
+		if !order.Follows(messages) {
+			return nil, errOutOfOrder
 		}
 		b := newBatch(w)
 		b.skip = skip
@@ -429,7 +436,7 @@ func (w *mirrorWriter) persist(ctx context.Context, b *batch) error {
 // acknowledge answers the messages of a batch that are done with: up to the first
 // that is not, where an answer counts for all before it.
 func (w *mirrorWriter) acknowledge(ctx context.Context, b *batch) error {
-	var done []jetstream.Msg
+	var done []*pipeline.Delivery
 	for i := range b.items {
 		it := &b.items[i]
 		if it.open > 0 && w.consumer.InOrder() {
@@ -456,15 +463,15 @@ func (w *mirrorWriter) acknowledge(ctx context.Context, b *batch) error {
 			w.notNoted++
 			n := w.notNoted
 			w.mu.Unlock()
-			w.iteration.run.Logger().Warn("an acknowledgement had no effect; what is not acknowledged is loaded again", "mirror", w.mirror.Name, "in_a_row", n)
+			w.iteration.Logger().Warn("an acknowledgement had no effect; what is not acknowledged is loaded again", "mirror", w.mirror.Name, "in_a_row", n)
 			return errAckNotNoted
 		}
 	}
 	w.mu.Lock()
 	w.notNoted = 0
-	w.counts["messages"] += int64(len(done))
 	w.state.Messages += int64(len(done))
 	w.mu.Unlock()
-	w.iteration.checkpoint()
+	w.iteration.Count("messages", int64(len(done)))
+	w.iteration.Save()
 	return nil
 }

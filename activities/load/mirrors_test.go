@@ -73,6 +73,7 @@ func (l *log) count(text string) int {
 // TestMirrorWithoutADefaultPolicy: in one of two mirrors the database has lost its
 // retention policy, until someone makes it anew. The other one gets everything.
 func TestMirrorWithoutADefaultPolicy(t *testing.T) {
+	t.Parallel()
 	random := newRandom(t)
 	b := newBench(t, "lacks", stacktest.Start(t))
 	proxies := map[string]*proxy{pipeline.DefaultMirror: b.proxy, "west": b.west(t)}
@@ -158,6 +159,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 // minutes have, a limit on bodies, and a server that asks to be left alone for a
 // while, in any order.
 func TestEveryTroubleInTurn(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "troubles", stacktest.Start(t))
 	random := newRandom(t)
 	published := 0
@@ -266,6 +268,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 // that come after, without waiting for it; the worker holds only a few for the slow
 // one.
 func TestSlowMirrorHoldsUpNobody(t *testing.T) {
+	t.Parallel()
 	const answersAfter = 5 * time.Second
 	random := newRandom(t)
 	b := newBench(t, "slow", stacktest.Start(t))
@@ -386,6 +389,7 @@ func (l *iterating) stop(t *testing.T) {
 // TestNamedLinesAreTakenOutAtOnce: the server's own words, as InfluxDB 1.8 writes
 // them, say which lines it cannot read.
 func TestNamedLinesAreTakenOutAtOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "named", stacktest.Start(t))
 	b.publish(t, b.message(-1, `{"v":0}`))
 	b.drain(t)
@@ -420,6 +424,7 @@ func TestNamedLinesAreTakenOutAtOnce(t *testing.T) {
 
 // TestGzip writes compressed to the real server.
 func TestGzip(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "packed", stacktest.Start(t))
 	b.spec.Gzip = load.GzipAlways
 	b.publishNumbers(t, 0, 1000)
@@ -503,6 +508,7 @@ func TestStackDiesDuringLoad(t *testing.T) {
 // TestTwoJobsOfALocation: the second one is refused until the first has told
 // nothing for a while, and the first gets every message.
 func TestTwoJobsOfALocation(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "twojobs", stacktest.Start(t))
 	other := *b
 	other.spec.Database = "twojobs_copy"
@@ -544,6 +550,7 @@ func TestTwoJobsOfALocation(t *testing.T) {
 // TestSecretOfOneMirror: a worker that has not the secret of one of two mirrors
 // loads the other one.
 func TestSecretOfOneMirror(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "onesecret", stacktest.Start(t))
 	b.west(t)
 	b.spec.Mirrors[0].Username, b.spec.Mirrors[0].Password = "loader", "secret://west"

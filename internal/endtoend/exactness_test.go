@@ -329,9 +329,9 @@ func (l *loggers) requireArchived() {
 	require.NoError(l, err)
 	require.Empty(l, report.Findings)
 	require.Len(l, report.Incarnations, 1)
-	life := report.Incarnations[0]
-	require.Empty(l, life.Gone)
-	require.Zero(l, life.Live.Waiting)
+	incarnation := report.Incarnations[0]
+	require.Empty(l, incarnation.Gone)
+	require.Zero(l, incarnation.Live.Waiting)
 
 	want := map[uint64]pipeline.Stored{}
 	for _, message := range l.messages(pipeline.StreamRaw) {
@@ -339,7 +339,7 @@ func (l *loggers) requireArchived() {
 		require.NoError(l, err)
 		want[stored.Sequence] = stored
 	}
-	require.EqualValues(l, len(want), life.Messages)
+	require.EqualValues(l, len(want), incarnation.Messages)
 	for object, err := range in.Find(l.Context(), archive.Filter{}, "") {
 		require.NoError(l, err)
 		content, err := in.Read(l.Context(), object.Key)

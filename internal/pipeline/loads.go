@@ -89,12 +89,8 @@ type HeldMessage struct {
 
 // Is tells whether a message is the held one. A stream that was made anew gives its
 // numbers again.
-func (h *HeldMessage) Is(message jetstream.Msg) bool {
-	if h == nil {
-		return false
-	}
-	stored, err := StoredMessage(message)
-	return err == nil && stored.Sequence == h.Sequence && stored.Time.Equal(h.Time) && stored.Subject == h.Subject
+func (h *HeldMessage) Is(message Stored) bool {
+	return h != nil && message.Sequence == h.Sequence && message.Time.Equal(h.Time) && message.Subject == h.Subject
 }
 
 // ClassSkipped is the class of messages that [Client.AskToSkip] had put into quarantine.
