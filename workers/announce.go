@@ -52,17 +52,13 @@ type member struct {
 }
 
 // join announces the process until leave is called.
-func (h *host) join(namespace string, newWorker func(string) (worker.Worker, error)) (*member, error) {
-	service, err := h.describe()
-	if err != nil {
-		return nil, err
-	}
+func (h *host) join(namespace string, newWorker func(string) (worker.Worker, error)) *member {
 	m := &member{
-		host: h, namespace: namespace, service: service, newWorker: newWorker,
+		host: h, namespace: namespace, service: h.describe(), newWorker: newWorker,
 		drained: make(chan struct{}), left: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go m.live()
-	return m, nil
+	return m
 }
 
 // drain tells everyone that the process takes no more work, and gives the names of

@@ -81,7 +81,6 @@ type lap struct {
 }
 
 func (h *post) handle(ctx context.Context, run job.Run, spec PostSpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	l := &lap{
 		run: run, spec: spec, pipeline: h.pipeline, counts: map[string]int64{},
 		archive: archive.Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},

@@ -268,7 +268,7 @@ func TestRepeatsAndLateData(t *testing.T) {
 
 func TestBookmarkMovesOn(t *testing.T) {
 	b := newBench(t, "moves", hobolinktest.Options{})
-	b.spec.Reread = job.Duration(2 * time.Hour)
+	b.spec.Overlap = job.Duration(2 * time.Hour)
 	b.spec.MaxWindows = 3
 	result, err := b.run(t)
 	require.NoError(t, err)
@@ -277,7 +277,7 @@ func TestBookmarkMovesOn(t *testing.T) {
 	_, err = b.run(t)
 	require.NoError(t, err)
 	require.True(t, b.bookmark(t).Position.Equal(midnight.Add(-2*time.Hour)), "two hours are read again")
-	b.spec.Reread = job.Duration(48 * time.Hour)
+	b.spec.Overlap = job.Duration(48 * time.Hour)
 	_, err = b.run(t)
 	require.NoError(t, err)
 	require.True(t, b.bookmark(t).Position.Equal(midnight.Add(-2*time.Hour)), "never back")

@@ -41,7 +41,7 @@ type hoboTimeFrame struct {
 // A run reads every logger from its bookmark to now, in windows of spec.Increment,
 // and halves a window whose answer is cut. It publishes what it reads as raw and
 // prepared messages; when the server has acknowledged all of a window, the
-// bookmark moves to the window's end, but stays spec.Reread behind now. What lies
+// bookmark moves to the window's end, but stays spec.Overlap behind now. What lies
 // after the bookmark is read again in every run, and published again where it has
 // changed, by the hour. Items that cannot be published go to quarantine.
 func HoboTimeFrame(client *pipeline.Client, options ...Option) job.Type {
@@ -52,7 +52,7 @@ func HoboTimeFrame(client *pipeline.Client, options ...Option) job.Type {
 }
 
 func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFrameSpec) (job.Result, error) {
-	spec = spec.withDefaults()
+	spec = spec.named()
 	token, err := run.Secret(spec.Token)
 	if err != nil {
 		return job.Result{}, err
@@ -228,11 +228,11 @@ func (l *loggerRun) read(ctx context.Context) error {
 // advance moves the bookmark to the end of a window that is published.
 func (l *loggerRun) advance(ctx context.Context, to time.Time) error {
 	position := to
-	if open := l.now.Add(-l.spec.Reread.Std()); open.Before(position) {
+	if open := l.now.Add(-l.spec.Overlap.Std()); open.Before(position) {
 		position = open
 	}
 	position = position.Truncate(time.Hour)
-	// A longer spec.Reread than before does not move the bookmark back; nor does
+	// A longer spec.Overlap than before does not move the bookmark back; nor does
 	// a start that lies after what is read again.
 	if floor := l.bookmark.Position; l.bookmark.Revision > 0 && position.Before(floor) {
 		position = floor

@@ -27,7 +27,6 @@ func PrepareHoboTimeFrame(client *pipeline.Client) job.Type {
 }
 
 func (h *prepareHobo) handle(ctx context.Context, run job.Run, spec PrepareHoboSpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	counts := map[string]int64{}
 	l := &hoboPreparation{spec: spec, loggers: map[string]HoboDestination{}, counts: counts}
 	for _, logger := range spec.Loggers {

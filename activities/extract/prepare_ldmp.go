@@ -30,7 +30,6 @@ func PrepareCampbellScientificLdmp(client *pipeline.Client) job.Type {
 }
 
 func (h *prepareLdmp) handle(ctx context.Context, run job.Run, spec PrepareLdmpSpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	counts := map[string]int64{}
 	l := &ldmpPreparation{spec: spec, counts: counts}
 	for _, text := range spec.StringFields {

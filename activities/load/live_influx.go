@@ -48,7 +48,6 @@ func LiveInflux(client *pipeline.Client, options ...Option) job.Type {
 }
 
 func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	l := &lap{
 		run: run, spec: spec, pipeline: h.pipeline, backoff: h.backoff,
 		end: time.Now().Add(spec.IterationDuration.Std()), over: make(chan struct{}), changed: make(chan struct{}, 1),

@@ -21,17 +21,17 @@ type named struct {
 
 type spec struct {
 	named
-	Bucket  string            `json:"bucket" jsonschema:"minLength=1" jsonschema_description:"Where it goes, by name."`
-	Color   string            `json:"color,omitempty" jsonschema:"enum=red,enum=green,default=red"`
-	Width   int               `json:"width,omitempty" jsonschema:"minimum=1,maximum=4096"`
+	Bucket  string            `json:"bucket" minLength:"1" help:"Where it goes, by name."`
+	Color   string            `json:"color,omitempty" enum:"red,green" default:"red"`
+	Width   int               `json:"width,omitempty" minimum:"1" maximum:"4096"`
 	Level   uint8             `json:"level,omitempty"`
-	Ratio   float64           `json:"ratio,omitempty" jsonschema:"exclusiveMinimum=0"`
+	Ratio   float64           `json:"ratio,omitempty" exclusiveMinimum:"0"`
 	Upright bool              `json:"upright,omitempty"`
 	Every   job.Duration      `json:"every,omitempty"`
 	Token   job.SecretRef     `json:"token,omitempty"`
 	Owner   job.Owner         `json:"owner,omitzero"`
 	Since   time.Time         `json:"since,omitzero"`
-	Names   []string          `json:"names,omitempty" jsonschema:"minItems=1,uniqueItems=true,pattern=^[a-z]+$"`
+	Names   []string          `json:"names,omitempty" pattern:"^[a-z]+$" minItems:"1" uniqueItems:"true"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Sizes   []size            `json:"sizes,omitempty"`
 	Address netip.Addr        `json:"address,omitzero"`
@@ -311,7 +311,7 @@ func TestForRefuses(t *testing.T) {
 		"field ByID: a map has keys of type int, not strings": reflect.TypeFor[struct {
 			ByID map[int]string `json:"by_id"`
 		}](),
-		"field Name has no name in a json tag": reflect.TypeFor[struct{ Name string }](),
+		"field Name: it has no name in a json tag": reflect.TypeFor[struct{ Name string }](),
 	} {
 		_, err := specschema.For(typ)
 		require.ErrorContains(t, err, want)
@@ -377,7 +377,7 @@ type deepSpec struct {
 }
 
 type deepPart struct {
-	Size int `json:"size" jsonschema:"minimum=1"`
+	Size int `json:"size" minimum:"1"`
 }
 
 // TestAnnouncedTypeIsCheckedLikeItsGoType compares the schemas of a type with
