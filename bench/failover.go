@@ -11,15 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // failoverBench has workers die and shut down, and measures how long others take
 // to go on.
 type failoverBench struct {
 	*bench
-	control *control.Client
+	jobs    *client.Client
 	bin     string
 	folder  string // of the ledgers
 	out     io.Writer
@@ -68,7 +68,7 @@ func (b *failoverBench) measure(ctx context.Context) (err error) {
 		return err
 	}
 	defer b.close()
-	b.control = control.New(b.client, b.info.Namespace)
+	b.jobs = client.New(b.client, b.info.Namespace)
 	for _, measured := range []func(context.Context) error{b.killedPhoto, b.lastTask, b.drainOfTen, b.boundRun} {
 		if err := b.withLedgers(func() error { return measured(ctx) }); err != nil {
 			return fmt.Errorf("round %d: %w", b.round+1, err)

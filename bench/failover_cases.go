@@ -14,11 +14,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // killedPhoto kills the worker that makes variants of a photo (SIGKILL), when it
@@ -60,7 +61,7 @@ func (b *failoverBench) killedPhoto(ctx context.Context) error {
 	const jobType = "GeneratePhotoVariantsToMinio"
 	j := newJob("photo", job.Schedule{OneShot: &job.OneShot{}})
 	j.ID, j.Type, j.Worker, j.Spec = job.ID(jobType, "photo"), jobType, job.WorkerBackend, job.EncodeJSON(spec)
-	ref, err := b.control.StartRun(ctx, j, workflows.TriggerManual)
+	ref, err := b.jobs.StartRun(ctx, j, contract.StartedByHand)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (b *failoverBench) killedPhoto(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	run, err := b.control.Run(ctx, ref)
+	run, err := b.jobs.Run(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (b *failoverBench) killedPhoto(ctx context.Context) error {
 }
 
 // holderOf is the process that a run's worker names.
-func holderOf(run *control.RunDetail, workers map[int]*stack.Process) (*stack.Process, error) {
+func holderOf(run *client.RunDetail, workers map[int]*stack.Process) (*stack.Process, error) {
 	for pid, worker := range workers {
 		if strings.HasSuffix(run.Worker, fmt.Sprintf("/%d", pid)) {
 			return worker, nil
@@ -122,13 +123,13 @@ func benchPhoto() ([]byte, error) {
 }
 
 // completed waits for the end of a run, which has to be a good one.
-func (b *failoverBench) completed(ctx context.Context, ref control.RunRef) (*control.RunDetail, error) {
-	var run *control.RunDetail
+func (b *failoverBench) completed(ctx context.Context, ref client.RunRef) (*client.RunDetail, error) {
+	var run *client.RunDetail
 	err := until(ctx, "the end of run "+ref.RunID, func() (ended bool, err error) {
-		run, err = b.control.Run(ctx, ref)
+		run, err = b.jobs.Run(ctx, ref)
 		return err == nil && !run.Ended.IsZero(), err
 	})
-	if err == nil && run.Status != control.RunCompleted {
+	if err == nil && run.Status != client.RunCompleted {
 		err = fmt.Errorf("run %s %s: %s", ref.RunID, run.Status, run.Error)
 	}
 	return run, err
@@ -153,7 +154,7 @@ func (b *failoverBench) lastTask(ctx context.Context) error {
 	asked := 0
 	fed.Go(func() {
 		for ; feeding.Err() == nil && feedError == nil; asked++ {
-			_, feedError = b.control.StartRun(ctx, newJob(fmt.Sprintf("flow-%05d", asked), job.Schedule{OneShot: &job.OneShot{}}), workflows.TriggerManual)
+			_, feedError = b.jobs.StartRun(ctx, newJob(fmt.Sprintf("flow-%05d", asked), job.Schedule{OneShot: &job.OneShot{}}), contract.StartedByHand)
 		}
 	})
 	const atWork = 20
@@ -196,7 +197,7 @@ func (b *failoverBench) drainOfTen(ctx context.Context) error {
 	defer first.Stop(stack.StopGrace)
 	gate := filepath.Join(b.folder, "gate")
 	for n := range runs {
-		if _, err := b.control.StartRun(ctx, holding(fmt.Sprintf("drained-%d", n), gate), workflows.TriggerManual); err != nil {
+		if _, err := b.jobs.StartRun(ctx, holding(fmt.Sprintf("drained-%d", n), gate), contract.StartedByHand); err != nil {
 			return err
 		}
 	}
@@ -245,7 +246,7 @@ func (b *failoverBench) boundRun(ctx context.Context) error {
 	j := holding("bound", gate)
 	j.Options.Bind = map[string]string{"site": "north"}
 	j.Options.FailoverAfter = job.Duration(30 * time.Second)
-	ref, err := b.control.StartRun(ctx, j, workflows.TriggerManual)
+	ref, err := b.jobs.StartRun(ctx, j, contract.StartedByHand)
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
@@ -37,11 +37,11 @@ const (
 // and this process as the one that asks for runs.
 type jobBench struct {
 	*bench
-	control *control.Client
-	worker  *exec.Cmd
-	folder  string
-	ledger  ledger
-	out     io.Writer
+	jobs   *client.Client
+	worker *exec.Cmd
+	folder string
+	ledger ledger
+	out    io.Writer
 }
 
 // newJobBench starts a stack and the worker.
@@ -54,7 +54,7 @@ func newJobBench(ctx context.Context, bin string, out io.Writer) (*jobBench, err
 	if err != nil {
 		return nil, err
 	}
-	b := &jobBench{bench: inner, control: control.New(inner.client, inner.info.Namespace), out: out}
+	b := &jobBench{bench: inner, jobs: client.New(inner.client, inner.info.Namespace), out: out}
 	if err := b.startJobWorker(ctx); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
@@ -96,10 +96,10 @@ func (b *jobBench) startJobWorker(ctx context.Context) error {
 	}
 	b.worker = worker
 	// The first item pays for what is set up once.
-	if _, err := b.control.Enqueue(ctx, queuedJob(warmQueue, "first"), false); err != nil {
+	if _, err := b.jobs.Enqueue(ctx, queuedJob(warmQueue, "first"), false); err != nil {
 		return err
 	}
-	return b.control.AwaitEmpty(ctx, warmQueue, func(*workflows.QueueState) {})
+	return b.jobs.AwaitEmpty(ctx, warmQueue, func(*workflows.QueueState) {})
 }
 
 func (b *jobBench) close() error {

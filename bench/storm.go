@@ -10,9 +10,9 @@ import (
 
 	schedulepb "go.temporal.io/api/schedule/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // stormOptions are the flags of bench storm.
@@ -116,7 +116,7 @@ func (b *jobBench) processors() (servers, worker time.Duration) {
 }
 
 func (b *jobBench) apply(ctx context.Context, jobs []job.Job) error {
-	syncer := schedules.New(b.control)
+	syncer := schedules.New(b.jobs)
 	plan, err := syncer.Plan(ctx, jobs, schedules.PlanOptions{Provider: benchProvider})
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ type account struct {
 // is measured.
 func (b *jobBench) accounts(ctx context.Context, jobs []job.Job) ([]account, error) {
 	all := make([]account, len(jobs))
-	err := control.Each(len(jobs), func(n int) error {
+	err := client.Each(len(jobs), func(n int) error {
 		live, err := b.patiently(ctx, jobs[n].ID)
 		if err != nil {
 			return err
@@ -153,15 +153,15 @@ func (b *jobBench) accounts(ctx context.Context, jobs []job.Job) ([]account, err
 }
 
 // patiently describes a schedule, again while the servers are too busy to answer.
-func (b *jobBench) patiently(ctx context.Context, jobID string) (*control.Live, error) {
+func (b *jobBench) patiently(ctx context.Context, jobID string) (*client.Live, error) {
 	for try := 1; ; try++ {
-		live, err := b.control.LiveSchedule(ctx, jobID)
+		live, err := b.jobs.LiveSchedule(ctx, jobID)
 		switch {
 		case err == nil && live == nil:
 			return nil, fmt.Errorf("job %s has no schedule", jobID)
 		case err == nil:
 			return live, nil
-		case try == answerTries || !errors.Is(err, control.ErrSlow):
+		case try == answerTries || !errors.Is(err, client.ErrSlow):
 			return nil, err
 		}
 	}

@@ -9,18 +9,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // appliedAs is what is remembered of a job that was applied.
-func appliedAs(j job.Job) (workflows.AppliedJob, error) {
+func appliedAs(j job.Job) (contract.AppliedJob, error) {
 	hash, err := j.SpecHash()
 	if err != nil {
-		return workflows.AppliedJob{}, err
+		return contract.AppliedJob{}, err
 	}
-	applied := workflows.AppliedJob{Mode: j.Mode(), Hash: hash, Paused: j.Options.Paused}
+	applied := contract.AppliedJob{Mode: j.Mode(), Hash: hash, Paused: j.Options.Paused}
 	if j.Mode() != job.ModeRecurring {
 		return applied, nil
 	}
@@ -40,7 +41,7 @@ func appliedAs(j job.Job) (workflows.AppliedJob, error) {
 // that was cut off leaves both, and so does someone who deletes by hand. Jobs that
 // ran once are forgotten with a prune alone.
 func (s *Syncer) findUnrecorded(ctx context.Context, p *Plan) error {
-	p.unrecorded.Applied = map[string]workflows.AppliedJob{}
+	p.unrecorded.Applied = map[string]contract.AppliedJob{}
 	p.unrecorded.Types = newTypes(p.applied.Types, p.options.Types)
 	seen := map[string]bool{}
 	for _, change := range p.Changes {
@@ -77,8 +78,8 @@ func (s *Syncer) findUnrecorded(ctx context.Context, p *Plan) error {
 const maxKeptSchema = 32 << 10
 
 // newTypes are the job types to keep that are not kept yet as they are.
-func newTypes(kept, wanted map[string]workflows.AppliedType) map[string]workflows.AppliedType {
-	added := map[string]workflows.AppliedType{}
+func newTypes(kept, wanted map[string]contract.AppliedType) map[string]contract.AppliedType {
+	added := map[string]contract.AppliedType{}
 	for name, t := range wanted {
 		if before, ok := kept[name]; ok && bytes.Equal(job.EncodeJSON(before), job.EncodeJSON(t)) {
 			continue
@@ -95,14 +96,14 @@ func newTypes(kept, wanted map[string]workflows.AppliedType) map[string]workflow
 func (s *Syncer) isGone(ctx context.Context, id string, mode job.Mode) (bool, error) {
 	switch mode {
 	case job.ModeRecurring:
-		live, err := s.control.LiveSchedule(ctx, id)
-		if errors.Is(err, control.ErrNotOurs) {
+		live, err := s.client.LiveSchedule(ctx, id)
+		if errors.Is(err, client.ErrNotOurs) {
 			return true, nil
 		}
 		return live == nil, err
 	case job.ModeContinuous:
-		live, err := s.control.LiveWorkflow(ctx, id)
-		if errors.Is(err, control.ErrNotOurs) {
+		live, err := s.client.LiveWorkflow(ctx, id)
+		if errors.Is(err, client.ErrNotOurs) {
 			return true, nil
 		}
 		return live == nil || !live.Workflow.Open(), err
@@ -111,27 +112,27 @@ func (s *Syncer) isGone(ctx context.Context, id string, mode job.Mode) (bool, er
 	}
 }
 
-func sameApplied(a, b workflows.AppliedJob) bool {
+func sameApplied(a, b contract.AppliedJob) bool {
 	return a.Mode == b.Mode && a.Hash == b.Hash && a.Version == b.Version && a.Paused == b.Paused && a.Ends.Equal(b.Ends)
 }
 
 // recorder writes down what an apply does, some jobs at a time.
 type recorder struct {
-	control  *control.Client
+	client   *client.Client
 	provider job.Provider
 
 	mu      sync.Mutex
-	known   workflows.AppliedState
-	pending workflows.AppliedRecord
+	known   contract.AppliedState
+	pending contract.AppliedRecord
 }
 
 // recordEvery is how many jobs are written down at a time.
 const recordEvery = 100
 
-func newRecorder(c *control.Client, p *Plan) *recorder {
-	r := &recorder{control: c, provider: p.options.Provider, known: p.applied, pending: p.unrecorded}
+func newRecorder(c *client.Client, p *Plan) *recorder {
+	r := &recorder{client: c, provider: p.options.Provider, known: p.applied, pending: p.unrecorded}
 	if r.pending.Applied == nil {
-		r.pending.Applied = map[string]workflows.AppliedJob{}
+		r.pending.Applied = map[string]contract.AppliedJob{}
 	}
 	return r
 }
@@ -185,10 +186,10 @@ func (r *recorder) flush(ctx context.Context) error {
 	if r.pending.Empty() {
 		return nil
 	}
-	if err := r.control.Record(ctx, r.provider, r.known, r.pending); err != nil {
+	if err := r.client.Record(ctx, r.provider, r.known, r.pending); err != nil {
 		return err
 	}
 	r.known.Take(r.pending)
-	r.pending = workflows.AppliedRecord{Applied: map[string]workflows.AppliedJob{}}
+	r.pending = contract.AppliedRecord{Applied: map[string]contract.AppliedJob{}}
 	return nil
 }

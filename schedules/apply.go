@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Report tells how one change went, in the order in which changes end.
@@ -29,13 +30,13 @@ type Report struct {
 // gives the joined errors of the changes that failed; a server that refuses
 // changes at all is one error, and ends it.
 func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) error {
-	if plan.Namespace != s.control.Namespace() {
-		return fmt.Errorf("the plan is for namespace %q, not %q", plan.Namespace, s.control.Namespace())
+	if plan.Namespace != s.client.Namespace() {
+		return fmt.Errorf("the plan is for namespace %q, not %q", plan.Namespace, s.client.Namespace())
 	}
 	if err := plan.CheckPrune(); err != nil {
 		return err
 	}
-	recorder := newRecorder(s.control, plan)
+	recorder := newRecorder(s.client, plan)
 	work := plan.work()
 	if err := recorder.before(ctx, work); err != nil {
 		return s.refused(err)
@@ -44,7 +45,7 @@ func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) err
 	defer stop(nil)
 	var mu sync.Mutex
 	done := 0
-	err := control.EachOf(len(work), plan.options.Parallel, func(i int) error {
+	err := client.EachOf(len(work), plan.options.Parallel, func(i int) error {
 		if working.Err() != nil {
 			return context.Cause(working)
 		}
@@ -77,7 +78,7 @@ func (s *Syncer) refused(err error) error {
 	if !errors.As(err, &denied) {
 		return err
 	}
-	return fmt.Errorf("%w in namespace %q (%s); nothing more was tried", ErrRefused, s.control.Namespace(), denied.Message)
+	return fmt.Errorf("%w in namespace %q (%s); nothing more was tried", ErrRefused, s.client.Namespace(), denied.Message)
 }
 
 // ErrRefused says that the server lets nothing be changed.
@@ -108,7 +109,7 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) err
 		if err != nil {
 			return err
 		}
-		receipt, err := s.control.EnqueueOnce(ctx, j, true, id)
+		receipt, err := s.client.EnqueueOnce(ctx, j, true, id)
 		if err == nil && receipt.Duplicate {
 			err = fmt.Errorf("job %s is in queue %s already; apply again when it has ended", j.ID, j.Queue())
 		}
@@ -119,11 +120,11 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) err
 			return err
 		}
 		if change.waiting != "" {
-			if err := s.control.EndWaiting(ctx, j.ID, change.waiting, "its definition was changed before it began"); err != nil {
+			if err := s.client.EndWaiting(ctx, j.ID, change.waiting, "its definition was changed before it began"); err != nil {
 				return err
 			}
 		}
-		_, err = s.control.StartRunAt(ctx, j, workflows.TriggerApply, j.At(), id)
+		_, err = s.client.StartRunAt(ctx, j, contract.StartedByApply, j.At(), id)
 		return err
 	}
 }
@@ -153,7 +154,7 @@ func (s *Syncer) putSchedule(ctx context.Context, change Change) error {
 	if err != nil {
 		return err
 	}
-	return s.control.PutSchedule(ctx, control.ScheduleChange{
+	return s.client.PutSchedule(ctx, client.ScheduleChange{
 		Job: change.job, Schedule: wanted, SetPause: change.setPause,
 		Create: change.Action == ActionCreate || change.Version == "", Expected: hasVersion(change.Version), Settled: hasVersion(settled),
 	})
@@ -161,15 +162,15 @@ func (s *Syncer) putSchedule(ctx context.Context, change Change) error {
 
 func (s *Syncer) putLoop(ctx context.Context, change Change) error {
 	if change.Action == ActionCreate || change.was == "" {
-		return s.control.StartContinuous(ctx, change.job)
+		return s.client.StartContinuous(ctx, change.job)
 	}
-	if err := s.control.ReplaceContinuous(ctx, change.job, change.was, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
+	if err := s.client.ReplaceContinuous(ctx, change.job, change.was, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
 		return err
 	}
 	if change.job.Options.Paused {
-		return s.control.Pause(ctx, change.JobID, pausedInDefinition)
+		return s.client.Pause(ctx, change.JobID, pausedInDefinition)
 	}
-	return s.control.Resume(ctx, change.JobID, "as declared")
+	return s.client.Resume(ctx, change.JobID, "as declared")
 }
 
 // remove takes away a thing, if it is still what the plan has seen.
@@ -177,23 +178,23 @@ func (s *Syncer) remove(ctx context.Context, r removal, change Change) error {
 	var err error
 	switch r.thing {
 	case thingSchedule:
-		err = s.control.DeleteSchedule(ctx, change.JobID, hasVersion(r.version))
+		err = s.client.DeleteSchedule(ctx, change.JobID, hasVersion(r.version))
 	case thingLoop:
-		err = s.control.StopLoop(ctx, change.JobID, "no longer declared", func(live *control.Live) bool {
+		err = s.client.StopLoop(ctx, change.JobID, "no longer declared", func(live *client.Live) bool {
 			return workflowVersion(live) == r.version
 		})
 	case thingItem:
-		err = s.control.RemoveWaiting(ctx, change.queue, change.JobID, change.sequence)
+		err = s.client.RemoveWaiting(ctx, change.queue, change.JobID, change.sequence)
 	}
-	if errors.Is(err, control.ErrNotFound) {
+	if errors.Is(err, client.ErrNotFound) {
 		return nil
 	}
 	return err
 }
 
 // hasVersion tells a live schedule of a version.
-func hasVersion(version string) func(*control.Live) bool {
-	return func(live *control.Live) bool {
+func hasVersion(version string) func(*client.Live) bool {
+	return func(live *client.Live) bool {
 		found, err := scheduleVersion(live)
 		return err == nil && found == version
 	}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // atOnce calls all functions at the same time.
@@ -49,41 +49,41 @@ func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 		j.Options.Description = fmt.Sprintf("round %d", round)
 		plan := f.plan(false, j)
 		require.Equal(t, 1, plan.Count(schedules.ActionUpdate))
-		var skipped *control.SkipResult
-		var refs [triggers]control.RunRef
+		var skipped *client.SkipResult
+		var refs [triggers]client.RunRef
 		calls := []func() error{
 			func() error { return f.syncer.Apply(t.Context(), plan, func(schedules.Report) {}) },
-			func() error { return f.control.Pause(t.Context(), j.ID, "the vendor is away") },
-			func() error { return f.control.Pause(t.Context(), j.ID, "the disk is full") },
+			func() error { return f.client.Pause(t.Context(), j.ID, "the vendor is away") },
+			func() error { return f.client.Pause(t.Context(), j.ID, "the disk is full") },
 			func() (err error) {
-				skipped, err = f.control.SkipNext(t.Context(), j.ID, "a test")
+				skipped, err = f.client.SkipNext(t.Context(), j.ID, "a test")
 				return err
 			},
 		}
 		for n := range refs {
 			calls = append(calls, func() error {
-				triggered, err := f.control.Trigger(t.Context(), j.ID)
+				triggered, err := f.client.Trigger(t.Context(), j.ID)
 				refs[n] = triggered.Run
 				return err
 			})
 		}
 		require.NoError(t, atOnce(calls...), "round %d", round)
 		f.settled(false, j)
-		live, err := f.control.LiveSchedule(t.Context(), j.ID)
+		live, err := f.client.LiveSchedule(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.True(t, live.Paused)
 		require.Contains(t, live.PauseReason, "the vendor is away")
 		require.Contains(t, live.PauseReason, "the disk is full")
-		require.Contains(t, control.SkippedStarts(live, time.Now()), skipped.Skipped)
+		require.Contains(t, client.SkippedStarts(live, time.Now()), skipped.Skipped)
 		for _, ref := range refs {
 			require.False(t, made[ref.RunID], "each trigger has a run of its own")
 			made[ref.RunID] = true
 		}
 		require.NoError(t, atOnce(
-			func() error { return f.control.Resume(t.Context(), j.ID, "") },
-			func() error { return f.control.Resume(t.Context(), j.ID, "it is back") },
+			func() error { return f.client.Resume(t.Context(), j.ID, "") },
+			func() error { return f.client.Resume(t.Context(), j.ID, "it is back") },
 		))
-		live, err = f.control.LiveSchedule(t.Context(), j.ID)
+		live, err = f.client.LiveSchedule(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.False(t, live.Paused)
 	}
@@ -116,18 +116,18 @@ func TestTriggersOfOneSecond(t *testing.T) {
 	f.apply(f.plan(false, beside, alone, waits))
 	names := map[string]bool{}
 	for range 3 {
-		triggered, err := f.control.Trigger(t.Context(), beside.ID)
+		triggered, err := f.client.Trigger(t.Context(), beside.ID)
 		require.NoError(t, err)
 		require.False(t, names[triggered.Run.WorkflowID])
 		names[triggered.Run.WorkflowID] = true
 	}
 	for _, j := range []job.Job{alone, waits} {
-		_, err := f.control.Trigger(t.Context(), j.ID)
+		_, err := f.client.Trigger(t.Context(), j.ID)
 		require.NoError(t, err)
 	}
-	_, err := f.control.Trigger(t.Context(), alone.ID)
+	_, err := f.client.Trigger(t.Context(), alone.ID)
 	require.ErrorContains(t, err, "was not started: a run of it is under way and its overlap policy is to skip")
-	_, err = f.control.Trigger(t.Context(), waits.ID)
+	_, err = f.client.Trigger(t.Context(), waits.ID)
 	require.ErrorContains(t, err, "was triggered, and its run waits for one that is under way")
 	f.waitRuns(seen, 5)
 	close(release)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // witness is what handlers saw of each other, apart from everything that Temporal
@@ -123,7 +123,7 @@ func TestNoRecurringJobRunsBesideItself(t *testing.T) {
 		require.Empty(t, w.clashes(), "after %s", fault.what)
 	}
 
-	runs, err := f.control.Runs(t.Context(), control.RunFilter{})
+	runs, err := f.client.Runs(t.Context(), client.RunFilter{})
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(runs), 3*count)
 	for _, run := range runs {

@@ -9,18 +9,20 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Syncer compares declared jobs with what Temporal has, and brings it in line.
 type Syncer struct {
-	control *control.Client
+	client *client.Client
 }
 
 // New makes a syncer that works through the control client.
-func New(c *control.Client) *Syncer { return &Syncer{control: c} }
+func New(c *client.Client) *Syncer { return &Syncer{client: c} }
 
 // PlanOptions narrow and widen a plan.
 type PlanOptions struct {
@@ -35,7 +37,7 @@ type PlanOptions struct {
 	ResetPauses bool `json:"reset_pauses,omitempty"`
 	// Types are the job types of declared jobs that only workers bring, by name. Apply
 	// keeps them with what was applied.
-	Types map[string]workflows.AppliedType `json:"types,omitempty"`
+	Types map[string]contract.AppliedType `json:"types,omitempty"`
 	// Parallel bounds the calls under way at once. 0 is the default, 8.
 	Parallel int `json:"-"`
 }
@@ -50,12 +52,12 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 			queues = append(queues, queue)
 		}
 	}
-	c := &comparison{control: s.control, options: options}
+	c := &comparison{client: s.client, options: options}
 	if err := c.look(ctx, queues); err != nil {
 		return nil, err
 	}
 	changes := make([]Change, len(declared))
-	if err := control.EachOf(len(declared), options.Parallel, func(i int) error {
+	if err := client.EachOf(len(declared), options.Parallel, func(i int) error {
 		change, err := c.compare(ctx, declared[i])
 		changes[i] = change
 		return err
@@ -69,7 +71,7 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 	changes = slices.Concat(changes, orphans)
 	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.JobID, b.JobID) })
 	plan := &Plan{
-		Namespace: s.control.Namespace(), Changes: changes,
+		Namespace: s.client.Namespace(), Changes: changes,
 		namespaceID: c.namespaceID, options: options, declared: declared, applied: c.applied,
 	}
 	plan.warn(time.Now())
@@ -83,13 +85,13 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 
 // look reads what a comparison needs to know of all jobs.
 func (c *comparison) look(ctx context.Context, queues []string) (err error) {
-	if c.namespaceID, err = c.control.NamespaceID(ctx); err != nil {
+	if c.namespaceID, err = c.client.NamespaceID(ctx); err != nil {
 		return err
 	}
-	if c.applied, err = c.control.Applied(ctx, c.options.Provider); err != nil {
+	if c.applied, err = c.client.Applied(ctx, c.options.Provider); err != nil {
 		return err
 	}
-	survey, err := c.control.Survey(ctx, queues)
+	survey, err := c.client.Survey(ctx, queues)
 	if err != nil {
 		return err
 	}
@@ -99,11 +101,11 @@ func (c *comparison) look(ctx context.Context, queues []string) (err error) {
 
 // comparison is one plan in the making.
 type comparison struct {
-	control  *control.Client
+	client   *client.Client
 	options  PlanOptions
-	applied  workflows.AppliedState
-	standing map[string]control.Standing
-	foreign  []control.Foreign
+	applied  contract.AppliedState
+	standing map[string]client.Standing
+	foreign  []client.Foreign
 
 	namespaceID string
 	// broken are queues that do not tell their items, for another reason.
@@ -127,7 +129,7 @@ func (c *comparison) compare(ctx context.Context, j job.Job) (Change, error) {
 	default:
 		return change, fmt.Errorf("job %s has no mode", j.ID)
 	}
-	if errors.Is(err, control.ErrNotOurs) {
+	if errors.Is(err, client.ErrNotOurs) {
 		change.Action, change.Note = ActionBlocked, err.Error()
 		return change, nil
 	}
@@ -142,8 +144,8 @@ func (c *comparison) compare(ctx context.Context, j job.Job) (Change, error) {
 // themselves: the lists lag behind.
 func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 	if change.Mode != job.ModeRecurring {
-		live, err := c.control.LiveSchedule(ctx, change.JobID)
-		if err != nil && !errors.Is(err, control.ErrNotOurs) {
+		live, err := c.client.LiveSchedule(ctx, change.JobID)
+		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return err
 		}
 		if live != nil {
@@ -155,11 +157,11 @@ func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 		}
 	}
 	if change.Mode == job.ModeRecurring {
-		live, err := c.control.LiveWorkflow(ctx, change.JobID)
-		if err != nil && !errors.Is(err, control.ErrNotOurs) {
+		live, err := c.client.LiveWorkflow(ctx, change.JobID)
+		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return err
 		}
-		if live != nil && live.Workflow.Open() && live.Workflow.Type == workflows.ContinuousJobType {
+		if live != nil && live.Workflow.Open() && live.Workflow.Type == contract.ContinuousJobType {
 			c.changesMode(change, live.Job.Provider, removal{thingLoop, workflowVersion(live)})
 		}
 	}
@@ -196,7 +198,7 @@ func (change *Change) blockedBy(owner job.Provider) {
 
 // standsAs notes what stands for the job. It reports false, and blocks the change,
 // if that is another provider's.
-func (c *comparison) standsAs(change *Change, live *control.Live) bool {
+func (c *comparison) standsAs(change *Change, live *client.Live) bool {
 	change.stands = true
 	if live.Job.Provider == c.options.Provider {
 		return true
@@ -207,7 +209,7 @@ func (c *comparison) standsAs(change *Change, live *control.Live) bool {
 }
 
 func (c *comparison) compareRecurring(ctx context.Context, change *Change) error {
-	live, err := c.control.LiveSchedule(ctx, change.JobID)
+	live, err := c.client.LiveSchedule(ctx, change.JobID)
 	if err != nil {
 		return err
 	}
@@ -246,7 +248,7 @@ func (c *comparison) compareRecurring(ctx context.Context, change *Change) error
 
 // keepPause notes that a job is paused or resumed by hand, and makes that a change
 // if pauses are reset. What was paused since it failed is left to its tries.
-func (change *Change) keepPause(live *control.Live, reset bool) {
+func (change *Change) keepPause(live *client.Live, reset bool) {
 	declared := change.job.Options.Paused
 	if live.Paused == declared {
 		return
@@ -270,7 +272,7 @@ func (change *Change) keepPause(live *control.Live, reset bool) {
 }
 
 func (c *comparison) compareContinuous(ctx context.Context, change *Change) error {
-	live, err := c.control.LiveWorkflow(ctx, change.JobID)
+	live, err := c.client.LiveWorkflow(ctx, change.JobID)
 	if err != nil {
 		return err
 	}
@@ -279,7 +281,7 @@ func (c *comparison) compareContinuous(ctx context.Context, change *Change) erro
 	case live == nil:
 		change.Action = ActionCreate
 		return nil
-	case live.Workflow.Type != workflows.ContinuousJobType && live.Workflow.Open():
+	case live.Workflow.Type != contract.ContinuousJobType && live.Workflow.Open():
 		change.Action, change.Note = ActionBlocked, "a run of its old definition is under way; apply again when it has ended"
 		return nil
 	case !live.Workflow.Open():
@@ -298,13 +300,13 @@ func (c *comparison) compareContinuous(ctx context.Context, change *Change) erro
 }
 
 func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
-	live, err := c.control.LiveWorkflow(ctx, change.JobID)
+	live, err := c.client.LiveWorkflow(ctx, change.JobID)
 	if err != nil {
 		return err
 	}
 	change.Version = workflowVersion(live)
 	switch {
-	case live != nil && live.Workflow.Type == workflows.RunJobType:
+	case live != nil && live.Workflow.Type == contract.RunJobType:
 		err = change.settle(live, nil)
 	case live == nil && c.ranBefore(change.job):
 		change.Action, change.asApplied = ActionUnchanged, true
@@ -348,7 +350,7 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 		return err
 	}
 	if slices.Contains(c.unread, change.job.Queue()) {
-		return fmt.Errorf("job %s: what waits in queue %s is not known: %w", change.JobID, change.job.Queue(), control.ErrNoWorker)
+		return fmt.Errorf("job %s: what waits in queue %s is not known: %w", change.JobID, change.job.Queue(), client.ErrNoWorker)
 	}
 	if err := c.broken[change.job.Queue()]; err != nil {
 		change.Action, change.Note = ActionBlocked, fmt.Sprintf("what waits in queue %s is not known: %s", change.job.Queue(), err)
@@ -390,7 +392,7 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 }
 
 // settle decides between update and unchanged for something that is there.
-func (change *Change) settle(live *control.Live, edits []Field) error {
+func (change *Change) settle(live *client.Live, edits []Field) error {
 	wanted, err := change.job.SpecHash()
 	if err != nil {
 		return err

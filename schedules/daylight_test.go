@@ -6,14 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	schedulepb "go.temporal.io/api/schedule/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 const losAngeles = "America/Los_Angeles"
@@ -42,19 +43,19 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 	for _, j := range jobs {
 		count := 0
 		for _, change := range changes {
-			starts, err := f.control.Backfill(t.Context(), j.ID, change.AddDate(0, 0, -days/2), change.AddDate(0, 0, days/2))
+			starts, err := f.client.Backfill(t.Context(), j.ID, change.AddDate(0, 0, -days/2), change.AddDate(0, 0, days/2))
 			require.NoError(t, err)
 			count += len(starts)
 		}
 		want += count
-		var runs []control.Run
+		var runs []client.Run
 		stacktest.WaitFor(t, "the runs of "+j.ID, func() (bool, error) {
 			var err error
-			runs, err = f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+			runs, err = f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
 			return len(runs) == count, err
 		})
 		if j.Recurring.Cron == "" {
-			slices.SortFunc(runs, func(a, b control.Run) int { return a.Scheduled.Compare(b.Scheduled) })
+			slices.SortFunc(runs, func(a, b client.Run) int { return a.Scheduled.Compare(b.Scheduled) })
 			for n, run := range runs[1:] {
 				if apart := run.Scheduled.Sub(runs[n].Scheduled); apart < 7*24*time.Hour {
 					require.Equal(t, 8*time.Hour, apart)
@@ -75,8 +76,8 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 
 	// And so they go on: as many days as the server lists starts.
 	for _, key := range []string{"skipped", "repeated"} {
-		starts := f.next(key, control.MaxStarts)
-		require.Len(t, starts, control.MaxStarts)
+		starts := f.next(key, client.MaxStarts)
+		require.Len(t, starts, client.MaxStarts)
 		for n, at := range starts[1:] {
 			require.Equal(t, starts[n].In(zone).AddDate(0, 0, 1).Format(time.DateOnly), at.In(zone).Format(time.DateOnly))
 		}
@@ -101,12 +102,12 @@ func TestClocksOfAnOlderSchedule(t *testing.T) {
 		plan = f.plan(false, j, once)
 		return plan.Count(schedules.ActionUpdate) == 1, nil
 	})
-	applied, err := f.control.Applied(t.Context(), job.ProviderTOML)
+	applied, err := f.client.Applied(t.Context(), job.ProviderTOML)
 	require.NoError(t, err)
 	older := applied.Jobs[once.ID]
 	older.Version = plan.Changes[0].Version
-	require.NoError(t, f.control.Record(t.Context(), job.ProviderTOML, applied, workflows.AppliedRecord{
-		Applied: map[string]workflows.AppliedJob{once.ID: older},
+	require.NoError(t, f.client.Record(t.Context(), job.ProviderTOML, applied, contract.AppliedRecord{
+		Applied: map[string]contract.AppliedJob{once.ID: older},
 	}))
 	stacktest.WaitFor(t, "the record", func() (bool, error) {
 		plan = f.plan(false, j, once)

@@ -9,8 +9,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -58,18 +60,18 @@ const (
 // Drift compares what was applied last from a provider with what stands. Jobs
 // that run once are not part of it: they end by themselves.
 func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, error) {
-	applied, err := s.control.Applied(ctx, provider)
+	applied, err := s.client.Applied(ctx, provider)
 	if err != nil {
 		return nil, err
 	}
-	survey, err := s.control.Survey(ctx, nil)
+	survey, err := s.client.Survey(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	drift := &Drift{Namespace: s.control.Namespace(), Provider: provider, Jobs: []JobDrift{}, Failing: []JobDrift{}, Foreign: []string{}, Applied: len(applied.Jobs)}
+	drift := &Drift{Namespace: s.client.Namespace(), Provider: provider, Jobs: []JobDrift{}, Failing: []JobDrift{}, Foreign: []string{}, Applied: len(applied.Jobs)}
 	ids := slices.Sorted(maps.Keys(applied.Jobs))
 	found := make([]*JobDrift, len(ids))
-	if err := control.Each(len(ids), func(i int) error {
+	if err := client.Each(len(ids), func(i int) error {
 		one, err := s.driftOf(ctx, ids[i], applied.Jobs[ids[i]])
 		found[i] = one
 		return err
@@ -94,7 +96,7 @@ func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, erro
 // Empty says that everything is as it was applied.
 func (d *Drift) Empty() bool { return len(d.Jobs) == 0 && len(d.Foreign) == 0 }
 
-func (s *Syncer) driftOf(ctx context.Context, id string, applied workflows.AppliedJob) (*JobDrift, error) {
+func (s *Syncer) driftOf(ctx context.Context, id string, applied contract.AppliedJob) (*JobDrift, error) {
 	drift := &JobDrift{JobID: id, Mode: applied.Mode}
 	var err error
 	switch applied.Mode {
@@ -104,7 +106,7 @@ func (s *Syncer) driftOf(ctx context.Context, id string, applied workflows.Appli
 		err = s.loopDrift(ctx, drift, applied)
 	case job.ModeOneShot, job.ModeQueued:
 	}
-	if errors.Is(err, control.ErrNotOurs) {
+	if errors.Is(err, client.ErrNotOurs) {
 		// Someone removed it and put something else in its place.
 		drift.Kind, drift.Note, err = DriftDeleted, err.Error(), nil
 	}
@@ -114,8 +116,8 @@ func (s *Syncer) driftOf(ctx context.Context, id string, applied workflows.Appli
 	return drift, nil
 }
 
-func (s *Syncer) scheduleDrift(ctx context.Context, drift *JobDrift, applied workflows.AppliedJob) error {
-	live, err := s.control.LiveSchedule(ctx, drift.JobID)
+func (s *Syncer) scheduleDrift(ctx context.Context, drift *JobDrift, applied contract.AppliedJob) error {
+	live, err := s.client.LiveSchedule(ctx, drift.JobID)
 	if err != nil {
 		return err
 	}
@@ -135,16 +137,16 @@ func (s *Syncer) scheduleDrift(ctx context.Context, drift *JobDrift, applied wor
 	return nil
 }
 
-func (s *Syncer) loopDrift(ctx context.Context, drift *JobDrift, applied workflows.AppliedJob) error {
-	live, err := s.control.LiveWorkflow(ctx, drift.JobID)
+func (s *Syncer) loopDrift(ctx context.Context, drift *JobDrift, applied contract.AppliedJob) error {
+	live, err := s.client.LiveWorkflow(ctx, drift.JobID)
 	switch {
 	case err != nil:
 		return err
 	case live == nil:
 		drift.Kind = DriftStopped
-	case live.Workflow.Type != workflows.ContinuousJobType:
+	case live.Workflow.Type != contract.ContinuousJobType:
 	case !live.Workflow.Open():
-		drift.Kind, drift.Note = DriftStopped, fmt.Sprintf("%s at %s", control.StatusOf(live.Workflow), live.Workflow.Close.Format(time.RFC3339))
+		drift.Kind, drift.Note = DriftStopped, fmt.Sprintf("%s at %s", client.StatusOf(live.Workflow), live.Workflow.Close.Format(time.RFC3339))
 	default:
 		drift.pause(live, applied)
 	}
@@ -152,7 +154,7 @@ func (s *Syncer) loopDrift(ctx context.Context, drift *JobDrift, applied workflo
 }
 
 // pause tells whether a job is paused other than it was applied.
-func (drift *JobDrift) pause(live *control.Live, applied workflows.AppliedJob) {
+func (drift *JobDrift) pause(live *client.Live, applied contract.AppliedJob) {
 	if live.Paused == applied.Paused {
 		return
 	}
@@ -176,7 +178,7 @@ func (drift *JobDrift) pause(live *control.Live, applied workflows.AppliedJob) {
 // the schedule itself keeps, twice, with the hash of it as a mark; and the version
 // that it was left in, which tells an edit from what an older release made of the
 // same definition.
-func byHand(live *control.Live, applied workflows.AppliedJob) ([]Field, error) {
+func byHand(live *client.Live, applied contract.AppliedJob) ([]Field, error) {
 	version, err := scheduleVersion(live)
 	if err != nil || version == applied.Version {
 		return nil, err
@@ -207,7 +209,7 @@ func byHand(live *control.Live, applied workflows.AppliedJob) ([]Field, error) {
 
 // markedDefinition finds the definition that a schedule's mark is the hash of:
 // in its input, or else in its memo. It is nil if both were edited.
-func markedDefinition(live *control.Live) (*job.Job, error) {
+func markedDefinition(live *client.Live) (*job.Job, error) {
 	candidates := []job.Job{live.Job}
 	if recorded, ok := live.Recorded(); ok {
 		candidates = append(candidates, recorded)

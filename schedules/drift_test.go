@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
@@ -14,7 +16,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func (f *fixture) drift() *schedules.Drift {
@@ -27,14 +28,14 @@ func (f *fixture) drift() *schedules.Drift {
 // byHand edits a schedule as the Temporal CLI and the Web UI do.
 func (f *fixture) byHand(key string, edit func(*schedulepb.Schedule)) {
 	f.Helper()
-	service, id := f.temporal.WorkflowService(), workflows.ScheduleID("do_nothing."+key)
+	service, id := f.temporal.WorkflowService(), contract.ScheduleID("do_nothing."+key)
 	live, err := service.DescribeSchedule(f.Context(), &workflowservice.DescribeScheduleRequest{
-		Namespace: f.control.Namespace(), ScheduleId: id,
+		Namespace: f.client.Namespace(), ScheduleId: id,
 	})
 	require.NoError(f, err)
 	edit(live.GetSchedule())
 	_, err = service.UpdateSchedule(f.Context(), &workflowservice.UpdateScheduleRequest{
-		Namespace: f.control.Namespace(), ScheduleId: id, Schedule: live.GetSchedule(), RequestId: key + time.Now().String(),
+		Namespace: f.client.Namespace(), ScheduleId: id, Schedule: live.GetSchedule(), RequestId: key + time.Now().String(),
 	})
 	require.NoError(f, err)
 }
@@ -120,12 +121,12 @@ func TestDriftOfInputsLimitsAndLoops(t *testing.T) {
 	f.byHand("input", func(s *schedulepb.Schedule) {
 		other := jobs[0]
 		other.Spec = []byte(`{"a":5}`)
-		input(s).Data = job.EncodeJSON(workflows.RunInput{Job: other, Trigger: workflows.TriggerSchedule})
+		input(s).Data = job.EncodeJSON(contract.RunInput{Job: other, StartedBy: contract.StartedBySchedule})
 	})
 	f.byHand("garbage", func(s *schedulepb.Schedule) { input(s).Data = []byte(`"x"`) })
 	f.byHand("limited", func(s *schedulepb.Schedule) { s.State.LimitedActions, s.State.RemainingActions = true, 3 })
 	require.NoError(t, f.schedule("resumed").Unpause(t.Context(), client.ScheduleUnpauseOptions{Note: "go"}))
-	require.NoError(t, f.control.Pause(t.Context(), "do_nothing.held", "no power"))
+	require.NoError(t, f.client.Pause(t.Context(), "do_nothing.held", "no power"))
 	require.NoError(t, f.temporal.TerminateWorkflow(t.Context(), "job/do_nothing.killed", "", "by test"))
 	found := map[string]schedules.JobDrift{}
 	stacktest.WaitFor(t, "all drift to show", func() (bool, error) {
@@ -159,15 +160,15 @@ func TestWhatWasAppliedIsRemembered(t *testing.T) {
 	once := declare("once", oneShot())
 	f.apply(f.plan(false, once))
 	stacktest.WaitFor(t, "the run to end", func() (bool, error) {
-		live, err := f.control.LiveWorkflow(t.Context(), once.ID)
+		live, err := f.client.LiveWorkflow(t.Context(), once.ID)
 		return err == nil && !live.Workflow.Open(), err
 	})
 	_, err := f.temporal.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: f.control.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflows.JobWorkflowID(once.ID)},
+		Namespace: f.client.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: contract.JobWorkflowID(once.ID)},
 	})
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the run to be forgotten", func() (bool, error) {
-		live, err := f.control.LiveWorkflow(t.Context(), once.ID)
+		live, err := f.client.LiveWorkflow(t.Context(), once.ID)
 		return live == nil, err
 	})
 	f.settled(false, once)
@@ -179,11 +180,11 @@ func TestWhatWasAppliedIsRemembered(t *testing.T) {
 	f.settled(false, once)
 	hourly := declare("hourly", recurring(time.Hour))
 	f.apply(f.plan(false, once, hourly))
-	applied, err := f.control.Applied(t.Context(), job.ProviderTOML)
+	applied, err := f.client.Applied(t.Context(), job.ProviderTOML)
 	require.NoError(t, err)
 	require.Len(t, applied.Jobs, 2)
 	f.apply(f.plan(true, once))
-	applied, err = f.control.Applied(t.Context(), job.ProviderTOML)
+	applied, err = f.client.Applied(t.Context(), job.ProviderTOML)
 	require.NoError(t, err)
 	require.Len(t, applied.Jobs, 1)
 }

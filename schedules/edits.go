@@ -11,14 +11,14 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // edits are the ways in which a live schedule differs from what its job asks
 // for, for example since someone edited it in the Web UI. A pause is not among
 // them: people may pause.
-func edits(live *control.Live, wanted *schedulepb.Schedule) []Field {
+func edits(live *client.Live, wanted *schedulepb.Schedule) []Field {
 	have, want := settings(live.Schedule.GetSchedule()), settings(wanted)
 	var fields []Field
 	for i, s := range want {
@@ -62,9 +62,9 @@ func settings(s *schedulepb.Schedule) []setting {
 		{"execution_timeout", length(start.GetWorkflowExecutionTimeout())},
 		{"run_timeout", length(start.GetWorkflowRunTimeout())},
 		{"task_timeout", taskTimeout(start.GetWorkflowTaskTimeout())},
-		{"marks", texts(attributeNames(start), func(name string) string { return name + "=" + control.Attribute(start.GetSearchAttributes(), name) })},
+		{"marks", texts(attributeNames(start), func(name string) string { return name + "=" + client.Attribute(start.GetSearchAttributes(), name) })},
 		{"memo", texts(memoNames(start), func(name string) string { return memoText(start, name) })},
-		{"summary", text(control.SummaryText(start.GetUserMetadata()))},
+		{"summary", text(client.SummaryText(start.GetUserMetadata()))},
 		{"other", otherSettings(start)},
 	}
 }
@@ -74,7 +74,7 @@ func settings(s *schedulepb.Schedule) []setting {
 func excluded(spec *schedulepb.ScheduleSpec) []*schedulepb.StructuredCalendarSpec {
 	var list []*schedulepb.StructuredCalendarSpec
 	for _, calendar := range spec.GetExcludeStructuredCalendar() {
-		if !control.IsSkip(spec, calendar) {
+		if !client.IsSkip(spec, calendar) {
 			list = append(list, calendar)
 		}
 	}

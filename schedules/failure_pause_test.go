@@ -9,13 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -110,7 +112,7 @@ func (f *fixture) waitPaused(id string, paused bool) string {
 	f.Helper()
 	var note string
 	stacktest.WaitFor(f, fmt.Sprintf("job %s to be paused: %t", id, paused), func() (bool, error) {
-		live, err := f.control.LiveSchedule(f.Context(), id)
+		live, err := f.client.LiveSchedule(f.Context(), id)
 		if err != nil || live == nil {
 			return false, err
 		}
@@ -126,25 +128,25 @@ func (f *fixture) probe(id string) workflows.ProbeOutput {
 	ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
 	defer cancel()
 	var out workflows.ProbeOutput
-	require.NoError(f, f.temporal.GetWorkflow(ctx, workflows.ProbeWorkflowID(id), "").Get(ctx, &out))
+	require.NoError(f, f.temporal.GetWorkflow(ctx, contract.ProbeWorkflowID(id), "").Get(ctx, &out))
 	return out
 }
 
 func (f *fixture) probeOpen(id string) bool {
 	f.Helper()
-	response, err := f.temporal.DescribeWorkflowExecution(f.Context(), workflows.ProbeWorkflowID(id), "")
+	response, err := f.temporal.DescribeWorkflowExecution(f.Context(), contract.ProbeWorkflowID(id), "")
 	require.NoError(f, err)
 	return response.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 }
 
 // trigger starts a run and waits for its end.
-func (f *fixture) trigger(id string) control.RunStatus {
+func (f *fixture) trigger(id string) client.RunStatus {
 	f.Helper()
-	triggered, err := f.control.Trigger(f.Context(), id)
+	triggered, err := f.client.Trigger(f.Context(), id)
 	require.NoError(f, err)
-	run, err := f.control.Follow(f.Context(), triggered.Run, func(*control.RunDetail) {})
+	run, err := f.client.Follow(f.Context(), triggered.Run, func(*client.RunDetail) {})
 	require.NoError(f, err)
-	if run.Status == control.RunFailed {
+	if run.Status == client.RunFailed {
 		require.Equal(f, "Away: the vendor is away", run.Class+": "+run.Error)
 		require.NotEmpty(f, run.Worker)
 	}
@@ -161,13 +163,13 @@ func TestAFailingJobIsPausedTriedAndResumed(t *testing.T) {
 
 		// Only tries follow, which find the vendor away, and say so.
 		stacktest.WaitFor(t, "a try", func() (bool, error) {
-			detail, err := f.control.Job(t.Context(), j.ID)
+			detail, err := f.client.Job(t.Context(), j.ID)
 			return err == nil && detail.Probe != nil && detail.Probe.Tries >= 1, err
 		})
 		succeeded, failed := v.count(j.ID) // Before the tries are read, since they go on.
-		detail, err := f.control.Job(t.Context(), j.ID)
+		detail, err := f.client.Job(t.Context(), j.ID)
 		require.NoError(t, err)
-		require.Equal(t, control.JobPaused, detail.Row.Status)
+		require.Equal(t, client.JobPaused, detail.Row.Status)
 		require.Equal(t, note, detail.Row.PauseReason)
 		require.Equal(t, "the vendor is away", detail.Probe.LastError)
 		plan := f.plan(false, j)
@@ -177,16 +179,16 @@ func TestAFailingJobIsPausedTriedAndResumed(t *testing.T) {
 		require.LessOrEqual(t, failed, 3+detail.Probe.Tries+1)
 
 		// The probe is not taken for a job or a run.
-		jobs, _, err := f.control.Jobs(t.Context(), control.JobFilter{})
+		jobs, _, err := f.client.Jobs(t.Context(), client.JobFilter{})
 		require.NoError(t, err)
 		require.Len(t, jobs, 1)
 		require.Equal(t, job.ModeRecurring, jobs[0].Mode)
-		runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID})
+		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID})
 		require.NoError(t, err)
 		for _, run := range runs {
-			require.NotEqual(t, workflows.ProbeWorkflowID(j.ID), run.WorkflowID)
+			require.NotEqual(t, contract.ProbeWorkflowID(j.ID), run.WorkflowID)
 		}
-		_, err = f.control.LiveWorkflow(t.Context(), j.ID)
+		_, err = f.client.LiveWorkflow(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.Equal(t, plan.Namespace, f.plan(true, j).Namespace)
 		require.True(t, f.plan(true, j).Empty())
@@ -208,46 +210,46 @@ func TestWhatCountsAsAFailureInARow(t *testing.T) {
 	withVendor(t, func(t *testing.T, f *fixture, v *vendor) {
 		j := calling("daily", 24*time.Hour, 3, time.Hour)
 		f.apply(f.plan(false, j))
-		live := func() *control.Live {
-			live, err := f.control.LiveSchedule(t.Context(), j.ID)
+		live := func() *client.Live {
+			live, err := f.client.LiveSchedule(t.Context(), j.ID)
 			require.NoError(t, err)
 			return live
 		}
 		v.setAway(j.ID, true)
-		require.Equal(t, control.RunFailed, f.trigger(j.ID))
-		require.Equal(t, control.RunFailed, f.trigger(j.ID))
+		require.Equal(t, client.RunFailed, f.trigger(j.ID))
+		require.Equal(t, client.RunFailed, f.trigger(j.ID))
 		v.setAway(j.ID, false)
-		require.Equal(t, control.RunCompleted, f.trigger(j.ID))
+		require.Equal(t, client.RunCompleted, f.trigger(j.ID))
 		v.setAway(j.ID, true)
-		require.Equal(t, control.RunFailed, f.trigger(j.ID))
-		require.Equal(t, control.RunFailed, f.trigger(j.ID))
+		require.Equal(t, client.RunFailed, f.trigger(j.ID))
+		require.Equal(t, client.RunFailed, f.trigger(j.ID))
 		require.False(t, live().Paused, "a success starts the count anew")
 
 		v.setHang(j.ID, true)
-		triggered, err := f.control.Trigger(t.Context(), j.ID)
+		triggered, err := f.client.Trigger(t.Context(), j.ID)
 		require.NoError(t, err)
 		stacktest.WaitFor(t, "the run to be canceled", func() (bool, error) {
-			run, err := f.control.Run(t.Context(), triggered.Run)
-			if err != nil || run.Worker == "" && run.Status == control.RunRunning {
+			run, err := f.client.Run(t.Context(), triggered.Run)
+			if err != nil || run.Worker == "" && run.Status == client.RunRunning {
 				return false, err
 			}
-			if run.Status == control.RunRunning {
-				return false, f.control.Stop(t.Context(), j.ID, "by test")
+			if run.Status == client.RunRunning {
+				return false, f.client.Stop(t.Context(), j.ID, "by test")
 			}
-			return run.Status == control.RunCanceled, nil
+			return run.Status == client.RunCanceled, nil
 		})
 		v.setHang(j.ID, false)
 		require.False(t, live().Paused, "a canceled run does not count")
-		require.Equal(t, control.RunFailed, f.trigger(j.ID))
+		require.Equal(t, client.RunFailed, f.trigger(j.ID))
 		note := f.waitPaused(j.ID, true)
 		require.Contains(t, note, "3 runs in a row failed")
 
 		// A failing run that someone triggers changes nothing; one that succeeds resumes.
-		require.Equal(t, control.RunFailed, f.trigger(j.ID))
+		require.Equal(t, client.RunFailed, f.trigger(j.ID))
 		require.Equal(t, note, f.waitPaused(j.ID, true))
 		require.True(t, f.probeOpen(j.ID))
 		v.setAway(j.ID, false)
-		require.Equal(t, control.RunCompleted, f.trigger(j.ID))
+		require.Equal(t, client.RunCompleted, f.trigger(j.ID))
 		require.Contains(t, f.waitPaused(j.ID, false), "a run succeeded, after 0 tries")
 		require.Zero(t, f.probe(j.ID).Tries)
 		_, failed := v.count(j.ID)
@@ -261,32 +263,32 @@ func TestAnOperatorsHandWinsOverTheProbe(t *testing.T) {
 			j := calling(key, 24*time.Hour, 1, time.Second)
 			v.setAway(j.ID, true)
 			f.apply(f.plan(false, j))
-			require.Equal(t, control.RunFailed, f.trigger(j.ID))
+			require.Equal(t, client.RunFailed, f.trigger(j.ID))
 			require.Contains(t, f.waitPaused(j.ID, true), "a run failed: the vendor is away; paused at ")
 			return j
 		}
 		for key, c := range map[string]struct {
 			act    func(j job.Job)
 			reason string
-			after  func(live *control.Live)
+			after  func(live *client.Live)
 		}{
 			"resumed": {
-				func(j job.Job) { require.NoError(t, f.control.Resume(t.Context(), j.ID, "I know better")) },
+				func(j job.Job) { require.NoError(t, f.client.Resume(t.Context(), j.ID, "I know better")) },
 				"the schedule was resumed",
-				func(live *control.Live) { require.False(t, live.Paused) },
+				func(live *client.Live) { require.False(t, live.Paused) },
 			},
 			"paused": {
-				func(j job.Job) { require.NoError(t, f.control.Pause(t.Context(), j.ID, "for good")) },
+				func(j job.Job) { require.NoError(t, f.client.Pause(t.Context(), j.ID, "for good")) },
 				"the schedule was paused for another reason: for good",
-				func(live *control.Live) { require.True(t, live.Paused); require.Equal(t, "for good", live.PauseReason) },
+				func(live *client.Live) { require.True(t, live.Paused); require.Equal(t, "for good", live.PauseReason) },
 			},
 			"edited": { // In the Web UI, of which the probe is not told.
 				func(j job.Job) {
-					handle := f.temporal.ScheduleClient().GetHandle(t.Context(), workflows.ScheduleID(j.ID))
-					require.NoError(t, handle.Pause(t.Context(), client.SchedulePauseOptions{Note: "in the Web UI"}))
+					handle := f.temporal.ScheduleClient().GetHandle(t.Context(), contract.ScheduleID(j.ID))
+					require.NoError(t, handle.Pause(t.Context(), sdk.SchedulePauseOptions{Note: "in the Web UI"}))
 				},
 				"the schedule was paused for another reason: in the Web UI",
-				func(live *control.Live) {
+				func(live *client.Live) {
 					require.True(t, live.Paused)
 					require.Equal(t, "in the Web UI", live.PauseReason)
 				},
@@ -297,21 +299,21 @@ func TestAnOperatorsHandWinsOverTheProbe(t *testing.T) {
 					f.apply(f.plan(false, j))
 				},
 				"the job has another definition now",
-				func(live *control.Live) {
+				func(live *client.Live) {
 					require.False(t, live.Paused, "what failed was the old definition")
 					require.Equal(t, "resumed: its definition was changed", live.PauseReason)
 				},
 			},
 			"deleted": {
-				func(j job.Job) { require.NoError(t, f.control.DeleteSchedule(t.Context(), j.ID, nil)) },
+				func(j job.Job) { require.NoError(t, f.client.DeleteSchedule(t.Context(), j.ID, nil)) },
 				"the schedule is gone",
-				func(live *control.Live) { require.Nil(t, live) },
+				func(live *client.Live) { require.Nil(t, live) },
 			},
 		} {
 			j := paused(key)
 			c.act(j)
 			require.True(t, strings.HasPrefix(f.probe(j.ID).Reason, c.reason), "%s: %s", key, f.probe(j.ID).Reason)
-			live, err := f.control.LiveSchedule(t.Context(), j.ID)
+			live, err := f.client.LiveSchedule(t.Context(), j.ID)
 			require.NoError(t, err)
 			c.after(live)
 		}
@@ -323,10 +325,10 @@ func TestAnOperatorsHandWinsOverTheProbe(t *testing.T) {
 		f.trigger(j.ID)
 		f.trigger(j.ID)
 		first := f.waitPaused(j.ID, true)
-		require.NoError(t, f.control.Resume(t.Context(), j.ID, ""))
+		require.NoError(t, f.client.Resume(t.Context(), j.ID, ""))
 		require.Equal(t, "the schedule was resumed", f.probe(j.ID).Reason)
 		f.trigger(j.ID)
-		live, err := f.control.LiveSchedule(t.Context(), j.ID)
+		live, err := f.client.LiveSchedule(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.False(t, live.Paused)
 		f.trigger(j.ID)
@@ -340,7 +342,7 @@ func TestAnOperatorsHandWinsOverTheProbe(t *testing.T) {
 		f.apply(f.plan(false, j))
 		f.trigger(j.ID)
 		first = f.waitPaused(j.ID, true)
-		require.NoError(t, f.control.Resume(t.Context(), j.ID, ""))
+		require.NoError(t, f.client.Resume(t.Context(), j.ID, ""))
 		require.Equal(t, "the schedule was resumed", f.probe(j.ID).Reason)
 		f.trigger(j.ID)
 		require.NotEqual(t, first, f.waitPaused(j.ID, true))
@@ -350,10 +352,10 @@ func TestAnOperatorsHandWinsOverTheProbe(t *testing.T) {
 		j = calling("before", 24*time.Hour, 1, time.Second)
 		v.setAway(j.ID, true)
 		f.apply(f.plan(false, j))
-		require.NoError(t, f.control.Pause(t.Context(), j.ID, "by hand; also: for repairs"))
+		require.NoError(t, f.client.Pause(t.Context(), j.ID, "by hand; also: for repairs"))
 		f.trigger(j.ID)
 		require.Equal(t, "by hand; also: for repairs", f.waitPaused(j.ID, true))
-		_, err = f.temporal.DescribeWorkflowExecution(t.Context(), workflows.ProbeWorkflowID(j.ID), "")
+		_, err = f.temporal.DescribeWorkflowExecution(t.Context(), contract.ProbeWorkflowID(j.ID), "")
 		require.Error(t, err, "it is not tried")
 	})
 }

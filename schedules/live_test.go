@@ -5,27 +5,29 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // startQueue starts a queue with a state of the test's.
-func startQueue(t *testing.T, c *control.Client, state workflows.QueueState) {
+func startQueue(t *testing.T, c *client.Client, state workflows.QueueState) {
 	t.Helper()
-	_, err := c.Temporal().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: workflows.QueueWorkflowID(state.Name), TaskQueue: workflows.QueuesTaskQueue,
-		TypedSearchAttributes: workflows.QueueAttributes(state.Name),
-	}, workflows.JobQueueType, state)
+	_, err := c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
+		ID: contract.QueueWorkflowID(state.Name), TaskQueue: contract.QueuesTaskQueue,
+		TypedSearchAttributes: contract.QueueAttributes(state.Name),
+	}, contract.JobQueueType, state)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "queue "+state.Name+" in the list", func() (bool, error) {
 		response, err := c.Temporal().ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: c.Namespace(), Query: fmt.Sprintf("WorkflowId = '%s'", workflows.QueueWorkflowID(state.Name)),
+			Namespace: c.Namespace(), Query: fmt.Sprintf("WorkflowId = '%s'", contract.QueueWorkflowID(state.Name)),
 		})
 		return len(response.GetExecutions()) == 1, err
 	})
@@ -36,25 +38,25 @@ func startQueue(t *testing.T, c *control.Client, state workflows.QueueState) {
 func TestAJobThatMayWaitIsNotMissing(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
-	c := control.New(st.Dial(t), st.Namespace)
+	c := client.New(st.Dial(t), st.Namespace)
 	ended := declare("ended", queued("photos"))
-	_, err := c.StartRun(t.Context(), ended, workflows.TriggerManual)
+	_, err := c.StartRun(t.Context(), ended, contract.StartedByHand)
 	require.NoError(t, err)
-	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.JobWorkflowID(ended.ID), "", "test"))
-	require.ErrorIs(t, c.Stop(t.Context(), "do_nothing.missing", "test"), control.ErrNotFound, "there is no queue")
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(ended.ID), "", "test"))
+	require.ErrorIs(t, c.Stop(t.Context(), "do_nothing.missing", "test"), client.ErrNotFound, "there is no queue")
 
 	startQueue(t, c, workflows.QueueState{Name: "photos"})
 	err = c.Stop(t.Context(), "do_nothing.waits", "test")
-	require.ErrorIs(t, err, control.ErrNoWorker)
-	require.NotErrorIs(t, err, control.ErrNotFound)
+	require.ErrorIs(t, err, client.ErrNoWorker)
+	require.NotErrorIs(t, err, client.ErrNotFound)
 	require.EqualError(t, err, "job do_nothing.waits has no schedule and no run, and no worker answers that could tell whether it waits in queue photos")
 
 	err = c.Stop(t.Context(), ended.ID, "test")
-	require.ErrorIs(t, err, control.ErrNoWorker, "it ran, and may wait to run again")
+	require.ErrorIs(t, err, client.ErrNoWorker, "it ran, and may wait to run again")
 	require.EqualError(t, err, "job "+ended.ID+" does not run, and no worker answers that could tell whether it waits in queue photos")
 
 	running := declare("running", job.Schedule{OneShot: &job.OneShot{}})
-	_, err = c.StartRun(t.Context(), running, workflows.TriggerManual)
+	_, err = c.StartRun(t.Context(), running, contract.StartedByHand)
 	require.NoError(t, err)
 	require.NoError(t, c.Stop(t.Context(), running.ID, "test"), "no queue is asked for what runs")
 }
@@ -64,30 +66,30 @@ func TestAnUnreadablePageIsNotTheTroubleOfOtherJobs(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	f := newFixture(t, st)
-	_, err := f.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: workflows.QueuePageWorkflowID("broken", "torn", 1), TaskQueue: "nobody",
-	}, workflows.JobQueuePageType, "not a page")
+	_, err := f.temporal.ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
+		ID: contract.QueuePageWorkflowID("broken", "torn", 1), TaskQueue: "nobody",
+	}, contract.JobQueuePageType, "not a page")
 	require.NoError(t, err)
-	startQueue(t, f.control, workflows.QueueState{
+	startQueue(t, f.client, workflows.QueueState{
 		Name: "broken", Paging: workflows.DefaultPaging(), Paused: true, Accepted: 3,
 		Parked: workflows.Parked{Epoch: "torn", Pages: []workflows.PageRef{{First: 1, Index: true}}, Last: 3},
 	})
-	err = f.control.Stop(t.Context(), "do_nothing.missing", "test")
+	err = f.client.Stop(t.Context(), "do_nothing.missing", "test")
 	require.ErrorContains(t, err, "job do_nothing.missing has no schedule and no run, and whether it waits in queue broken cannot be told: ")
-	require.NotErrorIs(t, err, control.ErrNotFound)
+	require.NotErrorIs(t, err, client.ErrNotFound)
 
 	loop := declare("loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
-	require.NoError(t, f.control.StartContinuous(t.Context(), loop))
-	require.NoError(t, f.control.Pause(t.Context(), loop.ID, "test"))
-	require.NoError(t, f.control.Stop(t.Context(), loop.ID, "test"))
+	require.NoError(t, f.client.StartContinuous(t.Context(), loop))
+	require.NoError(t, f.client.Pause(t.Context(), loop.ID, "test"))
+	require.NoError(t, f.client.Stop(t.Context(), loop.ID, "test"))
 
-	startQueue(t, f.control, workflows.QueueState{Name: "whole", Paused: true})
+	startQueue(t, f.client, workflows.QueueState{Name: "whole", Paused: true})
 	waits := declare("waits", queued("whole"))
-	_, err = f.control.Enqueue(t.Context(), waits, false)
+	_, err = f.client.Enqueue(t.Context(), waits, false)
 	require.NoError(t, err)
-	live, err := f.control.Live(t.Context(), waits.ID)
+	live, err := f.client.Live(t.Context(), waits.ID)
 	require.NoError(t, err)
 	require.NotNil(t, live.Waiting)
 	require.NoError(t, live.Untold)
-	require.NoError(t, f.control.Stop(t.Context(), waits.ID, "test"))
+	require.NoError(t, f.client.Stop(t.Context(), waits.ID, "test"))
 }

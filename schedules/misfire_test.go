@@ -10,11 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -88,7 +88,7 @@ func TestMisfire(t *testing.T) {
 	for _, j := range declared {
 		o.waitHandled(j.ID, up, 3)
 		stacktest.WaitWithin(t, patience, "nothing to wait in "+j.ID, func() (bool, error) {
-			live, err := o.control.LiveSchedule(t.Context(), j.ID)
+			live, err := o.client.LiveSchedule(t.Context(), j.ID)
 			return err == nil && live.Schedule.GetInfo().GetBufferSize() == 0, err
 		})
 	}
@@ -130,11 +130,11 @@ func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 	until := time.Now().Add(-tick)
 	for _, j := range declared {
 		key := j.ID[len("do_nothing."):]
-		var account *control.Ledger
-		reasons := map[control.MissedReason]int{}
+		var account *client.Ledger
+		reasons := map[client.MissedReason]int{}
 		stacktest.WaitFor(o, "the account of "+key+" to be of what ran", func() (bool, error) {
 			var err error
-			account, err = o.control.Missed(o.Context(), control.MissedFilter{JobID: j.ID, Since: o.down.Add(-tick), Until: until})
+			account, err = o.client.Missed(o.Context(), client.MissedFilter{JobID: j.ID, Since: o.down.Add(-tick), Until: until})
 			if err != nil || len(account.Jobs) != 1 {
 				return false, err
 			}
@@ -152,7 +152,7 @@ func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 					ran++
 				}
 			}
-			if ran != sum.Runs || reasons[control.MissedUnknown] > 0 {
+			if ran != sum.Runs || reasons[client.MissedUnknown] > 0 {
 				return false, fmt.Errorf("%d runs were handled, and the account is %+v %v", ran, sum, reasons)
 			}
 			return true, nil
@@ -163,10 +163,10 @@ func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 		o.Logf("%s: %+v %v", key, sum, reasons)
 		switch jobs[key].Misfire {
 		case job.MisfireSkip:
-			require.Positive(o, reasons[control.MissedWindow]+reasons[control.MissedSuperseded], key)
+			require.Positive(o, reasons[client.MissedWindow]+reasons[client.MissedSuperseded], key)
 		case job.MisfireAll:
 		default:
-			require.Positive(o, reasons[control.MissedServerDown]+reasons[control.MissedSuperseded], key)
+			require.Positive(o, reasons[client.MissedServerDown]+reasons[client.MissedSuperseded], key)
 		}
 	}
 }
@@ -206,15 +206,15 @@ func newOutage(t *testing.T, st *stacktest.Stack) *outage {
 		cancel()
 		require.NoError(t, <-ended)
 	})
-	c := control.New(st.Dial(t), st.Namespace)
-	o.fixture = &fixture{T: t, temporal: c.Temporal(), control: c, syncer: schedules.New(c)}
+	c := client.New(st.Dial(t), st.Namespace)
+	o.fixture = &fixture{T: t, temporal: c.Temporal(), client: c, syncer: schedules.New(c)}
 	return o
 }
 
 // handled are the runs of a job that its handler saw, by when they were due.
-func (o *outage) handled(jobID string) ([]control.Run, error) {
-	runs, err := o.control.Runs(o.Context(), control.RunFilter{JobID: jobID})
-	var handled []control.Run
+func (o *outage) handled(jobID string) ([]client.Run, error) {
+	runs, err := o.client.Runs(o.Context(), client.RunFilter{JobID: jobID})
+	var handled []client.Run
 	for _, run := range runs {
 		if o.ledger.has(jobID, run.RunID) {
 			handled = append(handled, run)

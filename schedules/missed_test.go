@@ -10,11 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -39,28 +39,28 @@ func TestMissedStarts(t *testing.T) {
 	j := declare("missing", job.Schedule{Recurring: &every})
 	f.apply(f.plan(false, j))
 
-	f.waitSchedule(j, "overlaps", func(live *control.Live) bool { return live.Schedule.GetInfo().GetOverlapSkipped() >= 2 })
+	f.waitSchedule(j, "overlaps", func(live *client.Live) bool { return live.Schedule.GetInfo().GetOverlapSkipped() >= 2 })
 	close(gate)
 	f.waitRuns(seen, seen.count()+2)
 
-	require.NoError(t, f.control.Pause(t.Context(), j.ID, "for the test"))
+	require.NoError(t, f.client.Pause(t.Context(), j.ID, "for the test"))
 	paused := time.Now()
 	stacktest.WaitFor(t, "three starts to pass", func() (bool, error) { return time.Since(paused) > 3*interval, nil })
-	require.NoError(t, f.control.Resume(t.Context(), j.ID, "done"))
+	require.NoError(t, f.client.Resume(t.Context(), j.ID, "done"))
 	f.waitRuns(seen, seen.count()+2)
-	live, err := f.control.LiveSchedule(t.Context(), j.ID)
+	live, err := f.client.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, "done", live.PauseReason)
 
-	skipped, err := f.control.SkipNext(t.Context(), j.ID, "a tester")
+	skipped, err := f.client.SkipNext(t.Context(), j.ID, "a tester")
 	require.NoError(t, err)
 	f.waitRuns(seen, seen.count()+3)
 
-	var account *control.Ledger
+	var account *client.Ledger
 	until := skipped.Skipped.Add(interval)
-	reasons := map[control.MissedReason]int{}
+	reasons := map[client.MissedReason]int{}
 	stacktest.WaitFor(t, "all runs in the list", func() (bool, error) {
-		account, err = f.control.Missed(t.Context(), control.MissedFilter{Since: time.Now().Add(-time.Hour), Until: until})
+		account, err = f.client.Missed(t.Context(), client.MissedFilter{Since: time.Now().Add(-time.Hour), Until: until})
 		if err != nil {
 			return false, err
 		}
@@ -68,7 +68,7 @@ func TestMissedStarts(t *testing.T) {
 		for _, start := range account.Missed {
 			reasons[start.Reason]++
 		}
-		if len(account.Missed) == 0 || account.Missed[0].Reason != control.MissedSkipped || reasons[control.MissedUnknown] > 1 {
+		if len(account.Missed) == 0 || account.Missed[0].Reason != client.MissedSkipped || reasons[client.MissedUnknown] > 1 {
 			return false, fmt.Errorf("it has %v", reasons)
 		}
 		return true, nil
@@ -76,14 +76,14 @@ func TestMissedStarts(t *testing.T) {
 	sum := account.Jobs[0]
 	t.Logf("%+v %v", sum, reasons)
 	require.Equal(t, sum.Slots, sum.Runs+sum.Missed)
-	require.GreaterOrEqual(t, reasons[control.MissedOverlap], 2)
-	require.GreaterOrEqual(t, reasons[control.MissedPaused], 2)
-	require.Equal(t, 1, reasons[control.MissedSkipped])
-	require.Zero(t, reasons[control.MissedServerDown])
-	require.LessOrEqual(t, reasons[control.MissedUnknown], 1, "one at the edge of the pause")
+	require.GreaterOrEqual(t, reasons[client.MissedOverlap], 2)
+	require.GreaterOrEqual(t, reasons[client.MissedPaused], 2)
+	require.Equal(t, 1, reasons[client.MissedSkipped])
+	require.Zero(t, reasons[client.MissedServerDown])
+	require.LessOrEqual(t, reasons[client.MissedUnknown], 1, "one at the edge of the pause")
 	require.GreaterOrEqual(t, sum.ServerOverlap, int64(2))
 
-	_, err = f.control.Missed(t.Context(), control.MissedFilter{JobID: j.ID, Since: sum.From, Until: sum.From.Add(24 * time.Hour)})
+	_, err = f.client.Missed(t.Context(), client.MissedFilter{JobID: j.ID, Since: sum.From, Until: sum.From.Add(24 * time.Hour)})
 	require.ErrorContains(t, err, "more than 10000")
 }
 
@@ -124,8 +124,8 @@ func startHandler(t *testing.T, st *stacktest.Stack, handle func(context.Context
 		cancel()
 		require.NoError(t, <-ended)
 	})
-	c := control.New(st.Dial(t), st.Namespace)
-	return &fixture{T: t, temporal: c.Temporal(), control: c, syncer: schedules.New(c)}
+	c := client.New(st.Dial(t), st.Namespace)
+	return &fixture{T: t, temporal: c.Temporal(), client: c, syncer: schedules.New(c)}
 }
 
 func (f *fixture) waitRuns(seen *handledRuns, n int) {
@@ -133,10 +133,10 @@ func (f *fixture) waitRuns(seen *handledRuns, n int) {
 	stacktest.WaitFor(f, "runs", func() (bool, error) { return seen.count() >= n, nil })
 }
 
-func (f *fixture) waitSchedule(j job.Job, what string, reached func(*control.Live) bool) {
+func (f *fixture) waitSchedule(j job.Job, what string, reached func(*client.Live) bool) {
 	f.Helper()
 	stacktest.WaitFor(f, what+" of "+j.ID, func() (bool, error) {
-		live, err := f.control.LiveSchedule(f.Context(), j.ID)
+		live, err := f.client.LiveSchedule(f.Context(), j.ID)
 		return err == nil && reached(live), err
 	})
 }

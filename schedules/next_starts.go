@@ -3,8 +3,8 @@ package schedules
 import (
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -14,12 +14,12 @@ const shownStarts = 3
 // starts tells when a schedule that changes starts runs next, now and then: both
 // without jitter, so that one can be held against the other, and without the
 // starts that people have skipped.
-func (change *Change) starts(live *control.Live, now time.Time) {
+func (change *Change) starts(live *client.Live, now time.Time) {
 	if change.Action != ActionUpdate {
 		return
 	}
 	skipped := map[time.Time]bool{}
-	for _, at := range control.SkippedStarts(live, now) {
+	for _, at := range client.SkippedStarts(live, now) {
 		skipped[at.UTC()] = true
 	}
 	switch {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // TestOneShotForLater declares a run for a time, moves it, and has it run.
@@ -25,12 +25,12 @@ func TestOneShotForLater(t *testing.T) {
 	at := func(moment time.Time) job.Job {
 		return declare("later", job.Schedule{OneShot: &job.OneShot{At: moment}})
 	}
-	waits := func(moment time.Time) control.RunRef {
-		live, err := f.control.LiveWorkflow(t.Context(), "do_nothing.later")
+	waits := func(moment time.Time) client.RunRef {
+		live, err := f.client.LiveWorkflow(t.Context(), "do_nothing.later")
 		require.NoError(t, err)
 		require.True(t, live.Workflow.Open())
 		require.WithinDuration(t, moment, live.Workflow.Begins, 10*time.Second, "as late as the request came")
-		return control.RunRef{RunID: live.Workflow.RunID}
+		return client.RunRef{RunID: live.Workflow.RunID}
 	}
 
 	tomorrow := time.Now().Add(24 * time.Hour).Truncate(time.Second)

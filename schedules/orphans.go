@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // orphans are the provider's jobs that stand in Temporal and are not declared.
@@ -17,7 +17,7 @@ func (c *comparison) orphans(ctx context.Context, declared map[string]bool) ([]C
 		}
 	}
 	found := make([]*Change, len(ids))
-	err := control.EachOf(len(ids), c.options.Parallel, func(i int) error {
+	err := client.EachOf(len(ids), c.options.Parallel, func(i int) error {
 		change, err := c.orphan(ctx, ids[i])
 		found[i] = change
 		return err
@@ -38,8 +38,8 @@ func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
 		change.Action = ActionDelete
 	}
 	if c.standing[id].Schedule {
-		live, err := c.control.LiveSchedule(ctx, id)
-		if err != nil && !errors.Is(err, control.ErrNotOurs) {
+		live, err := c.client.LiveSchedule(ctx, id)
+		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return nil, err
 		}
 		if live != nil && live.Job.Provider == c.options.Provider {
@@ -52,8 +52,8 @@ func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
 		}
 	}
 	if c.standing[id].Loop {
-		live, err := c.control.LiveWorkflow(ctx, id)
-		if err != nil && !errors.Is(err, control.ErrNotOurs) {
+		live, err := c.client.LiveWorkflow(ctx, id)
+		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return nil, err
 		}
 		if live != nil && live.Workflow.Open() && live.Job.Provider == c.options.Provider {

@@ -4,16 +4,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // What a schedule starts carries our marks; an edit that drops them leaves runs
@@ -104,7 +105,7 @@ func TestADeletionIsOfWhatWasSeen(t *testing.T) {
 	require.Error(t, f.syncer.Apply(t.Context(), stale, func(r schedules.Report) { late[r.Change.JobID] = r.Err }))
 	require.Len(t, late, 3)
 	for id, err := range late {
-		require.ErrorIs(t, err, control.ErrMoved, id)
+		require.ErrorIs(t, err, client.ErrMoved, id)
 	}
 	f.settled(false, all...)
 }
@@ -136,17 +137,17 @@ func TestAPausedOneShotWithANewSpecRunsWhenItIsResumed(t *testing.T) {
 	once := declare("once", oneShot())
 	f.apply(f.plan(false, once))
 	stacktest.WaitFor(t, "the run to end", func() (bool, error) {
-		live, err := f.control.LiveWorkflow(t.Context(), once.ID)
+		live, err := f.client.LiveWorkflow(t.Context(), once.ID)
 		return err == nil && !live.Workflow.Open(), err
 	})
 	once.Spec, once.Options.Paused = []byte(`{"a":2}`), true
 	f.apply(f.plan(false, once))
 	_, err := f.temporal.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: f.control.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflows.JobWorkflowID(once.ID)},
+		Namespace: f.client.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: contract.JobWorkflowID(once.ID)},
 	})
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the run to be forgotten", func() (bool, error) {
-		live, err := f.control.LiveWorkflow(t.Context(), once.ID)
+		live, err := f.client.LiveWorkflow(t.Context(), once.ID)
 		return live == nil, err
 	})
 	once.Options.Paused = false

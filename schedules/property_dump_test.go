@@ -13,9 +13,9 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // standing is what stands under job ids and in queues, as the raw API tells it,
@@ -35,8 +35,8 @@ func (w *world) standing(ids, queues []string) []string {
 
 func (w *world) scheduleLines(id string) []string {
 	w.Helper()
-	answer, err := w.control.Temporal().WorkflowService().DescribeSchedule(w.Context(), &workflowservice.DescribeScheduleRequest{
-		Namespace: w.control.Namespace(), ScheduleId: "job/" + id,
+	answer, err := w.client.Temporal().WorkflowService().DescribeSchedule(w.Context(), &workflowservice.DescribeScheduleRequest{
+		Namespace: w.client.Namespace(), ScheduleId: "job/" + id,
 	})
 	if isNotFound(err) {
 		return nil
@@ -70,7 +70,7 @@ func (w *world) scheduleLines(id string) []string {
 // once its spec: what else it was defined by may change without running it again.
 func (w *world) workflowLines(id string) []string {
 	w.Helper()
-	answer, err := w.control.Temporal().DescribeWorkflowExecution(w.Context(), "job/"+id, "")
+	answer, err := w.client.Temporal().DescribeWorkflowExecution(w.Context(), "job/"+id, "")
 	if isNotFound(err) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (w *world) workflowLines(id string) []string {
 // definition, as long as its spec is the same.
 func (w *world) queueLines(name string) []string {
 	w.Helper()
-	answer, err := w.control.Temporal().QueryWorkflow(w.Context(), "queue/"+name, "", "state")
+	answer, err := w.client.Temporal().QueryWorkflow(w.Context(), "queue/"+name, "", "state")
 	if isNotFound(err) {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (w *world) quiet(jobs []job.Job) {
 			if !runs {
 				continue
 			}
-			answer, err := w.control.Temporal().DescribeWorkflowExecution(w.Context(), "job/"+j.ID, "")
+			answer, err := w.client.Temporal().DescribeWorkflowExecution(w.Context(), "job/"+j.ID, "")
 			if err != nil {
 				return false, err
 			}
@@ -137,8 +137,8 @@ func (w *world) quiet(jobs []job.Job) {
 			if j.Mode() != job.ModeQueued {
 				continue
 			}
-			state, err := w.control.QueueState(w.Context(), j.Queue())
-			if errors.Is(err, control.ErrNotFound) {
+			state, err := w.client.QueueState(w.Context(), j.Queue())
+			if errors.Is(err, client.ErrNotFound) {
 				continue // The job ran before, outside a queue.
 			}
 			if err != nil || state.Running != nil || len(state.Waiting) > 0 {

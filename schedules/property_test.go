@@ -14,11 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -108,8 +108,8 @@ func withoutRepeats(lines []string, before []job.Job) []string {
 // world is a stack with a worker that counts what it runs.
 type world struct {
 	*testing.T
-	control *control.Client
-	syncer  *schedules.Syncer
+	client *client.Client
+	syncer *schedules.Syncer
 
 	mu   sync.Mutex
 	runs map[string]int // by job id and spec
@@ -136,8 +136,8 @@ func newWorld(t *testing.T, st *stacktest.Stack) *world {
 		cancel()
 		require.NoError(t, <-ended)
 	})
-	w.control = control.New(st.Dial(t), st.Namespace)
-	w.syncer = schedules.New(w.control)
+	w.client = client.New(st.Dial(t), st.Namespace)
+	w.syncer = schedules.New(w.client)
 	return w
 }
 
@@ -198,12 +198,12 @@ func (w *world) listed(kept, set []job.Job) {
 func (w *world) pausedQueue(name string) {
 	w.Helper()
 	opener := declare("opener-of-"+name, queued(name), func(j *job.Job) { j.Provider = job.ProviderAPI })
-	_, err := w.control.Enqueue(w.Context(), opener, false)
+	_, err := w.client.Enqueue(w.Context(), opener, false)
 	require.NoError(w, err)
-	_, err = w.control.PauseQueue(w.Context(), name, "holds what is put into it")
+	_, err = w.client.PauseQueue(w.Context(), name, "holds what is put into it")
 	require.NoError(w, err)
 	stacktest.WaitFor(w, "the first item of the queue to have ended", func() (bool, error) {
-		state, err := w.control.QueueState(w.Context(), name)
+		state, err := w.client.QueueState(w.Context(), name)
 		return err == nil && state.Running == nil && len(state.Waiting) == 0, err
 	})
 }

@@ -6,13 +6,13 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // scheduleOf is a recurring job as a Temporal Schedule.
 func scheduleOf(j job.Job) (*schedulepb.Schedule, error) {
-	action, err := control.ScheduleAction(j)
+	action, err := client.ScheduleAction(j)
 	if err != nil {
 		return nil, err
 	}

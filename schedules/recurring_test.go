@@ -4,17 +4,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // shapes are recurring jobs of every kind, by key. They are far from due.
@@ -72,59 +73,59 @@ func TestAPlanIsEmptyAfterApplyForEveryShape(t *testing.T) {
 func TestHandEditsAreSeenAndUndone(t *testing.T) {
 	type edit struct {
 		key    string
-		change func(*client.Schedule)
+		change func(*sdk.Schedule)
 		want   schedules.Field
 	}
 	may := time.Date(2091, 5, 1, 0, 0, 0, 0, time.UTC)
 	edits := []edit{
-		{"offset", func(s *client.Schedule) { s.Spec.Intervals[0].Every = time.Hour * 12 }, schedules.Field{
+		{"offset", func(s *sdk.Schedule) { s.Spec.Intervals[0].Every = time.Hour * 12 }, schedules.Field{
 			Path: "schedule.intervals", Old: `["every PT12H at PT7H"]`, New: `["every P1D at PT7H"]`,
 		}},
-		{"offset-zero", func(s *client.Schedule) { s.Spec.Intervals[0].Offset = time.Minute }, schedules.Field{
+		{"offset-zero", func(s *sdk.Schedule) { s.Spec.Intervals[0].Offset = time.Minute }, schedules.Field{
 			Path: "schedule.intervals", Old: `["every P1D at PT1M"]`, New: `["every P1D at PT0S"]`,
 		}},
-		{"interval", func(s *client.Schedule) { s.Spec.CronExpressions = []string{"5 4 * * 1-5"} }, schedules.Field{
+		{"interval", func(s *sdk.Schedule) { s.Spec.CronExpressions = []string{"5 4 * * 1-5"} }, schedules.Field{
 			Path: "schedule.calendars", Old: `["5 4 * * 1-5"]`,
 		}},
-		{"jitter", func(s *client.Schedule) { s.Spec.Jitter = 0 }, schedules.Field{
+		{"jitter", func(s *sdk.Schedule) { s.Spec.Jitter = 0 }, schedules.Field{
 			Path: "schedule.jitter", New: `"PT1H30M0.001S"`,
 		}},
-		{"start", func(s *client.Schedule) { s.Spec.StartAt = may }, schedules.Field{
+		{"start", func(s *sdk.Schedule) { s.Spec.StartAt = may }, schedules.Field{
 			Path: "schedule.start_at", Old: `"2091-05-01T00:00:00Z"`, New: `"2090-03-01T11:30:15Z"`,
 		}},
-		{"end", func(s *client.Schedule) { s.Spec.EndAt = time.Time{} }, schedules.Field{
+		{"end", func(s *sdk.Schedule) { s.Spec.EndAt = time.Time{} }, schedules.Field{
 			Path: "schedule.end_at", New: `"2090-03-01T11:30:15Z"`,
 		}},
-		{"cron", func(s *client.Schedule) {
+		{"cron", func(s *sdk.Schedule) {
 			s.Spec.Calendars = nil
 			s.Spec.CronExpressions = []string{"31 4 1 1 *"}
 		}, schedules.Field{Path: "schedule.calendars", Old: `["31 4 1 1 *"]`, New: `["30 4 1 1 *"]`}},
-		{"cron-utc", func(s *client.Schedule) { s.Spec.Calendars[0].Second = []client.ScheduleRange{{Start: 7}} }, schedules.Field{
+		{"cron-utc", func(s *sdk.Schedule) { s.Spec.Calendars[0].Second = []sdk.ScheduleRange{{Start: 7}} }, schedules.Field{
 			Path: "schedule.calendars", Old: `["second 7: 30 4 * 2 *"]`, New: `["30 4 * 2 *"]`,
 		}},
-		{"cron-sunday", func(s *client.Schedule) { s.Spec.Calendars[0].Year = []client.ScheduleRange{{Start: 2095}} }, schedules.Field{
+		{"cron-sunday", func(s *sdk.Schedule) { s.Spec.Calendars[0].Year = []sdk.ScheduleRange{{Start: 2095}} }, schedules.Field{
 			Path: "schedule.calendars", Old: `["0 3 * * 0 in 2095"]`, New: `["0 3 * * 0"]`,
 		}},
-		{"cron-either", func(s *client.Schedule) { s.Spec.Calendars = s.Spec.Calendars[:1] }, schedules.Field{
+		{"cron-either", func(s *sdk.Schedule) { s.Spec.Calendars = s.Spec.Calendars[:1] }, schedules.Field{
 			Path: "schedule.calendars", Old: `["0 0 13 * *"]`, New: `["0 0 * * 5","0 0 13 * *"]`,
 		}},
-		{"cron-zone", func(s *client.Schedule) { s.Spec.TimeZoneName = "Europe/Berlin" }, schedules.Field{
+		{"cron-zone", func(s *sdk.Schedule) { s.Spec.TimeZoneName = "Europe/Berlin" }, schedules.Field{
 			Path: "schedule.time_zone", Old: `"Europe/Berlin"`, New: `"Europe/Prague"`,
 		}},
-		{"cron-weekdays", func(s *client.Schedule) {
-			s.Spec.Skip = []client.ScheduleCalendarSpec{{Hour: []client.ScheduleRange{{Start: 12}}}}
+		{"cron-weekdays", func(s *sdk.Schedule) {
+			s.Spec.Skip = []sdk.ScheduleCalendarSpec{{Hour: []sdk.ScheduleRange{{Start: 12}}}}
 		}, schedules.Field{Path: "schedule.skip", Old: `["0 12 * * *"]`}},
-		{"catchup", func(s *client.Schedule) { s.Policy.CatchupWindow = time.Hour }, schedules.Field{
+		{"catchup", func(s *sdk.Schedule) { s.Policy.CatchupWindow = time.Hour }, schedules.Field{
 			Path: "schedule.catchup_window", Old: `"PT1H"`, New: `"PT10S"`,
 		}},
-		{"buffer_one", func(s *client.Schedule) { s.Policy.Overlap = enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL }, schedules.Field{
+		{"buffer_one", func(s *sdk.Schedule) { s.Policy.Overlap = enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL }, schedules.Field{
 			Path: "schedule.overlap", Old: `"allow_all"`, New: `"buffer_one"`,
 		}},
-		{"skip", func(s *client.Schedule) { s.Policy.PauseOnFailure = true }, schedules.Field{
+		{"skip", func(s *sdk.Schedule) { s.Policy.PauseOnFailure = true }, schedules.Field{
 			Path: "schedule.pause_on_failure", Old: `true`,
 		}},
-		{"allow_all", func(s *client.Schedule) {
-			s.Action.(*client.ScheduleWorkflowAction).TaskQueue = "elsewhere" //nolint:forcetypeassert // Its only kind.
+		{"allow_all", func(s *sdk.Schedule) {
+			s.Action.(*sdk.ScheduleWorkflowAction).TaskQueue = "elsewhere" //nolint:forcetypeassert // Its only kind.
 		}, schedules.Field{Path: "schedule.task_queue", Old: `"elsewhere"`, New: `"testing"`}},
 	}
 	t.Parallel()
@@ -132,11 +133,11 @@ func TestHandEditsAreSeenAndUndone(t *testing.T) {
 	jobs := declareShapes()
 	f.apply(f.plan(false, jobs...))
 	for _, e := range edits {
-		err := f.schedule(e.key).Update(t.Context(), client.ScheduleUpdateOptions{
-			DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
+		err := f.schedule(e.key).Update(t.Context(), sdk.ScheduleUpdateOptions{
+			DoUpdate: func(in sdk.ScheduleUpdateInput) (*sdk.ScheduleUpdate, error) {
 				schedule := in.Description.Schedule
 				e.change(&schedule)
-				return &client.ScheduleUpdate{Schedule: &schedule}, nil
+				return &sdk.ScheduleUpdate{Schedule: &schedule}, nil
 			},
 		})
 		require.NoError(t, err, e.key)
@@ -159,15 +160,15 @@ func TestHandEditsAreSeenAndUndone(t *testing.T) {
 	f.settled(false, jobs...)
 }
 
-func (f *fixture) schedule(key string) client.ScheduleHandle {
-	return f.temporal.ScheduleClient().GetHandle(f.Context(), workflows.ScheduleID("do_nothing."+key))
+func (f *fixture) schedule(key string) sdk.ScheduleHandle {
+	return f.temporal.ScheduleClient().GetHandle(f.Context(), contract.ScheduleID("do_nothing."+key))
 }
 
 // starts asks the server for the times of a job's starts in 2090, in its zone.
 func (f *fixture) starts(j job.Job, from, to time.Time) []string {
 	f.Helper()
 	response, err := f.temporal.WorkflowService().ListScheduleMatchingTimes(f.Context(), &workflowservice.ListScheduleMatchingTimesRequest{
-		Namespace: f.control.Namespace(), ScheduleId: workflows.ScheduleID(j.ID),
+		Namespace: f.client.Namespace(), ScheduleId: contract.ScheduleID(j.ID),
 		StartTime: timestamppb.New(from), EndTime: timestamppb.New(to),
 	})
 	require.NoError(f, err)
@@ -224,7 +225,7 @@ func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 	j.Recurring = &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}
 	f.apply(f.plan(false, j))
 	f.settled(false, j)
-	live, err := f.control.LiveSchedule(t.Context(), j.ID)
+	live, err := f.client.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Empty(t, live.Next())
 }
@@ -235,12 +236,12 @@ func TestCronJobsRun(t *testing.T) {
 	j := declare("cron", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 1 1 *", TimeZone: "Europe/Prague"}})
 	f.apply(f.plan(false, j))
 	// A start that was due is caught up at once.
-	require.NoError(t, f.schedule("cron").Backfill(t.Context(), client.ScheduleBackfillOptions{Backfill: []client.ScheduleBackfill{{
+	require.NoError(t, f.schedule("cron").Backfill(t.Context(), sdk.ScheduleBackfillOptions{Backfill: []sdk.ScheduleBackfill{{
 		Start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC),
 		Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
 	}}}))
 	stacktest.WaitFor(t, "the run", func() (bool, error) {
-		runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
 		if err == nil && len(runs) == 1 {
 			require.Equal(t, "2026-01-01T02:00:00Z", runs[0].Scheduled.UTC().Format(time.RFC3339))
 		}

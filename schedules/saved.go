@@ -104,10 +104,10 @@ func IsSavedPlan(r io.Reader) bool {
 // Replan makes a saved plan again. It gives [ErrWorldMoved], with what moved, if
 // that is not the same plan.
 func (s *Syncer) Replan(ctx context.Context, saved *SavedPlan, parallel int) (*Plan, error) {
-	if saved.Namespace != s.control.Namespace() {
-		return nil, fmt.Errorf("the plan was made for namespace %q, not %q", saved.Namespace, s.control.Namespace())
+	if saved.Namespace != s.client.Namespace() {
+		return nil, fmt.Errorf("the plan was made for namespace %q, not %q", saved.Namespace, s.client.Namespace())
 	}
-	id, err := s.control.NamespaceID(ctx)
+	id, err := s.client.NamespaceID(ctx)
 	if err != nil {
 		return nil, err
 	}

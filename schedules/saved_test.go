@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 func (f *fixture) save(plan *schedules.Plan) *schedules.SavedPlan {
@@ -43,12 +43,12 @@ func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
 		jobs[i].Spec = []byte(`{"a":2}`)
 	}
 	saved = f.save(f.plan(false, jobs...))
-	require.NoError(t, f.control.Pause(t.Context(), jobs[0].ID, "a pause changes nothing"))
+	require.NoError(t, f.client.Pause(t.Context(), jobs[0].ID, "a pause changes nothing"))
 	_, err = f.syncer.Replan(t.Context(), saved, 0)
 	require.NoError(t, err)
 	other := jobs[1]
 	other.Spec = []byte(`{"a":3}`)
-	require.NoError(t, f.control.SetContinuous(t.Context(), other, false))
+	require.NoError(t, f.client.SetContinuous(t.Context(), other, false))
 	stacktest.WaitFor(t, "the plan to be stale", func() (bool, error) {
 		_, err = f.syncer.Replan(t.Context(), saved, 0)
 		return err != nil, nil
@@ -99,10 +99,10 @@ func TestTwoAppliesDoNotFight(t *testing.T) {
 	first, second := f.plan(false, of("2")...), f.plan(false, of("3")...)
 	f.apply(first)
 	late := map[string]error{}
-	require.ErrorIs(t, f.syncer.Apply(t.Context(), second, func(r schedules.Report) { late[r.Change.JobID] = r.Err }), control.ErrMoved)
+	require.ErrorIs(t, f.syncer.Apply(t.Context(), second, func(r schedules.Report) { late[r.Change.JobID] = r.Err }), client.ErrMoved)
 	require.Len(t, late, 4)
 	for id, err := range late {
-		require.ErrorIs(t, err, control.ErrMoved, id)
+		require.ErrorIs(t, err, client.ErrMoved, id)
 		require.ErrorContains(t, err, "was changed by someone else meanwhile: plan again")
 	}
 	f.settled(false, of("2")...)
@@ -119,12 +119,12 @@ func TestTwoAppliesDoNotFight(t *testing.T) {
 	require.NoError(t, errs[0])
 	require.NoError(t, errs[1])
 	stacktest.WaitFor(t, "the run", func() (bool, error) {
-		runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing.once", Status: control.RunCompleted})
+		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: "do_nothing.once", Status: client.RunCompleted})
 		return len(runs) == 1, err
 	})
 	require.NoError(t, f.syncer.Apply(t.Context(), plans[1], func(schedules.Report) {}))
 	f.settled(false, once...)
-	runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing.once"})
+	runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: "do_nothing.once"})
 	require.NoError(t, err)
 	require.Len(t, runs, 1, "asked three times, run once")
 }

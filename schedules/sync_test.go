@@ -7,22 +7,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 type fixture struct {
 	*testing.T
-	temporal client.Client
-	control  *control.Client
+	temporal sdk.Client
+	client   *client.Client
 	syncer   *schedules.Syncer
 }
 
@@ -44,8 +45,8 @@ func newFixture(t *testing.T, st *stacktest.Stack, types ...job.Type) *fixture {
 		cancel()
 		require.NoError(t, <-ended)
 	})
-	c := control.New(st.Dial(t), st.Namespace)
-	return &fixture{T: t, temporal: c.Temporal(), control: c, syncer: schedules.New(c)}
+	c := client.New(st.Dial(t), st.Namespace)
+	return &fixture{T: t, temporal: c.Temporal(), client: c, syncer: schedules.New(c)}
 }
 
 func nothing() job.Type {
@@ -141,8 +142,8 @@ func TestApplyThenPlanIsEmpty(t *testing.T) {
 
 	stacktest.WaitFor(t, "the one-shot and the queued job to have run once", func() (bool, error) {
 		for _, key := range []string{"once", "turn"} {
-			runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: "do_nothing." + key})
-			if err != nil || len(runs) != 1 || runs[0].Status != control.RunCompleted {
+			runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: "do_nothing." + key})
+			if err != nil || len(runs) != 1 || runs[0].Status != client.RunCompleted {
 				return false, err
 			}
 		}
@@ -154,7 +155,7 @@ func TestApplyThenPlanIsEmpty(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2*time.Hour, description.Schedule.Policy.CatchupWindow)
 	require.Less(t, description.Schedule.Spec.Intervals[0].Offset, time.Hour)
-	hash, _ := description.TypedSearchAttributes.GetKeyword(workflows.AttributeSpecHash)
+	hash, _ := description.TypedSearchAttributes.GetKeyword(contract.AttributeSpecHash)
 	require.Len(t, hash, 16)
 }
 
@@ -167,7 +168,7 @@ func TestChangesAreAppliedInEveryMode(t *testing.T) {
 	}
 	f.apply(f.plan(false, before...))
 	stacktest.WaitFor(t, "the runs to end", func() (bool, error) {
-		runs, err := f.control.Runs(t.Context(), control.RunFilter{Status: control.RunCompleted})
+		runs, err := f.client.Runs(t.Context(), client.RunFilter{Status: client.RunCompleted})
 		return len(runs) == 2, err
 	})
 	after := make([]job.Job, len(before))
@@ -183,7 +184,7 @@ func TestChangesAreAppliedInEveryMode(t *testing.T) {
 	}, plan.Changes[1].Fields)
 	f.apply(plan)
 	f.settled(false, after...)
-	live, err := f.control.LiveSchedule(t.Context(), "do_nothing.often")
+	live, err := f.client.LiveSchedule(t.Context(), "do_nothing.often")
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":2}`, string(live.Job.Spec))
 	require.Equal(t, 2*time.Hour, live.Schedule.GetSchedule().GetSpec().GetInterval()[0].GetInterval().AsDuration())
@@ -194,18 +195,18 @@ func TestAPauseByHandIsKept(t *testing.T) {
 	f := newFixture(t, stacktest.StartOwn(t))
 	j := declare("often", recurring(time.Hour))
 	f.apply(f.plan(false, j))
-	require.NoError(t, f.control.Pause(t.Context(), j.ID, "vendor is down"))
+	require.NoError(t, f.client.Pause(t.Context(), j.ID, "vendor is down"))
 	plan := f.plan(false, j)
 	require.True(t, plan.Empty())
 	require.Equal(t, "paused: vendor is down", plan.Changes[0].Note)
 	j.Options.Description = "now described"
 	f.apply(f.plan(false, j))
 	f.settled(false, j)
-	live, err := f.control.LiveSchedule(t.Context(), j.ID)
+	live, err := f.client.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.True(t, live.Paused)
-	require.NoError(t, f.control.Resume(t.Context(), j.ID, ""))
-	live, err = f.control.LiveSchedule(t.Context(), j.ID)
+	require.NoError(t, f.client.Resume(t.Context(), j.ID, ""))
+	live, err = f.client.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.False(t, live.Paused)
 }
@@ -213,15 +214,15 @@ func TestAPauseByHandIsKept(t *testing.T) {
 func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartOwn(t))
-	foreign := client.ScheduleOptions{
+	foreign := sdk.ScheduleOptions{
 		ID:     "job/do_nothing.often",
-		Spec:   client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: time.Hour}}},
-		Action: &client.ScheduleWorkflowAction{ID: "x", Workflow: "Other", TaskQueue: "other"},
+		Spec:   sdk.ScheduleSpec{Intervals: []sdk.ScheduleIntervalSpec{{Every: time.Hour}}},
+		Action: &sdk.ScheduleWorkflowAction{ID: "x", Workflow: "Other", TaskQueue: "other"},
 		Paused: true, Note: "someone else's",
 	}
 	_, err := f.temporal.ScheduleClient().Create(t.Context(), foreign)
 	require.NoError(t, err)
-	_, err = f.temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "job/do_nothing.loop", TaskQueue: "other"}, "Other")
+	_, err = f.temporal.ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{ID: "job/do_nothing.loop", TaskQueue: "other"}, "Other")
 	require.NoError(t, err)
 
 	jobs := []job.Job{declare("often", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("fine", oneShot())}
@@ -236,10 +237,10 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "someone else's", description.Schedule.State.Note)
 	for _, err := range []error{
-		f.control.Pause(t.Context(), "do_nothing.often", "by test"),
-		f.control.Stop(t.Context(), "do_nothing.loop", "by test"),
+		f.client.Pause(t.Context(), "do_nothing.often", "by test"),
+		f.client.Stop(t.Context(), "do_nothing.loop", "by test"),
 	} {
-		require.ErrorIs(t, err, control.ErrNotOurs)
+		require.ErrorIs(t, err, client.ErrNotOurs)
 	}
 }
 
@@ -249,7 +250,7 @@ func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
 	kept, gone, loop := declare("kept", recurring(time.Hour)), declare("gone", recurring(time.Hour)), declare("loop", continuous(time.Hour))
 	byAPI := declare("api", continuous(time.Hour), func(j *job.Job) { j.Provider = job.ProviderAPI })
 	f.apply(f.plan(false, kept, gone, loop))
-	require.NoError(t, f.control.StartContinuous(t.Context(), byAPI))
+	require.NoError(t, f.client.StartContinuous(t.Context(), byAPI))
 	stacktest.WaitFor(t, "both to show as no longer declared", func() (bool, error) {
 		return f.plan(false, kept).Count(schedules.ActionOrphaned) == 2, nil
 	})
@@ -258,7 +259,7 @@ func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
 	require.Equal(t, []string{"gone: delete", "kept: unchanged", "loop: delete"}, actions(plan))
 	f.apply(plan)
 	f.settled(true, kept)
-	live, err := f.control.LiveWorkflow(t.Context(), byAPI.ID)
+	live, err := f.client.LiveWorkflow(t.Context(), byAPI.ID)
 	require.NoError(t, err)
 	require.True(t, live.Workflow.Open(), "another provider's job goes on")
 }
@@ -271,12 +272,12 @@ func TestAModeCanChange(t *testing.T) {
 		j := declare("j", mode)
 		f.apply(f.plan(false, j))
 		f.settled(false, j)
-		schedule, err := f.control.LiveSchedule(t.Context(), j.ID)
+		schedule, err := f.client.LiveSchedule(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.Equal(t, mode.Recurring != nil, schedule != nil)
-		workflow, err := f.control.LiveWorkflow(t.Context(), j.ID)
+		workflow, err := f.client.LiveWorkflow(t.Context(), j.ID)
 		require.NoError(t, err)
-		if workflow != nil && workflow.Workflow.Type == workflows.ContinuousJobType {
+		if workflow != nil && workflow.Workflow.Type == contract.ContinuousJobType {
 			require.Equal(t, mode.Continuous != nil, workflow.Workflow.Open())
 		}
 	}
@@ -288,7 +289,7 @@ func TestRecurringJobsRunAndAreFound(t *testing.T) {
 	j := declare("tick", recurring(time.Second))
 	f.apply(f.plan(false, j))
 	stacktest.WaitFor(t, "three runs", func() (bool, error) {
-		runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Mode: job.ModeRecurring, Status: control.RunCompleted})
+		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID, Mode: job.ModeRecurring, Status: client.RunCompleted})
 		if err == nil && len(runs) > 0 {
 			require.False(t, runs[0].Scheduled.IsZero())
 		}
@@ -296,11 +297,11 @@ func TestRecurringJobsRunAndAreFound(t *testing.T) {
 	})
 	slow := declare("slow", recurring(24*time.Hour))
 	f.apply(f.plan(false, j, slow))
-	triggered, err := f.control.Trigger(t.Context(), slow.ID)
+	triggered, err := f.client.Trigger(t.Context(), slow.ID)
 	require.NoError(t, err)
-	run, err := f.control.Follow(t.Context(), triggered.Run, func(*control.RunDetail) {})
+	run, err := f.client.Follow(t.Context(), triggered.Run, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status)
+	require.Equal(t, client.RunCompleted, run.Status)
 	require.Equal(t, slow.ID, run.JobID)
 }
 
@@ -312,11 +313,11 @@ func TestAJobIsTriggeredSeveralTimesASecond(t *testing.T) {
 	f.apply(f.plan(false, j))
 	seen := map[string]bool{}
 	for range 15 { // more than a schedule remembers
-		triggered, err := f.control.Trigger(t.Context(), j.ID)
+		triggered, err := f.client.Trigger(t.Context(), j.ID)
 		require.NoError(t, err)
-		run, err := f.control.Follow(t.Context(), triggered.Run, func(*control.RunDetail) {})
+		run, err := f.client.Follow(t.Context(), triggered.Run, func(*client.RunDetail) {})
 		require.NoError(t, err)
-		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 		require.False(t, seen[run.RunID], "a run of its own")
 		seen[run.RunID] = true
 	}
@@ -331,13 +332,13 @@ func TestAPlanIsForItsNamespace(t *testing.T) {
 func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
 	f := newFixture(t, stacktest.StartOwn(t))
 	for _, name := range []string{"first", "second"} {
-		_, err := f.control.Enqueue(t.Context(), declare(name, queued(name)), false)
+		_, err := f.client.Enqueue(t.Context(), declare(name, queued(name)), false)
 		require.NoError(t, err)
-		_, err = f.control.PauseQueue(t.Context(), name, "by test")
+		_, err = f.client.PauseQueue(t.Context(), name, "by test")
 		require.NoError(t, err)
 	}
 	waiting := func(queue string) []string {
-		state, err := f.control.QueueState(t.Context(), queue)
+		state, err := f.client.QueueState(t.Context(), queue)
 		require.NoError(t, err)
 		var ids []string
 		for _, item := range state.Waiting {
@@ -372,10 +373,10 @@ func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
 	changed := j
 	changed.Spec = []byte(`{"a":4}`)
 	plan := f.plan(false, changed)
-	_, err := f.control.ResumeQueue(t.Context(), "second")
+	_, err := f.client.ResumeQueue(t.Context(), "second")
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the item to run", func() (bool, error) {
-		runs, err := f.control.Runs(t.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
 		return len(runs) == 1, err
 	})
 	f.apply(plan)

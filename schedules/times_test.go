@@ -7,15 +7,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/recurrence"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // zones change their clocks in every way there is: by an hour east and west of
@@ -47,13 +48,13 @@ func TestTimesAreThoseOfTheServer(t *testing.T) {
 	for n, j := range jobs {
 		ranges[n] = randomRange(random, *j.Recurring)
 	}
-	require.NoError(t, control.Each(count, func(n int) error { return f.sameTimes(jobs[n], ranges[n][0], ranges[n][1]) }))
+	require.NoError(t, client.Each(count, func(n int) error { return f.sameTimes(jobs[n], ranges[n][0], ranges[n][1]) }))
 }
 
 // sameTimes asks the server for the starts of a job in a range.
 func (f *fixture) sameTimes(j job.Job, from, to time.Time) error {
 	response, err := f.temporal.WorkflowService().ListScheduleMatchingTimes(f.Context(), &workflowservice.ListScheduleMatchingTimesRequest{
-		Namespace: f.control.Namespace(), ScheduleId: workflows.ScheduleID(j.ID),
+		Namespace: f.client.Namespace(), ScheduleId: contract.ScheduleID(j.ID),
 		StartTime: timestamppb.New(from), EndTime: timestamppb.New(to),
 	})
 	if err != nil {

@@ -7,17 +7,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	schedulepb "go.temporal.io/api/schedule/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // scheduleVersion names what a live schedule is, apart from its pause and from
 // what the server counts: two schedules of the same version start the same runs
 // at the same times.
-func scheduleVersion(live *control.Live) (string, error) {
+func scheduleVersion(live *client.Live) (string, error) {
 	return versionOf(live.SpecHash, live.Job, live.Input, live.Schedule.GetSchedule())
 }
 
@@ -54,11 +56,11 @@ func sameForm(version string) bool { return strings.HasPrefix(version, versionFo
 
 // workflowVersion names what stands under a job's workflow id: a loop with its
 // definition, or the latest run.
-func workflowVersion(live *control.Live) string {
+func workflowVersion(live *client.Live) string {
 	switch {
 	case live == nil:
 		return ""
-	case live.Workflow.Open() && live.Workflow.Type == workflows.ContinuousJobType:
+	case live.Workflow.Open() && live.Workflow.Type == contract.ContinuousJobType:
 		return "loop " + live.SpecHash
 	case live.Workflow.Open():
 		return "running " + live.Workflow.RunID

@@ -10,17 +10,18 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // answers lets a heartbeat's answer take a while, or for ever if it is negative.
@@ -181,15 +182,15 @@ func TestSlowServerDoesNotLoseTheRun(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	j := newJob(t, "Tick", "slow", oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 	j.Options.HeartbeatTimeout = job.Duration(12 * time.Second)
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "tick", 1)
 	before := server.answered.Load()
 	stacktest.WaitFor(t, "heartbeats of longer than the timeout", func() (bool, error) { return server.answered.Load() >= before+6, nil })
 	open(t, gate)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 1, run.Output.Attempts)
 	require.Zero(t, ledger.count(t, "stop"), "nobody asked it to stop")
 	require.Equal(t, 1, ledger.count(t, "start"))

@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestNoWorkIsTakenAfterSIGTERM has jobs come all the time while one of two
@@ -26,7 +27,7 @@ func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 	first := startService(t, st, "first")
 	second := startService(t, st, "second")
 
-	var runs []control.RunRef
+	var runs []client.RunRef
 	asked := map[string]time.Time{}
 	j := newJob(t, "RecordSteps", "i", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	enough := make(chan struct{})
@@ -41,7 +42,7 @@ func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 			j := j
 			j.ID += fmt.Sprintf("%05d", i)
 			asked[j.ID] = time.Now()
-			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+			ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 			if err != nil {
 				t.Error(err)
 				return
@@ -71,9 +72,9 @@ func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 	feeding.Wait()
 
 	for _, ref := range runs {
-		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
-		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	}
 	require.Equal(t, len(runs), ledger.count(t, "end"), "nothing is lost, and nothing done twice")
 	late, last := 0, time.Duration(0)

@@ -8,15 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // An attempt that fails leaves its cursor to the next one although none of its
@@ -63,11 +64,11 @@ func TestCursorOfAFailedAttemptNeedsNoHeartbeat(t *testing.T) {
 	j := newJob(t, "FailTwice", "unheard", oneShot(), struct{}{})
 	j.Worker = "unheard"
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Millisecond), Max: job.Duration(time.Millisecond), Coefficient: 1}
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	for _, want := range []int{0, 7, 14} {
 		require.Equal(t, want, <-cursors)
 	}

@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -98,12 +100,12 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	ledger := newLedger(t)
 	shortGate, longGate := filepath.Join(t.TempDir(), "short"), filepath.Join(t.TempDir(), "long")
 	first := startService(t, st, "first", "--drain-timeout", "1m")
-	runs := map[string]control.RunRef{}
+	runs := map[string]client.RunRef{}
 	start := func(key string, spec recordSpec) job.Job {
 		spec.Ledger = string(ledger)
 		j := newJob(t, "RecordSteps", key, oneShot(), spec)
 		j.Options.MaxRetryCount = 0
-		ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 		require.NoError(t, err)
 		runs[j.ID] = ref
 		return j
@@ -131,9 +133,9 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	open(t, longGate)
 	second := startWorker(t, st)
 	for id, ref := range runs {
-		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
-		require.Equal(t, control.RunCompleted, run.Status, "%s: %s", id, run.Error)
+		require.Equal(t, client.RunCompleted, run.Status, "%s: %s", id, run.Error)
 		require.Equal(t, long[id], run.Output.Handovers == 1, id)
 	}
 	steps := map[string]int{}
@@ -167,16 +169,16 @@ func TestDrainCutsOffInTime(t *testing.T) {
 	j := newJob(t, "RecordSteps", "deaf", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Deaf: true})
 	j.Options.MaxRetryCount = 0
 	j.Options.StopGracePeriod = job.Duration(time.Hour)
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 	first.Signal(syscall.SIGTERM)
 	require.Zero(t, first.Wait())
 	open(t, gate)
 	startWorker(t, st)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 1, run.Output.Handovers)
 	require.Equal(t, 3, ledger.count(t, "step"))
 }

@@ -7,21 +7,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // listed waits until a list shows the run as it should be.
-func listed(t *testing.T, c *control.Client, ref control.RunRef, status control.RunStatus) control.Run {
+func listed(t *testing.T, c *client.Client, ref client.RunRef, status client.RunStatus) client.Run {
 	t.Helper()
-	var found control.Run
+	var found client.Run
 	stacktest.WaitFor(t, "run "+ref.RunID+" in the list, "+string(status), func() (bool, error) {
-		runs, err := c.Runs(t.Context(), control.RunFilter{Status: status})
+		runs, err := c.Runs(t.Context(), client.RunFilter{Status: status})
 		for _, run := range runs {
 			if run.RunRef == ref {
 				found = run
@@ -33,9 +35,9 @@ func listed(t *testing.T, c *control.Client, ref control.RunRef, status control.
 	return found
 }
 
-func follow(t *testing.T, c *control.Client, ref control.RunRef) *control.RunDetail {
+func follow(t *testing.T, c *client.Client, ref client.RunRef) *client.RunDetail {
 	t.Helper()
-	detail, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	detail, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	return detail
 }
@@ -47,28 +49,28 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 	st := stacktest.StartOwn(t) // No other worker takes its runs and hands them over.
 	startWorker(t, st)
 	c := newControl(t, st)
-	for status, end := range map[control.RunStatus]func(control.RunRef) error{
-		control.RunFailed:     func(control.RunRef) error { return nil },
-		control.RunCanceled:   func(ref control.RunRef) error { return c.CancelRun(t.Context(), ref, "by test") },
-		control.RunTerminated: func(ref control.RunRef) error { return c.TerminateRun(t.Context(), ref, "by test") },
+	for status, end := range map[client.RunStatus]func(client.RunRef) error{
+		client.RunFailed:     func(client.RunRef) error { return nil },
+		client.RunCanceled:   func(ref client.RunRef) error { return c.CancelRun(t.Context(), ref, "by test") },
+		client.RunTerminated: func(ref client.RunRef) error { return c.TerminateRun(t.Context(), ref, "by test") },
 	} {
 		t.Run(string(status), func(t *testing.T) {
 			ledger := newLedger(t)
 			gate, broken := filepath.Join(t.TempDir(), "gate"), filepath.Join(t.TempDir(), "broken")
-			if status == control.RunFailed {
+			if status == client.RunFailed {
 				open(t, broken)
 			}
 			j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Broken: broken})
 			j.Options.Tags = map[string]string{"test": string(status)}
-			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+			ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 			require.NoError(t, err)
-			if status != control.RunFailed {
+			if status != client.RunFailed {
 				stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
 					run, err := c.Run(t.Context(), ref)
 					return err == nil && run.Progress != nil && run.Progress.Done == 1, err
 				})
 				_, err := c.RetryRun(t.Context(), ref)
-				require.ErrorIs(t, err, control.ErrNotRetried, "it has not ended")
+				require.ErrorIs(t, err, client.ErrNotRetried, "it has not ended")
 			}
 			require.NoError(t, end(ref))
 			detail := follow(t, c, ref)
@@ -77,22 +79,22 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 
 			row := listed(t, c, ref, status)
 			require.False(t, row.LastUpdate.IsZero())
-			if status != control.RunTerminated { // Which nothing can say more of than Temporal itself.
+			if status != client.RunTerminated { // Which nothing can say more of than Temporal itself.
 				require.Equal(t, 1, row.Attempts)
 				require.Contains(t, row.Worker, "testing@")
 				require.False(t, row.Taken.Before(row.Started))
 			}
-			if status == control.RunFailed {
+			if status == client.RunFailed {
 				require.Equal(t, "Broken", row.Class)
 				require.Equal(t, "broken after step 1", row.Error)
 				require.NoError(t, os.Remove(broken))
 			} else {
 				require.Empty(t, row.Error)
 			}
-			if status == control.RunTerminated {
+			if status == client.RunTerminated {
 				require.Regexp(t, `^terminated by \S+: by test$`, detail.Error)
 			}
-			tagged, err := c.Runs(t.Context(), control.RunFilter{Tags: map[string]string{"test": string(status)}})
+			tagged, err := c.Runs(t.Context(), client.RunFilter{Tags: map[string]string{"test": string(status)}})
 			require.NoError(t, err)
 			require.Equal(t, ref, tagged[len(tagged)-1].RunRef)
 
@@ -102,7 +104,7 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 			again, err := c.RetryRun(t.Context(), ref)
 			require.NoError(t, err)
 			require.Equal(t, retried.Run, again.Run, "asked twice, it runs once")
-			require.Equal(t, control.RunCompleted, follow(t, c, retried.Run).Status)
+			require.Equal(t, client.RunCompleted, follow(t, c, retried.Run).Status)
 			var steps []int
 			for _, e := range ledger.read(t) {
 				if e.What == "step" && e.RunID == retried.Run.RunID {
@@ -110,12 +112,12 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 				}
 			}
 			require.Equal(t, []int{2, 3}, steps, "it goes on at the cursor")
-			done := listed(t, c, retried.Run, control.RunCompleted)
+			done := listed(t, c, retried.Run, client.RunCompleted)
 			require.Equal(t, ref.RunID, done.RetryOf)
 			require.Equal(t, map[string]int64{"steps": 3}, done.Counts)
 			require.Equal(t, "all steps done", done.Message)
 			_, err = c.RetryRun(t.Context(), retried.Run)
-			require.ErrorIs(t, err, control.ErrNotRetried, "it completed")
+			require.ErrorIs(t, err, client.ErrNotRetried, "it completed")
 		})
 	}
 }
@@ -134,7 +136,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	turn, err := c.AwaitTurn(t.Context(), "retried", j.ID, receipt.Sequence, func(int) {})
 	require.NoError(t, err)
 	failed := follow(t, c, *turn.Run)
-	require.Equal(t, control.RunFailed, failed.Status)
+	require.Equal(t, client.RunFailed, failed.Status)
 
 	require.NoError(t, os.Remove(broken))
 	dead := func(n int) { // The queue hears of the end a moment after it.
@@ -148,7 +150,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	turn, err = c.AwaitTurn(t.Context(), "retried", j.ID, retried.Receipt.Sequence, func(int) {})
 	require.NoError(t, err)
 	done := follow(t, c, *turn.Run)
-	require.Equal(t, control.RunCompleted, done.Status)
+	require.Equal(t, client.RunCompleted, done.Status)
 	require.Equal(t, failed.RunID, done.RetryOf)
 	var steps []int
 	for _, e := range ledger.read(t) {
@@ -214,11 +216,11 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			require.NoError(t, err)
 		},
 		"halts-watched": func(j job.Job) {
-			attributes, err := workflows.Attributes(j)
+			attributes, err := contract.Attributes(j)
 			require.NoError(t, err)
-			run, err := c.Temporal().ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-				ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker), TypedSearchAttributes: attributes,
-			}, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: workflows.TriggerQueue, KeepEnd: true})
+			run, err := c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
+				ID: contract.JobWorkflowID(j.ID), TaskQueue: contract.TaskQueue(j.Worker), TypedSearchAttributes: attributes,
+			}, contract.RunJobType, contract.RunInput{Job: j, StartedBy: contract.StartedByQueue})
 			require.NoError(t, err)
 			startPaged(t, c, j.Queue(), 4, workflows.QueueState{Accepted: 1, Running: &workflows.RunningItem{
 				QueueItem: workflows.QueueItem{Sequence: 1, Job: j}, RunID: run.GetRunID(),
@@ -240,7 +242,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			require.NoError(t, err)
 			halt := halted(2).Halted // It fails again one step further.
 			require.NotEqual(t, first, halt.RunID)
-			run, err := c.Run(t.Context(), control.RunRef{WorkflowID: workflows.JobWorkflowID(j.ID), RunID: halt.RunID})
+			run, err := c.Run(t.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(j.ID), RunID: halt.RunID})
 			require.NoError(t, err)
 			require.Equal(t, first, run.RetryOf)
 			require.NoError(t, os.Remove(broken))
@@ -266,30 +268,30 @@ func TestRunWaitsForItsTime(t *testing.T) {
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	at := time.Now().Add(time.Hour)
-	ref, err := c.StartRunAt(t.Context(), j, workflows.TriggerManual, at, control.NewRequestID())
+	ref, err := c.StartRunAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
 	require.NoError(t, err)
-	again, err := c.StartRunAt(t.Context(), j, workflows.TriggerManual, at, control.NewRequestID())
+	again, err := c.StartRunAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
 	require.NoError(t, err)
 	require.Equal(t, ref, again, "there is one run of a one-shot")
-	_, err = c.StartRunAt(t.Context(), j, workflows.TriggerManual, at.Add(time.Hour), control.NewRequestID())
+	_, err = c.StartRunAt(t.Context(), j, contract.StartedByHand, at.Add(time.Hour), client.NewRequestID())
 	require.ErrorContains(t, err, "waits until")
-	row := listed(t, c, ref, control.RunWaiting)
+	row := listed(t, c, ref, client.RunWaiting)
 	require.WithinDuration(t, at, row.Scheduled, 10*time.Second, "as late as the request came")
 	require.Zero(t, row.Lateness)
 	detail, err := c.Job(t.Context(), j.ID)
 	require.NoError(t, err)
-	require.Equal(t, control.JobWaiting, detail.Row.Status)
+	require.Equal(t, client.JobWaiting, detail.Row.Status)
 	require.WithinDuration(t, row.Scheduled, detail.Row.Next, time.Millisecond, "lists round")
 
 	require.NoError(t, c.CancelRun(t.Context(), ref, "by test"))
-	require.Equal(t, control.RunCanceled, follow(t, c, ref).Status)
+	require.Equal(t, client.RunCanceled, follow(t, c, ref).Status)
 	require.Empty(t, ledger.read(t), "it has not begun")
 
 	soon := time.Now().Add(2 * time.Second)
-	ref, err = c.StartRunAt(t.Context(), j, workflows.TriggerManual, soon, control.NewRequestID())
+	ref, err = c.StartRunAt(t.Context(), j, contract.StartedByHand, soon, client.NewRequestID())
 	require.NoError(t, err)
 	done := follow(t, c, ref)
-	require.Equal(t, control.RunCompleted, done.Status)
+	require.Equal(t, client.RunCompleted, done.Status)
 	require.False(t, ledger.read(t)[0].At.Before(soon.Add(-100*time.Millisecond)), "clocks differ by little")
 	require.Equal(t, done.Taken.Sub(done.Scheduled), done.Lateness.Std())
 }

@@ -16,9 +16,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -354,9 +354,9 @@ func startShared(t *testing.T) *stacktest.Stack {
 	return st
 }
 
-func newControl(t *testing.T, st *stacktest.Stack) *control.Client {
+func newControl(t *testing.T, st *stacktest.Stack) *client.Client {
 	t.Helper()
-	return control.New(st.Dial(t), st.Namespace)
+	return client.New(st.Dial(t), st.Namespace)
 }
 
 // newJob is a job of the given type; its key is unique to the test.

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestCutOffWorkerStopsBeforeAnotherBegins cuts a worker off from Temporal in the
@@ -63,7 +64,7 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	require.Equal(t, 1, cutOff)
 	require.Equal(t, []string{held.ID + " first", held.ID + " second"}, order[:2], "never two at once")
 	require.Len(t, order, 3)
-	runs, err := c.Runs(t.Context(), control.RunFilter{JobID: held.ID})
+	runs, err := c.Runs(t.Context(), client.RunFilter{JobID: held.ID})
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
 	run, err := c.Run(t.Context(), runs[0].RunRef)
@@ -74,9 +75,9 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	second.Signal(syscall.SIGTERM)
 	require.Zero(t, second.Wait())
 	last := newJob(t, "RecordSteps", "last", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
-	ref, err := c.StartRun(t.Context(), last, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), last, contract.StartedByHand)
 	require.NoError(t, err)
-	_, err = c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	_, err = c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, map[int]bool{first.PID(): true}, ledger.doneBy(t, last.ID))
 }
@@ -94,7 +95,7 @@ func TestShortCutDoesNotLoseTheRun(t *testing.T) {
 		gate := filepath.Join(t.TempDir(), "gate")
 		j := newJob(t, "Tick", name, oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 		j.Options.HeartbeatTimeout = job.Duration(15 * time.Second)
-		ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 		require.NoError(t, err)
 		ledger.waitFor(t, "tick", 1)
 		cut()
@@ -103,9 +104,9 @@ func TestShortCutDoesNotLoseTheRun(t *testing.T) {
 		waitOut(t, 2*time.Second)
 		ledger.waitFor(t, "tick", ledger.count(t, "tick")+1)
 		open(t, gate)
-		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
-		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 		require.Equal(t, 1, run.Output.Attempts, name)
 		require.Zero(t, run.Output.Handovers, name)
 		require.Zero(t, ledger.count(t, "stop"), "%s: nobody asked it to stop", name)

@@ -6,11 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -47,7 +49,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	_, err := c.Enqueue(t.Context(), owned.Job, false)
 	require.ErrorContains(t, err, "owner: the owner has 2063 bytes, more than 128")
 	retryWhatCanBe(t, c, queue, state.DeadLetters[0])
-	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
+	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
 		workflows.EnqueueRequest{Job: owned.Job}))
 	state = queueReaches(t, c, queue, "the refusal of a signaled item", func(s *workflows.QueueState) bool { return s.Failed == 4 })
 	require.Contains(t, state.Recent[len(state.Recent)-1].Error, "owner: the owner has 2063 bytes, more than 128")
@@ -56,7 +58,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 // retryWhatCanBe retries a letter that cannot be started together with others: one whose
 // definition is kept nowhere, one whose run is, and one of a definition that is beyond
 // the bounds of a new one, but can be started.
-func retryWhatCanBe(t *testing.T, c *control.Client, queue string, refused workflows.DeadLetter) {
+func retryWhatCanBe(t *testing.T, c *client.Client, queue string, refused workflows.DeadLetter) {
 	t.Helper()
 	described := newJob(t, "RecordSteps", "described", job.Schedule{Queued: &job.Queued{Queue: queue + "-dead"}},
 		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
@@ -129,7 +131,7 @@ func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
 	live, err := c.LiveWorkflow(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, live.Workflow.Status)
-	require.NoError(t, c.StopLoop(t.Context(), j.ID, "", func(*control.Live) bool { return true }))
+	require.NoError(t, c.StopLoop(t.Context(), j.ID, "", func(*client.Live) bool { return true }))
 }
 
 // TestTurnOfAnItemThatTheQueueHasForgotten follows items of jobs that ran before: one

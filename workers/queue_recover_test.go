@@ -10,22 +10,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // terminateQueue does what the Web UI does.
-func terminateQueue(t *testing.T, c *control.Client, queue string) {
+func terminateQueue(t *testing.T, c *client.Client, queue string) {
 	t.Helper()
-	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", "by hand"))
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", "by hand"))
 }
 
 // recoverAtOnce has several people recover a queue at once.
-func recoverAtOnce(t *testing.T, c *control.Client, queue string) {
+func recoverAtOnce(t *testing.T, c *client.Client, queue string) {
 	t.Helper()
 	var wait sync.WaitGroup
 	for range 3 {
@@ -38,9 +40,9 @@ func recoverAtOnce(t *testing.T, c *control.Client, queue string) {
 	wait.Wait()
 }
 
-func runOfQueue(t *testing.T, c *control.Client, queue string) string {
+func runOfQueue(t *testing.T, c *client.Client, queue string) string {
 	t.Helper()
-	response, err := c.Temporal().DescribeWorkflowExecution(t.Context(), workflows.QueueWorkflowID(queue), "")
+	response, err := c.Temporal().DescribeWorkflowExecution(t.Context(), contract.QueueWorkflowID(queue), "")
 	require.NoError(t, err)
 	return response.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
@@ -71,11 +73,11 @@ func TestQueueIsRecovered(t *testing.T) {
 			q, err := c.Queue(t.Context(), name)
 			require.NoError(t, err)
 			require.NotNil(t, q.Ended)
-			require.Equal(t, control.RunTerminated, q.Ended.Status)
+			require.Equal(t, client.RunTerminated, q.Ended.Status)
 			require.Equal(t, "by hand", q.Ended.Reason)
 			require.NotEmpty(t, q.Ended.By)
 			require.Equal(t, ended, q.Ended.RunID)
-			require.Equal(t, control.RunRunning, q.Ended.Running)
+			require.Equal(t, client.RunRunning, q.Ended.Running)
 			require.Equal(t, jobs[2].ID, q.Running.Job.ID)
 			require.Equal(t, before.Depth(), q.Depth())
 			stacktest.WaitFor(t, "the ended queue in the list", func() (bool, error) {
@@ -117,7 +119,7 @@ func TestQueueIsRecovered(t *testing.T) {
 
 // requireEnded checks that a queue whose workflow has ended takes nothing, and that who
 // asks is told what to do.
-func requireEnded(t *testing.T, c *control.Client, queue string, late job.Job) {
+func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 	t.Helper()
 	refused := map[string]error{}
 	_, refused["one job"] = c.Enqueue(t.Context(), late, false)
@@ -130,9 +132,9 @@ func requireEnded(t *testing.T, c *control.Client, queue string, late job.Job) {
 	refused["empty"] = c.AwaitEmpty(t.Context(), queue, func(*workflows.QueueState) {})
 	_, refused["turn"] = c.AwaitTurn(t.Context(), queue, late.ID, 40, func(int) {})
 	for what, err := range refused {
-		var ended *control.QueueEndedError
+		var ended *client.QueueEndedError
 		require.ErrorAs(t, err, &ended, what)
-		require.Equal(t, control.RunTerminated, ended.Status)
+		require.Equal(t, client.RunTerminated, ended.Status)
 		require.ErrorContains(t, err, fmt.Sprintf("starter queues recover %s starts it again", queue))
 	}
 }
@@ -172,7 +174,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	producing.Go(func() {
 		for _, j := range signaled {
 			stacktest.WaitFor(t, "a signal to be taken", func() (bool, error) {
-				return c.Temporal().SignalWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
+				return c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
 					workflows.EnqueueRequest{Job: j}) == nil, nil
 			})
 		}
@@ -207,7 +209,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 }
 
 // enqueueStubbornly asks until there is an answer, as a producer does.
-func enqueueStubbornly(t *testing.T, c *control.Client, j job.Job) (receipt workflows.EnqueueReceipt, ok bool) {
+func enqueueStubbornly(t *testing.T, c *client.Client, j job.Job) (receipt workflows.EnqueueReceipt, ok bool) {
 	t.Helper()
 	stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 		var err error

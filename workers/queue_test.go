@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -25,7 +27,7 @@ type acknowledged struct {
 
 // enqueueAll puts n items into one queue, by callers at once. A caller that gets
 // an error asks again with the same job id, as a producer does.
-func enqueueAll(t *testing.T, c *control.Client, queue string, n, callers int, ledger ledgerOf) []acknowledged {
+func enqueueAll(t *testing.T, c *client.Client, queue string, n, callers int, ledger ledgerOf) []acknowledged {
 	t.Helper()
 	var mu sync.Mutex
 	var promised []acknowledged
@@ -160,7 +162,7 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 		require.NoError(t, err)
 	}
 	ledger.waitFor(t, "step", 1)
-	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.JobWorkflowID(stuck.ID), "", "by test"))
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(stuck.ID), "", "by test"))
 	stacktest.WaitFor(t, "the queue to wait for the handler", func() (bool, error) {
 		state, err := c.QueueState(t.Context(), "terminated")
 		return err == nil && state.Settling != nil && state.Settling.JobID == stuck.ID, err
@@ -229,7 +231,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 		waitEmpty(t, c, queue, time.Minute)
 		require.Len(t, runsIn(t, ledger), 1)
 		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
-			runs, err := c.Runs(t.Context(), control.RunFilter{JobID: j.ID})
+			runs, err := c.Runs(t.Context(), client.RunFilter{JobID: j.ID})
 			return err == nil && len(runs) == 1 && runs[0].RunID == ledger.read(t)[0].RunID, err
 		})
 	}
@@ -281,8 +283,8 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 		}
 		j := newJob(t, "RecordSteps", fmt.Sprintf("gated-%t", gated), oneShot(), spec)
 		const callers = 50
-		given := fromAll(t, callers, func() (control.RunRef, error) {
-			once, err := c.StartOnce(t.Context(), j, workflows.TriggerManual, time.Time{})
+		given := fromAll(t, callers, func() (client.RunRef, error) {
+			once, err := c.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
 			return once.RunRef, err
 		})
 		require.Len(t, given, 1, "all callers are given the same run")
@@ -291,24 +293,24 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 		}
 		for ref, times := range given {
 			require.Equal(t, callers, times)
-			run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+			run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 			require.NoError(t, err)
-			require.Equal(t, control.RunCompleted, run.Status, run.Error)
+			require.Equal(t, client.RunCompleted, run.Status, run.Error)
 			require.Equal(t, map[string]bool{ref.RunID: true}, runsIn(t, ledger))
 		}
-		once, err := c.StartOnce(t.Context(), j, workflows.TriggerManual, time.Time{})
+		once, err := c.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
 		require.NoError(t, err)
-		require.Equal(t, control.Once{RunRef: once.RunRef, Before: true, Status: control.RunCompleted}, once)
+		require.Equal(t, client.Once{RunRef: once.RunRef, Before: true, Status: client.RunCompleted}, once)
 		require.Contains(t, given, once.RunRef)
 
 		other := j
 		other.Spec = job.EncodeJSON(recordSpec{Ledger: string(ledger), Steps: 3})
-		_, err = c.StartOnce(t.Context(), other, workflows.TriggerManual, time.Time{})
-		require.ErrorIs(t, err, control.ErrOtherSpec)
-		again, err := c.StartRun(t.Context(), other, workflows.TriggerManual)
+		_, err = c.StartOnce(t.Context(), other, contract.StartedByHand, time.Time{})
+		require.ErrorIs(t, err, client.ErrOtherSpec)
+		again, err := c.StartRun(t.Context(), other, contract.StartedByHand)
 		require.NoError(t, err, "someone wants it again")
 		require.NotContains(t, given, again)
-		_, err = c.Follow(t.Context(), again, func(*control.RunDetail) {})
+		_, err = c.Follow(t.Context(), again, func(*client.RunDetail) {})
 		require.NoError(t, err)
 	}
 }
@@ -319,15 +321,15 @@ func TestAFailedOneShotIsStartedAgain(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	j := newJob(t, "RecordSteps", "fails", oneShot(), recordSpec{Ledger: string(newLedger(t)), Fail: "Refused"})
-	given := map[control.RunRef]bool{}
+	given := map[client.RunRef]bool{}
 	for range 2 {
-		once, err := c.StartOnce(t.Context(), j, workflows.TriggerManual, time.Time{})
+		once, err := c.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
 		require.NoError(t, err)
 		require.False(t, once.Before)
 		given[once.RunRef] = true
-		run, err := c.Follow(t.Context(), once.RunRef, func(*control.RunDetail) {})
+		run, err := c.Follow(t.Context(), once.RunRef, func(*client.RunDetail) {})
 		require.NoError(t, err)
-		require.Equal(t, control.RunFailed, run.Status)
+		require.Equal(t, client.RunFailed, run.Status)
 	}
 	require.Len(t, given, 2)
 }

@@ -9,18 +9,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // liveNames are the names of the services that live.
-func liveNames(t *testing.T, c *control.Client) []string {
+func liveNames(t *testing.T, c *client.Client) []string {
 	t.Helper()
 	services, err := workflows.Services(t.Context(), c.Temporal())
 	require.NoError(t, err)
@@ -31,7 +33,7 @@ func liveNames(t *testing.T, c *control.Client) []string {
 	return names
 }
 
-func waitForServices(t *testing.T, c *control.Client, names ...string) {
+func waitForServices(t *testing.T, c *client.Client, names ...string) {
 	t.Helper()
 	stacktest.WaitFor(t, "the live services", func() (bool, error) {
 		live := liveNames(t, c)
@@ -147,9 +149,9 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	fails := bound(t, "fails", oneShot(), ledger, gate, job.FailoverFail)
 	queued := bound(t, "queued", job.Schedule{Queued: &job.Queued{Queue: "bound"}}, ledger, gate, "")
 	loop := bound(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate, "")
-	runs := map[string]control.RunRef{}
+	runs := map[string]client.RunRef{}
 	for _, j := range []job.Job{retried, once, waits, fails} {
-		ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 		require.NoError(t, err)
 		runs[j.ID] = ref
 	}
@@ -158,7 +160,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	require.NoError(t, c.StartContinuous(t.Context(), loop))
 	ledger.waitFor(t, "step", 6)
 	item := queueReaches(t, c, "bound", "a run", func(s *workflows.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
-	atWork := append(slices.Collect(maps.Values(runs)), control.RunRef{WorkflowID: workflows.JobWorkflowID(queued.ID), RunID: item.RunID})
+	atWork := append(slices.Collect(maps.Values(runs)), client.RunRef{WorkflowID: contract.JobWorkflowID(queued.ID), RunID: item.RunID})
 	for _, ref := range atWork {
 		stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
 			run, err := c.Run(t.Context(), ref)
@@ -168,13 +170,13 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 
 	second := startMortal(t, st, "second", "--tag", "zone=north")
 	first.Kill()
-	followed := func(j job.Job) *control.RunDetail {
-		run, err := c.Follow(t.Context(), runs[j.ID], func(*control.RunDetail) {})
+	followed := func(j job.Job) *client.RunDetail {
+		run, err := c.Follow(t.Context(), runs[j.ID], func(*client.RunDetail) {})
 		require.NoError(t, err)
 		return run
 	}
 	failed := followed(fails)
-	require.Equal(t, control.RunFailed, failed.Status)
+	require.Equal(t, client.RunFailed, failed.Status)
 	require.Equal(t, job.ClassNoService, failed.Class)
 	require.Contains(t, failed.Error, "bound to service testing@first")
 	for _, j := range []job.Job{retried, once, queued, loop} {
@@ -191,7 +193,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	open(t, gate)
 	for _, j := range []job.Job{retried, once, waits} {
 		run := followed(j)
-		require.Equal(t, control.RunCompleted, run.Status, "%s: %s", j.ID, run.Error)
+		require.Equal(t, client.RunCompleted, run.Status, "%s: %s", j.ID, run.Error)
 		require.NotNil(t, run.Output.Binding)
 		if j.ID == waits.ID {
 			require.Equal(t, map[int]bool{first.PID(): true, returned.PID(): true}, ledger.doneBy(t, j.ID))
@@ -237,7 +239,7 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	c := newControl(t, st)
 	j := bound(t, "a", oneShot(), newLedger(t), "", job.FailoverRequeue)
 	j.Options.Bind = map[string]string{"zone": "nowhere"}
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	// It looks again and again, but holds no place in a worker, and spends no history.
 	var events int64
@@ -258,9 +260,9 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	require.Contains(t, waiting.LastError, "no live testing service has the tags of job "+j.ID)
 
 	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCanceled, run.Status)
+	require.Equal(t, client.RunCanceled, run.Status)
 }
 
 func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
@@ -270,12 +272,12 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	startService(t, st, "a", "--tag", "zone=north", "--max-concurrent-runs", "2")
-	var runs []control.RunRef
+	var runs []client.RunRef
 	for i := range 4 {
 		for key, bind := range map[string]map[string]string{"bound": {"zone": "north"}, "free": nil} {
 			j := bound(t, fmt.Sprintf("%s%d", key, i), oneShot(), ledger, gate, job.FailoverWait)
 			j.Options.Bind, j.Options.HeartbeatTimeout = bind, job.Duration(30*time.Second)
-			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+			ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 			require.NoError(t, err)
 			runs = append(runs, ref)
 		}
@@ -287,9 +289,9 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 	require.LessOrEqual(t, ledger.count(t, "start"), 3, "one more than the slots, if both queues answer at once")
 	open(t, gate)
 	for _, ref := range runs {
-		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
-		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	}
 	require.Equal(t, len(runs), ledger.count(t, "end"))
 }

@@ -12,19 +12,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // wrongClock makes the clock of a worker's machine differ from the server's, as
@@ -124,7 +125,7 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 				stop()
 				require.NoError(t, <-ended)
 			})
-			requireNormal(t, control.New(st.Dial(t), st.Namespace), func() { clock.behind.Store(int64(-behind)) })
+			requireNormal(t, client.New(st.Dial(t), st.Namespace), func() { clock.behind.Store(int64(-behind)) })
 			for _, ahead := range []time.Duration{-behind, behind} {
 				require.Contains(t, log.String(), fmt.Sprintf(" ahead=%s\n", ahead))
 				require.Contains(t, log.String(), fmt.Sprintf("clock_ahead=%s", ahead), "lines of runs say so")
@@ -136,7 +137,7 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 
 // requireNormal runs jobs of every mode, lets something happen in the middle, and
 // looks for starts that were left out or made twice.
-func requireNormal(t *testing.T, c *control.Client, happens func()) {
+func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	t.Helper()
 	ledger, items := newLedger(t), newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -154,7 +155,7 @@ func requireNormal(t *testing.T, c *control.Client, happens func()) {
 	require.NoError(t, err)
 	require.NoError(t, syncer.Apply(t.Context(), plan, func(schedules.Report) {}))
 	require.NoError(t, c.StartContinuous(t.Context(), loop))
-	ref, err := c.StartRun(t.Context(), once, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), once, contract.StartedByHand)
 	require.NoError(t, err)
 	starts := func(j job.Job) (runs []string) {
 		for _, e := range ledger.read(t) {
@@ -172,24 +173,24 @@ func requireNormal(t *testing.T, c *control.Client, happens func()) {
 	stacktest.WaitFor(t, "two starts", ranOften(2))
 	promised := enqueueAll(t, c, "clocks", 10, 2, items)
 	happens()
-	second, err := c.StartRun(t.Context(), again, workflows.TriggerManual)
+	second, err := c.StartRun(t.Context(), again, contract.StartedByHand)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "four starts", ranOften(4))
 	// Long enough for heartbeats, which are sent every two seconds.
 	ledger.waitFor(t, "tick", ledger.count(t, "tick")+600)
 	open(t, gate)
-	for _, ref := range []control.RunRef{ref, second} {
-		run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	for _, ref := range []client.RunRef{ref, second} {
+		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
-		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 		require.Equal(t, 1, run.Output.Attempts)
 	}
 	require.Len(t, starts(once), 1)
 	require.Len(t, starts(again), 1)
 
 	require.NoError(t, c.Stop(t.Context(), loop.ID, "by test"))
-	var out workflows.ContinuousOutput
-	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(loop.ID), "").Get(t.Context(), &out))
+	var out contract.ContinuousOutput
+	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(loop.ID), "").Get(t.Context(), &out))
 	require.Zero(t, out.Failed)
 	iterations := starts(loop)
 	require.EqualValues(t, len(iterations), out.Iterations)
@@ -199,19 +200,19 @@ func requireNormal(t *testing.T, c *control.Client, happens func()) {
 	require.EqualValues(t, len(promised), state.Completed)
 	requireSerial(t, promised, items)
 
-	var runs []control.Run
+	var runs []client.Run
 	stacktest.WaitFor(t, "the first four runs in the list", func() (bool, error) {
 		var err error
-		runs, err = c.Runs(t.Context(), control.RunFilter{JobID: interval.ID})
-		slices.SortFunc(runs, func(a, b control.Run) int { return a.Scheduled.Compare(b.Scheduled) })
+		runs, err = c.Runs(t.Context(), client.RunFilter{JobID: interval.ID})
+		slices.SortFunc(runs, func(a, b client.Run) int { return a.Scheduled.Compare(b.Scheduled) })
 		runs = runs[:min(4, len(runs))]
 		// The list may have a run before those that came before it.
 		return len(runs) == 4 && runs[0].RunID == starts(interval)[0] && runs[3].RunID == starts(interval)[3] &&
-			!slices.ContainsFunc(runs, func(r control.Run) bool { return r.Status == control.RunRunning }), err
+			!slices.ContainsFunc(runs, func(r client.Run) bool { return r.Status == client.RunRunning }), err
 	})
 	began := starts(interval)
 	for i, run := range runs {
-		require.Equal(t, control.RunCompleted, run.Status, run.Error)
+		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 		require.Equal(t, 1, run.Attempts)
 		require.Equal(t, run.RunID, began[i], "started once, in its turn")
 		if i > 0 {

@@ -5,14 +5,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -21,9 +23,9 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t)
 	c := newControl(t, st)
-	_, err := c.Temporal().ExecuteActivity(t.Context(), client.StartActivityOptions{
-		ID: workflows.ServiceID("testing", "odd"), TaskQueue: "odd", StartToCloseTimeout: time.Hour,
-	}, workflows.ServiceType, "not a service")
+	_, err := c.Temporal().ExecuteActivity(t.Context(), sdk.StartActivityOptions{
+		ID: contract.ServiceID("testing", "odd"), TaskQueue: "odd", StartToCloseTimeout: time.Hour,
+	}, contract.ServiceType, "not a service")
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -43,11 +45,11 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 
 	ledger := newLedger(t)
 	j := bound(t, "bound", oneShot(), ledger, "", "")
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
-	run, err := c.Follow(t.Context(), ref, func(*control.RunDetail) {})
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
-	require.Equal(t, control.RunCompleted, run.Status, run.Error)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, "whole", run.Output.Binding.Service)
 	w.WaitOutput("services are left out of the choice")
 }

@@ -7,15 +7,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -27,10 +29,10 @@ type scripted struct {
 	tries map[string]int
 }
 
-func (s *scripted) execute(ctx context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+func (s *scripted) execute(ctx context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 	var spec recordedSpec
 	if err := json.Unmarshal(in.Job.Spec, &spec); err != nil {
-		return workflows.ActivityOutput{}, err
+		return contract.ActivityOutput{}, err
 	}
 	s.mu.Lock()
 	n := s.tries[in.Job.ID]
@@ -40,18 +42,18 @@ func (s *scripted) execute(ctx context.Context, in workflows.ActivityInput) (wor
 	if n < len(spec.Do) {
 		letter = spec.Do[n]
 	}
-	output := workflows.ActivityOutput{
+	output := contract.ActivityOutput{
 		Worker: "scripted", Attempts: int(activity.GetInfo(ctx).Attempt), Result: job.Result{Message: "done", Cursor: job.EncodeJSON(n + 1)},
 	}
 	switch letter {
 	case 'l':
-		return workflows.ActivityOutput{}, activity.ErrResultPending
+		return contract.ActivityOutput{}, activity.ErrResultPending
 	case 'r':
-		return workflows.ActivityOutput{}, temporal.NewApplicationError("told to lose the run", workflows.ErrorTypeRunLost, output)
+		return contract.ActivityOutput{}, temporal.NewApplicationError("told to lose the run", contract.ErrorTypeRunLost, output)
 	case 'f':
-		return workflows.ActivityOutput{}, temporal.NewApplicationError("told to fail", "Refused", output)
+		return contract.ActivityOutput{}, temporal.NewApplicationError("told to fail", "Refused", output)
 	case 'd':
-		return workflows.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("told to hand over", workflows.ErrorTypeDraining,
+		return contract.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("told to hand over", contract.ErrorTypeDraining,
 			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
 	}
 	return output, nil
@@ -96,7 +98,7 @@ func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
 	j.Options.Bind = map[string]string{"recorded": "lost"}
 	j.Options.FailoverAfter = job.Duration(3 * time.Second)
 	stop := r.service(st, "ghost", handler)
-	ref, err := r.control.StartRun(r.Context(), j, workflows.TriggerManual)
+	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the first try", func() (bool, error) {
 		handler.mu.Lock()
@@ -112,10 +114,10 @@ func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
 // service is a service of the scripted worker type. When it is stopped it does not
 // withdraw: it falls silent, as a process does that dies.
 func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) (stop func()) {
-	c, queue := st.Dial(r.T), workflows.ServiceTaskQueue("scripted", name)
+	c, queue := st.Dial(r.T), contract.ServiceTaskQueue("scripted", name)
 	w := worker.New(c, queue, worker.Options{DisableWorkflowWorker: true})
 	w.RegisterActivityWithOptions(handler.execute, activity.RegisterOptions{Name: "RecordHistory"})
-	w.RegisterActivityWithOptions(func(ctx context.Context, _ workflows.Service) error {
+	w.RegisterActivityWithOptions(func(ctx context.Context, _ contract.Service) error {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -126,14 +128,14 @@ func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) 
 				return activity.ErrResultPending
 			}
 		}
-	}, activity.RegisterOptions{Name: workflows.ServiceType})
+	}, activity.RegisterOptions{Name: contract.ServiceType})
 	require.NoError(r, w.Start())
-	_, err := c.ExecuteActivity(r.Context(), client.StartActivityOptions{
-		ID: workflows.ServiceID("scripted", name), TaskQueue: queue, StartToCloseTimeout: time.Hour, HeartbeatTimeout: time.Second,
+	_, err := c.ExecuteActivity(r.Context(), sdk.StartActivityOptions{
+		ID: contract.ServiceID("scripted", name), TaskQueue: queue, StartToCloseTimeout: time.Hour, HeartbeatTimeout: time.Second,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
-	}, workflows.ServiceType, workflows.Service{
+	}, contract.ServiceType, contract.Service{
 		Worker: "scripted", Name: name, Tags: map[string]string{"recorded": "lost"}, Slots: 10,
-		Types: []workflows.ServedType{{Name: "RecordHistory"}},
+		Types: []contract.ServedType{{Name: "RecordHistory"}},
 	})
 	require.NoError(r, err)
 	return w.Stop
@@ -143,12 +145,12 @@ func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) 
 func (r *recorder) loop(name, letters string) {
 	j := r.script(name, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, letters)
 	j.Options.MaxRetryCount = 2
-	require.NoError(r, r.control.StartContinuous(r.Context(), j))
-	r.state(j.ID, func(s workflows.ContinuousState) bool {
-		return s.Phase == workflows.PhasePaused || s.Iterations > int64(len(letters))
+	require.NoError(r, r.client.StartContinuous(r.Context(), j))
+	r.state(j.ID, func(s contract.ContinuousState) bool {
+		return s.Phase == contract.PhasePaused || s.Iterations > int64(len(letters))
 	})
-	require.NoError(r, r.control.StopLoop(r.Context(), j.ID, "recorded", nil))
-	for n, ref := range r.runsOf(workflows.JobWorkflowID(j.ID)) {
+	require.NoError(r, r.client.StopLoop(r.Context(), j.ID, "recorded", nil))
+	for n, ref := range r.runsOf(contract.JobWorkflowID(j.ID)) {
 		r.save(fmt.Sprintf("%s_%d", name, n+1), ref)
 	}
 }
@@ -159,52 +161,52 @@ func (r *recorder) settling() {
 	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
 	terminated := r.script("terminated", schedule, "l")
 	for _, j := range []job.Job{terminated, r.script("after", schedule, "")} {
-		_, err := r.control.Enqueue(r.Context(), j, false)
+		_, err := r.client.Enqueue(r.Context(), j, false)
 		require.NoError(r, err)
 	}
 	stacktest.WaitFor(r, "the item to run", func() (bool, error) {
-		state, err := r.control.QueueState(r.Context(), name)
+		state, err := r.client.QueueState(r.Context(), name)
 		return err == nil && state.Running != nil && state.Running.RunID != "", err
 	})
-	require.NoError(r, r.control.TerminateRun(r.Context(), control.RunRef{WorkflowID: workflows.JobWorkflowID(terminated.ID)}, "recorded"))
-	require.NoError(r, r.control.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
+	require.NoError(r, r.client.TerminateRun(r.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(terminated.ID)}, "recorded"))
+	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
 	r.save("queue_settling", r.latest(name, func() {}))
 }
 
 // stuck records a halted queue whose page cannot be parked.
 func (r *recorder) stuck() {
 	const name = "stuck"
-	id := workflows.QueueWorkflowID(name)
-	c := r.control.Temporal()
-	run, err := c.ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
-		ID: id, TaskQueue: workflows.QueuesTaskQueue, TypedSearchAttributes: workflows.QueueAttributes(name),
-	}, workflows.JobQueueType, workflows.QueueState{Name: name, OnFailure: job.OnFailureHalt, Paging: &workflows.Paging{Items: 2, Bytes: 48 << 10}})
+	id := contract.QueueWorkflowID(name)
+	c := r.client.Temporal()
+	run, err := c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
+		ID: id, TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
+	}, contract.JobQueueType, workflows.QueueState{Name: name, OnFailure: job.OnFailureHalt, Paging: &workflows.Paging{Items: 2, Bytes: 48 << 10}})
 	require.NoError(r, err)
 	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
-	_, err = r.control.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
+	_, err = r.client.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
 	require.NoError(r, err)
 	reached := func(is func(*workflows.QueueState) bool) {
 		stacktest.WaitFor(r, "the state of queue "+name, func() (bool, error) {
-			state, err := r.control.QueueState(r.Context(), name)
+			state, err := r.client.QueueState(r.Context(), name)
 			return err == nil && is(state), err
 		})
 	}
 	reached(func(s *workflows.QueueState) bool { return s.Halted != nil })
-	page := workflows.QueuePageWorkflowID(name, run.GetRunID()[:8], 4)
-	_, err = c.ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
+	page := contract.QueuePageWorkflowID(name, run.GetRunID()[:8], 4)
+	_, err = c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
 	require.NoError(r, err)
 	for i := range 5 {
-		_, err := r.control.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), false)
+		_, err := r.client.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), false)
 		require.NoError(r, err)
 	}
 	reached(func(s *workflows.QueueState) bool { return s.Parked.Stuck })
-	_, err = r.control.SkipFailed(r.Context(), name)
+	_, err = r.client.SkipFailed(r.Context(), name)
 	require.NoError(r, err)
 	reached(func(s *workflows.QueueState) bool { return s.Halted != nil })
 	require.NoError(r, c.TerminateWorkflow(r.Context(), page, "", "recorded"))
-	_, err = r.control.ResumeQueue(r.Context(), name)
+	_, err = r.client.ResumeQueue(r.Context(), name)
 	require.NoError(r, err)
-	require.NoError(r, r.control.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
+	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
 	for n, ref := range r.runsOf(id) {
 		r.save(fmt.Sprintf("queue_stuck_%d", n+1), ref)
 	}

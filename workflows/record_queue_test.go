@@ -3,13 +3,15 @@ package workflows_test
 import (
 	"fmt"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -18,9 +20,9 @@ import (
 func (r *recorder) halted() {
 	const name = "halted"
 	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
-	_, err := r.control.SetOnFailure(r.Context(), name, job.OnFailureHalt)
+	_, err := r.client.SetOnFailure(r.Context(), name, job.OnFailureHalt)
 	require.NoError(r, err)
-	_, err = r.control.EnqueueAll(r.Context(), []job.Job{
+	_, err = r.client.EnqueueAll(r.Context(), []job.Job{
 		r.job("h-first", schedule, ""), r.job("h-failed", schedule, "final"), r.job("h-moved", schedule, ""), r.job("h-canceled", schedule, ""),
 	}, false, func(int) {})
 	require.NoError(r, err)
@@ -28,32 +30,32 @@ func (r *recorder) halted() {
 		var state *workflows.QueueState
 		stacktest.WaitFor(r, what, func() (bool, error) {
 			var err error
-			state, err = r.control.QueueState(r.Context(), name)
+			state, err = r.client.QueueState(r.Context(), name)
 			return err == nil && is(state), err
 		})
 		return state
 	}
 	reached("a failure", func(s *workflows.QueueState) bool { return s.Halted != nil && s.Failed == 1 })
-	_, err = r.control.ResumeQueue(r.Context(), name)
+	_, err = r.client.ResumeQueue(r.Context(), name)
 	require.NoError(r, err)
 	reached("a second failure", func(s *workflows.QueueState) bool { return s.Halted != nil && s.Failed == 2 })
-	_, err = r.control.MoveToFront(r.Context(), name, "record_history.h-moved")
+	_, err = r.client.MoveToFront(r.Context(), name, "record_history.h-moved")
 	require.NoError(r, err)
-	_, err = r.control.Purge(r.Context(), name, 4, 4)
+	_, err = r.client.Purge(r.Context(), name, 4, 4)
 	require.NoError(r, err)
-	_, err = r.control.SkipFailed(r.Context(), name)
+	_, err = r.client.SkipFailed(r.Context(), name)
 	require.NoError(r, err)
 	state := reached("a dead letter", func(s *workflows.QueueState) bool { return len(s.DeadLetters) == 1 && s.Completed == 2 })
-	_, err = r.control.SetOnFailure(r.Context(), name, job.OnFailureContinue)
+	_, err = r.client.SetOnFailure(r.Context(), name, job.OnFailureContinue)
 	require.NoError(r, err)
-	_, err = r.control.RetryDead(r.Context(), name, state.DeadLetters, func(int) {})
+	_, err = r.client.RetryDead(r.Context(), name, state.DeadLetters, func(int) {})
 	require.NoError(r, err)
 	reached("a third failure", func(s *workflows.QueueState) bool { return s.Failed == 3 && s.Running == nil })
-	_, err = r.control.DropDead(r.Context(), name, nil)
+	_, err = r.client.DropDead(r.Context(), name, nil)
 	require.NoError(r, err)
-	_, err = r.control.DrainQueue(r.Context(), name)
+	_, err = r.client.DrainQueue(r.Context(), name)
 	require.NoError(r, err)
-	for n, ref := range r.runsOf(workflows.QueueWorkflowID(name)) {
+	for n, ref := range r.runsOf(contract.QueueWorkflowID(name)) {
 		r.save(fmt.Sprintf("queue_halted_%d", n+1), ref)
 	}
 }
@@ -62,42 +64,42 @@ func (r *recorder) halted() {
 // page that is released.
 func (r *recorder) paged() {
 	const name = "paged"
-	id := workflows.QueueWorkflowID(name)
-	_, err := r.control.Temporal().ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
-		ID: id, TaskQueue: workflows.QueuesTaskQueue, TypedSearchAttributes: workflows.QueueAttributes(name),
-	}, workflows.JobQueueType, workflows.QueueState{Name: name, Paused: true, Paging: &workflows.Paging{Items: 4, Bytes: 48 << 10}})
+	id := contract.QueueWorkflowID(name)
+	_, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
+		ID: id, TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
+	}, contract.JobQueueType, workflows.QueueState{Name: name, Paused: true, Paging: &workflows.Paging{Items: 4, Bytes: 48 << 10}})
 	require.NoError(r, err)
 	var jobs []job.Job
 	for i := range 30 {
 		jobs = append(jobs, r.job(fmt.Sprintf("g%02d", i), job.Schedule{Queued: &job.Queued{Queue: name}}, ""))
 	}
-	_, err = r.control.EnqueueAll(r.Context(), jobs, false, func(int) {})
+	_, err = r.client.EnqueueAll(r.Context(), jobs, false, func(int) {})
 	require.NoError(r, err)
-	state, err := r.control.QueueState(r.Context(), name)
+	state, err := r.client.QueueState(r.Context(), name)
 	require.NoError(r, err)
-	page := workflows.QueuePageWorkflowID(name, state.Parked.Epoch, state.Parked.Pages[0].First)
-	_, err = r.control.CancelItem(r.Context(), name, "record_history.g10")
+	page := contract.QueuePageWorkflowID(name, state.Parked.Epoch, state.Parked.Pages[0].First)
+	_, err = r.client.CancelItem(r.Context(), name, "record_history.g10")
 	require.NoError(r, err)
-	_, err = r.control.Purge(r.Context(), name, 14, 22)
+	_, err = r.client.Purge(r.Context(), name, 14, 22)
 	require.NoError(r, err)
-	_, err = r.control.ResumeQueue(r.Context(), name)
+	_, err = r.client.ResumeQueue(r.Context(), name)
 	require.NoError(r, err)
-	require.NoError(r, r.control.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
+	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
 	for n, ref := range r.runsOf(id) {
 		r.save(fmt.Sprintf("queue_paged_%d", n+1), ref)
 	}
-	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), page, "").Get(r.Context(), nil))
-	r.save("queue_page", control.RunRef{WorkflowID: page})
+	require.NoError(r, r.client.Temporal().GetWorkflow(r.Context(), page, "").Get(r.Context(), nil))
+	r.save("queue_page", client.RunRef{WorkflowID: page})
 }
 
 // runsOf lists the runs of a workflow, the first first.
-func (r *recorder) runsOf(workflowID string) []control.RunRef {
-	last, err := r.control.Temporal().DescribeWorkflowExecution(r.Context(), workflowID, "")
+func (r *recorder) runsOf(workflowID string) []client.RunRef {
+	last, err := r.client.Temporal().DescribeWorkflowExecution(r.Context(), workflowID, "")
 	require.NoError(r, err)
-	var refs []control.RunRef
+	var refs []client.RunRef
 	for runID := last.GetWorkflowExecutionInfo().GetExecution().GetRunId(); runID != ""; {
-		refs = append([]control.RunRef{{WorkflowID: workflowID, RunID: runID}}, refs...)
-		events := r.control.Temporal().GetWorkflowHistory(r.Context(), workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		refs = append([]client.RunRef{{WorkflowID: workflowID, RunID: runID}}, refs...)
+		events := r.client.Temporal().GetWorkflowHistory(r.Context(), workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		started, err := events.Next()
 		require.NoError(r, err)
 		runID = started.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()

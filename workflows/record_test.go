@@ -11,18 +11,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
@@ -39,10 +41,10 @@ func TestRecordHistories(t *testing.T) {
 		t.Skipf("set %s=testdata/replay to record", recordVariable)
 	}
 	st := stacktest.StartOwn(t, "--history-events", "60")
-	c := control.New(st.Dial(t), st.Namespace)
+	c := client.New(st.Dial(t), st.Namespace)
 	w := &recordedWorker{t: t, stack: st}
 	stop := w.start()
-	r := &recorder{T: t, control: c, folder: folder}
+	r := &recorder{T: t, client: c, folder: folder}
 
 	once := r.job("once", job.Schedule{OneShot: &job.OneShot{}}, "")
 	r.run("run_completed", once)
@@ -61,7 +63,7 @@ func TestRecordHistories(t *testing.T) {
 	r.applied()
 
 	handed := r.job("handed", job.Schedule{OneShot: &job.OneShot{}}, "wait")
-	ref, err := c.StartRun(t.Context(), handed, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), handed, contract.StartedByHand)
 	require.NoError(t, err)
 	r.waitRunning(ref)
 	away := r.failing()
@@ -84,8 +86,8 @@ func (r *recorder) bound(st *stacktest.Stack) {
 		j.Options.FailoverAfter = job.MinFailoverAfter
 		return j
 	}
-	start := func(j job.Job) control.RunRef {
-		ref, err := r.control.StartRun(r.Context(), j, workflows.TriggerManual)
+	start := func(j job.Job) client.RunRef {
+		ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
 		require.NoError(r, err)
 		return ref
 	}
@@ -107,26 +109,26 @@ func (r *recorder) bound(st *stacktest.Stack) {
 
 	defer serve("second", true, 10)()
 	loop := bind("bound-loop", "", "yes", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}})
-	require.NoError(r, r.control.StartContinuous(r.Context(), loop))
+	require.NoError(r, r.client.StartContinuous(r.Context(), loop))
 	r.ended(moved)
 	r.save("run_bound_moved", moved)
 	r.ended(busy)
 	r.save("run_bound_busy", busy)
-	r.state(loop.ID, func(s workflows.ContinuousState) bool { return s.Generation >= 2 })
-	last, err := r.control.LiveWorkflow(r.Context(), loop.ID)
+	r.state(loop.ID, func(s contract.ContinuousState) bool { return s.Generation >= 2 })
+	last, err := r.client.LiveWorkflow(r.Context(), loop.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.control.StopLoop(r.Context(), loop.ID, "recorded", nil))
-	r.save("continuous_bound", control.RunRef{WorkflowID: workflows.JobWorkflowID(loop.ID), RunID: last.Workflow.RunID})
+	require.NoError(r, r.client.StopLoop(r.Context(), loop.ID, "recorded", nil))
+	r.save("continuous_bound", client.RunRef{WorkflowID: contract.JobWorkflowID(loop.ID), RunID: last.Workflow.RunID})
 }
 
 // chosen counts how often a service was chosen for a run.
-func (r *recorder) chosen(ref control.RunRef) int {
-	events := r.control.Temporal().GetWorkflowHistory(r.Context(), ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+func (r *recorder) chosen(ref client.RunRef) int {
+	events := r.client.Temporal().GetWorkflowHistory(r.Context(), ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	n := 0
 	for events.HasNext() {
 		event, err := events.Next()
 		require.NoError(r, err)
-		if event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == workflows.ChooseServiceActivity {
+		if event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == contract.ChooseServiceActivity {
 			n++
 		}
 	}
@@ -193,8 +195,8 @@ func recordedHandler(ctx context.Context, run job.Run, spec recordedSpec, releas
 
 type recorder struct {
 	*testing.T
-	control *control.Client
-	folder  string
+	client *client.Client
+	folder string
 }
 
 func (r *recorder) job(key string, schedule job.Schedule, do string) job.Job {
@@ -205,7 +207,7 @@ func (r *recorder) job(key string, schedule job.Schedule, do string) job.Job {
 }
 
 func (r *recorder) run(name string, j job.Job) {
-	ref, err := r.control.StartRun(r.Context(), j, workflows.TriggerManual)
+	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
 	r.ended(ref)
 	r.save(name, ref)
@@ -218,13 +220,13 @@ func (r *recorder) scheduled(name, key string, late time.Duration) {
 		RecurEvery: job.Duration(time.Minute), Offset: new(job.Duration), Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll,
 	}}, "")
 	due := temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(time.Now().Add(-late))
-	run, err := r.control.Temporal().ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
-		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
+	run, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
+		ID: contract.JobWorkflowID(j.ID), TaskQueue: contract.TaskQueue(j.Worker),
 		TypedSearchAttributes: temporal.NewSearchAttributes(due),
-	}, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule})
+	}, contract.RunJobType, contract.RunInput{Job: j, StartedBy: contract.StartedBySchedule})
 	require.NoError(r, err)
 	require.NoError(r, run.Get(r.Context(), nil))
-	r.save(name, control.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
+	r.save(name, client.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
 }
 
 // ends records runs that leave how they ended in their memo, and one that was
@@ -235,43 +237,43 @@ func (r *recorder) ends() {
 	failing := r.job("end-failed", oneShot, "final")
 	r.run("run_end_failed", failing)
 	r.canceled("run_end_canceled", r.job("end-canceled", oneShot, "wait"))
-	latest, err := r.control.LiveWorkflow(r.Context(), failing.ID)
+	latest, err := r.client.LiveWorkflow(r.Context(), failing.ID)
 	require.NoError(r, err)
-	retried, err := r.control.RetryRun(r.Context(), control.RunRef{
-		WorkflowID: workflows.JobWorkflowID(failing.ID), RunID: latest.Workflow.RunID,
+	retried, err := r.client.RetryRun(r.Context(), client.RunRef{
+		WorkflowID: contract.JobWorkflowID(failing.ID), RunID: latest.Workflow.RunID,
 	})
 	require.NoError(r, err)
 	r.ended(retried.Run)
 	r.save("run_end_retry", retried.Run)
 
 	older := r.job("end-older", oneShot, "")
-	attributes, err := workflows.Attributes(older)
+	attributes, err := contract.Attributes(older)
 	require.NoError(r, err)
-	run, err := r.control.Temporal().ExecuteWorkflow(r.Context(), client.StartWorkflowOptions{
-		ID: workflows.JobWorkflowID(older.ID), TaskQueue: string(older.Worker), TypedSearchAttributes: attributes,
-	}, workflows.RunJobType, workflows.RunInput{Job: older, Trigger: workflows.TriggerSchedule})
+	run, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
+		ID: contract.JobWorkflowID(older.ID), TaskQueue: string(older.Worker), TypedSearchAttributes: attributes,
+	}, contract.RunJobType, contract.RunInput{Job: older, StartedBy: contract.StartedBySchedule})
 	require.NoError(r, err)
 	require.NoError(r, run.Get(r.Context(), nil))
-	r.save("run_end_versioned", control.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
+	r.save("run_end_versioned", client.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
 }
 
-func (r *recorder) ended(ref control.RunRef) {
-	_, err := r.control.Follow(r.Context(), ref, func(*control.RunDetail) {})
+func (r *recorder) ended(ref client.RunRef) {
+	_, err := r.client.Follow(r.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(r, err)
 }
 
-func (r *recorder) waitRunning(ref control.RunRef) {
+func (r *recorder) waitRunning(ref client.RunRef) {
 	stacktest.WaitFor(r, "progress of "+ref.WorkflowID, func() (bool, error) {
-		run, err := r.control.Run(r.Context(), ref)
+		run, err := r.client.Run(r.Context(), ref)
 		return err == nil && run.Progress != nil && run.Progress.Done == 1, err
 	})
 }
 
 func (r *recorder) canceled(name string, j job.Job) {
-	ref, err := r.control.StartRun(r.Context(), j, workflows.TriggerManual)
+	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
 	r.waitRunning(ref)
-	require.NoError(r, r.control.Stop(r.Context(), j.ID, "recorded"))
+	require.NoError(r, r.client.Stop(r.Context(), j.ID, "recorded"))
 	r.ended(ref)
 	r.save(name, ref)
 }
@@ -279,34 +281,34 @@ func (r *recorder) canceled(name string, j job.Job) {
 // continuous records a loop through messages of every kind and continue-as-new.
 func (r *recorder) continuous() {
 	j := r.job("loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, "")
-	require.NoError(r, r.control.StartContinuous(r.Context(), j))
-	first, err := r.control.LiveWorkflow(r.Context(), j.ID)
+	require.NoError(r, r.client.StartContinuous(r.Context(), j))
+	first, err := r.client.LiveWorkflow(r.Context(), j.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.control.Pause(r.Context(), j.ID, "recorded"))
-	require.NoError(r, r.control.Resume(r.Context(), j.ID, ""))
-	r.state(j.ID, func(s workflows.ContinuousState) bool { return s.Generation >= 2 })
+	require.NoError(r, r.client.Pause(r.Context(), j.ID, "recorded"))
+	require.NoError(r, r.client.Resume(r.Context(), j.ID, ""))
+	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Generation >= 2 })
 
 	changed := j
 	changed.Spec = job.EncodeJSON(recordedSpec{Do: "wait"})
-	require.NoError(r, r.control.SetContinuous(r.Context(), changed, true))
-	r.state(j.ID, func(s workflows.ContinuousState) bool { return s.Phase == workflows.PhaseRunning })
-	require.NoError(r, r.control.Restart(r.Context(), j.ID, "recorded"))
+	require.NoError(r, r.client.SetContinuous(r.Context(), changed, true))
+	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
+	require.NoError(r, r.client.Restart(r.Context(), j.ID, "recorded"))
 	failing := j
 	failing.Spec = job.EncodeJSON(recordedSpec{Do: "final"})
 	failing.Options.MaxRetryCount = 1
-	require.NoError(r, r.control.SetContinuous(r.Context(), failing, true))
-	r.state(j.ID, func(s workflows.ContinuousState) bool { return s.Phase == workflows.PhasePaused })
-	last, err := r.control.LiveWorkflow(r.Context(), j.ID)
+	require.NoError(r, r.client.SetContinuous(r.Context(), failing, true))
+	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Phase == contract.PhasePaused })
+	last, err := r.client.LiveWorkflow(r.Context(), j.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.control.StopLoop(r.Context(), j.ID, "recorded", nil))
-	id := workflows.JobWorkflowID(j.ID)
-	r.save("continuous_first", control.RunRef{WorkflowID: id, RunID: first.Workflow.RunID})
-	r.save("continuous_last", control.RunRef{WorkflowID: id, RunID: last.Workflow.RunID})
+	require.NoError(r, r.client.StopLoop(r.Context(), j.ID, "recorded", nil))
+	id := contract.JobWorkflowID(j.ID)
+	r.save("continuous_first", client.RunRef{WorkflowID: id, RunID: first.Workflow.RunID})
+	r.save("continuous_last", client.RunRef{WorkflowID: id, RunID: last.Workflow.RunID})
 }
 
-func (r *recorder) state(jobID string, reached func(workflows.ContinuousState) bool) {
+func (r *recorder) state(jobID string, reached func(contract.ContinuousState) bool) {
 	stacktest.WaitFor(r, "the state of "+jobID, func() (bool, error) {
-		detail, err := r.control.Job(r.Context(), jobID)
+		detail, err := r.client.Job(r.Context(), jobID)
 		return err == nil && detail.Loop != nil && reached(*detail.Loop), err
 	})
 }
@@ -317,7 +319,7 @@ func (r *recorder) queue() {
 	const name = "recorded"
 	put := func(key, do string) job.Job {
 		j := r.job(key, job.Schedule{Queued: &job.Queued{Queue: name}}, do)
-		_, err := r.control.Enqueue(r.Context(), j, false)
+		_, err := r.client.Enqueue(r.Context(), j, false)
 		require.NoError(r, err)
 		return j
 	}
@@ -328,25 +330,25 @@ func (r *recorder) queue() {
 	for i := range 40 {
 		put(fmt.Sprintf("q%02d", i), "")
 	}
-	_, err := r.control.CancelItem(r.Context(), name, "record_history.q39")
+	_, err := r.client.CancelItem(r.Context(), name, "record_history.q39")
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the queue to continue as new", func() (bool, error) {
-		state, err := r.control.QueueState(r.Context(), name)
+		state, err := r.client.QueueState(r.Context(), name)
 		return err == nil && state.Generation >= 1 && state.Running != nil && state.Running.Job.ID == blocked.ID, err
 	})
 	watching := r.latest(name, func() {})
-	_, err = r.control.PauseQueue(r.Context(), name, "recorded")
+	_, err = r.client.PauseQueue(r.Context(), name, "recorded")
 	require.NoError(r, err)
-	_, err = r.control.CancelItem(r.Context(), name, blocked.ID)
+	_, err = r.client.CancelItem(r.Context(), name, blocked.ID)
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the item to be canceled", func() (bool, error) {
-		state, err := r.control.QueueState(r.Context(), name)
+		state, err := r.client.QueueState(r.Context(), name)
 		return err == nil && state.Running == nil && state.Canceled == 2, err
 	})
-	_, err = r.control.ResumeQueue(r.Context(), name)
+	_, err = r.client.ResumeQueue(r.Context(), name)
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the queue to be empty", func() (bool, error) {
-		state, err := r.control.QueueState(r.Context(), name)
+		state, err := r.client.QueueState(r.Context(), name)
 		return err == nil && state.Running == nil && len(state.Waiting) == 0, err
 	})
 	last := r.latest(name, func() {})
@@ -359,16 +361,16 @@ func (r *recorder) queue() {
 func (r *recorder) signaled() {
 	const name = "signaled"
 	put := r.job("s-first", job.Schedule{Queued: &job.Queued{Queue: name}}, "")
-	_, err := r.control.Enqueue(r.Context(), put, false)
+	_, err := r.client.Enqueue(r.Context(), put, false)
 	require.NoError(r, err)
 	broken := r.job("s-broken", job.Schedule{Queued: &job.Queued{Queue: name}}, "")
 	broken.Options.RunTimeout = 0
 	for _, j := range []job.Job{r.job("s-signaled", job.Schedule{Queued: &job.Queued{Queue: name}}, ""), broken} {
-		require.NoError(r, r.control.Temporal().SignalWorkflow(r.Context(), workflows.QueueWorkflowID(name), "",
+		require.NoError(r, r.client.Temporal().SignalWorkflow(r.Context(), contract.QueueWorkflowID(name), "",
 			workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j}))
 	}
 	stacktest.WaitFor(r, "the signaled item to complete", func() (bool, error) {
-		state, err := r.control.QueueState(r.Context(), name)
+		state, err := r.client.QueueState(r.Context(), name)
 		return err == nil && state.Completed == 2 && state.Failed == 1, err
 	})
 	r.save("queue_signaled", r.latest(name, func() {}))
@@ -380,14 +382,14 @@ func (r *recorder) failing() job.Job {
 	declare := func(key, probeEvery string) job.Job {
 		j := r.job(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), PauseAfterFailures: 2}}, "away")
 		require.NoError(r, j.Recurring.ProbeEvery.UnmarshalText([]byte(probeEvery)))
-		syncer := schedules.New(r.control)
+		syncer := schedules.New(r.client)
 		plan, err := syncer.Plan(r.Context(), []job.Job{j}, schedules.PlanOptions{Provider: job.ProviderTOML})
 		require.NoError(r, err)
 		require.NoError(r, syncer.Apply(r.Context(), plan, func(schedules.Report) {}))
 		return j
 	}
-	trigger := func(j job.Job) control.RunRef {
-		triggered, err := r.control.Trigger(r.Context(), j.ID)
+	trigger := func(j job.Job) client.RunRef {
+		triggered, err := r.client.Trigger(r.Context(), j.ID)
 		require.NoError(r, err)
 		r.ended(triggered.Run)
 		return triggered.Run
@@ -395,9 +397,9 @@ func (r *recorder) failing() job.Job {
 	resumed := declare("resumed", "PT1H")
 	trigger(resumed)
 	trigger(resumed)
-	require.NoError(r, r.control.Resume(r.Context(), resumed.ID, "recorded"))
-	probe := control.RunRef{WorkflowID: workflows.ProbeWorkflowID(resumed.ID)}
-	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
+	require.NoError(r, r.client.Resume(r.Context(), resumed.ID, "recorded"))
+	probe := client.RunRef{WorkflowID: contract.ProbeWorkflowID(resumed.ID)}
+	require.NoError(r, r.client.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
 	r.save("probe_touched", probe)
 
 	away := declare("away", "PT1S")
@@ -405,7 +407,7 @@ func (r *recorder) failing() job.Job {
 	r.save("run_failed_counted", first)
 	r.save("run_failed_pausing", second)
 	stacktest.WaitFor(r, "a try that fails", func() (bool, error) {
-		runs, err := r.control.Runs(r.Context(), control.RunFilter{JobID: away.ID, Status: control.RunFailed})
+		runs, err := r.client.Runs(r.Context(), client.RunFilter{JobID: away.ID, Status: client.RunFailed})
 		if err == nil && len(runs) >= 3 {
 			r.save("run_failed_again", runs[0].RunRef)
 			return true, nil
@@ -417,11 +419,11 @@ func (r *recorder) failing() job.Job {
 
 // recovered records the run that succeeds and the probe that it tells.
 func (r *recorder) recovered(j job.Job) {
-	probe := control.RunRef{WorkflowID: workflows.ProbeWorkflowID(j.ID)}
-	require.NoError(r, r.control.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
+	probe := client.RunRef{WorkflowID: contract.ProbeWorkflowID(j.ID)}
+	require.NoError(r, r.client.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
 	r.save("probe_resumed", probe)
 	stacktest.WaitFor(r, "the run in the list", func() (bool, error) {
-		runs, err := r.control.Runs(r.Context(), control.RunFilter{JobID: j.ID, Status: control.RunCompleted})
+		runs, err := r.client.Runs(r.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
 		if err == nil && len(runs) == 1 {
 			r.save("run_recovered", runs[0].RunRef)
 			return true, nil
@@ -431,26 +433,26 @@ func (r *recorder) recovered(j job.Job) {
 }
 
 // latest is the workflow run of a queue after an action.
-func (r *recorder) latest(name string, act func()) control.RunRef {
+func (r *recorder) latest(name string, act func()) client.RunRef {
 	act()
-	response, err := r.control.Temporal().DescribeWorkflowExecution(r.Context(), workflows.QueueWorkflowID(name), "")
+	response, err := r.client.Temporal().DescribeWorkflowExecution(r.Context(), contract.QueueWorkflowID(name), "")
 	require.NoError(r, err)
 	execution := response.GetWorkflowExecutionInfo().GetExecution()
-	return control.RunRef{WorkflowID: execution.GetWorkflowId(), RunID: execution.GetRunId()}
+	return client.RunRef{WorkflowID: execution.GetWorkflowId(), RunID: execution.GetRunId()}
 }
 
 // save writes a history as the Temporal CLI does.
 // applied records what was applied until the record continues as new.
 func (r *recorder) applied() {
-	ref := control.RunRef{WorkflowID: workflows.AppliedWorkflowID(job.ProviderTOML)}
+	ref := client.RunRef{WorkflowID: contract.AppliedWorkflowID(job.ProviderTOML)}
 	first := ""
 	stacktest.WaitFor(r, "the record to continue as new", func() (bool, error) {
-		err := r.control.Record(r.Context(), job.ProviderTOML, workflows.AppliedState{}, workflows.AppliedRecord{
-			Applied: map[string]workflows.AppliedJob{"record_history.a": {Mode: job.ModeOneShot, Hash: "0123456789abcdef"}},
+		err := r.client.Record(r.Context(), job.ProviderTOML, contract.AppliedState{}, contract.AppliedRecord{
+			Applied: map[string]contract.AppliedJob{"record_history.a": {Mode: job.ModeOneShot, Hash: "0123456789abcdef"}},
 			Removed: []string{"record_history.b"},
 		})
 		require.NoError(r, err)
-		described, err := r.control.Temporal().DescribeWorkflowExecution(r.Context(), ref.WorkflowID, "")
+		described, err := r.client.Temporal().DescribeWorkflowExecution(r.Context(), ref.WorkflowID, "")
 		require.NoError(r, err)
 		ref.RunID = described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 		if first == "" {
@@ -463,8 +465,8 @@ func (r *recorder) applied() {
 	r.save("applied_first", ref)
 }
 
-func (r *recorder) save(name string, ref control.RunRef) {
-	events := r.control.Temporal().GetWorkflowHistory(r.Context(), ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+func (r *recorder) save(name string, ref client.RunRef) {
+	events := r.client.Temporal().GetWorkflowHistory(r.Context(), ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	var history historypb.History
 	for events.HasNext() {
 		event, err := events.Next()

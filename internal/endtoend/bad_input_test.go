@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // TestBadInputEndsWithOneSentence gives jobs what they cannot work with, and
@@ -65,7 +65,7 @@ func TestBadInputEndsWithOneSentence(t *testing.T) {
 			b := newBench(t, b.st)
 			detail, a := b.run("--type", tt.jobType, "--key", "bad-"+name, "--spec", tt.spec, "--max-retry-count", "1")
 			require.Equal(t, 1, a.code)
-			require.Equal(t, control.RunFailed, detail.Status)
+			require.Equal(t, client.RunFailed, detail.Status)
 			require.Equal(t, tt.class, detail.Class, detail.Error)
 			for _, part := range tt.what {
 				require.Contains(t, detail.Error, part)
@@ -90,15 +90,15 @@ func TestAnUploadMayComeLate(t *testing.T) {
 	b.worker("backend")
 	const spec = `{"bucket": "uploads", "key": "late.jpg", "prefix": "late"}`
 	b.ok("run", "--type", "GeneratePhotoVariantsToMinio", "--key", "late", "--spec", spec, "--max-retry-count", "20", "--detach")
-	ref := control.RunRef{WorkflowID: "job/generate_photo_variants_to_minio.late"}
+	ref := client.RunRef{WorkflowID: "job/generate_photo_variants_to_minio.late"}
 	stacktest.WaitFor(t, "a second attempt", func() (bool, error) {
-		run, err := b.control.Run(t.Context(), ref)
+		run, err := b.client.Run(t.Context(), ref)
 		return err == nil && run.Attempts >= 2 && strings.Contains(run.LastError, "object uploads/late.jpg does not exist"), err
 	})
 	b.upload("late.jpg", smallPhoto(t, newRandom(t)))
 	stacktest.WaitFor(t, "the end of the run", func() (bool, error) {
-		run, err := b.control.Run(t.Context(), ref)
-		return err == nil && run.Status == control.RunCompleted && run.Output.Attempts > 1, err
+		run, err := b.client.Run(t.Context(), ref)
+		return err == nil && run.Status == client.RunCompleted && run.Output.Attempts > 1, err
 	})
 	require.Len(t, b.listing("late"), 5)
 }
@@ -169,7 +169,7 @@ one_shot = {}
 			require.True(t, strings.HasPrefix(problem, file+":"+want[i]), "%s is not %s", problem, want[i])
 		}
 	}
-	var rows []control.JobRow
+	var rows []client.JobRow
 	require.NoError(t, json.Unmarshal([]byte(b.ok("jobs", "list", "-o", "json")), &rows))
 	require.Empty(t, rows)
 	ids, err := workflowIDs(b, "")

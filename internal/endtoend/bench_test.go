@@ -15,21 +15,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // bench is a stack with what a test looks at it with.
 type bench struct {
 	*testing.T
-	st      *stacktest.Stack
-	control *control.Client
-	store   *objects.Store
+	st     *stacktest.Stack
+	client *client.Client
+	store  *objects.Store
 }
 
 func newBench(t *testing.T, st *stacktest.Stack) *bench {
@@ -38,7 +39,7 @@ func newBench(t *testing.T, st *stacktest.Stack) *bench {
 		AccessKey: st.S3.AccessKey, Endpoint: st.S3.Endpoint, Region: st.S3.Region, SecretKey: st.S3.SecretKey,
 	})
 	require.NoError(t, err)
-	return &bench{T: t, st: st, control: control.New(st.Dial(t), st.Namespace), store: store}
+	return &bench{T: t, st: st, client: client.New(st.Dial(t), st.Namespace), store: store}
 }
 
 // worker starts bin/<name> and waits until it serves.
@@ -100,46 +101,46 @@ func (b *bench) ok(args ...string) string {
 }
 
 // run runs a job with bin/starter until it has ended.
-func (b *bench) run(args ...string) (control.RunDetail, answer) {
+func (b *bench) run(args ...string) (client.RunDetail, answer) {
 	b.Helper()
 	a := b.starter(append([]string{"run", "-o", "json"}, args...)...)
-	var detail control.RunDetail
+	var detail client.RunDetail
 	require.NoError(b, json.Unmarshal([]byte(a.stdout), &detail), a.stderr)
 	return detail, a
 }
 
 // completed is run for a run that has to complete.
-func (b *bench) completed(args ...string) control.RunDetail {
+func (b *bench) completed(args ...string) client.RunDetail {
 	b.Helper()
 	detail, a := b.run(args...)
 	require.Zero(b, a.code, a.stderr)
-	require.Equal(b, control.RunCompleted, detail.Status)
+	require.Equal(b, client.RunCompleted, detail.Status)
 	return detail
 }
 
 // failure gives the error that a run ended with.
-func (b *bench) failure(ref control.RunRef) (activity *temporal.ActivityError, cause *temporal.ApplicationError) {
+func (b *bench) failure(ref client.RunRef) (activity *temporal.ActivityError, cause *temporal.ApplicationError) {
 	b.Helper()
-	err := b.control.Temporal().GetWorkflow(b.Context(), ref.WorkflowID, ref.RunID).Get(b.Context(), nil)
+	err := b.client.Temporal().GetWorkflow(b.Context(), ref.WorkflowID, ref.RunID).Get(b.Context(), nil)
 	require.ErrorAs(b, err, &activity)
 	require.ErrorAs(b, err, &cause)
 	return activity, cause
 }
 
 // trigger runs a job now and waits for the end of the run.
-func (b *bench) trigger(jobID string) *control.RunDetail {
+func (b *bench) trigger(jobID string) *client.RunDetail {
 	b.Helper()
-	triggered, err := b.control.Trigger(b.Context(), jobID)
+	triggered, err := b.client.Trigger(b.Context(), jobID)
 	require.NoError(b, err)
-	detail, err := b.control.Follow(b.Context(), triggered.Run, func(*control.RunDetail) {})
+	detail, err := b.client.Follow(b.Context(), triggered.Run, func(*client.RunDetail) {})
 	require.NoError(b, err)
-	require.Equal(b, control.RunCompleted, detail.Status, detail.Error)
+	require.Equal(b, client.RunCompleted, detail.Status, detail.Error)
 	return detail
 }
 
 // loop is the state of a continuous job, or nil as long as no worker tells.
-func (b *bench) loop(jobID string) (*workflows.ContinuousState, error) {
-	detail, err := b.control.Job(b.Context(), jobID)
+func (b *bench) loop(jobID string) (*contract.ContinuousState, error) {
+	detail, err := b.client.Job(b.Context(), jobID)
 	if err != nil {
 		return nil, err
 	}

@@ -11,14 +11,14 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // workflowIDs are those that a visibility query finds.
 func workflowIDs(b *bench, query string) ([]string, error) {
-	response, err := b.control.Temporal().ListWorkflow(b.Context(), &workflowservice.ListWorkflowExecutionsRequest{
+	response, err := b.client.Temporal().ListWorkflow(b.Context(), &workflowservice.ListWorkflowExecutionsRequest{
 		Namespace: b.st.Namespace, Query: query, PageSize: 1000,
 	})
 	var ids []string
@@ -84,7 +84,7 @@ func TestJobsOfEveryModeAreFound(t *testing.T) {
 		}
 		for _, filter := range [][2]string{{"--job", m.id}, {"--type", m.jobType}, {"--mode", string(m.mode)}} {
 			stacktest.WaitFor(t, "completed runs", func() (bool, error) {
-				var runs []control.Run
+				var runs []client.Run
 				err := json.Unmarshal([]byte(b.ok("runs", "list", "-o", "json", filter[0], filter[1], "--status", "completed")), &runs)
 				for _, run := range runs {
 					require.Equal(t, m.id, run.JobID)
@@ -96,7 +96,7 @@ func TestJobsOfEveryModeAreFound(t *testing.T) {
 		}
 	}
 
-	var rows []control.JobRow
+	var rows []client.JobRow
 	require.NoError(t, json.Unmarshal([]byte(b.ok("jobs", "list", "-o", "json")), &rows))
 	listed := map[string]job.Mode{}
 	for _, row := range rows {
@@ -107,7 +107,7 @@ func TestJobsOfEveryModeAreFound(t *testing.T) {
 	}
 
 	var output images.Output
-	run, err := b.control.Run(t.Context(), control.RunRef{WorkflowID: "job/generate_logo_avatar_variants_to_minio.a"})
+	run, err := b.client.Run(t.Context(), client.RunRef{WorkflowID: "job/generate_logo_avatar_variants_to_minio.a"})
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(run.Output.Output, &output))
 	require.Equal(t, "logos", run.Queue)

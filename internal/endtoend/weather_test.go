@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities"
@@ -11,7 +13,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestTwoDaysOfWeather declares jobs as the sync of a running system does, with
@@ -24,7 +25,7 @@ func TestTwoDaysOfWeather(t *testing.T) {
 
 	file, problems := jobsfile.Read("jobs.toml", []byte(l.jobs("P2D", "PT12H", 5000)), activities.Types())
 	require.Empty(t, problems)
-	syncer := schedules.New(b.control)
+	syncer := schedules.New(b.client)
 	options := schedules.PlanOptions{Provider: job.ProviderTOML}
 	plan, err := syncer.Plan(t.Context(), file.Jobs, options)
 	require.NoError(t, err)
@@ -74,7 +75,7 @@ func TestTwoDaysOfWeather(t *testing.T) {
 	// A deployment: the workers end in the middle of what they do, and lose nothing.
 	stacktest.WaitFor(t, "a lap under way", func() (bool, error) {
 		loop, err := b.loop(l.loadJob())
-		return loop != nil && loop.Phase == workflows.PhaseRunning, err
+		return loop != nil && loop.Phase == contract.PhaseRunning, err
 	})
 	b.drain(extract, load)
 	b.worker("load")
@@ -107,7 +108,7 @@ func TestNothingIsLostWhenEverythingDies(t *testing.T) {
 		t.Logf("killed at %d of about %d points, after %d requests", n, expected, l.vendor.RequestCount())
 		require.Less(t, n, int64(expected), "the load was to be cut off")
 	}
-	triggered, err := b.control.Trigger(t.Context(), l.extractJob())
+	triggered, err := b.client.Trigger(t.Context(), l.extractJob())
 	require.NoError(t, err)
 
 	loaded(1 + random.IntN(expected/3))
@@ -122,7 +123,7 @@ func TestNothingIsLostWhenEverythingDies(t *testing.T) {
 	b.worker("load")
 
 	stacktest.WaitWithin(t, 3*time.Minute, "the end of the extraction", func() (bool, error) {
-		run, err := b.control.Run(t.Context(), triggered.Run)
+		run, err := b.client.Run(t.Context(), triggered.Run)
 		if err != nil || run.Ended.IsZero() {
 			return false, err
 		}

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -48,7 +50,7 @@ func (i *invocation) foreignTypes(names ...string) (types []job.Type, incomplete
 // announcedTypes lists the job types that workers announce. Of a type that several
 // announce differently, one that lives has the say, and of these the one that was
 // started last.
-func (i *invocation) announcedTypes(c *control.Client) ([]job.Type, error) {
+func (i *invocation) announcedTypes(c *client.Client) ([]job.Type, error) {
 	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
 	defer cancel()
 	services, unread, err := workflows.KnownServices(ctx, c.Temporal(), time.Now().Add(-lostTypesFor))
@@ -77,7 +79,7 @@ func (i *invocation) announcedTypes(c *control.Client) ([]job.Type, error) {
 }
 
 // appliedTypes lists the job types that were kept with the jobs that were applied.
-func (i *invocation) appliedTypes(c *control.Client) ([]job.Type, error) {
+func (i *invocation) appliedTypes(c *client.Client) ([]job.Type, error) {
 	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
 	defer cancel()
 	applied, err := c.Applied(ctx, job.ProviderTOML)
@@ -116,14 +118,14 @@ func checkAnnounced(t job.Type) error {
 
 // foreignOf are those of the job types that jobs have and this program was not built
 // with, for apply to keep.
-func (i *invocation) foreignOf(jobs []job.Job, types []job.Type) map[string]workflows.AppliedType {
-	foreign := map[string]workflows.AppliedType{}
+func (i *invocation) foreignOf(jobs []job.Job, types []job.Type) map[string]contract.AppliedType {
+	foreign := map[string]contract.AppliedType{}
 	for _, j := range jobs {
 		if _, own := findType(i.Types, j.Type); own {
 			continue
 		}
 		if t, ok := findType(types, j.Type); ok {
-			foreign[t.Name] = workflows.AppliedType{Worker: t.Worker, ServedType: workflows.ServedType{
+			foreign[t.Name] = contract.AppliedType{Worker: t.Worker, ServedType: contract.ServedType{
 				Name: t.Name, Description: t.Description, Modes: t.Modes, SpecSchema: t.SpecSchema,
 			}}
 		}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -77,9 +77,9 @@ one_shot = {}
 	require.Equal(t, 0, c.run(t.Context(), "plan", "-f", file).code)
 	stacktest.WaitFor(t, "the applied job to run", func() (bool, error) {
 		run := c.run(t.Context(), "runs", "describe", "hash_files.once", "-o", "json")
-		return run.code == 0 && decoded[control.RunDetail](t, c, "runs", "describe", "hash_files.once").Status == control.RunCompleted, nil
+		return run.code == 0 && decoded[client.RunDetail](t, c, "runs", "describe", "hash_files.once").Status == client.RunCompleted, nil
 	})
-	detail := decoded[control.RunDetail](t, c, "runs", "describe", "hash_files.once")
+	detail := decoded[client.RunDetail](t, c, "runs", "describe", "hash_files.once")
 	require.Equal(t, map[string]int64{"files": 2, "too_large": 1}, detail.Output.Counts)
 	require.Equal(t, "shed", detail.Output.Binding.Service)
 	require.Contains(t, c.ok(t, "runs", "describe", "hash_files.once"), "Service   shed")
@@ -90,7 +90,7 @@ one_shot = {}
 	require.Contains(t, r.stderr, `unknown key "folders"; did you mean "folder"?`)
 
 	// The list, and what is missing from it.
-	w := decoded[control.Workers](t, c, "workers")
+	w := decoded[client.Workers](t, c, "workers")
 	require.Len(t, w.Services, 1)
 	require.Equal(t, "files@shed", w.Services[0].ID())
 	require.Empty(t, w.Lost)
@@ -109,10 +109,10 @@ one_shot = {}
 
 	worker.Kill()
 	stacktest.WaitWithin(t, time.Minute, "the job type without a worker", func() (bool, error) {
-		w = decoded[control.Workers](t, c, "workers")
+		w = decoded[client.Workers](t, c, "workers")
 		return len(w.Services) == 0, nil
 	})
-	require.Equal(t, []control.UnservedType{{Type: "HashFiles", Jobs: 1}}, w.Unserved, "the one on schedule")
+	require.Equal(t, []client.UnservedType{{Type: "HashFiles", Jobs: 1}}, w.Unserved, "the one on schedule")
 	require.Len(t, w.Lost, 1)
 	terminal := console{address: st.Temporal, terminal: true}
 	text := terminal.ok(t, "workers")

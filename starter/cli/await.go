@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -95,8 +97,8 @@ func (i *invocation) follow(ctx context.Context, s *started, line *progressLine)
 	return i.followIteration(ctx, s, line)
 }
 
-func (i *invocation) followRun(ctx context.Context, s *started, ref control.RunRef, line *progressLine) error {
-	detail, err := s.client.Follow(ctx, ref, func(detail *control.RunDetail) {
+func (i *invocation) followRun(ctx context.Context, s *started, ref client.RunRef, line *progressLine) error {
+	detail, err := s.client.Follow(ctx, ref, func(detail *client.RunDetail) {
 		line.show(runProgress(detail), detail.Duration())
 	})
 	if err != nil {
@@ -110,7 +112,7 @@ func (i *invocation) followRun(ctx context.Context, s *started, ref control.RunR
 }
 
 // runProgress says in a few words where a run is.
-func runProgress(detail *control.RunDetail) string {
+func runProgress(detail *client.RunDetail) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
@@ -136,28 +138,28 @@ func runProgress(detail *control.RunDetail) string {
 }
 
 // runError is the error of a run that did not complete.
-func runError(detail *control.RunDetail) error {
-	if detail.Status == control.RunCompleted {
+func runError(detail *client.RunDetail) error {
+	if detail.Status == client.RunCompleted {
 		return nil
 	}
 	text := fmt.Sprintf("run of job %s %s", detail.JobID, endWords[detail.Status])
-	if detail.Status == control.RunFailed && detail.Error != "" {
+	if detail.Status == client.RunFailed && detail.Error != "" {
 		text += ": " + detail.Error
 	}
 	return errors.New(text)
 }
 
-var endWords = map[control.RunStatus]string{
-	control.RunFailed:     "failed",
-	control.RunCanceled:   "was canceled",
-	control.RunTerminated: "was terminated",
-	control.RunTimedOut:   "timed out",
-	control.RunRunning:    "has not ended",
-	control.RunWaiting:    "has not begun",
+var endWords = map[client.RunStatus]string{
+	client.RunFailed:     "failed",
+	client.RunCanceled:   "was canceled",
+	client.RunTerminated: "was terminated",
+	client.RunTimedOut:   "timed out",
+	client.RunRunning:    "has not ended",
+	client.RunWaiting:    "has not begun",
 }
 
 // writeRunEnd shows how a run ended and what it left behind.
-func (i *invocation) writeRunEnd(w io.Writer, detail *control.RunDetail) error {
+func (i *invocation) writeRunEnd(w io.Writer, detail *client.RunDetail) error {
 	var s sheet
 	s.add("Job", "%s", detail.JobID)
 	s.add("Run", "%s %s", detail.WorkflowID, detail.RunID)
@@ -170,7 +172,7 @@ func (i *invocation) writeRunEnd(w io.Writer, detail *control.RunDetail) error {
 	return s.write(w)
 }
 
-func statusText(detail *control.RunDetail) string {
+func statusText(detail *client.RunDetail) string {
 	text := fmt.Sprintf("%s after %s", detail.Status, took(detail.Duration()))
 	if detail.Attempts > 1 {
 		text += fmt.Sprintf(", %d attempts", detail.Attempts)
@@ -217,7 +219,7 @@ func (i *invocation) followItem(ctx context.Context, s *started, line *progressL
 
 func (i *invocation) followIteration(ctx context.Context, s *started, line *progressLine) error {
 	begin := time.Now()
-	iteration, err := s.client.FollowIteration(ctx, s.Job.ID, s.Iteration, func(state *workflows.ContinuousState) {
+	iteration, err := s.client.FollowIteration(ctx, s.Job.ID, s.Iteration, func(state *contract.ContinuousState) {
 		text := "no worker answers"
 		if state != nil {
 			text = fmt.Sprintf("%s, iteration %d", state.Phase, state.Iterations+1)
@@ -237,7 +239,7 @@ func (i *invocation) followIteration(ctx context.Context, s *started, line *prog
 	return nil
 }
 
-func (i *invocation) writeIterationEnd(w io.Writer, s *started, iteration *workflows.Iteration) error {
+func (i *invocation) writeIterationEnd(w io.Writer, s *started, iteration *contract.Iteration) error {
 	var out sheet
 	out.add("Job", "%s", s.Job.ID)
 	out.add("Iteration", "%d", iteration.Number)
@@ -248,7 +250,7 @@ func (i *invocation) writeIterationEnd(w io.Writer, s *started, iteration *workf
 	return out.write(w)
 }
 
-func iterationStatus(iteration workflows.Iteration) string {
+func iterationStatus(iteration contract.Iteration) string {
 	status := "completed"
 	switch {
 	case iteration.Start.IsZero():

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -43,7 +43,7 @@ func completeAnyFile(_ *cobra.Command, args []string, _ string) ([]string, cobra
 // completeJobs suggests ids of jobs: those that stand in Temporal, and those of
 // the latest runs.
 func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return i.suggest(cmd, args, func(ctx context.Context, c *control.Client, found map[string]bool) error {
+	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
 		survey, err := c.Survey(ctx, nil)
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) (
 		for id := range survey.Jobs {
 			found[id] = true
 		}
-		runs, err := c.Runs(ctx, control.RunFilter{Limit: completionRuns})
+		runs, err := c.Runs(ctx, client.RunFilter{Limit: completionRuns})
 		for _, run := range runs {
 			found[run.JobID] = true
 		}
@@ -61,8 +61,8 @@ func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) (
 
 // completeQueues suggests queues of the latest runs.
 func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return i.suggest(cmd, args, func(ctx context.Context, c *control.Client, found map[string]bool) error {
-		runs, err := c.Runs(ctx, control.RunFilter{Mode: job.ModeQueued, Limit: completionRuns})
+	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
+		runs, err := c.Runs(ctx, client.RunFilter{Mode: job.ModeQueued, Limit: completionRuns})
 		for _, run := range runs {
 			found[run.Queue] = true
 		}
@@ -72,7 +72,7 @@ func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string)
 
 // completeServices suggests the ids of live worker processes.
 func (i *invocation) completeServices(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return i.suggest(cmd, args, func(ctx context.Context, c *control.Client, found map[string]bool) error {
+	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
 		services, err := workflows.Services(ctx, c.Temporal())
 		for n := range services {
 			found[services[n].ID()] = true
@@ -83,7 +83,7 @@ func (i *invocation) completeServices(cmd *cobra.Command, args []string, _ strin
 
 // suggest finds words for the first argument. What cannot be found in time is
 // not suggested.
-func (i *invocation) suggest(cmd *cobra.Command, args []string, find func(context.Context, *control.Client, map[string]bool) error) ([]string, cobra.ShellCompDirective) {
+func (i *invocation) suggest(cmd *cobra.Command, args []string, find func(context.Context, *client.Client, map[string]bool) error) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -7,12 +7,12 @@ import (
 	"os"
 	"os/user"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // connect makes a client that is closed when the command ends.
-func (i *invocation) connect(ctx context.Context) (*control.Client, error) {
+func (i *invocation) connect(ctx context.Context) (*client.Client, error) {
 	// The SDK's own log would mix with the progress that people read.
 	i.settings.Logger = slog.New(slog.DiscardHandler)
 	i.settings.Identity = identity()
@@ -25,7 +25,7 @@ func (i *invocation) connect(ctx context.Context) (*control.Client, error) {
 		return nil, err
 	}
 	i.closers = append(i.closers, temporal.Close)
-	return control.New(temporal, options.Namespace), nil
+	return client.New(temporal, options.Namespace), nil
 }
 
 // identity names this process in histories and the Web UI.

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -126,14 +126,14 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 
 // checkKey refuses a job whose turn would be skipped, and its work lost, since its
 // key stands for a run with another spec. A run that failed is no obstacle.
-func checkKey(ctx context.Context, c *control.Client, j job.Job) error {
+func checkKey(ctx context.Context, c *client.Client, j job.Job) error {
 	live, err := c.LiveWorkflow(ctx, j.ID)
 	if err != nil || live == nil {
 		return err
 	}
 	err = live.CheckSpec(j)
 	switch {
-	case errors.Is(err, control.ErrOtherSpec) && live.Workflow.Open():
+	case errors.Is(err, client.ErrOtherSpec) && live.Workflow.Open():
 		return errUnderWay(j.ID)
 	case live.Workflow.Open() || live.Workflow.Status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
 		return aboutKey(err)
@@ -154,7 +154,7 @@ func writeReceipts(w io.Writer, receipts []placed) error {
 }
 
 // queuedJob finds a job that Temporal has, and that belongs to the queue.
-func queuedJob(ctx context.Context, c *control.Client, queue, jobID string) (job.Job, error) {
+func queuedJob(ctx context.Context, c *client.Client, queue, jobID string) (job.Job, error) {
 	live, err := c.Live(ctx, jobID)
 	switch {
 	case err != nil:
@@ -255,7 +255,7 @@ func (c *checker) splitLine(line []byte) (key string, spec []byte) {
 
 // enqueueAll puts the jobs into the queue in their order, shows how far it is,
 // and gives the places of those that are in.
-func (i *invocation) enqueueAll(ctx context.Context, c *control.Client, jobs []job.Job, options enqueueOptions) ([]placed, error) {
+func (i *invocation) enqueueAll(ctx context.Context, c *client.Client, jobs []job.Job, options enqueueOptions) ([]placed, error) {
 	line := i.newProgress()
 	began := time.Now()
 	receipts, err := c.EnqueueAll(ctx, jobs, options.again, func(done int) {

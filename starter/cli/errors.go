@@ -11,9 +11,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // Exit codes, as rootHelp lists them.
@@ -96,12 +96,12 @@ func away(err error) error {
 // slow says that Temporal did not answer a call in time, of whatever layer the
 // error is. The clients of other servers name theirs themselves.
 func slow(err error) bool {
-	if _, named := errors.AsType[*job.Failure](err); named || errors.Is(err, control.ErrNoWorker) {
+	if _, named := errors.AsType[*job.Failure](err); named || errors.Is(err, client.ErrNoWorker) {
 		return false
 	}
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	_, canceled := errors.AsType[*serviceerror.Canceled](err)
-	return late || canceled || errors.Is(err, control.ErrSlow) || errors.Is(err, context.DeadlineExceeded)
+	return late || canceled || errors.Is(err, client.ErrSlow) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // ended says that err comes from the end of the command's own context.
@@ -109,7 +109,7 @@ func (i *invocation) ended(err error) bool {
 	_, canceled := errors.AsType[*serviceerror.Canceled](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	if !canceled && !late && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) &&
-		!errors.Is(err, control.ErrNoWorker) && !errors.Is(err, control.ErrSlow) {
+		!errors.Is(err, client.ErrNoWorker) && !errors.Is(err, client.ErrSlow) {
 		return false
 	}
 	// The server knows the deadline of a call and may be a little ahead of us.
@@ -120,11 +120,11 @@ func (i *invocation) ended(err error) bool {
 }
 
 // aboutJob makes an error about a job that is not there say what to do.
-func aboutJob(c *control.Client, jobID string, err error) error {
-	if !errors.Is(err, control.ErrNotFound) {
+func aboutJob(c *client.Client, jobID string, err error) error {
+	if !errors.Is(err, client.ErrNotFound) {
 		return err
 	}
-	suffix := ": " + control.ErrNotFound.Error()
+	suffix := ": " + client.ErrNotFound.Error()
 	what, _ := strings.CutSuffix(err.Error(), suffix)
 	switch what {
 	case "job " + jobID:
@@ -136,8 +136,8 @@ func aboutJob(c *control.Client, jobID string, err error) error {
 }
 
 // aboutQueue makes an error about a queue that is not there say what to do.
-func aboutQueue(c *control.Client, name string, err error) error {
-	if !errors.Is(err, control.ErrNotFound) {
+func aboutQueue(c *client.Client, name string, err error) error {
+	if !errors.Is(err, client.ErrNotFound) {
 		return err
 	}
 	return fmt.Errorf("there is no queue %s in namespace %s; the first job that is put into it makes it", name, c.Namespace())

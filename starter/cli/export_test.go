@@ -4,9 +4,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -18,24 +18,24 @@ func (p Program) WritePlan(w io.Writer, plan *schedules.Plan) error {
 	return i.writePlan(w, plan)
 }
 
-func (p Program) WriteJobs(w io.Writer, rows []control.JobRow) error {
+func (p Program) WriteJobs(w io.Writer, rows []client.JobRow) error {
 	return (&invocation{Program: p.withDefaults()}).writeJobs(w, rows)
 }
 
-func (p Program) WriteJob(w io.Writer, detail *control.JobDetail) error {
+func (p Program) WriteJob(w io.Writer, detail *client.JobDetail) error {
 	return (&invocation{Program: p.withDefaults()}).writeJob(w, detail)
 }
 
-func (p Program) WriteRun(w io.Writer, detail *control.RunDetail) error {
+func (p Program) WriteRun(w io.Writer, detail *client.RunDetail) error {
 	return (&invocation{Program: p.withDefaults()}).writeRun(w, detail)
 }
 
 func (p Program) WriteQueue(w io.Writer, state *workflows.QueueState, limit int) error {
 	i := &invocation{Program: p.withDefaults()}
-	return i.writeQueue(w, i.viewOf(&control.Queue{QueueState: state}), limit)
+	return i.writeQueue(w, i.viewOf(&client.Queue{QueueState: state}), limit)
 }
 
-func (p Program) WriteWorkers(w io.Writer, workers *control.Workers) error {
+func (p Program) WriteWorkers(w io.Writer, workers *client.Workers) error {
 	return (&invocation{Program: p.withDefaults()}).writeWorkers(w, workers)
 }
 
@@ -53,7 +53,7 @@ func (p Program) ReadItems(path string) ([]job.Job, error) {
 	return i.readItems(path, template, checker)
 }
 
-func RunProgress(detail *control.RunDetail) string { return runProgress(detail) }
+func RunProgress(detail *client.RunDetail) string { return runProgress(detail) }
 
 // BulkOutcome is what became of one of many.
 type BulkOutcome = bulkOutcome

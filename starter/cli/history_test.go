@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
 
@@ -36,10 +36,10 @@ owner = "organization:bulk"
 		return append(append(strings.Fields(command), tag...), args...)
 	}
 	stacktest.WaitFor(t, "the jobs in the list", func() (bool, error) {
-		return len(decoded[[]control.JobRow](t, c, with("jobs list")...)) == n, nil
+		return len(decoded[[]client.JobRow](t, c, with("jobs list")...)) == n, nil
 	})
-	require.Len(t, decoded[[]control.JobRow](t, c, with("jobs list", "--tag", "part=0")...), 2)
-	require.Len(t, decoded[[]control.JobRow](t, c, "jobs", "list", "--type", "take_steps", "--owner", "organization:bulk"), n)
+	require.Len(t, decoded[[]client.JobRow](t, c, with("jobs list", "--tag", "part=0")...), 2)
+	require.Len(t, decoded[[]client.JobRow](t, c, "jobs", "list", "--type", "take_steps", "--owner", "organization:bulk"), n)
 
 	r := c.run(t.Context(), with("jobs pause")...)
 	require.Equal(t, 1, r.code)
@@ -53,7 +53,7 @@ owner = "organization:bulk"
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, "take_steps.bulk-0: paused\ntake_steps.bulk-1: paused\ntake_steps.bulk-2: paused\n", r.stdout)
 	stacktest.WaitFor(t, "the pauses in the list", func() (bool, error) {
-		return len(decoded[[]control.JobRow](t, c, with("jobs list", "--status", "paused")...)) == n, nil
+		return len(decoded[[]client.JobRow](t, c, with("jobs list", "--status", "paused")...)) == n, nil
 	})
 	r = c.run(t.Context(), with("jobs pause", "--yes")...)
 	require.Zero(t, r.code, r.stderr)
@@ -81,7 +81,7 @@ owner = "organization:bulk"
 	require.Contains(t, r.stderr, "what it has not reported yet is lost")
 	c.ok(t, "runs", "terminate", "take_steps.bulk-1", "--yes", "--reason", "by test")
 	stacktest.WaitFor(t, "the ends in the list", func() (bool, error) {
-		return len(decoded[[]control.Run](t, c, running...)) == 0, nil
+		return len(decoded[[]client.Run](t, c, running...)) == 0, nil
 	})
 	require.Regexp(t, `\nError     terminated by \S+: by test\n`, c.ok(t, "runs", "describe", "take_steps.bulk-1"))
 
@@ -91,9 +91,9 @@ owner = "organization:bulk"
 	for _, outcome := range retried {
 		require.Contains(t, outcome.Done, "started run ", "%+v", outcome)
 	}
-	var completed []control.Run
+	var completed []client.Run
 	stacktest.WaitFor(t, "the retried runs in the list", func() (bool, error) {
-		completed = decoded[[]control.Run](t, c, with("runs list", "--status", "completed")...)
+		completed = decoded[[]client.Run](t, c, with("runs list", "--status", "completed")...)
 		return len(completed) == n, nil
 	})
 	require.NotEmpty(t, completed[0].RetryOf)
@@ -123,7 +123,7 @@ owner = "organization:bulk"
 
 	account := c.ok(t, "runs", "list", "--missed", "--job", "take_steps.bulk-0")
 	require.Regexp(t, `^JOB  DUE  REASON  DETAIL\n\ntake_steps\.bulk-0: 0 starts since .*, 0 runs, 0 missed\. The server counts, since .*: 0 overlaps, 0 outside the catch-up window, 0 at a full buffer\.\n`, account)
-	require.Len(t, decoded[control.Ledger](t, c, "runs", "list", "--missed", "--type", "take_steps", "--tag", "batch").Jobs, n)
+	require.Len(t, decoded[client.Ledger](t, c, "runs", "list", "--missed", "--type", "take_steps", "--tag", "batch").Jobs, n)
 
 }
 
@@ -141,8 +141,8 @@ func later(t *testing.T, c console) {
 	require.Equal(t, 1, r.code)
 	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ already; cancel that run first\n$`, r.stderr)
 	require.Contains(t, c.run(t.Context(), start...).stderr, " (in 1 h); this is about that one.\n")
-	waiting := decoded[control.RunDetail](t, c, "runs", "describe", "take_steps.later")
-	require.Equal(t, control.RunWaiting, waiting.Status)
+	waiting := decoded[client.RunDetail](t, c, "runs", "describe", "take_steps.later")
+	require.Equal(t, client.RunWaiting, waiting.Status)
 	require.True(t, waiting.LastUpdate.Before(time.Now()), "it was asked for in the past: %s", waiting.LastUpdate)
 	stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
 		return strings.Contains(c.ok(t, "runs", "list", "--status", "waiting"), "  waits until "), nil

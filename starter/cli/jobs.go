@@ -7,17 +7,18 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-func jobStatuses() []control.JobStatus {
-	return []control.JobStatus{
-		control.JobScheduled, control.JobRunning, control.JobFailing, control.JobPaused, control.JobWaiting,
-		control.JobCompleted, control.JobFailed, control.JobStopped, control.JobTerminated,
+func jobStatuses() []client.JobStatus {
+	return []client.JobStatus{
+		client.JobScheduled, client.JobRunning, client.JobFailing, client.JobPaused, client.JobWaiting,
+		client.JobCompleted, client.JobFailed, client.JobStopped, client.JobTerminated,
 	}
 }
 
@@ -33,14 +34,14 @@ period to save its position; stop does not wait for it.
   recurring    its current run is canceled; the schedule goes on
   continuous   it ends for good; restart or the next apply starts it again
   queued       its run is canceled, or it leaves the queue if it waits`,
-			act: (*control.Client).Stop, fits: mayStop,
+			act: (*client.Client).Stop, fits: mayStop,
 		}),
 		i.verbCommand(verb{
 			name: "restart", done: "told to restart", short: "Restart a continuous job",
 			long: `restart ends the current iteration of a continuous job and starts the next at
 once. A continuous job that was stopped is started again. Jobs of other modes
 are triggered instead.`,
-			act: (*control.Client).Restart, fits: isContinuous,
+			act: (*client.Client).Restart, fits: isContinuous,
 		}),
 		i.verbCommand(verb{
 			name: "pause", done: "paused", short: "Keep a job from running",
@@ -52,14 +53,14 @@ are triggered instead.`,
 One-shot and queued jobs cannot be paused: stop them, or pause the queue. A
 pause is kept by apply. A job that is paused already keeps the reason of that and
 gets another one; one resume undoes all.`,
-			act: (*control.Client).Pause, fits: mayPause, before: pausedBefore,
+			act: (*client.Client).Pause, fits: mayPause, before: pausedBefore,
 		}),
 		i.verbCommand(verb{
 			name: "resume", done: "resumed", short: "Let a paused job go on",
 			long: `resume lets a paused job go on. What a recurring job missed meanwhile is not
 made up for; a continuous job starts an iteration at once and forgets its
 failures. Of a job that is not paused it says so, and does nothing.`,
-			act: (*control.Client).Resume, fits: isPaused, before: pausedUntilNow,
+			act: (*client.Client).Resume, fits: isPaused, before: pausedUntilNow,
 		}),
 		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),
 	)
@@ -94,7 +95,7 @@ take a second to show. Which jobs wait in a queue only a live worker can tell.`,
 // jobFilters are the flags by which jobs are found.
 type jobFilters struct {
 	filters
-	status control.JobStatus
+	status client.JobStatus
 	queue  string
 }
 
@@ -107,8 +108,8 @@ func (f *jobFilters) register(i *invocation, cmd *cobra.Command) {
 }
 
 // findJobs lists the jobs that match, and says what could not be looked at.
-func (i *invocation) findJobs(ctx context.Context, c *control.Client, f *jobFilters) ([]control.JobRow, error) {
-	filter := control.JobFilter{Type: f.jobType(i), Mode: f.mode, Status: f.status, Owner: f.owner.String(), Tags: f.tags, Queue: f.queue}
+func (i *invocation) findJobs(ctx context.Context, c *client.Client, f *jobFilters) ([]client.JobRow, error) {
+	filter := client.JobFilter{Type: f.jobType(i), Mode: f.mode, Status: f.status, Owner: f.owner.String(), Tags: f.tags, Queue: f.queue}
 	rows, unread, err := c.Jobs(ctx, filter)
 	if err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ const briefNote = 60
 
 func inBrief(note string) string { return shortened(note, briefNote) }
 
-func (i *invocation) writeJobs(w io.Writer, rows []control.JobRow) error {
+func (i *invocation) writeJobs(w io.Writer, rows []client.JobRow) error {
 	t := newTable("JOB", "MODE", "STATUS", "LAST START", "NEXT", "OWNER", "NOTE")
 	for _, row := range rows {
 		t.add(row.ID, string(row.Mode), string(row.Status), i.when(row.LastStart), i.when(row.Next), row.Owner, i.jobNote(row))
@@ -133,18 +134,18 @@ func (i *invocation) writeJobs(w io.Writer, rows []control.JobRow) error {
 }
 
 // jobNote is what a table says beside the status of a job.
-func (i *invocation) jobNote(row control.JobRow) string {
+func (i *invocation) jobNote(row client.JobRow) string {
 	switch {
 	case row.Queue != "":
 		return "queue " + row.Queue
-	case row.Status == control.JobFailing:
+	case row.Status == client.JobFailing:
 		return inBrief(i.failingText(row.Failing))
 	}
 	return inBrief(row.PauseReason)
 }
 
 // failingText says since when a job is failing, and over what.
-func (i *invocation) failingText(f *workflows.Failing) string {
+func (i *invocation) failingText(f *contract.Failing) string {
 	return fmt.Sprintf("since %s: %s: %s", i.moment(f.Since), f.Class, f.Error)
 }
 
@@ -152,34 +153,34 @@ func (i *invocation) failingText(f *workflows.Failing) string {
 type verb struct {
 	name, done  string
 	short, long string
-	act         func(c *control.Client, ctx context.Context, jobID, reason string) error
+	act         func(c *client.Client, ctx context.Context, jobID, reason string) error
 	// before, if set, says how the job stood that is about to be told; errNothingToDo
 	// if there is no need to tell it.
-	before func(ctx context.Context, c *control.Client, jobID string) (string, error)
+	before func(ctx context.Context, c *client.Client, jobID string) (string, error)
 	// fits says which of many jobs it is meant for.
-	fits func(control.JobRow) bool
+	fits func(client.JobRow) bool
 }
 
 // Which of many jobs a verb is meant for, as far as a list tells.
-func mayStop(row control.JobRow) bool {
+func mayStop(row client.JobRow) bool {
 	switch row.Status {
-	case control.JobRunning, control.JobFailing, control.JobWaiting, control.JobPaused, control.JobScheduled:
+	case client.JobRunning, client.JobFailing, client.JobWaiting, client.JobPaused, client.JobScheduled:
 		return true
 	}
 	return false
 }
 
-func isContinuous(row control.JobRow) bool { return row.Mode == job.ModeContinuous }
+func isContinuous(row client.JobRow) bool { return row.Mode == job.ModeContinuous }
 
-func isPaused(row control.JobRow) bool { return row.Status == control.JobPaused }
+func isPaused(row client.JobRow) bool { return row.Status == client.JobPaused }
 
-func mayPause(row control.JobRow) bool {
-	return row.Mode == job.ModeRecurring && row.Status == control.JobScheduled ||
-		row.Mode == job.ModeContinuous && (row.Status == control.JobRunning || row.Status == control.JobFailing)
+func mayPause(row client.JobRow) bool {
+	return row.Mode == job.ModeRecurring && row.Status == client.JobScheduled ||
+		row.Mode == job.ModeContinuous && (row.Status == client.JobRunning || row.Status == client.JobFailing)
 }
 
 // pausedBefore says for what a job is paused already.
-func pausedBefore(ctx context.Context, c *control.Client, jobID string) (string, error) {
+func pausedBefore(ctx context.Context, c *client.Client, jobID string) (string, error) {
 	paused, reason, err := c.Paused(ctx, jobID)
 	if err != nil || !paused {
 		return "", err
@@ -190,14 +191,14 @@ func pausedBefore(ctx context.Context, c *control.Client, jobID string) (string,
 func alreadyPaused(reason string) string { return "it was paused already: " + reason }
 
 // pausedUntilNow says of a job that it was not paused.
-func pausedUntilNow(ctx context.Context, c *control.Client, jobID string) (string, error) {
+func pausedUntilNow(ctx context.Context, c *client.Client, jobID string) (string, error) {
 	resumable, err := c.Resumable(ctx, jobID)
 	switch {
 	case err != nil:
 		return "", err
-	case resumable == control.ResumableNothing:
+	case resumable == client.ResumableNothing:
 		return "it was not paused", errNothingToDo
-	case resumable == control.ResumableFailures:
+	case resumable == client.ResumableFailures:
 		return "it was not paused, and has forgotten its failures", nil
 	}
 	return "", nil
@@ -220,7 +221,7 @@ func (t told) text() string {
 }
 
 // tell tells a job.
-func (v verb) tell(ctx context.Context, c *control.Client, jobID, reason string) (told, error) {
+func (v verb) tell(ctx context.Context, c *client.Client, jobID, reason string) (told, error) {
 	outcome := told{JobID: jobID, Done: v.done, Reason: reason}
 	if v.before != nil {
 		var err error
@@ -275,7 +276,7 @@ these are and asks; without a terminal to ask on, and with -o json, it needs --y
 That no ` + one + ` matches is no error.`
 }
 
-func (i *invocation) tell(ctx context.Context, c *control.Client, v verb, jobID, reason string) error {
+func (i *invocation) tell(ctx context.Context, c *client.Client, v verb, jobID, reason string) error {
 	outcome, err := v.tell(ctx, c, jobID, reason)
 	if err != nil {
 		return aboutJob(c, jobID, err)
@@ -287,7 +288,7 @@ func (i *invocation) tell(ctx context.Context, c *control.Client, v verb, jobID,
 }
 
 // tellMany tells the jobs of a list, or else those that match.
-func (i *invocation) tellMany(ctx context.Context, c *control.Client, v verb, ids []string, f *jobFilters, reason string, yes bool) error {
+func (i *invocation) tellMany(ctx context.Context, c *client.Client, v verb, ids []string, f *jobFilters, reason string, yes bool) error {
 	named := len(ids) > 0
 	if !named {
 		var err error
@@ -299,7 +300,7 @@ func (i *invocation) tellMany(ctx context.Context, c *control.Client, v verb, id
 		verb: v.name, one: "job", all: "jobs", names: ids,
 		act: func(n int) (string, error) {
 			outcome, err := v.tell(ctx, c, ids[n], reason)
-			if err != nil && !named && errors.Is(err, control.ErrNotFound) {
+			if err != nil && !named && errors.Is(err, client.ErrNotFound) {
 				return "", fmt.Errorf("%w: %w", errNothingToDo, err) // It ended meanwhile, or never ran.
 			}
 			return outcome.text(), aboutJob(c, ids[n], err)
@@ -308,7 +309,7 @@ func (i *invocation) tellMany(ctx context.Context, c *control.Client, v verb, id
 }
 
 // fittingJobs finds the jobs that match and that a verb is meant for.
-func (i *invocation) fittingJobs(ctx context.Context, c *control.Client, verb string, f *jobFilters, fits func(control.JobRow) bool) ([]string, error) {
+func (i *invocation) fittingJobs(ctx context.Context, c *client.Client, verb string, f *jobFilters, fits func(client.JobRow) bool) ([]string, error) {
 	rows, err := i.findJobs(ctx, c, f)
 	if err != nil {
 		return nil, err
@@ -359,7 +360,7 @@ func (i *invocation) triggerMany(ctx context.Context, ids []string, f *jobFilter
 	}
 	named := len(ids) > 0
 	if !named {
-		ids, err = i.fittingJobs(ctx, c, "trigger", f, func(control.JobRow) bool { return true })
+		ids, err = i.fittingJobs(ctx, c, "trigger", f, func(client.JobRow) bool { return true })
 		if err != nil {
 			return err
 		}

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func (i *invocation) jobsDescribeCommand() *cobra.Command {
@@ -39,7 +40,7 @@ latest runs. The state of a continuous job comes from a live worker.`,
 	}
 }
 
-func (i *invocation) writeJob(w io.Writer, detail *control.JobDetail) error {
+func (i *invocation) writeJob(w io.Writer, detail *client.JobDetail) error {
 	var s sheet
 	i.addDefinition(&s, detail.Job)
 	i.addStanding(&s, detail)
@@ -164,15 +165,15 @@ func retries(options job.Options) string {
 	return fmt.Sprintf("%s, after %s, growing to %s", count, options.RetryBackoff.Initial, options.RetryBackoff.Max)
 }
 
-func (i *invocation) addStanding(s *sheet, detail *control.JobDetail) {
+func (i *invocation) addStanding(s *sheet, detail *client.JobDetail) {
 	status := string(detail.Row.Status)
 	if detail.Row.PauseReason != "" {
 		status += ": " + detail.Row.PauseReason
 	}
-	if f := detail.Row.Failing; f != nil && detail.Row.Status == control.JobFailing {
+	if f := detail.Row.Failing; f != nil && detail.Row.Status == client.JobFailing {
 		status += " " + i.failingText(f)
 	}
-	if detail.Row.Status == control.JobWaiting {
+	if detail.Row.Status == client.JobWaiting {
 		status += fmt.Sprintf(", %d ahead", detail.Ahead)
 	}
 	s.add("Status", "%s", status)
@@ -195,7 +196,7 @@ func (i *invocation) addStanding(s *sheet, detail *control.JobDetail) {
 	}
 }
 
-func (i *invocation) addLoop(s *sheet, loop *workflows.ContinuousState) {
+func (i *invocation) addLoop(s *sheet, loop *contract.ContinuousState) {
 	s.add("Phase", "%s", loop.Phase)
 	s.add("Iterations", "%d, %d failed, %d of these in a row", loop.Iterations, loop.Failed, loop.ConsecutiveFailures)
 	if loop.Interrupted > 0 {
@@ -215,7 +216,7 @@ func (i *invocation) addLoop(s *sheet, loop *workflows.ContinuousState) {
 }
 
 // addBinding shows the service of a bound job, and how it came there.
-func (i *invocation) addBinding(s *sheet, b *workflows.Binding) {
+func (i *invocation) addBinding(s *sheet, b *contract.Binding) {
 	if b == nil || b.Service == "" {
 		return
 	}
@@ -226,7 +227,7 @@ func (i *invocation) addBinding(s *sheet, b *workflows.Binding) {
 }
 
 // iterationTable shows iterations, the latest first.
-func (i *invocation) iterationTable(iterations []workflows.Iteration) *table {
+func (i *invocation) iterationTable(iterations []contract.Iteration) *table {
 	const shown = 10
 	t := newTable("NUMBER", "START", "TOOK", "RESULT")
 	for n := len(iterations) - 1; n >= 0 && len(t.rows) < shown; n-- {
@@ -244,7 +245,7 @@ func (i *invocation) iterationTable(iterations []workflows.Iteration) *table {
 }
 
 // since is the time that a run has taken up to now, or took.
-func (i *invocation) since(run control.Run) time.Duration {
+func (i *invocation) since(run client.Run) time.Duration {
 	if run.Ended.IsZero() {
 		return i.Now().Sub(run.Started)
 	}

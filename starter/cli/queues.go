@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -21,7 +21,7 @@ func (i *invocation) queuesCommand() *cobra.Command {
 			long: `pause lets the running item of a queue finish and starts no more until the queue
 is resumed. Items are still accepted. A queue that is paused already keeps the
 reason of that and gets another one; one resume undoes all.`,
-			act: (*control.Client).PauseQueue, before: queuePausedBefore,
+			act: (*client.Client).PauseQueue, before: queuePausedBefore,
 		}, withReason),
 		i.queueVerbCommand(queueVerb{
 			name: "resume", done: "resumed", short: "Let a paused, drained or halted queue go on",
@@ -29,14 +29,14 @@ reason of that and gets another one; one resume undoes all.`,
 items again. In a halted queue the item that failed is tried again, first, from
 the last position that it left; if it was being drained, that goes on. Of a queue
 that is nothing of these it says so, and does nothing.`,
-			act: withoutReason((*control.Client).ResumeQueue), before: queueGoesOn,
+			act: withoutReason((*client.Client).ResumeQueue), before: queueGoesOn,
 		}),
 		i.queueVerbCommand(queueVerb{
 			name: "skip", done: "skipped what failed", short: "Let a halted queue go on with the next item",
 			long: `skip lets a halted queue go on with its next item. The item that failed becomes a
 dead letter: starter queues dead list shows it. A page of waiting items that
 someone deleted, and that halted the queue, is given up and counted as lost.`,
-			act: withoutReason((*control.Client).SkipFailed),
+			act: withoutReason((*client.Client).SkipFailed),
 		}),
 		i.queueVerbCommand(queueVerb{
 			name: "recover", done: "recovered", short: "Start a queue again whose workflow was terminated",
@@ -45,7 +45,7 @@ timed out, as it was: with what waits, in its order, and all that describe shows
 item that was at work is awaited first; what has run is not run again. Of a queue that
 runs it says so, and does nothing. It needs the history of the queue's workflow, which
 is kept for the retention of the namespace.`,
-			act: withoutReason((*control.Client).RecoverQueue), before: queueRuns,
+			act: withoutReason((*client.Client).RecoverQueue), before: queueRuns,
 		}),
 		i.queuesDrainCommand(), i.queuesPurgeCommand(), i.queuesSetCommand(), i.deadLettersCommand(),
 	)
@@ -57,10 +57,10 @@ type queueView struct {
 	Oldest     time.Time `json:"oldest,omitzero"` // when the longest waiting item was accepted
 	LastMinute int       `json:"ran_last_minute"`
 	LastHour   int       `json:"ran_last_hour"`
-	*control.Queue
+	*client.Queue
 }
 
-func (i *invocation) viewOf(queue *control.Queue) queueView {
+func (i *invocation) viewOf(queue *client.Queue) queueView {
 	now := i.Now()
 	return queueView{queue.Depth(), queue.Oldest(), queue.Pace.LastMinute(now), queue.Pace.LastHour(now), queue}
 }
@@ -110,7 +110,7 @@ func (i *invocation) writeQueues(w io.Writer, views []queueView) error {
 	return t.write(w)
 }
 
-func queueStatus(state *control.Queue) string {
+func queueStatus(state *client.Queue) string {
 	switch {
 	case state.Ended != nil:
 		return string(state.Ended.Status)
@@ -223,7 +223,7 @@ func (i *invocation) writeQueue(w io.Writer, v queueView, limit int) error {
 }
 
 // endText says when a queue's workflow ended, by whom and why.
-func (i *invocation) endText(e *control.QueueEnd) string {
+func (i *invocation) endText(e *client.QueueEnd) string {
 	text := i.when(e.At)
 	if e.By != "" {
 		text += " by " + e.By
@@ -236,7 +236,7 @@ func (i *invocation) endText(e *control.QueueEnd) string {
 
 // runningText is the item that runs; of a queue whose workflow has ended, with what has
 // become of its run.
-func (i *invocation) runningText(queue *control.Queue) string {
+func (i *invocation) runningText(queue *client.Queue) string {
 	text := fmt.Sprintf("%d %s, since %s", queue.Running.Sequence, queue.Running.Job.ID, i.when(queue.Running.Started))
 	if queue.Ended != nil && queue.Ended.Running != "" {
 		text += fmt.Sprintf("; its run is %s", queue.Ended.Running)

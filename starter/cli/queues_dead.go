@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -87,8 +87,8 @@ is left and named, and the others are retried.`,
 	return cmd
 }
 
-func (i *invocation) retryDead(ctx context.Context, c *control.Client, queue string, letters []workflows.DeadLetter) ([]placed, error) {
-	letters, left := control.RetriedLetters(letters)
+func (i *invocation) retryDead(ctx context.Context, c *client.Client, queue string, letters []workflows.DeadLetter) ([]placed, error) {
+	letters, left := client.RetriedLetters(letters)
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
@@ -154,7 +154,7 @@ func (i *invocation) deadDropCommand() *cobra.Command {
 
 // chosenDead gives the dead letters of a queue that the arguments name by job, or
 // all. Of a job with several they are all meant.
-func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*control.Client, []workflows.DeadLetter, error) {
+func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*client.Client, []workflows.DeadLetter, error) {
 	switch {
 	case len(args) == 0:
 		return nil, nil, misuse(cmd, "QUEUE is missing")

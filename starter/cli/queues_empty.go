@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -50,7 +50,7 @@ run. The queue stays closed until it is resumed. Interrupting the wait leaves it
 }
 
 // awaitEmpty waits until a queue is empty, and shows how far it is.
-func (i *invocation) awaitEmpty(ctx context.Context, c *control.Client, queue string) error {
+func (i *invocation) awaitEmpty(ctx context.Context, c *client.Client, queue string) error {
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 func (i *invocation) queuesPeekCommand() *cobra.Command {
@@ -98,11 +98,11 @@ func (i *invocation) queuesMoveCommand() *cobra.Command {
 }
 
 // aboutItem makes an error about a job that is not in a queue say so.
-func aboutItem(c *control.Client, queue, jobID string, err error) error {
+func aboutItem(c *client.Client, queue, jobID string, err error) error {
 	switch {
-	case control.NotInQueue(err):
+	case client.NotInQueue(err):
 		return fmt.Errorf("job %s is not in queue %s; starter queues peek %s shows what waits", jobID, queue, queue)
-	case errors.Is(err, control.ErrNotFound):
+	case errors.Is(err, client.ErrNotFound):
 		return aboutQueue(c, queue, err)
 	}
 	return err

@@ -8,22 +8,22 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // queueAct does to a queue what a verb says.
-type queueAct func(c *control.Client, ctx context.Context, name, reason string) (workflows.QueueSummary, error)
+type queueAct func(c *client.Client, ctx context.Context, name, reason string) (workflows.QueueSummary, error)
 
 // withoutReason is a verb that takes no reason.
-func withoutReason(act func(c *control.Client, ctx context.Context, name string) (workflows.QueueSummary, error)) queueAct {
-	return func(c *control.Client, ctx context.Context, name, _ string) (workflows.QueueSummary, error) {
+func withoutReason(act func(c *client.Client, ctx context.Context, name string) (workflows.QueueSummary, error)) queueAct {
+	return func(c *client.Client, ctx context.Context, name, _ string) (workflows.QueueSummary, error) {
 		return act(c, ctx, name)
 	}
 }
 
 // queuePausedBefore says for what a queue is paused already.
-func queuePausedBefore(state *control.Queue) (string, error) {
+func queuePausedBefore(state *client.Queue) (string, error) {
 	if !state.Paused {
 		return "", nil
 	}
@@ -31,7 +31,7 @@ func queuePausedBefore(state *control.Queue) (string, error) {
 }
 
 // queueGoesOn says of a queue that there is nothing to resume.
-func queueGoesOn(state *control.Queue) (string, error) {
+func queueGoesOn(state *client.Queue) (string, error) {
 	if err := state.Err(); err != nil {
 		return "", err
 	}
@@ -42,7 +42,7 @@ func queueGoesOn(state *control.Queue) (string, error) {
 }
 
 // queueRuns says of a queue that there is nothing to recover.
-func queueRuns(state *control.Queue) (string, error) {
+func queueRuns(state *client.Queue) (string, error) {
 	if state.Ended != nil {
 		return "", nil
 	}
@@ -72,11 +72,11 @@ type queueVerb struct {
 	act         queueAct
 	// before, if set, says how the queue stood that is about to be told;
 	// errNothingToDo if there is no need to tell it.
-	before func(*control.Queue) (string, error)
+	before func(*client.Queue) (string, error)
 }
 
 // tell tells a queue.
-func (v queueVerb) tell(ctx context.Context, c *control.Client, name, reason string) (queueTold, error) {
+func (v queueVerb) tell(ctx context.Context, c *client.Client, name, reason string) (queueTold, error) {
 	outcome := queueTold{done: v.done}
 	if v.before != nil {
 		state, err := c.Queue(ctx, name)

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
@@ -83,10 +85,10 @@ Plan for namespace default: 1 to create, 2 to update, 1 to delete, 1 blocked, 2 
 
 func TestWriteJobs(t *testing.T) {
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteJobs(&b, []control.JobRow{
-		{ID: "take_steps.a", Mode: job.ModeRecurring, Status: control.JobScheduled, LastStart: noon.Add(-90 * time.Second), Next: noon.Add(4 * time.Minute), Owner: "user:ada"},
-		{ID: "take_steps.b", Mode: job.ModeContinuous, Status: control.JobPaused, PauseReason: "two\nlines", LastStart: noon.Add(-50 * time.Hour)},
-		{ID: "take_steps.long-key", Mode: job.ModeQueued, Status: control.JobWaiting, Queue: "photos"},
+	require.NoError(t, still(plain).WriteJobs(&b, []client.JobRow{
+		{ID: "take_steps.a", Mode: job.ModeRecurring, Status: client.JobScheduled, LastStart: noon.Add(-90 * time.Second), Next: noon.Add(4 * time.Minute), Owner: "user:ada"},
+		{ID: "take_steps.b", Mode: job.ModeContinuous, Status: client.JobPaused, PauseReason: "two\nlines", LastStart: noon.Add(-50 * time.Hour)},
+		{ID: "take_steps.long-key", Mode: job.ModeQueued, Status: client.JobWaiting, Queue: "photos"},
 	}))
 	require.Equal(t, `JOB                  MODE        STATUS     LAST START                  NEXT                 OWNER     NOTE
 take_steps.a         recurring   scheduled  13:58:30 (2 min ago)        14:04:00 (in 4 min)  user:ada  -
@@ -105,13 +107,13 @@ func TestWriteJob(t *testing.T) {
 	j.Options.Owner = job.Owner{Organization: "ucnrs"}
 	j.Options.Tags = map[string]string{"b": "2", "a": "1"}
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteJob(&b, &control.JobDetail{
+	require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{
 		Job: j,
-		Row: control.JobRow{Status: control.JobRunning, LastStart: noon.Add(-3 * time.Hour)},
-		Loop: &workflows.ContinuousState{
-			Phase: workflows.PhaseFailing, Iterations: 7, Failed: 2, ConsecutiveFailures: 1,
+		Row: client.JobRow{Status: client.JobRunning, LastStart: noon.Add(-3 * time.Hour)},
+		Loop: &contract.ContinuousState{
+			Phase: contract.PhaseFailing, Iterations: 7, Failed: 2, ConsecutiveFailures: 1,
 			Totals: map[string]int64{"steps": 12, "points": 3}, NextAt: noon.Add(time.Second), LastError: "no",
-			Recent: []workflows.Iteration{
+			Recent: []contract.Iteration{
 				{Number: 6, Start: noon.Add(-9 * time.Second), Duration: job.Duration(1234 * time.Millisecond), Message: "fine"},
 				{Number: 7, Start: noon.Add(-time.Second), Duration: job.Duration(5 * time.Millisecond), Class: "Told", Error: "no"},
 			},
@@ -159,10 +161,10 @@ func TestWriteJSON(t *testing.T) {
 `
 	j := job.Job{ID: "take_steps.b", Type: "TakeSteps", Spec: spec, Schedule: job.Schedule{OneShot: &job.OneShot{}}}
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteJob(&b, &control.JobDetail{Job: j}))
+	require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{Job: j}))
 	require.Contains(t, b.String(), fmt.Sprintf(want, strings.Repeat(" ", 8), strings.Repeat(" ", 12)))
 	b.Reset()
-	require.NoError(t, still(plain).WriteRun(&b, &control.RunDetail{Job: &j, Run: control.Run{RunRef: control.RunRef{WorkflowID: "job/take_steps.b"}}}))
+	require.NoError(t, still(plain).WriteRun(&b, &client.RunDetail{Job: &j, Run: client.Run{RunRef: client.RunRef{WorkflowID: "job/take_steps.b"}}}))
 	require.Contains(t, b.String(), fmt.Sprintf(want, strings.Repeat(" ", 5), strings.Repeat(" ", 9)))
 }
 
@@ -179,7 +181,7 @@ func TestWriteRecurringJob(t *testing.T) {
 		},
 	} {
 		var b strings.Builder
-		require.NoError(t, still(plain).WriteJob(&b, &control.JobDetail{Job: job.Job{
+		require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{Job: job.Job{
 			ID: "take_steps.b", Type: "TakeSteps", Schedule: job.Schedule{Recurring: &r}, Options: job.DefaultOptions(job.ModeRecurring),
 		}}))
 		require.Contains(t, b.String(), want)
@@ -187,16 +189,16 @@ func TestWriteRecurringJob(t *testing.T) {
 }
 
 func TestWriteRun(t *testing.T) {
-	run := control.Run{
-		RunRef: control.RunRef{WorkflowID: "job/take_steps.a", RunID: "0196"},
-		JobID:  "take_steps.a", Type: "TakeSteps", Mode: job.ModeOneShot, Status: control.RunCompleted,
+	run := client.Run{
+		RunRef: client.RunRef{WorkflowID: "job/take_steps.a", RunID: "0196"},
+		JobID:  "take_steps.a", Type: "TakeSteps", Mode: job.ModeOneShot, Status: client.RunCompleted,
 		Started: noon.Add(-time.Hour), Ended: noon.Add(-time.Hour + 90*time.Second),
 		Worker: "load@host/1", Attempts: 2,
 	}
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteRun(&b, &control.RunDetail{
+	require.NoError(t, still(plain).WriteRun(&b, &client.RunDetail{
 		Run: run,
-		Output: &workflows.RunOutput{
+		Output: &contract.RunOutput{
 			Result:    job.Result{Message: "done", Counts: map[string]int64{"steps": 2}, Output: json.RawMessage(`["a"]`)},
 			Handovers: 1,
 		},
@@ -220,11 +222,11 @@ Handovers  1
 }
 
 func TestRunProgress(t *testing.T) {
-	running := control.Run{Status: control.RunRunning, Attempts: 1}
+	running := client.Run{Status: client.RunRunning, Attempts: 1}
 	resizing, again := running, running
 	resizing.Progress = &job.Progress{Done: 1, Total: 3, Message: "resizing"}
 	again.Attempts = 2
-	for want, detail := range map[string]control.RunDetail{
+	for want, detail := range map[string]client.RunDetail{
 		"running": {Run: running},
 		"waiting for a worker of type load": {
 			Run: running, WaitingForWorker: true, Job: &job.Job{Worker: job.WorkerLoad},
@@ -291,18 +293,18 @@ func TestWhen(t *testing.T) {
 }
 
 func TestWriteWorkersInTrouble(t *testing.T) {
-	service := func(name string, beat workflows.ServiceBeat) workflows.LiveService {
+	service := func(name string, beat contract.ServiceBeat) workflows.LiveService {
 		return workflows.LiveService{
-			Service:     workflows.Service{Worker: "load", Name: name, Slots: 50, Tags: map[string]string{job.TagHost: "field"}},
+			Service:     contract.Service{Worker: "load", Name: name, Slots: 50, Tags: map[string]string{job.TagHost: "field"}},
 			ServiceBeat: beat, State: workflows.ServiceServing, LastSeen: noon,
 		}
 	}
 	var out strings.Builder
-	require.NoError(t, still(plain).WriteWorkers(&out, &control.Workers{Services: []workflows.LiveService{
-		service("well", workflows.ServiceBeat{Running: 1}),
-		service("deaf", workflows.ServiceBeat{Running: 2, Deaf: 2}),
-		service("early", workflows.ServiceBeat{ClockAhead: 3600.4}),
-		service("late", workflows.ServiceBeat{ClockAhead: -90}),
+	require.NoError(t, still(plain).WriteWorkers(&out, &client.Workers{Services: []workflows.LiveService{
+		service("well", contract.ServiceBeat{Running: 1}),
+		service("deaf", contract.ServiceBeat{Running: 2, Deaf: 2}),
+		service("early", contract.ServiceBeat{ClockAhead: 3600.4}),
+		service("late", contract.ServiceBeat{ClockAhead: -90}),
 	}}))
 	_, troubles, _ := strings.Cut(out.String(), "\n\n")
 	require.Equal(t, "load@deaf has 2 handlers that did not end when told to: restart it\n"+

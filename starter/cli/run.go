@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -103,7 +105,7 @@ func needsType(cmd *cobra.Command, ad *adHoc) error {
 type started struct {
 	Job job.Job `json:"job"`
 	// Run is a run that was started, or that was under way already.
-	Run *control.RunRef `json:"run,omitempty"`
+	Run *client.RunRef `json:"run,omitempty"`
 	// Iteration is the number of a continuous job's iteration.
 	Iteration int64 `json:"iteration,omitempty"`
 	// Receipt is the place in the queue.
@@ -113,7 +115,7 @@ type started struct {
 	// Before says that the run had completed before: nothing was started.
 	Before bool `json:"before,omitempty"`
 
-	client *control.Client
+	client *client.Client
 }
 
 // oneShotStart says how a one-shot is started.
@@ -187,7 +189,7 @@ func (i *invocation) declared(file, jobID string) (job.Job, error) {
 }
 
 // trigger sets off a run of a job, in the way of its mode.
-func (i *invocation) trigger(ctx context.Context, c *control.Client, j job.Job, start oneShotStart) (*started, error) {
+func (i *invocation) trigger(ctx context.Context, c *client.Client, j job.Job, start oneShotStart) (*started, error) {
 	s := &started{Job: j, At: start.at, client: c}
 	if !start.at.IsZero() && j.Mode() != job.ModeOneShot {
 		return nil, fmt.Errorf("job %s is %s: only a one-shot can be started for later", j.ID, j.Mode())
@@ -220,7 +222,7 @@ func (i *invocation) setOff(ctx context.Context, s *started, start oneShotStart)
 		return i.runOnce(ctx, s)
 	}
 	if !start.at.IsZero() {
-		ref, err := s.client.StartRunAt(ctx, s.Job, workflows.TriggerManual, start.at, control.NewRequestID())
+		ref, err := s.client.StartRunAt(ctx, s.Job, contract.StartedByHand, start.at, client.NewRequestID())
 		s.Run = &ref
 		return err
 	}
@@ -236,11 +238,11 @@ func (i *invocation) setOff(ctx context.Context, s *started, start oneShotStart)
 
 // runOnce starts a one-shot unless it has completed.
 func (i *invocation) runOnce(ctx context.Context, s *started) error {
-	once, err := s.client.StartOnce(ctx, s.Job, workflows.TriggerManual, s.At)
+	once, err := s.client.StartOnce(ctx, s.Job, contract.StartedByHand, s.At)
 	if err != nil {
 		return aboutKey(err)
 	}
-	s.Run, s.Before = &once.RunRef, once.Before && once.Status == control.RunCompleted
+	s.Run, s.Before = &once.RunRef, once.Before && once.Status == client.RunCompleted
 	if s.Before {
 		i.note("Job %s has completed already; this is about that run. With --again it runs again.", s.Job.ID)
 	}
@@ -249,7 +251,7 @@ func (i *invocation) runOnce(ctx context.Context, s *started) error {
 
 // aboutKey tells how to run work whose key has run with another spec.
 func aboutKey(err error) error {
-	if errors.Is(err, control.ErrOtherSpec) {
+	if errors.Is(err, client.ErrOtherSpec) {
 		return fmt.Errorf("%w than this one; give another --key, or --again to run this one under it", err)
 	}
 	return err
@@ -263,7 +265,7 @@ func errUnderWay(jobID string) error {
 // checkOneShot looks at what Temporal has under the id of a one-shot: starting
 // it gives a run that is under way, whatever that is. What there is to say of such
 // a run is given, "" if there is none.
-func (i *invocation) checkOneShot(ctx context.Context, c *control.Client, j job.Job) (underWay string, err error) {
+func (i *invocation) checkOneShot(ctx context.Context, c *client.Client, j job.Job) (underWay string, err error) {
 	live, err := c.LiveSchedule(ctx, j.ID)
 	if err == nil && live == nil {
 		live, err = c.LiveWorkflow(ctx, j.ID)
@@ -277,7 +279,7 @@ func (i *invocation) checkOneShot(ctx context.Context, c *control.Client, j job.
 		return "", fmt.Errorf("job %s is there already, %s and from provider %s: starter run %s runs it as it is",
 			j.ID, live.Job.Mode(), live.Job.Provider, j.ID)
 	}
-	if err := live.CheckSpec(j); errors.Is(err, control.ErrOtherSpec) {
+	if err := live.CheckSpec(j); errors.Is(err, client.ErrOtherSpec) {
 		return "", errUnderWay(j.ID)
 	} else if err != nil {
 		return "", err

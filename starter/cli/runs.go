@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func (i *invocation) runsCommand() *cobra.Command {
@@ -25,11 +26,11 @@ func (i *invocation) runsCommand() *cobra.Command {
 type runFilters struct {
 	filters
 	jobID, queue string
-	status       control.RunStatus
+	status       client.RunStatus
 	since        time.Time
 }
 
-func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...control.RunStatus) {
+func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...client.RunStatus) {
 	flags := cmd.Flags()
 	flags.Var(nameValue{&f.jobID}, "job", "only runs of this job")
 	f.filters.register(i, cmd, "runs", job.Modes()...)
@@ -43,8 +44,8 @@ func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...con
 	f.names = append(f.names, "job", "queue", "status", "since")
 }
 
-func (f *runFilters) filter(i *invocation) control.RunFilter {
-	return control.RunFilter{
+func (f *runFilters) filter(i *invocation) client.RunFilter {
+	return client.RunFilter{
 		JobID: f.jobID, Type: f.jobType(i), Owner: f.owner.String(), Tags: f.tags, Mode: f.mode,
 		Queue: f.queue, Status: f.status, Since: f.since,
 	}
@@ -95,7 +96,7 @@ the runs that there are, the schedule and its note, and the server's counters:
 			return i.listRuns(cmd, &filter, limit)
 		},
 	}
-	filter.register(i, cmd, control.RunStatuses()...)
+	filter.register(i, cmd, client.RunStatuses()...)
 	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many; 0: all")
 	cmd.Flags().BoolVar(&missed, "missed", false, "starts of recurring jobs that have no run")
 	return cmd
@@ -129,7 +130,7 @@ func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, limit int)
 }
 
 // runTable shows runs; the job is left out where all are of the same.
-func (i *invocation) runTable(runs []control.Run, withJob bool) *table {
+func (i *invocation) runTable(runs []client.Run, withJob bool) *table {
 	header := []string{"JOB", "STATUS", "DUE", "STARTED", "LATE", "TOOK", "TRIES", "UPDATED", "WORKER", "RESULT", "COUNTS", "RUN ID"}
 	first := 0
 	if !withJob {
@@ -138,7 +139,7 @@ func (i *invocation) runTable(runs []control.Run, withJob bool) *table {
 	t := newTable(header[first:]...)
 	for _, run := range runs {
 		started, tookText, late := i.when(run.Started), took(i.since(run)), ""
-		if run.Status == control.RunWaiting {
+		if run.Status == client.RunWaiting {
 			started, tookText = "waits until "+i.when(run.Started), ""
 		} else if !run.Scheduled.IsZero() {
 			late = took(run.Lateness.Std())
@@ -157,7 +158,7 @@ func (i *invocation) runTable(runs []control.Run, withJob bool) *table {
 }
 
 // runName tells a run from the others of its job.
-func runName(run control.Run) string {
+func runName(run client.Run) string {
 	if run.Iteration > 0 {
 		return fmt.Sprintf("iteration %d", run.Iteration)
 	}
@@ -179,7 +180,7 @@ func shortened(text string, most int) string {
 }
 
 // runResult is what came of a run, or how far it is, in a few words.
-func runResult(run control.Run) string {
+func runResult(run client.Run) string {
 	text := run.Message
 	switch {
 	case run.Error != "":
@@ -217,14 +218,14 @@ job/archive.daily-2026-05-01T12:00:00Z), or the one with the run id.`,
 }
 
 // findRun finds a run by its workflow id, or by its job's id.
-func findRun(ctx context.Context, c *control.Client, name, runID string) (*control.RunDetail, error) {
-	if _, isWorkflow := workflows.JobIDOfSchedule(name); isWorkflow {
-		detail, err := c.Run(ctx, control.RunRef{WorkflowID: name, RunID: runID})
+func findRun(ctx context.Context, c *client.Client, name, runID string) (*client.RunDetail, error) {
+	if _, isWorkflow := contract.JobIDOfSchedule(name); isWorkflow {
+		detail, err := c.Run(ctx, client.RunRef{WorkflowID: name, RunID: runID})
 		return detail, aboutRun(c, name, runID, err)
 	}
-	ref := control.RunRef{WorkflowID: workflows.JobWorkflowID(name), RunID: runID}
+	ref := client.RunRef{WorkflowID: contract.JobWorkflowID(name), RunID: runID}
 	detail, err := c.Run(ctx, ref)
-	if err != nil && (!errors.Is(err, control.ErrNotFound) || ctx.Err() != nil) {
+	if err != nil && (!errors.Is(err, client.ErrNotFound) || ctx.Err() != nil) {
 		return nil, err
 	}
 	if runID != "" && err == nil {
@@ -235,7 +236,7 @@ func findRun(ctx context.Context, c *control.Client, name, runID string) (*contr
 	if runID != "" {
 		limit = 0
 	}
-	runs, err := c.Runs(ctx, control.RunFilter{JobID: name, Limit: limit})
+	runs, err := c.Runs(ctx, client.RunFilter{JobID: name, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -260,8 +261,8 @@ func findRun(ctx context.Context, c *control.Client, name, runID string) (*contr
 	return detail, nil
 }
 
-func aboutRun(c *control.Client, workflowID, runID string, err error) error {
-	if !errors.Is(err, control.ErrNotFound) {
+func aboutRun(c *client.Client, workflowID, runID string, err error) error {
+	if !errors.Is(err, client.ErrNotFound) {
 		return err
 	}
 	if runID != "" {
@@ -270,7 +271,7 @@ func aboutRun(c *control.Client, workflowID, runID string, err error) error {
 	return fmt.Errorf("there is no run %s in namespace %s", workflowID, c.Namespace())
 }
 
-func (i *invocation) writeRun(w io.Writer, detail *control.RunDetail) error {
+func (i *invocation) writeRun(w io.Writer, detail *client.RunDetail) error {
 	var s sheet
 	s.add("Job", "%s", detail.JobID)
 	s.add("Type", "%s", detail.Type)
@@ -281,17 +282,17 @@ func (i *invocation) writeRun(w io.Writer, detail *control.RunDetail) error {
 	s.add("Status", "%s", statusText(detail))
 	s.add("Retry of", "%s", detail.RetryOf)
 	s.add("Due", "%s", i.when(detail.Scheduled))
-	if !detail.Scheduled.IsZero() && detail.Status != control.RunWaiting {
+	if !detail.Scheduled.IsZero() && detail.Status != client.RunWaiting {
 		s.add("Late", "%s", took(detail.Lateness.Std()))
 	}
-	if detail.Status == control.RunWaiting {
+	if detail.Status == client.RunWaiting {
 		s.add("Waits until", "%s", i.when(detail.Started))
 	} else {
 		s.add("Started", "%s", i.when(detail.Started))
 	}
 	s.add("Taken", "%s", i.when(detail.Taken))
 	s.add("Ended", "%s", i.when(detail.Ended))
-	if detail.Status == control.RunRunning {
+	if detail.Status == client.RunRunning {
 		s.add("Now", "%s", runProgress(detail))
 		s.add("Updated", "%s", i.when(detail.LastUpdate))
 	}
@@ -310,7 +311,7 @@ func (i *invocation) writeRun(w io.Writer, detail *control.RunDetail) error {
 		}
 		i.addBinding(&s, output.Binding)
 	}
-	if len(detail.Cursor) > 0 && detail.Status != control.RunCompleted {
+	if len(detail.Cursor) > 0 && detail.Status != client.RunCompleted {
 		s.add("Cursor", "%s", detail.Cursor)
 	}
 	switch {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/schedules/control"
+	"github.com/dendrascience/dendra-jobs/client"
 )
 
 // missedSince is how far back missed starts are looked for by default.
@@ -31,7 +31,7 @@ func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit in
 	if err != nil {
 		return err
 	}
-	ledger, err := c.Missed(cmd.Context(), control.MissedFilter{
+	ledger, err := c.Missed(cmd.Context(), client.MissedFilter{
 		JobID: filter.jobID, Type: filter.jobType(i), Owner: filter.owner.String(), Tags: filter.tags, Since: since,
 	})
 	if err != nil {
@@ -53,7 +53,7 @@ func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit in
 	return nil
 }
 
-func (i *invocation) writeMissed(w io.Writer, ledger *control.Ledger) error {
+func (i *invocation) writeMissed(w io.Writer, ledger *client.Ledger) error {
 	t := newTable("JOB", "DUE", "REASON", "DETAIL")
 	for _, start := range ledger.Missed {
 		t.add(start.JobID, i.when(start.Scheduled), string(start.Reason), start.Detail)
@@ -84,7 +84,7 @@ func (i *invocation) writeMissed(w io.Writer, ledger *control.Ledger) error {
 	return err
 }
 
-func countMissed(ledger *control.Ledger) int {
+func countMissed(ledger *client.Ledger) int {
 	missed := 0
 	for _, account := range ledger.Jobs {
 		missed += account.Missed
@@ -92,7 +92,7 @@ func countMissed(ledger *control.Ledger) int {
 	return missed
 }
 
-func (i *invocation) writeAccount(w io.Writer, a control.JobLedger) error {
+func (i *invocation) writeAccount(w io.Writer, a client.JobLedger) error {
 	waiting := ""
 	if a.Waiting > 0 {
 		waiting = fmt.Sprintf(", %d waiting", a.Waiting)

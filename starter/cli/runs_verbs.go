@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 // runVerb is something that can be done to runs.
@@ -16,13 +16,13 @@ type runVerb struct {
 	name        string
 	short, long string
 	// statuses are those of the runs that it is meant for.
-	statuses []control.RunStatus
+	statuses []client.RunStatus
 	// asks says that it asks even for a single run; warning says why.
 	asks    bool
 	warning string
 	// onePerJob leaves out all runs of a job but the latest.
 	onePerJob bool
-	act       func(ctx context.Context, c *control.Client, run control.Run, reason string) (string, error)
+	act       func(ctx context.Context, c *client.Client, run client.Run, reason string) (string, error)
 }
 
 func (i *invocation) runsRetryCommand() *cobra.Command {
@@ -35,9 +35,9 @@ job is put into its queue again, at its end; its dead letters go.
 A run that was followed by another one is left alone; so is a run of a recurring
 job while another one runs with which it may not overlap. A schedule takes no
 notice of a run that retry starts. Asking twice makes one run.`,
-		statuses:  []control.RunStatus{control.RunFailed, control.RunCanceled, control.RunTerminated, control.RunTimedOut},
+		statuses:  []client.RunStatus{client.RunFailed, client.RunCanceled, client.RunTerminated, client.RunTimedOut},
 		onePerJob: true,
-		act: func(ctx context.Context, c *control.Client, run control.Run, _ string) (string, error) {
+		act: func(ctx context.Context, c *client.Client, run client.Run, _ string) (string, error) {
 			retried, err := c.RetryRun(ctx, run.RunRef)
 			if err != nil {
 				return "", err
@@ -60,8 +60,8 @@ func (i *invocation) runsCancelCommand() *cobra.Command {
 		long: `cancel asks a run to stop. Its handler is told, and has the job's stop grace
 period to save its position; cancel does not wait for it. A run that waits for
 its time ends without having begun.`,
-		statuses: []control.RunStatus{control.RunRunning, control.RunWaiting},
-		act: func(ctx context.Context, c *control.Client, run control.Run, reason string) (string, error) {
+		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting},
+		act: func(ctx context.Context, c *client.Client, run client.Run, reason string) (string, error) {
 			if !run.Status.Open() { // Temporal takes such a request, too.
 				return "", fmt.Errorf("it has ended already: it is %s", run.Status)
 			}
@@ -79,9 +79,9 @@ func (i *invocation) runsTerminateCommand() *cobra.Command {
 over when it reports next, and may do things until then. Nothing saves its
 position; retry goes on at the last one that it had reported. Use it for what
 cancel cannot end.`,
-		statuses: []control.RunStatus{control.RunRunning, control.RunWaiting},
+		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting},
 		asks:     true, warning: terminateWarning,
-		act: func(ctx context.Context, c *control.Client, run control.Run, reason string) (string, error) {
+		act: func(ctx context.Context, c *client.Client, run client.Run, reason string) (string, error) {
 			return "terminated", c.TerminateRun(ctx, run.RunRef, reason)
 		},
 	})
@@ -134,7 +134,7 @@ Give a job or a workflow id for its latest run, and a run id for another one.` +
 const maxBulkRuns = 1000
 
 // runsFor finds the run that is named, or those that match.
-func (i *invocation) runsFor(ctx context.Context, c *control.Client, v runVerb, args []string, filter *runFilters) ([]control.Run, error) {
+func (i *invocation) runsFor(ctx context.Context, c *client.Client, v runVerb, args []string, filter *runFilters) ([]client.Run, error) {
 	if len(args) > 0 {
 		runID := ""
 		if len(args) > 1 {
@@ -144,7 +144,7 @@ func (i *invocation) runsFor(ctx context.Context, c *control.Client, v runVerb, 
 		if err != nil {
 			return nil, err
 		}
-		return []control.Run{detail.Run}, nil
+		return []client.Run{detail.Run}, nil
 	}
 	f := filter.filter(i)
 	f.Limit = maxBulkRuns + 1
@@ -168,8 +168,8 @@ func (i *invocation) runsFor(ctx context.Context, c *control.Client, v runVerb, 
 }
 
 // latestOfEach keeps the latest run of each job.
-func (i *invocation) latestOfEach(runs []control.Run) []control.Run {
-	var kept []control.Run
+func (i *invocation) latestOfEach(runs []client.Run) []client.Run {
+	var kept []client.Run
 	seen := map[string]bool{}
 	for _, run := range runs {
 		if !seen[run.JobID] {
@@ -183,7 +183,7 @@ func (i *invocation) latestOfEach(runs []control.Run) []control.Run {
 	return kept
 }
 
-func (i *invocation) doToRuns(ctx context.Context, c *control.Client, v runVerb, runs []control.Run, reason string, named, yes bool) error {
+func (i *invocation) doToRuns(ctx context.Context, c *client.Client, v runVerb, runs []client.Run, reason string, named, yes bool) error {
 	names := make([]string, len(runs))
 	for n, run := range runs {
 		names[n] = run.WorkflowID + " " + run.RunID
@@ -192,13 +192,13 @@ func (i *invocation) doToRuns(ctx context.Context, c *control.Client, v runVerb,
 		verb: v.name, one: "run", all: "runs", names: names, warning: v.warning,
 		act: func(n int) (string, error) {
 			done, err := v.act(ctx, c, runs[n], reason)
-			if errors.Is(err, control.ErrNotFound) {
+			if errors.Is(err, client.ErrNotFound) {
 				err = fmt.Errorf("it has ended: %w", errNothingToDo)
 				if named {
 					err = errors.New("it has ended already")
 				}
 			}
-			if err != nil && !named && errors.Is(err, control.ErrNotRetried) {
+			if err != nil && !named && errors.Is(err, client.ErrNotRetried) {
 				return "", fmt.Errorf("%w: %w", errNothingToDo, err)
 			}
 			return done, err

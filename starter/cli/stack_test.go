@@ -12,13 +12,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workers"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
@@ -56,7 +58,7 @@ func TestStack(t *testing.T) {
 // terminate ends a job that no worker serves.
 func terminate(t *testing.T, st *stacktest.Stack, jobID string) {
 	t.Helper()
-	require.NoError(t, st.Dial(t).TerminateWorkflow(t.Context(), workflows.JobWorkflowID(jobID), "", "test"))
+	require.NoError(t, st.Dial(t).TerminateWorkflow(t.Context(), contract.JobWorkflowID(jobID), "", "test"))
 }
 
 func startWorker(t *testing.T, st *stacktest.Stack) {
@@ -347,8 +349,8 @@ one_shot = {}
 
 func blocked(t *testing.T, c console, st *stacktest.Stack) {
 	temporal := st.Dial(t)
-	_, err := temporal.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: workflows.JobWorkflowID("take_steps.taken"), TaskQueue: "others",
+	_, err := temporal.ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
+		ID: contract.JobWorkflowID("take_steps.taken"), TaskQueue: "others",
 	}, "Others")
 	require.NoError(t, err)
 	file := writeFile(t, "jobs.toml", declared+`
@@ -387,7 +389,7 @@ Counts  steps 3
 Worker  clitest@.*
 $`, out)
 
-	detail := decoded[control.RunDetail](t, c, "run", "--type", "TakeSteps", "--spec", `{"steps": 2}`)
+	detail := decoded[client.RunDetail](t, c, "run", "--type", "TakeSteps", "--spec", `{"steps": 2}`)
 	require.Regexp(t, `^take_steps\.[0-9a-z]{26}$`, detail.JobID)
 	require.Equal(t, map[string]int64{"steps": 2}, detail.Output.Counts)
 	require.Equal(t, job.ProviderAPI, detail.Job.Provider)
@@ -494,13 +496,13 @@ func jobs(t *testing.T, c console) {
 		}
 		return true, nil
 	})
-	rows := decoded[[]control.JobRow](t, c, "jobs", "list", "--mode", "recurring")
+	rows := decoded[[]client.JobRow](t, c, "jobs", "list", "--mode", "recurring")
 	require.Len(t, rows, 1)
 	require.Equal(t, "take_steps.often", rows[0].ID)
-	require.Equal(t, control.JobScheduled, rows[0].Status)
+	require.Equal(t, client.JobScheduled, rows[0].Status)
 	require.False(t, rows[0].Next.IsZero())
-	require.Len(t, decoded[[]control.JobRow](t, c, "jobs", "list", "--owner", "user:ada"), 1)
-	require.Equal(t, []control.JobRow{}, decoded[[]control.JobRow](t, c, "jobs", "list", "--type", "OnlyRecurring"))
+	require.Len(t, decoded[[]client.JobRow](t, c, "jobs", "list", "--owner", "user:ada"), 1)
+	require.Equal(t, []client.JobRow{}, decoded[[]client.JobRow](t, c, "jobs", "list", "--type", "OnlyRecurring"))
 
 	require.Contains(t, c.ok(t, "jobs", "pause", "take_steps.often", "--reason", "for the test"), "Job take_steps.often: paused.\n")
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.often"), "\nStatus       paused: for the test\n")
@@ -523,7 +525,7 @@ func jobs(t *testing.T, c console) {
 	require.Equal(t, "Job take_steps.always: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
 	require.Equal(t, "Job take_steps.always: left as it is; it was not paused.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
 	c.ok(t, "jobs", "restart", "take_steps.always")
-	detail := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.always")
+	detail := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.always")
 	require.Equal(t, job.ModeContinuous, detail.Job.Mode())
 	require.NotNil(t, detail.Loop)
 	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
@@ -554,13 +556,13 @@ func runs(t *testing.T, c console) {
 	stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
 		return strings.Contains(c.ok(t, "runs", "list", "--job", "take_steps.adhoc", "--since", "PT1H"), "take_steps.adhoc  completed "), nil
 	})
-	listed := decoded[[]control.Run](t, c, "runs", "list", "--job", "take_steps.often", "--mode", "recurring", "--status", "completed", "--type", "TakeSteps")
+	listed := decoded[[]client.Run](t, c, "runs", "list", "--job", "take_steps.often", "--mode", "recurring", "--status", "completed", "--type", "TakeSteps")
 	require.NotEmpty(t, listed)
-	detail := decoded[control.RunDetail](t, c, "runs", "describe", "take_steps.often", listed[0].RunID)
+	detail := decoded[client.RunDetail](t, c, "runs", "describe", "take_steps.often", listed[0].RunID)
 	require.Equal(t, listed[0].RunRef, detail.RunRef)
-	require.Equal(t, detail, decoded[control.RunDetail](t, c, "runs", "describe", listed[0].WorkflowID))
-	require.Equal(t, listed[0].RunRef, decoded[control.RunDetail](t, c, "runs", "describe", "take_steps.often").RunRef)
-	require.Empty(t, decoded[[]control.Run](t, c, "runs", "list", "--since", "2100-01-01T00:00:00Z"))
+	require.Equal(t, detail, decoded[client.RunDetail](t, c, "runs", "describe", listed[0].WorkflowID))
+	require.Equal(t, listed[0].RunRef, decoded[client.RunDetail](t, c, "runs", "describe", "take_steps.often").RunRef)
+	require.Empty(t, decoded[[]client.Run](t, c, "runs", "list", "--since", "2100-01-01T00:00:00Z"))
 
 	described := c.ok(t, "runs", "describe", "take_steps.adhoc")
 	require.Contains(t, described, "\nOutput    {\n            \"last\": 3\n          }\n")

@@ -8,12 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 
+	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -31,9 +33,9 @@ recurring = { recur_every = "P1D" }
 // standing looks at how lists show jobs that fail, or were paused twice.
 func standing(t *testing.T, c console, st *stacktest.Stack) {
 	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", failingLoop), "--yes")
-	var rows []control.JobRow
+	var rows []client.JobRow
 	stacktest.WaitFor(t, "the job to be listed as failing", func() (bool, error) {
-		rows = decoded[[]control.JobRow](t, c, "jobs", "list", "--status", "failing")
+		rows = decoded[[]client.JobRow](t, c, "jobs", "list", "--status", "failing")
 		return len(rows) == 1, nil
 	})
 	require.Equal(t, "take_steps.failing", rows[0].ID)
@@ -45,15 +47,15 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 	// Verbs find it by its status, and it is paused then, whatever it was.
 	require.Equal(t, "take_steps.failing: paused\n", c.ok(t, "jobs", "pause", "--status", "failing", "--yes", "--reason", "no database"))
 	stacktest.WaitFor(t, "the pause in the list", func() (bool, error) {
-		return len(decoded[[]control.JobRow](t, c, "jobs", "list", "--status", "paused", "--mode", "continuous")) == 1, nil
+		return len(decoded[[]client.JobRow](t, c, "jobs", "list", "--status", "paused", "--mode", "continuous")) == 1, nil
 	})
-	require.Empty(t, decoded[[]control.JobRow](t, c, "jobs", "list", "--status", "failing"))
+	require.Empty(t, decoded[[]client.JobRow](t, c, "jobs", "list", "--status", "failing"))
 
 	// What is paused a second time keeps the first reason.
 	require.Equal(t, "Job take_steps.failing: paused; it was paused already: no database.\n",
 		c.ok(t, "jobs", "pause", "take_steps.failing", "--reason", "maintenance"))
 	stacktest.WaitFor(t, "both reasons", func() (bool, error) {
-		rows = decoded[[]control.JobRow](t, c, "jobs", "list", "--status", "paused", "--mode", "continuous")
+		rows = decoded[[]client.JobRow](t, c, "jobs", "list", "--status", "paused", "--mode", "continuous")
 		return rows[0].PauseReason == "no database; also: maintenance", nil
 	})
 	for _, reason := range []string{"vendor", "server", "vendor"} {
@@ -64,7 +66,7 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.twice-paused"), " scheduled\n")
 	require.Equal(t, "Job take_steps.failing: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.failing"))
 	stacktest.WaitFor(t, "the job to be listed as failing again", func() (bool, error) {
-		return len(decoded[[]control.JobRow](t, c, "jobs", "list", "--status", "failing")) == 1, nil
+		return len(decoded[[]client.JobRow](t, c, "jobs", "list", "--status", "failing")) == 1, nil
 	})
 	require.Equal(t, "Job take_steps.failing: resumed; it was not paused, and has forgotten its failures.\n",
 		c.ok(t, "jobs", "resume", "take_steps.failing"))
@@ -101,12 +103,12 @@ stop_grace_period = "PT5M"
 	} {
 		require.Equal(t, "Job take_steps.deaf: "+pause.told+".\n", c.ok(t, "jobs", "pause", "take_steps.deaf", "--reason", pause.reason))
 	}
-	loop := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.deaf").Loop
-	require.Equal(t, workflows.PhaseRunning, loop.Phase, "the iteration goes on")
+	loop := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.deaf").Loop
+	require.Equal(t, contract.PhaseRunning, loop.Phase, "the iteration goes on")
 	require.Equal(t, "vendor; also: server; also: disk", loop.PauseReason)
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	stacktest.WaitFor(t, "the end of the iteration", func() (bool, error) {
-		detail := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.deaf")
+		detail := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.deaf")
 		return detail.Row.PauseReason == "vendor; also: server; also: disk", nil
 	})
 	require.Equal(t, "Job take_steps.deaf: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.deaf"))
@@ -117,21 +119,21 @@ stop_grace_period = "PT5M"
 // latest iterations died, which counts as no failure.
 func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
 	t.Helper()
-	j := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.failing").Job
+	j := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.failing").Job
 	j.ID, j.Spec = "take_steps.unlucky", json.RawMessage(`{"steps": 1}`)
-	state := workflows.NewContinuousState(j)
+	state := contract.NewContinuousState(j)
 	state.ConsecutiveLost, state.LostWorkers, state.EndedAt = 3, 3, time.Now()
-	attributes, err := workflows.Attributes(j)
+	attributes, err := contract.Attributes(j)
 	require.NoError(t, err)
-	_, err = st.Dial(t).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
-		TypedSearchAttributes: attributes, Memo: map[string]any{workflows.MemoJob: j},
-	}, workflows.ContinuousJobType, state)
+	_, err = st.Dial(t).ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
+		ID: contract.JobWorkflowID(j.ID), TaskQueue: contract.TaskQueue(j.Worker),
+		TypedSearchAttributes: attributes, Memo: map[string]any{contract.MemoJob: j},
+	}, contract.ContinuousJobType, state)
 	require.NoError(t, err)
 	require.Equal(t, "Job take_steps.unlucky: resumed; it was not paused, and has forgotten its failures.\n",
 		c.ok(t, "jobs", "resume", "take_steps.unlucky"))
 	stacktest.WaitFor(t, "the next iteration", func() (bool, error) {
-		return decoded[control.JobDetail](t, c, "jobs", "describe", j.ID).Loop.Iterations > 0, nil
+		return decoded[client.JobDetail](t, c, "jobs", "describe", j.ID).Loop.Iterations > 0, nil
 	})
 	c.ok(t, "jobs", "stop", j.ID)
 }
@@ -139,11 +141,11 @@ func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
 // retryOfLetters retries two letters of which one has its definition nowhere.
 func retryOfLetters(t *testing.T, c console, st *stacktest.Stack) {
 	t.Helper()
-	j := decoded[control.JobDetail](t, c, "jobs", "describe", "take_steps.failing").Job
+	j := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.failing").Job
 	j.ID, j.Spec, j.Schedule = "take_steps.kept", json.RawMessage(`{"steps": 1}`), job.Schedule{Queued: &job.Queued{Queue: "letters"}}
-	_, err := st.Dial(t).ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: workflows.QueueWorkflowID("letters"), TaskQueue: workflows.QueuesTaskQueue, TypedSearchAttributes: workflows.QueueAttributes("letters"),
-	}, workflows.JobQueueType, workflows.QueueState{Name: "letters", Accepted: 2, DeadLetters: []workflows.DeadLetter{
+	_, err := st.Dial(t).ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
+		ID: contract.QueueWorkflowID("letters"), TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes("letters"),
+	}, contract.JobQueueType, workflows.QueueState{Name: "letters", Accepted: 2, DeadLetters: []workflows.DeadLetter{
 		{Sequence: 1, JobID: "take_steps.large"}, {Sequence: 2, JobID: j.ID, Job: &j},
 	}})
 	require.NoError(t, err)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 func (i *invocation) jobsNextCommand() *cobra.Command {
@@ -23,8 +23,8 @@ What skip-next skips, and what daylight saving does, is taken into account.`,
 		Args:              arguments("JOB"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if count < 1 || count > control.MaxStarts {
-				return misuse(cmd, "-n %d is not from 1 to %d", count, control.MaxStarts)
+			if count < 1 || count > client.MaxStarts {
+				return misuse(cmd, "-n %d is not from 1 to %d", count, client.MaxStarts)
 			}
 			c, err := i.connect(cmd.Context())
 			if err != nil {
@@ -41,7 +41,7 @@ What skip-next skips, and what daylight saving does, is taken into account.`,
 	return cmd
 }
 
-func (i *invocation) writeNext(w io.Writer, next *control.NextStarts) error {
+func (i *invocation) writeNext(w io.Writer, next *client.NextStarts) error {
 	if next.Paused {
 		i.note("Job %s is paused (%s): none of these takes place until it is resumed.", next.JobID, next.PauseReason)
 	}
@@ -101,7 +101,7 @@ first, jitter included. A change may take a second to show.`,
 				return err
 			}
 			upcoming, err := c.Upcoming(cmd.Context(), time.Now().Add(within.Std()),
-				control.JobFilter{Type: filter.jobType(i), Owner: filter.owner.String()})
+				client.JobFilter{Type: filter.jobType(i), Owner: filter.owner.String()})
 			if err != nil {
 				return err
 			}
@@ -123,7 +123,7 @@ first, jitter included. A change may take a second to show.`,
 	return cmd
 }
 
-func (i *invocation) writeUpcoming(w io.Writer, upcoming *control.Upcoming, within job.Duration) error {
+func (i *invocation) writeUpcoming(w io.Writer, upcoming *client.Upcoming, within job.Duration) error {
 	t := newTable("AT", "JOB", "TYPE", "OWNER")
 	if i.noteEmpty("start", upcoming.Count) {
 		return t.write(w)

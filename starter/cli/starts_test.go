@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 )
 
 const timed = `
@@ -31,7 +31,7 @@ continuous = { interval = "PT1H" }
 func starts(t *testing.T, c console) {
 	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", timed), "--yes")
 
-	next := decoded[control.NextStarts](t, c, "jobs", "next", "take_steps.timed", "-n", "3")
+	next := decoded[client.NextStarts](t, c, "jobs", "next", "take_steps.timed", "-n", "3")
 	require.Len(t, next.Starts, 3)
 	require.Equal(t, "Europe/Prague", next.TimeZone)
 	out := c.ok(t, "jobs", "next", "take_steps.timed")
@@ -42,16 +42,16 @@ func starts(t *testing.T, c console) {
 	r := c.run(t.Context(), "jobs", "skip-next", "take_steps.timed", "--by", "ada")
 	require.Equal(t, "Job take_steps.timed: the start of "+next.Starts[0].Format(time.RFC3339)+" is skipped; the next start is "+
 		next.Starts[1].Format(time.RFC3339)+".\n", r.stdout, r.stderr)
-	skipped := decoded[control.SkipResult](t, c, "jobs", "skip-next", "take_steps.timed")
+	skipped := decoded[client.SkipResult](t, c, "jobs", "skip-next", "take_steps.timed")
 	require.Equal(t, next.Starts[1], skipped.Skipped)
 	require.Equal(t, next.Starts[2], skipped.Next)
 	r = c.run(t.Context(), "jobs", "next", "take_steps.timed", "-n", "1")
 	require.Contains(t, r.stderr, "The start of "+next.Starts[0].Format(time.RFC3339)+" is skipped by ada.\n")
 	require.Contains(t, r.stdout, next.Starts[2].Format(time.RFC3339))
 
-	var upcoming control.Upcoming
+	var upcoming client.Upcoming
 	stacktest.WaitFor(t, "the list to have the schedule", func() (bool, error) {
-		upcoming = decoded[control.Upcoming](t, c, "upcoming", "--within", "PT30M", "--owner", "user:me", "--limit", "2")
+		upcoming = decoded[client.Upcoming](t, c, "upcoming", "--within", "PT30M", "--owner", "user:me", "--limit", "2")
 		return upcoming.Count > 0, nil
 	})
 	require.InDelta(t, 30, upcoming.Count, 1)
@@ -79,7 +79,7 @@ func starts(t *testing.T, c console) {
 	require.Equal(t, "Job take_steps.timed: 3 runs, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z, on the way.\n",
 		c.ok(t, append(backfill, "--yes")...))
 	stacktest.WaitFor(t, "the runs", func() (bool, error) {
-		runs := decoded[[]control.Run](t, c, "runs", "list", "--job", "take_steps.timed", "--status", "completed")
+		runs := decoded[[]client.Run](t, c, "runs", "list", "--job", "take_steps.timed", "--status", "completed")
 		return len(runs) == 3, nil
 	})
 	require.Equal(t, "Job take_steps.timed has no start from 2026-03-01T00:00:00Z to 2026-03-01T01:00:00Z.\n",

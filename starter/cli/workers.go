@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules/control"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -41,7 +43,7 @@ func (i *invocation) workersCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report := control.Workers{Services: list(w.Services), Lost: list(w.Lost), Unserved: list(w.Unserved)}
+			report := client.Workers{Services: list(w.Services), Lost: list(w.Lost), Unserved: list(w.Unserved)}
 			i.noteEmpty("live worker", len(w.Services))
 			return i.emit(report, func(out io.Writer) error { return i.writeWorkers(out, w) })
 		},
@@ -50,7 +52,7 @@ func (i *invocation) workersCommand() *cobra.Command {
 	return cmd
 }
 
-func (i *invocation) writeWorkers(out io.Writer, w *control.Workers) error {
+func (i *invocation) writeWorkers(out io.Writer, w *client.Workers) error {
 	t := newTable("SERVICE", "STATE", "HOST", "TAGS", "BUILD", "RUNNING", "LAST SEEN", "JOB TYPES")
 	for n := range w.Services {
 		s := &w.Services[n]
@@ -111,7 +113,7 @@ func ownTags(s *workflows.LiveService) string {
 	return tags(own)
 }
 
-func buildText(b workflows.Build) string {
+func buildText(b contract.Build) string {
 	const short = 12
 	if len(b.Revision) > short {
 		return b.Version + " " + b.Revision[:short]

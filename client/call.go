@@ -1,0 +1,47 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"google.golang.org/grpc"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// callBackoff spaces the tries of a call that the server was too busy for.
+var callBackoff = job.Backoff{
+	Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(2 * time.Second), Coefficient: 2,
+}
+
+// callTries bounds them: about six seconds in all.
+const callTries = 8
+
+// call makes a call of the Temporal API that the SDK has no function for, or one
+// that leaves out what is needed. It is tried again while the server is too busy
+// or briefly away, so requests carry a request id, where they have one.
+func call[In, Out any](ctx context.Context, do func(context.Context, In, ...grpc.CallOption) (Out, error), in In) (Out, error) {
+	once := func() (Out, error) {
+		ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		return do(ctx, in)
+	}
+	for try := 1; ; try++ {
+		out, err := once()
+		if err == nil || try == callTries || !passing(err) {
+			return out, ofServer(ctx, err)
+		}
+		if pause(ctx, callBackoff.Wait(try)) != nil {
+			return out, err
+		}
+	}
+}
+
+// passing says that a call may succeed a moment later.
+func passing(err error) bool {
+	var unavailable *serviceerror.Unavailable
+	var exhausted *serviceerror.ResourceExhausted
+	return errors.As(err, &unavailable) || errors.As(err, &exhausted)
+}

@@ -1,0 +1,42 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/dendrascience/dendra-jobs/client"
+)
+
+// A server that is gone or refuses us is asked no further; any other failure is
+// one of many.
+func TestEachEndsWhenTheServerIsGone(t *testing.T) {
+	const n, parallel = 1000, 4
+	other := errors.New("no such schedule")
+	for name, c := range map[string]struct {
+		err error
+		all bool
+	}{
+		"unavailable": {fmt.Errorf("describe: %w", serviceerror.NewUnavailable("gone")), false},
+		"denied":      {serviceerror.NewPermissionDenied("read only", ""), false},
+		"other":       {other, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var begun atomic.Int64
+			err := client.EachOf(n, parallel, func(int) error {
+				begun.Add(1)
+				return c.err
+			})
+			require.ErrorIs(t, err, c.err)
+			if c.all {
+				require.EqualValues(t, n, begun.Load())
+			} else {
+				require.LessOrEqual(t, begun.Load(), int64(2*parallel))
+			}
+		})
+	}
+}

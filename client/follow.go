@@ -1,0 +1,187 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// pollInterval is how often what is followed is looked at.
+const pollInterval = 500 * time.Millisecond
+
+// TriggerIteration starts the next iteration of a continuous job without
+// waiting for its interval, and gives the number of that iteration. One that
+// runs now is let finish first.
+func (c *Client) TriggerIteration(ctx context.Context, jobID string) (number int64, err error) {
+	state, err := c.triggerLoop(ctx, jobID)
+	if err != nil {
+		return 0, err
+	}
+	if state.Phase == contract.PhaseRunning {
+		return state.Iterations + 2, nil
+	}
+	return state.Iterations + 1, nil
+}
+
+// FollowIteration waits until an iteration of a continuous job has ended, and
+// reports the job's state as it goes. While no worker answers, it reports nil.
+// Of an iteration so many others ago that the job has forgotten it, only the
+// number is given. It is an error when the job stops or pauses before.
+func (c *Client) FollowIteration(ctx context.Context, jobID string, number int64, report func(*contract.ContinuousState)) (*contract.Iteration, error) {
+	for {
+		state, err := c.loopState(ctx, jobID)
+		if ctx.Err() != nil {
+			return nil, ctx.Err() // Nobody had the time to answer.
+		}
+		if err != nil && !errors.Is(err, ErrNoWorker) {
+			return nil, err
+		}
+		if state != nil && state.Iterations >= number {
+			for _, iteration := range state.Recent {
+				if iteration.Number == number {
+					return &iteration, nil
+				}
+			}
+			return &contract.Iteration{Number: number}, nil
+		}
+		if state != nil && (state.Phase == contract.PhaseStopped || state.Phase == contract.PhasePaused) {
+			return nil, fmt.Errorf("job %s was %s before iteration %d", jobID, state.Phase, number)
+		}
+		report(state)
+		if err := pause(ctx, pollInterval); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Turn is what became of an item of a queue: its run, once it has started, and
+// how it ended, if it has left the queue.
+type Turn struct {
+	Run      *RunRef
+	Finished *workflows.FinishedItem
+}
+
+// AwaitTurn waits until it is an item's turn in its queue, or until it has left
+// the queue, and reports how many items are ahead, -1 while no worker answers. It is
+// an error when the queue's workflow has ended, and when the item has left the queue without a run, and so many others have
+// since that the queue does not know how: it was purged, or canceled.
+func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence int64, report func(ahead int)) (Turn, error) {
+	asked := time.Now()
+	for {
+		at, err := c.Queue(ctx, queue)
+		if ctx.Err() != nil {
+			return Turn{}, ctx.Err() // Nobody had the time to answer.
+		}
+		if err != nil && !errors.Is(err, ErrNoWorker) {
+			return Turn{}, err
+		}
+		ahead := -1
+		if at != nil {
+			var turn *Turn
+			var forgotten bool
+			if turn, ahead, forgotten = turnOf(at.QueueState, jobID, sequence); turn != nil {
+				return *turn, nil
+			}
+			if forgotten {
+				return c.forgottenTurn(ctx, queue, jobID, sequence, asked)
+			}
+			if err := at.Err(); err != nil {
+				return Turn{}, err
+			}
+		}
+		report(ahead)
+		if err := pause(ctx, pollInterval); err != nil {
+			return Turn{}, err
+		}
+	}
+}
+
+// turnOf finds an item in a queue's state. It gives a Turn when there is nothing
+// more to wait for, and else how many items are ahead, or that the queue has
+// forgotten the item.
+func turnOf(state *workflows.QueueState, jobID string, sequence int64) (turn *Turn, ahead int, forgotten bool) {
+	ref := func(runID string) *RunRef {
+		return &RunRef{WorkflowID: contract.JobWorkflowID(jobID), RunID: runID}
+	}
+	if running := state.Running; running != nil && running.Sequence == sequence {
+		if running.RunID == "" {
+			return nil, 0, false // Its run is being started.
+		}
+		return &Turn{Run: ref(running.RunID)}, 0, false
+	}
+	if ahead, waits := state.Position(sequence); waits {
+		return nil, ahead, false
+	}
+	for _, item := range state.Recent {
+		if item.Sequence == sequence {
+			turn = &Turn{Finished: &item}
+			if item.RunID != "" {
+				turn.Run = ref(item.RunID)
+			}
+			return turn, 0, false
+		}
+	}
+	return nil, 0, true
+}
+
+// forgottenTurn finds the run of an item that its queue has forgotten. The latest run
+// of the job need not be it: the item may have left the queue without one.
+func (c *Client) forgottenTurn(ctx context.Context, queue, jobID string, sequence int64, asked time.Time) (Turn, error) {
+	id := contract.JobWorkflowID(jobID)
+	latest, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil && !isNotFound(err) {
+		return Turn{}, explain("describe the run of job "+jobID, err)
+	}
+	if info := latest.GetWorkflowExecutionInfo(); isRunOf(info, sequence, asked) {
+		return Turn{Run: &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}}, nil
+	}
+	var found *RunRef
+	listed, err := c.settles(ctx, func() (bool, error) { // The list lags.
+		err := c.listWorkflows(ctx, "WorkflowId = "+quote(id), 0, func(info *workflowpb.WorkflowExecutionInfo) {
+			if found == nil && isRunOf(info, sequence, asked) { // The latest comes first.
+				found = &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}
+			}
+		})
+		return found != nil, err
+	})
+	if err != nil {
+		return Turn{}, err
+	}
+	if !listed {
+		return Turn{}, fmt.Errorf("item %d of queue %s, job %s, has left the queue without a run: it was purged, or canceled", sequence, queue, jobID)
+	}
+	return Turn{Run: found}, nil
+}
+
+// isRunOf says that a run is that of an item. One that a worker of an earlier release
+// has started does not tell its number: it may be if it started since it was asked for.
+func isRunOf(info *workflowpb.WorkflowExecutionInfo, sequence int64, asked time.Time) bool {
+	if info == nil {
+		return false
+	}
+	payload, ok := info.GetMemo().GetFields()[contract.MemoItem]
+	if !ok {
+		return !info.GetStartTime().AsTime().Before(asked)
+	}
+	var number int64
+	return decode(payload, &number) == nil && number == sequence
+}
+
+// pause waits, or gives the error of a context that ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,373 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	schedulepb "go.temporal.io/api/schedule/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// JobStatus says how a job stands.
+type JobStatus string
+
+// The states of a job.
+const (
+	JobScheduled JobStatus = "scheduled" // recurring, waits for its time
+	JobRunning   JobStatus = "running"   // a run or a loop is under way
+	JobFailing   JobStatus = "failing"   // continuous, its latest iterations failed
+	JobPaused    JobStatus = "paused"
+	JobWaiting   JobStatus = "waiting" // queued, not its turn yet; one-shot, not its time yet
+	JobCompleted JobStatus = "completed"
+	JobFailed    JobStatus = "failed"
+	JobStopped   JobStatus = "stopped" // stopped or canceled
+	// JobTerminated says that someone ended its run or loop over the handler's head.
+	JobTerminated JobStatus = "terminated"
+)
+
+// JobRow is a job in a list.
+type JobRow struct {
+	ID          string       `json:"id"`
+	Type        string       `json:"type"`
+	Mode        job.Mode     `json:"mode"`
+	Status      JobStatus    `json:"status"`
+	Queue       string       `json:"queue,omitempty"`
+	Owner       string       `json:"owner,omitempty"`
+	Provider    job.Provider `json:"provider"`
+	PauseReason string       `json:"pause_reason,omitempty"`
+	// Failing tells of the failures of a continuous job in a row, also while it is
+	// paused.
+	Failing *contract.Failing `json:"failing,omitempty"`
+	// Tags are those of the definition; of recurring jobs a list only has them if
+	// they were asked for.
+	Tags map[string]string `json:"tags,omitempty"`
+	// LastStart is the start of the latest run, or of a continuous job's loop.
+	LastStart time.Time `json:"last_start,omitzero"`
+	// Next is when a recurring job is due, or one that was started for later.
+	Next time.Time `json:"next,omitzero"`
+}
+
+// JobFilter narrows a list of jobs. Empty fields do not.
+type JobFilter struct {
+	Type   string
+	Mode   job.Mode
+	Status JobStatus
+	Owner  string
+	Queue  string
+	// Tags are those that a job has, all of them; "" stands for any value.
+	Tags map[string]string
+}
+
+func (f JobFilter) matches(row JobRow) bool {
+	return (f.Type == "" || f.Type == row.Type) &&
+		(f.Mode == "" || f.Mode == row.Mode) &&
+		(f.Status == "" || f.Status == row.Status) &&
+		(f.Owner == "" || f.Owner == row.Owner) &&
+		(f.Queue == "" || f.Queue == row.Queue)
+}
+
+// Jobs lists the jobs that Temporal knows, by id: all recurring ones, and the
+// others as long as their latest run is within the namespace's retention. The
+// list is eventually consistent, by about a second. The second result names
+// queues whose waiting items could not be read since no worker is alive.
+func (c *Client) Jobs(ctx context.Context, filter JobFilter) ([]JobRow, []string, error) {
+	rows := map[string]JobRow{}
+	if err := c.scheduledRows(ctx, rows); err != nil {
+		return nil, nil, err
+	}
+	if err := c.workflowRows(ctx, rows); err != nil {
+		return nil, nil, err
+	}
+	unread, err := c.waitingRows(ctx, rows)
+	if err != nil {
+		return nil, nil, err
+	}
+	var list []JobRow
+	for _, row := range rows {
+		if filter.matches(row) {
+			list = append(list, row)
+		}
+	}
+	slices.SortFunc(list, func(a, b JobRow) int { return strings.Compare(a.ID, b.ID) })
+	if len(filter.Tags) > 0 {
+		list, err = c.withTags(ctx, list, filter.Tags)
+	}
+	return list, unread, err
+}
+
+func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow) error {
+	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
+		if row, ours := scheduledRow(entry); ours {
+			rows[row.ID] = row
+		}
+	})
+}
+
+// scheduledRow reports false for a schedule that is not ours.
+func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
+	get := func(name string) string { return Attribute(entry.GetSearchAttributes(), name) }
+	id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
+	if !named || get(contract.AttributeJobID.GetName()) != id {
+		return JobRow{}, false
+	}
+	info := entry.GetInfo()
+	row := JobRow{
+		ID:       id,
+		Type:     get(contract.AttributeJobType.GetName()),
+		Mode:     job.ModeRecurring,
+		Status:   JobScheduled,
+		Owner:    get(contract.AttributeOwner.GetName()),
+		Provider: job.Provider(get(contract.AttributeProvider.GetName())),
+	}
+	row.LastStart, row.Next = lastStart(info.GetRecentActions()), nextStart(info.GetFutureActionTimes())
+	if info.GetPaused() {
+		row.Status, row.Next = JobPaused, time.Time{}
+		row.PauseReason, _ = readNote(info.GetNotes(), true)
+	}
+	return row, true
+}
+
+// listSchedules goes through all schedules of the namespace, ours or not.
+func (c *Client) listSchedules(ctx context.Context, visit func(*schedulepb.ScheduleListEntry)) error {
+	request := &workflowservice.ListSchedulesRequest{Namespace: c.namespace, MaximumPageSize: 1000}
+	for {
+		response, err := call(ctx, c.temporal.WorkflowService().ListSchedules, request)
+		if err != nil {
+			return fmt.Errorf("list schedules: %w", err)
+		}
+		for _, entry := range response.GetSchedules() {
+			visit(entry)
+		}
+		if request.NextPageToken = response.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			return nil
+		}
+	}
+}
+
+func lastStart(actions []*schedulepb.ScheduleActionResult) time.Time {
+	if len(actions) == 0 {
+		return time.Time{}
+	}
+	return actions[len(actions)-1].GetActualTime().AsTime()
+}
+
+func nextStart(times []*timestamppb.Timestamp) time.Time {
+	if len(times) == 0 {
+		return time.Time{}
+	}
+	return times[0].AsTime()
+}
+
+// workflowRows adds the jobs whose workflow bears their id: every mode but recurring.
+func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error {
+	query := fmt.Sprintf("WorkflowType = '%s' OR (WorkflowType = '%s' AND JobMode IN ('%s', '%s'))",
+		contract.ContinuousJobType, contract.RunJobType, job.ModeOneShot, job.ModeQueued)
+	return c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
+		run := newRun(info)
+		if run.WorkflowID != contract.JobWorkflowID(run.JobID) {
+			return // Not ours.
+		}
+		if later, ok := rows[run.JobID]; ok && (later.Mode == job.ModeRecurring || later.Status == JobWaiting || !later.LastStart.Before(run.Started)) {
+			return // Of a job with a schedule that is the job's status, whatever ran before.
+		}
+		row := JobRow{
+			ID: run.JobID, Type: run.Type, Mode: run.Mode, Queue: run.Queue,
+			Owner:     Attribute(info.GetSearchAttributes(), contract.AttributeOwner.GetName()),
+			Provider:  job.Provider(Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName())),
+			Status:    jobStatus(run),
+			LastStart: run.Started,
+		}
+		if run.Status == RunWaiting {
+			row.LastStart, row.Next = time.Time{}, run.Started
+		}
+		if j, ok := Definition(info.GetMemo()); ok {
+			row.Tags = j.Options.Tags
+		}
+		if run.Status == RunRunning {
+			row.standAs(failing(info.GetMemo()))
+			if reason, paused := pauseReason(info.GetMemo()); paused {
+				row.Status, row.PauseReason = JobPaused, reason
+			}
+		}
+		rows[run.JobID] = row
+	})
+}
+
+// standAs notes that a loop that is under way is failing, if it is.
+func (row *JobRow) standAs(f *contract.Failing) {
+	if f != nil {
+		row.Status, row.Failing = JobFailing, f
+	}
+}
+
+func jobStatus(run Run) JobStatus {
+	switch run.Status {
+	case RunRunning:
+		return JobRunning
+	case RunWaiting:
+		return JobWaiting
+	case RunCompleted:
+		if run.Mode == job.ModeContinuous {
+			return JobStopped
+		}
+		return JobCompleted
+	case RunFailed, RunTimedOut:
+		return JobFailed
+	case RunTerminated:
+		return JobTerminated
+	default:
+		return JobStopped
+	}
+}
+
+func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unread []string, _ error) {
+	names, err := c.queueNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for n, name := range names {
+		state, err := c.QueueState(ctx, name)
+		switch {
+		case errors.Is(err, ErrNoWorker):
+			return append(unread, names[n:]...), nil // All queues have the same workers.
+		case err != nil && (ctx.Err() != nil || isGone(err)):
+			return nil, err
+		case err != nil:
+			unread = append(unread, name) // One queue's trouble is not that of the others.
+			continue
+		}
+		err = c.eachWaiting(ctx, state, 0, func(item workflows.QueueItem) bool {
+			rows[item.Job.ID] = JobRow{
+				ID: item.Job.ID, Type: item.Job.Type, Mode: job.ModeQueued, Status: JobWaiting,
+				Queue: name, Owner: item.Job.Options.Owner.String(), Provider: item.Job.Provider,
+				Tags: item.Job.Options.Tags,
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return unread, nil
+}
+
+// JobDetail is a job with all that is known of it.
+type JobDetail struct {
+	Row  JobRow  `json:"status"`
+	Job  job.Job `json:"definition"`
+	Hash string  `json:"spec_hash"`
+	// Next are the coming starts of a recurring job.
+	Next []time.Time `json:"next,omitempty"`
+	// Missed and Skipped count a recurring job's slots that did not run: outside
+	// the catch-up window, or because the run before had not ended.
+	Missed  int64 `json:"missed,omitempty"`
+	Skipped int64 `json:"skipped,omitempty"`
+	// Dropped counts starts that found the schedule's buffer full.
+	Dropped int64 `json:"dropped,omitempty"`
+	// Probe tells how the tries of a recurring job stand that was paused after failures.
+	Probe *contract.Probe `json:"probe,omitempty"`
+	// Loop is the state of a continuous job that a worker answers for.
+	Loop *contract.ContinuousState `json:"loop,omitempty"`
+	// Ahead is how many items run before a waiting queued job.
+	Ahead int `json:"ahead,omitempty"`
+	// Runs are the latest runs, the latest first.
+	Runs []Run `json:"runs,omitempty"`
+	// Note tells what could not be found out.
+	Note string `json:"note,omitempty"`
+}
+
+// describedRuns is how many runs Job lists.
+const describedRuns = 10
+
+// Job describes a job.
+func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
+	live, err := c.Live(ctx, jobID)
+	if err != nil {
+		return nil, err
+	}
+	detail := &JobDetail{Job: live.Job, Hash: live.SpecHash, Row: rowOf(live)}
+	if s := live.Schedule; s != nil {
+		detail.Missed, detail.Skipped = s.GetInfo().GetMissedCatchupWindow(), s.GetInfo().GetOverlapSkipped()
+		detail.Dropped = s.GetInfo().GetBufferDropped()
+		if !live.Paused {
+			detail.Next = live.Next()
+		} else if detail.Probe, err = c.probe(ctx, jobID); err != nil {
+			return nil, err
+		}
+	}
+	if live.loops() {
+		detail.Loop, err = c.loopState(ctx, jobID)
+		if errors.Is(err, ErrNoWorker) {
+			detail.Note = err.Error()
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if live.Untold != nil {
+		detail.Note = live.Untold.Error()
+	}
+	if live.Waiting != nil {
+		if state, err := c.QueueState(ctx, live.Waiting.Job.Queue()); err == nil {
+			detail.Ahead, _ = state.Position(live.Waiting.Sequence)
+		}
+	}
+	detail.Runs, err = c.listRuns(ctx, RunFilter{JobID: jobID, Limit: describedRuns})
+	return detail, err
+}
+
+func (c *Client) loopState(ctx context.Context, jobID string) (*contract.ContinuousState, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	answer, err := c.temporal.QueryWorkflow(ctx, contract.JobWorkflowID(jobID), "", contract.QueryState)
+	if err != nil {
+		return nil, explain("state of job "+jobID, err)
+	}
+	var state contract.ContinuousState
+	if err := answer.Get(&state); err != nil {
+		return nil, fmt.Errorf("state of job %s: %w", jobID, err)
+	}
+	return &state, nil
+}
+
+func rowOf(live *Live) JobRow {
+	j := live.Job
+	row := JobRow{
+		ID: j.ID, Type: j.Type, Mode: j.Mode(), Queue: j.Queue(), Owner: j.Options.Owner.String(), Provider: j.Provider,
+		Tags: j.Options.Tags,
+	}
+	switch {
+	case live.Schedule != nil:
+		row.Status = JobScheduled
+		info := live.Schedule.GetInfo()
+		row.LastStart = lastStart(info.GetRecentActions())
+		if !live.Paused {
+			row.Next = nextStart(info.GetFutureActionTimes())
+		}
+	case live.Waiting != nil:
+		row.Status = JobWaiting
+	default:
+		row.LastStart = live.Workflow.Start
+		row.Status = jobStatus(Run{Mode: row.Mode, Status: runStatus(live.Workflow.Status)})
+		if begins := live.Workflow.Begins; live.Workflow.Open() && begins.After(time.Now()) {
+			row.Status, row.LastStart, row.Next = JobWaiting, time.Time{}, begins
+		}
+		if live.Workflow.Open() {
+			row.standAs(live.Failing)
+		}
+	}
+	if live.Paused && (live.Workflow == nil || live.Workflow.Open()) {
+		row.Status, row.PauseReason = JobPaused, live.PauseReason
+	}
+	return row
+}

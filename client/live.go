@@ -1,0 +1,285 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// Live is what Temporal has under a job's id.
+type Live struct {
+	// Job is the definition in force.
+	Job job.Job
+	// SpecHash is the hash that marks what is there.
+	SpecHash string
+	// Paused and PauseReason tell a paused schedule or continuous job.
+	Paused      bool
+	PauseReason string
+	// Failing is set of a continuous job whose latest iterations failed.
+	Failing *contract.Failing
+	// Schedule is set of a recurring job.
+	Schedule *workflowservice.DescribeScheduleResponse
+	// Input says what is wrong with the input that a schedule starts its runs
+	// with, "" if it is that of a run of Job. If there is no reading it, Job is
+	// the definition that the schedule's memo keeps.
+	Input string
+	// Workflow is set of every other job: the run or loop.
+	Workflow *WorkflowLive
+	// Waiting is set of a queued job that has not started.
+	Waiting *workflows.QueueItem
+	// Untold says which queues could not tell whether the job waits there, nil if it
+	// is known.
+	Untold error
+}
+
+// WorkflowLive is the latest workflow under a job's id.
+type WorkflowLive struct {
+	Type   string
+	RunID  string
+	Status enumspb.WorkflowExecutionStatus
+	Start  time.Time
+	Begins time.Time // later than Start if it was started for a time ahead
+	Close  time.Time // zero while it runs
+}
+
+// Open says that the workflow has not ended.
+func (w *WorkflowLive) Open() bool {
+	return w.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+}
+
+// loops says that it is a continuous job that has not been stopped.
+func (l *Live) loops() bool {
+	return l.Workflow != nil && l.Workflow.Type == contract.ContinuousJobType && l.Workflow.Open()
+}
+
+// LiveSchedule describes the schedule of a job id. It gives nil when there is
+// none and [ErrNotOurs] when it is someone else's.
+func (c *Client) LiveSchedule(ctx context.Context, jobID string) (*Live, error) {
+	description, err := c.schedules().Describe(ctx, jobID)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, nil //nolint:nilnil // Documented: there is none.
+	case err != nil:
+		return nil, err
+	}
+	return liveSchedule(jobID, description)
+}
+
+// liveSchedule reads the description of a schedule.
+func liveSchedule(jobID string, description *workflowservice.DescribeScheduleResponse) (*Live, error) {
+	if Attribute(description.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
+		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", contract.ScheduleID(jobID), jobID, ErrNotOurs)
+	}
+	live := &Live{
+		SpecHash: Attribute(description.GetSearchAttributes(), contract.AttributeSpecHash.GetName()),
+		Paused:   description.GetSchedule().GetState().GetPaused(),
+		Schedule: description,
+	}
+	live.PauseReason, _ = readNote(description.GetSchedule().GetState().GetNotes(), live.Paused)
+	in, err := scheduledInput(description)
+	switch {
+	case err != nil:
+		live.Input = err.Error()
+		if j, ok := live.Recorded(); ok {
+			live.Job = j
+		} else {
+			live.Job = job.Job{ID: jobID, Spec: []byte("{}")}
+		}
+	case in.StartedBy != contract.StartedBySchedule || len(in.Cursor) > 0:
+		live.Input = "not that of a scheduled run"
+		fallthrough
+	default:
+		live.Job = in.Job
+	}
+	return live, nil
+}
+
+// Recorded is the definition that the memo of a schedule's runs keeps: the one
+// that was applied, even if someone has edited the input of the runs since.
+func (l *Live) Recorded() (job.Job, bool) {
+	return Definition(l.Schedule.GetSchedule().GetAction().GetStartWorkflow().GetMemo())
+}
+
+// Next are the coming starts of a recurring job as the server sees them, even if
+// its schedule is paused.
+func (l *Live) Next() []time.Time {
+	var times []time.Time
+	for _, at := range l.Schedule.GetInfo().GetFutureActionTimes() {
+		times = append(times, at.AsTime())
+	}
+	return times
+}
+
+// scheduledInput reads the input that a schedule starts its runs with.
+func scheduledInput(description *workflowservice.DescribeScheduleResponse) (contract.RunInput, error) {
+	payloads := description.GetSchedule().GetAction().GetStartWorkflow().GetInput().GetPayloads()
+	if len(payloads) != 1 {
+		return contract.RunInput{}, errors.New("not that of a run")
+	}
+	var in contract.RunInput
+	if err := decode(payloads[0], &in); err != nil {
+		return contract.RunInput{}, fmt.Errorf("unreadable (%w)", err)
+	}
+	return in, nil
+}
+
+// CheckSpec gives [ErrOtherSpec] for other work than that of the workflow under the
+// job's id, which has to be set.
+func (l *Live) CheckSpec(j job.Job) error {
+	hash, err := j.SpecHash()
+	switch {
+	case err != nil:
+		return err
+	case l.SpecHash == hash:
+		return nil
+	case l.Workflow.Open():
+		return fmt.Errorf("job %s runs now: %w", l.Job.ID, ErrOtherSpec)
+	}
+	return fmt.Errorf("job %s has run before (%s): %w", l.Job.ID, runStatus(l.Workflow.Status), ErrOtherSpec)
+}
+
+// LiveWorkflow describes the latest workflow under a job id. It gives nil when
+// there is none and [ErrNotOurs] when it is someone else's.
+func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) {
+	id := contract.JobWorkflowID(jobID)
+	response, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
+	switch {
+	case isNotFound(err):
+		return nil, nil //nolint:nilnil // Documented: there is none.
+	case err != nil:
+		return nil, fmt.Errorf("describe workflow %s: %w", id, ofServer(ctx, err))
+	}
+	info := response.GetWorkflowExecutionInfo()
+	if Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
+		return nil, fmt.Errorf("workflow %s does not carry the mark of job %s: %w", id, jobID, ErrNotOurs)
+	}
+	j, ok := Definition(info.GetMemo())
+	if !ok {
+		return nil, fmt.Errorf("workflow %s does not carry the definition of job %s: %w", id, jobID, ErrNotOurs)
+	}
+	live := &Live{
+		Job:      j,
+		SpecHash: Attribute(info.GetSearchAttributes(), contract.AttributeSpecHash.GetName()),
+		Workflow: &WorkflowLive{
+			Type:   info.GetType().GetName(),
+			RunID:  info.GetExecution().GetRunId(),
+			Status: info.GetStatus(),
+			Start:  info.GetStartTime().AsTime(),
+			Begins: info.GetExecutionTime().AsTime(),
+		},
+	}
+	if t := info.GetCloseTime(); t != nil {
+		live.Workflow.Close = t.AsTime()
+	}
+	live.PauseReason, live.Paused = pauseReason(info.GetMemo())
+	live.Failing = failing(info.GetMemo())
+	return live, nil
+}
+
+// Live finds a job by its id alone: its schedule, its workflow, or its place in
+// a queue. It gives [ErrNotFound] when there is nothing, and another error when
+// there is nothing else and queues in which the job may wait do not tell:
+// [ErrNoWorker] if nobody answers for them.
+func (c *Client) Live(ctx context.Context, jobID string) (*Live, error) {
+	live, err := c.LiveSchedule(ctx, jobID)
+	if live != nil || err != nil {
+		return live, err
+	}
+	live, err = c.LiveWorkflow(ctx, jobID)
+	if err != nil || live != nil && live.waitsNowhere() {
+		return live, err
+	}
+	waiting, untold, err := c.waitingItem(ctx, jobID)
+	if err != nil {
+		return nil, err
+	}
+	if waiting == nil && (live == nil || !live.Workflow.Open()) {
+		// Its turn may have come since.
+		if live, err = c.LiveWorkflow(ctx, jobID); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case live == nil && waiting == nil && untold != nil:
+		return nil, fmt.Errorf("job %s has no schedule and no run, and %w", jobID, untold)
+	case live == nil && waiting == nil:
+		return nil, fmt.Errorf("job %s: %w", jobID, ErrNotFound)
+	case live == nil:
+		live = &Live{Job: waiting.Job}
+	}
+	live.Waiting, live.Untold = waiting, untold
+	return live, nil
+}
+
+// waitsNowhere says that no queue has to be asked for the job: it runs, and not in
+// the turn of a queue.
+func (l *Live) waitsNowhere() bool {
+	return l.Workflow.Open() && (l.Workflow.Type == contract.ContinuousJobType || l.Job.Mode() == job.ModeOneShot)
+}
+
+// waitingItem looks for a job in all queues. Untold says which of them do not tell
+// whether the job waits there, if it was not found in another one.
+func (c *Client) waitingItem(ctx context.Context, jobID string) (item *workflows.QueueItem, untold, err error) {
+	names, err := c.queueNames(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var unread []error
+	for n, name := range names {
+		state, err := c.QueueState(ctx, name)
+		if errors.Is(err, ErrNoWorker) && ctx.Err() == nil {
+			// All queues have the same workers: nobody answers for the others either.
+			unread = append(unread, fmt.Errorf("%w that could tell whether it waits in %s", ErrNoWorker, queuesText(names[n:])))
+			break
+		}
+		if err == nil {
+			if item, err = c.waitingItemOf(ctx, state, jobID); item != nil {
+				return item, nil, nil
+			}
+		}
+		switch {
+		case errors.Is(err, ErrNotFound): // The queue has ended meanwhile.
+		case err != nil && (ctx.Err() != nil || isGone(err)):
+			return nil, nil, err
+		case err != nil: // One queue's trouble is not that of the others.
+			unread = append(unread, fmt.Errorf("whether it waits in queue %s cannot be told: %w", name, err))
+		}
+	}
+	return nil, errors.Join(unread...), nil
+}
+
+// queuesText names queues, but not all of many.
+func queuesText(names []string) string {
+	const most = 3
+	text := "queue " + strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(", or %d more", more)
+	}
+	return text
+}
+
+func listRequest(namespace, query string, page []byte, limit int) *workflowservice.ListWorkflowExecutionsRequest {
+	const most = 1000
+	size := int32(most)
+	if limit > 0 && limit < most {
+		size = int32(limit) //nolint:gosec // Below most.
+	}
+	return &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: namespace, Query: query, NextPageToken: page, PageSize: size,
+	}
+}
+
+// quote writes a value for a visibility query.
+func quote(value string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
+}

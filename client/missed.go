@@ -1,0 +1,451 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	schedulepb "go.temporal.io/api/schedule/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// MissedReason says why a start of a recurring job has no run.
+type MissedReason string
+
+// The reasons. They are concluded from what Temporal still knows; where that does
+// not tell, the reason is unknown.
+const (
+	MissedOverlap    MissedReason = "overlap"       // a run was under way
+	MissedPaused     MissedReason = "paused"        // the schedule was paused
+	MissedSkipped    MissedReason = "skipped"       // someone had the schedule leave it out
+	MissedServerDown MissedReason = "server_down"   // one late run made up for it and others
+	MissedWindow     MissedReason = "missed_window" // the server was away for longer than the catch-up window
+	MissedBuffer     MissedReason = "buffer_full"   // more starts waited than a schedule keeps
+	MissedSuperseded MissedReason = "superseded"    // its run gave way to a later start, as misfire has it
+	MissedUnknown    MissedReason = "unknown"
+)
+
+// MissedStart is a start of a recurring job that has no run.
+type MissedStart struct {
+	JobID     string       `json:"job_id"`
+	Type      string       `json:"type"`
+	Owner     string       `json:"owner,omitempty"`
+	Scheduled time.Time    `json:"scheduled"`
+	Reason    MissedReason `json:"reason"`
+	// Detail says what the reason was concluded from.
+	Detail string `json:"detail,omitempty"`
+}
+
+// JobLedger sums up the starts of one recurring job.
+type JobLedger struct {
+	JobID string `json:"job_id"`
+	// From is when the ledger begins: what was asked for, or the time since which
+	// the job is known to have the definition that is in force.
+	From time.Time `json:"from"`
+	// Slots are the nominal starts since, Runs those that have a run, Waiting those
+	// that wait for a run under way to end, and Missed the others.
+	Slots   int `json:"slots"`
+	Runs    int `json:"runs"`
+	Waiting int `json:"waiting,omitempty"`
+	Missed  int `json:"missed"`
+	// The server's own counters, since the schedule was made.
+	ServerOverlap int64     `json:"server_overlap"`
+	ServerWindow  int64     `json:"server_missed_window"`
+	ServerBuffer  int64     `json:"server_buffer_full"`
+	ServerSince   time.Time `json:"server_since"`
+}
+
+// Ledger accounts for the starts of recurring jobs in a time.
+type Ledger struct {
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until"`
+	// Missed are the starts without a run, the latest first.
+	Missed []MissedStart `json:"missed"`
+	// Jobs are those that were looked at, by id.
+	Jobs []JobLedger `json:"jobs"`
+}
+
+// MissedFilter says which starts to look at. Empty fields do not narrow.
+type MissedFilter struct {
+	JobID string
+	Type  string
+	Owner string
+	Tags  map[string]string
+	Since time.Time // required
+	// Until defaults to ten seconds ago: by then a run is in the lists.
+	Until time.Time
+}
+
+// MaxLedgerSlots bounds the starts that one ledger looks at.
+const MaxLedgerSlots = 10_000
+
+// maxLedgerRuns bounds the runs that are compared with them. There are more runs
+// than starts where people have triggered jobs.
+const maxLedgerRuns = 4 * MaxLedgerSlots
+
+// settled is how long after its time a start is looked at: by then a run of it is
+// in the list.
+const settled = 10 * time.Second
+
+// Missed accounts for every start of recurring jobs since a time: it compares the
+// times that their definitions name with the runs that there are. At most
+// MaxLedgerSlots starts are looked at; more are an error.
+func (c *Client) Missed(ctx context.Context, filter MissedFilter) (*Ledger, error) {
+	ledger := &Ledger{Since: filter.Since, Until: filter.Until}
+	if ledger.Until.IsZero() {
+		ledger.Until = time.Now().Add(-settled)
+	}
+	lives, err := c.recurringJobs(ctx, filter)
+	if err != nil || len(lives) == 0 {
+		return ledger, err
+	}
+	runs, err := c.ledgerRuns(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	slots := 0
+	for _, live := range lives {
+		book, err := newBook(live, runs[live.Job.ID], ledger.Since, ledger.Until, MaxLedgerSlots-slots)
+		if err != nil {
+			return nil, err
+		}
+		slots += book.ledger.Slots
+		ledger.Missed = append(ledger.Missed, book.missed...)
+		ledger.Jobs = append(ledger.Jobs, book.ledger)
+	}
+	slices.SortStableFunc(ledger.Missed, func(a, b MissedStart) int {
+		if order := b.Scheduled.Compare(a.Scheduled); order != 0 {
+			return order
+		}
+		return strings.Compare(a.JobID, b.JobID)
+	})
+	return ledger, nil
+}
+
+// recurringJobs describes the recurring jobs that match, in the order of their ids.
+func (c *Client) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Live, error) {
+	if filter.JobID != "" {
+		live, err := c.Live(ctx, filter.JobID)
+		if err != nil {
+			return nil, err
+		}
+		if live.Schedule == nil {
+			return nil, &UnsupportedError{"account for its starts", filter.JobID, live.Job.Mode(), "only recurring jobs have times"}
+		}
+		return []*Live{live}, nil
+	}
+	rows := map[string]JobRow{}
+	if err := c.scheduledRows(ctx, rows); err != nil {
+		return nil, err
+	}
+	var ids []string
+	for id, row := range rows {
+		if (JobFilter{Type: filter.Type, Owner: filter.Owner}).matches(row) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	lives := make([]*Live, len(ids))
+	err := Each(len(ids), func(i int) (err error) {
+		lives[i], err = c.LiveSchedule(ctx, ids[i])
+		return err
+	})
+	return slices.DeleteFunc(lives, func(live *Live) bool {
+		return live == nil || live.Job.Recurring == nil || !hasTags(live.Job.Options.Tags, filter.Tags)
+	}), err
+}
+
+// ledgerRun is a run of a recurring job with the mark of its definition.
+type ledgerRun struct {
+	Run
+	specHash string
+}
+
+// ledgerRuns lists the runs of recurring jobs that were under way since a time, by
+// job, in the order of their starts.
+func (c *Client) ledgerRuns(ctx context.Context, filter MissedFilter) (map[string][]ledgerRun, error) {
+	since := quote(filter.Since.UTC().Format(time.RFC3339Nano))
+	query := RunFilter{JobID: filter.JobID, Type: filter.Type, Owner: filter.Owner, Mode: job.ModeRecurring}.query() +
+		fmt.Sprintf(" AND (StartTime >= %s OR CloseTime >= %s OR ExecutionStatus = 'Running')", since, since)
+	runs, count := map[string][]ledgerRun{}, 0
+	err := c.eachWorkflow(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
+		if count++; count > maxLedgerRuns {
+			return fmt.Errorf("there are more than %d runs since %s: look at one job, or a shorter time",
+				maxLedgerRuns, filter.Since.UTC().Format(time.RFC3339))
+		}
+		run := ledgerRun{newRun(info), Attribute(info.GetSearchAttributes(), contract.AttributeSpecHash.GetName())}
+		runs[run.JobID] = append(runs[run.JobID], run)
+		return nil
+	})
+	for _, list := range runs {
+		slices.SortFunc(list, func(a, b ledgerRun) int { return a.Started.Compare(b.Started) })
+	}
+	return runs, err
+}
+
+// book accounts for the starts of one job.
+type book struct {
+	live     *Live
+	runs     []ledgerRun
+	pauses   []pauseSpan
+	excluded []*schedulepb.StructuredCalendarSpec
+	zone     *time.Location
+	// changed is when the schedule was last changed or made.
+	changed time.Time
+
+	ledger JobLedger
+	missed []MissedStart
+}
+
+var errTooManySlots = errors.New("too many starts")
+
+func newBook(live *Live, runs []ledgerRun, since, until time.Time, most int) (*book, error) {
+	info := live.Schedule.GetInfo()
+	state, spec := live.Schedule.GetSchedule().GetState(), live.Schedule.GetSchedule().GetSpec()
+	b := &book{live: live, runs: runs, excluded: spec.GetExcludeStructuredCalendar()}
+	_, b.pauses = readNote(state.GetNotes(), state.GetPaused())
+	var err error
+	if b.zone, err = time.LoadLocation(spec.GetTimezoneName()); err != nil {
+		return nil, fmt.Errorf("job %s: time zone: %w", live.Job.ID, err)
+	}
+	created := info.GetCreateTime().AsTime()
+	b.changed = created
+	if info.GetUpdateTime() != nil {
+		b.changed = later(created, info.GetUpdateTime().AsTime())
+	}
+	b.ledger = JobLedger{
+		JobID: live.Job.ID, From: later(since, b.definedSince(created)),
+		ServerOverlap: info.GetOverlapSkipped(), ServerWindow: info.GetMissedCatchupWindow(), ServerBuffer: info.GetBufferDropped(),
+		ServerSince: created,
+	}
+	times, err := live.Job.Recurring.Times(live.Job.ID)
+	if err != nil {
+		return nil, fmt.Errorf("job %s: %w", live.Job.ID, err)
+	}
+	until = until.Add(-live.Job.Recurring.Jitter.Std())
+	var without []time.Time
+	for at := range times.After(b.ledger.From.Add(-time.Nanosecond)) {
+		if at.After(until) {
+			break
+		}
+		if b.ledger.Slots++; b.ledger.Slots > most {
+			return nil, fmt.Errorf("%w: there are more than %d since %s; look at one job, or a shorter time",
+				errTooManySlots, MaxLedgerSlots, since.UTC().Format(time.RFC3339))
+		}
+		if b.ran(at) {
+			b.ledger.Runs++
+		} else {
+			without = append(without, at)
+		}
+	}
+	b.explain(without, info.GetBufferSize())
+	return b, nil
+}
+
+// definedSince is the time since which the definition in force is taken to be so:
+// the first run that carries its mark, after the last that carries another. If
+// there is none, it is when the schedule was last changed, unless that was but a
+// pause or a resume.
+func (b *book) definedSince(created time.Time) time.Time {
+	since := b.changed
+	if len(b.pauses) > 0 {
+		latest := later(b.pauses[0].from, b.pauses[0].to)
+		if since.Sub(latest).Abs() < noteLag && !slices.ContainsFunc(b.runs, b.ofAnother) {
+			since = created
+		}
+	}
+	for _, run := range slices.Backward(b.runs) {
+		if b.ofAnother(run) {
+			break
+		}
+		if begin := run.dueOrStarted(); begin.Before(since) {
+			since = begin
+		}
+	}
+	return later(since, created)
+}
+
+// noteLag is how far apart the time of a pause in a note and the server's time of
+// the change may be.
+const noteLag = 2 * time.Second
+
+// ofAnother says that a run had another definition.
+func (b *book) ofAnother(run ledgerRun) bool { return run.specHash != b.live.SpecHash }
+
+func (r ledgerRun) dueOrStarted() time.Time {
+	if r.Scheduled.IsZero() {
+		return r.Started
+	}
+	return r.Scheduled
+}
+
+// ran says that a start has a run that did something, or may do so yet.
+func (b *book) ran(at time.Time) bool {
+	return slices.ContainsFunc(b.runs, func(run ledgerRun) bool {
+		return run.Scheduled.Equal(at) && run.SupersededBy.IsZero()
+	})
+}
+
+// explain finds reasons for the starts that have no run.
+func (b *book) explain(starts []time.Time, buffered int64) {
+	var missed []MissedStart
+	for _, at := range starts {
+		reason, detail := b.reason(at)
+		if reason == MissedOverlap && buffered > 0 && b.afterLatest(at) {
+			buffered--
+			b.ledger.Waiting++
+			continue
+		}
+		missed = append(missed, MissedStart{
+			JobID: b.live.Job.ID, Type: b.live.Job.Type, Owner: b.live.Job.Options.Owner.String(),
+			Scheduled: at, Reason: reason, Detail: detail,
+		})
+	}
+	b.missed, b.ledger.Missed = missed, len(missed)
+	b.missedWindow()
+	for i, start := range b.missed {
+		if start.Reason == MissedUnknown {
+			b.missed[i].Reason, b.missed[i].Detail = b.shortlyBefore(start.Scheduled)
+		}
+	}
+}
+
+// missedWindow gives the starts that nothing else explains the reason that the
+// server counts, if it counts as many.
+func (b *book) missedWindow() {
+	var unknown []int
+	for i, start := range b.missed {
+		if start.Reason == MissedUnknown {
+			unknown = append(unknown, i)
+		}
+	}
+	if len(unknown) == 0 || int64(len(unknown)) > b.ledger.ServerWindow {
+		return
+	}
+	for _, i := range unknown {
+		b.missed[i].Reason = MissedWindow
+		b.missed[i].Detail = fmt.Sprintf("the server counts %d starts that were later than the catch-up window, %s",
+			b.ledger.ServerWindow, b.live.Job.Recurring.Catchup())
+	}
+}
+
+// afterLatest says that no run of a later start has begun.
+func (b *book) afterLatest(at time.Time) bool {
+	return !slices.ContainsFunc(b.runs, func(run ledgerRun) bool { return run.Scheduled.After(at) })
+}
+
+func (b *book) reason(at time.Time) (MissedReason, string) {
+	for _, run := range b.runs {
+		if run.Scheduled.Equal(at) {
+			return MissedSuperseded, "its run gave way to the start of " + run.SupersededBy.Format(time.RFC3339)
+		}
+	}
+	if calendar := b.excludes(at); calendar != nil {
+		return MissedSkipped, calendar.GetComment()
+	}
+	for _, span := range b.pauses {
+		if span.covers(at) {
+			return MissedPaused, "paused at " + span.from.Format(time.RFC3339)
+		}
+	}
+	if b.live.Paused && at.After(b.changed) {
+		return MissedPaused, "paused, and not changed since " + b.changed.Format(time.RFC3339)
+	}
+	if reason, detail := b.overlap(at); reason != "" {
+		return reason, detail
+	}
+	for _, run := range b.runs {
+		if !run.Scheduled.IsZero() && run.Scheduled.Before(at) && !run.Started.Before(at) {
+			return MissedServerDown, fmt.Sprintf("the start of %s was only made at %s, and makes up for it",
+				run.Scheduled.Format(time.RFC3339), run.Started.Format(time.RFC3339))
+		}
+	}
+	return MissedUnknown, ""
+}
+
+// scheduleLag is how late a schedule may take note of the end of a run, or of a
+// resume: on a busy server, and above all after a crash of it.
+const scheduleLag = 10 * time.Second
+
+// maxChangeLag is how long a change of a schedule may wait for a server that is away.
+const maxChangeLag = time.Minute
+
+// shortlyBefore finds what a schedule may not have noted yet at a start.
+func (b *book) shortlyBefore(at time.Time) (MissedReason, string) {
+	lately := func(ended time.Time) bool { return !ended.After(at) && at.Sub(ended) < scheduleLag }
+	for i, span := range b.pauses {
+		// The server may have taken the last change long after it was asked for.
+		waited := i == 0 && at.Before(b.changed) && b.changed.Sub(span.to) < maxChangeLag
+		if !span.to.IsZero() && !at.Before(span.to) && (lately(span.to) || waited) {
+			return MissedPaused, "paused at " + span.from.Format(time.RFC3339) + ", and resumed shortly before"
+		}
+	}
+	switch b.live.Job.Recurring.OverlapPolicy() {
+	case job.OverlapSkip, job.OverlapBufferOne:
+		for _, run := range b.runs {
+			if !run.Scheduled.IsZero() && lately(run.Ended) {
+				return MissedOverlap, fmt.Sprintf("run %s had ended shortly before", run.WorkflowID)
+			}
+		}
+	}
+	return MissedUnknown, ""
+}
+
+// overlap finds a run that kept a start from taking place.
+func (b *book) overlap(at time.Time) (MissedReason, string) {
+	policy := b.live.Job.Recurring.OverlapPolicy()
+	if policy == job.OverlapAllowAll {
+		return "", ""
+	}
+	due := at.Add(b.live.Job.Recurring.Jitter.Std())
+	for _, run := range b.runs {
+		if run.Started.After(due) || !run.Ended.IsZero() && run.Ended.Before(at) || run.Scheduled.IsZero() {
+			continue
+		}
+		if policy == job.OverlapBufferAll && b.ledger.ServerBuffer > 0 {
+			return MissedBuffer, fmt.Sprintf("the server counts %d starts that found the buffer full", b.ledger.ServerBuffer)
+		}
+		if policy == job.OverlapBufferAll && !b.afterLatest(at) {
+			return "", "" // It waited, and was given up for another reason.
+		}
+		return MissedOverlap, fmt.Sprintf("run %s was under way", run.WorkflowID)
+	}
+	return "", ""
+}
+
+// excludes gives the calendar that keeps a start from taking place.
+func (b *book) excludes(at time.Time) *schedulepb.StructuredCalendarSpec {
+	local := at.In(b.zone)
+	for _, calendar := range b.excluded {
+		if inRanges(calendar.GetSecond(), local.Second(), false) && inRanges(calendar.GetMinute(), local.Minute(), false) &&
+			inRanges(calendar.GetHour(), local.Hour(), false) && inRanges(calendar.GetDayOfMonth(), local.Day(), true) &&
+			inRanges(calendar.GetMonth(), int(local.Month()), true) && inRanges(calendar.GetDayOfWeek(), int(local.Weekday()), true) &&
+			inRanges(calendar.GetYear(), local.Year(), true) {
+			return calendar
+		}
+	}
+	return nil
+}
+
+// inRanges says that a value is in one of the ranges of a calendar's field. No
+// ranges are every value where a field is of a date, and zero where it is of a
+// clock.
+func inRanges(ranges []*schedulepb.Range, value int, date bool) bool {
+	if len(ranges) == 0 {
+		return date || value == 0
+	}
+	for _, r := range ranges {
+		start, end, step := int(r.GetStart()), max(int(r.GetEnd()), int(r.GetStart())), max(int(r.GetStep()), 1)
+		if value >= start && value <= end && (value-start)%step == 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,71 @@
+package client
+
+import (
+	"context"
+	"errors"
+)
+
+// Resumable is what there is for Resume to undo.
+type Resumable int
+
+// What Resume undoes.
+const (
+	// ResumableUnknown: nobody can tell, or Resume gives an error for the job.
+	ResumableUnknown Resumable = iota
+	// ResumableNothing: the job is not paused, and a continuous one not failing.
+	ResumableNothing
+	// ResumableFailures: a continuous job is not paused, but its latest iterations
+	// failed, or lost their workers, which Resume forgets.
+	ResumableFailures
+	// ResumablePause: the job is paused.
+	ResumablePause
+)
+
+// Resumable says what Resume would undo. Of a loop its worker is asked: what else
+// tells of a pause does so only when the iteration under way has ended.
+func (c *Client) Resumable(ctx context.Context, jobID string) (Resumable, error) {
+	live, err := c.Live(ctx, jobID)
+	switch {
+	case err != nil:
+		return ResumableUnknown, err
+	case live.Paused:
+		return ResumablePause, nil
+	case live.Schedule != nil:
+		return ResumableNothing, nil
+	case !live.loops():
+		return ResumableUnknown, nil
+	}
+	state, err := c.loopState(ctx, jobID)
+	switch {
+	case errors.Is(err, ErrNoWorker):
+		return ResumableUnknown, nil
+	case err != nil:
+		return ResumableUnknown, err
+	case state.Paused:
+		return ResumablePause, nil
+	case state.BacksOff():
+		return ResumableFailures, nil
+	}
+	return ResumableNothing, nil
+}
+
+// Paused says whether a job is paused, and for what. Of a loop its worker is asked,
+// as in Resumable; [ErrNoWorker] if it does not answer.
+func (c *Client) Paused(ctx context.Context, jobID string) (paused bool, reason string, err error) {
+	live, err := c.Live(ctx, jobID)
+	if err != nil {
+		return false, "", err
+	}
+	return c.paused(ctx, live)
+}
+
+func (c *Client) paused(ctx context.Context, live *Live) (paused bool, reason string, err error) {
+	if !live.loops() {
+		return live.Paused, live.PauseReason, nil
+	}
+	state, err := c.loopState(ctx, live.Job.ID)
+	if err != nil {
+		return false, "", err
+	}
+	return state.Paused, state.PauseReason, nil
+}

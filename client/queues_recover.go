@@ -1,0 +1,250 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// Queue is a queue as it stands.
+type Queue struct {
+	// QueueState is the state of its workflow. Of one that has ended it is the state
+	// with which RecoverQueue starts the queue again.
+	*workflows.QueueState
+	// Ended is set if the queue's workflow has ended. It does not end by itself.
+	Ended *QueueEnd `json:"ended,omitempty"`
+
+	orphans []string
+}
+
+// QueueEnd tells how the workflow of a queue has ended.
+type QueueEnd struct {
+	RunID string `json:"run_id"`
+	// Status is terminated, failed or timed_out, or what else somebody made of it.
+	Status RunStatus `json:"status"`
+	At     time.Time `json:"at"`
+	// By is who terminated the workflow, and Reason why, or the error it failed with.
+	By     string `json:"by,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Running is how the run of the item stands that was at work.
+	Running RunStatus `json:"running,omitempty"`
+}
+
+// QueueEndedError says that a queue neither runs nor takes anything, since its workflow
+// has ended.
+type QueueEndedError struct {
+	Queue  string
+	Status RunStatus
+	At     time.Time
+}
+
+func (e *QueueEndedError) Error() string {
+	return fmt.Sprintf("queue %s does not run, its workflow ended as %s at %s: starter queues recover %s starts it again with what waits",
+		e.Queue, e.Status, e.At.UTC().Format(time.RFC3339), e.Queue)
+}
+
+// Err gives a [QueueEndedError] if the queue's workflow has ended.
+func (q *Queue) Err() error {
+	if q.Ended == nil {
+		return nil
+	}
+	return &QueueEndedError{Queue: q.Name, Status: q.Ended.Status, At: q.Ended.At}
+}
+
+// recoveryTimeout bounds how long the history of an ended queue is read, and replayed
+// by a worker.
+const recoveryTimeout = time.Minute
+
+// Queue asks a queue for its state, or finds out what that was when its workflow ended.
+// It needs a live worker of any type.
+func (c *Client) Queue(ctx context.Context, name string) (*Queue, error) {
+	asked, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	state, err := c.queryQueue(asked, name, "", false)
+	if state != nil || err != nil {
+		return &Queue{QueueState: state}, err
+	}
+	return c.endedQueue(ctx, name)
+}
+
+// endedQueue reads the history of a queue whose workflow has ended.
+func (c *Client) endedQueue(ctx context.Context, name string) (*Queue, error) {
+	ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
+	defer cancel()
+	end, err := c.queueEnd(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if end == nil {
+		return c.Queue(ctx, name) // Someone has recovered it meanwhile.
+	}
+	var history workflows.QueueHistory
+	events := c.temporal.GetWorkflowHistory(ctx, contract.QueueWorkflowID(name), end.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err == nil {
+			err = history.Add(event)
+		}
+		if err != nil {
+			return nil, explain("the history of queue "+name, err)
+		}
+		end.tell(event)
+	}
+	left := &history.Input
+	if history.Answers {
+		if left, err = c.queryQueue(ctx, name, end.RunID, true); err != nil {
+			return nil, err
+		}
+	}
+	state, orphans := history.Recover(*left, end.At)
+	if item := state.Running; item != nil {
+		run, err := c.temporal.DescribeWorkflowExecution(ctx, contract.JobWorkflowID(item.Job.ID), item.RunID)
+		if err != nil && !isNotFound(err) {
+			return nil, explain("the run of job "+item.Job.ID, err)
+		}
+		end.Running = runStatus(run.GetWorkflowExecutionInfo().GetStatus())
+	}
+	return &Queue{QueueState: &state, Ended: end, orphans: orphans}, nil
+}
+
+// queueEnd tells when and how the workflow of a queue has ended, nil if it runs.
+func (c *Client) queueEnd(ctx context.Context, name string) (*QueueEnd, error) {
+	response, err := c.temporal.DescribeWorkflowExecution(ctx, contract.QueueWorkflowID(name), "")
+	if err != nil {
+		return nil, explain("queue "+name, ofServer(ctx, err))
+	}
+	info := response.GetWorkflowExecutionInfo()
+	switch {
+	case info.GetType().GetName() != contract.JobQueueType:
+		return nil, fmt.Errorf("workflow %s is no queue: %w", info.GetExecution().GetWorkflowId(), ErrNotOurs)
+	case info.GetCloseTime() == nil:
+		return nil, nil //nolint:nilnil // Documented: it runs.
+	}
+	return &QueueEnd{
+		RunID: info.GetExecution().GetRunId(), Status: runStatus(info.GetStatus()), At: info.GetCloseTime().AsTime(),
+	}, nil
+}
+
+// tell notes what the last event says of the end.
+func (e *QueueEnd) tell(event *historypb.HistoryEvent) {
+	if terminated := event.GetWorkflowExecutionTerminatedEventAttributes(); terminated != nil {
+		e.By, e.Reason = terminated.GetIdentity(), terminated.GetReason()
+	}
+	if failed := event.GetWorkflowExecutionFailedEventAttributes(); failed != nil {
+		e.Reason = failed.GetFailure().GetMessage()
+	}
+}
+
+// endedError is a QueueEndedError if the workflow of a queue has ended, nil if it runs,
+// and another error, as [ErrNotFound], if that cannot be told.
+func (c *Client) endedError(ctx context.Context, name string) error {
+	end, err := c.queueEnd(ctx, name)
+	if err != nil {
+		return err
+	}
+	if end == nil {
+		return nil
+	}
+	return &QueueEndedError{Queue: name, Status: end.Status, At: end.At}
+}
+
+// orEnded turns the error of a message that would have started its queue, and was
+// refused since the queue's workflow has ended, into one that says so.
+func (c *Client) orEnded(ctx context.Context, name string, err error) error {
+	var exists *serviceerror.WorkflowExecutionAlreadyStarted
+	if !errors.As(err, &exists) {
+		return err
+	}
+	if ended := c.endedError(ctx, name); ended != nil {
+		return ended
+	}
+	return err // It has been recovered meanwhile.
+}
+
+// RecoverQueue starts a queue again whose workflow has ended: with what waited, and
+// with the item that was at work as the one that runs, so that its end is awaited first.
+// Of a queue that runs it gives the summary and changes nothing. The request id makes
+// that safe for any number of callers: of one end of the workflow, one start comes.
+func (c *Client) RecoverQueue(ctx context.Context, name string) (workflows.QueueSummary, error) {
+	queue, err := c.Queue(ctx, name)
+	if err != nil {
+		return workflows.QueueSummary{}, err
+	}
+	if queue.Ended == nil {
+		return queue.Summary(), nil
+	}
+	for _, id := range queue.orphans {
+		if err := c.endOrphan(ctx, id, queue.Ended.RunID); err != nil {
+			return workflows.QueueSummary{}, err
+		}
+	}
+	input, err := encode(queue.QueueState)
+	if err != nil {
+		return workflows.QueueSummary{}, err
+	}
+	attributes, err := encodeAttributes(contract.QueueAttributes(name))
+	if err != nil {
+		return workflows.QueueSummary{}, err
+	}
+	summary, err := encode(queueSummary(name))
+	if err != nil {
+		return workflows.QueueSummary{}, err
+	}
+	_, err = call(ctx, c.temporal.WorkflowService().StartWorkflowExecution, &workflowservice.StartWorkflowExecutionRequest{
+		Namespace:        c.namespace,
+		WorkflowId:       contract.QueueWorkflowID(name),
+		WorkflowType:     &commonpb.WorkflowType{Name: contract.JobQueueType},
+		TaskQueue:        &taskqueuepb.TaskQueue{Name: contract.QueuesTaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		Input:            &commonpb.Payloads{Payloads: []*commonpb.Payload{input}},
+		Identity:         c.identity,
+		RequestId:        "recover-" + queue.Ended.RunID,
+		SearchAttributes: attributes, UserMetadata: &sdkpb.UserMetadata{Summary: summary},
+
+		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+	})
+	var exists *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &exists) {
+		err = nil // Someone else has recovered it.
+	}
+	return queue.Summary(), explain("recover queue "+name, err)
+}
+
+// queueSummary is the line that the Web UI shows for a queue.
+func queueSummary(name string) string { return "queue " + name }
+
+// endOrphan terminates a workflow that a queue's run had asked for and has not heard of:
+// a page whose items wait in the queue itself, or the run of an item that waits. Such
+// a run has not begun, and never will: the server gives it its first task only once
+// the queue has heard of it.
+func (c *Client) endOrphan(ctx context.Context, workflowID, queueRunID string) error {
+	response, err := c.temporal.DescribeWorkflowExecution(ctx, workflowID, "")
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return explain("workflow "+workflowID, ofServer(ctx, err))
+	}
+	info := response.GetWorkflowExecutionInfo()
+	if info.GetCloseTime() != nil || info.GetParentExecution().GetRunId() != queueRunID {
+		return nil
+	}
+	err = c.temporal.TerminateWorkflow(ctx, workflowID, info.GetExecution().GetRunId(), "its queue ended before it was heard of")
+	if isNotFound(err) {
+		return nil
+	}
+	return explain("terminate workflow "+workflowID, err)
+}

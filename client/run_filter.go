@@ -1,0 +1,108 @@
+package client
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// RunFilter narrows a list of runs. Empty fields do not.
+type RunFilter struct {
+	JobID string
+	Type  string
+	Owner string // organization:NAME or user:NAME
+	// Tags are those that the definition of the run's job has, all of them; ""
+	// stands for any value. Runs are looked through for them.
+	Tags     map[string]string
+	Mode     job.Mode
+	Queue    string
+	Status   RunStatus
+	Statuses []RunStatus // in place of Status, any of them
+	Since    time.Time   // started, or to be started, at or after
+	Limit    int         // 0: all
+}
+
+func (f RunFilter) query() string {
+	terms := []string{"WorkflowType = " + quote(contract.RunJobType)}
+	equal := func(name, value string) {
+		if value != "" {
+			terms = append(terms, name+" = "+quote(value))
+		}
+	}
+	equal(contract.AttributeJobID.GetName(), f.JobID)
+	equal(contract.AttributeJobType.GetName(), f.Type)
+	equal(contract.AttributeOwner.GetName(), f.Owner)
+	equal(contract.AttributeJobMode.GetName(), string(f.Mode))
+	equal(contract.AttributeQueue.GetName(), f.Queue)
+	if statuses := f.statuses(); len(statuses) > 0 {
+		var names []string
+		for _, status := range statuses {
+			if name := quote(visibilityNames[status]); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		terms = append(terms, "ExecutionStatus IN ("+strings.Join(names, ", ")+")")
+	}
+	if !f.Since.IsZero() {
+		terms = append(terms, "ExecutionTime >= "+quote(f.Since.UTC().Format(time.RFC3339Nano)))
+	}
+	return strings.Join(terms, " AND ")
+}
+
+func (f RunFilter) statuses() []RunStatus {
+	if f.Status != "" {
+		return []RunStatus{f.Status}
+	}
+	return f.Statuses
+}
+
+// needsLook says that a query alone does not tell which runs match.
+func (f RunFilter) needsLook() bool {
+	statuses := f.statuses()
+	return len(f.Tags) > 0 || slices.Contains(statuses, RunRunning) != slices.Contains(statuses, RunWaiting)
+}
+
+// matches decides what the query does not.
+func (f RunFilter) matches(run Run, info *workflowpb.WorkflowExecutionInfo) bool {
+	if statuses := f.statuses(); len(statuses) > 0 && !slices.Contains(statuses, run.Status) {
+		return false
+	}
+	if len(f.Tags) == 0 {
+		return true
+	}
+	j, ok := Definition(info.GetMemo())
+	return ok && hasTags(j.Options.Tags, f.Tags)
+}
+
+// hasTags says that all wanted tags are there.
+func hasTags(tags, wanted map[string]string) bool {
+	for name, value := range wanted {
+		if found, ok := tags[name]; !ok || value != "" && found != value {
+			return false
+		}
+	}
+	return true
+}
+
+// withTags keeps the jobs that have tags. Those of a recurring job are in its
+// definition, which lists do not have: its schedule is described.
+func (c *Client) withTags(ctx context.Context, rows []JobRow, wanted map[string]string) ([]JobRow, error) {
+	err := Each(len(rows), func(i int) error {
+		if rows[i].Mode != job.ModeRecurring {
+			return nil
+		}
+		live, err := c.LiveSchedule(ctx, rows[i].ID)
+		if live != nil {
+			rows[i].Tags = live.Job.Options.Tags
+		}
+		return err
+	})
+	return slices.DeleteFunc(rows, func(row JobRow) bool { return !hasTags(row.Tags, wanted) }), err
+}

@@ -1,0 +1,157 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// CancelRun asks a run to stop: its handler is told, and has the job's stop grace
+// period. It returns once the request is taken. A run that waits for its time
+// ends without having done anything.
+func (c *Client) CancelRun(ctx context.Context, ref RunRef, reason string) error {
+	_, err := call(ctx, c.temporal.WorkflowService().RequestCancelWorkflowExecution, &workflowservice.RequestCancelWorkflowExecutionRequest{
+		Namespace:         c.namespace,
+		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID},
+		Identity:          c.identity, RequestId: NewRequestID(), Reason: reason,
+	})
+	return explain("cancel run "+ref.WorkflowID, err)
+}
+
+// TerminateRun ends a run at once. Its handler is not told; it hears that the run
+// is over when it reports next, and what it has not reported by then is lost.
+func (c *Client) TerminateRun(ctx context.Context, ref RunRef, reason string) error {
+	_, err := call(ctx, c.temporal.WorkflowService().TerminateWorkflowExecution, &workflowservice.TerminateWorkflowExecutionRequest{
+		Namespace:         c.namespace,
+		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID},
+		Identity:          c.identity, Reason: reason,
+	})
+	return explain("terminate run "+ref.WorkflowID, err)
+}
+
+// EndWaiting ends the run of a one-shot that waits for its time. One that has
+// begun meanwhile is left alone and gives [ErrMoved].
+func (c *Client) EndWaiting(ctx context.Context, jobID, runID, reason string) error {
+	live, err := c.LiveWorkflow(ctx, jobID)
+	if err != nil {
+		return err
+	}
+	if live == nil || live.Workflow.RunID != runID || !live.Workflow.Open() || !live.Workflow.Begins.After(time.Now()) {
+		return fmt.Errorf("run %s of job %s does not wait any more: %w", runID, jobID, ErrMoved)
+	}
+	return c.TerminateRun(ctx, RunRef{WorkflowID: contract.JobWorkflowID(jobID), RunID: runID}, reason)
+}
+
+// Retried is what RetryRun started: a run, or a place in a queue.
+type Retried struct {
+	Job job.Job
+	// Run goes on at the last position that the other one has left; zero where a
+	// queue starts it.
+	Run RunRef
+	// Receipt is the place in the queue of a queued job, whose run goes on there as
+	// well when its turn comes.
+	Receipt *workflows.EnqueueReceipt
+	// Before says that it was started by an earlier request, and Status how it stands.
+	Before bool
+	Status RunStatus
+}
+
+// ErrNotRetried says that a run is not one to try again: it has not ended, has
+// completed, or was followed by another one.
+var ErrNotRetried = errors.New("it is not tried again")
+
+// RetryRun starts a run again that failed, was canceled, terminated or timed out,
+// with the definition that it had. Several calls for one run start one run. While
+// a run of a recurring job is under way that may not overlap, it is an error; the
+// schedule itself takes no notice of the run that is started here. Dead letters of a
+// queued job with this spec go.
+func (c *Client) RetryRun(ctx context.Context, ref RunRef) (Retried, error) {
+	detail, err := c.Run(ctx, ref)
+	if err != nil {
+		return Retried{}, err
+	}
+	if err := checkRetry(detail); err != nil {
+		return Retried{}, err
+	}
+	j := *detail.Job
+	retried := Retried{Job: j}
+	latest, err := c.temporal.DescribeWorkflowExecution(ctx, detail.WorkflowID, "")
+	if err != nil {
+		return retried, explain("run "+detail.WorkflowID, err)
+	}
+	if newer := newRun(latest.GetWorkflowExecutionInfo()); newer.RetryOf == detail.RunID {
+		retried.Run, retried.Before, retried.Status = newer.RunRef, true, newer.Status
+		return retried, nil
+	} else if newer.RunID != detail.RunID {
+		return retried, fmt.Errorf("run %s of %s was followed by run %s (%s): %w", detail.RunID, detail.WorkflowID, newer.RunID, newer.Status, ErrNotRetried)
+	}
+	if err := c.checkOverlap(ctx, detail); err != nil {
+		return retried, err
+	}
+	requestID := "retry-" + detail.RunID
+	if j.Mode() == job.ModeQueued {
+		receipt, err := c.enqueueItem(ctx, workflows.EnqueueItem{
+			Job: j, Again: true, RetryOf: detail.RunID, Cursor: detail.Cursor,
+		}, requestID)
+		retried.Receipt = &receipt
+		return retried, err
+	}
+	retried.Run, err = c.start(ctx, j, start{
+		workflowID: detail.WorkflowID, workflowType: contract.RunJobType, requestID: requestID, retryOf: detail.RunID,
+		input: contract.RunInput{
+			Job: j, StartedBy: contract.StartedByRetry, Cursor: detail.Cursor, RetryOf: detail.RunID,
+		},
+	})
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		return retried, fmt.Errorf("a run of %s is under way: %w", detail.WorkflowID, ErrNotRetried)
+	}
+	return retried, explain("start job "+j.ID, err)
+}
+
+func checkRetry(detail *RunDetail) error {
+	name := fmt.Sprintf("run %s of %s", detail.RunID, detail.WorkflowID)
+	switch {
+	case detail.Status.Open():
+		return fmt.Errorf("%s has not ended: %w", name, ErrNotRetried)
+	case detail.Status == RunCompleted:
+		return fmt.Errorf("%s completed; trigger the job to run it again: %w", name, ErrNotRetried)
+	case detail.Job == nil:
+		return fmt.Errorf("%s does not carry its definition: %w", name, ErrNotOurs)
+	}
+	return nil
+}
+
+// checkOverlap refuses to start a run of a recurring job while another is under
+// way that it may not overlap with.
+func (c *Client) checkOverlap(ctx context.Context, detail *RunDetail) error {
+	if detail.Mode != job.ModeRecurring {
+		return nil
+	}
+	live, err := c.LiveSchedule(ctx, detail.JobID)
+	if err != nil || live == nil || live.Job.Recurring == nil || live.Job.Recurring.OverlapPolicy() == job.OverlapAllowAll {
+		return err
+	}
+	for _, running := range live.Schedule.GetInfo().GetRunningWorkflows() {
+		return overlaps(running.GetWorkflowId())
+	}
+	// Runs that were not started by the schedule itself.
+	open, err := c.listRuns(ctx, RunFilter{JobID: detail.JobID, Status: RunRunning, Limit: 1})
+	if err == nil && len(open) > 0 {
+		return overlaps(open[0].WorkflowID)
+	}
+	return err
+}
+
+func overlaps(workflowID string) error {
+	return fmt.Errorf("%s of the recurring job runs now and may not overlap with another: %w", workflowID, ErrNotRetried)
+}

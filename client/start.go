@@ -1,0 +1,191 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	"github.com/oklog/ulid/v2"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// StartRun starts a run of a job at once. If a run of the job with the same spec
+// is under way, that one is given instead; with another spec is an error.
+func (c *Client) StartRun(ctx context.Context, j job.Job, trigger contract.StartedBy) (RunRef, error) {
+	return c.StartRunOnce(ctx, j, trigger, NewRequestID())
+}
+
+// StartRunOnce is StartRun for a request that may be made several times: the same
+// request id starts no second run, not even when the first has ended.
+func (c *Client) StartRunOnce(ctx context.Context, j job.Job, trigger contract.StartedBy, requestID string) (RunRef, error) {
+	return c.StartRunAt(ctx, j, trigger, time.Time{}, requestID)
+}
+
+// StartRunAt is StartRunOnce for a time ahead; at one that is past, the run begins
+// at once. Until then the run is [RunWaiting]. If one waits already for another
+// time, it is an error.
+func (c *Client) StartRunAt(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time, requestID string) (RunRef, error) {
+	ref, err := c.start(ctx, j, start{
+		workflowType: contract.RunJobType, requestID: requestID,
+		input: contract.RunInput{Job: j, StartedBy: trigger},
+		delay: max(time.Until(at), 0),
+	})
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		ref, _, err := c.holder(ctx, j, at)
+		return ref, err
+	}
+	return ref, explain("start job "+j.ID, err)
+}
+
+// Once is the run that StartOnce gives.
+type Once struct {
+	RunRef
+	// Before says that the run was there already: it is under way, or has completed.
+	Before bool
+	// Status is how it stood.
+	Status RunStatus
+}
+
+// ErrOtherSpec says that a job's id stands for other work: it has run with another
+// spec.
+var ErrOtherSpec = errors.New("it has another spec")
+
+// StartOnce starts a run of a one-shot unless one with the same spec is under way
+// or has completed, which is given instead: however often and by however many it is
+// called, the work is done once. A run that failed, was canceled, terminated or
+// timed out is started again. With another spec than that of the latest run it
+// gives [ErrOtherSpec], however that ended. It knows the runs of the namespace's
+// retention. The time is that of StartRunAt.
+func (c *Client) StartOnce(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time) (Once, error) {
+	live, err := c.LiveWorkflow(ctx, j.ID)
+	if err != nil {
+		return Once{}, err
+	}
+	if live != nil {
+		if err := live.CheckSpec(j); err != nil {
+			return Once{}, err
+		}
+	}
+	ref, err := c.start(ctx, j, start{
+		workflowType: contract.RunJobType, requestID: NewRequestID(), once: true,
+		input: contract.RunInput{Job: j, StartedBy: trigger},
+		delay: max(time.Until(at), 0),
+	})
+	if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		return Once{RunRef: ref, Status: RunRunning}, explain("start job "+j.ID, err)
+	}
+	ref, live, err = c.holder(ctx, j, at)
+	if err != nil {
+		return Once{}, err
+	}
+	return Once{RunRef: ref, Before: true, Status: runStatus(live.Workflow.Status)}, nil
+}
+
+// StartContinuous starts the loop of a continuous job. A loop that runs with the
+// same definition is left alone; with another, or someone else's, is an error.
+func (c *Client) StartContinuous(ctx context.Context, j job.Job) error {
+	_, err := c.start(ctx, j, start{
+		workflowType: contract.ContinuousJobType, requestID: NewRequestID(), input: contract.NewContinuousState(j),
+	})
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		_, _, err = c.holder(ctx, j, time.Time{})
+		return err
+	}
+	return explain("start job "+j.ID, err)
+}
+
+// start says how to start a workflow of a job.
+type start struct {
+	// workflowID defaults to the one that the job's id names.
+	workflowID   string
+	workflowType string
+	requestID    string
+	input        any
+	delay        time.Duration
+	retryOf      string // a run id
+	once         bool   // not after a run that has completed
+}
+
+// start starts a workflow of a job. It is the call itself and not the SDK's
+// function, since that cannot be given a request id.
+func (c *Client) start(ctx context.Context, j job.Job, s start) (RunRef, error) {
+	m, err := marksOf(j)
+	if err != nil {
+		return RunRef{}, err
+	}
+	input, err := encode(s.input)
+	if err != nil {
+		return RunRef{}, err
+	}
+	if s.retryOf != "" {
+		if m.memo.Fields[contract.MemoRetryOf], err = encode(s.retryOf); err != nil {
+			return RunRef{}, err
+		}
+	}
+	if s.workflowID == "" {
+		s.workflowID = contract.JobWorkflowID(j.ID)
+	}
+	request := &workflowservice.StartWorkflowExecutionRequest{
+		Namespace:    c.namespace,
+		WorkflowId:   s.workflowID,
+		WorkflowType: &commonpb.WorkflowType{Name: s.workflowType},
+		TaskQueue:    &taskqueuepb.TaskQueue{Name: contract.TaskQueue(j.Worker), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		Input:        &commonpb.Payloads{Payloads: []*commonpb.Payload{input}},
+		Identity:     c.identity,
+		RequestId:    s.requestID,
+
+		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+
+		Memo: m.memo, SearchAttributes: m.attributes, UserMetadata: m.metadata,
+	}
+	if s.once {
+		request.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
+	}
+	if s.delay > 0 {
+		request.WorkflowStartDelay = durationpb.New(s.delay)
+	}
+	response, err := call(ctx, c.temporal.WorkflowService().StartWorkflowExecution, request)
+	if err != nil {
+		return RunRef{}, err
+	}
+	return RunRef{WorkflowID: s.workflowID, RunID: response.GetRunId()}, nil
+}
+
+// NewRequestID names a request, so that making it again is harmless.
+func NewRequestID() string { return strings.ToLower(ulid.Make().String()) }
+
+// holder gives the workflow that holds a job's id, if it is the job's own, has the
+// definition j, and begins when it should.
+func (c *Client) holder(ctx context.Context, j job.Job, at time.Time) (RunRef, *Live, error) {
+	live, err := c.LiveWorkflow(ctx, j.ID)
+	if err != nil {
+		return RunRef{}, nil, err
+	}
+	hash, err := j.SpecHash()
+	if err != nil {
+		return RunRef{}, nil, err
+	}
+	if live == nil || live.SpecHash != hash {
+		return RunRef{}, nil, fmt.Errorf("job %s runs with another definition now; try again when that has ended", j.ID)
+	}
+	if begins := live.Workflow.Begins; begins.After(time.Now()) && begins.Sub(at).Abs() > sameStart {
+		return RunRef{}, nil, fmt.Errorf("job %s waits until %s already; cancel that run first", j.ID, begins.Format(time.RFC3339))
+	}
+	return RunRef{WorkflowID: contract.JobWorkflowID(j.ID), RunID: live.Workflow.RunID}, live, nil
+}
+
+// sameStart is how far apart two starts may be that were asked for the same time:
+// the server counts the delay from when it gets the request.
+const sameStart = 2 * time.Second

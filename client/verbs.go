@@ -1,0 +1,213 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// UnsupportedError says that a verb does not fit a job's mode.
+type UnsupportedError struct {
+	Verb, JobID string
+	Mode        job.Mode
+	Hint        string
+}
+
+// Error implements error.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("job %s is %s and cannot be told to %s: %s", e.JobID, e.Mode, e.Verb, e.Hint)
+}
+
+// Stop ends what a job does now: a continuous job ends for good, a one-shot or
+// queued run is canceled, a waiting item leaves its queue. It returns once the
+// request is taken; the handler then has its grace period. A recurring job's
+// current run is canceled; its schedule goes on.
+func (c *Client) Stop(ctx context.Context, jobID, reason string) error {
+	live, err := c.Live(ctx, jobID)
+	if err != nil {
+		return err
+	}
+	switch {
+	case live.Schedule != nil:
+		return c.cancelScheduledRuns(ctx, live)
+	case live.Waiting != nil:
+		_, err := c.CancelItem(ctx, live.Waiting.Job.Queue(), jobID)
+		return err
+	case !live.Workflow.Open() && live.Untold != nil:
+		return fmt.Errorf("job %s does not run, and %w", jobID, live.Untold)
+	case !live.Workflow.Open():
+		return fmt.Errorf("job %s does not run: %w", jobID, ErrNotFound)
+	case live.Workflow.Type == contract.ContinuousJobType:
+		_, err := send(ctx, c, contract.MessageStop, jobID, contract.StopRequest{Reason: reason})
+		return err
+	case live.Job.Mode() == job.ModeQueued:
+		_, err := c.CancelItem(ctx, live.Job.Queue(), jobID)
+		if err == nil {
+			return nil
+		}
+		fallthrough // The run is not the queue's, or the queue has no worker.
+	default:
+		return explain("stop job "+jobID, c.temporal.CancelWorkflow(ctx, contract.JobWorkflowID(jobID), live.Workflow.RunID))
+	}
+}
+
+func (c *Client) cancelScheduledRuns(ctx context.Context, live *Live) error {
+	running := live.Schedule.GetInfo().GetRunningWorkflows()
+	if len(running) == 0 {
+		return fmt.Errorf("job %s has no run now; pause it to keep it from starting more: %w", live.Job.ID, ErrNotFound)
+	}
+	var errs []error
+	for _, execution := range running {
+		errs = append(errs, explain("stop run "+execution.GetWorkflowId(), c.temporal.CancelWorkflow(ctx, execution.GetWorkflowId(), "")))
+	}
+	return errors.Join(errs...)
+}
+
+// Restart ends the current iteration of a continuous job and starts the next at
+// once; a continuous job that was stopped, or is being stopped, is started again.
+func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
+	live, err := c.Live(ctx, jobID)
+	if err != nil {
+		return err
+	}
+	if live.Workflow == nil || live.Workflow.Type != contract.ContinuousJobType {
+		return &UnsupportedError{"restart", jobID, live.Job.Mode(), "trigger it instead"}
+	}
+	if !live.Workflow.Open() {
+		return c.StartContinuous(ctx, live.Job)
+	}
+	state, err := send(ctx, c, contract.MessageRestart, jobID, contract.RestartRequest{Reason: reason})
+	if errors.Is(err, ErrNotFound) {
+		return c.restartEnded(ctx, jobID, err)
+	}
+	if err != nil || !state.Stop {
+		return err
+	}
+	// It was told to stop before, and is about to end.
+	if err := c.awaitEnd(ctx, live); err != nil {
+		return err
+	}
+	return c.StartContinuous(ctx, state.Job)
+}
+
+// restartEnded starts a continuous job again that was not there to be told to
+// restart: it had been told to stop, and ended between two looks.
+func (c *Client) restartEnded(ctx context.Context, jobID string, missed error) error {
+	live, err := c.LiveWorkflow(ctx, jobID)
+	if err != nil {
+		return err
+	}
+	if live == nil || live.Workflow.Open() || live.Workflow.Type != contract.ContinuousJobType {
+		return missed
+	}
+	return c.StartContinuous(ctx, live.Job)
+}
+
+// Pause keeps a recurring or continuous job from running until it is resumed. A
+// run that is under way: recurring, it goes on; continuous, it is ended gracefully.
+// A job that is paused already keeps the reasons that it was paused for; one
+// Resume undoes all.
+func (c *Client) Pause(ctx context.Context, jobID, reason string) error {
+	return c.setPaused(ctx, jobID, true, reason)
+}
+
+// Resume undoes Pause. What a recurring job missed meanwhile is not made up for.
+func (c *Client) Resume(ctx context.Context, jobID, reason string) error {
+	return c.setPaused(ctx, jobID, false, reason)
+}
+
+func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reason string) error {
+	verb := map[bool]string{true: "pause", false: "resume"}[paused]
+	live, err := c.Live(ctx, jobID)
+	if err != nil {
+		return err
+	}
+	if live.Schedule != nil {
+		err := c.setSchedulePaused(ctx, jobID, paused, reason)
+		c.wakeProbe(ctx, live)
+		return err
+	}
+	if paused {
+		already, before, err := c.paused(ctx, live)
+		if err != nil {
+			return err
+		}
+		if already {
+			reason = addReason(before, reason)
+		}
+	}
+	switch {
+	case live.Workflow == nil || live.Workflow.Type != contract.ContinuousJobType:
+		return &UnsupportedError{verb, jobID, live.Job.Mode(), "stop it, or pause its queue"}
+	case !live.Workflow.Open():
+		return fmt.Errorf("job %s was stopped; restart it first: %w", jobID, ErrNotFound)
+	case paused:
+		_, err = send(ctx, c, contract.MessagePause, jobID, contract.PauseRequest{Reason: reason})
+		return err
+	default:
+		_, err = send(ctx, c, contract.MessageResume, jobID, contract.ResumeRequest{Reason: reason})
+		return err
+	}
+}
+
+// settles polls for up to two seconds until the condition holds.
+func (c *Client) settles(ctx context.Context, condition func() (bool, error)) (bool, error) {
+	deadline := time.Now().Add(2 * time.Second)
+	for {
+		ok, err := condition()
+		if ok || err != nil {
+			return ok, err
+		}
+		if time.Now().After(deadline) {
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Triggered is what Trigger set off.
+type Triggered struct {
+	// Run is the run that was started; zero where a queue or a loop starts it.
+	Run RunRef
+	// Receipt is the place in the queue of a queued job.
+	Receipt *workflows.EnqueueReceipt
+}
+
+// Trigger runs a job now: it starts a one-shot again, puts a queued job into its
+// queue again, starts a continuous job's next iteration, and starts a run of a
+// recurring job, which does not wait for its schedule and does not change it.
+func (c *Client) Trigger(ctx context.Context, jobID string) (Triggered, error) {
+	live, err := c.Live(ctx, jobID)
+	if err != nil {
+		return Triggered{}, err
+	}
+	return c.TriggerJob(ctx, live.Job)
+}
+
+// TriggerJob is Trigger for a definition that may not be in Temporal yet.
+func (c *Client) TriggerJob(ctx context.Context, j job.Job) (Triggered, error) {
+	switch j.Mode() {
+	case job.ModeContinuous:
+		_, err := c.triggerLoop(ctx, j.ID)
+		return Triggered{}, err
+	case job.ModeQueued:
+		receipt, err := c.Enqueue(ctx, j, true)
+		return Triggered{Receipt: &receipt}, err
+	case job.ModeRecurring:
+		ref, err := c.triggerSchedule(ctx, j)
+		return Triggered{Run: ref}, err
+	default:
+		ref, err := c.StartRun(ctx, j, contract.StartedByHand)
+		return Triggered{Run: ref}, err
+	}
+}
