@@ -12,12 +12,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
+	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -95,7 +98,7 @@ func (c Config) validate() error {
 	if err := job.CheckKey("worker type", string(c.Worker)); err != nil {
 		problems = append(problems, err)
 	}
-	if c.Worker == workflows.QueuesTaskQueue {
+	if c.Worker == contract.QueuesTaskQueue {
 		problems = append(problems, fmt.Errorf("worker type %q is the name of the queues' own task queue", c.Worker))
 	}
 	if c.DrainTimeout < 0 {
@@ -130,6 +133,7 @@ func (c Config) validate() error {
 // host is a running worker process.
 type host struct {
 	Config
+	schemas   map[string]*specschema.Schema // of specs, by job type
 	secrets   secrets.Resolver
 	identity  string
 	logger    *slog.Logger
@@ -163,8 +167,13 @@ func Run(ctx context.Context, config Config) error {
 	if err := config.validate(); err != nil {
 		return err
 	}
+	schemas, err := specSchemas(config.Types)
+	if err != nil {
+		return err
+	}
 	h := &host{
 		Config:    config,
+		schemas:   schemas,
 		secrets:   secrets.New(os.Getenv),
 		identity:  config.Identity,
 		logger:    config.Logger.With("worker", config.Identity),
@@ -272,7 +281,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		}
 		return w, nil
 	}
-	jobs, err := serveRuns(workflows.TaskQueue(h.Worker), options)
+	jobs, err := serveRuns(contract.TaskQueue(h.Worker), options)
 	if err != nil {
 		return err
 	}
@@ -281,7 +290,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	// for handlers.
 	watching := options
 	watching.MaxConcurrentActivityExecutionSize = workflows.MaxActivities
-	queues := worker.New(h.client, workflows.QueuesTaskQueue, watching)
+	queues := worker.New(h.client, contract.QueuesTaskQueue, watching)
 	workflows.RegisterQueues(queues)
 	workflows.RegisterActivities(queues)
 
@@ -292,17 +301,13 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 			return fmt.Errorf("worker %s cannot start: %w", h.identity, err)
 		}
 	}
-	service, err := h.join(namespace, func(taskQueue string) (worker.Worker, error) {
+	service := h.join(namespace, func(taskQueue string) (worker.Worker, error) {
 		own := options
 		own.DisableWorkflowWorker = true
 		return serveRuns(taskQueue, own)
 	})
-	if err != nil {
-		stopAll(all)
-		return err
-	}
 	h.enter(stateServing)
-	h.logger.Info("serving", "task_queue", workflows.TaskQueue(h.Worker), "job_types", strings.Join(h.names(), ", "))
+	h.logger.Info("serving", "task_queue", contract.TaskQueue(h.Worker), "job_types", strings.Join(h.names(), ", "))
 
 	select {
 	case <-ctx.Done():
@@ -312,7 +317,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	h.enter(stateDraining)
 	h.logger.Info("draining", "running", h.running.Load(), "timeout", h.DrainTimeout)
 	ownQueues, stopOwn := service.drain()
-	h.farewells.expect(append(ownQueues, workflows.TaskQueue(h.Worker), workflows.QueuesTaskQueue), func() {
+	h.farewells.expect(append(ownQueues, contract.TaskQueue(h.Worker), contract.QueuesTaskQueue), func() {
 		h.logger.Info("no more work is taken")
 	})
 	var own sync.WaitGroup

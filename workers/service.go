@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Environment variables of every worker binary, besides those of its flags.
@@ -107,8 +107,8 @@ func (c Config) validateService() []error {
 }
 
 // describe is what the process announces of itself, apart from its name.
-func (h *host) describe() (workflows.Service, error) {
-	service := workflows.Service{
+func (h *host) describe() contract.Service {
+	service := contract.Service{
 		Worker:   h.Worker,
 		Tags:     map[string]string{job.TagHost: hostName()},
 		Identity: h.identity,
@@ -117,33 +117,57 @@ func (h *host) describe() (workflows.Service, error) {
 		Slots:    h.MaxConcurrentRuns,
 	}
 	maps.Copy(service.Tags, h.Tags)
-	var errs []error
 	for _, t := range h.Types {
-		served := workflows.ServedType{Name: t.Name, Description: t.Description, Modes: t.Modes}
-		// A spec that is a map takes anything, and has no schema.
-		if t.Spec != nil && t.Spec.Kind() != reflect.Map {
-			schema, err := specschema.For(t.Spec)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("job type %s: %w", t.Name, err))
-				continue
-			}
+		served := contract.ServedType{Name: t.Name, Description: t.Description, Modes: t.Modes}
+		if schema := h.schemas[t.Name]; schema != nil {
 			served.SpecSchema = schema.JSON()
 		}
 		service.Types = append(service.Types, served)
 	}
-	return service, errors.Join(errs...)
+	return service
+}
+
+// specSchemas makes the schemas of the specs of job types, by their names. A spec
+// that is a map takes everything, and has none.
+func specSchemas(types []job.Type) (map[string]*specschema.Schema, error) {
+	schemas := map[string]*specschema.Schema{}
+	var errs []error
+	for _, t := range types {
+		schema, _, err := specschema.OfType(t)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		schemas[t.Name] = schema
+	}
+	return schemas, errors.Join(errs...)
+}
+
+// checkSpec checks the spec of a job by the schema that the process announces.
+func (h *host) checkSpec(j job.Job) error {
+	schema := h.schemas[j.Type]
+	if schema == nil {
+		return nil
+	}
+	var texts []string
+	for _, problem := range schema.CheckText(j.Spec) {
+		texts = append(texts, problem.String())
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return job.Final(job.ClassInvalidSpec, "job %s: %s", j.ID, strings.Join(texts, "; "))
 }
 
 // revision is the commit that the program was built from, set by the linker
 // where the Go command does not record it.
 var revision string
 
-func readBuild() workflows.Build {
+func readBuild() contract.Build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return workflows.Build{Revision: revision}
+		return contract.Build{Revision: revision}
 	}
-	build := workflows.Build{Module: info.Main.Path, Version: info.Main.Version, Revision: revision}
+	build := contract.Build{Module: info.Main.Path, Version: info.Main.Version, Revision: revision}
 	for _, setting := range info.Settings {
 		if setting.Key == "vcs.revision" {
 			build.Revision = setting.Value

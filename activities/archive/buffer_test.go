@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,13 +30,21 @@ func numbersOf[M interface {
 	return numbers
 }
 
+// newTestBuffer has the bounds of a spec, and otherwise none that a test reaches.
+func newTestBuffer(spec PostSpec) *buffer {
+	spec.FlushAge = cmp.Or(spec.FlushAge, job.Duration(time.Hour))
+	spec.FlushBytes = cmp.Or(spec.FlushBytes, 1<<30)
+	spec.FlushMessages = cmp.Or(spec.FlushMessages, 1000)
+	return newBuffer(spec)
+}
+
 // TestBufferGivesBackEachDelivery: what came twice is archived once and acknowledged
 // twice; what was archived before is given back at once.
 func TestBufferGivesBackEachDelivery(t *testing.T) {
 	t.Parallel()
 	source := pipelinetest.NewSource(rawSubject, time.Now(), "1", "2", "3", "4", "5", "6")
 	m := source.Messages()
-	b := newBuffer(PostSpec{}.withDefaults())
+	b := newTestBuffer(PostSpec{})
 	require.Equal(t, []uint64{1, 2}, numbersOf(b.add(m[:4], 3)))
 	require.Empty(t, b.add(m[3:6], 3))
 	require.EqualValues(t, 6, b.last())
@@ -51,7 +60,7 @@ func TestBufferGivesBackEachDelivery(t *testing.T) {
 func TestHolesOfABuffer(t *testing.T) {
 	t.Parallel()
 	m := pipelinetest.NewSource(rawSubject, time.Now(), "1", "2", "3", "4", "5", "6", "7").Messages()
-	b := newBuffer(PostSpec{}.withDefaults())
+	b := newTestBuffer(PostSpec{})
 	b.add([]*pipeline.Delivery{m[1], m[3], m[6]}, 1)
 	from, to, holes := b.holes(1, 7)
 	require.True(t, holes)
@@ -71,7 +80,7 @@ func TestBufferIsFull(t *testing.T) {
 		"messages": {FlushMessages: 3},
 		"bytes":    {FlushBytes: 3 * (lineOverhead + 1)},
 	} {
-		b := newBuffer(spec.withDefaults())
+		b := newTestBuffer(spec)
 		b.add(m[:2], 1)
 		require.False(t, b.full(), name)
 		b.add(m[1:2], 1)
@@ -97,7 +106,7 @@ func TestBufferIsDue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := newBuffer(PostSpec{FlushAge: job.Duration(time.Minute)}.withDefaults())
+				b := newTestBuffer(PostSpec{FlushAge: job.Duration(time.Minute)})
 				require.False(t, b.due(), "an empty one is never due")
 				require.Equal(t, fetchWait, b.wait(time.Now().Add(time.Hour)))
 				b.add(pipelinetest.NewSource(rawSubject, time.Now().Add(-c.stored), "1").Messages(), 1)

@@ -90,7 +90,6 @@ type iteration struct {
 }
 
 func (h *post) handle(ctx context.Context, run job.Run, spec PostSpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	l := &iteration{
 		spec: spec, pipeline: h.pipeline,
 		archive: archive.Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},

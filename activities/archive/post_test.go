@@ -25,31 +25,29 @@ import (
 func TestSpecProblemsAreNamed(t *testing.T) {
 	t.Parallel()
 	for want, text := range map[string]string{
-		`prefix "/a"`:                   `{"prefix":"/a"}`,
-		`prefix "a/../"`:                `{"prefix":"a/../"}`,
-		`layout "tar"`:                  `{"layout":"tar"}`,
-		`flush_age PT1H is longer than`: `{"flush_age":"PT1H"}`,
-		`flush_bytes 1 `:                `{"flush_bytes":1}`,
-		`flush_messages 500001`:         `{"flush_messages":500001}`,
-		`iteration_duration P1D is longer than PT12H`: `{"iteration_duration":"P1D"}`,
-		`generation -1`:                       `{"generation":-1}`,
-		`unknown key "flush_weight"`:          `{"flush_weight":1}`,
-		`key "bucket": a JSON number does no`: `{"bucket":1}`,
+		`spec.prefix: "/a" does not match the pattern`:        `{"prefix":"/a"}`,
+		`spec.prefix: "a/../" does not match the pattern`:     `{"prefix":"a/../"}`,
+		`spec.layout: "tar" is not one of batches, documents`: `{"layout":"tar"}`,
+		`spec.flush_age: "PT1H" is longer than PT45M`:         `{"flush_age":"PT1H"}`,
+		`spec.flush_bytes: 1 is less than 1000`:               `{"flush_bytes":1}`,
+		`spec.flush_messages: 500001 is more than 500000`:     `{"flush_messages":500001}`,
+		`spec.iteration_duration: "P1D" is longer than PT12H`: `{"iteration_duration":"P1D"}`,
+		`spec.generation: -1 is less than 0`:                  `{"generation":-1}`,
+		`unknown key "flush_weight"`:                          `{"flush_weight":1}`,
+		`spec.bucket: 1 is not a string`:                      `{"bucket":1}`,
 	} {
-		var spec archive.PostSpec
-		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+		require.ErrorContains(t, jobtest.CheckSpec(archive.PostToArchive(nil, nil), text), want, text)
 	}
 	const span = `"from":"2026-03-01T00:00:00Z","to":"2026-03-02T00:00:00Z"`
 	for want, text := range map[string]string{
-		`organization "": `:      `{"source":"csi",` + span + `}`,
-		`source "A"`:             `{"organization":"o","source":"A",` + span + `}`,
-		`from and to are given`:  `{"organization":"o","source":"csi","from":"2026-03-01T00:00:00Z"}`,
-		`is not before to`:       `{"organization":"o","source":"csi","from":"2026-03-02T00:00:00Z","to":"2026-03-02T00:00:00Z"}`,
-		`operation mode "prod"`:  `{"organization":"o","source":"csi","operation_mode":"prod",` + span + `}`,
-		`operation mode "other"`: `{"organization":"o","source":"csi","archived_operation_mode":"other",` + span + `}`,
+		`spec: key "organization" is missing`:                        `{"source":"csi",` + span + `}`,
+		`spec.source: "A" does not match the pattern`:                `{"organization":"o","source":"A",` + span + `}`,
+		`spec: key "to" is missing`:                                  `{"organization":"o","source":"csi","from":"2026-03-01T00:00:00Z"}`,
+		`is not before to`:                                           `{"organization":"o","source":"csi","from":"2026-03-02T00:00:00Z","to":"2026-03-02T00:00:00Z"}`,
+		`spec.operation_mode: "prod" is not one of live, test, bulk`: `{"organization":"o","source":"csi","operation_mode":"prod",` + span + `}`,
+		`spec.archived_operation_mode: "other" is not one of`:        `{"organization":"o","source":"csi","archived_operation_mode":"other",` + span + `}`,
 	} {
-		var spec archive.ReplaySpec
-		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+		require.ErrorContains(t, jobtest.CheckSpec(archive.ReplayArchive(nil, nil), text), want, text)
 	}
 }
 

@@ -64,7 +64,6 @@ type replaying struct {
 }
 
 func (h *replay) handle(ctx context.Context, run job.Run, spec ReplaySpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	r := &replaying{
 		run: run, spec: spec, pipeline: h.pipeline,
 		archive:  archive.Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},

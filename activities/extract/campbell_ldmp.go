@@ -45,7 +45,6 @@ func CampbellScientificLdmp(client *pipeline.Client, options ...Option) job.Type
 }
 
 func (h *campbellLdmp) handle(ctx context.Context, run job.Run, spec CampbellLdmpSpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	e := &ldmpExtraction{
 		spec: spec, pipeline: h.pipeline, now: h.now,
 		subject: pipeline.RawSubject(spec.OperationMode, spec.Organization, ldmpSourceName),

@@ -57,7 +57,7 @@ func (h *hour) add(r sample) {
 	h.samples = append(h.samples, r)
 }
 
-// since gives the readings that are to be published after a revision of the hour,
+// since gives the samples that are to be published after a revision of the hour,
 // and the revision that they make. An hour that has grown at its end needs only
 // what is new. One that has changed is published as a whole, with other ids than
 // before: a value that comes back is no repeat of when it was there first.
@@ -185,7 +185,7 @@ func (l *loggerRun) quarantined(class, reason string, raw json.RawMessage) pipel
 	}
 }
 
-// tooLarge are the observations of a reading of which a message is larger than the
+// tooLarge are the observations of a sample of which a message is larger than the
 // server takes. What of the reading fits is published.
 func (l *loggerRun) tooLarge(r sample, err error) []pipeline.Quarantined {
 	refused := make([]pipeline.Quarantined, len(r.group))

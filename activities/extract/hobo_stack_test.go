@@ -121,7 +121,7 @@ func classOf(t *testing.T, err error) (class string, final bool) {
 	return failure.Class, failure.Final
 }
 
-const perDay = 24*12 + 1 // readings of a day at five minutes, both midnights included
+const perDay = 24*12 + 1 // samples of a day at five minutes, both midnights included
 
 func TestMessagesSayWhatTheVendorSaid(t *testing.T) {
 	t.Parallel()
@@ -254,7 +254,7 @@ func TestRepeatsAndLateData(t *testing.T) {
 	require.Len(t, b.raw(t), perDay)
 	require.False(t, b.bookmark(t).Position.Before(before.Position))
 
-	// A logger that was out of reach delivers a reading from the day before, and an
+	// A logger that was out of reach delivers a sample from the day before, and an
 	// hour goes by: both are published, and nothing else.
 	late := midnight.Add(-20*time.Hour + 90*time.Second)
 	b.vendor.AddRow(late, hobolinktest.Observation{

@@ -52,7 +52,7 @@ func HoboTimeFrame(client *pipeline.Client, options ...Option) job.Type {
 }
 
 func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFrameSpec) (job.Result, error) {
-	spec = spec.withDefaults()
+	spec = spec.named()
 	token, err := run.Secret(spec.Token)
 	if err != nil {
 		return job.Result{}, err
@@ -62,7 +62,7 @@ func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFr
 		return job.Result{}, err
 	}
 	// Reading has no effect, so that a stop ends it at once; publishing goes on.
-	reading, cancel := context.WithCancel(ctx)
+	fetching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watched := make(chan struct{})
 	defer close(watched)
@@ -75,7 +75,7 @@ func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFr
 	}()
 
 	e := &extraction{
-		run: run, spec: spec, pipeline: h.pipeline, client: client, sample: reading, now: h.now().UTC(),
+		run: run, spec: spec, pipeline: h.pipeline, client: client, fetching: fetching, now: h.now().UTC(),
 		counts: map[string]int64{},
 	}
 	err = e.all(ctx)
@@ -91,7 +91,7 @@ type extraction struct {
 	spec     HoboTimeFrameSpec
 	pipeline *pipeline.Client
 	client   *hobolink.Client
-	sample   context.Context //nolint:containedctx // ends before the run's own, see handle
+	fetching context.Context //nolint:containedctx // ends before the run's own, see handle
 	now      time.Time
 
 	counts map[string]int64
@@ -310,7 +310,7 @@ func (l *loggerRun) halves(from, to time.Time, hour *hobolink.Answer) error {
 func (l *loggerRun) data(from, to time.Time) (hobolink.Answer, error) {
 	l.counts["requests"]++
 	// The vendor counts both ends in.
-	return l.client.Data(l.sample, hobolink.Frame{Logger: l.logger.Serial, Start: from, End: to.Add(-time.Second)})
+	return l.client.Data(l.fetching, hobolink.Frame{Logger: l.logger.Serial, Start: from, End: to.Add(-time.Second)})
 }
 
 // publish publishes what an answer says about [from, to), apart from hours that
@@ -347,11 +347,11 @@ func (l *loggerRun) publish(ctx context.Context, from, to time.Time, answer hobo
 		if inside {
 			last = l.hours[h.start.Unix()]
 		}
-		readings, next := h.since(last)
-		for _, r := range h.samples[:len(h.samples)-len(readings)] {
+		samples, next := h.since(last)
+		for _, r := range h.samples[:len(h.samples)-len(samples)] {
 			l.counts["unchanged"] += int64(len(r.outgoing(0)))
 		}
-		for _, r := range readings {
+		for _, r := range samples {
 			for i, out := range r.outgoing(next.changes) {
 				if err := l.pipeline.CheckSize(out); err != nil {
 					refused = append(refused, l.tooLarge(r, err)...)

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"encoding/json"
 	"sync"
 	"time"
@@ -75,17 +76,18 @@ func (t *ldmpTable) start(spec *CampbellLdmpSpec, now time.Time) ldmp.Start {
 	if clock, err := ldmp.ParseClock(t.last.Time); err == nil {
 		return ldmp.AtTime(clock)
 	}
+	backfill := cmp.Or(spec.Backfill, defaultLdmpBackfill).Std()
 	switch spec.StartOption {
 	case ldmp.StartAtOldest:
 		return ldmp.AtOldest()
 	case ldmp.StartAtNewest:
 		return ldmp.AtNewest()
 	case ldmp.StartRelativeToNewest:
-		return ldmp.RelativeToNewest(spec.Backfill.Std())
+		return ldmp.RelativeToNewest(backfill)
 	}
 	at := spec.Start
 	if at.IsZero() {
-		at = now.Add(-spec.Backfill.Std())
+		at = now.Add(-backfill)
 	}
 	return ldmp.AtTime(ldmp.ClockAt(at, t.offset.Std()))
 }

@@ -28,7 +28,6 @@ func PrepareHoboTimeFrame(client *pipeline.Client) job.Type {
 }
 
 func (h *prepareHobo) handle(ctx context.Context, run job.Run, spec PrepareHoboSpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	it := iterate.New(run, spec.IterationDuration.Std(), progressOfPreparation)
 	l := &hoboPreparation{spec: spec, loggers: map[string]HoboDestination{}, count: it.Count}
 	for _, logger := range spec.Loggers {
@@ -46,7 +45,7 @@ func (h *prepareHobo) handle(ctx context.Context, run job.Run, spec PrepareHoboS
 	}, err
 }
 
-// hoboPreparation makes points of readings.
+// hoboPreparation makes points of samples.
 type hoboPreparation struct {
 	spec    PrepareHoboSpec
 	loggers map[string]HoboDestination
@@ -82,18 +81,18 @@ func decodeSample(body []byte) (context pipeline.Context, observations []hobolin
 	if context.Station == "" || context.Table == "" {
 		return refuse("its context names no station or no table")
 	}
-	reading := message.Payload
-	if len(reading.Observations) == 0 {
+	sample := message.Payload
+	if len(sample.Observations) == 0 {
 		return refuse("it has no observations")
 	}
-	observations = make([]hobolink.Observation, 0, len(reading.Observations))
-	for i, raw := range reading.Observations {
+	observations = make([]hobolink.Observation, 0, len(sample.Observations))
+	for i, raw := range sample.Observations {
 		o, err := hobolink.ParseObservation(raw)
 		if err != nil {
 			return refuse("observation %d: %v", i+1, err)
 		}
-		if at := o.Time.Format(hoboTimestamp); at != reading.Timestamp {
-			return refuse("observation %d is of %s, the message of %.40q", i+1, at, reading.Timestamp)
+		if at := o.Time.Format(hoboTimestamp); at != sample.Timestamp {
+			return refuse("observation %d is of %s, the message of %.40q", i+1, at, sample.Timestamp)
 		}
 		if i > 0 && o.Logger != observations[0].Logger {
 			return refuse("it has observations of loggers %s and %s", observations[0].Logger, o.Logger)

@@ -55,7 +55,7 @@ func (b *bench) points(t *testing.T, operation pipeline.Operation, location stri
 }
 
 // TestPointsOfRawMessagesAreThoseOfTheExtract of two loggers, one of them with names
-// of its own, with a correction and a reading without a value.
+// of its own, with a correction and a sample without a value.
 func TestPointsOfRawMessagesAreThoseOfTheExtract(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "hoboagain", hobolinktest.Options{Seed: 5})

@@ -31,7 +31,6 @@ func PrepareCampbellScientificLdmp(client *pipeline.Client) job.Type {
 }
 
 func (h *prepareLdmp) handle(ctx context.Context, run job.Run, spec PrepareLdmpSpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	it := iterate.New(run, spec.IterationDuration.Std(), progressOfPreparation)
 	l := &ldmpPreparation{spec: spec, count: it.Count}
 	for _, text := range spec.StringFields {

@@ -210,7 +210,7 @@ func (b *batch) heldMessage() *pipeline.HeldMessage {
 	return &pipeline.HeldMessage{Subject: message.Subject, Sequence: message.Sequence, Time: message.Time}
 }
 
-// narrows tells whether a write that failed, and that is nobody's fault as far as is
+// narrows reports whether a write that failed, and that is nobody's fault as far as is
 // known, is halved all the same, until the first message is found that fails by itself.
 // A busy server answers some writes with a 500: that is looked into only when it goes on.
 func (b *batch) narrows(failed *influx.Error) bool {
@@ -218,7 +218,7 @@ func (b *batch) narrows(failed *influx.Error) bool {
 		(failed.Kind == influx.KindConfig || b.writer.breaker().State == pipeline.BreakerTrying)
 }
 
-// followsOn tells whether points of the group and an earlier one may be the same.
+// followsOn reports whether points of the group and an earlier one may be the same.
 func (g *group) followsOn(earlier *group) bool {
 	return g.target.Database == earlier.target.Database && g.target.RetentionPolicy == earlier.target.RetentionPolicy
 }
@@ -330,7 +330,7 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	return nil
 }
 
-// ofOneMessage tells whether all lines that are not done are of the same message.
+// ofOneMessage reports whether all lines that are not done are of the same message.
 func ofOneMessage(all []line) bool {
 	item := -1
 	for i := range all {
@@ -383,7 +383,7 @@ func (b *batch) refusals() map[int]int {
 	return counts
 }
 
-// begun tells whether a message can be answered that was not before: what comes
+// begun reports whether a message can be answered that was not before: what comes
 // again does not begin with the same one.
 func (b *batch) begun() bool {
 	n := b.finished()

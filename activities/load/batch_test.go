@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -31,8 +32,9 @@ func prepared(precision string, values ...int) string {
 // writerOf makes a mirror writer that takes messages from memory.
 func writerOf(source *pipelinetest.Source, spec LiveInfluxSpec) *mirrorWriter {
 	run := jobtest.NewRun(job.Job{ID: "load.memory"})
+	spec.BatchPoints = cmp.Or(spec.BatchPoints, 5000)
 	l := &iteration{
-		Iteration: iterate.New(run, time.Hour, nil), spec: spec.withDefaults(),
+		Iteration: iterate.New(run, time.Hour, nil), spec: spec,
 		over: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
 	w := newMirrorWriter(l, InfluxMirror{Name: "memory"}, influx.Config{}, "")

@@ -97,7 +97,7 @@ func (b *bench) oneBatch(t *testing.T, n int) map[string]int64 {
 	return result.Counts
 }
 
-// loaded tells whether a mirror's consumer has acknowledged the last message of the
+// loaded reports whether a mirror's consumer has acknowledged the last message of the
 // location.
 func (b *bench) loaded(t *testing.T, mirror string) bool {
 	t.Helper()
@@ -127,7 +127,7 @@ func (b *bench) state(t *testing.T, mirror string) pipeline.LoadState {
 	return state
 }
 
-// forget removes what was told of the default mirror, as if it had never failed.
+// forget removes what was said of the default mirror, as if it had never failed.
 func (b *bench) forget(t *testing.T) {
 	t.Helper()
 	bucket, err := b.client.JetStream().KeyValue(t.Context(), pipeline.BucketLoads)

@@ -52,8 +52,8 @@ func (l *iteration) load(ctx context.Context) (iterate.Next, error) {
 	return iterate.Done, l.failure()
 }
 
-// report publishes the state of all mirror writers now and then, when one has changed, and at
-// the end. That it cannot is no failure: the mirror writers will notice.
+// report publishes the state of all mirror writers every few seconds, after a change, and at
+// the end. A failure is ignored: the mirror writers meet the same one.
 func (l *iteration) report(ctx context.Context, stop <-chan struct{}) error {
 	tick := time.NewTicker(reportInterval)
 	defer tick.Stop()

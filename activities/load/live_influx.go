@@ -49,7 +49,6 @@ func LiveInflux(client *pipeline.Client, options ...Option) job.Type {
 }
 
 func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	l := &iteration{
 		spec: spec, pipeline: h.pipeline, backoff: h.backoff,
 		over: make(chan struct{}), changed: make(chan struct{}, 1),

@@ -34,30 +34,29 @@ func TestDescribesItselfWithoutServers(t *testing.T) {
 func TestSpecProblemsAreNamed(t *testing.T) {
 	t.Parallel()
 	const good = `"location":"l","influx_url":"http://127.0.0.1:8086"`
-	var spec load.LiveInfluxSpec
-	require.NoError(t, job.DecodeSpec([]byte("{"+good+"}"), &spec))
+	jobType := load.LiveInflux(nil)
+	require.NoError(t, jobtest.CheckSpec(jobType, "{"+good+"}"))
 	for want, text := range map[string]string{
-		`location "L"`:                    `{"location":"L","influx_url":"http://127.0.0.1:8086"}`,
-		`influx_url`:                      `{"location":"l","influx_url":"127.0.0.1:8086"}`,
-		`operation mode "prod"`:           `{` + good + `,"operation_mode":"prod"}`,
-		`password is not of the form`:     `{` + good + `,"username":"u","password":"plain"}`,
-		`username and password are given`: `{` + good + `,"username":"u"}`,
-		`batch_points 100000`:             `{` + good + `,"batch_points":100000}`,
-		`batch_bytes 10`:                  `{` + good + `,"batch_bytes":10}`,
-		`batch_age PT1M is longer than`:   `{` + good + `,"batch_age":"PT1M"}`,
-		`mirror "default": default is`:    `{` + good + `,"mirrors":[{"name":"default","influx_url":"http://127.0.0.1:1"}]}`,
-		`mirror "a": two have this name`:  `{"location":"l","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"},{"name":"a","influx_url":"http://127.0.0.1:2"}]}`,
-		`mirror "a": influx_url`:          `{` + good + `,"mirrors":[{"name":"a","influx_url":"x"}]}`,
-		`mirror "A"`:                      `{` + good + `,"mirrors":[{"name":"A","influx_url":"http://127.0.0.1:1"}]}`,
-		`neither influx_url nor mirrors`:  `{"location":"l"}`,
-		`go with influx_url`:              `{"location":"l","username":"u","password":"secret://p","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"}]}`,
-		`database "a/b" has a slash`:      `{` + good + `,"database":"a/b"}`,
-		`mirror "a": database ".." is no`: `{` + good + `,"mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1","database":".."}]}`,
-		`gzip "often"`:                    `{` + good + `,"gzip":"often"}`,
-		`"mirrors_to_nowhere`:             `{` + good + `,"mirrors_to_nowhere":1}`,
+		`spec.location: "L" does not match the pattern`: `{"location":"L","influx_url":"http://127.0.0.1:8086"}`,
+		`influx_url`: `{"location":"l","influx_url":"127.0.0.1:8086"}`,
+		`spec.operation_mode: "prod" is not one of live, test, bulk`: `{` + good + `,"operation_mode":"prod"}`,
+		`spec.password: a secret is named, never written`:            `{` + good + `,"username":"u","password":"plain"}`,
+		`username and password are given`:                            `{` + good + `,"username":"u"}`,
+		`spec.batch_points: 100000 is more than 50000`:               `{` + good + `,"batch_points":100000}`,
+		`spec.batch_bytes: 10 is less than 1000`:                     `{` + good + `,"batch_bytes":10}`,
+		`spec.batch_age: "PT1M" is longer than PT30S`:                `{` + good + `,"batch_age":"PT1M"}`,
+		`mirror "default": default is`:                               `{` + good + `,"mirrors":[{"name":"default","influx_url":"http://127.0.0.1:1"}]}`,
+		`mirror "a": two have this name`:                             `{"location":"l","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"},{"name":"a","influx_url":"http://127.0.0.1:2"}]}`,
+		`mirror "a": influx_url`:                                     `{` + good + `,"mirrors":[{"name":"a","influx_url":"x"}]}`,
+		`spec.mirrors.0.name: "A" does not match the pattern`:        `{` + good + `,"mirrors":[{"name":"A","influx_url":"http://127.0.0.1:1"}]}`,
+		`neither influx_url nor mirrors`:                             `{"location":"l"}`,
+		`go with influx_url`:                                         `{"location":"l","username":"u","password":"secret://p","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"}]}`,
+		`database "a/b" has a slash`:                                 `{` + good + `,"database":"a/b"}`,
+		`mirror "a": database ".." is no`:                            `{` + good + `,"mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1","database":".."}]}`,
+		`spec.gzip: "often" is not one of auto, always, never`:       `{` + good + `,"gzip":"often"}`,
+		`"mirrors_to_nowhere`:                                        `{` + good + `,"mirrors_to_nowhere":1}`,
 	} {
-		var spec load.LiveInfluxSpec
-		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+		require.ErrorContains(t, jobtest.CheckSpec(jobType, text), want, text)
 	}
 }
 

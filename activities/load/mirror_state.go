@@ -18,7 +18,7 @@ func (w *mirrorWriter) breaker() pipeline.Breaker {
 	return w.state.Breaker
 }
 
-// down tells whether the mirror is left alone, or cannot be served at all. One that is
+// down reports whether the mirror is left alone, or cannot be served at all. One that is
 // tried can go on.
 func (w *mirrorWriter) down() bool {
 	b, err := w.trouble()
@@ -109,14 +109,14 @@ func (w *mirrorWriter) count(name string, n int64) {
 	}
 }
 
-// isSlow tells whether the mirror takes, or took with its last write, so long that
+// isSlow reports whether the mirror takes, or took with its last write, so long that
 // another one should not wait for it.
 func (w *mirrorWriter) isSlow() bool {
 	began := w.writing.Load()
 	return w.slow.Load() || (began != 0 && time.Since(time.Unix(0, began)) > slowWrite)
 }
 
-// publish tells how the load is doing. That it cannot is no failure of the load.
+// publish writes the state of the load. The load goes on if that fails.
 func (w *mirrorWriter) publish(ctx context.Context) {
 	now := time.Now().UTC()
 	w.mu.Lock()

@@ -15,14 +15,14 @@ import (
 
 const (
 	// ackWait is how long the server waits for an answer to a message: longer than
-	// a batch takes with all its tries. A mirror writer that starts does not wait for it, since
+	// a batch takes with all its attempts. A mirror writer that starts does not wait for it, since
 	// it rewinds.
 	ackWait = 5 * time.Minute
 	// probeSize is how many messages a mirror is tried with that was down.
 	probeSize = 100
 	// slowWrite is what makes a mirror a slow one, whose others do not wait for it.
 	slowWrite = 250 * time.Millisecond
-	// claimFor is how long a mirror of a location is the job's that last told of it;
+	// claimFor is how long a mirror belongs to the job that last reported on it;
 	// it does so every few seconds.
 	claimFor = 30 * time.Second
 	// mostNotNoted is how many acknowledgements in a row may have no effect.
@@ -139,7 +139,7 @@ func (w *mirrorWriter) retryable(ctx context.Context, err error) error {
 		spec.Location, spec.OperationMode, w.mirror.Name, n, w.consumerName())
 }
 
-// beginsAgain tells whether the mirror writer can go on when it has begun again.
+// beginsAgain reports whether the mirror writer can go on when it has begun again.
 func beginsAgain(err error) bool {
 	return errors.Is(err, errBreakerOpened) || errors.Is(err, errOutOfOrder) || errors.Is(err, errAckNotNoted) || errors.Is(err, errIterationOver)
 }
@@ -198,7 +198,7 @@ func (w *mirrorWriter) consumerName() string {
 	return pipeline.LoadConsumer(w.iteration.spec.OperationMode, w.iteration.spec.Location, w.mirror.Name)
 }
 
-// claim goes on from what was told of the load before, unless another job told it
+// claim goes on from the last state of the load, unless another job wrote that
 // just now: of one consumer, each would get a part of the messages.
 func (w *mirrorWriter) claim(ctx context.Context) error {
 	spec, id := &w.iteration.spec, w.iteration.Job().ID

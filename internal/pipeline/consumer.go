@@ -123,7 +123,7 @@ func (r *Consumer) Rewind(ctx context.Context) (int, error) {
 // readers that take messages ahead; [Consumer.FetchInOrder] sees to it by itself.
 func (r *Consumer) Order() Order { return r.order }
 
-// InOrder tells whether an acknowledgement counts for all messages before it.
+// InOrder reports whether an acknowledgement counts for all messages before it.
 func (r *Consumer) InOrder() bool { return r.inOrder }
 
 // Ack acknowledges messages, and returns when the server has noted the last of
@@ -139,7 +139,7 @@ func (r *Consumer) Ack(ctx context.Context, messages []*Delivery) error {
 	return nil
 }
 
-// AckNoted tells whether the server counts a message as acknowledged, where an
+// AckNoted reports whether the server counts a message as acknowledged, where an
 // acknowledgement counts for all before it. One that an earlier reader sent late, after
 // [Consumer.Rewind], has the server take those of this reader for older ones: it answers
 // them, and notes nothing, until this reader rewinds as well.

@@ -119,8 +119,8 @@ func (c *Client) publish(ctx context.Context, messages []Outgoing, confirmed fun
 	return published, nil
 }
 
-// orderTries bounds how often messages are published for the sake of their order.
-const orderTries = 5
+// orderAttempts bounds how often messages are published for the sake of their order.
+const orderAttempts = 5
 
 // Series publishes messages of which a later one may correct an earlier one, and
 // sees to it that the later one is the later one in its stream too. Where a message
@@ -143,7 +143,7 @@ func (c *Client) Series() *Series { return &Series{client: c, last: map[string]u
 // may be stored and some not; publishing all of them again is safe.
 func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, error) {
 	var published Published
-	for range orderTries {
+	for range orderAttempts {
 		behind := len(messages)
 		before := maps.Clone(s.last)
 		more, err := s.client.publish(ctx, messages, func(i int, ack Ack) {
@@ -162,7 +162,7 @@ func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, e
 		}
 	}
 	return published, job.Retryable(ClassUnreachable, 0, "nats %s: publish to %s: the server has messages in another order than theirs, %d times in a row",
-		s.client.address, messages[0].Subject, orderTries)
+		s.client.address, messages[0].Subject, orderAttempts)
 }
 
 // begunAnew forgets where a stream was, if a message shows that it was made anew since,

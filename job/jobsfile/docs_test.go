@@ -58,8 +58,8 @@ func defaultsOf(t *testing.T, mode job.Mode) map[string]string {
 				encoded, err := json.Marshal(field.Interface())
 				require.NoError(t, err)
 				text = strings.Trim(string(encoded), `"`)
-			} else if _, given, ok := strings.Cut(value.Type().Field(i).Tag.Get("jsonschema"), "default="); ok {
-				text, _, _ = strings.Cut(given, ",") // Left out of a definition that does not set it.
+			} else {
+				text = value.Type().Field(i).Tag.Get("default") // Left out of a definition that does not set it.
 			}
 			defaults[prefix+name] = text
 		}

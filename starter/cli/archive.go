@@ -208,7 +208,7 @@ type archiveRow struct {
 	Organization string              `json:"organization"`
 	Source       string              `json:"source"`
 	Hour         time.Time           `json:"hour"`
-	Life         archive.Incarnation `json:"incarnation"`
+	Incarnation  archive.Incarnation `json:"incarnation"`
 	First        uint64              `json:"first"`
 	Last         uint64              `json:"last"`
 	Size         int64               `json:"size"`
@@ -238,7 +238,7 @@ the raw stream took them, and the range of numbers of their batch.`,
 				}
 				rows = append(rows, archiveRow{
 					Key: o.Key, Organization: o.Organization, Source: o.Source, Hour: o.Hour,
-					Life: o.Incarnation, First: o.First, Last: o.Last, Size: o.Size,
+					Incarnation: o.Incarnation, First: o.First, Last: o.Last, Size: o.Size,
 				})
 			}
 			i.noteEmpty("object", len(rows))
