@@ -298,7 +298,6 @@ func TestStartOptions(t *testing.T) {
 		s := spec
 		s.Organization = fmt.Sprintf("starts%d", n)
 		c.change(&s)
-		require.NoError(t, s.Validate())
 		_, before := l.Total()
 		i := &iteration{loggers: l, done: make(chan struct{})}
 		i.run = jobtest.NewRun(jobtest.NewJob(l.extract, s.Organization, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, s))
