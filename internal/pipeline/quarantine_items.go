@@ -122,7 +122,7 @@ const (
 	// itemFetch is how many items are asked for at a time, without their bodies.
 	itemFetch = 1000
 	// itemWait is how long they are waited for, and itemAttempts how often in vain.
-	itemWait  = 2 * time.Second
+	itemWait     = 2 * time.Second
 	itemAttempts = 5
 )
 

@@ -41,17 +41,19 @@ type Report func(counts map[string]int64) (progress job.Progress, cursor any)
 type Iteration struct {
 	job.Run
 
-	end    time.Time
-	report Report
+	duration time.Duration
+	end      time.Time
+	report   Report
 
 	mu     sync.Mutex
 	counts map[string]int64
 }
 
-// New begins an iteration of a run. It takes no new work after the duration. Each
+// New makes an iteration of a run. It takes no new work when the duration is over, which
+// begins anew with [Iteration.Loop]: what a handler does before counts for nothing. Each
 // checkpoint says what report gives; nil makes no checkpoints.
 func New(run job.Run, duration time.Duration, report Report) *Iteration {
-	return &Iteration{Run: run, end: time.Now().Add(duration), report: report, counts: map[string]int64{}}
+	return &Iteration{Run: run, duration: duration, end: time.Now().Add(duration), report: report, counts: map[string]int64{}}
 }
 
 // End is the deadline: when the iteration takes no more new work.
@@ -117,6 +119,7 @@ func (it *Iteration) Wait(ctx context.Context, wait time.Duration) bool {
 // when ctx has ended, and then returns its error. A stop is no error: the position is
 // saved, and the next iteration goes on from there.
 func (it *Iteration) Loop(ctx context.Context, step func(context.Context) (Next, error)) error {
+	it.end = time.Now().Add(it.duration)
 	for next := More; ; {
 		if ctx.Err() != nil {
 			return ctx.Err()

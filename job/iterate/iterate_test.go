@@ -92,7 +92,7 @@ func TestLoop(t *testing.T) {
 				})
 				began := time.Now()
 				err := it.Loop(ctx, func(context.Context) (iterate.Next, error) {
-					time.Sleep(2 * time.Second)
+					<-time.After(2 * time.Second)
 					it.Count("steps", 1)
 					return c.step(state{it, run, cancel, it.Counted("steps")})
 				})
@@ -107,6 +107,21 @@ func TestLoop(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTimeBeginsWithTheLoop: what it takes to begin leaves the work its time.
+func TestTimeBeginsWithTheLoop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		it := iterate.New(jobtest.NewRun(job.Job{ID: "test.slow"}), time.Second, nil)
+		<-time.After(time.Hour)
+		require.NoError(t, it.Loop(t.Context(), func(context.Context) (iterate.Next, error) {
+			it.Count("steps", 1)
+			require.Equal(t, time.Second, it.Left())
+			return iterate.Done, nil
+		}))
+		require.EqualValues(t, 1, it.Counted("steps"))
+	})
 }
 
 func TestNothingToDo(t *testing.T) {
