@@ -96,7 +96,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 			return
 		}
 		if path != "" && !strings.HasSuffix(path, "[]") {
-			require.NotEmpty(t, schema["description"], "%s: a tag jsonschema:\"description=…\" or jsonschema_description", path)
+			require.NotEmpty(t, schema["description"], "%s: a tag help", path)
 		}
 		properties, _ := schema["properties"].(map[string]any)
 		for key, property := range properties {

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
+	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -127,6 +128,7 @@ func (c Config) validate() error {
 // host is a running worker process.
 type host struct {
 	Config
+	schemas       map[string]*specschema.Schema // of specs, by job type
 	secrets       secrets.Resolver
 	identity      string
 	logger        *slog.Logger
@@ -158,8 +160,13 @@ func Run(ctx context.Context, config Config) error {
 	if err := config.validate(); err != nil {
 		return err
 	}
+	schemas, err := specSchemas(config.Types)
+	if err != nil {
+		return err
+	}
 	h := &host{
 		Config:   config,
+		schemas:  schemas,
 		secrets:  secrets.New(os.Getenv),
 		identity: config.Identity,
 		logger:   config.Logger.With("worker", config.Identity),
@@ -285,15 +292,11 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 			return fmt.Errorf("worker %s cannot start: %w", h.identity, err)
 		}
 	}
-	service, err := h.register(namespace, func(taskQueue string) (worker.Worker, error) {
+	service := h.register(namespace, func(taskQueue string) (worker.Worker, error) {
 		own := options
 		own.DisableWorkflowWorker = true
 		return serveRuns(taskQueue, own)
 	})
-	if err != nil {
-		stopAll(all)
-		return err
-	}
 	h.enter(stateServing)
 	h.logger.Info("serving", "task_queue", contract.TaskQueue(h.Worker), "job_types", strings.Join(h.names(), ", "))
 

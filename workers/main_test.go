@@ -40,7 +40,7 @@ type recordSpec struct {
 	// Ledger is a file that gets a line for everything the handler does.
 	Ledger string `json:"ledger"`
 	// Steps is how many steps a run has. Each is a line in the ledger.
-	Steps int `json:"steps"`
+	Steps int `json:"steps" minimum:"0"`
 	// Gate is a file without which no step but the first is done.
 	Gate string `json:"gate,omitempty"`
 	// IgnoreStop lets the handler ignore requests to stop.

@@ -59,11 +59,13 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 	for name, want := range map[string]struct{ class, message string }{
 		"PanicAtOnce": {job.ClassPanic, "the handler of job type PanicAtOnce panicked: out of luck"},
 		"TellSecret":  {"Refused", "the vendor refuses token [secret]"},
-		"RecordSteps": {job.ClassInvalidSpec, `"colour"`},
+		// Every problem, as the schema that the worker announces has it.
+		"RecordSteps": {job.ClassInvalidSpec, `job record_steps.a: spec: key "ledger" is missing; ` +
+			`spec.colour: unknown key "colour"; spec.steps: -1 is less than 0`},
 	} {
 		spec := map[string]any{}
 		if name == "RecordSteps" {
-			spec["colour"] = "green"
+			spec["colour"], spec["steps"] = "green", -1
 		}
 		ref, err := c.StartRun(t.Context(), newJob(t, name, "a", oneShot(), spec), contract.StartedByHand)
 		require.NoError(t, err)

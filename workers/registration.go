@@ -53,17 +53,13 @@ type registration struct {
 }
 
 // register announces the process until withdraw is called.
-func (h *host) register(namespace string, newWorker func(string) (worker.Worker, error)) (*registration, error) {
-	service, err := h.describe()
-	if err != nil {
-		return nil, err
-	}
+func (h *host) register(namespace string, newWorker func(string) (worker.Worker, error)) *registration {
 	r := &registration{
-		host: h, namespace: namespace, service: service, newWorker: newWorker,
+		host: h, namespace: namespace, service: h.describe(), newWorker: newWorker,
 		drained: make(chan struct{}), handlersDone: make(chan struct{}), ended: make(chan struct{}),
 	}
 	go r.keepRegistered()
-	return r, nil
+	return r
 }
 
 // drain tells everyone that the process takes no more work, and gives a function

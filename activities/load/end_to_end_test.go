@@ -21,6 +21,7 @@ import (
 // TestTwoDaysFromVendorToDatabase pulls two days of two loggers in time frames of
 // six hours, and compares every value in InfluxDB with what the vendor measured.
 func TestTwoDaysFromVendorToDatabase(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "twodays", stacktest.Start(t))
 	now := noon.Add(7*time.Minute + 30*time.Second)
 	vendor := hobolinktest.NewHandler(hobolinktest.Options{Token: "token-of-twodays", Seed: 5, Now: func() time.Time { return now }})

@@ -28,7 +28,7 @@ func modeTables() []modeTable {
 			key:         key,
 			mode:        only.Mode(),
 			settings:    field.Type,
-			description: field.Tag.Get("jsonschema_description"),
+			description: field.Tag.Get("help"),
 		}
 	}
 	return tables

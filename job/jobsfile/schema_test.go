@@ -165,18 +165,18 @@ type everySpec struct {
 	Owner  job.Owner         `json:"owner"`
 	Secret job.SecretRef     `json:"secret"`
 	Wait   job.Duration      `json:"wait"`
-	Size   int8              `json:"size" jsonschema:"minimum=2,maximum=9"`
+	Size   int8              `json:"size" minimum:"2" maximum:"9"`
 	Count  int               `json:"count"`
-	Factor float64           `json:"factor" jsonschema_description:"times | more"`
+	Factor float64           `json:"factor" help:"times | more"`
 	Fast   bool              `json:"fast"`
-	Word   string            `json:"word" jsonschema:"minLength=1"`
-	Level  string            `json:"level,omitempty" jsonschema:"enum=low,enum=high,default=low"`
+	Word   string            `json:"word" minLength:"1"`
+	Level  string            `json:"level,omitempty" enum:"low,high" default:"low"`
 	Parts  []partSpec        `json:"parts"`
 	Tags   map[string]string `json:"tags"`
 }
 
 type partSpec struct {
-	Name string `json:"name" jsonschema:"example=left"`
+	Name string `json:"name" example:"left"`
 	Free any    `json:"free,omitempty"`
 }
 

@@ -4,11 +4,13 @@ package jobtest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 
+	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -38,6 +40,20 @@ type Checkpoint struct {
 	Progress job.Progress
 	// Cursor is the position that was stored, or nil when none was given.
 	Cursor json.RawMessage
+}
+
+// CheckSpec says what a worker says of the spec of a job of the type, a JSON text:
+// nil if it takes it, else every problem, each with its key.
+func CheckSpec(t job.Type, spec string) error {
+	schema, _, err := specschema.OfType(t)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, problem := range specschema.CheckSpec(t, schema, []byte(spec)) {
+		problems = append(problems, errors.New(problem.String()))
+	}
+	return errors.Join(problems...)
 }
 
 // Option changes a run that [NewRun] makes.

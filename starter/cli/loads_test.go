@@ -23,7 +23,7 @@ func keepLoading(t *testing.T, st *stacktest.Stack, client *pipeline.Client, loc
 	t.Helper()
 	jobType := load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond))
 	definition := jobtest.NewJob(jobType, location, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, load.LiveInfluxSpec{
-		Location: location, InfluxURL: st.Influx, BatchAge: job.Duration(20 * time.Millisecond), Lap: job.Duration(100 * time.Millisecond), Mirrors: mirrors,
+		Location: location, InfluxURL: st.Influx, BatchAge: job.Duration(20 * time.Millisecond), IterationDuration: job.Duration(100 * time.Millisecond), Mirrors: mirrors,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

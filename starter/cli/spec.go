@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"strings"
 
 	"github.com/oklog/ulid/v2"
@@ -169,21 +168,8 @@ func (c *checker) complete(j job.Job, key string, spec []byte) (job.Job, []strin
 
 // check lists all that is wrong with a spec, and gives it in one line if it is right.
 func (c *checker) check(spec []byte) (json.RawMessage, []string) {
-	decoder := json.NewDecoder(bytes.NewReader(spec))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, []string{"the spec is not JSON: " + err.Error()}
-	}
-	if decoder.More() {
-		return nil, []string{"the spec is not one JSON object: there is more text after it"}
-	}
-	if _, ok := value.(map[string]any); !ok {
-		return nil, []string{"the spec is not a JSON object"}
-	}
 	var problems []string
-	for _, problem := range c.schema.Check(value) {
-		problem.Path = append([]string{"spec"}, problem.Path...)
+	for _, problem := range specschema.CheckSpec(c.kind, c.schema, spec) {
 		problems = append(problems, problem.String())
 	}
 	if len(problems) > 0 {
@@ -192,13 +178,6 @@ func (c *checker) check(spec []byte) (json.RawMessage, []string) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, spec); err != nil {
 		return nil, []string{"the spec is not JSON: " + err.Error()}
-	}
-	if c.kind.Spec == nil {
-		return compact.Bytes(), nil // Its rules that span several keys are elsewhere.
-	}
-	// Rules that span several keys are the spec's own.
-	if err := job.DecodeSpec(compact.Bytes(), reflect.New(c.kind.Spec).Interface()); err != nil {
-		return nil, []string{"spec: " + err.Error()}
 	}
 	return compact.Bytes(), nil
 }

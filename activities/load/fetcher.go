@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
@@ -15,43 +13,43 @@ const fetchSize = 1000
 
 // chunk is what one fetch brought.
 type chunk struct {
-	messages []jetstream.Msg
+	messages []*pipeline.Delivery
 	full     bool // there may be more at once
 }
 
-// feed fetches messages and makes batches of them, ahead of the writes. It holds
+// fetcher fetches messages and makes batches of them, ahead of the writes. It holds
 // a chunk that was fetched, a batch that is filled from a chunk, one that is
 // written and one that is acknowledged, and nothing more.
-type feed struct {
-	lane    *lane
+type fetcher struct {
+	writer  *mirrorWriter
 	chunks  chan chunk
 	batches chan *batch
 	used    chan *batch // to be filled again
 }
 
-func newFeed(w *lane) *feed {
-	return &feed{lane: w, chunks: make(chan chunk), batches: make(chan *batch), used: make(chan *batch, 3)}
+func newFetcher(w *mirrorWriter) *fetcher {
+	return &fetcher{writer: w, chunks: make(chan chunk), batches: make(chan *batch), used: make(chan *batch, 3)}
 }
 
-// fetch takes messages until the lane is to leave or ctx ends.
-func (f *feed) fetch(ctx context.Context) error {
+// fetch takes messages until the mirror writer is to leave or ctx ends.
+func (f *fetcher) fetch(ctx context.Context) error {
 	defer close(f.chunks)
-	w := f.lane
-	n := min(fetchSize, w.lap.spec.BatchPoints)
+	w := f.writer
+	n := min(fetchSize, w.iteration.spec.BatchPoints)
 	order := w.consumer.Order()
 	full := false
-	for !w.lap.leaving(w) {
-		// No longer than the lap, since nothing else ends the wait at its end.
-		wait := min(max(w.lap.spec.BatchAge.Std(), pipeline.MinFetch), max(time.Until(w.lap.end), slowWrite))
-		messages, err := w.consumer.FetchBytes(ctx, n, w.lap.pipeline.MaxFetchBytes(), wait, w.lap.run.Stopping())
+	for !w.iteration.draining(w) {
+		// No longer than the iteration, since nothing else ends the wait at its end.
+		wait := min(max(w.iteration.spec.BatchAge.Std(), pipeline.MinFetch), max(time.Until(w.iteration.End()), slowWrite))
+		messages, err := w.consumer.FetchBytes(ctx, n, w.iteration.pipeline.MaxFetchBytes(), wait, w.iteration.Stopping())
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := inOrder(&order, messages); err != nil {
-			return err
+		if !order.Follows(messages) {
+			return errOutOfOrder
 		}
 		wasFull := full
 		full = len(messages) == n
@@ -68,20 +66,12 @@ func (f *feed) fetch(ctx context.Context) error {
 	return nil
 }
 
-// inOrder makes sure that messages are the next ones of their consumer.
-func inOrder(order *pipeline.Order, messages []jetstream.Msg) error {
-	if follows, err := order.Follows(messages); err != nil || follows {
-		return err
-	}
-	return errOutOfOrder
-}
-
 // encode makes batches of chunks: a batch is full with spec.BatchPoints or with as
 // many bytes as one write may have, and done when there is nothing more at once or
 // its first message has waited for spec.BatchAge.
-func (f *feed) encode(ctx context.Context) {
+func (f *fetcher) encode(ctx context.Context) {
 	defer close(f.batches)
-	w := f.lane
+	w := f.writer
 	decoder := lines.NewDecoder()
 	var b *batch
 	var begun time.Time
@@ -100,13 +90,13 @@ func (f *feed) encode(ctx context.Context) {
 				b, begun = f.empty(), time.Now()
 			}
 			b.add(decoder, message)
-			if b.lines >= w.lap.spec.BatchPoints || b.bytes >= int(w.maxBytes.Load()) {
+			if b.lines >= w.iteration.spec.BatchPoints || b.bytes >= int(w.maxBytes.Load()) {
 				if !send() {
 					return
 				}
 			}
 		}
-		if b != nil && (!c.full || time.Since(begun) >= w.lap.spec.BatchAge.Std()) && !send() {
+		if b != nil && (!c.full || time.Since(begun) >= w.iteration.spec.BatchAge.Std()) && !send() {
 			return
 		}
 	}
@@ -116,17 +106,17 @@ func (f *feed) encode(ctx context.Context) {
 }
 
 // empty gives a batch to fill.
-func (f *feed) empty() *batch {
+func (f *fetcher) empty() *batch {
 	select {
 	case b := <-f.used:
 		return b
 	default:
-		return newBatch(f.lane)
+		return newBatch(f.writer)
 	}
 }
 
 // recycle takes back a batch that is done with.
-func (f *feed) recycle(b *batch) {
+func (f *fetcher) recycle(b *batch) {
 	b.reset()
 	select {
 	case f.used <- b:

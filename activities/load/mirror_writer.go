@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/lines"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -17,14 +15,14 @@ import (
 
 const (
 	// ackWait is how long the server waits for an answer to a message: longer than
-	// a batch takes with all its tries. A lane that starts does not wait for it, since
+	// a batch takes with all its attempts. A mirror writer that starts does not wait for it, since
 	// it rewinds.
 	ackWait = 5 * time.Minute
 	// probeSize is how many messages a mirror is tried with that was down.
 	probeSize = 100
 	// slowWrite is what makes a mirror a slow one, whose others do not wait for it.
 	slowWrite = 250 * time.Millisecond
-	// claimFor is how long a mirror of a location is the job's that last told of it;
+	// claimFor is how long a mirror belongs to the job that last reported on it;
 	// it does so every few seconds.
 	claimFor = 30 * time.Second
 	// mostNotNoted is how many acknowledgements in a row may have no effect.
@@ -33,24 +31,34 @@ const (
 	rateInterval = time.Second
 )
 
-// Reasons for a lane to begin again.
+// Reasons for a mirror writer to begin again.
 var (
 	errBreakerOpened = errors.New("the mirror is down")
 	errOutOfOrder    = errors.New("a message came out of order")
 	errAckNotNoted   = errors.New("an acknowledgement was not noted")
-	errLapOver       = errors.New("the lap is over with a batch half done")
+	errIterationOver = errors.New("the iteration is over with a batch half done")
 )
 
-// lane loads a mirror.
-type lane struct {
-	lap      *lap
-	mirror   InfluxMirror
-	config   influx.Config // without what connect adds
-	address  string        // of the server
-	writer   *influx.Writer
-	consumer *pipeline.Consumer
+// source gives the messages of a location, in order: a [pipeline.Consumer].
+type source interface {
+	Rewind(ctx context.Context) (int, error)
+	Order() pipeline.Order
+	FetchBytes(ctx context.Context, n, bytes int, wait time.Duration, stop <-chan struct{}) ([]*pipeline.Delivery, error)
+	InOrder() bool
+	Ack(ctx context.Context, messages []*pipeline.Delivery) error
+	AckNoted(ctx context.Context, message *pipeline.Delivery) (bool, error)
+}
 
-	parked   atomic.Bool  // takes nothing more in this lap, or is down
+// mirrorWriter loads a mirror.
+type mirrorWriter struct {
+	iteration *iteration
+	mirror    InfluxMirror
+	config    influx.Config // without what connect adds
+	address   string        // of the server
+	writer    *influx.Writer
+	consumer  source
+
+	waiting  atomic.Bool  // takes nothing more in this iteration, or is down
 	slow     atomic.Bool  // the last write took long
 	writing  atomic.Int64 // when the write in hand began; 0: none is
 	maxBytes atomic.Int64 // of a write; falls when the server finds one too big
@@ -59,25 +67,24 @@ type lane struct {
 
 	mu       sync.Mutex
 	state    pipeline.LoadState
-	notNoted int // acknowledgements in a row that had no effect
-	counts   map[string]int64
-	err      error // why the lane has ended, unless the lap is over
+	notNoted int   // acknowledgements in a row that had no effect
+	err      error // why the mirror writer has ended, unless the iteration is over
 	rate     struct {
 		since  time.Time
 		points int64
 	}
 }
 
-func newLane(l *lap, m InfluxMirror, config influx.Config, address string) *lane {
-	w := &lane{lap: l, mirror: m, config: config, address: address, counts: map[string]int64{}}
+func newMirrorWriter(l *iteration, m InfluxMirror, config influx.Config, address string) *mirrorWriter {
+	w := &mirrorWriter{iteration: l, mirror: m, config: config, address: address}
 	w.state.Breaker.State = pipeline.BreakerClosed
 	w.maxBytes.Store(int64(l.spec.BatchBytes))
 	return w
 }
 
-// work loads the mirror until the lap is over. What the mirror answers is in the
+// work loads the mirror until the iteration is over. What the mirror answers is in the
 // state of its breaker; the error is about the stream.
-func (w *lane) work(ctx context.Context) error {
+func (w *mirrorWriter) work(ctx context.Context) error {
 	if err := w.open(ctx); err != nil {
 		return err
 	}
@@ -86,29 +93,29 @@ func (w *lane) work(ctx context.Context) error {
 			w.failed(err, nil)
 		}
 	}
-	for !w.lap.leaving(w) || w.lap.linger(ctx, w) {
+	for !w.iteration.draining(w) || w.iteration.awaitEnd(ctx, w) {
 		if w.breaker().State != pipeline.BreakerClosed {
-			w.parked.Store(true)
+			w.waiting.Store(true)
 			if !w.waitForTry(ctx) {
 				break
 			}
-			if err := w.goesOn(ctx, w.probe(ctx)); err != nil {
+			if err := w.retryable(ctx, w.probe(ctx)); err != nil {
 				return err
 			}
 			continue
 		}
-		w.parked.Store(false)
-		if err := w.goesOn(ctx, w.stream(ctx)); err != nil {
+		w.waiting.Store(false)
+		if err := w.retryable(ctx, w.stream(ctx)); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
 }
 
-// goesOn returns nil if the lane can begin again after an error, and what ends it if it
+// retryable returns nil if the mirror writer can begin again after an error, and what ends it if it
 // cannot. An acknowledgement without effect costs a write of what has been written, so
 // that each one after the first is followed by a wait, as a failure of the mirror is.
-func (w *lane) goesOn(ctx context.Context, err error) error {
+func (w *mirrorWriter) retryable(ctx context.Context, err error) error {
 	if err != nil && !beginsAgain(err) {
 		return err
 	}
@@ -118,13 +125,13 @@ func (w *lane) goesOn(ctx context.Context, err error) error {
 	w.mu.Lock()
 	n := w.notNoted
 	w.mu.Unlock()
-	spec := &w.lap.spec
+	spec := &w.iteration.spec
 	switch {
 	case n < 2:
 		return nil
-	case n < mostNotNoted && w.wait(ctx, time.Now().Add(w.lap.backoff.wait(n-1))):
+	case n < mostNotNoted && w.wait(ctx, time.Now().Add(w.iteration.backoff.wait(n-1))):
 		return nil
-	case ctx.Err() != nil || w.lap.stopping():
+	case ctx.Err() != nil || w.iteration.stopping():
 		return ctx.Err()
 	}
 	return job.Retryable(ClassNotNoted, 0,
@@ -132,14 +139,14 @@ func (w *lane) goesOn(ctx context.Context, err error) error {
 		spec.Location, spec.OperationMode, w.mirror.Name, n, w.consumerName())
 }
 
-// beginsAgain tells whether the lane can go on when it has begun again.
+// beginsAgain reports whether the mirror writer can go on when it has begun again.
 func beginsAgain(err error) bool {
-	return errors.Is(err, errBreakerOpened) || errors.Is(err, errOutOfOrder) || errors.Is(err, errAckNotNoted) || errors.Is(err, errLapOver)
+	return errors.Is(err, errBreakerOpened) || errors.Is(err, errOutOfOrder) || errors.Is(err, errAckNotNoted) || errors.Is(err, errIterationOver)
 }
 
 // connect makes the writer, unless there is one. A secret that this worker has not
 // is a fault of this mirror alone.
-func (w *lane) connect(ctx context.Context) error {
+func (w *mirrorWriter) connect(ctx context.Context) error {
 	if w.writer != nil {
 		return nil
 	}
@@ -148,7 +155,7 @@ func (w *lane) connect(ctx context.Context) error {
 	}
 	config := w.config
 	if w.mirror.Password != "" {
-		password, err := w.lap.run.Secret(w.mirror.Password)
+		password, err := w.iteration.Secret(w.mirror.Password)
 		if err != nil {
 			return failed(err)
 		}
@@ -170,12 +177,12 @@ func (w *lane) connect(ctx context.Context) error {
 }
 
 // open claims the load, and opens its consumer.
-func (w *lane) open(ctx context.Context) error {
+func (w *mirrorWriter) open(ctx context.Context) error {
 	if err := w.claim(ctx); err != nil {
 		return err
 	}
-	spec := &w.lap.spec
-	consumer, err := w.lap.pipeline.Consumer(ctx, pipeline.StreamPrepared, pipeline.ConsumerOptions{
+	spec := &w.iteration.spec
+	consumer, err := w.iteration.pipeline.Consumer(ctx, pipeline.StreamPrepared, pipeline.ConsumerOptions{
 		Name:    w.consumerName(),
 		Subject: pipeline.PrepSubject(spec.OperationMode, spec.Location),
 		AckWait: ackWait,
@@ -187,18 +194,18 @@ func (w *lane) open(ctx context.Context) error {
 	return err
 }
 
-func (w *lane) consumerName() string {
-	return pipeline.LoadConsumer(w.lap.spec.OperationMode, w.lap.spec.Location, w.mirror.Name)
+func (w *mirrorWriter) consumerName() string {
+	return pipeline.LoadConsumer(w.iteration.spec.OperationMode, w.iteration.spec.Location, w.mirror.Name)
 }
 
-// claim goes on from what was told of the load before, unless another job told it
+// claim goes on from the last state of the load, unless another job wrote that
 // just now: of one consumer, each would get a part of the messages.
-func (w *lane) claim(ctx context.Context) error {
-	spec, id := &w.lap.spec, w.lap.run.Job().ID
+func (w *mirrorWriter) claim(ctx context.Context) error {
+	spec, id := &w.iteration.spec, w.iteration.Job().ID
 	var state pipeline.LoadState
 	for claimed := false; !claimed; {
 		var err error
-		state, err = w.lap.pipeline.LoadState(ctx, spec.OperationMode, spec.Location, w.mirror.Name)
+		state, err = w.iteration.pipeline.LoadState(ctx, spec.OperationMode, spec.Location, w.mirror.Name)
 		if err != nil {
 			return err
 		}
@@ -209,12 +216,12 @@ func (w *lane) claim(ctx context.Context) error {
 				"job %s does not load location %s (%s) into mirror %s, since job %s does, and each would get a part of the messages",
 				id, spec.Location, spec.OperationMode, w.mirror.Name, state.Job)
 		}
-		w.goOnFrom(&state)
+		w.retryFrom(&state)
 		state.Job, state.UpdatedAt = id, now
 		if state.StartedAt.IsZero() {
 			state.StartedAt = now
 		}
-		if claimed, err = w.lap.pipeline.ClaimLoad(ctx, state); err != nil {
+		if claimed, err = w.iteration.pipeline.ClaimLoad(ctx, state); err != nil {
 			return err
 		}
 	}
@@ -228,40 +235,40 @@ func (w *lane) claim(ctx context.Context) error {
 	return nil
 }
 
-// goOnFrom keeps of a state what still holds.
-func (w *lane) goOnFrom(state *pipeline.LoadState) {
+// retryFrom keeps of a state what still holds.
+func (w *mirrorWriter) retryFrom(state *pipeline.LoadState) {
 	if state.Address != "" && state.Address != w.address {
 		// Another server: what the old one said does not hold for it.
 		state.Breaker, state.MaxBytes = pipeline.Breaker{State: pipeline.BreakerClosed}, 0
 	}
-	if state.BatchBytes != w.lap.spec.BatchBytes {
+	if state.BatchBytes != w.iteration.spec.BatchBytes {
 		state.MaxBytes = 0
 	}
-	state.BatchBytes, state.Address = w.lap.spec.BatchBytes, w.address
+	state.BatchBytes, state.Address = w.iteration.spec.BatchBytes, w.address
 }
 
 // waitForTry waits until the mirror may be tried again, and reports false when the
-// lap ends before.
-func (w *lane) waitForTry(ctx context.Context) bool {
+// iteration ends before.
+func (w *mirrorWriter) waitForTry(ctx context.Context) bool {
 	return w.wait(ctx, w.breaker().RetryAt)
 }
 
-// wait waits for a time, and reports false when the lap ends before.
-func (w *lane) wait(ctx context.Context, until time.Time) bool {
+// wait waits for a time, and reports false when the iteration ends before.
+func (w *mirrorWriter) wait(ctx context.Context, until time.Time) bool {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	for {
 		select {
 		case <-timer.C:
 			return true
-		case <-w.lap.run.Stopping():
+		case <-w.iteration.Stopping():
 			return false
-		case <-w.lap.over:
+		case <-w.iteration.over:
 			return false
 		case <-ctx.Done():
 			return false
-		case <-time.After(max(time.Until(w.lap.end), slowWrite)):
-			if w.lap.leaving(w) {
+		case <-time.After(max(time.Until(w.iteration.End()), slowWrite)):
+			if w.iteration.draining(w) {
 				return false
 			}
 		}
@@ -270,7 +277,7 @@ func (w *lane) wait(ctx context.Context, until time.Time) bool {
 
 // probe asks the mirror whether it is there, and gives it small batches, from the
 // first message that it has not, until it has stored one.
-func (w *lane) probe(ctx context.Context) error {
+func (w *mirrorWriter) probe(ctx context.Context) error {
 	w.mu.Lock()
 	w.state.Breaker.State = pipeline.BreakerTrying
 	w.mu.Unlock()
@@ -293,30 +300,30 @@ func (w *lane) probe(ctx context.Context) error {
 	return err
 }
 
-// tryBatches writes small batches until one is stored or the lap is over. That the
+// tryBatches writes small batches until one is stored or the iteration is over. That the
 // mirror answers a ping says nothing of writes: as long as no message waits, or none
 // that can be written, it is not known to work. The message that someone wants skipped
 // goes to quarantine instead. It returns the one that the mirror refuses, if it is
 // known, with the error.
-func (w *lane) tryBatches(ctx context.Context) (*pipeline.HeldMessage, error) {
+func (w *mirrorWriter) tryBatches(ctx context.Context) (*pipeline.HeldMessage, error) {
 	if err := w.rewind(ctx); err != nil {
 		return nil, err
 	}
-	skip, err := w.lap.pipeline.SkipAsked(ctx, w.consumerName())
+	skip, err := w.iteration.pipeline.SkipAsked(ctx, w.consumerName())
 	if err != nil {
 		return nil, err
 	}
 	order := w.consumer.Order()
 	decoder := lines.NewDecoder()
-	n := min(probeSize, w.lap.spec.BatchPoints)
-	for w.breaker().State != pipeline.BreakerClosed && !w.lap.leaving(w) {
-		wait := min(w.lap.spec.BatchAge.Std(), max(time.Until(w.lap.end), slowWrite))
-		messages, err := w.consumer.FetchBytes(ctx, n, w.lap.pipeline.MaxFetchBytes(), wait, w.lap.run.Stopping())
+	n := min(probeSize, w.iteration.spec.BatchPoints)
+	for w.breaker().State != pipeline.BreakerClosed && !w.iteration.draining(w) {
+		wait := min(w.iteration.spec.BatchAge.Std(), max(time.Until(w.iteration.End()), slowWrite))
+		messages, err := w.consumer.FetchBytes(ctx, n, w.iteration.pipeline.MaxFetchBytes(), wait, w.iteration.Stopping())
 		if err != nil {
 			return nil, err
 		}
-		if err := inOrder(&order, messages); err != nil {
-			return nil, err
+		if !order.Follows(messages) {
+			return nil, errOutOfOrder
 		}
 		b := newBatch(w)
 		b.skip = skip
@@ -327,7 +334,7 @@ func (w *lane) tryBatches(ctx context.Context) (*pipeline.HeldMessage, error) {
 		if ackErr := w.acknowledge(ctx, b); ackErr != nil {
 			return nil, ackErr
 		}
-		w.settled(b, err)
+		w.noteWrite(b, err)
 		if err != nil {
 			return b.heldMessage(), err
 		}
@@ -336,7 +343,7 @@ func (w *lane) tryBatches(ctx context.Context) (*pipeline.HeldMessage, error) {
 }
 
 // rewind makes what was taken and not finished come first, and in order.
-func (w *lane) rewind(ctx context.Context) error {
+func (w *mirrorWriter) rewind(ctx context.Context) error {
 	n, err := w.consumer.Rewind(ctx)
 	if err != nil {
 		return err
@@ -346,17 +353,17 @@ func (w *lane) rewind(ctx context.Context) error {
 }
 
 // stream loads batch after batch: while one is written, the next is decoded, the
-// one after it fetched, and the one before acknowledged. It ends with the lap, or
+// one after it fetched, and the one before acknowledged. It ends with the iteration, or
 // with an error, after which what was in hand is forgotten: it comes again when
-// the lane begins again.
-func (w *lane) stream(ctx context.Context) error {
+// the mirror writer begins again.
+func (w *mirrorWriter) stream(ctx context.Context) error {
 	if err := w.rewind(ctx); err != nil {
 		return err
 	}
 	whole := ctx // for what has to be finished
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f := newFeed(w)
+	f := newFetcher(w)
 	acks := make(chan *batch)
 	var stages sync.WaitGroup
 	var fetchErr, ackErr error
@@ -389,9 +396,9 @@ func (w *lane) stream(ctx context.Context) error {
 }
 
 // write writes batches until there are no more, or one cannot be written.
-func (w *lane) write(ctx context.Context, batches <-chan *batch, acks chan<- *batch) error {
+func (w *mirrorWriter) write(ctx context.Context, batches <-chan *batch, acks chan<- *batch) error {
 	for b := range batches {
-		if w.slow.Load() && w.lap.leaving(w) {
+		if w.slow.Load() && w.iteration.draining(w) {
 			return nil // the rest would take too long
 		}
 		if err := w.persist(ctx, b); err != nil {
@@ -403,10 +410,10 @@ func (w *lane) write(ctx context.Context, batches <-chan *batch, acks chan<- *ba
 }
 
 // persist stores a batch, and tries again until it is stored or the breaker opens.
-func (w *lane) persist(ctx context.Context, b *batch) error {
+func (w *mirrorWriter) persist(ctx context.Context, b *batch) error {
 	for {
 		err := b.store(ctx)
-		w.settled(b, err)
+		w.noteWrite(b, err)
 		if err == nil {
 			return nil
 		}
@@ -428,8 +435,8 @@ func (w *lane) persist(ctx context.Context, b *batch) error {
 
 // acknowledge answers the messages of a batch that are done with: up to the first
 // that is not, where an answer counts for all before it.
-func (w *lane) acknowledge(ctx context.Context, b *batch) error {
-	var done []jetstream.Msg
+func (w *mirrorWriter) acknowledge(ctx context.Context, b *batch) error {
+	var done []*pipeline.Delivery
 	for i := range b.items {
 		it := &b.items[i]
 		if it.open > 0 && w.consumer.InOrder() {
@@ -456,15 +463,15 @@ func (w *lane) acknowledge(ctx context.Context, b *batch) error {
 			w.notNoted++
 			n := w.notNoted
 			w.mu.Unlock()
-			w.lap.run.Logger().Warn("an acknowledgement had no effect; what is not acknowledged is loaded again", "mirror", w.mirror.Name, "in_a_row", n)
+			w.iteration.Logger().Warn("an acknowledgement had no effect; what is not acknowledged is loaded again", "mirror", w.mirror.Name, "in_a_row", n)
 			return errAckNotNoted
 		}
 	}
 	w.mu.Lock()
 	w.notNoted = 0
-	w.counts["messages"] += int64(len(done))
 	w.state.Messages += int64(len(done))
 	w.mu.Unlock()
-	w.lap.checkpoint()
+	w.iteration.Count("messages", int64(len(done)))
+	w.iteration.Save()
 	return nil
 }

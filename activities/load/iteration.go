@@ -4,58 +4,58 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
-// tellInterval is how often the state of the loads is published.
-const tellInterval = 3 * time.Second
+// reportInterval is how often the state of the loads is published.
+const reportInterval = 3 * time.Second
 
-// lap is one iteration: a lane for each mirror, side by side.
-type lap struct {
-	run      job.Run
+// iteration is one iteration: a mirror writer for each mirror, side by side.
+type iteration struct {
+	*iterate.Iteration
 	spec     LiveInfluxSpec
 	pipeline *pipeline.Client
 	backoff  backoff
-	lanes    []*lane
-	end      time.Time
+	writers  []*mirrorWriter
 
 	once    sync.Once
 	over    chan struct{} // closed when no mirror can go on
 	changed chan struct{} // holds one when a breaker has opened or closed
 }
 
-func (l *lap) drive(ctx context.Context) error {
-	told, stopTelling := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(told)
-		l.tell(ctx, stopTelling)
-	}()
-	var lanes sync.WaitGroup
-	for _, w := range l.lanes {
-		lanes.Go(func() {
-			defer w.parked.Store(true)
+// load is the only step: it ends when no mirror writer has more to do.
+func (l *iteration) load(ctx context.Context) (iterate.Next, error) {
+	reporting, ended := context.WithCancel(ctx)
+	var reporter, writers errgroup.Group
+	reporter.Go(func() error { return l.report(ctx, reporting.Done()) })
+	for _, w := range l.writers {
+		writers.Go(func() error {
+			defer w.waiting.Store(true)
 			w.end(w.work(ctx))
+			return nil
 		})
 	}
-	lanes.Wait()
-	close(stopTelling)
-	<-told
+	_ = writers.Wait() // each keeps its own error
+	ended()
+	_ = reporter.Wait()
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return iterate.Done, ctx.Err()
 	}
-	return l.failure()
+	return iterate.Done, l.failure()
 }
 
-// tell publishes the state of all lanes now and then, when one has changed, and at
-// the end. That it cannot is no failure: the lanes will notice.
-func (l *lap) tell(ctx context.Context, stop <-chan struct{}) {
-	tick := time.NewTicker(tellInterval)
+// report publishes the state of all mirror writers every few seconds, after a change, and at
+// the end. A failure is ignored: the mirror writers meet the same one.
+func (l *iteration) report(ctx context.Context, stop <-chan struct{}) error {
+	tick := time.NewTicker(reportInterval)
 	defer tick.Stop()
 	for stopped := false; !stopped; {
 		select {
@@ -64,15 +64,16 @@ func (l *lap) tell(ctx context.Context, stop <-chan struct{}) {
 		case <-stop:
 			stopped = true
 		}
-		for _, w := range l.lanes {
+		for _, w := range l.writers {
 			w.publish(ctx)
 		}
 	}
+	return nil
 }
 
-func (l *lap) stopping() bool {
+func (l *iteration) stopping() bool {
 	select {
-	case <-l.run.Stopping():
+	case <-l.Stopping():
 		return true
 	case <-l.over:
 		return true
@@ -81,46 +82,46 @@ func (l *lap) stopping() bool {
 	}
 }
 
-// leaving says that a lane should take no more: the lap is over, and no other
+// draining says that a mirror writer should take no more: the iteration is over, and no other
 // mirror is so slow with what it has in hand that it would hold up this one.
-func (l *lap) leaving(w *lane) bool {
+func (l *iteration) draining(w *mirrorWriter) bool {
 	if l.stopping() {
 		return true
 	}
-	if time.Now().Before(l.end) {
+	if time.Now().Before(l.End()) {
 		return false
 	}
 	if w.isSlow() {
 		return true
 	}
-	for _, other := range l.lanes {
-		if other != w && !other.parked.Load() && other.isSlow() {
+	for _, other := range l.writers {
+		if other != w && !other.waiting.Load() && other.isSlow() {
 			return false
 		}
 	}
 	return true
 }
 
-// linger keeps a lane that has nothing to do any more for the end of the lap, and
+// awaitEnd keeps a mirror writer that has nothing to do any more for the end of the iteration, and
 // reports true when it should go on instead: another mirror turned out to be slow
 // with what it has in hand.
-func (l *lap) linger(ctx context.Context, w *lane) bool {
+func (l *iteration) awaitEnd(ctx context.Context, w *mirrorWriter) bool {
 	if w.isSlow() {
 		return false
 	}
-	w.parked.Store(true)
+	w.waiting.Store(true)
 	tick := time.NewTicker(slowWrite / 5)
 	defer tick.Stop()
 	for {
 		all := true
-		for _, other := range l.lanes {
-			all = all && (other == w || other.parked.Load())
+		for _, other := range l.writers {
+			all = all && (other == w || other.waiting.Load())
 		}
 		switch {
 		case all || l.stopping() || ctx.Err() != nil:
 			return false
-		case !l.leaving(w):
-			w.parked.Store(false)
+		case !l.draining(w):
+			w.waiting.Store(false)
 			return true
 		}
 		select {
@@ -130,9 +131,9 @@ func (l *lap) linger(ctx context.Context, w *lane) bool {
 	}
 }
 
-// checkMirrors ends the lap when every mirror is down.
-func (l *lap) checkMirrors() {
-	for _, w := range l.lanes {
+// checkMirrors ends the iteration when every mirror is down.
+func (l *iteration) checkMirrors() {
+	for _, w := range l.writers {
 		if !w.down() {
 			return
 		}
@@ -140,12 +141,12 @@ func (l *lap) checkMirrors() {
 	l.once.Do(func() { close(l.over) })
 }
 
-// failure is the error of the lap: none as long as a mirror can go on.
-func (l *lap) failure() error {
+// failure is the error of the iteration: none as long as a mirror can go on.
+func (l *iteration) failure() error {
 	var reasons []string
 	var first error
 	class, retryAt := "", time.Time{}
-	for _, w := range l.lanes {
+	for _, w := range l.writers {
 		b, err := w.trouble()
 		switch {
 		case err != nil:
@@ -167,7 +168,7 @@ func (l *lap) failure() error {
 	}
 	if class == "" {
 		var failure *job.Failure
-		if len(l.lanes) == 1 || errors.As(first, &failure) {
+		if len(l.writers) == 1 || errors.As(first, &failure) {
 			return first
 		}
 		class = pipeline.ClassUnreachable
@@ -179,47 +180,34 @@ func (l *lap) failure() error {
 	return job.Retryable(class, max(time.Until(retryAt), 0), "%s: %s", where, strings.Join(reasons, "; "))
 }
 
-func (l *lap) counts() map[string]int64 {
-	counts := map[string]int64{}
-	for _, w := range l.lanes {
-		w.mu.Lock()
-		for name, n := range w.counts {
-			counts[name] += n
-		}
-		w.mu.Unlock()
-	}
-	return counts
+// progress is what a checkpoint says.
+func (l *iteration) progress(counts map[string]int64) (job.Progress, any) {
+	return job.Progress{Done: counts["points"], Message: l.message(counts, "")}, nil
 }
 
-// checkpoint reports how far the lap is.
-func (l *lap) checkpoint() {
-	counts := l.counts()
-	l.run.Checkpoint(job.Progress{Done: counts["points"], Message: l.message(counts, "")}, nil)
-}
-
-func (l *lap) result() job.Result {
-	counts := l.counts()
+func (l *iteration) result() job.Result {
+	counts := l.Counts()
 	counts["mirrors_down"] = 0
-	for _, w := range l.lanes {
+	for _, w := range l.writers {
 		if b, err := w.trouble(); err != nil || b.State != pipeline.BreakerClosed {
 			counts["mirrors_down"]++
 		}
 	}
 	return job.Result{
 		Message: l.message(counts, fmt.Sprintf(" in %d writes", counts["batches"])),
-		Counts:  maps.Clone(counts),
+		Counts:  counts,
 	}
 }
 
-// message is one line about the lap: "10 messages, 10 points to http://…; mirror west
+// message is one line about the iteration: "10 messages, 10 points to http://…; mirror west
 // is down since 12:00:05: …".
-func (l *lap) message(counts map[string]int64, writes string) string {
-	to := l.lanes[0].address
-	if len(l.lanes) > 1 {
-		to = fmt.Sprintf("%d mirrors", len(l.lanes))
+func (l *iteration) message(counts map[string]int64, writes string) string {
+	to := l.writers[0].address
+	if len(l.writers) > 1 {
+		to = fmt.Sprintf("%d mirrors", len(l.writers))
 	}
 	text := fmt.Sprintf("%d messages, %d points%s to %s", counts["messages"], counts["points"], writes, to)
-	for _, w := range l.lanes {
+	for _, w := range l.writers {
 		if b, err := w.trouble(); err != nil {
 			text += fmt.Sprintf("; mirror %s: %s", w.mirror.Name, err)
 		} else if b.State != pipeline.BreakerClosed {

@@ -5,59 +5,53 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
-// gathering is what waits to be archived.
-type gathering struct {
+// buffer is what waits to be archived.
+type buffer struct {
 	spec PostSpec
 	// messages as the stream holds them, by their numbers, and as they were
 	// delivered, to be acknowledged: one that was delivered twice, twice.
 	messages  map[uint64]pipeline.Stored
-	delivered map[uint64][]jetstream.Msg
+	delivered map[uint64][]*pipeline.Delivery
 
 	bytes      int64
-	since      time.Time // when the first one was gathered
+	since      time.Time // when the first one was buffered
 	oldest     time.Time // when the stream took it
 	partitions map[string]bool
 }
 
-func newGathering(spec PostSpec) *gathering {
-	g := &gathering{spec: spec}
+func newBuffer(spec PostSpec) *buffer {
+	g := &buffer{spec: spec}
 	g.reset()
 	return g
 }
 
-func (g *gathering) reset() {
-	g.messages, g.delivered, g.partitions = map[uint64]pipeline.Stored{}, map[uint64][]jetstream.Msg{}, map[string]bool{}
+func (g *buffer) reset() {
+	g.messages, g.delivered, g.partitions = map[uint64]pipeline.Stored{}, map[uint64][]*pipeline.Delivery{}, map[string]bool{}
 	g.bytes, g.since, g.oldest = 0, time.Time{}, time.Time{}
 }
 
-func (g *gathering) empty() bool { return len(g.messages) == 0 }
+func (g *buffer) empty() bool { return len(g.messages) == 0 }
 
 // lineOverhead is about what a line has beside the body, in bytes.
 const lineOverhead = 200
 
 // add takes messages, and gives back those with numbers before next.
-func (g *gathering) add(fetched []jetstream.Msg, next uint64) (old []jetstream.Msg, err error) {
+func (g *buffer) add(fetched []*pipeline.Delivery, next uint64) (old []*pipeline.Delivery) {
 	for _, message := range fetched {
-		stored, err := pipeline.StoredMessage(message)
-		if err != nil {
-			return nil, err
-		}
-		if stored.Sequence < next {
+		if message.Sequence < next {
 			old = append(old, message)
 			continue
 		}
-		g.keep(stored)
-		g.delivered[stored.Sequence] = append(g.delivered[stored.Sequence], message)
+		g.keep(message.Stored)
+		g.delivered[message.Sequence] = append(g.delivered[message.Sequence], message)
 	}
-	return old, nil
+	return old
 }
 
-func (g *gathering) keep(stored pipeline.Stored) {
+func (g *buffer) keep(stored pipeline.Stored) {
 	if _, found := g.messages[stored.Sequence]; found {
 		return
 	}
@@ -70,12 +64,12 @@ func (g *gathering) keep(stored pipeline.Stored) {
 }
 
 // full says that there is enough for a batch.
-func (g *gathering) full() bool {
+func (g *buffer) full() bool {
 	return g.bytes >= g.spec.FlushBytes || len(g.messages) >= g.spec.FlushMessages || len(g.partitions) >= maxPartitions
 }
 
 // deadline is when the oldest has waited for long enough.
-func (g *gathering) deadline() time.Time {
+func (g *buffer) deadline() time.Time {
 	age := g.spec.FlushAge.Std()
 	waited := g.oldest.Add(age) // on the stream's clock
 	if latest := g.since.Add(age); waited.After(latest) {
@@ -88,23 +82,23 @@ func (g *gathering) deadline() time.Time {
 }
 
 // due says that there is something, and that it has waited for long enough.
-func (g *gathering) due() bool { return !g.empty() && !time.Now().Before(g.deadline()) }
+func (g *buffer) due() bool { return !g.empty() && !time.Now().Before(g.deadline()) }
 
 // wait is how long more messages may be waited for. Those of a backlog are all old
 // enough, and yet should come in large batches.
-func (g *gathering) wait(end time.Time) time.Duration {
+func (g *buffer) wait(end time.Time) time.Duration {
 	if g.empty() {
 		return min(fetchWait, time.Until(end))
 	}
-	return min(fetchWait, max(linger, time.Until(g.deadline())))
+	return min(fetchWait, max(fetchMinWait, time.Until(g.deadline())))
 }
 
 // last is the greatest number.
-func (g *gathering) last() uint64 { return slices.Max(slices.Collect(maps.Keys(g.messages))) }
+func (g *buffer) last() uint64 { return slices.Max(slices.Collect(maps.Keys(g.messages))) }
 
 // holes are the ends of the range of numbers from first to last that are missing;
 // false if none is.
-func (g *gathering) holes(first, last uint64) (from, to uint64, found bool) {
+func (g *buffer) holes(first, last uint64) (from, to uint64, found bool) {
 	if uint64(len(g.messages)) == last-first+1 {
 		return 0, 0, false
 	}
@@ -115,13 +109,13 @@ func (g *gathering) holes(first, last uint64) (from, to uint64, found bool) {
 	return from, to, true
 }
 
-func (g *gathering) has(number uint64) bool {
+func (g *buffer) has(number uint64) bool {
 	_, found := g.messages[number]
 	return found
 }
 
 // upTo are the messages with numbers up to last, in their order.
-func (g *gathering) upTo(last uint64) []pipeline.Stored {
+func (g *buffer) upTo(last uint64) []pipeline.Stored {
 	list := make([]pipeline.Stored, 0, len(g.messages))
 	for _, number := range slices.Sorted(maps.Keys(g.messages)) {
 		if number <= last {
@@ -133,9 +127,9 @@ func (g *gathering) upTo(last uint64) []pipeline.Stored {
 
 // drop forgets the messages with numbers up to last, and returns their
 // deliveries in order.
-func (g *gathering) drop(last uint64) []jetstream.Msg {
-	rest := newGathering(g.spec)
-	var done []jetstream.Msg
+func (g *buffer) drop(last uint64) []*pipeline.Delivery {
+	rest := newBuffer(g.spec)
+	var done []*pipeline.Delivery
 	for _, number := range slices.Sorted(maps.Keys(g.messages)) {
 		if number > last {
 			rest.keep(g.messages[number])
