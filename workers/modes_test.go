@@ -60,7 +60,7 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 		"PanicAtOnce": {job.ClassPanic, "the handler of job type PanicAtOnce panicked: out of luck"},
 		"TellSecret":  {"Refused", "the vendor refuses token [secret]"},
 		// Every problem, as the schema that the worker announces has it.
-		"RecordSteps": {job.ClassInvalidSpec, `job record_steps.a: spec: key "ledger" is missing; ` +
+		"RecordSteps": {job.ClassInvalidSpec, `: spec: key "ledger" is missing; ` +
 			`spec.colour: unknown key "colour"; spec.steps: -1 is less than 0`},
 	} {
 		spec := map[string]any{}

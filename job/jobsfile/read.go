@@ -262,7 +262,11 @@ func (r *reader) modesIn(table map[string]any) []string {
 }
 
 func isTableArray(value any) bool {
-	_, ok := value.([]map[string]any)
+	list, _ := value.([]any)
+	if len(list) == 0 {
+		return false
+	}
+	_, ok := list[0].(map[string]any)
 	return ok
 }
 
