@@ -34,7 +34,7 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 		return job.Result{}, nil
 	})
 	daily := func(key, cron string) job.Job {
-		return declare(key, job.Schedule{Recurring: &job.Recurring{Cron: cron, TimeZone: losAngeles}}, paused)
+		return declare(key, job.Trigger{Recurring: &job.Recurring{Cron: cron, TimeZone: losAngeles}}, paused)
 	}
 	jobs := []job.Job{daily("skipped", "30 2 * * *"), daily("repeated", "30 1 * * *"), declare("interval", recurring(8*time.Hour), paused)}
 	f.apply(f.plan(false, jobs...))
@@ -91,8 +91,8 @@ func paused(j *job.Job) { j.Options.Paused = true }
 func TestClocksOfAnOlderSchedule(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartOwn(t))
-	j := declare("nightly", job.Schedule{Recurring: &job.Recurring{Cron: "30 1-3/2 * * *", TimeZone: "America/Santiago"}})
-	once := declare("early", job.Schedule{Recurring: &job.Recurring{Cron: "30 1 * * *", TimeZone: losAngeles}})
+	j := declare("nightly", job.Trigger{Recurring: &job.Recurring{Cron: "30 1-3/2 * * *", TimeZone: "America/Santiago"}})
+	once := declare("early", job.Trigger{Recurring: &job.Recurring{Cron: "30 1 * * *", TimeZone: losAngeles}})
 	f.apply(f.plan(false, j, once))
 	f.byHand("early", func(s *schedulepb.Schedule) {
 		s.GetSpec().StructuredCalendar, s.GetSpec().ExcludeStructuredCalendar = s.GetSpec().GetStructuredCalendar()[:1], nil
@@ -128,7 +128,7 @@ func TestAMovedStartIsSkipped(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartOwn(t))
 	spring := time.Date(2090, 3, 12, 10, 30, 0, 0, time.UTC) // 03:30 for 02:30.
-	j := declare("nightly", job.Schedule{Recurring: &job.Recurring{
+	j := declare("nightly", job.Trigger{Recurring: &job.Recurring{
 		Cron: "30 2 * * *", TimeZone: losAngeles, StartAt: spring.Add(-2 * time.Hour),
 	}})
 	f.apply(f.plan(false, j))

@@ -16,7 +16,7 @@ var november = time.Date(2026, 11, 21, 12, 0, 0, 500, time.UTC)
 func several(count int, key string, r job.Recurring) []job.Job {
 	var jobs []job.Job
 	for n := range count {
-		jobs = append(jobs, declare(fmt.Sprintf("%s-%d", key, n), job.Schedule{Recurring: &r}))
+		jobs = append(jobs, declare(fmt.Sprintf("%s-%d", key, n), job.Trigger{Recurring: &r}))
 	}
 	return jobs
 }
@@ -31,7 +31,7 @@ func warningTexts(jobs ...job.Job) []string {
 
 func TestWarningsOfClocks(t *testing.T) {
 	zoned := func(key, cron, zone string) job.Job {
-		return declare(key, job.Schedule{Recurring: &job.Recurring{Cron: cron, TimeZone: zone}})
+		return declare(key, job.Trigger{Recurring: &job.Recurring{Cron: cron, TimeZone: zone}})
 	}
 	paused := zoned("paused", "30 2 * * *", "Europe/Prague")
 	paused.Options.Paused = true
@@ -76,7 +76,7 @@ func TestWarningsOfPileUps(t *testing.T) {
 
 func TestWarningsOfCatchUps(t *testing.T) {
 	all := func(key string, every time.Duration, most int) job.Job {
-		return declare(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every), Misfire: job.MisfireAll, MaxMissed: most}})
+		return declare(key, job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(every), Misfire: job.MisfireAll, MaxMissed: most}})
 	}
 	require.Equal(t, []string{
 		"catch_up: an outage may be followed by 152 runs of 3 jobs with misfire all (do_nothing.b 100, do_nothing.a 40, do_nothing.c 12), all at once, or within 5s where a server starts 30 per second",

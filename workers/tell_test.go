@@ -107,7 +107,7 @@ func TestProgressIsInTheCurrentDetails(t *testing.T) {
 	shows(homeless, "looking for a service")
 	require.NoError(t, c.Stop(t.Context(), homeless.ID, "enough"))
 
-	loop := newJob(t, "TakeLong", "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, struct{}{})
+	loop := newJob(t, "TakeLong", "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, struct{}{})
 	loop.Worker = "telling"
 	require.NoError(t, c.StartContinuous(t.Context(), loop))
 	step <- 7

@@ -194,7 +194,7 @@ func TestForPartialRequiresNothing(t *testing.T) {
 }
 
 func TestForModes(t *testing.T) {
-	schedule := reflect.TypeFor[job.Schedule]()
+	schedule := reflect.TypeFor[job.Trigger]()
 	for i := range schedule.NumField() {
 		_, err := specschema.For(schedule.Field(i).Type)
 		require.NoError(t, err)

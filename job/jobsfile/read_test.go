@@ -77,19 +77,19 @@ spec.from = 2026-01-01 00:00:00Z
 queue = "tables"
 `)
 	defaults := func(mode job.Mode) job.Options { return job.DefaultOptions(mode) }
-	entry := func(key, spec string, schedule job.Schedule) job.Job {
+	entry := func(key, spec string, schedule job.Trigger) job.Job {
 		return job.Job{
 			ID: "extract_hobo_time_frame." + key, Type: "ExtractHoboTimeFrame", Worker: job.WorkerExtract,
-			Provider: job.ProviderTOML, Spec: json.RawMessage(spec), Schedule: schedule, Options: defaults(schedule.Mode()),
+			Provider: job.ProviderTOML, Spec: json.RawMessage(spec), Trigger: schedule, Options: defaults(schedule.Mode()),
 		}
 	}
 	require.Equal(t, []job.Job{
-		entry("a.1", `{"from":"2026-01-01T00:00:00Z"}`, job.Schedule{Queued: &job.Queued{Queue: "tables"}}),
+		entry("a.1", `{"from":"2026-01-01T00:00:00Z"}`, job.Trigger{Queued: &job.Queued{Queue: "tables"}}),
 		entry("b", `{"from":"2026-01-01T00:00:00.25+02:00"}`,
-			job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(15 * time.Minute)}}),
+			job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(15 * time.Minute)}}),
 		entry("c", `{"from":"2026-01-01T00:00:00Z"}`,
-			job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(500 * time.Millisecond)}}),
-		entry("d", `{"from":"2026-01-01T00:00:00Z"}`, job.Schedule{OneShot: &job.OneShot{}}),
+			job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(500 * time.Millisecond)}}),
+		entry("d", `{"from":"2026-01-01T00:00:00Z"}`, job.Trigger{OneShot: &job.OneShot{}}),
 	}, file.Jobs)
 }
 
