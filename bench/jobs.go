@@ -113,15 +113,15 @@ func (b *jobBench) close() error {
 	return os.RemoveAll(b.folder)
 }
 
-func newJob(key string, schedule job.Schedule) job.Job {
+func newJob(key string, schedule job.Trigger) job.Job {
 	return job.Job{
 		ID: job.ID(benchType, key), Type: benchType, Worker: benchWorkerType, Provider: benchProvider,
-		Spec: []byte("{}"), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		Spec: []byte("{}"), Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
 }
 
 func queuedJob(queue, key string) job.Job {
-	return newJob(key, job.Schedule{Queued: &job.Queued{Queue: queue}})
+	return newJob(key, job.Trigger{Queued: &job.Queued{Queue: queue}})
 }
 
 func (b *jobBench) say(format string, args ...any) {

@@ -63,7 +63,7 @@ func (o stormOptions) measure(ctx context.Context, out io.Writer) (f *stormFigur
 	first := began.Add(every/2 + time.Duration(o.jobs)*applyTime).Truncate(time.Second)
 	jobs := make([]job.Job, o.jobs)
 	for n := range jobs {
-		jobs[n] = newJob(fmt.Sprintf("storm-%04d", n), job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every), StartAt: first}})
+		jobs[n] = newJob(fmt.Sprintf("storm-%04d", n), job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(every), StartAt: first}})
 	}
 	if err := b.apply(ctx, jobs); err != nil {
 		return nil, err

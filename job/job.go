@@ -27,7 +27,7 @@ type Job struct {
 	Provider Provider `json:"provider"`
 	// Spec holds the parameters of the job type as a JSON object.
 	Spec json.RawMessage `json:"spec"`
-	Schedule
+	Trigger
 	Options Options `json:"options"`
 }
 

@@ -50,11 +50,11 @@ type Queued struct {
 }
 
 // At is when a one-shot begins; zero if at once, and in every other mode.
-func (s Schedule) At() time.Time {
-	if s.OneShot == nil {
+func (t Trigger) At() time.Time {
+	if t.OneShot == nil {
 		return time.Time{}
 	}
-	return s.OneShot.At
+	return t.OneShot.At
 }
 
 // OnFailure says what the failure of an item does to its queue.
@@ -69,8 +69,8 @@ const (
 // Valid says whether o is a failure policy.
 func (o OnFailure) Valid() bool { return o == OnFailureContinue || o == OnFailureHalt }
 
-// Schedule holds the mode of a job with its settings: exactly one field is set.
-type Schedule struct {
+// Trigger holds the mode of a job with its settings: exactly one field is set.
+type Trigger struct {
 	OneShot    *OneShot    `json:"one_shot,omitempty" help:"runs once; again only when its type, spec or time changes, or when someone asks"`
 	Continuous *Continuous `json:"continuous,omitempty" help:"runs again and again until it is stopped"`
 	Recurring  *Recurring  `json:"recurring,omitempty" help:"starts on an interval, or at the times of a cron text"`
@@ -78,39 +78,39 @@ type Schedule struct {
 }
 
 // Mode names the mode that is set, or "" when none is.
-func (s Schedule) Mode() Mode {
+func (t Trigger) Mode() Mode {
 	switch {
-	case s.OneShot != nil:
+	case t.OneShot != nil:
 		return ModeOneShot
-	case s.Continuous != nil:
+	case t.Continuous != nil:
 		return ModeContinuous
-	case s.Recurring != nil:
+	case t.Recurring != nil:
 		return ModeRecurring
-	case s.Queued != nil:
+	case t.Queued != nil:
 		return ModeQueued
 	}
 	return ""
 }
 
 // Queue names the queue of a queued job, or "" in every other mode.
-func (s Schedule) Queue() string {
-	if s.Queued == nil {
+func (t Trigger) Queue() string {
+	if t.Queued == nil {
 		return ""
 	}
-	return s.Queued.Queue
+	return t.Queued.Queue
 }
 
 // keys lists the JSON keys of the modes that are set.
-func (s Schedule) keys() []string {
+func (t Trigger) keys() []string {
 	var keys []string
 	for _, mode := range []struct {
 		key string
 		set bool
 	}{
-		{"one_shot", s.OneShot != nil},
-		{"continuous", s.Continuous != nil},
-		{"recurring", s.Recurring != nil},
-		{"queued", s.Queued != nil},
+		{"one_shot", t.OneShot != nil},
+		{"continuous", t.Continuous != nil},
+		{"recurring", t.Recurring != nil},
+		{"queued", t.Queued != nil},
 	} {
 		if mode.set {
 			keys = append(keys, mode.key)

@@ -97,7 +97,7 @@ func TestNoRecurringJobRunsBesideItself(t *testing.T) {
 	f := startHandler(t, st, w.handle)
 	var jobs []job.Job
 	for n := range count {
-		jobs = append(jobs, declare(fmt.Sprintf("j%02d", n), job.Schedule{Recurring: &job.Recurring{
+		jobs = append(jobs, declare(fmt.Sprintf("j%02d", n), job.Trigger{Recurring: &job.Recurring{
 			RecurEvery: job.Duration(every), CatchupWindow: job.Duration(window),
 		}}))
 	}

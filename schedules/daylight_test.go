@@ -30,7 +30,7 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 		return job.Result{}, nil
 	})
 	daily := func(key, cron string) job.Job {
-		return declare(key, job.Schedule{Recurring: &job.Recurring{Cron: cron, TimeZone: losAngeles}}, paused)
+		return declare(key, job.Trigger{Recurring: &job.Recurring{Cron: cron, TimeZone: losAngeles}}, paused)
 	}
 	jobs := []job.Job{daily("skipped", "30 2 * * *"), daily("repeated", "30 1 * * *"), declare("interval", recurring(8*time.Hour), paused)}
 	f.apply(f.plan(false, jobs...))
@@ -86,7 +86,7 @@ func TestAMovedStartIsSkipped(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartOwn(t))
 	spring := time.Date(2090, 3, 12, 10, 30, 0, 0, time.UTC) // 03:30 for 02:30.
-	j := declare("nightly", job.Schedule{Recurring: &job.Recurring{
+	j := declare("nightly", job.Trigger{Recurring: &job.Recurring{
 		Cron: "30 2 * * *", TimeZone: losAngeles, StartAt: spring.Add(-2 * time.Hour),
 	}})
 	f.apply(f.plan(false, j))

@@ -47,7 +47,7 @@ func TestDriftNamesWhatWasDoneByHand(t *testing.T) {
 	jobs := []job.Job{
 		declare("edited", recurring(time.Hour)), declare("paused", recurring(time.Hour)), declare("deleted", recurring(time.Hour)),
 		declare("fine", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("once", oneShot()),
-		declare("dated", job.Schedule{Recurring: &job.Recurring{Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", Jitter: job.Duration(time.Minute)}}),
+		declare("dated", job.Trigger{Recurring: &job.Recurring{Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", Jitter: job.Duration(time.Minute)}}),
 	}
 	f.apply(f.plan(false, jobs...))
 	require.True(t, f.drift().Empty(), "%v", f.drift())

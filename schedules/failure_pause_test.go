@@ -91,12 +91,12 @@ func (v *vendor) count(id string) (succeeded, failed int) {
 
 // calling is a recurring job that calls the vendor.
 func calling(key string, every time.Duration, limit int, probeEvery time.Duration) job.Job {
-	schedule := job.Schedule{Recurring: &job.Recurring{
+	schedule := job.Trigger{Recurring: &job.Recurring{
 		RecurEvery: job.Duration(every), PauseAfterFailures: limit, ProbeEvery: job.Duration(probeEvery),
 	}}
 	return job.Job{
 		ID: job.ID("CallVendor", key), Type: "CallVendor", Worker: "testing", Provider: job.ProviderTOML,
-		Schedule: schedule, Spec: []byte(`{}`), Options: job.DefaultOptions(job.ModeRecurring),
+		Trigger: schedule, Spec: []byte(`{}`), Options: job.DefaultOptions(job.ModeRecurring),
 	}
 }
 

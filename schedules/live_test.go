@@ -55,7 +55,7 @@ func TestAJobThatMayWaitIsNotMissing(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrNoWorker, "it ran, and may wait to run again")
 	require.EqualError(t, err, "job "+ended.ID+" does not run, and no worker answers that could tell whether it waits in queue photos")
 
-	running := declare("running", job.Schedule{OneShot: &job.OneShot{}})
+	running := declare("running", job.Trigger{OneShot: &job.OneShot{}})
 	_, err = c.StartRun(t.Context(), running, contract.StartedByHand)
 	require.NoError(t, err)
 	require.NoError(t, c.Stop(t.Context(), running.ID, "test"), "no queue is asked for what runs")
@@ -78,7 +78,7 @@ func TestAnUnreadablePageIsNotTheTroubleOfOtherJobs(t *testing.T) {
 	require.ErrorContains(t, err, "job do_nothing.missing has no schedule and no run, and whether it waits in queue broken cannot be told: ")
 	require.NotErrorIs(t, err, client.ErrNotFound)
 
-	loop := declare("loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
+	loop := declare("loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
 	require.NoError(t, f.client.StartContinuous(t.Context(), loop))
 	require.NoError(t, f.client.Pause(t.Context(), loop.ID, "test"))
 	require.NoError(t, f.client.Stop(t.Context(), loop.ID, "test"))

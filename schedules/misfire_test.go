@@ -69,7 +69,7 @@ func TestMisfire(t *testing.T) {
 	var declared []job.Job
 	for key, r := range jobs {
 		r.RecurEvery, r.Offset = job.Duration(tick), new(job.Duration)
-		declared = append(declared, declare(key, job.Schedule{Recurring: &r}))
+		declared = append(declared, declare(key, job.Trigger{Recurring: &r}))
 	}
 	t.Parallel()
 	st := stacktest.StartOwn(t)

@@ -117,7 +117,7 @@ func TestWhatDoesNotStandIsNoReasonToPruneTheRest(t *testing.T) {
 	f.apply(f.plan(false, live...))
 	declared := []job.Job{
 		declare("once", oneShot()),
-		declare("ended", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), EndAt: time.Unix(1, 0)}}),
+		declare("ended", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), EndAt: time.Unix(1, 0)}}),
 	}
 	for _, key := range []string{"p", "q", "r", "s", "t", "u", "v", "w", "x", "y"} {
 		declared = append(declared, declare(key, oneShot(), func(j *job.Job) { j.Options.Paused = true }))
@@ -157,7 +157,7 @@ func TestAPausedOneShotWithANewSpecRunsWhenItIsResumed(t *testing.T) {
 func TestAJobWithoutAStartLeftIsNotMadeAgain(t *testing.T) {
 	f := newFixture(t, stacktest.StartOwn(t))
 	// The next start is years away, and the end before it.
-	j := declare("over", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 29 2 *", EndAt: time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)}})
+	j := declare("over", job.Trigger{Recurring: &job.Recurring{Cron: "0 3 29 2 *", EndAt: time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)}})
 	plan := f.plan(false, j)
 	require.True(t, plan.Empty(), "%v", actions(plan))
 	require.Equal(t, "has ended: it has no start left before its end_at", plan.Changes[0].Note)

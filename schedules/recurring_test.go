@@ -50,7 +50,7 @@ func shapes() map[string]job.Recurring {
 func declareShapes() []job.Job {
 	var jobs []job.Job
 	for key, r := range shapes() {
-		jobs = append(jobs, declare(key, job.Schedule{Recurring: &r}))
+		jobs = append(jobs, declare(key, job.Trigger{Recurring: &r}))
 	}
 	return jobs
 }
@@ -206,7 +206,7 @@ func TestStartsAreThoseOfTheDefinition(t *testing.T) {
 			"Wed 06-28 23:59:00", "Thu 06-29 23:59:00", "Fri 06-30 23:59:00",
 		}},
 	} {
-		j := declare(key, job.Schedule{Recurring: &c.recurring})
+		j := declare(key, job.Trigger{Recurring: &c.recurring})
 		f.apply(f.plan(false, j))
 		require.Equal(t, c.want, f.starts(j, june, july.Add(5*time.Hour)), key)
 	}
@@ -215,7 +215,7 @@ func TestStartsAreThoseOfTheDefinition(t *testing.T) {
 func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartOwn(t))
-	j := declare("over", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}})
+	j := declare("over", job.Trigger{Recurring: &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}})
 	plan := f.plan(false, j)
 	require.True(t, plan.Empty())
 	require.Equal(t, "has ended: it has no start left before its end_at", plan.Changes[0].Note)
@@ -233,7 +233,7 @@ func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 func TestCronJobsRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartOwn(t))
-	j := declare("cron", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 1 1 *", TimeZone: "Europe/Prague"}})
+	j := declare("cron", job.Trigger{Recurring: &job.Recurring{Cron: "0 3 1 1 *", TimeZone: "Europe/Prague"}})
 	f.apply(f.plan(false, j))
 	// A start that was due is caught up at once.
 	require.NoError(t, f.schedule("cron").Backfill(t.Context(), sdk.ScheduleBackfillOptions{Backfill: []sdk.ScheduleBackfill{{

@@ -35,8 +35,8 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 	f := newFixture(t, stacktest.StartOwn(t))
 	jobs := []job.Job{
 		declare("interval", recurring(time.Hour)),
-		declare("zone", job.Schedule{Recurring: &job.Recurring{Cron: "30 4 * * *", TimeZone: "Europe/Prague"}}),
-		declare("jitter", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), Jitter: job.Duration(59 * time.Minute)}}),
+		declare("zone", job.Trigger{Recurring: &job.Recurring{Cron: "30 4 * * *", TimeZone: "Europe/Prague"}}),
+		declare("jitter", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), Jitter: job.Duration(59 * time.Minute)}}),
 	}
 	f.apply(f.plan(false, jobs...))
 	for n, key := range []string{"interval", "zone", "jitter"} {
@@ -104,7 +104,7 @@ func TestTwoWhoSkipTheSameStartSkipOne(t *testing.T) {
 func TestASkippedStartDoesNotRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartOwn(t))
-	j := declare("ticks", job.Schedule{Recurring: &job.Recurring{RecurEvery: 4e9, Offset: new(job.Duration)}})
+	j := declare("ticks", job.Trigger{Recurring: &job.Recurring{RecurEvery: 4e9, Offset: new(job.Duration)}})
 	f.apply(f.plan(false, j))
 	skipped := f.skipNext("ticks")
 	var due []time.Time
@@ -127,7 +127,7 @@ func TestASkippedStartDoesNotRun(t *testing.T) {
 func TestUpcoming(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartOwn(t))
-	daily := job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), StartAt: time.Now().Add(48 * time.Hour)}}
+	daily := job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), StartAt: time.Now().Add(48 * time.Hour)}}
 	owned := func(j *job.Job) { j.Options.Owner = job.Owner{User: "me"} }
 	jobs := []job.Job{
 		declare("often", recurring(time.Second), owned), declare("minutes", recurring(time.Minute)), declare("later", daily),
@@ -169,8 +169,8 @@ func TestBackfill(t *testing.T) {
 	once.Misfire, once.Overlap = job.MisfireOnce, job.OverlapBufferAll
 	skip.Misfire = job.MisfireSkip
 	jobs := []job.Job{
-		declare("hourly", job.Schedule{Recurring: &hourly}, paused), declare("gives-way", job.Schedule{Recurring: &once}, paused),
-		declare("skip", job.Schedule{Recurring: &skip}, paused), declare("loop", continuous(time.Hour)),
+		declare("hourly", job.Trigger{Recurring: &hourly}, paused), declare("gives-way", job.Trigger{Recurring: &once}, paused),
+		declare("skip", job.Trigger{Recurring: &skip}, paused), declare("loop", continuous(time.Hour)),
 	}
 	f.apply(f.plan(false, jobs...))
 	for want, call := range map[string]struct {

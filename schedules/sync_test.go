@@ -61,10 +61,10 @@ type anySpec struct {
 	B int `json:"b,omitempty"`
 }
 
-func declare(key string, schedule job.Schedule, change ...func(*job.Job)) job.Job {
+func declare(key string, schedule job.Trigger, change ...func(*job.Job)) job.Job {
 	j := job.Job{
 		ID: job.ID("DoNothing", key), Type: "DoNothing", Worker: "testing", Provider: job.ProviderTOML,
-		Spec: []byte(`{"a":1}`), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		Spec: []byte(`{"a":1}`), Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
 	for _, c := range change {
 		c(&j)
@@ -72,17 +72,17 @@ func declare(key string, schedule job.Schedule, change ...func(*job.Job)) job.Jo
 	return j
 }
 
-func recurring(every time.Duration) job.Schedule {
-	return job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every)}}
+func recurring(every time.Duration) job.Trigger {
+	return job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(every)}}
 }
 
-func continuous(interval time.Duration) job.Schedule {
-	return job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(interval)}}
+func continuous(interval time.Duration) job.Trigger {
+	return job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(interval)}}
 }
 
-func oneShot() job.Schedule { return job.Schedule{OneShot: &job.OneShot{}} }
+func oneShot() job.Trigger { return job.Trigger{OneShot: &job.OneShot{}} }
 
-func queued(name string) job.Schedule { return job.Schedule{Queued: &job.Queued{Queue: name}} }
+func queued(name string) job.Trigger { return job.Trigger{Queued: &job.Queued{Queue: name}} }
 
 func (f *fixture) plan(prune bool, jobs ...job.Job) *schedules.Plan {
 	f.Helper()
@@ -267,7 +267,7 @@ func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
 func TestAModeCanChange(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartOwn(t))
-	modes := []job.Schedule{recurring(time.Hour), continuous(time.Hour), oneShot(), recurring(time.Minute), queued("modes"), recurring(time.Hour)}
+	modes := []job.Trigger{recurring(time.Hour), continuous(time.Hour), oneShot(), recurring(time.Minute), queued("modes"), recurring(time.Hour)}
 	for _, mode := range modes {
 		j := declare("j", mode)
 		f.apply(f.plan(false, j))

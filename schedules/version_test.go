@@ -15,11 +15,11 @@ import (
 // has to be left out of its JSON while it is not set.
 func TestHashesOfLiveStateStayTheSame(t *testing.T) {
 	every := declare("every", recurring(time.Hour))
-	cron := declare("cron", job.Schedule{Recurring: &job.Recurring{
+	cron := declare("cron", job.Trigger{Recurring: &job.Recurring{
 		Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", Jitter: job.Duration(time.Minute), Overlap: job.OverlapBufferOne,
 	}}, func(j *job.Job) { j.Options.Owner = job.Owner{User: "ada"} })
 	clocks := func(key, text, zone string) job.Job {
-		return declare(key, job.Schedule{Recurring: &job.Recurring{Cron: text, TimeZone: zone}})
+		return declare(key, job.Trigger{Recurring: &job.Recurring{Cron: text, TimeZone: zone}})
 	}
 	for _, c := range []struct {
 		job           job.Job

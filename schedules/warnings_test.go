@@ -14,7 +14,7 @@ func TestWarningsOfClocks(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 500, time.UTC)
 	zoned := func(key, cron, zone string) job.Job {
-		return declare(key, job.Schedule{Recurring: &job.Recurring{Cron: cron, TimeZone: zone}})
+		return declare(key, job.Trigger{Recurring: &job.Recurring{Cron: cron, TimeZone: zone}})
 	}
 	paused := zoned("paused", "30 2 * * *", "Europe/Prague")
 	paused.Options.Paused = true

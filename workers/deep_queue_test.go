@@ -43,7 +43,7 @@ func recordJobs(t *testing.T, queue, prefix string, n int, ledger ledgerOf) []jo
 	t.Helper()
 	jobs := make([]job.Job, n)
 	for i := range jobs {
-		jobs[i] = mortal(newJob(t, "RecordSteps", fmt.Sprintf("%s%05d", prefix, i), job.Schedule{Queued: &job.Queued{Queue: queue}},
+		jobs[i] = mortal(newJob(t, "RecordSteps", fmt.Sprintf("%s%05d", prefix, i), job.Trigger{Queued: &job.Queued{Queue: queue}},
 			recordSpec{Ledger: string(ledger), Steps: 1}))
 	}
 	return jobs
@@ -364,7 +364,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeParked(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	startPaged(t, c, name, 4, workflows.QueueState{OnFailure: job.OnFailureHalt})
-	fails := newJob(t, "RecordSteps", "fails", job.Schedule{Queued: &job.Queued{Queue: name}}, recordSpec{Ledger: string(ledger), Fail: "Broken"})
+	fails := newJob(t, "RecordSteps", "fails", job.Trigger{Queued: &job.Queued{Queue: name}}, recordSpec{Ledger: string(ledger), Fail: "Broken"})
 	_, err := c.Enqueue(t.Context(), fails, false)
 	require.NoError(t, err)
 	queueReaches(t, c, name, "a halt", func(s *workflows.QueueState) bool { return s.Halted != nil })

@@ -46,7 +46,7 @@ func TestCurrentDetailsSayWhereARunIs(t *testing.T) {
 	require.NoError(t, err)
 	shows(once, "running: see its pending activity")
 
-	loop := newJob(t, "RecordSteps", "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(1e9)}}, spec)
+	loop := newJob(t, "RecordSteps", "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(1e9)}}, spec)
 	require.NoError(t, c.StartContinuous(t.Context(), loop))
 	shows(loop, "Iteration 1 runs: see its pending activity")
 

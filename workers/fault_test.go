@@ -36,7 +36,7 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	first := startWorker(t, st)
 	putType := func(name string, i int, spec any) job.Job {
-		j := mortal(newJob(t, name, fmt.Sprintf("i%02d", i), job.Schedule{Queued: &job.Queued{Queue: "zombie"}}, spec))
+		j := mortal(newJob(t, name, fmt.Sprintf("i%02d", i), job.Trigger{Queued: &job.Queued{Queue: "zombie"}}, spec))
 		_, err := c.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
 		return j

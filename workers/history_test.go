@@ -129,7 +129,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	open(t, broken)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "retried"}},
+	j := newJob(t, "RecordSteps", "a", job.Trigger{Queued: &job.Queued{Queue: "retried"}},
 		recordSpec{Ledger: string(ledger), Steps: 2, Broken: broken})
 	receipt, err := c.Enqueue(t.Context(), j, false)
 	require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	open(t, broken)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "dead"}},
+	j := newJob(t, "RecordSteps", "a", job.Trigger{Queued: &job.Queued{Queue: "dead"}},
 		recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
 	var letters []workflows.DeadLetter
 	for n := range 2 {
@@ -231,7 +231,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			ledger := newLedger(t)
 			broken := filepath.Join(t.TempDir(), "broken")
 			open(t, broken)
-			j := newJob(t, "RecordSteps", name, job.Schedule{Queued: &job.Queued{Queue: name, OnFailure: job.OnFailureHalt}},
+			j := newJob(t, "RecordSteps", name, job.Trigger{Queued: &job.Queued{Queue: name, OnFailure: job.OnFailureHalt}},
 				recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
 			begin(j)
 			halted := func(failed int64) *workflows.QueueState {

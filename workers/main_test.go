@@ -361,7 +361,7 @@ func newControl(t *testing.T, st *stacktest.Stack) *client.Client {
 }
 
 // newJob is a job of the given type; its key is unique to the test.
-func newJob(t *testing.T, typeName, key string, schedule job.Schedule, spec any) job.Job {
+func newJob(t *testing.T, typeName, key string, schedule job.Trigger, spec any) job.Job {
 	t.Helper()
 	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	if extra := len(name) + 1 + len(key) - 64; extra > 0 {
@@ -369,7 +369,7 @@ func newJob(t *testing.T, typeName, key string, schedule job.Schedule, spec any)
 	}
 	j := job.Job{
 		ID: job.ID(typeName, strings.TrimLeft(name, ".-")+"-"+key), Type: typeName, Worker: "testing", Provider: job.ProviderAPI,
-		Spec: job.EncodeJSON(spec), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		Spec: job.EncodeJSON(spec), Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
 	j.Options.HeartbeatTimeout = job.Duration(30 * time.Second) // No run is lost since the machine is busy.
 	require.Empty(t, j.Validate())

@@ -25,7 +25,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
-func oneShot() job.Schedule { return job.Schedule{OneShot: &job.OneShot{}} }
+func oneShot() job.Trigger { return job.Trigger{OneShot: &job.OneShot{}} }
 
 func TestOneShotRunsAndIsFound(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestContinuousJobHears2000Iterations(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "fast", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+	j := newJob(t, "RecordSteps", "fast", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
 		recordSpec{Ledger: string(ledger), Steps: 1})
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	first, err := c.LiveWorkflow(t.Context(), j.ID)
@@ -117,7 +117,7 @@ func TestStopIsGracefulThenCutOff(t *testing.T) {
 		ledger := newLedger(t)
 		gate := filepath.Join(t.TempDir(), "gate")
 		key := map[bool]string{true: "ignores", false: "hears"}[ignores]
-		j := newJob(t, "RecordSteps", key, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+		j := newJob(t, "RecordSteps", key, job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
 			recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: ignores})
 		j.Options.StopGracePeriod = job.Duration(time.Second)
 		require.NoError(t, c.StartContinuous(t.Context(), j))
@@ -301,7 +301,7 @@ func TestStoppedJobIsRestartedAtAnyMoment(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
 		recordSpec{Ledger: string(ledger), Steps: 2, Gate: filepath.Join(t.TempDir(), "never")})
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	for n := range 5 {

@@ -27,7 +27,7 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	cable := newCable(t, st.Temporal)
 	first := startWorker(t, st, "--address", cable.Address)
-	schedule := job.Schedule{Queued: &job.Queued{Queue: "partition"}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: "partition"}}
 	held := mortal(newJob(t, "Tick", "held", schedule, tickSpec{Ledger: string(ledger), Gate: gate, IgnoreStop: true}))
 	held.Options.StopGracePeriod = job.Duration(time.Hour) // It is no use to ask this one.
 	held.Options.MaxRetryCount = 20                        // A server may give it to the requests of a worker that is cut off.

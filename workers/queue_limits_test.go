@@ -25,7 +25,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	const queue = "limits"
-	schedule := job.Schedule{Queued: &job.Queued{Queue: queue}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: queue}}
 	item := func(sequence int64, key string, change func(*job.Job)) workflows.QueueItem {
 		j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 1})
 		change(&j)
@@ -60,7 +60,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 // the bounds of a new one, but can be started.
 func retryWhatCanBe(t *testing.T, c *client.Client, queue string, refused workflows.DeadLetter) {
 	t.Helper()
-	described := newJob(t, "RecordSteps", "described", job.Schedule{Queued: &job.Queued{Queue: queue + "-dead"}},
+	described := newJob(t, "RecordSteps", "described", job.Trigger{Queued: &job.Queued{Queue: queue + "-dead"}},
 		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
 	described.Options.Description = strings.Repeat("d", job.MaxDescriptionBytes+1)
 	refused.Job.Queued.Queue, refused.Sequence = queue+"-dead", 1
@@ -117,7 +117,7 @@ func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(10 * time.Millisecond)}},
+	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(10 * time.Millisecond)}},
 		recordSpec{Ledger: string(ledger), Steps: 1})
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "end", 1)

@@ -59,7 +59,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			ledger := newLedger(t)
 			gate := filepath.Join(t.TempDir(), "gate")
 			jobs := recordJobs(t, name, "i", 40, ledger)
-			jobs[2] = newJob(t, "RecordSteps", "gated", job.Schedule{Queued: &job.Queued{Queue: name}},
+			jobs[2] = newJob(t, "RecordSteps", "gated", job.Trigger{Queued: &job.Queued{Queue: name}},
 				recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 			startPaged(t, c, name, 4, workflows.QueueState{})
 			receipts, err := c.EnqueueAll(t.Context(), jobs, false, func(int) {})
@@ -89,7 +89,7 @@ func TestQueueIsRecovered(t *testing.T) {
 				}
 				return false, err
 			})
-			requireEnded(t, c, name, newJob(t, "RecordSteps", "late", jobs[0].Schedule, recordSpec{Ledger: string(ledger), Steps: 1}))
+			requireEnded(t, c, name, newJob(t, "RecordSteps", "late", jobs[0].Trigger, recordSpec{Ledger: string(ledger), Steps: 1}))
 			require.Equal(t, ended, runOfQueue(t, c, name), "nothing has started it")
 
 			if endsBefore {
@@ -104,7 +104,7 @@ func TestQueueIsRecovered(t *testing.T) {
 				require.Equal(t, 2, ledger.count(t, "end"), "nothing starts beside the item at work")
 				open(t, gate)
 			}
-			last := newJob(t, "RecordSteps", "last", jobs[0].Schedule, recordSpec{Ledger: string(ledger), Steps: 1})
+			last := newJob(t, "RecordSteps", "last", jobs[0].Trigger, recordSpec{Ledger: string(ledger), Steps: 1})
 			receipt, err := c.Enqueue(t.Context(), last, false)
 			require.NoError(t, err)
 			promised = append(promised, acknowledged{receipt.Sequence, last.ID})

@@ -35,7 +35,7 @@ func enqueueAll(t *testing.T, c *client.Client, queue string, n, callers int, le
 	for caller := range callers {
 		wait.Go(func() {
 			for i := caller; i < n; i += callers {
-				j := mortal(newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), job.Schedule{Queued: &job.Queued{Queue: queue}},
+				j := mortal(newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), job.Trigger{Queued: &job.Queued{Queue: queue}},
 					recordSpec{Ledger: string(ledger), Steps: 1}))
 				var receipt workflows.EnqueueReceipt
 				stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
@@ -152,7 +152,7 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	schedule := job.Schedule{Queued: &job.Queued{Queue: "terminated"}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: "terminated"}}
 	stuck := mortal(newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
 		Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", IgnoreStop: true, LogEnd: true,
 	}))
@@ -188,7 +188,7 @@ func TestQueueWaitsForTheHandlerOfADeletedRun(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	deleted := newJob(t, "RecordSteps", "deleted", job.Schedule{Queued: &job.Queued{Queue: "deleted"}},
+	deleted := newJob(t, "RecordSteps", "deleted", job.Trigger{Queued: &job.Queued{Queue: "deleted"}},
 		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
 	deleted.Options.HeartbeatTimeout = job.Duration(time.Minute)
 	startPaged(t, c, "deleted", 4, workflows.QueueState{Accepted: 1, Running: &workflows.RunningItem{
@@ -214,7 +214,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 		if gated {
 			spec.Gate = filepath.Join(t.TempDir(), "gate")
 		}
-		j := newJob(t, "RecordSteps", queue, job.Schedule{Queued: &job.Queued{Queue: queue}}, spec)
+		j := newJob(t, "RecordSteps", queue, job.Trigger{Queued: &job.Queued{Queue: queue}}, spec)
 		const callers = 50
 		receipts := fromAll(t, callers, func() (workflows.EnqueueReceipt, error) {
 			receipt, err := c.Enqueue(t.Context(), j, false)

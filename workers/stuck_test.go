@@ -20,7 +20,7 @@ import (
 
 // stuckJob makes a job whose handler, after its first step, ignores requests to stop
 // and the end of its context, until the gate opens.
-func stuckJob(t *testing.T, key string, schedule job.Schedule, ledger ledgerOf, gate string) job.Job {
+func stuckJob(t *testing.T, key string, schedule job.Trigger, ledger ledgerOf, gate string) job.Job {
 	t.Helper()
 	j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreContext: true})
 	j.Options.StopGracePeriod = job.Duration(time.Second)
@@ -36,7 +36,7 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	w := startWorker(t, st, "--max-concurrent-runs", "1", "--health-address", "127.0.0.1:0")
-	j := stuckJob(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
+	j := stuckJob(t, "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
@@ -81,7 +81,7 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	startService(t, st, "stuck", "--tag", "zone=north", "--max-concurrent-runs", "1")
-	j := stuckJob(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
+	j := stuckJob(t, "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
@@ -118,7 +118,7 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	first := startWorker(t, st, "--drain-timeout", "10s")
 
-	queue := job.Schedule{Queued: &job.Queued{Queue: "blocked"}}
+	queue := job.Trigger{Queued: &job.Queued{Queue: "blocked"}}
 	stuck := stuckJob(t, "stuck", queue, ledger, gate)
 	next := newJob(t, "RecordSteps", "next", queue, recordSpec{Ledger: string(ledger), Steps: 1})
 	for _, j := range []job.Job{stuck, next} {

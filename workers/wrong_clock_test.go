@@ -139,9 +139,9 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	const every = 2 * time.Second
 	// A machine that is slow lets starts wait, not drop out.
 	interval := newJob(t, "RecordSteps", "interval",
-		job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every), Misfire: job.MisfireAll}},
+		job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(every), Misfire: job.MisfireAll}},
 		recordSpec{Ledger: string(ledger), Steps: 2})
-	loop := newJob(t, "RecordSteps", "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+	loop := newJob(t, "RecordSteps", "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
 		recordSpec{Ledger: string(ledger), Steps: 2})
 	once := newJob(t, "Tick", "once", oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 	again := newJob(t, "Tick", "again", oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})

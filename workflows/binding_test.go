@@ -155,7 +155,7 @@ func TestBoundRunGoesToItsService(t *testing.T) {
 		name, err := workflows.Choose(in, []workflows.LiveService{service("b", "north")}, 0)
 		return contract.ServiceChoice{Service: name}, err
 	}, activity.RegisterOptions{Name: contract.ChooseServiceActivity})
-	j := newJob("a", job.Schedule{OneShot: &job.OneShot{}})
+	j := newJob("a", job.Trigger{OneShot: &job.OneShot{}})
 	j.Options.Bind = map[string]string{"zone": "north"}
 	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 	require.NoError(t, env.GetWorkflowError())

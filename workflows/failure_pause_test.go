@@ -25,7 +25,7 @@ import (
 )
 
 func failing(limit int) job.Job {
-	j := newJob("a", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), PauseAfterFailures: limit}})
+	j := newJob("a", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), PauseAfterFailures: limit}})
 	j.Options.MaxRetryCount = 0
 	return j
 }

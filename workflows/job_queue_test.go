@@ -22,7 +22,7 @@ import (
 )
 
 func queued(key string) job.Job {
-	return newJob(key, job.Schedule{Queued: &job.Queued{Queue: "tables"}})
+	return newJob(key, job.Trigger{Queued: &job.Queued{Queue: "tables"}})
 }
 
 func queueState(t *testing.T, env *testsuite.TestWorkflowEnvironment) workflows.QueueState {

@@ -109,7 +109,7 @@ func TestDeadLettersOfItemsThatCannotBeStarted(t *testing.T) {
 
 func TestContinuousJobRefusesADefinitionThatIsNotRight(t *testing.T) {
 	env := newEnvironment(t, succeed)
-	j := newJob("a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
+	j := newJob("a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
 	owned := j
 	owned.Options.Owner.User = strings.Repeat("o", 129)
 	refused := send(t, env, time.Minute, contract.MessageSetJob, contract.SetJobRequest{Job: owned})

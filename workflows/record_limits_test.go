@@ -20,7 +20,7 @@ import (
 // signals with items that it refuses and with others.
 func (r *recorder) limits() {
 	const name = "limits"
-	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	owned := r.job("limits-owned", schedule, "")
 	owned.Options.Owner.User = strings.Repeat("o", 3000)
 	_, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
@@ -42,7 +42,7 @@ func (r *recorder) limits() {
 
 // canceledLost records a run that is canceled while its worker is silent.
 func (r *recorder) canceledLost(handler *scripted) {
-	j := r.script("canceled-lost", job.Schedule{OneShot: &job.OneShot{}}, "llll")
+	j := r.script("canceled-lost", job.Trigger{OneShot: &job.OneShot{}}, "llll")
 	j.Options.HeartbeatTimeout = job.Duration(3 * time.Second)
 	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)

@@ -60,7 +60,7 @@ func (s *scripted) execute(ctx context.Context, in contract.ActivityInput) (cont
 }
 
 // script makes a job that goes on as the letters say.
-func (r *recorder) script(key string, schedule job.Schedule, letters string) job.Job {
+func (r *recorder) script(key string, schedule job.Trigger, letters string) job.Job {
 	j := r.job(key, schedule, letters)
 	j.Worker = "scripted"
 	j.Options.MaxRetryCount = 1
@@ -78,7 +78,7 @@ func (r *recorder) lost(st *stacktest.Stack) {
 	w.RegisterActivityWithOptions(handler.execute, activity.RegisterOptions{Name: "RecordHistory"})
 	require.NoError(r, w.Start())
 	defer w.Stop()
-	oneShot := job.Schedule{OneShot: &job.OneShot{}}
+	oneShot := job.Trigger{OneShot: &job.OneShot{}}
 	r.run("run_lost", r.script("lost", oneShot, "lll."))
 	r.run("run_lost_reported", r.script("lost-reported", oneShot, "frr."))
 	r.canceledLost(handler)
@@ -93,7 +93,7 @@ func (r *recorder) lost(st *stacktest.Stack) {
 // boundLost records a bound run whose service dies in the middle of a try and does
 // not return.
 func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
-	j := r.script("bound-lost", job.Schedule{OneShot: &job.OneShot{}}, "l.")
+	j := r.script("bound-lost", job.Trigger{OneShot: &job.OneShot{}}, "l.")
 	j.Options.MaxRetryCount = 3
 	j.Options.Bind = map[string]string{"recorded": "lost"}
 	j.Options.FailoverAfter = job.Duration(3 * time.Second)
@@ -143,7 +143,7 @@ func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) 
 
 // loop records a loop through its script, to its end or until it pauses itself.
 func (r *recorder) loop(name, letters string) {
-	j := r.script(name, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, letters)
+	j := r.script(name, job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, letters)
 	j.Options.MaxRetryCount = 2
 	require.NoError(r, r.client.StartContinuous(r.Context(), j))
 	r.state(j.ID, func(s contract.ContinuousState) bool {
@@ -158,7 +158,7 @@ func (r *recorder) loop(name, letters string) {
 // settling records a queue whose running item is terminated.
 func (r *recorder) settling() {
 	const name = "settling"
-	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	terminated := r.script("terminated", schedule, "l")
 	for _, j := range []job.Job{terminated, r.script("after", schedule, "")} {
 		_, err := r.client.Enqueue(r.Context(), j, false)
@@ -182,7 +182,7 @@ func (r *recorder) stuck() {
 		ID: id, TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
 	}, contract.JobQueueType, workflows.QueueState{Name: name, OnFailure: job.OnFailureHalt, Paging: &workflows.Paging{Items: 2, Bytes: 48 << 10}})
 	require.NoError(r, err)
-	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	_, err = r.client.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
 	require.NoError(r, err)
 	reached := func(is func(*workflows.QueueState) bool) {

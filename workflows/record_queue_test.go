@@ -19,7 +19,7 @@ import (
 // again and then skipped, and whose dead letters are retried and dropped.
 func (r *recorder) halted() {
 	const name = "halted"
-	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	_, err := r.client.SetOnFailure(r.Context(), name, job.OnFailureHalt)
 	require.NoError(r, err)
 	_, err = r.client.EnqueueAll(r.Context(), []job.Job{
@@ -71,7 +71,7 @@ func (r *recorder) paged() {
 	require.NoError(r, err)
 	var jobs []job.Job
 	for i := range 30 {
-		jobs = append(jobs, r.job(fmt.Sprintf("g%02d", i), job.Schedule{Queued: &job.Queued{Queue: name}}, ""))
+		jobs = append(jobs, r.job(fmt.Sprintf("g%02d", i), job.Trigger{Queued: &job.Queued{Queue: name}}, ""))
 	}
 	_, err = r.client.EnqueueAll(r.Context(), jobs, false, func(int) {})
 	require.NoError(r, err)

@@ -18,7 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-func oneShot(key string) job.Job { return newJob(key, job.Schedule{OneShot: &job.OneShot{}}) }
+func oneShot(key string) job.Job { return newJob(key, job.Trigger{OneShot: &job.OneShot{}}) }
 
 func draining(cursor string) error {
 	return temporal.NewApplicationErrorWithOptions("the worker shuts down", contract.ErrorTypeDraining,
@@ -132,7 +132,7 @@ func TestRunJobGivesWayToALaterStart(t *testing.T) {
 					temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(due))))
 			}
 			c.recurring.RecurEvery, c.recurring.Offset = job.Duration(time.Minute), new(job.Duration)
-			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: newJob("a", job.Schedule{Recurring: &c.recurring}), StartedBy: c.trigger})
+			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: newJob("a", job.Trigger{Recurring: &c.recurring}), StartedBy: c.trigger})
 			var out contract.RunOutput
 			require.NoError(t, env.GetWorkflowResult(&out))
 			require.Equal(t, c.want, out.SupersededBy)
@@ -169,7 +169,7 @@ func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
 				temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(due),
 				contract.AttributeSpecHash.ValueSet(before.SpecHash))))
 			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{
-				Job: newJob("a", job.Schedule{Recurring: &recurring}), StartedBy: contract.StartedBySchedule,
+				Job: newJob("a", job.Trigger{Recurring: &recurring}), StartedBy: contract.StartedBySchedule,
 			})
 			err := env.GetWorkflowError()
 			if last == nil {

@@ -43,10 +43,10 @@ func loggingEnvironment(t *testing.T, w io.Writer, handle handler) *testsuite.Te
 	return env
 }
 
-func newJob(key string, schedule job.Schedule) job.Job {
+func newJob(key string, schedule job.Trigger) job.Job {
 	return job.Job{
 		ID: job.ID(testType, key), Type: testType, Worker: "counting", Provider: job.ProviderAPI,
-		Spec: json.RawMessage(`{}`), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		Spec: json.RawMessage(`{}`), Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
 }
 

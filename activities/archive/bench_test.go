@@ -83,7 +83,7 @@ func (b *bench) publish(n int, sources ...string) {
 }
 
 func (b *bench) definition(key string) job.Job {
-	return jobtest.NewJob(archive.PostToArchive(nil, nil), key, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, b.spec)
+	return jobtest.NewJob(archive.PostToArchive(nil, nil), key, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, b.spec)
 }
 
 // newRun makes the next iteration, which has the cursor of the last one.

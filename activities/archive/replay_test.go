@@ -61,7 +61,7 @@ const prepareIterationDuration = job.Duration(300 * time.Millisecond)
 // prepare runs iterations until all raw messages of a source in a flow are prepared.
 func (b *bench) prepare(jobType job.Type, operation pipeline.Operation, source string, spec any) {
 	b.Helper()
-	definition := jobtest.NewJob(jobType, string(operation), job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
+	definition := jobtest.NewJob(jobType, string(operation), job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
 	stacktest.WaitFor(b, "the raw messages to be prepared", func() (bool, error) {
 		result, err := jobType.Handle(b.Context(), jobtest.NewRun(definition))
 		if err != nil {
@@ -112,7 +112,7 @@ func (b *bench) replaySpec() archive.ReplaySpec {
 func (b *bench) replay(key string, spec archive.ReplaySpec, options ...jobtest.Option) (result job.Result, attempts int) {
 	b.Helper()
 	jobType := archive.ReplayArchive(b.client, b.store)
-	run := jobtest.NewRun(jobtest.NewJob(jobType, key, job.Schedule{Queued: &job.Queued{Queue: "replays"}}, spec), options...)
+	run := jobtest.NewRun(jobtest.NewJob(jobType, key, job.Trigger{Queued: &job.Queued{Queue: "replays"}}, spec), options...)
 	for attempts = 1; ; attempts++ {
 		result, err := jobType.Handle(b.Context(), run)
 		if err == nil {
@@ -179,7 +179,7 @@ func TestReplayOfHoboReadings(t *testing.T) {
 	server := httptest.NewServer(vendor)
 	t.Cleanup(server.Close)
 	jobType := extract.HoboTimeFrame(b.client, extract.WithNow(now))
-	definition := jobtest.NewJob(jobType, "ucnrs", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, extract.HoboTimeFrameSpec{
+	definition := jobtest.NewJob(jobType, "ucnrs", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, extract.HoboTimeFrameSpec{
 		BaseURL: server.URL, Token: "secret://hobolink", Organization: "ucnrs", Location: "common1", Database: "weather",
 		Backfill: job.Duration(24 * time.Hour),
 		Loggers:  []extract.HoboLogger{{Serial: "21234001", Station: "Blue Oak"}, {Serial: "21234002", Station: "Creek", Measurement: "creek"}},
@@ -234,7 +234,7 @@ func TestReplayOfATimeRange(t *testing.T) {
 		require.NoError(t, b.overwrite(b.archive.Prefix+found.Key, data, info.SHA256))
 	}
 	jobType := archive.ReplayArchive(b.client, b.store)
-	_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "damaged", job.Schedule{OneShot: &job.OneShot{}}, b.replaySpec())))
+	_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "damaged", job.Trigger{OneShot: &job.OneShot{}}, b.replaySpec())))
 	failure := failureOf(t, err)
 	require.Equal(t, format.ClassDamaged, failure.Class)
 	require.True(t, failure.Final)
@@ -253,7 +253,7 @@ func TestReplayOfWhatIsNotThere(t *testing.T) {
 	replay := func(change func(*archive.ReplaySpec)) string {
 		spec := b.replaySpec()
 		change(&spec)
-		_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "nothing", job.Schedule{Queued: &job.Queued{Queue: "replays"}}, spec)))
+		_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "nothing", job.Trigger{Queued: &job.Queued{Queue: "replays"}}, spec)))
 		failure := failureOf(t, err)
 		require.Equal(t, archive.ClassNotArchived, failure.Class)
 		require.True(t, failure.Final)
@@ -305,7 +305,7 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 	}
 	limit(2000)
 	jobType := archive.ReplayArchive(b.client, b.store)
-	run := jobtest.NewRun(jobtest.NewJob(jobType, "order", job.Schedule{Queued: &job.Queued{Queue: "replays"}}, b.replaySpec()))
+	run := jobtest.NewRun(jobtest.NewJob(jobType, "order", job.Trigger{Queued: &job.Queued{Queue: "replays"}}, b.replaySpec()))
 	_, err = jobType.Handle(t.Context(), run)
 	require.Equal(t, pipeline.ClassUnreachable, failureOf(t, err).Class)
 	limit(-1)

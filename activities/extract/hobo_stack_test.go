@@ -64,7 +64,7 @@ func newBench(t *testing.T, name string, options hobolinktest.Options) *bench {
 func (b *bench) setNow(now time.Time) { b.now.Store(&now) }
 
 func (b *bench) newRun(options ...jobtest.Option) *jobtest.Run {
-	definition := jobtest.NewJob(b.jobType, b.name, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, b.spec)
+	definition := jobtest.NewJob(b.jobType, b.name, job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, b.spec)
 	secrets := jobtest.WithSecrets(map[job.SecretRef]string{tokenRef: b.vendor.Options().Token})
 	return jobtest.NewRun(definition, append(options, secrets)...)
 }

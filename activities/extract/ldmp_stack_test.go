@@ -89,7 +89,7 @@ func (l *loggers) listen() {
 }
 
 func (l *loggers) newRun(t job.Type, spec any) *jobtest.Run {
-	return jobtest.NewRun(jobtest.NewJob(t, l.name, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec))
+	return jobtest.NewRun(jobtest.NewJob(t, l.name, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec))
 }
 
 // iteration is a run of a job that goes on until it is stopped.
@@ -300,7 +300,7 @@ func TestStartOptions(t *testing.T) {
 		c.change(&s)
 		_, before := l.Total()
 		i := &iteration{loggers: l, done: make(chan struct{})}
-		i.run = jobtest.NewRun(jobtest.NewJob(l.extract, s.Organization, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, s))
+		i.run = jobtest.NewRun(jobtest.NewJob(l.extract, s.Organization, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, s))
 		go func() {
 			defer close(i.done)
 			i.result, i.err = l.extract.Handle(t.Context(), i.run)

@@ -26,7 +26,7 @@ func (b *bench) prepareAll(t *testing.T, spec extract.PrepareHoboSpec) map[strin
 		operation = pipeline.OperationBulk
 	}
 	jobType := extract.PrepareHoboTimeFrame(b.client)
-	definition := jobtest.NewJob(jobType, spec.Location, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
+	definition := jobtest.NewJob(jobType, spec.Location, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
 	counts := map[string]int64{}
 	stacktest.WaitFor(t, "the raw messages to be prepared", func() (bool, error) {
 		result, err := jobType.Handle(t.Context(), jobtest.NewRun(definition))

@@ -58,7 +58,7 @@ func newBench(t *testing.T, name string, st *stacktest.Stack) *bench {
 }
 
 func (b *bench) newRun(options ...jobtest.Option) *jobtest.Run {
-	definition := jobtest.NewJob(b.jobType, b.name, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, b.spec)
+	definition := jobtest.NewJob(b.jobType, b.name, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, b.spec)
 	return jobtest.NewRun(definition, options...)
 }
 

@@ -40,7 +40,7 @@ func TestTwoDaysFromVendorToDatabase(t *testing.T) {
 		},
 	}
 	pull := func() job.Result {
-		definition := jobtest.NewJob(extractType, b.name, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, spec)
+		definition := jobtest.NewJob(extractType, b.name, job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, spec)
 		result, err := extractType.Handle(t.Context(), jobtest.NewRun(definition,
 			jobtest.WithSecrets(map[job.SecretRef]string{"secret://hobolink": "token-of-twodays"})))
 		require.NoError(t, err)

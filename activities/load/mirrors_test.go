@@ -512,7 +512,7 @@ func TestTwoJobsOfALocation(t *testing.T) {
 	other := *b
 	other.spec.Database = "twojobs_copy"
 	second := func() (job.Result, error) {
-		definition := jobtest.NewJob(b.jobType, "second", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, other.spec)
+		definition := jobtest.NewJob(b.jobType, "second", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, other.spec)
 		return b.jobType.Handle(t.Context(), jobtest.NewRun(definition))
 	}
 	b.publishNumbers(t, 0, 10)

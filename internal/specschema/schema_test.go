@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
@@ -148,7 +149,7 @@ func TestCheckOfTOMLValues(t *testing.T) {
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	require.Empty(t, schema.Check(map[string]any{
 		"station": "a", "bucket": "b", "since": at, "width": int64(5),
-		"sizes": []map[string]any{{"name": "s", "pixel": int64(1)}},
+		"sizes": []any{map[string]any{"name": "s", "pixel": int64(1)}},
 	}))
 	require.Equal(t, []string{
 		`free.0: NaN is not a number that JSON can hold`,
@@ -157,7 +158,7 @@ func TestCheckOfTOMLValues(t *testing.T) {
 		`since: "2026-01-31" is not a date and time with an offset, such as 2026-01-31T12:00:00Z`,
 	}, messages(schema.Check(map[string]any{
 		"station": "a", "bucket": "b", "ratio": math.Inf(1), "free": []any{math.NaN(), complex(1, 2)},
-		"since": time.Date(2026, 1, 31, 0, 0, 0, 0, time.FixedZone("date-local", 0)),
+		"since": toml.LocalDate{Year: 2026, Month: 1, Day: 31},
 	})))
 }
 
@@ -193,7 +194,7 @@ func TestForPartialRequiresNothing(t *testing.T) {
 }
 
 func TestForModes(t *testing.T) {
-	schedule := reflect.TypeFor[job.Schedule]()
+	schedule := reflect.TypeFor[job.Trigger]()
 	for i := range schedule.NumField() {
 		_, err := specschema.For(schedule.Field(i).Type)
 		require.NoError(t, err)

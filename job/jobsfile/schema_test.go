@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
@@ -38,7 +38,7 @@ func newEditor(t testing.TB, types []job.Type) editor {
 func (e editor) check(t testing.TB, text string) error {
 	t.Helper()
 	values := map[string]any{}
-	_, err := toml.Decode(text, &values)
+	err := toml.Unmarshal([]byte(text), &values)
 	require.NoError(t, err)
 	plain, _ := specschema.Plain(values)
 	return e.schema.Validate(plain)

@@ -188,14 +188,14 @@ func decodeCursor(text json.RawMessage, into any) (bool, error) {
 
 // NewJob makes a job of a type with the default options of its mode, its spec
 // encoded from a Go value. It panics on a spec that JSON cannot hold.
-func NewJob(t job.Type, key string, schedule job.Schedule, spec any) job.Job {
+func NewJob(t job.Type, key string, schedule job.Trigger, spec any) job.Job {
 	return job.Job{
 		ID:       job.ID(t.Name, key),
 		Type:     t.Name,
 		Worker:   t.Worker,
 		Provider: job.ProviderAPI,
 		Spec:     job.EncodeJSON(spec),
-		Schedule: schedule,
+		Trigger:  schedule,
 		Options:  job.DefaultOptions(schedule.Mode()),
 	}
 }

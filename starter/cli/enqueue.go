@@ -160,7 +160,7 @@ func queuedJob(ctx context.Context, c *client.Client, queue, jobID string) (job.
 	case err != nil:
 		return job.Job{}, aboutJob(c, jobID, err)
 	case live.Job.Queue() != queue:
-		return job.Job{}, fmt.Errorf("job %s does not belong to queue %s: it is %s", jobID, queue, modeText(live.Job.Schedule))
+		return job.Job{}, fmt.Errorf("job %s does not belong to queue %s: it is %s", jobID, queue, modeText(live.Job.Trigger))
 	}
 	return live.Job, nil
 }
@@ -170,7 +170,7 @@ func (i *invocation) defineQueued(queue string, options enqueueOptions) ([]job.J
 	if err := job.CheckKey("queue", queue); err != nil {
 		return nil, err
 	}
-	template, checker, err := i.definition(options.adHoc, job.Schedule{Queued: &job.Queued{Queue: queue}})
+	template, checker, err := i.definition(options.adHoc, job.Trigger{Queued: &job.Queued{Queue: queue}})
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (i *invocation) writeJob(w io.Writer, detail *client.JobDetail) error {
 func (i *invocation) addDefinition(s *sheet, j job.Job) {
 	s.add("Job", "%s", j.ID)
 	s.add("Type", "%s", j.Type)
-	s.add("Mode", "%s", modeText(j.Schedule))
+	s.add("Mode", "%s", modeText(j.Trigger))
 	i.addRecurring(s, j.Recurring)
 	s.add("Description", "%s", j.Options.Description)
 	s.add("Owner", "%s", j.Options.Owner)
@@ -78,7 +78,7 @@ func (i *invocation) addDefinition(s *sheet, j job.Job) {
 	s.add("Retries", "%s", retries(j.Options))
 }
 
-func modeText(schedule job.Schedule) string {
+func modeText(schedule job.Trigger) string {
 	switch {
 	case schedule.Continuous != nil:
 		text := fmt.Sprintf("%s, %s between iterations", job.ModeContinuous, schedule.Continuous.Interval)

@@ -100,9 +100,9 @@ take_steps.long-key  queued      waiting    -                           -       
 func TestWriteJob(t *testing.T) {
 	j := job.Job{
 		ID: "take_steps.b", Type: "TakeSteps", Worker: "load", Provider: job.ProviderTOML,
-		Spec:     json.RawMessage(`{"steps":2,"to":"x"}`),
-		Schedule: job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}},
-		Options:  job.DefaultOptions(job.ModeContinuous),
+		Spec:    json.RawMessage(`{"steps":2,"to":"x"}`),
+		Trigger: job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}},
+		Options: job.DefaultOptions(job.ModeContinuous),
 	}
 	j.Options.Owner = job.Owner{Organization: "ucnrs"}
 	j.Options.Tags = map[string]string{"b": "2", "a": "1"}
@@ -159,7 +159,7 @@ func TestWriteJSON(t *testing.T) {
 %[2]s   "x": 1.50
 %[2]s }
 `
-	j := job.Job{ID: "take_steps.b", Type: "TakeSteps", Spec: spec, Schedule: job.Schedule{OneShot: &job.OneShot{}}}
+	j := job.Job{ID: "take_steps.b", Type: "TakeSteps", Spec: spec, Trigger: job.Trigger{OneShot: &job.OneShot{}}}
 	var b strings.Builder
 	require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{Job: j}))
 	require.Contains(t, b.String(), fmt.Sprintf(want, strings.Repeat(" ", 8), strings.Repeat(" ", 12)))
@@ -182,7 +182,7 @@ func TestWriteRecurringJob(t *testing.T) {
 	} {
 		var b strings.Builder
 		require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{Job: job.Job{
-			ID: "take_steps.b", Type: "TakeSteps", Schedule: job.Schedule{Recurring: &r}, Options: job.DefaultOptions(job.ModeRecurring),
+			ID: "take_steps.b", Type: "TakeSteps", Trigger: job.Trigger{Recurring: &r}, Options: job.DefaultOptions(job.ModeRecurring),
 		}}))
 		require.Contains(t, b.String(), want)
 	}

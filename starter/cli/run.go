@@ -155,7 +155,7 @@ func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file
 }
 
 func (i *invocation) defineOneShot(ad adHoc) (job.Job, error) {
-	j, checker, err := i.definition(ad, job.Schedule{OneShot: &job.OneShot{}})
+	j, checker, err := i.definition(ad, job.Trigger{OneShot: &job.OneShot{}})
 	if err != nil {
 		return job.Job{}, err
 	}

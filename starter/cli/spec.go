@@ -83,7 +83,7 @@ func (i *invocation) typeNamed(name string) (job.Type, error) {
 }
 
 // definition makes the parts of a job that all jobs of one command share.
-func (i *invocation) definition(a adHoc, schedule job.Schedule) (job.Job, *checker, error) {
+func (i *invocation) definition(a adHoc, schedule job.Trigger) (job.Job, *checker, error) {
 	t, err := i.typeNamed(a.typeName)
 	if err != nil {
 		return job.Job{}, nil, err
@@ -93,7 +93,7 @@ func (i *invocation) definition(a adHoc, schedule job.Schedule) (job.Job, *check
 	}
 	j := job.Job{
 		Type: t.Name, Worker: t.Worker, Provider: job.ProviderAPI,
-		Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
 	if a.runTimeout > 0 {
 		j.Options.RunTimeout = a.runTimeout

@@ -142,7 +142,7 @@ func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
 func retryOfLetters(t *testing.T, c console, st *stacktest.Stack) {
 	t.Helper()
 	j := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.failing").Job
-	j.ID, j.Spec, j.Schedule = "take_steps.kept", json.RawMessage(`{"steps": 1}`), job.Schedule{Queued: &job.Queued{Queue: "letters"}}
+	j.ID, j.Spec, j.Trigger = "take_steps.kept", json.RawMessage(`{"steps": 1}`), job.Trigger{Queued: &job.Queued{Queue: "letters"}}
 	_, err := st.Dial(t).ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
 		ID: contract.QueueWorkflowID("letters"), TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes("letters"),
 	}, contract.JobQueueType, workflows.QueueState{Name: "letters", Accepted: 2, DeadLetters: []workflows.DeadLetter{
