@@ -210,17 +210,14 @@ func Definition(memo *commonpb.Memo) (job.Job, bool) {
 	return j, true
 }
 
-// pauseReason reads why a continuous job is paused; false when it is not.
-func pauseReason(memo *commonpb.Memo) (string, bool) {
-	payload, ok := memo.GetFields()[workflows.MemoPaused]
-	if !ok {
-		return "", false
-	}
+// pauseOf reads whether a continuous job is paused, and why.
+func pauseOf(memo *commonpb.Memo) workflows.Pause {
 	var pause workflows.Pause
-	if err := decode(payload, &pause); err != nil {
-		return "", false
+	payload, ok := memo.GetFields()[workflows.MemoPaused]
+	if !ok || decode(payload, &pause) != nil {
+		return workflows.Pause{}
 	}
-	return pause.Reason, pause.Paused
+	return pause
 }
 
 // failing reads whether the latest iterations of a continuous job failed, nil if

@@ -245,7 +245,8 @@ func (c *comparison) compareRecurring(ctx context.Context, change *Change) error
 }
 
 // keepPause notes that a job is paused or resumed by hand, and makes that a change
-// if pauses are reset. What was paused since it failed is left to its tries.
+// if pauses are reset. A job that has paused itself goes on when its definition
+// changes, and not before.
 func (change *Change) keepPause(live *client.Live, reset bool) {
 	declared := change.job.Options.Paused
 	if live.Paused == declared {
@@ -256,7 +257,7 @@ func (change *Change) keepPause(live *client.Live, reset bool) {
 		change.Note = "paused: " + live.PauseReason
 	}
 	changes := live.Job.Options.Paused != declared // With the definition, either way.
-	failed := live.Paused && workflows.PausedForFailures(live.PauseReason)
+	failed := live.PausedItself
 	if failed && change.Action == ActionUpdate && !changes {
 		change.Note += "; goes on with its new definition"
 	}

@@ -23,7 +23,7 @@ type Drift struct {
 	Jobs []JobDrift `json:"jobs"`
 	// Foreign are schedules and workflows under names of ours that are not ours.
 	Foreign []string `json:"foreign"`
-	// Failing are jobs that the system itself has paused since they failed too
+	// Failing are continuous jobs that have paused themselves since they failed too
 	// often. They are no drift.
 	Failing []JobDrift `json:"failing"`
 	// Applied counts the jobs that were applied and still count as such.
@@ -51,7 +51,7 @@ const (
 	DriftResumed DriftKind = "resumed" // though it is declared as paused
 	DriftDeleted DriftKind = "deleted" // its schedule is gone
 	DriftStopped DriftKind = "stopped" // its loop has ended
-	// DriftFailing is no drift: the job was paused since it failed too often.
+	// DriftFailing is no drift: the job has paused itself since it failed too often.
 	DriftFailing DriftKind = "failing"
 )
 
@@ -156,7 +156,7 @@ func (drift *JobDrift) pause(live *client.Live, applied workflows.AppliedJob) {
 	if live.Paused == applied.Paused {
 		return
 	}
-	if live.Paused && workflows.PausedForFailures(live.PauseReason) {
+	if live.PausedItself {
 		if drift.Note = live.PauseReason; len(drift.Fields) == 0 {
 			drift.Kind = DriftFailing
 		}

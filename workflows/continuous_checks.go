@@ -49,7 +49,7 @@ func (l *loop) checkPause(in PauseRequest) error {
 	if err := l.checkAlive(); err != nil {
 		return err
 	}
-	return l.unless(l.Paused && l.PauseReason == job.Cut(in.Reason, maxPauseReason))
+	return l.unless(l.Paused && !l.PausedItself && l.PauseReason == job.Cut(in.Reason, maxPauseReason))
 }
 
 func (l *loop) checkResume(ResumeRequest) error {
@@ -105,7 +105,7 @@ func (l *loop) checkSetJob(in SetJobRequest) error {
 	if err := l.checkAlive(); err != nil {
 		return err
 	}
-	return l.unless(current == wanted && !l.BacksOff() && (l.Restart || !in.Restart) && !l.ends(in))
+	return l.unless(current == wanted && !l.BacksOff() && (l.Restart || !in.Restart) && !(in.EndFailurePause && l.PausedItself))
 }
 
 // ErrorTypeOtherDefinition is the type of the error of MessageSetJob when the

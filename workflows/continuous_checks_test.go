@@ -86,7 +86,7 @@ func TestContinuousJobBoundsTheReasonsThatItIsTold(t *testing.T) {
 		require.LessOrEqual(t, len(paused.PauseReason), most)
 		require.Contains(t, paused.PauseReason, " iterations in a row failed, the last one: eeee")
 		require.True(t, strings.HasPrefix(paused.PauseReason, before[:min(len(before), most/2-10)]), paused.PauseReason)
-		require.Equal(t, before == "", workflows.PausedForFailures(paused.PauseReason))
+		require.Equal(t, before == "", paused.PausedItself)
 	}
 	var output workflows.ContinuousOutput
 	require.NoError(t, env.GetWorkflowResult(&output))
@@ -130,7 +130,7 @@ func TestContinuousJobThatPausedItselfGoesOnWithANewDefinition(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		state := loopState(t, env)
 		require.True(t, state.Paused)
-		require.True(t, workflows.PausedForFailures(state.PauseReason), state.PauseReason)
+		require.True(t, state.PausedItself)
 	}, time.Minute)
 	set := send(t, env, 2*time.Minute, workflows.MessageSetJob, workflows.SetJobRequest{Job: corrected, EndFailurePause: true})
 	env.RegisterDelayedCallback(func() {

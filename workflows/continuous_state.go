@@ -81,10 +81,12 @@ type ContinuousState struct {
 	// What messages have set and the loop has not acted on yet.
 	Paused      bool   `json:"paused,omitempty"`
 	PauseReason string `json:"pause_reason,omitempty"`
-	Stop        bool   `json:"stop,omitempty"`
-	StopReason  string `json:"stop_reason,omitempty"`
-	Restart     bool   `json:"restart,omitempty"`
-	Trigger     bool   `json:"trigger,omitempty"`
+	// PausedItself says that the job has paused itself, and nobody else has.
+	PausedItself bool   `json:"paused_itself,omitempty"`
+	Stop         bool   `json:"stop,omitempty"`
+	StopReason   string `json:"stop_reason,omitempty"`
+	Restart      bool   `json:"restart,omitempty"`
+	Trigger      bool   `json:"trigger,omitempty"`
 
 	// Generation counts the workflow runs, each continued as new.
 	Generation int `json:"generation"`
@@ -167,10 +169,15 @@ func (s *ContinuousState) fail(it Iteration) {
 // next one waits longer: there is something for MessageResume to forget.
 func (s *ContinuousState) BacksOff() bool { return s.ConsecutiveFailures > 0 || s.ConsecutiveLost > 0 }
 
+// AlsoFor stands between the reasons for which several have paused something, the
+// first of them first.
+const AlsoFor = "; also: "
+
 // pauseItself pauses the job after its failures. A pause that someone has asked for
 // meanwhile keeps its reason: whoever resumes the job has to know of both.
 func (s *ContinuousState) pauseItself(lastError string) {
-	reason := fmt.Sprintf("%d%s%s", s.ConsecutiveFailures, iterationsFailed, shorten(lastError))
+	reason := fmt.Sprintf("%d iterations in a row failed, the last one: %s", s.ConsecutiveFailures, shorten(lastError))
+	s.PausedItself = !s.Paused
 	if s.Paused && s.PauseReason != "" {
 		const room = maxPauseReason - len(AlsoFor)
 		reason = job.Cut(reason, max(room/2, room-len(s.PauseReason)))

@@ -16,13 +16,6 @@ func (in ChooseServiceInput) Choose(services []LiveService, waited time.Duration
 // long it waits then.
 func (in ChooseServiceInput) Patience(n int) (waited, next time.Duration) { return in.patience(n) }
 
-// PauseNote is pauseNote, for tests.
-var PauseNote = pauseNote
-
-// FailureStreak is failureStreak, for tests: the test environment does not encode
-// the details of errors.
-type FailureStreak = failureStreak
-
 // NewWatcher serves WatchRunActivity, with room to watch so many runs at once.
 func NewWatcher(places int) func(context.Context, WatchRunInput) error {
 	return newWatcher(places).WatchRun

@@ -71,13 +71,9 @@ const (
 	SignalReleasePage = "release"
 )
 
-// SignalProbe tells a job's probe what has become of the job. The payload is a
-// ProbeNews; an empty one has the probe look at the schedule.
-const SignalProbe = "news"
-
 // Queries.
 const (
-	QueryState = "state" // ContinuousState, QueueState or ProbeState
+	QueryState = "state" // ContinuousState or QueueState
 )
 
 // Requests. Reason is a sentence for people, shown with the state.

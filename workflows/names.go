@@ -17,7 +17,6 @@ const (
 	ContinuousJobType = "ContinuousJob"
 	JobQueueType      = "JobQueue"
 	JobQueuePageType  = "JobQueuePage"
-	ProbeJobType      = "ProbeJob"
 	AppliedJobsType   = "AppliedJobs"
 )
 
@@ -33,14 +32,6 @@ const ReadPageActivity = "ReadPage"
 // worker serves it on QueuesTaskQueue. It is tried again until there is one.
 const ChooseServiceActivity = "ChooseService"
 
-// Activities around the schedule of a recurring job that failed too often, also
-// served by every worker on QueuesTaskQueue.
-const (
-	PauseFailingActivity = "PauseFailingSchedule"
-	TryPausedActivity    = "TryPausedSchedule"
-	ResumePausedActivity = "ResumePausedSchedule"
-)
-
 // QueuesTaskQueue is the task queue of JobQueue, JobQueuePage and AppliedJobs
 // workflows. Workers of every type poll it, since a queue may hold jobs of any type.
 // The other workflows
@@ -48,10 +39,8 @@ const (
 const QueuesTaskQueue = "queues"
 
 const (
-	jobPrefix   = "job/"
-	queuePrefix = "queue/"
-	probeSuffix = "/probe" // no job id holds a slash
-
+	jobPrefix     = "job/"
+	queuePrefix   = "queue/"
 	appliedPrefix = "applied/"
 )
 
@@ -67,10 +56,6 @@ func ScheduledRunID(jobID string, start time.Time) string {
 
 // ScheduleID is the id of a recurring job's schedule.
 func ScheduleID(jobID string) string { return jobPrefix + jobID }
-
-// ProbeWorkflowID is the id of the workflow that tries a recurring job which was
-// paused since it failed.
-func ProbeWorkflowID(jobID string) string { return jobPrefix + jobID + probeSuffix }
 
 // QueueWorkflowID is the workflow id of a queue.
 func QueueWorkflowID(name string) string { return queuePrefix + name }
@@ -97,39 +82,40 @@ func TaskQueue(worker job.WorkerType) string { return string(worker) }
 // Memo keys.
 const (
 	MemoJob     = "job"     // the job's definition, a job.Job
+	MemoPauses  = "pauses"  // of the runs of a Schedule: when it was paused
 	MemoPaused  = "paused"  // of a continuous job: a Pause
 	MemoFailing = "failing" // of a continuous job: a Failing
-	MemoProbe   = "probe"   // of a job's probe: a Probe
 )
-
-// Probe tells, in the memo of the workflow that tries a paused job, how that
-// stands: it can be read without a worker.
-type Probe struct {
-	// Tries counts the runs that were started; NextAt is when the next is due.
-	Tries  int       `json:"tries"`
-	NextAt time.Time `json:"next_at,omitzero"`
-	// LastError is the error of the last one, cut short.
-	LastError string `json:"last_error,omitempty"`
-}
 
 // Pause tells, in the memo of a continuous job, whether it is paused: it can be
 // read without a worker.
 type Pause struct {
 	Paused bool   `json:"paused"`
 	Reason string `json:"reason,omitempty"`
+	// Itself says that the job has paused itself after failures, and nobody else has.
+	Itself bool `json:"itself,omitempty"`
 }
 
-// Failing tells, in the memo of a continuous job, whether its latest iterations
-// failed: it can be read without a worker. It is written when the first one in a
-// row fails, and when one succeeds or the failures are forgotten, so that it says
-// nothing of those in between. A job that is paused may be failing as well.
+// Failing tells whether the latest runs, or iterations, of a job failed. It can be
+// read without a worker: in the memo of a continuous job, and in how a run of a
+// recurring job ended. A job that is paused may be failing as well.
+//
+// The memo of a continuous job is written when the first iteration in a row fails,
+// and when one succeeds or the failures are forgotten: it says nothing of those in
+// between.
 type Failing struct {
 	Failing bool `json:"failing"`
-	// Since is the end of the first iteration in a row that failed.
+	// Failures counts the failed runs in a row of a recurring job.
+	Failures int `json:"failures_in_a_row,omitempty"`
+	// Since is the end of the first run, or iteration, in a row that failed.
 	Since time.Time `json:"since,omitzero"`
-	// Class and Error are those of that iteration, cut short.
+	// Class and Error are those of the last run, or of the first iteration, that
+	// failed; cut short.
 	Class string `json:"class,omitempty"`
 	Error string `json:"error,omitempty"`
+	// NextTry is the next start that is not held back. It is zero if none is held
+	// back, as without pause_after_failures.
+	NextTry time.Time `json:"next_try,omitzero"`
 }
 
 // Search attributes, all of type Keyword.
@@ -192,7 +178,6 @@ type Registry interface {
 func RegisterJobs(r Registry) {
 	r.RegisterWorkflowWithOptions(RunJob, workflow.RegisterOptions{Name: RunJobType})
 	r.RegisterWorkflowWithOptions(ContinuousJob, workflow.RegisterOptions{Name: ContinuousJobType})
-	r.RegisterWorkflowWithOptions(ProbeJob, workflow.RegisterOptions{Name: ProbeJobType})
 }
 
 // RegisterQueues registers the workflows that run on QueuesTaskQueue: those that

@@ -35,8 +35,12 @@ type RunEnd struct {
 	// Class and Error tell why a run failed.
 	Class string `json:"class,omitempty"`
 	Error string `json:"error,omitempty"`
-	// SupersededBy is that of RunOutput.
+	// SupersededBy and HeldUntil are those of RunOutput.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
+	HeldUntil    time.Time `json:"held_until,omitzero"`
+	// Failing tells of the failures in a row as the run leaves them; nil if there are
+	// none, or if no Schedule started the run.
+	Failing *Failing `json:"failing,omitempty"`
 }
 
 // endInMemoChange names the change by which runs leave their end in the memo.
@@ -57,11 +61,11 @@ func (r *run) keepEnd(ctx workflow.Context, output *RunOutput) error {
 
 func (r *run) end(output *RunOutput) RunEnd {
 	failure := r.failure
-	end := RunEnd{Taken: r.taken, Attempts: r.tries.made, Handovers: r.handovers}
+	end := RunEnd{Taken: r.taken, Attempts: r.tries.made, Handovers: r.handovers, Failing: r.failing}
 	if output != nil {
 		end.Attempts, end.Worker = output.Attempts, output.Worker
 		end.Message, end.Counts = shorten(output.Message), boundCounts(output.Counts)
-		end.SupersededBy = output.SupersededBy
+		end.SupersededBy, end.HeldUntil = output.SupersededBy, output.HeldUntil
 		return end
 	}
 	last := lastOutput(failure)
@@ -124,13 +128,9 @@ func lastOutput(err error) ActivityOutput {
 		if !ok || !with.HasDetails() {
 			continue
 		}
-		// A run whose failures are counted puts their count first.
-		var output, second ActivityOutput
+		var output ActivityOutput
 		if with.Details(&output) == nil && output.Worker != "" {
 			return output
-		}
-		if with.Details(&output, &second) == nil && second.Worker != "" {
-			return second
 		}
 	}
 	return ActivityOutput{}

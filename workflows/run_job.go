@@ -56,6 +56,9 @@ type RunOutput struct {
 	// anything: a later one, see [job.Recurring.GivesWay], or an earlier one that was
 	// still at work.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
+	// HeldUntil is the next try of a failing job: the run came before it, and was held
+	// back without doing anything.
+	HeldUntil time.Time `json:"held_until,omitzero"`
 }
 
 // RunJob is one run of a job: the activity of its job type, with the retries
@@ -84,15 +87,17 @@ type run struct {
 	handovers int
 	state     string // for people
 	progress  progress
+	failing   *Failing // of a run of a Schedule: the failures in a row, nil if there are none
 }
 
 func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 	info := workflow.GetInfo(ctx)
-	if later := r.givesWayTo(ctx); !later.IsZero() {
-		output := &RunOutput{SupersededBy: later}
-		output.Message = "nothing done: the start of " + later.Format(time.RFC3339) + " was due too"
+	if r.Trigger == TriggerSchedule {
+		r.failing = failingBefore(ctx)
+	}
+	if output := r.givesWay(ctx); output != nil {
 		r.show(ctx, output.Message)
-		return output, r.passOnStreak(ctx)
+		return output, didNothing(ctx)
 	}
 	r.progress.hear(ctx, func() string { return info.WorkflowExecution.RunID }, func() { r.show(ctx, r.state) })
 	r.binding.tell = func() { r.show(ctx, r.state) }
@@ -114,9 +119,9 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 				SupersededBy: output.SupersededBy,
 			}
 			if !done.SupersededBy.IsZero() {
-				return done, r.passOnStreak(ctx)
+				return done, didNothing(ctx)
 			}
-			r.tellProbe(ctx)
+			r.failing = nil
 			return done, nil
 		}
 		r.progress.learn(ctx, err)
@@ -158,6 +163,23 @@ func lostWhileCanceled(ctx workflow.Context, err error) (ActivityOutput, bool) {
 	last := lastOutput(err)
 	last.Attempts = max(last.Attempts, 1) // A worker that fell silent could not tell.
 	return last, true
+}
+
+// givesWay is the output of a run that has nothing to do: it gives way to a later
+// start, or it is held back. It is nil if the run goes on.
+func (r *run) givesWay(ctx workflow.Context) *RunOutput {
+	var output RunOutput
+	if later := r.givesWayTo(ctx); !later.IsZero() {
+		output.SupersededBy = later
+		output.Message = "nothing done: the start of " + later.Format(time.RFC3339) + " was due too"
+		return &output
+	}
+	if held := r.heldUntil(ctx); !held.IsZero() {
+		output.HeldUntil = held
+		output.Message = heldBack(r.failing)
+		return &output
+	}
+	return nil
 }
 
 // givesWayTo is the later start that the run of a recurring job gives way to,
