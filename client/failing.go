@@ -10,7 +10,7 @@ import (
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
-	"github.com/dendrascience/dendra-jobs/workflows"
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // latestRuns are the latest runs of recurring jobs, by job, as their Schedules know
@@ -52,7 +52,7 @@ func (c *Client) addFailing(ctx context.Context, rows map[string]JobRow, latest 
 }
 
 // failingSchedule tells whether a recurring job is failing, nil if it is not.
-func (c *Client) failingSchedule(ctx context.Context, live *Live) (*workflows.Failing, error) {
+func (c *Client) failingSchedule(ctx context.Context, live *Live) (*contract.Failing, error) {
 	latest := latestRuns{}
 	latest.add(live.Job.ID, live.SpecHash, live.Schedule.GetInfo().GetRecentActions())
 	found, err := c.failing(ctx, latest)
@@ -62,7 +62,7 @@ func (c *Client) failingSchedule(ctx context.Context, live *Live) (*workflows.Fa
 // failing finds the jobs that are failing: the latest of their runs that has ended, and
 // that was not terminated, tells of failures. Runs that did not complete tell of the
 // failures before them.
-func (c *Client) failing(ctx context.Context, latest latestRuns) (map[string]*workflows.Failing, error) {
+func (c *Client) failing(ctx context.Context, latest latestRuns) (map[string]*contract.Failing, error) {
 	var ids []string
 	for _, runs := range latest {
 		ids = append(ids, runs.ids...)
@@ -71,7 +71,7 @@ func (c *Client) failing(ctx context.Context, latest latestRuns) (map[string]*wo
 	if err != nil {
 		return nil, err
 	}
-	failing := map[string]*workflows.Failing{}
+	failing := map[string]*contract.Failing{}
 	later := map[string][]string{} // The runs after the one that tells, by job.
 	ids = nil
 	for id, runs := range latest {
@@ -94,12 +94,12 @@ func (c *Client) failing(ctx context.Context, latest latestRuns) (map[string]*wo
 }
 
 // failingEnd is what a run of a definition has left of failures, nil if it left none.
-func failingEnd(info *workflowpb.WorkflowExecutionInfo, definition string) *workflows.Failing {
-	if Attribute(info.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()) != definition {
+func failingEnd(info *workflowpb.WorkflowExecutionInfo, definition string) *contract.Failing {
+	if Attribute(info.GetSearchAttributes(), contract.AttributeSpecHash.GetName()) != definition {
 		return nil
 	}
-	var end workflows.RunEnd
-	payload, ok := info.GetMemo().GetFields()[workflows.MemoEnd]
+	var end contract.RunEnd
+	payload, ok := info.GetMemo().GetFields()[contract.MemoEnd]
 	if !ok || decode(payload, &end) != nil {
 		return nil
 	}

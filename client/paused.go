@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/dendrascience/dendra-jobs/workflows"
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // Resumable is what there is for Resume to undo.
@@ -63,13 +63,13 @@ func (c *Client) Paused(ctx context.Context, jobID string) (paused bool, reason 
 }
 
 // paused says whether and why a job is paused.
-func (c *Client) paused(ctx context.Context, live *Live) (workflows.Pause, error) {
+func (c *Client) paused(ctx context.Context, live *Live) (contract.Pause, error) {
 	if !live.loops() {
-		return workflows.Pause{Paused: live.Paused, Reason: live.PauseReason}, nil
+		return contract.Pause{Paused: live.Paused, Reason: live.PauseReason}, nil
 	}
 	state, err := c.loopState(ctx, live.Job.ID)
 	if err != nil {
-		return workflows.Pause{}, err
+		return contract.Pause{}, err
 	}
-	return workflows.Pause{Paused: state.Paused, Reason: state.PauseReason, Itself: state.PausedItself}, nil
+	return contract.Pause{Paused: state.Paused, Reason: state.PauseReason, Itself: state.PausedItself}, nil
 }

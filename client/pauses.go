@@ -8,8 +8,8 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // A Schedule keeps nothing of its pauses that are over. So each pause and each resume
@@ -31,7 +31,7 @@ const maxPauseSpans = 8
 
 // pausesOf gives the pauses of a schedule that are known, the latest first.
 func pausesOf(schedule *schedulepb.Schedule) []pauseSpan {
-	payload, ok := schedule.GetAction().GetStartWorkflow().GetMemo().GetFields()[workflows.MemoPauses]
+	payload, ok := schedule.GetAction().GetStartWorkflow().GetMemo().GetFields()[contract.MemoPauses]
 	if !ok {
 		return nil
 	}
@@ -49,7 +49,7 @@ func pausesOf(schedule *schedulepb.Schedule) []pauseSpan {
 func keepPauses(schedule *schedulepb.Schedule, spans []pauseSpan) error {
 	start := schedule.GetAction().GetStartWorkflow()
 	fields := maps.Clone(start.GetMemo().GetFields())
-	delete(fields, workflows.MemoPauses)
+	delete(fields, contract.MemoPauses)
 	if len(spans) > 0 {
 		payload, err := encode(spans[:min(len(spans), maxPauseSpans)])
 		if err != nil {
@@ -58,7 +58,7 @@ func keepPauses(schedule *schedulepb.Schedule, spans []pauseSpan) error {
 		if fields == nil {
 			fields = map[string]*commonpb.Payload{}
 		}
-		fields[workflows.MemoPauses] = payload
+		fields[contract.MemoPauses] = payload
 	}
 	start.Memo = &commonpb.Memo{Fields: fields}
 	return nil
@@ -77,12 +77,9 @@ func setPaused(schedule *schedulepb.Schedule, paused bool, reason string, now ti
 	case !paused && open:
 		spans = spans[1:] // It was too short to tell.
 	}
-	schedule.State.Paused, schedule.State.Notes = paused, job.Cut(reason, maxPauseReason)
+	schedule.State.Paused, schedule.State.Notes = paused, job.Cut(reason, contract.MaxPauseReason)
 	return keepPauses(schedule, spans)
 }
-
-// maxPauseReason bounds the bytes of a reason: the server takes notes of 1,000.
-const maxPauseReason = 1000
 
 // addReason is the reason of a pause of what was paused already: whoever resumes
 // it has to know of all.
@@ -90,16 +87,16 @@ func addReason(before, reason string) string {
 	if before == "" {
 		return reason
 	}
-	reason = job.Cut(reason, maxPauseReason) // As it is kept.
+	reason = job.Cut(reason, contract.MaxPauseReason) // As it is kept.
 	// A reason may be several itself.
-	if reason == "" || strings.Contains(workflows.AlsoFor+before+workflows.AlsoFor, workflows.AlsoFor+reason+workflows.AlsoFor) {
+	if reason == "" || strings.Contains(contract.AlsoFor+before+contract.AlsoFor, contract.AlsoFor+reason+contract.AlsoFor) {
 		return before
 	}
-	reasons := append(strings.Split(before, workflows.AlsoFor), reason)
-	all := strings.Join(reasons, workflows.AlsoFor)
-	for len(all) > maxPauseReason && len(reasons) > 1 {
+	reasons := append(strings.Split(before, contract.AlsoFor), reason)
+	all := strings.Join(reasons, contract.AlsoFor)
+	for len(all) > contract.MaxPauseReason && len(reasons) > 1 {
 		reasons = reasons[1:] // There is room for the latest.
-		all = "…" + workflows.AlsoFor + strings.Join(reasons, workflows.AlsoFor)
+		all = "…" + contract.AlsoFor + strings.Join(reasons, contract.AlsoFor)
 	}
 	return all
 }

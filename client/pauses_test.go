@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	schedulepb "go.temporal.io/api/schedule/v1"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -59,5 +60,5 @@ func TestReasonsOfSeveralPausesAreBounded(t *testing.T) {
 	for range 5 {
 		long = addReason(long, string(make([]byte, 300))+long[:1])
 	}
-	require.LessOrEqual(t, len(long), maxPauseReason)
+	require.LessOrEqual(t, len(long), contract.MaxPauseReason)
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // vendor is what the runs of a test job talk to: it fails on demand, and keeps a
@@ -112,9 +112,9 @@ func (f *fixture) row(id string) (client.JobRow, error) {
 }
 
 // waitFailing waits until a job is listed with so many failures in a row, or more.
-func (f *fixture) waitFailing(id string, failures int) workflows.Failing {
+func (f *fixture) waitFailing(id string, failures int) contract.Failing {
 	f.Helper()
-	var failing workflows.Failing
+	var failing contract.Failing
 	stacktest.WaitFor(f, "failures of "+id, func() (bool, error) {
 		row, err := f.row(id)
 		if err != nil || row.Failing == nil {

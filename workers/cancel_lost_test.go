@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestCancelOfAnItemWhoseWorkerDies cancels the running item of a queue that halts
@@ -30,7 +31,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	_, err := c.EnqueueAll(t.Context(), []job.Job{canceled, next}, false, func(int) {})
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
-	ref := client.RunRef{WorkflowID: workflows.JobWorkflowID(canceled.ID)}
+	ref := client.RunRef{WorkflowID: contract.JobWorkflowID(canceled.ID)}
 	stacktest.WaitFor(t, "a heartbeat with the position", func() (bool, error) {
 		run, err := c.Run(t.Context(), ref)
 		return err == nil && string(run.Cursor) == "1", err
@@ -62,4 +63,30 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	require.Contains(t, details, "canceled")
 	require.NotContains(t, details, "failed")
 	require.Equal(t, 2, ledger.count(t, "start"), "the canceled run was given to nobody else")
+}
+
+// TestCancelOfARunThatFailsThen cancels a run whose attempt fails before it has
+// stopped. The attempt would have had another one, so that the run did not fail.
+func TestCancelOfARunThatFailsThen(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	j := newJob(t, "LeaveMuch", "hung-up", job.Schedule{OneShot: &job.OneShot{}}, leaveSpec{Until: "stopped and failed"})
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "the handler to be at work", func() (bool, error) {
+		run, err := c.Run(t.Context(), ref)
+		return err == nil && run.Worker != "", err
+	})
+	require.NoError(t, c.CancelRun(t.Context(), ref, "by a test"))
+	var run *client.RunDetail
+	stacktest.WaitFor(t, "the end of the run", func() (bool, error) {
+		run, err = c.Run(t.Context(), ref)
+		return err == nil && !run.Ended.IsZero(), err
+	})
+	require.Equal(t, client.RunCanceled, run.Status)
+	require.Contains(t, run.Message, "the vendor hung up")
+	require.JSONEq(t, `7`, string(run.Cursor))
+	require.Empty(t, run.Error)
 }

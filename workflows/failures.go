@@ -7,6 +7,8 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // A Schedule hands each of its runs the error of the latest run that failed, unless
@@ -17,18 +19,18 @@ import (
 // ownSpecHash is the hash that marks the run. It is not computed anew: another
 // version of the program might find another one when it replays the run.
 func ownSpecHash(ctx workflow.Context) string {
-	hash, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(AttributeSpecHash)
+	hash, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(contract.AttributeSpecHash)
 	return hash
 }
 
 // failingBefore tells of the failures in a row before a run of a Schedule. It is nil
 // if there are none, or none of the same definition.
-func failingBefore(ctx workflow.Context) *Failing {
+func failingBefore(ctx workflow.Context) *contract.Failing {
 	var app *temporal.ApplicationError
 	if !errors.As(workflow.GetLastError(ctx), &app) || !app.HasDetails() {
 		return nil
 	}
-	var before Failing
+	var before contract.Failing
 	var hash string
 	if app.Details(&before, &hash) != nil || !before.Failing || hash != ownSpecHash(ctx) {
 		return nil
@@ -68,7 +70,7 @@ func didNothing(ctx workflow.Context) error {
 // fail gives the error with which a run ends. That of a run of a Schedule carries the
 // failures in a row. A run that someone has canceled does not count.
 func (r *run) fail(ctx workflow.Context, err error) error {
-	if r.Trigger != TriggerSchedule || r.Job.Recurring == nil || temporal.IsCanceledError(err) {
+	if r.StartedBy != contract.StartedBySchedule || r.Job.Recurring == nil || temporal.IsCanceledError(err) {
 		return err
 	}
 	if ctx.Err() == nil {
@@ -77,15 +79,15 @@ func (r *run) fail(ctx workflow.Context, err error) error {
 	if r.failing == nil {
 		return err
 	}
-	return temporal.NewApplicationErrorWithOptions(reason(err), class(err), temporal.ApplicationErrorOptions{
+	return temporal.NewApplicationErrorWithOptions(contract.ErrorReason(err), contract.ErrorClass(err), temporal.ApplicationErrorOptions{
 		Cause: err, Details: []any{*r.failing, ownSpecHash(ctx)},
 	})
 }
 
 // oneMore counts a failure.
-func (r *run) oneMore(ctx workflow.Context, err error) *Failing {
+func (r *run) oneMore(ctx workflow.Context, err error) *contract.Failing {
 	now := workflow.Now(ctx)
-	failing := Failing{Failing: true, Failures: 1, Since: now, Class: class(err), Error: shorten(reason(err))}
+	failing := contract.Failing{Failing: true, Failures: 1, Since: now, Class: contract.ErrorClass(err), Error: shorten(contract.ErrorReason(err))}
 	if r.failing != nil {
 		failing.Failures, failing.Since = r.failing.Failures+1, r.failing.Since
 	}
@@ -102,7 +104,7 @@ func (r *run) oneMore(ctx workflow.Context, err error) *Failing {
 }
 
 // heldBack is the message of a run that was held back.
-func heldBack(f *Failing) string {
+func heldBack(f *contract.Failing) string {
 	runs := fmt.Sprintf("%d runs in a row have failed", f.Failures)
 	if f.Failures == 1 {
 		runs = "a run has failed"

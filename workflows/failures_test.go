@@ -12,8 +12,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // failing is a job every five minutes.
@@ -51,36 +51,36 @@ type line struct {
 }
 
 // run starts a run at a time. Held back, it does nothing, however it would have ended.
-func (l *line) run(due time.Time, how outcome) workflows.RunEnd {
+func (l *line) run(due time.Time, how outcome) contract.RunEnd {
 	l.Helper()
 	handled := false
-	env := newEnvironment(l.T, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(l.T, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		handled = true
 		switch how {
 		case succeeds:
-			return workflows.ActivityOutput{}, nil
+			return contract.ActivityOutput{}, nil
 		case canceled:
-			return workflows.ActivityOutput{}, temporal.NewCanceledError()
+			return contract.ActivityOutput{}, temporal.NewCanceledError()
 		case timesOut:
-			return workflows.ActivityOutput{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil)
+			return contract.ActivityOutput{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil)
 		}
-		return workflows.ActivityOutput{}, temporal.NewApplicationError("the vendor is away", "Away")
+		return contract.ActivityOutput{}, temporal.NewApplicationError("the vendor is away", "Away")
 	})
 	require.NoError(l, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(
 		temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(due.Truncate(time.Second)),
-		workflows.AttributeSpecHash.ValueSet(l.hash))))
+		contract.AttributeSpecHash.ValueSet(l.hash))))
 	env.SetStartTime(due)
 	if l.last != nil {
 		env.SetLastError(l.last)
 	}
-	var end workflows.RunEnd
+	var end contract.RunEnd
 	env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) {
 		memo, ok := args.Get(0).(map[string]any)
 		require.True(l, ok)
-		end, ok = memo[workflows.MemoEnd].(workflows.RunEnd)
+		end, ok = memo[contract.MemoEnd].(contract.RunEnd)
 		require.True(l, ok)
 	}).Return(nil)
-	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: l.job, Trigger: workflows.TriggerSchedule, KeepEnd: true})
+	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: l.job, StartedBy: contract.StartedBySchedule})
 	require.True(l, env.IsWorkflowCompleted())
 	if !handled {
 		how = heldBack
@@ -103,7 +103,7 @@ func (l *line) ends(how outcome, err error) {
 		require.True(l, temporal.IsCanceledError(err), "%v", err)
 		return
 	}
-	class, message := workflows.Cause(err)
+	class, message := contract.Cause(err)
 	require.Equal(l, map[outcome]string{
 		fails:    "Away: the vendor is away",
 		timesOut: "StartToCloseTimeout: the run took longer than its run timeout",
@@ -217,7 +217,7 @@ func TestFailuresOfAnotherDefinitionDoNotCount(t *testing.T) {
 func TestAnErrorOfAnotherKindIsNoCount(t *testing.T) {
 	for _, last := range []error{
 		&temporal.TerminatedError{}, temporal.NewCanceledError(), errors.New("something"),
-		temporal.NewApplicationError("draining", "WorkerDraining", workflows.ActivityOutput{Worker: "w"}),
+		temporal.NewApplicationError("draining", "WorkerDraining", contract.ActivityOutput{Worker: "w"}),
 		temporal.NewApplicationError("no object", "Other", "text"),
 	} {
 		l := &line{T: t, job: failing(2), hash: "h1", last: last}
@@ -229,15 +229,15 @@ func TestAnErrorOfAnotherKindIsNoCount(t *testing.T) {
 
 // Only runs of a schedule pass anything on.
 func TestOtherRunsPassNothingOn(t *testing.T) {
-	for _, in := range []workflows.RunInput{
-		{Job: failing(1), Trigger: workflows.TriggerManual},
-		{Job: oneShot("a"), Trigger: workflows.TriggerApply},
+	for _, in := range []contract.RunInput{
+		{Job: failing(1), StartedBy: contract.StartedByHand},
+		{Job: oneShot("a"), StartedBy: contract.StartedByApply},
 	} {
 		in.Job.Options.MaxRetryCount = 0
-		env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-			return workflows.ActivityOutput{}, errors.New("away")
+		env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+			return contract.ActivityOutput{}, errors.New("away")
 		})
-		env.ExecuteWorkflow(workflows.RunJobType, in)
+		env.ExecuteWorkflow(contract.RunJobType, in)
 		var activityError *temporal.ActivityError
 		require.ErrorAs(t, errors.Unwrap(env.GetWorkflowError()), &activityError)
 	}

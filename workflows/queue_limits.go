@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -15,7 +17,7 @@ const (
 	MaxRequestIDBytes = 200
 	// maxPauseReason bounds the reason of a pause, or of a stop, of queues and
 	// continuous jobs; a longer one is cut.
-	maxPauseReason = 1000
+	maxPauseReason = contract.MaxPauseReason
 	// maxShownID bounds the job id of an item that was refused and is shown as failed.
 	maxShownID = 300
 	// maxDeadBytes bounds the definitions in dead letters, and maxDeadJob one of them.
@@ -52,7 +54,7 @@ func cannotStart(item QueueItem) error {
 		return fmt.Errorf("job %.80s cannot be started: %s", j.ID, fmt.Sprintf(format, args...))
 	}
 	for _, name := range []struct{ what, value string }{
-		{"id", JobWorkflowID(j.ID)}, {"type", j.Type}, {"worker type", string(j.Worker)},
+		{"id", contract.JobWorkflowID(j.ID)}, {"type", j.Type}, {"worker type", string(j.Worker)},
 	} {
 		if size := len(name.value); size > maxIDBytes {
 			return refuse("its %s has %d bytes, and Temporal takes %d", name.what, size, maxIDBytes)

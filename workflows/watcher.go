@@ -10,6 +10,8 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // ActivityRegistry is the part of a Temporal worker that registers activities.
@@ -20,9 +22,9 @@ type ActivityRegistry interface {
 // RegisterActivities registers the activities that workers of every type serve on
 // QueuesTaskQueue. They need the client of their worker.
 func RegisterActivities(r ActivityRegistry) {
-	r.RegisterActivityWithOptions(newWatcher(maxWatched).WatchRun, activity.RegisterOptions{Name: WatchRunActivity})
-	r.RegisterActivityWithOptions(ReadPage, activity.RegisterOptions{Name: ReadPageActivity})
-	r.RegisterActivityWithOptions((&chooser{}).ChooseService, activity.RegisterOptions{Name: ChooseServiceActivity})
+	r.RegisterActivityWithOptions(newWatcher(maxWatched).WatchRun, activity.RegisterOptions{Name: contract.WatchRunActivity})
+	r.RegisterActivityWithOptions(ReadPage, activity.RegisterOptions{Name: contract.ReadPageActivity})
+	r.RegisterActivityWithOptions((&chooser{}).ChooseService, activity.RegisterOptions{Name: contract.ChooseServiceActivity})
 }
 
 // MaxActivities is how many of the activities of [RegisterActivities] a process
