@@ -209,17 +209,14 @@ func Definition(memo *commonpb.Memo) (job.Job, bool) {
 	return j, true
 }
 
-// pauseReason reads why a continuous job is paused; false when it is not.
-func pauseReason(memo *commonpb.Memo) (string, bool) {
-	payload, ok := memo.GetFields()[contract.MemoPaused]
-	if !ok {
-		return "", false
-	}
+// pauseOf reads whether a continuous job is paused, and why.
+func pauseOf(memo *commonpb.Memo) contract.Pause {
 	var pause contract.Pause
-	if err := decode(payload, &pause); err != nil {
-		return "", false
+	payload, ok := memo.GetFields()[contract.MemoPaused]
+	if !ok || decode(payload, &pause) != nil {
+		return contract.Pause{}
 	}
-	return pause.Reason, pause.Paused
+	return pause
 }
 
 // failing reads whether the latest iterations of a continuous job failed, nil if

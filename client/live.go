@@ -25,6 +25,9 @@ type Live struct {
 	// Paused and PauseReason tell a paused schedule or continuous job.
 	Paused      bool
 	PauseReason string
+	// PausedItself says of a continuous job that it has paused itself after failures,
+	// and that nobody else has.
+	PausedItself bool
 	// Failing is set of a continuous job whose latest iterations failed.
 	Failing *contract.Failing
 	// Schedule is set of a recurring job.
@@ -85,7 +88,7 @@ func liveSchedule(jobID string, description *workflowservice.DescribeScheduleRes
 		Paused:   description.GetSchedule().GetState().GetPaused(),
 		Schedule: description,
 	}
-	live.PauseReason, _ = readNote(description.GetSchedule().GetState().GetNotes(), live.Paused)
+	live.PauseReason = description.GetSchedule().GetState().GetNotes()
 	in, err := scheduledInput(description)
 	switch {
 	case err != nil:
@@ -181,7 +184,8 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 	if t := info.GetCloseTime(); t != nil {
 		live.Workflow.Close = t.AsTime()
 	}
-	live.PauseReason, live.Paused = pauseReason(info.GetMemo())
+	pause := pauseOf(info.GetMemo())
+	live.Paused, live.PauseReason, live.PausedItself = pause.Paused, pause.Reason, pause.Itself
 	live.Failing = failing(info.GetMemo())
 	return live, nil
 }

@@ -129,17 +129,15 @@ func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reaso
 		return err
 	}
 	if live.Schedule != nil {
-		err := c.setSchedulePaused(ctx, jobID, paused, reason)
-		c.wakeProbe(ctx, live)
-		return err
+		return c.setSchedulePaused(ctx, jobID, paused, reason)
 	}
 	if paused {
-		already, before, err := c.paused(ctx, live)
+		before, err := c.paused(ctx, live)
 		if err != nil {
 			return err
 		}
-		if already {
-			reason = addReason(before, reason)
+		if before.Paused && !before.Itself { // Else it becomes a pause of the person.
+			reason = addReason(before.Reason, reason)
 		}
 	}
 	switch {

@@ -101,10 +101,12 @@ type ContinuousState struct {
 	// What messages have set and the loop has not acted on yet.
 	Paused      bool   `json:"paused,omitempty"`
 	PauseReason string `json:"pause_reason,omitempty"`
-	Stop        bool   `json:"stop,omitempty"`
-	StopReason  string `json:"stop_reason,omitempty"`
-	Restart     bool   `json:"restart,omitempty"`
-	Trigger     bool   `json:"trigger,omitempty"`
+	// PausedItself says that the job has paused itself, and nobody else has.
+	PausedItself bool   `json:"paused_itself,omitempty"`
+	Stop         bool   `json:"stop,omitempty"`
+	StopReason   string `json:"stop_reason,omitempty"`
+	Restart      bool   `json:"restart,omitempty"`
+	Trigger      bool   `json:"trigger,omitempty"`
 
 	// Generation counts the workflow runs, each continued as new.
 	Generation int `json:"generation"`

@@ -13,7 +13,7 @@ type Message[In, Out any] string
 
 // Queries.
 const (
-	QueryState = "state" // ContinuousState, QueueState or ProbeState
+	QueryState = "state" // ContinuousState or QueueState
 )
 
 // Requests. Reason is a sentence for people, shown with the state.

@@ -14,7 +14,6 @@ const (
 	ContinuousJobType = "ContinuousJob"
 	JobQueueType      = "JobQueue"
 	JobQueuePageType  = "JobQueuePage"
-	ProbeJobType      = "ProbeJob"
 	AppliedJobsType   = "AppliedJobs"
 )
 
@@ -30,14 +29,6 @@ const ReadPageActivity = "ReadPage"
 // worker serves it on QueuesTaskQueue. It is tried again until there is one.
 const ChooseServiceActivity = "ChooseService"
 
-// Activities around the schedule of a recurring job that failed too often, also
-// served by every worker on QueuesTaskQueue.
-const (
-	PauseFailingActivity = "PauseFailingSchedule"
-	TryPausedActivity    = "TryPausedSchedule"
-	ResumePausedActivity = "ResumePausedSchedule"
-)
-
 // QueuesTaskQueue is the task queue of JobQueue, JobQueuePage and AppliedJobs
 // workflows. Workers of every type poll it, since a queue may hold jobs of any type.
 // The other workflows
@@ -45,10 +36,8 @@ const (
 const QueuesTaskQueue = "queues"
 
 const (
-	jobPrefix   = "job/"
-	queuePrefix = "queue/"
-	probeSuffix = "/probe" // no job id holds a slash
-
+	jobPrefix     = "job/"
+	queuePrefix   = "queue/"
 	appliedPrefix = "applied/"
 )
 
@@ -64,10 +53,6 @@ func ScheduledRunID(jobID string, start time.Time) string {
 
 // ScheduleID is the id of a recurring job's schedule.
 func ScheduleID(jobID string) string { return jobPrefix + jobID }
-
-// ProbeWorkflowID is the id of the workflow that tries a recurring job which was
-// paused since it failed.
-func ProbeWorkflowID(jobID string) string { return jobPrefix + jobID + probeSuffix }
 
 // QueueWorkflowID is the workflow id of a queue.
 func QueueWorkflowID(name string) string { return queuePrefix + name }

@@ -141,9 +141,8 @@ const (
 	MinInterval = Duration(10 * time.Millisecond)
 	// MinRecurEvery is the shortest interval of a recurring job.
 	MinRecurEvery = Duration(time.Second)
-	// MinProbeEvery is the shortest wait before a try of a job that was paused
-	// after failures.
-	MinProbeEvery = Duration(time.Second)
+	// MinRetryEvery is the shortest wait before a try of a failing job.
+	MinRetryEvery = Duration(time.Second)
 	// MinCatchupWindow is the shortest catch-up window of a recurring job.
 	MinCatchupWindow = Duration(10 * time.Second)
 	// MaxRetryLimit is the largest MaxRetryCount.

@@ -47,15 +47,16 @@ type Recurring struct {
 	// Default to no limit.
 	StartAt time.Time `json:"start_at,omitzero" help:"no start is before it"`
 	EndAt   time.Time `json:"end_at,omitzero" help:"no start is after it; later than start_at"`
-	// PauseAfterFailures pauses the schedule after so many runs in a row that
-	// failed or timed out; canceled ones do not count. The job is then tried by
-	// itself, ever more rarely, and its schedule resumed when a run succeeds. Not
-	// with overlap allow_all, whose runs have no order. Defaults to 0, never.
-	PauseAfterFailures int `json:"pause_after_failures,omitempty" minimum:"0" example:"5" help:"pauses the schedule after so many failed runs in a row, tries the job by itself from then on, and resumes the schedule when a run succeeds; 0 means never, the default"`
-	// ProbeEvery is the wait before the first such try. It doubles after each, up
-	// to an hour, or stays if it is longer. At least 1 s. Defaults to
-	// [Recurring.Period], and to one minute if that is longer.
-	ProbeEvery Duration `json:"probe_every,omitzero" example:"PT10M" help:"the wait before the first try of a job that was paused after failures, at least 1 s; it doubles after each, up to an hour; by default one interval, at least one minute"`
+	// PauseAfterFailures holds starts back after so many runs in a row that failed;
+	// canceled ones do not count. The job is then tried ever more rarely, until a run
+	// succeeds or the definition changes. Not with overlap allow_all, whose runs have
+	// no order. Defaults to 0, never.
+	PauseAfterFailures int `json:"pause_after_failures,omitempty" minimum:"0" example:"5" help:"holds starts back after so many failed runs in a row, so that the job is tried ever more rarely until a run succeeds; 0 means never, the default"`
+	// RetryEvery is the wait before the first such try, from start to start: starts
+	// before it are held back. It doubles after each, up to an hour, or stays if it is
+	// longer. At least 1 s. Defaults to [Recurring.Period], and to one minute if that
+	// is longer.
+	RetryEvery Duration `json:"retry_every,omitzero" example:"PT10M" help:"the wait before the first try of a job whose starts are held back, at least 1 s; it doubles after each, up to an hour; by default one interval, at least one minute"`
 }
 
 // Overlap says what happens when a start of a recurring job is due while a run
@@ -166,7 +167,7 @@ func (v *validator) recurring(r Recurring) {
 		v.at([]string{mode, "end_at"}, "%s is not later than start_at, %s",
 			r.EndAt.Format(time.RFC3339Nano), r.StartAt.Format(time.RFC3339Nano))
 	}
-	v.failurePause(r)
+	v.failures(r)
 }
 
 func (v *validator) misfire(r Recurring) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Syncer compares declared jobs with what Temporal has, and brings it in line.
@@ -246,8 +245,9 @@ func (c *comparison) compareRecurring(ctx context.Context, change *Change) error
 	return nil
 }
 
-// keepPause notes that people have paused or resumed a job, and makes that a change
-// if pauses are reset. What was paused since it failed is left to its tries.
+// keepPause notes that a job is paused or resumed by hand, and makes that a change
+// if pauses are reset. A job that has paused itself goes on when its definition
+// changes, and not before.
 func (change *Change) keepPause(live *client.Live, reset bool) {
 	declared := change.job.Options.Paused
 	if live.Paused == declared {
@@ -258,7 +258,7 @@ func (change *Change) keepPause(live *client.Live, reset bool) {
 		change.Note = "paused: " + live.PauseReason
 	}
 	changes := live.Job.Options.Paused != declared // With the definition, either way.
-	failed := live.Paused && workflows.PausedForFailures(live.PauseReason)
+	failed := live.PausedItself
 	if failed && change.Action == ActionUpdate && !changes {
 		change.Note += "; goes on with its new definition"
 	}

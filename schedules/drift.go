@@ -13,7 +13,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Drift is the difference between what was applied last and the live state: what
@@ -25,7 +24,7 @@ type Drift struct {
 	Jobs []JobDrift `json:"jobs"`
 	// Foreign are schedules and workflows under names of ours that are not ours.
 	Foreign []string `json:"foreign"`
-	// Failing are jobs that the system itself has paused since they failed too
+	// Failing are continuous jobs that have paused themselves since they failed too
 	// often. They are no drift.
 	Failing []JobDrift `json:"failing"`
 	// Applied counts the jobs that were applied and still count as such.
@@ -53,7 +52,7 @@ const (
 	DriftResumed DriftKind = "resumed" // though it is declared as paused
 	DriftDeleted DriftKind = "deleted" // its schedule is gone
 	DriftStopped DriftKind = "stopped" // its loop has ended
-	// DriftFailing is no drift: the job was paused since it failed too often.
+	// DriftFailing is no drift: the job has paused itself since it failed too often.
 	DriftFailing DriftKind = "failing"
 )
 
@@ -158,7 +157,7 @@ func (drift *JobDrift) pause(live *client.Live, applied contract.AppliedJob) {
 	if live.Paused == applied.Paused {
 		return
 	}
-	if live.Paused && workflows.PausedForFailures(live.PauseReason) {
+	if live.PausedItself {
 		if drift.Note = live.PauseReason; len(drift.Fields) == 0 {
 			drift.Kind = DriftFailing
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // shownStarts is how many coming starts a plan shows.
@@ -31,8 +30,7 @@ func (change *Change) starts(live *client.Live, now time.Time) {
 		change.NextNow = nextStarts(live.Job, now, skipped)
 	}
 	declared := change.job.Options.Paused
-	keepsPause := live.Paused && !change.setPause && live.Job.Options.Paused == declared &&
-		!workflows.PausedForFailures(live.PauseReason)
+	keepsPause := live.Paused && !change.setPause && live.Job.Options.Paused == declared
 	if !keepsPause {
 		change.NextThen = nextStarts(change.job, now, skipped)
 	}

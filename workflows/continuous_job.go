@@ -73,12 +73,12 @@ func (l *loop) onRestart(contract.RestartRequest) contract.ContinuousState {
 }
 
 func (l *loop) onPause(in contract.PauseRequest) contract.ContinuousState {
-	l.Paused, l.PauseReason = true, job.Cut(in.Reason, maxPauseReason)
+	l.Paused, l.PauseReason, l.PausedItself = true, job.Cut(in.Reason, maxPauseReason), false
 	return l.ContinuousState
 }
 
 func (l *loop) onResume(contract.ResumeRequest) contract.ContinuousState {
-	l.Paused, l.PauseReason = false, ""
+	l.Paused, l.PauseReason, l.PausedItself = false, "", false
 	l.forgetFailures()
 	return l.ContinuousState
 }
@@ -91,23 +91,18 @@ func (l *loop) onTrigger(contract.TriggerRequest) contract.ContinuousState {
 func (l *loop) onSetJob(in contract.SetJobRequest) contract.ContinuousState {
 	switch {
 	case in.Job.Options.Paused != l.Job.Options.Paused:
-		l.Paused, l.PauseReason = in.Job.Options.Paused, ""
+		l.Paused, l.PauseReason, l.PausedItself = in.Job.Options.Paused, "", false
 		if l.Paused {
 			l.PauseReason = "paused in its definition"
 		}
-	case l.ends(in):
-		l.Paused, l.PauseReason = false, ""
+	case in.EndFailurePause && l.PausedItself:
+		l.Paused, l.PauseReason, l.PausedItself = false, "", false
 	}
 	l.Job = in.Job
 	l.unpublished = true
 	l.forgetFailures()
 	l.Restart = l.Restart || in.Restart
 	return l.ContinuousState
-}
-
-// ends says that a new definition ends the pause that the job has made itself.
-func (l *loop) ends(in contract.SetJobRequest) bool {
-	return in.EndFailurePause && l.Paused && PausedForFailures(l.PauseReason)
 }
 
 // turn goes round until the job is stopped or the history has grown enough.
@@ -170,12 +165,14 @@ func (l *loop) pause(ctx workflow.Context) error {
 		}
 		return nil
 	}
-	reason := l.PauseReason
+	now := contract.Pause{Paused: true, Reason: l.PauseReason, Itself: l.PausedItself}
 	l.enter(ctx, contract.PhasePaused)
-	if err := tell(contract.Pause{Paused: true, Reason: reason}); err != nil {
+	if err := tell(now); err != nil {
 		return err
 	}
-	l.await(ctx, func() bool { return l.Stop || !l.Paused || l.PauseReason != reason || l.unpublished })
+	l.await(ctx, func() bool {
+		return l.Stop || !l.Paused || l.PauseReason != now.Reason || l.PausedItself != now.Itself || l.unpublished
+	})
 	if l.Paused {
 		return nil // Stopped, canceled, or paused for another reason.
 	}

@@ -74,11 +74,12 @@ func (l *loop) fail(it contract.Iteration) {
 // pauseItself pauses the job after its failures. A pause that someone has asked for
 // meanwhile keeps its reason: whoever resumes the job has to know of both.
 func (l *loop) pauseItself(lastError string) {
-	reason := fmt.Sprintf("%d%s%s", l.ConsecutiveFailures, iterationsFailed, shorten(lastError))
+	reason := fmt.Sprintf("%d iterations in a row failed, the last one: %s", l.ConsecutiveFailures, shorten(lastError))
+	l.PausedItself = !l.Paused
 	if l.Paused && l.PauseReason != "" {
-		const room = maxPauseReason - len(AlsoFor)
+		const room = maxPauseReason - len(contract.AlsoFor)
 		reason = job.Cut(reason, max(room/2, room-len(l.PauseReason)))
-		reason = job.Cut(l.PauseReason, room-len(reason)) + AlsoFor + reason
+		reason = job.Cut(l.PauseReason, room-len(reason)) + contract.AlsoFor + reason
 	}
 	l.Paused, l.PauseReason = true, job.Cut(reason, maxPauseReason)
 }

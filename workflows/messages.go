@@ -50,10 +50,6 @@ const (
 	SignalReleasePage = "release"
 )
 
-// SignalProbe tells a job's probe what has become of the job. The payload is a
-// ProbeNews; an empty one has the probe look at the schedule.
-const SignalProbe = "news"
-
 // Requests to JobQueue.
 type (
 	// EnqueueRequest is the input of MessageEnqueue and SignalEnqueue.

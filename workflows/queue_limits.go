@@ -17,7 +17,7 @@ const (
 	MaxRequestIDBytes = 200
 	// maxPauseReason bounds the reason of a pause, or of a stop, of queues and
 	// continuous jobs; a longer one is cut.
-	maxPauseReason = 1000
+	maxPauseReason = contract.MaxPauseReason
 	// maxShownID bounds the job id of an item that was refused and is shown as failed.
 	maxShownID = 300
 	// maxDeadBytes bounds the definitions in dead letters, and maxDeadJob one of them.

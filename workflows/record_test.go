@@ -376,60 +376,39 @@ func (r *recorder) signaled() {
 	r.save("queue_signaled", r.latest(name, func() {}))
 }
 
-// failing records the runs of a job that fails until its schedule is paused, and
-// the first try of it; and a probe that ends since someone has resumed the schedule.
+// failing records the runs of a job that fails until its starts are held back, and
+// one that is.
 func (r *recorder) failing() job.Job {
-	declare := func(key, probeEvery string) job.Job {
-		j := r.job(key, job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), PauseAfterFailures: 2}}, "away")
-		require.NoError(r, j.Recurring.ProbeEvery.UnmarshalText([]byte(probeEvery)))
-		syncer := schedules.New(r.client)
-		plan, err := syncer.Plan(r.Context(), []job.Job{j}, schedules.PlanOptions{Provider: job.ProviderTOML})
-		require.NoError(r, err)
-		require.NoError(r, syncer.Apply(r.Context(), plan, func(schedules.Report) {}))
-		return j
-	}
-	trigger := func(j job.Job) client.RunRef {
-		triggered, err := r.client.Trigger(r.Context(), j.ID)
-		require.NoError(r, err)
-		r.ended(triggered.Run)
-		return triggered.Run
-	}
-	resumed := declare("resumed", "PT1H")
-	trigger(resumed)
-	trigger(resumed)
-	require.NoError(r, r.client.Resume(r.Context(), resumed.ID, "recorded"))
-	probe := client.RunRef{WorkflowID: contract.ProbeWorkflowID(resumed.ID)}
-	require.NoError(r, r.client.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
-	r.save("probe_touched", probe)
-
-	away := declare("away", "PT1S")
-	first, second := trigger(away), trigger(away)
-	r.save("run_failed_counted", first)
-	r.save("run_failed_pausing", second)
-	stacktest.WaitFor(r, "a try that fails", func() (bool, error) {
-		runs, err := r.client.Runs(r.Context(), client.RunFilter{JobID: away.ID, Status: client.RunFailed})
-		if err == nil && len(runs) >= 3 {
-			r.save("run_failed_again", runs[0].RunRef)
-			return true, nil
+	j := r.job("away", job.Trigger{Recurring: &job.Recurring{
+		RecurEvery: job.Duration(2 * time.Second), PauseAfterFailures: 2, RetryEvery: job.Duration(time.Hour),
+	}}, "away")
+	syncer := schedules.New(r.client)
+	plan, err := syncer.Plan(r.Context(), []job.Job{j}, schedules.PlanOptions{Provider: job.ProviderTOML})
+	require.NoError(r, err)
+	require.NoError(r, syncer.Apply(r.Context(), plan, func(schedules.Report) {}))
+	stacktest.WaitFor(r, "a run that is held back", func() (bool, error) {
+		held, err := r.client.Runs(r.Context(), client.RunFilter{JobID: j.ID, Status: client.RunHeldBack})
+		if err != nil || len(held) == 0 {
+			return false, err
 		}
-		return false, err
+		failed, err := r.client.Runs(r.Context(), client.RunFilter{JobID: j.ID, Status: client.RunFailed})
+		if err != nil || len(failed) != 2 {
+			return false, err
+		}
+		r.save("run_failed_counted", failed[1].RunRef)
+		r.save("run_failed_again", failed[0].RunRef)
+		r.save("run_held_back", held[0].RunRef)
+		return true, nil
 	})
-	return away
+	return j
 }
 
-// recovered records the run that succeeds and the probe that it tells.
+// recovered records the run that someone has triggered, and that succeeds.
 func (r *recorder) recovered(j job.Job) {
-	probe := client.RunRef{WorkflowID: contract.ProbeWorkflowID(j.ID)}
-	require.NoError(r, r.client.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
-	r.save("probe_resumed", probe)
-	stacktest.WaitFor(r, "the run in the list", func() (bool, error) {
-		runs, err := r.client.Runs(r.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
-		if err == nil && len(runs) == 1 {
-			r.save("run_recovered", runs[0].RunRef)
-			return true, nil
-		}
-		return false, err
-	})
+	triggered, err := r.client.Trigger(r.Context(), j.ID)
+	require.NoError(r, err)
+	r.ended(triggered.Run)
+	r.save("run_recovered", triggered.Run)
 }
 
 // latest is the workflow run of a queue after an action.

@@ -18,7 +18,6 @@ var recorded = []string{
 	"applied_first", "applied_last",
 	"continuous_bound", "continuous_failing_1", "continuous_failing_2", "continuous_first",
 	"continuous_interrupted_1", "continuous_interrupted_2",
-	"probe_resumed", "probe_touched",
 	"queue_first", "queue_halted_1", "queue_halted_2", "queue_last", "queue_limits_1", "queue_page",
 	"queue_paged_1", "queue_paged_2", "queue_paged_last", "queue_settling", "queue_signaled",
 	"queue_stuck_1", "queue_stuck_2", "queue_watching",

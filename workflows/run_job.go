@@ -39,16 +39,18 @@ type run struct {
 	binding   binding
 	tries     tries
 	handovers int
-	state     string // for people
+	state     string            // for people
+	failing   *contract.Failing // of a run of a Schedule: the failures in a row, nil if there are none
 }
 
 func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 	info := workflow.GetInfo(ctx)
-	if later := r.givesWayTo(ctx); !later.IsZero() {
-		output := &contract.RunOutput{SupersededBy: later}
-		output.Message = "nothing done: the start of " + later.Format(time.RFC3339) + " was due too"
+	if r.StartedBy == contract.StartedBySchedule {
+		r.failing = failingBefore(ctx)
+	}
+	if output := r.givesWay(ctx); output != nil {
 		r.show(ctx, output.Message)
-		return output, r.passOnStreak(ctx)
+		return output, didNothing(ctx)
 	}
 	r.binding.tell = func() { r.show(ctx, r.state) }
 	for {
@@ -68,9 +70,9 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 				SupersededBy: output.SupersededBy,
 			}
 			if !done.SupersededBy.IsZero() {
-				return done, r.passOnStreak(ctx)
+				return done, didNothing(ctx)
 			}
-			r.tellProbe(ctx)
+			r.failing = nil
 			return done, nil
 		}
 		if handed, ok := handedBack(err); ok && ctx.Err() != nil {
@@ -123,6 +125,23 @@ func lostWhileCanceled(ctx workflow.Context, err error) (contract.ActivityOutput
 	last := contract.LastOutput(err)
 	last.Attempts = max(last.Attempts, 1) // A worker that fell silent could not tell.
 	return last, true
+}
+
+// givesWay is the output of a run that has nothing to do: it gives way to a later
+// start, or it is held back. It is nil if the run goes on.
+func (r *run) givesWay(ctx workflow.Context) *contract.RunOutput {
+	var output contract.RunOutput
+	if later := r.givesWayTo(ctx); !later.IsZero() {
+		output.SupersededBy = later
+		output.Message = "nothing done: the start of " + later.Format(time.RFC3339) + " was due too"
+		return &output
+	}
+	if held := r.heldUntil(ctx); !held.IsZero() {
+		output.HeldUntil = held
+		output.Message = heldBack(r.failing)
+		return &output
+	}
+	return nil
 }
 
 // givesWayTo is the later start that the run of a recurring job gives way to,

@@ -154,6 +154,7 @@ var endWords = map[client.RunStatus]string{
 	client.RunCanceled:   "was canceled",
 	client.RunTerminated: "was terminated",
 	client.RunTimedOut:   "timed out",
+	client.RunHeldBack:   "was held back",
 	client.RunRunning:    "has not ended",
 	client.RunWaiting:    "has not begun",
 }

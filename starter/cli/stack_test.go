@@ -509,7 +509,7 @@ func jobs(t *testing.T, c console) {
 	require.Contains(t, c.ok(t, "plan", "-f", writeFile(t, "jobs.toml", declared)), "= take_steps.often  recurring  paused: for the test\n")
 	require.Equal(t, map[string]string{"job_id": "take_steps.often", "done": "resumed", "reason": "done"},
 		decoded[map[string]string](t, c, "jobs", "resume", "take_steps.often", "--reason", "done"))
-	require.Equal(t, "Job take_steps.often: left as it is; it was not paused.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
+	require.Equal(t, "Job take_steps.often: left as it is; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
 	described := c.ok(t, "jobs", "describe", "take_steps.often")
 	require.Contains(t, described, "\nStatus       scheduled\n")
 	require.Contains(t, described, "\nNext  ")
@@ -523,7 +523,7 @@ func jobs(t *testing.T, c console) {
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "job take_steps.always is paused (asked for ")
 	require.Equal(t, "Job take_steps.always: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
-	require.Equal(t, "Job take_steps.always: left as it is; it was not paused.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
+	require.Equal(t, "Job take_steps.always: left as it is; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
 	c.ok(t, "jobs", "restart", "take_steps.always")
 	detail := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.always")
 	require.Equal(t, job.ModeContinuous, detail.Job.Mode())
