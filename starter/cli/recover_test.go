@@ -32,7 +32,7 @@ func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
 		for _, q := range decoded[[]client.Queue](t, c, "queues", "list") {
 			if q.Name == "cut" && q.Ended != nil {
 				require.Equal(t, client.RunTerminated, q.Ended.Status)
-				require.Len(t, q.Waiting, 2)
+				require.Equal(t, 2, q.Waiting)
 				return true, nil
 			}
 		}
