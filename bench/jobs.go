@@ -13,7 +13,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // These variables make this program the worker of its own bench, and name the
@@ -99,7 +98,7 @@ func (b *jobBench) startJobWorker(ctx context.Context) error {
 	if _, err := b.jobs.Enqueue(ctx, queuedJob(warmQueue, "first"), false); err != nil {
 		return err
 	}
-	return b.jobs.AwaitEmpty(ctx, warmQueue, func(*workflows.QueueState) {})
+	return b.jobs.AwaitEmpty(ctx, warmQueue, func(*client.Queue) {})
 }
 
 func (b *jobBench) close() error {

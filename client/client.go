@@ -26,7 +26,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Errors that callers tell apart.
@@ -51,14 +50,13 @@ type Client struct {
 	namespace string
 	identity  string        // of this process, in histories
 	enqueuing chan struct{} // a slot for each enqueue under way
-	pages     *pages
 }
 
 // New makes a client of the namespace that the Temporal client is for.
 func New(temporal sdk.Client, namespace string) *Client {
 	return &Client{
 		temporal: temporal, namespace: namespace, identity: identity(),
-		enqueuing: make(chan struct{}, concurrency), pages: newPages(temporal),
+		enqueuing: make(chan struct{}, concurrency),
 	}
 }
 
@@ -141,7 +139,7 @@ func explain(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	case errors.As(err, &invalid) && strings.Contains(invalid.Message, "RunId"):
 		return fmt.Errorf("%s: %w", what, ErrNotFound) // What is no run id names no run.
-	case errors.As(err, &app) && app.Type() == workflows.ErrorTypeNotInQueue:
+	case errors.As(err, &app) && app.Type() == contract.ErrorTypeNotInQueue:
 		return fmt.Errorf("%s: %w", what, errNotInQueue)
 	case errors.As(err, &notFound):
 		return fmt.Errorf("%s: %w", what, ErrNotFound)

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // JobStatus says how a job stands.
@@ -262,7 +261,7 @@ func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unrea
 			unread = append(unread, name) // One queue's trouble is not that of the others.
 			continue
 		}
-		err = c.eachWaiting(ctx, state, 0, func(item workflows.QueueItem) bool {
+		err = c.eachWaiting(ctx, state, 0, func(item contract.QueueItem) bool {
 			rows[item.Job.ID] = JobRow{
 				ID: item.Job.ID, Type: item.Job.Type, Mode: job.ModeQueued, Status: JobWaiting,
 				Queue: name, Owner: item.Job.Options.Owner.String(), Provider: item.Job.Provider,

@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Live is what Temporal has under a job's id.
@@ -39,7 +38,7 @@ type Live struct {
 	// Workflow is set of every other job: the run or loop.
 	Workflow *WorkflowLive
 	// Waiting is set of a queued job that has not started.
-	Waiting *workflows.QueueItem
+	Waiting *contract.QueueItem
 	// Untold says which queues could not tell whether the job waits there, nil if it
 	// is known.
 	Untold error
@@ -233,7 +232,7 @@ func (l *Live) waitsNowhere() bool {
 
 // waitingItem looks for a job in all queues. Untold says which of them do not tell
 // whether the job waits there, if it was not found in another one.
-func (c *Client) waitingItem(ctx context.Context, jobID string) (item *workflows.QueueItem, untold, err error) {
+func (c *Client) waitingItem(ctx context.Context, jobID string) (item *contract.QueueItem, untold, err error) {
 	names, err := c.queueNames(ctx)
 	if err != nil {
 		return nil, nil, err

@@ -15,7 +15,7 @@ func scheduleOf(t *testing.T) *schedulepb.Schedule {
 	t.Helper()
 	action, err := ScheduleAction(job.Job{
 		ID: "count_things.a", Type: "CountThings", Spec: []byte(`{}`),
-		Schedule: job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}},
+		Trigger: job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}},
 	})
 	require.NoError(t, err)
 	return &schedulepb.Schedule{Action: action, State: &schedulepb.ScheduleState{}}

@@ -9,7 +9,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // UnsupportedError says that a verb does not fit a job's mode.
@@ -178,7 +177,7 @@ type Triggered struct {
 	// Run is the run that was started; zero where a queue or a loop starts it.
 	Run RunRef
 	// Receipt is the place in the queue of a queued job.
-	Receipt *workflows.EnqueueReceipt
+	Receipt *contract.EnqueueReceipt
 }
 
 // Trigger runs a job now: it starts a one-shot again, puts a queued job into its

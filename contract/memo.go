@@ -55,7 +55,7 @@ type Failing struct {
 const (
 	MemoEnd     = "end"      // how it ended, a RunEnd
 	MemoRetryOf = "retry_of" // the run id of the run that it was started in place of
-	MemoItem    = "item"     // of a queue's run: the number of its item, an int64
+	MemoItem    = "item"     // of a queue's run: an ItemOfRun
 )
 
 // RunEnd is how a run ended. It is in the run's memo, which lists of runs carry:
@@ -79,4 +79,14 @@ type RunEnd struct {
 	// Failing tells of the failures in a row as the run leaves them; nil if there are
 	// none, or if no Schedule started the run.
 	Failing *Failing `json:"failing,omitempty"`
+}
+
+// ItemOfRun tells, in the memo of a run that a queue started, which item it is.
+type ItemOfRun struct {
+	// Instance is that of the queue, and Sequence the number of the item in it.
+	Instance string `json:"instance"`
+	Sequence int64  `json:"sequence"`
+	// Accepted is how many items the queue had accepted when the run started. An item
+	// with the same work and a number up to it was put in before: it is a repeat.
+	Accepted int64 `json:"accepted"`
 }

@@ -21,7 +21,7 @@ const (
 // await itself. Every worker serves it on QueuesTaskQueue.
 const WatchRunActivity = "WatchRun"
 
-// ReadPageActivity reads the items of a queue's parked page, also served by every
+// ReadPageActivity reads the items of an overflow page of a queue, also served by every
 // worker on QueuesTaskQueue.
 const ReadPageActivity = "ReadPage"
 
@@ -57,10 +57,10 @@ func ScheduleID(jobID string) string { return jobPrefix + jobID }
 // QueueWorkflowID is the workflow id of a queue.
 func QueueWorkflowID(name string) string { return queuePrefix + name }
 
-// QueuePageWorkflowID is the workflow id of a parked page of a queue: the page
+// QueuePageWorkflowID is the workflow id of an overflow page of a queue: the page
 // whose first item has the given number.
-func QueuePageWorkflowID(name, epoch string, first int64) string {
-	return fmt.Sprintf("%s%s/page/%s-%d", queuePrefix, name, epoch, first)
+func QueuePageWorkflowID(name, instance string, first int64) string {
+	return fmt.Sprintf("%s%s/page/%s-%d", queuePrefix, name, instance, first)
 }
 
 // AppliedWorkflowID is the workflow id of the record of what was applied from a

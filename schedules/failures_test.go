@@ -96,7 +96,7 @@ func (v *vendor) start(t *testing.T, st *stacktest.Stack) (stop func()) {
 func calling(key string, r job.Recurring) job.Job {
 	return job.Job{
 		ID: job.ID("CallVendor", key), Type: "CallVendor", Worker: "testing", Provider: job.ProviderTOML,
-		Schedule: job.Trigger{Recurring: &r}, Spec: []byte(`{}`), Options: job.DefaultOptions(job.ModeRecurring),
+		Trigger: job.Trigger{Recurring: &r}, Spec: []byte(`{}`), Options: job.DefaultOptions(job.ModeRecurring),
 	}
 }
 

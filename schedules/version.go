@@ -12,7 +12,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // scheduleVersion names what a live schedule is, apart from its pause and from
@@ -62,6 +61,6 @@ func workflowVersion(live *client.Live) string {
 }
 
 // itemVersion names a waiting item of a queue.
-func itemVersion(item *workflows.QueueItem) string {
+func itemVersion(item *contract.QueueItem) string {
 	return "item " + strconv.FormatInt(item.Sequence, 10) + " of " + item.Job.Queue()
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // acknowledged is an item that a caller was promised.
@@ -37,7 +36,7 @@ func enqueueAll(t *testing.T, c *client.Client, queue string, n, callers int, le
 			for i := caller; i < n; i += callers {
 				j := mortal(newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), job.Trigger{Queued: &job.Queued{Queue: queue}},
 					recordSpec{Ledger: string(ledger), Steps: 1}))
-				var receipt workflows.EnqueueReceipt
+				var receipt contract.EnqueueReceipt
 				stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 					var err error
 					receipt, err = c.Enqueue(t.Context(), j, false)
@@ -165,12 +164,12 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(stuck.ID), "", "by test"))
 	stacktest.WaitFor(t, "the queue to wait for the handler", func() (bool, error) {
 		state, err := c.QueueState(t.Context(), "terminated")
-		return err == nil && state.Settling != nil && state.Settling.JobID == stuck.ID, err
+		return err == nil && state.Stopping != nil && state.Stopping.JobID == stuck.ID, err
 	})
 	ledger.waitFor(t, "end", 1)
 	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
 		state, err := c.QueueState(t.Context(), "terminated")
-		return err == nil && state.Running == nil && state.Failed == 1 && state.Completed == 1 && state.Settling == nil, err
+		return err == nil && state.Running == nil && state.Failed == 1 && state.Completed == 1 && state.Stopping == nil, err
 	})
 	var order []string
 	for _, e := range ledger.read(t) {
@@ -191,11 +190,11 @@ func TestQueueWaitsForTheHandlerOfADeletedRun(t *testing.T) {
 	deleted := newJob(t, "RecordSteps", "deleted", job.Trigger{Queued: &job.Queued{Queue: "deleted"}},
 		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
 	deleted.Options.HeartbeatTimeout = job.Duration(time.Minute)
-	startPaged(t, c, "deleted", 4, workflows.QueueState{Accepted: 1, Running: &workflows.RunningItem{
-		QueueItem: workflows.QueueItem{Sequence: 1, Job: deleted}, RunID: "00000000-0000-4000-8000-000000000000",
+	startPaged(t, c, "deleted", 4, contract.QueueState{Accepted: 1, Running: &contract.RunningItem{
+		QueueItem: contract.QueueItem{Sequence: 1, Job: deleted}, RunID: "00000000-0000-4000-8000-000000000000",
 	}})
-	state := queueReaches(t, c, "deleted", "the wait for the handler", func(s *workflows.QueueState) bool { return s.Settling != nil })
-	require.Equal(t, deleted.ID, state.Settling.JobID)
+	state := queueReaches(t, c, "deleted", "the wait for the handler", func(s *contract.QueueState) bool { return s.Stopping != nil })
+	require.Equal(t, deleted.ID, state.Stopping.JobID)
 	require.Nil(t, state.Running)
 	require.EqualValues(t, 1, state.Failed)
 	require.Contains(t, state.Recent[0].Error, "is not there any more")
@@ -216,12 +215,12 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 		}
 		j := newJob(t, "RecordSteps", queue, job.Trigger{Queued: &job.Queued{Queue: queue}}, spec)
 		const callers = 50
-		receipts := fromAll(t, callers, func() (workflows.EnqueueReceipt, error) {
+		receipts := fromAll(t, callers, func() (contract.EnqueueReceipt, error) {
 			receipt, err := c.Enqueue(t.Context(), j, false)
 			return receipt, err
 		})
 		if gated {
-			require.Equal(t, map[workflows.EnqueueReceipt]int{
+			require.Equal(t, map[contract.EnqueueReceipt]int{
 				{Sequence: 1}:                  1,
 				{Sequence: 1, Duplicate: true}: callers - 1,
 			}, receipts, "all callers are given the same place")

@@ -159,7 +159,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.StartContinuous(t.Context(), loop))
 	ledger.waitFor(t, "step", 6)
-	item := queueReaches(t, c, "bound", "a run", func(s *workflows.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
+	item := queueReaches(t, c, "bound", "a run", func(s *contract.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
 	atWork := append(slices.Collect(maps.Values(runs)), client.RunRef{WorkflowID: contract.JobWorkflowID(queued.ID), RunID: item.RunID})
 	for _, ref := range atWork {
 		stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {

@@ -36,3 +36,6 @@ func PauseItself(s *contract.ContinuousState, lastError string) {
 func TriggerTime(jobID string, r *job.Recurring, now time.Time) time.Time {
 	return triggerTime(jobID, r, now)
 }
+
+// IsRepeat says that the run with a memo did the work of an item of a page.
+var IsRepeat = isRepeat

@@ -85,7 +85,7 @@ func (r *recorder) lost(st *stacktest.Stack) {
 	r.run("run_lost_for_good", r.script("lost-for-good", oneShot, "llllllll"))
 	r.loop("continuous_failing", "ff.l.fff")
 	r.loop("continuous_interrupted", "fd.lfd")
-	r.settling()
+	r.stopping()
 	r.stuck()
 	r.boundLost(st, handler)
 }
@@ -155,9 +155,9 @@ func (r *recorder) loop(name, letters string) {
 	}
 }
 
-// settling records a queue whose running item is terminated.
-func (r *recorder) settling() {
-	const name = "settling"
+// stopping records a queue whose running item is terminated.
+func (r *recorder) stopping() {
+	const name = "stopping"
 	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	terminated := r.script("terminated", schedule, "l")
 	for _, j := range []job.Job{terminated, r.script("after", schedule, "")} {
@@ -169,29 +169,29 @@ func (r *recorder) settling() {
 		return err == nil && state.Running != nil && state.Running.RunID != "", err
 	})
 	require.NoError(r, r.client.TerminateRun(r.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(terminated.ID)}, "recorded"))
-	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
-	r.save("queue_settling", r.latest(name, func() {}))
+	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
+	r.save("queue_stopping", r.latest(name, func() {}))
 }
 
-// stuck records a halted queue whose page cannot be parked.
+// stuck records a halted queue whose overflow page cannot be started.
 func (r *recorder) stuck() {
 	const name = "stuck"
 	id := contract.QueueWorkflowID(name)
 	c := r.client.Temporal()
 	run, err := c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
 		ID: id, TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
-	}, contract.JobQueueType, workflows.QueueState{Name: name, OnFailure: job.OnFailureHalt, Paging: &workflows.Paging{Items: 2, Bytes: 48 << 10}})
+	}, contract.JobQueueType, contract.QueueState{Name: name, OnFailure: job.OnFailureHalt, PageSize: contract.PageSize{Items: 2, Bytes: 48 << 10}})
 	require.NoError(r, err)
 	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	_, err = r.client.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
 	require.NoError(r, err)
-	reached := func(is func(*workflows.QueueState) bool) {
+	reached := func(is func(*contract.QueueState) bool) {
 		stacktest.WaitFor(r, "the state of queue "+name, func() (bool, error) {
 			state, err := r.client.QueueState(r.Context(), name)
 			return err == nil && is(state), err
 		})
 	}
-	reached(func(s *workflows.QueueState) bool { return s.Halted != nil })
+	reached(func(s *contract.QueueState) bool { return s.Halted != nil })
 	page := contract.QueuePageWorkflowID(name, run.GetRunID()[:8], 4)
 	_, err = c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
 	require.NoError(r, err)
@@ -199,15 +199,15 @@ func (r *recorder) stuck() {
 		_, err := r.client.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), false)
 		require.NoError(r, err)
 	}
-	reached(func(s *workflows.QueueState) bool { return s.Parked.Stuck })
+	reached(func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
 	_, err = r.client.SkipFailed(r.Context(), name)
 	require.NoError(r, err)
-	reached(func(s *workflows.QueueState) bool { return s.Halted != nil })
+	reached(func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.NoError(r, c.TerminateWorkflow(r.Context(), page, "", "recorded"))
 	_, err = r.client.ResumeQueue(r.Context(), name)
 	require.NoError(r, err)
-	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
+	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
 	for n, ref := range r.runsOf(id) {
-		r.save(fmt.Sprintf("queue_stuck_%d", n+1), ref)
+		r.save(fmt.Sprintf("queue_start_failed_%d", n+1), ref)
 	}
 }

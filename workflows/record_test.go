@@ -26,7 +26,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // recordVariable names the folder into which TestRecordHistories writes. Record
@@ -367,7 +366,7 @@ func (r *recorder) signaled() {
 	broken.Options.RunTimeout = 0
 	for _, j := range []job.Job{r.job("s-signaled", job.Trigger{Queued: &job.Queued{Queue: name}}, ""), broken} {
 		require.NoError(r, r.client.Temporal().SignalWorkflow(r.Context(), contract.QueueWorkflowID(name), "",
-			workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j}))
+			contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: j}}}))
 	}
 	stacktest.WaitFor(r, "the signaled item to complete", func() (bool, error) {
 		state, err := r.client.QueueState(r.Context(), name)

@@ -65,6 +65,20 @@ func (a *answer) Reject(err error) { a.rejected = err }
 
 func (a *answer) Complete(value any, err error) { a.value, a.err = value, err }
 
+// receipt is that of the only item of a request.
+func (a *answer) receipt() contract.EnqueueReceipt {
+	a.t.Helper()
+	a.requireTaken()
+	receipts := a.value.(contract.EnqueueReceipts).Receipts
+	require.Len(a.t, receipts, 1)
+	return receipts[0]
+}
+
+// put is a request with a job.
+func put(j job.Job) contract.EnqueueRequest {
+	return contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: j}}}
+}
+
 func (a *answer) requireTaken() {
 	a.t.Helper()
 	require.NoError(a.t, a.rejected)

@@ -16,8 +16,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // enqueueOptions are the flags of queues enqueue.
@@ -85,7 +85,7 @@ func checkEnqueueFlags(cmd *cobra.Command, options *enqueueOptions) error {
 // placed is a job with its place in the queue.
 type placed struct {
 	JobID string `json:"job_id"`
-	workflows.EnqueueReceipt
+	contract.EnqueueReceipt
 }
 
 func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueOptions) error {

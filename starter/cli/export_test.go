@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // What tests of the rendering see of this package.
@@ -30,9 +30,9 @@ func (p Program) WriteRun(w io.Writer, detail *client.RunDetail) error {
 	return (&invocation{Program: p.withDefaults()}).writeRun(w, detail)
 }
 
-func (p Program) WriteQueue(w io.Writer, state *workflows.QueueState, limit int) error {
+func (p Program) WriteQueue(w io.Writer, state *contract.QueueState, limit int) error {
 	i := &invocation{Program: p.withDefaults()}
-	return i.writeQueue(w, i.viewOf(&client.Queue{QueueState: state}), limit)
+	return i.writeQueue(w, client.NewQueue(state, i.Now()), limit)
 }
 
 func (p Program) WriteWorkers(w io.Writer, workers *client.Workers) error {

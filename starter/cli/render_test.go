@@ -241,15 +241,15 @@ func TestRunProgress(t *testing.T) {
 }
 
 func TestWriteQueue(t *testing.T) {
-	item := func(sequence int64, key string) workflows.QueueItem {
-		return workflows.QueueItem{Sequence: sequence, Job: job.Job{ID: "take_steps." + key}, Accepted: noon.Add(-time.Minute)}
+	item := func(sequence int64, key string) contract.QueueItem {
+		return contract.QueueItem{Sequence: sequence, Job: job.Job{ID: "take_steps." + key}, Accepted: noon.Add(-time.Minute)}
 	}
-	state := &workflows.QueueState{
+	state := &contract.QueueState{
 		Name: "photos", Accepted: 5, Completed: 1,
-		Running: &workflows.RunningItem{QueueItem: item(2, "b"), Started: noon.Add(-30 * time.Second)},
-		Waiting: []workflows.QueueItem{item(3, "c"), item(4, "d"), item(5, "e")},
-		Recent: []workflows.FinishedItem{{
-			Sequence: 1, JobID: "take_steps.a", Status: workflows.ItemCompleted,
+		Running: &contract.RunningItem{QueueItem: item(2, "b"), Started: noon.Add(-30 * time.Second)},
+		Waiting: []contract.QueueItem{item(3, "c"), item(4, "d"), item(5, "e")},
+		Recent: []contract.FinishedItem{{
+			Sequence: 1, JobID: "take_steps.a", Status: contract.ItemCompleted,
 			Started: noon.Add(-40 * time.Second), Ended: noon.Add(-30 * time.Second),
 		}},
 	}

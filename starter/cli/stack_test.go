@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 
@@ -22,7 +21,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestStack works through the commands as an operator would, against a real
@@ -624,16 +622,9 @@ func queues(t *testing.T, c console) {
 	r := c.run(t.Context(), "run", "take_steps.item-38")
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "Job     take_steps.item-38\n")
-	type line struct {
-		Depth      int       `json:"depth"`
-		Oldest     time.Time `json:"oldest"`
-		LastMinute int       `json:"ran_last_minute"`
-		LastHour   int       `json:"ran_last_hour"`
-		workflows.QueueState
-	}
-	var state line
+	var state client.Queue
 	stacktest.WaitFor(t, "the queue to hear of the last end", func() (bool, error) {
-		state = decoded[line](t, c, "queues", "describe", "line")
+		state = decoded[client.Queue](t, c, "queues", "describe", "line")
 		return state.Completed == 40, nil
 	})
 	require.Equal(t, 40, state.LastHour)

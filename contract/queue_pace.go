@@ -1,4 +1,4 @@
-package workflows
+package contract
 
 import "time"
 
@@ -15,7 +15,8 @@ type PaceStep struct {
 	Items int       `json:"items"`
 }
 
-func (p *Pace) count(ended time.Time) {
+// Count adds an item that ended.
+func (p *Pace) Count(ended time.Time) {
 	p.Tens = countStep(p.Tens, ended, 10*time.Second, time.Minute)
 	p.Minutes = countStep(p.Minutes, ended, time.Minute, time.Hour)
 }

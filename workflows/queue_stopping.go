@@ -7,20 +7,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// settlingChange names the change by which a queue starts nothing, after a run
-// that someone terminated, until its handler has heard of it.
-const settlingChange = "settling"
-
-// settles asks only where it matters, since the answer costs two events.
-func settles(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, settlingChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
-// settle waits until the handler of a run that ended without it has heard of it. It
+// awaitHandler waits until the handler of a run that ended without it has heard of it. It
 // hears with its next heartbeat; after a heartbeat timeout without one its context
 // has ended by itself.
-func (q *queue) settle(ctx workflow.Context) {
-	q.settled = workflow.NewTimerWithOptions(ctx, max(q.Settling.Until.Sub(workflow.Now(ctx)), 0), workflow.TimerOptions{
+func (q *queue) awaitHandler(ctx workflow.Context) {
+	q.stopped = workflow.NewTimerWithOptions(ctx, max(q.Stopping.Until.Sub(workflow.Now(ctx)), 0), workflow.TimerOptions{
 		Summary: "for the handler of the terminated run to hear",
 	})
 }

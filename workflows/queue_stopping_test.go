@@ -18,7 +18,7 @@ import (
 
 // watchedEnvironment has a queue whose running item was started by an earlier run
 // of the workflow, and ends with an error of the given type.
-func watchedEnvironment(t *testing.T, errorType string, starts *[]time.Time) (*testsuite.TestWorkflowEnvironment, workflows.QueueState) {
+func watchedEnvironment(t *testing.T, errorType string, starts *[]time.Time) (*testsuite.TestWorkflowEnvironment, contract.QueueState) {
 	t.Helper()
 	var env *testsuite.TestWorkflowEnvironment
 	env = newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
@@ -30,9 +30,9 @@ func watchedEnvironment(t *testing.T, errorType string, starts *[]time.Time) (*t
 	}, activity.RegisterOptions{Name: contract.WatchRunActivity})
 	ended := queued("a")
 	ended.Options.HeartbeatTimeout = job.Duration(20 * time.Second)
-	return env, workflows.QueueState{
-		Name: "tables", Accepted: 2, Waiting: []workflows.QueueItem{{Sequence: 2, Job: queued("b")}},
-		Running: &workflows.RunningItem{QueueItem: workflows.QueueItem{Sequence: 1, Job: ended}, RunID: "r"},
+	return env, contract.QueueState{
+		Name: "tables", Accepted: 2, Waiting: []contract.QueueItem{{Sequence: 2, Job: queued("b")}},
+		Running: &contract.RunningItem{QueueItem: contract.QueueItem{Sequence: 1, Job: ended}, RunID: "r"},
 	}
 }
 
@@ -45,13 +45,13 @@ func TestJobQueueWaitsForTheHandlerOfATerminatedRun(t *testing.T) {
 			began := env.Now()
 			env.RegisterDelayedCallback(func() {
 				if wait > 0 {
-					require.Equal(t, "count_things.a", queueState(t, env).Settling.JobID)
+					require.Equal(t, "count_things.a", queueState(t, env).Stopping.JobID)
 				}
 			}, 10*time.Second)
 			state = endQueue(t, env, time.Minute, state)
 			require.Len(t, starts, 1)
 			require.InDelta(t, wait.Seconds(), starts[0].Sub(began).Seconds(), 0.5)
-			require.Nil(t, state.Settling)
+			require.Nil(t, state.Stopping)
 			require.EqualValues(t, 1, state.Failed)
 			require.EqualValues(t, 1, state.Completed)
 		})
@@ -63,13 +63,13 @@ func TestJobQueueWaitsOnAfterContinueAsNew(t *testing.T) {
 	var starts []time.Time
 	env, state := watchedEnvironment(t, "RunCutOff", &starts)
 	state = endQueue(t, env, 5*time.Second, state)
-	require.NotNil(t, state.Settling)
+	require.NotNil(t, state.Stopping)
 	require.Empty(t, starts)
 
 	next, _ := watchedEnvironment(t, "", &starts)
-	next.SetStartTime(state.Settling.Until.Add(-15 * time.Second))
+	next.SetStartTime(state.Stopping.Until.Add(-15 * time.Second))
 	state = endQueue(t, next, time.Minute, state)
 	require.Len(t, starts, 1)
-	require.Nil(t, state.Settling)
+	require.Nil(t, state.Stopping)
 	require.EqualValues(t, 1, state.Completed)
 }
