@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -41,12 +42,21 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	}
 	earlier := start(first)
 	ledger.waitFor(t, "step", 1)
-	later := start(third)
-	require.Equal(t, first, output(later).SupersededBy)
-	require.Contains(t, output(later).Message, "nothing done")
+	givesWay := func(at time.Time) workflows.RunOutput {
+		run := start(at)
+		stacktest.WaitFor(t, "the run to end", func() (bool, error) {
+			// One that begins waits at the gate and does not end.
+			require.Equal(t, 1, ledger.count(t, "start"), "handlers that began while that of the earlier start was at work")
+			described, err := c.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
+			return described.GetWorkflowExecutionInfo().GetCloseTime() != nil, err
+		})
+		return output(run)
+	}
+	later := givesWay(third)
+	require.Equal(t, first, later.SupersededBy)
+	require.Contains(t, later.Message, "nothing done")
 	fourth := times.Next(third)
-	require.Equal(t, first, output(start(fourth)).SupersededBy, "by way of the run that gave way")
-	require.Equal(t, 1, ledger.count(t, "start"))
+	require.Equal(t, first, givesWay(fourth).SupersededBy, "by way of the run that gave way")
 
 	open(t, gate)
 	require.Zero(t, output(earlier).SupersededBy)

@@ -73,12 +73,14 @@ func run(o options, ready *os.File, began time.Time) (well bool) {
 		return false
 	}
 	s := newServers(o, folder)
+	return inTurn(say, func() error { return serve(ctx, s, ready, began) }, s.stop, folder.Close)
+}
+
+// inTurn takes each of the steps, also after one that failed. It says what failed
+// before it takes the next step, and reports whether nothing did.
+func inTurn(say func(error), steps ...func() error) (well bool) {
 	well = true
-	for _, step := range []func() error{
-		func() error { return serve(ctx, s, ready, began) },
-		s.stop,
-		folder.Close,
-	} {
+	for _, step := range steps {
 		if err := step(); err != nil {
 			say(err)
 			well = false

@@ -56,20 +56,23 @@ const (
 // Start prepares the SQLite file, starts the server and registers the
 // namespace and its search attributes. A server whose start failed is left as it
 // is: the process ends around it, and to stop it could take for ever.
-func Start(ctx context.Context, o Options) (*Server, error) {
+func Start(ctx context.Context, o Options) (*Server, error) { return start(ctx, o) }
+
+// start is Start with further options of the server.
+func start(ctx context.Context, o Options, further ...temporal.ServerOption) (*Server, error) {
 	cfg := serverConfig(o)
 	if err := prepareStore(ctx, o, cfg); err != nil {
 		return nil, err
 	}
 	fatal, stopping := newFatal(), new(atomic.Bool)
-	srv, err := temporal.NewServer(
+	srv, err := temporal.NewServer(append(further,
 		temporal.WithConfig(cfg),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(staticHosts(o)),
 		temporal.WithLogger(&logger{to: o.Logger, fatal: fatal, stopping: stopping}),
 		temporal.WithAuthorizer(authorization.NewNoopAuthorizer()),
 		temporal.WithDynamicConfigClient(dynamicconfig.StaticClient(dynamicConfig(o))),
-	)
+	)...)
 	if err != nil {
 		return nil, err
 	}
