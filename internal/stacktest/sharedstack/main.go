@@ -1,0 +1,77 @@
+// Command sharedstack runs a command, which is go test, beside a Temporal server that
+// all packages under test share:
+//
+//	go run ./internal/stacktest/sharedstack go test ./workers ./schedules
+//
+// It exits with the exit code of the command. The server needs bin/devstack.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/stack"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+)
+
+// startTimeout is that of the server.
+const startTimeout = 90 * time.Second
+
+func main() {
+	code, err := run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "sharedstack: %v\n", err)
+	}
+	os.Exit(code)
+}
+
+// run returns the exit code of the command. The command gets Ctrl-C from the
+// terminal itself, and the server ends after it.
+func run(command []string) (int, error) {
+	if len(command) == 0 {
+		return 2, errors.New("name a command to run")
+	}
+	signal.Ignore(os.Interrupt)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	log := &bytes.Buffer{}
+	flags := []string{"--ephemeral", "--free-ports", "--only", "temporal,ui"}
+	info, server, err := stack.Launch(ctx, filepath.Join("bin", "devstack"), flags, log)
+	if err != nil {
+		return 1, err
+	}
+	defer server.Stop(stack.StopGrace)
+	code, err := runBeside(info, command)
+	if code != 0 {
+		server.Stop(stack.StopGrace)
+		_, _ = io.Copy(os.Stderr, log)
+	}
+	return code, err
+}
+
+func runBeside(info stack.Info, command []string) (int, error) {
+	line, err := json.Marshal(info)
+	if err != nil {
+		return 1, err
+	}
+	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // It ends by itself, or by Ctrl-C.
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), stacktest.SharedVariable+"="+string(line))
+	err = cmd.Run()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		return failed.ExitCode(), nil
+	}
+	if err != nil {
+		return 1, err
+	}
+	return 0, nil
+}
