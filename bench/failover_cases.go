@@ -14,11 +14,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // killedPhoto kills the worker that makes variants of a photo (SIGKILL), when it
@@ -60,7 +61,7 @@ func (b *failoverBench) killedPhoto(ctx context.Context) error {
 	const jobType = "GeneratePhotoVariantsToMinio"
 	j := newJob("photo", job.Schedule{OneShot: &job.OneShot{}})
 	j.ID, j.Type, j.Worker, j.Spec = job.ID(jobType, "photo"), jobType, job.WorkerBackend, job.EncodeJSON(spec)
-	ref, err := b.jobs.StartRun(ctx, j, workflows.TriggerManual)
+	ref, err := b.jobs.StartRun(ctx, j, contract.StartedByHand)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (b *failoverBench) lastTask(ctx context.Context) error {
 	asked := 0
 	fed.Go(func() {
 		for ; feeding.Err() == nil && feedError == nil; asked++ {
-			_, feedError = b.jobs.StartRun(ctx, newJob(fmt.Sprintf("flow-%05d", asked), job.Schedule{OneShot: &job.OneShot{}}), workflows.TriggerManual)
+			_, feedError = b.jobs.StartRun(ctx, newJob(fmt.Sprintf("flow-%05d", asked), job.Schedule{OneShot: &job.OneShot{}}), contract.StartedByHand)
 		}
 	})
 	const atWork = 20
@@ -196,7 +197,7 @@ func (b *failoverBench) drainOfTen(ctx context.Context) error {
 	defer first.Stop(stack.StopGrace)
 	gate := filepath.Join(b.folder, "gate")
 	for n := range runs {
-		if _, err := b.jobs.StartRun(ctx, holding(fmt.Sprintf("drained-%d", n), gate), workflows.TriggerManual); err != nil {
+		if _, err := b.jobs.StartRun(ctx, holding(fmt.Sprintf("drained-%d", n), gate), contract.StartedByHand); err != nil {
 			return err
 		}
 	}
@@ -245,7 +246,7 @@ func (b *failoverBench) boundRun(ctx context.Context) error {
 	j := holding("bound", gate)
 	j.Options.Bind = map[string]string{"site": "north"}
 	j.Options.FailoverAfter = job.Duration(30 * time.Second)
-	ref, err := b.jobs.StartRun(ctx, j, workflows.TriggerManual)
+	ref, err := b.jobs.StartRun(ctx, j, contract.StartedByHand)
 	if err != nil {
 		return err
 	}

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/proxy"
 	"go.temporal.io/api/workflowservice/v1"
-
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // spread is the median, the 99th percentile and the maximum of some durations.
@@ -64,7 +64,7 @@ type footprint struct {
 
 // histories reads all histories of the queue and its pages.
 func (b *queueBench) histories(ctx context.Context) error {
-	for _, workflowType := range []string{workflows.JobQueueType, workflows.JobQueuePageType} {
+	for _, workflowType := range []string{contract.JobQueueType, contract.JobQueuePageType} {
 		all, err := b.footprintOf(ctx, fmt.Sprintf("WorkflowType = '%s' AND JobQueue = '%s'", workflowType, deepQueue))
 		if err != nil {
 			return err

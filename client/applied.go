@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -12,14 +14,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Applied reads what was applied from a provider, nothing if it never was. It
 // reads the history of the record and so needs no worker.
-func (c *Client) Applied(ctx context.Context, provider job.Provider) (workflows.AppliedState, error) {
-	id := workflows.AppliedWorkflowID(provider)
-	var state workflows.AppliedState
+func (c *Client) Applied(ctx context.Context, provider job.Provider) (contract.AppliedState, error) {
+	id := contract.AppliedWorkflowID(provider)
+	var state contract.AppliedState
 	events := c.temporal.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
@@ -37,18 +38,18 @@ func (c *Client) Applied(ctx context.Context, provider job.Provider) (workflows.
 }
 
 // foldApplied takes what an event of an AppliedJobs workflow tells.
-func foldApplied(state *workflows.AppliedState, event *historypb.HistoryEvent) error {
+func foldApplied(state *contract.AppliedState, event *historypb.HistoryEvent) error {
 	if started := event.GetWorkflowExecutionStartedEventAttributes(); started != nil {
-		if started.GetWorkflowType().GetName() != workflows.AppliedJobsType {
+		if started.GetWorkflowType().GetName() != contract.AppliedJobsType {
 			return ErrNotOurs
 		}
 		return decodeOnly(started.GetInput(), state)
 	}
 	signaled := event.GetWorkflowExecutionSignaledEventAttributes()
-	if signaled.GetSignalName() != workflows.SignalApplied {
+	if signaled.GetSignalName() != contract.SignalApplied {
 		return nil
 	}
-	var record workflows.AppliedRecord
+	var record contract.AppliedRecord
 	if err := decodeOnly(signaled.GetInput(), &record); err != nil {
 		return err
 	}
@@ -65,12 +66,12 @@ func decodeOnly(payloads *commonpb.Payloads, into any) error {
 
 // Record adds to what was applied from a provider. If nobody keeps the record, it
 // is begun with what is known. It needs no worker.
-func (c *Client) Record(ctx context.Context, provider job.Provider, known workflows.AppliedState, record workflows.AppliedRecord) error {
-	id := workflows.AppliedWorkflowID(provider)
-	_, err := c.temporal.SignalWithStartWorkflow(ctx, id, workflows.SignalApplied, record, sdk.StartWorkflowOptions{
-		TaskQueue:             workflows.QueuesTaskQueue,
+func (c *Client) Record(ctx context.Context, provider job.Provider, known contract.AppliedState, record contract.AppliedRecord) error {
+	id := contract.AppliedWorkflowID(provider)
+	_, err := c.temporal.SignalWithStartWorkflow(ctx, id, contract.SignalApplied, record, sdk.StartWorkflowOptions{
+		TaskQueue:             contract.QueuesTaskQueue,
 		StaticSummary:         fmt.Sprintf("what was applied from provider %s", provider),
-		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.AttributeProvider.ValueSet(string(provider))),
-	}, workflows.AppliedJobsType, known)
+		TypedSearchAttributes: temporal.NewSearchAttributes(contract.AttributeProvider.ValueSet(string(provider))),
+	}, contract.AppliedJobsType, known)
 	return explain("record what was applied, "+id, err)
 }

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -199,7 +201,7 @@ func Attribute(attributes *commonpb.SearchAttributes, name string) string {
 
 // Definition reads the job that a workflow's memo carries.
 func Definition(memo *commonpb.Memo) (job.Job, bool) {
-	payload, ok := memo.GetFields()[workflows.MemoJob]
+	payload, ok := memo.GetFields()[contract.MemoJob]
 	if !ok {
 		return job.Job{}, false
 	}
@@ -212,11 +214,11 @@ func Definition(memo *commonpb.Memo) (job.Job, bool) {
 
 // pauseReason reads why a continuous job is paused; false when it is not.
 func pauseReason(memo *commonpb.Memo) (string, bool) {
-	payload, ok := memo.GetFields()[workflows.MemoPaused]
+	payload, ok := memo.GetFields()[contract.MemoPaused]
 	if !ok {
 		return "", false
 	}
-	var pause workflows.Pause
+	var pause contract.Pause
 	if err := decode(payload, &pause); err != nil {
 		return "", false
 	}
@@ -225,12 +227,12 @@ func pauseReason(memo *commonpb.Memo) (string, bool) {
 
 // failing reads whether the latest iterations of a continuous job failed, nil if
 // they did not.
-func failing(memo *commonpb.Memo) *workflows.Failing {
-	payload, ok := memo.GetFields()[workflows.MemoFailing]
+func failing(memo *commonpb.Memo) *contract.Failing {
+	payload, ok := memo.GetFields()[contract.MemoFailing]
 	if !ok {
 		return nil
 	}
-	var f workflows.Failing
+	var f contract.Failing
 	if err := decode(payload, &f); err != nil || !f.Failing {
 		return nil
 	}

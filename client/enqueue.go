@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
@@ -157,13 +159,13 @@ func (c *Client) enqueueOnce(ctx context.Context, queue string, in workflows.Enq
 // refuses: a queue does not end by itself, and what waits in it would be out of sight.
 func (c *Client) startQueue(name string) sdk.WithStartWorkflowOperation {
 	return c.temporal.NewWithStartWorkflowOperation(sdk.StartWorkflowOptions{
-		ID:                       workflows.QueueWorkflowID(name),
-		TaskQueue:                workflows.QueuesTaskQueue,
+		ID:                       contract.QueueWorkflowID(name),
+		TaskQueue:                contract.QueuesTaskQueue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		TypedSearchAttributes:    workflows.QueueAttributes(name),
+		TypedSearchAttributes:    contract.QueueAttributes(name),
 		StaticSummary:            queueSummary(name),
-	}, workflows.JobQueueType, workflows.QueueState{Name: name, Paging: workflows.DefaultPaging()})
+	}, contract.JobQueueType, workflows.QueueState{Name: name, Paging: workflows.DefaultPaging()})
 }
 
 // retryEnqueue says that a queue was between two runs of its workflow, or busy.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -22,7 +24,7 @@ func (c *Client) TriggerIteration(ctx context.Context, jobID string) (number int
 	if err != nil {
 		return 0, err
 	}
-	if state.Phase == workflows.PhaseRunning {
+	if state.Phase == contract.PhaseRunning {
 		return state.Iterations + 2, nil
 	}
 	return state.Iterations + 1, nil
@@ -32,7 +34,7 @@ func (c *Client) TriggerIteration(ctx context.Context, jobID string) (number int
 // reports the job's state as it goes. While no worker answers, it reports nil.
 // Of an iteration so many others ago that the job has forgotten it, only the
 // number is given. It is an error when the job stops or pauses before.
-func (c *Client) FollowIteration(ctx context.Context, jobID string, number int64, report func(*workflows.ContinuousState)) (*workflows.Iteration, error) {
+func (c *Client) FollowIteration(ctx context.Context, jobID string, number int64, report func(*contract.ContinuousState)) (*contract.Iteration, error) {
 	for {
 		state, err := c.loopState(ctx, jobID)
 		if ctx.Err() != nil {
@@ -47,9 +49,9 @@ func (c *Client) FollowIteration(ctx context.Context, jobID string, number int64
 					return &iteration, nil
 				}
 			}
-			return &workflows.Iteration{Number: number}, nil
+			return &contract.Iteration{Number: number}, nil
 		}
-		if state != nil && (state.Phase == workflows.PhaseStopped || state.Phase == workflows.PhasePaused) {
+		if state != nil && (state.Phase == contract.PhaseStopped || state.Phase == contract.PhasePaused) {
 			return nil, fmt.Errorf("job %s was %s before iteration %d", jobID, state.Phase, number)
 		}
 		report(state)
@@ -106,7 +108,7 @@ func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence in
 // forgotten the item.
 func turnOf(state *workflows.QueueState, jobID string, sequence int64) (turn *Turn, ahead int, forgotten bool) {
 	ref := func(runID string) *RunRef {
-		return &RunRef{WorkflowID: workflows.JobWorkflowID(jobID), RunID: runID}
+		return &RunRef{WorkflowID: contract.JobWorkflowID(jobID), RunID: runID}
 	}
 	if running := state.Running; running != nil && running.Sequence == sequence {
 		if running.RunID == "" {
@@ -132,7 +134,7 @@ func turnOf(state *workflows.QueueState, jobID string, sequence int64) (turn *Tu
 // forgottenTurn finds the run of an item that its queue has forgotten. The latest run
 // of the job need not be it: the item may have left the queue without one.
 func (c *Client) forgottenTurn(ctx context.Context, queue, jobID string, sequence int64, asked time.Time) (Turn, error) {
-	id := workflows.JobWorkflowID(jobID)
+	id := contract.JobWorkflowID(jobID)
 	latest, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil && !isNotFound(err) {
 		return Turn{}, explain("describe the run of job "+jobID, err)
@@ -164,7 +166,7 @@ func isRunOf(info *workflowpb.WorkflowExecutionInfo, sequence int64, asked time.
 	if info == nil {
 		return false
 	}
-	payload, ok := info.GetMemo().GetFields()[workflows.MemoItem]
+	payload, ok := info.GetMemo().GetFields()[contract.MemoItem]
 	if !ok {
 		return !info.GetStartTime().AsTime().Before(asked)
 	}

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // iterations lists what a continuous job remembers of its iterations, the latest
@@ -17,7 +18,7 @@ func (c *Client) iterations(ctx context.Context, live *Live, filter RunFilter) (
 		return nil, err
 	}
 	var runs []Run
-	if state.Phase == workflows.PhaseRunning {
+	if state.Phase == contract.PhaseRunning {
 		run, err := c.iterationUnderWay(ctx, live, state.Iterations+1)
 		if err != nil {
 			return nil, err
@@ -43,13 +44,13 @@ func (f RunFilter) matchesIteration(run Run, live *Live) bool {
 
 func loopRun(live *Live, number int64) Run {
 	return Run{
-		RunRef: RunRef{WorkflowID: workflows.JobWorkflowID(live.Job.ID), RunID: live.Workflow.RunID},
+		RunRef: RunRef{WorkflowID: contract.JobWorkflowID(live.Job.ID), RunID: live.Workflow.RunID},
 		JobID:  live.Job.ID, Type: live.Job.Type, Mode: job.ModeContinuous, Owner: live.Job.Options.Owner.String(),
 		Iteration: number,
 	}
 }
 
-func iterationRun(live *Live, it workflows.Iteration) Run {
+func iterationRun(live *Live, it contract.Iteration) Run {
 	run := loopRun(live, it.Number)
 	run.Status = RunCompleted
 	switch {

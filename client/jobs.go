@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -46,7 +48,7 @@ type JobRow struct {
 	PauseReason string       `json:"pause_reason,omitempty"`
 	// Failing tells of the failures of a continuous job in a row, also while it is
 	// paused.
-	Failing *workflows.Failing `json:"failing,omitempty"`
+	Failing *contract.Failing `json:"failing,omitempty"`
 	// Tags are those of the definition; of recurring jobs a list only has them if
 	// they were asked for.
 	Tags map[string]string `json:"tags,omitempty"`
@@ -115,18 +117,18 @@ func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow) erro
 // scheduledRow reports false for a schedule that is not ours.
 func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
 	get := func(name string) string { return Attribute(entry.GetSearchAttributes(), name) }
-	id, named := workflows.JobIDOfSchedule(entry.GetScheduleId())
-	if !named || get(workflows.AttributeJobID.GetName()) != id {
+	id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
+	if !named || get(contract.AttributeJobID.GetName()) != id {
 		return JobRow{}, false
 	}
 	info := entry.GetInfo()
 	row := JobRow{
 		ID:       id,
-		Type:     get(workflows.AttributeJobType.GetName()),
+		Type:     get(contract.AttributeJobType.GetName()),
 		Mode:     job.ModeRecurring,
 		Status:   JobScheduled,
-		Owner:    get(workflows.AttributeOwner.GetName()),
-		Provider: job.Provider(get(workflows.AttributeProvider.GetName())),
+		Owner:    get(contract.AttributeOwner.GetName()),
+		Provider: job.Provider(get(contract.AttributeProvider.GetName())),
 	}
 	row.LastStart, row.Next = lastStart(info.GetRecentActions()), nextStart(info.GetFutureActionTimes())
 	if info.GetPaused() {
@@ -170,10 +172,10 @@ func nextStart(times []*timestamppb.Timestamp) time.Time {
 // workflowRows adds the jobs whose workflow bears their id: every mode but recurring.
 func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error {
 	query := fmt.Sprintf("WorkflowType = '%s' OR (WorkflowType = '%s' AND JobMode IN ('%s', '%s'))",
-		workflows.ContinuousJobType, workflows.RunJobType, job.ModeOneShot, job.ModeQueued)
+		contract.ContinuousJobType, contract.RunJobType, job.ModeOneShot, job.ModeQueued)
 	return c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
 		run := newRun(info)
-		if run.WorkflowID != workflows.JobWorkflowID(run.JobID) {
+		if run.WorkflowID != contract.JobWorkflowID(run.JobID) {
 			return // Not ours.
 		}
 		if later, ok := rows[run.JobID]; ok && (later.Mode == job.ModeRecurring || later.Status == JobWaiting || !later.LastStart.Before(run.Started)) {
@@ -181,8 +183,8 @@ func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error
 		}
 		row := JobRow{
 			ID: run.JobID, Type: run.Type, Mode: run.Mode, Queue: run.Queue,
-			Owner:     Attribute(info.GetSearchAttributes(), workflows.AttributeOwner.GetName()),
-			Provider:  job.Provider(Attribute(info.GetSearchAttributes(), workflows.AttributeProvider.GetName())),
+			Owner:     Attribute(info.GetSearchAttributes(), contract.AttributeOwner.GetName()),
+			Provider:  job.Provider(Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName())),
 			Status:    jobStatus(run),
 			LastStart: run.Started,
 		}
@@ -203,7 +205,7 @@ func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error
 }
 
 // standAs notes that a loop that is under way is failing, if it is.
-func (row *JobRow) standAs(f *workflows.Failing) {
+func (row *JobRow) standAs(f *contract.Failing) {
 	if f != nil {
 		row.Status, row.Failing = JobFailing, f
 	}
@@ -274,9 +276,9 @@ type JobDetail struct {
 	// Dropped counts starts that found the schedule's buffer full.
 	Dropped int64 `json:"dropped,omitempty"`
 	// Probe tells how the tries of a recurring job stand that was paused after failures.
-	Probe *workflows.Probe `json:"probe,omitempty"`
+	Probe *contract.Probe `json:"probe,omitempty"`
 	// Loop is the state of a continuous job that a worker answers for.
-	Loop *workflows.ContinuousState `json:"loop,omitempty"`
+	Loop *contract.ContinuousState `json:"loop,omitempty"`
 	// Ahead is how many items run before a waiting queued job.
 	Ahead int `json:"ahead,omitempty"`
 	// Runs are the latest runs, the latest first.
@@ -324,14 +326,14 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 	return detail, err
 }
 
-func (c *Client) loopState(ctx context.Context, jobID string) (*workflows.ContinuousState, error) {
+func (c *Client) loopState(ctx context.Context, jobID string) (*contract.ContinuousState, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	answer, err := c.temporal.QueryWorkflow(ctx, workflows.JobWorkflowID(jobID), "", workflows.QueryState)
+	answer, err := c.temporal.QueryWorkflow(ctx, contract.JobWorkflowID(jobID), "", contract.QueryState)
 	if err != nil {
 		return nil, explain("state of job "+jobID, err)
 	}
-	var state workflows.ContinuousState
+	var state contract.ContinuousState
 	if err := answer.Get(&state); err != nil {
 		return nil, fmt.Errorf("state of job %s: %w", jobID, err)
 	}

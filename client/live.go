@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -24,7 +26,7 @@ type Live struct {
 	Paused      bool
 	PauseReason string
 	// Failing is set of a continuous job whose latest iterations failed.
-	Failing *workflows.Failing
+	Failing *contract.Failing
 	// Schedule is set of a recurring job.
 	Schedule *workflowservice.DescribeScheduleResponse
 	// Input says what is wrong with the input that a schedule starts its runs
@@ -57,7 +59,7 @@ func (w *WorkflowLive) Open() bool {
 
 // loops says that it is a continuous job that has not been stopped.
 func (l *Live) loops() bool {
-	return l.Workflow != nil && l.Workflow.Type == workflows.ContinuousJobType && l.Workflow.Open()
+	return l.Workflow != nil && l.Workflow.Type == contract.ContinuousJobType && l.Workflow.Open()
 }
 
 // LiveSchedule describes the schedule of a job id. It gives nil when there is
@@ -75,11 +77,11 @@ func (c *Client) LiveSchedule(ctx context.Context, jobID string) (*Live, error) 
 
 // liveSchedule reads the description of a schedule.
 func liveSchedule(jobID string, description *workflowservice.DescribeScheduleResponse) (*Live, error) {
-	if Attribute(description.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
-		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", workflows.ScheduleID(jobID), jobID, ErrNotOurs)
+	if Attribute(description.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
+		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", contract.ScheduleID(jobID), jobID, ErrNotOurs)
 	}
 	live := &Live{
-		SpecHash: Attribute(description.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
+		SpecHash: Attribute(description.GetSearchAttributes(), contract.AttributeSpecHash.GetName()),
 		Paused:   description.GetSchedule().GetState().GetPaused(),
 		Schedule: description,
 	}
@@ -93,7 +95,7 @@ func liveSchedule(jobID string, description *workflowservice.DescribeScheduleRes
 		} else {
 			live.Job = job.Job{ID: jobID, Spec: []byte("{}")}
 		}
-	case in.Trigger != workflows.TriggerSchedule || len(in.Cursor) > 0:
+	case in.StartedBy != contract.StartedBySchedule || len(in.Cursor) > 0:
 		live.Input = "not that of a scheduled run"
 		fallthrough
 	default:
@@ -119,14 +121,14 @@ func (l *Live) Next() []time.Time {
 }
 
 // scheduledInput reads the input that a schedule starts its runs with.
-func scheduledInput(description *workflowservice.DescribeScheduleResponse) (workflows.RunInput, error) {
+func scheduledInput(description *workflowservice.DescribeScheduleResponse) (contract.RunInput, error) {
 	payloads := description.GetSchedule().GetAction().GetStartWorkflow().GetInput().GetPayloads()
 	if len(payloads) != 1 {
-		return workflows.RunInput{}, errors.New("not that of a run")
+		return contract.RunInput{}, errors.New("not that of a run")
 	}
-	var in workflows.RunInput
+	var in contract.RunInput
 	if err := decode(payloads[0], &in); err != nil {
-		return workflows.RunInput{}, fmt.Errorf("unreadable (%w)", err)
+		return contract.RunInput{}, fmt.Errorf("unreadable (%w)", err)
 	}
 	return in, nil
 }
@@ -149,7 +151,7 @@ func (l *Live) CheckSpec(j job.Job) error {
 // LiveWorkflow describes the latest workflow under a job id. It gives nil when
 // there is none and [ErrNotOurs] when it is someone else's.
 func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) {
-	id := workflows.JobWorkflowID(jobID)
+	id := contract.JobWorkflowID(jobID)
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
 	switch {
 	case isNotFound(err):
@@ -158,7 +160,7 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 		return nil, fmt.Errorf("describe workflow %s: %w", id, ofServer(ctx, err))
 	}
 	info := response.GetWorkflowExecutionInfo()
-	if Attribute(info.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != jobID {
+	if Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
 		return nil, fmt.Errorf("workflow %s does not carry the mark of job %s: %w", id, jobID, ErrNotOurs)
 	}
 	j, ok := Definition(info.GetMemo())
@@ -167,7 +169,7 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 	}
 	live := &Live{
 		Job:      j,
-		SpecHash: Attribute(info.GetSearchAttributes(), workflows.AttributeSpecHash.GetName()),
+		SpecHash: Attribute(info.GetSearchAttributes(), contract.AttributeSpecHash.GetName()),
 		Workflow: &WorkflowLive{
 			Type:   info.GetType().GetName(),
 			RunID:  info.GetExecution().GetRunId(),
@@ -222,7 +224,7 @@ func (c *Client) Live(ctx context.Context, jobID string) (*Live, error) {
 // waitsNowhere says that no queue has to be asked for the job: it runs, and not in
 // the turn of a queue.
 func (l *Live) waitsNowhere() bool {
-	return l.Workflow.Open() && (l.Workflow.Type == workflows.ContinuousJobType || l.Job.Mode() == job.ModeOneShot)
+	return l.Workflow.Open() && (l.Workflow.Type == contract.ContinuousJobType || l.Job.Mode() == job.ModeOneShot)
 }
 
 // waitingItem looks for a job in all queues. Untold says which of them do not tell

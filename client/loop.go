@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 
@@ -25,7 +27,7 @@ func notReady(err error) bool {
 }
 
 // deliver sends a message to a workflow, again if it was not taken.
-func deliver[In, Out any](ctx context.Context, c *Client, message workflows.Message[In, Out], workflowID string, in In) (Out, error) {
+func deliver[In, Out any](ctx context.Context, c *Client, message contract.Message[In, Out], workflowID string, in In) (Out, error) {
 	for try := 1; ; try++ {
 		out, err := message.Send(ctx, c.temporal, workflowID, in)
 		if try == sendTries || !notReady(err) || ctx.Err() != nil {
@@ -39,11 +41,11 @@ func deliver[In, Out any](ctx context.Context, c *Client, message workflows.Mess
 const stillOn = "(it may still be done when one answers)"
 
 // send sends a message to a continuous job and waits for a worker's answer.
-func send[In, Out any](ctx context.Context, c *Client, message workflows.Message[In, Out], jobID string, in In) (Out, error) {
+func send[In, Out any](ctx context.Context, c *Client, message contract.Message[In, Out], jobID string, in In) (Out, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	out, err := deliver(ctx, c, message, workflows.JobWorkflowID(jobID), in)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == workflows.ErrorTypeUnchanged {
+	out, err := deliver(ctx, c, message, contract.JobWorkflowID(jobID), in)
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == contract.ErrorTypeUnchanged {
 		err = app.Details(&out) // It stands so already.
 		return out, err
 	}
@@ -68,19 +70,19 @@ func (c *Client) SetContinuous(ctx context.Context, j job.Job, restart bool) err
 // ReplaceContinuous is SetContinuous if the definition in force has the hash was,
 // or is j already. Otherwise it gives [ErrMoved].
 func (c *Client) ReplaceContinuous(ctx context.Context, j job.Job, was string, restart bool) error {
-	_, err := send(ctx, c, workflows.MessageSetJob, j.ID, workflows.SetJobRequest{
+	_, err := send(ctx, c, contract.MessageSetJob, j.ID, contract.SetJobRequest{
 		Job: j, Was: was, Restart: restart, EndFailurePause: true,
 	})
 	var app *temporal.ApplicationError
-	if errors.As(err, &app) && app.Type() == workflows.ErrorTypeOtherDefinition {
+	if errors.As(err, &app) && app.Type() == contract.ErrorTypeOtherDefinition {
 		return fmt.Errorf("job %s was changed by someone else meanwhile: %w", j.ID, ErrMoved)
 	}
 	return err
 }
 
 // triggerLoop starts the next iteration of a continuous job.
-func (c *Client) triggerLoop(ctx context.Context, jobID string) (workflows.ContinuousState, error) {
-	state, err := send(ctx, c, workflows.MessageTrigger, jobID, workflows.TriggerRequest{})
+func (c *Client) triggerLoop(ctx context.Context, jobID string) (contract.ContinuousState, error) {
+	state, err := send(ctx, c, contract.MessageTrigger, jobID, contract.TriggerRequest{})
 	if errors.Is(err, ErrNotFound) {
 		if live, liveErr := c.LiveWorkflow(ctx, jobID); liveErr == nil && live != nil && !live.Workflow.Open() {
 			return state, fmt.Errorf("job %s was stopped; restart it first", jobID)
@@ -97,13 +99,13 @@ func (c *Client) StopLoop(ctx context.Context, jobID, reason string, expected fu
 	if err != nil {
 		return err
 	}
-	if live == nil || !live.Workflow.Open() || live.Workflow.Type != workflows.ContinuousJobType {
+	if live == nil || !live.Workflow.Open() || live.Workflow.Type != contract.ContinuousJobType {
 		return fmt.Errorf("loop of job %s: %w", jobID, ErrNotFound)
 	}
 	if expected != nil && !expected(live) {
 		return fmt.Errorf("job %s was changed by someone else meanwhile: %w", jobID, ErrMoved)
 	}
-	if _, err := send(ctx, c, workflows.MessageStop, jobID, workflows.StopRequest{Reason: reason}); err != nil {
+	if _, err := send(ctx, c, contract.MessageStop, jobID, contract.StopRequest{Reason: reason}); err != nil {
 		return err
 	}
 	return c.awaitEnd(ctx, live)
@@ -111,9 +113,9 @@ func (c *Client) StopLoop(ctx context.Context, jobID, reason string, expected fu
 
 // awaitEnd waits until a loop that was told to stop has ended.
 func (c *Client) awaitEnd(ctx context.Context, live *Live) error {
-	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+workflows.MaxPatience+10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+contract.MaxPatience+10*time.Second)
 	defer cancel()
-	err := workflows.Await(ctx, c.temporal, workflows.JobWorkflowID(live.Job.ID), "", nil)
+	err := workflows.Await(ctx, c.temporal, contract.JobWorkflowID(live.Job.ID), "", nil)
 	if unanswered(err) {
 		return fmt.Errorf("job %s was told to stop and has not ended yet", live.Job.ID)
 	}

@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // MissedReason says why a start of a recurring job has no run.
@@ -179,7 +180,7 @@ func (c *Client) ledgerRuns(ctx context.Context, filter MissedFilter) (map[strin
 			return fmt.Errorf("there are more than %d runs since %s: look at one job, or a shorter time",
 				maxLedgerRuns, filter.Since.UTC().Format(time.RFC3339))
 		}
-		run := ledgerRun{newRun(info), Attribute(info.GetSearchAttributes(), workflows.AttributeSpecHash.GetName())}
+		run := ledgerRun{newRun(info), Attribute(info.GetSearchAttributes(), contract.AttributeSpecHash.GetName())}
 		runs[run.JobID] = append(runs[run.JobID], run)
 		return nil
 	})

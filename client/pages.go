@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -51,7 +53,7 @@ func (p *pages) read(ctx context.Context, name pageName) (workflows.QueuePage, e
 	if ok {
 		return page, nil
 	}
-	page, err := workflows.LoadPage(ctx, p.temporal, workflows.QueuePageWorkflowID(name.queue, name.epoch, name.first))
+	page, err := workflows.LoadPage(ctx, p.temporal, contract.QueuePageWorkflowID(name.queue, name.epoch, name.first))
 	if isNotFound(err) {
 		return workflows.QueuePage{}, nil
 	}
@@ -276,7 +278,7 @@ func (c *Client) eachWaiting(ctx context.Context, state *workflows.QueueState, s
 		n := min(len(refs), concurrency)
 		read := make([][]workflows.QueueItem, n)
 		err := Each(n, func(i int) error {
-			page, err := workflows.LoadPage(ctx, c.temporal, workflows.QueuePageWorkflowID(state.Name, state.Parked.Epoch, refs[i].First))
+			page, err := workflows.LoadPage(ctx, c.temporal, contract.QueuePageWorkflowID(state.Name, state.Parked.Epoch, refs[i].First))
 			if isNotFound(err) {
 				return fmt.Errorf("page %d of queue %s is not there any more: its items cannot be read", refs[i].First, state.Name)
 			}

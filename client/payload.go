@@ -3,13 +3,14 @@ package client
 import (
 	"fmt"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	commonpb "go.temporal.io/api/common/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // encode writes a value as the SDK would.
@@ -34,7 +35,7 @@ type marks struct {
 }
 
 func marksOf(j job.Job) (marks, error) {
-	attributes, err := workflows.Attributes(j)
+	attributes, err := contract.Attributes(j)
 	if err != nil {
 		return marks{}, err
 	}
@@ -46,13 +47,13 @@ func marksOf(j job.Job) (marks, error) {
 	if err != nil {
 		return marks{}, err
 	}
-	summary, err := encode(workflows.Summary(j))
+	summary, err := encode(contract.Summary(j))
 	if err != nil {
 		return marks{}, err
 	}
 	return marks{
 		attributes: encoded,
-		memo:       &commonpb.Memo{Fields: map[string]*commonpb.Payload{workflows.MemoJob: definition}},
+		memo:       &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoJob: definition}},
 		metadata:   &sdkpb.UserMetadata{Summary: summary},
 	}, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	sdk "go.temporal.io/sdk/client"
@@ -18,10 +20,10 @@ import (
 // that was made within the last second may be missing: the list is eventually consistent.
 func (c *Client) queueNames(ctx context.Context) ([]string, error) {
 	var names []string
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", workflows.JobQueueType)
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.JobQueueType)
 	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
-		name := Attribute(info.GetSearchAttributes(), workflows.AttributeQueue.GetName())
-		if name != "" && info.GetExecution().GetWorkflowId() == workflows.QueueWorkflowID(name) {
+		name := Attribute(info.GetSearchAttributes(), contract.AttributeQueue.GetName())
+		if name != "" && info.GetExecution().GetWorkflowId() == contract.QueueWorkflowID(name) {
 			names = append(names, name)
 		}
 	})
@@ -67,7 +69,7 @@ func (c *Client) QueueState(ctx context.Context, name string) (*workflows.QueueS
 // gives nil if the queue's workflow has ended.
 func (c *Client) queryQueue(ctx context.Context, name, runID string, ended bool) (*workflows.QueueState, error) {
 	request := &sdk.QueryWorkflowWithOptionsRequest{
-		WorkflowID: workflows.QueueWorkflowID(name), RunID: runID, QueryType: workflows.QueryState,
+		WorkflowID: contract.QueueWorkflowID(name), RunID: runID, QueryType: contract.QueryState,
 		QueryRejectCondition: enumspb.QUERY_REJECT_CONDITION_NOT_OPEN,
 	}
 	if ended {
@@ -88,10 +90,10 @@ func (c *Client) queryQueue(ctx context.Context, name, runID string, ended bool)
 }
 
 // toQueue sends a message to a queue and waits for a worker's answer.
-func toQueue[In, Out any](ctx context.Context, c *Client, message workflows.Message[In, Out], queue, what string, in In) (Out, error) {
+func toQueue[In, Out any](ctx context.Context, c *Client, message contract.Message[In, Out], queue, what string, in In) (Out, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	out, err := deliver(ctx, c, message, workflows.QueueWorkflowID(queue), in)
+	out, err := deliver(ctx, c, message, contract.QueueWorkflowID(queue), in)
 	if isNotFound(err) {
 		if ended := c.endedError(ctx, queue); ended != nil {
 			return out, ended
@@ -164,13 +166,13 @@ func (c *Client) PauseQueue(ctx context.Context, queue, reason string) (workflow
 	if state.Paused {
 		reason = addReason(state.PauseReason, reason)
 	}
-	return toQueue(ctx, c, workflows.MessagePauseQueue, queue, "pause queue "+queue, workflows.PauseRequest{Reason: reason})
+	return toQueue(ctx, c, workflows.MessagePauseQueue, queue, "pause queue "+queue, contract.PauseRequest{Reason: reason})
 }
 
 // ResumeQueue lets a queue go on that was paused, drained or halted. The item over
 // which it was halted is tried again, first, at the position that it left.
 func (c *Client) ResumeQueue(ctx context.Context, queue string) (workflows.QueueSummary, error) {
-	return toQueue(ctx, c, workflows.MessageResumeQueue, queue, "resume queue "+queue, workflows.ResumeRequest{})
+	return toQueue(ctx, c, workflows.MessageResumeQueue, queue, "resume queue "+queue, contract.ResumeRequest{})
 }
 
 // SkipFailed lets a halted queue go on with the next item. The one over which it

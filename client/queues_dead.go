@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -91,7 +93,7 @@ func (c *Client) deadItem(ctx context.Context, letter workflows.DeadLetter) (ite
 	case letter.RunID == "":
 		return item, "its definition was too large to be kept", nil
 	}
-	run, err := c.Run(ctx, RunRef{WorkflowID: workflows.JobWorkflowID(letter.JobID), RunID: letter.RunID})
+	run, err := c.Run(ctx, RunRef{WorkflowID: contract.JobWorkflowID(letter.JobID), RunID: letter.RunID})
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return item, "its run, which has its definition, is older than runs are kept", nil

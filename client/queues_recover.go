@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -90,7 +92,7 @@ func (c *Client) endedQueue(ctx context.Context, name string) (*Queue, error) {
 		return c.Queue(ctx, name) // Someone has recovered it meanwhile.
 	}
 	var history workflows.QueueHistory
-	events := c.temporal.GetWorkflowHistory(ctx, workflows.QueueWorkflowID(name), end.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := c.temporal.GetWorkflowHistory(ctx, contract.QueueWorkflowID(name), end.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		if err == nil {
@@ -109,7 +111,7 @@ func (c *Client) endedQueue(ctx context.Context, name string) (*Queue, error) {
 	}
 	state, orphans := history.Recover(*left, end.At)
 	if item := state.Running; item != nil {
-		run, err := c.temporal.DescribeWorkflowExecution(ctx, workflows.JobWorkflowID(item.Job.ID), item.RunID)
+		run, err := c.temporal.DescribeWorkflowExecution(ctx, contract.JobWorkflowID(item.Job.ID), item.RunID)
 		if err != nil && !isNotFound(err) {
 			return nil, explain("the run of job "+item.Job.ID, err)
 		}
@@ -120,13 +122,13 @@ func (c *Client) endedQueue(ctx context.Context, name string) (*Queue, error) {
 
 // queueEnd tells when and how the workflow of a queue has ended, nil if it runs.
 func (c *Client) queueEnd(ctx context.Context, name string) (*QueueEnd, error) {
-	response, err := c.temporal.DescribeWorkflowExecution(ctx, workflows.QueueWorkflowID(name), "")
+	response, err := c.temporal.DescribeWorkflowExecution(ctx, contract.QueueWorkflowID(name), "")
 	if err != nil {
 		return nil, explain("queue "+name, ofServer(ctx, err))
 	}
 	info := response.GetWorkflowExecutionInfo()
 	switch {
-	case info.GetType().GetName() != workflows.JobQueueType:
+	case info.GetType().GetName() != contract.JobQueueType:
 		return nil, fmt.Errorf("workflow %s is no queue: %w", info.GetExecution().GetWorkflowId(), ErrNotOurs)
 	case info.GetCloseTime() == nil:
 		return nil, nil //nolint:nilnil // Documented: it runs.
@@ -193,7 +195,7 @@ func (c *Client) RecoverQueue(ctx context.Context, name string) (workflows.Queue
 	if err != nil {
 		return workflows.QueueSummary{}, err
 	}
-	attributes, err := encodeAttributes(workflows.QueueAttributes(name))
+	attributes, err := encodeAttributes(contract.QueueAttributes(name))
 	if err != nil {
 		return workflows.QueueSummary{}, err
 	}
@@ -203,9 +205,9 @@ func (c *Client) RecoverQueue(ctx context.Context, name string) (workflows.Queue
 	}
 	_, err = call(ctx, c.temporal.WorkflowService().StartWorkflowExecution, &workflowservice.StartWorkflowExecutionRequest{
 		Namespace:        c.namespace,
-		WorkflowId:       workflows.QueueWorkflowID(name),
-		WorkflowType:     &commonpb.WorkflowType{Name: workflows.JobQueueType},
-		TaskQueue:        &taskqueuepb.TaskQueue{Name: workflows.QueuesTaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		WorkflowId:       contract.QueueWorkflowID(name),
+		WorkflowType:     &commonpb.WorkflowType{Name: contract.JobQueueType},
+		TaskQueue:        &taskqueuepb.TaskQueue{Name: contract.QueuesTaskQueue, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
 		Input:            &commonpb.Payloads{Payloads: []*commonpb.Payload{input}},
 		Identity:         c.identity,
 		RequestId:        "recover-" + queue.Ended.RunID,

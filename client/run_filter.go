@@ -6,10 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // RunFilter narrows a list of runs. Empty fields do not.
@@ -29,17 +30,17 @@ type RunFilter struct {
 }
 
 func (f RunFilter) query() string {
-	terms := []string{"WorkflowType = " + quote(workflows.RunJobType)}
+	terms := []string{"WorkflowType = " + quote(contract.RunJobType)}
 	equal := func(name, value string) {
 		if value != "" {
 			terms = append(terms, name+" = "+quote(value))
 		}
 	}
-	equal(workflows.AttributeJobID.GetName(), f.JobID)
-	equal(workflows.AttributeJobType.GetName(), f.Type)
-	equal(workflows.AttributeOwner.GetName(), f.Owner)
-	equal(workflows.AttributeJobMode.GetName(), string(f.Mode))
-	equal(workflows.AttributeQueue.GetName(), f.Queue)
+	equal(contract.AttributeJobID.GetName(), f.JobID)
+	equal(contract.AttributeJobType.GetName(), f.Type)
+	equal(contract.AttributeOwner.GetName(), f.Owner)
+	equal(contract.AttributeJobMode.GetName(), string(f.Mode))
+	equal(contract.AttributeQueue.GetName(), f.Queue)
 	if statuses := f.statuses(); len(statuses) > 0 {
 		var names []string
 		for _, status := range statuses {

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Run is one run of a job, or in continuous mode an iteration.
@@ -71,11 +72,11 @@ func newRun(info *workflowpb.WorkflowExecutionInfo) Run {
 	attributes := info.GetSearchAttributes()
 	run := Run{
 		RunRef:  RunRef{WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId()},
-		JobID:   Attribute(attributes, workflows.AttributeJobID.GetName()),
-		Type:    Attribute(attributes, workflows.AttributeJobType.GetName()),
-		Mode:    job.Mode(Attribute(attributes, workflows.AttributeJobMode.GetName())),
-		Queue:   Attribute(attributes, workflows.AttributeQueue.GetName()),
-		Owner:   Attribute(attributes, workflows.AttributeOwner.GetName()),
+		JobID:   Attribute(attributes, contract.AttributeJobID.GetName()),
+		Type:    Attribute(attributes, contract.AttributeJobType.GetName()),
+		Mode:    job.Mode(Attribute(attributes, contract.AttributeJobMode.GetName())),
+		Queue:   Attribute(attributes, contract.AttributeQueue.GetName()),
+		Owner:   Attribute(attributes, contract.AttributeOwner.GetName()),
 		Status:  runStatus(info.GetStatus()),
 		Started: info.GetStartTime().AsTime(),
 	}
@@ -118,16 +119,16 @@ func later(a, b time.Time) time.Time {
 // addMemo adds what the run itself has left in its memo.
 func (r *Run) addMemo(info *workflowpb.WorkflowExecutionInfo) {
 	fields := info.GetMemo().GetFields()
-	if payload, ok := fields[workflows.MemoRetryOf]; ok {
+	if payload, ok := fields[contract.MemoRetryOf]; ok {
 		if err := decode(payload, &r.RetryOf); err != nil {
 			r.RetryOf = ""
 		}
 	}
-	payload, ok := fields[workflows.MemoEnd]
+	payload, ok := fields[contract.MemoEnd]
 	if !ok {
 		return
 	}
-	var end workflows.RunEnd
+	var end contract.RunEnd
 	if err := decode(payload, &end); err != nil {
 		return // A later version wrote it: the row has what the list itself knows.
 	}
@@ -146,7 +147,7 @@ func (c *Client) Runs(ctx context.Context, filter RunFilter) ([]Run, error) {
 		if err != nil && !errors.Is(err, ErrNotOurs) {
 			return nil, err
 		}
-		if live != nil && live.Workflow.Type == workflows.ContinuousJobType {
+		if live != nil && live.Workflow.Type == contract.ContinuousJobType {
 			return c.iterations(ctx, live, filter)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
@@ -47,7 +49,7 @@ func (c *Client) EndWaiting(ctx context.Context, jobID, runID, reason string) er
 	if live == nil || live.Workflow.RunID != runID || !live.Workflow.Open() || !live.Workflow.Begins.After(time.Now()) {
 		return fmt.Errorf("run %s of job %s does not wait any more: %w", runID, jobID, ErrMoved)
 	}
-	return c.TerminateRun(ctx, RunRef{WorkflowID: workflows.JobWorkflowID(jobID), RunID: runID}, reason)
+	return c.TerminateRun(ctx, RunRef{WorkflowID: contract.JobWorkflowID(jobID), RunID: runID}, reason)
 }
 
 // Retried is what RetryRun started: a run, or a place in a queue.
@@ -105,9 +107,9 @@ func (c *Client) RetryRun(ctx context.Context, ref RunRef) (Retried, error) {
 		return retried, err
 	}
 	retried.Run, err = c.start(ctx, j, start{
-		workflowID: detail.WorkflowID, workflowType: workflows.RunJobType, requestID: requestID, retryOf: detail.RunID,
-		input: workflows.RunInput{
-			Job: j, Trigger: workflows.TriggerRetry, Cursor: detail.Cursor, KeepEnd: true, RetryOf: detail.RunID,
+		workflowID: detail.WorkflowID, workflowType: contract.RunJobType, requestID: requestID, retryOf: detail.RunID,
+		input: contract.RunInput{
+			Job: j, StartedBy: contract.StartedByRetry, Cursor: detail.Cursor, RetryOf: detail.RunID,
 		},
 	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {

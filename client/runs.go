@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // RunRef names a run.
@@ -74,7 +75,7 @@ type RunDetail struct {
 	Run
 	Job *job.Job `json:"job,omitempty"`
 	// Output is the result of a completed run.
-	Output *workflows.RunOutput `json:"output,omitempty"`
+	Output *contract.RunOutput `json:"output,omitempty"`
 	// Cursor is the position that the run has reached, or left behind.
 	Cursor json.RawMessage `json:"cursor,omitempty"`
 	// LastError tells of a run under way that is tried again, and NextTry when.
@@ -91,7 +92,7 @@ func (c *Client) Run(ctx context.Context, ref RunRef) (*RunDetail, error) {
 		return nil, explain("run "+ref.WorkflowID, ofServer(ctx, err))
 	}
 	info := response.GetWorkflowExecutionInfo()
-	if info.GetType().GetName() != workflows.RunJobType {
+	if info.GetType().GetName() != contract.RunJobType {
 		return nil, fmt.Errorf("workflow %s is a %s, not the run of a job: %w", ref.WorkflowID, info.GetType().GetName(), ErrNotFound)
 	}
 	detail := &RunDetail{Run: newRun(info)}
@@ -138,7 +139,7 @@ func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecuti
 		return
 	}
 	activity := pending[0]
-	if activity.GetActivityType().GetName() == workflows.ChooseServiceActivity {
+	if activity.GetActivityType().GetName() == contract.ChooseServiceActivity {
 		// It has not been tried yet, or is to be tried elsewhere.
 		d.WaitingForWorker, d.LastError = true, activity.GetLastFailure().GetMessage()
 		return
@@ -160,7 +161,7 @@ func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecuti
 		d.WaitingForWorker = true
 	}
 	if payloads := activity.GetHeartbeatDetails().GetPayloads(); len(payloads) == 1 {
-		var beat workflows.Heartbeat
+		var beat contract.Heartbeat
 		if err := decode(payloads[0], &beat); err == nil {
 			d.Progress, d.Cursor = &beat.Progress, beat.Cursor
 		}
@@ -178,13 +179,13 @@ func (d *RunDetail) addEnd(err error) {
 		return
 	}
 	d.Output = nil
-	if cursor := workflows.LastCursor(err); len(cursor) > 0 {
+	if cursor := contract.LastCursor(err); len(cursor) > 0 {
 		d.Cursor = cursor
 	}
 	if temporal.IsCanceledError(err) {
 		return // The status says it.
 	}
-	d.Class, d.Error = workflows.Cause(err)
+	d.Class, d.Error = contract.Cause(err)
 	var activity *temporal.ActivityError
 	if errors.As(err, &activity) && d.Worker == "" {
 		d.Worker = activity.Identity()

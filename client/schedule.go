@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
@@ -27,15 +29,15 @@ func ScheduleAction(j job.Job) (*schedulepb.ScheduleAction, error) {
 	if err != nil {
 		return nil, err
 	}
-	input, err := encode(workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule, KeepEnd: true})
+	input, err := encode(contract.RunInput{Job: j, StartedBy: contract.StartedBySchedule})
 	if err != nil {
 		return nil, err
 	}
 	return &schedulepb.ScheduleAction{Action: &schedulepb.ScheduleAction_StartWorkflow{
 		StartWorkflow: &workflowpb.NewWorkflowExecutionInfo{
-			WorkflowId:       workflows.JobWorkflowID(j.ID),
-			WorkflowType:     &commonpb.WorkflowType{Name: workflows.RunJobType},
-			TaskQueue:        &taskqueuepb.TaskQueue{Name: workflows.TaskQueue(j.Worker), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+			WorkflowId:       contract.JobWorkflowID(j.ID),
+			WorkflowType:     &commonpb.WorkflowType{Name: contract.RunJobType},
+			TaskQueue:        &taskqueuepb.TaskQueue{Name: contract.TaskQueue(j.Worker), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
 			Input:            &commonpb.Payloads{Payloads: []*commonpb.Payload{input}},
 			Memo:             m.memo,
 			SearchAttributes: m.attributes,
@@ -80,7 +82,7 @@ func (c *Client) PutSchedule(ctx context.Context, change ScheduleChange) error {
 		c.wakeProbe(ctx, first)
 	}
 	if errors.Is(err, ErrNotFound) {
-		return fmt.Errorf("schedule %s was removed by someone else meanwhile: %w", workflows.ScheduleID(change.Job.ID), ErrMoved)
+		return fmt.Errorf("schedule %s was removed by someone else meanwhile: %w", contract.ScheduleID(change.Job.ID), ErrMoved)
 	}
 	return err
 }
@@ -91,7 +93,7 @@ func (c *Client) createSchedule(ctx context.Context, change ScheduleChange) (boo
 	if err != nil {
 		return false, err
 	}
-	id := workflows.ScheduleID(change.Job.ID)
+	id := contract.ScheduleID(change.Job.ID)
 	_, err = call(ctx, c.temporal.WorkflowService().CreateSchedule, &workflowservice.CreateScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Schedule: change.Schedule, SearchAttributes: m.attributes,
 		Identity: c.identity, RequestId: NewRequestID(),
@@ -107,7 +109,7 @@ func (c *Client) createSchedule(ctx context.Context, change ScheduleChange) (boo
 // edit is what is to be written in place of what is there, nil if that is as it
 // shall be.
 func (change ScheduleChange) edit(live *Live) (*workflows.ScheduleEdit, error) {
-	id := workflows.ScheduleID(change.Job.ID)
+	id := contract.ScheduleID(change.Job.ID)
 	if change.Settled(live) && (!change.SetPause || live.Paused == change.Schedule.GetState().GetPaused()) {
 		return nil, nil //nolint:nilnil // Documented: there is nothing to do.
 	}
@@ -165,7 +167,7 @@ func (c *Client) DeleteSchedule(ctx context.Context, jobID string, expected func
 	if live == nil {
 		return fmt.Errorf("schedule of job %s: %w", jobID, ErrNotFound)
 	}
-	id := workflows.ScheduleID(jobID)
+	id := contract.ScheduleID(jobID)
 	if expected != nil && !expected(live) {
 		return fmt.Errorf("schedule %s was changed by someone else meanwhile: %w", id, ErrMoved)
 	}
@@ -236,7 +238,7 @@ func (s scheduleService) PatchSchedule(ctx context.Context, in *workflowservice.
 }
 
 func explainSchedule(id string, err error) error {
-	return explain("schedule of job "+strings.TrimPrefix(id, workflows.ScheduleID("")), err)
+	return explain("schedule of job "+strings.TrimPrefix(id, contract.ScheduleID("")), err)
 }
 
 // triggerSchedule asks the schedule itself, so that its overlap policy holds,

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
@@ -65,14 +67,14 @@ func (c *Client) Survey(ctx context.Context, queues []string) (*Survey, error) {
 func (s *Survey) schedules(c *Client) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
-			id, named := workflows.JobIDOfSchedule(entry.GetScheduleId())
+			id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
 			switch {
 			case !named:
-			case Attribute(entry.GetSearchAttributes(), workflows.AttributeJobID.GetName()) != id:
+			case Attribute(entry.GetSearchAttributes(), contract.AttributeJobID.GetName()) != id:
 				s.Foreign = append(s.Foreign, Foreign{JobID: id, Name: "schedule " + entry.GetScheduleId()})
 			default:
 				s.Jobs[id] = Standing{
-					Provider: job.Provider(Attribute(entry.GetSearchAttributes(), workflows.AttributeProvider.GetName())),
+					Provider: job.Provider(Attribute(entry.GetSearchAttributes(), contract.AttributeProvider.GetName())),
 					Schedule: true,
 				}
 			}
@@ -81,16 +83,16 @@ func (s *Survey) schedules(c *Client) func(context.Context) error {
 }
 
 func (s *Survey) loops(c *Client) func(context.Context) error {
-	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", workflows.ContinuousJobType)
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.ContinuousJobType)
 	return func(ctx context.Context) error {
 		return c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
 			run := newRun(info)
-			if run.WorkflowID != workflows.JobWorkflowID(run.JobID) {
+			if run.WorkflowID != contract.JobWorkflowID(run.JobID) {
 				return // Not ours.
 			}
 			standing := s.Jobs[run.JobID]
 			standing.Loop = true
-			standing.Provider = job.Provider(Attribute(info.GetSearchAttributes(), workflows.AttributeProvider.GetName()))
+			standing.Provider = job.Provider(Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName()))
 			s.Jobs[run.JobID] = standing
 		})
 	}
@@ -98,11 +100,11 @@ func (s *Survey) loops(c *Client) func(context.Context) error {
 
 func (s *Survey) foreignWorkflows(c *Client) func(context.Context) error {
 	query := fmt.Sprintf("WorkflowId STARTS_WITH %s AND %s IS NULL AND ExecutionStatus = 'Running'",
-		quote(workflows.JobWorkflowID("")), workflows.AttributeJobID.GetName())
+		quote(contract.JobWorkflowID("")), contract.AttributeJobID.GetName())
 	return func(ctx context.Context) error {
 		return c.listWorkflows(ctx, query, maxForeign, func(info *workflowpb.WorkflowExecutionInfo) {
 			id := info.GetExecution().GetWorkflowId()
-			jobID, _ := strings.CutPrefix(id, workflows.JobWorkflowID(""))
+			jobID, _ := strings.CutPrefix(id, contract.JobWorkflowID(""))
 			s.Foreign = append(s.Foreign, Foreign{JobID: jobID, Name: "workflow " + id})
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/oklog/ulid/v2"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -16,28 +18,27 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // StartRun starts a run of a job at once. If a run of the job with the same spec
 // is under way, that one is given instead; with another spec is an error.
-func (c *Client) StartRun(ctx context.Context, j job.Job, trigger workflows.Trigger) (RunRef, error) {
+func (c *Client) StartRun(ctx context.Context, j job.Job, trigger contract.StartedBy) (RunRef, error) {
 	return c.StartRunOnce(ctx, j, trigger, NewRequestID())
 }
 
 // StartRunOnce is StartRun for a request that may be made several times: the same
 // request id starts no second run, not even when the first has ended.
-func (c *Client) StartRunOnce(ctx context.Context, j job.Job, trigger workflows.Trigger, requestID string) (RunRef, error) {
+func (c *Client) StartRunOnce(ctx context.Context, j job.Job, trigger contract.StartedBy, requestID string) (RunRef, error) {
 	return c.StartRunAt(ctx, j, trigger, time.Time{}, requestID)
 }
 
 // StartRunAt is StartRunOnce for a time ahead; at one that is past, the run begins
 // at once. Until then the run is [RunWaiting]. If one waits already for another
 // time, it is an error.
-func (c *Client) StartRunAt(ctx context.Context, j job.Job, trigger workflows.Trigger, at time.Time, requestID string) (RunRef, error) {
+func (c *Client) StartRunAt(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time, requestID string) (RunRef, error) {
 	ref, err := c.start(ctx, j, start{
-		workflowType: workflows.RunJobType, requestID: requestID,
-		input: workflows.RunInput{Job: j, Trigger: trigger, KeepEnd: true},
+		workflowType: contract.RunJobType, requestID: requestID,
+		input: contract.RunInput{Job: j, StartedBy: trigger},
 		delay: max(time.Until(at), 0),
 	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
@@ -66,7 +67,7 @@ var ErrOtherSpec = errors.New("it has another spec")
 // timed out is started again. With another spec than that of the latest run it
 // gives [ErrOtherSpec], however that ended. It knows the runs of the namespace's
 // retention. The time is that of StartRunAt.
-func (c *Client) StartOnce(ctx context.Context, j job.Job, trigger workflows.Trigger, at time.Time) (Once, error) {
+func (c *Client) StartOnce(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time) (Once, error) {
 	live, err := c.LiveWorkflow(ctx, j.ID)
 	if err != nil {
 		return Once{}, err
@@ -77,8 +78,8 @@ func (c *Client) StartOnce(ctx context.Context, j job.Job, trigger workflows.Tri
 		}
 	}
 	ref, err := c.start(ctx, j, start{
-		workflowType: workflows.RunJobType, requestID: NewRequestID(), once: true,
-		input: workflows.RunInput{Job: j, Trigger: trigger, KeepEnd: true},
+		workflowType: contract.RunJobType, requestID: NewRequestID(), once: true,
+		input: contract.RunInput{Job: j, StartedBy: trigger},
 		delay: max(time.Until(at), 0),
 	})
 	if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
@@ -95,7 +96,7 @@ func (c *Client) StartOnce(ctx context.Context, j job.Job, trigger workflows.Tri
 // same definition is left alone; with another, or someone else's, is an error.
 func (c *Client) StartContinuous(ctx context.Context, j job.Job) error {
 	_, err := c.start(ctx, j, start{
-		workflowType: workflows.ContinuousJobType, requestID: NewRequestID(), input: workflows.NewContinuousState(j),
+		workflowType: contract.ContinuousJobType, requestID: NewRequestID(), input: contract.NewContinuousState(j),
 	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		_, _, err = c.holder(ctx, j, time.Time{})
@@ -128,18 +129,18 @@ func (c *Client) start(ctx context.Context, j job.Job, s start) (RunRef, error) 
 		return RunRef{}, err
 	}
 	if s.retryOf != "" {
-		if m.memo.Fields[workflows.MemoRetryOf], err = encode(s.retryOf); err != nil {
+		if m.memo.Fields[contract.MemoRetryOf], err = encode(s.retryOf); err != nil {
 			return RunRef{}, err
 		}
 	}
 	if s.workflowID == "" {
-		s.workflowID = workflows.JobWorkflowID(j.ID)
+		s.workflowID = contract.JobWorkflowID(j.ID)
 	}
 	request := &workflowservice.StartWorkflowExecutionRequest{
 		Namespace:    c.namespace,
 		WorkflowId:   s.workflowID,
 		WorkflowType: &commonpb.WorkflowType{Name: s.workflowType},
-		TaskQueue:    &taskqueuepb.TaskQueue{Name: workflows.TaskQueue(j.Worker), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		TaskQueue:    &taskqueuepb.TaskQueue{Name: contract.TaskQueue(j.Worker), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
 		Input:        &commonpb.Payloads{Payloads: []*commonpb.Payload{input}},
 		Identity:     c.identity,
 		RequestId:    s.requestID,
@@ -182,7 +183,7 @@ func (c *Client) holder(ctx context.Context, j job.Job, at time.Time) (RunRef, *
 	if begins := live.Workflow.Begins; begins.After(time.Now()) && begins.Sub(at).Abs() > sameStart {
 		return RunRef{}, nil, fmt.Errorf("job %s waits until %s already; cancel that run first", j.ID, begins.Format(time.RFC3339))
 	}
-	return RunRef{WorkflowID: workflows.JobWorkflowID(j.ID), RunID: live.Workflow.RunID}, live, nil
+	return RunRef{WorkflowID: contract.JobWorkflowID(j.ID), RunID: live.Workflow.RunID}, live, nil
 }
 
 // sameStart is how far apart two starts may be that were asked for the same time:

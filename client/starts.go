@@ -7,12 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // MaxStarts is how many starts of a schedule a server lists at once.
@@ -38,7 +39,7 @@ func (c *Client) recurring(ctx context.Context, jobID, verb string) (*Live, erro
 // included: at most MaxStarts of them.
 func (c *Client) starts(ctx context.Context, jobID string, from, to time.Time) ([]time.Time, error) {
 	response, err := call(ctx, c.temporal.WorkflowService().ListScheduleMatchingTimes, &workflowservice.ListScheduleMatchingTimesRequest{
-		Namespace: c.namespace, ScheduleId: workflows.ScheduleID(jobID),
+		Namespace: c.namespace, ScheduleId: contract.ScheduleID(jobID),
 		StartTime: timestamppb.New(from), EndTime: timestamppb.New(to),
 	})
 	if err != nil {

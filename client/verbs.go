@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
@@ -41,8 +43,8 @@ func (c *Client) Stop(ctx context.Context, jobID, reason string) error {
 		return fmt.Errorf("job %s does not run, and %w", jobID, live.Untold)
 	case !live.Workflow.Open():
 		return fmt.Errorf("job %s does not run: %w", jobID, ErrNotFound)
-	case live.Workflow.Type == workflows.ContinuousJobType:
-		_, err := send(ctx, c, workflows.MessageStop, jobID, workflows.StopRequest{Reason: reason})
+	case live.Workflow.Type == contract.ContinuousJobType:
+		_, err := send(ctx, c, contract.MessageStop, jobID, contract.StopRequest{Reason: reason})
 		return err
 	case live.Job.Mode() == job.ModeQueued:
 		_, err := c.CancelItem(ctx, live.Job.Queue(), jobID)
@@ -51,7 +53,7 @@ func (c *Client) Stop(ctx context.Context, jobID, reason string) error {
 		}
 		fallthrough // The run is not the queue's, or the queue has no worker.
 	default:
-		return explain("stop job "+jobID, c.temporal.CancelWorkflow(ctx, workflows.JobWorkflowID(jobID), live.Workflow.RunID))
+		return explain("stop job "+jobID, c.temporal.CancelWorkflow(ctx, contract.JobWorkflowID(jobID), live.Workflow.RunID))
 	}
 }
 
@@ -74,13 +76,13 @@ func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
 	if err != nil {
 		return err
 	}
-	if live.Workflow == nil || live.Workflow.Type != workflows.ContinuousJobType {
+	if live.Workflow == nil || live.Workflow.Type != contract.ContinuousJobType {
 		return &UnsupportedError{"restart", jobID, live.Job.Mode(), "trigger it instead"}
 	}
 	if !live.Workflow.Open() {
 		return c.StartContinuous(ctx, live.Job)
 	}
-	state, err := send(ctx, c, workflows.MessageRestart, jobID, workflows.RestartRequest{Reason: reason})
+	state, err := send(ctx, c, contract.MessageRestart, jobID, contract.RestartRequest{Reason: reason})
 	if errors.Is(err, ErrNotFound) {
 		return c.restartEnded(ctx, jobID, err)
 	}
@@ -101,7 +103,7 @@ func (c *Client) restartEnded(ctx context.Context, jobID string, missed error) e
 	if err != nil {
 		return err
 	}
-	if live == nil || live.Workflow.Open() || live.Workflow.Type != workflows.ContinuousJobType {
+	if live == nil || live.Workflow.Open() || live.Workflow.Type != contract.ContinuousJobType {
 		return missed
 	}
 	return c.StartContinuous(ctx, live.Job)
@@ -141,15 +143,15 @@ func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reaso
 		}
 	}
 	switch {
-	case live.Workflow == nil || live.Workflow.Type != workflows.ContinuousJobType:
+	case live.Workflow == nil || live.Workflow.Type != contract.ContinuousJobType:
 		return &UnsupportedError{verb, jobID, live.Job.Mode(), "stop it, or pause its queue"}
 	case !live.Workflow.Open():
 		return fmt.Errorf("job %s was stopped; restart it first: %w", jobID, ErrNotFound)
 	case paused:
-		_, err = send(ctx, c, workflows.MessagePause, jobID, workflows.PauseRequest{Reason: reason})
+		_, err = send(ctx, c, contract.MessagePause, jobID, contract.PauseRequest{Reason: reason})
 		return err
 	default:
-		_, err = send(ctx, c, workflows.MessageResume, jobID, workflows.ResumeRequest{Reason: reason})
+		_, err = send(ctx, c, contract.MessageResume, jobID, contract.ResumeRequest{Reason: reason})
 		return err
 	}
 }
@@ -205,7 +207,7 @@ func (c *Client) TriggerJob(ctx context.Context, j job.Job) (Triggered, error) {
 		ref, err := c.triggerSchedule(ctx, j)
 		return Triggered{Run: ref}, err
 	default:
-		ref, err := c.StartRun(ctx, j, workflows.TriggerManual)
+		ref, err := c.StartRun(ctx, j, contract.StartedByHand)
 		return Triggered{Run: ref}, err
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -81,10 +83,10 @@ func (c *Client) standing(ctx context.Context) (map[string]map[string]bool, erro
 	for id, row := range rows {
 		add(row.Type, id)
 	}
-	query := fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowType IN ('%s', '%s')", workflows.RunJobType, workflows.ContinuousJobType)
+	query := fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowType IN ('%s', '%s')", contract.RunJobType, contract.ContinuousJobType)
 	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
-		add(Attribute(info.GetSearchAttributes(), workflows.AttributeJobType.GetName()),
-			Attribute(info.GetSearchAttributes(), workflows.AttributeJobID.GetName()))
+		add(Attribute(info.GetSearchAttributes(), contract.AttributeJobType.GetName()),
+			Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName()))
 	})
 	return jobs, err
 }

@@ -8,12 +8,13 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func attributeNames(start *workflowpb.NewWorkflowExecutionInfo) []string {
@@ -27,7 +28,7 @@ func memoNames(start *workflowpb.NewWorkflowExecutionInfo) []string {
 // memoText names what a memo field of the started runs holds: of the definition its
 // spec hash, which does not depend on how it is written, of all else a hash.
 func memoText(start *workflowpb.NewWorkflowExecutionInfo, name string) string {
-	if name == workflows.MemoJob {
+	if name == contract.MemoJob {
 		if j, ok := client.Definition(start.GetMemo()); ok {
 			if hash, err := j.SpecHash(); err == nil {
 				return name + " " + hash

@@ -9,18 +9,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // appliedAs is what is remembered of a job that was applied.
-func appliedAs(j job.Job) (workflows.AppliedJob, error) {
+func appliedAs(j job.Job) (contract.AppliedJob, error) {
 	hash, err := j.SpecHash()
 	if err != nil {
-		return workflows.AppliedJob{}, err
+		return contract.AppliedJob{}, err
 	}
-	applied := workflows.AppliedJob{Mode: j.Mode(), Hash: hash, Paused: j.Options.Paused}
+	applied := contract.AppliedJob{Mode: j.Mode(), Hash: hash, Paused: j.Options.Paused}
 	if j.Mode() != job.ModeRecurring {
 		return applied, nil
 	}
@@ -40,7 +41,7 @@ func appliedAs(j job.Job) (workflows.AppliedJob, error) {
 // that was cut off leaves both, and so does someone who deletes by hand. Jobs that
 // ran once are forgotten with a prune alone.
 func (s *Syncer) findUnrecorded(ctx context.Context, p *Plan) error {
-	p.unrecorded.Applied = map[string]workflows.AppliedJob{}
+	p.unrecorded.Applied = map[string]contract.AppliedJob{}
 	p.unrecorded.Types = newTypes(p.applied.Types, p.options.Types)
 	seen := map[string]bool{}
 	for _, change := range p.Changes {
@@ -77,8 +78,8 @@ func (s *Syncer) findUnrecorded(ctx context.Context, p *Plan) error {
 const maxKeptSchema = 32 << 10
 
 // newTypes are the job types to keep that are not kept yet as they are.
-func newTypes(kept, wanted map[string]workflows.AppliedType) map[string]workflows.AppliedType {
-	added := map[string]workflows.AppliedType{}
+func newTypes(kept, wanted map[string]contract.AppliedType) map[string]contract.AppliedType {
+	added := map[string]contract.AppliedType{}
 	for name, t := range wanted {
 		if before, ok := kept[name]; ok && bytes.Equal(job.EncodeJSON(before), job.EncodeJSON(t)) {
 			continue
@@ -111,7 +112,7 @@ func (s *Syncer) isGone(ctx context.Context, id string, mode job.Mode) (bool, er
 	}
 }
 
-func sameApplied(a, b workflows.AppliedJob) bool {
+func sameApplied(a, b contract.AppliedJob) bool {
 	return a.Mode == b.Mode && a.Hash == b.Hash && a.Version == b.Version && a.Paused == b.Paused && a.Ends.Equal(b.Ends)
 }
 
@@ -121,8 +122,8 @@ type recorder struct {
 	provider job.Provider
 
 	mu      sync.Mutex
-	known   workflows.AppliedState
-	pending workflows.AppliedRecord
+	known   contract.AppliedState
+	pending contract.AppliedRecord
 }
 
 // recordEvery is how many jobs are written down at a time.
@@ -131,7 +132,7 @@ const recordEvery = 100
 func newRecorder(c *client.Client, p *Plan) *recorder {
 	r := &recorder{client: c, provider: p.options.Provider, known: p.applied, pending: p.unrecorded}
 	if r.pending.Applied == nil {
-		r.pending.Applied = map[string]workflows.AppliedJob{}
+		r.pending.Applied = map[string]contract.AppliedJob{}
 	}
 	return r
 }
@@ -189,6 +190,6 @@ func (r *recorder) flush(ctx context.Context) error {
 		return err
 	}
 	r.known.Take(r.pending)
-	r.pending = workflows.AppliedRecord{Applied: map[string]workflows.AppliedJob{}}
+	r.pending = contract.AppliedRecord{Applied: map[string]contract.AppliedJob{}}
 	return nil
 }

@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Report tells how one change went, in the order in which changes end.
@@ -123,7 +124,7 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) err
 				return err
 			}
 		}
-		_, err = s.client.StartRunAt(ctx, j, workflows.TriggerApply, j.At(), id)
+		_, err = s.client.StartRunAt(ctx, j, contract.StartedByApply, j.At(), id)
 		return err
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -35,7 +37,7 @@ type PlanOptions struct {
 	ResetPauses bool `json:"reset_pauses,omitempty"`
 	// Types are the job types of declared jobs that only workers bring, by name. Apply
 	// keeps them with what was applied.
-	Types map[string]workflows.AppliedType `json:"types,omitempty"`
+	Types map[string]contract.AppliedType `json:"types,omitempty"`
 	// Parallel bounds the calls under way at once. 0 is the default, 8.
 	Parallel int `json:"-"`
 }
@@ -101,7 +103,7 @@ func (c *comparison) look(ctx context.Context, queues []string) (err error) {
 type comparison struct {
 	client   *client.Client
 	options  PlanOptions
-	applied  workflows.AppliedState
+	applied  contract.AppliedState
 	standing map[string]client.Standing
 	foreign  []client.Foreign
 
@@ -159,7 +161,7 @@ func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return err
 		}
-		if live != nil && live.Workflow.Open() && live.Workflow.Type == workflows.ContinuousJobType {
+		if live != nil && live.Workflow.Open() && live.Workflow.Type == contract.ContinuousJobType {
 			c.changesMode(change, live.Job.Provider, removal{thingLoop, workflowVersion(live)})
 		}
 	}
@@ -279,7 +281,7 @@ func (c *comparison) compareContinuous(ctx context.Context, change *Change) erro
 	case live == nil:
 		change.Action = ActionCreate
 		return nil
-	case live.Workflow.Type != workflows.ContinuousJobType && live.Workflow.Open():
+	case live.Workflow.Type != contract.ContinuousJobType && live.Workflow.Open():
 		change.Action, change.Note = ActionBlocked, "a run of its old definition is under way; apply again when it has ended"
 		return nil
 	case !live.Workflow.Open():
@@ -304,7 +306,7 @@ func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
 	}
 	change.Version = workflowVersion(live)
 	switch {
-	case live != nil && live.Workflow.Type == workflows.RunJobType:
+	case live != nil && live.Workflow.Type == contract.RunJobType:
 		err = change.settle(live, nil)
 	case live == nil && c.ranBefore(change.job):
 		change.Action, change.asApplied = ActionUnchanged, true

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	schedulepb "go.temporal.io/api/schedule/v1"
 
@@ -13,7 +15,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 const losAngeles = "America/Los_Angeles"
@@ -105,8 +106,8 @@ func TestClocksOfAnOlderSchedule(t *testing.T) {
 	require.NoError(t, err)
 	older := applied.Jobs[once.ID]
 	older.Version = plan.Changes[0].Version
-	require.NoError(t, f.client.Record(t.Context(), job.ProviderTOML, applied, workflows.AppliedRecord{
-		Applied: map[string]workflows.AppliedJob{once.ID: older},
+	require.NoError(t, f.client.Record(t.Context(), job.ProviderTOML, applied, contract.AppliedRecord{
+		Applied: map[string]contract.AppliedJob{once.ID: older},
 	}))
 	stacktest.WaitFor(t, "the record", func() (bool, error) {
 		plan = f.plan(false, j, once)

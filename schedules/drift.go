@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -94,7 +96,7 @@ func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, erro
 // Empty says that everything is as it was applied.
 func (d *Drift) Empty() bool { return len(d.Jobs) == 0 && len(d.Foreign) == 0 }
 
-func (s *Syncer) driftOf(ctx context.Context, id string, applied workflows.AppliedJob) (*JobDrift, error) {
+func (s *Syncer) driftOf(ctx context.Context, id string, applied contract.AppliedJob) (*JobDrift, error) {
 	drift := &JobDrift{JobID: id, Mode: applied.Mode}
 	var err error
 	switch applied.Mode {
@@ -114,7 +116,7 @@ func (s *Syncer) driftOf(ctx context.Context, id string, applied workflows.Appli
 	return drift, nil
 }
 
-func (s *Syncer) scheduleDrift(ctx context.Context, drift *JobDrift, applied workflows.AppliedJob) error {
+func (s *Syncer) scheduleDrift(ctx context.Context, drift *JobDrift, applied contract.AppliedJob) error {
 	live, err := s.client.LiveSchedule(ctx, drift.JobID)
 	if err != nil {
 		return err
@@ -135,14 +137,14 @@ func (s *Syncer) scheduleDrift(ctx context.Context, drift *JobDrift, applied wor
 	return nil
 }
 
-func (s *Syncer) loopDrift(ctx context.Context, drift *JobDrift, applied workflows.AppliedJob) error {
+func (s *Syncer) loopDrift(ctx context.Context, drift *JobDrift, applied contract.AppliedJob) error {
 	live, err := s.client.LiveWorkflow(ctx, drift.JobID)
 	switch {
 	case err != nil:
 		return err
 	case live == nil:
 		drift.Kind = DriftStopped
-	case live.Workflow.Type != workflows.ContinuousJobType:
+	case live.Workflow.Type != contract.ContinuousJobType:
 	case !live.Workflow.Open():
 		drift.Kind, drift.Note = DriftStopped, fmt.Sprintf("%s at %s", client.StatusOf(live.Workflow), live.Workflow.Close.Format(time.RFC3339))
 	default:
@@ -152,7 +154,7 @@ func (s *Syncer) loopDrift(ctx context.Context, drift *JobDrift, applied workflo
 }
 
 // pause tells whether a job is paused other than it was applied.
-func (drift *JobDrift) pause(live *client.Live, applied workflows.AppliedJob) {
+func (drift *JobDrift) pause(live *client.Live, applied contract.AppliedJob) {
 	if live.Paused == applied.Paused {
 		return
 	}
@@ -176,7 +178,7 @@ func (drift *JobDrift) pause(live *client.Live, applied workflows.AppliedJob) {
 // the schedule itself keeps, twice, with the hash of it as a mark; and the version
 // that it was left in, which tells an edit from what an older release made of the
 // same definition.
-func byHand(live *client.Live, applied workflows.AppliedJob) ([]Field, error) {
+func byHand(live *client.Live, applied contract.AppliedJob) ([]Field, error) {
 	version, err := scheduleVersion(live)
 	if err != nil || version == applied.Version {
 		return nil, err

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
@@ -14,7 +16,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func (f *fixture) drift() *schedules.Drift {
@@ -27,7 +28,7 @@ func (f *fixture) drift() *schedules.Drift {
 // byHand edits a schedule as the Temporal CLI and the Web UI do.
 func (f *fixture) byHand(key string, edit func(*schedulepb.Schedule)) {
 	f.Helper()
-	service, id := f.temporal.WorkflowService(), workflows.ScheduleID("do_nothing."+key)
+	service, id := f.temporal.WorkflowService(), contract.ScheduleID("do_nothing."+key)
 	live, err := service.DescribeSchedule(f.Context(), &workflowservice.DescribeScheduleRequest{
 		Namespace: f.client.Namespace(), ScheduleId: id,
 	})
@@ -120,7 +121,7 @@ func TestDriftOfInputsLimitsAndLoops(t *testing.T) {
 	f.byHand("input", func(s *schedulepb.Schedule) {
 		other := jobs[0]
 		other.Spec = []byte(`{"a":5}`)
-		input(s).Data = job.EncodeJSON(workflows.RunInput{Job: other, Trigger: workflows.TriggerSchedule})
+		input(s).Data = job.EncodeJSON(contract.RunInput{Job: other, StartedBy: contract.StartedBySchedule})
 	})
 	f.byHand("garbage", func(s *schedulepb.Schedule) { input(s).Data = []byte(`"x"`) })
 	f.byHand("limited", func(s *schedulepb.Schedule) { s.State.LimitedActions, s.State.RemainingActions = true, 3 })
@@ -163,7 +164,7 @@ func TestWhatWasAppliedIsRemembered(t *testing.T) {
 		return err == nil && !live.Workflow.Open(), err
 	})
 	_, err := f.temporal.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: f.client.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflows.JobWorkflowID(once.ID)},
+		Namespace: f.client.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: contract.JobWorkflowID(once.ID)},
 	})
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the run to be forgotten", func() (bool, error) {

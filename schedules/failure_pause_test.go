@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
@@ -126,13 +128,13 @@ func (f *fixture) probe(id string) workflows.ProbeOutput {
 	ctx, cancel := context.WithTimeout(f.Context(), time.Minute)
 	defer cancel()
 	var out workflows.ProbeOutput
-	require.NoError(f, f.temporal.GetWorkflow(ctx, workflows.ProbeWorkflowID(id), "").Get(ctx, &out))
+	require.NoError(f, f.temporal.GetWorkflow(ctx, contract.ProbeWorkflowID(id), "").Get(ctx, &out))
 	return out
 }
 
 func (f *fixture) probeOpen(id string) bool {
 	f.Helper()
-	response, err := f.temporal.DescribeWorkflowExecution(f.Context(), workflows.ProbeWorkflowID(id), "")
+	response, err := f.temporal.DescribeWorkflowExecution(f.Context(), contract.ProbeWorkflowID(id), "")
 	require.NoError(f, err)
 	return response.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 }
@@ -184,7 +186,7 @@ func TestAFailingJobIsPausedTriedAndResumed(t *testing.T) {
 		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID})
 		require.NoError(t, err)
 		for _, run := range runs {
-			require.NotEqual(t, workflows.ProbeWorkflowID(j.ID), run.WorkflowID)
+			require.NotEqual(t, contract.ProbeWorkflowID(j.ID), run.WorkflowID)
 		}
 		_, err = f.client.LiveWorkflow(t.Context(), j.ID)
 		require.NoError(t, err)
@@ -282,7 +284,7 @@ func TestAnOperatorsHandWinsOverTheProbe(t *testing.T) {
 			},
 			"edited": { // In the Web UI, of which the probe is not told.
 				func(j job.Job) {
-					handle := f.temporal.ScheduleClient().GetHandle(t.Context(), workflows.ScheduleID(j.ID))
+					handle := f.temporal.ScheduleClient().GetHandle(t.Context(), contract.ScheduleID(j.ID))
 					require.NoError(t, handle.Pause(t.Context(), sdk.SchedulePauseOptions{Note: "in the Web UI"}))
 				},
 				"the schedule was paused for another reason: in the Web UI",
@@ -353,7 +355,7 @@ func TestAnOperatorsHandWinsOverTheProbe(t *testing.T) {
 		require.NoError(t, f.client.Pause(t.Context(), j.ID, "by hand; also: for repairs"))
 		f.trigger(j.ID)
 		require.Equal(t, "by hand; also: for repairs", f.waitPaused(j.ID, true))
-		_, err = f.temporal.DescribeWorkflowExecution(t.Context(), workflows.ProbeWorkflowID(j.ID), "")
+		_, err = f.temporal.DescribeWorkflowExecution(t.Context(), contract.ProbeWorkflowID(j.ID), "")
 		require.Error(t, err, "it is not tried")
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
@@ -19,13 +21,13 @@ import (
 func startQueue(t *testing.T, c *client.Client, state workflows.QueueState) {
 	t.Helper()
 	_, err := c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
-		ID: workflows.QueueWorkflowID(state.Name), TaskQueue: workflows.QueuesTaskQueue,
-		TypedSearchAttributes: workflows.QueueAttributes(state.Name),
-	}, workflows.JobQueueType, state)
+		ID: contract.QueueWorkflowID(state.Name), TaskQueue: contract.QueuesTaskQueue,
+		TypedSearchAttributes: contract.QueueAttributes(state.Name),
+	}, contract.JobQueueType, state)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "queue "+state.Name+" in the list", func() (bool, error) {
 		response, err := c.Temporal().ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: c.Namespace(), Query: fmt.Sprintf("WorkflowId = '%s'", workflows.QueueWorkflowID(state.Name)),
+			Namespace: c.Namespace(), Query: fmt.Sprintf("WorkflowId = '%s'", contract.QueueWorkflowID(state.Name)),
 		})
 		return len(response.GetExecutions()) == 1, err
 	})
@@ -38,9 +40,9 @@ func TestAJobThatMayWaitIsNotMissing(t *testing.T) {
 	st := stacktest.StartOwn(t)
 	c := client.New(st.Dial(t), st.Namespace)
 	ended := declare("ended", queued("photos"))
-	_, err := c.StartRun(t.Context(), ended, workflows.TriggerManual)
+	_, err := c.StartRun(t.Context(), ended, contract.StartedByHand)
 	require.NoError(t, err)
-	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.JobWorkflowID(ended.ID), "", "test"))
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(ended.ID), "", "test"))
 	require.ErrorIs(t, c.Stop(t.Context(), "do_nothing.missing", "test"), client.ErrNotFound, "there is no queue")
 
 	startQueue(t, c, workflows.QueueState{Name: "photos"})
@@ -54,7 +56,7 @@ func TestAJobThatMayWaitIsNotMissing(t *testing.T) {
 	require.EqualError(t, err, "job "+ended.ID+" does not run, and no worker answers that could tell whether it waits in queue photos")
 
 	running := declare("running", job.Schedule{OneShot: &job.OneShot{}})
-	_, err = c.StartRun(t.Context(), running, workflows.TriggerManual)
+	_, err = c.StartRun(t.Context(), running, contract.StartedByHand)
 	require.NoError(t, err)
 	require.NoError(t, c.Stop(t.Context(), running.ID, "test"), "no queue is asked for what runs")
 }
@@ -65,8 +67,8 @@ func TestAnUnreadablePageIsNotTheTroubleOfOtherJobs(t *testing.T) {
 	st := stacktest.StartOwn(t)
 	f := newFixture(t, st)
 	_, err := f.temporal.ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
-		ID: workflows.QueuePageWorkflowID("broken", "torn", 1), TaskQueue: "nobody",
-	}, workflows.JobQueuePageType, "not a page")
+		ID: contract.QueuePageWorkflowID("broken", "torn", 1), TaskQueue: "nobody",
+	}, contract.JobQueuePageType, "not a page")
 	require.NoError(t, err)
 	startQueue(t, f.client, workflows.QueueState{
 		Name: "broken", Paging: workflows.DefaultPaging(), Paused: true, Accepted: 3,

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
@@ -13,7 +15,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // What a schedule starts carries our marks; an edit that drops them leaves runs
@@ -142,7 +143,7 @@ func TestAPausedOneShotWithANewSpecRunsWhenItIsResumed(t *testing.T) {
 	once.Spec, once.Options.Paused = []byte(`{"a":2}`), true
 	f.apply(f.plan(false, once))
 	_, err := f.temporal.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
-		Namespace: f.client.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflows.JobWorkflowID(once.ID)},
+		Namespace: f.client.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: contract.JobWorkflowID(once.ID)},
 	})
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the run to be forgotten", func() (bool, error) {

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Action is what apply does with a job.
@@ -108,8 +109,8 @@ type Plan struct {
 	declared    []job.Job
 	// applied is what was applied before, and unrecorded what stands as declared
 	// without being part of it.
-	applied    workflows.AppliedState
-	unrecorded workflows.AppliedRecord
+	applied    contract.AppliedState
+	unrecorded contract.AppliedRecord
 }
 
 // Count says how many jobs the plan has the action for.

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -14,7 +16,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // shapes are recurring jobs of every kind, by key. They are far from due.
@@ -160,14 +161,14 @@ func TestHandEditsAreSeenAndUndone(t *testing.T) {
 }
 
 func (f *fixture) schedule(key string) sdk.ScheduleHandle {
-	return f.temporal.ScheduleClient().GetHandle(f.Context(), workflows.ScheduleID("do_nothing."+key))
+	return f.temporal.ScheduleClient().GetHandle(f.Context(), contract.ScheduleID("do_nothing."+key))
 }
 
 // starts asks the server for the times of a job's starts in 2090, in its zone.
 func (f *fixture) starts(j job.Job, from, to time.Time) []string {
 	f.Helper()
 	response, err := f.temporal.WorkflowService().ListScheduleMatchingTimes(f.Context(), &workflowservice.ListScheduleMatchingTimesRequest{
-		Namespace: f.client.Namespace(), ScheduleId: workflows.ScheduleID(j.ID),
+		Namespace: f.client.Namespace(), ScheduleId: contract.ScheduleID(j.ID),
 		StartTime: timestamppb.New(from), EndTime: timestamppb.New(to),
 	})
 	require.NoError(f, err)

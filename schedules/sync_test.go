@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
 
@@ -16,7 +18,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 type fixture struct {
@@ -154,7 +155,7 @@ func TestApplyThenPlanIsEmpty(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2*time.Hour, description.Schedule.Policy.CatchupWindow)
 	require.Less(t, description.Schedule.Spec.Intervals[0].Offset, time.Hour)
-	hash, _ := description.TypedSearchAttributes.GetKeyword(workflows.AttributeSpecHash)
+	hash, _ := description.TypedSearchAttributes.GetKeyword(contract.AttributeSpecHash)
 	require.Len(t, hash, 16)
 }
 
@@ -276,7 +277,7 @@ func TestAModeCanChange(t *testing.T) {
 		require.Equal(t, mode.Recurring != nil, schedule != nil)
 		workflow, err := f.client.LiveWorkflow(t.Context(), j.ID)
 		require.NoError(t, err)
-		if workflow != nil && workflow.Workflow.Type == workflows.ContinuousJobType {
+		if workflow != nil && workflow.Workflow.Type == contract.ContinuousJobType {
 			require.Equal(t, mode.Continuous != nil, workflow.Workflow.Open())
 		}
 	}

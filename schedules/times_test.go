@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -15,7 +17,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/recurrence"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // zones change their clocks in every way there is: by an hour east and west of
@@ -53,7 +54,7 @@ func TestTimesAreThoseOfTheServer(t *testing.T) {
 // sameTimes asks the server for the starts of a job in a range.
 func (f *fixture) sameTimes(j job.Job, from, to time.Time) error {
 	response, err := f.temporal.WorkflowService().ListScheduleMatchingTimes(f.Context(), &workflowservice.ListScheduleMatchingTimesRequest{
-		Namespace: f.client.Namespace(), ScheduleId: workflows.ScheduleID(j.ID),
+		Namespace: f.client.Namespace(), ScheduleId: contract.ScheduleID(j.ID),
 		StartTime: timestamppb.New(from), EndTime: timestamppb.New(to),
 	})
 	if err != nil {

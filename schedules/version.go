@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	schedulepb "go.temporal.io/api/schedule/v1"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -58,7 +60,7 @@ func workflowVersion(live *client.Live) string {
 	switch {
 	case live == nil:
 		return ""
-	case live.Workflow.Open() && live.Workflow.Type == workflows.ContinuousJobType:
+	case live.Workflow.Open() && live.Workflow.Type == contract.ContinuousJobType:
 		return "loop " + live.SpecHash
 	case live.Workflow.Open():
 		return "running " + live.Workflow.RunID

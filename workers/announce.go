@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
@@ -20,7 +22,6 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // defaultServiceTimeout and minServiceTimeout are about how long a process may be
@@ -37,7 +38,7 @@ const (
 type member struct {
 	*host
 	namespace string
-	service   workflows.Service
+	service   contract.Service
 	// newWorker makes the worker of a task queue of the process's own.
 	newWorker func(taskQueue string) (worker.Worker, error)
 
@@ -72,7 +73,7 @@ func (m *member) drain() (taskQueues []string, stopOwn func()) {
 	close(m.drained)
 	own := m.own
 	if own != nil {
-		taskQueues = []string{workflows.ServiceTaskQueue(m.Worker, m.ownName)}
+		taskQueues = []string{contract.ServiceTaskQueue(m.Worker, m.ownName)}
 	}
 	m.mu.Unlock()
 	return taskQueues, func() {
@@ -167,7 +168,7 @@ func (m *member) claim(ctx context.Context) (token []byte, err error) {
 		if !errors.Is(err, errNameTaken) {
 			return token, err
 		}
-		m.logger.Info("another process has the name", "service", workflows.ServiceTaskQueue(m.Worker, name))
+		m.logger.Info("another process has the name", "service", contract.ServiceTaskQueue(m.Worker, name))
 	}
 	return nil, fmt.Errorf("the names %s to %s-%d are all taken", m.Service, m.Service, maxNames)
 }
@@ -182,7 +183,7 @@ func (m *member) claimName(ctx context.Context, name string) ([]byte, error) {
 		if !errors.As(err, &taken) {
 			return token, err
 		}
-		holder := m.client.GetActivityHandle(client.GetActivityHandleOptions{ActivityID: workflows.ServiceID(m.Worker, name)})
+		holder := m.client.GetActivityHandle(client.GetActivityHandleOptions{ActivityID: contract.ServiceID(m.Worker, name)})
 		d, err := holder.Describe(ctx, client.DescribeActivityOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("ask for the holder of the name %s: %w", name, err)
@@ -213,7 +214,7 @@ func (m *member) start(ctx context.Context, name string) ([]byte, error) {
 	// A queue that nobody else asks, so that the task comes here.
 	queue := service.ID() + "/" + rand.Text()
 	handle, err := m.client.ExecuteActivity(ctx, client.StartActivityOptions{
-		ID:                     workflows.ServiceID(m.Worker, name),
+		ID:                     contract.ServiceID(m.Worker, name),
 		TaskQueue:              queue,
 		ScheduleToStartTimeout: patience,
 		StartToCloseTimeout:    10 * 365 * 24 * time.Hour,
@@ -221,7 +222,7 @@ func (m *member) start(ctx context.Context, name string) ([]byte, error) {
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
 		ActivityIDReusePolicy:  enumspb.ACTIVITY_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		Summary:                fmt.Sprintf("%s on %s, process %d", service.ID(), service.Host(), os.Getpid()),
-	}, workflows.ServiceType, service)
+	}, contract.ServiceType, service)
 	if err != nil {
 		return nil, fmt.Errorf("announce service %s: %w", service.ID(), err)
 	}
@@ -290,7 +291,7 @@ func (m *member) beat(ctx context.Context, token []byte) error {
 		m.logger.Error("this process has stopped asking for work", "last", last)
 		return nil
 	}
-	details, err := converter.GetDefaultDataConverter().ToPayloads(workflows.ServiceBeat{
+	details, err := converter.GetDefaultDataConverter().ToPayloads(contract.ServiceBeat{
 		Running: int(m.running.Load()), LastPoll: last, Draining: m.draining(),
 		Deaf: int(m.deaf.Load()), ClockAhead: m.skew.known().Seconds(),
 	})

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
@@ -14,8 +16,6 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
-
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // maxHeartbeatInterval bounds how long a run takes to hear a request to stop.
@@ -37,7 +37,7 @@ type beats struct {
 	timeout time.Duration // the heartbeat timeout
 	lease   *lease        // once the attempt has begun
 	// record makes the call, and waits for the answer until ctx ends.
-	record func(context.Context, workflows.Heartbeat) error
+	record func(context.Context, contract.Heartbeat) error
 	// news is what Temporal wants of the attempt, or has done with it.
 	news chan stopCause
 }
@@ -50,7 +50,7 @@ func (h *host) newBeats(ctx context.Context, r *run) *beats {
 	}
 	return &beats{
 		run: r, client: h.client, now: h.now, token: info.TaskToken, timeout: timeout, news: make(chan stopCause),
-		record: func(ctx context.Context, report workflows.Heartbeat) error {
+		record: func(ctx context.Context, report contract.Heartbeat) error {
 			details, err := converter.GetDefaultDataConverter().ToPayloads(report)
 			if err != nil {
 				return fmt.Errorf("encode a heartbeat: %w", err)

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
@@ -20,7 +22,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // answers lets a heartbeat's answer take a while, or for ever if it is negative.
@@ -181,7 +182,7 @@ func TestSlowServerDoesNotLoseTheRun(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	j := newJob(t, "Tick", "slow", oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 	j.Options.HeartbeatTimeout = job.Duration(12 * time.Second)
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "tick", 1)
 	before := server.answered.Load()

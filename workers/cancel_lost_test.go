@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestCancelOfAnItemWhoseWorkerDies cancels the running item of a queue that halts
@@ -30,7 +31,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	_, err := c.EnqueueAll(t.Context(), []job.Job{canceled, next}, false, func(int) {})
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
-	ref := client.RunRef{WorkflowID: workflows.JobWorkflowID(canceled.ID)}
+	ref := client.RunRef{WorkflowID: contract.JobWorkflowID(canceled.ID)}
 	stacktest.WaitFor(t, "a heartbeat with the position", func() (bool, error) {
 		run, err := c.Run(t.Context(), ref)
 		return err == nil && string(run.Cursor) == "1", err

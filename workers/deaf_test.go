@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -38,11 +40,11 @@ func TestStopDoesNotWaitForADeafHandler(t *testing.T) {
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
-	handle := c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(j.ID), "")
+	handle := c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "")
 	require.NoError(t, handle.Get(t.Context(), nil))
-	answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", workflows.QueryState)
+	answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", contract.QueryState)
 	require.NoError(t, err)
-	var state workflows.ContinuousState
+	var state contract.ContinuousState
 	require.NoError(t, answer.Get(&state))
 	require.Equal(t, "HandlerDeaf", state.Recent[0].Class)
 	require.Contains(t, state.Recent[0].Error, j.ID+": its handler ignored the end of its context and was given up")
@@ -56,7 +58,7 @@ func TestStopDoesNotWaitForADeafHandler(t *testing.T) {
 	require.True(t, health.Stuck)
 
 	after := newJob(t, "RecordSteps", "after", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
-	ref, err := c.StartRun(t.Context(), after, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), after, contract.StartedByHand)
 	require.NoError(t, err)
 	open(t, gate)
 	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
@@ -93,7 +95,7 @@ func TestBoundRunsAvoidAServiceFullOfDeafHandlers(t *testing.T) {
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		j := bound(t, key, oneShot(), ledger, "", job.FailoverWait)
 		j.Spec = newJob(t, "RecordSteps", key, oneShot(), recordSpec{Ledger: string(ledger), Steps: 1}).Spec
-		ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 		require.NoError(t, err)
 		runs = append(runs, ref)
 	}
@@ -126,12 +128,12 @@ func TestDeafHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	slow := numb(t, "slow", oneShot(), ledger, gate)
 	slow.Options.RunTimeout = job.Duration(3 * time.Second)
 	slow.Options.MaxRetryCount = 3
-	timedOut, err := c.StartRun(t.Context(), slow, workflows.TriggerManual)
+	timedOut, err := c.StartRun(t.Context(), slow, contract.StartedByHand)
 	require.NoError(t, err)
 	drained := numb(t, "drained", oneShot(), ledger, gate)
 	drained.Options.StopGracePeriod = job.Duration(time.Hour)
 	drained.Options.HeartbeatTimeout = job.Duration(10 * time.Minute) // Nobody waits for that.
-	handedOver, err := c.StartRun(t.Context(), drained, workflows.TriggerManual)
+	handedOver, err := c.StartRun(t.Context(), drained, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 3)
 
@@ -177,7 +179,7 @@ func TestHandlerThatEndsLateIsNotDeaf(t *testing.T) {
 	late.Options.RunTimeout = job.Duration(3 * time.Second)
 	late.Options.MaxRetryCount = 1
 	late.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
-	ref, err := c.StartRun(t.Context(), late, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), late, contract.StartedByHand)
 	require.NoError(t, err)
 	w.WaitOutput("is cut off")
 	waitOut(t, time.Second)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -31,9 +33,9 @@ func startPaged(t *testing.T, c *client.Client, name string, items int, state wo
 	t.Helper()
 	state.Name, state.Paging = name, &workflows.Paging{Items: items, Bytes: 48 << 10}
 	_, err := c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
-		ID: workflows.QueueWorkflowID(name), TaskQueue: workflows.QueuesTaskQueue,
-		TypedSearchAttributes: workflows.QueueAttributes(name),
-	}, workflows.JobQueueType, state)
+		ID: contract.QueueWorkflowID(name), TaskQueue: contract.QueuesTaskQueue,
+		TypedSearchAttributes: contract.QueueAttributes(name),
+	}, contract.JobQueueType, state)
 	require.NoError(t, err)
 }
 
@@ -148,7 +150,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 func signalAll(t *testing.T, c *client.Client, queue string, jobs []job.Job) {
 	t.Helper()
 	for _, j := range jobs {
-		err := c.Temporal().SignalWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j})
+		err := c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j})
 		if err != nil {
 			t.Error(err)
 			return
@@ -204,7 +206,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	state := queueReaches(t, c, "deep", "all items", func(s *workflows.QueueState) bool { return s.Depth() == items })
 	require.Greater(t, len(state.Parked.Pages), 10)
 	page := state.Parked.Pages[random.IntN(len(state.Parked.Pages))].First
-	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.QueuePageWorkflowID("deep", state.Parked.Epoch, page), "", "by test"))
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.QueuePageWorkflowID("deep", state.Parked.Epoch, page), "", "by test"))
 
 	_, err := c.ResumeQueue(t.Context(), "deep")
 	require.NoError(t, err)
@@ -220,7 +222,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	require.EqualValues(t, items, state.Completed, "a page that was terminated is read from its history")
 	requireSerial(t, promised, ledger)
 	stacktest.WaitFor(t, "the pages to end", func() (bool, error) {
-		count, err := c.Temporal().CountWorkflow(t.Context(), countRequest(st, workflows.JobQueuePageType))
+		count, err := c.Temporal().CountWorkflow(t.Context(), countRequest(st, contract.JobQueuePageType))
 		return err == nil && count.GetCount() == 0, err
 	})
 }
@@ -337,7 +339,7 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	require.NoError(t, err)
 	state := queueReaches(t, c, "unreadable", "pages", func(s *workflows.QueueState) bool { return len(s.Parked.Pages) >= 2 })
 	first := state.Parked.Pages[0].First
-	page := workflows.QueuePageWorkflowID("unreadable", state.Parked.Epoch, first)
+	page := contract.QueuePageWorkflowID("unreadable", state.Parked.Epoch, first)
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
 	occupyPage(t, c, page)
 	_, err = c.ResumeQueue(t.Context(), "unreadable")
@@ -366,17 +368,17 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeParked(t *testing.T) {
 	_, err := c.Enqueue(t.Context(), fails, false)
 	require.NoError(t, err)
 	queueReaches(t, c, name, "a halt", func(s *workflows.QueueState) bool { return s.Halted != nil })
-	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), workflows.QueueWorkflowID(name), "")
+	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), contract.QueueWorkflowID(name), "")
 	require.NoError(t, err)
 	runID := described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	// The head takes numbers 2 to 5.
-	page := workflows.QueuePageWorkflowID(name, runID[:8], 6)
+	page := contract.QueuePageWorkflowID(name, runID[:8], 6)
 	occupyPage(t, c, page)
 	_, err = c.EnqueueAll(t.Context(), recordJobs(t, name, "i", 9, ledger), false, func(int) {})
 	require.NoError(t, err)
 	queueReaches(t, c, name, "a page that is stuck", func(s *workflows.QueueState) bool { return s.Parked.Stuck })
 	failedStarts := func() (n int) {
-		events := c.Temporal().GetWorkflowHistory(t.Context(), workflows.QueueWorkflowID(name), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		events := c.Temporal().GetWorkflowHistory(t.Context(), contract.QueueWorkflowID(name), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
 			event, err := events.Next()
 			require.NoError(t, err)

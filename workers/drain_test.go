@@ -8,11 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestNoWorkIsTakenAfterSIGTERM has jobs come all the time while one of two
@@ -41,7 +42,7 @@ func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 			j := j
 			j.ID += fmt.Sprintf("%05d", i)
 			asked[j.ID] = time.Now()
-			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+			ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 			if err != nil {
 				t.Error(err)
 				return

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -14,7 +16,6 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // call runs the handler, unless the run of an earlier start is still at work: then the
@@ -61,7 +62,7 @@ func (h *host) earlierRun(ctx context.Context, r *run) (time.Time, error) {
 // answer it asks again: the error is that of a run which was asked to stop, or has ended.
 func (h *host) runOf(ctx context.Context, r *run, start time.Time) (*workflowpb.WorkflowExecutionInfo, error) {
 	for {
-		described, err := h.client.DescribeWorkflowExecution(ctx, workflows.ScheduledRunID(r.input.Job.ID, start), "")
+		described, err := h.client.DescribeWorkflowExecution(ctx, contract.ScheduledRunID(r.input.Job.ID, start), "")
 		var none *serviceerror.NotFound
 		switch {
 		case err == nil:
@@ -82,8 +83,8 @@ func (h *host) runOf(ctx context.Context, r *run, start time.Time) (*workflowpb.
 
 // supersededBy is the start that a run gave way to, zero if it did not.
 func supersededBy(run *workflowpb.WorkflowExecutionInfo) time.Time {
-	var end workflows.RunEnd
-	payload, ok := run.GetMemo().GetFields()[workflows.MemoEnd]
+	var end contract.RunEnd
+	payload, ok := run.GetMemo().GetFields()[contract.MemoEnd]
 	if !ok || converter.GetDefaultDataConverter().FromPayload(payload, &end) != nil {
 		return time.Time{}
 	}
@@ -104,7 +105,7 @@ func (r *run) earlierStarts(workflowID string) []time.Time {
 	if recurring == nil || recurring.OverlapPolicy() != job.OverlapSkip {
 		return nil
 	}
-	text, scheduled := strings.CutPrefix(workflowID, workflows.JobWorkflowID(r.input.Job.ID)+"-")
+	text, scheduled := strings.CutPrefix(workflowID, contract.JobWorkflowID(r.input.Job.ID)+"-")
 	own, err := time.Parse(time.RFC3339, text)
 	if !scheduled || err != nil {
 		return nil

@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // A run of a recurring job that skips starts does nothing while the run of an earlier
@@ -28,13 +29,13 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	third := times.Next(times.Next(first)) // The one between was skipped.
 	start := func(at time.Time) client.WorkflowRun {
 		run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-			ID: workflows.ScheduledRunID(j.ID, at), TaskQueue: workflows.TaskQueue(j.Worker),
-		}, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule, KeepEnd: true})
+			ID: contract.ScheduledRunID(j.ID, at), TaskQueue: contract.TaskQueue(j.Worker),
+		}, contract.RunJobType, contract.RunInput{Job: j, StartedBy: contract.StartedBySchedule})
 		require.NoError(t, err)
 		return run
 	}
-	output := func(run client.WorkflowRun) workflows.RunOutput {
-		var out workflows.RunOutput
+	output := func(run client.WorkflowRun) contract.RunOutput {
+		var out contract.RunOutput
 		require.NoError(t, run.Get(t.Context(), &out))
 		return out
 	}

@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"time"
 
-	"google.golang.org/grpc"
+	"github.com/dendrascience/dendra-jobs/contract"
 
-	"github.com/dendrascience/dendra-jobs/workflows"
+	"google.golang.org/grpc"
 )
 
 // Polls watches calls to Temporal, as the host does.
@@ -46,7 +46,7 @@ type Beats struct{ *beats }
 func NewBeats(heartbeatTimeout time.Duration, now func() time.Duration, record func(context.Context) error) Beats {
 	return Beats{&beats{
 		run: &run{logger: slog.New(slog.DiscardHandler)}, now: now, timeout: heartbeatTimeout, news: make(chan stopCause),
-		record: func(ctx context.Context, _ workflows.Heartbeat) error { return record(ctx) },
+		record: func(ctx context.Context, _ contract.Heartbeat) error { return record(ctx) },
 	}}
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
@@ -16,17 +18,16 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // failingMemo reads what the memo of a continuous job tells of its failures, as
 // lists do.
-func failingMemo(t *testing.T, c *client.Client, jobID string) workflows.Failing {
+func failingMemo(t *testing.T, c *client.Client, jobID string) contract.Failing {
 	t.Helper()
-	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), workflows.JobWorkflowID(jobID), "")
+	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), contract.JobWorkflowID(jobID), "")
 	require.NoError(t, err)
-	var failing workflows.Failing
-	if payload, ok := described.GetWorkflowExecutionInfo().GetMemo().GetFields()[workflows.MemoFailing]; ok {
+	var failing contract.Failing
+	if payload, ok := described.GetWorkflowExecutionInfo().GetMemo().GetFields()[contract.MemoFailing]; ok {
 		require.NoError(t, converter.GetDefaultDataConverter().FromPayload(payload, &failing))
 	}
 	return failing
@@ -36,7 +37,7 @@ func failingMemo(t *testing.T, c *client.Client, jobID string) workflows.Failing
 func waits(t *testing.T, c *client.Client, jobID string) []time.Duration {
 	t.Helper()
 	var all []time.Duration
-	events := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(jobID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := c.Temporal().GetWorkflowHistory(t.Context(), contract.JobWorkflowID(jobID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		require.NoError(t, err)
@@ -65,17 +66,17 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	j.Options.MaxRetryCount = 3
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(1500 * time.Millisecond), Coefficient: 4}
 	require.NoError(t, c.StartContinuous(t.Context(), j))
-	seen := map[workflows.Phase]bool{}
-	var loop *workflows.ContinuousState
+	seen := map[contract.Phase]bool{}
+	var loop *contract.ContinuousState
 	stacktest.WaitFor(t, "the job to pause itself", func() (bool, error) {
 		detail, err := c.Job(t.Context(), j.ID)
 		if err == nil && detail.Loop != nil {
 			loop = detail.Loop
 			seen[loop.Phase] = true
 		}
-		return seen[workflows.PhasePaused], err
+		return seen[contract.PhasePaused], err
 	})
-	require.True(t, seen[workflows.PhaseFailing], "%v", seen)
+	require.True(t, seen[contract.PhaseFailing], "%v", seen)
 	require.Contains(t, loop.PauseReason, "4 iterations in a row failed, the last one: told to fail")
 	starts := ledger.count(t, "start")
 	require.Equal(t, j.Options.MaxRetryCount+1, starts, "max_retry_count")
@@ -158,7 +159,7 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	ledger := newLedger(t)
 	once := mortal(newJob(t, "RecordSteps", "run", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1, Kill: 2}))
 	once.Options.MaxRetryCount, once.Options.RetryBackoff = 0, backoff
-	ref, err := c.StartRun(t.Context(), once, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), once, contract.StartedByHand)
 	require.NoError(t, err)
 	die(2)
 	run := follow(t, c, ref)
@@ -176,7 +177,7 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	die(1)
 	stacktest.WaitFor(t, "the loss to be noticed", func() (bool, error) {
 		detail, err := c.Job(t.Context(), loop.ID)
-		return err == nil && detail.Loop != nil && detail.Loop.Phase == workflows.PhaseWaiting && !detail.Loop.NextAt.IsZero(), nil
+		return err == nil && detail.Loop != nil && detail.Loop.Phase == contract.PhaseWaiting && !detail.Loop.NextAt.IsZero(), nil
 	})
 	_, err = c.Trigger(t.Context(), loop.ID) // The interval is long, and it backs off for no less.
 	require.NoError(t, err)
@@ -207,14 +208,14 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	first := startWorker(t, st)
 	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
 		recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
-	state := workflows.NewContinuousState(j)
+	state := contract.NewContinuousState(j)
 	state.ConsecutiveFailures, state.Failed, state.Iterations, state.LastError = 2, 2, 2, "it was broken"
-	attributes, err := workflows.Attributes(j)
+	attributes, err := contract.Attributes(j)
 	require.NoError(t, err)
 	_, err = c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
-		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
-		TypedSearchAttributes: attributes, Memo: map[string]any{workflows.MemoJob: j},
-	}, workflows.ContinuousJobType, state)
+		ID: contract.JobWorkflowID(j.ID), TaskQueue: contract.TaskQueue(j.Worker),
+		TypedSearchAttributes: attributes, Memo: map[string]any{contract.MemoJob: j},
+	}, contract.ContinuousJobType, state)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 	first.Signal(syscall.SIGTERM)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -11,7 +13,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // sendCheckpoint is a grpc.UnaryClientInterceptor. It sends the last checkpoint of an
@@ -30,7 +31,7 @@ func sendCheckpoint(
 // with it, nil of other failures.
 func checkpointOf(failure *failurepb.Failure) *commonpb.Payloads {
 	details := failure.GetApplicationFailureInfo().GetDetails()
-	var output workflows.ActivityOutput
+	var output contract.ActivityOutput
 	data := converter.GetDefaultDataConverter()
 	if len(details.GetPayloads()) != 1 || data.FromPayloads(details, &output) != nil || output.Worker == "" {
 		return nil
@@ -43,8 +44,8 @@ func checkpointOf(failure *failurepb.Failure) *commonpb.Payloads {
 }
 
 // heartbeat is what a heartbeat carries.
-func heartbeat(progress job.Progress, cursor json.RawMessage, worker string) workflows.Heartbeat {
-	report := workflows.Heartbeat{Progress: progress, Cursor: cursor, Worker: worker}
+func heartbeat(progress job.Progress, cursor json.RawMessage, worker string) contract.Heartbeat {
+	report := contract.Heartbeat{Progress: progress, Cursor: cursor, Worker: worker}
 	if progress != (job.Progress{}) {
 		report.Text = progress.String()
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
@@ -16,7 +18,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // An attempt that fails leaves its cursor to the next one although none of its
@@ -63,7 +64,7 @@ func TestCursorOfAFailedAttemptNeedsNoHeartbeat(t *testing.T) {
 	j := newJob(t, "FailTwice", "unheard", oneShot(), struct{}{})
 	j.Worker = "unheard"
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Millisecond), Max: job.Duration(time.Millisecond), Coefficient: 1}
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -103,7 +105,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 		spec.Ledger = string(ledger)
 		j := newJob(t, "RecordSteps", key, oneShot(), spec)
 		j.Options.MaxRetryCount = 0
-		ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 		require.NoError(t, err)
 		runs[j.ID] = ref
 		return j
@@ -167,7 +169,7 @@ func TestDrainCutsOffInTime(t *testing.T) {
 	j := newJob(t, "RecordSteps", "deaf", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Deaf: true})
 	j.Options.MaxRetryCount = 0
 	j.Options.StopGracePeriod = job.Duration(time.Hour)
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 	first.Signal(syscall.SIGTERM)

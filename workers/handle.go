@@ -6,10 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/activity"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // minPatience is how long a handler that was cut off may take to return, at least,
@@ -119,7 +120,7 @@ func (h *host) giveUp(r *run, done <-chan outcome) error {
 // before it ends itself.
 func (h *host) patience(options job.Options, cause stopCause) (grace, afterwards time.Duration) {
 	grace = options.StopGracePeriod.Std()
-	afterwards = min(max(grace/2, minPatience), workflows.MaxPatience)
+	afterwards = min(max(grace/2, minPatience), contract.MaxPatience)
 	switch cause {
 	case stopLost:
 		return 0, afterwards

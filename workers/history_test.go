@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
 
@@ -60,7 +62,7 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 			}
 			j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Broken: broken})
 			j.Options.Tags = map[string]string{"test": string(status)}
-			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+			ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 			require.NoError(t, err)
 			if status != client.RunFailed {
 				stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
@@ -214,11 +216,11 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			require.NoError(t, err)
 		},
 		"halts-watched": func(j job.Job) {
-			attributes, err := workflows.Attributes(j)
+			attributes, err := contract.Attributes(j)
 			require.NoError(t, err)
 			run, err := c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
-				ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker), TypedSearchAttributes: attributes,
-			}, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: workflows.TriggerQueue, KeepEnd: true})
+				ID: contract.JobWorkflowID(j.ID), TaskQueue: contract.TaskQueue(j.Worker), TypedSearchAttributes: attributes,
+			}, contract.RunJobType, contract.RunInput{Job: j, StartedBy: contract.StartedByQueue})
 			require.NoError(t, err)
 			startPaged(t, c, j.Queue(), 4, workflows.QueueState{Accepted: 1, Running: &workflows.RunningItem{
 				QueueItem: workflows.QueueItem{Sequence: 1, Job: j}, RunID: run.GetRunID(),
@@ -240,7 +242,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			require.NoError(t, err)
 			halt := halted(2).Halted // It fails again one step further.
 			require.NotEqual(t, first, halt.RunID)
-			run, err := c.Run(t.Context(), client.RunRef{WorkflowID: workflows.JobWorkflowID(j.ID), RunID: halt.RunID})
+			run, err := c.Run(t.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(j.ID), RunID: halt.RunID})
 			require.NoError(t, err)
 			require.Equal(t, first, run.RetryOf)
 			require.NoError(t, os.Remove(broken))
@@ -266,12 +268,12 @@ func TestRunWaitsForItsTime(t *testing.T) {
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	at := time.Now().Add(time.Hour)
-	ref, err := c.StartRunAt(t.Context(), j, workflows.TriggerManual, at, client.NewRequestID())
+	ref, err := c.StartRunAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
 	require.NoError(t, err)
-	again, err := c.StartRunAt(t.Context(), j, workflows.TriggerManual, at, client.NewRequestID())
+	again, err := c.StartRunAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
 	require.NoError(t, err)
 	require.Equal(t, ref, again, "there is one run of a one-shot")
-	_, err = c.StartRunAt(t.Context(), j, workflows.TriggerManual, at.Add(time.Hour), client.NewRequestID())
+	_, err = c.StartRunAt(t.Context(), j, contract.StartedByHand, at.Add(time.Hour), client.NewRequestID())
 	require.ErrorContains(t, err, "waits until")
 	row := listed(t, c, ref, client.RunWaiting)
 	require.WithinDuration(t, at, row.Scheduled, 10*time.Second, "as late as the request came")
@@ -286,7 +288,7 @@ func TestRunWaitsForItsTime(t *testing.T) {
 	require.Empty(t, ledger.read(t), "it has not begun")
 
 	soon := time.Now().Add(2 * time.Second)
-	ref, err = c.StartRunAt(t.Context(), j, workflows.TriggerManual, soon, client.NewRequestID())
+	ref, err = c.StartRunAt(t.Context(), j, contract.StartedByHand, soon, client.NewRequestID())
 	require.NoError(t, err)
 	done := follow(t, c, ref)
 	require.Equal(t, client.RunCompleted, done.Status)

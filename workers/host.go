@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -95,7 +97,7 @@ func (c Config) validate() error {
 	if err := job.CheckKey("worker type", string(c.Worker)); err != nil {
 		problems = append(problems, err)
 	}
-	if c.Worker == workflows.QueuesTaskQueue {
+	if c.Worker == contract.QueuesTaskQueue {
 		problems = append(problems, fmt.Errorf("worker type %q is the name of the queues' own task queue", c.Worker))
 	}
 	if c.DrainTimeout < 0 {
@@ -272,7 +274,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		}
 		return w, nil
 	}
-	jobs, err := serveRuns(workflows.TaskQueue(h.Worker), options)
+	jobs, err := serveRuns(contract.TaskQueue(h.Worker), options)
 	if err != nil {
 		return err
 	}
@@ -281,7 +283,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	// for handlers.
 	watching := options
 	watching.MaxConcurrentActivityExecutionSize = workflows.MaxActivities
-	queues := worker.New(h.client, workflows.QueuesTaskQueue, watching)
+	queues := worker.New(h.client, contract.QueuesTaskQueue, watching)
 	workflows.RegisterQueues(queues)
 	workflows.RegisterActivities(queues)
 
@@ -302,7 +304,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		return err
 	}
 	h.enter(stateServing)
-	h.logger.Info("serving", "task_queue", workflows.TaskQueue(h.Worker), "job_types", strings.Join(h.names(), ", "))
+	h.logger.Info("serving", "task_queue", contract.TaskQueue(h.Worker), "job_types", strings.Join(h.names(), ", "))
 
 	select {
 	case <-ctx.Done():
@@ -312,7 +314,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	h.enter(stateDraining)
 	h.logger.Info("draining", "running", h.running.Load(), "timeout", h.DrainTimeout)
 	ownQueues, stopOwn := service.drain()
-	h.farewells.expect(append(ownQueues, workflows.TaskQueue(h.Worker), workflows.QueuesTaskQueue), func() {
+	h.farewells.expect(append(ownQueues, contract.TaskQueue(h.Worker), contract.QueuesTaskQueue), func() {
 		h.logger.Info("no more work is taken")
 	})
 	var own sync.WaitGroup

@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // leaveSpec is the spec of LeaveMuch.
@@ -56,9 +57,9 @@ func leaveMuch(ctx context.Context, run job.Run, spec leaveSpec) (job.Result, er
 	return much, job.ErrStopped
 }
 
-func loopReaches(t *testing.T, c *client.Client, jobID, what string, reached func(*workflows.ContinuousState) bool) *workflows.ContinuousState {
+func loopReaches(t *testing.T, c *client.Client, jobID, what string, reached func(*contract.ContinuousState) bool) *contract.ContinuousState {
 	t.Helper()
-	var state *workflows.ContinuousState
+	var state *contract.ContinuousState
 	stacktest.WaitFor(t, what, func() (bool, error) {
 		detail, err := c.Job(t.Context(), jobID)
 		if err != nil {
@@ -78,7 +79,7 @@ func TestFailedIterationLeavesItsCursorAndCounts(t *testing.T) {
 	j := newJob(t, "LeaveMuch", "fails", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "fail"})
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Hour), Max: job.Duration(time.Hour), Coefficient: 1}
 	require.NoError(t, c.StartContinuous(t.Context(), j))
-	state := loopReaches(t, c, j.ID, "the failure", func(s *workflows.ContinuousState) bool { return s.Failed == 1 })
+	state := loopReaches(t, c, j.ID, "the failure", func(s *contract.ContinuousState) bool { return s.Failed == 1 })
 	require.JSONEq(t, "7", string(state.Cursor), "a retry goes on from the last checkpoint")
 	require.Equal(t, map[string]int64{"rows": 3}, state.Totals)
 	failed := state.Recent[0]
@@ -95,17 +96,17 @@ func TestWhatAStoppedHandlerLeavesIsBounded(t *testing.T) {
 	c := newControl(t, st)
 	j := newJob(t, "LeaveMuch", "stopped", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "stopped"})
 	require.NoError(t, c.StartContinuous(t.Context(), j))
-	loopReaches(t, c, j.ID, "the iteration", func(s *workflows.ContinuousState) bool { return s.Phase == workflows.PhaseRunning })
+	loopReaches(t, c, j.ID, "the iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	w.WaitOutput("leaving much")
 	require.NoError(t, c.Restart(t.Context(), j.ID, "told to leave"))
-	state := loopReaches(t, c, j.ID, "the end of the iteration", func(s *workflows.ContinuousState) bool { return s.Interrupted == 1 })
+	state := loopReaches(t, c, j.ID, "the end of the iteration", func(s *contract.ContinuousState) bool { return s.Interrupted == 1 })
 	require.JSONEq(t, "7", string(state.Cursor), "the last checkpoint in place of 200 KiB")
 	require.Len(t, state.Recent[0].Counts, 100)
 	require.Contains(t, state.Recent[0].Counts, "count 0099")
 	w.WaitOutput("that of its last checkpoint is kept")
 	w.WaitOutput("not all are kept")
 	require.NoError(t, c.Stop(t.Context(), j.ID, "enough"))
-	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(j.ID), "").Get(t.Context(), nil))
+	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "").Get(t.Context(), nil))
 }
 
 // A message that changes nothing leaves no trace: a run of a workflow takes 2,000.
@@ -137,32 +138,32 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 
 	open(t, gate)
 	const reason = "maintenance; also: 1 iterations in a row failed, the last one: the vendor is away"
-	loopReaches(t, c, j.ID, "the pause after the failure", func(s *workflows.ContinuousState) bool { return s.PauseReason == reason })
+	loopReaches(t, c, j.ID, "the pause after the failure", func(s *contract.ContinuousState) bool { return s.PauseReason == reason })
 	corrected := j
 	corrected.Spec = job.EncodeJSON(leaveSpec{Until: "let go", Gate: gate + "s"})
 	require.NoError(t, c.SetContinuous(t.Context(), corrected, false))
-	state := loopReaches(t, c, j.ID, "the new definition", func(s *workflows.ContinuousState) bool {
+	state := loopReaches(t, c, j.ID, "the new definition", func(s *contract.ContinuousState) bool {
 		return string(s.Job.Spec) == string(corrected.Spec)
 	})
 	require.True(t, state.Paused, "someone has paused it besides")
 	require.Equal(t, reason, state.PauseReason)
 
 	require.NoError(t, c.Resume(t.Context(), j.ID, "test"))
-	loopReaches(t, c, j.ID, "the next iteration", func(s *workflows.ContinuousState) bool { return s.Phase == workflows.PhaseRunning })
+	loopReaches(t, c, j.ID, "the next iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	for range times {
 		require.NoError(t, c.Stop(t.Context(), j.ID, "enough"))
 	}
 	require.Equal(t, 5, updates(t, c, j.ID), "besides: a definition, a resume and a stop")
 	open(t, gate+"s")
-	var out workflows.ContinuousOutput
-	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(j.ID), "").Get(t.Context(), &out))
+	var out contract.ContinuousOutput
+	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "").Get(t.Context(), &out))
 	require.EqualValues(t, 2, out.Iterations)
 }
 
 // updates counts the messages in the history of a job's workflow.
 func updates(t *testing.T, c *client.Client, jobID string) int {
 	t.Helper()
-	history := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(jobID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	history := c.Temporal().GetWorkflowHistory(t.Context(), contract.JobWorkflowID(jobID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	n := 0
 	for history.HasNext() {
 		event, err := history.Next()

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -21,7 +23,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func oneShot() job.Schedule { return job.Schedule{OneShot: &job.OneShot{}} }
@@ -34,7 +35,7 @@ func TestOneShotRunsAndIsFound(t *testing.T) {
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3})
 	j.Options.Owner = job.Owner{Organization: "ucnrs"}
 
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
@@ -64,7 +65,7 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 		if name == "RecordSteps" {
 			spec["colour"] = "green"
 		}
-		ref, err := c.StartRun(t.Context(), newJob(t, name, "a", oneShot(), spec), workflows.TriggerManual)
+		ref, err := c.StartRun(t.Context(), newJob(t, name, "a", oneShot(), spec), contract.StartedByHand)
 		require.NoError(t, err)
 		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
@@ -90,14 +91,14 @@ func TestContinuousJobHears2000Iterations(t *testing.T) {
 		return ledger.count(t, "end") >= 2000, nil
 	})
 	require.NoError(t, c.Stop(t.Context(), j.ID, "enough"))
-	var out workflows.ContinuousOutput
-	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(j.ID), "").Get(t.Context(), &out))
+	var out contract.ContinuousOutput
+	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "").Get(t.Context(), &out))
 	require.EqualValues(t, ledger.count(t, "end"), out.Iterations)
 	require.Equal(t, out.Iterations, out.Totals["steps"])
 	require.Zero(t, out.Failed)
 	require.Equal(t, "enough", out.Reason)
 
-	history := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(j.ID), first.Workflow.RunID, false,
+	history := c.Temporal().GetWorkflowHistory(t.Context(), contract.JobWorkflowID(j.ID), first.Workflow.RunID, false,
 		enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	require.True(t, history.HasNext())
 	end, err := history.Next()
@@ -120,14 +121,14 @@ func TestStopIsGracefulThenCutOff(t *testing.T) {
 		require.NoError(t, c.StartContinuous(t.Context(), j))
 		ledger.waitFor(t, "step", 1)
 		require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
-		handle := c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(j.ID), "")
+		handle := c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "")
 		require.NoError(t, handle.Get(t.Context(), nil))
 		require.Equal(t, map[bool]int{true: 0, false: 1}[deaf], ledger.count(t, "stop"))
 		require.Zero(t, ledger.count(t, "end"))
 
-		answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", workflows.QueryState)
+		answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", contract.QueryState)
 		require.NoError(t, err)
-		var state workflows.ContinuousState
+		var state contract.ContinuousState
 		require.NoError(t, answer.Get(&state))
 		require.True(t, state.Recent[0].Stopped)
 		require.JSONEq(t, "1", string(state.Cursor), "the position is kept")
@@ -140,7 +141,7 @@ func TestCanceledRunWaitsForItsHandler(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: filepath.Join(t.TempDir(), "gate")})
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
@@ -159,7 +160,7 @@ func TestActivityPausedByHandGoesOn(t *testing.T) {
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 	execution := &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID}
@@ -193,7 +194,7 @@ func TestWorkerDrainsAndHandsOver(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate})
 	j.Options.MaxRetryCount = 0
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 
@@ -220,7 +221,7 @@ func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	j := mortal(newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 4, Gate: gate}))
 	j.Options.MaxRetryCount = 0 // The worker failed, not the job.
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
 		run, err := c.Run(t.Context(), ref)
@@ -317,7 +318,7 @@ func TestWaitThatIsOverBlamesNoWorker(t *testing.T) {
 	c := newControl(t, startShared(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	_, err := c.FollowIteration(ctx, "record_steps.any", 1, func(*workflows.ContinuousState) { t.Error("it reported") })
+	_, err := c.FollowIteration(ctx, "record_steps.any", 1, func(*contract.ContinuousState) { t.Error("it reported") })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	_, err = c.AwaitTurn(ctx, "any", "record_steps.any", 1, func(int) { t.Error("it reported") })
 	require.ErrorIs(t, err, context.DeadlineExceeded)

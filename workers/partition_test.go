@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestCutOffWorkerStopsBeforeAnotherBegins cuts a worker off from Temporal in the
@@ -74,7 +75,7 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	second.Signal(syscall.SIGTERM)
 	require.Zero(t, second.Wait())
 	last := newJob(t, "RecordSteps", "last", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
-	ref, err := c.StartRun(t.Context(), last, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), last, contract.StartedByHand)
 	require.NoError(t, err)
 	_, err = c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
@@ -94,7 +95,7 @@ func TestShortCutDoesNotLoseTheRun(t *testing.T) {
 		gate := filepath.Join(t.TempDir(), "gate")
 		j := newJob(t, "Tick", name, oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 		j.Options.HeartbeatTimeout = job.Duration(15 * time.Second)
-		ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 		require.NoError(t, err)
 		ledger.waitFor(t, "tick", 1)
 		cut()

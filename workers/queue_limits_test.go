@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
@@ -47,7 +49,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	_, err := c.Enqueue(t.Context(), owned.Job, false)
 	require.ErrorContains(t, err, "owner: the owner has 2063 bytes, more than 128")
 	retryWhatCanBe(t, c, queue, state.DeadLetters[0])
-	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
+	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
 		workflows.EnqueueRequest{Job: owned.Job}))
 	state = queueReaches(t, c, queue, "the refusal of a signaled item", func(s *workflows.QueueState) bool { return s.Failed == 4 })
 	require.Contains(t, state.Recent[len(state.Recent)-1].Error, "owner: the owner has 2063 bytes, more than 128")

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -21,7 +23,7 @@ import (
 // terminateQueue does what the Web UI does.
 func terminateQueue(t *testing.T, c *client.Client, queue string) {
 	t.Helper()
-	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", "by hand"))
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", "by hand"))
 }
 
 // recoverAtOnce has several people recover a queue at once.
@@ -40,7 +42,7 @@ func recoverAtOnce(t *testing.T, c *client.Client, queue string) {
 
 func runOfQueue(t *testing.T, c *client.Client, queue string) string {
 	t.Helper()
-	response, err := c.Temporal().DescribeWorkflowExecution(t.Context(), workflows.QueueWorkflowID(queue), "")
+	response, err := c.Temporal().DescribeWorkflowExecution(t.Context(), contract.QueueWorkflowID(queue), "")
 	require.NoError(t, err)
 	return response.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
@@ -172,7 +174,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	producing.Go(func() {
 		for _, j := range signaled {
 			stacktest.WaitFor(t, "a signal to be taken", func() (bool, error) {
-				return c.Temporal().SignalWorkflow(t.Context(), workflows.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
+				return c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
 					workflows.EnqueueRequest{Job: j}) == nil, nil
 			})
 		}

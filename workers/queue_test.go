@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -160,7 +162,7 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 		require.NoError(t, err)
 	}
 	ledger.waitFor(t, "step", 1)
-	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), workflows.JobWorkflowID(stuck.ID), "", "by test"))
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(stuck.ID), "", "by test"))
 	stacktest.WaitFor(t, "the queue to wait for the handler", func() (bool, error) {
 		state, err := c.QueueState(t.Context(), "terminated")
 		return err == nil && state.Settling != nil && state.Settling.JobID == stuck.ID, err
@@ -282,7 +284,7 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 		j := newJob(t, "RecordSteps", fmt.Sprintf("gated-%t", gated), oneShot(), spec)
 		const callers = 50
 		given := fromAll(t, callers, func() (client.RunRef, error) {
-			once, err := c.StartOnce(t.Context(), j, workflows.TriggerManual, time.Time{})
+			once, err := c.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
 			return once.RunRef, err
 		})
 		require.Len(t, given, 1, "all callers are given the same run")
@@ -296,16 +298,16 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 			require.Equal(t, client.RunCompleted, run.Status, run.Error)
 			require.Equal(t, map[string]bool{ref.RunID: true}, runsIn(t, ledger))
 		}
-		once, err := c.StartOnce(t.Context(), j, workflows.TriggerManual, time.Time{})
+		once, err := c.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
 		require.NoError(t, err)
 		require.Equal(t, client.Once{RunRef: once.RunRef, Before: true, Status: client.RunCompleted}, once)
 		require.Contains(t, given, once.RunRef)
 
 		other := j
 		other.Spec = job.EncodeJSON(recordSpec{Ledger: string(ledger), Steps: 3})
-		_, err = c.StartOnce(t.Context(), other, workflows.TriggerManual, time.Time{})
+		_, err = c.StartOnce(t.Context(), other, contract.StartedByHand, time.Time{})
 		require.ErrorIs(t, err, client.ErrOtherSpec)
-		again, err := c.StartRun(t.Context(), other, workflows.TriggerManual)
+		again, err := c.StartRun(t.Context(), other, contract.StartedByHand)
 		require.NoError(t, err, "someone wants it again")
 		require.NotContains(t, given, again)
 		_, err = c.Follow(t.Context(), again, func(*client.RunDetail) {})
@@ -321,7 +323,7 @@ func TestAFailedOneShotIsStartedAgain(t *testing.T) {
 	j := newJob(t, "RecordSteps", "fails", oneShot(), recordSpec{Ledger: string(newLedger(t)), Fail: "Refused"})
 	given := map[client.RunRef]bool{}
 	for range 2 {
-		once, err := c.StartOnce(t.Context(), j, workflows.TriggerManual, time.Time{})
+		once, err := c.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
 		require.NoError(t, err)
 		require.False(t, once.Before)
 		given[once.RunRef] = true

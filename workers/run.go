@@ -13,31 +13,32 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Classes of errors that the host itself raises.
 const (
-	classTimeout  = "RunTimeout"               // the handler took longer than run_timeout
-	classTooLarge = "ResultTooLarge"           // the result does not belong into a history
-	classStopped  = "StoppedUnasked"           // the handler returned ErrStopped without being asked
-	classLost     = workflows.ErrorTypeRunLost // the run may have been given to another worker
-	classDeaf     = "HandlerDeaf"              // the handler ignored the end of its context and was given up
-	classTaken    = "RunTakenBack"             // someone paused or reset the activity in Temporal
+	classTimeout  = "RunTimeout"              // the handler took longer than run_timeout
+	classTooLarge = "ResultTooLarge"          // the result does not belong into a history
+	classStopped  = "StoppedUnasked"          // the handler returned ErrStopped without being asked
+	classLost     = contract.ErrorTypeRunLost // the run may have been given to another worker
+	classDeaf     = "HandlerDeaf"             // the handler ignored the end of its context and was given up
+	classTaken    = "RunTakenBack"            // someone paused or reset the activity in Temporal
 )
 
 // execute is the activity of a job type.
-func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-	return func(ctx context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+func (h *host) execute(t job.Type) func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+	return func(ctx context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		r := h.newRun(ctx, in)
 		b := h.newBeats(ctx, r)
 		if !b.begin(ctx, h.tasks) {
-			return workflows.ActivityOutput{}, r.lost()
+			return contract.ActivityOutput{}, r.lost()
 		}
 		stopTelling := h.tellProgress(ctx, r)
 		result, err := h.handle(ctx, t, r, b)
@@ -49,7 +50,7 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 			result = r.bounded(result)
 		}
 		result.Message = job.Cut(result.Message, maxMessageBytes)
-		output := workflows.ActivityOutput{
+		output := contract.ActivityOutput{
 			Result:   r.withCursor(result),
 			Worker:   h.identity,
 			Attempts: r.attempt,
@@ -69,7 +70,7 @@ func (h *host) execute(t job.Type) func(context.Context, workflows.ActivityInput
 
 // run is the job.Run of one attempt.
 type run struct {
-	input    workflows.ActivityInput
+	input    contract.ActivityInput
 	attempt  int
 	secrets  secrets.Resolver
 	logger   *slog.Logger
@@ -97,7 +98,7 @@ const (
 	stopLost      // Temporal does not hear from the run, or has given it to another worker
 )
 
-func (h *host) newRun(ctx context.Context, in workflows.ActivityInput) *run {
+func (h *host) newRun(ctx context.Context, in contract.ActivityInput) *run {
 	info := activity.GetInfo(ctx)
 	r := &run{
 		input:    in,
@@ -113,7 +114,7 @@ func (h *host) newRun(ctx context.Context, in workflows.ActivityInput) *run {
 		r.logger = r.logger.With("clock_ahead", ahead)
 	}
 	if activity.HasHeartbeatDetails(ctx) {
-		var beat workflows.Heartbeat
+		var beat contract.Heartbeat
 		if err := activity.GetHeartbeatDetails(ctx, &beat); err != nil {
 			r.logger.Warn("the last attempt's report cannot be read; starting from the run's cursor", "error", err)
 		} else if len(beat.Cursor) > 0 {
@@ -194,7 +195,7 @@ func (r *run) gaveWayTo() time.Time {
 }
 
 // report is what a heartbeat carries at present.
-func (r *run) report() workflows.Heartbeat {
+func (r *run) report() contract.Heartbeat {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return heartbeat(r.progress, r.cursor, r.identity)
@@ -224,7 +225,7 @@ func (r *run) withCursor(result job.Result) job.Result {
 }
 
 // verdict turns what the handler returned into what Temporal should do.
-func (r *run) verdict(output workflows.ActivityOutput, err error) error {
+func (r *run) verdict(output contract.ActivityOutput, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -237,7 +238,7 @@ func (r *run) verdict(output workflows.ActivityOutput, err error) error {
 	case cause == stopDraining && (endedEarly || deaf):
 		output.Stopped = true
 		return temporal.NewApplicationErrorWithOptions("the worker shuts down and hands the run over",
-			workflows.ErrorTypeDraining, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
+			contract.ErrorTypeDraining, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
 	case endedEarly && cause == stopCanceled:
 		output.Stopped = true
 		return temporal.NewCanceledError(output)
@@ -259,7 +260,7 @@ func (r *run) verdict(output workflows.ActivityOutput, err error) error {
 
 // lost is the error of an attempt that may not be the run's any more.
 func (r *run) lost() error {
-	output := workflows.ActivityOutput{Worker: r.identity, Attempts: r.attempt}
+	output := contract.ActivityOutput{Worker: r.identity, Attempts: r.attempt}
 	return r.failed(output, job.Retryable(classLost, 0, "job %s: %w", r.input.Job.ID, errLeaseLost))
 }
 
@@ -267,7 +268,7 @@ func (r *run) lost() error {
 // values of secrets, and with what the handler had counted and the position of the
 // last checkpoint: heartbeats are gone once a run has failed. A position that came
 // with the error is not taken, since an attempt that follows does not know it.
-func (r *run) failed(output workflows.ActivityOutput, err error) error {
+func (r *run) failed(output contract.ActivityOutput, err error) error {
 	output.Result = r.withCursor(job.Result{
 		Message: r.redact(output.Result.Message), Counts: output.Result.Counts,
 	})

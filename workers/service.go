@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Environment variables of every worker binary, besides those of its flags.
@@ -107,8 +108,8 @@ func (c Config) validateService() []error {
 }
 
 // describe is what the process announces of itself, apart from its name.
-func (h *host) describe() (workflows.Service, error) {
-	service := workflows.Service{
+func (h *host) describe() (contract.Service, error) {
+	service := contract.Service{
 		Worker:   h.Worker,
 		Tags:     map[string]string{job.TagHost: hostName()},
 		Identity: h.identity,
@@ -119,7 +120,7 @@ func (h *host) describe() (workflows.Service, error) {
 	maps.Copy(service.Tags, h.Tags)
 	var errs []error
 	for _, t := range h.Types {
-		served := workflows.ServedType{Name: t.Name, Description: t.Description, Modes: t.Modes}
+		served := contract.ServedType{Name: t.Name, Description: t.Description, Modes: t.Modes}
 		// A spec that is a map takes anything, and has no schema.
 		if t.Spec != nil && t.Spec.Kind() != reflect.Map {
 			schema, err := specschema.For(t.Spec)
@@ -138,12 +139,12 @@ func (h *host) describe() (workflows.Service, error) {
 // where the Go command does not record it.
 var revision string
 
-func readBuild() workflows.Build {
+func readBuild() contract.Build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return workflows.Build{Revision: revision}
+		return contract.Build{Revision: revision}
 	}
-	build := workflows.Build{Module: info.Main.Path, Version: info.Main.Version, Revision: revision}
+	build := contract.Build{Module: info.Main.Path, Version: info.Main.Version, Revision: revision}
 	for _, setting := range info.Settings {
 		if setting.Key == "vcs.revision" {
 			build.Revision = setting.Value

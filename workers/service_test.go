@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
@@ -149,7 +151,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	loop := bound(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate, "")
 	runs := map[string]client.RunRef{}
 	for _, j := range []job.Job{retried, once, waits, fails} {
-		ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 		require.NoError(t, err)
 		runs[j.ID] = ref
 	}
@@ -158,7 +160,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	require.NoError(t, c.StartContinuous(t.Context(), loop))
 	ledger.waitFor(t, "step", 6)
 	item := queueReaches(t, c, "bound", "a run", func(s *workflows.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
-	atWork := append(slices.Collect(maps.Values(runs)), client.RunRef{WorkflowID: workflows.JobWorkflowID(queued.ID), RunID: item.RunID})
+	atWork := append(slices.Collect(maps.Values(runs)), client.RunRef{WorkflowID: contract.JobWorkflowID(queued.ID), RunID: item.RunID})
 	for _, ref := range atWork {
 		stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
 			run, err := c.Run(t.Context(), ref)
@@ -237,7 +239,7 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	c := newControl(t, st)
 	j := bound(t, "a", oneShot(), newLedger(t), "", job.FailoverRequeue)
 	j.Options.Bind = map[string]string{"zone": "nowhere"}
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	// It looks again and again, but holds no place in a worker, and spends no history.
 	var events int64
@@ -275,7 +277,7 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 		for key, bind := range map[string]map[string]string{"bound": {"zone": "north"}, "free": nil} {
 			j := bound(t, fmt.Sprintf("%s%d", key, i), oneShot(), ledger, gate, job.FailoverWait)
 			j.Options.Bind, j.Options.HeartbeatTimeout = bind, job.Duration(30*time.Second)
-			ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+			ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 			require.NoError(t, err)
 			runs = append(runs, ref)
 		}

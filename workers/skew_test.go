@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
@@ -24,7 +26,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // wrongClock makes the clock of a worker's machine differ from the server's, as
@@ -154,7 +155,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	require.NoError(t, err)
 	require.NoError(t, syncer.Apply(t.Context(), plan, func(schedules.Report) {}))
 	require.NoError(t, c.StartContinuous(t.Context(), loop))
-	ref, err := c.StartRun(t.Context(), once, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), once, contract.StartedByHand)
 	require.NoError(t, err)
 	starts := func(j job.Job) (runs []string) {
 		for _, e := range ledger.read(t) {
@@ -172,7 +173,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	stacktest.WaitFor(t, "two starts", ranOften(2))
 	promised := enqueueAll(t, c, "clocks", 10, 2, items)
 	happens()
-	second, err := c.StartRun(t.Context(), again, workflows.TriggerManual)
+	second, err := c.StartRun(t.Context(), again, contract.StartedByHand)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "four starts", ranOften(4))
 	// Long enough for heartbeats, which are sent every two seconds.
@@ -188,8 +189,8 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	require.Len(t, starts(again), 1)
 
 	require.NoError(t, c.Stop(t.Context(), loop.ID, "by test"))
-	var out workflows.ContinuousOutput
-	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(loop.ID), "").Get(t.Context(), &out))
+	var out contract.ContinuousOutput
+	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(loop.ID), "").Get(t.Context(), &out))
 	require.Zero(t, out.Failed)
 	iterations := starts(loop)
 	require.EqualValues(t, len(iterations), out.Iterations)

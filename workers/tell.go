@@ -6,10 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/activity"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Bounds of what is told of a run's progress: it goes into the history.
@@ -37,7 +38,7 @@ func (h *host) tellProgress(ctx context.Context, r *run) (stop func()) {
 		before, began := max(info.StartedTime.Sub(info.ScheduledTime), 0), time.Now()
 		next := time.NewTimer(tellAfter(h.ProgressEvery, before))
 		defer next.Stop()
-		var told workflows.ProgressReport
+		var told contract.ProgressReport
 		for {
 			select {
 			case <-ctx.Done():
@@ -46,7 +47,7 @@ func (h *host) tellProgress(ctx context.Context, r *run) (stop func()) {
 			}
 			if report := r.shown(); report.Progress != told.Progress || !bytes.Equal(report.Cursor, told.Cursor) {
 				patient, done := context.WithTimeout(ctx, tellPatience)
-				if err := h.client.SignalWorkflow(patient, workflow.ID, workflow.RunID, workflows.SignalProgress, report); err == nil {
+				if err := h.client.SignalWorkflow(patient, workflow.ID, workflow.RunID, contract.SignalProgress, report); err == nil {
 					told = report
 				} else if ctx.Err() == nil {
 					r.logger.Debug("the progress was not told", "error", err)
@@ -69,9 +70,9 @@ func tellAfter(least, since time.Duration) time.Duration {
 }
 
 // shown is how far the run is, for people.
-func (r *run) shown() workflows.ProgressReport {
+func (r *run) shown() contract.ProgressReport {
 	beat := r.report()
-	report := workflows.ProgressReport{RunID: r.input.RunID, Worker: r.identity, Progress: beat.Progress, Cursor: beat.Cursor}
+	report := contract.ProgressReport{RunID: r.input.RunID, Worker: r.identity, Progress: beat.Progress, Cursor: beat.Cursor}
 	report.Progress.Message = job.Cut(r.redact(beat.Progress.Message), maxToldMessage)
 	if len(report.Cursor) > maxToldCursor {
 		report.Cursor = nil

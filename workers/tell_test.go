@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	sdkpb "go.temporal.io/api/sdk/v1"
@@ -19,13 +21,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // currentDetails are what the Web UI shows of a workflow.
 func currentDetails(t *testing.T, c *client.Client, jobID string) (string, error) {
 	t.Helper()
-	answer, err := c.Temporal().QueryWorkflow(t.Context(), workflows.JobWorkflowID(jobID), "", "__temporal_workflow_metadata")
+	answer, err := c.Temporal().QueryWorkflow(t.Context(), contract.JobWorkflowID(jobID), "", "__temporal_workflow_metadata")
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +85,7 @@ func TestProgressIsInTheCurrentDetails(t *testing.T) {
 	once := newJob(t, "TakeLong", "once", oneShot(), struct{}{})
 	once.Worker = "telling"
 	stop := serve()
-	_, err := c.StartRun(t.Context(), once, workflows.TriggerManual)
+	_, err := c.StartRun(t.Context(), once, contract.StartedByHand)
 	require.NoError(t, err)
 	for _, n := range []int64{3, 5} {
 		step <- n
@@ -101,7 +102,7 @@ func TestProgressIsInTheCurrentDetails(t *testing.T) {
 
 	homeless := newJob(t, "TakeLong", "homeless", oneShot(), struct{}{})
 	homeless.Worker, homeless.Options.Bind = "telling", map[string]string{"zone": "nowhere"}
-	_, err = c.StartRun(t.Context(), homeless, workflows.TriggerManual)
+	_, err = c.StartRun(t.Context(), homeless, contract.StartedByHand)
 	require.NoError(t, err)
 	shows(homeless, "looking for a service")
 	require.NoError(t, c.Stop(t.Context(), homeless.ID, "enough"))
@@ -112,7 +113,7 @@ func TestProgressIsInTheCurrentDetails(t *testing.T) {
 	step <- 7
 	shows(loop, "Iteration 1 runs: ", "progress: **7/9 on the way**")
 	require.NoError(t, c.Stop(t.Context(), loop.ID, "enough"))
-	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), workflows.JobWorkflowID(loop.ID), "").Get(t.Context(), nil))
+	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(loop.ID), "").Get(t.Context(), nil))
 	stop()
 
 	// What does not change is not told again.
@@ -123,7 +124,7 @@ func TestProgressIsInTheCurrentDetails(t *testing.T) {
 // signals counts those in the history of a job's run, and says how long that took.
 func signals(t *testing.T, c *client.Client, j job.Job) (count int, took time.Duration) {
 	t.Helper()
-	history := c.Temporal().GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(j.ID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	history := c.Temporal().GetWorkflowHistory(t.Context(), contract.JobWorkflowID(j.ID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	var began time.Time
 	for history.HasNext() {
 		event, err := history.Next()
@@ -178,7 +179,7 @@ func TestProgressOfARunThatIsRetriedIsBounded(t *testing.T) {
 	j.Worker = "retrying"
 	j.Options.MaxRetryCount = job.Unlimited
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Millisecond), Max: job.Duration(time.Millisecond), Coefficient: 1}
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)

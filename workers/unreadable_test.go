@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
@@ -22,8 +24,8 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 	st := stacktest.StartOwn(t)
 	c := newControl(t, st)
 	_, err := c.Temporal().ExecuteActivity(t.Context(), sdk.StartActivityOptions{
-		ID: workflows.ServiceID("testing", "odd"), TaskQueue: "odd", StartToCloseTimeout: time.Hour,
-	}, workflows.ServiceType, "not a service")
+		ID: contract.ServiceID("testing", "odd"), TaskQueue: "odd", StartToCloseTimeout: time.Hour,
+	}, contract.ServiceType, "not a service")
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -43,7 +45,7 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 
 	ledger := newLedger(t)
 	j := bound(t, "bound", oneShot(), ledger, "", "")
-	ref, err := c.StartRun(t.Context(), j, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
@@ -14,8 +16,8 @@ import (
 )
 
 func TestAppliedJobsCarriesOnWhatItWasTold(t *testing.T) {
-	record := func(n int) workflows.AppliedRecord {
-		record := workflows.AppliedRecord{Applied: map[string]workflows.AppliedJob{
+	record := func(n int) contract.AppliedRecord {
+		record := contract.AppliedRecord{Applied: map[string]contract.AppliedJob{
 			fmt.Sprintf("a.%d", n%20): {Mode: job.ModeContinuous, Hash: fmt.Sprint(n)},
 		}}
 		if n%7 == 0 {
@@ -23,8 +25,8 @@ func TestAppliedJobsCarriesOnWhatItWasTold(t *testing.T) {
 		}
 		return record
 	}
-	start := func() workflows.AppliedState {
-		return workflows.AppliedState{Records: 3, Jobs: map[string]workflows.AppliedJob{"a.old": {Mode: job.ModeOneShot, Hash: "0"}}}
+	start := func() contract.AppliedState {
+		return contract.AppliedState{Records: 3, Jobs: map[string]contract.AppliedJob{"a.old": {Mode: job.ModeOneShot, Hash: "0"}}}
 	}
 	const records = 700 // more than a run takes one by one
 	want := start()
@@ -33,16 +35,16 @@ func TestAppliedJobsCarriesOnWhatItWasTold(t *testing.T) {
 	}
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(workflows.AppliedJobs, workflow.RegisterOptions{Name: workflows.AppliedJobsType})
+	env.RegisterWorkflowWithOptions(workflows.AppliedJobs, workflow.RegisterOptions{Name: contract.AppliedJobsType})
 	env.RegisterDelayedCallback(func() {
 		for n := range records {
-			env.SignalWorkflow(workflows.SignalApplied, record(n))
+			env.SignalWorkflow(contract.SignalApplied, record(n))
 		}
 	}, 0)
-	env.ExecuteWorkflow(workflows.AppliedJobsType, start())
+	env.ExecuteWorkflow(contract.AppliedJobsType, start())
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, env.GetWorkflowError(), &next)
-	var carried workflows.AppliedState
+	var carried contract.AppliedState
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &carried))
 	require.Equal(t, want, carried)
 	require.EqualValues(t, records+3, carried.Records)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -16,18 +18,9 @@ import (
 // keptRebinds is how many rebinds a run or a loop keeps to show.
 const keptRebinds = 10
 
-// Binding says which service a bound job's runs go to, and how that came about.
-type Binding struct {
-	// Service is the name of the service; "" before the first choice.
-	Service string `json:"service,omitempty"`
-	// Tags are those that the service was chosen for.
-	Tags map[string]string `json:"tags,omitempty"`
-	// Away says why the service has to be found again before it gets more work.
-	Away string `json:"away,omitempty"`
-	// Rebinds are the latest changes of the service, oldest first; Rebound counts
-	// them all.
-	Rebinds []Rebind `json:"rebinds,omitempty"`
-	Rebound int      `json:"rebound,omitempty"`
+// binding chooses the services of a run or of a loop.
+type binding struct {
+	*contract.Binding
 	// untaken says that the service did not take the run within takeWait.
 	untaken bool
 	// silent says that the service fell silent in the last try, for the heartbeat
@@ -38,30 +31,19 @@ type Binding struct {
 	tell    func()
 }
 
-// Rebind is a change of the service that a run or a loop is bound to.
-type Rebind struct {
-	At     time.Time `json:"at"`
-	From   string    `json:"from"`
-	To     string    `json:"to"`
-	Reason string    `json:"reason"`
-}
-
-// String writes "a → b: reason".
-func (r Rebind) String() string { return fmt.Sprintf("%s → %s: %s", r.From, r.To, r.Reason) }
-
 // execute runs the activity of a job with the tries that are left: of a job that is
 // not bound on the task queue of its worker type, of a bound one on that of a
 // service with the tags. A run that its service did not take is given to another
 // at the last cursor, which is left in the input.
-func (b *Binding) execute(ctx workflow.Context, j job.Job, t *tries, in *ActivityInput) (ActivityOutput, error) {
-	var output ActivityOutput
+func (b *binding) execute(ctx workflow.Context, j job.Job, t *tries, in *contract.ActivityInput) (contract.ActivityOutput, error) {
+	var output contract.ActivityOutput
 	if len(j.Options.Bind) == 0 {
 		err := workflow.ExecuteActivity(withJobActivity(ctx, j, t.next()), j.Type, *in).Get(ctx, &output)
 		return output, err
 	}
-	for lost := 0; ; {
+	for {
 		if err := b.choose(ctx, j); err != nil {
-			return ActivityOutput{}, err
+			return contract.ActivityOutput{}, err
 		}
 		err := workflow.ExecuteActivity(b.onService(withJobActivity(ctx, j, t.next()), j), j.Type, *in).Get(ctx, &output)
 		if err == nil {
@@ -77,12 +59,7 @@ func (b *Binding) execute(ctx workflow.Context, j job.Job, t *tries, in *Activit
 			in.Cursor = cursor
 		}
 		if started {
-			lost++
-			if workflow.GetVersion(ctx, lostTriesChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-				if lost > maxLostWorkers {
-					return output, err
-				}
-			} else if !t.lose(triesBefore(err)) {
+			if !t.lose(triesBefore(err)) {
 				return output, err
 			}
 		}
@@ -96,7 +73,7 @@ func (b *Binding) execute(ctx workflow.Context, j job.Job, t *tries, in *Activit
 
 // start is execute in a coroutine of its own. The cursor that a change of the
 // service left is in the input when the future is ready.
-func (b *Binding) start(ctx workflow.Context, j job.Job, t *tries, in *ActivityInput) workflow.Future {
+func (b *binding) start(ctx workflow.Context, j job.Job, t *tries, in *contract.ActivityInput) workflow.Future {
 	future, ended := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		output, err := b.execute(ctx, j, t, in)
@@ -106,8 +83,8 @@ func (b *Binding) start(ctx workflow.Context, j job.Job, t *tries, in *ActivityI
 }
 
 // onService sends activities to the service.
-func (b *Binding) onService(ctx workflow.Context, j job.Job) workflow.Context {
-	ctx = workflow.WithTaskQueue(ctx, ServiceTaskQueue(j.Worker, b.Service))
+func (b *binding) onService(ctx workflow.Context, j job.Job) workflow.Context {
+	ctx = workflow.WithTaskQueue(ctx, contract.ServiceTaskQueue(j.Worker, b.Service))
 	if j.Options.FailoverPolicy() == job.FailoverWait {
 		return ctx
 	}
@@ -125,7 +102,7 @@ func takeWait(o job.Options) time.Duration {
 }
 
 // patience is what is left of failover_after for a service that is away.
-func (b *Binding) patience(o job.Options) job.Duration {
+func (b *binding) patience(o job.Options) job.Duration {
 	left := o.FailoverWait().Std()
 	if b.silent {
 		left = takeWait(o)
@@ -137,7 +114,7 @@ func (b *Binding) patience(o job.Options) job.Duration {
 }
 
 // choose finds a service unless the one that is known will do.
-func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
+func (b *binding) choose(ctx workflow.Context, j job.Job) error {
 	if !sameTags(b.Tags, j.Options.Bind) {
 		// The definition has changed: what was chosen before does not count.
 		b.Service, b.Away, b.Tags, b.untaken, b.silent = "", "", j.Options.Bind, false, false
@@ -145,19 +122,19 @@ func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
 	if b.Service != "" && b.Away == "" {
 		return nil
 	}
-	in := ChooseServiceInput{
+	in := contract.ChooseServiceInput{
 		JobID: j.ID, Worker: j.Worker, Type: j.Type, Bind: j.Options.Bind, Last: b.Service,
 		Failover: j.Options.FailoverPolicy(), After: b.patience(j.Options), Room: b.untaken,
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           QueuesTaskQueue,
+		TaskQueue:           contract.QueuesTaskQueue,
 		StartToCloseTimeout: 30 * time.Second,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumInterval: 10 * time.Second},
 		Summary:             j.ID,
 	})
-	var choice ServiceChoice
+	var choice contract.ServiceChoice
 	b.looks(true)
-	err := workflow.ExecuteActivity(ctx, ChooseServiceActivity, in).Get(ctx, &choice)
+	err := workflow.ExecuteActivity(ctx, contract.ChooseServiceActivity, in).Get(ctx, &choice)
 	b.looks(false)
 	if err != nil {
 		return err
@@ -168,9 +145,9 @@ func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
 	}
 	if b.Service != "" && choice.Service != b.Service {
 		b.Rebound++
-		b.Rebinds = append(b.Rebinds, Rebind{At: workflow.Now(ctx), From: b.Service, To: choice.Service, Reason: b.Away})
+		b.Rebinds = append(b.Rebinds, contract.Rebind{At: workflow.Now(ctx), From: b.Service, To: choice.Service, Reason: b.Away})
 		if extra := len(b.Rebinds) - keptRebinds; extra > 0 {
-			b.Rebinds = append([]Rebind(nil), b.Rebinds[extra:]...)
+			b.Rebinds = append([]contract.Rebind(nil), b.Rebinds[extra:]...)
 		}
 	}
 	b.Service, b.Away, b.untaken = choice.Service, "", false
@@ -178,20 +155,20 @@ func (b *Binding) choose(ctx workflow.Context, j job.Job) error {
 }
 
 // looks notes whether a service is being looked for.
-func (b *Binding) looks(looking bool) {
+func (b *binding) looks(looking bool) {
 	b.looking = looking
 	b.changed()
 }
 
 // changed has the binding shown as it is.
-func (b *Binding) changed() {
+func (b *binding) changed() {
 	if b.tell != nil {
 		b.tell()
 	}
 }
 
 // note remembers that the service went away in the middle of a run.
-func (b *Binding) note(err error) {
+func (b *binding) note(err error) {
 	if _, handed := handedBack(err); handed {
 		b.Away = "the service shut down"
 	}
@@ -211,7 +188,7 @@ func notTaken(err error) (cursor json.RawMessage, started, ok bool) {
 	started = errors.Unwrap(timeout) != nil
 	if timeout.HasLastHeartbeatDetails() {
 		started = true
-		var beat Heartbeat
+		var beat contract.Heartbeat
 		if err := timeout.LastHeartbeatDetails(&beat); err == nil {
 			cursor = beat.Cursor
 		}
@@ -243,7 +220,7 @@ func sameTags(a, b map[string]string) bool {
 }
 
 // details is what the Web UI shows of the binding, "" of a job that is not bound.
-func (b *Binding) details() string {
+func (b *binding) details() string {
 	var text string
 	switch {
 	case b.looking && b.Away != "":

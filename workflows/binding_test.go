@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
@@ -18,21 +20,21 @@ import (
 func service(name, zone string) workflows.LiveService {
 	return workflows.LiveService{
 		State: workflows.ServiceServing,
-		Service: workflows.Service{
-			Worker: "counting", Name: name, Slots: 10, Types: []workflows.ServedType{{Name: testType}},
+		Service: contract.Service{
+			Worker: "counting", Name: name, Slots: 10, Types: []contract.ServedType{{Name: testType}},
 			Tags: map[string]string{"zone": zone, job.TagName: name},
 		},
 	}
 }
 
 func TestChoiceOfAService(t *testing.T) {
-	in := workflows.ChooseServiceInput{
+	in := contract.ChooseServiceInput{
 		JobID: "count_things.a", Worker: "counting", Type: testType, Bind: map[string]string{"zone": "north"},
 		Failover: job.FailoverRequeue, After: job.Duration(30 * time.Second),
 	}
-	choose := func(in workflows.ChooseServiceInput, waited time.Duration, services ...workflows.LiveService) string {
+	choose := func(in contract.ChooseServiceInput, waited time.Duration, services ...workflows.LiveService) string {
 		t.Helper()
-		chosen, err := in.Choose(services, waited)
+		chosen, err := workflows.Choose(in, services, waited)
 		require.NoError(t, err)
 		return chosen
 	}
@@ -68,27 +70,27 @@ func TestChoiceOfAService(t *testing.T) {
 
 	in.Failover = job.FailoverFail
 	require.Empty(t, choose(in, 29*time.Second, a))
-	_, err := in.Choose([]workflows.LiveService{a}, 30*time.Second)
+	_, err := workflows.Choose(in, []workflows.LiveService{a}, 30*time.Second)
 	var final *temporal.ApplicationError
 	require.ErrorAs(t, err, &final)
 	require.True(t, final.NonRetryable())
 	require.Equal(t, job.ClassNoService, final.Type())
 	require.ErrorContains(t, err, "job count_things.a is bound to service counting@b, which is gone")
 	in.Last = ""
-	_, err = in.Choose(nil, 30*time.Second)
+	_, err = workflows.Choose(in, nil, 30*time.Second)
 	require.ErrorContains(t, err, "job count_things.a is bound to tags that no live counting service has that serves CountThings")
 }
 
 // A service that is full of handlers which were given up announces itself as serving,
 // and takes nothing until it is restarted.
 func TestChoiceLeavesOutServicesFullOfDeafHandlers(t *testing.T) {
-	in := workflows.ChooseServiceInput{
+	in := contract.ChooseServiceInput{
 		JobID: "count_things.a", Worker: "counting", Type: testType,
 		Failover: job.FailoverRequeue, After: job.Duration(30 * time.Second),
 	}
-	choose := func(in workflows.ChooseServiceInput, waited time.Duration, services ...workflows.LiveService) string {
+	choose := func(in contract.ChooseServiceInput, waited time.Duration, services ...workflows.LiveService) string {
 		t.Helper()
-		chosen, err := in.Choose(services, waited)
+		chosen, err := workflows.Choose(in, services, waited)
 		require.NoError(t, err)
 		return chosen
 	}
@@ -105,7 +107,7 @@ func TestChoiceLeavesOutServicesFullOfDeafHandlers(t *testing.T) {
 	require.Empty(t, choose(in, 29*time.Second, deaf, a))
 	require.Equal(t, "a", choose(in, 30*time.Second, deaf, a))
 	in.Failover = job.FailoverFail
-	_, err := in.Choose([]workflows.LiveService{deaf, a}, 30*time.Second)
+	_, err := workflows.Choose(in, []workflows.LiveService{deaf, a}, 30*time.Second)
 	require.ErrorContains(t, err, "service counting@b, all of whose slots are held by handlers that were given up")
 	in.Failover = job.FailoverWait
 	require.Empty(t, choose(in, time.Hour, deaf, a))
@@ -121,8 +123,8 @@ func TestJobsAreSpreadOverServicesAndStay(t *testing.T) {
 	chosen := map[string]string{}
 	counts := map[string]int{}
 	for i := range 1000 {
-		in := workflows.ChooseServiceInput{JobID: fmt.Sprintf("count_things.j%d", i), Worker: "counting", Type: testType}
-		name, err := in.Choose(services, 0)
+		in := contract.ChooseServiceInput{JobID: fmt.Sprintf("count_things.j%d", i), Worker: "counting", Type: testType}
+		name, err := workflows.Choose(in, services, 0)
 		require.NoError(t, err)
 		chosen[in.JobID] = name
 		counts[name]++
@@ -131,8 +133,8 @@ func TestJobsAreSpreadOverServicesAndStay(t *testing.T) {
 		require.InDelta(t, 250, n, 60, name)
 	}
 	for id, before := range chosen {
-		in := workflows.ChooseServiceInput{JobID: id, Worker: "counting", Type: testType}
-		name, err := in.Choose(services[:3], 0)
+		in := contract.ChooseServiceInput{JobID: id, Worker: "counting", Type: testType}
+		name, err := workflows.Choose(in, services[:3], 0)
 		require.NoError(t, err)
 		if before != "d" {
 			require.Equal(t, before, name, "only the jobs of the service that went move")
@@ -143,23 +145,23 @@ func TestJobsAreSpreadOverServicesAndStay(t *testing.T) {
 // TestBoundRunGoesToItsService looks at the task queues that activities go to.
 func TestBoundRunGoesToItsService(t *testing.T) {
 	queues := map[string]string{}
-	env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 		info := activity.GetInfo(ctx)
 		queues[info.ActivityType.Name] = info.TaskQueue
-		return workflows.ActivityOutput{Worker: "w", Attempts: 1}, nil
+		return contract.ActivityOutput{Worker: "w", Attempts: 1}, nil
 	})
-	env.RegisterActivityWithOptions(func(ctx context.Context, in workflows.ChooseServiceInput) (workflows.ServiceChoice, error) {
+	env.RegisterActivityWithOptions(func(ctx context.Context, in contract.ChooseServiceInput) (contract.ServiceChoice, error) {
 		queues[activity.GetInfo(ctx).ActivityType.Name] = activity.GetInfo(ctx).TaskQueue
-		name, err := in.Choose([]workflows.LiveService{service("b", "north")}, 0)
-		return workflows.ServiceChoice{Service: name}, err
-	}, activity.RegisterOptions{Name: workflows.ChooseServiceActivity})
+		name, err := workflows.Choose(in, []workflows.LiveService{service("b", "north")}, 0)
+		return contract.ServiceChoice{Service: name}, err
+	}, activity.RegisterOptions{Name: contract.ChooseServiceActivity})
 	j := newJob("a", job.Schedule{OneShot: &job.OneShot{}})
 	j.Options.Bind = map[string]string{"zone": "north"}
-	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
+	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 	require.NoError(t, env.GetWorkflowError())
-	var out workflows.RunOutput
+	var out contract.RunOutput
 	require.NoError(t, env.GetWorkflowResult(&out))
-	require.Equal(t, map[string]string{testType: "counting@b", workflows.ChooseServiceActivity: workflows.QueuesTaskQueue}, queues)
+	require.Equal(t, map[string]string{testType: "counting@b", contract.ChooseServiceActivity: contract.QueuesTaskQueue}, queues)
 	require.Equal(t, "b", out.Binding.Service)
 	require.Empty(t, out.Binding.Rebinds)
 }
@@ -172,23 +174,23 @@ func TestBoundRunCountsTheTriesOfLostServices(t *testing.T) {
 		untaken int
 	}{
 		"died":   {silent("1"), 3},
-		"failed": {temporal.NewApplicationError("away", "Away", workflows.ActivityOutput{Worker: "w1", Attempts: 3}), 1},
+		"failed": {temporal.NewApplicationError("away", "Away", contract.ActivityOutput{Worker: "w1", Attempts: 3}), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
-			env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+			env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 				if calls++; calls <= c.untaken {
-					return workflows.ActivityOutput{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, c.before)
+					return contract.ActivityOutput{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, c.before)
 				}
-				return workflows.ActivityOutput{}, silent("1") // The last try.
+				return contract.ActivityOutput{}, silent("1") // The last try.
 			})
-			env.RegisterActivityWithOptions(func(context.Context, workflows.ChooseServiceInput) (workflows.ServiceChoice, error) {
-				return workflows.ServiceChoice{Service: "a"}, nil
-			}, activity.RegisterOptions{Name: workflows.ChooseServiceActivity})
+			env.RegisterActivityWithOptions(func(context.Context, contract.ChooseServiceInput) (contract.ServiceChoice, error) {
+				return contract.ServiceChoice{Service: "a"}, nil
+			}, activity.RegisterOptions{Name: contract.ChooseServiceActivity})
 			j := oneShot("a")
 			j.Options.MaxRetryCount = 3
 			j.Options.Bind = map[string]string{"zone": "north"}
-			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
+			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 			require.Error(t, env.GetWorkflowError())
 			require.Equal(t, c.untaken+1+5, calls)
 		})
@@ -201,7 +203,7 @@ func TestFailoverCountsFromTheLastSign(t *testing.T) {
 	untaken := func(before error) error {
 		return temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, before)
 	}
-	failed := temporal.NewApplicationError("away", "Away", workflows.ActivityOutput{Worker: "w1", Attempts: 1})
+	failed := temporal.NewApplicationError("away", "Away", contract.ActivityOutput{Worker: "w1", Attempts: 1})
 	type look struct {
 		after time.Duration
 		room  bool
@@ -229,27 +231,27 @@ func TestFailoverCountsFromTheLastSign(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ends := c.ends
-			env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+			env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 				if len(ends) == 0 {
-					return workflows.ActivityOutput{Worker: "w", Attempts: 1}, nil
+					return contract.ActivityOutput{Worker: "w", Attempts: 1}, nil
 				}
 				err := ends[0]
 				ends = ends[1:]
-				return workflows.ActivityOutput{}, err
+				return contract.ActivityOutput{}, err
 			})
 			var looks []look
-			env.RegisterActivityWithOptions(func(_ context.Context, in workflows.ChooseServiceInput) (workflows.ServiceChoice, error) {
+			env.RegisterActivityWithOptions(func(_ context.Context, in contract.ChooseServiceInput) (contract.ServiceChoice, error) {
 				looks = append(looks, look{in.After.Std(), in.Room})
 				if c.moves {
-					return workflows.ServiceChoice{Service: fmt.Sprintf("s%d", len(looks))}, nil
+					return contract.ServiceChoice{Service: fmt.Sprintf("s%d", len(looks))}, nil
 				}
-				return workflows.ServiceChoice{Service: "a"}, nil
-			}, activity.RegisterOptions{Name: workflows.ChooseServiceActivity})
+				return contract.ServiceChoice{Service: "a"}, nil
+			}, activity.RegisterOptions{Name: contract.ChooseServiceActivity})
 			j := oneShot("a")
 			j.Options.MaxRetryCount = 0
 			j.Options.Bind = map[string]string{"zone": "north"}
 			j.Options.HeartbeatTimeout, j.Options.FailoverAfter = job.Duration(c.heartbeat), job.Duration(30*time.Second)
-			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
+			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 			require.NoError(t, env.GetWorkflowError())
 			require.Equal(t, append([]look{{30 * time.Second, false}}, c.looks...), looks)
 		})
@@ -258,15 +260,15 @@ func TestFailoverCountsFromTheLastSign(t *testing.T) {
 
 // TestRunLooksForAServiceLessAndLessOften bounds how often, and how late.
 func TestRunLooksForAServiceLessAndLessOften(t *testing.T) {
-	in := workflows.ChooseServiceInput{After: job.Duration(30 * time.Second)}
+	in := contract.ChooseServiceInput{After: job.Duration(30 * time.Second)}
 	at := map[time.Duration]bool{}
 	looks := 1
 	for ; ; looks++ {
-		waited, next := in.Patience(looks)
+		waited, next := workflows.Patience(in, looks)
 		at[waited] = true
 		require.Positive(t, next)
 		require.LessOrEqual(t, next, max(waited/4, time.Second), "a service that returns is found soon")
-		again, _ := in.Patience(looks + 1)
+		again, _ := workflows.Patience(in, looks+1)
 		require.Equal(t, waited+next, again)
 		if waited > 24*time.Hour {
 			break

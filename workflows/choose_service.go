@@ -7,33 +7,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// ChooseServiceInput asks for a service that a bound job's run can go to.
-type ChooseServiceInput struct {
-	JobID  string            `json:"job_id"`
-	Worker job.WorkerType    `json:"worker"`
-	Type   string            `json:"type"`
-	Bind   map[string]string `json:"bind"`
-	// Last is the service that the run was on, if there is one.
-	Last string `json:"last,omitempty"`
-	// Failover says what to do while Last is away, once it has been so for After.
-	// The time counts from the first look.
-	Failover job.Failover `json:"failover"`
-	After    job.Duration `json:"after,omitempty"`
-	// Room asks to wait until Last has a free slot: it lives, but did not take the
-	// run.
-	Room bool `json:"room,omitempty"`
-}
-
-// ServiceChoice is the answer of ChooseService.
-type ServiceChoice struct {
-	Service string `json:"service"`
-}
+// serviceSearch looks for a service.
+type serviceSearch struct{ contract.ChooseServiceInput }
 
 // chooser serves ChooseServiceActivity. Runs that look at the same time in one
 // process share what they know of the services.
@@ -91,16 +74,17 @@ func (c *chooser) tell(ctx context.Context, unread error) {
 // When there is none the attempt fails and says when to look again. So a run that
 // waits holds no place in any worker and spends no history, however long. It
 // fails for good, with class job.ClassNoService, only under the policy fail.
-func (c *chooser) ChooseService(ctx context.Context, in ChooseServiceInput) (ServiceChoice, error) {
+func (c *chooser) ChooseService(ctx context.Context, input contract.ChooseServiceInput) (contract.ServiceChoice, error) {
+	in := serviceSearch{input}
 	waited, next := in.patience(int(activity.GetInfo(ctx).Attempt))
 	services, err := c.live(ctx)
 	if err == nil {
 		chosen, err := in.choose(services, waited)
 		if chosen != "" || err != nil {
-			return ServiceChoice{Service: chosen}, err
+			return contract.ServiceChoice{Service: chosen}, err
 		}
 	}
-	return ServiceChoice{}, temporal.NewApplicationErrorWithOptions(in.missing(err), errorTypeNoServiceYet, temporal.ApplicationErrorOptions{
+	return contract.ServiceChoice{}, temporal.NewApplicationErrorWithOptions(in.missing(err), errorTypeNoServiceYet, temporal.ApplicationErrorOptions{
 		NextRetryDelay: next, Category: temporal.ApplicationErrorCategoryBenign,
 	})
 }
@@ -118,7 +102,7 @@ const (
 // long it waits then, but not past the moment in which the failover policy comes
 // in. It is the sum of the waits that were asked for, so that no clock has to be
 // right, and time without any worker that could look does not count.
-func (in ChooseServiceInput) patience(n int) (waited, next time.Duration) {
+func (in serviceSearch) patience(n int) (waited, next time.Duration) {
 	after := in.After.Std()
 	for {
 		next = min(max(waited/4, soonestLook), latestLook)
@@ -133,7 +117,7 @@ func (in ChooseServiceInput) patience(n int) (waited, next time.Duration) {
 }
 
 // choose gives the name of a service, "" to go on waiting, or an error for good.
-func (in ChooseServiceInput) choose(services []LiveService, waited time.Duration) (string, error) {
+func (in serviceSearch) choose(services []LiveService, waited time.Duration) (string, error) {
 	var best string
 	var rank uint64
 	var stuck bool // Last lives, and takes no run any more
@@ -174,29 +158,29 @@ func (in ChooseServiceInput) choose(services []LiveService, waited time.Duration
 }
 
 // missing is the sentence of the error of a look that found none.
-func (in ChooseServiceInput) missing(err error) string {
+func (in serviceSearch) missing(err error) string {
 	switch {
 	case err != nil:
 		return fmt.Sprintf("the live services cannot be listed: %s", err)
 	case in.Room:
-		return fmt.Sprintf("service %s has no free slot", ServiceTaskQueue(in.Worker, in.Last))
+		return fmt.Sprintf("service %s has no free slot", contract.ServiceTaskQueue(in.Worker, in.Last))
 	case in.Last != "":
-		return fmt.Sprintf("service %s is away", ServiceTaskQueue(in.Worker, in.Last))
+		return fmt.Sprintf("service %s is away", contract.ServiceTaskQueue(in.Worker, in.Last))
 	}
 	return fmt.Sprintf("no live %s service has the tags of job %s and serves %s", in.Worker, in.JobID, in.Type)
 }
 
 // gone is the sentence of the error for good.
-func (in ChooseServiceInput) gone(stuck bool) string {
+func (in serviceSearch) gone(stuck bool) string {
 	switch {
 	case in.Last == "":
 		return fmt.Sprintf("job %s is bound to tags that no live %s service has that serves %s", in.JobID, in.Worker, in.Type)
 	case stuck:
 		return fmt.Sprintf("job %s is bound to service %s, all of whose slots are held by handlers that were given up: restart it",
-			in.JobID, ServiceTaskQueue(in.Worker, in.Last))
+			in.JobID, contract.ServiceTaskQueue(in.Worker, in.Last))
 	}
 	return fmt.Sprintf("job %s is bound to service %s, which is gone and did not return in time",
-		in.JobID, ServiceTaskQueue(in.Worker, in.Last))
+		in.JobID, contract.ServiceTaskQueue(in.Worker, in.Last))
 }
 
 func rendezvous(jobID, service string) uint64 {

@@ -3,6 +3,8 @@ package workflows
 import (
 	"fmt"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -13,14 +15,9 @@ import (
 // a workflow run takes 2,000 updates, and a job that someone pauses every minute
 // must not use them up.
 
-// ErrorTypeUnchanged is the type of the error with which ContinuousJob refuses a
-// message since it stands as the message wants it to. The detail is the state, a
-// [ContinuousState]: to whoever asked it is the answer.
-const ErrorTypeUnchanged = "Unchanged"
-
 // unchanged refuses a message that would change nothing.
 func (l *loop) unchanged() error {
-	return temporal.NewApplicationError(fmt.Sprintf("job %s stands so already", l.Job.ID), ErrorTypeUnchanged, l.ContinuousState)
+	return temporal.NewApplicationError(fmt.Sprintf("job %s stands so already", l.Job.ID), contract.ErrorTypeUnchanged, l.ContinuousState)
 }
 
 // unless refuses a message if it would change nothing.
@@ -31,11 +28,11 @@ func (l *loop) unless(same bool) error {
 	return nil
 }
 
-func (l *loop) checkStop(StopRequest) error { return l.unless(l.Stop) }
+func (l *loop) checkStop(contract.StopRequest) error { return l.unless(l.Stop) }
 
 // checkRestart answers a request to a job that is being stopped with the state: it
 // says so, and the caller starts the job again when it has ended.
-func (l *loop) checkRestart(RestartRequest) error {
+func (l *loop) checkRestart(contract.RestartRequest) error {
 	if l.Stop {
 		return l.unchanged()
 	}
@@ -45,21 +42,21 @@ func (l *loop) checkRestart(RestartRequest) error {
 	return l.unless(l.Restart && l.Trigger)
 }
 
-func (l *loop) checkPause(in PauseRequest) error {
+func (l *loop) checkPause(in contract.PauseRequest) error {
 	if err := l.checkAlive(); err != nil {
 		return err
 	}
 	return l.unless(l.Paused && l.PauseReason == job.Cut(in.Reason, maxPauseReason))
 }
 
-func (l *loop) checkResume(ResumeRequest) error {
+func (l *loop) checkResume(contract.ResumeRequest) error {
 	if err := l.checkAlive(); err != nil {
 		return err
 	}
 	return l.unless(!l.Paused && !l.BacksOff())
 }
 
-func (l *loop) checkTrigger(TriggerRequest) error {
+func (l *loop) checkTrigger(contract.TriggerRequest) error {
 	if err := l.checkGoing(); err != nil {
 		return err
 	}
@@ -84,7 +81,7 @@ func (l *loop) checkGoing() error {
 	return nil
 }
 
-func (l *loop) checkSetJob(in SetJobRequest) error {
+func (l *loop) checkSetJob(in contract.SetJobRequest) error {
 	if in.Job.ID != l.Job.ID || in.Job.Mode() != job.ModeContinuous {
 		return fmt.Errorf("%s in mode %s is not a definition of the continuous job %s", in.Job.ID, in.Job.Mode(), l.Job.ID)
 	}
@@ -108,15 +105,11 @@ func (l *loop) checkSetJob(in SetJobRequest) error {
 	return l.unless(current == wanted && !l.BacksOff() && (l.Restart || !in.Restart) && !l.ends(in))
 }
 
-// ErrorTypeOtherDefinition is the type of the error of MessageSetJob when the
-// definition in force is not the one to replace.
-const ErrorTypeOtherDefinition = "OtherDefinition"
-
 // checkReplaces refuses a definition that was made without knowing the one in
 // force. One that is in force already is taken again.
-func (l *loop) checkReplaces(in SetJobRequest, current, wanted string) error {
+func (l *loop) checkReplaces(in contract.SetJobRequest, current, wanted string) error {
 	if in.Was != "" && current != in.Was && current != wanted {
-		return temporal.NewApplicationError(fmt.Sprintf("job %s has another definition by now", l.Job.ID), ErrorTypeOtherDefinition)
+		return temporal.NewApplicationError(fmt.Sprintf("job %s has another definition by now", l.Job.ID), contract.ErrorTypeOtherDefinition)
 	}
 	return nil
 }

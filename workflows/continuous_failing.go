@@ -5,28 +5,19 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/workflow"
 )
 
-// failureRulesChange names the change by which lost workers do not count as
-// failures, iterations that were cut short count for nothing, and the memo tells
-// whether the job is failing.
-const failureRulesChange = "failure-rules"
-
-// hasFailureRules asks only where it matters: the answer costs two events for
-// each run of the workflow.
-func hasFailureRules(ctx workflow.Context) bool {
-	return workflow.GetVersion(ctx, failureRulesChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
-
 // lostIteration says that an iteration ended since its worker failed, and not
 // the job.
-func lostIteration(ctx workflow.Context, err error) bool {
+func lostIteration(err error) bool {
 	_, lost := lostWorker(err)
 	if !lost {
 		_, lost = lostRun(err)
 	}
-	return lost && hasFailureRules(ctx)
+	return lost
 }
 
 // tellFailing tells in the memo and in the log when the job goes over to failing,
@@ -34,11 +25,11 @@ func lostIteration(ctx workflow.Context, err error) bool {
 // silent when it is replayed.
 func (l *loop) tellFailing(ctx workflow.Context) error {
 	failing := l.ConsecutiveFailures > 0
-	if failing != l.FailingSince.IsZero() || !hasFailureRules(ctx) {
+	if failing != l.FailingSince.IsZero() {
 		return nil
 	}
 	logger := workflow.GetLogger(ctx)
-	var memo Failing
+	var memo contract.Failing
 	switch {
 	case failing:
 		memo = l.latestFailure()
@@ -57,7 +48,7 @@ func (l *loop) tellFailing(ctx workflow.Context) error {
 			"JobID", l.Job.ID, "FailingSince", l.FailingSince)
 		l.FailingSince = time.Time{}
 	}
-	if err := workflow.UpsertMemo(ctx, map[string]any{MemoFailing: memo}); err != nil {
+	if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoFailing: memo}); err != nil {
 		return fmt.Errorf("publish that job %s fails: %w", l.Job.ID, err)
 	}
 	return nil
@@ -70,11 +61,11 @@ const (
 )
 
 // latestFailure is the latest iteration that failed, if the state remembers it.
-func (s *ContinuousState) latestFailure() Failing {
-	for _, it := range slices.Backward(s.Recent) {
+func (l *loop) latestFailure() contract.Failing {
+	for _, it := range slices.Backward(l.Recent) {
 		if it.Error != "" {
-			return Failing{Failing: true, Since: it.end(), Class: it.Class, Error: it.Error}
+			return contract.Failing{Failing: true, Since: it.End(), Class: it.Class, Error: it.Error}
 		}
 	}
-	return Failing{Failing: true}
+	return contract.Failing{Failing: true}
 }

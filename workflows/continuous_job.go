@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -14,17 +16,6 @@ import (
 // history, so that new worker code comes into use.
 const maxIterationsPerRun = 1000
 
-// ContinuousOutput is the result of a continuous job that was stopped.
-type ContinuousOutput struct {
-	Iterations int64 `json:"iterations"`
-	// Failed, Interrupted and LostWorkers are those of the state.
-	Failed      int64            `json:"failed"`
-	Interrupted int64            `json:"interrupted,omitempty"`
-	LostWorkers int64            `json:"lost_workers,omitempty"`
-	Totals      map[string]int64 `json:"totals,omitempty"`
-	Reason      string           `json:"reason,omitempty"`
-}
-
 // ContinuousJob runs a job again and again until it is stopped. The interval
 // counts from the end of an iteration; after failures the job's backoff takes
 // its place, and after max_retry_count failures in a row the job pauses itself. An
@@ -33,39 +24,40 @@ type ContinuousOutput struct {
 //
 // MessageStop ends it gracefully and the workflow completes; a cancel request,
 // from the Web UI for example, does the same and it ends as canceled.
-func ContinuousJob(ctx workflow.Context, state ContinuousState) (*ContinuousOutput, error) {
+func ContinuousJob(ctx workflow.Context, state contract.ContinuousState) (*contract.ContinuousOutput, error) {
 	l := &loop{ContinuousState: state}
 	if err := l.listen(ctx); err != nil {
 		return nil, err
 	}
 	l.progress.hear(ctx, func() string { return l.runID }, func() { l.show(ctx) })
-	l.Binding.tell = func() { l.show(ctx) }
+	l.binding = binding{Binding: &l.ContinuousState.Binding, tell: func() { l.show(ctx) }}
 	return l.turn(ctx)
 }
 
 type loop struct {
-	ContinuousState
+	contract.ContinuousState
 	iterationsInRun int
 	// unpublished says that the definition has changed since it was published.
 	unpublished bool
 	// runID names the iteration that runs, and progress is how far that is.
 	runID    string
 	progress progress
+	binding  binding
 }
 
 func (l *loop) listen(ctx workflow.Context) error {
-	if err := workflow.SetQueryHandler(ctx, QueryState, func() (ContinuousState, error) {
+	if err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.ContinuousState, error) {
 		return l.ContinuousState, nil
 	}); err != nil {
-		return fmt.Errorf("handle query %s: %w", QueryState, err)
+		return fmt.Errorf("handle query %s: %w", contract.QueryState, err)
 	}
 	for _, install := range []func() error{
-		func() error { return MessageStop.handle(ctx, l.onStop, l.checkStop) },
-		func() error { return MessageRestart.handle(ctx, l.onRestart, l.checkRestart) },
-		func() error { return MessagePause.handle(ctx, l.onPause, l.checkPause) },
-		func() error { return MessageResume.handle(ctx, l.onResume, l.checkResume) },
-		func() error { return MessageTrigger.handle(ctx, l.onTrigger, l.checkTrigger) },
-		func() error { return MessageSetJob.handle(ctx, l.onSetJob, l.checkSetJob) },
+		func() error { return handle(ctx, contract.MessageStop, l.onStop, l.checkStop) },
+		func() error { return handle(ctx, contract.MessageRestart, l.onRestart, l.checkRestart) },
+		func() error { return handle(ctx, contract.MessagePause, l.onPause, l.checkPause) },
+		func() error { return handle(ctx, contract.MessageResume, l.onResume, l.checkResume) },
+		func() error { return handle(ctx, contract.MessageTrigger, l.onTrigger, l.checkTrigger) },
+		func() error { return handle(ctx, contract.MessageSetJob, l.onSetJob, l.checkSetJob) },
 	} {
 		if err := install(); err != nil {
 			return err
@@ -74,33 +66,33 @@ func (l *loop) listen(ctx workflow.Context) error {
 	return nil
 }
 
-func (l *loop) onStop(in StopRequest) ContinuousState {
-	l.Stop, l.StopReason, l.Phase = true, job.Cut(in.Reason, maxPauseReason), PhaseStopping
+func (l *loop) onStop(in contract.StopRequest) contract.ContinuousState {
+	l.Stop, l.StopReason, l.Phase = true, job.Cut(in.Reason, maxPauseReason), contract.PhaseStopping
 	return l.ContinuousState
 }
 
-func (l *loop) onRestart(RestartRequest) ContinuousState {
+func (l *loop) onRestart(contract.RestartRequest) contract.ContinuousState {
 	l.Restart, l.Trigger = true, true
 	return l.ContinuousState
 }
 
-func (l *loop) onPause(in PauseRequest) ContinuousState {
+func (l *loop) onPause(in contract.PauseRequest) contract.ContinuousState {
 	l.Paused, l.PauseReason = true, job.Cut(in.Reason, maxPauseReason)
 	return l.ContinuousState
 }
 
-func (l *loop) onResume(ResumeRequest) ContinuousState {
+func (l *loop) onResume(contract.ResumeRequest) contract.ContinuousState {
 	l.Paused, l.PauseReason = false, ""
 	l.forgetFailures()
 	return l.ContinuousState
 }
 
-func (l *loop) onTrigger(TriggerRequest) ContinuousState {
+func (l *loop) onTrigger(contract.TriggerRequest) contract.ContinuousState {
 	l.Trigger = true
 	return l.ContinuousState
 }
 
-func (l *loop) onSetJob(in SetJobRequest) ContinuousState {
+func (l *loop) onSetJob(in contract.SetJobRequest) contract.ContinuousState {
 	switch {
 	case in.Job.Options.Paused != l.Job.Options.Paused:
 		l.Paused, l.PauseReason = in.Job.Options.Paused, ""
@@ -118,12 +110,12 @@ func (l *loop) onSetJob(in SetJobRequest) ContinuousState {
 }
 
 // ends says that a new definition ends the pause that the job has made itself.
-func (l *loop) ends(in SetJobRequest) bool {
+func (l *loop) ends(in contract.SetJobRequest) bool {
 	return in.EndFailurePause && l.Paused && PausedForFailures(l.PauseReason)
 }
 
 // turn goes round until the job is stopped or the history has grown enough.
-func (l *loop) turn(ctx workflow.Context) (*ContinuousOutput, error) {
+func (l *loop) turn(ctx workflow.Context) (*contract.ContinuousOutput, error) {
 	for {
 		if err := l.publish(ctx); err != nil {
 			return nil, err
@@ -136,7 +128,7 @@ func (l *loop) turn(ctx workflow.Context) (*ContinuousOutput, error) {
 			return l.finish(ctx)
 		case l.historyGrown(ctx):
 			l.Generation++
-			return nil, workflow.NewContinueAsNewError(ctx, ContinuousJobType, l.ContinuousState)
+			return nil, workflow.NewContinueAsNewError(ctx, contract.ContinuousJobType, l.ContinuousState)
 		case l.Paused:
 			if err := l.pause(ctx); err != nil {
 				return nil, err
@@ -157,7 +149,7 @@ func (l *loop) historyGrown(ctx workflow.Context) bool {
 	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || l.iterationsInRun >= maxIterationsPerRun
 }
 
-func (l *loop) enter(ctx workflow.Context, phase Phase) {
+func (l *loop) enter(ctx workflow.Context, phase contract.Phase) {
 	l.Phase = phase
 	l.show(ctx)
 }
@@ -176,15 +168,15 @@ func (l *loop) await(ctx workflow.Context, condition func() bool) {
 
 // pause waits until the job is resumed or stopped.
 func (l *loop) pause(ctx workflow.Context) error {
-	tell := func(p Pause) error {
-		if err := workflow.UpsertMemo(ctx, map[string]any{MemoPaused: p}); err != nil {
+	tell := func(p contract.Pause) error {
+		if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoPaused: p}); err != nil {
 			return fmt.Errorf("publish the pause of job %s: %w", l.Job.ID, err)
 		}
 		return nil
 	}
 	reason := l.PauseReason
-	l.enter(ctx, PhasePaused)
-	if err := tell(Pause{Paused: true, Reason: reason}); err != nil {
+	l.enter(ctx, contract.PhasePaused)
+	if err := tell(contract.Pause{Paused: true, Reason: reason}); err != nil {
 		return err
 	}
 	l.await(ctx, func() bool { return l.Stop || !l.Paused || l.PauseReason != reason || l.unpublished })
@@ -192,13 +184,13 @@ func (l *loop) pause(ctx workflow.Context) error {
 		return nil // Stopped, canceled, or paused for another reason.
 	}
 	l.EndedAt = time.Time{} // Resumed: go on at once.
-	return tell(Pause{})
+	return tell(contract.Pause{})
 }
 
 func (l *loop) sleep(ctx workflow.Context) {
-	phase := PhaseWaiting
+	phase := contract.PhaseWaiting
 	if l.ConsecutiveFailures > 0 {
-		phase = PhaseFailing
+		phase = contract.PhaseFailing
 	}
 	due := l.due()
 	l.NextAt = due
@@ -218,14 +210,14 @@ func (l *loop) sleep(ctx workflow.Context) {
 func (l *loop) iterate(ctx workflow.Context) error {
 	l.Trigger, l.Restart = false, false
 	l.iterationsInRun++
-	it := Iteration{Number: l.Iterations + 1, Start: workflow.Now(ctx)}
-	in := ActivityInput{
+	it := contract.Iteration{Number: l.Iterations + 1, Start: workflow.Now(ctx)}
+	in := contract.ActivityInput{
 		Job:    l.Job,
 		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).FirstRunID, it.Number),
 		Cursor: l.Cursor,
 	}
 	l.runID, l.progress = in.RunID, progress{}
-	l.enter(ctx, PhaseRunning)
+	l.enter(ctx, contract.PhaseRunning)
 	future, cancel := l.startActivity(ctx, &in)
 	defer cancel()
 	if err := l.attend(ctx, future); err != nil {
@@ -243,17 +235,14 @@ func (l *loop) iterate(ctx workflow.Context) error {
 	}
 	it.Worker, it.Message, it.Counts, it.Stopped = output.Worker, output.Result.Message, output.Result.Counts, output.Stopped
 	if err != nil {
-		it.Class, it.Error, it.Lost = class(err), reason(err), lostIteration(ctx, err)
-	}
-	if it.Stopped && l.ConsecutiveFailures > 0 && !hasFailureRules(ctx) {
-		l.ConsecutiveFailures = 0
+		it.Class, it.Error, it.Lost = contract.ErrorClass(err), contract.ErrorReason(err), lostIteration(err)
 	}
 	l.record(it)
 	if l.exhausted() {
 		l.pauseItself(it.Error)
 	}
 	l.EndedAt = workflow.Now(ctx)
-	if it.Stopped || l.tookServiceDown(it, err) {
+	if it.Stopped || l.tookServiceDown(err) {
 		// Restarted, handed back by a worker that shuts down, or to be failed over:
 		// go on at once.
 		l.EndedAt = time.Time{}
@@ -263,23 +252,17 @@ func (l *loop) iterate(ctx workflow.Context) error {
 
 // tookServiceDown says that a bound job's service died during the iteration. When
 // it happens again the job backs off, as it does after failures.
-func (l *loop) tookServiceDown(it Iteration, err error) bool {
+func (l *loop) tookServiceDown(err error) bool {
 	_, lost := lostWorker(err)
-	switch {
-	case !lost || len(l.Job.Options.Bind) == 0:
-		return false
-	case it.Lost:
-		return l.ConsecutiveLost == 1
-	}
-	return l.ConsecutiveFailures <= maxLostWorkers // Without failure rules.
+	return lost && len(l.Job.Options.Bind) > 0 && l.ConsecutiveLost == 1
 }
 
 // startActivity starts an iteration. When it has ended, the input holds the last
 // cursor that a service left which went away.
-func (l *loop) startActivity(ctx workflow.Context, in *ActivityInput) (workflow.Future, workflow.CancelFunc) {
+func (l *loop) startActivity(ctx workflow.Context, in *contract.ActivityInput) (workflow.Future, workflow.CancelFunc) {
 	activityCtx, cancel := workflow.WithCancel(ctx)
 	if len(in.Job.Options.Bind) > 0 {
-		return l.Binding.start(activityCtx, in.Job, &tries{most: 1}, in), cancel
+		return l.binding.start(activityCtx, in.Job, &tries{most: 1}, in), cancel
 	}
 	return workflow.ExecuteActivity(withJobActivity(activityCtx, in.Job, 1), in.Job.Type, *in), cancel
 }
@@ -302,9 +285,9 @@ func (l *loop) attend(ctx workflow.Context, iteration workflow.Future) error {
 // endActivity waits until an iteration has really ended. Beside the error of one that
 // failed it gives what its last attempt has left: the position of its last checkpoint,
 // its worker, and what it had counted.
-func endActivity(ctx workflow.Context, future workflow.Future) (ActivityOutput, error) {
+func endActivity(ctx workflow.Context, future workflow.Future) (contract.ActivityOutput, error) {
 	detached, _ := workflow.NewDisconnectedContext(ctx)
-	var output ActivityOutput
+	var output contract.ActivityOutput
 	err := future.Get(detached, &output)
 	if err == nil {
 		return output, nil
@@ -316,15 +299,15 @@ func endActivity(ctx workflow.Context, future workflow.Future) (ActivityOutput, 
 		handed.Stopped = true
 		return handed, nil
 	}
-	return lastOutput(err), err
+	return contract.LastOutput(err), err
 }
 
-func (l *loop) finish(ctx workflow.Context) (*ContinuousOutput, error) {
-	l.enter(ctx, PhaseStopped)
+func (l *loop) finish(ctx workflow.Context) (*contract.ContinuousOutput, error) {
+	l.enter(ctx, contract.PhaseStopped)
 	if err := ctx.Err(); err != nil && !l.Stop {
 		return nil, err
 	}
-	return &ContinuousOutput{
+	return &contract.ContinuousOutput{
 		Iterations: l.Iterations, Failed: l.Failed, Interrupted: l.Interrupted, LostWorkers: l.LostWorkers,
 		Totals: l.Totals, Reason: l.StopReason,
 	}, nil
@@ -340,21 +323,21 @@ func (l *loop) publish(ctx workflow.Context) error {
 		return err
 	}
 	published := workflow.GetTypedSearchAttributes(ctx)
-	if current, ok := published.GetKeyword(AttributeSpecHash); ok && current == hash {
+	if current, ok := published.GetKeyword(contract.AttributeSpecHash); ok && current == hash {
 		return nil
 	}
-	attributes, err := Attributes(j)
+	attributes, err := contract.Attributes(j)
 	if err != nil {
 		return err
 	}
 	updates := []temporal.SearchAttributeUpdate{attributes.Copy()}
-	if published.ContainsKey(AttributeOwner) && !attributes.ContainsKey(AttributeOwner) {
-		updates = append(updates, AttributeOwner.ValueUnset())
+	if published.ContainsKey(contract.AttributeOwner) && !attributes.ContainsKey(contract.AttributeOwner) {
+		updates = append(updates, contract.AttributeOwner.ValueUnset())
 	}
 	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
 		return fmt.Errorf("publish search attributes of job %s: %w", j.ID, err)
 	}
-	if err := workflow.UpsertMemo(ctx, map[string]any{MemoJob: j}); err != nil {
+	if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoJob: j}); err != nil {
 		return fmt.Errorf("publish the definition of job %s: %w", j.ID, err)
 	}
 	return nil

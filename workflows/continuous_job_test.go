@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
@@ -17,7 +19,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func continuous(key string, interval time.Duration) job.Job {
@@ -25,7 +26,7 @@ func continuous(key string, interval time.Duration) job.Job {
 }
 
 // send sends a message at a time after the start of the workflow.
-func send[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, message workflows.Message[In, Out], in In) *answer {
+func send[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, message contract.Message[In, Out], in In) *answer {
 	t.Helper()
 	a := &answer{t: t}
 	env.RegisterDelayedCallback(func() {
@@ -34,34 +35,34 @@ func send[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, aft
 	return a
 }
 
-func loopState(t *testing.T, env *testsuite.TestWorkflowEnvironment) workflows.ContinuousState {
+func loopState(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.ContinuousState {
 	t.Helper()
-	value, err := env.QueryWorkflow(workflows.QueryState)
+	value, err := env.QueryWorkflow(contract.QueryState)
 	require.NoError(t, err)
-	var state workflows.ContinuousState
+	var state contract.ContinuousState
 	require.NoError(t, value.Get(&state))
 	return state
 }
 
 func TestContinuousJobRunsUntilStopped(t *testing.T) {
-	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		last := 0
 		if len(in.Cursor) > 0 {
 			require.NoError(t, json.Unmarshal(in.Cursor, &last))
 		}
-		return workflows.ActivityOutput{Result: job.Result{
+		return contract.ActivityOutput{Result: job.Result{
 			Counts: map[string]int64{"rows": 2}, Cursor: job.EncodeJSON(last + 1),
 		}}, nil
 	})
-	stop := send(t, env, 95*time.Second, workflows.MessageStop, workflows.StopRequest{Reason: "enough"})
-	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", 10*time.Second)))
+	stop := send(t, env, 95*time.Second, contract.MessageStop, contract.StopRequest{Reason: "enough"})
+	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(continuous("a", 10*time.Second)))
 	require.NoError(t, env.GetWorkflowError())
 	stop.requireTaken()
-	var out workflows.ContinuousOutput
+	var out contract.ContinuousOutput
 	require.NoError(t, env.GetWorkflowResult(&out))
-	require.Equal(t, workflows.ContinuousOutput{Iterations: 10, Totals: map[string]int64{"rows": 20}, Reason: "enough"}, out)
+	require.Equal(t, contract.ContinuousOutput{Iterations: 10, Totals: map[string]int64{"rows": 20}, Reason: "enough"}, out)
 	state := loopState(t, env)
-	require.Equal(t, workflows.PhaseStopped, state.Phase)
+	require.Equal(t, contract.PhaseStopped, state.Phase)
 	require.JSONEq(t, "10", string(state.Cursor))
 	require.Len(t, state.Recent, 10)
 }
@@ -70,12 +71,12 @@ func TestContinuousJobBacksOffAndPausesItself(t *testing.T) {
 	var starts []time.Time
 	var env *testsuite.TestWorkflowEnvironment
 	fail := true
-	env = newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env = newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		starts = append(starts, env.Now())
 		if fail {
-			return workflows.ActivityOutput{}, errors.New("the vendor is away")
+			return contract.ActivityOutput{}, errors.New("the vendor is away")
 		}
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	j := continuous("a", 100*time.Millisecond)
 	j.Options.MaxRetryCount = 3
@@ -84,25 +85,25 @@ func TestContinuousJobBacksOffAndPausesItself(t *testing.T) {
 	}
 	env.RegisterDelayedCallback(func() {
 		state := loopState(t, env)
-		require.Equal(t, workflows.PhaseFailing, state.Phase)
+		require.Equal(t, contract.PhaseFailing, state.Phase)
 		require.Equal(t, "the vendor is away", state.LastError)
 	}, time.Second)
 	env.RegisterDelayedCallback(func() {
 		state := loopState(t, env)
-		require.Equal(t, workflows.PhasePaused, state.Phase)
+		require.Equal(t, contract.PhasePaused, state.Phase)
 		require.Contains(t, state.PauseReason, "4 iterations in a row failed, the last one: the vendor is away")
 		fail = false
 	}, time.Hour)
-	send(t, env, 2*time.Hour, workflows.MessageResume, workflows.ResumeRequest{})
-	send(t, env, 2*time.Hour+50*time.Millisecond, workflows.MessageStop, workflows.StopRequest{})
-	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	send(t, env, 2*time.Hour, contract.MessageResume, contract.ResumeRequest{})
+	send(t, env, 2*time.Hour+50*time.Millisecond, contract.MessageStop, contract.StopRequest{})
+	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(j))
 	require.NoError(t, env.GetWorkflowError())
 
 	require.Len(t, starts, 5)
 	for i, wait := range []time.Duration{2 * time.Second, 4 * time.Second, 5 * time.Second} {
 		require.InDelta(t, wait.Seconds(), starts[i+1].Sub(starts[i]).Seconds(), 0.5, "wait %d", i+1)
 	}
-	var out workflows.ContinuousOutput
+	var out contract.ContinuousOutput
 	require.NoError(t, env.GetWorkflowResult(&out))
 	require.EqualValues(t, 5, out.Iterations)
 	require.EqualValues(t, 4, out.Failed)
@@ -110,28 +111,28 @@ func TestContinuousJobBacksOffAndPausesItself(t *testing.T) {
 
 func TestContinuousJobPausesTriggersAndTakesANewDefinition(t *testing.T) {
 	var specs []string
-	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		specs = append(specs, string(in.Job.Spec))
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	j := continuous("a", time.Hour)
 	changed := j
 	changed.Spec = json.RawMessage(`{"v":2}`)
 	other := continuous("b", time.Hour)
 
-	refused := send(t, env, 1*time.Minute, workflows.MessageSetJob, workflows.SetJobRequest{Job: other})
-	send(t, env, 2*time.Minute, workflows.MessageSetJob, workflows.SetJobRequest{Job: changed})
+	refused := send(t, env, 1*time.Minute, contract.MessageSetJob, contract.SetJobRequest{Job: other})
+	send(t, env, 2*time.Minute, contract.MessageSetJob, contract.SetJobRequest{Job: changed})
 	env.RegisterDelayedCallback(func() { require.Len(t, specs, 1) }, 3*time.Minute)
-	send(t, env, 4*time.Minute, workflows.MessageTrigger, workflows.TriggerRequest{})
-	send(t, env, 5*time.Minute, workflows.MessagePause, workflows.PauseRequest{Reason: "by hand"})
-	notNow := send(t, env, 6*time.Minute, workflows.MessageTrigger, workflows.TriggerRequest{})
+	send(t, env, 4*time.Minute, contract.MessageTrigger, contract.TriggerRequest{})
+	send(t, env, 5*time.Minute, contract.MessagePause, contract.PauseRequest{Reason: "by hand"})
+	notNow := send(t, env, 6*time.Minute, contract.MessageTrigger, contract.TriggerRequest{})
 	env.RegisterDelayedCallback(func() {
-		require.Equal(t, workflows.PhasePaused, loopState(t, env).Phase)
+		require.Equal(t, contract.PhasePaused, loopState(t, env).Phase)
 		require.Len(t, specs, 2)
 	}, 24*time.Hour)
-	send(t, env, 25*time.Hour, workflows.MessageResume, workflows.ResumeRequest{})
-	send(t, env, 25*time.Hour+time.Minute, workflows.MessageStop, workflows.StopRequest{})
-	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	send(t, env, 25*time.Hour, contract.MessageResume, contract.ResumeRequest{})
+	send(t, env, 25*time.Hour+time.Minute, contract.MessageStop, contract.StopRequest{})
+	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(j))
 	require.NoError(t, env.GetWorkflowError())
 	require.ErrorContains(t, refused.rejected, "is not a definition of the continuous job count_things.a")
 	require.ErrorContains(t, notNow.rejected, "job count_things.a is paused (by hand)")
@@ -141,19 +142,19 @@ func TestContinuousJobPausesTriggersAndTakesANewDefinition(t *testing.T) {
 func TestContinuousJobStopsARunningIterationGracefully(t *testing.T) {
 	for name, ask := range map[string]func(t *testing.T, env *testsuite.TestWorkflowEnvironment){
 		"message": func(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
-			send(t, env, soon, workflows.MessageStop, workflows.StopRequest{})
+			send(t, env, soon, contract.MessageStop, contract.StopRequest{})
 		},
 		"cancel request": func(_ *testing.T, env *testsuite.TestWorkflowEnvironment) {
 			env.RegisterDelayedCallback(env.CancelWorkflow, soon)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+			env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 				untilCanceled(ctx)
-				return workflows.ActivityOutput{}, temporal.NewCanceledError()
+				return contract.ActivityOutput{}, temporal.NewCanceledError()
 			})
 			ask(t, env)
-			env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", time.Second)))
+			env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(continuous("a", time.Second)))
 			state := loopState(t, env)
 			require.True(t, state.Recent[0].Stopped)
 			require.Zero(t, state.Failed)
@@ -167,16 +168,16 @@ func TestContinuousJobStopsARunningIterationGracefully(t *testing.T) {
 }
 
 func TestContinuousJobContinuesAsNewWithItsState(t *testing.T) {
-	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
-		return workflows.ActivityOutput{Result: job.Result{Counts: map[string]int64{"n": 1}, Cursor: json.RawMessage(`"here"`)}}, nil
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
+		return contract.ActivityOutput{Result: job.Result{Counts: map[string]int64{"n": 1}, Cursor: json.RawMessage(`"here"`)}}, nil
 	})
-	send(t, env, 500*time.Millisecond, workflows.MessagePause, workflows.PauseRequest{Reason: "by hand"})
+	send(t, env, 500*time.Millisecond, contract.MessagePause, contract.PauseRequest{Reason: "by hand"})
 	env.RegisterDelayedCallback(func() { env.SetContinueAsNewSuggested(true) }, time.Second)
-	send(t, env, 2*time.Second, workflows.MessagePause, workflows.PauseRequest{Reason: "still"})
-	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", 10*time.Millisecond)))
+	send(t, env, 2*time.Second, contract.MessagePause, contract.PauseRequest{Reason: "still"})
+	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(continuous("a", 10*time.Millisecond)))
 	var again *workflow.ContinueAsNewError
 	require.ErrorAs(t, env.GetWorkflowError(), &again)
-	var state workflows.ContinuousState
+	var state contract.ContinuousState
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &state))
 	require.Equal(t, 1, state.Generation)
 	require.True(t, state.Paused)
@@ -189,17 +190,17 @@ func TestContinuousJobContinuesAsNewWithItsState(t *testing.T) {
 // However many names a handler counts under, the state stays bounded.
 func TestContinuousJobBoundsItsTotals(t *testing.T) {
 	n := 0
-	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		counts := map[string]int64{}
 		for range 100 {
 			n++
 			counts[fmt.Sprintf("name-%d", n)] = 1
 		}
-		return workflows.ActivityOutput{Result: job.Result{Counts: counts}}, nil
+		return contract.ActivityOutput{Result: job.Result{Counts: counts}}, nil
 	})
-	send(t, env, time.Second, workflows.MessageStop, workflows.StopRequest{})
-	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(continuous("a", 10*time.Millisecond)))
-	var out workflows.ContinuousOutput
+	send(t, env, time.Second, contract.MessageStop, contract.StopRequest{})
+	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(continuous("a", 10*time.Millisecond)))
+	var out contract.ContinuousOutput
 	require.NoError(t, env.GetWorkflowResult(&out))
 	require.Greater(t, out.Iterations, int64(2))
 	require.Len(t, out.Totals, 201)
@@ -212,17 +213,17 @@ func TestContinuousJobBoundsItsTotals(t *testing.T) {
 
 // silent is the error of an activity whose worker died.
 func silent(cursor string) error {
-	return temporal.NewHeartbeatTimeoutError(workflows.Heartbeat{Worker: "w1", Cursor: json.RawMessage(cursor)})
+	return temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Worker: "w1", Cursor: json.RawMessage(cursor)})
 }
 
 // failingTold collects what the workflow's memo tells of its failures.
-func failingTold(t *testing.T, env *testsuite.TestWorkflowEnvironment) *[]workflows.Failing {
+func failingTold(t *testing.T, env *testsuite.TestWorkflowEnvironment) *[]contract.Failing {
 	t.Helper()
-	told := &[]workflows.Failing{}
+	told := &[]contract.Failing{}
 	env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) {
 		memo, ok := args.Get(0).(map[string]any)
 		require.True(t, ok)
-		if failing, ok := memo[workflows.MemoFailing].(workflows.Failing); ok {
+		if failing, ok := memo[contract.MemoFailing].(contract.Failing); ok {
 			*told = append(*told, failing)
 		}
 	}).Return(nil)
@@ -234,22 +235,22 @@ func TestContinuousJobDoesNotCountLostWorkers(t *testing.T) {
 	var starts []time.Time
 	var cursors []string
 	var env *testsuite.TestWorkflowEnvironment
-	env = newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env = newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		starts, cursors = append(starts, env.Now()), append(cursors, string(in.Cursor))
 		switch n := len(starts); {
 		case n <= 5:
-			return workflows.ActivityOutput{}, silent(fmt.Sprint(n))
+			return contract.ActivityOutput{}, silent(fmt.Sprint(n))
 		case n == 6:
-			return workflows.ActivityOutput{}, nil
+			return contract.ActivityOutput{}, nil
 		}
-		return workflows.ActivityOutput{}, silent("0")
+		return contract.ActivityOutput{}, silent("0")
 	})
 	j := continuous("a", 100*time.Millisecond)
 	j.Options.MaxRetryCount = 0
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(time.Minute), Coefficient: 2}
 	env.RegisterDelayedCallback(func() {
 		state := loopState(t, env)
-		require.Equal(t, workflows.PhaseWaiting, state.Phase, "lost workers alone are no failing job")
+		require.Equal(t, contract.PhaseWaiting, state.Phase, "lost workers alone are no failing job")
 		require.EqualValues(t, 5, state.LostWorkers)
 		require.Equal(t, 5, state.ConsecutiveLost)
 		require.Contains(t, state.LastError, "the worker fell silent")
@@ -258,13 +259,13 @@ func TestContinuousJobDoesNotCountLostWorkers(t *testing.T) {
 	}, 20*time.Second)
 	env.RegisterDelayedCallback(func() {
 		state := loopState(t, env)
-		require.Equal(t, workflows.PhasePaused, state.Phase, "six in a row are more than the retries allow")
+		require.Equal(t, contract.PhasePaused, state.Phase, "six in a row are more than the retries allow")
 		require.EqualValues(t, 11, state.LostWorkers)
 		require.EqualValues(t, 1, state.Failed)
 		require.False(t, state.LastSuccess.IsZero())
 	}, time.Hour)
-	send(t, env, 2*time.Hour, workflows.MessageStop, workflows.StopRequest{})
-	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	send(t, env, 2*time.Hour, contract.MessageStop, contract.StopRequest{})
+	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(j))
 	require.NoError(t, env.GetWorkflowError())
 	require.Len(t, starts, 12)
 	require.Equal(t, []string{"", "1", "2", "3", "4", "5"}, cursors[:6], "it goes on at the last cursor")
@@ -276,20 +277,20 @@ func TestContinuousJobDoesNotCountLostWorkers(t *testing.T) {
 // What is cut short says nothing of how the job does.
 func TestContinuousJobCountsIterationsThatAreCutShortForNothing(t *testing.T) {
 	n := 0
-	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		switch n++; n {
 		case 1:
-			return workflows.ActivityOutput{}, errors.New("the vendor is away")
+			return contract.ActivityOutput{}, errors.New("the vendor is away")
 		case 2:
-			return workflows.ActivityOutput{}, draining("7")
+			return contract.ActivityOutput{}, draining("7")
 		}
-		return workflows.ActivityOutput{}, errors.New("the vendor is still away")
+		return contract.ActivityOutput{}, errors.New("the vendor is still away")
 	})
 	j := continuous("a", 10*time.Second)
 	j.Options.MaxRetryCount = 1
 	env.RegisterDelayedCallback(func() {
 		state := loopState(t, env)
-		require.Equal(t, workflows.PhasePaused, state.Phase)
+		require.Equal(t, contract.PhasePaused, state.Phase)
 		require.Contains(t, state.PauseReason, "2 iterations in a row failed, the last one: the vendor is still away")
 		require.EqualValues(t, 3, state.Iterations)
 		require.EqualValues(t, 2, state.Failed)
@@ -297,8 +298,8 @@ func TestContinuousJobCountsIterationsThatAreCutShortForNothing(t *testing.T) {
 		require.True(t, state.LastSuccess.IsZero())
 		require.JSONEq(t, "7", string(state.Cursor))
 	}, time.Hour)
-	send(t, env, 2*time.Hour, workflows.MessageStop, workflows.StopRequest{})
-	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	send(t, env, 2*time.Hour, contract.MessageStop, contract.StopRequest{})
+	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(j))
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 3, n)
 }
@@ -307,25 +308,25 @@ func TestContinuousJobCountsIterationsThatAreCutShortForNothing(t *testing.T) {
 func TestContinuousJobTellsThatItIsFailing(t *testing.T) {
 	n := 0
 	var log strings.Builder
-	env := loggingEnvironment(t, &log, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := loggingEnvironment(t, &log, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		if n++; n <= 3 || n >= 6 {
-			return workflows.ActivityOutput{}, temporal.NewApplicationError("the vendor is away", "Away")
+			return contract.ActivityOutput{}, temporal.NewApplicationError("the vendor is away", "Away")
 		}
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	told := failingTold(t, env)
 	j := continuous("a", 10*time.Second)
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(time.Second), Coefficient: 1}
-	send(t, env, 65*time.Second, workflows.MessagePause, workflows.PauseRequest{Reason: "by hand"})
-	send(t, env, 66*time.Second, workflows.MessageResume, workflows.ResumeRequest{})
-	send(t, env, 67*time.Second, workflows.MessageStop, workflows.StopRequest{})
-	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	send(t, env, 65*time.Second, contract.MessagePause, contract.PauseRequest{Reason: "by hand"})
+	send(t, env, 66*time.Second, contract.MessageResume, contract.ResumeRequest{})
+	send(t, env, 67*time.Second, contract.MessageStop, contract.StopRequest{})
+	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(j))
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 8, n)
 	require.Len(t, *told, 5)
 	for i, failing := range *told {
 		if i%2 == 1 {
-			require.Equal(t, workflows.Failing{}, failing, "after a success, and when the job is resumed")
+			require.Equal(t, contract.Failing{}, failing, "after a success, and when the job is resumed")
 			continue
 		}
 		require.True(t, failing.Failing)

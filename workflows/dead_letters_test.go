@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -19,9 +21,9 @@ import (
 // anything else.
 func TestRetryTakesItsDeadLettersAway(t *testing.T) {
 	var cursors []string
-	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		cursors = append(cursors, in.Job.ID+" "+string(in.Cursor))
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	hash := func(j job.Job) string {
 		sum, err := j.SpecHash()
@@ -64,8 +66,8 @@ func TestRetryTakesItsDeadLettersAway(t *testing.T) {
 // Who retries many sends several batches: that one of them took away the letters of
 // another does not refuse it.
 func TestRetryOfALetterThatARetryTookAway(t *testing.T) {
-	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-		return workflows.ActivityOutput{}, nil
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+		return contract.ActivityOutput{}, nil
 	})
 	hash, err := queued("a").SpecHash() // They all have one spec.
 	require.NoError(t, err)
@@ -134,22 +136,22 @@ func TestRetryOfAJobThatFailedWithTwoSpecs(t *testing.T) {
 func TestResumeOfAHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 	for name, watched := range map[string]bool{"awaited": false, "watched": true} {
 		t.Run(name, func(t *testing.T) {
-			left := workflows.ActivityOutput{Worker: "w", Result: job.Result{Cursor: json.RawMessage(`"seven"`)}}
+			left := contract.ActivityOutput{Worker: "w", Result: job.Result{Cursor: json.RawMessage(`"seven"`)}}
 			var cursors []string
-			env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+			env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 				cursors = append(cursors, string(in.Cursor))
 				if len(in.Cursor) == 0 {
-					return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil, left)
+					return contract.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil, left)
 				}
 				if len(cursors) < 3 { // Without getting any further.
-					return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
+					return contract.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
 				}
-				return workflows.ActivityOutput{}, nil
+				return contract.ActivityOutput{}, nil
 			})
 			env.RegisterActivityWithOptions(func(context.Context, workflows.WatchRunInput) error {
 				cursors = append(cursors, "watched")
 				return temporal.NewNonRetryableApplicationError("it ended", "RunFailed", nil, left)
-			}, activity.RegisterOptions{Name: workflows.WatchRunActivity})
+			}, activity.RegisterOptions{Name: contract.WatchRunActivity})
 			halting := queued("a")
 			halting.Queued = &job.Queued{Queue: "tables", OnFailure: job.OnFailureHalt}
 			item := workflows.QueueItem{Sequence: 1, Job: halting}
@@ -163,8 +165,8 @@ func TestResumeOfAHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 				require.Equal(t, halt.RunID, halt.Item.RetryOf)
 				require.NotEmpty(t, halt.RunID)
 			}, 10*time.Second)
-			send(t, env, 20*time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
-			send(t, env, 30*time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+			send(t, env, 20*time.Second, workflows.MessageResumeQueue, contract.ResumeRequest{})
+			send(t, env, 30*time.Second, workflows.MessageResumeQueue, contract.ResumeRequest{})
 			state = endQueue(t, env, time.Minute, state)
 			require.Equal(t, []string{`"seven"`, `"seven"`}, cursors[1:])
 			require.EqualValues(t, 2, state.Failed)
@@ -176,19 +178,19 @@ func TestResumeOfAHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 // An item that is tried again counts with the cursor that it goes on at.
 func TestAHaltedItemCountsWithItsCursor(t *testing.T) {
 	const length = 5000
-	left := workflows.ActivityOutput{Worker: "w", Result: job.Result{Cursor: job.EncodeJSON(strings.Repeat("x", length))}}
+	left := contract.ActivityOutput{Worker: "w", Result: job.Result{Cursor: job.EncodeJSON(strings.Repeat("x", length))}}
 	tried := 0
-	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		if tried++; tried == 1 {
-			return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil, left)
+			return contract.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil, left)
 		}
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	halting := queued("a")
 	halting.Queued = &job.Queued{Queue: "tables", OnFailure: job.OnFailureHalt}
 	var halt *workflows.Halt
 	env.RegisterDelayedCallback(func() { halt = queueState(t, env).Halted }, 10*time.Second)
-	send(t, env, 20*time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	send(t, env, 20*time.Second, workflows.MessageResumeQueue, contract.ResumeRequest{})
 	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables", Accepted: 1, WaitingBytes: 700, Waiting: []workflows.QueueItem{
 		{Sequence: 1, Job: halting, Bytes: 700},
 	}})

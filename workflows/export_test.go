@@ -4,17 +4,21 @@ import (
 	"context"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Choose decides among services, as ChooseService does.
-func (in ChooseServiceInput) Choose(services []LiveService, waited time.Duration) (string, error) {
-	return in.choose(services, waited)
+func Choose(in contract.ChooseServiceInput, services []LiveService, waited time.Duration) (string, error) {
+	return serviceSearch{in}.choose(services, waited)
 }
 
 // Patience is how long a run has waited when it looks for the n-th time, and how
 // long it waits then.
-func (in ChooseServiceInput) Patience(n int) (waited, next time.Duration) { return in.patience(n) }
+func Patience(in contract.ChooseServiceInput, n int) (waited, next time.Duration) {
+	return serviceSearch{in}.patience(n)
+}
 
 // PauseNote is pauseNote, for tests.
 var PauseNote = pauseNote
@@ -29,7 +33,11 @@ func NewWatcher(places int) func(context.Context, WatchRunInput) error {
 }
 
 // PauseItself is what an exhausted loop does.
-func (s *ContinuousState) PauseItself(lastError string) { s.pauseItself(lastError) }
+func PauseItself(s *contract.ContinuousState, lastError string) {
+	l := loop{ContinuousState: *s}
+	l.pauseItself(lastError)
+	*s = l.ContinuousState
+}
 
 // TriggerTime is the time of a trigger of a job.
 func TriggerTime(jobID string, r *job.Recurring, now time.Time) time.Time {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -23,12 +25,12 @@ type ActivityRegistry interface {
 // RegisterActivities registers the activities that workers of every type serve on
 // QueuesTaskQueue. They need the client of their worker.
 func RegisterActivities(r ActivityRegistry) {
-	r.RegisterActivityWithOptions(newWatcher(maxWatched).WatchRun, activity.RegisterOptions{Name: WatchRunActivity})
-	r.RegisterActivityWithOptions(ReadPage, activity.RegisterOptions{Name: ReadPageActivity})
-	r.RegisterActivityWithOptions((&chooser{}).ChooseService, activity.RegisterOptions{Name: ChooseServiceActivity})
-	r.RegisterActivityWithOptions(PauseFailingSchedule, activity.RegisterOptions{Name: PauseFailingActivity})
-	r.RegisterActivityWithOptions(TryPausedSchedule, activity.RegisterOptions{Name: TryPausedActivity})
-	r.RegisterActivityWithOptions(ResumePausedSchedule, activity.RegisterOptions{Name: ResumePausedActivity})
+	r.RegisterActivityWithOptions(newWatcher(maxWatched).WatchRun, activity.RegisterOptions{Name: contract.WatchRunActivity})
+	r.RegisterActivityWithOptions(ReadPage, activity.RegisterOptions{Name: contract.ReadPageActivity})
+	r.RegisterActivityWithOptions((&chooser{}).ChooseService, activity.RegisterOptions{Name: contract.ChooseServiceActivity})
+	r.RegisterActivityWithOptions(PauseFailingSchedule, activity.RegisterOptions{Name: contract.PauseFailingActivity})
+	r.RegisterActivityWithOptions(TryPausedSchedule, activity.RegisterOptions{Name: contract.TryPausedActivity})
+	r.RegisterActivityWithOptions(ResumePausedSchedule, activity.RegisterOptions{Name: contract.ResumePausedActivity})
 }
 
 // PauseFailingInput is the input of PauseFailingSchedule.
@@ -95,25 +97,25 @@ func PauseFailingSchedule(ctx context.Context, in PauseFailingInput) (PauseFaili
 		return out, tellProbe(ctx, in.Job.ID, ProbeNews{Failed: in.Error})
 	}
 	return out, startProbe(ctx, ProbeState{
-		Job: in.Job, SpecHash: in.SpecHash, Pause: out.Pause, Probe: Probe{LastError: in.Error},
+		Job: in.Job, SpecHash: in.SpecHash, Pause: out.Pause, Probe: contract.Probe{LastError: in.Error},
 	})
 }
 
 // startProbe starts the probe of a job, or gives a new pause to the one that runs.
 func startProbe(ctx context.Context, state ProbeState) error {
-	attributes, err := Attributes(state.Job)
+	attributes, err := contract.Attributes(state.Job)
 	if err != nil {
 		return err
 	}
-	id := ProbeWorkflowID(state.Job.ID)
+	id := contract.ProbeWorkflowID(state.Job.ID)
 	_, err = activity.GetClient(ctx).SignalWithStartWorkflow(ctx, id, SignalProbe, ProbeNews{Start: &state},
 		client.StartWorkflowOptions{
 			ID:                    id,
-			TaskQueue:             TaskQueue(state.Job.Worker),
+			TaskQueue:             contract.TaskQueue(state.Job.Worker),
 			TypedSearchAttributes: attributes,
-			StaticSummary:         job.Cut(state.Job.ID+" · tries of a paused job", maxSummaryBytes),
-			Memo:                  map[string]any{MemoJob: state.Job, MemoProbe: state.Probe},
-		}, ProbeJobType, state)
+			StaticSummary:         job.Cut(state.Job.ID+" · tries of a paused job", contract.MaxSummaryBytes),
+			Memo:                  map[string]any{contract.MemoJob: state.Job, contract.MemoProbe: state.Probe},
+		}, contract.ProbeJobType, state)
 	if err != nil {
 		return fmt.Errorf("start probe %s: %w", id, err)
 	}
@@ -145,7 +147,7 @@ func TryPausedSchedule(ctx context.Context, in TryPausedInput) (TryPausedOutput,
 	of := schedulesOf(ctx)
 	now, err := of.Describe(ctx, in.JobID)
 	if err != nil && !isGone(err) {
-		return TryPausedOutput{}, fmt.Errorf("describe schedule %s: %w", ScheduleID(in.JobID), err)
+		return TryPausedOutput{}, fmt.Errorf("describe schedule %s: %w", contract.ScheduleID(in.JobID), err)
 	}
 	s := ownSchedule(in.JobID, now)
 	if ended := s.touched(in.SpecHash, in.Pause); ended != "" {
@@ -163,7 +165,7 @@ func TryPausedSchedule(ctx context.Context, in TryPausedInput) (TryPausedOutput,
 		return TryPausedOutput{Started: true}, nil
 	}
 	if err != nil {
-		return TryPausedOutput{}, fmt.Errorf("trigger schedule %s: %w", ScheduleID(in.JobID), err)
+		return TryPausedOutput{}, fmt.Errorf("trigger schedule %s: %w", contract.ScheduleID(in.JobID), err)
 	}
 	return TryPausedOutput{Started: triggered.Started != nil}, nil
 }
@@ -221,7 +223,7 @@ func changeSchedule(ctx context.Context, jobID string, edit func(*schedule) *Sch
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("change schedule %s: %w", ScheduleID(jobID), err)
+		return fmt.Errorf("change schedule %s: %w", contract.ScheduleID(jobID), err)
 	}
 	return nil
 }
@@ -239,7 +241,7 @@ type schedule struct {
 
 // ownSchedule gives nil if there is no schedule, or not one of ours.
 func ownSchedule(jobID string, now *workflowservice.DescribeScheduleResponse) *schedule {
-	if now == nil || keyword(now.GetSearchAttributes(), AttributeJobID.GetName()) != jobID {
+	if now == nil || keyword(now.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
 		return nil
 	}
 	return &schedule{now, specHashOf(now.GetSearchAttributes())}
@@ -275,7 +277,7 @@ func (s *schedule) touched(specHash, pause string) string {
 
 // tellProbe tells a job's probe, if there is one.
 func tellProbe(ctx context.Context, jobID string, news ProbeNews) error {
-	err := activity.GetClient(ctx).SignalWorkflow(ctx, ProbeWorkflowID(jobID), "", SignalProbe, news)
+	err := activity.GetClient(ctx).SignalWorkflow(ctx, contract.ProbeWorkflowID(jobID), "", SignalProbe, news)
 	if isGone(err) {
 		return nil
 	}

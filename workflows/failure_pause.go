@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -28,13 +30,13 @@ type failureStreak struct {
 
 // guarded says that the run's failures may pause its schedule.
 func (r *run) guarded() bool {
-	return r.Trigger == TriggerSchedule && r.Job.Recurring != nil && r.Job.Recurring.PauseAfterFailures > 0
+	return r.StartedBy == contract.StartedBySchedule && r.Job.Recurring != nil && r.Job.Recurring.PauseAfterFailures > 0
 }
 
 // ownSpecHash is the hash that marks the run. It is not computed anew: another
 // version of the program might find another one when it replays the run.
 func ownSpecHash(ctx workflow.Context) string {
-	hash, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(AttributeSpecHash)
+	hash, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(contract.AttributeSpecHash)
 	return hash
 }
 
@@ -74,7 +76,7 @@ func (r *run) fail(ctx workflow.Context, err error) error {
 	}
 	streak, _ := lastStreak(ctx)
 	if temporal.IsCanceledError(err) {
-		return temporal.NewCanceledError(streak, lastOutput(err))
+		return temporal.NewCanceledError(streak, contract.LastOutput(err))
 	}
 	if ctx.Err() == nil { // Else someone asked it to stop, which does not count.
 		streak.Failures++
@@ -82,7 +84,7 @@ func (r *run) fail(ctx workflow.Context, err error) error {
 			streak = r.pauseSchedule(ctx, streak, err)
 		}
 	}
-	return temporal.NewApplicationErrorWithOptions(reason(err), class(err), temporal.ApplicationErrorOptions{
+	return temporal.NewApplicationErrorWithOptions(contract.ErrorReason(err), contract.ErrorClass(err), temporal.ApplicationErrorOptions{
 		Cause: err, Details: []any{streak},
 	})
 }
@@ -108,10 +110,10 @@ func (r *run) pauseSchedule(ctx workflow.Context, streak failureStreak, cause er
 	defer cancel()
 	in := PauseFailingInput{
 		Job: r.Job, SpecHash: streak.SpecHash, Failures: streak.Failures, Known: streak.Pause,
-		Error: shorten(reason(cause)), At: workflow.Now(ctx),
+		Error: shorten(contract.ErrorReason(cause)), At: workflow.Now(ctx),
 	}
 	var out PauseFailingOutput
-	future := workflow.ExecuteActivity(withScheduleActivity(ctx, maxPausing), PauseFailingActivity, in)
+	future := workflow.ExecuteActivity(withScheduleActivity(ctx, maxPausing), contract.PauseFailingActivity, in)
 	if err := future.Get(ctx, &out); err != nil {
 		workflow.GetLogger(ctx).Warn("the schedule was not paused", "JobID", r.Job.ID, "Error", err)
 		return streak
@@ -128,7 +130,7 @@ const maxPausing = 5 * time.Minute
 // no limit.
 func withScheduleActivity(ctx workflow.Context, longest time.Duration) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:              QueuesTaskQueue,
+		TaskQueue:              contract.QueuesTaskQueue,
 		StartToCloseTimeout:    30 * time.Second,
 		ScheduleToCloseTimeout: longest,
 		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumInterval: time.Minute},
@@ -143,7 +145,7 @@ func (r *run) tellProbe(ctx workflow.Context) {
 	if streak, known := lastStreak(ctx); known && streak.Pause == "" {
 		return // The schedule was not paused for failures when this run began.
 	}
-	told := workflow.SignalExternalWorkflow(ctx, ProbeWorkflowID(r.Job.ID), "", SignalProbe, ProbeNews{Succeeded: true})
+	told := workflow.SignalExternalWorkflow(ctx, contract.ProbeWorkflowID(r.Job.ID), "", SignalProbe, ProbeNews{Succeeded: true})
 	if err := told.Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Info("no probe was told of the success", "JobID", r.Job.ID, "Error", err)
 	}

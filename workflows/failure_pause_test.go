@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -55,31 +57,31 @@ type line struct {
 }
 
 func (l *line) run(how outcome) {
-	env := newEnvironment(l.T, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(l.T, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		switch how {
 		case succeeds:
-			return workflows.ActivityOutput{}, nil
+			return contract.ActivityOutput{}, nil
 		case canceled:
-			return workflows.ActivityOutput{}, temporal.NewCanceledError()
+			return contract.ActivityOutput{}, temporal.NewCanceledError()
 		case timesOut:
-			return workflows.ActivityOutput{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil)
+			return contract.ActivityOutput{}, temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil)
 		}
-		return workflows.ActivityOutput{}, temporal.NewApplicationError("the vendor is away", "Away")
+		return contract.ActivityOutput{}, temporal.NewApplicationError("the vendor is away", "Away")
 	})
-	require.NoError(l, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(workflows.AttributeSpecHash.ValueSet(l.hash))))
+	require.NoError(l, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(contract.AttributeSpecHash.ValueSet(l.hash))))
 	if l.last != nil {
 		env.SetLastError(l.last)
 	}
 	env.RegisterActivityWithOptions(func(_ context.Context, in workflows.PauseFailingInput) (workflows.PauseFailingOutput, error) {
 		l.asked = append(l.asked, in)
 		return l.pause(in), nil
-	}, activity.RegisterOptions{Name: workflows.PauseFailingActivity})
+	}, activity.RegisterOptions{Name: contract.PauseFailingActivity})
 	env.OnSignalExternalWorkflow(mock.Anything, "job/count_things.a/probe", "", workflows.SignalProbe, workflows.ProbeNews{Succeeded: true}).
 		Return(func(string, string, string, string, any) error {
 			l.told++
 			return errors.New("there is no probe")
 		})
-	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: l.job, Trigger: workflows.TriggerSchedule})
+	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: l.job, StartedBy: contract.StartedBySchedule})
 	require.True(l, env.IsWorkflowCompleted())
 	err := env.GetWorkflowError()
 	if how == succeeds {
@@ -87,7 +89,7 @@ func (l *line) run(how outcome) {
 		l.last = nil
 		return
 	}
-	class, message := workflows.Cause(err)
+	class, message := contract.Cause(err)
 	switch how {
 	case fails:
 		require.Equal(l, "Away: the vendor is away", class+": "+message)
@@ -198,7 +200,7 @@ func TestFailuresOfAnotherDefinitionDoNotCount(t *testing.T) {
 func TestAnErrorOfAnotherKindIsNoCount(t *testing.T) {
 	for _, last := range []error{
 		&temporal.TerminatedError{}, temporal.NewCanceledError(), errors.New("something"),
-		temporal.NewApplicationError("draining", "WorkerDraining", workflows.ActivityOutput{Worker: "w"}),
+		temporal.NewApplicationError("draining", "WorkerDraining", contract.ActivityOutput{Worker: "w"}),
 		temporal.NewApplicationError("no object", "Other", "text"),
 	} {
 		l := &line{T: t, job: failing(2), hash: "h1", last: last}
@@ -214,16 +216,16 @@ func TestAnErrorOfAnotherKindIsNoCount(t *testing.T) {
 func TestOtherRunsPassNothingOn(t *testing.T) {
 	j := failing(1)
 	never := failing(0)
-	for _, in := range []workflows.RunInput{
-		{Job: never, Trigger: workflows.TriggerSchedule},
-		{Job: j, Trigger: workflows.TriggerManual},
-		{Job: oneShot("a"), Trigger: workflows.TriggerApply},
+	for _, in := range []contract.RunInput{
+		{Job: never, StartedBy: contract.StartedBySchedule},
+		{Job: j, StartedBy: contract.StartedByHand},
+		{Job: oneShot("a"), StartedBy: contract.StartedByApply},
 	} {
 		in.Job.Options.MaxRetryCount = 0
-		env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-			return workflows.ActivityOutput{}, errors.New("away")
+		env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+			return contract.ActivityOutput{}, errors.New("away")
 		})
-		env.ExecuteWorkflow(workflows.RunJobType, in) // No activity but the handler's is registered.
+		env.ExecuteWorkflow(contract.RunJobType, in) // No activity but the handler's is registered.
 		var activityError *temporal.ActivityError
 		require.ErrorAs(t, errors.Unwrap(env.GetWorkflowError()), &activityError)
 	}
@@ -258,19 +260,19 @@ func newProbe(t *testing.T) *fakeSchedule {
 		f.tries = append(f.tries, f.env.Now())
 		f.onTry(len(f.tries))
 		return workflows.TryPausedOutput{Started: true}, nil
-	}, workflows.TryPausedActivity)
+	}, contract.TryPausedActivity)
 	register(func(_ context.Context, in workflows.ResumePausedInput) (workflows.ResumePausedOutput, error) {
 		if f.pause != in.Pause {
 			return workflows.ResumePausedOutput{Ended: "touched"}, nil
 		}
 		f.pause, f.resumed = "", in.Note
 		return workflows.ResumePausedOutput{Ended: in.Note}, nil
-	}, workflows.ResumePausedActivity)
+	}, contract.ResumePausedActivity)
 	return f
 }
 
-func nothing(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-	return workflows.ActivityOutput{}, nil
+func nothing(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+	return contract.ActivityOutput{}, nil
 }
 
 func (f *fakeSchedule) tell(after time.Duration, news workflows.ProbeNews) {
@@ -279,7 +281,7 @@ func (f *fakeSchedule) tell(after time.Duration, news workflows.ProbeNews) {
 
 func (f *fakeSchedule) execute(t *testing.T, state workflows.ProbeState) workflows.ProbeOutput {
 	t.Helper()
-	f.env.ExecuteWorkflow(workflows.ProbeJobType, state)
+	f.env.ExecuteWorkflow(contract.ProbeJobType, state)
 	require.True(t, f.env.IsWorkflowCompleted())
 	require.NoError(t, f.env.GetWorkflowError())
 	var out workflows.ProbeOutput
@@ -386,7 +388,7 @@ func TestAProbeThatIsToldOfAnotherPauseStartsAnew(t *testing.T) {
 func TestAProbeGoesOnAfterContinueAsNew(t *testing.T) {
 	f := newProbe(t)
 	f.onTry = func(int) { f.env.SetContinueAsNewSuggested(true) }
-	f.env.ExecuteWorkflow(workflows.ProbeJobType, probeState(10*time.Minute))
+	f.env.ExecuteWorkflow(contract.ProbeJobType, probeState(10*time.Minute))
 	var state workflows.ProbeState
 	var again *workflow.ContinueAsNewError
 	require.ErrorAs(t, f.env.GetWorkflowError(), &again)
@@ -453,14 +455,14 @@ func TestAProbeEndsWithItsJob(t *testing.T) {
 func TestACanceledProbeLeavesThePause(t *testing.T) {
 	f := newProbe(t)
 	f.env.RegisterDelayedCallback(f.env.CancelWorkflow, time.Minute)
-	f.env.ExecuteWorkflow(workflows.ProbeJobType, probeState(10*time.Minute))
+	f.env.ExecuteWorkflow(contract.ProbeJobType, probeState(10*time.Minute))
 	require.True(t, temporal.IsCanceledError(f.env.GetWorkflowError()))
 	require.Equal(t, "note", f.pause)
 }
 
 func TestAProbeRefusesAJobOfAnotherMode(t *testing.T) {
 	env := newEnvironment(t, nothing)
-	env.ExecuteWorkflow(workflows.ProbeJobType, workflows.ProbeState{Job: oneShot("a")})
+	env.ExecuteWorkflow(contract.ProbeJobType, workflows.ProbeState{Job: oneShot("a")})
 	require.ErrorContains(t, env.GetWorkflowError(), `job "count_things.a" is not a recurring job`)
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
@@ -70,7 +72,7 @@ func (q *queue) serve(ctx workflow.Context) error {
 		case q.mustPark():
 			q.park(ctx)
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			return workflow.NewContinueAsNewError(ctx, JobQueueType, q.next())
+			return workflow.NewContinueAsNewError(ctx, contract.JobQueueType, q.next())
 		case q.mustTakeOver():
 			q.takeOver(ctx)
 		case q.mayStart():
@@ -154,7 +156,7 @@ func (q *queue) mustCancel() bool {
 func (q *queue) cancelRun(ctx workflow.Context) {
 	item := q.Running
 	item.CancelSent = true
-	workflow.RequestCancelExternalWorkflow(ctx, JobWorkflowID(item.Job.ID), item.RunID)
+	workflow.RequestCancelExternalWorkflow(ctx, contract.JobWorkflowID(item.Job.ID), item.RunID)
 }
 
 // startRun starts the head of the queue as a run of its own.
@@ -165,7 +167,7 @@ func (q *queue) startRun(ctx workflow.Context) {
 		q.finishRun(ctx, ItemFailed, err)
 		return
 	}
-	attributes, err := Attributes(item.Job)
+	attributes, err := contract.Attributes(item.Job)
 	if err != nil {
 		q.finishRun(ctx, ItemFailed, err)
 		return
@@ -174,21 +176,21 @@ func (q *queue) startRun(ctx workflow.Context) {
 	if item.Again {
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
-	memo := map[string]any{MemoJob: item.Job, MemoItem: item.Sequence}
-	trigger := TriggerQueue
+	memo := map[string]any{contract.MemoJob: item.Job, contract.MemoItem: item.Sequence}
+	trigger := contract.StartedByQueue
 	if item.RetryOf != "" {
-		trigger, memo[MemoRetryOf] = TriggerRetry, item.RetryOf
+		trigger, memo[contract.MemoRetryOf] = contract.StartedByRetry, item.RetryOf
 	}
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID:            JobWorkflowID(item.Job.ID),
-		TaskQueue:             TaskQueue(item.Job.Worker),
+		WorkflowID:            contract.JobWorkflowID(item.Job.ID),
+		TaskQueue:             contract.TaskQueue(item.Job.Worker),
 		WorkflowIDReusePolicy: reuse,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		WaitForCancellation:   true,
 		TypedSearchAttributes: attributes,
-		StaticSummary:         Summary(item.Job),
+		StaticSummary:         contract.Summary(item.Job),
 		Memo:                  memo,
-	}), RunJobType, RunInput{Job: item.Job, Trigger: trigger, KeepEnd: true, Cursor: item.Cursor, RetryOf: item.RetryOf})
+	}), contract.RunJobType, contract.RunInput{Job: item.Job, StartedBy: trigger, Cursor: item.Cursor, RetryOf: item.RetryOf})
 	var execution workflow.Execution
 	if err := child.GetChildWorkflowExecution().Get(ctx, &execution); err != nil {
 		if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
@@ -227,12 +229,12 @@ func (q *queue) finishRun(ctx workflow.Context, status ItemStatus, err error) {
 		Accepted: item.Accepted, Started: item.Started, Ended: workflow.Now(ctx), RequestID: item.RequestID,
 	}
 	if err != nil {
-		finished.Error = reason(err)
+		finished.Error = contract.ErrorReason(err)
 	}
 	q.finish(finished)
 	q.Running, q.end = nil, nil
 	if status == ItemFailed {
-		q.failed(item, shorten(finished.Error), LastCursor(err), finished.Ended)
+		q.failed(item, shorten(finished.Error), contract.LastCursor(err), finished.Ended)
 	}
 }
 
@@ -276,14 +278,14 @@ const maxDeadText = 200
 // watchRun awaits the end of an item that an earlier run of the queue started.
 func watchRun(ctx workflow.Context, item *RunningItem) workflow.Future {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           QueuesTaskQueue,
+		TaskQueue:           contract.QueuesTaskQueue,
 		StartToCloseTimeout: 24 * time.Hour,
 		HeartbeatTimeout:    15 * time.Second,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumInterval: 10 * time.Second},
 		Summary:             item.Job.ID,
 	})
-	return workflow.ExecuteActivity(ctx, WatchRunActivity, WatchRunInput{
-		WorkflowID: JobWorkflowID(item.Job.ID), RunID: item.RunID,
+	return workflow.ExecuteActivity(ctx, contract.WatchRunActivity, WatchRunInput{
+		WorkflowID: contract.JobWorkflowID(item.Job.ID), RunID: item.RunID,
 	})
 }
 
@@ -358,12 +360,12 @@ func watched(in WatchRunInput, err error) error {
 		return temporal.NewNonRetryableApplicationError(
 			fmt.Sprintf("run %s of %s is not there any more", in.RunID, in.WorkflowID), errorTypeRunCutOff, nil)
 	case endedWithoutHandler(err):
-		return temporal.NewNonRetryableApplicationError(reason(err), errorTypeRunCutOff, nil)
+		return temporal.NewNonRetryableApplicationError(contract.ErrorReason(err), errorTypeRunCutOff, nil)
 	case errors.As(err, &execution):
 		// The queue reads the cursor from it, as from the error of the run itself.
-		last := lastOutput(err)
-		return temporal.NewNonRetryableApplicationError(reason(err), errorTypeRunFailed, nil,
-			ActivityOutput{Worker: last.Worker, Result: job.Result{Cursor: last.Result.Cursor}})
+		last := contract.LastOutput(err)
+		return temporal.NewNonRetryableApplicationError(contract.ErrorReason(err), errorTypeRunFailed, nil,
+			contract.ActivityOutput{Worker: last.Worker, Result: job.Result{Cursor: last.Result.Cursor}})
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -25,7 +27,7 @@ func queued(key string) job.Job {
 
 func queueState(t *testing.T, env *testsuite.TestWorkflowEnvironment) workflows.QueueState {
 	t.Helper()
-	value, err := env.QueryWorkflow(workflows.QueryState)
+	value, err := env.QueryWorkflow(contract.QueryState)
 	require.NoError(t, err)
 	var state workflows.QueueState
 	require.NoError(t, value.Get(&state))
@@ -38,9 +40,9 @@ func endQueue(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.D
 	t.Helper()
 	env.RegisterDelayedCallback(func() {
 		env.SetContinueAsNewSuggested(true)
-		env.UpdateWorkflow(string(workflows.MessageResumeQueue), "end", &answer{t: t}, workflows.ResumeRequest{})
+		env.UpdateWorkflow(string(workflows.MessageResumeQueue), "end", &answer{t: t}, contract.ResumeRequest{})
 	}, after)
-	env.ExecuteWorkflow(workflows.JobQueueType, state)
+	env.ExecuteWorkflow(contract.JobQueueType, state)
 	var again *workflow.ContinueAsNewError
 	require.ErrorAs(t, env.GetWorkflowError(), &again)
 	var next workflows.QueueState
@@ -51,15 +53,15 @@ func endQueue(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.D
 func TestJobQueueRunsInOrderOneAtATime(t *testing.T) {
 	var order []string
 	running := 0
-	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		running++
 		defer func() { running-- }()
 		require.Equal(t, 1, running)
 		order = append(order, strings.TrimPrefix(in.Job.ID, "count_things."))
 		if in.Job.ID == "count_things.j3" {
-			return workflows.ActivityOutput{}, errors.New("bad table")
+			return contract.ActivityOutput{}, errors.New("bad table")
 		}
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	var answers []*answer
 	env.RegisterDelayedCallback(func() {
@@ -82,8 +84,8 @@ func TestJobQueueRunsInOrderOneAtATime(t *testing.T) {
 }
 
 func TestJobQueueRefusesWhatDoesNotBelong(t *testing.T) {
-	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-		return workflows.ActivityOutput{}, nil
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+		return contract.ActivityOutput{}, nil
 	})
 	elsewhere := queued("a")
 	elsewhere.Queued = &job.Queued{Queue: "others"}
@@ -109,11 +111,11 @@ func TestJobQueueRefusesWhatDoesNotBelong(t *testing.T) {
 
 func TestJobQueuePausesCancelsAndKnowsDuplicates(t *testing.T) {
 	var ran []string
-	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID)
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
-	send(t, env, 1*time.Second, workflows.MessagePauseQueue, workflows.PauseRequest{Reason: "by hand"})
+	send(t, env, 1*time.Second, workflows.MessagePauseQueue, contract.PauseRequest{Reason: "by hand"})
 	send(t, env, 2*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("a")})
 	send(t, env, 3*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("b")})
 	twice := send(t, env, 4*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("b")})
@@ -123,7 +125,7 @@ func TestJobQueuePausesCancelsAndKnowsDuplicates(t *testing.T) {
 		require.Len(t, state.Waiting, 1)
 		require.Empty(t, ran)
 	}, 10*time.Second)
-	send(t, env, 11*time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	send(t, env, 11*time.Second, workflows.MessageResumeQueue, contract.ResumeRequest{})
 	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables"})
 	require.Equal(t, workflows.EnqueueReceipt{Sequence: 2, Ahead: 1, Duplicate: true}, twice.value)
 	require.Equal(t, []string{"count_things.b"}, ran)
@@ -133,9 +135,9 @@ func TestJobQueuePausesCancelsAndKnowsDuplicates(t *testing.T) {
 
 func TestJobQueueTakesSignals(t *testing.T) {
 	var ran []string
-	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID)
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	env.RegisterDelayedCallback(func() {
 		env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: queued("a")})
@@ -148,8 +150,8 @@ func TestJobQueueTakesSignals(t *testing.T) {
 }
 
 func TestJobQueueAnswersARepeatedRequestWithItsItem(t *testing.T) {
-	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-		return workflows.ActivityOutput{}, errors.New(strings.Repeat("long ", 100_000))
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+		return contract.ActivityOutput{}, errors.New(strings.Repeat("long ", 100_000))
 	})
 	j := queued("a")
 	j.Options.MaxRetryCount = 0
@@ -164,12 +166,12 @@ func TestJobQueueAnswersARepeatedRequestWithItsItem(t *testing.T) {
 }
 
 func TestJobQueueKeepsARunningItemWhoseCancelMeansWaitingOnly(t *testing.T) {
-	env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
-		return workflows.ActivityOutput{}, nil
+	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
+		return contract.ActivityOutput{}, nil
 	})
 	running := workflows.RunningItem{QueueItem: workflows.QueueItem{Sequence: 1, Job: queued("a")}, RunID: "r"}
 	env.RegisterActivityWithOptions(func(context.Context, workflows.WatchRunInput) error { return nil },
-		activity.RegisterOptions{Name: workflows.WatchRunActivity})
+		activity.RegisterOptions{Name: contract.WatchRunActivity})
 	refused := send(t, env, 0, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: "count_things.a", WaitingOnly: true})
 	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables", Accepted: 1, Running: &running})
 	require.ErrorContains(t, refused.rejected, "runs now in queue tables")
@@ -177,8 +179,8 @@ func TestJobQueueKeepsARunningItemWhoseCancelMeansWaitingOnly(t *testing.T) {
 }
 
 func TestJobQueueKeepsAnItemWhoseCancelMeansAnother(t *testing.T) {
-	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-		return workflows.ActivityOutput{}, nil
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+		return contract.ActivityOutput{}, nil
 	})
 	paused := workflows.QueueState{
 		Name: "tables", Accepted: 2, Paused: true, Waiting: []workflows.QueueItem{{Sequence: 2, Job: queued("a")}},
@@ -192,8 +194,8 @@ func TestJobQueueKeepsAnItemWhoseCancelMeansAnother(t *testing.T) {
 }
 
 func TestJobQueueRefusesMoreThanItsStateMayHold(t *testing.T) {
-	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-		return workflows.ActivityOutput{}, nil
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+		return contract.ActivityOutput{}, nil
 	})
 	paused := workflows.QueueState{Name: "tables", Paused: true, PauseReason: "by test"}
 	const items = 500
@@ -213,8 +215,8 @@ func TestJobQueueRefusesMoreThanItsStateMayHold(t *testing.T) {
 	require.Less(t, workflows.MaxQueueBytes/(state.WaitingBytes/items)*perItem, 3*workflows.MaxQueueBytes/2,
 		"a full queue is the input of continue-as-new, which stays below 2 MiB")
 
-	full := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-		return workflows.ActivityOutput{}, nil
+	full := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+		return contract.ActivityOutput{}, nil
 	})
 	paused.WaitingBytes = workflows.MaxQueueBytes - 100
 	refused := send(t, full, time.Minute, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("a")})

@@ -1,63 +1,42 @@
 package workflows
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 
-	"go.temporal.io/sdk/client"
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// Message is an update of a workflow: a request with a typed answer, which is
-// given once the change is part of the workflow's state.
-type Message[In, Out any] string
-
-// Messages of ContinuousJob. Each answers with the state after the change; one that
-// would change nothing is refused with the state, see [ErrorTypeUnchanged].
-const (
-	// MessageStop ends the job: gracefully, after the current iteration heard it.
-	MessageStop Message[StopRequest, ContinuousState] = "stop"
-	// MessageRestart ends the current iteration and starts the next at once.
-	MessageRestart Message[RestartRequest, ContinuousState] = "restart"
-	// MessagePause ends the current iteration and starts no more until resumed.
-	MessagePause Message[PauseRequest, ContinuousState] = "pause"
-	// MessageResume lets a paused job go on, and forgets its failures.
-	MessageResume Message[ResumeRequest, ContinuousState] = "resume"
-	// MessageTrigger starts the next iteration without waiting for the interval.
-	MessageTrigger Message[TriggerRequest, ContinuousState] = "trigger"
-	// MessageSetJob takes over a new definition from the next iteration on.
-	MessageSetJob Message[SetJobRequest, ContinuousState] = "set_job"
-)
-
 // Messages of JobQueue.
 const (
 	// MessageEnqueue adds an item and answers with its place.
-	MessageEnqueue Message[EnqueueRequest, EnqueueReceipt] = "enqueue"
+	MessageEnqueue contract.Message[EnqueueRequest, EnqueueReceipt] = "enqueue"
 	// MessageEnqueueBatch adds several items, all or none, and answers with their
 	// places, in their order.
-	MessageEnqueueBatch Message[EnqueueBatchRequest, EnqueueBatchReceipt] = "enqueue_batch"
+	MessageEnqueueBatch contract.Message[EnqueueBatchRequest, EnqueueBatchReceipt] = "enqueue_batch"
 	// MessageCancelItem removes a waiting item, or stops the running one.
-	MessageCancelItem Message[CancelItemRequest, CancelItemReceipt] = "cancel_item"
+	MessageCancelItem contract.Message[CancelItemRequest, CancelItemReceipt] = "cancel_item"
 	// MessageMoveItem makes a waiting item the next to run.
-	MessageMoveItem Message[MoveItemRequest, QueueSummary] = "move_item"
+	MessageMoveItem contract.Message[MoveItemRequest, QueueSummary] = "move_item"
 	// MessagePauseQueue lets the running item finish and starts no more.
-	MessagePauseQueue Message[PauseRequest, QueueSummary] = "pause"
+	MessagePauseQueue contract.Message[contract.PauseRequest, QueueSummary] = "pause"
 	// MessageResumeQueue lets a queue go on that was paused, drained or halted. The
 	// item over which it was halted is tried again, first, at the position that it left.
-	MessageResumeQueue Message[ResumeRequest, QueueSummary] = "resume"
+	MessageResumeQueue contract.Message[contract.ResumeRequest, QueueSummary] = "resume"
 	// MessageSkip lets a halted queue go on with the next item.
-	MessageSkip Message[SkipRequest, QueueSummary] = "skip"
+	MessageSkip contract.Message[SkipRequest, QueueSummary] = "skip"
 	// MessageDrainQueue accepts no more items and runs those that wait.
-	MessageDrainQueue Message[DrainRequest, QueueSummary] = "drain"
+	MessageDrainQueue contract.Message[DrainRequest, QueueSummary] = "drain"
 	// MessagePurge removes waiting items.
-	MessagePurge Message[PurgeRequest, PurgeReceipt] = "purge"
+	MessagePurge contract.Message[PurgeRequest, PurgeReceipt] = "purge"
 	// MessageSetQueue sets what holds for the whole queue.
-	MessageSetQueue Message[SetQueueRequest, QueueSummary] = "set"
+	MessageSetQueue contract.Message[SetQueueRequest, QueueSummary] = "set"
 	// MessageDropDead forgets dead letters.
-	MessageDropDead Message[DropDeadRequest, DropDeadReceipt] = "drop_dead"
+	MessageDropDead contract.Message[DropDeadRequest, DropDeadReceipt] = "drop_dead"
 )
 
 // Signals.
@@ -75,43 +54,8 @@ const (
 // ProbeNews; an empty one has the probe look at the schedule.
 const SignalProbe = "news"
 
-// Queries.
-const (
-	QueryState = "state" // ContinuousState, QueueState or ProbeState
-)
-
-// Requests. Reason is a sentence for people, shown with the state.
+// Requests to JobQueue.
 type (
-	// StopRequest is the input of MessageStop.
-	StopRequest struct {
-		Reason string `json:"reason,omitempty"`
-	}
-	// RestartRequest is the input of MessageRestart.
-	RestartRequest struct {
-		Reason string `json:"reason,omitempty"`
-	}
-	// PauseRequest is the input of MessagePause and MessagePauseQueue.
-	PauseRequest struct {
-		Reason string `json:"reason,omitempty"`
-	}
-	// ResumeRequest is the input of MessageResume and MessageResumeQueue.
-	ResumeRequest struct {
-		Reason string `json:"reason,omitempty"`
-	}
-	// TriggerRequest is the input of MessageTrigger.
-	TriggerRequest struct{}
-	// SetJobRequest is the input of MessageSetJob.
-	SetJobRequest struct {
-		Job job.Job `json:"job"`
-		// Was is the spec hash of the definition to replace; with another in force
-		// the message is refused. "" replaces every definition.
-		Was string `json:"was,omitempty"`
-		// Restart ends the current iteration instead of waiting for its end.
-		Restart bool `json:"restart,omitempty"`
-		// EndFailurePause lets a job go on that has paused itself after failures, and
-		// that nobody else has paused.
-		EndFailurePause bool `json:"end_failure_pause,omitempty"`
-	}
 	// EnqueueRequest is the input of MessageEnqueue and SignalEnqueue.
 	EnqueueRequest struct {
 		Job job.Job `json:"job"`
@@ -261,42 +205,10 @@ type QueueSummary struct {
 	Halted   bool `json:"halted,omitempty"`
 }
 
-// Send sends the message to a running workflow and waits for its answer.
-func (m Message[In, Out]) Send(ctx context.Context, c client.Client, workflowID string, in In) (Out, error) {
-	var out Out
-	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID:   workflowID,
-		UpdateName:   string(m),
-		Args:         []any{in},
-		WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err != nil {
-		return out, err
-	}
-	return out, handle.Get(ctx, &out)
-}
-
-// SendWithStart sends the message, and starts the workflow first if it does not run.
-func (m Message[In, Out]) SendWithStart(ctx context.Context, c client.Client, start client.WithStartWorkflowOperation, in In) (Out, error) {
-	var out Out
-	handle, err := c.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-		StartWorkflowOperation: start,
-		UpdateOptions: client.UpdateWorkflowOptions{
-			UpdateName:   string(m),
-			Args:         []any{in},
-			WaitForStage: client.WorkflowUpdateStageCompleted,
-		},
-	})
-	if err != nil {
-		return out, err
-	}
-	return out, handle.Get(ctx, &out)
-}
-
 // handle installs the handler of a message. It must not wait: an update that is
 // accepted but unfinished would fail at continue-as-new. Validate may be nil; a
 // message that it refuses leaves no trace in the history.
-func (m Message[In, Out]) handle(ctx workflow.Context, apply func(In) Out, validate func(In) error) error {
+func handle[In, Out any](ctx workflow.Context, m contract.Message[In, Out], apply func(In) Out, validate func(In) error) error {
 	options := workflow.UpdateHandlerOptions{}
 	if validate != nil {
 		options.Validator = func(_ workflow.Context, in In) error { return validate(in) }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -19,7 +21,7 @@ type ProbeState struct {
 	// left it: a schedule with another one is in someone's hands.
 	SpecHash string `json:"spec_hash"`
 	Pause    string `json:"pause"`
-	Probe
+	contract.Probe
 
 	// What messages have set and the probe has not acted on yet.
 	Look      bool `json:"look,omitempty"`
@@ -59,10 +61,10 @@ func ProbeJob(ctx workflow.Context, state ProbeState) (*ProbeOutput, error) {
 			fmt.Sprintf("job %.160q is not a recurring job", state.Job.ID), job.ClassInvalidSpec, nil)
 	}
 	p := &probe{ProbeState: state, news: workflow.GetSignalChannel(ctx, SignalProbe)}
-	if err := workflow.SetQueryHandler(ctx, QueryState, func() (ProbeState, error) {
+	if err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (ProbeState, error) {
 		return p.ProbeState, nil
 	}); err != nil {
-		return nil, fmt.Errorf("handle query %s: %w", QueryState, err)
+		return nil, fmt.Errorf("handle query %s: %w", contract.QueryState, err)
 	}
 	return p.watch(ctx)
 }
@@ -87,7 +89,7 @@ func (p *probe) watch(ctx workflow.Context) (*ProbeOutput, error) {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			return nil, workflow.NewContinueAsNewError(ctx, ProbeJobType, p.ProbeState)
+			return nil, workflow.NewContinueAsNewError(ctx, contract.ProbeJobType, p.ProbeState)
 		case p.Succeeded:
 			err = p.resume(ctx)
 		case p.over(now):
@@ -142,7 +144,7 @@ func (p *probe) try(ctx workflow.Context, due bool) error {
 	p.Look = false
 	known := p.Pause
 	var out TryPausedOutput
-	err := workflow.ExecuteActivity(withScheduleActivity(ctx, 0), TryPausedActivity, TryPausedInput{
+	err := workflow.ExecuteActivity(withScheduleActivity(ctx, 0), contract.TryPausedActivity, TryPausedInput{
 		JobID: p.Job.ID, SpecHash: p.SpecHash, Pause: p.Pause, Start: due,
 	}).Get(ctx, &out)
 	if err != nil {
@@ -167,7 +169,7 @@ func (p *probe) resume(ctx workflow.Context) error {
 	p.Succeeded = false
 	known := p.Pause
 	var out ResumePausedOutput
-	err := workflow.ExecuteActivity(withScheduleActivity(ctx, 0), ResumePausedActivity, ResumePausedInput{
+	err := workflow.ExecuteActivity(withScheduleActivity(ctx, 0), contract.ResumePausedActivity, ResumePausedInput{
 		JobID: p.Job.ID, SpecHash: p.SpecHash, Pause: p.Pause, Note: resumeNote(p.Tries, workflow.Now(ctx)),
 	}).Get(ctx, &out)
 	if err != nil {
@@ -183,7 +185,7 @@ func (p *probe) resume(ctx workflow.Context) error {
 // sleep waits for the next try or for news.
 func (p *probe) sleep(ctx workflow.Context) error {
 	workflow.SetCurrentDetails(ctx, p.details())
-	if err := workflow.UpsertMemo(ctx, map[string]any{MemoProbe: p.Probe}); err != nil {
+	if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoProbe: p.Probe}); err != nil {
 		return fmt.Errorf("publish the tries of job %s: %w", p.Job.ID, err)
 	}
 	ctx, cancel := workflow.WithCancel(ctx)

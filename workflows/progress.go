@@ -1,35 +1,21 @@
 package workflows
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// SignalProgress tells RunJob or ContinuousJob how far a run is, which it shows in
-// its current details and nowhere else. The payload is a ProgressReport. The host
-// sends few: each costs some four events.
-const SignalProgress = "progress"
-
-// ProgressReport is what the worker of a run tells of it.
-type ProgressReport struct {
-	// RunID is the one of the ActivityInput.
-	RunID    string       `json:"run_id"`
-	Worker   string       `json:"worker"`
-	Progress job.Progress `json:"progress"`
-	// Cursor is the position of the last checkpoint, if it is short.
-	Cursor json.RawMessage `json:"cursor,omitempty"`
-}
-
 // progress is the last that a workflow has heard of its run. It is shown, and
 // decides nothing.
 type progress struct {
-	ProgressReport
+	contract.ProgressReport
 	at time.Time
 }
 
@@ -37,9 +23,9 @@ type progress struct {
 // gives, and shows it.
 func (p *progress) hear(ctx workflow.Context, current func() string, show func()) {
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		reports := workflow.GetSignalChannel(ctx, SignalProgress)
+		reports := workflow.GetSignalChannel(ctx, contract.SignalProgress)
 		for {
-			var report ProgressReport
+			var report contract.ProgressReport
 			if !reports.Receive(ctx, &report) {
 				return
 			}
@@ -54,11 +40,11 @@ func (p *progress) hear(ctx workflow.Context, current func() string, show func()
 
 // learn takes in how far an attempt was that has failed, or was lost.
 func (p *progress) learn(ctx workflow.Context, err error) {
-	last := lastOutput(err)
+	last := contract.LastOutput(err)
 	if last.Worker == "" {
 		return
 	}
-	p.ProgressReport = ProgressReport{Worker: last.Worker, Progress: last.Progress, Cursor: last.Result.Cursor}
+	p.ProgressReport = contract.ProgressReport{Worker: last.Worker, Progress: last.Progress, Cursor: last.Result.Cursor}
 	p.at = workflow.Now(ctx)
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -52,7 +54,7 @@ func cannotStart(item QueueItem) error {
 		return fmt.Errorf("job %.80s cannot be started: %s", j.ID, fmt.Sprintf(format, args...))
 	}
 	for _, name := range []struct{ what, value string }{
-		{"id", JobWorkflowID(j.ID)}, {"type", j.Type}, {"worker type", string(j.Worker)},
+		{"id", contract.JobWorkflowID(j.ID)}, {"type", j.Type}, {"worker type", string(j.Worker)},
 	} {
 		if size := len(name.value); size > maxIDBytes {
 			return refuse("its %s has %d bytes, and Temporal takes %d", name.what, size, maxIDBytes)

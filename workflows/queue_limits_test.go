@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 
@@ -59,7 +61,7 @@ func TestQueueCountsItemsAsTheyAreStored(t *testing.T) {
 func TestQueueBoundsWhatItIsTold(t *testing.T) {
 	env := newEnvironment(t, succeed)
 	long := strings.Repeat("x", 1<<20)
-	send(t, env, time.Second, workflows.MessagePauseQueue, workflows.PauseRequest{Reason: long})
+	send(t, env, time.Second, workflows.MessagePauseQueue, contract.PauseRequest{Reason: long})
 	requested := send(t, env, 2*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("a"), RequestID: long})
 	retried := send(t, env, 3*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("a"), RetryOf: long})
 	env.RegisterDelayedCallback(func() {
@@ -110,9 +112,9 @@ func TestContinuousJobRefusesADefinitionThatIsNotRight(t *testing.T) {
 	j := newJob("a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
 	owned := j
 	owned.Options.Owner.User = strings.Repeat("o", 129)
-	refused := send(t, env, time.Minute, workflows.MessageSetJob, workflows.SetJobRequest{Job: owned})
-	send(t, env, 2*time.Minute, workflows.MessageStop, workflows.StopRequest{})
-	env.ExecuteWorkflow(workflows.ContinuousJobType, workflows.NewContinuousState(j))
+	refused := send(t, env, time.Minute, contract.MessageSetJob, contract.SetJobRequest{Job: owned})
+	send(t, env, 2*time.Minute, contract.MessageStop, contract.StopRequest{})
+	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(j))
 	require.NoError(t, env.GetWorkflowError())
 	require.ErrorContains(t, refused.rejected, "job count_things.a does not take the definition: owner: the owner has 134 bytes, more than 128")
 }

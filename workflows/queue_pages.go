@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
@@ -74,13 +76,13 @@ func (q *queue) park(ctx workflow.Context) {
 	started := make([]workflow.Future, len(pages))
 	for i, page := range pages {
 		started[i] = workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-			WorkflowID:            QueuePageWorkflowID(q.Name, q.Parked.Epoch, page.First),
-			TaskQueue:             QueuesTaskQueue,
+			WorkflowID:            contract.QueuePageWorkflowID(q.Name, q.Parked.Epoch, page.First),
+			TaskQueue:             contract.QueuesTaskQueue,
 			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 			ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
-			TypedSearchAttributes: QueueAttributes(q.Name),
+			TypedSearchAttributes: contract.QueueAttributes(q.Name),
 			StaticSummary:         fmt.Sprintf("queue %s · %d items from #%d", q.Name, len(page.Items), page.First),
-		}), JobQueuePageType, page).GetChildWorkflowExecution()
+		}), contract.JobQueuePageType, page).GetChildWorkflowExecution()
 	}
 	var failed error
 	var parked []QueuePage
@@ -207,13 +209,13 @@ func (q *queue) takeOver(ctx workflow.Context) {
 		q.Parked.dropFirst(q.Tail)
 		return
 	}
-	id := QueuePageWorkflowID(q.Name, q.Parked.Epoch, first)
+	id := contract.QueuePageWorkflowID(q.Name, q.Parked.Epoch, first)
 	q.reading = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           QueuesTaskQueue,
+		TaskQueue:           contract.QueuesTaskQueue,
 		StartToCloseTimeout: 30 * time.Second,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumInterval: 10 * time.Second},
 		Summary:             fmt.Sprintf("items from #%d", first),
-	}), ReadPageActivity, id)
+	}), contract.ReadPageActivity, id)
 	q.readingPage = first
 }
 
@@ -228,7 +230,7 @@ func (q *queue) endTakeOver(ctx workflow.Context) {
 	}
 	if err != nil {
 		q.halt(Halt{
-			Since: workflow.Now(ctx), Error: reason(err),
+			Since: workflow.Now(ctx), Error: contract.ErrorReason(err),
 			Page: first, Items: q.Parked.waiting(first, q.Parked.end(0)),
 		})
 		return
@@ -250,7 +252,7 @@ func (q *queue) release(ctx workflow.Context) {
 	n := min(len(q.Parked.Released), releaseAtOnce)
 	told := make([]workflow.Future, n)
 	for i, first := range q.Parked.Released[:n] {
-		told[i] = workflow.SignalExternalWorkflow(ctx, QueuePageWorkflowID(q.Name, q.Parked.Epoch, first), "", SignalReleasePage, nil)
+		told[i] = workflow.SignalExternalWorkflow(ctx, contract.QueuePageWorkflowID(q.Name, q.Parked.Epoch, first), "", SignalReleasePage, nil)
 	}
 	for _, future := range told {
 		if err := future.Get(ctx, nil); err != nil {
@@ -296,7 +298,7 @@ func LoadPage(ctx context.Context, c client.Client, workflowID string) (QueuePag
 	if err := converter.GetDefaultDataConverter().FromPayloads(input, &page); err != nil {
 		return page, fmt.Errorf("workflow %s: %w: %w", workflowID, errNoPage, err)
 	}
-	if len(page.Items) == 0 || !strings.HasPrefix(workflowID, QueueWorkflowID(page.Queue)+"/") ||
+	if len(page.Items) == 0 || !strings.HasPrefix(workflowID, contract.QueueWorkflowID(page.Queue)+"/") ||
 		!strings.HasSuffix(workflowID, fmt.Sprintf("-%d", page.First)) {
 		return page, fmt.Errorf("workflow %s: %w", workflowID, errNoPage)
 	}

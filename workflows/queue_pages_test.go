@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -33,7 +35,7 @@ func pagedEnvironment(t *testing.T, handle handler) (*testsuite.TestWorkflowEnvi
 	pages := &parkedPages{byID: map[string]workflows.QueuePage{}}
 	env := newEnvironment(t, handle)
 	env.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, args converter.EncodedValues) {
-		if info.WorkflowType.Name != workflows.JobQueuePageType {
+		if info.WorkflowType.Name != contract.JobQueuePageType {
 			return
 		}
 		var page workflows.QueuePage
@@ -50,7 +52,7 @@ func pagedEnvironment(t *testing.T, handle handler) (*testsuite.TestWorkflowEnvi
 			return nil, temporal.NewNonRetryableApplicationError("no page "+id, "PageNotFound", nil)
 		}
 		return page.Items, nil
-	}, activity.RegisterOptions{Name: workflows.ReadPageActivity})
+	}, activity.RegisterOptions{Name: contract.ReadPageActivity})
 	return env, pages
 }
 
@@ -68,7 +70,7 @@ func (p *parkedPages) remove(first int64) (removed int) {
 }
 
 // sendLater is send with a request that is made when it is sent.
-func sendLater[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, message workflows.Message[In, Out], in func() In) *answer {
+func sendLater[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, message contract.Message[In, Out], in func() In) *answer {
 	t.Helper()
 	a := &answer{t: t}
 	env.RegisterDelayedCallback(func() {
@@ -77,8 +79,8 @@ func sendLater[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment
 	return a
 }
 
-func succeed(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-	return workflows.ActivityOutput{}, nil
+func succeed(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+	return contract.ActivityOutput{}, nil
 }
 
 func batchOf(keys ...string) workflows.EnqueueBatchRequest {
@@ -91,9 +93,9 @@ func batchOf(keys ...string) workflows.EnqueueBatchRequest {
 
 func TestBatchIsTakenWholeAndInOrder(t *testing.T) {
 	var ran []string
-	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID)
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	paused := workflows.QueueState{Name: "tables", Paused: true, Paging: workflows.DefaultPaging()}
 	in := batchOf("a", "b", "a", "c")
@@ -108,7 +110,7 @@ func TestBatchIsTakenWholeAndInOrder(t *testing.T) {
 	conflict := send(t, env, 4*time.Second, workflows.MessageEnqueueBatch, other)
 	tooMany := workflows.EnqueueBatchRequest{Items: make([]workflows.EnqueueItem, workflows.MaxBatchItems+1)}
 	big := send(t, env, 5*time.Second, workflows.MessageEnqueueBatch, tooMany)
-	send(t, env, 6*time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	send(t, env, 6*time.Second, workflows.MessageResumeQueue, contract.ResumeRequest{})
 	state := endQueue(t, env, time.Hour, paused)
 	want := workflows.EnqueueBatchReceipt{Receipts: []workflows.EnqueueReceipt{
 		{Sequence: 1}, {Sequence: 2, Ahead: 1}, {Sequence: 1, Duplicate: true}, {Sequence: 3, Ahead: 2},
@@ -125,12 +127,12 @@ func TestBatchIsTakenWholeAndInOrder(t *testing.T) {
 func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
 	var ran []string
 	healed := false
-	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID[len("count_things."):])
 		if in.Job.ID == "count_things.good" || healed {
-			return workflows.ActivityOutput{}, nil
+			return contract.ActivityOutput{}, nil
 		}
-		return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
+		return contract.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
 	})
 	halting := queued("halting")
 	halting.Queued = &job.Queued{Queue: "tables", OnFailure: job.OnFailureHalt}
@@ -149,7 +151,7 @@ func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
 	}, 2*time.Minute)
 	again := send(t, env, 150*time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{{Job: halting}}})
 	canceled := send(t, env, 150*time.Second, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: halting.ID})
-	send(t, env, 3*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	send(t, env, 3*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, []string{"by-queue", "going", "halting", "halting"}, ran, "resume tries it again")
 	}, 4*time.Minute)
@@ -160,7 +162,7 @@ func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
 		require.NotNil(t, queueState(t, env).Halted, "the queue's own policy")
 		healed = true
 	}, 8*time.Minute)
-	send(t, env, 9*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	send(t, env, 9*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
 	retry := batchOf("going")
 	retry.Items[0].DeadLetter = 2
 	send(t, env, 10*time.Minute, workflows.MessageEnqueueBatch, retry)
@@ -179,8 +181,8 @@ func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
 }
 
 func TestDeadLettersAreBounded(t *testing.T) {
-	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
-		return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+		return contract.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
 	})
 	for batch := range 3 {
 		var keys []string
@@ -198,19 +200,19 @@ func TestDeadLettersAreBounded(t *testing.T) {
 
 func TestHaltedQueueIsDrainedOnAfterResume(t *testing.T) {
 	failed := false
-	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		if !failed {
 			failed = true
-			return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
+			return contract.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
 		}
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	send(t, env, time.Second, workflows.MessageSetQueue, workflows.SetQueueRequest{OnFailure: job.OnFailureHalt})
 	send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, batchOf("a", "b"))
 	send(t, env, time.Minute, workflows.MessageDrainQueue, workflows.DrainRequest{})
-	send(t, env, 2*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	send(t, env, 2*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
 	refused := send(t, env, 3*time.Minute, workflows.MessageEnqueueBatch, batchOf("c"))
-	send(t, env, 4*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	send(t, env, 4*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
 	taken := send(t, env, 5*time.Minute, workflows.MessageEnqueueBatch, batchOf("c"))
 	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
 	require.ErrorContains(t, refused.rejected, "queue tables is being drained")
@@ -279,9 +281,9 @@ func TestDeepQueueParksPagesAndRunsThemInOrder(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
 	var ran []string
-	env, pages := pagedEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env, pages := pagedEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID)
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	const items = 300
 	at := time.Second
@@ -352,7 +354,7 @@ func TestDeepQueueParksPagesAndRunsThemInOrder(t *testing.T) {
 			require.NotEmpty(t, state.Parked.Pages)
 		}, at)
 	}
-	send(t, env, at+time.Second, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	send(t, env, at+time.Second, workflows.MessageResumeQueue, contract.ResumeRequest{})
 	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables", Paused: true, Paging: &workflows.Paging{Items: 5, Bytes: 48 << 10}})
 	require.Equal(t, model, ran)
 	require.Zero(t, state.Depth())
@@ -401,9 +403,9 @@ func TestJobInAParkedPageIsKnown(t *testing.T) {
 
 func TestQueueHaltsOverAMissingPage(t *testing.T) {
 	var ran int
-	env, pages := pagedEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env, pages := pagedEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran++
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	var keys []string
 	for i := range 23 {
@@ -411,7 +413,7 @@ func TestQueueHaltsOverAMissingPage(t *testing.T) {
 	}
 	send(t, env, time.Second, workflows.MessageEnqueueBatch, batchOf(keys...))
 	env.RegisterDelayedCallback(func() { require.Equal(t, 1, pages.remove(11)) }, time.Minute)
-	send(t, env, 2*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	send(t, env, 2*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
 	env.RegisterDelayedCallback(func() {
 		state := queueState(t, env)
 		require.NotNil(t, state.Halted)
@@ -419,7 +421,7 @@ func TestQueueHaltsOverAMissingPage(t *testing.T) {
 		require.Equal(t, 5, state.Halted.Items)
 		require.Contains(t, state.Halted.Error, "no page ")
 	}, 10*time.Minute)
-	send(t, env, 11*time.Minute, workflows.MessageResumeQueue, workflows.ResumeRequest{})
+	send(t, env, 11*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
 	env.RegisterDelayedCallback(func() { require.NotNil(t, queueState(t, env).Halted, "it is still missing") }, 20*time.Minute)
 	send(t, env, 21*time.Minute, workflows.MessageSkip, workflows.SkipRequest{})
 	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables", Paused: true, Paging: &workflows.Paging{Items: 5, Bytes: 48 << 10}})

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
 )
@@ -51,8 +53,8 @@ func (h *QueueHistory) Add(event *historypb.HistoryEvent) error {
 	}
 	if child := event.GetStartChildWorkflowExecutionInitiatedEventAttributes(); child != nil {
 		var sequence int64
-		switch payload, ok := child.GetMemo().GetFields()[MemoItem]; {
-		case child.GetWorkflowType().GetName() == JobQueuePageType:
+		switch payload, ok := child.GetMemo().GetFields()[contract.MemoItem]; {
+		case child.GetWorkflowType().GetName() == contract.JobQueuePageType:
 			h.pages = append(h.pages, child.GetWorkflowId())
 		case ok && data.FromPayload(payload, &sequence) == nil:
 			h.asked[event.GetEventId()] = sequence
@@ -80,7 +82,7 @@ func (h *QueueHistory) Recover(left QueueState, now time.Time) (state QueueState
 		if started.runID != "" && started.runID != item.RetryOf {
 			item.RunID = started.runID
 		} else {
-			orphans = append(orphans, JobWorkflowID(item.Job.ID))
+			orphans = append(orphans, contract.JobWorkflowID(item.Job.ID))
 			q.putBack(now)
 		}
 	}

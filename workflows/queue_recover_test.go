@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -71,8 +73,8 @@ func (e *queueEvents) ask(workflowType, id string, memo map[string]*commonpb.Pay
 
 func (e *queueEvents) askItem(sequence int64, jobID string) (initiated int64) {
 	e.t.Helper()
-	return e.ask(workflows.RunJobType, workflows.JobWorkflowID(jobID),
-		map[string]*commonpb.Payload{workflows.MemoItem: e.payloads(sequence).GetPayloads()[0]})
+	return e.ask(contract.RunJobType, contract.JobWorkflowID(jobID),
+		map[string]*commonpb.Payload{contract.MemoItem: e.payloads(sequence).GetPayloads()[0]})
 }
 
 func (e *queueEvents) started(initiated int64, runID string) {
@@ -199,7 +201,7 @@ func TestRecoverOfTheItemAtWork(t *testing.T) {
 func TestRecoverFreesPagesThatWereNotTakenOver(t *testing.T) {
 	e := newQueueEvents(t, workflows.QueueState{Name: "a-1"})
 	for _, first := range []int64{5, 9, 13} {
-		e.started(e.ask(workflows.JobQueuePageType, workflows.QueuePageWorkflowID("a-1", "0badcafe", first), nil), "p")
+		e.started(e.ask(contract.JobQueuePageType, contract.QueuePageWorkflowID("a-1", "0badcafe", first), nil), "p")
 	}
 	_, orphans := e.history.Recover(workflows.QueueState{
 		Name: "a-1", Accepted: 16, Parked: workflows.Parked{Epoch: "0badcafe", Pages: []workflows.PageRef{{First: 5}}, Last: 8},

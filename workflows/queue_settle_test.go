@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -19,13 +21,13 @@ import (
 func watchedEnvironment(t *testing.T, errorType string, starts *[]time.Time) (*testsuite.TestWorkflowEnvironment, workflows.QueueState) {
 	t.Helper()
 	var env *testsuite.TestWorkflowEnvironment
-	env = newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env = newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		*starts = append(*starts, env.Now())
-		return workflows.ActivityOutput{}, nil
+		return contract.ActivityOutput{}, nil
 	})
 	env.RegisterActivityWithOptions(func(context.Context, workflows.WatchRunInput) error {
 		return temporal.NewNonRetryableApplicationError("it ended", errorType, nil)
-	}, activity.RegisterOptions{Name: workflows.WatchRunActivity})
+	}, activity.RegisterOptions{Name: contract.WatchRunActivity})
 	ended := queued("a")
 	ended.Options.HeartbeatTimeout = job.Duration(20 * time.Second)
 	return env, workflows.QueueState{

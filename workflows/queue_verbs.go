@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -122,14 +124,14 @@ func (q *queue) toFront(item QueueItem) {
 	q.WaitingBytes += item.size()
 }
 
-func (q *queue) onPause(in PauseRequest) QueueSummary {
+func (q *queue) onPause(in contract.PauseRequest) QueueSummary {
 	q.Paused, q.PauseReason = true, job.Cut(in.Reason, maxPauseReason)
 	return q.Summary()
 }
 
 // onResume lets the queue go on. A failed item that halted it is tried again,
 // first, and goes on at the position that its run left; a queue that was halted while it was drained is drained on.
-func (q *queue) onResume(ResumeRequest) QueueSummary {
+func (q *queue) onResume(contract.ResumeRequest) QueueSummary {
 	q.Paused, q.PauseReason = false, ""
 	halt := q.Halted
 	if halt == nil {
@@ -243,33 +245,33 @@ func (q *queue) onReadState() (QueueState, error) { return q.QueueState, nil }
 
 // handleMessages installs the handlers of all messages.
 func (q *queue) handleMessages(ctx workflow.Context) error {
-	if err := workflow.SetQueryHandler(ctx, QueryState, q.onReadState); err != nil {
-		return fmt.Errorf("handle query %s: %w", QueryState, err)
+	if err := workflow.SetQueryHandler(ctx, contract.QueryState, q.onReadState); err != nil {
+		return fmt.Errorf("handle query %s: %w", contract.QueryState, err)
 	}
 	now := func() time.Time { return workflow.Now(ctx) }
 	for _, install := range []func() error{
 		func() error {
-			return MessageEnqueue.handle(ctx,
+			return handle(ctx, MessageEnqueue,
 				func(in EnqueueRequest) EnqueueReceipt { return q.enqueue(in.batch(), now())[0] },
 				func(in EnqueueRequest) error { return q.checkEnqueue(in.batch()) })
 		},
 		func() error {
-			return MessageEnqueueBatch.handle(ctx, func(in EnqueueBatchRequest) EnqueueBatchReceipt {
+			return handle(ctx, MessageEnqueueBatch, func(in EnqueueBatchRequest) EnqueueBatchReceipt {
 				return EnqueueBatchReceipt{Receipts: q.enqueue(in, now())}
 			}, q.checkEnqueue)
 		},
 		func() error {
-			return MessageCancelItem.handle(ctx,
+			return handle(ctx, MessageCancelItem,
 				func(in CancelItemRequest) CancelItemReceipt { return q.cancelItem(in, now()) }, q.checkCancelItem)
 		},
-		func() error { return MessageMoveItem.handle(ctx, q.moveItem, q.checkMoveItem) },
-		func() error { return MessagePauseQueue.handle(ctx, q.onPause, nil) },
-		func() error { return MessageResumeQueue.handle(ctx, q.onResume, nil) },
-		func() error { return MessageSkip.handle(ctx, q.onSkip, q.checkSkip) },
-		func() error { return MessageDrainQueue.handle(ctx, q.onDrain, nil) },
-		func() error { return MessagePurge.handle(ctx, q.purge, q.checkPurge) },
-		func() error { return MessageSetQueue.handle(ctx, q.onSet, q.checkSet) },
-		func() error { return MessageDropDead.handle(ctx, q.dropDead, nil) },
+		func() error { return handle(ctx, MessageMoveItem, q.moveItem, q.checkMoveItem) },
+		func() error { return handle(ctx, MessagePauseQueue, q.onPause, nil) },
+		func() error { return handle(ctx, MessageResumeQueue, q.onResume, nil) },
+		func() error { return handle(ctx, MessageSkip, q.onSkip, q.checkSkip) },
+		func() error { return handle(ctx, MessageDrainQueue, q.onDrain, nil) },
+		func() error { return handle(ctx, MessagePurge, q.purge, q.checkPurge) },
+		func() error { return handle(ctx, MessageSetQueue, q.onSet, q.checkSet) },
+		func() error { return handle(ctx, MessageDropDead, q.dropDead, nil) },
 	} {
 		if err := install(); err != nil {
 			return err

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
 
@@ -22,18 +24,18 @@ func (r *recorder) limits() {
 	owned := r.job("limits-owned", schedule, "")
 	owned.Options.Owner.User = strings.Repeat("o", 3000)
 	_, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
-		ID: workflows.QueueWorkflowID(name), TaskQueue: workflows.QueuesTaskQueue, TypedSearchAttributes: workflows.QueueAttributes(name),
-	}, workflows.JobQueueType, workflows.QueueState{Name: name, Accepted: 1, Waiting: []workflows.QueueItem{{Sequence: 1, Job: owned}}})
+		ID: contract.QueueWorkflowID(name), TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
+	}, contract.JobQueueType, workflows.QueueState{Name: name, Accepted: 1, Waiting: []workflows.QueueItem{{Sequence: 1, Job: owned}}})
 	require.NoError(r, err)
 	for i, signaled := range []job.Job{r.job("limits-first", schedule, ""), owned, r.job("limits-second", schedule, ""), r.job("limits-third", schedule, ""), owned} {
-		require.NoError(r, r.client.Temporal().SignalWorkflow(r.Context(), workflows.QueueWorkflowID(name), "",
+		require.NoError(r, r.client.Temporal().SignalWorkflow(r.Context(), contract.QueueWorkflowID(name), "",
 			workflows.SignalEnqueue, workflows.EnqueueRequest{Job: signaled, RequestID: fmt.Sprint("limits-", i)}))
 	}
 	stacktest.WaitFor(r, "the signaled items to end", func() (bool, error) {
 		state, err := r.client.QueueState(r.Context(), name)
 		return err == nil && state.Completed == 3 && state.Failed == 3, err
 	})
-	for n, ref := range r.runsOf(workflows.QueueWorkflowID(name)) {
+	for n, ref := range r.runsOf(contract.QueueWorkflowID(name)) {
 		r.save(fmt.Sprintf("queue_limits_%d", n+1), ref)
 	}
 }
@@ -42,7 +44,7 @@ func (r *recorder) limits() {
 func (r *recorder) canceledLost(handler *scripted) {
 	j := r.script("canceled-lost", job.Schedule{OneShot: &job.OneShot{}}, "llll")
 	j.Options.HeartbeatTimeout = job.Duration(3 * time.Second)
-	ref, err := r.client.StartRun(r.Context(), j, workflows.TriggerManual)
+	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the first try", func() (bool, error) {
 		handler.mu.Lock()

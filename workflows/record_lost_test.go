@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	sdk "go.temporal.io/sdk/client"
@@ -27,10 +29,10 @@ type scripted struct {
 	tries map[string]int
 }
 
-func (s *scripted) execute(ctx context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+func (s *scripted) execute(ctx context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 	var spec recordedSpec
 	if err := json.Unmarshal(in.Job.Spec, &spec); err != nil {
-		return workflows.ActivityOutput{}, err
+		return contract.ActivityOutput{}, err
 	}
 	s.mu.Lock()
 	n := s.tries[in.Job.ID]
@@ -40,18 +42,18 @@ func (s *scripted) execute(ctx context.Context, in workflows.ActivityInput) (wor
 	if n < len(spec.Do) {
 		letter = spec.Do[n]
 	}
-	output := workflows.ActivityOutput{
+	output := contract.ActivityOutput{
 		Worker: "scripted", Attempts: int(activity.GetInfo(ctx).Attempt), Result: job.Result{Message: "done", Cursor: job.EncodeJSON(n + 1)},
 	}
 	switch letter {
 	case 'l':
-		return workflows.ActivityOutput{}, activity.ErrResultPending
+		return contract.ActivityOutput{}, activity.ErrResultPending
 	case 'r':
-		return workflows.ActivityOutput{}, temporal.NewApplicationError("told to lose the run", workflows.ErrorTypeRunLost, output)
+		return contract.ActivityOutput{}, temporal.NewApplicationError("told to lose the run", contract.ErrorTypeRunLost, output)
 	case 'f':
-		return workflows.ActivityOutput{}, temporal.NewApplicationError("told to fail", "Refused", output)
+		return contract.ActivityOutput{}, temporal.NewApplicationError("told to fail", "Refused", output)
 	case 'd':
-		return workflows.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("told to hand over", workflows.ErrorTypeDraining,
+		return contract.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("told to hand over", contract.ErrorTypeDraining,
 			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
 	}
 	return output, nil
@@ -96,7 +98,7 @@ func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
 	j.Options.Bind = map[string]string{"recorded": "lost"}
 	j.Options.FailoverAfter = job.Duration(3 * time.Second)
 	stop := r.service(st, "ghost", handler)
-	ref, err := r.client.StartRun(r.Context(), j, workflows.TriggerManual)
+	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the first try", func() (bool, error) {
 		handler.mu.Lock()
@@ -112,10 +114,10 @@ func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
 // service is a service of the scripted worker type. When it is stopped it does not
 // withdraw: it falls silent, as a process does that dies.
 func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) (stop func()) {
-	c, queue := st.Dial(r.T), workflows.ServiceTaskQueue("scripted", name)
+	c, queue := st.Dial(r.T), contract.ServiceTaskQueue("scripted", name)
 	w := worker.New(c, queue, worker.Options{DisableWorkflowWorker: true})
 	w.RegisterActivityWithOptions(handler.execute, activity.RegisterOptions{Name: "RecordHistory"})
-	w.RegisterActivityWithOptions(func(ctx context.Context, _ workflows.Service) error {
+	w.RegisterActivityWithOptions(func(ctx context.Context, _ contract.Service) error {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -126,14 +128,14 @@ func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) 
 				return activity.ErrResultPending
 			}
 		}
-	}, activity.RegisterOptions{Name: workflows.ServiceType})
+	}, activity.RegisterOptions{Name: contract.ServiceType})
 	require.NoError(r, w.Start())
 	_, err := c.ExecuteActivity(r.Context(), sdk.StartActivityOptions{
-		ID: workflows.ServiceID("scripted", name), TaskQueue: queue, StartToCloseTimeout: time.Hour, HeartbeatTimeout: time.Second,
+		ID: contract.ServiceID("scripted", name), TaskQueue: queue, StartToCloseTimeout: time.Hour, HeartbeatTimeout: time.Second,
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
-	}, workflows.ServiceType, workflows.Service{
+	}, contract.ServiceType, contract.Service{
 		Worker: "scripted", Name: name, Tags: map[string]string{"recorded": "lost"}, Slots: 10,
-		Types: []workflows.ServedType{{Name: "RecordHistory"}},
+		Types: []contract.ServedType{{Name: "RecordHistory"}},
 	})
 	require.NoError(r, err)
 	return w.Stop
@@ -144,11 +146,11 @@ func (r *recorder) loop(name, letters string) {
 	j := r.script(name, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, letters)
 	j.Options.MaxRetryCount = 2
 	require.NoError(r, r.client.StartContinuous(r.Context(), j))
-	r.state(j.ID, func(s workflows.ContinuousState) bool {
-		return s.Phase == workflows.PhasePaused || s.Iterations > int64(len(letters))
+	r.state(j.ID, func(s contract.ContinuousState) bool {
+		return s.Phase == contract.PhasePaused || s.Iterations > int64(len(letters))
 	})
 	require.NoError(r, r.client.StopLoop(r.Context(), j.ID, "recorded", nil))
-	for n, ref := range r.runsOf(workflows.JobWorkflowID(j.ID)) {
+	for n, ref := range r.runsOf(contract.JobWorkflowID(j.ID)) {
 		r.save(fmt.Sprintf("%s_%d", name, n+1), ref)
 	}
 }
@@ -166,7 +168,7 @@ func (r *recorder) settling() {
 		state, err := r.client.QueueState(r.Context(), name)
 		return err == nil && state.Running != nil && state.Running.RunID != "", err
 	})
-	require.NoError(r, r.client.TerminateRun(r.Context(), client.RunRef{WorkflowID: workflows.JobWorkflowID(terminated.ID)}, "recorded"))
+	require.NoError(r, r.client.TerminateRun(r.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(terminated.ID)}, "recorded"))
 	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
 	r.save("queue_settling", r.latest(name, func() {}))
 }
@@ -174,11 +176,11 @@ func (r *recorder) settling() {
 // stuck records a halted queue whose page cannot be parked.
 func (r *recorder) stuck() {
 	const name = "stuck"
-	id := workflows.QueueWorkflowID(name)
+	id := contract.QueueWorkflowID(name)
 	c := r.client.Temporal()
 	run, err := c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
-		ID: id, TaskQueue: workflows.QueuesTaskQueue, TypedSearchAttributes: workflows.QueueAttributes(name),
-	}, workflows.JobQueueType, workflows.QueueState{Name: name, OnFailure: job.OnFailureHalt, Paging: &workflows.Paging{Items: 2, Bytes: 48 << 10}})
+		ID: id, TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
+	}, contract.JobQueueType, workflows.QueueState{Name: name, OnFailure: job.OnFailureHalt, Paging: &workflows.Paging{Items: 2, Bytes: 48 << 10}})
 	require.NoError(r, err)
 	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
 	_, err = r.client.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
@@ -190,7 +192,7 @@ func (r *recorder) stuck() {
 		})
 	}
 	reached(func(s *workflows.QueueState) bool { return s.Halted != nil })
-	page := workflows.QueuePageWorkflowID(name, run.GetRunID()[:8], 4)
+	page := contract.QueuePageWorkflowID(name, run.GetRunID()[:8], 4)
 	_, err = c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
 	require.NoError(r, err)
 	for i := range 5 {

@@ -3,6 +3,8 @@ package workflows_test
 import (
 	"fmt"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	sdk "go.temporal.io/sdk/client"
@@ -53,7 +55,7 @@ func (r *recorder) halted() {
 	require.NoError(r, err)
 	_, err = r.client.DrainQueue(r.Context(), name)
 	require.NoError(r, err)
-	for n, ref := range r.runsOf(workflows.QueueWorkflowID(name)) {
+	for n, ref := range r.runsOf(contract.QueueWorkflowID(name)) {
 		r.save(fmt.Sprintf("queue_halted_%d", n+1), ref)
 	}
 }
@@ -62,10 +64,10 @@ func (r *recorder) halted() {
 // page that is released.
 func (r *recorder) paged() {
 	const name = "paged"
-	id := workflows.QueueWorkflowID(name)
+	id := contract.QueueWorkflowID(name)
 	_, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
-		ID: id, TaskQueue: workflows.QueuesTaskQueue, TypedSearchAttributes: workflows.QueueAttributes(name),
-	}, workflows.JobQueueType, workflows.QueueState{Name: name, Paused: true, Paging: &workflows.Paging{Items: 4, Bytes: 48 << 10}})
+		ID: id, TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
+	}, contract.JobQueueType, workflows.QueueState{Name: name, Paused: true, Paging: &workflows.Paging{Items: 4, Bytes: 48 << 10}})
 	require.NoError(r, err)
 	var jobs []job.Job
 	for i := range 30 {
@@ -75,7 +77,7 @@ func (r *recorder) paged() {
 	require.NoError(r, err)
 	state, err := r.client.QueueState(r.Context(), name)
 	require.NoError(r, err)
-	page := workflows.QueuePageWorkflowID(name, state.Parked.Epoch, state.Parked.Pages[0].First)
+	page := contract.QueuePageWorkflowID(name, state.Parked.Epoch, state.Parked.Pages[0].First)
 	_, err = r.client.CancelItem(r.Context(), name, "record_history.g10")
 	require.NoError(r, err)
 	_, err = r.client.Purge(r.Context(), name, 14, 22)

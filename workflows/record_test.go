@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -61,7 +63,7 @@ func TestRecordHistories(t *testing.T) {
 	r.applied()
 
 	handed := r.job("handed", job.Schedule{OneShot: &job.OneShot{}}, "wait")
-	ref, err := c.StartRun(t.Context(), handed, workflows.TriggerManual)
+	ref, err := c.StartRun(t.Context(), handed, contract.StartedByHand)
 	require.NoError(t, err)
 	r.waitRunning(ref)
 	away := r.failing()
@@ -85,7 +87,7 @@ func (r *recorder) bound(st *stacktest.Stack) {
 		return j
 	}
 	start := func(j job.Job) client.RunRef {
-		ref, err := r.client.StartRun(r.Context(), j, workflows.TriggerManual)
+		ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
 		require.NoError(r, err)
 		return ref
 	}
@@ -112,11 +114,11 @@ func (r *recorder) bound(st *stacktest.Stack) {
 	r.save("run_bound_moved", moved)
 	r.ended(busy)
 	r.save("run_bound_busy", busy)
-	r.state(loop.ID, func(s workflows.ContinuousState) bool { return s.Generation >= 2 })
+	r.state(loop.ID, func(s contract.ContinuousState) bool { return s.Generation >= 2 })
 	last, err := r.client.LiveWorkflow(r.Context(), loop.ID)
 	require.NoError(r, err)
 	require.NoError(r, r.client.StopLoop(r.Context(), loop.ID, "recorded", nil))
-	r.save("continuous_bound", client.RunRef{WorkflowID: workflows.JobWorkflowID(loop.ID), RunID: last.Workflow.RunID})
+	r.save("continuous_bound", client.RunRef{WorkflowID: contract.JobWorkflowID(loop.ID), RunID: last.Workflow.RunID})
 }
 
 // chosen counts how often a service was chosen for a run.
@@ -126,7 +128,7 @@ func (r *recorder) chosen(ref client.RunRef) int {
 	for events.HasNext() {
 		event, err := events.Next()
 		require.NoError(r, err)
-		if event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == workflows.ChooseServiceActivity {
+		if event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == contract.ChooseServiceActivity {
 			n++
 		}
 	}
@@ -205,7 +207,7 @@ func (r *recorder) job(key string, schedule job.Schedule, do string) job.Job {
 }
 
 func (r *recorder) run(name string, j job.Job) {
-	ref, err := r.client.StartRun(r.Context(), j, workflows.TriggerManual)
+	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
 	r.ended(ref)
 	r.save(name, ref)
@@ -219,9 +221,9 @@ func (r *recorder) scheduled(name, key string, late time.Duration) {
 	}}, "")
 	due := temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(time.Now().Add(-late))
 	run, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
-		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
+		ID: contract.JobWorkflowID(j.ID), TaskQueue: contract.TaskQueue(j.Worker),
 		TypedSearchAttributes: temporal.NewSearchAttributes(due),
-	}, workflows.RunJobType, workflows.RunInput{Job: j, Trigger: workflows.TriggerSchedule})
+	}, contract.RunJobType, contract.RunInput{Job: j, StartedBy: contract.StartedBySchedule})
 	require.NoError(r, err)
 	require.NoError(r, run.Get(r.Context(), nil))
 	r.save(name, client.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
@@ -238,18 +240,18 @@ func (r *recorder) ends() {
 	latest, err := r.client.LiveWorkflow(r.Context(), failing.ID)
 	require.NoError(r, err)
 	retried, err := r.client.RetryRun(r.Context(), client.RunRef{
-		WorkflowID: workflows.JobWorkflowID(failing.ID), RunID: latest.Workflow.RunID,
+		WorkflowID: contract.JobWorkflowID(failing.ID), RunID: latest.Workflow.RunID,
 	})
 	require.NoError(r, err)
 	r.ended(retried.Run)
 	r.save("run_end_retry", retried.Run)
 
 	older := r.job("end-older", oneShot, "")
-	attributes, err := workflows.Attributes(older)
+	attributes, err := contract.Attributes(older)
 	require.NoError(r, err)
 	run, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
-		ID: workflows.JobWorkflowID(older.ID), TaskQueue: string(older.Worker), TypedSearchAttributes: attributes,
-	}, workflows.RunJobType, workflows.RunInput{Job: older, Trigger: workflows.TriggerSchedule})
+		ID: contract.JobWorkflowID(older.ID), TaskQueue: string(older.Worker), TypedSearchAttributes: attributes,
+	}, contract.RunJobType, contract.RunInput{Job: older, StartedBy: contract.StartedBySchedule})
 	require.NoError(r, err)
 	require.NoError(r, run.Get(r.Context(), nil))
 	r.save("run_end_versioned", client.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
@@ -268,7 +270,7 @@ func (r *recorder) waitRunning(ref client.RunRef) {
 }
 
 func (r *recorder) canceled(name string, j job.Job) {
-	ref, err := r.client.StartRun(r.Context(), j, workflows.TriggerManual)
+	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
 	r.waitRunning(ref)
 	require.NoError(r, r.client.Stop(r.Context(), j.ID, "recorded"))
@@ -284,27 +286,27 @@ func (r *recorder) continuous() {
 	require.NoError(r, err)
 	require.NoError(r, r.client.Pause(r.Context(), j.ID, "recorded"))
 	require.NoError(r, r.client.Resume(r.Context(), j.ID, ""))
-	r.state(j.ID, func(s workflows.ContinuousState) bool { return s.Generation >= 2 })
+	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Generation >= 2 })
 
 	changed := j
 	changed.Spec = job.EncodeJSON(recordedSpec{Do: "wait"})
 	require.NoError(r, r.client.SetContinuous(r.Context(), changed, true))
-	r.state(j.ID, func(s workflows.ContinuousState) bool { return s.Phase == workflows.PhaseRunning })
+	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	require.NoError(r, r.client.Restart(r.Context(), j.ID, "recorded"))
 	failing := j
 	failing.Spec = job.EncodeJSON(recordedSpec{Do: "final"})
 	failing.Options.MaxRetryCount = 1
 	require.NoError(r, r.client.SetContinuous(r.Context(), failing, true))
-	r.state(j.ID, func(s workflows.ContinuousState) bool { return s.Phase == workflows.PhasePaused })
+	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Phase == contract.PhasePaused })
 	last, err := r.client.LiveWorkflow(r.Context(), j.ID)
 	require.NoError(r, err)
 	require.NoError(r, r.client.StopLoop(r.Context(), j.ID, "recorded", nil))
-	id := workflows.JobWorkflowID(j.ID)
+	id := contract.JobWorkflowID(j.ID)
 	r.save("continuous_first", client.RunRef{WorkflowID: id, RunID: first.Workflow.RunID})
 	r.save("continuous_last", client.RunRef{WorkflowID: id, RunID: last.Workflow.RunID})
 }
 
-func (r *recorder) state(jobID string, reached func(workflows.ContinuousState) bool) {
+func (r *recorder) state(jobID string, reached func(contract.ContinuousState) bool) {
 	stacktest.WaitFor(r, "the state of "+jobID, func() (bool, error) {
 		detail, err := r.client.Job(r.Context(), jobID)
 		return err == nil && detail.Loop != nil && reached(*detail.Loop), err
@@ -364,7 +366,7 @@ func (r *recorder) signaled() {
 	broken := r.job("s-broken", job.Schedule{Queued: &job.Queued{Queue: name}}, "")
 	broken.Options.RunTimeout = 0
 	for _, j := range []job.Job{r.job("s-signaled", job.Schedule{Queued: &job.Queued{Queue: name}}, ""), broken} {
-		require.NoError(r, r.client.Temporal().SignalWorkflow(r.Context(), workflows.QueueWorkflowID(name), "",
+		require.NoError(r, r.client.Temporal().SignalWorkflow(r.Context(), contract.QueueWorkflowID(name), "",
 			workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j}))
 	}
 	stacktest.WaitFor(r, "the signaled item to complete", func() (bool, error) {
@@ -396,7 +398,7 @@ func (r *recorder) failing() job.Job {
 	trigger(resumed)
 	trigger(resumed)
 	require.NoError(r, r.client.Resume(r.Context(), resumed.ID, "recorded"))
-	probe := client.RunRef{WorkflowID: workflows.ProbeWorkflowID(resumed.ID)}
+	probe := client.RunRef{WorkflowID: contract.ProbeWorkflowID(resumed.ID)}
 	require.NoError(r, r.client.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
 	r.save("probe_touched", probe)
 
@@ -417,7 +419,7 @@ func (r *recorder) failing() job.Job {
 
 // recovered records the run that succeeds and the probe that it tells.
 func (r *recorder) recovered(j job.Job) {
-	probe := client.RunRef{WorkflowID: workflows.ProbeWorkflowID(j.ID)}
+	probe := client.RunRef{WorkflowID: contract.ProbeWorkflowID(j.ID)}
 	require.NoError(r, r.client.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
 	r.save("probe_resumed", probe)
 	stacktest.WaitFor(r, "the run in the list", func() (bool, error) {
@@ -433,7 +435,7 @@ func (r *recorder) recovered(j job.Job) {
 // latest is the workflow run of a queue after an action.
 func (r *recorder) latest(name string, act func()) client.RunRef {
 	act()
-	response, err := r.client.Temporal().DescribeWorkflowExecution(r.Context(), workflows.QueueWorkflowID(name), "")
+	response, err := r.client.Temporal().DescribeWorkflowExecution(r.Context(), contract.QueueWorkflowID(name), "")
 	require.NoError(r, err)
 	execution := response.GetWorkflowExecutionInfo().GetExecution()
 	return client.RunRef{WorkflowID: execution.GetWorkflowId(), RunID: execution.GetRunId()}
@@ -442,11 +444,11 @@ func (r *recorder) latest(name string, act func()) client.RunRef {
 // save writes a history as the Temporal CLI does.
 // applied records what was applied until the record continues as new.
 func (r *recorder) applied() {
-	ref := client.RunRef{WorkflowID: workflows.AppliedWorkflowID(job.ProviderTOML)}
+	ref := client.RunRef{WorkflowID: contract.AppliedWorkflowID(job.ProviderTOML)}
 	first := ""
 	stacktest.WaitFor(r, "the record to continue as new", func() (bool, error) {
-		err := r.client.Record(r.Context(), job.ProviderTOML, workflows.AppliedState{}, workflows.AppliedRecord{
-			Applied: map[string]workflows.AppliedJob{"record_history.a": {Mode: job.ModeOneShot, Hash: "0123456789abcdef"}},
+		err := r.client.Record(r.Context(), job.ProviderTOML, contract.AppliedState{}, contract.AppliedRecord{
+			Applied: map[string]contract.AppliedJob{"record_history.a": {Mode: job.ModeOneShot, Hash: "0123456789abcdef"}},
 			Removed: []string{"record_history.b"},
 		})
 		require.NoError(r, err)

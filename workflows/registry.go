@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -27,8 +29,8 @@ const (
 
 // LiveService is a service as Temporal knows it.
 type LiveService struct {
-	Service
-	ServiceBeat
+	contract.Service
+	contract.ServiceBeat
 	State ServiceState `json:"state"`
 	// LastSeen is the time of the last heartbeat, by the clock of Temporal.
 	LastSeen time.Time `json:"last_seen"`
@@ -52,7 +54,7 @@ func Services(ctx context.Context, c client.Client) ([]LiveService, error) {
 // liveServices lists the services that live. Those whose announcement cannot be read
 // are told apart: another look will not read it either.
 func liveServices(ctx context.Context, c client.Client) (services []LiveService, unread, err error) {
-	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'Running'", ServiceType))
+	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'Running'", contract.ServiceType))
 }
 
 // KnownServices lists the services that live, and those that fell silent since a time
@@ -60,13 +62,13 @@ func liveServices(ctx context.Context, c client.Client) (services []LiveService,
 // described it gives the others, and apart from it the errors of those that cannot
 // be read.
 func KnownServices(ctx context.Context, c client.Client, since time.Time) (services []LiveService, unread, err error) {
-	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND (ExecutionStatus = 'Running' OR (%s))", ServiceType, lostSince(since)))
+	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND (ExecutionStatus = 'Running' OR (%s))", contract.ServiceType, lostSince(since)))
 }
 
 // LostServices lists the services that fell silent since a time and have not
 // come back under their names.
 func LostServices(ctx context.Context, c client.Client, since time.Time) ([]LiveService, error) {
-	services, unread, err := servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND %s", ServiceType, lostSince(since)))
+	services, unread, err := servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND %s", contract.ServiceType, lostSince(since)))
 	// What is described is the latest of a name: one that came back is not lost.
 	return slices.DeleteFunc(services, func(s LiveService) bool { return s.State != ServiceLost }), errors.Join(err, unread)
 }
@@ -91,7 +93,7 @@ func servicesOf(ctx context.Context, c client.Client, query string) (services []
 		if err != nil {
 			return nil, nil, fmt.Errorf("list services: %w", err)
 		}
-		if isServiceID(info.ActivityID) {
+		if contract.IsServiceID(info.ActivityID) {
 			ids[info.ActivityID] = true
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -23,7 +25,7 @@ import (
 func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal")
-	slow := workflows.ServiceID("testing", "slow")
+	slow := contract.ServiceID("testing", "slow")
 	ids := map[string]*atomic.Int64{} // how many of the looks at a service get no answer
 	intercept := func(
 		ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
@@ -51,8 +53,8 @@ func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 	for _, name := range names {
 		ids[announce(t, c, st.Namespace, name)] = new(atomic.Int64)
 	}
-	ids[workflows.ServiceID("testing", "late")].Store(1)
-	ids[workflows.ServiceID("testing", "silent")].Store(1000)
+	ids[contract.ServiceID("testing", "late")].Store(1)
+	ids[contract.ServiceID("testing", "silent")].Store(1000)
 	stacktest.WaitFor(t, "the list", func() (bool, error) {
 		found, err := c.CountActivities(t.Context(), client.CountActivitiesOptions{})
 		return err == nil && found.Count == int64(len(names)), err
@@ -71,10 +73,10 @@ func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 // announce makes a service that nobody stands for, and gives its id.
 func announce(t *testing.T, c client.Client, namespace, name string) string {
 	t.Helper()
-	id := workflows.ServiceID("testing", name)
+	id := contract.ServiceID("testing", name)
 	_, err := c.ExecuteActivity(t.Context(), client.StartActivityOptions{
 		ID: id, TaskQueue: name, StartToCloseTimeout: time.Hour,
-	}, workflows.ServiceType, workflows.Service{Worker: "testing", Name: name})
+	}, contract.ServiceType, contract.Service{Worker: "testing", Name: name})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -1,70 +1,34 @@
 package workflows
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-
-	"github.com/dendrascience/dendra-jobs/job"
 )
-
-// Memo keys of a run.
-const (
-	MemoEnd     = "end"      // how it ended, a RunEnd
-	MemoRetryOf = "retry_of" // the run id of the run that it was started in place of
-	MemoItem    = "item"     // of a queue's run: the number of its item, an int64
-)
-
-// RunEnd is how a run ended. It is in the run's memo, which lists of runs carry:
-// so they need no history.
-type RunEnd struct {
-	// Taken is when a worker took the run.
-	Taken time.Time `json:"taken"`
-	// Attempts counts the tries over all workers; 0 if that is not known.
-	Attempts  int    `json:"attempts,omitempty"`
-	Handovers int    `json:"handovers,omitempty"`
-	Worker    string `json:"worker,omitempty"`
-	Message   string `json:"message,omitempty"`
-	// Counts are those of the result, as many as fit in 4 KiB.
-	Counts map[string]int64 `json:"counts,omitempty"`
-	// Class and Error tell why a run failed.
-	Class string `json:"class,omitempty"`
-	Error string `json:"error,omitempty"`
-	// SupersededBy is that of RunOutput.
-	SupersededBy time.Time `json:"superseded_by,omitzero"`
-}
-
-// endInMemoChange names the change by which runs leave their end in the memo.
-const endInMemoChange = "end-in-memo"
 
 // keepEnd puts how the run ended into its memo.
-func (r *run) keepEnd(ctx workflow.Context, output *RunOutput) error {
-	// An input from before there was an end says nothing. Asking for the version
-	// costs two more events, so that the others are not asked.
-	if !r.KeepEnd && workflow.GetVersion(ctx, endInMemoChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return nil
-	}
-	if err := workflow.UpsertMemo(ctx, map[string]any{MemoEnd: r.end(output)}); err != nil {
+func (r *run) keepEnd(ctx workflow.Context, output *contract.RunOutput) error {
+	if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoEnd: r.end(output)}); err != nil {
 		return fmt.Errorf("publish the end of the run of job %s: %w", r.Job.ID, err)
 	}
 	return nil
 }
 
-func (r *run) end(output *RunOutput) RunEnd {
+func (r *run) end(output *contract.RunOutput) contract.RunEnd {
 	failure := r.failure
-	end := RunEnd{Taken: r.taken, Attempts: r.tries.made, Handovers: r.handovers}
+	end := contract.RunEnd{Taken: r.taken, Attempts: r.tries.made, Handovers: r.handovers}
 	if output != nil {
 		end.Attempts, end.Worker = output.Attempts, output.Worker
 		end.Message, end.Counts = shorten(output.Message), boundCounts(output.Counts)
 		end.SupersededBy = output.SupersededBy
 		return end
 	}
-	last := lastOutput(failure)
+	last := contract.LastOutput(failure)
 	end.Worker = last.Worker
 	end.Attempts += last.Attempts
 	end.Message, end.Counts = shorten(last.Result.Message), boundCounts(last.Result.Counts)
@@ -80,7 +44,7 @@ func (r *run) end(output *RunOutput) RunEnd {
 		}
 	}
 	if failure != nil && !temporal.IsCanceledError(failure) {
-		end.Class, end.Error = class(failure), shorten(reason(failure))
+		end.Class, end.Error = contract.ErrorClass(failure), shorten(contract.ErrorReason(failure))
 	}
 	return end
 }
@@ -103,43 +67,4 @@ func boundCounts(counts map[string]int64) map[string]int64 {
 		return nil
 	}
 	return kept
-}
-
-// LastCursor is the position that a run which failed or was canceled left behind,
-// as far as the error of the run tells; nil if it left none.
-func LastCursor(err error) json.RawMessage { return lastOutput(err).Result.Cursor }
-
-// lastOutput is what the last attempt of a run left behind that did not complete.
-// In a workflow it takes errors of activities only: the details of those that the
-// workflow itself has made are not encoded, and can be read as what they are alone.
-func lastOutput(err error) ActivityOutput {
-	for ; err != nil; err = errors.Unwrap(err) {
-		if timeout, ok := err.(*temporal.TimeoutError); ok { //nolint:errorlint // Each error of the chain is looked at.
-			return lastBeat(timeout)
-		}
-		with, ok := err.(interface { //nolint:errorlint // As above.
-			HasDetails() bool
-			Details(into ...any) error
-		})
-		if !ok || !with.HasDetails() {
-			continue
-		}
-		// A run whose failures are counted puts their count first.
-		var output, second ActivityOutput
-		if with.Details(&output) == nil && output.Worker != "" {
-			return output
-		}
-		if with.Details(&output, &second) == nil && second.Worker != "" {
-			return second
-		}
-	}
-	return ActivityOutput{}
-}
-
-func lastBeat(timeout *temporal.TimeoutError) ActivityOutput {
-	var beat Heartbeat
-	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&beat) != nil {
-		return ActivityOutput{}
-	}
-	return ActivityOutput{Worker: beat.Worker, Result: job.Result{Cursor: beat.Cursor}, Progress: beat.Progress}
 }

@@ -5,58 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-
-	"github.com/dendrascience/dendra-jobs/job"
 )
 
 const timeoutHeartbeat = enumspb.TIMEOUT_TYPE_HEARTBEAT
-
-// RunInput is the input of RunJob.
-type RunInput struct {
-	Job job.Job `json:"job"`
-	// Trigger says what started the run.
-	Trigger Trigger `json:"trigger"`
-	// Cursor is the position to go on from, if there is one.
-	Cursor json.RawMessage `json:"cursor,omitempty"`
-	// KeepEnd has the run leave a RunEnd in its memo.
-	KeepEnd bool `json:"keep_end,omitempty"`
-	// RetryOf is the run id of the run that this one is started in place of, as in
-	// the memo.
-	RetryOf string `json:"retry_of,omitempty"`
-}
-
-// Trigger says what started a run.
-type Trigger string
-
-// The triggers.
-const (
-	TriggerSchedule Trigger = "schedule" // a recurring job was due
-	TriggerApply    Trigger = "apply"    // a one-shot job was declared
-	TriggerManual   Trigger = "manual"   // someone asked
-	TriggerQueue    Trigger = "queue"    // its turn came in a queue
-	TriggerRetry    Trigger = "retry"    // someone wanted a run that failed once more
-)
-
-// RunOutput is the result of RunJob.
-type RunOutput struct {
-	job.Result
-	// Attempts counts the tries over all workers.
-	Attempts int `json:"attempts"`
-	// Worker is the identity of the process that finished the run.
-	Worker string `json:"worker"`
-	// Handovers counts the times that a worker that shut down or died passed
-	// the run on, apart from ordinary retries.
-	Handovers int `json:"handovers,omitempty"`
-	// Binding is how a bound job's run came to its service.
-	Binding *Binding `json:"binding,omitempty"`
-	// SupersededBy is the start whose run this one gave way to without doing
-	// anything: a later one, see [job.Recurring.GivesWay], or an earlier one that was
-	// still at work.
-	SupersededBy time.Time `json:"superseded_by,omitzero"`
-}
 
 // RunJob is one run of a job: the activity of its job type, with the retries
 // that the job's options ask for. A run that a draining worker hands back goes
@@ -66,8 +22,8 @@ type RunOutput struct {
 // Canceling the workflow stops the run gracefully: the handler is told, has the
 // stop grace period to save its position, and the workflow ends as canceled
 // once the handler has really ended.
-func RunJob(ctx workflow.Context, in RunInput) (*RunOutput, error) {
-	r := &run{RunInput: in, taken: workflow.Now(ctx), tries: triesOf(in.Job)}
+func RunJob(ctx workflow.Context, in contract.RunInput) (*contract.RunOutput, error) {
+	r := &run{RunInput: in, taken: workflow.Now(ctx), tries: triesOf(in.Job), binding: binding{Binding: &contract.Binding{}}}
 	output, err := r.execute(ctx)
 	if failed := r.keepEnd(ctx, output); failed != nil {
 		return nil, failed
@@ -76,20 +32,20 @@ func RunJob(ctx workflow.Context, in RunInput) (*RunOutput, error) {
 }
 
 type run struct {
-	RunInput
+	contract.RunInput
 	taken     time.Time
 	failure   error // of the activity; the run's own may wrap it
-	binding   Binding
+	binding   binding
 	tries     tries
 	handovers int
 	state     string // for people
 	progress  progress
 }
 
-func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
+func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 	info := workflow.GetInfo(ctx)
 	if later := r.givesWayTo(ctx); !later.IsZero() {
-		output := &RunOutput{SupersededBy: later}
+		output := &contract.RunOutput{SupersededBy: later}
 		output.Message = "nothing done: the start of " + later.Format(time.RFC3339) + " was due too"
 		r.show(ctx, output.Message)
 		return output, r.passOnStreak(ctx)
@@ -98,14 +54,14 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 	r.binding.tell = func() { r.show(ctx, r.state) }
 	for {
 		r.show(ctx, "running: "+whereProgressIs)
-		in := ActivityInput{Job: r.Job, RunID: info.WorkflowExecution.RunID, Cursor: r.Cursor}
+		in := contract.ActivityInput{Job: r.Job, RunID: info.WorkflowExecution.RunID, Cursor: r.Cursor}
 		output, err := r.binding.execute(ctx, r.Job, &r.tries, &in)
 		r.Cursor = in.Cursor
 		if err == nil {
 			r.tries.made += output.Attempts
 			r.progress = progress{}
 			r.show(ctx, "completed: "+output.Result.Message)
-			done := &RunOutput{
+			done := &contract.RunOutput{
 				Result:       output.Result,
 				Attempts:     r.tries.made,
 				Worker:       output.Worker,
@@ -129,7 +85,7 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 			if temporal.IsCanceledError(err) {
 				r.show(ctx, "canceled")
 			} else {
-				r.show(ctx, "failed: "+reason(err))
+				r.show(ctx, "failed: "+contract.ErrorReason(err))
 			}
 			r.failure = err
 			return nil, r.fail(ctx, err)
@@ -137,25 +93,21 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 	}
 }
 
-// canceledLostChange names the change by which a run that someone canceled ends as
-// canceled, and not as failed, when its worker was lost before it could answer.
-const canceledLostChange = "canceled-lost"
-
 // lostWhileCanceled reports whether a run was canceled whose worker was lost, and what
 // the worker had last told. The handler has ended by then: its context holds for the
 // heartbeat timeout, which has passed.
-func lostWhileCanceled(ctx workflow.Context, err error) (ActivityOutput, bool) {
+func lostWhileCanceled(ctx workflow.Context, err error) (contract.ActivityOutput, bool) {
 	if ctx.Err() == nil {
-		return ActivityOutput{}, false
+		return contract.ActivityOutput{}, false
 	}
 	_, lost := lostWorker(err)
 	if !lost {
 		_, lost = lostRun(err)
 	}
-	if !lost || workflow.GetVersion(ctx, canceledLostChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return ActivityOutput{}, false
+	if !lost {
+		return contract.ActivityOutput{}, false
 	}
-	last := lastOutput(err)
+	last := contract.LastOutput(err)
 	last.Attempts = max(last.Attempts, 1) // A worker that fell silent could not tell.
 	return last, true
 }
@@ -163,8 +115,7 @@ func lostWhileCanceled(ctx workflow.Context, err error) (ActivityOutput, bool) {
 // givesWayTo is the later start that the run of a recurring job gives way to,
 // zero if there is none.
 func (r *run) givesWayTo(ctx workflow.Context) time.Time {
-	// Jobs from before there was a misfire policy give way to none.
-	if r.Trigger != TriggerSchedule || r.Job.Recurring == nil || !r.Job.Recurring.GivesWay() {
+	if r.StartedBy != contract.StartedBySchedule || r.Job.Recurring == nil || !r.Job.Recurring.GivesWay() {
 		return time.Time{}
 	}
 	due, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledStart)
@@ -199,7 +150,6 @@ func (r *run) passOn(ctx workflow.Context, err error) bool {
 	cursor, lost := lostWorker(err)
 	if !lost {
 		cursor, lost = lostRun(err)
-		lost = lost && workflow.GetVersion(ctx, lostTriesChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
 	}
 	// An activity ends with a lost worker only when it has no more tries.
 	if !lost || !r.tries.lose(max(r.tries.next(), 1)) {
@@ -211,11 +161,11 @@ func (r *run) passOn(ctx workflow.Context, err error) bool {
 }
 
 // bound is the binding of a bound job, to be told with the result.
-func (r *run) bound() *Binding {
+func (r *run) bound() *contract.Binding {
 	if r.binding.Service == "" {
 		return nil
 	}
-	return &r.binding
+	return r.binding.Binding
 }
 
 func (r *run) takeCursor(cursor json.RawMessage) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
@@ -19,25 +21,25 @@ import (
 func oneShot(key string) job.Job { return newJob(key, job.Schedule{OneShot: &job.OneShot{}}) }
 
 func draining(cursor string) error {
-	return temporal.NewApplicationErrorWithOptions("the worker shuts down", workflows.ErrorTypeDraining,
-		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{workflows.ActivityOutput{
+	return temporal.NewApplicationErrorWithOptions("the worker shuts down", contract.ErrorTypeDraining,
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{contract.ActivityOutput{
 			Attempts: 1, Result: job.Result{Cursor: json.RawMessage(cursor)},
 		}}})
 }
 
 func TestRunJobGivesTheResult(t *testing.T) {
-	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		require.Equal(t, "count_things.a", in.Job.ID)
 		require.NotEmpty(t, in.RunID)
-		return workflows.ActivityOutput{
+		return contract.ActivityOutput{
 			Worker: "w1", Attempts: 1, Result: job.Result{Message: "done", Counts: map[string]int64{"things": 3}},
 		}, nil
 	})
-	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: oneShot("a"), Trigger: workflows.TriggerManual})
+	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: oneShot("a"), StartedBy: contract.StartedByHand})
 	require.NoError(t, env.GetWorkflowError())
-	var out workflows.RunOutput
+	var out contract.RunOutput
 	require.NoError(t, env.GetWorkflowResult(&out))
-	require.Equal(t, workflows.RunOutput{
+	require.Equal(t, contract.RunOutput{
 		Result:   job.Result{Message: "done", Counts: map[string]int64{"things": 3}},
 		Attempts: 1, Worker: "w1",
 	}, out)
@@ -46,14 +48,14 @@ func TestRunJobGivesTheResult(t *testing.T) {
 func TestRunJobRetriesAsOftenAsItsOptionsSay(t *testing.T) {
 	for _, retries := range []int{0, 2} {
 		calls := 0
-		env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+		env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 			calls++
-			return workflows.ActivityOutput{}, errors.New("the store is away")
+			return contract.ActivityOutput{}, errors.New("the store is away")
 		})
 		j := oneShot("a")
 		j.Options.MaxRetryCount = retries
-		env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
-		_, message := workflows.Cause(env.GetWorkflowError())
+		env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
+		_, message := contract.Cause(env.GetWorkflowError())
 		require.Equal(t, retries+1, calls)
 		require.Equal(t, "the store is away", message)
 	}
@@ -61,12 +63,12 @@ func TestRunJobRetriesAsOftenAsItsOptionsSay(t *testing.T) {
 
 func TestRunJobDoesNotRetryAFinalError(t *testing.T) {
 	calls := 0
-	env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		calls++
-		return workflows.ActivityOutput{}, temporal.NewNonRetryableApplicationError("no image", "InvalidImage", nil)
+		return contract.ActivityOutput{}, temporal.NewNonRetryableApplicationError("no image", "InvalidImage", nil)
 	})
-	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: oneShot("a")})
-	class, message := workflows.Cause(env.GetWorkflowError())
+	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: oneShot("a")})
+	class, message := contract.Cause(env.GetWorkflowError())
 	require.Equal(t, "InvalidImage", class)
 	require.Equal(t, "no image", message)
 	require.Equal(t, 1, calls)
@@ -74,18 +76,18 @@ func TestRunJobDoesNotRetryAFinalError(t *testing.T) {
 
 func TestRunJobGoesOnAtTheCursorOfADrainingWorker(t *testing.T) {
 	var cursors []string
-	env := newEnvironment(t, func(_ context.Context, in workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		cursors = append(cursors, string(in.Cursor))
 		if len(cursors) < 3 {
-			return workflows.ActivityOutput{}, draining(`{"row":` + string(rune('0'+len(cursors))) + `}`)
+			return contract.ActivityOutput{}, draining(`{"row":` + string(rune('0'+len(cursors))) + `}`)
 		}
-		return workflows.ActivityOutput{Attempts: 1, Worker: "w3"}, nil
+		return contract.ActivityOutput{Attempts: 1, Worker: "w3"}, nil
 	})
 	j := oneShot("a")
 	j.Options.MaxRetryCount = 0 // A hand-over uses up no retry.
-	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
+	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 	require.NoError(t, env.GetWorkflowError())
-	var out workflows.RunOutput
+	var out contract.RunOutput
 	require.NoError(t, env.GetWorkflowResult(&out))
 	require.Equal(t, []string{"", `{"row":1}`, `{"row":2}`}, cursors)
 	require.Equal(t, 2, out.Handovers)
@@ -93,12 +95,12 @@ func TestRunJobGoesOnAtTheCursorOfADrainingWorker(t *testing.T) {
 }
 
 func TestRunJobEndsAsCanceled(t *testing.T) {
-	env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 		untilCanceled(ctx)
-		return workflows.ActivityOutput{}, temporal.NewCanceledError()
+		return contract.ActivityOutput{}, temporal.NewCanceledError()
 	})
 	env.RegisterDelayedCallback(env.CancelWorkflow, soon)
-	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: oneShot("a")})
+	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: oneShot("a")})
 	require.True(t, temporal.IsCanceledError(env.GetWorkflowError()), "%v", env.GetWorkflowError())
 }
 
@@ -106,23 +108,23 @@ func TestRunJobGivesWayToALaterStart(t *testing.T) {
 	due := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		recurring job.Recurring
-		trigger   workflows.Trigger
+		trigger   contract.StartedBy
 		late      time.Duration
 		want      time.Time
 	}{
-		"late":          {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, workflows.TriggerSchedule, time.Minute, due.Add(time.Minute)},
-		"in time":       {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, workflows.TriggerSchedule, 59 * time.Second, time.Time{}},
-		"asked for":     {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, workflows.TriggerManual, time.Hour, time.Time{}},
-		"of all":        {job.Recurring{Misfire: job.MisfireAll, MaxMissed: 3}, workflows.TriggerSchedule, 3 * time.Minute, due.Add(3 * time.Minute)},
-		"within all":    {job.Recurring{Misfire: job.MisfireAll, MaxMissed: 3}, workflows.TriggerSchedule, 2 * time.Minute, time.Time{}},
-		"with no word":  {job.Recurring{Overlap: job.OverlapBufferAll}, workflows.TriggerSchedule, time.Hour, time.Time{}},
-		"not scheduled": {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, workflows.TriggerSchedule, -1, time.Time{}},
+		"late":          {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, contract.StartedBySchedule, time.Minute, due.Add(time.Minute)},
+		"in time":       {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, contract.StartedBySchedule, 59 * time.Second, time.Time{}},
+		"asked for":     {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, contract.StartedByHand, time.Hour, time.Time{}},
+		"of all":        {job.Recurring{Misfire: job.MisfireAll, MaxMissed: 3}, contract.StartedBySchedule, 3 * time.Minute, due.Add(3 * time.Minute)},
+		"within all":    {job.Recurring{Misfire: job.MisfireAll, MaxMissed: 3}, contract.StartedBySchedule, 2 * time.Minute, time.Time{}},
+		"with no word":  {job.Recurring{Overlap: job.OverlapBufferAll}, contract.StartedBySchedule, time.Hour, time.Time{}},
+		"not scheduled": {job.Recurring{Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}, contract.StartedBySchedule, -1, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			handled := false
-			env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+			env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 				handled = true
-				return workflows.ActivityOutput{Attempts: 1}, nil
+				return contract.ActivityOutput{Attempts: 1}, nil
 			})
 			if c.late >= 0 {
 				env.SetStartTime(due.Add(c.late))
@@ -130,8 +132,8 @@ func TestRunJobGivesWayToALaterStart(t *testing.T) {
 					temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(due))))
 			}
 			c.recurring.RecurEvery, c.recurring.Offset = job.Duration(time.Minute), new(job.Duration)
-			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: newJob("a", job.Schedule{Recurring: &c.recurring}), Trigger: c.trigger})
-			var out workflows.RunOutput
+			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: newJob("a", job.Schedule{Recurring: &c.recurring}), StartedBy: c.trigger})
+			var out contract.RunOutput
 			require.NoError(t, env.GetWorkflowResult(&out))
 			require.Equal(t, c.want, out.SupersededBy)
 			require.Equal(t, c.want.IsZero(), handled)
@@ -155,9 +157,9 @@ func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
 		"after nothing":  nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := newEnvironment(t, func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error) {
+			env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 				require.Fail(t, "it gives way")
-				return workflows.ActivityOutput{}, nil
+				return contract.ActivityOutput{}, nil
 			})
 			if last != nil {
 				env.SetLastError(last)
@@ -165,9 +167,9 @@ func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
 			env.SetStartTime(due.Add(time.Hour))
 			require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(
 				temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(due),
-				workflows.AttributeSpecHash.ValueSet(before.SpecHash))))
-			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{
-				Job: newJob("a", job.Schedule{Recurring: &recurring}), Trigger: workflows.TriggerSchedule,
+				contract.AttributeSpecHash.ValueSet(before.SpecHash))))
+			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{
+				Job: newJob("a", job.Schedule{Recurring: &recurring}), StartedBy: contract.StartedBySchedule,
 			})
 			err := env.GetWorkflowError()
 			if last == nil {
@@ -185,8 +187,8 @@ func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
 
 // lostBy is the error of a worker that may have lost its run, on the given try.
 func lostBy(attempt int) error {
-	return temporal.NewApplicationError("the run may be another worker's now", workflows.ErrorTypeRunLost,
-		workflows.ActivityOutput{Worker: "w1", Attempts: attempt, Result: job.Result{Cursor: json.RawMessage(`"here"`)}})
+	return temporal.NewApplicationError("the run may be another worker's now", contract.ErrorTypeRunLost,
+		contract.ActivityOutput{Worker: "w1", Attempts: attempt, Result: job.Result{Cursor: json.RawMessage(`"here"`)}})
 }
 
 // TestRunJobCountsTheTriesOfLostWorkers has a job that kills every worker: its
@@ -205,23 +207,23 @@ func TestRunJobCountsTheTriesOfLostWorkers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
-			env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+			env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 				attempt := int(activity.GetInfo(ctx).Attempt)
 				if calls++; calls <= c.lost {
-					return workflows.ActivityOutput{}, c.lose(attempt)
+					return contract.ActivityOutput{}, c.lose(attempt)
 				}
-				return workflows.ActivityOutput{Worker: "w2", Attempts: attempt}, nil
+				return contract.ActivityOutput{Worker: "w2", Attempts: attempt}, nil
 			})
-			var end workflows.RunEnd
+			var end contract.RunEnd
 			env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) {
 				memo, ok := args.Get(0).(map[string]any)
 				require.True(t, ok)
-				end, ok = memo[workflows.MemoEnd].(workflows.RunEnd)
+				end, ok = memo[contract.MemoEnd].(contract.RunEnd)
 				require.True(t, ok)
 			}).Return(nil)
 			j := oneShot("a")
 			j.Options.MaxRetryCount = c.retries
-			env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j, KeepEnd: true})
+			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 			require.Equal(t, c.calls, calls)
 			require.Equal(t, c.calls, end.Attempts, "what lists show as tries")
 			if c.fails {
@@ -229,7 +231,7 @@ func TestRunJobCountsTheTriesOfLostWorkers(t *testing.T) {
 				return
 			}
 			require.NoError(t, env.GetWorkflowError())
-			var out workflows.RunOutput
+			var out contract.RunOutput
 			require.NoError(t, env.GetWorkflowResult(&out))
 			require.Equal(t, c.calls, out.Attempts)
 		})
@@ -239,19 +241,19 @@ func TestRunJobCountsTheTriesOfLostWorkers(t *testing.T) {
 // A worker that shuts down hands back the tries that are left, and no more.
 func TestRunJobHandsOverTheTriesThatAreLeft(t *testing.T) {
 	calls := 0
-	env := newEnvironment(t, func(ctx context.Context, _ workflows.ActivityInput) (workflows.ActivityOutput, error) {
+	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 		attempt := int(activity.GetInfo(ctx).Attempt)
 		if calls++; calls == 2 {
-			return workflows.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("the worker shuts down", workflows.ErrorTypeDraining,
-				temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{workflows.ActivityOutput{Worker: "w1", Attempts: attempt}}})
+			return contract.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("the worker shuts down", contract.ErrorTypeDraining,
+				temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{contract.ActivityOutput{Worker: "w1", Attempts: attempt}}})
 		}
-		return workflows.ActivityOutput{}, temporal.NewApplicationError("the store is away", "Away",
-			workflows.ActivityOutput{Worker: "w1", Attempts: attempt})
+		return contract.ActivityOutput{}, temporal.NewApplicationError("the store is away", "Away",
+			contract.ActivityOutput{Worker: "w1", Attempts: attempt})
 	})
 	j := oneShot("a")
 	j.Options.MaxRetryCount = 2
-	env.ExecuteWorkflow(workflows.RunJobType, workflows.RunInput{Job: j})
-	_, message := workflows.Cause(env.GetWorkflowError())
+	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
+	_, message := contract.Cause(env.GetWorkflowError())
 	require.Equal(t, "the store is away", message)
 	require.Equal(t, 4, calls, "three tries, and the one that was handed back")
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
@@ -69,7 +71,7 @@ func (s Schedules) Describe(ctx context.Context, jobID string) (*workflowservice
 	const most = 3
 	for try := 1; ; try++ {
 		now, err := s.Service.DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{
-			Namespace: s.Namespace, ScheduleId: ScheduleID(jobID),
+			Namespace: s.Namespace, ScheduleId: contract.ScheduleID(jobID),
 		})
 		action := now.GetSchedule().GetAction().GetStartWorkflow()
 		if err != nil || try == most || specHashOf(now.GetSearchAttributes()) == specHashOf(action.GetSearchAttributes()) {
@@ -79,7 +81,7 @@ func (s Schedules) Describe(ctx context.Context, jobID string) (*workflowservice
 }
 
 func specHashOf(attributes *commonpb.SearchAttributes) string {
-	return keyword(attributes, AttributeSpecHash.GetName())
+	return keyword(attributes, contract.AttributeSpecHash.GetName())
 }
 
 func keyword(attributes *commonpb.SearchAttributes, name string) string {
@@ -141,7 +143,7 @@ func (s Schedules) changeOnce(
 		return true, err
 	}
 	_, err = s.Service.UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
-		Namespace: s.Namespace, ScheduleId: ScheduleID(jobID), Schedule: wanted.Schedule, SearchAttributes: wanted.Attributes,
+		Namespace: s.Namespace, ScheduleId: contract.ScheduleID(jobID), Schedule: wanted.Schedule, SearchAttributes: wanted.Attributes,
 		ConflictToken: now.GetConflictToken(), Identity: s.Identity, RequestId: rand.Text(),
 	})
 	if conflicts(err) {
@@ -209,7 +211,7 @@ func (s Schedules) request(ctx context.Context, jobID string, next func() (*sche
 		}
 		patch, taken := next()
 		if _, err := s.Service.PatchSchedule(ctx, &workflowservice.PatchScheduleRequest{
-			Namespace: s.Namespace, ScheduleId: ScheduleID(jobID), Patch: patch, Identity: s.Identity, RequestId: rand.Text(),
+			Namespace: s.Namespace, ScheduleId: contract.ScheduleID(jobID), Patch: patch, Identity: s.Identity, RequestId: rand.Text(),
 		}); err != nil {
 			if ctx.Err() != nil {
 				return untold(err)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -13,10 +15,6 @@ import (
 // retries are used up, when what failed was the worker and not the job. The
 // bound is there for a job that kills every worker it meets.
 const maxLostWorkers = 5
-
-// lostTriesChange names the change by which a lost worker uses up a try, also
-// where a service did not return, or reported itself that it had lost the run.
-const lostTriesChange = "lost-tries"
 
 // tries counts the tries of a run, which may take several activities, against
 // its retries. The try of a worker that died counts as any other; when it was the
@@ -71,7 +69,7 @@ func lostWorker(err error) (json.RawMessage, bool) {
 	if !errors.As(err, &timeout) || timeout.TimeoutType() != timeoutHeartbeat {
 		return nil, false
 	}
-	var beat Heartbeat
+	var beat contract.Heartbeat
 	if timeout.HasLastHeartbeatDetails() {
 		if err := timeout.LastHeartbeatDetails(&beat); err != nil {
 			return nil, true
@@ -84,10 +82,10 @@ func lostWorker(err error) (json.RawMessage, bool) {
 // whether the run was still its own, and the cursor that it had reached.
 func lostRun(err error) (json.RawMessage, bool) {
 	var app *temporal.ApplicationError
-	if !errors.As(err, &app) || app.Type() != ErrorTypeRunLost {
+	if !errors.As(err, &app) || app.Type() != contract.ErrorTypeRunLost {
 		return nil, false
 	}
-	return lastOutput(app).Result.Cursor, true
+	return contract.LastOutput(app).Result.Cursor, true
 }
 
 // triesBefore is how many tries an activity had that ended since no worker took
@@ -95,7 +93,7 @@ func lostRun(err error) (json.RawMessage, bool) {
 func triesBefore(err error) int {
 	var app *temporal.ApplicationError
 	if errors.As(err, &app) {
-		return max(lastOutput(app).Attempts, 1)
+		return max(contract.LastOutput(app).Attempts, 1)
 	}
 	return 1
 }

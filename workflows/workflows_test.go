@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/log"
@@ -20,7 +22,7 @@ import (
 
 const testType = "CountThings"
 
-type handler = func(context.Context, workflows.ActivityInput) (workflows.ActivityOutput, error)
+type handler = func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error)
 
 // newEnvironment is a time-skipping environment with one job type.
 func newEnvironment(t *testing.T, handle handler) *testsuite.TestWorkflowEnvironment {

@@ -15,13 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // bench is a stack with what a test looks at it with.
@@ -138,7 +139,7 @@ func (b *bench) trigger(jobID string) *client.RunDetail {
 }
 
 // loop is the state of a continuous job, or nil as long as no worker tells.
-func (b *bench) loop(jobID string) (*workflows.ContinuousState, error) {
+func (b *bench) loop(jobID string) (*contract.ContinuousState, error) {
 	detail, err := b.client.Job(b.Context(), jobID)
 	if err != nil {
 		return nil, err

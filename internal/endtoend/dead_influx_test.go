@@ -3,10 +3,11 @@ package endtoend_test
 import (
 	"testing"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestALoaderWaitsForItsDatabase lets weather come while InfluxDB is down.
@@ -23,7 +24,7 @@ func TestALoaderWaitsForItsDatabase(t *testing.T) {
 	extracted := b.trigger(l.extractJob())
 	stacktest.WaitFor(t, "the loader to fail", func() (bool, error) {
 		loop, err := b.loop(l.loadJob())
-		return loop != nil && loop.Phase == workflows.PhaseFailing && loop.ConsecutiveFailures >= 2, err
+		return loop != nil && loop.Phase == contract.PhaseFailing && loop.ConsecutiveFailures >= 2, err
 	})
 	loop, err := b.loop(l.loadJob())
 	require.NoError(t, err)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities"
@@ -11,7 +13,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestTwoDaysOfWeather declares jobs as the sync of a running system does, with
@@ -74,7 +75,7 @@ func TestTwoDaysOfWeather(t *testing.T) {
 	// A deployment: the workers end in the middle of what they do, and lose nothing.
 	stacktest.WaitFor(t, "a lap under way", func() (bool, error) {
 		loop, err := b.loop(l.loadJob())
-		return loop != nil && loop.Phase == workflows.PhaseRunning, err
+		return loop != nil && loop.Phase == contract.PhaseRunning, err
 	})
 	b.drain(extract, load)
 	b.worker("load")

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -116,14 +118,14 @@ func checkAnnounced(t job.Type) error {
 
 // foreignOf are those of the job types that jobs have and this program was not built
 // with, for apply to keep.
-func (i *invocation) foreignOf(jobs []job.Job, types []job.Type) map[string]workflows.AppliedType {
-	foreign := map[string]workflows.AppliedType{}
+func (i *invocation) foreignOf(jobs []job.Job, types []job.Type) map[string]contract.AppliedType {
+	foreign := map[string]contract.AppliedType{}
 	for _, j := range jobs {
 		if _, own := findType(i.Types, j.Type); own {
 			continue
 		}
 		if t, ok := findType(types, j.Type); ok {
-			foreign[t.Name] = workflows.AppliedType{Worker: t.Worker, ServedType: workflows.ServedType{
+			foreign[t.Name] = contract.AppliedType{Worker: t.Worker, ServedType: contract.ServedType{
 				Name: t.Name, Description: t.Description, Modes: t.Modes, SpecSchema: t.SpecSchema,
 			}}
 		}

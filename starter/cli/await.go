@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -217,7 +219,7 @@ func (i *invocation) followItem(ctx context.Context, s *started, line *progressL
 
 func (i *invocation) followIteration(ctx context.Context, s *started, line *progressLine) error {
 	begin := time.Now()
-	iteration, err := s.client.FollowIteration(ctx, s.Job.ID, s.Iteration, func(state *workflows.ContinuousState) {
+	iteration, err := s.client.FollowIteration(ctx, s.Job.ID, s.Iteration, func(state *contract.ContinuousState) {
 		text := "no worker answers"
 		if state != nil {
 			text = fmt.Sprintf("%s, iteration %d", state.Phase, state.Iterations+1)
@@ -237,7 +239,7 @@ func (i *invocation) followIteration(ctx context.Context, s *started, line *prog
 	return nil
 }
 
-func (i *invocation) writeIterationEnd(w io.Writer, s *started, iteration *workflows.Iteration) error {
+func (i *invocation) writeIterationEnd(w io.Writer, s *started, iteration *contract.Iteration) error {
 	var out sheet
 	out.add("Job", "%s", s.Job.ID)
 	out.add("Iteration", "%d", iteration.Number)
@@ -248,7 +250,7 @@ func (i *invocation) writeIterationEnd(w io.Writer, s *started, iteration *workf
 	return out.write(w)
 }
 
-func iterationStatus(iteration workflows.Iteration) string {
+func iterationStatus(iteration contract.Iteration) string {
 	status := "completed"
 	switch {
 	case iteration.Start.IsZero():

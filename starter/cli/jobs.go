@@ -7,11 +7,12 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func jobStatuses() []client.JobStatus {
@@ -144,7 +145,7 @@ func (i *invocation) jobNote(row client.JobRow) string {
 }
 
 // failingText says since when a job is failing, and over what.
-func (i *invocation) failingText(f *workflows.Failing) string {
+func (i *invocation) failingText(f *contract.Failing) string {
 	return fmt.Sprintf("since %s: %s: %s", i.moment(f.Since), f.Class, f.Error)
 }
 

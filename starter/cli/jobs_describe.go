@@ -10,11 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func (i *invocation) jobsDescribeCommand() *cobra.Command {
@@ -195,7 +196,7 @@ func (i *invocation) addStanding(s *sheet, detail *client.JobDetail) {
 	}
 }
 
-func (i *invocation) addLoop(s *sheet, loop *workflows.ContinuousState) {
+func (i *invocation) addLoop(s *sheet, loop *contract.ContinuousState) {
 	s.add("Phase", "%s", loop.Phase)
 	s.add("Iterations", "%d, %d failed, %d of these in a row", loop.Iterations, loop.Failed, loop.ConsecutiveFailures)
 	if loop.Interrupted > 0 {
@@ -215,7 +216,7 @@ func (i *invocation) addLoop(s *sheet, loop *workflows.ContinuousState) {
 }
 
 // addBinding shows the service of a bound job, and how it came there.
-func (i *invocation) addBinding(s *sheet, b *workflows.Binding) {
+func (i *invocation) addBinding(s *sheet, b *contract.Binding) {
 	if b == nil || b.Service == "" {
 		return
 	}
@@ -226,7 +227,7 @@ func (i *invocation) addBinding(s *sheet, b *workflows.Binding) {
 }
 
 // iterationTable shows iterations, the latest first.
-func (i *invocation) iterationTable(iterations []workflows.Iteration) *table {
+func (i *invocation) iterationTable(iterations []contract.Iteration) *table {
 	const shown = 10
 	t := newTable("NUMBER", "START", "TOOK", "RESULT")
 	for n := len(iterations) - 1; n >= 0 && len(t.rows) < shown; n-- {

@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // shownQueue is a queue as JSON.
@@ -29,7 +30,7 @@ func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
 		c.ok(t, "queues", "enqueue", "cut", "--type", "TakeSteps", "--key", key, "--spec", `{"steps": 1}`)
 	}
 	require.Equal(t, "Queue cut: left as it is, 2 waiting; its workflow runs.\n", c.ok(t, "queues", "recover", "cut"))
-	require.NoError(t, st.Dial(t).TerminateWorkflow(t.Context(), workflows.QueueWorkflowID("cut"), "", "by mistake"))
+	require.NoError(t, st.Dial(t).TerminateWorkflow(t.Context(), contract.QueueWorkflowID("cut"), "", "by mistake"))
 
 	const hint = `queue cut does not run, its workflow ended as terminated at \S+Z: starter queues recover cut starts it again with what waits`
 	r := c.run(t.Context(), "queues", "describe", "cut")

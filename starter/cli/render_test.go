@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -108,10 +110,10 @@ func TestWriteJob(t *testing.T) {
 	require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{
 		Job: j,
 		Row: client.JobRow{Status: client.JobRunning, LastStart: noon.Add(-3 * time.Hour)},
-		Loop: &workflows.ContinuousState{
-			Phase: workflows.PhaseFailing, Iterations: 7, Failed: 2, ConsecutiveFailures: 1,
+		Loop: &contract.ContinuousState{
+			Phase: contract.PhaseFailing, Iterations: 7, Failed: 2, ConsecutiveFailures: 1,
 			Totals: map[string]int64{"steps": 12, "points": 3}, NextAt: noon.Add(time.Second), LastError: "no",
-			Recent: []workflows.Iteration{
+			Recent: []contract.Iteration{
 				{Number: 6, Start: noon.Add(-9 * time.Second), Duration: job.Duration(1234 * time.Millisecond), Message: "fine"},
 				{Number: 7, Start: noon.Add(-time.Second), Duration: job.Duration(5 * time.Millisecond), Class: "Told", Error: "no"},
 			},
@@ -196,7 +198,7 @@ func TestWriteRun(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, still(plain).WriteRun(&b, &client.RunDetail{
 		Run: run,
-		Output: &workflows.RunOutput{
+		Output: &contract.RunOutput{
 			Result:    job.Result{Message: "done", Counts: map[string]int64{"steps": 2}, Output: json.RawMessage(`["a"]`)},
 			Handovers: 1,
 		},
@@ -291,18 +293,18 @@ func TestWhen(t *testing.T) {
 }
 
 func TestWriteWorkersInTrouble(t *testing.T) {
-	service := func(name string, beat workflows.ServiceBeat) workflows.LiveService {
+	service := func(name string, beat contract.ServiceBeat) workflows.LiveService {
 		return workflows.LiveService{
-			Service:     workflows.Service{Worker: "load", Name: name, Slots: 50, Tags: map[string]string{job.TagHost: "field"}},
+			Service:     contract.Service{Worker: "load", Name: name, Slots: 50, Tags: map[string]string{job.TagHost: "field"}},
 			ServiceBeat: beat, State: workflows.ServiceServing, LastSeen: noon,
 		}
 	}
 	var out strings.Builder
 	require.NoError(t, still(plain).WriteWorkers(&out, &client.Workers{Services: []workflows.LiveService{
-		service("well", workflows.ServiceBeat{Running: 1}),
-		service("deaf", workflows.ServiceBeat{Running: 2, Deaf: 2}),
-		service("early", workflows.ServiceBeat{ClockAhead: 3600.4}),
-		service("late", workflows.ServiceBeat{ClockAhead: -90}),
+		service("well", contract.ServiceBeat{Running: 1}),
+		service("deaf", contract.ServiceBeat{Running: 2, Deaf: 2}),
+		service("early", contract.ServiceBeat{ClockAhead: 3600.4}),
+		service("late", contract.ServiceBeat{ClockAhead: -90}),
 	}}))
 	_, troubles, _ := strings.Cut(out.String(), "\n\n")
 	require.Equal(t, "load@deaf has 2 handlers that did not end when told to: restart it\n"+

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -220,7 +222,7 @@ func (i *invocation) setOff(ctx context.Context, s *started, start oneShotStart)
 		return i.runOnce(ctx, s)
 	}
 	if !start.at.IsZero() {
-		ref, err := s.client.StartRunAt(ctx, s.Job, workflows.TriggerManual, start.at, client.NewRequestID())
+		ref, err := s.client.StartRunAt(ctx, s.Job, contract.StartedByHand, start.at, client.NewRequestID())
 		s.Run = &ref
 		return err
 	}
@@ -236,7 +238,7 @@ func (i *invocation) setOff(ctx context.Context, s *started, start oneShotStart)
 
 // runOnce starts a one-shot unless it has completed.
 func (i *invocation) runOnce(ctx context.Context, s *started) error {
-	once, err := s.client.StartOnce(ctx, s.Job, workflows.TriggerManual, s.At)
+	once, err := s.client.StartOnce(ctx, s.Job, contract.StartedByHand, s.At)
 	if err != nil {
 		return aboutKey(err)
 	}

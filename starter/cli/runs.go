@@ -8,11 +8,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func (i *invocation) runsCommand() *cobra.Command {
@@ -218,11 +219,11 @@ job/archive.daily-2026-05-01T12:00:00Z), or the one with the run id.`,
 
 // findRun finds a run by its workflow id, or by its job's id.
 func findRun(ctx context.Context, c *client.Client, name, runID string) (*client.RunDetail, error) {
-	if _, isWorkflow := workflows.JobIDOfSchedule(name); isWorkflow {
+	if _, isWorkflow := contract.JobIDOfSchedule(name); isWorkflow {
 		detail, err := c.Run(ctx, client.RunRef{WorkflowID: name, RunID: runID})
 		return detail, aboutRun(c, name, runID, err)
 	}
-	ref := client.RunRef{WorkflowID: workflows.JobWorkflowID(name), RunID: runID}
+	ref := client.RunRef{WorkflowID: contract.JobWorkflowID(name), RunID: runID}
 	detail, err := c.Run(ctx, ref)
 	if err != nil && (!errors.Is(err, client.ErrNotFound) || ctx.Err() != nil) {
 		return nil, err

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
 
@@ -56,7 +58,7 @@ func TestStack(t *testing.T) {
 // terminate ends a job that no worker serves.
 func terminate(t *testing.T, st *stacktest.Stack, jobID string) {
 	t.Helper()
-	require.NoError(t, st.Dial(t).TerminateWorkflow(t.Context(), workflows.JobWorkflowID(jobID), "", "test"))
+	require.NoError(t, st.Dial(t).TerminateWorkflow(t.Context(), contract.JobWorkflowID(jobID), "", "test"))
 }
 
 func startWorker(t *testing.T, st *stacktest.Stack) {
@@ -348,7 +350,7 @@ one_shot = {}
 func blocked(t *testing.T, c console, st *stacktest.Stack) {
 	temporal := st.Dial(t)
 	_, err := temporal.ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
-		ID: workflows.JobWorkflowID("take_steps.taken"), TaskQueue: "others",
+		ID: contract.JobWorkflowID("take_steps.taken"), TaskQueue: "others",
 	}, "Others")
 	require.NoError(t, err)
 	file := writeFile(t, "jobs.toml", declared+`

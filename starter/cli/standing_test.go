@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
 
@@ -102,7 +104,7 @@ stop_grace_period = "PT5M"
 		require.Equal(t, "Job take_steps.deaf: "+pause.told+".\n", c.ok(t, "jobs", "pause", "take_steps.deaf", "--reason", pause.reason))
 	}
 	loop := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.deaf").Loop
-	require.Equal(t, workflows.PhaseRunning, loop.Phase, "the iteration goes on")
+	require.Equal(t, contract.PhaseRunning, loop.Phase, "the iteration goes on")
 	require.Equal(t, "vendor; also: server; also: disk", loop.PauseReason)
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	stacktest.WaitFor(t, "the end of the iteration", func() (bool, error) {
@@ -119,14 +121,14 @@ func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
 	t.Helper()
 	j := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.failing").Job
 	j.ID, j.Spec = "take_steps.unlucky", json.RawMessage(`{"steps": 1}`)
-	state := workflows.NewContinuousState(j)
+	state := contract.NewContinuousState(j)
 	state.ConsecutiveLost, state.LostWorkers, state.EndedAt = 3, 3, time.Now()
-	attributes, err := workflows.Attributes(j)
+	attributes, err := contract.Attributes(j)
 	require.NoError(t, err)
 	_, err = st.Dial(t).ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
-		ID: workflows.JobWorkflowID(j.ID), TaskQueue: workflows.TaskQueue(j.Worker),
-		TypedSearchAttributes: attributes, Memo: map[string]any{workflows.MemoJob: j},
-	}, workflows.ContinuousJobType, state)
+		ID: contract.JobWorkflowID(j.ID), TaskQueue: contract.TaskQueue(j.Worker),
+		TypedSearchAttributes: attributes, Memo: map[string]any{contract.MemoJob: j},
+	}, contract.ContinuousJobType, state)
 	require.NoError(t, err)
 	require.Equal(t, "Job take_steps.unlucky: resumed; it was not paused, and has forgotten its failures.\n",
 		c.ok(t, "jobs", "resume", "take_steps.unlucky"))
@@ -142,8 +144,8 @@ func retryOfLetters(t *testing.T, c console, st *stacktest.Stack) {
 	j := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.failing").Job
 	j.ID, j.Spec, j.Schedule = "take_steps.kept", json.RawMessage(`{"steps": 1}`), job.Schedule{Queued: &job.Queued{Queue: "letters"}}
 	_, err := st.Dial(t).ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
-		ID: workflows.QueueWorkflowID("letters"), TaskQueue: workflows.QueuesTaskQueue, TypedSearchAttributes: workflows.QueueAttributes("letters"),
-	}, workflows.JobQueueType, workflows.QueueState{Name: "letters", Accepted: 2, DeadLetters: []workflows.DeadLetter{
+		ID: contract.QueueWorkflowID("letters"), TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes("letters"),
+	}, contract.JobQueueType, workflows.QueueState{Name: "letters", Accepted: 2, DeadLetters: []workflows.DeadLetter{
 		{Sequence: 1, JobID: "take_steps.large"}, {Sequence: 2, JobID: j.ID, Job: &j},
 	}})
 	require.NoError(t, err)

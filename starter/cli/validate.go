@@ -5,11 +5,12 @@ import (
 	"io"
 	"slices"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // defaultFile is the jobs file that commands read unless they are told another.
@@ -82,7 +83,7 @@ func unknownTypes(problems []jobsfile.Problem) []string {
 
 // load reads the jobs of a file and the foreign job types that they have, and shows
 // all problems if the file has any.
-func (i *invocation) load(path string) ([]job.Job, map[string]workflows.AppliedType, error) {
+func (i *invocation) load(path string) ([]job.Job, map[string]contract.AppliedType, error) {
 	file, foreign, problems, err := i.read(path)
 	if err != nil {
 		return nil, nil, err

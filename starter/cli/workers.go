@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/contract"
+
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -111,7 +113,7 @@ func ownTags(s *workflows.LiveService) string {
 	return tags(own)
 }
 
-func buildText(b workflows.Build) string {
+func buildText(b contract.Build) string {
 	const short = 12
 	if len(b.Revision) > short {
 		return b.Version + " " + b.Revision[:short]

@@ -1,0 +1,54 @@
+package contract
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// ErrorTypeDraining is the type of the error with which a worker that shuts
+// down hands a run back. Its details are an ActivityOutput with the cursor.
+const ErrorTypeDraining = "WorkerDraining"
+
+// ErrorTypeRunLost is the type of the error with which a worker ends a run that
+// may have been given to another one, since Temporal did not hear from it for the
+// heartbeat timeout. Its details are an ActivityOutput with the cursor.
+const ErrorTypeRunLost = "RunLost"
+
+// ActivityInput is the input of every job type's activity.
+type ActivityInput struct {
+	Job job.Job `json:"job"`
+	// RunID names the run in every attempt.
+	RunID string `json:"run_id"`
+	// Cursor is the position to go on from, if there is one.
+	Cursor json.RawMessage `json:"cursor,omitempty"`
+}
+
+// ActivityOutput is the output of every job type's activity.
+type ActivityOutput struct {
+	Result job.Result `json:"result"`
+	// Worker is the identity of the process that did the work.
+	Worker string `json:"worker"`
+	// Attempts counts the tries that it took.
+	Attempts int `json:"attempts"`
+	// Stopped says that the handler ended early because it was asked to.
+	Stopped bool `json:"stopped,omitempty"`
+	// Progress is how far a handler was that did not succeed.
+	Progress job.Progress `json:"progress,omitzero"`
+	// SupersededBy is that of RunOutput.
+	SupersededBy time.Time `json:"superseded_by,omitzero"`
+}
+
+// Heartbeat is what the activity of a job type reports while it runs.
+type Heartbeat struct {
+	// Text is the progress for people: the Web UI shows heartbeats as they are.
+	Text     string          `json:"text,omitempty"`
+	Progress job.Progress    `json:"progress"`
+	Cursor   json.RawMessage `json:"cursor,omitempty"`
+	Worker   string          `json:"worker"`
+}
+
+// MaxPatience bounds how long a worker waits for a handler that was cut off before
+// it gives it up.
+const MaxPatience = 30 * time.Second

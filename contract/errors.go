@@ -1,0 +1,89 @@
+package contract
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+)
+
+// Cause gives the class and the sentence of a failed run's error.
+func Cause(err error) (errorClass, message string) { return ErrorClass(err), ErrorReason(err) }
+
+// reason is the innermost sentence of an activity's failure, without the
+// wrapping that repeats ids and event numbers.
+func ErrorReason(err error) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Message()
+	}
+	var timeout *temporal.TimeoutError
+	if errors.As(err, &timeout) {
+		switch timeout.TimeoutType() {
+		case enumspb.TIMEOUT_TYPE_HEARTBEAT:
+			return "the worker fell silent for longer than the heartbeat timeout"
+		case enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
+			return "the service did not take the run in time"
+		}
+		return "the run took longer than its run timeout"
+	}
+	var terminated *temporal.TerminatedError
+	if errors.As(err, &terminated) {
+		return "the run was terminated"
+	}
+	return err.Error()
+}
+
+// class is the error class of an activity's failure, as the Web UI shows it.
+func ErrorClass(err error) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Type()
+	}
+	var timeout *temporal.TimeoutError
+	if errors.As(err, &timeout) {
+		return timeout.TimeoutType().String() + "Timeout"
+	}
+	return ""
+}
+
+// LastCursor is the position that a run which failed or was canceled left behind,
+// as far as the error of the run tells; nil if it left none.
+func LastCursor(err error) json.RawMessage { return LastOutput(err).Result.Cursor }
+
+// lastOutput is what the last attempt of a run left behind that did not complete.
+// In a workflow it takes errors of activities only: the details of those that the
+// workflow itself has made are not encoded, and can be read as what they are alone.
+func LastOutput(err error) ActivityOutput {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if timeout, ok := err.(*temporal.TimeoutError); ok { //nolint:errorlint // Each error of the chain is looked at.
+			return lastBeat(timeout)
+		}
+		with, ok := err.(interface { //nolint:errorlint // As above.
+			HasDetails() bool
+			Details(into ...any) error
+		})
+		if !ok || !with.HasDetails() {
+			continue
+		}
+		// A run whose failures are counted puts their count first.
+		var output, second ActivityOutput
+		if with.Details(&output) == nil && output.Worker != "" {
+			return output
+		}
+		if with.Details(&output, &second) == nil && second.Worker != "" {
+			return second
+		}
+	}
+	return ActivityOutput{}
+}
+
+func lastBeat(timeout *temporal.TimeoutError) ActivityOutput {
+	var beat Heartbeat
+	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&beat) != nil {
+		return ActivityOutput{}
+	}
+	return ActivityOutput{Worker: beat.Worker, Result: job.Result{Cursor: beat.Cursor}, Progress: beat.Progress}
+}

@@ -1,0 +1,99 @@
+package contract
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"go.temporal.io/sdk/client"
+)
+
+// Message is an update of a workflow: a request with a typed answer, which is
+// given once the change is part of the workflow's state.
+type Message[In, Out any] string
+
+// Queries.
+const (
+	QueryState = "state" // ContinuousState, QueueState or ProbeState
+)
+
+// Requests. Reason is a sentence for people, shown with the state.
+type (
+	// StopRequest is the input of MessageStop.
+	StopRequest struct {
+		Reason string `json:"reason,omitempty"`
+	}
+	// RestartRequest is the input of MessageRestart.
+	RestartRequest struct {
+		Reason string `json:"reason,omitempty"`
+	}
+	// PauseRequest is the input of MessagePause and MessagePauseQueue.
+	PauseRequest struct {
+		Reason string `json:"reason,omitempty"`
+	}
+	// ResumeRequest is the input of MessageResume and MessageResumeQueue.
+	ResumeRequest struct {
+		Reason string `json:"reason,omitempty"`
+	}
+	// TriggerRequest is the input of MessageTrigger.
+	TriggerRequest struct{}
+	// SetJobRequest is the input of MessageSetJob.
+	SetJobRequest struct {
+		Job job.Job `json:"job"`
+		// Was is the spec hash of the definition to replace; with another in force
+		// the message is refused. "" replaces every definition.
+		Was string `json:"was,omitempty"`
+		// Restart ends the current iteration instead of waiting for its end.
+		Restart bool `json:"restart,omitempty"`
+		// EndFailurePause lets a job go on that has paused itself after failures, and
+		// that nobody else has paused.
+		EndFailurePause bool `json:"end_failure_pause,omitempty"`
+	}
+)
+
+// Send sends the message to a running workflow and waits for its answer.
+func (m Message[In, Out]) Send(ctx context.Context, c client.Client, workflowID string, in In) (Out, error) {
+	var out Out
+	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID:   workflowID,
+		UpdateName:   string(m),
+		Args:         []any{in},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return out, err
+	}
+	return out, handle.Get(ctx, &out)
+}
+
+// SendWithStart sends the message, and starts the workflow first if it does not run.
+func (m Message[In, Out]) SendWithStart(ctx context.Context, c client.Client, start client.WithStartWorkflowOperation, in In) (Out, error) {
+	var out Out
+	handle, err := c.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: start,
+		UpdateOptions: client.UpdateWorkflowOptions{
+			UpdateName:   string(m),
+			Args:         []any{in},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		},
+	})
+	if err != nil {
+		return out, err
+	}
+	return out, handle.Get(ctx, &out)
+}
+
+// SignalProgress tells RunJob or ContinuousJob how far a run is, which it shows in
+// its current details and nowhere else. The payload is a ProgressReport. The host
+// sends few: each costs some four events.
+const SignalProgress = "progress"
+
+// ProgressReport is what the worker of a run tells of it.
+type ProgressReport struct {
+	// RunID is the one of the ActivityInput.
+	RunID    string       `json:"run_id"`
+	Worker   string       `json:"worker"`
+	Progress job.Progress `json:"progress"`
+	// Cursor is the position of the last checkpoint, if it is short.
+	Cursor json.RawMessage `json:"cursor,omitempty"`
+}

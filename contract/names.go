@@ -1,0 +1,92 @@
+package contract
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Workflow types, as they are registered and shown in the Web UI.
+const (
+	RunJobType        = "RunJob"
+	ContinuousJobType = "ContinuousJob"
+	JobQueueType      = "JobQueue"
+	JobQueuePageType  = "JobQueuePage"
+	ProbeJobType      = "ProbeJob"
+	AppliedJobsType   = "AppliedJobs"
+)
+
+// WatchRunActivity waits for the end of a run that its queue can no longer
+// await itself. Every worker serves it on QueuesTaskQueue.
+const WatchRunActivity = "WatchRun"
+
+// ReadPageActivity reads the items of a queue's parked page, also served by every
+// worker on QueuesTaskQueue.
+const ReadPageActivity = "ReadPage"
+
+// ChooseServiceActivity finds a live service for a run of a bound job. Every
+// worker serves it on QueuesTaskQueue. It is tried again until there is one.
+const ChooseServiceActivity = "ChooseService"
+
+// Activities around the schedule of a recurring job that failed too often, also
+// served by every worker on QueuesTaskQueue.
+const (
+	PauseFailingActivity = "PauseFailingSchedule"
+	TryPausedActivity    = "TryPausedSchedule"
+	ResumePausedActivity = "ResumePausedSchedule"
+)
+
+// QueuesTaskQueue is the task queue of JobQueue, JobQueuePage and AppliedJobs
+// workflows. Workers of every type poll it, since a queue may hold jobs of any type.
+// The other workflows
+// run on the task queue of their job's worker type.
+const QueuesTaskQueue = "queues"
+
+const (
+	jobPrefix   = "job/"
+	queuePrefix = "queue/"
+	probeSuffix = "/probe" // no job id holds a slash
+
+	appliedPrefix = "applied/"
+)
+
+// JobWorkflowID is the workflow id of a job's run or loop, and the id of its
+// schedule. A schedule appends the time to it for each run it starts.
+func JobWorkflowID(jobID string) string { return jobPrefix + jobID }
+
+// ScheduledRunID is the workflow id of the run that a job's schedule starts at a
+// nominal time.
+func ScheduledRunID(jobID string, start time.Time) string {
+	return JobWorkflowID(jobID) + "-" + start.UTC().Format(time.RFC3339)
+}
+
+// ScheduleID is the id of a recurring job's schedule.
+func ScheduleID(jobID string) string { return jobPrefix + jobID }
+
+// ProbeWorkflowID is the id of the workflow that tries a recurring job which was
+// paused since it failed.
+func ProbeWorkflowID(jobID string) string { return jobPrefix + jobID + probeSuffix }
+
+// QueueWorkflowID is the workflow id of a queue.
+func QueueWorkflowID(name string) string { return queuePrefix + name }
+
+// QueuePageWorkflowID is the workflow id of a parked page of a queue: the page
+// whose first item has the given number.
+func QueuePageWorkflowID(name, epoch string, first int64) string {
+	return fmt.Sprintf("%s%s/page/%s-%d", queuePrefix, name, epoch, first)
+}
+
+// AppliedWorkflowID is the workflow id of the record of what was applied from a
+// provider.
+func AppliedWorkflowID(provider job.Provider) string { return appliedPrefix + string(provider) }
+
+// JobIDOfSchedule is the inverse of ScheduleID. It reports false for the id of
+// a schedule that is not named by this system.
+func JobIDOfSchedule(scheduleID string) (string, bool) {
+	return strings.CutPrefix(scheduleID, jobPrefix)
+}
+
+// TaskQueue is the task queue of a worker type.
+func TaskQueue(worker job.WorkerType) string { return string(worker) }

@@ -1,0 +1,50 @@
+package contract
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// RunInput is the input of RunJob.
+type RunInput struct {
+	Job job.Job `json:"job"`
+	// Trigger says what started the run.
+	StartedBy StartedBy `json:"started_by"`
+	// Cursor is the position to go on from, if there is one.
+	Cursor json.RawMessage `json:"cursor,omitempty"`
+	// RetryOf is the run id of the run that this one is started in place of, as in
+	// the memo.
+	RetryOf string `json:"retry_of,omitempty"`
+}
+
+// Trigger says what started a run.
+type StartedBy string
+
+// The triggers.
+const (
+	StartedBySchedule StartedBy = "schedule" // a recurring job was due
+	StartedByApply    StartedBy = "apply"    // a one-shot job was declared
+	StartedByHand     StartedBy = "manual"   // someone asked
+	StartedByQueue    StartedBy = "queue"    // its turn came in a queue
+	StartedByRetry    StartedBy = "retry"    // someone wanted a run that failed once more
+)
+
+// RunOutput is the result of RunJob.
+type RunOutput struct {
+	job.Result
+	// Attempts counts the tries over all workers.
+	Attempts int `json:"attempts"`
+	// Worker is the identity of the process that finished the run.
+	Worker string `json:"worker"`
+	// Handovers counts the times that a worker that shut down or died passed
+	// the run on, apart from ordinary retries.
+	Handovers int `json:"handovers,omitempty"`
+	// Binding is how a bound job's run came to its service.
+	Binding *Binding `json:"binding,omitempty"`
+	// SupersededBy is the start whose run this one gave way to without doing
+	// anything: a later one, see [job.Recurring.GivesWay], or an earlier one that was
+	// still at work.
+	SupersededBy time.Time `json:"superseded_by,omitzero"`
+}
