@@ -29,7 +29,7 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 	changes := []time.Time{time.Date(2025, 3, 9, 12, 0, 0, 0, zone), time.Date(2025, 11, 2, 12, 0, 0, 0, zone)}
 	t.Parallel()
 	seen := &handledRuns{}
-	f := startHandler(t, stacktest.StartOwn(t), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
+	f := startHandler(t, stacktest.StartNamespace(t), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
 		seen.add(run.ID())
 		return job.Result{}, nil
 	})
@@ -90,7 +90,7 @@ func paused(j *job.Job) { j.Options.Paused = true }
 // no changes of the clocks.
 func TestClocksOfAnOlderSchedule(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	j := declare("nightly", job.Schedule{Recurring: &job.Recurring{Cron: "30 1-3/2 * * *", TimeZone: "America/Santiago"}})
 	once := declare("early", job.Schedule{Recurring: &job.Recurring{Cron: "30 1 * * *", TimeZone: losAngeles}})
 	f.apply(f.plan(false, j, once))
@@ -126,7 +126,7 @@ func TestClocksOfAnOlderSchedule(t *testing.T) {
 
 func TestAMovedStartIsSkipped(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	spring := time.Date(2090, 3, 12, 10, 30, 0, 0, time.UTC) // 03:30 for 02:30.
 	j := declare("nightly", job.Schedule{Recurring: &job.Recurring{
 		Cron: "30 2 * * *", TimeZone: losAngeles, StartAt: spring.Add(-2 * time.Hour),

@@ -102,9 +102,9 @@ func calling(key string, every time.Duration, limit int, probeEvery time.Duratio
 
 // withVendor runs a test on a stack and with a vendor of its own.
 func withVendor(t *testing.T, test func(t *testing.T, f *fixture, v *vendor)) {
-	t.Parallel()
+	t.Helper()
 	v := newVendor()
-	test(t, newFixture(t, stacktest.StartOwn(t), v.jobType()), v)
+	test(t, newFixture(t, stacktest.StartNamespace(t), v.jobType()), v)
 }
 
 // waitPaused waits until a job's schedule is paused, or not, and gives its note.
@@ -154,6 +154,7 @@ func (f *fixture) trigger(id string) client.RunStatus {
 }
 
 func TestAFailingJobIsPausedTriedAndResumed(t *testing.T) {
+	t.Parallel()
 	withVendor(t, func(t *testing.T, f *fixture, v *vendor) {
 		j := calling("often", time.Second, 3, time.Second)
 		v.setAway(j.ID, true)
@@ -207,6 +208,7 @@ func TestAFailingJobIsPausedTriedAndResumed(t *testing.T) {
 
 // The runs of a job that is far from due are those that the test triggers.
 func TestWhatCountsAsAFailureInARow(t *testing.T) {
+	t.Parallel()
 	withVendor(t, func(t *testing.T, f *fixture, v *vendor) {
 		j := calling("daily", 24*time.Hour, 3, time.Hour)
 		f.apply(f.plan(false, j))
@@ -258,6 +260,7 @@ func TestWhatCountsAsAFailureInARow(t *testing.T) {
 }
 
 func TestAnOperatorsHandWinsOverTheProbe(t *testing.T) {
+	t.Parallel()
 	withVendor(t, func(t *testing.T, f *fixture, v *vendor) {
 		paused := func(key string) job.Job {
 			j := calling(key, 24*time.Hour, 1, time.Second)

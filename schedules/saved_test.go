@@ -25,7 +25,8 @@ func (f *fixture) save(plan *schedules.Plan) *schedules.SavedPlan {
 }
 
 func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
-	f := newFixture(t, stacktest.StartOwn(t))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
 	jobs := []job.Job{
 		declare("a", recurring(time.Hour)), declare("b", continuous(time.Hour)), declare("c", oneShot()), declare("d", queued("q")),
 	}
@@ -62,6 +63,7 @@ func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
 }
 
 func TestWhatIsNoSavedPlanIsRefused(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		``:                        "not a saved plan: plan --out writes one",
 		`[jobs]`:                  "not a saved plan: plan --out writes one",
@@ -87,7 +89,7 @@ func FuzzReadPlan(f *testing.F) {
 // the two wants it, and the one that comes too late says so.
 func TestTwoAppliesDoNotFight(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	of := func(value string) []job.Job {
 		spec := func(j *job.Job) { j.Spec = []byte(`{"a":` + value + `}`) }
 		return []job.Job{
@@ -130,7 +132,8 @@ func TestTwoAppliesDoNotFight(t *testing.T) {
 }
 
 func TestAMassPruneHasToBeMeant(t *testing.T) {
-	f := newFixture(t, stacktest.StartOwn(t))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
 	var jobs []job.Job
 	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
 		jobs = append(jobs, declare(key, recurring(time.Hour)))

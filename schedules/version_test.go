@@ -15,6 +15,7 @@ import (
 // to be left out of its JSON while it is not set, and a new setting of a schedule
 // needs another form of versions.
 func TestHashesOfWhatStandsStayTheSame(t *testing.T) {
+	t.Parallel()
 	every := declare("every", recurring(time.Hour))
 	cron := declare("cron", job.Schedule{Recurring: &job.Recurring{
 		Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", Jitter: job.Duration(time.Minute), Overlap: job.OverlapBufferOne,

@@ -30,6 +30,7 @@ func warningTexts(jobs ...job.Job) []string {
 }
 
 func TestWarningsOfClocks(t *testing.T) {
+	t.Parallel()
 	zoned := func(key, cron, zone string) job.Job {
 		return declare(key, job.Schedule{Recurring: &job.Recurring{Cron: cron, TimeZone: zone}})
 	}
@@ -46,6 +47,7 @@ func TestWarningsOfClocks(t *testing.T) {
 }
 
 func TestWarningsOfPileUps(t *testing.T) {
+	t.Parallel()
 	hourly := several(300, "hourly", job.Recurring{Cron: "0 * * * *"})
 	require.Equal(t, []string{
 		"pile_up: 300 runs of 300 jobs are due at 2026-11-21T13:00:00Z (do_nothing.hourly-0 1, do_nothing.hourly-1 1, do_nothing.hourly-10 1, 297 more), " +
@@ -75,6 +77,7 @@ func TestWarningsOfPileUps(t *testing.T) {
 }
 
 func TestWarningsOfCatchUps(t *testing.T) {
+	t.Parallel()
 	all := func(key string, every time.Duration, most int) job.Job {
 		return declare(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every), Misfire: job.MisfireAll, MaxMissed: most}})
 	}
@@ -84,6 +87,7 @@ func TestWarningsOfCatchUps(t *testing.T) {
 }
 
 func TestWarningsOfManyJobs(t *testing.T) {
+	t.Parallel()
 	var jobs []job.Job
 	jobs = append(jobs, several(200, "second", job.Recurring{RecurEvery: 1e9, Misfire: job.MisfireAll, MaxMissed: 1000})...)
 	jobs = append(jobs, several(400, "ten", job.Recurring{RecurEvery: 1e10})...)

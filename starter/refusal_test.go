@@ -15,6 +15,7 @@ import (
 
 // TestReadOnlyServer has a server that lets the starter look and not touch.
 func TestReadOnlyServer(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	proxy, err := grpcproxy.Start(t.Context(), s.stack.Temporal, grpcproxy.Options{Refuse: grpcproxy.ReadOnly})
 	require.NoError(t, err)
@@ -82,6 +83,7 @@ func TestWrongServer(t *testing.T) {
 
 // TestPartsOfTheServerAreAway has a server that answers, and does not get what it needs.
 func TestPartsOfTheServerAreAway(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	const refused = "GetNamespace operation failed. Error: dial tcp 127.0.0.1:5432: connect: connection refused"
 	for want, err := range map[string]error{
@@ -107,6 +109,7 @@ func TestPartsOfTheServerAreAway(t *testing.T) {
 
 // TestPruneGuards has prunes that would remove more than people mean.
 func TestPruneGuards(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	set := declaredJobs{recurring: 20, continuous: 5}
 	s.must(0, "apply", "-f", set.file(t), "--yes")

@@ -18,7 +18,7 @@ import (
 // over failures, and kills the item's worker before it has answered: nobody failed.
 func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)

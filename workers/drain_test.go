@@ -21,7 +21,7 @@ import (
 // has said that it takes no more begins on it, and nothing is lost.
 func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	first := startService(t, st, "first")

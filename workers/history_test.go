@@ -46,7 +46,7 @@ func follow(t *testing.T, c *client.Client, ref client.RunRef) *client.RunDetail
 // terminated, each after its first step, and go on where it was.
 func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t) // No other worker takes its runs and hands them over.
+	st := stacktest.StartNamespace(t) // No other worker takes its runs and hands them over.
 	startWorker(t, st)
 	c := newControl(t, st)
 	for status, end := range map[client.RunStatus]func(client.RunRef) error{

@@ -154,7 +154,7 @@ func TestCanceledRunWaitsForItsHandler(t *testing.T) {
 // Web UI does.
 func TestActivityPausedByHandGoesOn(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -187,7 +187,7 @@ func TestActivityPausedByHandGoesOn(t *testing.T) {
 
 func TestWorkerDrainsAndHandsOver(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	first := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -214,7 +214,7 @@ func TestWorkerDrainsAndHandsOver(t *testing.T) {
 
 func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	first := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -258,7 +258,7 @@ func getHealth(t *testing.T, url string) (int, workers.Health) {
 
 func TestHealthEndpoint(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	w := startWorker(t, st, "--health-address", "127.0.0.1:0")
 	address := healthAddress(w)
 	code, health := getHealth(t, address)
@@ -282,6 +282,7 @@ func TestWorkerWaitsForTemporal(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
 	err := workers.Run(context.Background(), workers.Config{
 		Worker: "Bad Name", MaxConcurrentRuns: -1, Types: append(testTypes(), testTypes()[0]),
 	})

@@ -110,7 +110,7 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 	for name, behind := range map[string]time.Duration{"behind-then-ahead": time.Hour, "ahead-then-behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			st := stacktest.StartOwn(t)
+			st := stacktest.StartNamespace(t)
 			clock, log := &wrongClock{}, &logText{}
 			clock.behind.Store(int64(behind))
 			ctx, stop := context.WithCancel(context.Background())

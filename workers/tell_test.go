@@ -39,7 +39,7 @@ func currentDetails(t *testing.T, c *client.Client, jobID string) (string, error
 // before one that was handed over.
 func TestProgressIsInTheCurrentDetails(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	step, done := make(chan int64), make(chan struct{})
 	serve := func() (stop func()) {
@@ -145,7 +145,7 @@ func signals(t *testing.T, c *client.Client, j job.Job) (count int, took time.Du
 func TestProgressOfARunThatIsRetriedIsBounded(t *testing.T) {
 	t.Parallel()
 	const every, tries = 10 * time.Millisecond, 20
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -23,6 +23,7 @@ import (
 )
 
 func TestEveryServerAnswers(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	ctx := testContext(t)
 
@@ -97,6 +98,7 @@ func TestEveryServerAnswers(t *testing.T) {
 }
 
 func TestEnvNamesEveryServer(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	require.Subset(t, st.Env(), []string{
 		"TEMPORAL_ADDRESS=" + st.Temporal,

@@ -40,7 +40,8 @@ recurring = { recur_every = "P1D" }
 
 // TestForeignJobType runs jobs of a type that this program was not built with.
 func TestForeignJobType(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartNamespace(t)
 	c := console{address: st.Temporal}
 	folder := t.TempDir()
 	for name, text := range map[string]string{"a": "one", "b": "two", "large": string(make([]byte, 101))} {
@@ -121,6 +122,7 @@ one_shot = {}
 }
 
 func TestBindIsShown(t *testing.T) {
+	t.Parallel()
 	file := writeFile(t, "bound.toml", `
 [jobs.take_steps.a]
 spec = { steps = 1 }

@@ -28,6 +28,7 @@ import (
 // TestStack works through the commands as an operator would, against a real
 // Temporal and a worker.
 func TestStack(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	c := console{address: st.Temporal}
 
