@@ -2,6 +2,7 @@ package schedules_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -59,7 +60,7 @@ func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
 	elsewhere := *saved
 	elsewhere.Namespace = "elsewhere"
 	_, err = f.syncer.Replan(t.Context(), &elsewhere, 0)
-	require.EqualError(t, err, `the plan was made for namespace "elsewhere", not "default"`)
+	require.EqualError(t, err, fmt.Sprintf("the plan was made for namespace %q, not %q", "elsewhere", f.client.Namespace()))
 }
 
 func TestWhatIsNoSavedPlanIsRefused(t *testing.T) {

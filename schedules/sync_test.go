@@ -325,9 +325,9 @@ func TestAJobIsTriggeredSeveralTimesASecond(t *testing.T) {
 
 func TestAPlanIsForItsNamespace(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.Start(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	err := f.syncer.Apply(t.Context(), &schedules.Plan{Namespace: "elsewhere"}, func(schedules.Report) {})
-	require.ErrorContains(t, err, `the plan is for namespace "elsewhere", not "default"`)
+	require.ErrorContains(t, err, fmt.Sprintf("the plan is for namespace %q, not %q", "elsewhere", f.client.Namespace()))
 }
 
 func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
@@ -380,6 +380,10 @@ func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
 	stacktest.WaitFor(t, "the item to run", func() (bool, error) {
 		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
 		return len(runs) == 1, err
+	})
+	stacktest.WaitFor(t, "the queue to know that it ended", func() (bool, error) {
+		state, err := f.client.QueueState(t.Context(), "second")
+		return err == nil && state.Running == nil, err
 	})
 	f.apply(plan)
 	f.settled(false, changed)

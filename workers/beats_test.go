@@ -165,7 +165,7 @@ func (s *slowServer) intercept(
 // next has long been sent.
 func TestSlowServerDoesNotLoseTheRun(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	server := &slowServer{delay: 3 * time.Second}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sort"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -24,9 +22,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
-
-// itemsVariable sets how many items the test under forced continue-as-new has.
-const itemsVariable = "DENDRA_TEST_QUEUE_ITEMS"
 
 // startPaged makes a queue with small pages.
 func startPaged(t *testing.T, c *client.Client, name string, items int, state workflows.QueueState) {
@@ -82,13 +77,8 @@ func bySequence(promised []acknowledged) []acknowledged {
 func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	t.Parallel()
 	const producers, signaling = 8, 2
-	items := 400
-	if text := os.Getenv(itemsVariable); text != "" {
-		var err error
-		items, err = strconv.Atoi(text)
-		require.NoError(t, err)
-	}
-	st := stacktest.StartOwn(t, "--history-events", "100")
+	items := stacktest.Size(160, 2000)
+	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -162,11 +152,11 @@ func signalAll(t *testing.T, c *client.Client, queue string, jobs []job.Job) {
 // killed, and drains them through more kills. One page is terminated by hand.
 func TestDeepQueueSurvivesKills(t *testing.T) {
 	t.Parallel()
-	const items = 160
+	items := stacktest.Size(120, 400)
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
-	st := stacktest.StartOwn(t, "--history-events", "100")
+	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)

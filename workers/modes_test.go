@@ -76,9 +76,11 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 	}
 }
 
-func TestContinuousJobHears2000Iterations(t *testing.T) {
+func TestContinuousJobCountsEveryIteration(t *testing.T) {
 	t.Parallel()
-	st := startShared(t)
+	iterations := stacktest.Size(200, 2000)
+	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "500")
+	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "fast", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
@@ -87,8 +89,8 @@ func TestContinuousJobHears2000Iterations(t *testing.T) {
 	first, err := c.LiveWorkflow(t.Context(), j.ID)
 	require.NoError(t, err)
 
-	stacktest.WaitWithin(t, 5*time.Minute, "2,000 iterations", func() (bool, error) {
-		return ledger.count(t, "end") >= 2000, nil
+	stacktest.WaitWithin(t, 5*time.Minute, "the iterations", func() (bool, error) {
+		return ledger.count(t, "end") >= iterations, nil
 	})
 	require.NoError(t, c.Stop(t.Context(), j.ID, "enough"))
 	var out contract.ContinuousOutput
@@ -271,7 +273,7 @@ func TestHealthEndpoint(t *testing.T) {
 
 func TestWorkerWaitsForTemporal(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	st.Kill()
 	w := stacktest.StartProgram(t, st, stacktest.Program{Name: "test worker", Path: executable(t), Env: []string{workerVariable + "=1"}})
 	w.WaitOutput("temporal at " + st.Temporal + " cannot be reached")

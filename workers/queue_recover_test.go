@@ -83,7 +83,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			stacktest.WaitFor(t, "the ended queue in the list", func() (bool, error) {
 				queues, err := c.Queues(t.Context())
 				for _, listed := range queues {
-					if listed.Name == name {
+					if listed.Name == name && listed.QueueState != nil {
 						return listed.Ended != nil && listed.Depth() == 37, err
 					}
 				}
@@ -144,11 +144,11 @@ func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 // parks pages, or has not read a signal yet. What was acknowledged runs once.
 func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	t.Parallel()
-	const producers, items, rounds = 3, 15, 8
+	const producers, items = 3, 15
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
-	st := stacktest.StartOwn(t, "--history-events", "100")
+	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -179,7 +179,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 			})
 		}
 	})
-	for range rounds {
+	for range stacktest.Size(4, 12) {
 		ledger.waitFor(t, "end", min(ledger.count(t, "end")+random.IntN(8), (producers+1)*items))
 		terminateQueue(t, c, queue)
 		recoverAtOnce(t, c, queue)

@@ -110,12 +110,13 @@ func requireOrder(t *testing.T, ran []string, some []acknowledged) {
 
 func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 	t.Parallel()
-	const items, callers = 200, 8
+	const callers = 8
+	items := stacktest.Size(100, 400)
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
 
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -123,13 +124,13 @@ func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 	var enqueuing sync.WaitGroup
 	enqueuing.Go(func() { promised = enqueueAll(t, c, "killed", items, callers, ledger) })
 
-	ledger.waitFor(t, "end", 10+random.IntN(40))
+	ledger.waitFor(t, "end", 5+random.IntN(20))
 	worker.Kill()
 	worker = startWorker(t, st)
-	ledger.waitFor(t, "end", 60+random.IntN(40))
+	ledger.waitFor(t, "end", 30+random.IntN(20))
 	st.Kill()
 	st.Restart(t)
-	ledger.waitFor(t, "end", 110+random.IntN(40))
+	ledger.waitFor(t, "end", 55+random.IntN(20))
 	worker.Kill()
 	st.Kill()
 	st.Restart(t)
@@ -140,7 +141,7 @@ func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 		if err != nil {
 			return false, nil //nolint:nilerr // The worker may not have the workflow yet.
 		}
-		return state.Completed == items, nil
+		return state.Completed == int64(items), nil
 	})
 	requireSerial(t, promised, ledger)
 }

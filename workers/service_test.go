@@ -51,7 +51,7 @@ func waitForServices(t *testing.T, c *client.Client, names ...string) {
 
 func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	c := newControl(t, st)
 	a := startMortal(t, st, "a", "--tag", "zone=north,gpu=2", "--max-concurrent-runs", "7")
 	waitForServices(t, c, "a")

@@ -73,3 +73,14 @@ func launchShared(t testing.TB) *Stack {
 	s.Namespace = registerNamespace(t, s)
 	return s
 }
+
+// soakVariable asks for the long form of tests: make soak-tests.
+const soakVariable = "DENDRA_TEST_SOAK"
+
+// Size is how much a test does: short in make test, long in make soak-tests.
+func Size(short, long int) int {
+	if os.Getenv(soakVariable) != "" {
+		return long
+	}
+	return short
+}

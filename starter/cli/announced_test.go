@@ -151,7 +151,7 @@ one_shot = {}
 // Temporal are away, and while no worker that brings it lives.
 func TestForeignJobTypeOutlastsAnOutage(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	c := console{address: st.Temporal}
 	file := foreignFile(t, t.TempDir())
 	start := func() *stacktest.Process {

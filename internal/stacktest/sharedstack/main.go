@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/stack"
@@ -40,7 +41,7 @@ func run(command []string) (int, error) {
 	if len(command) == 0 {
 		return 2, errors.New("name a command to run")
 	}
-	signal.Ignore(os.Interrupt)
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM) // Not ignored: the command would inherit that.
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	log := &bytes.Buffer{}
@@ -63,7 +64,7 @@ func runBeside(info stack.Info, command []string) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // It ends by itself, or by Ctrl-C.
+	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), stacktest.SharedVariable+"="+string(line))
 	err = cmd.Run()
