@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,9 +23,9 @@ func TestReadOnlyServer(t *testing.T) {
 	t.Cleanup(proxy.Close)
 	readOnly := func(args ...string) (int, string, string) {
 		proxy.Reset()
-		return execute(t.Context(), append(args, "--address", proxy.Address)...)
+		return execute(t.Context(), append(args, "--address", proxy.Address, "--namespace", s.stack.Namespace)...)
 	}
-	const refusal = "starter: the server refuses changes in namespace \"default\" (Request unauthorized.); nothing more was tried\n"
+	refusal := fmt.Sprintf("starter: the server refuses changes in namespace %q (Request unauthorized.); nothing more was tried\n", s.stack.Namespace)
 	refused := func(method string, args ...string) {
 		t.Helper()
 		code, _, stderr := readOnly(args...)
@@ -51,7 +52,7 @@ func TestReadOnlyServer(t *testing.T) {
 
 	s.must(0, "apply", "-f", file, "--yes")
 	code, stdout, stderr = readOnly("plan", "-f", file)
-	require.Zero(t, code, stderr)
+	require.Zero(t, code, "%s\n%s", stderr, stdout)
 	require.Contains(t, stdout, "120 unchanged")
 	code, _, stderr = readOnly("drift")
 	require.Zero(t, code, stderr)

@@ -41,7 +41,7 @@ recurring = { recur_every = "P1D" }
 // TestForeignJobType runs jobs of a type that this program was not built with.
 func TestForeignJobType(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartNamespace(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	c := console{address: st.Temporal}
 	folder := t.TempDir()
 	for name, text := range map[string]string{"a": "one", "b": "two", "large": string(make([]byte, 101))} {

@@ -29,7 +29,7 @@ import (
 // Temporal and a worker.
 func TestStack(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	c := console{address: st.Temporal}
 
 	t.Run("without a worker", func(t *testing.T) { withoutWorker(t, c) })
