@@ -64,3 +64,29 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	require.NotContains(t, details, "failed")
 	require.Equal(t, 2, ledger.count(t, "start"), "the canceled run was given to nobody else")
 }
+
+// TestCancelOfARunThatFailsThen cancels a run whose attempt fails before it has
+// stopped. The attempt would have had another one, so that the run did not fail.
+func TestCancelOfARunThatFailsThen(t *testing.T) {
+	t.Parallel()
+	st := stacktest.Start(t)
+	startWorker(t, st)
+	c := newControl(t, st)
+	j := newJob(t, "LeaveMuch", "hung-up", job.Schedule{OneShot: &job.OneShot{}}, leaveSpec{Until: "stopped and failed"})
+	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "the handler to be at work", func() (bool, error) {
+		run, err := c.Run(t.Context(), ref)
+		return err == nil && run.Worker != "", err
+	})
+	require.NoError(t, c.CancelRun(t.Context(), ref, "by a test"))
+	var run *client.RunDetail
+	stacktest.WaitFor(t, "the end of the run", func() (bool, error) {
+		run, err = c.Run(t.Context(), ref)
+		return err == nil && !run.Ended.IsZero(), err
+	})
+	require.Equal(t, client.RunCanceled, run.Status)
+	require.Contains(t, run.Message, "the vendor hung up")
+	require.JSONEq(t, `7`, string(run.Cursor))
+	require.Empty(t, run.Error)
+}

@@ -23,7 +23,8 @@ import (
 type leaveSpec struct {
 	// Until is what the handler does once it has checkpointed 7: "fail" at once,
 	// "stopped" to wait for a request to stop and leave more than it may, or "let go"
-	// to wait for one, and for the gate, and fail.
+	// to wait for one, and for the gate, and fail for good, or "stopped and failed" to
+	// wait for one and fail as if it had not heard.
 	Until string `json:"until"`
 	// Gate is a file.
 	Gate string `json:"gate,omitempty"`
@@ -39,6 +40,9 @@ func leaveMuch(ctx context.Context, run job.Run, spec leaveSpec) (job.Result, er
 	case <-run.Stopping():
 	case <-ctx.Done():
 		return job.Result{}, ctx.Err()
+	}
+	if spec.Until == "stopped and failed" {
+		return job.Result{}, errors.New("the vendor hung up")
 	}
 	if spec.Until == "let go" {
 		if err := passGate(ctx, run, recordSpec{Gate: spec.Gate, Deaf: true}); err != nil {

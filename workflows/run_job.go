@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -80,6 +81,8 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 			err = temporal.NewCanceledError(handed) // Canceled while its worker drained: the handler has ended.
 		} else if last, ok := lostWhileCanceled(ctx, err); ok {
 			err = temporal.NewCanceledError(last)
+		} else if last, ok := failedWhileCanceled(ctx, err); ok {
+			err = temporal.NewCanceledError(last)
 		}
 		if !r.passOn(ctx, err) {
 			if temporal.IsCanceledError(err) {
@@ -91,6 +94,20 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 			return nil, r.fail(ctx, err)
 		}
 	}
+}
+
+// failedWhileCanceled reports whether an attempt failed that would have had another
+// one if the run had not been canceled, and what it left behind. So such a run ends as
+// canceled. It keeps the error as its message.
+func failedWhileCanceled(ctx workflow.Context, err error) (contract.ActivityOutput, bool) {
+	var attempt *temporal.ActivityError
+	if ctx.Err() == nil || !errors.As(err, &attempt) || attempt.RetryState() != enumspb.RETRY_STATE_CANCEL_REQUESTED {
+		return contract.ActivityOutput{}, false
+	}
+	last := contract.LastOutput(err)
+	last.Attempts = max(last.Attempts, 1)
+	last.Result.Message = "canceled; the last attempt failed: " + contract.ErrorReason(err)
+	return last, true
 }
 
 // lostWhileCanceled reports whether a run was canceled whose worker was lost, and what
