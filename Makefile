@@ -19,7 +19,7 @@ BUILD_WORKER := $(GO) build -ldflags '-s -w -X github.com/dendrascience/dendra-j
 # with TESTS tests each. The longest packages begin.
 STACKTEST := github.com/dendrascience/dendra-jobs/internal/stacktest
 INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sort -r
-PACKAGES ?= 3
+PACKAGES ?= 2
 TESTS ?= 8
 # Flags of go test: make test-integration TESTFLAGS='-run Queue -v'.
 TESTFLAGS ?=

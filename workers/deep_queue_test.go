@@ -285,7 +285,7 @@ func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
 	require.Equal(t, want, got)
 	_, err = c.ResumeQueue(t.Context(), "known")
 	require.NoError(t, err)
-	waitEmpty(t, c, "known", time.Minute)
+	waitEmpty(t, c, "known", 3*time.Minute)
 	var ran []string
 	for _, e := range ledger.read(t) {
 		if e.What == "start" {
@@ -339,7 +339,7 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	require.Contains(t, state.Halted.Reason(), "workflow "+page+": it is not the page that the queue has parked")
 	_, err = c.SkipFailed(t.Context(), "unreadable")
 	require.NoError(t, err)
-	state = waitEmpty(t, c, "unreadable", time.Minute)
+	state = waitEmpty(t, c, "unreadable", 3*time.Minute)
 	require.EqualValues(t, 8, state.Lost)
 	require.EqualValues(t, 32, state.Completed)
 	require.Equal(t, 32, ledger.count(t, "end"))
@@ -392,7 +392,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeParked(t *testing.T) {
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
 	_, err = c.ResumeQueue(t.Context(), name)
 	require.NoError(t, err)
-	state = waitEmpty(t, c, name, time.Minute)
+	state = waitEmpty(t, c, name, 3*time.Minute)
 	require.EqualValues(t, 9, state.Completed)
 	require.Equal(t, 9, ledger.count(t, "end"))
 }

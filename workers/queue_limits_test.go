@@ -85,7 +85,7 @@ func retryWhatCanBe(t *testing.T, c *client.Client, queue string, refused workfl
 	require.Contains(t, why[1], "cannot be started: its owner has 2065 bytes, and Temporal takes 2048")
 	require.Equal(t, "its definition was too large to be kept", why[2])
 	require.Equal(t, "its run, which has its definition, is older than runs are kept", why[3])
-	state := waitEmpty(t, c, queue+"-dead", time.Minute)
+	state := waitEmpty(t, c, queue+"-dead", 3*time.Minute)
 	require.EqualValues(t, 1, state.Completed)
 	require.Len(t, state.DeadLetters, 3)
 }
@@ -149,11 +149,11 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 		return receipt.Sequence
 	}
 	first := put(a)
-	waitEmpty(t, c, queue, time.Minute)
+	waitEmpty(t, c, queue, 3*time.Minute)
 	second := put(a)
 	_, err := c.EnqueueAll(t.Context(), recordJobs(t, queue, "b", others, ledger), false, func(int) {})
 	require.NoError(t, err)
-	waitEmpty(t, c, queue, time.Minute)
+	waitEmpty(t, c, queue, 3*time.Minute)
 	runs := map[int64]string{}
 	for _, e := range ledger.read(t) {
 		if e.JobID == a.ID && e.What == "start" {

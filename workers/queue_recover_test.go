@@ -108,7 +108,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			receipt, err := c.Enqueue(t.Context(), last, false)
 			require.NoError(t, err)
 			promised = append(promised, acknowledged{receipt.Sequence, last.ID})
-			state := waitEmpty(t, c, name, time.Minute)
+			state := waitEmpty(t, c, name, 3*time.Minute)
 			require.EqualValues(t, 41, state.Completed)
 			recoverAtOnce(t, c, name)
 			require.Equal(t, run, runOfQueue(t, c, name), "there was nothing to recover")

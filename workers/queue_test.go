@@ -229,7 +229,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 			open(t, spec.Gate)
 		}
 		// One that has run is given a place again, and skipped at its turn.
-		waitEmpty(t, c, queue, time.Minute)
+		waitEmpty(t, c, queue, 3*time.Minute)
 		require.Len(t, runsIn(t, ledger), 1)
 		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
 			runs, err := c.Runs(t.Context(), client.RunFilter{JobID: j.ID})

@@ -196,7 +196,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	require.EqualValues(t, len(iterations), out.Iterations)
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(iterations))), len(iterations), "none twice")
 
-	state := waitEmpty(t, c, "clocks", time.Minute)
+	state := waitEmpty(t, c, "clocks", 3*time.Minute)
 	require.EqualValues(t, len(promised), state.Completed)
 	requireSerial(t, promised, items)
 

@@ -139,9 +139,10 @@ func skipShort(t testing.TB) {
 }
 
 // environment is that of the test run without settings of the variables that
-// the stack sets.
+// the stack sets. A program that is told of no server finds none: at the usual
+// address there may be one at work.
 func environment() []string {
-	var env []string
+	env := []string{"TEMPORAL_ADDRESS=127.0.0.1:1", "DENDRA_NATS_URL=nats://127.0.0.1:1"}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "TEMPORAL_") && !strings.HasPrefix(v, "DENDRA_") {
 			env = append(env, v)

@@ -24,8 +24,11 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 
-// startTimeout is that of the server.
-const startTimeout = 90 * time.Second
+const (
+	startTimeout = 90 * time.Second // of the server
+	// memoryLimit is for more namespaces and workflows than devstack's own limit is.
+	memoryLimit = "2GiB"
+)
 
 func main() {
 	code, err := run(os.Args[1:])
@@ -44,10 +47,13 @@ func run(command []string) (int, error) {
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGTERM) // Not ignored: the command would inherit that.
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
+	if err := os.Setenv("GOMEMLIMIT", memoryLimit); err != nil {
+		return 1, err
+	}
 	log := &bytes.Buffer{}
 	flags := []string{"--ephemeral", "--free-ports", "--only", "temporal,ui"}
 	info, server, err := stack.Launch(ctx, filepath.Join("bin", "devstack"), flags, log)
-	if err != nil {
+	if err := errors.Join(err, os.Unsetenv("GOMEMLIMIT")); err != nil {
 		return 1, err
 	}
 	defer server.Stop(stack.StopGrace)
