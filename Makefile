@@ -41,10 +41,11 @@ build: programs devstack ## build all binaries into bin/
 
 .PHONY: programs
 programs:
-	$(call say,programs: bin/backend bin/extract bin/load bin/starter bin/example-worker bin/soak)
+	$(call say,programs: bin/backend bin/extract bin/load bin/starter bin/example-worker bin/soak bin/bench)
 	@$(BUILD_WORKER) -v -o bin/ ./workers/backend ./workers/extract ./workers/load ./starter 2>&1 | $(progress)
 	@cd docs/example-worker && $(BUILD_WORKER) -v -o ../../bin/ . 2>&1 | $(progress)
 	@cd soak && $(BUILD_WORKER) -v -o ../bin/ . 2>&1 | $(progress)
+	@cd bench && $(BUILD) -v -o ../bin/ . 2>&1 | $(progress)
 
 .PHONY: devstack
 devstack:
@@ -89,11 +90,13 @@ lint: bin/tools/built ## gofmt, go vet, golangci-lint, workflowcheck
 	$(call say,go vet)
 	@$(GO) vet ./...
 	@cd soak && $(GO) vet ./...
+	@cd bench && $(GO) vet ./...
 	$(call say,golangci-lint)
 	@bin/tools/golangci-lint run ./...
 	@cd devstack && ../bin/tools/golangci-lint run ./...
 	@cd docs/example-worker && ../../bin/tools/golangci-lint run ./...
 	@cd soak && ../bin/tools/golangci-lint run ./...
+	@cd bench && ../bin/tools/golangci-lint run ./...
 	$(call say,workflowcheck)
 	@bin/tools/workflowcheck -config workflowcheck.config.yaml ./workflows/...
 
@@ -104,7 +107,7 @@ bin/tools/built: tools/go.mod tools/go.sum
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s) each
-	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' client contract job recurrence schedules activities workers starter internal | sort | \
+	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' job recurrence schedules activities workers starter internal | sort | \
 	while IFS=: read -r file _ target; do \
 		target=$${target#func }; printf '\n== %s in %s\n' "$$target" "$$(dirname $$file)"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \
@@ -112,8 +115,6 @@ fuzz: ## every fuzz target for FUZZTIME (default 20s) each
 
 .PHONY: bench
 bench: build ## Temporal's latency and throughput, workers that die, plan and apply, data loggers, loads, archive, two thousand jobs every minute
-	$(call say,bin/bench)
-	@$(BUILD) -o bin/bench ./bench
 	@bin/bench latency
 	@bin/bench failover
 	@bin/bench plan

@@ -45,7 +45,7 @@ func archiveBench(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	var samples []sample
-	var life archive.LifeReport
+	var life archive.IncarnationReport
 	var memory mebibytes
 	for round := range *rounds {
 		var s sample
@@ -64,7 +64,7 @@ func archiveBench(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // measureArchive runs a round.
-func measureArchive(ctx context.Context, bin string, messages int, seed uint64) (s sample, life archive.LifeReport, memory mebibytes, err error) {
+func measureArchive(ctx context.Context, bin string, messages int, seed uint64) (s sample, life archive.IncarnationReport, memory mebibytes, err error) {
 	start, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	info, servers, err := stack.Launch(start, filepath.Join(bin, "devstack"), []string{"--ephemeral", "--free-ports"}, io.Discard)
@@ -126,10 +126,10 @@ func measureArchive(ctx context.Context, bin string, messages int, seed uint64) 
 	if err != nil {
 		return s, life, memory, err
 	}
-	if !report.Clean() || len(report.Lives) != 1 || report.Lives[0].Messages != int64(messages) {
+	if !report.Clean() || len(report.Incarnations) != 1 || report.Incarnations[0].Messages != int64(messages) {
 		return s, life, memory, fmt.Errorf("%d messages are archived, and the audit finds %v", messages, report.Findings)
 	}
-	return s, report.Lives[0], memory, nil
+	return s, report.Incarnations[0], memory, nil
 }
 
 // publishRecords puts records of data loggers with eight values on the stream.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
@@ -40,32 +40,17 @@ func benchCases(scale int) []benchCase {
 // result before the next.
 func callers(n, total int) func(context.Context, client.Client, string) (sample, error) {
 	return func(ctx context.Context, c client.Client, id string) (sample, error) {
-		var (
-			mu    sync.Mutex
-			took  = make([]time.Duration, 0, total)
-			first error
-			wg    sync.WaitGroup
-		)
-		work := make(chan int, total)
-		for i := range total {
-			work <- i
-		}
-		close(work)
+		took := make([]time.Duration, total)
+		var group errgroup.Group
+		group.SetLimit(n)
 		began := time.Now()
-		for range n {
-			wg.Go(func() {
-				for i := range work {
-					d, err := callOnce(ctx, c, fmt.Sprintf("%s/%d", id, i))
-					mu.Lock()
-					took = append(took, d)
-					if first == nil {
-						first = err
-					}
-					mu.Unlock()
-				}
+		for i := range total {
+			group.Go(func() (err error) {
+				took[i], err = callOnce(ctx, c, fmt.Sprintf("%s/%d", id, i))
+				return err
 			})
 		}
-		wg.Wait()
+		err := group.Wait()
 		elapsed := time.Since(began)
 		slices.Sort(took)
 		return sample{
@@ -74,7 +59,7 @@ func callers(n, total int) func(context.Context, client.Client, string) (sample,
 			P95:       took[len(took)*95/100],
 			P99:       took[len(took)*99/100],
 			Worst:     took[len(took)-1],
-		}, first
+		}, err
 	}
 }
 

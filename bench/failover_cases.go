@@ -14,9 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/stack"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -59,7 +58,7 @@ func (b *failoverBench) killedPhoto(ctx context.Context) error {
 	}
 	spec["variants"] = wanted
 	const jobType = "GeneratePhotoVariantsToMinio"
-	j := newJob("photo", job.Schedule{OneShot: &job.OneShot{}})
+	j := newJob("photo", job.Trigger{OneShot: &job.OneShot{}})
 	j.ID, j.Type, j.Worker, j.Spec = job.ID(jobType, "photo"), jobType, job.WorkerBackend, job.EncodeJSON(spec)
 	ref, err := b.jobs.StartRun(ctx, j, contract.StartedByHand)
 	if err != nil {
@@ -154,7 +153,7 @@ func (b *failoverBench) lastTask(ctx context.Context) error {
 	asked := 0
 	fed.Go(func() {
 		for ; feeding.Err() == nil && feedError == nil; asked++ {
-			_, feedError = b.jobs.StartRun(ctx, newJob(fmt.Sprintf("flow-%05d", asked), job.Schedule{OneShot: &job.OneShot{}}), contract.StartedByHand)
+			_, feedError = b.jobs.StartRun(ctx, newJob(fmt.Sprintf("flow-%05d", asked), job.Trigger{OneShot: &job.OneShot{}}), contract.StartedByHand)
 		}
 	})
 	const atWork = 20

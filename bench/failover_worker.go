@@ -48,7 +48,7 @@ func hold(ledger io.Writer) job.Type {
 
 // holding is a job of that type.
 func holding(key, gate string) job.Job {
-	j := newJob(key, job.Schedule{OneShot: &job.OneShot{}})
+	j := newJob(key, job.Trigger{OneShot: &job.OneShot{}})
 	j.ID, j.Type, j.Spec = job.ID(holdType, key), holdType, job.EncodeJSON(holdSpec{gate})
 	return j
 }

@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/dendrascience/dendra-jobs/contract"
 
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"

@@ -13,7 +13,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // These variables make this program the worker of its own bench, and name the
@@ -99,7 +98,7 @@ func (b *jobBench) startJobWorker(ctx context.Context) error {
 	if _, err := b.jobs.Enqueue(ctx, queuedJob(warmQueue, "first"), false); err != nil {
 		return err
 	}
-	return b.jobs.AwaitEmpty(ctx, warmQueue, func(*workflows.QueueState) {})
+	return b.jobs.AwaitEmpty(ctx, warmQueue, func(*client.Queue) {})
 }
 
 func (b *jobBench) close() error {
@@ -113,15 +112,15 @@ func (b *jobBench) close() error {
 	return os.RemoveAll(b.folder)
 }
 
-func newJob(key string, schedule job.Schedule) job.Job {
+func newJob(key string, schedule job.Trigger) job.Job {
 	return job.Job{
 		ID: job.ID(benchType, key), Type: benchType, Worker: benchWorkerType, Provider: benchProvider,
-		Spec: []byte("{}"), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		Spec: []byte("{}"), Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
 }
 
 func queuedJob(queue, key string) job.Job {
-	return newJob(key, job.Schedule{Queued: &job.Queued{Queue: queue}})
+	return newJob(key, job.Trigger{Queued: &job.Queued{Queue: queue}})
 }
 
 func (b *jobBench) say(format string, args ...any) {

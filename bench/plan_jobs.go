@@ -36,7 +36,7 @@ func (s jobSet) file() []byte {
 		} else {
 			fmt.Fprintf(&b, "recurring = { cron = \"%d %d 29 2 *\", time_zone = %q }\n", n%60, n%24, zone)
 		}
-		fmt.Fprintf(&b, `spec = { base_url = "http://127.0.0.1:1", token = "secret://hobolink-demo", organization = "bench", location = "common1", backfill = "P2D", increment = %q, reread = "PT1H", loggers = [{ serial = "2%07d", station = "Station %d" }] }
+		fmt.Fprintf(&b, `spec = { base_url = "http://127.0.0.1:1", token = "secret://hobolink-demo", organization = "bench", location = "common1", backfill = "P2D", increment = %q, overlap = "PT1H", loggers = [{ serial = "2%07d", station = "Station %d" }] }
 `, increment, n, n)
 	}
 	for n := range s.continuous - leftLoops {

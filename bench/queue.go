@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // deepQueue is the queue that is filled, and sideQueue one beside it.
@@ -137,7 +137,7 @@ func (b *queueBench) runQueue(ctx context.Context, name string, items int) (samp
 
 // state asks a queue for its state, again while a busy machine keeps the worker
 // from answering in time.
-func (b *queueBench) state(ctx context.Context, name string) (*workflows.QueueState, error) {
+func (b *queueBench) state(ctx context.Context, name string) (*contract.QueueState, error) {
 	for try := 1; ; try++ {
 		state, err := b.jobs.QueueState(ctx, name)
 		if try == answerTries || !errors.Is(err, client.ErrNoWorker) || ctx.Err() != nil {
@@ -150,7 +150,7 @@ func (b *queueBench) state(ctx context.Context, name string) (*workflows.QueueSt
 const answerTries = 6
 
 // await waits until so many items of a queue have completed.
-func (b *queueBench) await(ctx context.Context, name string, completed int64) (*workflows.QueueState, error) {
+func (b *queueBench) await(ctx context.Context, name string, completed int64) (*contract.QueueState, error) {
 	for {
 		state, err := b.state(ctx, name)
 		if err != nil {
@@ -253,7 +253,7 @@ func (b *queueBench) purgeMiddle(ctx context.Context, ran, ends int) error {
 		if state, err = b.state(ctx, deepQueue); err != nil {
 			return err
 		}
-		if len(state.Parked.Released) == 0 {
+		if len(state.Overflow.Released) == 0 {
 			b.found(fmt.Sprintf("purge of %d items", removed), "%s until it is answered; their pages end within the next %s",
 				answered.Round(time.Millisecond), time.Since(began).Round(time.Second))
 			return nil
@@ -307,7 +307,7 @@ func (b *queueBench) drainPart(ctx context.Context, which string, jobs []job.Job
 }
 
 // restQueue pauses the queue and waits until nothing of it runs.
-func (b *queueBench) restQueue(ctx context.Context) (*workflows.QueueState, error) {
+func (b *queueBench) restQueue(ctx context.Context) (*contract.QueueState, error) {
 	if _, err := b.jobs.PauseQueue(ctx, deepQueue, "bench"); err != nil {
 		return nil, err
 	}

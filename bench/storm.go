@@ -20,7 +20,6 @@ type stormOptions struct {
 	bin     string
 	jobs    int
 	minutes int
-	slowest int
 }
 
 // every is the interval of the jobs of a storm.
@@ -39,7 +38,6 @@ func storm(ctx context.Context, args []string, out io.Writer) error {
 	fs.StringVar(&o.bin, "bin", "bin", "`folder` of the devstack binary")
 	fs.IntVar(&o.jobs, "jobs", 2000, "recurring jobs, each every minute")
 	fs.IntVar(&o.minutes, "minutes", 3, "minutes to measure")
-	fs.IntVar(&o.slowest, "slowest", 0, "show the histories of so many runs, those that began last")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -65,7 +63,7 @@ func (o stormOptions) measure(ctx context.Context, out io.Writer) (f *stormFigur
 	first := began.Add(every/2 + time.Duration(o.jobs)*applyTime).Truncate(time.Second)
 	jobs := make([]job.Job, o.jobs)
 	for n := range jobs {
-		jobs[n] = newJob(fmt.Sprintf("storm-%04d", n), job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every), StartAt: first}})
+		jobs[n] = newJob(fmt.Sprintf("storm-%04d", n), job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(every), StartAt: first}})
 	}
 	if err := b.apply(ctx, jobs); err != nil {
 		return nil, err
@@ -97,9 +95,6 @@ func (o stormOptions) measure(ctx context.Context, out io.Writer) (f *stormFigur
 	f.servers, f.worker = f.servers-servers, f.worker-worker
 	after, err := b.collect(ctx, f, jobs)
 	if err != nil {
-		return nil, err
-	}
-	if err := b.explainSlowest(ctx, f, o.slowest); err != nil {
 		return nil, err
 	}
 	skipped, missed := notRun(before)

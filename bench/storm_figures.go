@@ -17,20 +17,12 @@ type stormFigures struct {
 	// started and handled are how late the server started the runs, and how late
 	// their handlers began; sorted.
 	started, handled []time.Duration
-	late             []lateRun
 	// due and began are how many runs were due, or began, in each second.
 	due, began      map[int64]int
 	skipped, missed int64
 	servers, worker time.Duration // on the processors
 	memory          string
 	loads           []string
-}
-
-// lateRun is a run whose handler has begun, and how late.
-type lateRun struct {
-	workflowID, runID string
-	due               time.Time
-	late              time.Duration
 }
 
 // take takes the times of the runs. What handlers did comes from the ledger.
@@ -46,7 +38,7 @@ func (f *stormFigures) take(accounts []account, book ledger) error {
 		}
 		began[start.runID] = start.at
 	}
-	f.runs, f.twice, f.started, f.handled, f.late = 0, 0, nil, nil, nil
+	f.runs, f.twice, f.started, f.handled = 0, 0, nil, nil
 	f.due, f.began = map[int64]int{}, map[int64]int{}
 	for _, a := range accounts {
 		seen := map[int64]bool{}
@@ -62,10 +54,8 @@ func (f *stormFigures) take(accounts []account, book ledger) error {
 			f.runs++
 			f.started = append(f.started, action.GetActualTime().AsTime().Sub(due))
 			f.due[due.Unix()]++
-			run := action.GetStartWorkflowResult()
-			if at, ok := began[run.GetRunId()]; ok {
+			if at, ok := began[action.GetStartWorkflowResult().GetRunId()]; ok {
 				f.handled = append(f.handled, at.Sub(due))
-				f.late = append(f.late, lateRun{run.GetWorkflowId(), run.GetRunId(), due, at.Sub(due)})
 			}
 		}
 	}

@@ -13,8 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
@@ -25,9 +23,9 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Errors that callers tell apart.
@@ -52,14 +50,13 @@ type Client struct {
 	namespace string
 	identity  string        // of this process, in histories
 	enqueuing chan struct{} // a slot for each enqueue under way
-	pages     *pages
 }
 
 // New makes a client of the namespace that the Temporal client is for.
 func New(temporal sdk.Client, namespace string) *Client {
 	return &Client{
 		temporal: temporal, namespace: namespace, identity: identity(),
-		enqueuing: make(chan struct{}, concurrency), pages: newPages(temporal),
+		enqueuing: make(chan struct{}, concurrency),
 	}
 }
 
@@ -105,23 +102,21 @@ func EachOf(n, parallel int, do func(i int) error) error {
 		parallel = concurrency
 	}
 	errs := make([]error, n)
-	slots := make(chan struct{}, parallel)
-	var gone atomic.Bool
-	var wait sync.WaitGroup
+	// The first error that says so ends ctx.
+	group, ctx := errgroup.WithContext(context.Background())
+	group.SetLimit(parallel)
 	for i := range n {
-		slots <- struct{}{}
-		if gone.Load() {
-			break
-		}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = do(i)
-			if isGone(errs[i]) {
-				gone.Store(true)
+		group.Go(func() error {
+			if ctx.Err() == nil {
+				errs[i] = do(i)
 			}
+			if isGone(errs[i]) {
+				return errs[i]
+			}
+			return nil
 		})
 	}
-	wait.Wait()
+	_ = group.Wait() // Its error is one of errs.
 	return errors.Join(errs...)
 }
 
@@ -144,7 +139,7 @@ func explain(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	case errors.As(err, &invalid) && strings.Contains(invalid.Message, "RunId"):
 		return fmt.Errorf("%s: %w", what, ErrNotFound) // What is no run id names no run.
-	case errors.As(err, &app) && app.Type() == workflows.ErrorTypeNotInQueue:
+	case errors.As(err, &app) && app.Type() == contract.ErrorTypeNotInQueue:
 		return fmt.Errorf("%s: %w", what, errNotInQueue)
 	case errors.As(err, &notFound):
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
@@ -212,17 +207,14 @@ func Definition(memo *commonpb.Memo) (job.Job, bool) {
 	return j, true
 }
 
-// pauseReason reads why a continuous job is paused; false when it is not.
-func pauseReason(memo *commonpb.Memo) (string, bool) {
-	payload, ok := memo.GetFields()[contract.MemoPaused]
-	if !ok {
-		return "", false
-	}
+// pauseOf reads whether a continuous job is paused, and why.
+func pauseOf(memo *commonpb.Memo) contract.Pause {
 	var pause contract.Pause
-	if err := decode(payload, &pause); err != nil {
-		return "", false
+	payload, ok := memo.GetFields()[contract.MemoPaused]
+	if !ok || decode(payload, &pause) != nil {
+		return contract.Pause{}
 	}
-	return pause.Reason, pause.Paused
+	return pause
 }
 
 // failing reads whether the latest iterations of a continuous job failed, nil if

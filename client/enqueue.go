@@ -14,27 +14,26 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Enqueue puts a queued job into its queue, which is made if it is not there,
 // and gives its place. Once it returns without an error the job is part of the
 // queue's durable state. With again set, the job runs although it ran before.
 // It needs a live worker of any type.
-func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (workflows.EnqueueReceipt, error) {
+func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (contract.EnqueueReceipt, error) {
 	return c.EnqueueOnce(ctx, j, again, NewRequestID())
 }
 
 // EnqueueOnce is Enqueue for a request that may be made several times: as long as
 // the queue remembers it, the same request id adds no second item.
-func (c *Client) EnqueueOnce(ctx context.Context, j job.Job, again bool, requestID string) (workflows.EnqueueReceipt, error) {
-	return c.enqueueItem(ctx, workflows.EnqueueItem{Job: j, Again: again}, requestID)
+func (c *Client) EnqueueOnce(ctx context.Context, j job.Job, again bool, requestID string) (contract.EnqueueReceipt, error) {
+	return c.enqueueItem(ctx, contract.EnqueueItem{Job: j, AllowRerun: again}, requestID)
 }
 
-func (c *Client) enqueueItem(ctx context.Context, item workflows.EnqueueItem, requestID string) (workflows.EnqueueReceipt, error) {
-	receipts, err := c.putIn(ctx, item.Job.Queue(), []workflows.EnqueueItem{item}, requestID)
+func (c *Client) enqueueItem(ctx context.Context, item contract.EnqueueItem, requestID string) (contract.EnqueueReceipt, error) {
+	receipts, err := c.putIn(ctx, item.Job.Queue(), []contract.EnqueueItem{item}, requestID)
 	if err != nil {
-		return workflows.EnqueueReceipt{}, err
+		return contract.EnqueueReceipt{}, err
 	}
 	return receipts[0], nil
 }
@@ -43,19 +42,19 @@ func (c *Client) enqueueItem(ctx context.Context, item workflows.EnqueueItem, re
 // gives their places. It reports how many are in after each batch. At the first
 // error it ends: what was put in until then, a first part of the jobs, stays in,
 // and its places are given with the error. It needs a live worker of any type.
-func (c *Client) EnqueueAll(ctx context.Context, jobs []job.Job, again bool, report func(done int)) ([]workflows.EnqueueReceipt, error) {
-	items := make([]workflows.EnqueueItem, len(jobs))
+func (c *Client) EnqueueAll(ctx context.Context, jobs []job.Job, again bool, report func(done int)) ([]contract.EnqueueReceipt, error) {
+	items := make([]contract.EnqueueItem, len(jobs))
 	for i, j := range jobs {
 		if j.Queue() != jobs[0].Queue() {
 			return nil, fmt.Errorf("jobs %s and %s belong to different queues", jobs[0].ID, j.ID)
 		}
-		items[i] = workflows.EnqueueItem{Job: j, Again: again}
+		items[i] = contract.EnqueueItem{Job: j, AllowRerun: again}
 	}
 	return c.enqueueItems(ctx, items, report)
 }
 
-func (c *Client) enqueueItems(ctx context.Context, items []workflows.EnqueueItem, report func(done int)) ([]workflows.EnqueueReceipt, error) {
-	receipts := make([]workflows.EnqueueReceipt, 0, len(items))
+func (c *Client) enqueueItems(ctx context.Context, items []contract.EnqueueItem, report func(done int)) ([]contract.EnqueueReceipt, error) {
+	receipts := make([]contract.EnqueueReceipt, 0, len(items))
 	for len(items) > 0 {
 		n := batchOf(items)
 		put, err := c.putIn(ctx, items[0].Job.Queue(), items[:n], NewRequestID())
@@ -70,10 +69,10 @@ func (c *Client) enqueueItems(ctx context.Context, items []workflows.EnqueueItem
 }
 
 // batchOf is how many of the items fit into one message.
-func batchOf(items []workflows.EnqueueItem) int {
+func batchOf(items []contract.EnqueueItem) int {
 	bytes := 0
 	for n, item := range items {
-		if bytes += item.Size(); n > 0 && bytes > workflows.MaxBatchBytes || n == workflows.MaxBatchItems {
+		if bytes += item.Size(); n > 0 && bytes > contract.MaxBatchBytes || n == contract.MaxBatchItems {
 			return n
 		}
 	}
@@ -82,23 +81,22 @@ func batchOf(items []workflows.EnqueueItem) int {
 
 // Bounds of how often a queue is asked to take items in.
 const (
-	enqueueTries = 5   // while its workflow is between two runs, or has many updates under way
-	enqueueLooks = 20  // while it parks pages faster than they are looked into
-	enqueueWaits = 600 // while it parks pages: half a minute
+	enqueueAttempts = 5   // while its workflow is between two runs, or has many updates under way
+	enqueueWaits    = 600 // while it starts overflow pages: half a minute
 )
 
-// busyWait is how long a queue that parks items is left alone.
+// busyWait is how long a queue that starts overflow pages is left alone.
 const busyWait = 50 * time.Millisecond
 
 // isBusy says that a queue takes no items in for a moment.
 func isBusy(err error) bool {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	return ok && app.Type() == workflows.ErrorTypeQueueBusy
+	return ok && app.Type() == contract.ErrorTypeQueueBusy
 }
 
 // putIn puts a batch into a queue. The request has an id of its own, so that
 // asking again cannot double it.
-func (c *Client) putIn(ctx context.Context, queue string, items []workflows.EnqueueItem, requestID string) ([]workflows.EnqueueReceipt, error) {
+func (c *Client) putIn(ctx context.Context, queue string, items []contract.EnqueueItem, requestID string) ([]contract.EnqueueReceipt, error) {
 	what := fmt.Sprintf("enqueue %d jobs in queue %s", len(items), queue)
 	if len(items) == 1 {
 		what = fmt.Sprintf("enqueue job %s in queue %s", items[0].Job.ID, queue)
@@ -106,49 +104,30 @@ func (c *Client) putIn(ctx context.Context, queue string, items []workflows.Enqu
 	if queue == "" {
 		return nil, fmt.Errorf("job %s names no queue", items[0].Job.ID)
 	}
-	in := workflows.EnqueueBatchRequest{Items: items, RequestID: requestID}
-	var err error
-	if in.Seen, err = c.pages.before(ctx, queue, items); err != nil {
-		return nil, explain(what, err)
-	}
-	for tries, looks, waits := 0, 0, 0; ; {
+	in := contract.EnqueueRequest{Items: items, RequestID: requestID}
+	for attempts, waits := 0, 0; ; {
 		receipts, err := c.enqueueOnce(ctx, queue, in)
-		look, mustLook := lookInPages(err)
 		switch {
-		case mustLook && looks < enqueueLooks:
-			looks++
-			if err := c.pages.look(ctx, queue, look, items); err != nil {
-				return nil, explain(what, err)
-			}
-			c.pages.learn(queue, look)
-			in.Seen = &workflows.PagesSeen{Epoch: look.Epoch, Before: look.Before}
 		case isBusy(err) && waits < enqueueWaits:
 			waits++
 			if err := pause(ctx, busyWait); err != nil {
 				return nil, explain(what, err)
 			}
-		case retryEnqueue(ctx, err) && tries < enqueueTries:
-			tries++
+		case retryEnqueue(ctx, err) && attempts < enqueueAttempts:
+			attempts++
 		default:
 			return receipts, explainSent(what, c.orEnded(ctx, queue, err))
 		}
 	}
 }
 
-func (c *Client) enqueueOnce(ctx context.Context, queue string, in workflows.EnqueueBatchRequest) ([]workflows.EnqueueReceipt, error) {
+func (c *Client) enqueueOnce(ctx context.Context, queue string, in contract.EnqueueRequest) ([]contract.EnqueueReceipt, error) {
 	// The server aborts updates of a workflow beyond the tenth under way.
 	c.enqueuing <- struct{}{}
 	defer func() { <-c.enqueuing }()
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	if item := in.Items[0]; len(in.Items) == 1 && item.DeadLetter == 0 {
-		receipt, err := workflows.MessageEnqueue.SendWithStart(ctx, c.temporal, c.startQueue(queue), workflows.EnqueueRequest{
-			Job: item.Job, Again: item.Again, RequestID: in.RequestID, Parked: item.Parked, Seen: in.Seen,
-			RetryOf: item.RetryOf, Cursor: item.Cursor,
-		})
-		return []workflows.EnqueueReceipt{receipt}, err
-	}
-	answer, err := workflows.MessageEnqueueBatch.SendWithStart(ctx, c.temporal, c.startQueue(queue), in)
+	answer, err := contract.MessageEnqueue.SendWithStart(ctx, c.temporal, c.startQueue(queue), in)
 	if err == nil && len(answer.Receipts) != len(in.Items) {
 		err = fmt.Errorf("the queue answered for %d of %d jobs", len(answer.Receipts), len(in.Items))
 	}
@@ -165,7 +144,7 @@ func (c *Client) startQueue(name string) sdk.WithStartWorkflowOperation {
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		TypedSearchAttributes:    contract.QueueAttributes(name),
 		StaticSummary:            queueSummary(name),
-	}, contract.JobQueueType, workflows.QueueState{Name: name, Paging: workflows.DefaultPaging()})
+	}, contract.JobQueueType, contract.QueueState{Name: name})
 }
 
 // retryEnqueue says that a queue was between two runs of its workflow, or busy.

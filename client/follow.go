@@ -9,8 +9,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
-
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // pollInterval is how often what is followed is looked at.
@@ -65,7 +63,7 @@ func (c *Client) FollowIteration(ctx context.Context, jobID string, number int64
 // how it ended, if it has left the queue.
 type Turn struct {
 	Run      *RunRef
-	Finished *workflows.FinishedItem
+	Finished *contract.FinishedItem
 }
 
 // AwaitTurn waits until it is an item's turn in its queue, or until it has left
@@ -73,7 +71,6 @@ type Turn struct {
 // an error when the queue's workflow has ended, and when the item has left the queue without a run, and so many others have
 // since that the queue does not know how: it was purged, or canceled.
 func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence int64, report func(ahead int)) (Turn, error) {
-	asked := time.Now()
 	for {
 		at, err := c.Queue(ctx, queue)
 		if ctx.Err() != nil {
@@ -86,11 +83,11 @@ func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence in
 		if at != nil {
 			var turn *Turn
 			var forgotten bool
-			if turn, ahead, forgotten = turnOf(at.QueueState, jobID, sequence); turn != nil {
+			if turn, ahead, forgotten = turnOf(at.state, jobID, sequence); turn != nil {
 				return *turn, nil
 			}
 			if forgotten {
-				return c.forgottenTurn(ctx, queue, jobID, sequence, asked)
+				return c.forgottenTurn(ctx, at.state, jobID, sequence)
 			}
 			if err := at.Err(); err != nil {
 				return Turn{}, err
@@ -106,7 +103,7 @@ func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence in
 // turnOf finds an item in a queue's state. It gives a Turn when there is nothing
 // more to wait for, and else how many items are ahead, or that the queue has
 // forgotten the item.
-func turnOf(state *workflows.QueueState, jobID string, sequence int64) (turn *Turn, ahead int, forgotten bool) {
+func turnOf(state *contract.QueueState, jobID string, sequence int64) (turn *Turn, ahead int, forgotten bool) {
 	ref := func(runID string) *RunRef {
 		return &RunRef{WorkflowID: contract.JobWorkflowID(jobID), RunID: runID}
 	}
@@ -133,19 +130,19 @@ func turnOf(state *workflows.QueueState, jobID string, sequence int64) (turn *Tu
 
 // forgottenTurn finds the run of an item that its queue has forgotten. The latest run
 // of the job need not be it: the item may have left the queue without one.
-func (c *Client) forgottenTurn(ctx context.Context, queue, jobID string, sequence int64, asked time.Time) (Turn, error) {
+func (c *Client) forgottenTurn(ctx context.Context, state *contract.QueueState, jobID string, sequence int64) (Turn, error) {
 	id := contract.JobWorkflowID(jobID)
 	latest, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil && !isNotFound(err) {
 		return Turn{}, explain("describe the run of job "+jobID, err)
 	}
-	if info := latest.GetWorkflowExecutionInfo(); isRunOf(info, sequence, asked) {
+	if info := latest.GetWorkflowExecutionInfo(); isRunOf(info, state.Instance, sequence) {
 		return Turn{Run: &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}}, nil
 	}
 	var found *RunRef
 	listed, err := c.settles(ctx, func() (bool, error) { // The list lags.
 		err := c.listWorkflows(ctx, "WorkflowId = "+quote(id), 0, func(info *workflowpb.WorkflowExecutionInfo) {
-			if found == nil && isRunOf(info, sequence, asked) { // The latest comes first.
+			if found == nil && isRunOf(info, state.Instance, sequence) { // The latest comes first.
 				found = &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}
 			}
 		})
@@ -155,23 +152,16 @@ func (c *Client) forgottenTurn(ctx context.Context, queue, jobID string, sequenc
 		return Turn{}, err
 	}
 	if !listed {
-		return Turn{}, fmt.Errorf("item %d of queue %s, job %s, has left the queue without a run: it was purged, or canceled", sequence, queue, jobID)
+		return Turn{}, fmt.Errorf("item %d of queue %s, job %s, has left the queue without a run: it was canceled, purged, or skipped as a repeat", sequence, state.Name, jobID)
 	}
 	return Turn{Run: found}, nil
 }
 
-// isRunOf says that a run is that of an item. One that a worker of an earlier release
-// has started does not tell its number: it may be if it started since it was asked for.
-func isRunOf(info *workflowpb.WorkflowExecutionInfo, sequence int64, asked time.Time) bool {
-	if info == nil {
-		return false
-	}
+// isRunOf says that a run is that of an item.
+func isRunOf(info *workflowpb.WorkflowExecutionInfo, instance string, sequence int64) bool {
 	payload, ok := info.GetMemo().GetFields()[contract.MemoItem]
-	if !ok {
-		return !info.GetStartTime().AsTime().Before(asked)
-	}
-	var number int64
-	return decode(payload, &number) == nil && number == sequence
+	var item contract.ItemOfRun
+	return ok && decode(payload, &item) == nil && item.Instance == instance && item.Sequence == sequence
 }
 
 // pause waits, or gives the error of a context that ends before.

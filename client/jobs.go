@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // JobStatus says how a job stands.
@@ -26,7 +25,7 @@ type JobStatus string
 const (
 	JobScheduled JobStatus = "scheduled" // recurring, waits for its time
 	JobRunning   JobStatus = "running"   // a run or a loop is under way
-	JobFailing   JobStatus = "failing"   // continuous, its latest iterations failed
+	JobFailing   JobStatus = "failing"   // recurring or continuous: its latest runs or iterations failed
 	JobPaused    JobStatus = "paused"
 	JobWaiting   JobStatus = "waiting" // queued, not its turn yet; one-shot, not its time yet
 	JobCompleted JobStatus = "completed"
@@ -46,15 +45,16 @@ type JobRow struct {
 	Owner       string       `json:"owner,omitempty"`
 	Provider    job.Provider `json:"provider"`
 	PauseReason string       `json:"pause_reason,omitempty"`
-	// Failing tells of the failures of a continuous job in a row, also while it is
-	// paused.
+	// Failing tells of the failures of a recurring or continuous job in a row, also
+	// while it is paused.
 	Failing *contract.Failing `json:"failing,omitempty"`
 	// Tags are those of the definition; of recurring jobs a list only has them if
 	// they were asked for.
 	Tags map[string]string `json:"tags,omitempty"`
 	// LastStart is the start of the latest run, or of a continuous job's loop.
 	LastStart time.Time `json:"last_start,omitzero"`
-	// Next is when a recurring job is due, or one that was started for later.
+	// Next is when a recurring job is due, or one that was started for later. Starts
+	// of a failing job that are held back do not count.
 	Next time.Time `json:"next,omitzero"`
 }
 
@@ -83,7 +83,11 @@ func (f JobFilter) matches(row JobRow) bool {
 // queues whose waiting items could not be read since no worker is alive.
 func (c *Client) Jobs(ctx context.Context, filter JobFilter) ([]JobRow, []string, error) {
 	rows := map[string]JobRow{}
-	if err := c.scheduledRows(ctx, rows); err != nil {
+	latest := latestRuns{}
+	if err := c.scheduledRows(ctx, rows, latest); err != nil {
+		return nil, nil, err
+	}
+	if err := c.addFailing(ctx, rows, latest); err != nil {
 		return nil, nil, err
 	}
 	if err := c.workflowRows(ctx, rows); err != nil {
@@ -106,10 +110,12 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter) ([]JobRow, []string
 	return list, unread, err
 }
 
-func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow) error {
+// scheduledRows adds the recurring jobs, and their latest runs unless latest is nil.
+func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow, latest latestRuns) error {
 	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
 		if row, ours := scheduledRow(entry); ours {
 			rows[row.ID] = row
+			latest.add(row.ID, Attribute(entry.GetSearchAttributes(), contract.AttributeSpecHash.GetName()), entry.GetInfo().GetRecentActions())
 		}
 	})
 }
@@ -133,7 +139,7 @@ func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
 	row.LastStart, row.Next = lastStart(info.GetRecentActions()), nextStart(info.GetFutureActionTimes())
 	if info.GetPaused() {
 		row.Status, row.Next = JobPaused, time.Time{}
-		row.PauseReason, _ = readNote(info.GetNotes(), true)
+		row.PauseReason = info.GetNotes()
 	}
 	return row, true
 }
@@ -196,19 +202,27 @@ func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error
 		}
 		if run.Status == RunRunning {
 			row.standAs(failing(info.GetMemo()))
-			if reason, paused := pauseReason(info.GetMemo()); paused {
-				row.Status, row.PauseReason = JobPaused, reason
+			if pause := pauseOf(info.GetMemo()); pause.Paused {
+				row.Status, row.PauseReason = JobPaused, pause.Reason
 			}
 		}
 		rows[run.JobID] = row
 	})
 }
 
-// standAs notes that a loop that is under way is failing, if it is.
+// standAs notes that a job is failing, if it is.
 func (row *JobRow) standAs(f *contract.Failing) {
-	if f != nil {
-		row.Status, row.Failing = JobFailing, f
+	if f == nil {
+		return
 	}
+	row.Failing = f
+	if row.Status == JobPaused {
+		f.NextTry = time.Time{} // Nothing is tried until it is resumed.
+		return
+	}
+	row.Status = JobFailing
+	f.NextTry = later(f.NextTry, row.Next)
+	row.Next = f.NextTry
 }
 
 func jobStatus(run Run) JobStatus {
@@ -247,7 +261,7 @@ func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unrea
 			unread = append(unread, name) // One queue's trouble is not that of the others.
 			continue
 		}
-		err = c.eachWaiting(ctx, state, 0, func(item workflows.QueueItem) bool {
+		err = c.eachWaiting(ctx, state, 0, func(item contract.QueueItem) bool {
 			rows[item.Job.ID] = JobRow{
 				ID: item.Job.ID, Type: item.Job.Type, Mode: job.ModeQueued, Status: JobWaiting,
 				Queue: name, Owner: item.Job.Options.Owner.String(), Provider: item.Job.Provider,
@@ -275,8 +289,6 @@ type JobDetail struct {
 	Skipped int64 `json:"skipped,omitempty"`
 	// Dropped counts starts that found the schedule's buffer full.
 	Dropped int64 `json:"dropped,omitempty"`
-	// Probe tells how the tries of a recurring job stand that was paused after failures.
-	Probe *contract.Probe `json:"probe,omitempty"`
 	// Loop is the state of a continuous job that a worker answers for.
 	Loop *contract.ContinuousState `json:"loop,omitempty"`
 	// Ahead is how many items run before a waiting queued job.
@@ -300,11 +312,14 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 	if s := live.Schedule; s != nil {
 		detail.Missed, detail.Skipped = s.GetInfo().GetMissedCatchupWindow(), s.GetInfo().GetOverlapSkipped()
 		detail.Dropped = s.GetInfo().GetBufferDropped()
-		if !live.Paused {
-			detail.Next = live.Next()
-		} else if detail.Probe, err = c.probe(ctx, jobID); err != nil {
+		failing, err := c.failingSchedule(ctx, live)
+		if err != nil {
 			return nil, err
 		}
+		if !live.Paused {
+			detail.Next = notBefore(failing, live.Next())
+		}
+		detail.Row.standAs(failing)
 	}
 	if live.loops() {
 		detail.Loop, err = c.loopState(ctx, jobID)
@@ -324,6 +339,18 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 	}
 	detail.Runs, err = c.listRuns(ctx, RunFilter{JobID: jobID, Limit: describedRuns})
 	return detail, err
+}
+
+// notBefore leaves out the starts that are held back.
+func notBefore(failing *contract.Failing, starts []time.Time) []time.Time {
+	if failing == nil || failing.NextTry.IsZero() {
+		return starts
+	}
+	starts = slices.DeleteFunc(starts, failing.NextTry.After)
+	if len(starts) == 0 {
+		return []time.Time{failing.NextTry} // Later than the server looks ahead.
+	}
+	return starts
 }
 
 func (c *Client) loopState(ctx context.Context, jobID string) (*contract.ContinuousState, error) {

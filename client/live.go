@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Live is what Temporal has under a job's id.
@@ -25,6 +24,9 @@ type Live struct {
 	// Paused and PauseReason tell a paused schedule or continuous job.
 	Paused      bool
 	PauseReason string
+	// PausedItself says of a continuous job that it has paused itself after failures,
+	// and that nobody else has.
+	PausedItself bool
 	// Failing is set of a continuous job whose latest iterations failed.
 	Failing *contract.Failing
 	// Schedule is set of a recurring job.
@@ -36,7 +38,7 @@ type Live struct {
 	// Workflow is set of every other job: the run or loop.
 	Workflow *WorkflowLive
 	// Waiting is set of a queued job that has not started.
-	Waiting *workflows.QueueItem
+	Waiting *contract.QueueItem
 	// Untold says which queues could not tell whether the job waits there, nil if it
 	// is known.
 	Untold error
@@ -85,7 +87,7 @@ func liveSchedule(jobID string, description *workflowservice.DescribeScheduleRes
 		Paused:   description.GetSchedule().GetState().GetPaused(),
 		Schedule: description,
 	}
-	live.PauseReason, _ = readNote(description.GetSchedule().GetState().GetNotes(), live.Paused)
+	live.PauseReason = description.GetSchedule().GetState().GetNotes()
 	in, err := scheduledInput(description)
 	switch {
 	case err != nil:
@@ -181,7 +183,8 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 	if t := info.GetCloseTime(); t != nil {
 		live.Workflow.Close = t.AsTime()
 	}
-	live.PauseReason, live.Paused = pauseReason(info.GetMemo())
+	pause := pauseOf(info.GetMemo())
+	live.Paused, live.PauseReason, live.PausedItself = pause.Paused, pause.Reason, pause.Itself
 	live.Failing = failing(info.GetMemo())
 	return live, nil
 }
@@ -229,7 +232,7 @@ func (l *Live) waitsNowhere() bool {
 
 // waitingItem looks for a job in all queues. Untold says which of them do not tell
 // whether the job waits there, if it was not found in another one.
-func (c *Client) waitingItem(ctx context.Context, jobID string) (item *workflows.QueueItem, untold, err error) {
+func (c *Client) waitingItem(ctx context.Context, jobID string) (item *contract.QueueItem, untold, err error) {
 	names, err := c.queueNames(ctx)
 	if err != nil {
 		return nil, nil, err

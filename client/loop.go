@@ -113,7 +113,7 @@ func (c *Client) StopLoop(ctx context.Context, jobID, reason string, expected fu
 
 // awaitEnd waits until a loop that was told to stop has ended.
 func (c *Client) awaitEnd(ctx context.Context, live *Live) error {
-	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+contract.MaxPatience+10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+workflows.MaxReturnGrace+10*time.Second)
 	defer cancel()
 	err := workflows.Await(ctx, c.temporal, contract.JobWorkflowID(live.Job.ID), "", nil)
 	if unanswered(err) {

@@ -29,6 +29,7 @@ const (
 	MissedWindow     MissedReason = "missed_window" // the server was away for longer than the catch-up window
 	MissedBuffer     MissedReason = "buffer_full"   // more starts waited than a schedule keeps
 	MissedSuperseded MissedReason = "superseded"    // its run gave way to a later start, as misfire has it
+	MissedFailing    MissedReason = "failing"       // its run was held back: the job was failing, and not to be tried yet
 	MissedUnknown    MissedReason = "unknown"
 )
 
@@ -142,7 +143,7 @@ func (c *Client) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Liv
 		return []*Live{live}, nil
 	}
 	rows := map[string]JobRow{}
-	if err := c.scheduledRows(ctx, rows); err != nil {
+	if err := c.scheduledRows(ctx, rows, nil); err != nil {
 		return nil, err
 	}
 	var ids []string
@@ -208,9 +209,9 @@ var errTooManySlots = errors.New("too many starts")
 
 func newBook(live *Live, runs []ledgerRun, since, until time.Time, most int) (*book, error) {
 	info := live.Schedule.GetInfo()
-	state, spec := live.Schedule.GetSchedule().GetState(), live.Schedule.GetSchedule().GetSpec()
-	b := &book{live: live, runs: runs, excluded: spec.GetExcludeStructuredCalendar()}
-	_, b.pauses = readNote(state.GetNotes(), state.GetPaused())
+	schedule := live.Schedule.GetSchedule()
+	spec := schedule.GetSpec()
+	b := &book{live: live, runs: runs, excluded: spec.GetExcludeStructuredCalendar(), pauses: pausesOf(schedule)}
 	var err error
 	if b.zone, err = time.LoadLocation(spec.GetTimezoneName()); err != nil {
 		return nil, fmt.Errorf("job %s: time zone: %w", live.Job.ID, err)
@@ -256,8 +257,8 @@ func newBook(live *Live, runs []ledgerRun, since, until time.Time, most int) (*b
 func (b *book) definedSince(created time.Time) time.Time {
 	since := b.changed
 	if len(b.pauses) > 0 {
-		latest := later(b.pauses[0].from, b.pauses[0].to)
-		if since.Sub(latest).Abs() < noteLag && !slices.ContainsFunc(b.runs, b.ofAnother) {
+		latest := later(b.pauses[0].From, b.pauses[0].To)
+		if since.Sub(latest).Abs() < pauseLag && !slices.ContainsFunc(b.runs, b.ofAnother) {
 			since = created
 		}
 	}
@@ -272,9 +273,9 @@ func (b *book) definedSince(created time.Time) time.Time {
 	return later(since, created)
 }
 
-// noteLag is how far apart the time of a pause in a note and the server's time of
-// the change may be.
-const noteLag = 2 * time.Second
+// pauseLag is how far apart the time of a pause, as it is kept, and the server's time
+// of the change may be.
+const pauseLag = 2 * time.Second
 
 // ofAnother says that a run had another definition.
 func (b *book) ofAnother(run ledgerRun) bool { return run.specHash != b.live.SpecHash }
@@ -289,7 +290,7 @@ func (r ledgerRun) dueOrStarted() time.Time {
 // ran says that a start has a run that did something, or may do so yet.
 func (b *book) ran(at time.Time) bool {
 	return slices.ContainsFunc(b.runs, func(run ledgerRun) bool {
-		return run.Scheduled.Equal(at) && run.SupersededBy.IsZero()
+		return run.Scheduled.Equal(at) && run.SupersededBy.IsZero() && run.HeldUntil.IsZero()
 	})
 }
 
@@ -343,7 +344,11 @@ func (b *book) afterLatest(at time.Time) bool {
 
 func (b *book) reason(at time.Time) (MissedReason, string) {
 	for _, run := range b.runs {
-		if run.Scheduled.Equal(at) {
+		switch {
+		case !run.Scheduled.Equal(at):
+		case !run.HeldUntil.IsZero():
+			return MissedFailing, "its run was held back until " + run.HeldUntil.Format(time.RFC3339)
+		default:
 			return MissedSuperseded, "its run gave way to the start of " + run.SupersededBy.Format(time.RFC3339)
 		}
 	}
@@ -352,7 +357,7 @@ func (b *book) reason(at time.Time) (MissedReason, string) {
 	}
 	for _, span := range b.pauses {
 		if span.covers(at) {
-			return MissedPaused, "paused at " + span.from.Format(time.RFC3339)
+			return MissedPaused, "paused at " + span.From.Format(time.RFC3339)
 		}
 	}
 	if b.live.Paused && at.After(b.changed) {
@@ -382,9 +387,9 @@ func (b *book) shortlyBefore(at time.Time) (MissedReason, string) {
 	lately := func(ended time.Time) bool { return !ended.After(at) && at.Sub(ended) < scheduleLag }
 	for i, span := range b.pauses {
 		// The server may have taken the last change long after it was asked for.
-		waited := i == 0 && at.Before(b.changed) && b.changed.Sub(span.to) < maxChangeLag
-		if !span.to.IsZero() && !at.Before(span.to) && (lately(span.to) || waited) {
-			return MissedPaused, "paused at " + span.from.Format(time.RFC3339) + ", and resumed shortly before"
+		waited := i == 0 && at.Before(b.changed) && b.changed.Sub(span.To) < maxChangeLag
+		if !span.To.IsZero() && !at.Before(span.To) && (lately(span.To) || waited) {
+			return MissedPaused, "paused at " + span.From.Format(time.RFC3339) + ", and resumed shortly before"
 		}
 	}
 	switch b.live.Job.Recurring.OverlapPolicy() {

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"errors"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // Resumable is what there is for Resume to undo.
@@ -56,16 +58,18 @@ func (c *Client) Paused(ctx context.Context, jobID string) (paused bool, reason 
 	if err != nil {
 		return false, "", err
 	}
-	return c.paused(ctx, live)
+	pause, err := c.paused(ctx, live)
+	return pause.Paused, pause.Reason, err
 }
 
-func (c *Client) paused(ctx context.Context, live *Live) (paused bool, reason string, err error) {
+// paused says whether and why a job is paused.
+func (c *Client) paused(ctx context.Context, live *Live) (contract.Pause, error) {
 	if !live.loops() {
-		return live.Paused, live.PauseReason, nil
+		return contract.Pause{Paused: live.Paused, Reason: live.PauseReason}, nil
 	}
 	state, err := c.loopState(ctx, live.Job.ID)
 	if err != nil {
-		return false, "", err
+		return contract.Pause{}, err
 	}
-	return state.Paused, state.PauseReason, nil
+	return contract.Pause{Paused: state.Paused, Reason: state.PauseReason, Itself: state.PausedItself}, nil
 }

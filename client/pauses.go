@@ -1,116 +1,102 @@
 package client
 
 import (
-	"fmt"
-	"regexp"
+	"maps"
 	"strings"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
+	schedulepb "go.temporal.io/api/schedule/v1"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// A schedule keeps nothing of its pauses but a note. So the note that a pause or
-// a resume leaves says when that was, and when the pauses before were:
-//
-//	vendor maintenance; paused at 2026-05-01T12:00:00.000Z (before: 2026-04-01T08:00:00.000Z/2026-04-01T09:00:00.000Z)
+// A Schedule keeps nothing of its pauses that are over. So each pause and each resume
+// writes the latest ones into the memo of the runs that the Schedule starts: it is the
+// one part of a Schedule that is ours, and that an update changes.
 
 // pauseSpan is a time in which a schedule was paused.
 type pauseSpan struct {
-	from time.Time
-	to   time.Time // zero: it is paused still
+	From time.Time `json:"from"`
+	To   time.Time `json:"to,omitzero"` // zero: it is paused still
 }
 
 func (s pauseSpan) covers(at time.Time) bool {
-	return !at.Before(s.from) && (s.to.IsZero() || at.Before(s.to))
+	return !at.Before(s.From) && (s.To.IsZero() || at.Before(s.To))
 }
 
-const (
-	// maxPauseSpans bounds the pauses that a note tells of: the latest.
-	maxPauseSpans = 8
-	// pauseTime is the layout of the times.
-	pauseTime = "2006-01-02T15:04:05.000Z07:00"
-	// maxPauseReason bounds the bytes of a reason: the server takes notes of 1,000.
-	maxPauseReason = 500
-)
+// maxPauseSpans bounds the pauses that a Schedule keeps: the latest.
+const maxPauseSpans = 8
 
-var (
-	noteTail = regexp.MustCompile(`; (paused|resumed) at (\S+?)(?: \(before: ([^)]*)\))?$`)
-	// pausedAt is how the notes of pauses after failures tell the time.
-	pausedAt = regexp.MustCompile(`; paused at (\S+?),`)
-)
-
-// readNote gives the reason in a schedule's note and the pauses that it tells of,
-// the latest first.
-func readNote(note string, paused bool) (reason string, spans []pauseSpan) {
-	tail := noteTail.FindStringSubmatchIndex(note)
-	if tail == nil {
-		if after := pausedAt.FindStringSubmatch(note); after != nil && paused {
-			if from, err := time.Parse(time.RFC3339, after[1]); err == nil {
-				spans = append(spans, pauseSpan{from: from})
-			}
-		}
-		return note, spans
+// pausesOf gives the pauses of a schedule that are known, the latest first.
+func pausesOf(schedule *schedulepb.Schedule) []pauseSpan {
+	payload, ok := schedule.GetAction().GetStartWorkflow().GetMemo().GetFields()[contract.MemoPauses]
+	if !ok {
+		return nil
 	}
-	if from, err := time.Parse(time.RFC3339, note[tail[4]:tail[5]]); err == nil && paused && note[tail[2]:tail[3]] == "paused" {
-		spans = append(spans, pauseSpan{from: from})
+	var spans []pauseSpan
+	if err := decode(payload, &spans); err != nil {
+		return nil // Someone has edited it.
 	}
-	if tail[6] >= 0 {
-		for text := range strings.SplitSeq(note[tail[6]:tail[7]], ", ") {
-			first, second, _ := strings.Cut(text, "/")
-			from, errFrom := time.Parse(time.RFC3339, first)
-			to, errTo := time.Parse(time.RFC3339, second)
-			if errFrom == nil && errTo == nil {
-				spans = append(spans, pauseSpan{from: from, to: to})
-			}
-		}
+	if len(spans) > 0 && spans[0].To.IsZero() && !schedule.GetState().GetPaused() {
+		return spans[1:] // Someone has resumed it in another way, nobody knows when.
 	}
-	return note[:tail[0]], spans
+	return spans
 }
 
-// writeNote is the note of a schedule that is paused or resumed now, in place of
-// another note.
-func writeNote(reason string, paused bool, before string, wasPaused bool, now time.Time) string {
-	_, spans := readNote(before, wasPaused)
+// keepPauses has a schedule keep pauses; none keeps nothing.
+func keepPauses(schedule *schedulepb.Schedule, spans []pauseSpan) error {
+	start := schedule.GetAction().GetStartWorkflow()
+	fields := maps.Clone(start.GetMemo().GetFields())
+	delete(fields, contract.MemoPauses)
+	if len(spans) > 0 {
+		payload, err := encode(spans[:min(len(spans), maxPauseSpans)])
+		if err != nil {
+			return err
+		}
+		if fields == nil {
+			fields = map[string]*commonpb.Payload{}
+		}
+		fields[contract.MemoPauses] = payload
+	}
+	start.Memo = &commonpb.Memo{Fields: fields}
+	return nil
+}
+
+// setPaused pauses or resumes a schedule, and notes when that was.
+func setPaused(schedule *schedulepb.Schedule, paused bool, reason string, now time.Time) error {
+	spans := pausesOf(schedule)
 	at := now.UTC().Truncate(time.Millisecond)
-	switch open := len(spans) > 0 && spans[0].to.IsZero(); {
-	case open && paused:
-		at = spans[0].from // For another reason.
-		spans = spans[1:]
-	case open && at.After(spans[0].from):
-		spans[0].to = at
-	case open:
+	open := len(spans) > 0 && spans[0].To.IsZero()
+	switch {
+	case paused && !open:
+		spans = append([]pauseSpan{{From: at}}, spans...)
+	case !paused && open && at.After(spans[0].From):
+		spans[0].To = at
+	case !paused && open:
 		spans = spans[1:] // It was too short to tell.
 	}
-	var past []string
-	for _, span := range spans[:min(len(spans), maxPauseSpans)] {
-		past = append(past, span.from.Format(pauseTime)+"/"+span.to.Format(pauseTime))
-	}
-	done := map[bool]string{true: "paused", false: "resumed"}[paused]
-	note := fmt.Sprintf("%s; %s at %s", job.Cut(reason, maxPauseReason), done, at.Format(pauseTime))
-	if len(past) > 0 {
-		note += " (before: " + strings.Join(past, ", ") + ")"
-	}
-	return note
+	schedule.State.Paused, schedule.State.Notes = paused, job.Cut(reason, contract.MaxPauseReason)
+	return keepPauses(schedule, spans)
 }
 
 // addReason is the reason of a pause of what was paused already: whoever resumes
-// it has to know of all. A pause of the system's own, since the job failed, becomes
-// one of the person who pauses it.
+// it has to know of all.
 func addReason(before, reason string) string {
-	if before == "" || workflows.PausedForFailures(before) {
+	if before == "" {
 		return reason
 	}
-	reason = job.Cut(reason, maxPauseReason) // As the note has it.
+	reason = job.Cut(reason, contract.MaxPauseReason) // As it is kept.
 	// A reason may be several itself.
-	if reason == "" || strings.Contains(workflows.AlsoFor+before+workflows.AlsoFor, workflows.AlsoFor+reason+workflows.AlsoFor) {
+	if reason == "" || strings.Contains(contract.AlsoFor+before+contract.AlsoFor, contract.AlsoFor+reason+contract.AlsoFor) {
 		return before
 	}
-	reasons := append(strings.Split(before, workflows.AlsoFor), reason)
-	all := strings.Join(reasons, workflows.AlsoFor)
-	for len(all) > maxPauseReason && len(reasons) > 1 {
-		reasons = reasons[1:] // The note has room for the latest.
-		all = "…" + workflows.AlsoFor + strings.Join(reasons, workflows.AlsoFor)
+	reasons := append(strings.Split(before, contract.AlsoFor), reason)
+	all := strings.Join(reasons, contract.AlsoFor)
+	for len(all) > contract.MaxPauseReason && len(reasons) > 1 {
+		reasons = reasons[1:] // There is room for the latest.
+		all = "…" + contract.AlsoFor + strings.Join(reasons, contract.AlsoFor)
 	}
 	return all
 }

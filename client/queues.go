@@ -13,7 +13,6 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // queueNames lists the queues that exist, also those whose workflow has ended. A queue
@@ -56,18 +55,18 @@ func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
 	return queues, err
 }
 
-// QueueState is the state that Queue gives.
-func (c *Client) QueueState(ctx context.Context, name string) (*workflows.QueueState, error) {
+// QueueState is the whole state of a queue's workflow. Most callers want [Client.Queue].
+func (c *Client) QueueState(ctx context.Context, name string) (*contract.QueueState, error) {
 	queue, err := c.Queue(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return queue.QueueState, nil
+	return queue.state, nil
 }
 
 // queryQueue asks a run of a queue for its state; "" is the latest. Without ended it
 // gives nil if the queue's workflow has ended.
-func (c *Client) queryQueue(ctx context.Context, name, runID string, ended bool) (*workflows.QueueState, error) {
+func (c *Client) queryQueue(ctx context.Context, name, runID string, ended bool) (*contract.QueueState, error) {
 	request := &sdk.QueryWorkflowWithOptionsRequest{
 		WorkflowID: contract.QueueWorkflowID(name), RunID: runID, QueryType: contract.QueryState,
 		QueryRejectCondition: enumspb.QUERY_REJECT_CONDITION_NOT_OPEN,
@@ -82,7 +81,7 @@ func (c *Client) queryQueue(ctx context.Context, name, runID string, ended bool)
 	if answer.QueryRejected != nil {
 		return nil, nil //nolint:nilnil // Documented: it has ended.
 	}
-	var state workflows.QueueState
+	var state contract.QueueState
 	if err := answer.QueryResult.Get(&state); err != nil {
 		return nil, fmt.Errorf("queue %s: %w", name, err)
 	}
@@ -105,107 +104,100 @@ func toQueue[In, Out any](ctx context.Context, c *Client, message contract.Messa
 // RemoveWaiting takes an item out of its queue that has not started, and refuses
 // to stop it if it runs. An item of the job with another number is not meant.
 func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string, sequence int64) error {
-	_, err := toQueue(ctx, c, workflows.MessageCancelItem, queue, fmt.Sprintf("remove job %s from queue %s", jobID, queue),
-		workflows.CancelItemRequest{JobID: jobID, WaitingOnly: true, Only: sequence, Sequence: sequence})
+	_, err := toQueue(ctx, c, contract.MessageCancelItem, queue, fmt.Sprintf("remove job %s from queue %s", jobID, queue),
+		contract.CancelItemRequest{JobID: jobID, WaitingOnly: true, ExpectedSequence: sequence})
 	return err
 }
 
-// CancelItem removes a waiting job from its queue, or stops it while it runs.
-func (c *Client) CancelItem(ctx context.Context, queue, jobID string) (workflows.CancelItemReceipt, error) {
-	return c.cancelItem(ctx, queue, fmt.Sprintf("cancel job %s in queue %s", jobID, queue), workflows.CancelItemRequest{JobID: jobID})
-}
-
-// cancelItem asks the queue first, and looks into its pages if it does not know
-// the job. Before it is asked again the page may have been taken over: then the
-// queue knows it.
-func (c *Client) cancelItem(ctx context.Context, queue, what string, in workflows.CancelItemRequest) (workflows.CancelItemReceipt, error) {
-	receipt, err := toQueue(ctx, c, workflows.MessageCancelItem, queue, what, in)
-	if !NotInQueue(err) {
-		return receipt, err
+// CancelItem removes a waiting job from its queue, with its repeats, or stops it
+// while it runs.
+func (c *Client) CancelItem(ctx context.Context, queue, jobID string) (contract.CancelItemReceipt, error) {
+	in := contract.CancelItemRequest{JobID: jobID}
+	found, err := c.locate(ctx, queue, jobID)
+	if err != nil {
+		return contract.CancelItemReceipt{}, err
 	}
-	item, failed := c.locate(ctx, queue, in.JobID)
-	if failed != nil || item == nil {
-		return receipt, errors.Join(failed, err)
+	for _, item := range found {
+		in.Sequences = append(in.Sequences, item.Sequence)
 	}
-	in.Sequence = item.Sequence
-	return toQueue(ctx, c, workflows.MessageCancelItem, queue, what, in)
+	// An item that has left its page meanwhile is in the queue itself, which knows it.
+	return toQueue(ctx, c, contract.MessageCancelItem, queue, fmt.Sprintf("cancel job %s in queue %s", jobID, queue), in)
 }
 
 // MoveToFront makes a waiting job the next one of its queue.
-func (c *Client) MoveToFront(ctx context.Context, queue, jobID string) (workflows.QueueSummary, error) {
-	what := fmt.Sprintf("move job %s in queue %s", jobID, queue)
-	in := workflows.MoveItemRequest{JobID: jobID}
-	summary, err := toQueue(ctx, c, workflows.MessageMoveItem, queue, what, in)
-	if !NotInQueue(err) {
-		return summary, err
+func (c *Client) MoveToFront(ctx context.Context, queue, jobID string) (contract.QueueSummary, error) {
+	in := contract.MoveItemRequest{JobID: jobID}
+	found, err := c.locate(ctx, queue, jobID)
+	if err != nil {
+		return contract.QueueSummary{}, err
 	}
-	item, failed := c.locate(ctx, queue, jobID)
-	if failed != nil || item == nil {
-		return summary, errors.Join(failed, err)
+	if len(found) > 0 {
+		in.Item = &found[0]
 	}
-	in.Parked = item
-	return toQueue(ctx, c, workflows.MessageMoveItem, queue, what, in)
+	return toQueue(ctx, c, contract.MessageMoveItem, queue, fmt.Sprintf("move job %s in queue %s", jobID, queue), in)
 }
 
-// locate finds a job in the pages of a queue, nil if it is not there.
-func (c *Client) locate(ctx context.Context, queue, jobID string) (*workflows.QueueItem, error) {
-	state, err := c.QueueState(ctx, queue)
-	if err != nil {
+// locate finds the items of a job that wait in the pages of a queue. While the job
+// runs none is looked for: they are skipped at their turn.
+func (c *Client) locate(ctx context.Context, queue, jobID string) ([]contract.QueueItem, error) {
+	at, err := c.Queue(ctx, queue)
+	switch {
+	case err != nil:
 		return nil, err
+	case at.Err() != nil:
+		return nil, at.Err()
+	case at.state.Running != nil && at.state.Running.Job.ID == jobID:
+		return nil, nil
 	}
-	return c.parkedItem(ctx, state, jobID)
+	return c.inPages(ctx, at.state, jobID)
 }
 
 // PauseQueue lets the running item finish and starts no more. A queue that is
 // paused already keeps the reasons that it was paused for.
-func (c *Client) PauseQueue(ctx context.Context, queue, reason string) (workflows.QueueSummary, error) {
+func (c *Client) PauseQueue(ctx context.Context, queue, reason string) (contract.QueueSummary, error) {
 	state, err := c.QueueState(ctx, queue)
 	if err != nil {
-		return workflows.QueueSummary{}, err
+		return contract.QueueSummary{}, err
 	}
 	if state.Paused {
 		reason = addReason(state.PauseReason, reason)
 	}
-	return toQueue(ctx, c, workflows.MessagePauseQueue, queue, "pause queue "+queue, contract.PauseRequest{Reason: reason})
+	return toQueue(ctx, c, contract.MessagePauseQueue, queue, "pause queue "+queue, contract.PauseRequest{Reason: reason})
 }
 
 // ResumeQueue lets a queue go on that was paused, drained or halted. The item over
 // which it was halted is tried again, first, at the position that it left.
-func (c *Client) ResumeQueue(ctx context.Context, queue string) (workflows.QueueSummary, error) {
-	return toQueue(ctx, c, workflows.MessageResumeQueue, queue, "resume queue "+queue, contract.ResumeRequest{})
+func (c *Client) ResumeQueue(ctx context.Context, queue string) (contract.QueueSummary, error) {
+	return toQueue(ctx, c, contract.MessageResumeQueue, queue, "resume queue "+queue, contract.ResumeRequest{})
 }
 
 // SkipFailed lets a halted queue go on with the next item. The one over which it
 // was halted becomes a dead letter.
-func (c *Client) SkipFailed(ctx context.Context, queue string) (workflows.QueueSummary, error) {
-	return toQueue(ctx, c, workflows.MessageSkip, queue, "skip in queue "+queue, workflows.SkipRequest{})
+func (c *Client) SkipFailed(ctx context.Context, queue string) (contract.QueueSummary, error) {
+	return toQueue(ctx, c, contract.MessageSkip, queue, "skip in queue "+queue, contract.SkipRequest{})
 }
 
 // DrainQueue accepts no more items and runs those that wait.
-func (c *Client) DrainQueue(ctx context.Context, queue string) (workflows.QueueSummary, error) {
-	return toQueue(ctx, c, workflows.MessageDrainQueue, queue, "drain queue "+queue, workflows.DrainRequest{})
+func (c *Client) DrainQueue(ctx context.Context, queue string) (contract.QueueSummary, error) {
+	return toQueue(ctx, c, contract.MessageDrainQueue, queue, "drain queue "+queue, contract.DrainRequest{})
 }
 
 // AwaitEmpty waits until nothing waits or runs in a queue, and reports its state
 // as it goes, nil while no worker answers. A queue that is paused or halted does
 // not get there by itself.
-func (c *Client) AwaitEmpty(ctx context.Context, queue string, report func(*workflows.QueueState)) error {
+func (c *Client) AwaitEmpty(ctx context.Context, queue string, report func(*Queue)) error {
 	for {
 		at, err := c.Queue(ctx, queue)
 		if err != nil && !errors.Is(err, ErrNoWorker) {
 			return err
 		}
-		var state *workflows.QueueState
-		if at != nil {
-			state, err = at.QueueState, at.Err()
-		}
-		if state != nil && state.Running == nil && state.Depth() == 0 && state.Halted == nil {
+		if at != nil && at.Running == nil && at.Waiting == 0 && at.Halted == nil {
 			return nil
 		}
-		if errors.As(err, new(*QueueEndedError)) {
-			return err
+		if at != nil && at.Ended != nil {
+			return at.Err()
 		}
-		report(state)
+		report(at)
 		if err := pause(ctx, pollInterval); err != nil {
 			return err
 		}
@@ -215,17 +207,17 @@ func (c *Client) AwaitEmpty(ctx context.Context, queue string, report func(*work
 // Purge removes the waiting items with the numbers from to to, both included; 0
 // means the first and the last. What runs goes on.
 func (c *Client) Purge(ctx context.Context, queue string, from, to int64) (removed int, err error) {
-	receipt, err := toQueue(ctx, c, workflows.MessagePurge, queue, "purge queue "+queue, workflows.PurgeRequest{From: from, To: to})
+	receipt, err := toQueue(ctx, c, contract.MessagePurge, queue, "purge queue "+queue, contract.PurgeRequest{From: from, To: to})
 	return receipt.Removed, err
 }
 
 // SetOnFailure says what the failure of an item does to a queue, which is made if
 // it is not there. What an item's own job says comes first.
-func (c *Client) SetOnFailure(ctx context.Context, queue string, policy job.OnFailure) (workflows.QueueSummary, error) {
+func (c *Client) SetOnFailure(ctx context.Context, queue string, policy job.OnFailure) (contract.QueueSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
-		summary, err := workflows.MessageSetQueue.SendWithStart(ctx, c.temporal, c.startQueue(queue), workflows.SetQueueRequest{OnFailure: policy})
+		summary, err := contract.MessageSetQueue.SendWithStart(ctx, c.temporal, c.startQueue(queue), contract.SetQueueRequest{OnFailure: policy})
 		if try == sendTries || !notReady(err) || ctx.Err() != nil {
 			return summary, explainSent("set queue "+queue, c.orEnded(ctx, queue, err))
 		}
@@ -233,20 +225,16 @@ func (c *Client) SetOnFailure(ctx context.Context, queue string, policy job.OnFa
 }
 
 // LatestLetters leaves one letter of each job and spec, in the order of a queue,
-// which is that of the failures: the latest that names its run, since only that run
-// tells where to go on. Letters without a spec hash or a run stand for themselves,
-// unless one of the same job and spec names its run.
-func LatestLetters(letters []workflows.DeadLetter) []workflows.DeadLetter {
+// which is that of the failures: the latest, since its run tells where to go on.
+func LatestLetters(letters []contract.DeadLetter) []contract.DeadLetter {
 	type work struct{ jobID, specHash string }
 	latest := map[work]int{}
 	for i, letter := range letters {
-		if letter.SpecHash != "" && letter.RunID != "" {
-			latest[work{letter.JobID, letter.SpecHash}] = i
-		}
+		latest[work{letter.JobID, letter.SpecHash}] = i
 	}
-	var kept []workflows.DeadLetter
+	var kept []contract.DeadLetter
 	for i, letter := range letters {
-		if last, ok := latest[work{letter.JobID, letter.SpecHash}]; !ok || last == i {
+		if latest[work{letter.JobID, letter.SpecHash}] == i {
 			kept = append(kept, letter)
 		}
 	}
@@ -257,11 +245,11 @@ func LatestLetters(letters []workflows.DeadLetter) []workflows.DeadLetter {
 // those of LatestLetters, but of a job that has failed with several specs only those
 // with the first, since a queue holds a job with one spec. The others are left for when
 // that has ended.
-func RetriedLetters(letters []workflows.DeadLetter) (retried, left []workflows.DeadLetter) {
+func RetriedLetters(letters []contract.DeadLetter) (retried, left []contract.DeadLetter) {
 	specs := map[string]string{}
 	for _, letter := range LatestLetters(letters) {
 		first, known := specs[letter.JobID]
-		if known && (letter.SpecHash == "" || letter.SpecHash != first) {
+		if known && letter.SpecHash != first {
 			left = append(left, letter)
 			continue
 		}
@@ -274,7 +262,7 @@ func RetriedLetters(letters []workflows.DeadLetter) (retried, left []workflows.D
 // DropDead forgets the dead letters with the given numbers, or all if none is
 // given, and says how many there were.
 func (c *Client) DropDead(ctx context.Context, queue string, sequences []int64) (dropped int, err error) {
-	receipt, err := toQueue(ctx, c, workflows.MessageDropDead, queue, "drop dead letters of queue "+queue,
-		workflows.DropDeadRequest{Sequences: sequences, All: len(sequences) == 0})
+	receipt, err := toQueue(ctx, c, contract.MessageDropDead, queue, "drop dead letters of queue "+queue,
+		contract.DropDeadRequest{Sequences: sequences, All: len(sequences) == 0})
 	return receipt.Dropped, err
 }

@@ -8,27 +8,25 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 
 	"go.temporal.io/sdk/temporal"
-
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // DeadRetry is what became of the dead letters that RetryDead was given.
 type DeadRetry struct {
 	// Retried are the letters whose jobs are in the queue again, and Receipts their places.
-	Retried  []workflows.DeadLetter
-	Receipts []workflows.EnqueueReceipt
+	Retried  []contract.DeadLetter
+	Receipts []contract.EnqueueReceipt
 	// Left are those that cannot be retried.
 	Left []LeftLetter
 }
 
 // LeftLetter is a dead letter that cannot be retried, and stays.
 type LeftLetter struct {
-	Letter workflows.DeadLetter
+	Letter contract.DeadLetter
 	// Why is one sentence: its definition is kept nowhere, or the queue refuses it.
 	Why string
 }
 
-func (d *DeadRetry) leave(letter workflows.DeadLetter, format string, args ...any) {
+func (d *DeadRetry) leave(letter contract.DeadLetter, format string, args ...any) {
 	d.Left = append(d.Left, LeftLetter{letter, fmt.Sprintf(format, args...)})
 }
 
@@ -37,10 +35,10 @@ func (d *DeadRetry) leave(letter workflows.DeadLetter, format string, args ...an
 // left. There is one item for each of RetriedLetters; letters that these leave stay,
 // and so do those that cannot be retried, which are named. It reports how many are
 // done. Beside an error it gives what was done before.
-func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflows.DeadLetter, report func(done int)) (DeadRetry, error) {
+func (c *Client) RetryDead(ctx context.Context, queue string, letters []contract.DeadLetter, report func(done int)) (DeadRetry, error) {
 	letters, _ = RetriedLetters(letters)
 	var outcome DeadRetry
-	items := make([]workflows.EnqueueItem, len(letters))
+	items := make([]contract.EnqueueItem, len(letters))
 	lacking := make([]string, len(letters))
 	err := Each(len(letters), func(i int) (err error) {
 		items[i], lacking[i], err = c.deadItem(ctx, letters[i])
@@ -49,8 +47,8 @@ func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflow
 	if err != nil {
 		return outcome, err
 	}
-	var sent []workflows.DeadLetter
-	var sendable []workflows.EnqueueItem
+	var sent []contract.DeadLetter
+	var sendable []contract.EnqueueItem
 	for i, letter := range letters {
 		if lacking[i] != "" {
 			outcome.leave(letter, "%s", lacking[i])
@@ -66,10 +64,10 @@ func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflow
 		receipts, err := c.putIn(ctx, queue, sendable[:n], NewRequestID())
 		refused, ok := errors.AsType[*temporal.ApplicationError](err)
 		switch {
-		case ok && refused.Type() == workflows.ErrorTypeItemRefused && n > 1:
+		case ok && refused.Type() == contract.ErrorTypeItemRefused && n > 1:
 			alone = n + 1 // One of them is refused: the others come one by one.
 			continue
-		case ok && refused.Type() == workflows.ErrorTypeItemRefused:
+		case ok && refused.Type() == contract.ErrorTypeItemRefused:
 			outcome.leave(sent[0], "%s", refused.Message())
 		case err != nil:
 			return outcome, err
@@ -84,14 +82,10 @@ func (c *Client) RetryDead(ctx context.Context, queue string, letters []workflow
 }
 
 // deadItem is the item that retries a dead letter, or one sentence on what it lacks.
-func (c *Client) deadItem(ctx context.Context, letter workflows.DeadLetter) (item workflows.EnqueueItem, lacks string, err error) {
-	item = workflows.EnqueueItem{DeadLetter: letter.Sequence}
-	switch {
-	case letter.Job != nil:
-		item.Job = *letter.Job
-		return item, "", nil
-	case letter.RunID == "":
-		return item, "its definition was too large to be kept", nil
+func (c *Client) deadItem(ctx context.Context, letter contract.DeadLetter) (item contract.EnqueueItem, lacks string, err error) {
+	item = contract.EnqueueItem{DeadLetter: letter.Sequence}
+	if letter.RunID == "" {
+		return item, "no run of it was started, which would have its definition", nil
 	}
 	run, err := c.Run(ctx, RunRef{WorkflowID: contract.JobWorkflowID(letter.JobID), RunID: letter.RunID})
 	switch {

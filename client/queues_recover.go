@@ -19,17 +19,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// Queue is a queue as it stands.
-type Queue struct {
-	// QueueState is the state of its workflow. Of one that has ended it is the state
-	// with which RecoverQueue starts the queue again.
-	*workflows.QueueState
-	// Ended is set if the queue's workflow has ended. It does not end by itself.
-	Ended *QueueEnd `json:"ended,omitempty"`
-
-	orphans []string
-}
-
 // QueueEnd tells how the workflow of a queue has ended.
 type QueueEnd struct {
 	RunID string `json:"run_id"`
@@ -74,8 +63,11 @@ func (c *Client) Queue(ctx context.Context, name string) (*Queue, error) {
 	asked, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	state, err := c.queryQueue(asked, name, "", false)
-	if state != nil || err != nil {
-		return &Queue{QueueState: state}, err
+	if err != nil {
+		return nil, err
+	}
+	if state != nil {
+		return NewQueue(state, time.Now()), nil
 	}
 	return c.endedQueue(ctx, name)
 }
@@ -117,7 +109,9 @@ func (c *Client) endedQueue(ctx context.Context, name string) (*Queue, error) {
 		}
 		end.Running = runStatus(run.GetWorkflowExecutionInfo().GetStatus())
 	}
-	return &Queue{QueueState: &state, Ended: end, orphans: orphans}, nil
+	queue := NewQueue(&state, time.Now())
+	queue.Status, queue.Ended, queue.orphans = QueueStatus(end.Status), end, orphans
+	return queue, nil
 }
 
 // queueEnd tells when and how the workflow of a queue has ended, nil if it runs.
@@ -178,30 +172,30 @@ func (c *Client) orEnded(ctx context.Context, name string, err error) error {
 // with the item that was at work as the one that runs, so that its end is awaited first.
 // Of a queue that runs it gives the summary and changes nothing. The request id makes
 // that safe for any number of callers: of one end of the workflow, one start comes.
-func (c *Client) RecoverQueue(ctx context.Context, name string) (workflows.QueueSummary, error) {
+func (c *Client) RecoverQueue(ctx context.Context, name string) (contract.QueueSummary, error) {
 	queue, err := c.Queue(ctx, name)
 	if err != nil {
-		return workflows.QueueSummary{}, err
+		return contract.QueueSummary{}, err
 	}
 	if queue.Ended == nil {
-		return queue.Summary(), nil
+		return queue.state.Summary(), nil
 	}
 	for _, id := range queue.orphans {
 		if err := c.endOrphan(ctx, id, queue.Ended.RunID); err != nil {
-			return workflows.QueueSummary{}, err
+			return contract.QueueSummary{}, err
 		}
 	}
-	input, err := encode(queue.QueueState)
+	input, err := encode(queue.state)
 	if err != nil {
-		return workflows.QueueSummary{}, err
+		return contract.QueueSummary{}, err
 	}
 	attributes, err := encodeAttributes(contract.QueueAttributes(name))
 	if err != nil {
-		return workflows.QueueSummary{}, err
+		return contract.QueueSummary{}, err
 	}
 	summary, err := encode(queueSummary(name))
 	if err != nil {
-		return workflows.QueueSummary{}, err
+		return contract.QueueSummary{}, err
 	}
 	_, err = call(ctx, c.temporal.WorkflowService().StartWorkflowExecution, &workflowservice.StartWorkflowExecutionRequest{
 		Namespace:        c.namespace,
@@ -220,7 +214,7 @@ func (c *Client) RecoverQueue(ctx context.Context, name string) (workflows.Queue
 	if errors.As(err, &exists) {
 		err = nil // Someone else has recovered it.
 	}
-	return queue.Summary(), explain("recover queue "+name, err)
+	return queue.state.Summary(), explain("recover queue "+name, err)
 }
 
 // queueSummary is the line that the Web UI shows for a queue.

@@ -65,8 +65,8 @@ func (f RunFilter) statuses() []RunStatus {
 
 // needsLook says that a query alone does not tell which runs match.
 func (f RunFilter) needsLook() bool {
-	statuses := f.statuses()
-	return len(f.Tags) > 0 || slices.Contains(statuses, RunRunning) != slices.Contains(statuses, RunWaiting)
+	asked := func(status RunStatus) bool { return slices.Contains(f.statuses(), status) }
+	return len(f.Tags) > 0 || asked(RunRunning) != asked(RunWaiting) || asked(RunCanceled) != asked(RunHeldBack)
 }
 
 // matches decides what the query does not.

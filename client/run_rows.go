@@ -52,6 +52,8 @@ type Run struct {
 	// SupersededBy is the start that a completed run gave way to without doing
 	// anything.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
+	// HeldUntil is the next try of the job, of a run that was held back.
+	HeldUntil time.Time `json:"held_until,omitzero"`
 	// RetryOf is the run id of the run that this one was started in place of.
 	RetryOf string `json:"retry_of,omitempty"`
 }
@@ -133,7 +135,10 @@ func (r *Run) addMemo(info *workflowpb.WorkflowExecutionInfo) {
 		return // A later version wrote it: the row has what the list itself knows.
 	}
 	r.Taken, r.Attempts, r.Handovers, r.Worker = end.Taken, end.Attempts, end.Handovers, end.Worker
-	r.SupersededBy = end.SupersededBy
+	r.SupersededBy, r.HeldUntil = end.SupersededBy, end.HeldUntil
+	if !r.HeldUntil.IsZero() {
+		r.Status = RunHeldBack // Canceled by the run itself.
+	}
 	r.Message, r.Counts, r.Class, r.Error = end.Message, end.Counts, end.Class, end.Error
 }
 

@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // CancelRun asks a run to stop: its handler is told, and has the job's stop grace
@@ -60,7 +59,7 @@ type Retried struct {
 	Run RunRef
 	// Receipt is the place in the queue of a queued job, whose run goes on there as
 	// well when its turn comes.
-	Receipt *workflows.EnqueueReceipt
+	Receipt *contract.EnqueueReceipt
 	// Before says that it was started by an earlier request, and Status how it stands.
 	Before bool
 	Status RunStatus
@@ -100,8 +99,8 @@ func (c *Client) RetryRun(ctx context.Context, ref RunRef) (Retried, error) {
 	}
 	requestID := "retry-" + detail.RunID
 	if j.Mode() == job.ModeQueued {
-		receipt, err := c.enqueueItem(ctx, workflows.EnqueueItem{
-			Job: j, Again: true, RetryOf: detail.RunID, Cursor: detail.Cursor,
+		receipt, err := c.enqueueItem(ctx, contract.EnqueueItem{
+			Job: j, AllowRerun: true, RetryOf: detail.RunID, Cursor: detail.Cursor,
 		}, requestID)
 		retried.Receipt = &receipt
 		return retried, err

@@ -35,6 +35,8 @@ const (
 	RunCanceled   RunStatus = "canceled"
 	RunTerminated RunStatus = "terminated"
 	RunTimedOut   RunStatus = "timed_out"
+	// RunHeldBack: the job is failing, and the run came before the next try.
+	RunHeldBack RunStatus = "held_back"
 )
 
 // Open says that the run has not ended.
@@ -42,12 +44,13 @@ func (s RunStatus) Open() bool { return s == RunRunning || s == RunWaiting }
 
 // RunStatuses lists every status.
 func RunStatuses() []RunStatus {
-	return []RunStatus{RunRunning, RunWaiting, RunCompleted, RunFailed, RunCanceled, RunTerminated, RunTimedOut}
+	return []RunStatus{RunRunning, RunWaiting, RunCompleted, RunFailed, RunCanceled, RunTerminated, RunTimedOut, RunHeldBack}
 }
 
 var visibilityNames = map[RunStatus]string{
 	RunRunning: "Running", RunWaiting: "Running", RunCompleted: "Completed", RunFailed: "Failed",
 	RunCanceled: "Canceled", RunTerminated: "Terminated", RunTimedOut: "TimedOut",
+	RunHeldBack: "Canceled",
 }
 
 func runStatus(status enumspb.WorkflowExecutionStatus) RunStatus {

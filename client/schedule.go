@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -71,16 +72,7 @@ func (c *Client) PutSchedule(ctx context.Context, change ScheduleChange) error {
 			return err
 		}
 	}
-	var first *Live
-	err := c.changeSchedule(ctx, change.Job.ID, func(live *Live) (*workflows.ScheduleEdit, error) {
-		if first == nil {
-			first = live
-		}
-		return change.edit(live)
-	})
-	if first != nil {
-		c.wakeProbe(ctx, first)
-	}
+	err := c.changeSchedule(ctx, change.Job.ID, change.edit)
 	if errors.Is(err, ErrNotFound) {
 		return fmt.Errorf("schedule %s was removed by someone else meanwhile: %w", contract.ScheduleID(change.Job.ID), ErrMoved)
 	}
@@ -135,10 +127,15 @@ func (change ScheduleChange) over(live *Live) (*schedulepb.Schedule, error) {
 	if state == nil {
 		state = &schedulepb.ScheduleState{}
 	}
-	if failed := live.Paused && workflows.PausedForFailures(live.PauseReason); failed && !change.Job.Options.Paused {
-		// What failed was another definition. Nobody would try this one.
-		note := writeNote("resumed: its definition was changed", false, state.GetNotes(), true, time.Now())
-		state.Paused, state.Notes = false, note
+	spec, err := withSkips(change.Schedule.GetSpec(), comingSkips(live.Schedule.GetSchedule().GetSpec(), time.Now()))
+	if err != nil {
+		return nil, err
+	}
+	schedule := &schedulepb.Schedule{
+		Spec: spec, Action: proto.CloneOf(change.Schedule.GetAction()), Policies: change.Schedule.GetPolicies(), State: state,
+	}
+	if err := keepPauses(schedule, pausesOf(live.Schedule.GetSchedule())); err != nil {
+		return nil, err
 	}
 	if change.SetPause || live.Job.Options.Paused != change.Job.Options.Paused {
 		paused, note := change.Schedule.GetState().GetPaused(), change.Schedule.GetState().GetNotes()
@@ -146,15 +143,12 @@ func (change ScheduleChange) over(live *Live) (*schedulepb.Schedule, error) {
 			note = "as declared"
 		}
 		if paused != state.GetPaused() {
-			note = writeNote(note, paused, state.GetNotes(), state.GetPaused(), time.Now())
+			err = setPaused(schedule, paused, note, time.Now())
 		}
-		state.Paused, state.Notes = paused, note
+		state.Notes = note
 	}
 	state.LimitedActions, state.RemainingActions = false, 0
-	spec, err := withSkips(change.Schedule.GetSpec(), comingSkips(live.Schedule.GetSchedule().GetSpec(), time.Now()))
-	return &schedulepb.Schedule{
-		Spec: spec, Action: change.Schedule.GetAction(), Policies: change.Schedule.GetPolicies(), State: state,
-	}, err
+	return schedule, err
 }
 
 // DeleteSchedule removes the schedule of a job. Runs under way go on. One that is
@@ -174,7 +168,6 @@ func (c *Client) DeleteSchedule(ctx context.Context, jobID string, expected func
 	_, err = call(ctx, c.temporal.WorkflowService().DeleteSchedule, &workflowservice.DeleteScheduleRequest{
 		Namespace: c.namespace, ScheduleId: id, Identity: c.identity,
 	})
-	c.wakeProbe(ctx, live)
 	return explain("delete schedule "+id, err)
 }
 
@@ -195,9 +188,9 @@ func (c *Client) setSchedulePaused(ctx context.Context, jobID string, paused boo
 		if because == "" {
 			because = map[bool]string{true: "paused", false: "resumed"}[paused]
 		}
-		state := schedule.GetState()
-		schedule.State.Notes = writeNote(because, paused, state.GetNotes(), state.GetPaused(), time.Now())
-		schedule.State.Paused = paused
+		if err := setPaused(schedule, paused, because, time.Now()); err != nil {
+			return nil, err
+		}
 		return &workflows.ScheduleEdit{Schedule: schedule}, nil
 	})
 }

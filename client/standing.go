@@ -13,7 +13,6 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Standing says what stands in Temporal for a job until someone removes it.
@@ -22,7 +21,7 @@ type Standing struct {
 	Schedule bool // a schedule
 	Loop     bool // the open workflow of a continuous job
 	// Waiting is an item that has not started, in the queue of its definition.
-	Waiting *workflows.QueueItem
+	Waiting *contract.QueueItem
 }
 
 // Survey is what stands in a namespace.
@@ -120,9 +119,11 @@ func (c *Client) standingWaiting(ctx context.Context, names []string, survey *Su
 	for i, name := range names {
 		state, err := c.QueueState(ctx, name)
 		if err == nil {
-			err = c.eachWaiting(ctx, state, 0, func(item workflows.QueueItem) bool {
+			err = c.eachWaiting(ctx, state, 0, func(item contract.QueueItem) bool {
 				s := survey.Jobs[item.Job.ID]
-				s.Waiting = &item
+				if s.Waiting == nil { // Later ones are its repeats.
+					s.Waiting = &item
+				}
 				if s.Provider == "" {
 					s.Provider = item.Job.Provider
 				}

@@ -62,6 +62,8 @@ type NextStarts struct {
 	TimeZone    string `json:"time_zone"`
 	Paused      bool   `json:"paused"`
 	PauseReason string `json:"pause_reason,omitempty"`
+	// HeldUntil is the next try of a failing job: starts before it are held back.
+	HeldUntil time.Time `json:"held_until,omitzero"`
 	// Skipped are coming starts that will not take place since someone said so.
 	Skipped []SkippedStart `json:"skipped,omitempty"`
 }
@@ -85,7 +87,11 @@ func (c *Client) NextStarts(ctx context.Context, jobID string, count int) (*Next
 	if live.Paused {
 		next.PauseReason = live.PauseReason
 	}
-	return next, nil
+	failing, err := c.failingSchedule(ctx, live)
+	if failing != nil {
+		next.HeldUntil = failing.NextTry
+	}
+	return next, err
 }
 
 func zoneOf(live *Live) string {

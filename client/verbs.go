@@ -9,7 +9,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // UnsupportedError says that a verb does not fit a job's mode.
@@ -129,17 +128,15 @@ func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reaso
 		return err
 	}
 	if live.Schedule != nil {
-		err := c.setSchedulePaused(ctx, jobID, paused, reason)
-		c.wakeProbe(ctx, live)
-		return err
+		return c.setSchedulePaused(ctx, jobID, paused, reason)
 	}
 	if paused {
-		already, before, err := c.paused(ctx, live)
+		before, err := c.paused(ctx, live)
 		if err != nil {
 			return err
 		}
-		if already {
-			reason = addReason(before, reason)
+		if before.Paused && !before.Itself { // Else it becomes a pause of the person.
+			reason = addReason(before.Reason, reason)
 		}
 	}
 	switch {
@@ -180,7 +177,7 @@ type Triggered struct {
 	// Run is the run that was started; zero where a queue or a loop starts it.
 	Run RunRef
 	// Receipt is the place in the queue of a queued job.
-	Receipt *workflows.EnqueueReceipt
+	Receipt *contract.EnqueueReceipt
 }
 
 // Trigger runs a job now: it starts a one-shot again, puts a queued job into its

@@ -67,7 +67,7 @@ func (c *Client) Workers(ctx context.Context) (*Workers, error) {
 // standing gives the ids of the jobs on schedule and under way, by their type.
 func (c *Client) standing(ctx context.Context) (map[string]map[string]bool, error) {
 	rows := map[string]JobRow{}
-	if err := c.scheduledRows(ctx, rows); err != nil {
+	if err := c.scheduledRows(ctx, rows, nil); err != nil {
 		return nil, err
 	}
 	jobs := map[string]map[string]bool{}

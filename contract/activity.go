@@ -48,7 +48,3 @@ type Heartbeat struct {
 	Cursor   json.RawMessage `json:"cursor,omitempty"`
 	Worker   string          `json:"worker"`
 }
-
-// MaxPatience bounds how long a worker waits for a handler that was cut off before
-// it gives it up.
-const MaxPatience = 30 * time.Second

@@ -7,6 +7,17 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
+// ContinuousOutput is the result of a continuous job that was stopped.
+type ContinuousOutput struct {
+	Iterations int64 `json:"iterations"`
+	// Failed, Interrupted and LostWorkers are those of the state.
+	Failed      int64            `json:"failed"`
+	Interrupted int64            `json:"interrupted,omitempty"`
+	LostWorkers int64            `json:"lost_workers,omitempty"`
+	Totals      map[string]int64 `json:"totals,omitempty"`
+	Reason      string           `json:"reason,omitempty"`
+}
+
 // Messages of ContinuousJob. Each answers with the state after the change; one that
 // would change nothing is refused with the state, see [ErrorTypeUnchanged].
 const (
@@ -23,17 +34,6 @@ const (
 	// MessageSetJob takes over a new definition from the next iteration on.
 	MessageSetJob Message[SetJobRequest, ContinuousState] = "set_job"
 )
-
-// ContinuousOutput is the result of a continuous job that was stopped.
-type ContinuousOutput struct {
-	Iterations int64 `json:"iterations"`
-	// Failed, Interrupted and LostWorkers are those of the state.
-	Failed      int64            `json:"failed"`
-	Interrupted int64            `json:"interrupted,omitempty"`
-	LostWorkers int64            `json:"lost_workers,omitempty"`
-	Totals      map[string]int64 `json:"totals,omitempty"`
-	Reason      string           `json:"reason,omitempty"`
-}
 
 // ErrorTypeUnchanged is the type of the error with which ContinuousJob refuses a
 // message since it stands as the message wants it to. The detail is the state, a
@@ -101,10 +101,12 @@ type ContinuousState struct {
 	// What messages have set and the loop has not acted on yet.
 	Paused      bool   `json:"paused,omitempty"`
 	PauseReason string `json:"pause_reason,omitempty"`
-	Stop        bool   `json:"stop,omitempty"`
-	StopReason  string `json:"stop_reason,omitempty"`
-	Restart     bool   `json:"restart,omitempty"`
-	Trigger     bool   `json:"trigger,omitempty"`
+	// PausedItself says that the job has paused itself, and nobody else has.
+	PausedItself bool   `json:"paused_itself,omitempty"`
+	Stop         bool   `json:"stop,omitempty"`
+	StopReason   string `json:"stop_reason,omitempty"`
+	Restart      bool   `json:"restart,omitempty"`
+	Trigger      bool   `json:"trigger,omitempty"`
 
 	// Generation counts the workflow runs, each continued as new.
 	Generation int `json:"generation"`

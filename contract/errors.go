@@ -68,13 +68,9 @@ func LastOutput(err error) ActivityOutput {
 		if !ok || !with.HasDetails() {
 			continue
 		}
-		// A run whose failures are counted puts their count first.
-		var output, second ActivityOutput
+		var output ActivityOutput
 		if with.Details(&output) == nil && output.Worker != "" {
 			return output
-		}
-		if with.Details(&output, &second) == nil && second.Worker != "" {
-			return second
 		}
 	}
 	return ActivityOutput{}

@@ -7,46 +7,55 @@ import (
 // Memo keys.
 const (
 	MemoJob     = "job"     // the job's definition, a job.Job
+	MemoPauses  = "pauses"  // of the runs of a Schedule: when it was paused
 	MemoPaused  = "paused"  // of a continuous job: a Pause
 	MemoFailing = "failing" // of a continuous job: a Failing
-	MemoProbe   = "probe"   // of a job's probe: a Probe
 )
-
-// Probe tells, in the memo of the workflow that tries a paused job, how that
-// stands: it can be read without a worker.
-type Probe struct {
-	// Tries counts the runs that were started; NextAt is when the next is due.
-	Tries  int       `json:"tries"`
-	NextAt time.Time `json:"next_at,omitzero"`
-	// LastError is the error of the last one, cut short.
-	LastError string `json:"last_error,omitempty"`
-}
 
 // Pause tells, in the memo of a continuous job, whether it is paused: it can be
 // read without a worker.
 type Pause struct {
 	Paused bool   `json:"paused"`
 	Reason string `json:"reason,omitempty"`
+	// Itself says that the job has paused itself after failures, and nobody else has.
+	Itself bool `json:"itself,omitempty"`
 }
 
-// Failing tells, in the memo of a continuous job, whether its latest iterations
-// failed: it can be read without a worker. It is written when the first one in a
-// row fails, and when one succeeds or the failures are forgotten, so that it says
-// nothing of those in between. A job that is paused may be failing as well.
+// MaxPauseReason bounds the bytes of the reason of a pause. It is the server's limit on
+// the note of a Schedule.
+const MaxPauseReason = 1000
+
+// AlsoFor stands between the reasons for which several have paused something, the
+// first of them first.
+const AlsoFor = "; also: "
+
+// Failing tells whether the latest runs, or iterations, of a job failed. It can be
+// read without a worker: in the memo of a continuous job, and in how a run of a
+// recurring job ended. A job that is paused may be failing as well.
+//
+// The memo of a continuous job is written when the first iteration in a row fails,
+// and when one succeeds or the failures are forgotten: it says nothing of those in
+// between.
 type Failing struct {
 	Failing bool `json:"failing"`
-	// Since is the end of the first iteration in a row that failed.
+	// Failures counts the failed runs in a row of a recurring job.
+	Failures int `json:"failures_in_a_row,omitempty"`
+	// Since is the end of the first run, or iteration, in a row that failed.
 	Since time.Time `json:"since,omitzero"`
-	// Class and Error are those of that iteration, cut short.
+	// Class and Error are those of the last run, or of the first iteration, that
+	// failed; cut short.
 	Class string `json:"class,omitempty"`
 	Error string `json:"error,omitempty"`
+	// NextTry is the next start that is not held back. It is zero if none is held
+	// back, as without pause_after_failures.
+	NextTry time.Time `json:"next_try,omitzero"`
 }
 
 // Memo keys of a run.
 const (
 	MemoEnd     = "end"      // how it ended, a RunEnd
 	MemoRetryOf = "retry_of" // the run id of the run that it was started in place of
-	MemoItem    = "item"     // of a queue's run: the number of its item, an int64
+	MemoItem    = "item"     // of a queue's run: an ItemOfRun
 )
 
 // RunEnd is how a run ended. It is in the run's memo, which lists of runs carry:
@@ -64,6 +73,20 @@ type RunEnd struct {
 	// Class and Error tell why a run failed.
 	Class string `json:"class,omitempty"`
 	Error string `json:"error,omitempty"`
-	// SupersededBy is that of RunOutput.
+	// SupersededBy and HeldUntil are those of RunOutput.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
+	HeldUntil    time.Time `json:"held_until,omitzero"`
+	// Failing tells of the failures in a row as the run leaves them; nil if there are
+	// none, or if no Schedule started the run.
+	Failing *Failing `json:"failing,omitempty"`
+}
+
+// ItemOfRun tells, in the memo of a run that a queue started, which item it is.
+type ItemOfRun struct {
+	// Instance is that of the queue, and Sequence the number of the item in it.
+	Instance string `json:"instance"`
+	Sequence int64  `json:"sequence"`
+	// Accepted is how many items the queue had accepted when the run started. An item
+	// with the same work and a number up to it was put in before: it is a repeat.
+	Accepted int64 `json:"accepted"`
 }

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/dendrascience/dendra-jobs/job"
 	"go.temporal.io/sdk/client"
@@ -14,7 +13,7 @@ type Message[In, Out any] string
 
 // Queries.
 const (
-	QueryState = "state" // ContinuousState, QueueState or ProbeState
+	QueryState = "state" // ContinuousState or QueueState
 )
 
 // Requests. Reason is a sentence for people, shown with the state.
@@ -81,19 +80,4 @@ func (m Message[In, Out]) SendWithStart(ctx context.Context, c client.Client, st
 		return out, err
 	}
 	return out, handle.Get(ctx, &out)
-}
-
-// SignalProgress tells RunJob or ContinuousJob how far a run is, which it shows in
-// its current details and nowhere else. The payload is a ProgressReport. The host
-// sends few: each costs some four events.
-const SignalProgress = "progress"
-
-// ProgressReport is what the worker of a run tells of it.
-type ProgressReport struct {
-	// RunID is the one of the ActivityInput.
-	RunID    string       `json:"run_id"`
-	Worker   string       `json:"worker"`
-	Progress job.Progress `json:"progress"`
-	// Cursor is the position of the last checkpoint, if it is short.
-	Cursor json.RawMessage `json:"cursor,omitempty"`
 }

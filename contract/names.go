@@ -14,7 +14,6 @@ const (
 	ContinuousJobType = "ContinuousJob"
 	JobQueueType      = "JobQueue"
 	JobQueuePageType  = "JobQueuePage"
-	ProbeJobType      = "ProbeJob"
 	AppliedJobsType   = "AppliedJobs"
 )
 
@@ -22,21 +21,13 @@ const (
 // await itself. Every worker serves it on QueuesTaskQueue.
 const WatchRunActivity = "WatchRun"
 
-// ReadPageActivity reads the items of a queue's parked page, also served by every
+// ReadPageActivity reads the items of an overflow page of a queue, also served by every
 // worker on QueuesTaskQueue.
 const ReadPageActivity = "ReadPage"
 
 // ChooseServiceActivity finds a live service for a run of a bound job. Every
 // worker serves it on QueuesTaskQueue. It is tried again until there is one.
 const ChooseServiceActivity = "ChooseService"
-
-// Activities around the schedule of a recurring job that failed too often, also
-// served by every worker on QueuesTaskQueue.
-const (
-	PauseFailingActivity = "PauseFailingSchedule"
-	TryPausedActivity    = "TryPausedSchedule"
-	ResumePausedActivity = "ResumePausedSchedule"
-)
 
 // QueuesTaskQueue is the task queue of JobQueue, JobQueuePage and AppliedJobs
 // workflows. Workers of every type poll it, since a queue may hold jobs of any type.
@@ -45,10 +36,8 @@ const (
 const QueuesTaskQueue = "queues"
 
 const (
-	jobPrefix   = "job/"
-	queuePrefix = "queue/"
-	probeSuffix = "/probe" // no job id holds a slash
-
+	jobPrefix     = "job/"
+	queuePrefix   = "queue/"
 	appliedPrefix = "applied/"
 )
 
@@ -65,17 +54,13 @@ func ScheduledRunID(jobID string, start time.Time) string {
 // ScheduleID is the id of a recurring job's schedule.
 func ScheduleID(jobID string) string { return jobPrefix + jobID }
 
-// ProbeWorkflowID is the id of the workflow that tries a recurring job which was
-// paused since it failed.
-func ProbeWorkflowID(jobID string) string { return jobPrefix + jobID + probeSuffix }
-
 // QueueWorkflowID is the workflow id of a queue.
 func QueueWorkflowID(name string) string { return queuePrefix + name }
 
-// QueuePageWorkflowID is the workflow id of a parked page of a queue: the page
+// QueuePageWorkflowID is the workflow id of an overflow page of a queue: the page
 // whose first item has the given number.
-func QueuePageWorkflowID(name, epoch string, first int64) string {
-	return fmt.Sprintf("%s%s/page/%s-%d", queuePrefix, name, epoch, first)
+func QueuePageWorkflowID(name, instance string, first int64) string {
+	return fmt.Sprintf("%s%s/page/%s-%d", queuePrefix, name, instance, first)
 }
 
 // AppliedWorkflowID is the workflow id of the record of what was applied from a

@@ -8,28 +8,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// ChooseServiceInput asks for a service that a bound job's run can go to.
-type ChooseServiceInput struct {
-	JobID  string            `json:"job_id"`
-	Worker job.WorkerType    `json:"worker"`
-	Type   string            `json:"type"`
-	Bind   map[string]string `json:"bind"`
-	// Last is the service that the run was on, if there is one.
-	Last string `json:"last,omitempty"`
-	// Failover says what to do while Last is away, once it has been so for After.
-	// The time counts from the first look.
-	Failover job.Failover `json:"failover"`
-	After    job.Duration `json:"after,omitempty"`
-	// Room asks to wait until Last has a free slot: it lives, but did not take the
-	// run.
-	Room bool `json:"room,omitempty"`
-}
-
-// ServiceChoice is the answer of ChooseService.
-type ServiceChoice struct {
-	Service string `json:"service"`
-}
-
 // ServiceType is the type of the standalone activity that stands for a service:
 // one live worker process. The process itself carries it out, from start to
 // end, and its heartbeats tell that the process lives. When they stop, Temporal
@@ -96,12 +74,9 @@ type ServiceBeat struct {
 	LastPoll time.Time `json:"last_poll,omitzero"`
 	// Draining says that the process takes no more work.
 	Draining bool `json:"draining,omitempty"`
-	// Deaf counts handlers among those at work that ignored the end of their
+	// StuckHandlers counts handlers among those at work that ignored the end of their
 	// context and were given up. They keep their slots.
-	Deaf int `json:"deaf,omitempty"`
-	// ClockAhead is by how many seconds the clock of the machine is ahead of
-	// Temporal's; 0 within the tolerance of five seconds.
-	ClockAhead float64 `json:"clock_ahead,omitempty"`
+	StuckHandlers int `json:"stuck_handlers,omitempty"`
 }
 
 // Host is the machine of the service.
@@ -139,3 +114,25 @@ func (t ServedType) JobType(worker job.WorkerType) job.Type {
 
 // isServiceID tells the ids of services from those of other activities.
 func IsServiceID(id string) bool { return strings.HasPrefix(id, servicePrefix) }
+
+// ChooseServiceInput asks for a service that a bound job's run can go to.
+type ChooseServiceInput struct {
+	JobID  string            `json:"job_id"`
+	Worker job.WorkerType    `json:"worker"`
+	Type   string            `json:"type"`
+	Bind   map[string]string `json:"bind"`
+	// Last is the service that the run was on, if there is one.
+	Last string `json:"last,omitempty"`
+	// Failover says what to do while Last is away, once it has been so for After.
+	// The time counts from the first look.
+	Failover job.Failover `json:"failover"`
+	After    job.Duration `json:"after,omitempty"`
+	// Room asks to wait until Last has a free slot: it lives, but did not take the
+	// run.
+	Room bool `json:"room,omitempty"`
+}
+
+// ServiceChoice is the answer of ChooseService.
+type ServiceChoice struct {
+	Service string `json:"service"`
+}

@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 )
 
-// DecodeSpec decodes a spec strictly into a pointer to a struct, and calls its
-// Validate method if it has one. No text means an empty object. Unknown keys,
-// values of another type, and anything but one JSON object are errors; that a
-// key is missing is for the schema of the spec to say.
+// DecodeSpec decodes a spec strictly into a pointer to a struct, gives fields that
+// are zero the default of their tag, and calls the Validate method if there is
+// one. No text means an empty object. Unknown keys, values of another type, and
+// anything but one JSON object are errors. Missing keys and the bounds of values
+// are checked before, by the schema of the spec.
 func DecodeSpec(text json.RawMessage, into any) error {
 	if len(text) == 0 {
 		text = json.RawMessage("{}")
@@ -27,6 +29,9 @@ func DecodeSpec(text json.RawMessage, into any) error {
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("more text after the JSON object")
+	}
+	if err := setDefaults(reflect.ValueOf(into)); err != nil {
+		return err
 	}
 	if v, ok := into.(interface{ Validate() error }); ok {
 		return v.Validate()

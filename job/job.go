@@ -27,7 +27,7 @@ type Job struct {
 	Provider Provider `json:"provider"`
 	// Spec holds the parameters of the job type as a JSON object.
 	Spec json.RawMessage `json:"spec"`
-	Schedule
+	Trigger
 	Options Options `json:"options"`
 }
 
@@ -141,9 +141,8 @@ const (
 	MinInterval = Duration(10 * time.Millisecond)
 	// MinRecurEvery is the shortest interval of a recurring job.
 	MinRecurEvery = Duration(time.Second)
-	// MinProbeEvery is the shortest wait before a try of a job that was paused
-	// after failures.
-	MinProbeEvery = Duration(time.Second)
+	// MinRetryEvery is the shortest wait before a try of a failing job.
+	MinRetryEvery = Duration(time.Second)
 	// MinCatchupWindow is the shortest catch-up window of a recurring job.
 	MinCatchupWindow = Duration(10 * time.Second)
 	// MaxRetryLimit is the largest MaxRetryCount.

@@ -65,7 +65,7 @@ func recurring() job.Job {
 		Worker:   job.WorkerExtract,
 		Provider: job.ProviderTOML,
 		Spec:     json.RawMessage(`{"logger": "1", "window": {"from": 1, "to": 2.50}}`),
-		Schedule: job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(15 * time.Minute)}},
+		Trigger:  job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(15 * time.Minute)}},
 		Options:  job.DefaultOptions(job.ModeRecurring),
 	}
 }
@@ -109,12 +109,12 @@ func TestSpecHash(t *testing.T) {
 }
 
 func TestSpecHashOfOneShotAndQueued(t *testing.T) {
-	for _, schedule := range []job.Schedule{
+	for _, schedule := range []job.Trigger{
 		{OneShot: &job.OneShot{}},
 		{Queued: &job.Queued{Queue: "tables"}},
 	} {
 		j := recurring()
-		j.Schedule = schedule
+		j.Trigger = schedule
 		base := hash(t, j)
 
 		same := j
@@ -166,7 +166,7 @@ func TestJobJSONRoundTrip(t *testing.T) {
 
 func TestTheTimeOfAOneShotIsPartOfItsHash(t *testing.T) {
 	hash := func(at time.Time) string {
-		j := job.Job{ID: "a.b", Type: "A", Spec: []byte(`{}`), Schedule: job.Schedule{OneShot: &job.OneShot{At: at}}}
+		j := job.Job{ID: "a.b", Type: "A", Spec: []byte(`{}`), Trigger: job.Trigger{OneShot: &job.OneShot{At: at}}}
 		text, err := j.SpecHash()
 		require.NoError(t, err)
 		return text
@@ -174,7 +174,7 @@ func TestTheTimeOfAOneShotIsPartOfItsHash(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	require.NotEqual(t, hash(time.Time{}), hash(noon))
 	require.Equal(t, hash(noon), hash(noon.In(time.FixedZone("", 7200))))
-	queued := job.Job{ID: "a.b", Type: "A", Spec: []byte(`{}`), Schedule: job.Schedule{Queued: &job.Queued{Queue: "q"}}}
+	queued := job.Job{ID: "a.b", Type: "A", Spec: []byte(`{}`), Trigger: job.Trigger{Queued: &job.Queued{Queue: "q"}}}
 	same, err := queued.SpecHash()
 	require.NoError(t, err)
 	require.Equal(t, same, hash(time.Time{}))

@@ -23,7 +23,7 @@ func Modes() []Mode {
 type OneShot struct {
 	// At is when the run begins. It waits in Temporal until then; one that is past
 	// when the job is applied means at once. Defaults to at once.
-	At time.Time `json:"at,omitzero" jsonschema_description:"when the run begins; at once if that is past when the job is applied, and by default"`
+	At time.Time `json:"at,omitzero" help:"when the run begins; at once if that is past when the job is applied, and by default"`
 }
 
 // Continuous runs a job again and again until it is stopped.
@@ -31,30 +31,30 @@ type Continuous struct {
 	// Interval is the wait between the end of one iteration and the start of
 	// the next. Required; at least 10 ms, so that a fast handler cannot turn
 	// into a hot loop.
-	Interval Duration `json:"interval" jsonschema:"example=PT1S" jsonschema_description:"the wait between the end of one iteration and the start of the next; at least 10 ms"`
+	Interval Duration `json:"interval" example:"PT1S" help:"the wait between the end of one iteration and the start of the next; at least 10 ms"`
 	// RestartOnChange has a changed definition taken over at once: the current
 	// iteration is ended gracefully, and the next goes on at its cursor. Without it
 	// the current iteration ends by itself first. Defaults to false.
-	RestartOnChange bool `json:"restart_on_change,omitempty" jsonschema:"default=false" jsonschema_description:"ends the current iteration gracefully when the definition has changed, instead of letting it end by itself; its cursor is kept"`
+	RestartOnChange bool `json:"restart_on_change,omitempty" default:"false" help:"ends the current iteration gracefully when the definition has changed, instead of letting it end by itself; its cursor is kept"`
 }
 
 // Queued runs a job once, in order of acceptance and alone in a named queue.
 type Queued struct {
 	// Queue is the name of the queue: [a-z0-9] first, then [a-z0-9._-], at
 	// most 64 characters. Required.
-	Queue string `json:"queue" jsonschema:"example=photos" jsonschema_description:"the name of the queue: a-z or 0-9 first, then a-z, 0-9, '.', '_' or '-', at most 64 characters"`
+	Queue string `json:"queue" example:"photos" help:"the name of the queue: a-z or 0-9 first, then a-z, 0-9, '.', '_' or '-', at most 64 characters"`
 	// OnFailure is what the failure of this job does to its queue: continue
 	// with the next item, or halt until someone resumes or skips. Defaults to
 	// what is set for the queue, which is continue unless someone has set it.
-	OnFailure OnFailure `json:"on_failure,omitempty" jsonschema:"enum=continue,enum=halt" jsonschema_description:"what the failure of the job does to its queue: continue with the next item, or halt until someone resumes or skips; by default what is set for the queue (starter queues set), else continue"`
+	OnFailure OnFailure `json:"on_failure,omitempty" enum:"continue,halt" help:"what the failure of the job does to its queue: continue with the next item, or halt until someone resumes or skips; by default what is set for the queue (starter queues set), else continue"`
 }
 
 // At is when a one-shot begins; zero if at once, and in every other mode.
-func (s Schedule) At() time.Time {
-	if s.OneShot == nil {
+func (t Trigger) At() time.Time {
+	if t.OneShot == nil {
 		return time.Time{}
 	}
-	return s.OneShot.At
+	return t.OneShot.At
 }
 
 // OnFailure says what the failure of an item does to its queue.
@@ -69,48 +69,48 @@ const (
 // Valid says whether o is a failure policy.
 func (o OnFailure) Valid() bool { return o == OnFailureContinue || o == OnFailureHalt }
 
-// Schedule holds the mode of a job with its settings: exactly one field is set.
-type Schedule struct {
-	OneShot    *OneShot    `json:"one_shot,omitempty" jsonschema_description:"runs once; again only when its type, spec or time changes, or when someone asks"`
-	Continuous *Continuous `json:"continuous,omitempty" jsonschema_description:"runs again and again until it is stopped"`
-	Recurring  *Recurring  `json:"recurring,omitempty" jsonschema_description:"starts on an interval, or at the times of a cron text"`
-	Queued     *Queued     `json:"queued,omitempty" jsonschema_description:"runs once, in order, alone in its queue"`
+// Trigger holds the mode of a job with its settings: exactly one field is set.
+type Trigger struct {
+	OneShot    *OneShot    `json:"one_shot,omitempty" help:"runs once; again only when its type, spec or time changes, or when someone asks"`
+	Continuous *Continuous `json:"continuous,omitempty" help:"runs again and again until it is stopped"`
+	Recurring  *Recurring  `json:"recurring,omitempty" help:"starts on an interval, or at the times of a cron text"`
+	Queued     *Queued     `json:"queued,omitempty" help:"runs once, in order, alone in its queue"`
 }
 
 // Mode names the mode that is set, or "" when none is.
-func (s Schedule) Mode() Mode {
+func (t Trigger) Mode() Mode {
 	switch {
-	case s.OneShot != nil:
+	case t.OneShot != nil:
 		return ModeOneShot
-	case s.Continuous != nil:
+	case t.Continuous != nil:
 		return ModeContinuous
-	case s.Recurring != nil:
+	case t.Recurring != nil:
 		return ModeRecurring
-	case s.Queued != nil:
+	case t.Queued != nil:
 		return ModeQueued
 	}
 	return ""
 }
 
 // Queue names the queue of a queued job, or "" in every other mode.
-func (s Schedule) Queue() string {
-	if s.Queued == nil {
+func (t Trigger) Queue() string {
+	if t.Queued == nil {
 		return ""
 	}
-	return s.Queued.Queue
+	return t.Queued.Queue
 }
 
 // keys lists the JSON keys of the modes that are set.
-func (s Schedule) keys() []string {
+func (t Trigger) keys() []string {
 	var keys []string
 	for _, mode := range []struct {
 		key string
 		set bool
 	}{
-		{"one_shot", s.OneShot != nil},
-		{"continuous", s.Continuous != nil},
-		{"recurring", s.Recurring != nil},
-		{"queued", s.Queued != nil},
+		{"one_shot", t.OneShot != nil},
+		{"continuous", t.Continuous != nil},
+		{"recurring", t.Recurring != nil},
+		{"queued", t.Queued != nil},
 	} {
 		if mode.set {
 			keys = append(keys, mode.key)

@@ -11,52 +11,52 @@ import (
 type Options struct {
 	// Description is one line for people, of at most MaxDescriptionBytes; it is shown
 	// in the Web UI.
-	Description string `json:"description,omitempty" jsonschema_description:"one line for people, shown in the Web UI; at most 1,000 bytes"`
+	Description string `json:"description,omitempty" help:"one line for people, shown in the Web UI; at most 1,000 bytes"`
 	// Owner is the organization or user the job belongs to, of at most MaxOwnerBytes.
-	Owner Owner `json:"owner,omitzero" jsonschema_description:"the organization or user that the job belongs to: organization:NAME or user:NAME, at most 128 bytes"`
+	Owner Owner `json:"owner,omitzero" help:"the organization or user that the job belongs to: organization:NAME or user:NAME, at most 128 bytes"`
 	// Tags are free labels to find jobs by: at most 32, with names and values of at most
 	// 128 bytes.
-	Tags map[string]string `json:"tags,omitempty" jsonschema_description:"free labels to find jobs by, each a string: at most 32, with names and values of at most 128 bytes"`
+	Tags map[string]string `json:"tags,omitempty" help:"free labels to find jobs by, each a string: at most 32, with names and values of at most 128 bytes"`
 	// Paused keeps a recurring or continuous job from running, and a one-shot
 	// or queued job from being started. Defaults to false.
-	Paused bool `json:"paused,omitempty" jsonschema_description:"keeps a recurring or continuous job from running, and a one-shot or queued job from being started"`
+	Paused bool `json:"paused,omitempty" help:"keeps a recurring or continuous job from running, and a one-shot or queued job from being started"`
 	// RunTimeout is the longest that one attempt of a run may take, counted
 	// from the moment a worker takes it: a run that waits for a worker is not
 	// lost. Defaults to one hour.
-	RunTimeout Duration `json:"run_timeout" jsonschema_description:"the longest that one attempt of a run may take, from the moment a worker takes it"`
+	RunTimeout Duration `json:"run_timeout" help:"the longest that one attempt of a run may take, from the moment a worker takes it"`
 	// HeartbeatTimeout is how long a worker may be silent before its run is
 	// given to another. Workers report every third of it by themselves.
 	// Defaults to 15 seconds.
-	HeartbeatTimeout Duration `json:"heartbeat_timeout" jsonschema_description:"how long a worker may be silent before its run is given to another; at least 1 s"`
+	HeartbeatTimeout Duration `json:"heartbeat_timeout" help:"how long a worker may be silent before its run is given to another; at least 1 s"`
 	// MaxRetryCount is how often a failed run is tried again. In continuous
 	// mode it counts failed iterations in a row, after which the job pauses
 	// itself. Defaults to 3, and in continuous mode to no limit (-1).
-	MaxRetryCount int `json:"max_retry_count" jsonschema_description:"how often a failed run is tried again; -1 means no limit, the default in continuous mode, where failed iterations in a row are counted"`
+	MaxRetryCount int `json:"max_retry_count" help:"how often a failed run is tried again; -1 means no limit, the default in continuous mode, where failed iterations in a row are counted"`
 	// RetryBackoff is the wait before a retry.
-	RetryBackoff Backoff `json:"retry_backoff" jsonschema_description:"the wait before a retry; what is left out has its default, not what is inherited"`
+	RetryBackoff Backoff `json:"retry_backoff" help:"the wait before a retry; what is left out has its default, not what is inherited"`
 	// StopGracePeriod is the time a handler has to save its position and
 	// return once it was asked to stop; after it the run is cut off. Defaults
 	// to 10 seconds.
-	StopGracePeriod Duration `json:"stop_grace_period" jsonschema_description:"the time a handler has to save its position and return once it was asked to stop"`
+	StopGracePeriod Duration `json:"stop_grace_period" help:"the time a handler has to save its position and return once it was asked to stop"`
 	// Bind lists tags that a service must have to get the job's runs. Defaults
 	// to none: any worker of the type does.
-	Bind map[string]string `json:"bind,omitempty" jsonschema_description:"tags that a service, a live worker process, must have to get the job's runs; every service has the tags host and name"`
+	Bind map[string]string `json:"bind,omitempty" help:"tags that a service, a live worker process, must have to get the job's runs; every service has the tags host and name"`
 	// Failover says what becomes of a bound run whose service dies. Defaults to
 	// requeue.
-	Failover Failover `json:"failover,omitempty" jsonschema:"enum=requeue,enum=wait,enum=fail,default=requeue" jsonschema_description:"what becomes of a bound run when its service dies: another service with the tags takes it over, it waits for its service to return, or it fails"`
+	Failover Failover `json:"failover,omitempty" enum:"requeue,wait,fail" default:"requeue" help:"what becomes of a bound run when its service dies: another service with the tags takes it over, it waits for its service to return, or it fails"`
 	// FailoverAfter is how long a bound run waits for its service to return
 	// before it is failed over. At least a second. Defaults to 30 seconds.
-	FailoverAfter Duration `json:"failover_after,omitzero" jsonschema:"default=PT30S" jsonschema_description:"how long a bound run waits for its service to return before failover acts; at least 1 s"`
+	FailoverAfter Duration `json:"failover_after,omitzero" default:"PT30S" help:"how long a bound run waits for its service to return before failover acts; at least 1 s"`
 }
 
 // Backoff is an exponential wait with a cap.
 type Backoff struct {
 	// Initial is the first wait. Defaults to one second.
-	Initial Duration `json:"initial" jsonschema_description:"the wait before the first retry"`
+	Initial Duration `json:"initial" help:"the wait before the first retry"`
 	// Max is the longest wait. Defaults to one minute.
-	Max Duration `json:"max" jsonschema_description:"the longest wait; not shorter than initial"`
+	Max Duration `json:"max" help:"the longest wait; not shorter than initial"`
 	// Coefficient multiplies the wait after each failure. Defaults to 2.
-	Coefficient float64 `json:"coefficient" jsonschema_description:"what the wait is multiplied by after each failure; at least 1"`
+	Coefficient float64 `json:"coefficient" help:"what the wait is multiplied by after each failure; at least 1"`
 }
 
 // Wait is the time to wait after the given number of failures in a row: Initial

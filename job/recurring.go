@@ -17,45 +17,46 @@ type Recurring struct {
 	// RecurEvery is the interval between two starts, counted from the Unix
 	// epoch. At least 1 s and in whole seconds, the resolution of a Temporal
 	// Schedule. Exactly one of RecurEvery and Cron is set.
-	RecurEvery Duration `json:"recur_every,omitzero" jsonschema:"example=PT15M" jsonschema_description:"the interval between two starts: whole seconds, at least one; exactly one of recur_every and cron is set"`
+	RecurEvery Duration `json:"recur_every,omitzero" example:"PT15M" help:"the interval between two starts: whole seconds, at least one; exactly one of recur_every and cron is set"`
 	// Offset shifts the interval. At least zero, shorter than RecurEvery and in
 	// whole seconds. Without it the job id gives the shift, so that jobs of the
 	// same interval do not all start in the same second.
-	Offset *Duration `json:"offset,omitempty" jsonschema:"example=PT5M" jsonschema_description:"shifts the interval: whole seconds, shorter than recur_every; without it, the job id gives a shift"`
+	Offset *Duration `json:"offset,omitempty" example:"PT5M" help:"shifts the interval: whole seconds, shorter than recur_every; without it, the job id gives a shift"`
 	// Cron has the five fields of crontab(5): see [recurrence.ParseCron], and
 	// [recurrence.Times.Calendars] for the times that clocks skip or show twice.
-	Cron string `json:"cron,omitempty" jsonschema:"example=30 4 * * mon-fri" jsonschema_description:"five fields: minute, hour, day of month, month, day of week"`
+	Cron string `json:"cron,omitempty" example:"30 4 * * mon-fri" help:"five fields: minute, hour, day of month, month, day of week"`
 	// TimeZone is the IANA name of the zone that Cron is meant in. Defaults to UTC.
-	TimeZone string `json:"time_zone,omitempty" jsonschema:"default=UTC,example=Europe/Prague" jsonschema_description:"the zone of cron, by its IANA name"`
+	TimeZone string `json:"time_zone,omitempty" default:"UTC" example:"Europe/Prague" help:"the zone of cron, by its IANA name"`
 	// Jitter delays each start by up to as much: by how much is fixed for each
 	// job and start. Shorter than [Recurring.Period]. Defaults to none.
-	Jitter Duration `json:"jitter,omitzero" jsonschema:"example=PT1M" jsonschema_description:"delays each start by a part of it, which depends on the job and the start; shorter than the time between two starts"`
+	Jitter Duration `json:"jitter,omitzero" example:"PT1M" help:"delays each start by a part of it, which depends on the job and the start; shorter than the time between two starts"`
 	// Overlap says what happens when a start is due while a run is under way.
 	// Defaults to skip, and to buffer_all with the misfire policy all.
-	Overlap Overlap `json:"overlap,omitempty" jsonschema:"enum=skip,enum=buffer_one,enum=buffer_all,enum=cancel_other,enum=terminate_other,enum=allow_all,default=skip" jsonschema_description:"what happens when a start is due while a run is under way; buffer_all is the default with misfire all"`
+	Overlap Overlap `json:"overlap,omitempty" enum:"skip,buffer_one,buffer_all,cancel_other,terminate_other,allow_all" default:"skip" help:"what happens when a start is due while a run is under way; buffer_all is the default with misfire all"`
 	// Misfire says what becomes of the starts that an outage of the server made
 	// the job miss. Defaults to once; overlap policies that have several starts
 	// wait or run make up for each in the catch-up window unless once is written.
-	Misfire Misfire `json:"misfire,omitempty" jsonschema:"enum=skip,enum=once,enum=all,default=once" jsonschema_description:"what becomes of the starts that an outage of the server made the job miss: nothing, one run for all, or a run for each"`
+	Misfire Misfire `json:"misfire,omitempty" enum:"skip,once,all" default:"once" help:"what becomes of the starts that an outage of the server made the job miss: nothing, one run for all, or a run for each"`
 	// MaxMissed is how many missed starts are made up for with the misfire
 	// policy all: the newest ones. From 1 to 1000. Defaults to 100.
-	MaxMissed int `json:"max_missed,omitempty" jsonschema:"minimum=1,maximum=1000,default=100" jsonschema_description:"how many missed starts are made up for with misfire all, the newest ones"`
+	MaxMissed int `json:"max_missed,omitempty" minimum:"1" maximum:"1000" default:"100" help:"how many missed starts are made up for with misfire all, the newest ones"`
 	// CatchupWindow is how late a start may be after an outage before it is
 	// given up. At least 10 s. For its default see [Recurring.Catchup].
-	CatchupWindow Duration `json:"catchup_window,omitzero" jsonschema:"example=PT1H" jsonschema_description:"how late a start may be, after an outage, before it is given up; at least 10 s; by default it comes from misfire"`
+	CatchupWindow Duration `json:"catchup_window,omitzero" example:"PT1H" help:"how late a start may be, after an outage, before it is given up; at least 10 s; by default it comes from misfire"`
 	// StartAt and EndAt limit the times of starts, both inclusive, jitter aside.
 	// Default to no limit.
-	StartAt time.Time `json:"start_at,omitzero" jsonschema_description:"no start is before it"`
-	EndAt   time.Time `json:"end_at,omitzero" jsonschema_description:"no start is after it; later than start_at"`
-	// PauseAfterFailures pauses the schedule after so many runs in a row that
-	// failed or timed out; canceled ones do not count. The job is then tried by
-	// itself, ever more rarely, and its schedule resumed when a run succeeds. Not
-	// with overlap allow_all, whose runs have no order. Defaults to 0, never.
-	PauseAfterFailures int `json:"pause_after_failures,omitempty" jsonschema:"minimum=0,example=5" jsonschema_description:"pauses the schedule after so many failed runs in a row, tries the job by itself from then on, and resumes the schedule when a run succeeds; 0 means never, the default"`
-	// ProbeEvery is the wait before the first such try. It doubles after each, up
-	// to an hour, or stays if it is longer. At least 1 s. Defaults to
-	// [Recurring.Period], and to one minute if that is longer.
-	ProbeEvery Duration `json:"probe_every,omitzero" jsonschema:"example=PT10M" jsonschema_description:"the wait before the first try of a job that was paused after failures, at least 1 s; it doubles after each, up to an hour; by default one interval, at least one minute"`
+	StartAt time.Time `json:"start_at,omitzero" help:"no start is before it"`
+	EndAt   time.Time `json:"end_at,omitzero" help:"no start is after it; later than start_at"`
+	// PauseAfterFailures holds starts back after so many runs in a row that failed;
+	// canceled ones do not count. The job is then tried ever more rarely, until a run
+	// succeeds or the definition changes. Not with overlap allow_all, whose runs have
+	// no order. Defaults to 0, never.
+	PauseAfterFailures int `json:"pause_after_failures,omitempty" minimum:"0" example:"5" help:"holds starts back after so many failed runs in a row, so that the job is tried ever more rarely until a run succeeds; 0 means never, the default"`
+	// RetryEvery is the wait before the first such try, from start to start: starts
+	// before it are held back. It doubles after each, up to an hour, or stays if it is
+	// longer. At least 1 s. Defaults to [Recurring.Period], and to one minute if that
+	// is longer.
+	RetryEvery Duration `json:"retry_every,omitzero" example:"PT10M" help:"the wait before the first try of a job whose starts are held back, at least 1 s; it doubles after each, up to an hour; by default one interval, at least one minute"`
 }
 
 // Overlap says what happens when a start of a recurring job is due while a run
@@ -166,7 +167,7 @@ func (v *validator) recurring(r Recurring) {
 		v.at([]string{mode, "end_at"}, "%s is not later than start_at, %s",
 			r.EndAt.Format(time.RFC3339Nano), r.StartAt.Format(time.RFC3339Nano))
 	}
-	v.failurePause(r)
+	v.failures(r)
 }
 
 func (v *validator) misfire(r Recurring) {

@@ -35,10 +35,17 @@ type Type struct {
 	Description string
 	// Modes are the modes a job of this type may have. Empty means all.
 	Modes []Mode
-	// Spec is the Go type of the spec, a struct. Its json tags name the keys; a
-	// field without omitempty or omitzero is required. A pointer to it may have
-	// a method Validate() error for rules that span several fields. It is nil of
-	// a type that is only known from elsewhere.
+	// Spec is the Go type of the spec, a struct. The tags of a field declare its
+	// key, bounds, default and help, each in this one place:
+	//
+	//	MaxBytes int64 `json:"max_bytes,omitempty" minimum:"1" default:"1000" help:"the largest file"`
+	//
+	// A field without omitempty or omitzero is required. The tags are keywords of
+	// JSON Schema (minLength, maxItems, pattern, enum:"a,b" and so on); any other is
+	// an error. Left out or zero is the default. The worker and the starter check
+	// specs by them. A pointer to the struct may have a method Validate() error for
+	// rules across fields; it sees defaults filled in. Spec is nil of a type that is
+	// only known from elsewhere.
 	Spec reflect.Type
 	// SpecSchema is the JSON schema of the spec of a type without Spec, as a
 	// worker announces it. Without either, every table is a spec.

@@ -102,6 +102,45 @@ func TestDecodeSpec(t *testing.T) {
 	}
 }
 
+type defaultSpec struct {
+	Name  string        `json:"name,omitempty" default:"a"`
+	Digit string        `json:"digit,omitempty" default:"5"`
+	Wait  job.Duration  `json:"wait,omitzero" default:"PT1M"`
+	Size  int           `json:"size,omitempty" default:"7"`
+	Owner job.Owner     `json:"owner,omitzero" default:"user:ann"`
+	Since time.Time     `json:"since,omitzero"`
+	Inner *defaultInner `json:"inner,omitempty"`
+	Parts []defaultInner
+	inner defaultInner
+}
+
+type defaultInner struct {
+	Level int `json:"level,omitempty" default:"3"`
+}
+
+// Validate sees the defaults.
+func (s *defaultSpec) Validate() error {
+	if s.Size == 0 || s.inner.Level != 0 {
+		return errors.New("size is zero")
+	}
+	return nil
+}
+
+func TestDecodeSpecFillsInDefaults(t *testing.T) {
+	var spec defaultSpec
+	require.NoError(t, job.DecodeSpec(nil, &spec))
+	require.Equal(t, defaultSpec{Name: "a", Digit: "5", Wait: job.Duration(time.Minute), Size: 7, Owner: job.Owner{User: "ann"}}, spec)
+	spec = defaultSpec{}
+	require.NoError(t, job.DecodeSpec(json.RawMessage(`{"name":"b","size":1,"inner":{},"Parts":[{},{"level":2}]}`), &spec))
+	require.Equal(t, defaultSpec{
+		Name: "b", Digit: "5", Wait: job.Duration(time.Minute), Size: 1, Owner: job.Owner{User: "ann"},
+		Inner: &defaultInner{Level: 3}, Parts: []defaultInner{{Level: 3}, {Level: 2}},
+	}, spec)
+	require.ErrorContains(t, job.DecodeSpec(nil, &struct {
+		Size int `json:"size,omitempty" default:"many"`
+	}{}), `field Size: default "many"`)
+}
+
 func TestFailure(t *testing.T) {
 	final := job.Final("InvalidImage", "photo %s: %w", "a.jpg", io.ErrUnexpectedEOF)
 	require.EqualError(t, final, "photo a.jpg: unexpected EOF")

@@ -44,7 +44,7 @@ func (j Job) Validate() []Problem {
 	if j.Provider != "" {
 		v.check(CheckKey("provider", string(j.Provider)))
 	}
-	v.schedule(j.Schedule)
+	v.trigger(j.Trigger)
 	v.options(j.Options)
 	v.spec(j.Spec)
 	return v.problems
@@ -107,7 +107,7 @@ func (v *validator) check(err error) {
 	}
 }
 
-func (v *validator) schedule(s Schedule) {
+func (v *validator) trigger(s Trigger) {
 	switch keys := s.keys(); len(keys) {
 	case 1:
 	case 0:

@@ -27,20 +27,20 @@ func TestValidate(t *testing.T) {
 		`job key "North": a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', ` +
 			`and has at most 64 characters`: func(j *job.Job) { j.ID = "extract_hobo_time_frame.North" },
 		`no mode is set: give the job exactly one of one_shot, continuous, recurring, queued`: func(j *job.Job) {
-			j.Schedule = job.Schedule{}
+			j.Trigger = job.Trigger{}
 		},
 		`2 modes are set (one_shot, recurring): a job has exactly one`: func(j *job.Job) { j.OneShot = &job.OneShot{} },
 		`recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`: func(j *job.Job) {
 			j.Recurring = &job.Recurring{}
 		},
 		`continuous.interval: PT0S is shorter than PT0.01S, the least that is possible`: func(j *job.Job) {
-			j.Schedule = job.Schedule{Continuous: &job.Continuous{}}
+			j.Trigger = job.Trigger{Continuous: &job.Continuous{}}
 		},
 		`queued.on_failure: "stop" is not one of continue, halt`: func(j *job.Job) {
-			j.Schedule = job.Schedule{Queued: &job.Queued{Queue: "q", OnFailure: "stop"}}
+			j.Trigger = job.Trigger{Queued: &job.Queued{Queue: "q", OnFailure: "stop"}}
 		},
 		`queued.queue: queue "": a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', ` +
-			`and has at most 64 characters`: func(j *job.Job) { j.Schedule = job.Schedule{Queued: &job.Queued{}} },
+			`and has at most 64 characters`: func(j *job.Job) { j.Trigger = job.Trigger{Queued: &job.Queued{}} },
 		`run_timeout: PT0S is not longer than zero`: func(j *job.Job) { j.Options.RunTimeout = 0 },
 		`heartbeat_timeout: PT0.000000001S is shorter than PT1S, the least that is possible`: func(j *job.Job) {
 			j.Options.HeartbeatTimeout = 1

@@ -127,16 +127,3 @@ func (t Times) After(after time.Time) iter.Seq[time.Time] {
 		}
 	}
 }
-
-// Count is how many starts lie after from and not after to, at most the given
-// number of them.
-func (t Times) Count(from, to time.Time, most int) int {
-	count := 0
-	for at := range t.After(from) {
-		if at.After(to) || count >= most {
-			break
-		}
-		count++
-	}
-	return count
-}

@@ -21,8 +21,12 @@ func attributeNames(start *workflowpb.NewWorkflowExecutionInfo) []string {
 	return slices.Sorted(maps.Keys(start.GetSearchAttributes().GetIndexedFields()))
 }
 
+// memoNames are the memo fields of the started runs, but for the pauses, which say
+// nothing of what runs.
 func memoNames(start *workflowpb.NewWorkflowExecutionInfo) []string {
-	return slices.Sorted(maps.Keys(start.GetMemo().GetFields()))
+	fields := maps.Clone(start.GetMemo().GetFields())
+	delete(fields, contract.MemoPauses)
+	return slices.Sorted(maps.Keys(fields))
 }
 
 // memoText names what a memo field of the started runs holds: of the definition its

@@ -36,17 +36,17 @@ func appliedAs(j job.Job) (contract.AppliedJob, error) {
 	return applied, err
 }
 
-// findUnrecorded finds what stands as declared without being known as applied,
-// and what is known as applied, is no longer declared and does not stand: an apply
-// that was cut off leaves both, and so does someone who deletes by hand. Jobs that
-// ran once are forgotten with a prune alone.
+// findUnrecorded finds jobs that are in sync without being known as applied, and jobs
+// that are known as applied, no longer declared and gone. An apply that was cut off
+// leaves both, and so does someone who deletes a resource. Jobs that ran once are
+// forgotten with a prune alone.
 func (s *Syncer) findUnrecorded(ctx context.Context, p *Plan) error {
 	p.unrecorded.Applied = map[string]contract.AppliedJob{}
 	p.unrecorded.Types = newTypes(p.applied.Types, p.options.Types)
 	seen := map[string]bool{}
 	for _, change := range p.Changes {
 		seen[change.JobID] = true
-		if change.Action != ActionUnchanged || !change.asApplied {
+		if change.Action != ActionUnchanged || !change.inSync {
 			continue
 		}
 		applied, err := appliedAs(change.job)
@@ -91,7 +91,7 @@ func newTypes(kept, wanted map[string]contract.AppliedType) map[string]contract.
 	return added
 }
 
-// isGone says that nothing stands of a job that was applied. It asks for the thing
+// isGone says that a job that was applied has no resource. It asks for the resource
 // itself: a list may not show yet what another apply has just made.
 func (s *Syncer) isGone(ctx context.Context, id string, mode job.Mode) (bool, error) {
 	switch mode {
@@ -138,7 +138,7 @@ func newRecorder(c *client.Client, p *Plan) *recorder {
 }
 
 // before notes that jobs are about to be deleted. It is written before they are:
-// cut off in between, a job that still stands is seen, and one that is gone would
+// cut off in between, a job that still exists is seen, and one that is gone would
 // look as if someone had deleted it.
 func (r *recorder) before(ctx context.Context, changes []Change) error {
 	r.mu.Lock()
@@ -151,7 +151,7 @@ func (r *recorder) before(ctx context.Context, changes []Change) error {
 	return r.flush(ctx)
 }
 
-// done notes that a job stands as declared.
+// done notes that a job is in sync.
 func (r *recorder) done(ctx context.Context, change Change) error {
 	if change.Action == ActionDelete {
 		return nil

@@ -129,8 +129,8 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) err
 	}
 }
 
-// onlyRemoves says that a job that runs once is paused: of it only what stood for
-// its former mode, or waited in a queue, is to be removed.
+// onlyRemoves says that a job that runs once is paused: only the resource of
+// its former mode, or its item in a queue, is to be removed.
 func (change *Change) onlyRemoves() bool {
 	mode := change.job.Mode()
 	return change.job.Options.Paused && (mode == job.ModeOneShot || mode == job.ModeQueued)
@@ -150,21 +150,21 @@ func (s *Syncer) putSchedule(ctx context.Context, change Change) error {
 	if err != nil {
 		return err
 	}
-	settled, err := wantedVersion(change.job, wanted)
+	version, err := wantedVersion(change.job, wanted)
 	if err != nil {
 		return err
 	}
 	return s.client.PutSchedule(ctx, client.ScheduleChange{
 		Job: change.job, Schedule: wanted, SetPause: change.setPause,
-		Create: change.Action == ActionCreate || change.Version == "", Expected: hasVersion(change.Version), Settled: hasVersion(settled),
+		Create: change.Action == ActionCreate || change.Version == "", Expected: hasVersion(change.Version), Settled: hasVersion(version),
 	})
 }
 
 func (s *Syncer) putLoop(ctx context.Context, change Change) error {
-	if change.Action == ActionCreate || change.was == "" {
+	if change.Action == ActionCreate || change.liveHash == "" {
 		return s.client.StartContinuous(ctx, change.job)
 	}
-	if err := s.client.ReplaceContinuous(ctx, change.job, change.was, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
+	if err := s.client.ReplaceContinuous(ctx, change.job, change.liveHash, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
 		return err
 	}
 	if change.job.Options.Paused {
@@ -173,17 +173,17 @@ func (s *Syncer) putLoop(ctx context.Context, change Change) error {
 	return s.client.Resume(ctx, change.JobID, "as declared")
 }
 
-// remove takes away a thing, if it is still what the plan has seen.
+// remove takes away a resource, if it is still what the plan has seen.
 func (s *Syncer) remove(ctx context.Context, r removal, change Change) error {
 	var err error
-	switch r.thing {
-	case thingSchedule:
+	switch r.resource {
+	case resourceSchedule:
 		err = s.client.DeleteSchedule(ctx, change.JobID, hasVersion(r.version))
-	case thingLoop:
+	case resourceLoop:
 		err = s.client.StopLoop(ctx, change.JobID, "no longer declared", func(live *client.Live) bool {
 			return workflowVersion(live) == r.version
 		})
-	case thingItem:
+	case resourceItem:
 		err = s.client.RemoveWaiting(ctx, change.queue, change.JobID, change.sequence)
 	}
 	if errors.Is(err, client.ErrNotFound) {

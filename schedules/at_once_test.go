@@ -42,7 +42,7 @@ func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 		seen.add(run.ID())
 		return job.Result{}, nil
 	})
-	j := declare("daily", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), Overlap: job.OverlapAllowAll}})
+	j := declare("daily", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), Overlap: job.OverlapAllowAll}})
 	f.apply(f.plan(false, j))
 	made := map[string]bool{}
 	for round := range rounds {
@@ -68,7 +68,7 @@ func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 			})
 		}
 		require.NoError(t, atOnce(calls...), "round %d", round)
-		f.settled(false, j)
+		f.inSync(false, j)
 		live, err := f.client.LiveSchedule(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.True(t, live.Paused)
@@ -110,7 +110,7 @@ func TestTriggersOfOneSecond(t *testing.T) {
 		}
 	})
 	daily := func(key string, overlap job.Overlap) job.Job {
-		return declare(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), Overlap: overlap}})
+		return declare(key, job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), Overlap: overlap}})
 	}
 	beside, alone, waits := daily("beside", job.OverlapAllowAll), daily("alone", job.OverlapSkip), daily("waits", job.OverlapBufferAll)
 	f.apply(f.plan(false, beside, alone, waits))

@@ -97,13 +97,13 @@ func TestNoRecurringJobRunsBesideItself(t *testing.T) {
 	f := startHandler(t, st, w.handle)
 	var jobs []job.Job
 	for n := range count {
-		jobs = append(jobs, declare(fmt.Sprintf("j%02d", n), job.Schedule{Recurring: &job.Recurring{
+		jobs = append(jobs, declare(fmt.Sprintf("j%02d", n), job.Trigger{Recurring: &job.Recurring{
 			RecurEvery: job.Duration(every), CatchupWindow: job.Duration(window),
 		}}))
 	}
 	f.apply(f.plan(false, jobs...))
 	goOn := func(since time.Time) {
-		stacktest.WaitWithin(t, patience, "two runs of each job", func() (bool, error) {
+		stacktest.WaitWithin(t, longWait, "two runs of each job", func() (bool, error) {
 			return w.begunSince(jobs, since) >= 2, nil
 		})
 	}

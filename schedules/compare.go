@@ -13,7 +13,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Syncer compares declared jobs with what Temporal has, and brings it in line.
@@ -33,7 +32,7 @@ type PlanOptions struct {
 	Prune bool `json:"prune,omitempty"`
 	// AllowMassPrune lets a plan delete more than a fifth of the jobs.
 	AllowMassPrune bool `json:"allow_mass_prune,omitempty"`
-	// ResetPauses makes jobs that were paused or resumed by hand as declared.
+	// ResetPauses makes jobs that people have paused or resumed as declared.
 	ResetPauses bool `json:"reset_pauses,omitempty"`
 	// Types are the job types of declared jobs that only workers bring, by name. Apply
 	// keeps them with what was applied.
@@ -75,9 +74,9 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 		namespaceID: c.namespaceID, options: options, declared: declared, applied: c.applied,
 	}
 	plan.warn(time.Now())
-	for _, thing := range c.foreign {
-		if !ids[thing.JobID] {
-			plan.Foreign = append(plan.Foreign, thing.Name)
+	for _, foreign := range c.foreign {
+		if !ids[foreign.JobID] {
+			plan.Foreign = append(plan.Foreign, foreign.Name)
 		}
 	}
 	return plan, s.findUnrecorded(ctx, plan)
@@ -95,17 +94,17 @@ func (c *comparison) look(ctx context.Context, queues []string) (err error) {
 	if err != nil {
 		return err
 	}
-	c.standing, c.unread, c.broken, c.foreign = survey.Jobs, survey.Unread, survey.Broken, survey.Foreign
+	c.live, c.unread, c.broken, c.foreign = survey.Jobs, survey.Unread, survey.Broken, survey.Foreign
 	return nil
 }
 
 // comparison is one plan in the making.
 type comparison struct {
-	client   *client.Client
-	options  PlanOptions
-	applied  contract.AppliedState
-	standing map[string]client.Standing
-	foreign  []client.Foreign
+	client  *client.Client
+	options PlanOptions
+	applied contract.AppliedState
+	live    map[string]client.Standing
+	foreign []client.Foreign
 
 	namespaceID string
 	// broken are queues that do not tell their items, for another reason.
@@ -140,8 +139,8 @@ func (c *comparison) compare(ctx context.Context, j job.Job) (Change, error) {
 	return change, err
 }
 
-// formerMode finds what stands for a job's former mode. It asks for the things
-// themselves: the lists lag behind.
+// formerMode finds the resources of a job's former mode. It asks for each of them,
+// since the lists lag behind.
 func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 	if change.Mode != job.ModeRecurring {
 		live, err := c.client.LiveSchedule(ctx, change.JobID)
@@ -153,7 +152,7 @@ func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 			if err != nil {
 				return err
 			}
-			c.changesMode(change, live.Job.Provider, removal{thingSchedule, version})
+			c.changesMode(change, live.Job.Provider, removal{resourceSchedule, version})
 		}
 	}
 	if change.Mode == job.ModeRecurring {
@@ -162,20 +161,20 @@ func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 			return err
 		}
 		if live != nil && live.Workflow.Open() && live.Workflow.Type == contract.ContinuousJobType {
-			c.changesMode(change, live.Job.Provider, removal{thingLoop, workflowVersion(live)})
+			c.changesMode(change, live.Job.Provider, removal{resourceLoop, workflowVersion(live)})
 		}
 	}
-	if item := c.standing[change.JobID].Waiting; item != nil && change.Mode != job.ModeQueued {
+	if item := c.live[change.JobID].Waiting; item != nil && change.Mode != job.ModeQueued {
 		change.queue, change.sequence = item.Job.Queue(), item.Sequence
-		c.changesMode(change, item.Job.Provider, removal{thingItem, itemVersion(item)})
+		c.changesMode(change, item.Job.Provider, removal{resourceItem, itemVersion(item)})
 	}
 	return nil
 }
 
-// changesMode notes that what stands for the job's former mode is to be removed.
+// changesMode notes that a resource of the job's former mode is to be removed.
 func (c *comparison) changesMode(change *Change, owner job.Provider, r removal) {
 	switch {
-	case change.removes(r.thing):
+	case change.removes(r.resource):
 		return
 	case owner != c.options.Provider:
 		change.blockedBy(owner)
@@ -185,9 +184,9 @@ func (c *comparison) changesMode(change *Change, owner job.Provider, r removal) 
 	case change.Action == ActionUnchanged:
 		change.Action = ActionUpdate
 	}
-	change.stands = true
+	change.exists = true
 	change.replaces = append(change.replaces, r)
-	change.Note = fmt.Sprintf("its mode changes to %s: its %s is removed", change.Mode, r.thing)
+	change.Note = fmt.Sprintf("its mode changes to %s: its %s is removed", change.Mode, r.resource)
 }
 
 // blockedBy notes that the job's name belongs to a job of another provider.
@@ -196,14 +195,14 @@ func (change *Change) blockedBy(owner job.Provider) {
 	change.Note = fmt.Sprintf("a job of provider %s has this id: stop or delete that one first", owner)
 }
 
-// standsAs notes what stands for the job. It reports false, and blocks the change,
+// isOurs notes that the job has a resource. It reports false, and blocks the change,
 // if that is another provider's.
-func (c *comparison) standsAs(change *Change, live *client.Live) bool {
-	change.stands = true
+func (c *comparison) isOurs(change *Change, live *client.Live) bool {
+	change.exists = true
 	if live.Job.Provider == c.options.Provider {
 		return true
 	}
-	change.stands = false
+	change.exists = false
 	change.blockedBy(live.Job.Provider)
 	return false
 }
@@ -223,7 +222,7 @@ func (c *comparison) compareRecurring(ctx context.Context, change *Change) error
 		}
 		return nil
 	}
-	if !c.standsAs(change, live) {
+	if !c.isOurs(change, live) {
 		return nil
 	}
 	wanted, err := scheduleOf(change.job)
@@ -233,12 +232,12 @@ func (c *comparison) compareRecurring(ctx context.Context, change *Change) error
 	if change.Version, err = scheduleVersion(live); err != nil {
 		return err
 	}
-	edited, err := byHand(live, c.applied.Jobs[change.JobID])
+	edited, err := scheduleDrift(live, c.applied.Jobs[change.JobID])
 	if err != nil {
 		return err
 	}
-	change.EditedByHand = len(edited) > 0
-	if err := change.settle(live, edits(live, wanted)); err != nil {
+	change.Drifted = len(edited) > 0
+	if err := change.compareTo(live, edits(live, wanted)); err != nil {
 		return err
 	}
 	change.keepPause(live, c.options.ResetPauses)
@@ -247,7 +246,8 @@ func (c *comparison) compareRecurring(ctx context.Context, change *Change) error
 }
 
 // keepPause notes that a job is paused or resumed by hand, and makes that a change
-// if pauses are reset. What was paused since it failed is left to its tries.
+// if pauses are reset. A job that has paused itself goes on when its definition
+// changes, and not before.
 func (change *Change) keepPause(live *client.Live, reset bool) {
 	declared := change.job.Options.Paused
 	if live.Paused == declared {
@@ -258,7 +258,7 @@ func (change *Change) keepPause(live *client.Live, reset bool) {
 		change.Note = "paused: " + live.PauseReason
 	}
 	changes := live.Job.Options.Paused != declared // With the definition, either way.
-	failed := live.Paused && workflows.PausedForFailures(live.PauseReason)
+	failed := live.PausedItself
 	if failed && change.Action == ActionUpdate && !changes {
 		change.Note += "; goes on with its new definition"
 	}
@@ -289,10 +289,10 @@ func (c *comparison) compareContinuous(ctx context.Context, change *Change) erro
 		change.Note = "was stopped before; starts again"
 		return nil
 	}
-	if !c.standsAs(change, live) {
+	if !c.isOurs(change, live) {
 		return nil
 	}
-	if err := change.settle(live, nil); err != nil {
+	if err := change.compareTo(live, nil); err != nil {
 		return err
 	}
 	change.keepPause(live, c.options.ResetPauses)
@@ -307,13 +307,13 @@ func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
 	change.Version = workflowVersion(live)
 	switch {
 	case live != nil && live.Workflow.Type == contract.RunJobType:
-		err = change.settle(live, nil)
+		err = change.compareTo(live, nil)
 	case live == nil && c.ranBefore(change.job):
-		change.Action, change.asApplied = ActionUnchanged, true
+		change.Action, change.inSync = ActionUnchanged, true
 	default:
 		change.Action = ActionCreate
 		if live != nil && live.Workflow.Open() {
-			c.changesMode(change, live.Job.Provider, removal{thingLoop, workflowVersion(live)})
+			c.changesMode(change, live.Job.Provider, removal{resourceLoop, workflowVersion(live)})
 		}
 	}
 	waits := live != nil && live.Workflow.Open() && live.Workflow.Begins.After(time.Now())
@@ -328,7 +328,7 @@ func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
 	if change.Action != ActionUnchanged && change.Action != ActionBlocked && change.job.Options.Paused {
 		change.Action, change.Fields = ActionUnchanged, nil
 		if len(change.replaces) > 0 {
-			change.Action = ActionUpdate // What stood for its former mode goes.
+			change.Action = ActionUpdate // The resource of its former mode goes.
 		} else {
 			change.Note = pausedInDefinition
 		}
@@ -356,7 +356,7 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 		change.Action, change.Note = ActionBlocked, fmt.Sprintf("what waits in queue %s is not known: %s", change.job.Queue(), err)
 		return nil
 	}
-	item := c.standing[change.JobID].Waiting
+	item := c.live[change.JobID].Waiting
 	if item == nil {
 		return c.compareOneShot(ctx, change)
 	}
@@ -369,20 +369,20 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 		return err
 	}
 	change.Action, change.Note = ActionUnchanged, fmt.Sprintf("waits in queue %s", item.Job.Queue())
-	change.Version, change.stands = itemVersion(item), true
+	change.Version, change.exists = itemVersion(item), true
 	if change.job.Options.Paused {
 		change.Action, change.queue, change.sequence = ActionUpdate, item.Job.Queue(), item.Sequence
-		change.replaces = append(change.replaces, removal{thingItem, itemVersion(item)})
+		change.replaces = append(change.replaces, removal{resourceItem, itemVersion(item)})
 		change.Note = pausedInDefinition + ": it is taken out of queue " + item.Job.Queue()
 		return nil
 	}
 	if waiting != hash || item.Job.Queue() != change.job.Queue() {
 		change.Action, change.queue, change.sequence = ActionUpdate, item.Job.Queue(), item.Sequence
-		change.replaces = append(change.replaces, removal{thingItem, itemVersion(item)})
+		change.replaces = append(change.replaces, removal{resourceItem, itemVersion(item)})
 		change.Fields, err = diff(item.Job, change.job)
 		return err
 	}
-	change.asApplied = true
+	change.inSync = true
 	differences, err := diff(item.Job, change.job)
 	if len(differences) > 0 {
 		// Put in again it would lose its place.
@@ -391,20 +391,20 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 	return err
 }
 
-// settle decides between update and unchanged for something that is there.
-func (change *Change) settle(live *client.Live, edits []Field) error {
+// compareTo decides between update and unchanged for a job with a live state.
+func (change *Change) compareTo(live *client.Live, edits []Field) error {
 	wanted, err := change.job.SpecHash()
 	if err != nil {
 		return err
 	}
-	// The mark may say what the definition no longer is: people edit inputs.
-	stands, err := live.Job.SpecHash()
+	// The hash attribute may not be that of the input: people edit inputs.
+	inForce, err := live.Job.SpecHash()
 	if err != nil {
 		return err
 	}
-	change.was = live.SpecHash
-	if live.SpecHash == wanted && stands == wanted && len(edits) == 0 {
-		change.Action, change.asApplied = ActionUnchanged, true
+	change.liveHash = live.SpecHash
+	if live.SpecHash == wanted && inForce == wanted && len(edits) == 0 {
+		change.Action, change.inSync = ActionUnchanged, true
 		return nil
 	}
 	change.Action = ActionUpdate

@@ -6,15 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/stretchr/testify/require"
-	schedulepb "go.temporal.io/api/schedule/v1"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
 const losAngeles = "America/Los_Angeles"
@@ -34,11 +30,11 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 		return job.Result{}, nil
 	})
 	daily := func(key, cron string) job.Job {
-		return declare(key, job.Schedule{Recurring: &job.Recurring{Cron: cron, TimeZone: losAngeles}}, paused)
+		return declare(key, job.Trigger{Recurring: &job.Recurring{Cron: cron, TimeZone: losAngeles}}, paused)
 	}
 	jobs := []job.Job{daily("skipped", "30 2 * * *"), daily("repeated", "30 1 * * *"), declare("interval", recurring(8*time.Hour), paused)}
 	f.apply(f.plan(false, jobs...))
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 	want := 0
 	for _, j := range jobs {
 		count := 0
@@ -86,53 +82,15 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 
 func paused(j *job.Job) { j.Options.Paused = true }
 
-// TestClocksOfAnOlderSchedule has a schedule as older releases made it, which knew of
-// no changes of the clocks.
-func TestClocksOfAnOlderSchedule(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, stacktest.StartNamespace(t))
-	j := declare("nightly", job.Schedule{Recurring: &job.Recurring{Cron: "30 1-3/2 * * *", TimeZone: "America/Santiago"}})
-	once := declare("early", job.Schedule{Recurring: &job.Recurring{Cron: "30 1 * * *", TimeZone: losAngeles}})
-	f.apply(f.plan(false, j, once))
-	f.byHand("early", func(s *schedulepb.Schedule) {
-		s.GetSpec().StructuredCalendar, s.GetSpec().ExcludeStructuredCalendar = s.GetSpec().GetStructuredCalendar()[:1], nil
-	})
-	var plan *schedules.Plan
-	stacktest.WaitFor(t, "the older schedule", func() (bool, error) {
-		plan = f.plan(false, j, once)
-		return plan.Count(schedules.ActionUpdate) == 1, nil
-	})
-	applied, err := f.client.Applied(t.Context(), job.ProviderTOML)
-	require.NoError(t, err)
-	older := applied.Jobs[once.ID]
-	older.Version = plan.Changes[0].Version
-	require.NoError(t, f.client.Record(t.Context(), job.ProviderTOML, applied, contract.AppliedRecord{
-		Applied: map[string]contract.AppliedJob{once.ID: older},
-	}))
-	stacktest.WaitFor(t, "the record", func() (bool, error) {
-		plan = f.plan(false, j, once)
-		return !plan.Changes[0].EditedByHand, nil
-	})
-	require.True(t, f.drift().Empty())
-	require.Equal(t, []string{"early: update", "nightly: unchanged"}, actions(plan))
-	require.Equal(t, []schedules.Field{
-		{Path: "schedule.calendars", Old: `["30 1 * * *"]`, New: `["30 1 * * *","30 2 1-7 11 0"]`},
-		{Path: "schedule.skip", New: `["30 1 1-7 11 0"]`},
-	}, plan.Changes[0].Fields)
-	f.apply(plan)
-	f.settled(false, j, once)
-	require.True(t, f.drift().Empty())
-}
-
 func TestAMovedStartIsSkipped(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
 	spring := time.Date(2090, 3, 12, 10, 30, 0, 0, time.UTC) // 03:30 for 02:30.
-	j := declare("nightly", job.Schedule{Recurring: &job.Recurring{
+	j := declare("nightly", job.Trigger{Recurring: &job.Recurring{
 		Cron: "30 2 * * *", TimeZone: losAngeles, StartAt: spring.Add(-2 * time.Hour),
 	}})
 	f.apply(f.plan(false, j))
 	require.Equal(t, spring, f.skipNext("nightly"))
 	require.Equal(t, []time.Time{spring.Add(23 * time.Hour)}, f.next("nightly", 1))
-	f.settled(false, j)
+	f.inSync(false, j)
 }

@@ -37,7 +37,7 @@ func diff(old, wanted job.Job) ([]Field, error) {
 }
 
 // flatten maps the path of every value of a definition to its JSON text. The
-// options stand at the top, as they do in jobs.toml.
+// options are at the top, as in jobs.toml.
 func flatten(j job.Job) (map[string]string, error) {
 	text, err := json.Marshal(j)
 	if err != nil {

@@ -13,11 +13,10 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// Drift is the difference between what was applied last and what stands: what
-// people, or other programs, have done by hand since.
+// Drift is the difference between what was applied last and the live state: what
+// people, or other programs, have changed since.
 type Drift struct {
 	Namespace string       `json:"namespace"`
 	Provider  job.Provider `json:"provider"`
@@ -25,7 +24,7 @@ type Drift struct {
 	Jobs []JobDrift `json:"jobs"`
 	// Foreign are schedules and workflows under names of ours that are not ours.
 	Foreign []string `json:"foreign"`
-	// Failing are jobs that the system itself has paused since they failed too
+	// Failing are continuous jobs that have paused themselves since they failed too
 	// often. They are no drift.
 	Failing []JobDrift `json:"failing"`
 	// Applied counts the jobs that were applied and still count as such.
@@ -37,7 +36,7 @@ type JobDrift struct {
 	JobID string    `json:"job_id"`
 	Mode  job.Mode  `json:"mode"`
 	Kind  DriftKind `json:"kind"`
-	// Fields are what was edited: Old as applied, New as it stands.
+	// Fields are what was edited: Old as applied, New as it is live.
 	Fields []Field `json:"fields,omitempty"`
 	// Note says why a job is paused, or how it ended.
 	Note string `json:"note,omitempty"`
@@ -53,11 +52,11 @@ const (
 	DriftResumed DriftKind = "resumed" // though it is declared as paused
 	DriftDeleted DriftKind = "deleted" // its schedule is gone
 	DriftStopped DriftKind = "stopped" // its loop has ended
-	// DriftFailing is no drift: the job was paused since it failed too often.
+	// DriftFailing is no drift: the job has paused itself since it failed too often.
 	DriftFailing DriftKind = "failing"
 )
 
-// Drift compares what was applied last from a provider with what stands. Jobs
+// Drift compares what was applied last from a provider with the live state. Jobs
 // that run once are not part of it: they end by themselves.
 func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, error) {
 	applied, err := s.client.Applied(ctx, provider)
@@ -87,8 +86,8 @@ func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, erro
 			drift.Jobs = append(drift.Jobs, *one)
 		}
 	}
-	for _, thing := range survey.Foreign {
-		drift.Foreign = append(drift.Foreign, thing.Name)
+	for _, foreign := range survey.Foreign {
+		drift.Foreign = append(drift.Foreign, foreign.Name)
 	}
 	return drift, nil
 }
@@ -101,9 +100,9 @@ func (s *Syncer) driftOf(ctx context.Context, id string, applied contract.Applie
 	var err error
 	switch applied.Mode {
 	case job.ModeRecurring:
-		err = s.scheduleDrift(ctx, drift, applied)
+		err = s.compareSchedule(ctx, drift, applied)
 	case job.ModeContinuous:
-		err = s.loopDrift(ctx, drift, applied)
+		err = s.compareLoop(ctx, drift, applied)
 	case job.ModeOneShot, job.ModeQueued:
 	}
 	if errors.Is(err, client.ErrNotOurs) {
@@ -116,7 +115,7 @@ func (s *Syncer) driftOf(ctx context.Context, id string, applied contract.Applie
 	return drift, nil
 }
 
-func (s *Syncer) scheduleDrift(ctx context.Context, drift *JobDrift, applied contract.AppliedJob) error {
+func (s *Syncer) compareSchedule(ctx context.Context, drift *JobDrift, applied contract.AppliedJob) error {
 	live, err := s.client.LiveSchedule(ctx, drift.JobID)
 	if err != nil {
 		return err
@@ -127,7 +126,7 @@ func (s *Syncer) scheduleDrift(ctx context.Context, drift *JobDrift, applied con
 		}
 		return nil
 	}
-	if drift.Fields, err = byHand(live, applied); err != nil {
+	if drift.Fields, err = scheduleDrift(live, applied); err != nil {
 		return err
 	}
 	drift.pause(live, applied)
@@ -137,7 +136,7 @@ func (s *Syncer) scheduleDrift(ctx context.Context, drift *JobDrift, applied con
 	return nil
 }
 
-func (s *Syncer) loopDrift(ctx context.Context, drift *JobDrift, applied contract.AppliedJob) error {
+func (s *Syncer) compareLoop(ctx context.Context, drift *JobDrift, applied contract.AppliedJob) error {
 	live, err := s.client.LiveWorkflow(ctx, drift.JobID)
 	switch {
 	case err != nil:
@@ -158,7 +157,7 @@ func (drift *JobDrift) pause(live *client.Live, applied contract.AppliedJob) {
 	if live.Paused == applied.Paused {
 		return
 	}
-	if live.Paused && workflows.PausedForFailures(live.PauseReason) {
+	if live.PausedItself {
 		if drift.Note = live.PauseReason; len(drift.Fields) == 0 {
 			drift.Kind = DriftFailing
 		}
@@ -173,20 +172,15 @@ func (drift *JobDrift) pause(live *client.Live, applied contract.AppliedJob) {
 	})
 }
 
-// byHand are the ways in which a live schedule differs from what was applied:
-// Old as applied, New as it stands. What is known of it is the definition that
-// the schedule itself keeps, twice, with the hash of it as a mark; and the version
-// that it was left in, which tells an edit from what an older release made of the
-// same definition.
-func byHand(live *client.Live, applied contract.AppliedJob) ([]Field, error) {
+// scheduleDrift are the ways in which a live schedule differs from what was applied:
+// Old as applied, New as it is live. The applied definition is known from the schedule
+// itself, which has it twice, with its hash as an attribute.
+func scheduleDrift(live *client.Live, applied contract.AppliedJob) ([]Field, error) {
 	version, err := scheduleVersion(live)
 	if err != nil || version == applied.Version {
 		return nil, err
 	}
-	if applied.Version != "" && !sameForm(applied.Version) {
-		return nil, nil // Another release applied it, whose defaults may have been others.
-	}
-	reference, err := markedDefinition(live)
+	reference, err := liveDefinition(live)
 	if err != nil {
 		return nil, err
 	}
@@ -207,9 +201,9 @@ func byHand(live *client.Live, applied contract.AppliedJob) ([]Field, error) {
 	return fields, nil
 }
 
-// markedDefinition finds the definition that a schedule's mark is the hash of:
-// in its input, or else in its memo. It is nil if both were edited.
-func markedDefinition(live *client.Live) (*job.Job, error) {
+// liveDefinition finds the definition that the schedule's hash attribute is of: in its
+// input, or else in its memo. It is nil if both were edited.
+func liveDefinition(live *client.Live) (*job.Job, error) {
 	candidates := []job.Job{live.Job}
 	if recorded, ok := live.Recorded(); ok {
 		candidates = append(candidates, recorded)

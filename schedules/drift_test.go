@@ -25,8 +25,8 @@ func (f *fixture) drift() *schedules.Drift {
 	return drift
 }
 
-// byHand edits a schedule as the Temporal CLI and the Web UI do.
-func (f *fixture) byHand(key string, edit func(*schedulepb.Schedule)) {
+// editLive edits a schedule as the Temporal CLI and the Web UI do.
+func (f *fixture) editLive(key string, edit func(*schedulepb.Schedule)) {
 	f.Helper()
 	service, id := f.temporal.WorkflowService(), contract.ScheduleID("do_nothing."+key)
 	live, err := service.DescribeSchedule(f.Context(), &workflowservice.DescribeScheduleRequest{
@@ -47,12 +47,12 @@ func TestDriftNamesWhatWasDoneByHand(t *testing.T) {
 	jobs := []job.Job{
 		declare("edited", recurring(time.Hour)), declare("paused", recurring(time.Hour)), declare("deleted", recurring(time.Hour)),
 		declare("fine", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("once", oneShot()),
-		declare("dated", job.Schedule{Recurring: &job.Recurring{Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", Jitter: job.Duration(time.Minute)}}),
+		declare("dated", job.Trigger{Recurring: &job.Recurring{Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", Jitter: job.Duration(time.Minute)}}),
 	}
 	f.apply(f.plan(false, jobs...))
 	require.True(t, f.drift().Empty(), "%v", f.drift())
 
-	f.byHand("edited", func(s *schedulepb.Schedule) {
+	f.editLive("edited", func(s *schedulepb.Schedule) {
 		s.GetSpec().GetInterval()[0].Interval = durationpb.New(time.Minute)
 		s.GetSpec().GetInterval()[0].Phase = durationpb.New(0)
 	})
@@ -89,7 +89,7 @@ func TestDriftNamesWhatWasDoneByHand(t *testing.T) {
 	}, actions(plan))
 	require.Equal(t, []string{"schedule job/foreign"}, plan.Foreign)
 	for _, change := range plan.Changes {
-		require.Equal(t, change.JobID == "do_nothing.edited", change.EditedByHand, change.JobID)
+		require.Equal(t, change.JobID == "do_nothing.edited", change.Drifted, change.JobID)
 	}
 	f.apply(plan)
 	require.Len(t, f.drift().Jobs, 1, "the pause is kept")
@@ -99,7 +99,7 @@ func TestDriftNamesWhatWasDoneByHand(t *testing.T) {
 	require.Equal(t, 1, reset.Count(schedules.ActionUpdate))
 	f.apply(reset)
 	require.Empty(t, f.drift().Jobs)
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 
 	foreign, err := f.temporal.ScheduleClient().GetHandle(t.Context(), "job/foreign").Describe(t.Context())
 	require.NoError(t, err)
@@ -118,13 +118,13 @@ func TestDriftOfInputsLimitsAndLoops(t *testing.T) {
 	input := func(s *schedulepb.Schedule) *commonpb.Payload {
 		return s.GetAction().GetStartWorkflow().GetInput().GetPayloads()[0]
 	}
-	f.byHand("input", func(s *schedulepb.Schedule) {
+	f.editLive("input", func(s *schedulepb.Schedule) {
 		other := jobs[0]
 		other.Spec = []byte(`{"a":5}`)
 		input(s).Data = job.EncodeJSON(contract.RunInput{Job: other, StartedBy: contract.StartedBySchedule})
 	})
-	f.byHand("garbage", func(s *schedulepb.Schedule) { input(s).Data = []byte(`"x"`) })
-	f.byHand("limited", func(s *schedulepb.Schedule) { s.State.LimitedActions, s.State.RemainingActions = true, 3 })
+	f.editLive("garbage", func(s *schedulepb.Schedule) { input(s).Data = []byte(`"x"`) })
+	f.editLive("limited", func(s *schedulepb.Schedule) { s.State.LimitedActions, s.State.RemainingActions = true, 3 })
 	require.NoError(t, f.schedule("resumed").Unpause(t.Context(), client.ScheduleUnpauseOptions{Note: "go"}))
 	require.NoError(t, f.client.Pause(t.Context(), "do_nothing.held", "no power"))
 	require.NoError(t, f.temporal.TerminateWorkflow(t.Context(), "job/do_nothing.killed", "", "by test"))
@@ -150,7 +150,7 @@ func TestDriftOfInputsLimitsAndLoops(t *testing.T) {
 	require.Equal(t, 1, plan.Count(schedules.ActionCreate))
 	f.apply(plan)
 	require.Empty(t, f.drift().Jobs)
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 }
 
 // What was applied is known without a worker, survives the end of its record, and
@@ -172,13 +172,13 @@ func TestWhatWasAppliedIsRemembered(t *testing.T) {
 		live, err := f.client.LiveWorkflow(t.Context(), once.ID)
 		return live == nil, err
 	})
-	f.settled(false, once)
+	f.inSync(false, once)
 	changed := once
 	changed.Spec = []byte(`{"a":2}`)
 	require.Equal(t, 1, f.plan(false, changed).Count(schedules.ActionCreate))
 
 	require.NoError(t, f.temporal.TerminateWorkflow(t.Context(), "applied/toml", "", "by test"))
-	f.settled(false, once)
+	f.inSync(false, once)
 	hourly := declare("hourly", recurring(time.Hour))
 	f.apply(f.plan(false, once, hourly))
 	applied, err := f.client.Applied(t.Context(), job.ProviderTOML)

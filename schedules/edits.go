@@ -62,7 +62,7 @@ func settings(s *schedulepb.Schedule) []setting {
 		{"execution_timeout", length(start.GetWorkflowExecutionTimeout())},
 		{"run_timeout", length(start.GetWorkflowRunTimeout())},
 		{"task_timeout", taskTimeout(start.GetWorkflowTaskTimeout())},
-		{"marks", texts(attributeNames(start), func(name string) string { return name + "=" + client.Attribute(start.GetSearchAttributes(), name) })},
+		{"search_attributes", texts(attributeNames(start), func(name string) string { return name + "=" + client.Attribute(start.GetSearchAttributes(), name) })},
 		{"memo", texts(memoNames(start), func(name string) string { return memoText(start, name) })},
 		{"summary", text(client.SummaryText(start.GetUserMetadata()))},
 		{"other", otherSettings(start)},

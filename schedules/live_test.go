@@ -14,11 +14,10 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // startQueue starts a queue with a state of the test's.
-func startQueue(t *testing.T, c *client.Client, state workflows.QueueState) {
+func startQueue(t *testing.T, c *client.Client, state contract.QueueState) {
 	t.Helper()
 	_, err := c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
 		ID: contract.QueueWorkflowID(state.Name), TaskQueue: contract.QueuesTaskQueue,
@@ -45,7 +44,7 @@ func TestAJobThatMayWaitIsNotMissing(t *testing.T) {
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(ended.ID), "", "test"))
 	require.ErrorIs(t, c.Stop(t.Context(), "do_nothing.missing", "test"), client.ErrNotFound, "there is no queue")
 
-	startQueue(t, c, workflows.QueueState{Name: "photos"})
+	startQueue(t, c, contract.QueueState{Name: "photos"})
 	err = c.Stop(t.Context(), "do_nothing.waits", "test")
 	require.ErrorIs(t, err, client.ErrNoWorker)
 	require.NotErrorIs(t, err, client.ErrNotFound)
@@ -55,7 +54,7 @@ func TestAJobThatMayWaitIsNotMissing(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrNoWorker, "it ran, and may wait to run again")
 	require.EqualError(t, err, "job "+ended.ID+" does not run, and no worker answers that could tell whether it waits in queue photos")
 
-	running := declare("running", job.Schedule{OneShot: &job.OneShot{}})
+	running := declare("running", job.Trigger{OneShot: &job.OneShot{}})
 	_, err = c.StartRun(t.Context(), running, contract.StartedByHand)
 	require.NoError(t, err)
 	require.NoError(t, c.Stop(t.Context(), running.ID, "test"), "no queue is asked for what runs")
@@ -70,20 +69,20 @@ func TestAnUnreadablePageIsNotTheTroubleOfOtherJobs(t *testing.T) {
 		ID: contract.QueuePageWorkflowID("broken", "torn", 1), TaskQueue: "nobody",
 	}, contract.JobQueuePageType, "not a page")
 	require.NoError(t, err)
-	startQueue(t, f.client, workflows.QueueState{
-		Name: "broken", Paging: workflows.DefaultPaging(), Paused: true, Accepted: 3,
-		Parked: workflows.Parked{Epoch: "torn", Pages: []workflows.PageRef{{First: 1, Index: true}}, Last: 3},
+	startQueue(t, f.client, contract.QueueState{
+		Name: "broken", Instance: "torn", Paused: true, Accepted: 3,
+		Overflow: contract.Overflow{Pages: []int64{1}, Last: 3},
 	})
 	err = f.client.Stop(t.Context(), "do_nothing.missing", "test")
 	require.ErrorContains(t, err, "job do_nothing.missing has no schedule and no run, and whether it waits in queue broken cannot be told: ")
 	require.NotErrorIs(t, err, client.ErrNotFound)
 
-	loop := declare("loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
+	loop := declare("loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
 	require.NoError(t, f.client.StartContinuous(t.Context(), loop))
 	require.NoError(t, f.client.Pause(t.Context(), loop.ID, "test"))
 	require.NoError(t, f.client.Stop(t.Context(), loop.ID, "test"))
 
-	startQueue(t, f.client, workflows.QueueState{Name: "whole", Paused: true})
+	startQueue(t, f.client, contract.QueueState{Name: "whole", Paused: true})
 	waits := declare("waits", queued("whole"))
 	_, err = f.client.Enqueue(t.Context(), waits, false)
 	require.NoError(t, err)

@@ -52,7 +52,7 @@ const (
 	mostTicks = 12
 	outages   = 40 * time.Second
 	// patience is for the starts that were missed: a busy machine is slow at them.
-	patience = 3 * time.Minute
+	longWait = 3 * time.Minute
 )
 
 // TestMisfire takes the server away for some starts of jobs of every misfire policy.
@@ -69,7 +69,7 @@ func TestMisfire(t *testing.T) {
 	var declared []job.Job
 	for key, r := range jobs {
 		r.RecurEvery, r.Offset = job.Duration(tick), new(job.Duration)
-		declared = append(declared, declare(key, job.Schedule{Recurring: &r}))
+		declared = append(declared, declare(key, job.Trigger{Recurring: &r}))
 	}
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal")
@@ -87,7 +87,7 @@ func TestMisfire(t *testing.T) {
 	up := time.Now()
 	for _, j := range declared {
 		o.waitHandled(j.ID, up, 3)
-		stacktest.WaitWithin(t, patience, "nothing to wait in "+j.ID, func() (bool, error) {
+		stacktest.WaitWithin(t, longWait, "nothing to wait in "+j.ID, func() (bool, error) {
 			live, err := o.client.LiveSchedule(t.Context(), j.ID)
 			return err == nil && live.Schedule.GetInfo().GetBufferSize() == 0, err
 		})
@@ -119,7 +119,7 @@ func TestMisfire(t *testing.T) {
 		}
 	}
 	o.accountFor(jobs, declared)
-	o.settled(false, declared...)
+	o.inSync(false, declared...)
 }
 
 // accountFor compares the ledger of missed starts with what handlers did. Lists lag
@@ -226,7 +226,7 @@ func (o *outage) handled(jobID string) ([]client.Run, error) {
 // waitHandled waits for runs that were due after a time.
 func (o *outage) waitHandled(jobID string, after time.Time, count int) {
 	o.Helper()
-	stacktest.WaitWithin(o, patience, "runs of "+jobID, func() (bool, error) {
+	stacktest.WaitWithin(o, longWait, "runs of "+jobID, func() (bool, error) {
 		runs, err := o.handled(jobID)
 		n := 0
 		for _, run := range runs {

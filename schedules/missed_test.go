@@ -36,7 +36,7 @@ func TestMissedStarts(t *testing.T) {
 	})
 	const interval = 2 * time.Second // The server is late by less on a busy machine.
 	every := job.Recurring{RecurEvery: job.Duration(interval)}
-	j := declare("missing", job.Schedule{Recurring: &every})
+	j := declare("missing", job.Trigger{Recurring: &every})
 	f.apply(f.plan(false, j))
 
 	f.waitSchedule(j, "overlaps", func(live *client.Live) bool { return live.Schedule.GetInfo().GetOverlapSkipped() >= 2 })

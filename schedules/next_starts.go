@@ -5,7 +5,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // shownStarts is how many coming starts a plan shows.
@@ -24,15 +23,14 @@ func (change *Change) starts(live *client.Live, now time.Time) {
 	}
 	switch {
 	case live.Paused:
-	case change.EditedByHand:
+	case change.Drifted:
 		next := live.Next() // Only the server knows.
 		change.NextNow = next[:min(len(next), shownStarts)]
 	case live.Job.Recurring != nil:
 		change.NextNow = nextStarts(live.Job, now, skipped)
 	}
 	declared := change.job.Options.Paused
-	keepsPause := live.Paused && !change.setPause && live.Job.Options.Paused == declared &&
-		!workflows.PausedForFailures(live.PauseReason)
+	keepsPause := live.Paused && !change.setPause && live.Job.Options.Paused == declared
 	if !keepsPause {
 		change.NextThen = nextStarts(change.job, now, skipped)
 	}

@@ -23,7 +23,7 @@ func TestOneShotForLater(t *testing.T) {
 		return job.Result{}, nil
 	})
 	at := func(moment time.Time) job.Job {
-		return declare("later", job.Schedule{OneShot: &job.OneShot{At: moment}})
+		return declare("later", job.Trigger{OneShot: &job.OneShot{At: moment}})
 	}
 	waits := func(moment time.Time) client.RunRef {
 		live, err := f.client.LiveWorkflow(t.Context(), "do_nothing.later")

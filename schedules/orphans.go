@@ -8,11 +8,11 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// orphans are the provider's jobs that stand in Temporal and are not declared.
+// orphans are the provider's jobs that have a resource in Temporal and are not declared.
 func (c *comparison) orphans(ctx context.Context, declared map[string]bool) ([]Change, error) {
 	var ids []string
-	for id, standing := range c.standing {
-		if !declared[id] && standing.Provider == c.options.Provider {
+	for id, found := range c.live {
+		if !declared[id] && found.Provider == c.options.Provider {
 			ids = append(ids, id)
 		}
 	}
@@ -31,13 +31,13 @@ func (c *comparison) orphans(ctx context.Context, declared map[string]bool) ([]C
 	return orphans, err
 }
 
-// orphan confirms that a job still stands: the list it was found in lags behind.
+// orphan confirms that a job still has a resource: the list it was found in lags behind.
 func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
 	change := &Change{Action: ActionOrphaned, JobID: id, job: job.Job{ID: id}}
 	if c.options.Prune {
 		change.Action = ActionDelete
 	}
-	if c.standing[id].Schedule {
+	if c.live[id].Schedule {
 		live, err := c.client.LiveSchedule(ctx, id)
 		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return nil, err
@@ -48,27 +48,27 @@ func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
 				return nil, err
 			}
 			change.Mode = job.ModeRecurring
-			change.replaces = append(change.replaces, removal{thingSchedule, version})
+			change.replaces = append(change.replaces, removal{resourceSchedule, version})
 		}
 	}
-	if c.standing[id].Loop {
+	if c.live[id].Loop {
 		live, err := c.client.LiveWorkflow(ctx, id)
 		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return nil, err
 		}
 		if live != nil && live.Workflow.Open() && live.Job.Provider == c.options.Provider {
 			change.Mode = job.ModeContinuous
-			change.replaces = append(change.replaces, removal{thingLoop, workflowVersion(live)})
+			change.replaces = append(change.replaces, removal{resourceLoop, workflowVersion(live)})
 		}
 	}
-	if item := c.standing[id].Waiting; item != nil {
+	if item := c.live[id].Waiting; item != nil {
 		change.Mode = job.ModeQueued
 		change.queue, change.sequence = item.Job.Queue(), item.Sequence
-		change.replaces = append(change.replaces, removal{thingItem, itemVersion(item)})
+		change.replaces = append(change.replaces, removal{resourceItem, itemVersion(item)})
 	}
 	if len(change.replaces) == 0 {
 		return nil, nil //nolint:nilnil // It is gone.
 	}
-	change.stands = true
+	change.exists = true
 	return change, nil
 }

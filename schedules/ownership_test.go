@@ -26,7 +26,7 @@ func TestEditsOfWhatAScheduleStartsShow(t *testing.T) {
 		edit func(*schedulepb.Schedule)
 		path string
 	}{
-		"marks":   {func(s *schedulepb.Schedule) { s.GetAction().GetStartWorkflow().SearchAttributes = nil }, "schedule.marks"},
+		"marks":   {func(s *schedulepb.Schedule) { s.GetAction().GetStartWorkflow().SearchAttributes = nil }, "schedule.search_attributes"},
 		"memo":    {func(s *schedulepb.Schedule) { s.GetAction().GetStartWorkflow().Memo = nil }, "schedule.memo"},
 		"summary": {func(s *schedulepb.Schedule) { s.GetAction().GetStartWorkflow().UserMetadata = nil }, "schedule.summary"},
 		"retries": {func(s *schedulepb.Schedule) {
@@ -42,7 +42,7 @@ func TestEditsOfWhatAScheduleStartsShow(t *testing.T) {
 	}
 	f.apply(f.plan(false, jobs...))
 	for key, e := range edits {
-		f.byHand(key, e.edit)
+		f.editLive(key, e.edit)
 	}
 	stacktest.WaitFor(t, "all edits to show", func() (bool, error) { return len(f.drift().Jobs) == len(jobs), nil })
 	for _, one := range f.drift().Jobs {
@@ -51,7 +51,7 @@ func TestEditsOfWhatAScheduleStartsShow(t *testing.T) {
 	plan := f.plan(false, jobs...)
 	require.Equal(t, len(jobs), plan.Count(schedules.ActionUpdate))
 	f.apply(plan)
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 	require.True(t, f.drift().Empty())
 }
 
@@ -101,25 +101,25 @@ func TestADeletionIsOfWhatWasSeen(t *testing.T) {
 	}
 	f.apply(f.plan(false, all...))
 	_, err := f.syncer.Replan(t.Context(), saved, 0)
-	require.ErrorIs(t, err, schedules.ErrWorldMoved)
+	require.ErrorIs(t, err, schedules.ErrPlanStale)
 	late := map[string]error{}
 	require.Error(t, f.syncer.Apply(t.Context(), stale, func(r schedules.Report) { late[r.Change.JobID] = r.Err }))
 	require.Len(t, late, 3)
 	for id, err := range late {
 		require.ErrorIs(t, err, client.ErrMoved, id)
 	}
-	f.settled(false, all...)
+	f.inSync(false, all...)
 }
 
 // Only what a prune would remove counts for its guard.
 func TestWhatDoesNotStandIsNoReasonToPruneTheRest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
-	standing := []job.Job{declare("a", recurring(time.Hour)), declare("b", recurring(time.Hour)), declare("once", oneShot())}
-	f.apply(f.plan(false, standing...))
+	live := []job.Job{declare("a", recurring(time.Hour)), declare("b", recurring(time.Hour)), declare("once", oneShot())}
+	f.apply(f.plan(false, live...))
 	declared := []job.Job{
 		declare("once", oneShot()),
-		declare("ended", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), EndAt: time.Unix(1, 0)}}),
+		declare("ended", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), EndAt: time.Unix(1, 0)}}),
 	}
 	for _, key := range []string{"p", "q", "r", "s", "t", "u", "v", "w", "x", "y"} {
 		declared = append(declared, declare(key, oneShot(), func(j *job.Job) { j.Options.Paused = true }))
@@ -129,7 +129,7 @@ func TestWhatDoesNotStandIsNoReasonToPruneTheRest(t *testing.T) {
 		if err != nil || plan.Count(schedules.ActionDelete) < 2 {
 			return false, err
 		}
-		require.EqualError(t, plan.CheckPrune(), "the plan deletes more than a fifth of the jobs that stand: it would delete 2 of 2 jobs")
+		require.EqualError(t, plan.CheckPrune(), "the plan deletes more than a fifth of the live jobs: it would delete 2 of 2 jobs")
 		return true, nil
 	})
 }
@@ -161,7 +161,7 @@ func TestAJobWithoutAStartLeftIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
 	// The next start is years away, and the end before it.
-	j := declare("over", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 29 2 *", EndAt: time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)}})
+	j := declare("over", job.Trigger{Recurring: &job.Recurring{Cron: "0 3 29 2 *", EndAt: time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)}})
 	plan := f.plan(false, j)
 	require.True(t, plan.Empty(), "%v", actions(plan))
 	require.Equal(t, "has ended: it has no start left before its end_at", plan.Changes[0].Note)

@@ -33,56 +33,56 @@ type Change struct {
 	Fields []Field `json:"fields,omitempty"`
 	// Note says what people should know: why a job is blocked, or is paused.
 	Note string `json:"note,omitempty"`
-	// EditedByHand says that what stands is not what was applied last.
-	EditedByHand bool `json:"edited_by_hand,omitempty"`
+	// Drifted says that the live state is not what was applied last.
+	Drifted bool `json:"drifted,omitempty"`
 	// NextNow and NextThen are the next starts of a recurring job that changes, as
-	// it stands and as it will be, jitter aside. None where there is no schedule,
+	// it is live and as it will be, jitter aside. None where there is no schedule,
 	// or where it starts nothing.
 	NextNow  []time.Time `json:"next_now,omitempty"`
 	NextThen []time.Time `json:"next_then,omitempty"`
-	// Version names what stands; "" for nothing. Apply leaves alone what has
-	// another version by then.
+	// Version names the live state; "" if there is none. Apply leaves a job alone
+	// whose live state has another version by then.
 	Version string `json:"version,omitempty"`
 
 	// job is the definition to bring about, or to delete.
 	job job.Job
-	// replaces are things under the same id to remove first.
+	// replaces are resources under the same id to remove first.
 	replaces []removal
-	// stands says that something of the job stands in Temporal that a prune would
-	// remove: a schedule, an open loop, or an item that waits.
-	stands bool
-	// asApplied says that what stands, or ran, is what is declared.
-	asApplied bool
+	// exists says that the job has a resource in Temporal that a prune would remove:
+	// a schedule, an open loop, or an item that waits.
+	exists bool
+	// inSync says that the live state, or what ran, is what is declared.
+	inSync bool
 	// queue is where the item waits that is to be removed.
 	queue string
 	// sequence is its number there: another item of the job is not meant.
 	sequence int64
-	// was is the spec hash of what stands.
-	was string
+	// liveHash is the spec hash of the live state.
+	liveHash string
 	// waiting is the run id of a run that waits for its time and gives way.
 	waiting string
 	// setPause makes the job paused, or not, as its definition says.
 	setPause bool
 }
 
-// thing is what stands for a job in Temporal until it is removed.
-type thing string
+// resource is what a job has in Temporal until it is removed.
+type resource string
 
 const (
-	thingSchedule thing = "schedule"
-	thingLoop     thing = "loop"
-	thingItem     thing = "queue item"
+	resourceSchedule resource = "schedule"
+	resourceLoop     resource = "loop"
+	resourceItem     resource = "queue item"
 )
 
-// removal is a thing to remove, and the version of it that is meant.
+// removal is a resource to remove, and the version of it that is meant.
 type removal struct {
-	thing   thing
-	version string
+	resource resource
+	version  string
 }
 
-// removes says whether the change removes such a thing.
-func (change *Change) removes(t thing) bool {
-	return slices.ContainsFunc(change.replaces, func(r removal) bool { return r.thing == t })
+// removes says whether the change removes such a resource.
+func (change *Change) removes(of resource) bool {
+	return slices.ContainsFunc(change.replaces, func(r removal) bool { return r.resource == of })
 }
 
 // Field is one changed value, written as JSON; "" where there is none.
@@ -107,8 +107,8 @@ type Plan struct {
 	options     PlanOptions
 	namespaceID string
 	declared    []job.Job
-	// applied is what was applied before, and unrecorded what stands as declared
-	// without being part of it.
+	// applied is what was applied before, and unrecorded what is in sync without
+	// being part of it.
 	applied    contract.AppliedState
 	unrecorded contract.AppliedRecord
 }
@@ -127,7 +127,7 @@ func (p *Plan) Count(action Action) int {
 // Empty says that apply would do nothing.
 func (p *Plan) Empty() bool { return len(p.work()) == 0 }
 
-// warn finds what people may not expect of the jobs that change.
+// warn adds the warnings about jobs that change.
 func (p *Plan) warn(now time.Time) {
 	changing := map[string]bool{}
 	for _, change := range p.Changes {
@@ -139,7 +139,7 @@ func (p *Plan) warn(now time.Time) {
 		return
 	}
 	for _, warning := range Warnings(p.declared, now) {
-		if slices.ContainsFunc(warning.Jobs, func(j WarnedJob) bool { return changing[j.ID] }) {
+		if changing[warning.JobID] {
 			p.Warnings = append(p.Warnings, warning)
 		}
 	}
@@ -150,24 +150,24 @@ func (p *Plan) Recorded() bool {
 	return p.unrecorded.Empty()
 }
 
-// CheckPrune refuses a plan that deletes more than a fifth of the provider's jobs
-// that stand, or all of them, unless that was asked for. Jobs of which nothing
-// stands, such as those that ran once, do not count.
+// CheckPrune refuses a plan that deletes more than a fifth of the provider's live
+// jobs, or all of them, unless that was asked for. Jobs without a resource, such as
+// those that ran once, do not count.
 func (p *Plan) CheckPrune() error {
-	deletes, standing := p.Count(ActionDelete), 0
+	deletes, live := p.Count(ActionDelete), 0
 	for _, change := range p.Changes {
-		if change.stands || change.Action == ActionDelete {
-			standing++
+		if change.exists || change.Action == ActionDelete {
+			live++
 		}
 	}
-	if deletes == 0 || p.options.AllowMassPrune || deletes < standing && deletes*5 <= standing {
+	if deletes == 0 || p.options.AllowMassPrune || deletes < live && deletes*5 <= live {
 		return nil
 	}
-	return fmt.Errorf("%w: it would delete %d of %d jobs", ErrMassPrune, deletes, standing)
+	return fmt.Errorf("%w: it would delete %d of %d jobs", ErrMassPrune, deletes, live)
 }
 
 // ErrMassPrune says that a plan deletes more than is done without asking twice.
-var ErrMassPrune = errors.New("the plan deletes more than a fifth of the jobs that stand")
+var ErrMassPrune = errors.New("the plan deletes more than a fifth of the live jobs")
 
 // work are the changes that apply carries out.
 func (p *Plan) work() []Change {

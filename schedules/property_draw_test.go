@@ -56,7 +56,7 @@ func (d *draw) job(key string) job.Job {
 }
 
 func (d *draw) any(key string) job.Job {
-	var schedule job.Schedule
+	var schedule job.Trigger
 	switch d.IntN(6) {
 	case 0, 1, 2:
 		schedule.Recurring = d.recurring()

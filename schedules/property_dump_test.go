@@ -18,9 +18,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// standing is what stands under job ids and in queues, as the raw API tells it,
+// liveState is what there is under job ids and in queues, as the raw API tells it,
 // in lines that two servers agree on.
-func (w *world) standing(ids, queues []string) []string {
+func (w *world) liveState(ids, queues []string) []string {
 	w.Helper()
 	var lines []string
 	for _, id := range ids {

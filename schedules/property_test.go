@@ -67,9 +67,9 @@ func equivalence(t *testing.T, draw *draw, over, alone *world, round int) {
 	alone.applyAll(what, b)
 	alone.quiet(b)
 
-	want := alone.standing(draw.ids(), draw.queues())
+	want := alone.liveState(draw.ids(), draw.queues())
 	want = withoutRepeats(want, a)
-	require.Equal(t, want, over.standing(draw.ids(), draw.queues()), what)
+	require.Equal(t, want, over.liveState(draw.ids(), draw.queues()), what)
 
 	over.empty(what, b)
 	alone.empty(what, b)
@@ -77,7 +77,7 @@ func equivalence(t *testing.T, draw *draw, over, alone *world, round int) {
 	over.carryOut(what, plan)
 	over.applyAll(what, b)
 	over.quiet(b)
-	require.Equal(t, want, over.standing(draw.ids(), draw.queues()), what)
+	require.Equal(t, want, over.liveState(draw.ids(), draw.queues()), what)
 	over.ranOnce(what, a, b)
 	alone.ranOnce(what, b)
 
@@ -88,7 +88,7 @@ func equivalence(t *testing.T, draw *draw, over, alone *world, round int) {
 		w.quiet(a)
 		w.empty(what, a)
 	}
-	require.Equal(t, alone.standing(draw.ids(), draw.queues()), over.standing(draw.ids(), draw.queues()), what)
+	require.Equal(t, alone.liveState(draw.ids(), draw.queues()), over.liveState(draw.ids(), draw.queues()), what)
 }
 
 // withoutRepeats drops what waits in a queue and has run before: a job that runs

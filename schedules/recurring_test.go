@@ -50,7 +50,7 @@ func shapes() map[string]job.Recurring {
 func declareShapes() []job.Job {
 	var jobs []job.Job
 	for key, r := range shapes() {
-		jobs = append(jobs, declare(key, job.Schedule{Recurring: &r}))
+		jobs = append(jobs, declare(key, job.Trigger{Recurring: &r}))
 	}
 	return jobs
 }
@@ -60,14 +60,14 @@ func TestAPlanIsEmptyAfterApplyForEveryShape(t *testing.T) {
 	f := newFixture(t, stacktest.StartNamespace(t))
 	jobs := declareShapes()
 	f.apply(f.plan(false, jobs...))
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 	for i := range jobs {
 		jobs[i].Options.Description = "updated"
 	}
 	plan := f.plan(false, jobs...)
 	require.Equal(t, len(jobs), plan.Count(schedules.ActionUpdate))
 	f.apply(plan)
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 }
 
 func TestHandEditsAreSeenAndUndone(t *testing.T) {
@@ -157,7 +157,7 @@ func TestHandEditsAreSeenAndUndone(t *testing.T) {
 		require.Equal(t, []schedules.Field{e.want}, seen[e.key], e.key)
 	}
 	f.apply(plan)
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 }
 
 func (f *fixture) schedule(key string) sdk.ScheduleHandle {
@@ -206,7 +206,7 @@ func TestStartsAreThoseOfTheDefinition(t *testing.T) {
 			"Wed 06-28 23:59:00", "Thu 06-29 23:59:00", "Fri 06-30 23:59:00",
 		}},
 	} {
-		j := declare(key, job.Schedule{Recurring: &c.recurring})
+		j := declare(key, job.Trigger{Recurring: &c.recurring})
 		f.apply(f.plan(false, j))
 		require.Equal(t, c.want, f.starts(j, june, july.Add(5*time.Hour)), key)
 	}
@@ -215,7 +215,7 @@ func TestStartsAreThoseOfTheDefinition(t *testing.T) {
 func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
-	j := declare("over", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}})
+	j := declare("over", job.Trigger{Recurring: &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}})
 	plan := f.plan(false, j)
 	require.True(t, plan.Empty())
 	require.Equal(t, "has ended: it has no start left before its end_at", plan.Changes[0].Note)
@@ -224,7 +224,7 @@ func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 	f.apply(f.plan(false, j))
 	j.Recurring = &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}
 	f.apply(f.plan(false, j))
-	f.settled(false, j)
+	f.inSync(false, j)
 	live, err := f.client.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Empty(t, live.Next())
@@ -233,7 +233,7 @@ func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 func TestCronJobsRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
-	j := declare("cron", job.Schedule{Recurring: &job.Recurring{Cron: "0 3 1 1 *", TimeZone: "Europe/Prague"}})
+	j := declare("cron", job.Trigger{Recurring: &job.Recurring{Cron: "0 3 1 1 *", TimeZone: "Europe/Prague"}})
 	f.apply(f.plan(false, j))
 	// A start that was due is caught up at once.
 	require.NoError(t, f.schedule("cron").Backfill(t.Context(), sdk.ScheduleBackfillOptions{Backfill: []sdk.ScheduleBackfill{{

@@ -83,7 +83,7 @@ func TestAChangedLoopGoesOnAtItsCursor(t *testing.T) {
 			j := job.Job{
 				ID: "read_on.x", Type: "ReadOn", Worker: "testing", Provider: job.ProviderTOML,
 				Spec: json.RawMessage(`{"a":1}`), Options: job.DefaultOptions(job.ModeContinuous),
-				Schedule: job.Schedule{Continuous: &job.Continuous{
+				Trigger: job.Trigger{Continuous: &job.Continuous{
 					Interval: job.Duration(10 * time.Millisecond), RestartOnChange: restart,
 				}},
 			}

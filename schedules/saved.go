@@ -63,7 +63,7 @@ func (p *Plan) found() []SavedState {
 	for i, change := range p.Changes {
 		found[i] = SavedState{JobID: change.JobID, Action: change.Action, Version: change.Version, Fields: change.Fields}
 		for _, r := range change.replaces {
-			found[i].Removes = append(found[i].Removes, string(r.thing)+" "+r.version)
+			found[i].Removes = append(found[i].Removes, string(r.resource)+" "+r.version)
 		}
 	}
 	return found
@@ -101,7 +101,7 @@ func IsSavedPlan(r io.Reader) bool {
 	return json.NewDecoder(io.LimitReader(r, maxSavedBytes)).Decode(&saved) == nil && saved.Format > 0
 }
 
-// Replan makes a saved plan again. It gives [ErrWorldMoved], with what moved, if
+// Replan makes a saved plan again. It gives [ErrPlanStale], with what changed, if
 // that is not the same plan.
 func (s *Syncer) Replan(ctx context.Context, saved *SavedPlan, parallel int) (*Plan, error) {
 	if saved.Namespace != s.client.Namespace() {
@@ -120,38 +120,38 @@ func (s *Syncer) Replan(ctx context.Context, saved *SavedPlan, parallel int) (*P
 	if err != nil {
 		return nil, err
 	}
-	if moved := movedSince(saved.Found, plan.found()); len(moved) > 0 {
+	if changed := changedSince(saved.Found, plan.found()); len(changed) > 0 {
 		const named = 5
-		list := strings.Join(moved[:min(len(moved), named)], ", ")
-		if len(moved) > named {
-			list += fmt.Sprintf(" and %d more", len(moved)-named)
+		list := strings.Join(changed[:min(len(changed), named)], ", ")
+		if len(changed) > named {
+			list += fmt.Sprintf(" and %d more", len(changed)-named)
 		}
-		return nil, fmt.Errorf("%w: %s; plan again", ErrWorldMoved, list)
+		return nil, fmt.Errorf("%w: %s; plan again", ErrPlanStale, list)
 	}
 	return plan, nil
 }
 
-// ErrWorldMoved says that a saved plan no longer fits.
-var ErrWorldMoved = errors.New("what the plan was made against has changed since")
+// ErrPlanStale says that a saved plan no longer fits.
+var ErrPlanStale = errors.New("what the plan was made against has changed since")
 
-// movedSince lists the jobs of which two plans say different things.
-func movedSince(before, now []SavedState) []string {
+// changedSince lists the jobs of which two plans say different things.
+func changedSince(before, now []SavedState) []string {
 	text := func(state SavedState) string { return string(job.EncodeJSON(state)) }
 	was := map[string]string{}
 	for _, state := range before {
 		was[state.JobID] = text(state)
 	}
-	var moved []string
+	var changed []string
 	for _, state := range now {
 		if was[state.JobID] != text(state) {
-			moved = append(moved, state.JobID)
+			changed = append(changed, state.JobID)
 		}
 		delete(was, state.JobID)
 	}
 	for _, state := range before {
 		if _, gone := was[state.JobID]; gone {
-			moved = append(moved, state.JobID)
+			changed = append(changed, state.JobID)
 		}
 	}
-	return moved
+	return changed
 }

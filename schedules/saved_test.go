@@ -35,10 +35,10 @@ func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
 	plan, err := f.syncer.Replan(t.Context(), saved, 0)
 	require.NoError(t, err)
 	f.apply(plan)
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 
 	_, err = f.syncer.Replan(t.Context(), saved, 0)
-	require.ErrorIs(t, err, schedules.ErrWorldMoved)
+	require.ErrorIs(t, err, schedules.ErrPlanStale)
 	require.ErrorContains(t, err, "do_nothing.a, do_nothing.b, do_nothing.c, do_nothing.d; plan again")
 
 	for i := range jobs[:2] {
@@ -108,7 +108,7 @@ func TestTwoAppliesDoNotFight(t *testing.T) {
 		require.ErrorIs(t, err, client.ErrMoved, id)
 		require.ErrorContains(t, err, "was changed by someone else meanwhile: plan again")
 	}
-	f.settled(false, of("2")...)
+	f.inSync(false, of("2")...)
 
 	// The same plan made twice is no fight: both end well, and nothing runs twice.
 	once := append(of("2"), declare("once", oneShot()))
@@ -126,7 +126,7 @@ func TestTwoAppliesDoNotFight(t *testing.T) {
 		return len(runs) == 1, err
 	})
 	require.NoError(t, f.syncer.Apply(t.Context(), plans[1], func(schedules.Report) {}))
-	f.settled(false, once...)
+	f.inSync(false, once...)
 	runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: "do_nothing.once"})
 	require.NoError(t, err)
 	require.Len(t, runs, 1, "asked three times, run once")
@@ -151,13 +151,13 @@ func TestAMassPruneHasToBeMeant(t *testing.T) {
 		return plan
 	}
 	for n, want := range map[int]string{
-		7: "the plan deletes more than a fifth of the jobs that stand: it would delete 3 of 10 jobs",
-		0: "the plan deletes more than a fifth of the jobs that stand: it would delete 10 of 10 jobs",
+		7: "the plan deletes more than a fifth of the live jobs: it would delete 3 of 10 jobs",
+		0: "the plan deletes more than a fifth of the live jobs: it would delete 10 of 10 jobs",
 	} {
 		refused := plan(schedules.PlanOptions{}, jobs[:n]...)
 		require.EqualError(t, f.syncer.Apply(t.Context(), refused, func(schedules.Report) {}), want)
 	}
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 	f.apply(plan(schedules.PlanOptions{}, jobs[:8]...))
 	jobs = jobs[:8]
 	f.apply(plan(schedules.PlanOptions{AllowMassPrune: true}))

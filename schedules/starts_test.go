@@ -35,8 +35,8 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 	f := newFixture(t, stacktest.StartNamespace(t))
 	jobs := []job.Job{
 		declare("interval", recurring(time.Hour)),
-		declare("zone", job.Schedule{Recurring: &job.Recurring{Cron: "30 4 * * *", TimeZone: "Europe/Prague"}}),
-		declare("jitter", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), Jitter: job.Duration(59 * time.Minute)}}),
+		declare("zone", job.Trigger{Recurring: &job.Recurring{Cron: "30 4 * * *", TimeZone: "Europe/Prague"}}),
+		declare("jitter", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour), Jitter: job.Duration(59 * time.Minute)}}),
 	}
 	f.apply(f.plan(false, jobs...))
 	for n, key := range []string{"interval", "zone", "jitter"} {
@@ -54,7 +54,7 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 		require.Equal(t, "skip-next "+first.Format(time.RFC3339)+" by a test",
 			live.Schedule.GetSchedule().GetSpec().GetExcludeStructuredCalendar()[0].GetComment())
 	}
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 
 	// Another definition, of which the skipped start of the second is one as well.
 	skipped, err := f.client.NextStarts(t.Context(), jobs[1].ID, 1)
@@ -65,7 +65,7 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 	}
 	jobs[1].Recurring = &job.Recurring{Cron: "*/30 * * * *"}
 	f.apply(f.plan(false, jobs...))
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 	after, err := f.client.NextStarts(t.Context(), jobs[1].ID, 1000)
 	require.NoError(t, err)
 	require.Equal(t, skipped.Skipped, after.Skipped)
@@ -73,7 +73,7 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 	require.Contains(t, after.Starts, skipped.Skipped[0].At.Add(time.Hour))
 
 	// A calendar that only looks like a skipped start is an edit.
-	f.byHand("interval", func(s *schedulepb.Schedule) { s.Spec.ExcludeStructuredCalendar[0].Minute = nil })
+	f.editLive("interval", func(s *schedulepb.Schedule) { s.Spec.ExcludeStructuredCalendar[0].Minute = nil })
 	stacktest.WaitFor(t, "the edit to show", func() (bool, error) {
 		return f.plan(false, jobs...).Count(schedules.ActionUpdate) == 1, nil
 	})
@@ -104,7 +104,7 @@ func TestTwoWhoSkipTheSameStartSkipOne(t *testing.T) {
 func TestASkippedStartDoesNotRun(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
-	j := declare("ticks", job.Schedule{Recurring: &job.Recurring{RecurEvery: 4e9, Offset: new(job.Duration)}})
+	j := declare("ticks", job.Trigger{Recurring: &job.Recurring{RecurEvery: 4e9, Offset: new(job.Duration)}})
 	f.apply(f.plan(false, j))
 	skipped := f.skipNext("ticks")
 	var due []time.Time
@@ -127,7 +127,7 @@ func TestASkippedStartDoesNotRun(t *testing.T) {
 func TestUpcoming(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
-	daily := job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), StartAt: time.Now().Add(48 * time.Hour)}}
+	daily := job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), StartAt: time.Now().Add(48 * time.Hour)}}
 	owned := func(j *job.Job) { j.Options.Owner = job.Owner{User: "me"} }
 	jobs := []job.Job{
 		declare("often", recurring(time.Second), owned), declare("minutes", recurring(time.Minute)), declare("later", daily),
@@ -169,8 +169,8 @@ func TestBackfill(t *testing.T) {
 	once.Misfire, once.Overlap = job.MisfireOnce, job.OverlapBufferAll
 	skip.Misfire = job.MisfireSkip
 	jobs := []job.Job{
-		declare("hourly", job.Schedule{Recurring: &hourly}, paused), declare("gives-way", job.Schedule{Recurring: &once}, paused),
-		declare("skip", job.Schedule{Recurring: &skip}, paused), declare("loop", continuous(time.Hour)),
+		declare("hourly", job.Trigger{Recurring: &hourly}, paused), declare("gives-way", job.Trigger{Recurring: &once}, paused),
+		declare("skip", job.Trigger{Recurring: &skip}, paused), declare("loop", continuous(time.Hour)),
 	}
 	f.apply(f.plan(false, jobs...))
 	for want, call := range map[string]struct {
@@ -210,7 +210,7 @@ func TestBackfill(t *testing.T) {
 			require.Zero(t, detail.Output.SupersededBy)
 		}
 	}
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 }
 
 func TestNextStartsOfWhatHasNone(t *testing.T) {

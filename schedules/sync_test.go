@@ -61,10 +61,10 @@ type anySpec struct {
 	B int `json:"b,omitempty"`
 }
 
-func declare(key string, schedule job.Schedule, change ...func(*job.Job)) job.Job {
+func declare(key string, schedule job.Trigger, change ...func(*job.Job)) job.Job {
 	j := job.Job{
 		ID: job.ID("DoNothing", key), Type: "DoNothing", Worker: "testing", Provider: job.ProviderTOML,
-		Spec: []byte(`{"a":1}`), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		Spec: []byte(`{"a":1}`), Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
 	for _, c := range change {
 		c(&j)
@@ -72,17 +72,17 @@ func declare(key string, schedule job.Schedule, change ...func(*job.Job)) job.Jo
 	return j
 }
 
-func recurring(every time.Duration) job.Schedule {
-	return job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(every)}}
+func recurring(every time.Duration) job.Trigger {
+	return job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(every)}}
 }
 
-func continuous(interval time.Duration) job.Schedule {
-	return job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(interval)}}
+func continuous(interval time.Duration) job.Trigger {
+	return job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(interval)}}
 }
 
-func oneShot() job.Schedule { return job.Schedule{OneShot: &job.OneShot{}} }
+func oneShot() job.Trigger { return job.Trigger{OneShot: &job.OneShot{}} }
 
-func queued(name string) job.Schedule { return job.Schedule{Queued: &job.Queued{Queue: name}} }
+func queued(name string) job.Trigger { return job.Trigger{Queued: &job.Queued{Queue: name}} }
 
 func (f *fixture) plan(prune bool, jobs ...job.Job) *schedules.Plan {
 	f.Helper()
@@ -109,9 +109,9 @@ func (f *fixture) apply(plan *schedules.Plan) {
 	}))
 }
 
-// settled waits for the plan to be empty: it must be at once, but for jobs that
+// inSync waits for the plan to be empty: it must be at once, but for jobs that
 // the lists behind it still show.
-func (f *fixture) settled(prune bool, jobs ...job.Job) {
+func (f *fixture) inSync(prune bool, jobs ...job.Job) {
 	f.Helper()
 	plan := f.plan(prune, jobs...)
 	require.True(f, plan.Empty(), "a second plan is empty: %v", actions(plan))
@@ -136,9 +136,9 @@ func TestApplyThenPlanIsEmpty(t *testing.T) {
 		"second: create", "still: create", "turn: create",
 	}, actions(plan))
 	f.apply(plan)
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 	f.apply(f.plan(false, jobs...))
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 
 	stacktest.WaitFor(t, "the one-shot and the queued job to have run once", func() (bool, error) {
 		for _, key := range []string{"once", "turn"} {
@@ -149,7 +149,7 @@ func TestApplyThenPlanIsEmpty(t *testing.T) {
 		}
 		return true, nil
 	})
-	f.settled(false, jobs...)
+	f.inSync(false, jobs...)
 
 	description, err := f.temporal.ScheduleClient().GetHandle(t.Context(), "job/do_nothing.hourly").Describe(t.Context())
 	require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestChangesAreAppliedInEveryMode(t *testing.T) {
 		{Path: "recurring.recur_every", Old: `"PT1H"`, New: `"PT2H"`}, {Path: "spec.a", Old: "1", New: "2"},
 	}, plan.Changes[1].Fields)
 	f.apply(plan)
-	f.settled(false, after...)
+	f.inSync(false, after...)
 	live, err := f.client.LiveSchedule(t.Context(), "do_nothing.often")
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":2}`, string(live.Job.Spec))
@@ -201,7 +201,7 @@ func TestAPauseByHandIsKept(t *testing.T) {
 	require.Equal(t, "paused: vendor is down", plan.Changes[0].Note)
 	j.Options.Description = "now described"
 	f.apply(f.plan(false, j))
-	f.settled(false, j)
+	f.inSync(false, j)
 	live, err := f.client.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.True(t, live.Paused)
@@ -230,8 +230,8 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	require.Equal(t, []string{"fine: create", "loop: blocked", "often: blocked"}, actions(plan))
 	require.Contains(t, plan.Changes[2].Note, "does not carry the mark of job do_nothing.often")
 	f.apply(plan)
-	f.settled(true, jobs...)
-	f.settled(true, jobs[2]) // Not even when they are no longer declared.
+	f.inSync(true, jobs...)
+	f.inSync(true, jobs[2]) // Not even when they are no longer declared.
 
 	description, err := f.temporal.ScheduleClient().GetHandle(t.Context(), foreign.ID).Describe(t.Context())
 	require.NoError(t, err)
@@ -254,11 +254,11 @@ func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
 	stacktest.WaitFor(t, "both to show as no longer declared", func() (bool, error) {
 		return f.plan(false, kept).Count(schedules.ActionOrphaned) == 2, nil
 	})
-	f.settled(false, kept)
+	f.inSync(false, kept)
 	plan := f.plan(true, kept)
 	require.Equal(t, []string{"gone: delete", "kept: unchanged", "loop: delete"}, actions(plan))
 	f.apply(plan)
-	f.settled(true, kept)
+	f.inSync(true, kept)
 	live, err := f.client.LiveWorkflow(t.Context(), byAPI.ID)
 	require.NoError(t, err)
 	require.True(t, live.Workflow.Open(), "another provider's job goes on")
@@ -267,11 +267,11 @@ func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
 func TestAModeCanChange(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
-	modes := []job.Schedule{recurring(time.Hour), continuous(time.Hour), oneShot(), recurring(time.Minute), queued("modes"), recurring(time.Hour)}
+	modes := []job.Trigger{recurring(time.Hour), continuous(time.Hour), oneShot(), recurring(time.Minute), queued("modes"), recurring(time.Hour)}
 	for _, mode := range modes {
 		j := declare("j", mode)
 		f.apply(f.plan(false, j))
-		f.settled(false, j)
+		f.inSync(false, j)
 		schedule, err := f.client.LiveSchedule(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.Equal(t, mode.Recurring != nil, schedule != nil)
@@ -350,19 +350,19 @@ func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
 	}
 	j := declare("moved", queued("first"))
 	f.apply(f.plan(false, j))
-	f.settled(false, j)
+	f.inSync(false, j)
 	require.Contains(t, waiting("first"), j.ID)
 
 	j.Queued = &job.Queued{Queue: "second"}
 	require.Equal(t, 1, f.plan(false, j).Count(schedules.ActionUpdate))
 	f.apply(f.plan(false, j))
-	f.settled(false, j)
+	f.inSync(false, j)
 	require.NotContains(t, waiting("first"), j.ID)
 	require.Contains(t, waiting("second"), j.ID)
 
 	j.Spec = []byte(`{"a":3}`)
 	f.apply(f.plan(false, j))
-	f.settled(false, j)
+	f.inSync(false, j)
 	require.Contains(t, waiting("second"), j.ID)
 
 	stale := f.plan(true)
@@ -386,5 +386,5 @@ func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
 		return err == nil && state.Running == nil, err
 	})
 	f.apply(plan)
-	f.settled(false, changed)
+	f.inSync(false, changed)
 }

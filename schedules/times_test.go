@@ -39,7 +39,7 @@ func TestTimesAreThoseOfTheServer(t *testing.T) {
 	var jobs []job.Job
 	for n := range count {
 		r := randomTimes(t, random)
-		jobs = append(jobs, declare(fmt.Sprintf("random-%d", n), job.Schedule{Recurring: &r}, func(j *job.Job) {
+		jobs = append(jobs, declare(fmt.Sprintf("random-%d", n), job.Trigger{Recurring: &r}, func(j *job.Job) {
 			j.Options.Paused = true
 		}))
 	}

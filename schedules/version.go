@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 
@@ -13,7 +12,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // scheduleVersion names what a live schedule is, apart from its pause and from
@@ -32,29 +30,22 @@ func wantedVersion(j job.Job, wanted *schedulepb.Schedule) (string, error) {
 	return versionOf(hash, j, "", wanted)
 }
 
-func versionOf(mark string, j job.Job, input string, s *schedulepb.Schedule) (string, error) {
+func versionOf(attribute string, j job.Job, input string, s *schedulepb.Schedule) (string, error) {
 	hash, err := j.SpecHash()
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	for _, part := range []string{mark, hash, input} {
+	for _, part := range []string{attribute, hash, input} {
 		_, _ = fmt.Fprintf(h, "%q ", part) // A hash takes everything.
 	}
 	for _, setting := range settings(s) {
 		_, _ = fmt.Fprintf(h, "%s=%q ", setting.name, setting.value)
 	}
-	return versionForm + hex.EncodeToString(h.Sum(nil)[:8]), nil
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
 
-// versionForm begins every version of a schedule. It changes when the settings that
-// make a version do: versions of another form say nothing of each other.
-const versionForm = "2-"
-
-// sameForm says that two versions can be held against each other.
-func sameForm(version string) bool { return strings.HasPrefix(version, versionForm) }
-
-// workflowVersion names what stands under a job's workflow id: a loop with its
+// workflowVersion names the live state under a job's workflow id: a loop with its
 // definition, or the latest run.
 func workflowVersion(live *client.Live) string {
 	switch {
@@ -70,6 +61,6 @@ func workflowVersion(live *client.Live) string {
 }
 
 // itemVersion names a waiting item of a queue.
-func itemVersion(item *workflows.QueueItem) string {
+func itemVersion(item *contract.QueueItem) string {
 	return "item " + strconv.FormatInt(item.Sequence, 10) + " of " + item.Job.Queue()
 }

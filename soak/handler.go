@@ -36,13 +36,13 @@ const (
 
 // stepSpec is the spec of SoakStep.
 type stepSpec struct {
-	Steps int `json:"steps" jsonschema:"minimum=1" jsonschema_description:"steps of a run, or of an iteration"`
+	Steps int `json:"steps" minimum:"1" help:"steps of a run, or of an iteration"`
 	// Slow has one run in ten take fifty steps.
-	Slow bool `json:"slow,omitempty" jsonschema_description:"one run in ten takes fifty steps"`
+	Slow bool `json:"slow,omitempty" help:"one run in ten takes fifty steps"`
 	// FailFirst has the first run fail for good.
-	FailFirst bool `json:"fail_first,omitempty" jsonschema_description:"the first run fails for good"`
+	FailFirst bool `json:"fail_first,omitempty" help:"the first run fails for good"`
 	// Version makes another definition.
-	Version int `json:"version,omitempty" jsonschema_description:"anything"`
+	Version int `json:"version,omitempty" help:"anything"`
 }
 
 // position is the cursor of a run.

@@ -1,6 +1,6 @@
 // Command soak runs Dendra Jobs for a time under load and faults, as a program of
 // another repository would use it, and checks by a ledger of its own what has to hold:
-// docs/devstack.md, "Soak".
+// docs/testing.md, "Soak".
 package main
 
 import (

@@ -112,10 +112,9 @@ func (s *soak) open(since time.Duration) ([]string, error) {
 		waiting[recurringID(n)] = true
 	}
 	job := map[string]string{} // by attempt
-	begun := map[string]bool{}
 	for _, line := range work {
 		if line.What == ledger.Begin {
-			job[line.Attempt], begun[line.Job] = line.Job, true
+			job[line.Attempt] = line.Job
 			if line.At >= since && (line.Mode == "continuous" || line.Mode == "recurring") {
 				delete(waiting, line.Job)
 			}
@@ -127,7 +126,7 @@ func (s *soak) open(since time.Duration) ([]string, error) {
 		}
 	}
 	for _, verb := range verbs {
-		if verb.Excuses(verb.Target, begun[verb.Target]) {
+		if verb.Excuses(verb.Target) {
 			delete(waiting, verb.Target)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"example.org/soak/ledger"
 )
 
@@ -179,15 +181,14 @@ func (s *soak) sampleChanging(ctx context.Context) error {
 // eachOf does something for 0..n-1, four at a time.
 func eachOf(n int, do func(int) error) error {
 	errs := make([]error, n)
-	slots := make(chan struct{}, 4)
-	var all sync.WaitGroup
+	var all errgroup.Group
+	all.SetLimit(4)
 	for i := range n {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
+		all.Go(func() error {
 			errs[i] = do(i)
+			return errs[i]
 		})
 	}
-	all.Wait()
+	_ = all.Wait() // Its error is one of errs.
 	return errors.Join(errs...)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
@@ -81,7 +81,7 @@ func TestExamples(t *testing.T) {
 		_, problems := jobsfile.Read("example.toml", []byte(example), activities.Types())
 		require.Empty(t, problems, example)
 		values := map[string]any{}
-		_, err := toml.Decode(example, &values)
+		err := toml.Unmarshal([]byte(example), &values)
 		require.NoError(t, err)
 		plain, _ := specschema.Plain(values)
 		require.NoError(t, schema.Validate(plain), example)
@@ -99,7 +99,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 			return
 		}
 		if path != "" && !strings.HasSuffix(path, "[]") {
-			require.NotEmpty(t, schema["description"], "%s: a tag jsonschema:\"description=…\" or jsonschema_description", path)
+			require.NotEmpty(t, schema["description"], "%s: a tag help", path)
 		}
 		properties, _ := schema["properties"].(map[string]any)
 		for key, property := range properties {

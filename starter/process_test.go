@@ -106,7 +106,7 @@ organization = "dendra"
 location = "common1"
 backfill = "P2D"
 increment = "PT12H"
-reread = "PT1H"
+overlap = "PT1H"
 loggers = [{ serial = "21234001", station = "revision %[1]d" }]
 `, d.revision)
 	for n := range d.recurring {

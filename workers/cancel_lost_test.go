@@ -23,9 +23,9 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	const queue = "canceled"
-	schedule := job.Schedule{Queued: &job.Queued{Queue: queue, OnFailure: job.OnFailureHalt}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: queue, OnFailure: job.OnFailureHalt}}
 	canceled := mortal(newJob(t, "RecordSteps", "canceled", schedule,
-		recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true}))
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", IgnoreStop: true}))
 	canceled.Options.StopGracePeriod = job.Duration(5 * time.Minute)
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1})
 	_, err := c.EnqueueAll(t.Context(), []job.Job{canceled, next}, false, func(int) {})
@@ -72,7 +72,7 @@ func TestCancelOfARunThatFailsThen(t *testing.T) {
 	st := stacktest.Start(t)
 	startWorker(t, st)
 	c := newControl(t, st)
-	j := newJob(t, "LeaveMuch", "hung-up", job.Schedule{OneShot: &job.OneShot{}}, leaveSpec{Until: "stopped and failed"})
+	j := newJob(t, "LeaveMuch", "hung-up", job.Trigger{OneShot: &job.OneShot{}}, leaveSpec{Until: "stopped and failed"})
 	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the handler to be at work", func() (bool, error) {

@@ -20,13 +20,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // startPaged makes a queue with small pages.
-func startPaged(t *testing.T, c *client.Client, name string, items int, state workflows.QueueState) {
+func startPaged(t *testing.T, c *client.Client, name string, items int, state contract.QueueState) {
 	t.Helper()
-	state.Name, state.Paging = name, &workflows.Paging{Items: items, Bytes: 48 << 10}
+	state.Name, state.PageSize = name, contract.PageSize{Items: items, Bytes: 48 << 10}
 	_, err := c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
 		ID: contract.QueueWorkflowID(name), TaskQueue: contract.QueuesTaskQueue,
 		TypedSearchAttributes: contract.QueueAttributes(name),
@@ -38,15 +37,15 @@ func recordJobs(t *testing.T, queue, prefix string, n int, ledger ledgerOf) []jo
 	t.Helper()
 	jobs := make([]job.Job, n)
 	for i := range jobs {
-		jobs[i] = mortal(newJob(t, "RecordSteps", fmt.Sprintf("%s%05d", prefix, i), job.Schedule{Queued: &job.Queued{Queue: queue}},
+		jobs[i] = mortal(newJob(t, "RecordSteps", fmt.Sprintf("%s%05d", prefix, i), job.Trigger{Queued: &job.Queued{Queue: queue}},
 			recordSpec{Ledger: string(ledger), Steps: 1}))
 	}
 	return jobs
 }
 
-func waitEmpty(t *testing.T, c *client.Client, queue string, within time.Duration) *workflows.QueueState {
+func waitEmpty(t *testing.T, c *client.Client, queue string, within time.Duration) *contract.QueueState {
 	t.Helper()
-	var state *workflows.QueueState
+	var state *contract.QueueState
 	stacktest.WaitWithin(t, within, "queue "+queue+" to be empty", func() (bool, error) {
 		var err error
 		if state, err = c.QueueState(t.Context(), queue); err != nil {
@@ -58,7 +57,7 @@ func waitEmpty(t *testing.T, c *client.Client, queue string, within time.Duratio
 }
 
 // promise notes what a caller was promised for jobs, in any order.
-func promise(promised []acknowledged, jobs []job.Job, receipts []workflows.EnqueueReceipt) []acknowledged {
+func promise(promised []acknowledged, jobs []job.Job, receipts []contract.EnqueueReceipt) []acknowledged {
 	for i, receipt := range receipts {
 		promised = append(promised, acknowledged{receipt.Sequence, jobs[i].ID})
 	}
@@ -84,7 +83,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	ledger := newLedger(t)
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d, %d items", seed, items)
-	startPaged(t, c, "forced", 20, workflows.QueueState{})
+	startPaged(t, c, "forced", 20, contract.QueueState{})
 
 	began := time.Now()
 	var mu sync.Mutex
@@ -131,8 +130,8 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 		}
 		requireOrder(t, order, sent)
 	}
-	t.Logf("all ran after %s: %d runs of the workflow, the last parked item has number %d",
-		time.Since(began).Round(time.Millisecond), state.Generation+1, state.Parked.Last)
+	t.Logf("all ran after %s: %d runs of the workflow, the last item in a page has number %d",
+		time.Since(began).Round(time.Millisecond), state.Generation+1, state.Overflow.Last)
 	require.Greater(t, state.Generation, items/100)
 }
 
@@ -140,7 +139,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 func signalAll(t *testing.T, c *client.Client, queue string, jobs []job.Job) {
 	t.Helper()
 	for _, j := range jobs {
-		err := c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j})
+		err := c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: j}}})
 		if err != nil {
 			t.Error(err)
 			return
@@ -148,7 +147,7 @@ func signalAll(t *testing.T, c *client.Client, queue string, jobs []job.Job) {
 	}
 }
 
-// TestDeepQueueSurvivesKills parks pages while the worker and the stack are
+// TestDeepQueueSurvivesKills starts pages while the worker and the stack are
 // killed, and drains them through more kills. One page is terminated by hand.
 func TestDeepQueueSurvivesKills(t *testing.T) {
 	t.Parallel()
@@ -160,7 +159,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	startPaged(t, c, "deep", 8, workflows.QueueState{Paused: true})
+	startPaged(t, c, "deep", 8, contract.QueueState{Paused: true})
 	jobs := recordJobs(t, "deep", "i", items, ledger)
 	put := make(chan []acknowledged)
 	go func() {
@@ -184,7 +183,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	}()
 	stacktest.WaitFor(t, "pages", func() (bool, error) {
 		state, err := c.QueueState(t.Context(), "deep")
-		return err == nil && len(state.Parked.Pages) > 1+random.IntN(4), nil
+		return err == nil && len(state.Overflow.Pages) > 1+random.IntN(4), nil
 	})
 	worker.Kill()
 	worker = startWorker(t, st)
@@ -193,10 +192,10 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	promised := bySequence(<-put)
 	require.Len(t, promised, items)
 
-	state := queueReaches(t, c, "deep", "all items", func(s *workflows.QueueState) bool { return s.Depth() == items })
-	require.Greater(t, len(state.Parked.Pages), 10)
-	page := state.Parked.Pages[random.IntN(len(state.Parked.Pages))].First
-	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.QueuePageWorkflowID("deep", state.Parked.Epoch, page), "", "by test"))
+	state := queueReaches(t, c, "deep", "all items", func(s *contract.QueueState) bool { return s.Depth() == items })
+	require.Greater(t, len(state.Overflow.Pages), 10)
+	page := state.Overflow.Pages[random.IntN(len(state.Overflow.Pages))]
+	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.QueuePageWorkflowID("deep", state.Instance, page), "", "by test"))
 
 	_, err := c.ResumeQueue(t.Context(), "deep")
 	require.NoError(t, err)
@@ -217,44 +216,51 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	})
 }
 
-// TestDeepQueueKnowsFindsAndMovesWhatIsParked works with jobs that wait in pages.
-func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
+// TestDeepQueueFindsAndMovesWhatIsInPages works with jobs that wait in overflow pages.
+func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	startPaged(t, c, "known", 8, workflows.QueueState{Paused: true})
-	const items = 400 // 49 pages: two chapters.
+	startPaged(t, c, "known", 8, contract.QueueState{Paused: true})
+	const items = 400 // 49 pages.
 	jobs := recordJobs(t, "known", "i", items, ledger)
 	_, err := c.EnqueueAll(t.Context(), jobs, false, func(int) {})
 	require.NoError(t, err)
 
-	// The same file again, by a client that knows nothing of the pages yet, and by
-	// fifty callers at once.
-	fresh := newControl(t, st)
-	receipts, err := fresh.EnqueueAll(t.Context(), jobs, false, func(int) {})
+	// A part of the file again, and one job by fifty callers at once: what waits in pages
+	// gets another number, and is skipped at its turn.
+	receipts, err := c.EnqueueAll(t.Context(), jobs[:20], false, func(int) {})
 	require.NoError(t, err)
 	for i, receipt := range receipts {
-		require.Equal(t, workflows.EnqueueReceipt{Sequence: int64(i + 1), Ahead: i, Duplicate: true}, receipt)
+		require.Equal(t, i < 8, receipt.Duplicate, "the head is known at once")
 	}
+	const repeats = 12
+	removed, err := c.Purge(t.Context(), "known", items+1, 0)
+	require.NoError(t, err)
+	require.Equal(t, repeats, removed)
+	copies := 0
+	var mu sync.Mutex
 	var wait sync.WaitGroup
 	for range 50 {
 		wait.Go(func() {
-			receipt, err := c.Enqueue(t.Context(), jobs[100], false)
-			if err != nil || receipt != (workflows.EnqueueReceipt{Sequence: 101, Ahead: 100, Duplicate: true}) {
-				t.Errorf("%+v, %v", receipt, err)
+			receipt, err := c.Enqueue(t.Context(), jobs[10], false)
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if !receipt.Duplicate {
+				copies++
 			}
 		})
 	}
 	wait.Wait()
-	other := jobs[100]
-	other.Spec = job.EncodeJSON(recordSpec{Ledger: string(ledger), Steps: 2})
-	_, err = c.Enqueue(t.Context(), other, false)
-	require.ErrorContains(t, err, "it waits in it with another spec")
+	require.Positive(t, copies)
 
 	summary, err := c.MoveToFront(t.Context(), "known", jobs[200].ID)
 	require.NoError(t, err)
-	require.Equal(t, items, summary.Waiting)
+	require.Equal(t, items+copies, summary.Waiting)
 	_, err = c.CancelItem(t.Context(), "known", jobs[300].ID)
 	require.NoError(t, err)
 	_, err = c.CancelItem(t.Context(), "known", jobs[300].ID)
@@ -267,8 +273,8 @@ func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
 	require.Equal(t, 250, detail.Ahead)
 	receipt, err := c.Enqueue(t.Context(), jobs[300], false)
 	require.NoError(t, err)
-	require.Equal(t, workflows.EnqueueReceipt{Sequence: items + 1, Ahead: items - 1}, receipt, "what was canceled may come again")
-	removed, err := c.Purge(t.Context(), "known", 21, 390)
+	require.Equal(t, contract.EnqueueReceipt{Sequence: int64(items + repeats + copies + 1), Ahead: items + copies - 1}, receipt, "what was canceled may come again")
+	removed, err = c.Purge(t.Context(), "known", 21, 390)
 	require.NoError(t, err)
 	require.Equal(t, 369, removed, "the moved one keeps its number")
 
@@ -280,9 +286,12 @@ func TestDeepQueueKnowsFindsAndMovesWhatIsParked(t *testing.T) {
 	}
 	for i, item := range peeked {
 		require.Equal(t, i, item.Ahead)
-		got = append(got, item.Job.ID)
+		if item.Sequence <= items || item.Job.ID != jobs[10].ID {
+			got = append(got, item.Job.ID)
+		}
 	}
 	require.Equal(t, want, got)
+	require.Len(t, peeked, len(want)+copies)
 	_, err = c.ResumeQueue(t.Context(), "known")
 	require.NoError(t, err)
 	waitEmpty(t, c, "known", 3*time.Minute)
@@ -306,9 +315,9 @@ func occupyPage(t *testing.T, c *client.Client, id string) {
 	})
 }
 
-func queueReaches(t *testing.T, c *client.Client, queue, what string, is func(*workflows.QueueState) bool) *workflows.QueueState {
+func queueReaches(t *testing.T, c *client.Client, queue, what string, is func(*contract.QueueState) bool) *contract.QueueState {
 	t.Helper()
-	var state *workflows.QueueState
+	var state *contract.QueueState
 	stacktest.WaitFor(t, "queue "+queue+": "+what, func() (bool, error) {
 		var err error
 		state, err = c.QueueState(t.Context(), queue)
@@ -324,19 +333,19 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	startPaged(t, c, "unreadable", 8, workflows.QueueState{Paused: true})
+	startPaged(t, c, "unreadable", 8, contract.QueueState{Paused: true})
 	_, err := c.EnqueueAll(t.Context(), recordJobs(t, "unreadable", "i", 40, ledger), false, func(int) {})
 	require.NoError(t, err)
-	state := queueReaches(t, c, "unreadable", "pages", func(s *workflows.QueueState) bool { return len(s.Parked.Pages) >= 2 })
-	first := state.Parked.Pages[0].First
-	page := contract.QueuePageWorkflowID("unreadable", state.Parked.Epoch, first)
+	state := queueReaches(t, c, "unreadable", "pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) >= 2 })
+	first := state.Overflow.Pages[0]
+	page := contract.QueuePageWorkflowID("unreadable", state.Instance, first)
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
 	occupyPage(t, c, page)
 	_, err = c.ResumeQueue(t.Context(), "unreadable")
 	require.NoError(t, err)
-	state = queueReaches(t, c, "unreadable", "a halt", func(s *workflows.QueueState) bool { return s.Halted != nil })
+	state = queueReaches(t, c, "unreadable", "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.Equal(t, first, state.Halted.Page)
-	require.Contains(t, state.Halted.Reason(), "workflow "+page+": it is not the page that the queue has parked")
+	require.Contains(t, state.Halted.Reason(), "workflow "+page+": it is not the overflow page of the queue")
 	_, err = c.SkipFailed(t.Context(), "unreadable")
 	require.NoError(t, err)
 	state = waitEmpty(t, c, "unreadable", 3*time.Minute)
@@ -345,19 +354,19 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	require.Equal(t, 32, ledger.count(t, "end"))
 }
 
-// TestHaltedQueueDoesNotSpinOverAPageThatCannotBeParked fails to start a page while
+// TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted fails to start a page while
 // the queue is halted over an item: it is tried again when the queue goes on.
-func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeParked(t *testing.T) {
+func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	t.Parallel()
 	const name = "stuck"
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	startPaged(t, c, name, 4, workflows.QueueState{OnFailure: job.OnFailureHalt})
-	fails := newJob(t, "RecordSteps", "fails", job.Schedule{Queued: &job.Queued{Queue: name}}, recordSpec{Ledger: string(ledger), Fail: "Broken"})
+	startPaged(t, c, name, 4, contract.QueueState{OnFailure: job.OnFailureHalt})
+	fails := newJob(t, "RecordSteps", "fails", job.Trigger{Queued: &job.Queued{Queue: name}}, recordSpec{Ledger: string(ledger), Fail: "Broken"})
 	_, err := c.Enqueue(t.Context(), fails, false)
 	require.NoError(t, err)
-	queueReaches(t, c, name, "a halt", func(s *workflows.QueueState) bool { return s.Halted != nil })
+	queueReaches(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), contract.QueueWorkflowID(name), "")
 	require.NoError(t, err)
 	runID := described.GetWorkflowExecutionInfo().GetExecution().GetRunId()
@@ -366,7 +375,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeParked(t *testing.T) {
 	occupyPage(t, c, page)
 	_, err = c.EnqueueAll(t.Context(), recordJobs(t, name, "i", 9, ledger), false, func(int) {})
 	require.NoError(t, err)
-	queueReaches(t, c, name, "a page that is stuck", func(s *workflows.QueueState) bool { return s.Parked.Stuck })
+	queueReaches(t, c, name, "a page that is stuck", func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
 	failedStarts := func() (n int) {
 		events := c.Temporal().GetWorkflowHistory(t.Context(), contract.QueueWorkflowID(name), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for events.HasNext() {
@@ -386,8 +395,8 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeParked(t *testing.T) {
 
 	_, err = c.SkipFailed(t.Context(), name)
 	require.NoError(t, err)
-	state := queueReaches(t, c, name, "a halt over the page", func(s *workflows.QueueState) bool { return s.Halted != nil })
-	require.Contains(t, state.Halted.Reason(), "page 6 cannot be parked")
+	state := queueReaches(t, c, name, "a halt over the page", func(s *contract.QueueState) bool { return s.Halted != nil })
+	require.Contains(t, state.Halted.Reason(), "overflow page 6 cannot be started")
 	require.Equal(t, 2, failedStarts())
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
 	_, err = c.ResumeQueue(t.Context(), name)

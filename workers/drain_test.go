@@ -1,30 +1,59 @@
 package workers_test
 
 import (
+	"context"
 	"fmt"
-	"strings"
+	"log/slog"
+	"os"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/workers"
 )
 
-// TestNoWorkIsTakenAfterSIGTERM has jobs come all the time while one of two
-// workers is stopped: by the ledger of the handlers nothing that is asked for after it
-// has said that it takes no more begins on it, and nothing is lost.
-func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
+// shutdowns watches a worker tell Temporal that it asks for no more work. The SDK does
+// so for each task queue when its worker stops.
+type shutdowns struct{ told chan string }
+
+func (s shutdowns) intercept(
+	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
+) error {
+	err := invoke(ctx, method, request, reply, conn, options...)
+	if shutdown, ok := request.(*workflowservice.ShutdownWorkerRequest); ok {
+		s.told <- shutdown.GetTaskQueue()
+	}
+	return err
+}
+
+// TestNoWorkIsTakenAfterAStop has jobs come all the time while one of two workers is
+// stopped. By the ledger of the handlers, a run that is asked for after the worker has
+// told Temporal of its shutdown does not begin on it, and nothing is lost.
+func TestNoWorkIsTakenAfterAStop(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	first := startService(t, st, "first")
+	stopping := shutdowns{make(chan string, 10)}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- workers.Run(ctx, workers.Config{
+			Worker: "testing", Types: testTypes(), Logger: slog.New(slog.DiscardHandler), Service: "first",
+			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace, Intercept: stopping.intercept},
+		})
+	}()
+	first := os.Getpid()
 	second := startService(t, st, "second")
 
 	var runs []client.RunRef
@@ -55,18 +84,15 @@ func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 		for _, e := range ledger.read(t) {
 			at[e.PID] = true
 		}
-		return at[first.PID()] && at[second.PID()], nil
+		return at[first] && at[second.PID()], nil
 	})
-	signaled := time.Now()
-	first.Signal(syscall.SIGTERM)
-	// It says so when Temporal has answered for each of its task queues. A call that
-	// gets no answer is not made again, as on a machine that is too busy: then its end says so.
-	stacktest.WaitFor(t, "the worker to take no more", func() (bool, error) {
-		return first.Ended() || strings.Contains(first.Output(), `msg="no more work is taken"`), nil
-	})
+	asksStop := time.Now()
+	stop()
+	for name := ""; name != contract.TaskQueue("testing"); name = <-stopping.told {
+	}
 	told := time.Now()
 	begun := ledger.count(t, "start")
-	require.Zero(t, first.Wait())
+	require.NoError(t, <-ended)
 	ledger.waitFor(t, "start", begun+10) // The other one goes on.
 	close(enough)
 	feeding.Wait()
@@ -79,15 +105,15 @@ func TestNoWorkIsTakenAfterSIGTERM(t *testing.T) {
 	require.Equal(t, len(runs), ledger.count(t, "end"), "nothing is lost, and nothing done twice")
 	late, last := 0, time.Duration(0)
 	for _, e := range ledger.read(t) {
-		if e.What != "start" || e.PID != first.PID() {
+		if e.What != "start" || e.PID != first {
 			continue
 		}
-		last = max(last, e.At.Sub(signaled))
+		last = max(last, e.At.Sub(asksStop))
 		if asked[e.JobID].After(told) {
 			late++
 		}
 	}
-	require.Zero(t, late, "runs that were asked for after the worker said that it takes no more began on it")
-	t.Logf("%d runs; the worker took no more %s after the signal and began its last run %s after it",
-		len(runs), told.Sub(signaled).Round(time.Millisecond), last.Round(time.Millisecond))
+	require.Zero(t, late, "runs that were asked for after the worker told Temporal of its shutdown began on it")
+	t.Logf("%d runs; the worker took no more %s after the stop and began its last run %s after it",
+		len(runs), told.Sub(asksStop).Round(time.Millisecond), last.Round(time.Millisecond))
 }

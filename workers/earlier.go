@@ -29,6 +29,9 @@ func (h *host) call(ctx context.Context, t job.Type, r *run) (job.Result, error)
 	case err != nil:
 		return job.Result{}, err
 	case start.IsZero():
+		if err := h.checkSpec(r.Job()); err != nil {
+			return job.Result{}, err
+		}
 		return r.callSafely(ctx, t)
 	}
 	r.mu.Lock()

@@ -21,7 +21,7 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	c := st.Dial(t)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
-	every := job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}
+	every := job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}
 	j := newJob(t, "RecordSteps", "earlier", every, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 	times, err := j.Recurring.Times(j.ID)
 	require.NoError(t, err)

@@ -38,26 +38,26 @@ func NewLease(ctx context.Context, heartbeatTimeout time.Duration, now func() ti
 // Renew tells of an acknowledged heartbeat that was sent at a time by the clock.
 func (l Lease) Renew(sent time.Duration) { l.renew(sent) }
 
-// Beats are the heartbeats of an attempt.
-type Beats struct{ *beats }
+// Heartbeater sends the heartbeats of an attempt.
+type Heartbeater struct{ *heartbeater }
 
-// NewBeats are of an attempt whose task came at an unknown time. Record is what
+// NewHeartbeater is that of an attempt whose task came at an unknown time. Record is what
 // becomes of a heartbeat.
-func NewBeats(heartbeatTimeout time.Duration, now func() time.Duration, record func(context.Context) error) Beats {
-	return Beats{&beats{
-		run: &run{logger: slog.New(slog.DiscardHandler)}, now: now, timeout: heartbeatTimeout, news: make(chan stopCause),
+func NewHeartbeater(heartbeatTimeout time.Duration, now func() time.Duration, record func(context.Context) error) Heartbeater {
+	return Heartbeater{&heartbeater{
+		run: &run{logger: slog.New(slog.DiscardHandler)}, now: now, timeout: heartbeatTimeout, requests: make(chan stopCause),
 		record: func(ctx context.Context, _ contract.Heartbeat) error { return record(ctx) },
 	}}
 }
 
 // Begin reports whether the attempt has the run, and gives its lease if it has.
-func (b Beats) Begin(ctx context.Context) (lease context.Context, ours bool) {
-	ours = b.begin(ctx, newTasks(b.now, nil, nil))
+func (b Heartbeater) Begin(ctx context.Context) (lease context.Context, ours bool) {
+	ours = b.begin(ctx, newTasks(b.now, nil))
 	return b.lease, ours
 }
 
 // Keep sends heartbeats until ctx ends or the run is lost.
-func (b Beats) Keep(ctx context.Context) { b.keep(ctx) }
+func (b Heartbeater) Keep(ctx context.Context) { b.keep(ctx) }
 
 // Clock is the clock of the host.
 func Clock() func() time.Duration { return newClock() }
@@ -68,8 +68,8 @@ type Tasks struct {
 }
 
 // NewTasks has seen none.
-func NewTasks(now func() time.Duration, logger *slog.Logger) Tasks {
-	return Tasks{newTasks(now, &skew{logger: logger}, []string{"Test"})}
+func NewTasks(now func() time.Duration) Tasks {
+	return Tasks{newTasks(now, []string{"Test"})}
 }
 
 // Call makes a call that is answered by a reply.
@@ -81,6 +81,3 @@ func (t Tasks) Call(ctx context.Context, reply any, invoke grpc.UnaryInvoker) er
 func (t Tasks) Begin(token string) (asked time.Duration, known bool) {
 	return t.tasks.begin([]byte(token))
 }
-
-// Ahead is by how much the machine's clock is known to be ahead.
-func (t Tasks) Ahead() time.Duration { return t.tasks.skew.known() }

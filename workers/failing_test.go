@@ -61,7 +61,7 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
 		recordSpec{Ledger: string(ledger), Steps: 1, Fail: "Crash"})
 	j.Options.MaxRetryCount = 3
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(1500 * time.Millisecond), Coefficient: 4}
@@ -118,7 +118,7 @@ func TestContinuousJobTellsThatItRecovers(t *testing.T) {
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	open(t, broken)
-	j := mortal(newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+	j := mortal(newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
 		recordSpec{Ledger: string(ledger), Steps: 1, Broken: broken}))
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(100 * time.Millisecond), Coefficient: 1}
 	require.NoError(t, c.StartContinuous(t.Context(), j))
@@ -170,7 +170,7 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	require.Equal(t, 2, run.Output.Handovers)
 
 	ledger = newLedger(t)
-	loop := mortal(newJob(t, "RecordSteps", "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+	loop := mortal(newJob(t, "RecordSteps", "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
 		recordSpec{Ledger: string(ledger), Steps: 1, Kill: 1}))
 	loop.Options.MaxRetryCount, loop.Options.RetryBackoff = 0, backoff
 	require.NoError(t, c.StartContinuous(t.Context(), loop))
@@ -206,7 +206,7 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	first := startWorker(t, st)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
 		recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 	state := contract.NewContinuousState(j)
 	state.ConsecutiveFailures, state.Failed, state.Iterations, state.LastError = 2, 2, 2, "it was broken"

@@ -36,7 +36,7 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	first := startWorker(t, st)
 	putType := func(name string, i int, spec any) job.Job {
-		j := mortal(newJob(t, name, fmt.Sprintf("i%02d", i), job.Schedule{Queued: &job.Queued{Queue: "zombie"}}, spec))
+		j := mortal(newJob(t, name, fmt.Sprintf("i%02d", i), job.Trigger{Queued: &job.Queued{Queue: "zombie"}}, spec))
 		_, err := c.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
 		return j
@@ -112,7 +112,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	}
 	short, long := map[string]bool{}, map[string]bool{}
 	for i := range 5 {
-		short[start(fmt.Sprintf("short%d", i), recordSpec{Steps: 2, Gate: shortGate, Deaf: true}).ID] = true
+		short[start(fmt.Sprintf("short%d", i), recordSpec{Steps: 2, Gate: shortGate, IgnoreStop: true}).ID] = true
 		long[start(fmt.Sprintf("long%d", i), recordSpec{Steps: 3, Gate: longGate}).ID] = true
 	}
 	ledger.waitFor(t, "step", 10)
@@ -166,7 +166,7 @@ func TestDrainCutsOffInTime(t *testing.T) {
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	first := startWorker(t, st, "--drain-timeout", "5s")
-	j := newJob(t, "RecordSteps", "deaf", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Deaf: true})
+	j := newJob(t, "RecordSteps", "ignores", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, IgnoreStop: true})
 	j.Options.MaxRetryCount = 0
 	j.Options.StopGracePeriod = job.Duration(time.Hour)
 	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
@@ -200,9 +200,7 @@ func TestWorkerEndsWhileItDials(t *testing.T) {
 			accepted <- conn
 		}
 	}()
-	w := stacktest.StartProgram(t, nil, stacktest.Program{
-		Name: "test worker", Path: executable(t), Args: []string{"--address", silent.Addr().String()}, Env: []string{workerVariable + "=1"},
-	})
+	w := stacktest.StartProgram(t, nil, workerProgram(t, silent.Addr().String()))
 	conn := <-accepted
 	w.Signal(syscall.SIGTERM)
 	require.Zero(t, w.Wait())

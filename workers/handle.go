@@ -6,20 +6,19 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"go.temporal.io/sdk/activity"
 
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// minPatience is how long a handler that was cut off may take to return, at least,
-// before it counts as deaf: half its stop grace period, within this and
-// workflows.MaxPatience.
-const minPatience = 5 * time.Second
+// minReturnGrace is the least time that a handler has to return after it was cut off.
+// Then it counts as stuck. The time is half its stop grace period, within this and
+// workflows.MaxReturnGrace.
+const minReturnGrace = 5 * time.Second
 
 // errDeaf is the error of a run whose handler was given up.
-var errDeaf = errors.New("its handler ignored the end of its context and was given up; it may still be at work in its process, which should be restarted")
+var errStuck = errors.New("its handler ignored the end of its context and was given up; it may still be at work in its process, which should be restarted")
 
 type outcome struct {
 	result job.Result
@@ -30,7 +29,7 @@ type outcome struct {
 // when it has to: first by closing Stopping, then by ending its context. One that
 // does not return even then is given up: its run ends without it, so that a stop,
 // a queue or a drain does not wait for it for ever.
-func (h *host) handle(ctx context.Context, t job.Type, r *run, b *beats) (job.Result, error) {
+func (h *host) handle(ctx context.Context, t job.Type, r *run, b *heartbeater) (job.Result, error) {
 	defer b.lease.end()
 	done := make(chan outcome, 1)
 	h.running.Add(1)
@@ -39,11 +38,11 @@ func (h *host) handle(ctx context.Context, t job.Type, r *run, b *beats) (job.Re
 		h.running.Add(-1)
 		done <- outcome{result, err}
 	}()
-	beating, stopBeats := context.WithCancel(context.WithoutCancel(ctx))
-	var beats sync.WaitGroup
-	beats.Go(func() { b.keep(beating) })
-	defer beats.Wait()
-	defer stopBeats()
+	heartbeating, stopHeartbeats := context.WithCancel(context.WithoutCancel(ctx))
+	var heartbeats sync.WaitGroup
+	heartbeats.Go(func() { b.keep(heartbeating) })
+	defer heartbeats.Wait()
+	defer stopHeartbeats()
 
 	timeout := time.NewTimer(r.input.Job.Options.RunTimeout.Std())
 	defer timeout.Stop()
@@ -55,9 +54,9 @@ func (h *host) handle(ctx context.Context, t job.Type, r *run, b *beats) (job.Re
 		ended = nil
 		timeout.Stop() // The grace period counts from the first request.
 		r.stop(cause)
-		grace, patience := h.patience(r.input.Job.Options, cause)
+		grace, toReturn := h.gracePeriods(r.input.Job.Options, cause)
 		cutOff.within(grace)
-		giveUp.within(grace + patience)
+		giveUp.within(grace + toReturn)
 		if cause == stopLost {
 			cutOff.Stop()
 			lost = nil
@@ -71,7 +70,7 @@ func (h *host) handle(ctx context.Context, t job.Type, r *run, b *beats) (job.Re
 				r.stop(stopLost) // It may have noticed before this loop.
 			}
 			return o.result, o.err
-		case cause := <-b.news:
+		case cause := <-b.requests:
 			if ended != nil || cause == stopLost {
 				ask(cause)
 			}
@@ -104,30 +103,30 @@ func (h *host) handle(ctx context.Context, t job.Type, r *run, b *beats) (job.Re
 // it returns.
 func (h *host) giveUp(r *run, done <-chan outcome) error {
 	giveBack := h.slots.keep()
-	deaf := h.deaf.Add(1)
-	r.logger.Error("the handler ignores its context and is given up; restart this process", "class", classDeaf, "deaf", deaf)
+	stuck := h.stuckHandlers.Add(1)
+	r.logger.Error("the handler ignores its context and is given up; restart this process", "class", classStuck, "stuck_handlers", stuck)
 	go func() {
 		<-done
-		h.deaf.Add(-1)
+		h.stuckHandlers.Add(-1)
 		giveBack()
 		r.logger.Warn("a handler that was given up has ended after all")
 	}()
-	return errDeaf
+	return errStuck
 }
 
-// patience is the time that a handler has to stop once it was asked to, and then
+// gracePeriods are the time that a handler has to stop once it is asked to, and then
 // to return once it is cut off. A worker that drains has to hand the run over
 // before it ends itself.
-func (h *host) patience(options job.Options, cause stopCause) (grace, afterwards time.Duration) {
+func (h *host) gracePeriods(options job.Options, cause stopCause) (grace, toReturn time.Duration) {
 	grace = options.StopGracePeriod.Std()
-	afterwards = min(max(grace/2, minPatience), contract.MaxPatience)
+	toReturn = min(max(grace/2, minReturnGrace), workflows.MaxReturnGrace)
 	switch cause {
 	case stopLost:
-		return 0, afterwards
+		return 0, toReturn
 	case stopDraining:
-		return min(grace, h.DrainTimeout*8/10), min(afterwards, h.DrainTimeout/10)
+		return min(grace, h.DrainTimeout*8/10), min(toReturn, h.DrainTimeout/10)
 	}
-	return grace, afterwards
+	return grace, toReturn
 }
 
 // alarm is a timer that can be brought forward but not put off.

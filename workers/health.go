@@ -19,17 +19,14 @@ type Health struct {
 	Identity string         `json:"identity"`
 	JobTypes []string       `json:"job_types"`
 	Running  int64          `json:"running"` // handlers at work
-	// Deaf are those of them that ignored the end of their contexts. Their runs were
-	// given up; their slots are in use until they end, or the process does.
-	Deaf int64 `json:"deaf,omitempty"`
-	// ClockAhead is by how many seconds the clock of this machine is ahead of
-	// Temporal's; 0 if the two agree within five.
-	ClockAhead float64 `json:"clock_ahead,omitempty"`
+	// StuckHandlers are those of them that ignored the end of their contexts. Their runs
+	// were given up; their slots are in use until they end, or the process does.
+	StuckHandlers int64 `json:"stuck_handlers,omitempty"`
 	// LastPoll is when the process last asked Temporal for work, or was answered.
 	LastPoll time.Time `json:"last_poll"`
-	// Stuck says that it has stopped asking, that deaf handlers have all its slots, or
-	// that a connection is closed for good: only a restart helps.
-	Stuck bool `json:"stuck,omitempty"`
+	// RestartNeeded says that the process has stopped asking for work, that stuck
+	// handlers have all its slots, or that a connection is closed for good.
+	RestartNeeded bool `json:"restart_needed,omitempty"`
 	// Reason says which connection is closed, and why.
 	Reason string `json:"reason,omitempty"`
 }
@@ -48,14 +45,14 @@ func (h *host) serveHealth(ctx context.Context) (stop func(), err error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		code := http.StatusOK
-		if h.stuck() {
+		if h.restartNeeded() {
 			code = http.StatusServiceUnavailable
 		}
 		h.answerHealth(w, code)
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		code := http.StatusServiceUnavailable
-		if *h.state.Load() == stateServing && !h.stuck() {
+		if *h.state.Load() == stateServing && !h.restartNeeded() {
 			code = http.StatusOK
 		}
 		h.answerHealth(w, code)
@@ -80,15 +77,13 @@ func (h *host) answerHealth(w http.ResponseWriter, code int) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	health := Health{
-		State:    string(*h.state.Load()),
-		Worker:   h.Worker,
-		Identity: h.identity,
-		JobTypes: h.names(),
-		Running:  h.running.Load(),
-		Deaf:     h.deaf.Load(),
-		Stuck:    h.stuck(),
-
-		ClockAhead: h.skew.known().Seconds(),
+		State:         string(*h.state.Load()),
+		Worker:        h.Worker,
+		Identity:      h.identity,
+		JobTypes:      h.names(),
+		Running:       h.running.Load(),
+		StuckHandlers: h.stuckHandlers.Load(),
+		RestartNeeded: h.restartNeeded(),
 	}
 	health.LastPoll, _ = h.polls.alive()
 	if err := h.broken(); err != nil {
@@ -99,11 +94,11 @@ func (h *host) answerHealth(w http.ResponseWriter, code int) {
 	}
 }
 
-// stuck says that a process that serves does not ask for work, has no slot left for
-// it, or lacks what its handlers need for good.
-func (h *host) stuck() bool {
+// restartNeeded says that a process that serves does not ask for work, has no slot left
+// for it, or lacks what its handlers need for good.
+func (h *host) restartNeeded() bool {
 	_, alive := h.polls.alive()
-	alive = alive && h.deaf.Load() < int64(h.MaxConcurrentRuns) && h.broken() == nil
+	alive = alive && h.stuckHandlers.Load() < int64(h.MaxConcurrentRuns) && h.broken() == nil
 	return !alive && *h.state.Load() == stateServing
 }
 

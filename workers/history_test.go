@@ -15,7 +15,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // listed waits until a list shows the run as it should be.
@@ -129,7 +128,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	open(t, broken)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "retried"}},
+	j := newJob(t, "RecordSteps", "a", job.Trigger{Queued: &job.Queued{Queue: "retried"}},
 		recordSpec{Ledger: string(ledger), Steps: 2, Broken: broken})
 	receipt, err := c.Enqueue(t.Context(), j, false)
 	require.NoError(t, err)
@@ -140,7 +139,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 
 	require.NoError(t, os.Remove(broken))
 	dead := func(n int) { // The queue hears of the end a moment after it.
-		queueReaches(t, c, "retried", fmt.Sprintf("%d dead letters", n), func(s *workflows.QueueState) bool { return len(s.DeadLetters) == n })
+		queueReaches(t, c, "retried", fmt.Sprintf("%d dead letters", n), func(s *contract.QueueState) bool { return len(s.DeadLetters) == n })
 	}
 	dead(1)
 	retried, err := c.RetryRun(t.Context(), failed.RunRef)
@@ -174,9 +173,9 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	open(t, broken)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Queued: &job.Queued{Queue: "dead"}},
+	j := newJob(t, "RecordSteps", "a", job.Trigger{Queued: &job.Queued{Queue: "dead"}},
 		recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
-	var letters []workflows.DeadLetter
+	var letters []contract.DeadLetter
 	for n := range 2 {
 		_, err := c.Enqueue(t.Context(), j, true)
 		require.NoError(t, err)
@@ -222,8 +221,8 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 				ID: contract.JobWorkflowID(j.ID), TaskQueue: contract.TaskQueue(j.Worker), TypedSearchAttributes: attributes,
 			}, contract.RunJobType, contract.RunInput{Job: j, StartedBy: contract.StartedByQueue})
 			require.NoError(t, err)
-			startPaged(t, c, j.Queue(), 4, workflows.QueueState{Accepted: 1, Running: &workflows.RunningItem{
-				QueueItem: workflows.QueueItem{Sequence: 1, Job: j}, RunID: run.GetRunID(),
+			startPaged(t, c, j.Queue(), 4, contract.QueueState{Accepted: 1, Running: &contract.RunningItem{
+				QueueItem: contract.QueueItem{Sequence: 1, Job: j}, RunID: run.GetRunID(),
 			}})
 		},
 	} {
@@ -231,11 +230,11 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			ledger := newLedger(t)
 			broken := filepath.Join(t.TempDir(), "broken")
 			open(t, broken)
-			j := newJob(t, "RecordSteps", name, job.Schedule{Queued: &job.Queued{Queue: name, OnFailure: job.OnFailureHalt}},
+			j := newJob(t, "RecordSteps", name, job.Trigger{Queued: &job.Queued{Queue: name, OnFailure: job.OnFailureHalt}},
 				recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
 			begin(j)
-			halted := func(failed int64) *workflows.QueueState {
-				return queueReaches(t, c, name, "a halt", func(s *workflows.QueueState) bool { return s.Halted != nil && s.Failed == failed })
+			halted := func(failed int64) *contract.QueueState {
+				return queueReaches(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == failed })
 			}
 			first := halted(1).Halted.RunID
 			_, err := c.ResumeQueue(t.Context(), name)

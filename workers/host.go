@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
@@ -20,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
+	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"
@@ -44,10 +46,6 @@ type Config struct {
 	// MaxConcurrentRuns bounds the handlers that run at once in this process.
 	// Defaults to 50.
 	MaxConcurrentRuns int
-	// ProgressEvery is how far apart the progress of a run that takes longer is told
-	// to its workflow, for its current details: a twentieth of the time that its
-	// tries have taken, and at least this. Defaults to a minute.
-	ProgressEvery time.Duration
 	// Service is the name of this process as a service, which jobs may be bound
 	// to: unique among the live processes of the worker type, and best the same
 	// after a restart. A number is appended to a name that another live process
@@ -59,7 +57,8 @@ type Config struct {
 	// Tags are what jobs may be bound by, besides host and name, which every
 	// service has.
 	Tags map[string]string
-	// Temporal overrides the connection settings of the environment.
+	// Temporal overrides the connection settings of the environment. A test has to
+	// give the address, so that its worker takes no runs of a stack beside it.
 	Temporal temporalclient.Settings
 	// Types are the job types to host; at least one, each once.
 	Types []job.Type
@@ -79,9 +78,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxConcurrentRuns == 0 {
 		c.MaxConcurrentRuns = 50
-	}
-	if c.ProgressEvery == 0 {
-		c.ProgressEvery = time.Minute
 	}
 	if c.Service == "" {
 		c.Service = serviceName(hostName())
@@ -103,11 +99,11 @@ func (c Config) validate() error {
 	if c.DrainTimeout < 0 {
 		problems = append(problems, fmt.Errorf("drain timeout %s is negative", c.DrainTimeout))
 	}
-	if c.ProgressEvery < 0 {
-		problems = append(problems, fmt.Errorf("%s between reports of progress is negative", c.ProgressEvery))
-	}
 	if c.MaxConcurrentRuns < 0 {
 		problems = append(problems, fmt.Errorf("%d concurrent runs are less than one", c.MaxConcurrentRuns))
+	}
+	if testing.Testing() && c.Temporal.Address == "" {
+		problems = append(problems, errors.New("a worker in a test needs the address of the test's own Temporal"))
 	}
 	if len(c.Types) == 0 {
 		problems = append(problems, errors.New("a worker needs at least one job type"))
@@ -132,19 +128,18 @@ func (c Config) validate() error {
 // host is a running worker process.
 type host struct {
 	Config
-	secrets   secrets.Resolver
-	identity  string
-	logger    *slog.Logger
-	client    client.Client // once connected
-	now       clock
-	polls     *polls
-	skew      *skew
-	tasks     *tasks
-	slots     *slots
-	farewells *farewells
-	running   atomic.Int64 // handlers at work
-	deaf      atomic.Int64 // of these, the ones that were given up
-	state     atomic.Pointer[state]
+	schemas       map[string]*specschema.Schema // of specs, by job type
+	secrets       secrets.Resolver
+	identity      string
+	logger        *slog.Logger
+	client        client.Client // once connected
+	now           clock
+	polls         *polls
+	tasks         *tasks
+	slots         *slots
+	running       atomic.Int64 // handlers at work
+	stuckHandlers atomic.Int64 // of these, the ones that were given up
+	state         atomic.Pointer[state]
 }
 
 // state is what the health endpoint tells.
@@ -165,18 +160,21 @@ func Run(ctx context.Context, config Config) error {
 	if err := config.validate(); err != nil {
 		return err
 	}
-	h := &host{
-		Config:    config,
-		secrets:   secrets.New(os.Getenv),
-		identity:  config.Identity,
-		logger:    config.Logger.With("worker", config.Identity),
-		now:       newClock(),
-		polls:     newPolls(),
-		slots:     newSlots(config.MaxConcurrentRuns),
-		farewells: &farewells{},
+	schemas, err := specSchemas(config.Types)
+	if err != nil {
+		return err
 	}
-	h.skew = &skew{logger: h.logger}
-	h.tasks = newTasks(h.now, h.skew, h.names())
+	h := &host{
+		Config:   config,
+		schemas:  schemas,
+		secrets:  secrets.New(os.Getenv),
+		identity: config.Identity,
+		logger:   config.Logger.With("worker", config.Identity),
+		now:      newClock(),
+		polls:    newPolls(),
+		slots:    newSlots(config.MaxConcurrentRuns),
+	}
+	h.tasks = newTasks(h.now, h.names())
 	h.enter(stateConnecting)
 	stopHealth, err := h.serveHealth(ctx)
 	if err != nil {
@@ -232,7 +230,7 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 func (h *host) intercept(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
-	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, h.farewells.intercept, sendCheckpoint}
+	chain := []grpc.UnaryClientInterceptor{h.tasks.intercept, h.polls.intercept, sendCheckpoint}
 	if h.Temporal.Intercept != nil {
 		chain = append([]grpc.UnaryClientInterceptor{h.Temporal.Intercept}, chain...)
 	}
@@ -294,15 +292,11 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 			return fmt.Errorf("worker %s cannot start: %w", h.identity, err)
 		}
 	}
-	service, err := h.join(namespace, func(taskQueue string) (worker.Worker, error) {
+	service := h.register(namespace, func(taskQueue string) (worker.Worker, error) {
 		own := options
 		own.DisableWorkflowWorker = true
 		return serveRuns(taskQueue, own)
 	})
-	if err != nil {
-		stopAll(all)
-		return err
-	}
 	h.enter(stateServing)
 	h.logger.Info("serving", "task_queue", contract.TaskQueue(h.Worker), "job_types", strings.Join(h.names(), ", "))
 
@@ -313,15 +307,12 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	}
 	h.enter(stateDraining)
 	h.logger.Info("draining", "running", h.running.Load(), "timeout", h.DrainTimeout)
-	ownQueues, stopOwn := service.drain()
-	h.farewells.expect(append(ownQueues, contract.TaskQueue(h.Worker), contract.QueuesTaskQueue), func() {
-		h.logger.Info("no more work is taken")
-	})
+	stopOwn := service.drain()
 	var own sync.WaitGroup
 	own.Go(stopOwn)
 	stopAll(all)
 	own.Wait()
-	service.leave()
+	service.withdraw()
 	h.logger.Info("stopped", "running", h.running.Load())
 	return err
 }

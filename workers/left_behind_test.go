@@ -45,7 +45,7 @@ func leaveMuch(ctx context.Context, run job.Run, spec leaveSpec) (job.Result, er
 		return job.Result{}, errors.New("the vendor hung up")
 	}
 	if spec.Until == "let go" {
-		if err := passGate(ctx, run, recordSpec{Gate: spec.Gate, Deaf: true}); err != nil {
+		if err := passGate(ctx, run, recordSpec{Gate: spec.Gate, IgnoreStop: true}); err != nil {
 			return job.Result{}, err
 		}
 		return job.Result{}, job.Final("Away", "the vendor is away")
@@ -80,7 +80,7 @@ func TestFailedIterationLeavesItsCursorAndCounts(t *testing.T) {
 	st := stacktest.StartNamespace(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	startWorker(t, st)
 	c := newControl(t, st)
-	j := newJob(t, "LeaveMuch", "fails", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "fail"})
+	j := newJob(t, "LeaveMuch", "fails", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "fail"})
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Hour), Max: job.Duration(time.Hour), Coefficient: 1}
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	state := loopReaches(t, c, j.ID, "the failure", func(s *contract.ContinuousState) bool { return s.Failed == 1 })
@@ -98,7 +98,7 @@ func TestWhatAStoppedHandlerLeavesIsBounded(t *testing.T) {
 	st := stacktest.StartNamespace(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	w := startWorker(t, st)
 	c := newControl(t, st)
-	j := newJob(t, "LeaveMuch", "stopped", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "stopped"})
+	j := newJob(t, "LeaveMuch", "stopped", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "stopped"})
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	loopReaches(t, c, j.ID, "the iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	w.WaitOutput("leaving much")
@@ -121,7 +121,7 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 	w := startWorker(t, st)
 	c := newControl(t, st)
 	gate := filepath.Join(t.TempDir(), "gate")
-	j := newJob(t, "LeaveMuch", "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+	j := newJob(t, "LeaveMuch", "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
 		leaveSpec{Until: "let go", Gate: gate})
 	j.Options.MaxRetryCount = 0
 	j.Options.StopGracePeriod = job.Duration(time.Minute)

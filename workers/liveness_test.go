@@ -2,8 +2,6 @@ package workers_test
 
 import (
 	"context"
-	"log/slog"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +10,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -128,14 +125,13 @@ func TestClockOfTheHostGoesOn(t *testing.T) {
 
 // answered is a poll that is answered with a task of the type Test after a while,
 // with a time stamp that is off.
-func answered(t *testing.T, tasks workers.Tasks, token string, takes, off time.Duration) {
+func answered(t *testing.T, tasks workers.Tasks, token string, takes time.Duration) {
 	t.Helper()
 	reply := &workflowservice.PollActivityTaskQueueResponse{}
 	require.NoError(t, tasks.Call(t.Context(), reply, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
 		after(takes)
 		reply.TaskToken = []byte(token)
 		reply.ActivityType = &commonpb.ActivityType{Name: "Test"}
-		reply.StartedTime = timestamppb.New(time.Now().Add(off))
 		return nil
 	}))
 }
@@ -144,9 +140,9 @@ func TestTasksAreDatedByTheirRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now, suspended := bubbleClock()
-		tasks := workers.NewTasks(now, slog.New(slog.DiscardHandler))
+		tasks := workers.NewTasks(now)
 		began := now()
-		answered(t, tasks, "a", 3*time.Second, 0)
+		answered(t, tasks, "a", 3*time.Second)
 		suspended(time.Hour)
 		asked, known := tasks.Begin("a")
 		require.True(t, known)
@@ -154,9 +150,9 @@ func TestTasksAreDatedByTheirRequest(t *testing.T) {
 		_, known = tasks.Begin("a")
 		require.False(t, known, "once")
 
-		answered(t, tasks, "dropped", 0, 0)
+		answered(t, tasks, "dropped", 0)
 		suspended(2 * time.Hour)
-		answered(t, tasks, "b", 0, 0)
+		answered(t, tasks, "b", 0)
 		_, known = tasks.Begin("dropped")
 		require.False(t, known, "what never begins is forgotten")
 
@@ -170,41 +166,5 @@ func TestTasksAreDatedByTheirRequest(t *testing.T) {
 		require.True(t, known, "it came with the answer to a workflow task")
 		_, known = tasks.Begin("other")
 		require.False(t, known)
-	})
-}
-
-// TestClockThatIsWrongIsNoticed goes through the answers that do and do not say
-// that the machine's clock is wrong.
-func TestClockThatIsWrongIsNoticed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		now, _ := bubbleClock()
-		var log strings.Builder
-		tasks := workers.NewTasks(now, slog.New(slog.NewTextHandler(&log, nil)))
-		for _, step := range []struct {
-			takes, off time.Duration
-			ahead      time.Duration
-		}{
-			{0, 0, 0},
-			{0, -4 * time.Second, 0},
-			{0, -time.Hour, time.Hour},           // The server's stamp is an hour old.
-			{time.Minute, -time.Hour, time.Hour}, // Said once.
-			{time.Minute, 0, time.Hour},          // A long poll says less.
-			{0, 0, 0},                            // Set right.
-			{time.Minute, -30 * time.Second, 0},  // Perhaps the answer was late.
-			{0, time.Hour, -time.Hour},           // Behind.
-			{time.Minute, time.Hour + time.Minute, -61 * time.Minute}, // Set again.
-			{0, -7 * time.Second, 7 * time.Second},                    // Just off.
-			{3 * time.Second, -7 * time.Second, 7 * time.Second},      // It may be four seconds.
-			{5 * time.Second, -7 * time.Second, 7 * time.Second},
-			{time.Second, -7 * time.Second, 7 * time.Second},
-			{5 * time.Second, -4 * time.Second, 0}, // At most four.
-		} {
-			answered(t, tasks, "a", step.takes, step.off)
-			require.Equal(t, step.ahead, tasks.Ahead(), "%+v", step)
-		}
-		require.Equal(t, 4, strings.Count(log.String(), "does not agree"), log.String())
-		require.Contains(t, log.String(), "ahead=1h0m0s")
-		require.Equal(t, 2, strings.Count(log.String(), "agrees with Temporal's again"))
 	})
 }

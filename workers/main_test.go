@@ -40,21 +40,21 @@ type recordSpec struct {
 	// Ledger is a file that gets a line for everything the handler does.
 	Ledger string `json:"ledger"`
 	// Steps is how many steps a run has. Each is a line in the ledger.
-	Steps int `json:"steps"`
+	Steps int `json:"steps" minimum:"0"`
 	// Gate is a file without which no step but the first is done.
 	Gate string `json:"gate,omitempty"`
-	// Deaf lets the handler ignore requests to stop.
-	Deaf bool `json:"deaf,omitempty"`
-	// Numb lets it ignore the end of its context too.
-	Numb bool `json:"numb,omitempty"`
+	// IgnoreStop lets the handler ignore requests to stop.
+	IgnoreStop bool `json:"ignore_stop,omitempty"`
+	// IgnoreContext lets it ignore them and the end of its context.
+	IgnoreContext bool `json:"ignore_context,omitempty"`
 	// Fail is the error class of a run that fails at its first step.
 	Fail string `json:"fail,omitempty"`
 	// Broken is a file with which a run fails for good after its first step.
 	Broken string `json:"broken,omitempty"`
 	// Kill is how many of the job's first starts kill the process.
 	Kill int `json:"kill,omitempty"`
-	// Farewell has the handler write a line when it ends, however it ends.
-	Farewell bool `json:"farewell,omitempty"`
+	// LogEnd has the handler write a line when it ends, however it ends.
+	LogEnd bool `json:"log_end,omitempty"`
 }
 
 // testTypes are job types whose handlers write what they really did into a
@@ -92,7 +92,7 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (_ job.Resul
 	if starts, err := ledger.starts(run.Job().ID); err != nil || starts <= spec.Kill {
 		return job.Result{}, errors.Join(err, syscall.Kill(os.Getpid(), syscall.SIGKILL))
 	}
-	if spec.Farewell {
+	if spec.LogEnd {
 		defer func() { err = errors.Join(err, ledger.add("left", run, step)) }()
 	}
 	if spec.Fail != "" {
@@ -127,11 +127,11 @@ func recordSteps(ctx context.Context, run job.Run, spec recordSpec) (_ job.Resul
 // passGate waits until the gate is open or the run should stop.
 func passGate(ctx context.Context, run job.Run, spec recordSpec) error {
 	stopping := run.Stopping()
-	if spec.Deaf || spec.Numb {
+	if spec.IgnoreStop || spec.IgnoreContext {
 		stopping = nil
 	}
 	ended := ctx.Done()
-	if spec.Numb {
+	if spec.IgnoreContext {
 		ended = nil
 	}
 	poll := time.NewTicker(5 * time.Millisecond)
@@ -161,9 +161,9 @@ type tickSpec struct {
 	Ledger string `json:"ledger"`
 	// Gate is a file with which a run ends.
 	Gate string `json:"gate"`
-	// Deaf lets the handler ignore requests to stop, and return a result although
+	// IgnoreStop lets the handler ignore requests to stop, and return a result although
 	// its context has ended.
-	Deaf bool `json:"deaf,omitempty"`
+	IgnoreStop bool `json:"ignore_stop,omitempty"`
 }
 
 // tick has an effect every few milliseconds, as long as its context allows.
@@ -174,14 +174,14 @@ func tick(ctx context.Context, run job.Run, spec tickSpec) (job.Result, error) {
 	}
 	run.Logger().Info("ticking")
 	stopping := run.Stopping()
-	if spec.Deaf {
+	if spec.IgnoreStop {
 		stopping = nil
 	}
 	ticks := time.NewTicker(5 * time.Millisecond)
 	defer ticks.Stop()
 	for {
 		if ctx.Err() != nil {
-			if err := ledger.add("cut off", run, 0); err != nil || !spec.Deaf {
+			if err := ledger.add("cut off", run, 0); err != nil || !spec.IgnoreStop {
 				return job.Result{}, errors.Join(err, ctx.Err())
 			}
 			return job.Result{Message: "done after all"}, nil
@@ -267,7 +267,7 @@ func (l ledgerOf) count(t *testing.T, what string) int {
 	return bytes.Count(text[:bytes.LastIndexByte(text, '\n')+1], []byte(`{"what":"`+what+`",`))
 }
 
-// waitFor waits until the word stands n times in the ledger.
+// waitFor waits until n lines of the ledger have the word.
 func (l ledgerOf) waitFor(t *testing.T, what string, n int) {
 	t.Helper()
 	stacktest.WaitFor(t, fmt.Sprintf("%d times %q in the ledger", n, what), func() (bool, error) {
@@ -286,11 +286,12 @@ func open(t *testing.T, gate string) {
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 }
 
-// workerProgram is a worker process for the test job types.
-func workerProgram(t *testing.T, args ...string) stacktest.Program {
+// workerProgram is a worker process for the test job types, on the Temporal at an
+// address.
+func workerProgram(t *testing.T, address string, args ...string) stacktest.Program {
 	t.Helper()
 	return stacktest.Program{
-		Name: "test worker", Path: executable(t), Args: args,
+		Name: "test worker", Path: executable(t), Args: append([]string{"--address", address}, args...),
 		Env: []string{workerVariable + "=1", "DENDRA_SECRET_TEST_TOKEN=hunter2hunter2"},
 	}
 }
@@ -299,7 +300,7 @@ func workerProgram(t *testing.T, args ...string) stacktest.Program {
 // test's own.
 func startWorker(t *testing.T, st *stacktest.Stack, args ...string) *stacktest.Process {
 	t.Helper()
-	w := stacktest.StartProgram(t, st, workerProgram(t, args...))
+	w := stacktest.StartProgram(t, st, workerProgram(t, st.Temporal, args...))
 	w.WaitOutput("serving")
 	return w
 }
@@ -347,7 +348,7 @@ func startShared(t *testing.T) *stacktest.Stack {
 		require.False(t, sharedWorker.process.Ended(), "the shared worker has ended")
 		return st
 	}
-	program := workerProgram(t)
+	program := workerProgram(t, st.Temporal)
 	program.Shared = true
 	sharedWorker.process = stacktest.StartProgram(t, st, program)
 	sharedWorker.process.WaitOutput("serving")
@@ -360,7 +361,7 @@ func newControl(t *testing.T, st *stacktest.Stack) *client.Client {
 }
 
 // newJob is a job of the given type; its key is unique to the test.
-func newJob(t *testing.T, typeName, key string, schedule job.Schedule, spec any) job.Job {
+func newJob(t *testing.T, typeName, key string, schedule job.Trigger, spec any) job.Job {
 	t.Helper()
 	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	if extra := len(name) + 1 + len(key) - 64; extra > 0 {
@@ -368,7 +369,7 @@ func newJob(t *testing.T, typeName, key string, schedule job.Schedule, spec any)
 	}
 	j := job.Job{
 		ID: job.ID(typeName, strings.TrimLeft(name, ".-")+"-"+key), Type: typeName, Worker: "testing", Provider: job.ProviderAPI,
-		Spec: job.EncodeJSON(spec), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		Spec: job.EncodeJSON(spec), Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
 	j.Options.HeartbeatTimeout = job.Duration(30 * time.Second) // No run is lost since the machine is busy.
 	require.Empty(t, j.Validate())

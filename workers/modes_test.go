@@ -25,7 +25,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
-func oneShot() job.Schedule { return job.Schedule{OneShot: &job.OneShot{}} }
+func oneShot() job.Trigger { return job.Trigger{OneShot: &job.OneShot{}} }
 
 func TestOneShotRunsAndIsFound(t *testing.T) {
 	t.Parallel()
@@ -59,11 +59,13 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 	for name, want := range map[string]struct{ class, message string }{
 		"PanicAtOnce": {job.ClassPanic, "the handler of job type PanicAtOnce panicked: out of luck"},
 		"TellSecret":  {"Refused", "the vendor refuses token [secret]"},
-		"RecordSteps": {job.ClassInvalidSpec, `"colour"`},
+		// Every problem, as the schema that the worker announces has it.
+		"RecordSteps": {job.ClassInvalidSpec, `job record_steps.a: spec: key "ledger" is missing; ` +
+			`spec.colour: unknown key "colour"; spec.steps: -1 is less than 0`},
 	} {
 		spec := map[string]any{}
 		if name == "RecordSteps" {
-			spec["colour"] = "green"
+			spec["colour"], spec["steps"] = "green", -1
 		}
 		ref, err := c.StartRun(t.Context(), newJob(t, name, "a", oneShot(), spec), contract.StartedByHand)
 		require.NoError(t, err)
@@ -83,7 +85,7 @@ func TestContinuousJobCountsEveryIteration(t *testing.T) {
 	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "fast", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+	j := newJob(t, "RecordSteps", "fast", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
 		recordSpec{Ledger: string(ledger), Steps: 1})
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	first, err := c.LiveWorkflow(t.Context(), j.ID)
@@ -113,19 +115,19 @@ func TestStopIsGracefulThenCutOff(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	for _, deaf := range []bool{false, true} {
+	for _, ignores := range []bool{false, true} {
 		ledger := newLedger(t)
 		gate := filepath.Join(t.TempDir(), "gate")
-		key := map[bool]string{true: "deaf", false: "hears"}[deaf]
-		j := newJob(t, "RecordSteps", key, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
-			recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, Deaf: deaf})
+		key := map[bool]string{true: "ignores", false: "hears"}[ignores]
+		j := newJob(t, "RecordSteps", key, job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+			recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: ignores})
 		j.Options.StopGracePeriod = job.Duration(time.Second)
 		require.NoError(t, c.StartContinuous(t.Context(), j))
 		ledger.waitFor(t, "step", 1)
 		require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
 		handle := c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "")
 		require.NoError(t, handle.Get(t.Context(), nil))
-		require.Equal(t, map[bool]int{true: 0, false: 1}[deaf], ledger.count(t, "stop"))
+		require.Equal(t, map[bool]int{true: 0, false: 1}[ignores], ledger.count(t, "stop"))
 		require.Zero(t, ledger.count(t, "end"))
 
 		answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", contract.QueryState)
@@ -275,7 +277,7 @@ func TestWorkerWaitsForTemporal(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	st.Kill()
-	w := stacktest.StartProgram(t, st, stacktest.Program{Name: "test worker", Path: executable(t), Env: []string{workerVariable + "=1"}})
+	w := stacktest.StartProgram(t, st, workerProgram(t, st.Temporal))
 	w.WaitOutput("temporal at " + st.Temporal + " cannot be reached")
 	st.Restart(t)
 	w.WaitOutput("serving")
@@ -292,6 +294,7 @@ func TestConfigIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, "job type RecordSteps is registered twice")
 	require.ErrorContains(t, err, "belongs to worker type testing")
 	require.ErrorContains(t, err, "-1 concurrent runs")
+	require.ErrorContains(t, err, "a worker in a test needs the address of the test's own Temporal")
 }
 
 // TestStoppedJobIsRestartedAtAnyMoment restarts a continuous job that has been told
@@ -301,7 +304,7 @@ func TestStoppedJobIsRestartedAtAnyMoment(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
 		recordSpec{Ledger: string(ledger), Steps: 2, Gate: filepath.Join(t.TempDir(), "never")})
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	for n := range 5 {

@@ -27,8 +27,8 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	cable := newCable(t, st.Temporal)
 	first := startWorker(t, st, "--address", cable.Address)
-	schedule := job.Schedule{Queued: &job.Queued{Queue: "partition"}}
-	held := mortal(newJob(t, "Tick", "held", schedule, tickSpec{Ledger: string(ledger), Gate: gate, Deaf: true}))
+	schedule := job.Trigger{Queued: &job.Queued{Queue: "partition"}}
+	held := mortal(newJob(t, "Tick", "held", schedule, tickSpec{Ledger: string(ledger), Gate: gate, IgnoreStop: true}))
 	held.Options.StopGracePeriod = job.Duration(time.Hour) // It is no use to ask this one.
 	held.Options.MaxRetryCount = 20                        // A server may give it to the requests of a worker that is cut off.
 	held.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestQueueOutlivesItemsThatTemporalDoesNotStart has items wait, as an earlier release
@@ -25,69 +24,55 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	const queue = "limits"
-	schedule := job.Schedule{Queued: &job.Queued{Queue: queue}}
-	item := func(sequence int64, key string, change func(*job.Job)) workflows.QueueItem {
+	schedule := job.Trigger{Queued: &job.Queued{Queue: queue}}
+	item := func(key string, change func(*job.Job)) contract.EnqueueItem {
 		j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 1})
 		change(&j)
-		return workflows.QueueItem{Sequence: sequence, Job: j, Accepted: time.Now()}
+		return contract.EnqueueItem{Job: j, RetryOf: "a-run-of-an-earlier-definition"}
 	}
-	owned := item(1, "owned", func(j *job.Job) { j.Options.Owner.Organization = strings.Repeat("o", 2050) })
-	long := item(2, "long", func(j *job.Job) { j.ID += strings.Repeat("x", 1000) })
-	elsewhere := item(3, "elsewhere", func(j *job.Job) { j.Worker = "/_sys/x" })
-	good := item(4, "good", func(*job.Job) {})
-	startPaged(t, c, queue, 100, workflows.QueueState{
-		Accepted: 4, Waiting: []workflows.QueueItem{owned, long, elsewhere, good},
-	})
-	state := queueReaches(t, c, queue, "the end of the items", func(s *workflows.QueueState) bool { return s.Completed == 1 })
+	owned := item("owned", func(j *job.Job) { j.Options.Owner.Organization = strings.Repeat("o", 2050) })
+	long := item("long", func(j *job.Job) { j.ID += strings.Repeat("x", 1000) })
+	elsewhere := item("elsewhere", func(j *job.Job) { j.Worker = "/_sys/x" })
+	described := item("described", func(j *job.Job) { j.Options.Description = strings.Repeat("d", job.MaxDescriptionBytes+1) })
+	startPaged(t, c, queue, 100, contract.QueueState{})
+	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", contract.SignalEnqueue,
+		contract.EnqueueRequest{Items: []contract.EnqueueItem{owned, long, elsewhere, described}}))
+	state := queueReaches(t, c, queue, "the end of the items", func(s *contract.QueueState) bool { return s.Completed == 1 })
 	require.EqualValues(t, 3, state.Failed)
-	require.Len(t, state.DeadLetters, 3)
-	require.Contains(t, state.DeadLetters[0].Error, "its owner has 2065 bytes, and Temporal takes 2048")
-	require.Contains(t, state.DeadLetters[1].Error, "and Temporal takes 1000")
-	require.Contains(t, state.DeadLetters[2].Error, "Temporal's own")
-	require.Equal(t, 1, ledger.count(t, "end"))
+	require.Contains(t, state.Recent[0].Error, "its owner has 2065 bytes, and Temporal takes 2048")
+	require.Contains(t, state.Recent[1].Error, "and Temporal takes 1000")
+	require.Contains(t, state.Recent[2].Error, "Temporal's own")
+	require.Equal(t, 1, ledger.count(t, "end"), "a definition beyond the bounds of a new one can be tried again")
 
 	_, err := c.Enqueue(t.Context(), owned.Job, false)
 	require.ErrorContains(t, err, "owner: the owner has 2063 bytes, more than 128")
-	retryWhatCanBe(t, c, queue, state.DeadLetters[0])
-	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
-		workflows.EnqueueRequest{Job: owned.Job}))
-	state = queueReaches(t, c, queue, "the refusal of a signaled item", func(s *workflows.QueueState) bool { return s.Failed == 4 })
+	_, err = c.Enqueue(t.Context(), described.Job, false)
+	require.ErrorContains(t, err, "description: ")
+	retryWhatIsNotKept(t, c, queue+"-dead")
+	owned.RetryOf = ""
+	require.NoError(t, c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", contract.SignalEnqueue,
+		contract.EnqueueRequest{Items: []contract.EnqueueItem{owned}}))
+	state = queueReaches(t, c, queue, "the refusal of a signaled item", func(s *contract.QueueState) bool { return s.Failed == 4 })
 	require.Contains(t, state.Recent[len(state.Recent)-1].Error, "owner: the owner has 2063 bytes, more than 128")
 }
 
-// retryWhatCanBe retries a letter that cannot be started together with others: one whose
-// definition is kept nowhere, one whose run is, and one of a definition that is beyond
-// the bounds of a new one, but can be started.
-func retryWhatCanBe(t *testing.T, c *client.Client, queue string, refused workflows.DeadLetter) {
+// retryWhatIsNotKept retries letters of which nothing has the definition.
+func retryWhatIsNotKept(t *testing.T, c *client.Client, queue string) {
 	t.Helper()
-	described := newJob(t, "RecordSteps", "described", job.Schedule{Queued: &job.Queued{Queue: queue + "-dead"}},
-		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
-	described.Options.Description = strings.Repeat("d", job.MaxDescriptionBytes+1)
-	refused.Job.Queued.Queue, refused.Sequence = queue+"-dead", 1
-	letters := []workflows.DeadLetter{
-		refused,
-		{Sequence: 2, JobID: "record_steps.large"},
-		{Sequence: 3, JobID: "record_steps.expired", RunID: "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
-		{Sequence: 4, JobID: described.ID, Job: &described},
+	letters := []contract.DeadLetter{
+		{Sequence: 1, JobID: "record_steps.no-run"},
+		{Sequence: 2, JobID: "record_steps.expired", RunID: "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
 	}
-	startPaged(t, c, queue+"-dead", 100, workflows.QueueState{Accepted: 4, DeadLetters: letters})
-	_, err := c.Enqueue(t.Context(), described, false)
-	require.ErrorContains(t, err, "description: ")
-	outcome, err := c.RetryDead(t.Context(), queue+"-dead", letters, func(int) {})
+	startPaged(t, c, queue, 100, contract.QueueState{Accepted: 2, DeadLetters: letters})
+	outcome, err := c.RetryDead(t.Context(), queue, letters, func(int) {})
 	require.NoError(t, err)
-	require.Len(t, outcome.Receipts, 1)
-	require.EqualValues(t, 4, outcome.Retried[0].Sequence)
-	why := map[int64]string{}
-	for _, left := range outcome.Left {
-		why[left.Letter.Sequence] = left.Why
-	}
-	require.Len(t, why, 3)
-	require.Contains(t, why[1], "cannot be started: its owner has 2065 bytes, and Temporal takes 2048")
-	require.Equal(t, "its definition was too large to be kept", why[2])
-	require.Equal(t, "its run, which has its definition, is older than runs are kept", why[3])
-	state := waitEmpty(t, c, queue+"-dead", 3*time.Minute)
-	require.EqualValues(t, 1, state.Completed)
-	require.Len(t, state.DeadLetters, 3)
+	require.Empty(t, outcome.Receipts)
+	require.Len(t, outcome.Left, 2)
+	require.Equal(t, "no run of it was started, which would have its definition", outcome.Left[0].Why)
+	require.Equal(t, "its run, which has its definition, is older than runs are kept", outcome.Left[1].Why)
+	state, err := c.QueueState(t.Context(), queue)
+	require.NoError(t, err)
+	require.Len(t, state.DeadLetters, 2)
 }
 
 // TestBatchesOfSpecsWithEscapes puts in more jobs than fit one message, whose specs
@@ -97,7 +82,7 @@ func TestBatchesOfSpecsWithEscapes(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	const queue, items = "escapes", 150
-	startPaged(t, c, queue, 40, workflows.QueueState{Paused: true})
+	startPaged(t, c, queue, 40, contract.QueueState{Paused: true})
 	jobs := recordJobs(t, queue, "e", items, "")
 	for i := range jobs {
 		jobs[i].Spec = json.RawMessage(`{"url": "https://vendor.example/api?station=12&from=1&to=2&format=csv&text= "}`)
@@ -117,7 +102,7 @@ func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(10 * time.Millisecond)}},
+	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(10 * time.Millisecond)}},
 		recordSpec{Ledger: string(ledger), Steps: 1})
 	require.NoError(t, c.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "end", 1)
@@ -173,5 +158,5 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, removed)
 	_, err = c.AwaitTurn(t.Context(), queue, a.ID, third, func(int) {})
-	require.ErrorContains(t, err, "has left the queue without a run: it was purged, or canceled")
+	require.ErrorContains(t, err, "has left the queue without a run: it was canceled, purged, or skipped as a repeat")
 }

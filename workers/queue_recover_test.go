@@ -17,7 +17,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // terminateQueue does what the Web UI does.
@@ -47,7 +46,7 @@ func runOfQueue(t *testing.T, c *client.Client, queue string) string {
 	return response.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
 
-// TestQueueIsRecovered terminates a queue with an item at work and parked pages, and
+// TestQueueIsRecovered terminates a queue with an item at work and overflow pages, and
 // recovers it: while the item is at work, and after it has ended.
 func TestQueueIsRecovered(t *testing.T) {
 	t.Parallel()
@@ -59,14 +58,14 @@ func TestQueueIsRecovered(t *testing.T) {
 			ledger := newLedger(t)
 			gate := filepath.Join(t.TempDir(), "gate")
 			jobs := recordJobs(t, name, "i", 40, ledger)
-			jobs[2] = newJob(t, "RecordSteps", "gated", job.Schedule{Queued: &job.Queued{Queue: name}},
+			jobs[2] = newJob(t, "RecordSteps", "gated", job.Trigger{Queued: &job.Queued{Queue: name}},
 				recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
-			startPaged(t, c, name, 4, workflows.QueueState{})
+			startPaged(t, c, name, 4, contract.QueueState{})
 			receipts, err := c.EnqueueAll(t.Context(), jobs, false, func(int) {})
 			require.NoError(t, err)
 			promised := promise(nil, jobs, receipts)
 			ledger.waitFor(t, "step", 3)
-			before := queueReaches(t, c, name, "parked pages", func(s *workflows.QueueState) bool { return len(s.Parked.Pages) > 3 && s.Running.RunID != "" })
+			before := queueReaches(t, c, name, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) > 3 && s.Running.RunID != "" })
 			ended := runOfQueue(t, c, name)
 			terminateQueue(t, c, name)
 
@@ -78,18 +77,18 @@ func TestQueueIsRecovered(t *testing.T) {
 			require.NotEmpty(t, q.Ended.By)
 			require.Equal(t, ended, q.Ended.RunID)
 			require.Equal(t, client.RunRunning, q.Ended.Running)
-			require.Equal(t, jobs[2].ID, q.Running.Job.ID)
-			require.Equal(t, before.Depth(), q.Depth())
+			require.Equal(t, jobs[2].ID, q.Running.JobID)
+			require.Equal(t, before.Depth(), q.Waiting)
 			stacktest.WaitFor(t, "the ended queue in the list", func() (bool, error) {
 				queues, err := c.Queues(t.Context())
 				for _, listed := range queues {
 					if listed.Name == name && listed.QueueState != nil {
-						return listed.Ended != nil && listed.Depth() == 37, err
+						return listed.Ended != nil && listed.Waiting == 37, err
 					}
 				}
 				return false, err
 			})
-			requireEnded(t, c, name, newJob(t, "RecordSteps", "late", jobs[0].Schedule, recordSpec{Ledger: string(ledger), Steps: 1}))
+			requireEnded(t, c, name, newJob(t, "RecordSteps", "late", jobs[0].Trigger, recordSpec{Ledger: string(ledger), Steps: 1}))
 			require.Equal(t, ended, runOfQueue(t, c, name), "nothing has started it")
 
 			if endsBefore {
@@ -100,11 +99,11 @@ func TestQueueIsRecovered(t *testing.T) {
 			run := runOfQueue(t, c, name)
 			require.NotEqual(t, ended, run)
 			if !endsBefore {
-				queueReaches(t, c, name, "its item at work", func(s *workflows.QueueState) bool { return s.Running != nil && s.Depth() == 37 })
+				queueReaches(t, c, name, "its item at work", func(s *contract.QueueState) bool { return s.Running != nil && s.Depth() == 37 })
 				require.Equal(t, 2, ledger.count(t, "end"), "nothing starts beside the item at work")
 				open(t, gate)
 			}
-			last := newJob(t, "RecordSteps", "last", jobs[0].Schedule, recordSpec{Ledger: string(ledger), Steps: 1})
+			last := newJob(t, "RecordSteps", "last", jobs[0].Trigger, recordSpec{Ledger: string(ledger), Steps: 1})
 			receipt, err := c.Enqueue(t.Context(), last, false)
 			require.NoError(t, err)
 			promised = append(promised, acknowledged{receipt.Sequence, last.ID})
@@ -129,7 +128,7 @@ func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 	_, refused["set"] = c.SetOnFailure(t.Context(), queue, job.OnFailureHalt)
 	_, refused["pause"] = c.PauseQueue(t.Context(), queue, "lunch")
 	_, refused["drain"] = c.DrainQueue(t.Context(), queue)
-	refused["empty"] = c.AwaitEmpty(t.Context(), queue, func(*workflows.QueueState) {})
+	refused["empty"] = c.AwaitEmpty(t.Context(), queue, func(*client.Queue) {})
 	_, refused["turn"] = c.AwaitTurn(t.Context(), queue, late.ID, 40, func(int) {})
 	for what, err := range refused {
 		var ended *client.QueueEndedError
@@ -141,7 +140,7 @@ func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 
 // TestQueueIsRecoveredWhereverItEnds terminates a queue again and again while producers
 // fill it, by messages and by signals, in whatever it does just then: it starts a run,
-// parks pages, or has not read a signal yet. What was acknowledged runs once.
+// starts pages, or has not read a signal yet. What was acknowledged runs once.
 func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	t.Parallel()
 	const producers, items = 3, 15
@@ -153,7 +152,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	const queue = "ended"
-	startPaged(t, c, queue, 4, workflows.QueueState{})
+	startPaged(t, c, queue, 4, contract.QueueState{})
 
 	var mu sync.Mutex
 	var promised []acknowledged
@@ -174,8 +173,8 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	producing.Go(func() {
 		for _, j := range signaled {
 			stacktest.WaitFor(t, "a signal to be taken", func() (bool, error) {
-				return c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", workflows.SignalEnqueue,
-					workflows.EnqueueRequest{Job: j}) == nil, nil
+				return c.Temporal().SignalWorkflow(t.Context(), contract.QueueWorkflowID(queue), "", contract.SignalEnqueue,
+					contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: j}}}) == nil, nil
 			})
 		}
 	})
@@ -209,7 +208,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 }
 
 // enqueueStubbornly asks until there is an answer, as a producer does.
-func enqueueStubbornly(t *testing.T, c *client.Client, j job.Job) (receipt workflows.EnqueueReceipt, ok bool) {
+func enqueueStubbornly(t *testing.T, c *client.Client, j job.Job) (receipt contract.EnqueueReceipt, ok bool) {
 	t.Helper()
 	stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 		var err error

@@ -16,7 +16,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // acknowledged is an item that a caller was promised.
@@ -35,9 +34,9 @@ func enqueueAll(t *testing.T, c *client.Client, queue string, n, callers int, le
 	for caller := range callers {
 		wait.Go(func() {
 			for i := caller; i < n; i += callers {
-				j := mortal(newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), job.Schedule{Queued: &job.Queued{Queue: queue}},
+				j := mortal(newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), job.Trigger{Queued: &job.Queued{Queue: queue}},
 					recordSpec{Ledger: string(ledger), Steps: 1}))
-				var receipt workflows.EnqueueReceipt
+				var receipt contract.EnqueueReceipt
 				stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 					var err error
 					receipt, err = c.Enqueue(t.Context(), j, false)
@@ -153,11 +152,11 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	schedule := job.Schedule{Queued: &job.Queued{Queue: "terminated"}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: "terminated"}}
 	stuck := mortal(newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
-		Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", Deaf: true, Farewell: true,
+		Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", IgnoreStop: true, LogEnd: true,
 	}))
-	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, Farewell: true})
+	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, LogEnd: true})
 	for _, j := range []job.Job{stuck, next} {
 		_, err := c.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
@@ -166,12 +165,12 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(stuck.ID), "", "by test"))
 	stacktest.WaitFor(t, "the queue to wait for the handler", func() (bool, error) {
 		state, err := c.QueueState(t.Context(), "terminated")
-		return err == nil && state.Settling != nil && state.Settling.JobID == stuck.ID, err
+		return err == nil && state.Stopping != nil && state.Stopping.JobID == stuck.ID, err
 	})
 	ledger.waitFor(t, "end", 1)
 	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
 		state, err := c.QueueState(t.Context(), "terminated")
-		return err == nil && state.Running == nil && state.Failed == 1 && state.Completed == 1 && state.Settling == nil, err
+		return err == nil && state.Running == nil && state.Failed == 1 && state.Completed == 1 && state.Stopping == nil, err
 	})
 	var order []string
 	for _, e := range ledger.read(t) {
@@ -189,14 +188,14 @@ func TestQueueWaitsForTheHandlerOfADeletedRun(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	deleted := newJob(t, "RecordSteps", "deleted", job.Schedule{Queued: &job.Queued{Queue: "deleted"}},
+	deleted := newJob(t, "RecordSteps", "deleted", job.Trigger{Queued: &job.Queued{Queue: "deleted"}},
 		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
 	deleted.Options.HeartbeatTimeout = job.Duration(time.Minute)
-	startPaged(t, c, "deleted", 4, workflows.QueueState{Accepted: 1, Running: &workflows.RunningItem{
-		QueueItem: workflows.QueueItem{Sequence: 1, Job: deleted}, RunID: "00000000-0000-4000-8000-000000000000",
+	startPaged(t, c, "deleted", 4, contract.QueueState{Accepted: 1, Running: &contract.RunningItem{
+		QueueItem: contract.QueueItem{Sequence: 1, Job: deleted}, RunID: "00000000-0000-4000-8000-000000000000",
 	}})
-	state := queueReaches(t, c, "deleted", "the wait for the handler", func(s *workflows.QueueState) bool { return s.Settling != nil })
-	require.Equal(t, deleted.ID, state.Settling.JobID)
+	state := queueReaches(t, c, "deleted", "the wait for the handler", func(s *contract.QueueState) bool { return s.Stopping != nil })
+	require.Equal(t, deleted.ID, state.Stopping.JobID)
 	require.Nil(t, state.Running)
 	require.EqualValues(t, 1, state.Failed)
 	require.Contains(t, state.Recent[0].Error, "is not there any more")
@@ -215,14 +214,14 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 		if gated {
 			spec.Gate = filepath.Join(t.TempDir(), "gate")
 		}
-		j := newJob(t, "RecordSteps", queue, job.Schedule{Queued: &job.Queued{Queue: queue}}, spec)
+		j := newJob(t, "RecordSteps", queue, job.Trigger{Queued: &job.Queued{Queue: queue}}, spec)
 		const callers = 50
-		receipts := fromAll(t, callers, func() (workflows.EnqueueReceipt, error) {
+		receipts := fromAll(t, callers, func() (contract.EnqueueReceipt, error) {
 			receipt, err := c.Enqueue(t.Context(), j, false)
 			return receipt, err
 		})
 		if gated {
-			require.Equal(t, map[workflows.EnqueueReceipt]int{
+			require.Equal(t, map[contract.EnqueueReceipt]int{
 				{Sequence: 1}:                  1,
 				{Sequence: 1, Duplicate: true}: callers - 1,
 			}, receipts, "all callers are given the same place")
@@ -238,7 +237,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 	}
 }
 
-// runsIn gives the runs that stand in a ledger. The worker of another test may hand a
+// runsIn gives the runs in a ledger. The worker of another test may hand a
 // run over, which then starts twice.
 func runsIn(t *testing.T, ledger ledgerOf) map[string]bool {
 	t.Helper()

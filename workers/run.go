@@ -28,7 +28,7 @@ const (
 	classTooLarge = "ResultTooLarge"          // the result does not belong into a history
 	classStopped  = "StoppedUnasked"          // the handler returned ErrStopped without being asked
 	classLost     = contract.ErrorTypeRunLost // the run may have been given to another worker
-	classDeaf     = "HandlerDeaf"             // the handler ignored the end of its context and was given up
+	classStuck    = "HandlerStuck"            // the handler ignored the end of its context and was given up
 	classTaken    = "RunTakenBack"            // someone paused or reset the activity in Temporal
 )
 
@@ -36,13 +36,11 @@ const (
 func (h *host) execute(t job.Type) func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 	return func(ctx context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		r := h.newRun(ctx, in)
-		b := h.newBeats(ctx, r)
+		b := h.newHeartbeater(ctx, r)
 		if !b.begin(ctx, h.tasks) {
 			return contract.ActivityOutput{}, r.lost()
 		}
-		stopTelling := h.tellProgress(ctx, r)
 		result, err := h.handle(ctx, t, r, b)
-		stopTelling()
 		if err == nil {
 			err = checkResult(in.Job.ID, result)
 		}
@@ -58,7 +56,7 @@ func (h *host) execute(t job.Type) func(context.Context, contract.ActivityInput)
 			SupersededBy: r.gaveWayTo(),
 		}
 		if err != nil {
-			output.Progress = r.shown().Progress
+			output.Progress = r.lastProgress()
 		}
 		err = r.verdict(output, err)
 		if temporal.IsCanceledError(err) {
@@ -109,9 +107,6 @@ func (h *host) newRun(ctx context.Context, in contract.ActivityInput) *run {
 		cursor:   in.Cursor,
 		logger: h.logger.With("job", in.Job.ID, "type", in.Job.Type,
 			"workflow", info.WorkflowExecution.ID, "run", info.WorkflowExecution.RunID, "attempt", info.Attempt),
-	}
-	if ahead := h.skew.known(); ahead != 0 {
-		r.logger = r.logger.With("clock_ahead", ahead)
 	}
 	if activity.HasHeartbeatDetails(ctx) {
 		var beat contract.Heartbeat
@@ -201,6 +196,13 @@ func (r *run) report() contract.Heartbeat {
 	return heartbeat(r.progress, r.cursor, r.identity)
 }
 
+// lastProgress is that of the last checkpoint, fit for a history.
+func (r *run) lastProgress() job.Progress {
+	progress := r.report().Progress
+	progress.Message = job.Cut(r.redact(progress.Message), maxProgressMessage)
+	return progress
+}
+
 // stop asks the handler to stop. The first cause counts, unless the run is lost.
 func (r *run) stop(cause stopCause) {
 	r.mu.Lock()
@@ -232,10 +234,10 @@ func (r *run) verdict(output contract.ActivityOutput, err error) error {
 	r.mu.Lock()
 	cause := r.cause
 	r.mu.Unlock()
-	deaf := errors.Is(err, errDeaf)
+	stuck := errors.Is(err, errStuck)
 	endedEarly := errors.Is(err, job.ErrStopped) || errors.Is(err, context.Canceled)
 	switch {
-	case cause == stopDraining && (endedEarly || deaf):
+	case cause == stopDraining && (endedEarly || stuck):
 		output.Stopped = true
 		return temporal.NewApplicationErrorWithOptions("the worker shuts down and hands the run over",
 			contract.ErrorTypeDraining, temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
@@ -249,9 +251,9 @@ func (r *run) verdict(output contract.ActivityOutput, err error) error {
 		return r.failed(output, job.Retryable(classTaken, 0, "job %s: its activity was paused or reset in Temporal", r.input.Job.ID))
 	case cause == stopLost:
 		return r.lost()
-	case deaf:
+	case stuck:
 		// A retry would run beside the handler that is still there.
-		return r.failed(output, job.Final(classDeaf, "job %s: %w", r.input.Job.ID, err))
+		return r.failed(output, job.Final(classStuck, "job %s: %w", r.input.Job.ID, err))
 	case errors.Is(err, job.ErrStopped):
 		return r.failed(output, job.Retryable(classStopped, 0, "job %s: %w", r.input.Job.ID, err))
 	}
@@ -285,12 +287,13 @@ func (r *run) failed(output contract.ActivityOutput, err error) error {
 
 // Bounds of what a run leaves in histories and in the states of workflows.
 const (
-	maxErrorBytes   = 4 << 10
-	maxMessageBytes = 1 << 10
-	maxCursorBytes  = 32 << 10
-	maxOutputBytes  = 64 << 10
-	maxCounts       = 100
-	maxCountName    = 80
+	maxErrorBytes      = 4 << 10
+	maxMessageBytes    = 1 << 10
+	maxProgressMessage = 500
+	maxCursorBytes     = 32 << 10
+	maxOutputBytes     = 64 << 10
+	maxCounts          = 100
+	maxCountName       = 80
 )
 
 // checkResult refuses a result that does not belong into a history.

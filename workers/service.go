@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -108,7 +107,7 @@ func (c Config) validateService() []error {
 }
 
 // describe is what the process announces of itself, apart from its name.
-func (h *host) describe() (contract.Service, error) {
+func (h *host) describe() contract.Service {
 	service := contract.Service{
 		Worker:   h.Worker,
 		Tags:     map[string]string{job.TagHost: hostName()},
@@ -118,21 +117,45 @@ func (h *host) describe() (contract.Service, error) {
 		Slots:    h.MaxConcurrentRuns,
 	}
 	maps.Copy(service.Tags, h.Tags)
-	var errs []error
 	for _, t := range h.Types {
 		served := contract.ServedType{Name: t.Name, Description: t.Description, Modes: t.Modes}
-		// A spec that is a map takes anything, and has no schema.
-		if t.Spec != nil && t.Spec.Kind() != reflect.Map {
-			schema, err := specschema.For(t.Spec)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("job type %s: %w", t.Name, err))
-				continue
-			}
+		if schema := h.schemas[t.Name]; schema != nil {
 			served.SpecSchema = schema.JSON()
 		}
 		service.Types = append(service.Types, served)
 	}
-	return service, errors.Join(errs...)
+	return service
+}
+
+// specSchemas makes the schemas of the specs of job types, by their names. A spec
+// that is a map takes everything, and has none.
+func specSchemas(types []job.Type) (map[string]*specschema.Schema, error) {
+	schemas := map[string]*specschema.Schema{}
+	var errs []error
+	for _, t := range types {
+		schema, _, err := specschema.OfType(t)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		schemas[t.Name] = schema
+	}
+	return schemas, errors.Join(errs...)
+}
+
+// checkSpec checks the spec of a job by the schema that the process announces.
+func (h *host) checkSpec(j job.Job) error {
+	schema := h.schemas[j.Type]
+	if schema == nil {
+		return nil
+	}
+	var texts []string
+	for _, problem := range schema.CheckText(j.Spec) {
+		texts = append(texts, problem.String())
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	return job.Final(job.ClassInvalidSpec, "job %s: %s", j.ID, strings.Join(texts, "; "))
 }
 
 // revision is the commit that the program was built from, set by the linker

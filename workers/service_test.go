@@ -109,7 +109,7 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 }
 
 // bound makes a job that is bound to the tag zone=north, and waits at a gate.
-func bound(t *testing.T, key string, schedule job.Schedule, ledger ledgerOf, gate string, failover job.Failover) job.Job {
+func bound(t *testing.T, key string, schedule job.Trigger, ledger ledgerOf, gate string, failover job.Failover) job.Job {
 	t.Helper()
 	j := mortal(newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate}))
 	j.Options.Bind = map[string]string{"zone": "north"}
@@ -147,8 +147,8 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	once.Options.MaxRetryCount = 0
 	waits := bound(t, "waits", oneShot(), ledger, gate, job.FailoverWait)
 	fails := bound(t, "fails", oneShot(), ledger, gate, job.FailoverFail)
-	queued := bound(t, "queued", job.Schedule{Queued: &job.Queued{Queue: "bound"}}, ledger, gate, "")
-	loop := bound(t, "loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate, "")
+	queued := bound(t, "queued", job.Trigger{Queued: &job.Queued{Queue: "bound"}}, ledger, gate, "")
+	loop := bound(t, "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate, "")
 	runs := map[string]client.RunRef{}
 	for _, j := range []job.Job{retried, once, waits, fails} {
 		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
@@ -159,7 +159,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.StartContinuous(t.Context(), loop))
 	ledger.waitFor(t, "step", 6)
-	item := queueReaches(t, c, "bound", "a run", func(s *workflows.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
+	item := queueReaches(t, c, "bound", "a run", func(s *contract.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
 	atWork := append(slices.Collect(maps.Values(runs)), client.RunRef{WorkflowID: contract.JobWorkflowID(queued.ID), RunID: item.RunID})
 	for _, ref := range atWork {
 		stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {

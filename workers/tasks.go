@@ -15,7 +15,6 @@ import (
 type tasks struct {
 	now   clock
 	types map[string]bool // activities to remember tasks of
-	skew  *skew
 
 	mu    sync.Mutex
 	asked map[string]time.Duration // by task token
@@ -25,8 +24,8 @@ type tasks struct {
 // tasks when a worker stops.
 const forgottenAfter = time.Hour
 
-func newTasks(now clock, skew *skew, types []string) *tasks {
-	t := &tasks{now: now, types: map[string]bool{}, skew: skew, asked: map[string]time.Duration{}}
+func newTasks(now clock, types []string) *tasks {
+	t := &tasks{now: now, types: map[string]bool{}, asked: map[string]time.Duration{}}
 	for _, name := range types {
 		t.types[name] = true
 	}
@@ -57,13 +56,10 @@ func (t *tasks) note(asked time.Duration, task *workflowservice.PollActivityTask
 	if len(task.GetTaskToken()) == 0 {
 		return // There was no work.
 	}
-	now := t.now()
-	if stamp := task.GetStartedTime(); stamp != nil {
-		t.skew.observe(stamp.AsTime(), now-asked)
-	}
 	if !t.types[task.GetActivityType().GetName()] {
 		return
 	}
+	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for token, asked := range t.asked {

@@ -12,18 +12,22 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// whereProgressIs tells readers of the Web UI where the heartbeats are. They are not
-// in the history: the details that a workflow sets have only what it is told.
-const whereProgressIs = "for progress to the second see the heartbeat details of the pending activity"
+// whereProgressIs tells readers of the Web UI where the progress of a run is: in the
+// heartbeats, which are not in the history.
+const whereProgressIs = "see its pending activity for the progress"
+
+// MaxReturnGrace bounds how long a worker waits for a handler that was cut off before
+// it gives it up.
+const MaxReturnGrace = 30 * time.Second
 
 // longestAttempt is when Temporal takes an attempt for lost that still sends
 // heartbeats. Its worker ends it before: it may take the run timeout, then the stop
-// grace period, and then what a deaf handler is waited for. The worker counts from
+// grace period, and then what it waits for a stuck handler. The worker counts from
 // when the attempt begins there, up to twice the heartbeat timeout after it was
 // given out, and then reports how it ended.
 func longestAttempt(options job.Options) time.Duration {
 	const report = 10 * time.Second
-	return options.RunTimeout.Std() + options.StopGracePeriod.Std() + contract.MaxPatience + 2*options.HeartbeatTimeout.Std() + report
+	return options.RunTimeout.Std() + options.StopGracePeriod.Std() + MaxReturnGrace + 2*options.HeartbeatTimeout.Std() + report
 }
 
 // withJobActivity sets the activity options of a job: maxAttempts 0 means no limit.

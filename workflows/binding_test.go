@@ -94,27 +94,27 @@ func TestChoiceLeavesOutServicesFullOfDeafHandlers(t *testing.T) {
 		require.NoError(t, err)
 		return chosen
 	}
-	a, deaf := service("a", "north"), service("b", "north")
-	deaf.Slots, deaf.Running, deaf.Deaf = 2, 2, 2
-	require.Empty(t, choose(in, time.Hour, deaf))
-	require.Equal(t, "a", choose(in, 0, deaf, a))
-	nearly := deaf
-	nearly.Deaf = 1
+	a, stuck := service("a", "north"), service("b", "north")
+	stuck.Slots, stuck.Running, stuck.StuckHandlers = 2, 2, 2
+	require.Empty(t, choose(in, time.Hour, stuck))
+	require.Equal(t, "a", choose(in, 0, stuck, a))
+	nearly := stuck
+	nearly.StuckHandlers = 1
 	require.Equal(t, "b", choose(in, 0, nearly))
 
 	// The one that a run was on is as good as away: failover comes in.
 	in.Last = "b"
-	require.Empty(t, choose(in, 29*time.Second, deaf, a))
-	require.Equal(t, "a", choose(in, 30*time.Second, deaf, a))
+	require.Empty(t, choose(in, 29*time.Second, stuck, a))
+	require.Equal(t, "a", choose(in, 30*time.Second, stuck, a))
 	in.Failover = job.FailoverFail
-	_, err := workflows.Choose(in, []workflows.LiveService{deaf, a}, 30*time.Second)
+	_, err := workflows.Choose(in, []workflows.LiveService{stuck, a}, 30*time.Second)
 	require.ErrorContains(t, err, "service counting@b, all of whose slots are held by handlers that were given up")
 	in.Failover = job.FailoverWait
-	require.Empty(t, choose(in, time.Hour, deaf, a))
+	require.Empty(t, choose(in, time.Hour, stuck, a))
 
 	// It did not take the run in time: it is left at once, not waited for as a busy one.
 	in.Failover, in.After, in.Room = job.FailoverRequeue, 0, true
-	require.Equal(t, "a", choose(in, 0, deaf, a))
+	require.Equal(t, "a", choose(in, 0, stuck, a))
 	require.Empty(t, choose(in, time.Hour, nearly, a))
 }
 
@@ -155,7 +155,7 @@ func TestBoundRunGoesToItsService(t *testing.T) {
 		name, err := workflows.Choose(in, []workflows.LiveService{service("b", "north")}, 0)
 		return contract.ServiceChoice{Service: name}, err
 	}, activity.RegisterOptions{Name: contract.ChooseServiceActivity})
-	j := newJob("a", job.Schedule{OneShot: &job.OneShot{}})
+	j := newJob("a", job.Trigger{OneShot: &job.OneShot{}})
 	j.Options.Bind = map[string]string{"zone": "north"}
 	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 	require.NoError(t, env.GetWorkflowError())

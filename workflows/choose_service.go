@@ -126,7 +126,7 @@ func (in serviceSearch) choose(services []LiveService, waited time.Duration) (st
 		if s.Worker != in.Worker || s.State != ServiceServing || !s.Has(in.Bind) || !s.Serves(in.Type) {
 			continue
 		}
-		if s.deafened() {
+		if s.allStuck() {
 			stuck = stuck || s.Name == in.Last
 			continue
 		}

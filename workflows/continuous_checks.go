@@ -46,7 +46,7 @@ func (l *loop) checkPause(in contract.PauseRequest) error {
 	if err := l.checkAlive(); err != nil {
 		return err
 	}
-	return l.unless(l.Paused && l.PauseReason == job.Cut(in.Reason, maxPauseReason))
+	return l.unless(l.Paused && !l.PausedItself && l.PauseReason == job.Cut(in.Reason, maxPauseReason))
 }
 
 func (l *loop) checkResume(contract.ResumeRequest) error {
@@ -102,7 +102,7 @@ func (l *loop) checkSetJob(in contract.SetJobRequest) error {
 	if err := l.checkAlive(); err != nil {
 		return err
 	}
-	return l.unless(current == wanted && !l.BacksOff() && (l.Restart || !in.Restart) && !l.ends(in))
+	return l.unless(current == wanted && !l.BacksOff() && (l.Restart || !in.Restart) && !(in.EndFailurePause && l.PausedItself))
 }
 
 // checkReplaces refuses a definition that was made without knowing the one in

@@ -88,7 +88,7 @@ func TestContinuousJobBoundsTheReasonsThatItIsTold(t *testing.T) {
 		require.LessOrEqual(t, len(paused.PauseReason), most)
 		require.Contains(t, paused.PauseReason, " iterations in a row failed, the last one: eeee")
 		require.True(t, strings.HasPrefix(paused.PauseReason, before[:min(len(before), most/2-10)]), paused.PauseReason)
-		require.Equal(t, before == "", workflows.PausedForFailures(paused.PauseReason))
+		require.Equal(t, before == "", paused.PausedItself)
 	}
 	var output contract.ContinuousOutput
 	require.NoError(t, env.GetWorkflowResult(&output))
@@ -132,7 +132,7 @@ func TestContinuousJobThatPausedItselfGoesOnWithANewDefinition(t *testing.T) {
 	env.RegisterDelayedCallback(func() {
 		state := loopState(t, env)
 		require.True(t, state.Paused)
-		require.True(t, workflows.PausedForFailures(state.PauseReason), state.PauseReason)
+		require.True(t, state.PausedItself)
 	}, time.Minute)
 	set := send(t, env, 2*time.Minute, contract.MessageSetJob, contract.SetJobRequest{Job: corrected, EndFailurePause: true})
 	env.RegisterDelayedCallback(func() {

@@ -29,7 +29,6 @@ func ContinuousJob(ctx workflow.Context, state contract.ContinuousState) (*contr
 	if err := l.listen(ctx); err != nil {
 		return nil, err
 	}
-	l.progress.hear(ctx, func() string { return l.runID }, func() { l.show(ctx) })
 	l.binding = binding{Binding: &l.ContinuousState.Binding, tell: func() { l.show(ctx) }}
 	return l.turn(ctx)
 }
@@ -39,10 +38,7 @@ type loop struct {
 	iterationsInRun int
 	// unpublished says that the definition has changed since it was published.
 	unpublished bool
-	// runID names the iteration that runs, and progress is how far that is.
-	runID    string
-	progress progress
-	binding  binding
+	binding     binding
 }
 
 func (l *loop) listen(ctx workflow.Context) error {
@@ -77,12 +73,12 @@ func (l *loop) onRestart(contract.RestartRequest) contract.ContinuousState {
 }
 
 func (l *loop) onPause(in contract.PauseRequest) contract.ContinuousState {
-	l.Paused, l.PauseReason = true, job.Cut(in.Reason, maxPauseReason)
+	l.Paused, l.PauseReason, l.PausedItself = true, job.Cut(in.Reason, maxPauseReason), false
 	return l.ContinuousState
 }
 
 func (l *loop) onResume(contract.ResumeRequest) contract.ContinuousState {
-	l.Paused, l.PauseReason = false, ""
+	l.Paused, l.PauseReason, l.PausedItself = false, "", false
 	l.forgetFailures()
 	return l.ContinuousState
 }
@@ -95,23 +91,18 @@ func (l *loop) onTrigger(contract.TriggerRequest) contract.ContinuousState {
 func (l *loop) onSetJob(in contract.SetJobRequest) contract.ContinuousState {
 	switch {
 	case in.Job.Options.Paused != l.Job.Options.Paused:
-		l.Paused, l.PauseReason = in.Job.Options.Paused, ""
+		l.Paused, l.PauseReason, l.PausedItself = in.Job.Options.Paused, "", false
 		if l.Paused {
 			l.PauseReason = "paused in its definition"
 		}
-	case l.ends(in):
-		l.Paused, l.PauseReason = false, ""
+	case in.EndFailurePause && l.PausedItself:
+		l.Paused, l.PauseReason, l.PausedItself = false, "", false
 	}
 	l.Job = in.Job
 	l.unpublished = true
 	l.forgetFailures()
 	l.Restart = l.Restart || in.Restart
 	return l.ContinuousState
-}
-
-// ends says that a new definition ends the pause that the job has made itself.
-func (l *loop) ends(in contract.SetJobRequest) bool {
-	return in.EndFailurePause && l.Paused && PausedForFailures(l.PauseReason)
 }
 
 // turn goes round until the job is stopped or the history has grown enough.
@@ -156,7 +147,7 @@ func (l *loop) enter(ctx workflow.Context, phase contract.Phase) {
 
 // show sets what people see of the job.
 func (l *loop) show(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, l.details(l.progress.details()))
+	workflow.SetCurrentDetails(ctx, l.details())
 }
 
 // await waits for a message or for a cancel request, which the loop looks at next.
@@ -174,12 +165,14 @@ func (l *loop) pause(ctx workflow.Context) error {
 		}
 		return nil
 	}
-	reason := l.PauseReason
+	now := contract.Pause{Paused: true, Reason: l.PauseReason, Itself: l.PausedItself}
 	l.enter(ctx, contract.PhasePaused)
-	if err := tell(contract.Pause{Paused: true, Reason: reason}); err != nil {
+	if err := tell(now); err != nil {
 		return err
 	}
-	l.await(ctx, func() bool { return l.Stop || !l.Paused || l.PauseReason != reason || l.unpublished })
+	l.await(ctx, func() bool {
+		return l.Stop || !l.Paused || l.PauseReason != now.Reason || l.PausedItself != now.Itself || l.unpublished
+	})
 	if l.Paused {
 		return nil // Stopped, canceled, or paused for another reason.
 	}
@@ -216,7 +209,6 @@ func (l *loop) iterate(ctx workflow.Context) error {
 		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).FirstRunID, it.Number),
 		Cursor: l.Cursor,
 	}
-	l.runID, l.progress = in.RunID, progress{}
 	l.enter(ctx, contract.PhaseRunning)
 	future, cancel := l.startActivity(ctx, &in)
 	defer cancel()
@@ -227,7 +219,6 @@ func (l *loop) iterate(ctx workflow.Context) error {
 		cancel()
 	}
 	output, err := endActivity(ctx, future)
-	l.runID, l.progress = "", progress{}
 	it.Duration = job.Duration(workflow.Now(ctx).Sub(it.Start))
 	l.Cursor = in.Cursor
 	if len(output.Result.Cursor) > 0 {

@@ -22,7 +22,7 @@ import (
 )
 
 func continuous(key string, interval time.Duration) job.Job {
-	return newJob(key, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(interval)}})
+	return newJob(key, job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(interval)}})
 }
 
 // send sends a message at a time after the start of the workflow.

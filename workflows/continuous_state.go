@@ -74,11 +74,12 @@ func (l *loop) fail(it contract.Iteration) {
 // pauseItself pauses the job after its failures. A pause that someone has asked for
 // meanwhile keeps its reason: whoever resumes the job has to know of both.
 func (l *loop) pauseItself(lastError string) {
-	reason := fmt.Sprintf("%d%s%s", l.ConsecutiveFailures, iterationsFailed, shorten(lastError))
+	reason := fmt.Sprintf("%d iterations in a row failed, the last one: %s", l.ConsecutiveFailures, shorten(lastError))
+	l.PausedItself = !l.Paused
 	if l.Paused && l.PauseReason != "" {
-		const room = maxPauseReason - len(AlsoFor)
+		const room = maxPauseReason - len(contract.AlsoFor)
 		reason = job.Cut(reason, max(room/2, room-len(l.PauseReason)))
-		reason = job.Cut(l.PauseReason, room-len(reason)) + AlsoFor + reason
+		reason = job.Cut(l.PauseReason, room-len(reason)) + contract.AlsoFor + reason
 	}
 	l.Paused, l.PauseReason = true, job.Cut(reason, maxPauseReason)
 }
@@ -103,16 +104,15 @@ func (l *loop) due() time.Time {
 	return l.EndedAt.Add(wait)
 }
 
-// details is the text that the Web UI shows for the running workflow. The progress is
-// that of the iteration that runs.
-func (l *loop) details(progress string) string {
+// details is the text that the Web UI shows for the running workflow.
+func (l *loop) details() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s** · `%s` · continuous, every %s · **%s**\n\n", l.Job.ID, l.Job.Type, l.Job.Continuous.Interval, l.Phase)
 	if l.Paused {
 		fmt.Fprintf(&b, "Paused: %s\n\n", l.PauseReason)
 	}
 	if l.Phase == contract.PhaseRunning {
-		fmt.Fprintf(&b, "Iteration %d runs: %s%s\n\n", l.Iterations+1, whereProgressIs, progress)
+		fmt.Fprintf(&b, "Iteration %d runs: %s\n\n", l.Iterations+1, whereProgressIs)
 	}
 	fmt.Fprintf(&b, "%d iterations, %d failed\n", l.Iterations, l.Failed)
 	if l.Interrupted > 0 {

@@ -32,14 +32,14 @@ func TestRetryTakesItsDeadLettersAway(t *testing.T) {
 	}
 	other := queued("a")
 	other.Spec = json.RawMessage(`{"other": true}`)
-	state := workflows.QueueState{Name: "tables", Accepted: 10, DeadLetters: []workflows.DeadLetter{
+	state := contract.QueueState{Name: "tables", Accepted: 10, DeadLetters: []contract.DeadLetter{
 		{Sequence: 1, JobID: "count_things.a", RunID: "r1", SpecHash: hash(queued("a"))},
 		{Sequence: 2, JobID: "count_things.a", RunID: "r2", SpecHash: hash(other)},
 		{Sequence: 3, JobID: "count_things.b", RunID: "r3", SpecHash: hash(queued("b"))},
 		{Sequence: 4, JobID: "count_things.a", RunID: "r4"}, // Of an earlier version.
 		{Sequence: 5, JobID: "count_things.a", RunID: "r5", SpecHash: hash(queued("a"))},
 	}}
-	send(t, env, time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("b"), Again: true})
+	send(t, env, time.Second, contract.MessageEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: queued("b"), AllowRerun: true}}})
 	left := func(sequences ...int64) func() {
 		return func() {
 			var got []int64
@@ -50,13 +50,9 @@ func TestRetryTakesItsDeadLettersAway(t *testing.T) {
 		}
 	}
 	env.RegisterDelayedCallback(left(1, 2, 3, 4, 5), 10*time.Second)
-	send(t, env, 11*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{
-		Job: queued("a"), Again: true, RetryOf: "r4", Cursor: json.RawMessage(`7`),
-	})
+	send(t, env, 11*time.Second, contract.MessageEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: queued("a"), AllowRerun: true, RetryOf: "r4", Cursor: json.RawMessage(`7`)}}})
 	env.RegisterDelayedCallback(left(2, 3), 20*time.Second)
-	tooLarge := send(t, env, 21*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{
-		Job: queued("a"), Again: true, RetryOf: "r1", Cursor: json.RawMessage(`"` + strings.Repeat("x", workflows.MaxCursorBytes) + `"`),
-	})
+	tooLarge := send(t, env, 21*time.Second, contract.MessageEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: queued("a"), AllowRerun: true, RetryOf: "r1", Cursor: json.RawMessage(`"` + strings.Repeat("x", contract.MaxCursorBytes) + `"`)}}})
 	state = endQueue(t, env, time.Minute, state)
 	require.ErrorContains(t, tooLarge.rejected, "its cursor has 32770 bytes")
 	require.Equal(t, []string{"count_things.b ", "count_things.a 7"}, cursors)
@@ -71,23 +67,23 @@ func TestRetryOfALetterThatARetryTookAway(t *testing.T) {
 	})
 	hash, err := queued("a").SpecHash() // They all have one spec.
 	require.NoError(t, err)
-	state := workflows.QueueState{Name: "tables", Accepted: 10, Paused: true, DeadLetters: []workflows.DeadLetter{
+	state := contract.QueueState{Name: "tables", Accepted: 10, Paused: true, DeadLetters: []contract.DeadLetter{
 		{Sequence: 1, JobID: "count_things.a", RunID: "r1", SpecHash: hash},
 		{Sequence: 5, JobID: "count_things.a", RunID: "r5", SpecHash: hash},
 		{Sequence: 6, JobID: "count_things.b", RunID: "r6", SpecHash: hash},
 	}}
-	retry := func(at time.Duration, items ...workflows.EnqueueItem) *answer {
-		return send(t, env, at, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: items})
+	retry := func(at time.Duration, items ...contract.EnqueueItem) *answer {
+		return send(t, env, at, contract.MessageEnqueue, contract.EnqueueRequest{Items: items})
 	}
-	first := retry(time.Second, workflows.EnqueueItem{Job: queued("a"), DeadLetter: 5, RetryOf: "r5"})
-	second := retry(2*time.Second, workflows.EnqueueItem{Job: queued("a"), DeadLetter: 1, RetryOf: "r1"},
-		workflows.EnqueueItem{Job: queued("b"), DeadLetter: 6, RetryOf: "r6"})
-	absent := retry(3*time.Second, workflows.EnqueueItem{Job: queued("c"), DeadLetter: 7, RetryOf: "r7"})
-	noRun := retry(4*time.Second, workflows.EnqueueItem{Job: queued("a"), DeadLetter: 1})
+	first := retry(time.Second, contract.EnqueueItem{Job: queued("a"), DeadLetter: 5, RetryOf: "r5"})
+	second := retry(2*time.Second, contract.EnqueueItem{Job: queued("a"), DeadLetter: 1, RetryOf: "r1"},
+		contract.EnqueueItem{Job: queued("b"), DeadLetter: 6, RetryOf: "r6"})
+	absent := retry(3*time.Second, contract.EnqueueItem{Job: queued("c"), DeadLetter: 7, RetryOf: "r7"})
+	noRun := retry(4*time.Second, contract.EnqueueItem{Job: queued("a"), DeadLetter: 1})
 	state = endQueue(t, env, time.Minute, state)
 	first.requireTaken()
 	second.requireTaken()
-	require.Equal(t, workflows.EnqueueBatchReceipt{Receipts: []workflows.EnqueueReceipt{
+	require.Equal(t, contract.EnqueueReceipts{Receipts: []contract.EnqueueReceipt{
 		{Sequence: 11, Duplicate: true}, {Sequence: 12, Ahead: 1},
 	}}, second.value)
 	require.ErrorContains(t, absent.rejected, "queue tables has no dead letter 7")
@@ -108,19 +104,19 @@ func TestRetryOfAJobThatFailedWithTwoSpecs(t *testing.T) {
 	}
 	other := queued("a")
 	other.Spec = json.RawMessage(`{"other": true}`)
-	state := workflows.QueueState{Name: "tables", Accepted: 10, Paused: true, DeadLetters: []workflows.DeadLetter{
+	state := contract.QueueState{Name: "tables", Accepted: 10, Paused: true, DeadLetters: []contract.DeadLetter{
 		{Sequence: 5, JobID: "count_things.a", RunID: "r5", SpecHash: hash(queued("a"))},
 		{Sequence: 9, JobID: "count_things.a", RunID: "r9", SpecHash: hash(other)},
 	}}
-	first := workflows.EnqueueItem{Job: queued("a"), DeadLetter: 5, RetryOf: "r5"}
-	second := workflows.EnqueueItem{Job: other, DeadLetter: 9, RetryOf: "r9"}
-	both := send(t, env, time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{first, second}})
-	one := send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{first}})
-	late := send(t, env, 3*time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{second}})
+	first := contract.EnqueueItem{Job: queued("a"), DeadLetter: 5, RetryOf: "r5"}
+	second := contract.EnqueueItem{Job: other, DeadLetter: 9, RetryOf: "r9"}
+	both := send(t, env, time.Second, contract.MessageEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{first, second}})
+	one := send(t, env, 2*time.Second, contract.MessageEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{first}})
+	late := send(t, env, 3*time.Second, contract.MessageEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{second}})
 	env.RegisterDelayedCallback(func() { // A signal is not refused, and so may not take the letter.
-		env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: other, RetryOf: "r9"})
+		env.SignalWorkflow(contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: other, RetryOf: "r9"}}})
 	}, 4*time.Second)
-	var waiting workflows.QueueState
+	var waiting contract.QueueState
 	env.RegisterDelayedCallback(func() { waiting = queueState(t, env) }, 5*time.Second)
 	endQueue(t, env, time.Minute, state)
 	require.ErrorContains(t, both.rejected, "queue tables refuses job count_things.a: it is in the batch with another spec")
@@ -154,10 +150,10 @@ func TestResumeOfAHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			}, activity.RegisterOptions{Name: contract.WatchRunActivity})
 			halting := queued("a")
 			halting.Queued = &job.Queued{Queue: "tables", OnFailure: job.OnFailureHalt}
-			item := workflows.QueueItem{Sequence: 1, Job: halting}
-			state := workflows.QueueState{Name: "tables", Accepted: 1, Waiting: []workflows.QueueItem{item}}
+			item := contract.QueueItem{Sequence: 1, Job: halting}
+			state := contract.QueueState{Name: "tables", Accepted: 1, Waiting: []contract.QueueItem{item}}
 			if watched {
-				state.Waiting, state.Running = nil, &workflows.RunningItem{QueueItem: item, RunID: "r1"}
+				state.Waiting, state.Running = nil, &contract.RunningItem{QueueItem: item, RunID: "r1"}
 			}
 			env.RegisterDelayedCallback(func() {
 				halt := queueState(t, env).Halted
@@ -165,8 +161,8 @@ func TestResumeOfAHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 				require.Equal(t, halt.RunID, halt.Item.RetryOf)
 				require.NotEmpty(t, halt.RunID)
 			}, 10*time.Second)
-			send(t, env, 20*time.Second, workflows.MessageResumeQueue, contract.ResumeRequest{})
-			send(t, env, 30*time.Second, workflows.MessageResumeQueue, contract.ResumeRequest{})
+			send(t, env, 20*time.Second, contract.MessageResumeQueue, contract.ResumeRequest{})
+			send(t, env, 30*time.Second, contract.MessageResumeQueue, contract.ResumeRequest{})
 			state = endQueue(t, env, time.Minute, state)
 			require.Equal(t, []string{`"seven"`, `"seven"`}, cursors[1:])
 			require.EqualValues(t, 2, state.Failed)
@@ -188,13 +184,13 @@ func TestAHaltedItemCountsWithItsCursor(t *testing.T) {
 	})
 	halting := queued("a")
 	halting.Queued = &job.Queued{Queue: "tables", OnFailure: job.OnFailureHalt}
-	var halt *workflows.Halt
+	var halt *contract.Halt
 	env.RegisterDelayedCallback(func() { halt = queueState(t, env).Halted }, 10*time.Second)
-	send(t, env, 20*time.Second, workflows.MessageResumeQueue, contract.ResumeRequest{})
-	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables", Accepted: 1, WaitingBytes: 700, Waiting: []workflows.QueueItem{
+	send(t, env, 20*time.Second, contract.MessageResumeQueue, contract.ResumeRequest{})
+	state := endQueue(t, env, time.Minute, contract.QueueState{Name: "tables", Accepted: 1, WaitingBytes: 700, Waiting: []contract.QueueItem{
 		{Sequence: 1, Job: halting, Bytes: 700},
 	}})
-	require.Zero(t, halt.Item.Bytes, "not those of before: its cursor of %d bytes is estimated", length)
+	require.Equal(t, 700+length+len(`""`), halt.Item.Bytes)
 	require.EqualValues(t, 1, state.Completed)
 	require.Zero(t, state.WaitingBytes)
 }

@@ -20,13 +20,6 @@ func Patience(in contract.ChooseServiceInput, n int) (waited, next time.Duration
 	return serviceSearch{in}.patience(n)
 }
 
-// PauseNote is pauseNote, for tests.
-var PauseNote = pauseNote
-
-// FailureStreak is failureStreak, for tests: the test environment does not encode
-// the details of errors.
-type FailureStreak = failureStreak
-
 // NewWatcher serves WatchRunActivity, with room to watch so many runs at once.
 func NewWatcher(places int) func(context.Context, WatchRunInput) error {
 	return newWatcher(places).WatchRun
@@ -43,3 +36,6 @@ func PauseItself(s *contract.ContinuousState, lastError string) {
 func TriggerTime(jobID string, r *job.Recurring, now time.Time) time.Time {
 	return triggerTime(jobID, r, now)
 }
+
+// IsRepeat says that the run with a memo did the work of an item of a page.
+var IsRepeat = isRepeat

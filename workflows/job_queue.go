@@ -26,27 +26,44 @@ import (
 // run. While it runs it is the lock. The queue sees its end through the child's
 // future, or, after continue-as-new, through an activity that waits for it: so
 // a run that someone terminated cannot hold the queue.
-func JobQueue(ctx workflow.Context, state QueueState) error {
+func JobQueue(ctx workflow.Context, state contract.QueueState) error {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	q := &queue{QueueState: state, signals: workflow.GetSignalChannel(ctx, SignalEnqueue)}
-	q.strict = workflow.GetVersion(ctx, strictItemsChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+	q := &queue{QueueState: state, signals: workflow.GetSignalChannel(ctx, contract.SignalEnqueue)}
+	if q.Instance == "" {
+		q.Instance = instance(workflow.GetInfo(ctx))
+	}
+	if q.PageSize == (contract.PageSize{}) {
+		q.PageSize = contract.DefaultPageSize()
+	}
 	if err := q.handleMessages(ctx); err != nil {
 		return err
 	}
 	return q.serve(ctx)
 }
 
+// instance is the QueueState.Instance of a new queue.
+func instance(info *workflow.Info) string {
+	id := info.FirstRunID
+	if id == "" {
+		id = info.WorkflowExecution.RunID
+	}
+	return id[:min(len(id), 8)]
+}
+
 type queue struct {
-	QueueState
+	contract.QueueState
 	signals workflow.ReceiveChannel
 	// end resolves when the running item has ended.
 	end workflow.Future
-	// reading resolves when the page that is taken over has been read, and
-	// readingPage is its number.
+	// reading resolves when the first page has been read, and readingPage is its number.
 	reading     workflow.Future
 	readingPage int64
-	// settled resolves when the queue is Settling no more.
-	settled workflow.Future
+	// startedWhileReading is the work of the runs that have started since.
+	startedWhileReading []string
+	// startingPage is the number of the first page that is being started.
+	startingPage int64
+	// stopped resolves when the queue is Stopping no more.
+	stopped workflow.Future
 }
 
 // serve is the one loop that decides what runs.
@@ -56,31 +73,30 @@ func (q *queue) serve(ctx workflow.Context) error {
 		// A request of the last moment may not have left: it is sent again.
 		q.Running.CancelSent = false
 	}
-	if q.Settling != nil && settles(ctx) {
-		q.settle(ctx)
+	if q.Stopping != nil {
+		q.awaitHandler(ctx)
 	}
 	for {
 		q.drainSignals(ctx)
-		q.refill()
 		switch {
 		case ready(q.end):
 			q.endRun(ctx)
 		case ready(q.reading):
-			q.endTakeOver(ctx)
-		case ready(q.settled):
-			q.Settling, q.settled = nil, nil
-		case q.mustPark():
-			q.park(ctx)
+			q.takePage(ctx)
+		case ready(q.stopped):
+			q.Stopping, q.stopped = nil, nil
+		case q.mustOverflow():
+			q.startPages(ctx)
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
 			return workflow.NewContinueAsNewError(ctx, contract.JobQueueType, q.next())
-		case q.mustTakeOver():
-			q.takeOver(ctx)
+		case q.mustReadPage():
+			q.readPage(ctx)
 		case q.mayStart():
 			q.startRun(ctx)
 		case q.mustCancel():
 			q.cancelRun(ctx)
-		case len(q.Parked.Released) > 0:
-			q.release(ctx)
+		case len(q.Overflow.Released) > 0:
+			q.releasePages(ctx)
 		default:
 			workflow.SetCurrentDetails(ctx, q.details())
 			if err := q.awaitNews(ctx); err != nil {
@@ -93,59 +109,38 @@ func (q *queue) serve(ctx workflow.Context) error {
 // ready says that a future, if there is one, has a result.
 func ready(future workflow.Future) bool { return future != nil && future.IsReady() }
 
-// next is the state for the next run. One that has no pages, since it began before
-// there were any, may have them from then on.
-func (s *QueueState) next() QueueState {
-	next := *s
+// next is the state for the next run.
+func (q *queue) next() contract.QueueState {
+	next := q.QueueState
 	next.Generation++
 	next.SignalsRead = 0
-	if next.Paging == nil {
-		next.Paging = DefaultPaging()
-	}
 	return next
 }
 
 // drainSignals takes in what was signaled. The loop itself reads the signals: a
 // coroutine of its own could hold one while the loop continues as new.
 func (q *queue) drainSignals(ctx workflow.Context) {
-	for !q.mustPark() {
-		var in EnqueueRequest
+	for !q.mustOverflow() {
+		var in contract.EnqueueRequest
 		if !q.signals.ReceiveAsync(&in) {
 			return
 		}
 		q.SignalsRead++
-		q.takeSignaled(in, workflow.Now(ctx), func() error { return checkSignaled(ctx, in) })
+		q.takeSignaled(in, workflow.Now(ctx), func() []string { return q.recordedProblems(ctx, in) })
 	}
-}
-
-// takeSignaled puts in what was signaled, or shows it as failed if it does not fit or
-// check refuses it.
-func (q *queue) takeSignaled(in EnqueueRequest, now time.Time, check func() error) {
-	err := q.checkFits(in.batch().Items[0])
-	if err == nil && q.strict {
-		err = check()
-	}
-	if err == nil && q.Draining {
-		err = fmt.Errorf("queue %s is being drained: it takes no more items until it is resumed", q.Name)
-	}
-	if err != nil {
-		q.finish(FinishedItem{JobID: in.Job.ID, Status: ItemFailed, Ended: now, Error: err.Error()})
-		return
-	}
-	q.enqueue(in.batch(), now)
 }
 
 // awaitNews waits until there is something to do.
 func (q *queue) awaitNews(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool {
-		return q.signals.Len() > 0 || ready(q.end) || ready(q.reading) || ready(q.settled) || q.mayStart() || q.mustCancel() ||
-			q.mustPark() || q.mustRefill() || q.mustTakeOver() || len(q.Parked.Released) > 0 ||
+		return q.signals.Len() > 0 || ready(q.end) || ready(q.reading) || ready(q.stopped) || q.mayStart() || q.mustCancel() ||
+			q.mustOverflow() || q.mustReadPage() || len(q.Overflow.Released) > 0 ||
 			workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 	})
 }
 
 func (q *queue) mayStart() bool {
-	return q.Running == nil && q.settled == nil && !q.Paused && q.Halted == nil && len(q.Waiting) > 0
+	return q.Running == nil && q.stopped == nil && !q.Paused && q.Halted == nil && len(q.Waiting) > 0
 }
 
 func (q *queue) mustCancel() bool {
@@ -161,22 +156,20 @@ func (q *queue) cancelRun(ctx workflow.Context) {
 
 // startRun starts the head of the queue as a run of its own.
 func (q *queue) startRun(ctx workflow.Context) {
-	q.Running = &RunningItem{QueueItem: q.take(0), Started: workflow.Now(ctx)}
+	q.Running = &contract.RunningItem{QueueItem: q.take(0), Started: workflow.Now(ctx)}
 	item := q.Running
-	if err := cannotStart(item.QueueItem); err != nil && startLimits(ctx) {
-		q.finishRun(ctx, ItemFailed, err)
-		return
-	}
 	attributes, err := contract.Attributes(item.Job)
 	if err != nil {
-		q.finishRun(ctx, ItemFailed, err)
+		q.finishRun(ctx, contract.ItemFailed, err)
 		return
 	}
 	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
-	if item.Again {
+	if item.AllowRerun {
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
-	memo := map[string]any{contract.MemoJob: item.Job, contract.MemoItem: item.Sequence}
+	memo := map[string]any{contract.MemoJob: item.Job, contract.MemoItem: contract.ItemOfRun{
+		Instance: q.Instance, Sequence: item.Sequence, Accepted: q.Accepted,
+	}}
 	trigger := contract.StartedByQueue
 	if item.RetryOf != "" {
 		trigger, memo[contract.MemoRetryOf] = contract.StartedByRetry, item.RetryOf
@@ -194,14 +187,17 @@ func (q *queue) startRun(ctx workflow.Context) {
 	var execution workflow.Execution
 	if err := child.GetChildWorkflowExecution().Get(ctx, &execution); err != nil {
 		if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-			q.finishRun(ctx, ItemSkipped, errors.New("the job ran before, or runs outside the queue now"))
+			q.finishRun(ctx, contract.ItemSkipped, errors.New("the job ran before, or runs outside the queue now"))
 			return
 		}
-		q.finishRun(ctx, ItemFailed, err)
+		q.finishRun(ctx, contract.ItemFailed, err)
 		return
 	}
 	item.RunID = execution.RunID
 	q.end = child
+	if q.reading != nil {
+		q.startedWhileReading = append(q.startedWhileReading, item.Work())
+	}
 }
 
 // endRun takes in the end of the running item.
@@ -209,22 +205,22 @@ func (q *queue) endRun(ctx workflow.Context) {
 	err := q.end.Get(ctx, nil)
 	switch {
 	case err == nil:
-		q.finishRun(ctx, ItemCompleted, nil)
+		q.finishRun(ctx, contract.ItemCompleted, nil)
 	case canceledRun(err):
-		q.finishRun(ctx, ItemCanceled, nil)
-	case endedWithoutHandler(err) && settles(ctx):
+		q.finishRun(ctx, contract.ItemCanceled, nil)
+	case endedWithoutHandler(err):
 		ended := q.Running.Job
-		q.finishRun(ctx, ItemFailed, err)
-		q.Settling = &Settling{JobID: ended.ID, Until: workflow.Now(ctx).Add(ended.Options.HeartbeatTimeout.Std())}
-		q.settle(ctx)
+		q.finishRun(ctx, contract.ItemFailed, err)
+		q.Stopping = &contract.StoppingHandler{JobID: ended.ID, Until: workflow.Now(ctx).Add(ended.Options.HeartbeatTimeout.Std())}
+		q.awaitHandler(ctx)
 	default:
-		q.finishRun(ctx, ItemFailed, err)
+		q.finishRun(ctx, contract.ItemFailed, err)
 	}
 }
 
-func (q *queue) finishRun(ctx workflow.Context, status ItemStatus, err error) {
+func (q *queue) finishRun(ctx workflow.Context, status contract.ItemStatus, err error) {
 	item := q.Running
-	finished := FinishedItem{
+	finished := contract.FinishedItem{
 		Sequence: item.Sequence, JobID: item.Job.ID, Status: status, RunID: item.RunID,
 		Accepted: item.Accepted, Started: item.Started, Ended: workflow.Now(ctx), RequestID: item.RequestID,
 	}
@@ -233,7 +229,7 @@ func (q *queue) finishRun(ctx workflow.Context, status ItemStatus, err error) {
 	}
 	q.finish(finished)
 	q.Running, q.end = nil, nil
-	if status == ItemFailed {
+	if status == contract.ItemFailed {
 		q.failed(item, shorten(finished.Error), contract.LastCursor(err), finished.Ended)
 	}
 }
@@ -241,34 +237,40 @@ func (q *queue) finishRun(ctx workflow.Context, status ItemStatus, err error) {
 // failed puts an item that failed among the dead letters, or halts the queue
 // over it: as its job says, or the queue where it does not. The cursor is the one that
 // the run left, if it did.
-func (q *queue) failed(item *RunningItem, text string, cursor json.RawMessage, at time.Time) {
+func (q *queue) failed(item *contract.RunningItem, text string, cursor json.RawMessage, at time.Time) {
 	policy := q.OnFailure
 	if queued := item.Job.Queued; queued != nil && queued.OnFailure != "" {
 		policy = queued.OnFailure
 	}
 	if policy == job.OnFailureHalt {
-		failed := item.QueueItem.retry(item.RunID, cursor)
-		if q.strict {
-			failed = q.measured(failed)
-		}
-		q.Halted = &Halt{Since: at, Error: text, Item: &failed, RunID: item.RunID}
+		failed := retryOf(item.QueueItem, item.RunID, cursor)
+		q.Halted = &contract.Halt{Since: at, Error: text, Item: &failed, RunID: item.RunID}
 		return
 	}
-	q.bury(deadLetter(item.QueueItem, item.RunID, text, at))
+	q.addDeadLetter(deadLetter(item.QueueItem, item.RunID, text, at))
+}
+
+// retryOf is the item as it is tried again after its run failed, from the position that
+// the run left. One that could not even be started, or left none, is tried as it was.
+func retryOf(item contract.QueueItem, runID string, cursor json.RawMessage) contract.QueueItem {
+	if runID != "" {
+		item.RetryOf = runID
+	}
+	if len(cursor) > 0 && len(cursor) <= contract.MaxCursorBytes {
+		item.Bytes += len(cursor) - len(item.Cursor)
+		item.Cursor = cursor
+	}
+	return item
 }
 
 // deadLetter is what is kept of an item that failed.
-func deadLetter(item QueueItem, runID, text string, at time.Time) DeadLetter {
-	letter := DeadLetter{Sequence: item.Sequence, JobID: item.Job.ID, Ended: at, Error: job.Cut(text, maxDeadText), RunID: runID}
+func deadLetter(item contract.QueueItem, runID, text string, at time.Time) contract.DeadLetter {
+	letter := contract.DeadLetter{
+		Sequence: item.Sequence, JobID: item.Job.ID, Ended: at, Error: job.Cut(text, maxDeadText), RunID: runID,
+	}
 	if hash, err := item.Job.SpecHash(); err == nil {
 		letter.SpecHash = hash
 	}
-	if runID == "" {
-		if size := jsonBytes(item.Job); size <= maxDeadJob {
-			letter.Job, letter.JobBytes = &item.Job, size
-		}
-	}
-	letter.JobID = job.Cut(letter.JobID, maxShownID)
 	return letter
 }
 
@@ -276,7 +278,7 @@ func deadLetter(item QueueItem, runID, text string, at time.Time) DeadLetter {
 const maxDeadText = 200
 
 // watchRun awaits the end of an item that an earlier run of the queue started.
-func watchRun(ctx workflow.Context, item *RunningItem) workflow.Future {
+func watchRun(ctx workflow.Context, item *contract.RunningItem) workflow.Future {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           contract.QueuesTaskQueue,
 		StartToCloseTimeout: 24 * time.Hour,
@@ -294,20 +296,6 @@ type WatchRunInput struct {
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
 }
-
-// Types of the errors of a queue's messages.
-const (
-	// ErrorTypeNotInQueue is that of a job that neither waits nor runs, as far as
-	// the queue itself and the pages that the caller has looked into can tell.
-	ErrorTypeNotInQueue = "NotInQueue"
-	// ErrorTypeLookInPages asks the caller to look for its jobs in the pages that
-	// the detail, a [LookInPages], names.
-	ErrorTypeLookInPages = "LookInPages"
-	// ErrorTypeItemRefused says that one item of several is refused, and not all.
-	ErrorTypeItemRefused = "ItemRefused"
-	// ErrorTypeQueueBusy asks the caller to try again soon.
-	ErrorTypeQueueBusy = "QueueBusy"
-)
 
 // Types of the errors of WatchRun and ReadPage.
 const (

@@ -15,7 +15,6 @@ type Registry interface {
 func RegisterJobs(r Registry) {
 	r.RegisterWorkflowWithOptions(RunJob, workflow.RegisterOptions{Name: contract.RunJobType})
 	r.RegisterWorkflowWithOptions(ContinuousJob, workflow.RegisterOptions{Name: contract.ContinuousJobType})
-	r.RegisterWorkflowWithOptions(ProbeJob, workflow.RegisterOptions{Name: contract.ProbeJobType})
 }
 
 // RegisterQueues registers the workflows that run on QueuesTaskQueue: those that

@@ -1,354 +1,346 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// Bounds of one MessageEnqueueBatch.
-const (
-	// MaxBatchItems is how many items a batch may have.
-	MaxBatchItems = 100
-	// MaxBatchBytes bounds the sum of their sizes, as [EnqueueItem.Size] counts them.
-	MaxBatchBytes = 64 << 10
-)
+// How a queue knows repeats
+//
+// Items of the same work (job and spec) that wait at the same time come to one run.
+// The first runs at its place. The others are dropped in one of two places:
+//
+//   - Here, when an item is put in: if the queue itself holds its work (the head, the
+//     tail, the running item, the one it is halted over), the answer names that item.
+//     If its request is among the last 32, or ended among the last 20 items, the
+//     answer is that of the first time.
+//   - In takePage, when the queue takes items back from an overflow page. Nothing is
+//     kept of the identities of items in pages, so their repeats are accepted with a
+//     number of their own. Such a repeat is dropped at its turn: if the queue holds
+//     the work by then, or has started it since the repeat was accepted. Each run
+//     tells in its memo how many items were accepted when it started. An item with a
+//     number up to that was put in while the earlier one waited.
+//
+// Copies may be any number of items apart, since the memo is on the server. The limit:
+// a repeat is run again if, at its turn, the run of the first is older than the
+// retention of the namespace, or is not the latest run of its job.
 
-// MaxCursorBytes bounds the cursor of an item, as workers bound those of runs.
-const MaxCursorBytes = 32 << 10
-
-// Size bounds the bytes of an item as it is sent in a message and stored in a queue's
-// state.
-func (i EnqueueItem) Size() int { return i.item().measure() }
-
-// item is the item as the queue keeps it.
-func (i EnqueueItem) item() QueueItem {
-	return QueueItem{Job: i.Job, Again: i.Again, RetryOf: i.RetryOf, Cursor: i.Cursor}
-}
-
-// retries says that the item is one that ran, or failed, before.
-func (i EnqueueItem) retries() bool { return i.RetryOf != "" || i.DeadLetter != 0 }
-
-// batch is the request of one item as a batch.
-func (r EnqueueRequest) batch() EnqueueBatchRequest {
-	return EnqueueBatchRequest{
-		Items:     []EnqueueItem{{Job: r.Job, Again: r.Again, Parked: r.Parked, RetryOf: r.RetryOf, Cursor: r.Cursor}},
-		RequestID: r.RequestID, Seen: r.Seen,
+// takeSignaled puts in what was signaled, by the checks of MessageEnqueue. Nobody
+// waits for an answer: an item that is refused shows as failed, and the others are
+// taken. Problems gives what checkItem says of the items, "" for nothing; it may end
+// with the last problem.
+func (q *queue) takeSignaled(in contract.EnqueueRequest, now time.Time, problems func() []string) {
+	if _, ok := q.answered(in); ok {
+		return
+	}
+	found := problems()
+	taken := contract.EnqueueRequest{RequestID: in.RequestID}
+	for i, item := range in.Items {
+		problem := ""
+		if i < len(found) {
+			problem = found[i]
+		}
+		if problem == "" {
+			problem = text(cmp.Or(q.checkKnown(item), q.checkRoom(item.Size()+sizeOfItems(taken.Items))))
+		}
+		if problem == "" {
+			taken.Items = append(taken.Items, item)
+			continue
+		}
+		q.finish(contract.FinishedItem{
+			JobID: item.Job.ID, Status: contract.ItemFailed, Ended: now, Error: problem, RequestID: in.RequestID,
+		})
+	}
+	if len(taken.Items) > 0 {
+		q.enqueue(taken, now)
 	}
 }
 
-// checkEnqueue is the validator of MessageEnqueue and MessageEnqueueBatch. It
-// does not run on replay, so that the rules of a job may change.
-func (q *queue) checkEnqueue(in EnqueueBatchRequest) error {
-	if len(in.Items) == 0 || len(in.Items) > MaxBatchItems {
-		return fmt.Errorf("queue %s refuses a batch of %d items: 1 to %d may be put in at once", q.Name, len(in.Items), MaxBatchItems)
+// text is that of an error, "" for none.
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// recordedProblems is problemsOf. What was found is recorded, once for all signals of
+// which it is the same, since the rules of a job may change between a run and its
+// replay.
+func (q *queue) recordedProblems(ctx workflow.Context, in contract.EnqueueRequest) []string {
+	var problems []string
+	same := func(a, b any) bool { return slices.Equal(a.([]string), b.([]string)) } //nolint:forcetypeassert // Both are what problemsOf gives.
+	err := workflow.MutableSideEffect(ctx, "signaled", func(workflow.Context) any { return problemsOf(q.Name, in) }, same).Get(&problems)
+	if err != nil {
+		return slices.Repeat([]string{"the item cannot be checked: " + err.Error()}, len(in.Items))
+	}
+	return problems
+}
+
+// problemsOf is what checkItem says of the items of a signal, up to the last problem.
+func problemsOf(queue string, in contract.EnqueueRequest) []string {
+	problems := []string{}
+	for i, item := range in.Items {
+		err := checkItem(queue, item, in.RequestID)
+		if i >= contract.MaxBatchItems {
+			err = errBatchItems(queue, len(in.Items))
+		}
+		if err != nil {
+			problems = append(problems, make([]string, i-len(problems))...)
+			problems = append(problems, shorten(err.Error()))
+		}
+	}
+	return problems
+}
+
+func errBatchItems(queue string, items int) error {
+	return fmt.Errorf("queue %s refuses a batch of %d items: 1 to %d may be put in at once", queue, items, contract.MaxBatchItems)
+}
+
+// checkEnqueue is the validator of MessageEnqueue. It does not run on replay, so that
+// the rules of a job may change.
+func (q *queue) checkEnqueue(in contract.EnqueueRequest) error {
+	if len(in.Items) == 0 || len(in.Items) > contract.MaxBatchItems {
+		return errBatchItems(q.Name, len(in.Items))
 	}
 	for _, item := range in.Items {
-		if err := checkItem(item, in.RequestID); err != nil {
-			return refusedItem(fmt.Errorf("queue %s refuses %w", q.Name, err))
+		if err := checkItem(q.Name, item, in.RequestID); err != nil {
+			return refusedItem(err)
 		}
 	}
 	if _, ok := q.answered(in); ok {
 		return nil
 	}
-	if q.Draining {
-		return fmt.Errorf("queue %s is being drained: it takes no more items until it is resumed", q.Name)
-	}
-	if q.parking() {
-		return temporal.NewApplicationError(fmt.Sprintf("queue %s parks items now: try again soon", q.Name), ErrorTypeQueueBusy)
-	}
-	if err := q.checkSeen(in); err != nil {
-		return err
+	if q.startsManyPages() {
+		return temporal.NewApplicationError(
+			fmt.Sprintf("queue %s starts overflow pages now: try again soon", q.Name), contract.ErrorTypeQueueBusy)
 	}
 	if err := q.checkOneSpec(in.Items); err != nil {
 		return err
 	}
-	size := 0
 	for _, item := range in.Items {
 		if err := q.checkKnown(item); err != nil {
 			return refusedItem(err)
 		}
-		if err := q.checkFits(item); err != nil {
-			return refusedItem(err)
-		}
-		size += item.Size()
 	}
-	if len(in.Items) > 1 && size > MaxBatchBytes {
-		return fmt.Errorf("queue %s refuses a batch of %d bytes: at most %d may be put in at once", q.Name, size, MaxBatchBytes)
+	size := sizeOfItems(in.Items)
+	if len(in.Items) > 1 && size > contract.MaxBatchBytes {
+		return fmt.Errorf("queue %s refuses a batch of %d bytes: at most %d may be put in at once", q.Name, size, contract.MaxBatchBytes)
 	}
-	if len(in.Items) > 1 && size+q.WaitingBytes > MaxQueueBytes {
-		return q.errFull()
-	}
-	return nil
+	return q.checkRoom(size)
 }
 
 // refusedItem marks an error as that of one item.
 func refusedItem(err error) error {
-	return temporal.NewApplicationError(err.Error(), ErrorTypeItemRefused)
+	return temporal.NewApplicationError(err.Error(), contract.ErrorTypeItemRefused)
 }
 
-// parking says that the tail has more than the pages that can be started at once:
-// no more items are taken in until they have started.
-func (q *queue) parking() bool {
-	return q.mustPark() && (len(q.Tail) >= parkAtOnce*q.Paging.Items || sizeOf(q.Tail) >= parkAtOnce*q.Paging.Bytes)
-}
-
-// checkSeen sends a caller to the pages that may hold its jobs, if it has not
-// looked there. The queue itself knows the ids of the pages of one chapter only.
-func (q *queue) checkSeen(in EnqueueBatchRequest) error {
-	parked := &q.Parked
-	if len(parked.Pages) == 0 {
-		return nil
-	}
-	look := LookInPages{Epoch: parked.Epoch, First: parked.Pages[0].First, Before: parked.chapterStart()}
-	seen := in.Seen != nil && in.Seen.Epoch == parked.Epoch && in.Seen.Before >= look.Before
-	if !seen {
-		look.Chapters = parked.chapters()
-	}
-	for _, item := range in.Items {
-		for _, page := range pagesOf(parked.Index, item.Job.ID) {
-			looked := slices.ContainsFunc(item.Parked, func(p ParkedItem) bool { return p.Page == page })
-			if !looked && !slices.Contains(look.Pages, page) {
-				look.Pages = append(look.Pages, page)
-			}
-		}
-	}
-	if len(look.Chapters) == 0 && len(look.Pages) == 0 {
-		return nil
-	}
-	return temporal.NewApplicationErrorWithOptions(
-		fmt.Sprintf("queue %s has parked pages that may hold the job already: look there, then ask again", q.Name),
-		ErrorTypeLookInPages, temporal.ApplicationErrorOptions{Details: []any{look}})
-}
-
-// checkOneSpec refuses a batch in which a job has several specs: the queue would
-// answer all but the first as known, as it does for a job that is in it already.
-func (q *queue) checkOneSpec(items []EnqueueItem) error {
-	hashes := map[string]string{}
-	for _, item := range items {
-		hash, err := item.Job.SpecHash()
-		if err != nil {
-			return err
-		}
-		if before, ok := hashes[item.Job.ID]; ok && before != hash {
-			return fmt.Errorf("queue %s refuses job %s: it is in the batch with another spec", q.Name, item.Job.ID)
-		}
-		hashes[item.Job.ID] = hash
+// checkRoom refuses items of a size if the queue takes none, or has no room.
+func (q *queue) checkRoom(size int) error {
+	switch {
+	case q.Draining:
+		return fmt.Errorf("queue %s is being drained: it takes no more items until it is resumed", q.Name)
+	case size+q.WaitingBytes > contract.MaxQueueBytes:
+		return fmt.Errorf("queue %s is full: %d items wait in it", q.Name, q.Depth())
 	}
 	return nil
 }
 
-// checkKnown refuses a job that is in the queue with another spec, and the retry of a
-// dead letter that is gone, unless what took it away was a retry that is still there.
-func (q *queue) checkKnown(item EnqueueItem) error {
-	hash, err := item.Job.SpecHash()
-	if err != nil {
-		return err
+func sizeOfItems(items []contract.EnqueueItem) int {
+	size := 0
+	for _, item := range items {
+		size += item.Size()
 	}
-	known, ok := q.known(item)
-	retried := ok && item.RetryOf != ""
-	if item.DeadLetter != 0 && !retried && !q.hasDead(item.DeadLetter) {
+	return size
+}
+
+// checkOneSpec refuses a batch in which a job has several specs: its items would wait
+// at the same time.
+func (q *queue) checkOneSpec(items []contract.EnqueueItem) error {
+	works := map[string]string{}
+	for _, item := range items {
+		work := contract.Work(item.Job)
+		if before, ok := works[item.Job.ID]; ok && before != work {
+			return fmt.Errorf("queue %s refuses job %s: it is in the batch with another spec", q.Name, item.Job.ID)
+		}
+		works[item.Job.ID] = work
+	}
+	return nil
+}
+
+// checkKnown refuses a job that the queue itself holds with another spec, and the retry
+// of a dead letter that is gone, unless a retry that is still there took it away.
+func (q *queue) checkKnown(item contract.EnqueueItem) error {
+	held, _ := q.held(item.Job.ID)
+	retried := held != nil && item.RetryOf != ""
+	if item.DeadLetter != 0 && !retried && !q.hasDeadLetter(item.DeadLetter) {
 		return fmt.Errorf("queue %s has no dead letter %d", q.Name, item.DeadLetter)
 	}
-	if !ok || known.specHash == hash {
+	switch {
+	case held == nil || held.Work() == contract.Work(item.Job):
 		return nil
-	}
-	if known.running {
+	case q.runs(item.Job.ID):
 		return fmt.Errorf("queue %s refuses job %s: it runs now with another spec", q.Name, item.Job.ID)
 	}
 	return fmt.Errorf("queue %s refuses job %s: it waits in it with another spec", q.Name, item.Job.ID)
 }
 
-// checkFits decides on signaled items, on replay as well: a change here needs a
-// version (workflow.GetVersion). It refuses what a run could not start with.
-func (q *queue) checkFits(item EnqueueItem) error {
-	j := item.Job
-	options := j.Options
-	if j.ID == "" || j.Type == "" || j.Worker == "" || options.RunTimeout <= 0 || options.HeartbeatTimeout <= 0 ||
-		options.StopGracePeriod <= 0 || options.RetryBackoff.Initial <= 0 || options.RetryBackoff.Coefficient < 1 {
-		return fmt.Errorf("queue %s refuses job %q: its definition is not complete", q.Name, j.ID)
-	}
-	if mode := j.Mode(); mode != job.ModeQueued {
-		return fmt.Errorf("queue %s refuses job %s: its mode is %s, not %s", q.Name, j.ID, mode, job.ModeQueued)
-	}
-	if name := j.Queue(); name != q.Name {
-		return fmt.Errorf("queue %s refuses job %s: it belongs to queue %s", q.Name, j.ID, name)
-	}
-	if len(item.Cursor) > MaxCursorBytes {
-		return fmt.Errorf("queue %s refuses job %s: its cursor has %d bytes, more than %d", q.Name, j.ID, len(item.Cursor), MaxCursorBytes)
-	}
-	full := q.sizeOf(item.item())+q.WaitingBytes > MaxQueueBytes
-	if full && indexOf(q.Waiting, j.ID) < 0 && indexOf(q.Tail, j.ID) < 0 {
-		return q.errFull()
-	}
-	return nil
-}
-
-func (q *queue) errFull() error {
-	return fmt.Errorf("queue %s is full: %d items wait in it", q.Name, q.Depth())
-}
-
-// knownItem is an item of a job that is in the queue already.
-type knownItem struct {
-	sequence int64
-	ahead    int
-	running  bool
-	specHash string // "" if its spec is not JSON
-}
-
-// known finds the job of an item in the queue, or in the pages where the caller
-// has found it: what waits in a page still is for the queue to say.
-func (s *QueueState) known(item EnqueueItem) (knownItem, bool) {
-	if held, ahead := s.held(item.Job.ID); held != nil {
-		hash, err := held.Job.SpecHash()
-		if err != nil {
-			hash = ""
-		}
-		return knownItem{
-			sequence: held.Sequence, ahead: ahead, specHash: hash,
-			running: s.Running != nil && s.Running.Job.ID == item.Job.ID,
-		}, true
-	}
-	for _, found := range item.Parked {
-		if found.Sequence != 0 && s.Parked.Waits(found.Sequence) {
-			return knownItem{sequence: found.Sequence, ahead: s.ahead(found.Sequence), specHash: found.SpecHash}, true
-		}
-	}
-	return knownItem{}, false
-}
-
-// Position is how many items run before the waiting one with a number, the
-// running one included. It reports false if that does not wait.
-func (s *QueueState) Position(sequence int64) (ahead int, waits bool) {
-	number := func(item QueueItem) bool { return item.Sequence == sequence }
-	if i := slices.IndexFunc(s.Waiting, number); i >= 0 {
-		return i + s.busy(), true
-	}
-	if s.Parked.Waits(sequence) {
-		return len(s.Waiting) + s.Parked.waiting(0, sequence-1) + s.busy(), true
-	}
-	if i := slices.IndexFunc(s.Tail, number); i >= 0 {
-		return len(s.Waiting) + s.Parked.count() + i + s.busy(), true
-	}
-	return 0, false
-}
-
-// ahead is Position of an item that may have left the queue.
-func (s *QueueState) ahead(sequence int64) int {
-	ahead, _ := s.Position(sequence)
-	return ahead
-}
-
-// enqueue appends items unless their jobs are in the queue already.
-func (s *QueueState) enqueue(in EnqueueBatchRequest, now time.Time) []EnqueueReceipt {
-	if receipts, ok := s.answered(in); ok {
+// enqueue appends items unless the queue itself holds their jobs.
+func (q *queue) enqueue(in contract.EnqueueRequest, now time.Time) contract.EnqueueReceipts {
+	if receipts, ok := q.answered(in); ok {
 		return receipts
 	}
-	first := s.Accepted + 1
+	first := q.Accepted + 1
 	var known []int
-	receipts := make([]EnqueueReceipt, len(in.Items))
+	receipts := make([]contract.EnqueueReceipt, len(in.Items))
 	for i, item := range in.Items {
-		if there, ok := s.known(item); ok {
-			if hash, err := item.Job.SpecHash(); err == nil && hash == there.specHash {
-				s.unburyRetried(item)
-			}
-			receipts[i] = EnqueueReceipt{Sequence: there.sequence, Ahead: there.ahead, Duplicate: true}
-			known = append(known, i)
+		held, ahead := q.held(item.Job.ID)
+		if held == nil {
+			q.dropRetried(item)
+			receipts[i] = q.accept(item, in.RequestID, now)
 			continue
 		}
-		s.unburyRetried(item)
-		accepted := item.item()
-		accepted.Accepted, accepted.RequestID = now, in.RequestID
-		receipts[i] = s.accept(accepted)
+		if held.Work() == contract.Work(item.Job) {
+			q.dropRetried(item)
+			held.AllowRerun = held.AllowRerun || item.AllowRerun
+		}
+		receipts[i] = contract.EnqueueReceipt{Sequence: held.Sequence, Ahead: ahead, Duplicate: true}
+		known = append(known, i)
 	}
-	if in.RequestID != "" && s.Paging != nil {
-		s.Answered = append(s.Answered, AnsweredRequest{ID: in.RequestID, First: first, Known: known})
-		if extra := len(s.Answered) - answeredRequests; extra > 0 {
-			s.Answered = append([]AnsweredRequest(nil), s.Answered[extra:]...)
+	if in.RequestID != "" {
+		q.Answered = append(q.Answered, contract.AnsweredRequest{ID: in.RequestID, First: first, Known: known})
+		if extra := len(q.Answered) - answeredRequests; extra > 0 {
+			q.Answered = slices.Clone(q.Answered[extra:])
 		}
 	}
-	return receipts
+	return contract.EnqueueReceipts{Receipts: receipts}
 }
 
 // accept numbers an item and appends it to the head, or to the tail if the head
 // is full.
-func (s *QueueState) accept(item QueueItem) EnqueueReceipt {
-	receipt := EnqueueReceipt{Sequence: s.Accepted + 1, Ahead: s.Depth() + s.busy()}
-	s.Accepted++
-	item.Sequence = s.Accepted
-	item = s.measured(item)
-	size := item.size()
-	if s.headHasRoom(size) {
-		s.Waiting = append(s.Waiting, item)
-	} else {
-		s.Tail = append(s.Tail, item)
+func (q *queue) accept(item contract.EnqueueItem, requestID string, now time.Time) contract.EnqueueReceipt {
+	receipt := contract.EnqueueReceipt{Sequence: q.Accepted + 1, Ahead: q.Depth() + q.Busy()}
+	q.Accepted++
+	accepted := contract.QueueItem{
+		Sequence: q.Accepted, Job: item.Job, Accepted: now, AllowRerun: item.AllowRerun,
+		RequestID: requestID, RetryOf: item.RetryOf, Cursor: item.Cursor, Bytes: item.Size(),
 	}
-	s.WaitingBytes += size
+	if q.headHasRoom(accepted.Bytes) {
+		q.Waiting = append(q.Waiting, accepted)
+	} else {
+		q.Tail = append(q.Tail, accepted)
+	}
+	q.WaitingBytes += accepted.Bytes
 	return receipt
 }
 
 // headHasRoom says whether the next item goes to the head: it does as long as
-// nothing is parked or in the tail. Only deep queues have pages.
-func (s *QueueState) headHasRoom(size int) bool {
-	if s.Paging == nil {
-		return true
-	}
-	return len(s.Parked.Pages) == 0 && len(s.Tail) == 0 &&
-		len(s.Waiting) < s.Paging.Items && s.WaitingBytes+size <= s.Paging.Bytes
+// nothing is in pages or in the tail. Only deep queues have pages.
+func (q *queue) headHasRoom(size int) bool {
+	return len(q.Overflow.Pages) == 0 && len(q.Tail) == 0 &&
+		len(q.Waiting) < q.PageSize.Items && q.WaitingBytes+size <= q.PageSize.Bytes
 }
 
 // answered finds what a request put in before: its answer was lost on the way,
 // and the caller asks again.
-func (s *QueueState) answered(in EnqueueBatchRequest) ([]EnqueueReceipt, bool) {
+func (q *queue) answered(in contract.EnqueueRequest) (contract.EnqueueReceipts, bool) {
 	if in.RequestID == "" {
-		return nil, false
+		return contract.EnqueueReceipts{}, false
 	}
-	for _, before := range s.Answered {
+	for _, before := range q.Answered {
 		if before.ID == in.RequestID {
-			return s.answerAgain(in, before), true
+			return contract.EnqueueReceipts{Receipts: q.answerAgain(in, before)}, true
 		}
 	}
-	if len(in.Items) != 1 {
-		return nil, false
+	sequence := q.sequenceOf(in.RequestID)
+	if len(in.Items) != 1 || sequence == 0 {
+		return contract.EnqueueReceipts{}, false
 	}
-	sequence := s.sequenceOf(in.RequestID)
-	return []EnqueueReceipt{{Sequence: sequence, Ahead: s.ahead(sequence)}}, sequence != 0
+	return contract.EnqueueReceipts{Receipts: []contract.EnqueueReceipt{{Sequence: sequence, Ahead: q.ahead(sequence)}}}, true
 }
 
-func (s *QueueState) answerAgain(in EnqueueBatchRequest, before AnsweredRequest) []EnqueueReceipt {
+func (q *queue) answerAgain(in contract.EnqueueRequest, before contract.AnsweredRequest) []contract.EnqueueReceipt {
 	next := before.First
-	receipts := make([]EnqueueReceipt, len(in.Items))
+	receipts := make([]contract.EnqueueReceipt, len(in.Items))
 	for i, item := range in.Items {
 		if slices.Contains(before.Known, i) {
-			there, _ := s.known(item)
-			receipts[i] = EnqueueReceipt{Sequence: there.sequence, Ahead: there.ahead, Duplicate: true}
+			receipts[i].Duplicate = true
+			if held, ahead := q.held(item.Job.ID); held != nil {
+				receipts[i].Sequence, receipts[i].Ahead = held.Sequence, ahead
+			}
 			continue
 		}
-		receipts[i] = EnqueueReceipt{Sequence: next, Ahead: s.ahead(next)}
+		receipts[i] = contract.EnqueueReceipt{Sequence: next, Ahead: q.ahead(next)}
 		next++
 	}
 	return receipts
 }
 
+// ahead is Position of an item that may have left the queue.
+func (q *queue) ahead(sequence int64) int {
+	ahead, _ := q.Position(sequence)
+	return ahead
+}
+
 // sequenceOf is the number of the item that a request of one item put in, if the
 // queue itself holds it or has just seen it end, else 0.
-func (s *QueueState) sequenceOf(requestID string) int64 {
-	if s.Running != nil && s.Running.RequestID == requestID {
-		return s.Running.Sequence
+func (q *queue) sequenceOf(requestID string) int64 {
+	if q.Running != nil && q.Running.RequestID == requestID {
+		return q.Running.Sequence
 	}
-	for _, item := range s.Waiting {
+	for _, item := range q.Waiting {
 		if item.RequestID == requestID {
 			return item.Sequence
 		}
 	}
-	for _, item := range s.Recent {
+	for _, item := range q.Recent {
 		if item.RequestID == requestID {
 			return item.Sequence
 		}
 	}
 	return 0
+}
+
+// checkItem refuses an item that is not right in itself. Messages and signals are held
+// to it alike. A retry has the definition that its job had: only what cannot be started
+// is refused of it, since the rules of a job may have changed since it ran.
+func checkItem(queue string, item contract.EnqueueItem, requestID string) error {
+	j := item.Job
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("queue %s refuses job %.200q: %s", queue, j.ID, fmt.Sprintf(format, args...))
+	}
+	for _, id := range []struct{ what, value string }{{"request id", requestID}, {"retried run id", item.RetryOf}} {
+		if size := len(id.value); size > contract.MaxRequestIDBytes {
+			return refuse("its %s has %d bytes, more than %d", id.what, size, contract.MaxRequestIDBytes)
+		}
+	}
+	if size := len(item.Cursor); size > contract.MaxCursorBytes {
+		return refuse("its cursor has %d bytes, more than %d", size, contract.MaxCursorBytes)
+	}
+	if mode := j.Mode(); mode != job.ModeQueued {
+		return refuse("its mode is %s, not %s", mode, job.ModeQueued)
+	}
+	if name := j.Queue(); name != queue {
+		return refuse("it belongs to queue %s", name)
+	}
+	if _, err := j.SpecHash(); err != nil {
+		return refuse("%s", err)
+	}
+	if !item.IsRetry() {
+		if problems := j.Validate(); len(problems) > 0 {
+			return refuse("%s", problems[0])
+		}
+	}
+	if problem := cannotStart(item); problem != "" {
+		return refuse("it cannot be started: %s", problem)
+	}
+	return nil
 }

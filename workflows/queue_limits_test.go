@@ -13,14 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // mostInput is what Temporal takes as the input of a workflow; a queue whose state is
 // more than that is terminated when it continues as new.
 const mostInput = 2 << 20
 
-func stored(t *testing.T, state workflows.QueueState) int {
+func stored(t *testing.T, state contract.QueueState) int {
 	t.Helper()
 	text, err := json.Marshal(state)
 	require.NoError(t, err)
@@ -35,17 +34,19 @@ func TestQueueCountsItemsAsTheyAreStored(t *testing.T) {
 		for i := range signaled {
 			j := queued(fmt.Sprint(i))
 			j.Options.Description = strings.Repeat("<", job.MaxDescriptionBytes)
-			env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j})
+			env.SignalWorkflow(contract.SignalEnqueue, put(j))
 		}
 	}, time.Second)
-	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables", Paused: true})
+	state := endQueue(t, env, time.Minute, contract.QueueState{
+		Name: "tables", Paused: true, PageSize: contract.PageSize{Items: 1000, Bytes: contract.MaxQueueBytes},
+	})
 	require.Less(t, stored(t, state), mostInput)
 	require.Less(t, state.Accepted, int64(signaled), "the queue says that it is full")
 	require.Equal(t, state.Accepted, signaled-state.Failed)
 	require.Contains(t, state.Recent[0].Error, "queue tables is full")
-	require.Greater(t, state.Accepted, int64(workflows.MaxQueueBytes/mostInput*signaled))
+	require.Greater(t, state.Accepted, int64(contract.MaxQueueBytes/mostInput*signaled))
 
-	usual := workflows.EnqueueItem{Job: queued("a")}
+	usual := contract.EnqueueItem{Job: queued("a")}
 	bound := usual
 	bound.Job.Options.Bind = map[string]string{}
 	for i := range 32 {
@@ -61,20 +62,20 @@ func TestQueueCountsItemsAsTheyAreStored(t *testing.T) {
 func TestQueueBoundsWhatItIsTold(t *testing.T) {
 	env := newEnvironment(t, succeed)
 	long := strings.Repeat("x", 1<<20)
-	send(t, env, time.Second, workflows.MessagePauseQueue, contract.PauseRequest{Reason: long})
-	requested := send(t, env, 2*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("a"), RequestID: long})
-	retried := send(t, env, 3*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("a"), RetryOf: long})
+	send(t, env, time.Second, contract.MessagePauseQueue, contract.PauseRequest{Reason: long})
+	requested := send(t, env, 2*time.Second, contract.MessageEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: queued("a")}}, RequestID: long})
+	retried := send(t, env, 3*time.Second, contract.MessageEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: queued("a"), RetryOf: long}}})
 	env.RegisterDelayedCallback(func() {
 		for range 3 {
 			j := queued("a")
 			j.ID = long
-			env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j, RequestID: long})
+			env.SignalWorkflow(contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: j}}, RequestID: long})
 		}
-		env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: queued("b")})
+		env.SignalWorkflow(contract.SignalEnqueue, put(queued("b")))
 	}, 4*time.Second)
-	var paused workflows.QueueState
+	var paused contract.QueueState
 	env.RegisterDelayedCallback(func() { paused = queueState(t, env) }, 5*time.Second)
-	state := endQueue(t, env, time.Minute, workflows.QueueState{Name: "tables"})
+	state := endQueue(t, env, time.Minute, contract.QueueState{Name: "tables"})
 	require.ErrorContains(t, requested.rejected, "its request id has 1048576 bytes, more than 200")
 	require.ErrorContains(t, retried.rejected, "its retried run id has 1048576 bytes, more than 200")
 	require.Less(t, len(paused.PauseReason), 2000)
@@ -83,33 +84,9 @@ func TestQueueBoundsWhatItIsTold(t *testing.T) {
 	require.Less(t, stored(t, state), 64<<10)
 }
 
-// An item that cannot be started keeps its definition in its dead letter, as long as
-// these have room.
-func TestDeadLettersOfItemsThatCannotBeStarted(t *testing.T) {
-	env := newEnvironment(t, succeed)
-	state := workflows.QueueState{Name: "tables"}
-	for i := range 90 {
-		j := queued(fmt.Sprint(i))
-		j.Options.Owner.User = strings.Repeat("o", 3000)
-		j.Spec = json.RawMessage(`{"text": "` + strings.Repeat("<", 3000) + `"}`)
-		state.Waiting = append(state.Waiting, workflows.QueueItem{Sequence: int64(i + 1), Job: j})
-	}
-	state.Accepted = 90
-	state.DeadLetters = []workflows.DeadLetter{{Sequence: 0, JobID: "count_things.x", RunID: "r"}}
-	state = endQueue(t, env, time.Minute, state)
-	require.EqualValues(t, 90, state.Failed)
-	require.Less(t, stored(t, state), 400<<10)
-	require.Len(t, state.DeadLetters, 1+90-int(state.DeadDropped))
-	require.Equal(t, "r", state.DeadLetters[0].RunID, "a letter without a definition takes no room")
-	last := state.DeadLetters[len(state.DeadLetters)-1]
-	require.NotNil(t, last.Job)
-	require.EqualValues(t, 90, last.Sequence)
-	require.Contains(t, last.Error, "its owner has 3007 bytes, and Temporal takes 2048")
-}
-
 func TestContinuousJobRefusesADefinitionThatIsNotRight(t *testing.T) {
 	env := newEnvironment(t, succeed)
-	j := newJob("a", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
+	j := newJob("a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
 	owned := j
 	owned.Options.Owner.User = strings.Repeat("o", 129)
 	refused := send(t, env, time.Minute, contract.MessageSetJob, contract.SetJobRequest{Job: owned})
@@ -127,11 +104,11 @@ func TestSizeOfAnItemIsTheSameOnceItIsSent(t *testing.T) {
 		`{"text": "` + strings.Repeat("a & b < c > d \u2028", 200) + `"}`,
 		`{ "n" : [ 1, 2,  3 ] }`,
 	} {
-		item := workflows.EnqueueItem{Job: queued("a"), Cursor: json.RawMessage(text)}
+		item := contract.EnqueueItem{Job: queued("a"), Cursor: json.RawMessage(text)}
 		item.Job.Spec = json.RawMessage(text)
 		sent, err := json.Marshal(item)
 		require.NoError(t, err)
-		var got workflows.EnqueueItem
+		var got contract.EnqueueItem
 		require.NoError(t, json.Unmarshal(sent, &got))
 		require.Equal(t, item.Size(), got.Size(), text)
 		require.GreaterOrEqual(t, item.Size(), len(sent))
@@ -143,14 +120,14 @@ func TestPurgesOfSingleNumbersAreBounded(t *testing.T) {
 	const ranges, last = 500, 2000
 	env, _ := pagedEnvironment(t, succeed)
 	env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil)
-	state := workflows.QueueState{
-		Name: "tables", Paused: true, Paging: &workflows.Paging{Items: last, Bytes: 1 << 20}, Accepted: last + 1,
-		Halted: &workflows.Halt{Error: "so that no page is read", Page: 1},
-		Parked: workflows.Parked{Epoch: "e", Pages: []workflows.PageRef{{First: 1}}, Last: last},
-		Tail:   []workflows.QueueItem{{Sequence: last + 1, Job: queued("a")}},
+	state := contract.QueueState{
+		Name: "tables", Paused: true, PageSize: contract.PageSize{Items: last, Bytes: 1 << 20}, Accepted: last + 1,
+		Halted:   &contract.Halt{Error: "so that no page is read", Page: 1},
+		Instance: "e", Overflow: contract.Overflow{Pages: []int64{1}, Last: last},
+		Tail: []contract.QueueItem{{Sequence: last + 1, Job: queued("a")}},
 	}
 	purge := func(at time.Duration, from, to int64) *answer {
-		return send(t, env, at, workflows.MessagePurge, workflows.PurgeRequest{From: from, To: to})
+		return send(t, env, at, contract.MessagePurge, contract.PurgeRequest{From: from, To: to})
 	}
 	single := make([]*answer, ranges)
 	for i := range single {
@@ -162,7 +139,7 @@ func TestPurgesOfSingleNumbersAreBounded(t *testing.T) {
 	joining := purge(12*time.Second, 3, 3)
 	room := purge(13*time.Second, 1500, 1500)
 	nothing := purge(14*time.Second, last+5, last+5)
-	var full workflows.QueueState
+	var full contract.QueueState
 	env.RegisterDelayedCallback(func() { full = queueState(t, env) }, 15*time.Second)
 	all := purge(16*time.Second, 0, 0)
 	state = endQueue(t, env, time.Minute, state)
@@ -175,8 +152,8 @@ func TestPurgesOfSingleNumbersAreBounded(t *testing.T) {
 	for _, a := range []*answer{joining, room, nothing, all} {
 		a.requireTaken()
 	}
-	require.Len(t, full.Parked.Gone, ranges)
+	require.Len(t, full.Overflow.Removed, ranges)
 	require.Equal(t, last+1-ranges-2, full.Depth())
 	require.Zero(t, state.Depth())
-	require.Empty(t, state.Parked.Gone)
+	require.Empty(t, state.Overflow.Removed)
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
@@ -16,24 +16,17 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// QueuePage is the input of a JobQueuePage workflow: waiting items of a deep
-// queue. It never changes.
-type QueuePage struct {
-	Queue string `json:"queue"`
-	// First is the number of the first item, and of the page.
-	First int64       `json:"first"`
-	Items []QueueItem `json:"items"`
-	// Chapter, of the last page of a chapter, has the ids in all its pages.
-	Chapter []PageIndex `json:"chapter,omitempty"`
-}
-
 // JobQueuePage keeps waiting items of a deep queue, in its input, until the queue
-// has taken them over and releases it. Everyone reads them from the history, so
+// has taken them back and releases it. Everyone reads them from the history, so
 // that a page which someone terminated is lost only when its history is deleted.
 // A cancel request does not end it.
-func JobQueuePage(ctx workflow.Context, page QueuePage) error {
+func JobQueuePage(ctx workflow.Context, page contract.QueuePage) error {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	var b strings.Builder
 	fmt.Fprintf(&b, "**queue %s** · %d items, the first of which is #%d\n", page.Queue, len(page.Items), page.First)
@@ -41,42 +34,49 @@ func JobQueuePage(ctx workflow.Context, page QueuePage) error {
 		fmt.Fprintf(&b, "\n- #%d %s", item.Sequence, item.Job.ID)
 	}
 	workflow.SetCurrentDetails(ctx, b.String())
-	workflow.GetSignalChannel(ctx, SignalReleasePage).Receive(ctx, nil)
+	workflow.GetSignalChannel(ctx, contract.SignalReleasePage).Receive(ctx, nil)
 	return nil
 }
 
-// mustPark says that the tail has a full page.
-func (q *queue) mustPark() bool {
-	if q.Paging == nil || len(q.Tail) == 0 || q.cannotPark() || len(q.Parked.Pages) >= MaxQueuePages {
+// mustOverflow says that pages have to be started: the tail has a full page, or the
+// head runs low and nothing but the tail is left. What is in the tail goes through a
+// page in any case, since that is where repeats are found.
+func (q *queue) mustOverflow() bool {
+	if len(q.Tail) == 0 || q.cannotStartPages() || len(q.Overflow.Pages) >= contract.MaxQueuePages {
 		return false
 	}
-	return len(q.Tail) >= q.Paging.Items || sizeOf(q.Tail) >= q.Paging.Bytes
+	return q.isFull(q.Tail) || q.low() && len(q.Overflow.Pages) == 0
 }
 
-// cannotPark says that the queue is halted, and a page could not be started.
-func (q *queue) cannotPark() bool {
-	return q.Halted != nil && (q.Parked.Stuck || q.Halted.Item == nil && q.Halted.Page == 0)
+// isFull says that items make at least a page.
+func (q *queue) isFull(items []contract.QueueItem) bool {
+	return len(items) >= q.PageSize.Items || sizeOf(items) >= q.PageSize.Bytes
 }
 
-// stuckChange names the change by which a page that cannot be started, while the
-// queue is halted over something else, is not tried again and again.
-const stuckChange = "stuck-pages"
+// cannotStartPages says that the queue is halted, and a page could not be started.
+func (q *queue) cannotStartPages() bool {
+	return q.Halted != nil && (q.Overflow.StartFailed || q.Halted.Item == nil && q.Halted.Page == 0)
+}
 
-// parkAtOnce is how many pages are started at once.
-const parkAtOnce = 8
+// pagesAtOnce is how many pages are started at once.
+const pagesAtOnce = 8
 
-// park starts pages with the first items of the tail. These stay in the tail
+// startsManyPages says that the tail has more than the pages that can be started at
+// once: no more items are taken in until they have started.
+func (q *queue) startsManyPages() bool {
+	return q.mustOverflow() &&
+		(len(q.Tail) >= pagesAtOnce*q.PageSize.Items || sizeOf(q.Tail) >= pagesAtOnce*q.PageSize.Bytes)
+}
+
+// startPages starts pages with the first items of the tail. These stay in the tail
 // until their pages have started: messages are taken in meanwhile.
-func (q *queue) park(ctx workflow.Context) {
-	if q.Parked.Epoch == "" {
-		q.Parked.Epoch = epoch(workflow.GetInfo(ctx))
-	}
+func (q *queue) startPages(ctx workflow.Context) {
 	pages := q.nextPages()
-	q.Parked.starting = pages[0].First
-	started := make([]workflow.Future, len(pages))
+	q.startingPage = pages[0].First
+	starts := make([]workflow.Future, len(pages))
 	for i, page := range pages {
-		started[i] = workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-			WorkflowID:            contract.QueuePageWorkflowID(q.Name, q.Parked.Epoch, page.First),
+		starts[i] = workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+			WorkflowID:            contract.QueuePageWorkflowID(q.Name, q.Instance, page.First),
 			TaskQueue:             contract.QueuesTaskQueue,
 			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 			ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
@@ -85,210 +85,244 @@ func (q *queue) park(ctx workflow.Context) {
 		}), contract.JobQueuePageType, page).GetChildWorkflowExecution()
 	}
 	var failed error
-	var parked []QueuePage
+	var started []contract.QueuePage
 	for i, page := range pages {
-		err := started[i].Get(ctx, nil)
+		err := starts[i].Get(ctx, nil)
 		switch {
 		case failed != nil && err == nil:
 			// It comes after one that has not started: it is made again with that.
-			q.Parked.Released = append(q.Parked.Released, page.First)
+			q.Overflow.Released = append(q.Overflow.Released, page.First)
 		case failed == nil && err != nil:
 			failed = err
-			q.Parked.Stuck = q.Halted != nil && workflow.GetVersion(ctx, stuckChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-			q.halt(Halt{Since: workflow.Now(ctx), Error: fmt.Sprintf("page %d cannot be parked: %s", page.First, err)})
+			q.Overflow.StartFailed = q.Halted != nil
+			q.halt(contract.Halt{Since: workflow.Now(ctx), Error: fmt.Sprintf("overflow page %d cannot be started: %s", page.First, err)})
 		case err == nil:
-			parked = append(parked, page)
+			started = append(started, page)
 		}
 	}
-	q.Parked.starting = 0
-	q.haveParked(parked)
+	q.startingPage = 0
+	q.addPages(started)
 }
 
-// nextPages cuts the tail into pages. What is left over, less than a page, stays.
-func (q *queue) nextPages() []QueuePage {
-	var pages []QueuePage
-	index := append([]PageIndex(nil), q.Parked.Index...)
-	for rest := q.Tail; len(pages) < parkAtOnce; {
+// nextPages cuts the tail into pages. One that is not full is made only if it is the
+// only one.
+func (q *queue) nextPages() []contract.QueuePage {
+	var pages []contract.QueuePage
+	for rest := q.Tail; len(rest) > 0 && len(pages) < pagesAtOnce; {
 		n := q.fits(rest)
-		if n == len(rest) && n < q.Paging.Items && sizeOf(rest) < q.Paging.Bytes {
-			break // Not a full page.
-		}
-		page := QueuePage{Queue: q.Name, First: rest[0].Sequence, Items: append([]QueueItem(nil), rest[:n]...)}
-		if index = append(index, newPageIndex(page.First, page.Items)); len(index) >= chapterPages {
-			page.Chapter, index = index, nil
-		}
-		pages = append(pages, page)
-		if rest = rest[n:]; len(rest) == 0 {
+		if n == len(rest) && !q.isFull(rest) && len(pages)+len(q.Overflow.Pages) > 0 {
 			break
 		}
+		pages = append(pages, contract.QueuePage{Queue: q.Name, First: rest[0].Sequence, Items: slices.Clone(rest[:n])})
+		rest = rest[n:]
 	}
 	return pages
 }
 
 // fits is how many of the first items make a page.
-func (q *queue) fits(items []QueueItem) int {
+func (q *queue) fits(items []contract.QueueItem) int {
 	bytes := 0
 	for n, item := range items {
-		if bytes += item.size(); n == q.Paging.Items || n > 0 && bytes > q.Paging.Bytes {
+		if bytes += item.Bytes; n == q.PageSize.Items || n > 0 && bytes > q.PageSize.Bytes {
 			return n
 		}
 	}
 	return len(items)
 }
 
-// haveParked takes the items of pages that have started off the tail. Some may
+// addPages takes the items of pages that have started off the tail. Some may
 // have left it meanwhile.
-func (q *queue) haveParked(pages []QueuePage) {
-	if len(pages) == 0 {
-		return
-	}
+func (q *queue) addPages(pages []contract.QueuePage) {
 	for _, page := range pages {
-		q.Parked.Pages = append(q.Parked.Pages, PageRef{First: page.First, Index: page.Chapter != nil})
-		q.Parked.Last = page.Items[len(page.Items)-1].Sequence
-		q.Parked.Index = append(q.Parked.Index, newPageIndex(page.First, page.Items))
-		if page.Chapter != nil {
-			q.Parked.Index = nil
-		}
+		q.Overflow.Pages = append(q.Overflow.Pages, page.First)
+		q.Overflow.Last = page.Items[len(page.Items)-1].Sequence
 	}
-	var kept []QueueItem
-	for _, item := range q.Tail {
-		if item.Sequence > q.Parked.Last {
-			kept = append(kept, item)
-		}
+	if len(pages) > 0 {
+		q.Tail = slices.DeleteFunc(slices.Clone(q.Tail), func(item contract.QueueItem) bool { return item.Sequence <= q.Overflow.Last })
+		q.WaitingBytes = sizeOf(q.Waiting) + sizeOf(q.Tail)
 	}
-	q.Tail = kept
-	q.WaitingBytes = sizeOf(q.Waiting) + sizeOf(q.Tail)
-}
-
-// epoch tells one queue of a name from another.
-func epoch(info *workflow.Info) string {
-	id := info.FirstRunID
-	if id == "" {
-		id = info.WorkflowExecution.RunID
-	}
-	return id[:min(len(id), 8)]
+	q.dropEmptyPages()
 }
 
 // low says that the head of the queue should be filled up.
 func (q *queue) low() bool {
-	return q.Paging != nil && len(q.Waiting) <= q.Paging.Items/4 && sizeOf(q.Waiting) <= q.Paging.Bytes/4
+	return len(q.Waiting) <= q.PageSize.Items/4 && sizeOf(q.Waiting) <= q.PageSize.Bytes/4
 }
 
 // halt stops the queue over its pages, unless it is halted already: then what is
 // wrong with the pages is found again afterwards.
-func (q *queue) halt(halt Halt) {
+func (q *queue) halt(halt contract.Halt) {
 	if q.Halted == nil {
 		q.Halted = &halt
 	}
 }
 
-// refill takes a page's worth of the tail for the head when there are no pages
-// between them.
-func (q *queue) refill() {
-	if q.mustRefill() {
-		n := q.fits(q.Tail)
-		q.Waiting = append(q.Waiting, q.Tail[:n]...)
-		q.Tail = append([]QueueItem(nil), q.Tail[n:]...)
-		q.Parked.tidy(q.Tail)
-	}
+// mustReadPage says that the first page should be read.
+func (q *queue) mustReadPage() bool {
+	return q.low() && len(q.Overflow.Pages) > 0 && q.reading == nil && q.Halted == nil
 }
 
-func (q *queue) mustRefill() bool {
-	return q.low() && len(q.Parked.Pages) == 0 && len(q.Tail) > 0
-}
-
-// mustTakeOver says that the next page should be read.
-func (q *queue) mustTakeOver() bool {
-	return q.low() && len(q.Parked.Pages) > 0 && q.reading == nil && q.Halted == nil
-}
-
-// takeOver begins to read the first page, while items run.
-func (q *queue) takeOver(ctx workflow.Context) {
-	first := q.Parked.Pages[0].First
-	if q.Parked.waiting(first, q.Parked.end(0)) == 0 {
-		q.Parked.dropFirst(q.Tail)
-		return
-	}
-	id := contract.QueuePageWorkflowID(q.Name, q.Parked.Epoch, first)
+// readPage begins to read the first page, while items run.
+func (q *queue) readPage(ctx workflow.Context) {
+	first := q.Overflow.Pages[0]
 	q.reading = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           contract.QueuesTaskQueue,
 		StartToCloseTimeout: 30 * time.Second,
 		RetryPolicy:         &temporal.RetryPolicy{MaximumInterval: 10 * time.Second},
 		Summary:             fmt.Sprintf("items from #%d", first),
-	}), contract.ReadPageActivity, id)
-	q.readingPage = first
+	}), contract.ReadPageActivity, contract.ReadPageInput{Queue: q.Name, Instance: q.Instance, Page: first})
+	q.readingPage, q.startedWhileReading = first, nil
 }
 
-// endTakeOver appends the items of the page that was read to the head.
-func (q *queue) endTakeOver(ctx workflow.Context) {
-	var items []QueueItem
-	err := q.reading.Get(ctx, &items)
-	first := q.readingPage
-	q.reading, q.readingPage = nil, 0
-	if len(q.Parked.Pages) == 0 || q.Parked.Pages[0].First != first {
+// takePage appends the items of the page that was read to the head, without repeats.
+func (q *queue) takePage(ctx workflow.Context) {
+	var page contract.ReadPageOutput
+	err := q.reading.Get(ctx, &page)
+	first, started := q.readingPage, q.startedWhileReading
+	q.reading, q.readingPage, q.startedWhileReading = nil, 0, nil
+	if len(q.Overflow.Pages) == 0 || q.Overflow.Pages[0] != first {
 		return // Purged meanwhile.
 	}
 	if err != nil {
-		q.halt(Halt{
+		q.halt(contract.Halt{
 			Since: workflow.Now(ctx), Error: contract.ErrorReason(err),
-			Page: first, Items: q.Parked.waiting(first, q.Parked.end(0)),
+			Page: first, Items: q.Overflow.CountBetween(first, q.Overflow.End(0)),
 		})
 		return
 	}
-	for _, item := range items {
-		if q.Parked.Waits(item.Sequence) {
+	for _, item := range page.Items {
+		if !q.Overflow.Waits(item.Sequence) {
+			continue
+		}
+		work := item.Work()
+		ran := slices.Contains(page.Ran, item.Sequence) || slices.Contains(started, work)
+		if !ran && !q.joinsHead(item, work) {
 			q.Waiting = append(q.Waiting, item)
-			q.WaitingBytes += item.size()
+			q.WaitingBytes += item.Bytes
+			continue
+		}
+		q.finish(contract.FinishedItem{
+			Sequence: item.Sequence, JobID: item.Job.ID, Status: contract.ItemSkipped, Accepted: item.Accepted,
+			Ended: workflow.Now(ctx), RequestID: item.RequestID, Error: "it was in the queue already when it was put in",
+		})
+	}
+	q.dropFirstPage()
+}
+
+// joinsHead says that the same work runs, or waits at an earlier place. One run does
+// what both ask for.
+func (q *queue) joinsHead(item contract.QueueItem, work string) bool {
+	if q.Running != nil && q.Running.Work() == work || q.Halted != nil && q.Halted.Item != nil && q.Halted.Item.Work() == work {
+		return true
+	}
+	for i := range q.Waiting {
+		if q.Waiting[i].Job.ID == item.Job.ID && q.Waiting[i].Work() == work {
+			q.Waiting[i].AllowRerun = q.Waiting[i].AllowRerun || item.AllowRerun
+			return true
 		}
 	}
-	q.Parked.dropFirst(q.Tail)
+	return false
 }
 
 // releaseAtOnce is how many pages are told to end at once.
 const releaseAtOnce = 20
 
-// release ends pages that hold nothing any more. One that has ended is left so.
-func (q *queue) release(ctx workflow.Context) {
-	n := min(len(q.Parked.Released), releaseAtOnce)
+// releasePages ends pages in which nothing waits any more. One that has ended is left so.
+func (q *queue) releasePages(ctx workflow.Context) {
+	n := min(len(q.Overflow.Released), releaseAtOnce)
 	told := make([]workflow.Future, n)
-	for i, first := range q.Parked.Released[:n] {
-		told[i] = workflow.SignalExternalWorkflow(ctx, contract.QueuePageWorkflowID(q.Name, q.Parked.Epoch, first), "", SignalReleasePage, nil)
+	for i, first := range q.Overflow.Released[:n] {
+		id := contract.QueuePageWorkflowID(q.Name, q.Instance, first)
+		told[i] = workflow.SignalExternalWorkflow(ctx, id, "", contract.SignalReleasePage, nil)
 	}
 	for _, future := range told {
 		if err := future.Get(ctx, nil); err != nil {
 			workflow.GetLogger(ctx).Info("a page of the queue had ended before", "queue", q.Name, "error", err)
 		}
 	}
-	q.Parked.Released = append([]int64(nil), q.Parked.Released[n:]...)
+	q.Overflow.Released = slices.Clone(q.Overflow.Released[n:])
 }
 
-// ReadPage is the activity that reads the items of a page. It fails for good if
-// the page is not there, or is not one.
-func ReadPage(ctx context.Context, workflowID string) ([]QueueItem, error) {
-	page, err := LoadPage(ctx, activity.GetClient(ctx), workflowID)
+// ReadPage is the activity that reads the items of a page, and looks which of them ran
+// since they were accepted. It fails for good if the page is not there, or is not one.
+func ReadPage(ctx context.Context, in contract.ReadPageInput) (contract.ReadPageOutput, error) {
+	c := activity.GetClient(ctx)
+	id := contract.QueuePageWorkflowID(in.Queue, in.Instance, in.Page)
+	page, err := LoadPage(ctx, c, in)
 	var notFound *serviceerror.NotFound
 	switch {
 	case errors.As(err, &notFound):
-		return nil, temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("workflow %s is not there any more: the items of that page cannot be read", workflowID), errorTypePageNotFound, err)
+		return contract.ReadPageOutput{}, temporal.NewNonRetryableApplicationError(
+			fmt.Sprintf("workflow %s is not there any more: the items of that page cannot be read", id), errorTypePageNotFound, err)
 	case errors.Is(err, errNoPage):
-		return nil, temporal.NewNonRetryableApplicationError(err.Error(), errorTypePageUnreadable, err)
+		return contract.ReadPageOutput{}, temporal.NewNonRetryableApplicationError(err.Error(), errorTypePageUnreadable, err)
 	case err != nil:
-		return nil, err
+		return contract.ReadPageOutput{}, err
 	}
-	return page.Items, nil
+	ran, err := ranSince(ctx, c, in.Instance, page.Items)
+	return contract.ReadPageOutput{Items: page.Items, Ran: ran}, err
+}
+
+// describedAtOnce bounds the runs that are described at once.
+const describedAtOnce = 8
+
+// ranSince gives the numbers of the items whose work the queue has started since they
+// were accepted.
+func ranSince(ctx context.Context, c client.Client, instance string, items []contract.QueueItem) ([]int64, error) {
+	ran := make([]bool, len(items))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(describedAtOnce)
+	for i, item := range items {
+		group.Go(func() error {
+			latest, err := c.DescribeWorkflowExecution(ctx, contract.JobWorkflowID(item.Job.ID), "")
+			var notFound *serviceerror.NotFound
+			if errors.As(err, &notFound) {
+				return nil
+			}
+			if err == nil {
+				of, job := itemOfRun(latest.GetWorkflowExecutionInfo().GetMemo())
+				ran[i] = isRepeat(item, instance, of, job)
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	var numbers []int64
+	for i, item := range items {
+		if ran[i] {
+			numbers = append(numbers, item.Sequence)
+		}
+	}
+	return numbers, err
+}
+
+// itemOfRun reads which item a run is, and its job, from the run's memo. Of a run that
+// no queue has started it gives neither.
+func itemOfRun(memo *commonpb.Memo) (of contract.ItemOfRun, ran job.Job) {
+	data, fields := converter.GetDefaultDataConverter(), memo.GetFields()
+	item, definition := fields[contract.MemoItem], fields[contract.MemoJob]
+	if item == nil || definition == nil || data.FromPayload(item, &of) != nil || data.FromPayload(definition, &ran) != nil {
+		return contract.ItemOfRun{}, job.Job{}
+	}
+	return of, ran
+}
+
+// isRepeat says that a run did the work of an item that was put in before it started.
+func isRepeat(item contract.QueueItem, instance string, of contract.ItemOfRun, ran job.Job) bool {
+	return of.Instance == instance && item.Sequence <= of.Accepted && contract.Work(ran) == item.Work()
 }
 
 // errNoPage says that a workflow under the id of a page is not that page.
-var errNoPage = errors.New("it is not the page that the queue has parked")
+var errNoPage = errors.New("it is not the overflow page of the queue")
 
 // LoadPage reads a page from the history of its workflow, which needs no worker.
 // It gives a serviceerror.NotFound if there is none.
-func LoadPage(ctx context.Context, c client.Client, workflowID string) (QueuePage, error) {
-	var page QueuePage
-	events := c.GetWorkflowHistory(ctx, workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+func LoadPage(ctx context.Context, c client.Client, in contract.ReadPageInput) (contract.QueuePage, error) {
+	var page contract.QueuePage
+	id := contract.QueuePageWorkflowID(in.Queue, in.Instance, in.Page)
+	events := c.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	if !events.HasNext() {
-		return page, fmt.Errorf("workflow %s has no history", workflowID)
+		return page, fmt.Errorf("workflow %s has no history", id)
 	}
 	started, err := events.Next()
 	if err != nil {
@@ -296,11 +330,10 @@ func LoadPage(ctx context.Context, c client.Client, workflowID string) (QueuePag
 	}
 	input := started.GetWorkflowExecutionStartedEventAttributes().GetInput()
 	if err := converter.GetDefaultDataConverter().FromPayloads(input, &page); err != nil {
-		return page, fmt.Errorf("workflow %s: %w: %w", workflowID, errNoPage, err)
+		return page, fmt.Errorf("workflow %s: %w: %w", id, errNoPage, err)
 	}
-	if len(page.Items) == 0 || !strings.HasPrefix(workflowID, contract.QueueWorkflowID(page.Queue)+"/") ||
-		!strings.HasSuffix(workflowID, fmt.Sprintf("-%d", page.First)) {
-		return page, fmt.Errorf("workflow %s: %w", workflowID, errNoPage)
+	if len(page.Items) == 0 || page.Queue != in.Queue || page.First != in.Page {
+		return page, fmt.Errorf("workflow %s: %w", id, errNoPage)
 	}
 	return page, nil
 }

@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -23,41 +22,62 @@ import (
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// parkedPages are the pages that a queue has parked, by workflow id.
-type parkedPages struct {
+// overflowPages are the overflow pages that a queue has started, by workflow id.
+type overflowPages struct {
 	sync.Mutex
-	byID map[string]workflows.QueuePage
+	byID map[string]contract.QueuePage
+	// latest are the latest runs, by job.
+	latest map[string]startedRun
+}
+
+// startedRun is what the memo of a run tells.
+type startedRun struct {
+	contract.ItemOfRun
+	job job.Job
 }
 
 // pagedEnvironment runs queues with pages, and gives these as they are started.
-func pagedEnvironment(t *testing.T, handle handler) (*testsuite.TestWorkflowEnvironment, *parkedPages) {
+func pagedEnvironment(t *testing.T, handle handler) (*testsuite.TestWorkflowEnvironment, *overflowPages) {
 	t.Helper()
-	pages := &parkedPages{byID: map[string]workflows.QueuePage{}}
+	pages := &overflowPages{byID: map[string]contract.QueuePage{}, latest: map[string]startedRun{}}
 	env := newEnvironment(t, handle)
 	env.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, args converter.EncodedValues) {
-		if info.WorkflowType.Name != contract.JobQueuePageType {
+		if info.WorkflowType.Name == contract.RunJobType {
+			var in contract.RunInput
+			require.NoError(t, args.Get(&in))
+			state := queueState(t, env) // The environment keeps no memos.
+			pages.Lock()
+			defer pages.Unlock()
+			pages.latest[in.Job.ID] = startedRun{contract.ItemOfRun{Instance: state.Instance, Accepted: state.Accepted}, in.Job}
 			return
 		}
-		var page workflows.QueuePage
+		var page contract.QueuePage
 		require.NoError(t, args.Get(&page))
 		pages.Lock()
 		defer pages.Unlock()
 		pages.byID[info.WorkflowExecution.ID] = page
 	})
-	env.RegisterActivityWithOptions(func(_ context.Context, id string) ([]workflows.QueueItem, error) {
+	env.RegisterActivityWithOptions(func(_ context.Context, in contract.ReadPageInput) (contract.ReadPageOutput, error) {
+		id := contract.QueuePageWorkflowID(in.Queue, in.Instance, in.Page)
 		pages.Lock()
 		defer pages.Unlock()
 		page, ok := pages.byID[id]
 		if !ok {
-			return nil, temporal.NewNonRetryableApplicationError("no page "+id, "PageNotFound", nil)
+			return contract.ReadPageOutput{}, temporal.NewNonRetryableApplicationError("no page "+id, "PageNotFound", nil)
 		}
-		return page.Items, nil
+		out := contract.ReadPageOutput{Items: page.Items}
+		for _, item := range page.Items {
+			if run := pages.latest[item.Job.ID]; workflows.IsRepeat(item, in.Instance, run.ItemOfRun, run.job) {
+				out.Ran = append(out.Ran, item.Sequence)
+			}
+		}
+		return out, nil
 	}, activity.RegisterOptions{Name: contract.ReadPageActivity})
 	return env, pages
 }
 
 // remove forgets the page with a number.
-func (p *parkedPages) remove(first int64) (removed int) {
+func (p *overflowPages) remove(first int64) (removed int) {
 	p.Lock()
 	defer p.Unlock()
 	for id, page := range p.byID {
@@ -69,24 +89,14 @@ func (p *parkedPages) remove(first int64) (removed int) {
 	return removed
 }
 
-// sendLater is send with a request that is made when it is sent.
-func sendLater[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.Duration, message contract.Message[In, Out], in func() In) *answer {
-	t.Helper()
-	a := &answer{t: t}
-	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(string(message), fmt.Sprintf("%s-%s", message, after), a, in())
-	}, after)
-	return a
-}
-
 func succeed(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 	return contract.ActivityOutput{}, nil
 }
 
-func batchOf(keys ...string) workflows.EnqueueBatchRequest {
-	var in workflows.EnqueueBatchRequest
+func batchOf(keys ...string) contract.EnqueueRequest {
+	var in contract.EnqueueRequest
 	for _, key := range keys {
-		in.Items = append(in.Items, workflows.EnqueueItem{Job: queued(key)})
+		in.Items = append(in.Items, contract.EnqueueItem{Job: queued(key)})
 	}
 	return in
 }
@@ -97,22 +107,22 @@ func TestBatchIsTakenWholeAndInOrder(t *testing.T) {
 		ran = append(ran, in.Job.ID)
 		return contract.ActivityOutput{}, nil
 	})
-	paused := workflows.QueueState{Name: "tables", Paused: true, Paging: workflows.DefaultPaging()}
+	paused := contract.QueueState{Name: "tables", Paused: true, PageSize: contract.DefaultPageSize()}
 	in := batchOf("a", "b", "a", "c")
 	in.RequestID = "r1"
-	first := send(t, env, time.Second, workflows.MessageEnqueueBatch, in)
-	again := send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, in)
+	first := send(t, env, time.Second, contract.MessageEnqueue, in)
+	again := send(t, env, 2*time.Second, contract.MessageEnqueue, in)
 	foreign := batchOf("d", "e")
 	foreign.Items[1].Job.Queued = &job.Queued{Queue: "others"}
-	refused := send(t, env, 3*time.Second, workflows.MessageEnqueueBatch, foreign)
+	refused := send(t, env, 3*time.Second, contract.MessageEnqueue, foreign)
 	other := batchOf("b")
 	other.Items[0].Job.Spec = []byte(`{"other": true}`)
-	conflict := send(t, env, 4*time.Second, workflows.MessageEnqueueBatch, other)
-	tooMany := workflows.EnqueueBatchRequest{Items: make([]workflows.EnqueueItem, workflows.MaxBatchItems+1)}
-	big := send(t, env, 5*time.Second, workflows.MessageEnqueueBatch, tooMany)
-	send(t, env, 6*time.Second, workflows.MessageResumeQueue, contract.ResumeRequest{})
+	conflict := send(t, env, 4*time.Second, contract.MessageEnqueue, other)
+	tooMany := contract.EnqueueRequest{Items: make([]contract.EnqueueItem, contract.MaxBatchItems+1)}
+	big := send(t, env, 5*time.Second, contract.MessageEnqueue, tooMany)
+	send(t, env, 6*time.Second, contract.MessageResumeQueue, contract.ResumeRequest{})
 	state := endQueue(t, env, time.Hour, paused)
-	want := workflows.EnqueueBatchReceipt{Receipts: []workflows.EnqueueReceipt{
+	want := contract.EnqueueReceipts{Receipts: []contract.EnqueueReceipt{
 		{Sequence: 1}, {Sequence: 2, Ahead: 1}, {Sequence: 1, Duplicate: true}, {Sequence: 3, Ahead: 2},
 	}}
 	require.Equal(t, want, first.value)
@@ -138,10 +148,10 @@ func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
 	halting.Queued = &job.Queued{Queue: "tables", OnFailure: job.OnFailureHalt}
 	going := queued("going")
 	going.Queued = &job.Queued{Queue: "tables", OnFailure: job.OnFailureContinue}
-	send(t, env, time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{
+	send(t, env, time.Second, contract.MessageEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{
 		{Job: queued("by-queue")}, {Job: going}, {Job: halting}, {Job: queued("good")},
 	}})
-	early := send(t, env, time.Millisecond, workflows.MessageSkip, workflows.SkipRequest{})
+	early := send(t, env, time.Millisecond, contract.MessageSkip, contract.SkipRequest{})
 	env.RegisterDelayedCallback(func() {
 		state := queueState(t, env)
 		require.Equal(t, []string{"by-queue", "going", "halting"}, ran)
@@ -149,31 +159,31 @@ func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
 		require.Len(t, state.DeadLetters, 2)
 		require.EqualValues(t, 1, state.Depth())
 	}, 2*time.Minute)
-	again := send(t, env, 150*time.Second, workflows.MessageEnqueueBatch, workflows.EnqueueBatchRequest{Items: []workflows.EnqueueItem{{Job: halting}}})
-	canceled := send(t, env, 150*time.Second, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: halting.ID})
-	send(t, env, 3*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
+	again := send(t, env, 150*time.Second, contract.MessageEnqueue, put(halting))
+	canceled := send(t, env, 150*time.Second, contract.MessageCancelItem, contract.CancelItemRequest{JobID: halting.ID})
+	send(t, env, 3*time.Minute, contract.MessageResumeQueue, contract.ResumeRequest{})
 	env.RegisterDelayedCallback(func() {
 		require.Equal(t, []string{"by-queue", "going", "halting", "halting"}, ran, "resume tries it again")
 	}, 4*time.Minute)
-	send(t, env, 5*time.Minute, workflows.MessageSkip, workflows.SkipRequest{})
-	send(t, env, 6*time.Minute, workflows.MessageSetQueue, workflows.SetQueueRequest{OnFailure: job.OnFailureHalt})
-	send(t, env, 7*time.Minute, workflows.MessageEnqueueBatch, batchOf("by-queue-2"))
+	send(t, env, 5*time.Minute, contract.MessageSkip, contract.SkipRequest{})
+	send(t, env, 6*time.Minute, contract.MessageSetQueue, contract.SetQueueRequest{OnFailure: job.OnFailureHalt})
+	send(t, env, 7*time.Minute, contract.MessageEnqueue, batchOf("by-queue-2"))
 	env.RegisterDelayedCallback(func() {
 		require.NotNil(t, queueState(t, env).Halted, "the queue's own policy")
 		healed = true
 	}, 8*time.Minute)
-	send(t, env, 9*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
+	send(t, env, 9*time.Minute, contract.MessageResumeQueue, contract.ResumeRequest{})
 	retry := batchOf("going")
 	retry.Items[0].DeadLetter = 2
-	send(t, env, 10*time.Minute, workflows.MessageEnqueueBatch, retry)
-	twice := send(t, env, 11*time.Minute, workflows.MessageEnqueueBatch, retry)
-	dropped := send(t, env, 12*time.Minute, workflows.MessageDropDead, workflows.DropDeadRequest{Sequences: []int64{1, 99}})
-	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
+	send(t, env, 10*time.Minute, contract.MessageEnqueue, retry)
+	twice := send(t, env, 11*time.Minute, contract.MessageEnqueue, retry)
+	dropped := send(t, env, 12*time.Minute, contract.MessageDropDead, contract.DropDeadRequest{Sequences: []int64{1, 99}})
+	state := endQueue(t, env, time.Hour, contract.QueueState{Name: "tables"})
 	require.ErrorContains(t, early.rejected, "queue tables is not halted")
-	require.Equal(t, workflows.EnqueueReceipt{Sequence: 3, Duplicate: true}, again.value.(workflows.EnqueueBatchReceipt).Receipts[0])
+	require.Equal(t, contract.EnqueueReceipt{Sequence: 3, Duplicate: true}, again.value.(contract.EnqueueReceipts).Receipts[0])
 	require.ErrorContains(t, canceled.rejected, "queue tables is halted over it: skip or resume the queue")
 	require.ErrorContains(t, twice.rejected, "has no dead letter 2")
-	require.Equal(t, workflows.DropDeadReceipt{Dropped: 1}, dropped.value)
+	require.Equal(t, contract.DropDeadReceipt{Dropped: 1}, dropped.value)
 	require.Len(t, state.DeadLetters, 1)
 	require.Equal(t, "count_things.halting", state.DeadLetters[0].JobID)
 	require.Nil(t, state.Halted)
@@ -189,9 +199,9 @@ func TestDeadLettersAreBounded(t *testing.T) {
 		for i := range 50 {
 			keys = append(keys, fmt.Sprintf("j%d-%d", batch, i))
 		}
-		send(t, env, time.Duration(batch+1)*time.Minute, workflows.MessageEnqueueBatch, batchOf(keys...))
+		send(t, env, time.Duration(batch+1)*time.Minute, contract.MessageEnqueue, batchOf(keys...))
 	}
-	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
+	state := endQueue(t, env, time.Hour, contract.QueueState{Name: "tables"})
 	require.Len(t, state.DeadLetters, 100)
 	require.EqualValues(t, 50, state.DeadDropped)
 	require.EqualValues(t, 51, state.DeadLetters[0].Sequence, "the oldest made room")
@@ -207,14 +217,14 @@ func TestHaltedQueueIsDrainedOnAfterResume(t *testing.T) {
 		}
 		return contract.ActivityOutput{}, nil
 	})
-	send(t, env, time.Second, workflows.MessageSetQueue, workflows.SetQueueRequest{OnFailure: job.OnFailureHalt})
-	send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, batchOf("a", "b"))
-	send(t, env, time.Minute, workflows.MessageDrainQueue, workflows.DrainRequest{})
-	send(t, env, 2*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
-	refused := send(t, env, 3*time.Minute, workflows.MessageEnqueueBatch, batchOf("c"))
-	send(t, env, 4*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
-	taken := send(t, env, 5*time.Minute, workflows.MessageEnqueueBatch, batchOf("c"))
-	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
+	send(t, env, time.Second, contract.MessageSetQueue, contract.SetQueueRequest{OnFailure: job.OnFailureHalt})
+	send(t, env, 2*time.Second, contract.MessageEnqueue, batchOf("a", "b"))
+	send(t, env, time.Minute, contract.MessageDrainQueue, contract.DrainRequest{})
+	send(t, env, 2*time.Minute, contract.MessageResumeQueue, contract.ResumeRequest{})
+	refused := send(t, env, 3*time.Minute, contract.MessageEnqueue, batchOf("c"))
+	send(t, env, 4*time.Minute, contract.MessageResumeQueue, contract.ResumeRequest{})
+	taken := send(t, env, 5*time.Minute, contract.MessageEnqueue, batchOf("c"))
+	state := endQueue(t, env, time.Hour, contract.QueueState{Name: "tables"})
 	require.ErrorContains(t, refused.rejected, "queue tables is being drained")
 	taken.requireTaken()
 	require.EqualValues(t, 3, state.Completed)
@@ -223,16 +233,16 @@ func TestHaltedQueueIsDrainedOnAfterResume(t *testing.T) {
 // TestFullStateOfADeepQueueStaysSmall fills everything that the state of a queue
 // may hold at a depth of 100,000 items of usual size.
 func TestFullStateOfADeepQueueStaysSmall(t *testing.T) {
-	paging := workflows.DefaultPaging()
-	state := workflows.QueueState{Name: "tables", Paging: paging}
+	paging := contract.DefaultPageSize()
+	state := contract.QueueState{Name: "tables", PageSize: paging}
 	at := time.Date(2026, 11, 21, 9, 30, 15, 123456789, time.UTC)
-	item := func(n int) workflows.QueueItem {
+	item := func(n int) contract.QueueItem {
 		j := queued(fmt.Sprintf("a-key-of-usual-length-%06d", n))
 		j.Spec = []byte(`{"bucket":"uploads","key":"stations/ridge/2026/11/21/photo.jpg","prefix":"photos/ridge"}`)
 		j.Options.Owner = job.Owner{Organization: "an-organization"}
-		return workflows.QueueItem{Sequence: int64(n), Job: j, Accepted: at, RequestID: "01m7yfsqzdzyabs0c49b000000"}
+		return contract.QueueItem{Sequence: int64(n), Job: j, Accepted: at, RequestID: "01m7yfsqzdzyabs0c49b000000"}
 	}
-	perPage := paging.Bytes / (workflows.EnqueueItem{Job: item(1).Job}).Size()
+	perPage := paging.Bytes / (contract.EnqueueItem{Job: item(1).Job}).Size()
 	for n := range perPage + perPage/4 {
 		state.Waiting = append(state.Waiting, item(n))
 	}
@@ -240,14 +250,11 @@ func TestFullStateOfADeepQueueStaysSmall(t *testing.T) {
 		state.Tail = append(state.Tail, item(100_000+n))
 	}
 	for n := 0; n < 100_000; n += perPage {
-		state.Parked.Pages = append(state.Parked.Pages, workflows.PageRef{First: int64(100_000 + n)})
-	}
-	for n := range 20 {
-		state.Parked.Index = append(state.Parked.Index, workflows.PageIndex{First: int64(100_000 + n), Hashes: make([]byte, 8*perPage)})
+		state.Overflow.Pages = append(state.Overflow.Pages, int64(100_000+n))
 	}
 	for n := range 100 {
-		state.Parked.Gone = append(state.Parked.Gone, workflows.Range{int64(100_000 + 9*n), int64(100_000 + 9*n)})
-		state.DeadLetters = append(state.DeadLetters, workflows.DeadLetter{
+		state.Overflow.Removed = append(state.Overflow.Removed, contract.Range{int64(100_000 + 9*n), int64(100_000 + 9*n)})
+		state.DeadLetters = append(state.DeadLetters, contract.DeadLetter{
 			Sequence: int64(n), JobID: item(n).Job.ID, Ended: at, RunID: "01a1fcfc-e2fb-79f2-8653-c5bbdd97e30f",
 			Error:    "photo uploads/missing.jpg: object uploads/missing.jpg does not exist on 127.0.0.1:9000",
 			SpecHash: "0123456789abcdef",
@@ -255,28 +262,28 @@ func TestFullStateOfADeepQueueStaysSmall(t *testing.T) {
 	}
 	text, err := json.Marshal(state)
 	require.NoError(t, err)
-	t.Logf("%d pages of %d items: %d KiB", len(state.Parked.Pages), perPage, len(text)>>10)
+	t.Logf("%d pages of %d items: %d KiB", len(state.Overflow.Pages), perPage, len(text)>>10)
 	require.Less(t, len(text), 256<<10, "what Temporal takes without a warning")
 }
 
 func TestDrainRefusesNewItems(t *testing.T) {
 	env := newEnvironment(t, succeed)
-	send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, batchOf("a", "b"))
-	send(t, env, 3*time.Second, workflows.MessageDrainQueue, workflows.DrainRequest{})
-	refused := send(t, env, 4*time.Second, workflows.MessageEnqueue, workflows.EnqueueRequest{Job: queued("c")})
+	send(t, env, 2*time.Second, contract.MessageEnqueue, batchOf("a", "b"))
+	send(t, env, 3*time.Second, contract.MessageDrainQueue, contract.DrainRequest{})
+	refused := send(t, env, 4*time.Second, contract.MessageEnqueue, put(queued("c")))
 	env.RegisterDelayedCallback(func() {
-		env.SignalWorkflow(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: queued("d")})
+		env.SignalWorkflow(contract.SignalEnqueue, put(queued("d")))
 	}, 5*time.Second)
-	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables"})
+	state := endQueue(t, env, time.Hour, contract.QueueState{Name: "tables"})
 	require.ErrorContains(t, refused.rejected, "queue tables is being drained")
 	require.EqualValues(t, 1, state.Failed, "a signal that is refused leaves a record")
 	require.EqualValues(t, 2, state.Completed)
 }
 
-// TestDeepQueueParksPagesAndRunsThemInOrder puts random batches into a queue with
+// TestDeepQueueRunsItsPagesInOrder puts random batches into a queue with
 // small pages, while items are canceled, moved and purged, and compares what ran
 // with a plain list to which the same was done.
-func TestDeepQueueParksPagesAndRunsThemInOrder(t *testing.T) {
+func TestDeepQueueRunsItsPagesInOrder(t *testing.T) {
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
@@ -298,16 +305,12 @@ func TestDeepQueueParksPagesAndRunsThemInOrder(t *testing.T) {
 			model = append(model, "count_things."+key)
 			sequences["count_things."+key] = int64(next)
 		}
-		a := sendLater(t, env, at, workflows.MessageEnqueueBatch, func() workflows.EnqueueBatchRequest {
-			in := batchOf(keys...) // All of them are new: there is nothing to look for.
-			in.Seen = &workflows.PagesSeen{Epoch: queueState(t, env).Parked.Epoch, Before: 1 << 40}
-			return in
-		})
+		a := send(t, env, at, contract.MessageEnqueue, batchOf(keys...))
 		at += time.Second
 		want := len(model) - len(keys)
 		env.RegisterDelayedCallback(func() {
 			a.requireTaken()
-			require.Equal(t, want, a.value.(workflows.EnqueueBatchReceipt).Receipts[0].Ahead)
+			require.Equal(t, want, a.value.(contract.EnqueueReceipts).Receipts[0].Ahead)
 		}, at)
 	}
 	removeID := func(id string) {
@@ -324,17 +327,17 @@ func TestDeepQueueParksPagesAndRunsThemInOrder(t *testing.T) {
 		sequence := sequences[id]
 		switch random.IntN(3) {
 		case 0:
-			send(t, env, at, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: id, Sequence: sequence})
+			send(t, env, at, contract.MessageCancelItem, contract.CancelItemRequest{JobID: id, Sequences: []int64{sequence}})
 			removeID(id)
 		case 1:
 			key := id[len("count_things."):]
-			send(t, env, at, workflows.MessageMoveItem, workflows.MoveItemRequest{JobID: id,
-				Parked: &workflows.QueueItem{Sequence: sequence, Job: queued(key)}})
+			send(t, env, at, contract.MessageMoveItem, contract.MoveItemRequest{JobID: id,
+				Item: &contract.QueueItem{Sequence: sequence, Job: queued(key)}})
 			removeID(id)
 			model = append([]string{id}, model...)
 		default:
 			to := sequence + int64(random.IntN(4))
-			removed := send(t, env, at, workflows.MessagePurge, workflows.PurgeRequest{From: sequence, To: to})
+			removed := send(t, env, at, contract.MessagePurge, contract.PurgeRequest{From: sequence, To: to})
 			before := len(model)
 			for other, number := range sequences {
 				if number >= sequence && number <= to {
@@ -343,7 +346,7 @@ func TestDeepQueueParksPagesAndRunsThemInOrder(t *testing.T) {
 			}
 			want := before - len(model)
 			env.RegisterDelayedCallback(func() {
-				require.Equal(t, workflows.PurgeReceipt{Removed: want}, removed.value)
+				require.Equal(t, contract.PurgeReceipt{Removed: want}, removed.value)
 			}, at+time.Millisecond)
 		}
 		at += time.Second
@@ -351,54 +354,18 @@ func TestDeepQueueParksPagesAndRunsThemInOrder(t *testing.T) {
 		env.RegisterDelayedCallback(func() {
 			state := queueState(t, env)
 			require.Equal(t, want, state.Depth())
-			require.NotEmpty(t, state.Parked.Pages)
+			require.NotEmpty(t, state.Overflow.Pages)
 		}, at)
 	}
-	send(t, env, at+time.Second, workflows.MessageResumeQueue, contract.ResumeRequest{})
-	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables", Paused: true, Paging: &workflows.Paging{Items: 5, Bytes: 48 << 10}})
+	send(t, env, at+time.Second, contract.MessageResumeQueue, contract.ResumeRequest{})
+	state := endQueue(t, env, time.Hour, contract.QueueState{Name: "tables", Paused: true, PageSize: contract.PageSize{Items: 5, Bytes: 48 << 10}})
 	require.Equal(t, model, ran)
 	require.Zero(t, state.Depth())
 	require.Zero(t, state.WaitingBytes)
-	require.Empty(t, state.Parked.Pages)
-	require.Empty(t, state.Parked.Released, "pages are told to end")
-	require.Empty(t, state.Parked.Gone)
-	require.Empty(t, state.Parked.Index)
+	require.Empty(t, state.Overflow.Pages)
+	require.Empty(t, state.Overflow.Released, "pages are told to end")
+	require.Empty(t, state.Overflow.Removed)
 	t.Logf("%d pages", len(pages.byID))
-}
-
-func TestJobInAParkedPageIsKnown(t *testing.T) {
-	env, _ := pagedEnvironment(t, succeed)
-	var keys []string
-	for i := range 30 {
-		keys = append(keys, fmt.Sprintf("j%02d", i))
-	}
-	send(t, env, time.Second, workflows.MessageEnqueueBatch, batchOf(keys...))
-	blind := send(t, env, 2*time.Second, workflows.MessageEnqueueBatch, batchOf("j20"))
-	hash, err := queued("j20").SpecHash()
-	require.NoError(t, err)
-	informed := batchOf("j20")
-	env.RegisterDelayedCallback(func() {
-		var look workflows.LookInPages
-		app, ok := errors.AsType[*temporal.ApplicationError](blind.rejected)
-		require.True(t, ok, blind.rejected)
-		require.NoError(t, app.Details(&look))
-		require.Len(t, look.Pages, 1)
-		require.EqualValues(t, 21, look.Pages[0], "head and pages of five")
-		informed.Items[0].Parked = []workflows.ParkedItem{{Page: look.Pages[0], Sequence: 21, SpecHash: hash}}
-	}, 3*time.Second)
-	known := sendLater(t, env, 4*time.Second, workflows.MessageEnqueueBatch, func() workflows.EnqueueBatchRequest { return informed })
-	conflict := sendLater(t, env, 5*time.Second, workflows.MessageEnqueueBatch, func() workflows.EnqueueBatchRequest {
-		in := batchOf("j20")
-		in.Items[0].Parked = []workflows.ParkedItem{{Page: 21, Sequence: 21, SpecHash: "another"}}
-		return in
-	})
-	send(t, env, 6*time.Second, workflows.MessageCancelItem, workflows.CancelItemRequest{JobID: "count_things.j20", Sequence: 21})
-	again := sendLater(t, env, 7*time.Second, workflows.MessageEnqueueBatch, func() workflows.EnqueueBatchRequest { return informed })
-	send(t, env, 8*time.Second, workflows.MessagePurge, workflows.PurgeRequest{}) // Pages outlive the queue's run.
-	endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables", Paused: true, Paging: &workflows.Paging{Items: 5, Bytes: 48 << 10}})
-	require.Equal(t, workflows.EnqueueReceipt{Sequence: 21, Ahead: 20, Duplicate: true}, known.value.(workflows.EnqueueBatchReceipt).Receipts[0])
-	require.ErrorContains(t, conflict.rejected, "it waits in it with another spec")
-	require.Equal(t, workflows.EnqueueReceipt{Sequence: 31, Ahead: 29}, again.value.(workflows.EnqueueBatchReceipt).Receipts[0], "what was canceled in its page may come again")
 }
 
 func TestQueueHaltsOverAMissingPage(t *testing.T) {
@@ -411,9 +378,9 @@ func TestQueueHaltsOverAMissingPage(t *testing.T) {
 	for i := range 23 {
 		keys = append(keys, fmt.Sprintf("j%02d", i))
 	}
-	send(t, env, time.Second, workflows.MessageEnqueueBatch, batchOf(keys...))
+	send(t, env, time.Second, contract.MessageEnqueue, batchOf(keys...))
 	env.RegisterDelayedCallback(func() { require.Equal(t, 1, pages.remove(11)) }, time.Minute)
-	send(t, env, 2*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
+	send(t, env, 2*time.Minute, contract.MessageResumeQueue, contract.ResumeRequest{})
 	env.RegisterDelayedCallback(func() {
 		state := queueState(t, env)
 		require.NotNil(t, state.Halted)
@@ -421,10 +388,10 @@ func TestQueueHaltsOverAMissingPage(t *testing.T) {
 		require.Equal(t, 5, state.Halted.Items)
 		require.Contains(t, state.Halted.Error, "no page ")
 	}, 10*time.Minute)
-	send(t, env, 11*time.Minute, workflows.MessageResumeQueue, contract.ResumeRequest{})
+	send(t, env, 11*time.Minute, contract.MessageResumeQueue, contract.ResumeRequest{})
 	env.RegisterDelayedCallback(func() { require.NotNil(t, queueState(t, env).Halted, "it is still missing") }, 20*time.Minute)
-	send(t, env, 21*time.Minute, workflows.MessageSkip, workflows.SkipRequest{})
-	state := endQueue(t, env, time.Hour, workflows.QueueState{Name: "tables", Paused: true, Paging: &workflows.Paging{Items: 5, Bytes: 48 << 10}})
+	send(t, env, 21*time.Minute, contract.MessageSkip, contract.SkipRequest{})
+	state := endQueue(t, env, time.Hour, contract.QueueState{Name: "tables", Paused: true, PageSize: contract.PageSize{Items: 5, Bytes: 48 << 10}})
 	require.EqualValues(t, 5, state.Lost)
 	require.EqualValues(t, 18, state.Completed)
 	require.Equal(t, 18, ran)

@@ -16,11 +16,11 @@ import (
 // itself is the answer to QueryState, for which a worker replays the history.
 type QueueHistory struct {
 	// Input is the state that the run began with.
-	Input QueueState
+	Input contract.QueueState
 	// Answers says that a worker has carried the run on, so that it answers queries.
 	Answers bool
 
-	signals []EnqueueRequest
+	signals []contract.EnqueueRequest
 	items   map[int64]startedItem // by number
 	asked   map[int64]int64       // the numbers of the items that were asked for, by event
 	pages   []string
@@ -44,21 +44,21 @@ func (h *QueueHistory) Add(event *historypb.HistoryEvent) error {
 	if event.GetWorkflowTaskCompletedEventAttributes() != nil {
 		h.Answers = true
 	}
-	if signaled := event.GetWorkflowExecutionSignaledEventAttributes(); signaled.GetSignalName() == SignalEnqueue {
-		var in EnqueueRequest
+	if signaled := event.GetWorkflowExecutionSignaledEventAttributes(); signaled.GetSignalName() == contract.SignalEnqueue {
+		var in contract.EnqueueRequest
 		// The queue never sees one that cannot be decoded.
 		if data.FromPayloads(signaled.GetInput(), &in) == nil {
 			h.signals = append(h.signals, in)
 		}
 	}
 	if child := event.GetStartChildWorkflowExecutionInitiatedEventAttributes(); child != nil {
-		var sequence int64
+		var item contract.ItemOfRun
 		switch payload, ok := child.GetMemo().GetFields()[contract.MemoItem]; {
 		case child.GetWorkflowType().GetName() == contract.JobQueuePageType:
 			h.pages = append(h.pages, child.GetWorkflowId())
-		case ok && data.FromPayload(payload, &sequence) == nil:
-			h.asked[event.GetEventId()] = sequence
-			h.items[sequence] = startedItem{workflowID: child.GetWorkflowId()}
+		case ok && data.FromPayload(payload, &item) == nil:
+			h.asked[event.GetEventId()] = item.Sequence
+			h.items[item.Sequence] = startedItem{workflowID: child.GetWorkflowId()}
 		}
 	}
 	if child := event.GetChildWorkflowExecutionStartedEventAttributes(); child != nil {
@@ -74,9 +74,8 @@ func (h *QueueHistory) Add(event *historypb.HistoryEvent) error {
 // has none, and with the signals that the run had not taken in. Orphans are the
 // workflows that the run had asked for and that are not part of that state: if they are
 // there, and its children, they hold ids that the queue needs.
-func (h *QueueHistory) Recover(left QueueState, now time.Time) (state QueueState, orphans []string) {
+func (h *QueueHistory) Recover(left contract.QueueState, now time.Time) (state contract.QueueState, orphans []string) {
 	q := &queue{QueueState: left}
-	q.strict = true
 	if item := q.Running; item != nil && item.RunID == "" {
 		started := h.items[item.Sequence]
 		if started.runID != "" && started.runID != item.RetryOf {
@@ -87,10 +86,10 @@ func (h *QueueHistory) Recover(left QueueState, now time.Time) (state QueueState
 		}
 	}
 	for _, in := range h.signals[min(left.SignalsRead, len(h.signals)):] {
-		q.takeSignaled(in, now, func() error { return checkItem(in.batch().Items[0], in.RequestID) })
+		q.takeSignaled(in, now, func() []string { return problemsOf(q.Name, in) })
 	}
 	for _, page := range h.pages {
-		if pageNumber(page) > q.Parked.Last {
+		if pageNumber(page) > q.Overflow.Last {
 			orphans = append(orphans, page)
 		}
 	}
@@ -106,8 +105,8 @@ func (q *queue) putBack(now time.Time) {
 		q.toFront(item.QueueItem)
 		return
 	}
-	q.finish(FinishedItem{
-		Sequence: item.Sequence, JobID: item.Job.ID, Status: ItemCanceled,
+	q.finish(contract.FinishedItem{
+		Sequence: item.Sequence, JobID: item.Job.ID, Status: contract.ItemCanceled,
 		Accepted: item.Accepted, Ended: now, RequestID: item.RequestID,
 	})
 }

@@ -23,7 +23,7 @@ type queueEvents struct {
 	last    int64
 }
 
-func newQueueEvents(t *testing.T, input workflows.QueueState) *queueEvents {
+func newQueueEvents(t *testing.T, input contract.QueueState) *queueEvents {
 	t.Helper()
 	e := &queueEvents{t: t}
 	e.add(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
@@ -74,7 +74,7 @@ func (e *queueEvents) ask(workflowType, id string, memo map[string]*commonpb.Pay
 func (e *queueEvents) askItem(sequence int64, jobID string) (initiated int64) {
 	e.t.Helper()
 	return e.ask(contract.RunJobType, contract.JobWorkflowID(jobID),
-		map[string]*commonpb.Payload{contract.MemoItem: e.payloads(sequence).GetPayloads()[0]})
+		map[string]*commonpb.Payload{contract.MemoItem: e.payloads(contract.ItemOfRun{Sequence: sequence}).GetPayloads()[0]})
 }
 
 func (e *queueEvents) started(initiated int64, runID string) {
@@ -87,36 +87,36 @@ func (e *queueEvents) started(initiated int64, runID string) {
 }
 
 // waitingJobs are the ids of what waits in the queue itself, without the type.
-func waitingJobs(state workflows.QueueState) []string {
+func waitingJobs(state contract.QueueState) []string {
 	var ids []string
-	for _, item := range append(append([]workflows.QueueItem(nil), state.Waiting...), state.Tail...) {
+	for _, item := range append(append([]contract.QueueItem(nil), state.Waiting...), state.Tail...) {
 		ids = append(ids, fmt.Sprintf("%d %s", item.Sequence, item.Job.ID[len("count_things."):]))
 	}
 	return ids
 }
 
-func signaledItem(key string) workflows.EnqueueRequest {
+func signaledItem(key string) contract.EnqueueRequest {
 	j := queued(key)
 	j.Provider = job.ProviderAPI
-	return workflows.EnqueueRequest{Job: j}
+	return put(j)
 }
 
 // What was signaled is part of no state until the queue has read it; what it has read
 // is not taken in twice.
 func TestRecoverTakesInUnreadSignals(t *testing.T) {
-	e := newQueueEvents(t, workflows.QueueState{Name: "tables"})
-	e.signal(workflows.SignalEnqueue, signaledItem("read"))
-	e.signal(workflows.SignalEnqueue, "this is no request: the queue never sees it")
+	e := newQueueEvents(t, contract.QueueState{Name: "tables"})
+	e.signal(contract.SignalEnqueue, signaledItem("read"))
+	e.signal(contract.SignalEnqueue, "this is no request: the queue never sees it")
 	e.signal("other", signaledItem("other"))
 	e.completeTask()
-	e.signal(workflows.SignalEnqueue, signaledItem("late"))
-	e.signal(workflows.SignalEnqueue, signaledItem("known"))
-	e.signal(workflows.SignalEnqueue, workflows.EnqueueRequest{Job: job.Job{ID: "count_things.bad"}})
+	e.signal(contract.SignalEnqueue, signaledItem("late"))
+	e.signal(contract.SignalEnqueue, signaledItem("known"))
+	e.signal(contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: job.Job{ID: "count_things.bad"}}}})
 	require.True(t, e.history.Answers)
 	now := time.Now()
-	state, orphans := e.history.Recover(workflows.QueueState{
-		Name: "tables", Accepted: 3, SignalsRead: 1, Generation: 4, Paging: workflows.DefaultPaging(),
-		Waiting: []workflows.QueueItem{{Sequence: 2, Job: queued("read")}, {Sequence: 3, Job: signaledItem("known").Job}},
+	state, orphans := e.history.Recover(contract.QueueState{
+		Name: "tables", Accepted: 3, SignalsRead: 1, Generation: 4, PageSize: contract.DefaultPageSize(),
+		Waiting: []contract.QueueItem{{Sequence: 2, Job: queued("read")}, {Sequence: 3, Job: signaledItem("known").Items[0].Job}},
 	}, now)
 	require.Empty(t, orphans)
 	require.Equal(t, []string{"2 read", "3 known", "4 late"}, waitingJobs(state))
@@ -128,8 +128,8 @@ func TestRecoverTakesInUnreadSignals(t *testing.T) {
 
 // A run that no worker has carried on has left what it began with.
 func TestRecoverWithoutAWorkersAnswer(t *testing.T) {
-	e := newQueueEvents(t, workflows.QueueState{Name: "tables", Accepted: 1, Waiting: []workflows.QueueItem{{Sequence: 1, Job: queued("a")}}})
-	e.signal(workflows.SignalEnqueue, signaledItem("b"))
+	e := newQueueEvents(t, contract.QueueState{Name: "tables", Accepted: 1, Waiting: []contract.QueueItem{{Sequence: 1, Job: queued("a")}}})
+	e.signal(contract.SignalEnqueue, signaledItem("b"))
 	require.False(t, e.history.Answers)
 	state, _ := e.history.Recover(e.history.Input, time.Now())
 	require.Equal(t, []string{"1 a", "2 b"}, waitingJobs(state))
@@ -137,20 +137,20 @@ func TestRecoverWithoutAWorkersAnswer(t *testing.T) {
 
 // The item at work keeps its run. One whose run has not started waits again, first.
 func TestRecoverOfTheItemAtWork(t *testing.T) {
-	running := func(change func(*workflows.RunningItem)) workflows.QueueState {
-		item := &workflows.RunningItem{QueueItem: workflows.QueueItem{Sequence: 2, Job: queued("a"), Again: true}}
+	running := func(change func(*contract.RunningItem)) contract.QueueState {
+		item := &contract.RunningItem{QueueItem: contract.QueueItem{Sequence: 2, Job: queued("a"), AllowRerun: true}}
 		change(item)
-		return workflows.QueueState{Name: "tables", Accepted: 3, Running: item, Waiting: []workflows.QueueItem{{Sequence: 3, Job: queued("b")}}}
+		return contract.QueueState{Name: "tables", Accepted: 3, Running: item, Waiting: []contract.QueueItem{{Sequence: 3, Job: queued("b")}}}
 	}
 	const again = "2 a"
 	for name, c := range map[string]struct {
 		tell     func(*queueEvents)
-		change   func(*workflows.RunningItem)
+		change   func(*contract.RunningItem)
 		run      string
 		waiting  []string
 		canceled int64
 	}{
-		"it is known to run": {change: func(i *workflows.RunningItem) { i.RunID = "r9" }, run: "r9", waiting: []string{"3 b"}},
+		"it is known to run": {change: func(i *contract.RunningItem) { i.RunID = "r9" }, run: "r9", waiting: []string{"3 b"}},
 		"its start was not read": {
 			tell: func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") }, run: "r2", waiting: []string{"3 b"},
 		},
@@ -163,19 +163,19 @@ func TestRecoverOfTheItemAtWork(t *testing.T) {
 		},
 		"it ran, failed, and was to be tried again": {
 			tell:   func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") },
-			change: func(i *workflows.RunningItem) { i.RetryOf = "r2" }, waiting: []string{again, "3 b"},
+			change: func(i *contract.RunningItem) { i.RetryOf = "r2" }, waiting: []string{again, "3 b"},
 		},
 		"it was canceled before it started": {
-			change: func(i *workflows.RunningItem) { i.Canceled = true }, waiting: []string{"3 b"}, canceled: 1,
+			change: func(i *contract.RunningItem) { i.Canceled = true }, waiting: []string{"3 b"}, canceled: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newQueueEvents(t, workflows.QueueState{Name: "tables"})
+			e := newQueueEvents(t, contract.QueueState{Name: "tables"})
 			if c.tell != nil {
 				c.tell(e)
 			}
 			if c.change == nil {
-				c.change = func(*workflows.RunningItem) {}
+				c.change = func(*contract.RunningItem) {}
 			}
 			state, orphans := e.history.Recover(running(c.change), time.Now())
 			require.Equal(t, c.waiting, waitingJobs(state))
@@ -196,15 +196,15 @@ func TestRecoverOfTheItemAtWork(t *testing.T) {
 	}
 }
 
-// A page that the queue had asked for, and whose items are still in its tail, is parked
+// A page that the queue had asked for, and whose items are still in its tail, is started
 // anew: the id must be free.
 func TestRecoverFreesPagesThatWereNotTakenOver(t *testing.T) {
-	e := newQueueEvents(t, workflows.QueueState{Name: "a-1"})
+	e := newQueueEvents(t, contract.QueueState{Name: "a-1"})
 	for _, first := range []int64{5, 9, 13} {
 		e.started(e.ask(contract.JobQueuePageType, contract.QueuePageWorkflowID("a-1", "0badcafe", first), nil), "p")
 	}
-	_, orphans := e.history.Recover(workflows.QueueState{
-		Name: "a-1", Accepted: 16, Parked: workflows.Parked{Epoch: "0badcafe", Pages: []workflows.PageRef{{First: 5}}, Last: 8},
+	_, orphans := e.history.Recover(contract.QueueState{
+		Name: "a-1", Accepted: 16, Instance: "0badcafe", Overflow: contract.Overflow{Pages: []int64{5}, Last: 8},
 	}, time.Now())
 	require.Equal(t, []string{"queue/a-1/page/0badcafe-9", "queue/a-1/page/0badcafe-13"}, orphans)
 }

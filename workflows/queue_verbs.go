@@ -13,139 +13,164 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-func (q *queue) checkCancelItem(in CancelItemRequest) error {
-	held, _ := q.held(in.JobID)
+func (q *queue) checkCancelItem(in contract.CancelItemRequest) error {
 	switch {
-	case held != nil && in.Only != 0 && in.Only != held.Sequence:
-		return q.errNotInQueue(in.JobID)
-	case q.Running == nil || q.Running.Job.ID != in.JobID:
-		return q.checkWaits(in.JobID, in.Sequence)
-	case in.WaitingOnly:
+	case in.WaitingOnly && q.runs(in.JobID) && q.meant(in, q.Running.Sequence):
 		return fmt.Errorf("job %s runs now in queue %s; try again when it has ended", in.JobID, q.Name)
+	case q.runs(in.JobID) && q.meant(in, q.Running.Sequence):
+		return nil
+	case q.haltedOver(in.JobID) && q.meant(in, q.Halted.Item.Sequence):
+		return q.errHaltedOver(in.JobID)
+	}
+	waits := func(item contract.QueueItem) bool { return item.Job.ID == in.JobID && q.meant(in, item.Sequence) }
+	removed := len(q.inOverflow(in))
+	if slices.ContainsFunc(q.Tail, waits) {
+		removed++
+	}
+	if removed == 0 && !slices.ContainsFunc(q.Waiting, waits) {
+		return q.errNotInQueue(in.JobID)
+	}
+	return q.checkRanges(removed)
+}
+
+// meant says that a request to cancel means the item with a number.
+func (q *queue) meant(in contract.CancelItemRequest, sequence int64) bool {
+	return in.ExpectedSequence == 0 || in.ExpectedSequence == sequence
+}
+
+// inOverflow gives the numbers of the items to cancel that wait in overflow pages.
+func (q *queue) inOverflow(in contract.CancelItemRequest) []int64 {
+	sequences := in.Sequences
+	if in.ExpectedSequence != 0 {
+		sequences = []int64{in.ExpectedSequence}
+	}
+	return slices.DeleteFunc(slices.Clone(sequences), func(sequence int64) bool { return !q.Overflow.Waits(sequence) })
+}
+
+func (q *queue) errNotInQueue(jobID string) error {
+	return temporal.NewApplicationError(fmt.Sprintf("job %s is not in queue %s", jobID, q.Name), contract.ErrorTypeNotInQueue)
+}
+
+func (q *queue) errHaltedOver(jobID string) error {
+	return fmt.Errorf("job %s failed, and queue %s is halted over it: skip or resume the queue", jobID, q.Name)
+}
+
+// checkRanges refuses to note more removed numbers than there is room for.
+func (q *queue) checkRanges(more int) error {
+	if len(q.Overflow.Removed)+more > maxRemovedRanges {
+		return fmt.Errorf("queue %s remembers no more than %d ranges of numbers that left its pages: purge one that joins some of them, or wait until the first pages have run",
+			q.Name, maxRemovedRanges)
 	}
 	return nil
 }
 
-func (q *queue) errNotInQueue(jobID string) error {
-	return temporal.NewApplicationError(fmt.Sprintf("job %s is not in queue %s", jobID, q.Name), ErrorTypeNotInQueue)
-}
-
-// checkWaits refuses a job that does not wait: in the queue itself or, if the
-// caller has found it there, in a page.
-func (q *queue) checkWaits(jobID string, sequence int64) error {
-	switch {
-	case q.haltedOver(jobID):
-		return fmt.Errorf("job %s failed, and queue %s is halted over it: skip or resume the queue", jobID, q.Name)
-	case indexOf(q.Waiting, jobID) >= 0:
-		return nil
-	case indexOf(q.Tail, jobID) >= 0, sequence != 0 && q.Parked.Waits(sequence):
-		if q.Parked.full() {
-			return fmt.Errorf("queue %s remembers no more single items that left its pages; purge a longer range of numbers, or wait until the first pages have run", q.Name)
-		}
-		return nil
-	}
-	return q.errNotInQueue(jobID)
-}
-
-func (q *queue) cancelItem(in CancelItemRequest, now time.Time) CancelItemReceipt {
-	if q.Running != nil && q.Running.Job.ID == in.JobID {
+// cancelItem removes all items of a job that wait, or those of them that are meant, and
+// asks the one that runs to stop.
+func (q *queue) cancelItem(in contract.CancelItemRequest, now time.Time) contract.CancelItemReceipt {
+	running := q.runs(in.JobID) && q.meant(in, q.Running.Sequence)
+	if running {
 		q.Running.Canceled = true
-		return CancelItemReceipt{Running: true}
 	}
-	finished := FinishedItem{JobID: in.JobID, Status: ItemCanceled, Sequence: in.Sequence, Ended: now}
-	if item, ok := q.remove(in.JobID, in.Sequence); ok {
-		finished.Sequence, finished.Accepted, finished.RequestID = item.Sequence, item.Accepted, item.RequestID
+	is := func(item contract.QueueItem) bool { return item.Job.ID == in.JobID && q.meant(in, item.Sequence) }
+	for i := slices.IndexFunc(q.Waiting, is); i >= 0; i = slices.IndexFunc(q.Waiting, is) {
+		q.finishCanceled(q.take(i), now)
 	}
-	q.finish(finished)
-	return CancelItemReceipt{}
+	for i := slices.IndexFunc(q.Tail, is); i >= 0; i = slices.IndexFunc(q.Tail, is) {
+		q.finishCanceled(q.takeTail(i), now)
+	}
+	for _, sequence := range q.inOverflow(in) {
+		q.removeNumbers(sequence, sequence)
+		q.finish(contract.FinishedItem{JobID: in.JobID, Status: contract.ItemCanceled, Sequence: sequence, Ended: now})
+	}
+	return contract.CancelItemReceipt{Running: running}
 }
 
-// remove takes a job from the head, the tail or the page where it has the given
-// number. What was in a page is not given: only the page has it.
-func (q *queue) remove(jobID string, sequence int64) (QueueItem, bool) {
-	if i := indexOf(q.Waiting, jobID); i >= 0 {
-		return q.take(i), true
-	}
-	if i := indexOf(q.Tail, jobID); i >= 0 {
-		return q.takeTail(i), true
-	}
-	q.Parked.remove(sequence, sequence)
-	q.Parked.dropEmpty(q.Tail)
-	return QueueItem{}, false
+// finishCanceled records an item that was canceled before it ran.
+func (q *queue) finishCanceled(item contract.QueueItem, now time.Time) {
+	q.finish(contract.FinishedItem{
+		Sequence: item.Sequence, JobID: item.Job.ID, Status: contract.ItemCanceled,
+		Accepted: item.Accepted, Ended: now, RequestID: item.RequestID,
+	})
 }
 
 // takeTail removes the item at place i of the tail. Its number is missing in the
-// page that the items around it may be parked in.
-func (q *queue) takeTail(i int) QueueItem {
+// page that the items around it may get into.
+func (q *queue) takeTail(i int) contract.QueueItem {
 	item := q.Tail[i]
-	q.Tail = append(q.Tail[:i:i], q.Tail[i+1:]...)
-	q.WaitingBytes -= item.size()
-	q.Parked.remove(item.Sequence, item.Sequence)
-	q.Parked.tidy(q.Tail)
+	q.Tail = slices.Delete(slices.Clone(q.Tail), i, i+1)
+	q.WaitingBytes -= item.Bytes
+	q.removeNumbers(item.Sequence, item.Sequence)
 	return item
 }
 
-func (q *queue) checkMoveItem(in MoveItemRequest) error {
-	if q.Running != nil && q.Running.Job.ID == in.JobID {
+func (q *queue) checkMoveItem(in contract.MoveItemRequest) error {
+	switch {
+	case q.runs(in.JobID):
 		return fmt.Errorf("job %s runs now in queue %s", in.JobID, q.Name)
+	case q.haltedOver(in.JobID):
+		return q.errHaltedOver(in.JobID)
+	case indexOf(q.Waiting, in.JobID) >= 0:
+		return nil
+	case in.Item != nil && q.Overflow.Waits(in.Item.Sequence):
+		if in.Item.Job.ID != in.JobID {
+			return fmt.Errorf("the item to move is job %s, not %s", in.Item.Job.ID, in.JobID)
+		}
+		if in.Item.Bytes+q.WaitingBytes > maxMovedBytes {
+			return fmt.Errorf("queue %s holds as many moved items as it has room for: move job %s when some of them have run", q.Name, in.JobID)
+		}
+		return q.checkRanges(1)
+	case indexOf(q.Tail, in.JobID) >= 0:
+		return q.checkRanges(1)
 	}
-	if in.Parked == nil {
-		return q.checkWaits(in.JobID, 0)
-	}
-	if in.Parked.Job.ID != in.JobID {
-		return fmt.Errorf("the parked item is job %s, not %s", in.Parked.Job.ID, in.JobID)
-	}
-	if in.Parked.size()+q.WaitingBytes > maxMovedBytes {
-		return fmt.Errorf("queue %s holds as many moved items as it has room for: move job %s when some of them have run", q.Name, in.JobID)
-	}
-	return q.checkWaits(in.JobID, in.Parked.Sequence)
+	return q.errNotInQueue(in.JobID)
 }
 
-// maxMovedBytes bounds what a queue holds itself once parked items are moved to its
+// maxMovedBytes bounds what a queue holds itself once items of overflow pages are moved to its
 // front: the rest of its state has its place besides.
-const maxMovedBytes = MaxQueueBytes / 2
+const maxMovedBytes = contract.MaxQueueBytes / 2
 
-// moveItem makes an item the next one.
-func (q *queue) moveItem(in MoveItemRequest) QueueSummary {
-	var sequence int64
-	if in.Parked != nil {
-		sequence = in.Parked.Sequence
-	}
-	item, ok := q.remove(in.JobID, sequence)
-	if !ok {
-		item = *in.Parked
+// moveItem makes an item the next one: the first of the job that waits.
+func (q *queue) moveItem(in contract.MoveItemRequest) contract.QueueSummary {
+	var item contract.QueueItem
+	if i := indexOf(q.Waiting, in.JobID); i >= 0 {
+		item = q.take(i)
+	} else if in.Item != nil && q.Overflow.Waits(in.Item.Sequence) {
+		item = *in.Item
+		q.removeNumbers(item.Sequence, item.Sequence)
+	} else {
+		item = q.takeTail(indexOf(q.Tail, in.JobID))
 	}
 	q.toFront(item)
 	return q.Summary()
 }
 
-func (q *queue) toFront(item QueueItem) {
-	q.Waiting = append([]QueueItem{item}, q.Waiting...)
-	q.WaitingBytes += item.size()
+func (q *queue) toFront(item contract.QueueItem) {
+	q.Waiting = append([]contract.QueueItem{item}, q.Waiting...)
+	q.WaitingBytes += item.Bytes
 }
 
-func (q *queue) onPause(in contract.PauseRequest) QueueSummary {
+func (q *queue) onPause(in contract.PauseRequest) contract.QueueSummary {
 	q.Paused, q.PauseReason = true, job.Cut(in.Reason, maxPauseReason)
 	return q.Summary()
 }
 
 // onResume lets the queue go on. A failed item that halted it is tried again,
 // first, and goes on at the position that its run left; a queue that was halted while it was drained is drained on.
-func (q *queue) onResume(contract.ResumeRequest) QueueSummary {
+func (q *queue) onResume(contract.ResumeRequest) contract.QueueSummary {
 	q.Paused, q.PauseReason = false, ""
 	halt := q.Halted
 	if halt == nil {
 		q.Draining = false
 		return q.Summary()
 	}
-	q.Halted, q.Parked.Stuck = nil, false
+	q.Halted, q.Overflow.StartFailed = nil, false
 	if halt.Item != nil {
 		q.toFront(*halt.Item)
 	}
 	return q.Summary()
 }
 
-func (q *queue) checkSkip(SkipRequest) error {
+func (q *queue) checkSkip(contract.SkipRequest) error {
 	if q.Halted == nil {
 		return fmt.Errorf("queue %s is not halted: there is nothing to skip", q.Name)
 	}
@@ -153,26 +178,26 @@ func (q *queue) checkSkip(SkipRequest) error {
 }
 
 // onSkip gives up what halted the queue, and goes on with the next item.
-func (q *queue) onSkip(SkipRequest) QueueSummary {
+func (q *queue) onSkip(contract.SkipRequest) contract.QueueSummary {
 	halt := q.Halted
-	q.Halted, q.Parked.Stuck = nil, false
+	q.Halted, q.Overflow.StartFailed = nil, false
 	if item := halt.Item; item != nil {
-		q.bury(deadLetter(*item, halt.RunID, halt.Error, halt.Since))
+		q.addDeadLetter(deadLetter(*item, halt.RunID, halt.Error, halt.Since))
 	}
-	if halt.Page != 0 && len(q.Parked.Pages) > 0 && q.Parked.Pages[0].First == halt.Page {
-		q.Lost += int64(q.Parked.waiting(halt.Page, q.Parked.end(0)))
-		q.Parked.dropFirst(q.Tail)
+	if halt.Page != 0 && len(q.Overflow.Pages) > 0 && q.Overflow.Pages[0] == halt.Page {
+		q.Lost += int64(q.Overflow.CountBetween(halt.Page, q.Overflow.End(0)))
+		q.dropFirstPage()
 	}
 	return q.Summary()
 }
 
-func (q *queue) onDrain(DrainRequest) QueueSummary {
+func (q *queue) onDrain(contract.DrainRequest) contract.QueueSummary {
 	q.Draining = true
 	return q.Summary()
 }
 
 // purged is the range of numbers that a request means.
-func (q *queue) purged(in PurgeRequest) (from, to int64) {
+func (q *queue) purged(in contract.PurgeRequest) (from, to int64) {
 	if in.To == 0 {
 		return in.From, q.Accepted
 	}
@@ -180,68 +205,57 @@ func (q *queue) purged(in PurgeRequest) (from, to int64) {
 }
 
 // checkPurge refuses to remember one range more than there is room for. One that
-// touches a range that is gone already, or whole pages at the front, takes no room.
-func (q *queue) checkPurge(in PurgeRequest) error {
-	from, to := q.purged(in)
-	if q.Paging == nil || from > to {
-		return nil
-	}
-	tail := slices.DeleteFunc(slices.Clone(q.Tail), func(item QueueItem) bool { return item.Sequence >= from && item.Sequence <= to })
-	after := len(q.Parked.leaves(from, to, tail).Gone)
-	if after > maxGoneRanges && after > len(q.Parked.Gone) {
-		return fmt.Errorf("queue %s remembers no more than %d ranges of numbers that left its pages: purge one that joins some of them, or wait until the first pages have run",
-			q.Name, maxGoneRanges)
+// touches a range that is removed already, or whole pages at the front, takes no room.
+func (q *queue) checkPurge(in contract.PurgeRequest) error {
+	after := &queue{QueueState: q.QueueState, startingPage: q.startingPage}
+	after.purge(in)
+	if n := len(after.Overflow.Removed); n > maxRemovedRanges && n > len(q.Overflow.Removed) {
+		return q.checkRanges(1)
 	}
 	return nil
 }
 
 // purge removes what waits, of the given range of numbers. What runs goes on.
-func (q *queue) purge(in PurgeRequest) PurgeReceipt {
+func (q *queue) purge(in contract.PurgeRequest) contract.PurgeReceipt {
 	from, to := q.purged(in)
 	before := q.Depth()
-	within := func(item QueueItem) bool { return item.Sequence >= from && item.Sequence <= to }
+	within := func(item contract.QueueItem) bool { return item.Sequence >= from && item.Sequence <= to }
 	q.Waiting = slices.DeleteFunc(slices.Clone(q.Waiting), within)
 	q.Tail = slices.DeleteFunc(slices.Clone(q.Tail), within)
 	q.WaitingBytes = sizeOf(q.Waiting) + sizeOf(q.Tail)
-	if q.Paging != nil && from <= to {
-		q.Parked.remove(from, to)
-		q.Parked.dropEmpty(q.Tail)
+	if from <= to {
+		q.removeNumbers(from, to)
 	}
 	removed := before - q.Depth()
 	q.Canceled += int64(removed)
-	return PurgeReceipt{Removed: removed}
+	return contract.PurgeReceipt{Removed: removed}
 }
 
-func (q *queue) checkSet(in SetQueueRequest) error {
+func (q *queue) checkSet(in contract.SetQueueRequest) error {
 	if !in.OnFailure.Valid() {
 		return fmt.Errorf("queue %s: %q is not what a failure can do: continue or halt", q.Name, in.OnFailure)
 	}
 	return nil
 }
 
-func (q *queue) onSet(in SetQueueRequest) QueueSummary {
+func (q *queue) onSet(in contract.SetQueueRequest) contract.QueueSummary {
 	q.OnFailure = in.OnFailure
 	return q.Summary()
 }
 
 // dropDead forgets dead letters.
-func (q *queue) dropDead(in DropDeadRequest) DropDeadReceipt {
+func (q *queue) dropDead(in contract.DropDeadRequest) contract.DropDeadReceipt {
 	if in.All {
 		dropped := len(q.DeadLetters)
 		q.DeadLetters = nil
-		return DropDeadReceipt{Dropped: dropped}
+		return contract.DropDeadReceipt{Dropped: dropped}
 	}
-	dropped := 0
-	for _, sequence := range in.Sequences {
-		if q.unbury(sequence) {
-			dropped++
-		}
-	}
-	return DropDeadReceipt{Dropped: dropped}
+	dropped := q.dropDeadLetters(func(l contract.DeadLetter) bool { return slices.Contains(in.Sequences, l.Sequence) })
+	return contract.DropDeadReceipt{Dropped: dropped}
 }
 
 // onReadState answers QueryState.
-func (q *queue) onReadState() (QueueState, error) { return q.QueueState, nil }
+func (q *queue) onReadState() (contract.QueueState, error) { return q.QueueState, nil }
 
 // handleMessages installs the handlers of all messages.
 func (q *queue) handleMessages(ctx workflow.Context) error {
@@ -251,27 +265,21 @@ func (q *queue) handleMessages(ctx workflow.Context) error {
 	now := func() time.Time { return workflow.Now(ctx) }
 	for _, install := range []func() error{
 		func() error {
-			return handle(ctx, MessageEnqueue,
-				func(in EnqueueRequest) EnqueueReceipt { return q.enqueue(in.batch(), now())[0] },
-				func(in EnqueueRequest) error { return q.checkEnqueue(in.batch()) })
+			return handle(ctx, contract.MessageEnqueue,
+				func(in contract.EnqueueRequest) contract.EnqueueReceipts { return q.enqueue(in, now()) }, q.checkEnqueue)
 		},
 		func() error {
-			return handle(ctx, MessageEnqueueBatch, func(in EnqueueBatchRequest) EnqueueBatchReceipt {
-				return EnqueueBatchReceipt{Receipts: q.enqueue(in, now())}
-			}, q.checkEnqueue)
+			return handle(ctx, contract.MessageCancelItem,
+				func(in contract.CancelItemRequest) contract.CancelItemReceipt { return q.cancelItem(in, now()) }, q.checkCancelItem)
 		},
-		func() error {
-			return handle(ctx, MessageCancelItem,
-				func(in CancelItemRequest) CancelItemReceipt { return q.cancelItem(in, now()) }, q.checkCancelItem)
-		},
-		func() error { return handle(ctx, MessageMoveItem, q.moveItem, q.checkMoveItem) },
-		func() error { return handle(ctx, MessagePauseQueue, q.onPause, nil) },
-		func() error { return handle(ctx, MessageResumeQueue, q.onResume, nil) },
-		func() error { return handle(ctx, MessageSkip, q.onSkip, q.checkSkip) },
-		func() error { return handle(ctx, MessageDrainQueue, q.onDrain, nil) },
-		func() error { return handle(ctx, MessagePurge, q.purge, q.checkPurge) },
-		func() error { return handle(ctx, MessageSetQueue, q.onSet, q.checkSet) },
-		func() error { return handle(ctx, MessageDropDead, q.dropDead, nil) },
+		func() error { return handle(ctx, contract.MessageMoveItem, q.moveItem, q.checkMoveItem) },
+		func() error { return handle(ctx, contract.MessagePauseQueue, q.onPause, nil) },
+		func() error { return handle(ctx, contract.MessageResumeQueue, q.onResume, nil) },
+		func() error { return handle(ctx, contract.MessageSkip, q.onSkip, q.checkSkip) },
+		func() error { return handle(ctx, contract.MessageDrainQueue, q.onDrain, nil) },
+		func() error { return handle(ctx, contract.MessagePurge, q.purge, q.checkPurge) },
+		func() error { return handle(ctx, contract.MessageSetQueue, q.onSet, q.checkSet) },
+		func() error { return handle(ctx, contract.MessageDropDead, q.dropDead, nil) },
 	} {
 		if err := install(); err != nil {
 			return err

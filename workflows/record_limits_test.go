@@ -13,23 +13,22 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // limits records a queue in which an item waits that cannot be started, and that gets
 // signals with items that it refuses and with others.
 func (r *recorder) limits() {
 	const name = "limits"
-	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	owned := r.job("limits-owned", schedule, "")
 	owned.Options.Owner.User = strings.Repeat("o", 3000)
 	_, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
 		ID: contract.QueueWorkflowID(name), TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
-	}, contract.JobQueueType, workflows.QueueState{Name: name, Accepted: 1, Waiting: []workflows.QueueItem{{Sequence: 1, Job: owned}}})
+	}, contract.JobQueueType, contract.QueueState{Name: name, Accepted: 1, Waiting: []contract.QueueItem{{Sequence: 1, Job: owned}}})
 	require.NoError(r, err)
 	for i, signaled := range []job.Job{r.job("limits-first", schedule, ""), owned, r.job("limits-second", schedule, ""), r.job("limits-third", schedule, ""), owned} {
 		require.NoError(r, r.client.Temporal().SignalWorkflow(r.Context(), contract.QueueWorkflowID(name), "",
-			workflows.SignalEnqueue, workflows.EnqueueRequest{Job: signaled, RequestID: fmt.Sprint("limits-", i)}))
+			contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: signaled}}, RequestID: fmt.Sprint("limits-", i)}))
 	}
 	stacktest.WaitFor(r, "the signaled items to end", func() (bool, error) {
 		state, err := r.client.QueueState(r.Context(), name)
@@ -42,7 +41,7 @@ func (r *recorder) limits() {
 
 // canceledLost records a run that is canceled while its worker is silent.
 func (r *recorder) canceledLost(handler *scripted) {
-	j := r.script("canceled-lost", job.Schedule{OneShot: &job.OneShot{}}, "llll")
+	j := r.script("canceled-lost", job.Trigger{OneShot: &job.OneShot{}}, "llll")
 	j.Options.HeartbeatTimeout = job.Duration(3 * time.Second)
 	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)

@@ -60,7 +60,7 @@ func (s *scripted) execute(ctx context.Context, in contract.ActivityInput) (cont
 }
 
 // script makes a job that goes on as the letters say.
-func (r *recorder) script(key string, schedule job.Schedule, letters string) job.Job {
+func (r *recorder) script(key string, schedule job.Trigger, letters string) job.Job {
 	j := r.job(key, schedule, letters)
 	j.Worker = "scripted"
 	j.Options.MaxRetryCount = 1
@@ -78,14 +78,14 @@ func (r *recorder) lost(st *stacktest.Stack) {
 	w.RegisterActivityWithOptions(handler.execute, activity.RegisterOptions{Name: "RecordHistory"})
 	require.NoError(r, w.Start())
 	defer w.Stop()
-	oneShot := job.Schedule{OneShot: &job.OneShot{}}
+	oneShot := job.Trigger{OneShot: &job.OneShot{}}
 	r.run("run_lost", r.script("lost", oneShot, "lll."))
 	r.run("run_lost_reported", r.script("lost-reported", oneShot, "frr."))
 	r.canceledLost(handler)
 	r.run("run_lost_for_good", r.script("lost-for-good", oneShot, "llllllll"))
 	r.loop("continuous_failing", "ff.l.fff")
 	r.loop("continuous_interrupted", "fd.lfd")
-	r.settling()
+	r.stopping()
 	r.stuck()
 	r.boundLost(st, handler)
 }
@@ -93,7 +93,7 @@ func (r *recorder) lost(st *stacktest.Stack) {
 // boundLost records a bound run whose service dies in the middle of a try and does
 // not return.
 func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
-	j := r.script("bound-lost", job.Schedule{OneShot: &job.OneShot{}}, "l.")
+	j := r.script("bound-lost", job.Trigger{OneShot: &job.OneShot{}}, "l.")
 	j.Options.MaxRetryCount = 3
 	j.Options.Bind = map[string]string{"recorded": "lost"}
 	j.Options.FailoverAfter = job.Duration(3 * time.Second)
@@ -143,7 +143,7 @@ func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) 
 
 // loop records a loop through its script, to its end or until it pauses itself.
 func (r *recorder) loop(name, letters string) {
-	j := r.script(name, job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, letters)
+	j := r.script(name, job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, letters)
 	j.Options.MaxRetryCount = 2
 	require.NoError(r, r.client.StartContinuous(r.Context(), j))
 	r.state(j.ID, func(s contract.ContinuousState) bool {
@@ -155,10 +155,10 @@ func (r *recorder) loop(name, letters string) {
 	}
 }
 
-// settling records a queue whose running item is terminated.
-func (r *recorder) settling() {
-	const name = "settling"
-	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
+// stopping records a queue whose running item is terminated.
+func (r *recorder) stopping() {
+	const name = "stopping"
+	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	terminated := r.script("terminated", schedule, "l")
 	for _, j := range []job.Job{terminated, r.script("after", schedule, "")} {
 		_, err := r.client.Enqueue(r.Context(), j, false)
@@ -169,29 +169,29 @@ func (r *recorder) settling() {
 		return err == nil && state.Running != nil && state.Running.RunID != "", err
 	})
 	require.NoError(r, r.client.TerminateRun(r.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(terminated.ID)}, "recorded"))
-	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
-	r.save("queue_settling", r.latest(name, func() {}))
+	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
+	r.save("queue_stopping", r.latest(name, func() {}))
 }
 
-// stuck records a halted queue whose page cannot be parked.
+// stuck records a halted queue whose overflow page cannot be started.
 func (r *recorder) stuck() {
 	const name = "stuck"
 	id := contract.QueueWorkflowID(name)
 	c := r.client.Temporal()
 	run, err := c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
 		ID: id, TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
-	}, contract.JobQueueType, workflows.QueueState{Name: name, OnFailure: job.OnFailureHalt, Paging: &workflows.Paging{Items: 2, Bytes: 48 << 10}})
+	}, contract.JobQueueType, contract.QueueState{Name: name, OnFailure: job.OnFailureHalt, PageSize: contract.PageSize{Items: 2, Bytes: 48 << 10}})
 	require.NoError(r, err)
-	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	_, err = r.client.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
 	require.NoError(r, err)
-	reached := func(is func(*workflows.QueueState) bool) {
+	reached := func(is func(*contract.QueueState) bool) {
 		stacktest.WaitFor(r, "the state of queue "+name, func() (bool, error) {
 			state, err := r.client.QueueState(r.Context(), name)
 			return err == nil && is(state), err
 		})
 	}
-	reached(func(s *workflows.QueueState) bool { return s.Halted != nil })
+	reached(func(s *contract.QueueState) bool { return s.Halted != nil })
 	page := contract.QueuePageWorkflowID(name, run.GetRunID()[:8], 4)
 	_, err = c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
 	require.NoError(r, err)
@@ -199,15 +199,15 @@ func (r *recorder) stuck() {
 		_, err := r.client.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), false)
 		require.NoError(r, err)
 	}
-	reached(func(s *workflows.QueueState) bool { return s.Parked.Stuck })
+	reached(func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
 	_, err = r.client.SkipFailed(r.Context(), name)
 	require.NoError(r, err)
-	reached(func(s *workflows.QueueState) bool { return s.Halted != nil })
+	reached(func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.NoError(r, c.TerminateWorkflow(r.Context(), page, "", "recorded"))
 	_, err = r.client.ResumeQueue(r.Context(), name)
 	require.NoError(r, err)
-	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
+	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
 	for n, ref := range r.runsOf(id) {
-		r.save(fmt.Sprintf("queue_stuck_%d", n+1), ref)
+		r.save(fmt.Sprintf("queue_start_failed_%d", n+1), ref)
 	}
 }

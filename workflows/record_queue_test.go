@@ -12,22 +12,21 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // halted records a queue that takes batches, halts over a failure that is tried
 // again and then skipped, and whose dead letters are retried and dropped.
 func (r *recorder) halted() {
 	const name = "halted"
-	schedule := job.Schedule{Queued: &job.Queued{Queue: name}}
+	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	_, err := r.client.SetOnFailure(r.Context(), name, job.OnFailureHalt)
 	require.NoError(r, err)
 	_, err = r.client.EnqueueAll(r.Context(), []job.Job{
 		r.job("h-first", schedule, ""), r.job("h-failed", schedule, "final"), r.job("h-moved", schedule, ""), r.job("h-canceled", schedule, ""),
 	}, false, func(int) {})
 	require.NoError(r, err)
-	reached := func(what string, is func(*workflows.QueueState) bool) *workflows.QueueState {
-		var state *workflows.QueueState
+	reached := func(what string, is func(*contract.QueueState) bool) *contract.QueueState {
+		var state *contract.QueueState
 		stacktest.WaitFor(r, what, func() (bool, error) {
 			var err error
 			state, err = r.client.QueueState(r.Context(), name)
@@ -35,22 +34,22 @@ func (r *recorder) halted() {
 		})
 		return state
 	}
-	reached("a failure", func(s *workflows.QueueState) bool { return s.Halted != nil && s.Failed == 1 })
+	reached("a failure", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == 1 })
 	_, err = r.client.ResumeQueue(r.Context(), name)
 	require.NoError(r, err)
-	reached("a second failure", func(s *workflows.QueueState) bool { return s.Halted != nil && s.Failed == 2 })
+	reached("a second failure", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == 2 })
 	_, err = r.client.MoveToFront(r.Context(), name, "record_history.h-moved")
 	require.NoError(r, err)
 	_, err = r.client.Purge(r.Context(), name, 4, 4)
 	require.NoError(r, err)
 	_, err = r.client.SkipFailed(r.Context(), name)
 	require.NoError(r, err)
-	state := reached("a dead letter", func(s *workflows.QueueState) bool { return len(s.DeadLetters) == 1 && s.Completed == 2 })
+	state := reached("a dead letter", func(s *contract.QueueState) bool { return len(s.DeadLetters) == 1 && s.Completed == 2 })
 	_, err = r.client.SetOnFailure(r.Context(), name, job.OnFailureContinue)
 	require.NoError(r, err)
 	_, err = r.client.RetryDead(r.Context(), name, state.DeadLetters, func(int) {})
 	require.NoError(r, err)
-	reached("a third failure", func(s *workflows.QueueState) bool { return s.Failed == 3 && s.Running == nil })
+	reached("a third failure", func(s *contract.QueueState) bool { return s.Failed == 3 && s.Running == nil })
 	_, err = r.client.DropDead(r.Context(), name, nil)
 	require.NoError(r, err)
 	_, err = r.client.DrainQueue(r.Context(), name)
@@ -60,31 +59,31 @@ func (r *recorder) halted() {
 	}
 }
 
-// paged records a queue that parks pages and takes them over, purges some, and a
+// paged records a queue that starts overflow pages and takes items back from them, purges some, and a
 // page that is released.
 func (r *recorder) paged() {
 	const name = "paged"
 	id := contract.QueueWorkflowID(name)
 	_, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
 		ID: id, TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
-	}, contract.JobQueueType, workflows.QueueState{Name: name, Paused: true, Paging: &workflows.Paging{Items: 4, Bytes: 48 << 10}})
+	}, contract.JobQueueType, contract.QueueState{Name: name, Paused: true, PageSize: contract.PageSize{Items: 4, Bytes: 48 << 10}})
 	require.NoError(r, err)
 	var jobs []job.Job
 	for i := range 30 {
-		jobs = append(jobs, r.job(fmt.Sprintf("g%02d", i), job.Schedule{Queued: &job.Queued{Queue: name}}, ""))
+		jobs = append(jobs, r.job(fmt.Sprintf("g%02d", i), job.Trigger{Queued: &job.Queued{Queue: name}}, ""))
 	}
 	_, err = r.client.EnqueueAll(r.Context(), jobs, false, func(int) {})
 	require.NoError(r, err)
 	state, err := r.client.QueueState(r.Context(), name)
 	require.NoError(r, err)
-	page := contract.QueuePageWorkflowID(name, state.Parked.Epoch, state.Parked.Pages[0].First)
+	page := contract.QueuePageWorkflowID(name, state.Instance, state.Overflow.Pages[0])
 	_, err = r.client.CancelItem(r.Context(), name, "record_history.g10")
 	require.NoError(r, err)
 	_, err = r.client.Purge(r.Context(), name, 14, 22)
 	require.NoError(r, err)
 	_, err = r.client.ResumeQueue(r.Context(), name)
 	require.NoError(r, err)
-	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*workflows.QueueState) {}))
+	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
 	for n, ref := range r.runsOf(id) {
 		r.save(fmt.Sprintf("queue_paged_%d", n+1), ref)
 	}

@@ -26,7 +26,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // recordVariable names the folder into which TestRecordHistories writes. Record
@@ -46,11 +45,11 @@ func TestRecordHistories(t *testing.T) {
 	stop := w.start()
 	r := &recorder{T: t, client: c, folder: folder}
 
-	once := r.job("once", job.Schedule{OneShot: &job.OneShot{}}, "")
+	once := r.job("once", job.Trigger{OneShot: &job.OneShot{}}, "")
 	r.run("run_completed", once)
-	r.run("run_failed", r.job("final", job.Schedule{OneShot: &job.OneShot{}}, "final"))
-	r.run("run_retried", r.job("retried", job.Schedule{OneShot: &job.OneShot{}}, "once"))
-	r.canceled("run_canceled", r.job("canceled", job.Schedule{OneShot: &job.OneShot{}}, "wait"))
+	r.run("run_failed", r.job("final", job.Trigger{OneShot: &job.OneShot{}}, "final"))
+	r.run("run_retried", r.job("retried", job.Trigger{OneShot: &job.OneShot{}}, "once"))
+	r.canceled("run_canceled", r.job("canceled", job.Trigger{OneShot: &job.OneShot{}}, "wait"))
 	r.scheduled("run_superseded", "late", time.Hour)
 	r.scheduled("run_in_time", "in-time", 0)
 	r.ends()
@@ -62,7 +61,7 @@ func TestRecordHistories(t *testing.T) {
 	r.limits()
 	r.applied()
 
-	handed := r.job("handed", job.Schedule{OneShot: &job.OneShot{}}, "wait")
+	handed := r.job("handed", job.Trigger{OneShot: &job.OneShot{}}, "wait")
 	ref, err := c.StartRun(t.Context(), handed, contract.StartedByHand)
 	require.NoError(t, err)
 	r.waitRunning(ref)
@@ -80,7 +79,7 @@ func TestRecordHistories(t *testing.T) {
 // bound records runs and a loop of bound jobs whose service goes away, and a run
 // whose service is busy for longer than failover_after.
 func (r *recorder) bound(st *stacktest.Stack) {
-	bind := func(key, do, service string, schedule job.Schedule) job.Job {
+	bind := func(key, do, service string, schedule job.Trigger) job.Job {
 		j := r.job(key, schedule, do)
 		j.Options.Bind = map[string]string{"recorded": service}
 		j.Options.FailoverAfter = job.MinFailoverAfter
@@ -96,19 +95,19 @@ func (r *recorder) bound(st *stacktest.Stack) {
 		return w.start()
 	}
 	stopFirst := serve("first", false, 1)
-	moved := start(bind("bound-moved", "wait", "yes", job.Schedule{OneShot: &job.OneShot{}}))
+	moved := start(bind("bound-moved", "wait", "yes", job.Trigger{OneShot: &job.OneShot{}}))
 	r.waitRunning(moved)
-	busy := start(bind("bound-busy", "", "yes", job.Schedule{OneShot: &job.OneShot{}}))
+	busy := start(bind("bound-busy", "", "yes", job.Trigger{OneShot: &job.OneShot{}}))
 	stacktest.WaitFor(r, "the busy service to be asked twice", func() (bool, error) {
 		return r.chosen(busy) >= 2, nil
 	})
-	fails := bind("bound-failed", "", "nobody", job.Schedule{OneShot: &job.OneShot{}})
+	fails := bind("bound-failed", "", "nobody", job.Trigger{OneShot: &job.OneShot{}})
 	fails.Options.Failover = job.FailoverFail
 	r.run("run_bound_failed", fails)
 	stopFirst()
 
 	defer serve("second", true, 10)()
-	loop := bind("bound-loop", "", "yes", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}})
+	loop := bind("bound-loop", "", "yes", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}})
 	require.NoError(r, r.client.StartContinuous(r.Context(), loop))
 	r.ended(moved)
 	r.save("run_bound_moved", moved)
@@ -199,10 +198,10 @@ type recorder struct {
 	folder string
 }
 
-func (r *recorder) job(key string, schedule job.Schedule, do string) job.Job {
+func (r *recorder) job(key string, schedule job.Trigger, do string) job.Job {
 	return job.Job{
 		ID: job.ID("RecordHistory", key), Type: "RecordHistory", Worker: "recording", Provider: job.ProviderTOML,
-		Spec: job.EncodeJSON(recordedSpec{Do: do}), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		Spec: job.EncodeJSON(recordedSpec{Do: do}), Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
 }
 
@@ -216,7 +215,7 @@ func (r *recorder) run(name string, j job.Job) {
 // scheduled records a run, as a schedule starts it, of a job whose late starts
 // give way to later ones.
 func (r *recorder) scheduled(name, key string, late time.Duration) {
-	j := r.job(key, job.Schedule{Recurring: &job.Recurring{
+	j := r.job(key, job.Trigger{Recurring: &job.Recurring{
 		RecurEvery: job.Duration(time.Minute), Offset: new(job.Duration), Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll,
 	}}, "")
 	due := temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(time.Now().Add(-late))
@@ -232,7 +231,7 @@ func (r *recorder) scheduled(name, key string, late time.Duration) {
 // ends records runs that leave how they ended in their memo, and one that was
 // started by a version that did not ask for it.
 func (r *recorder) ends() {
-	oneShot := job.Schedule{OneShot: &job.OneShot{}}
+	oneShot := job.Trigger{OneShot: &job.OneShot{}}
 	r.run("run_end_completed", r.job("end-completed", oneShot, ""))
 	failing := r.job("end-failed", oneShot, "final")
 	r.run("run_end_failed", failing)
@@ -280,7 +279,7 @@ func (r *recorder) canceled(name string, j job.Job) {
 
 // continuous records a loop through messages of every kind and continue-as-new.
 func (r *recorder) continuous() {
-	j := r.job("loop", job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, "")
+	j := r.job("loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, "")
 	require.NoError(r, r.client.StartContinuous(r.Context(), j))
 	first, err := r.client.LiveWorkflow(r.Context(), j.ID)
 	require.NoError(r, err)
@@ -318,7 +317,7 @@ func (r *recorder) state(jobID string, reached func(contract.ContinuousState) bo
 func (r *recorder) queue() {
 	const name = "recorded"
 	put := func(key, do string) job.Job {
-		j := r.job(key, job.Schedule{Queued: &job.Queued{Queue: name}}, do)
+		j := r.job(key, job.Trigger{Queued: &job.Queued{Queue: name}}, do)
 		_, err := r.client.Enqueue(r.Context(), j, false)
 		require.NoError(r, err)
 		return j
@@ -360,14 +359,14 @@ func (r *recorder) queue() {
 // signaled records a queue that takes a signal and refuses one.
 func (r *recorder) signaled() {
 	const name = "signaled"
-	put := r.job("s-first", job.Schedule{Queued: &job.Queued{Queue: name}}, "")
+	put := r.job("s-first", job.Trigger{Queued: &job.Queued{Queue: name}}, "")
 	_, err := r.client.Enqueue(r.Context(), put, false)
 	require.NoError(r, err)
-	broken := r.job("s-broken", job.Schedule{Queued: &job.Queued{Queue: name}}, "")
+	broken := r.job("s-broken", job.Trigger{Queued: &job.Queued{Queue: name}}, "")
 	broken.Options.RunTimeout = 0
-	for _, j := range []job.Job{r.job("s-signaled", job.Schedule{Queued: &job.Queued{Queue: name}}, ""), broken} {
+	for _, j := range []job.Job{r.job("s-signaled", job.Trigger{Queued: &job.Queued{Queue: name}}, ""), broken} {
 		require.NoError(r, r.client.Temporal().SignalWorkflow(r.Context(), contract.QueueWorkflowID(name), "",
-			workflows.SignalEnqueue, workflows.EnqueueRequest{Job: j}))
+			contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: j}}}))
 	}
 	stacktest.WaitFor(r, "the signaled item to complete", func() (bool, error) {
 		state, err := r.client.QueueState(r.Context(), name)
@@ -376,60 +375,39 @@ func (r *recorder) signaled() {
 	r.save("queue_signaled", r.latest(name, func() {}))
 }
 
-// failing records the runs of a job that fails until its schedule is paused, and
-// the first try of it; and a probe that ends since someone has resumed the schedule.
+// failing records the runs of a job that fails until its starts are held back, and
+// one that is.
 func (r *recorder) failing() job.Job {
-	declare := func(key, probeEvery string) job.Job {
-		j := r.job(key, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), PauseAfterFailures: 2}}, "away")
-		require.NoError(r, j.Recurring.ProbeEvery.UnmarshalText([]byte(probeEvery)))
-		syncer := schedules.New(r.client)
-		plan, err := syncer.Plan(r.Context(), []job.Job{j}, schedules.PlanOptions{Provider: job.ProviderTOML})
-		require.NoError(r, err)
-		require.NoError(r, syncer.Apply(r.Context(), plan, func(schedules.Report) {}))
-		return j
-	}
-	trigger := func(j job.Job) client.RunRef {
-		triggered, err := r.client.Trigger(r.Context(), j.ID)
-		require.NoError(r, err)
-		r.ended(triggered.Run)
-		return triggered.Run
-	}
-	resumed := declare("resumed", "PT1H")
-	trigger(resumed)
-	trigger(resumed)
-	require.NoError(r, r.client.Resume(r.Context(), resumed.ID, "recorded"))
-	probe := client.RunRef{WorkflowID: contract.ProbeWorkflowID(resumed.ID)}
-	require.NoError(r, r.client.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
-	r.save("probe_touched", probe)
-
-	away := declare("away", "PT1S")
-	first, second := trigger(away), trigger(away)
-	r.save("run_failed_counted", first)
-	r.save("run_failed_pausing", second)
-	stacktest.WaitFor(r, "a try that fails", func() (bool, error) {
-		runs, err := r.client.Runs(r.Context(), client.RunFilter{JobID: away.ID, Status: client.RunFailed})
-		if err == nil && len(runs) >= 3 {
-			r.save("run_failed_again", runs[0].RunRef)
-			return true, nil
+	j := r.job("away", job.Trigger{Recurring: &job.Recurring{
+		RecurEvery: job.Duration(2 * time.Second), PauseAfterFailures: 2, RetryEvery: job.Duration(time.Hour),
+	}}, "away")
+	syncer := schedules.New(r.client)
+	plan, err := syncer.Plan(r.Context(), []job.Job{j}, schedules.PlanOptions{Provider: job.ProviderTOML})
+	require.NoError(r, err)
+	require.NoError(r, syncer.Apply(r.Context(), plan, func(schedules.Report) {}))
+	stacktest.WaitFor(r, "a run that is held back", func() (bool, error) {
+		held, err := r.client.Runs(r.Context(), client.RunFilter{JobID: j.ID, Status: client.RunHeldBack})
+		if err != nil || len(held) == 0 {
+			return false, err
 		}
-		return false, err
+		failed, err := r.client.Runs(r.Context(), client.RunFilter{JobID: j.ID, Status: client.RunFailed})
+		if err != nil || len(failed) != 2 {
+			return false, err
+		}
+		r.save("run_failed_counted", failed[1].RunRef)
+		r.save("run_failed_again", failed[0].RunRef)
+		r.save("run_held_back", held[0].RunRef)
+		return true, nil
 	})
-	return away
+	return j
 }
 
-// recovered records the run that succeeds and the probe that it tells.
+// recovered records the run that someone has triggered, and that succeeds.
 func (r *recorder) recovered(j job.Job) {
-	probe := client.RunRef{WorkflowID: contract.ProbeWorkflowID(j.ID)}
-	require.NoError(r, r.client.Temporal().GetWorkflow(r.Context(), probe.WorkflowID, "").Get(r.Context(), nil))
-	r.save("probe_resumed", probe)
-	stacktest.WaitFor(r, "the run in the list", func() (bool, error) {
-		runs, err := r.client.Runs(r.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
-		if err == nil && len(runs) == 1 {
-			r.save("run_recovered", runs[0].RunRef)
-			return true, nil
-		}
-		return false, err
-	})
+	triggered, err := r.client.Trigger(r.Context(), j.ID)
+	require.NoError(r, err)
+	r.ended(triggered.Run)
+	r.save("run_recovered", triggered.Run)
 }
 
 // latest is the workflow run of a queue after an action.

@@ -15,6 +15,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
 )
 
 // ServiceState says how a service stands.
@@ -24,7 +25,7 @@ type ServiceState string
 const (
 	ServiceServing  ServiceState = "serving"
 	ServiceDraining ServiceState = "draining" // ends its runs and takes no more
-	ServiceLost     ServiceState = "lost"     // fell silent without a farewell
+	ServiceLost     ServiceState = "lost"     // fell silent without withdrawing its announcement
 )
 
 // LiveService is a service as Temporal knows it.
@@ -36,9 +37,9 @@ type LiveService struct {
 	LastSeen time.Time `json:"last_seen"`
 }
 
-// deafened says that handlers that were given up hold all slots: the service takes
+// allStuck says that handlers that were given up hold all slots: the service takes
 // nothing until its process is restarted, though it serves as far as it can tell.
-func (s *LiveService) deafened() bool { return s.Deaf > 0 && s.Deaf >= s.Slots }
+func (s *LiveService) allStuck() bool { return s.StuckHandlers > 0 && s.StuckHandlers >= s.Slots }
 
 // errUnreadable says that something under the name of a service is no announcement
 // that this version can read.
@@ -120,15 +121,13 @@ type descriptions struct {
 // ask describes what is left, several at once.
 func (d *descriptions) ask(ctx context.Context, c client.Client, patience time.Duration) {
 	const concurrency = 8
-	slots := make(chan struct{}, concurrency)
 	ids := d.left
 	d.left = nil
 	var mu sync.Mutex
-	var wait sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(concurrency)
 	for _, id := range ids {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
+		group.Go(func() error {
 			once, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			service, err := describeService(once, c, id)
@@ -142,9 +141,10 @@ func (d *descriptions) ask(ctx context.Context, c client.Client, patience time.D
 			case service != nil:
 				d.services = append(d.services, *service)
 			}
+			return nil
 		})
 	}
-	wait.Wait()
+	_ = group.Wait() // Errors are collected one by one.
 }
 
 // describeService reads the latest activity of a service. It returns nil for one

@@ -13,15 +13,15 @@ import (
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// recorded lists the histories that must be there, so that none is lost unseen.
+// recorded lists the histories that must be there, so that none is lost unseen. This
+// command writes all of them anew:
+//
+//	DENDRA_RECORD_HISTORIES=testdata/replay go test ./workflows -run TestRecordHistories
 var recorded = []string{
 	"applied_first", "applied_last",
 	"continuous_bound", "continuous_failing_1", "continuous_failing_2", "continuous_first",
 	"continuous_interrupted_1", "continuous_interrupted_2",
-	"probe_resumed", "probe_touched",
-	"queue_first", "queue_halted_1", "queue_halted_2", "queue_last", "queue_limits_1", "queue_page",
-	"queue_paged_1", "queue_paged_2", "queue_paged_last", "queue_settling", "queue_signaled",
-	"queue_stuck_1", "queue_stuck_2", "queue_watching",
+
 	"run_bound_lost",
 	"run_canceled_lost",
 	"run_end_canceled", "run_end_completed", "run_end_failed", "run_end_retry", "run_end_versioned",

@@ -21,11 +21,11 @@ func (r *run) keepEnd(ctx workflow.Context, output *contract.RunOutput) error {
 
 func (r *run) end(output *contract.RunOutput) contract.RunEnd {
 	failure := r.failure
-	end := contract.RunEnd{Taken: r.taken, Attempts: r.tries.made, Handovers: r.handovers}
+	end := contract.RunEnd{Taken: r.taken, Attempts: r.tries.made, Handovers: r.handovers, Failing: r.failing}
 	if output != nil {
 		end.Attempts, end.Worker = output.Attempts, output.Worker
 		end.Message, end.Counts = shorten(output.Message), boundCounts(output.Counts)
-		end.SupersededBy = output.SupersededBy
+		end.SupersededBy, end.HeldUntil = output.SupersededBy, output.HeldUntil
 		return end
 	}
 	last := contract.LastOutput(failure)

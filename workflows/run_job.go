@@ -39,19 +39,19 @@ type run struct {
 	binding   binding
 	tries     tries
 	handovers int
-	state     string // for people
-	progress  progress
+	state     string            // for people
+	failing   *contract.Failing // of a run of a Schedule: the failures in a row, nil if there are none
 }
 
 func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 	info := workflow.GetInfo(ctx)
-	if later := r.givesWayTo(ctx); !later.IsZero() {
-		output := &contract.RunOutput{SupersededBy: later}
-		output.Message = "nothing done: the start of " + later.Format(time.RFC3339) + " was due too"
-		r.show(ctx, output.Message)
-		return output, r.passOnStreak(ctx)
+	if r.StartedBy == contract.StartedBySchedule {
+		r.failing = failingBefore(ctx)
 	}
-	r.progress.hear(ctx, func() string { return info.WorkflowExecution.RunID }, func() { r.show(ctx, r.state) })
+	if output := r.givesWay(ctx); output != nil {
+		r.show(ctx, output.Message)
+		return output, didNothing(ctx)
+	}
 	r.binding.tell = func() { r.show(ctx, r.state) }
 	for {
 		r.show(ctx, "running: "+whereProgressIs)
@@ -60,7 +60,6 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 		r.Cursor = in.Cursor
 		if err == nil {
 			r.tries.made += output.Attempts
-			r.progress = progress{}
 			r.show(ctx, "completed: "+output.Result.Message)
 			done := &contract.RunOutput{
 				Result:       output.Result,
@@ -71,12 +70,11 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 				SupersededBy: output.SupersededBy,
 			}
 			if !done.SupersededBy.IsZero() {
-				return done, r.passOnStreak(ctx)
+				return done, didNothing(ctx)
 			}
-			r.tellProbe(ctx)
+			r.failing = nil
 			return done, nil
 		}
-		r.progress.learn(ctx, err)
 		if handed, ok := handedBack(err); ok && ctx.Err() != nil {
 			err = temporal.NewCanceledError(handed) // Canceled while its worker drained: the handler has ended.
 		} else if last, ok := lostWhileCanceled(ctx, err); ok {
@@ -127,6 +125,23 @@ func lostWhileCanceled(ctx workflow.Context, err error) (contract.ActivityOutput
 	last := contract.LastOutput(err)
 	last.Attempts = max(last.Attempts, 1) // A worker that fell silent could not tell.
 	return last, true
+}
+
+// givesWay is the output of a run that has nothing to do: it gives way to a later
+// start, or it is held back. It is nil if the run goes on.
+func (r *run) givesWay(ctx workflow.Context) *contract.RunOutput {
+	var output contract.RunOutput
+	if later := r.givesWayTo(ctx); !later.IsZero() {
+		output.SupersededBy = later
+		output.Message = "nothing done: the start of " + later.Format(time.RFC3339) + " was due too"
+		return &output
+	}
+	if held := r.heldUntil(ctx); !held.IsZero() {
+		output.HeldUntil = held
+		output.Message = heldBack(r.failing)
+		return &output
+	}
+	return nil
 }
 
 // givesWayTo is the later start that the run of a recurring job gives way to,
@@ -198,7 +213,7 @@ func (r *run) show(ctx workflow.Context, state string) {
 }
 
 func (r *run) details() string {
-	text := fmt.Sprintf("**%s** · `%s` · %s\n\n%s", r.Job.ID, r.Job.Type, r.Job.Mode(), r.state) + r.progress.details()
+	text := fmt.Sprintf("**%s** · `%s` · %s\n\n%s", r.Job.ID, r.Job.Type, r.Job.Mode(), r.state)
 	if r.handovers > 0 {
 		text += fmt.Sprintf("\n\npassed on to another worker %d times", r.handovers)
 	}

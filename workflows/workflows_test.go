@@ -43,10 +43,10 @@ func loggingEnvironment(t *testing.T, w io.Writer, handle handler) *testsuite.Te
 	return env
 }
 
-func newJob(key string, schedule job.Schedule) job.Job {
+func newJob(key string, schedule job.Trigger) job.Job {
 	return job.Job{
 		ID: job.ID(testType, key), Type: testType, Worker: "counting", Provider: job.ProviderAPI,
-		Spec: json.RawMessage(`{}`), Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		Spec: json.RawMessage(`{}`), Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
 }
 
@@ -64,6 +64,20 @@ func (a *answer) Accept() { a.accepted = true }
 func (a *answer) Reject(err error) { a.rejected = err }
 
 func (a *answer) Complete(value any, err error) { a.value, a.err = value, err }
+
+// receipt is that of the only item of a request.
+func (a *answer) receipt() contract.EnqueueReceipt {
+	a.t.Helper()
+	a.requireTaken()
+	receipts := a.value.(contract.EnqueueReceipts).Receipts
+	require.Len(a.t, receipts, 1)
+	return receipts[0]
+}
+
+// put is a request with a job.
+func put(j job.Job) contract.EnqueueRequest {
+	return contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: j}}}
+}
 
 func (a *answer) requireTaken() {
 	a.t.Helper()

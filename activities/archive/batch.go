@@ -10,8 +10,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// archiveBatch archives what was gathered, and acknowledges it.
-func (l *lap) archiveBatch(ctx context.Context, g *gathering) error {
+// archiveBatch archives what was buffered, and acknowledges it.
+func (l *iteration) archiveBatch(ctx context.Context, g *buffer) error {
 	for !g.empty() {
 		of := archive.Range{First: l.at.Next, Last: g.last()}
 		if from, to, holes := g.holes(of.First, of.Last); holes {
@@ -29,11 +29,12 @@ func (l *lap) archiveBatch(ctx context.Context, g *gathering) error {
 				of.Last = missing[len(missing)-1].Sequence // the rest is for the next batch
 			}
 		}
-		if err := l.settle(ctx, of, g.upTo(of.Last)); err != nil {
+		if err := l.archiveRange(ctx, of, g.upTo(of.Last)); err != nil {
 			return err
 		}
-		l.report(len(g.messages))
-		if done := g.drop(l.at.Next - 1); len(done) > 0 {
+		done := g.drop(l.at.Next - 1)
+		l.Save()
+		if len(done) > 0 {
 			if err := l.consumer.Ack(ctx, done); err != nil {
 				return err
 			}
@@ -45,22 +46,22 @@ func (l *lap) archiveBatch(ctx context.Context, g *gathering) error {
 	return nil
 }
 
-// settle makes a batch of a range and writes it, or completes the one that was
-// settled there by another run.
-func (l *lap) settle(ctx context.Context, of archive.Range, messages []pipeline.Stored) error {
-	batch, err := archive.Build(l.at.Life, of, messages)
+// archiveRange makes a batch of a range and writes it, or completes the one that was
+// recorded there by another run.
+func (l *iteration) archiveRange(ctx context.Context, of archive.Range, messages []pipeline.Stored) error {
+	batch, err := archive.Build(l.at.Incarnation, of, messages)
 	if err != nil {
 		return job.Retryable(archive.ClassDamaged, 0, "archive messages %s of stream %s: %w", of, pipeline.StreamRaw, err)
 	}
 	if err := l.checkStream(ctx); err != nil {
 		return err
 	}
-	settled, ours, err := l.archive.Settle(ctx, batch)
+	recorded, ours, err := l.archive.WriteRecord(ctx, batch)
 	if err != nil {
 		return err
 	}
 	if !ours {
-		return l.complete(ctx, settled)
+		return l.complete(ctx, recorded)
 	}
 	if err := l.write(ctx, batch); err != nil {
 		return err
@@ -70,43 +71,43 @@ func (l *lap) settle(ctx context.Context, of archive.Range, messages []pipeline.
 }
 
 // write writes the objects of a batch.
-func (l *lap) write(ctx context.Context, batch archive.Batch) error {
+func (l *iteration) write(ctx context.Context, batch archive.Batch) error {
 	for _, o := range batch.Objects {
 		written, err := l.archive.Put(ctx, o)
 		var failure *job.Failure
 		switch {
 		case errors.As(err, &failure) && failure.Class == archive.ClassConflict:
 			l.raise(err)
-			l.counts["conflicts"]++
+			l.Count("conflicts", 1)
 			continue
 		case err != nil:
 			return err
 		}
 		if !written {
-			l.counts["found"]++
+			l.Count("found", 1)
 			continue
 		}
-		l.counts["objects"]++
-		l.counts["messages"] += o.Messages
-		l.counts["bytes"] += o.Bytes
-		l.counts["stored_bytes"] += o.Size
+		l.Count("objects", 1)
+		l.Count("messages", o.Messages)
+		l.Count("bytes", o.Bytes)
+		l.Count("stored_bytes", o.Size)
 	}
 	return nil
 }
 
-// complete writes what is not there yet of a batch that was settled before.
-func (l *lap) complete(ctx context.Context, settled archive.Batch) error {
-	messages, _, err := l.pipeline.Range(ctx, pipeline.StreamRaw, settled.First, settled.Last, pipeline.Limit{})
+// complete writes what is not there yet of a batch that was recorded before.
+func (l *iteration) complete(ctx context.Context, recorded archive.Batch) error {
+	messages, _, err := l.pipeline.Range(ctx, pipeline.StreamRaw, recorded.First, recorded.Last, pipeline.Limit{})
 	if err != nil {
 		return err
 	}
-	made, err := archive.Build(settled.Life, settled.Range, messages)
+	made, err := archive.Build(recorded.Incarnation, recorded.Range, messages)
 	if err != nil {
-		return job.Retryable(archive.ClassDamaged, 0, "archive messages %s of stream %s: %w", settled.Range, pipeline.StreamRaw, err)
+		return job.Retryable(archive.ClassDamaged, 0, "archive messages %s of stream %s: %w", recorded.Range, pipeline.StreamRaw, err)
 	}
 	rest := map[string]archive.Object{} // made of fewer messages than were there at first
 	made.Objects = slices.DeleteFunc(made.Objects, func(o archive.Object) bool {
-		same := slices.ContainsFunc(settled.Objects, func(s archive.Object) bool {
+		same := slices.ContainsFunc(recorded.Objects, func(s archive.Object) bool {
 			return s.Key == o.Key && s.ContentSHA256 == o.ContentSHA256
 		})
 		if !same {
@@ -117,7 +118,7 @@ func (l *lap) complete(ctx context.Context, settled archive.Batch) error {
 	if err := l.write(ctx, made); err != nil {
 		return err
 	}
-	for _, o := range settled.Objects {
+	for _, o := range recorded.Objects {
 		if slices.ContainsFunc(made.Objects, func(m archive.Object) bool { return m.Key == o.Key }) {
 			continue
 		}
@@ -126,14 +127,14 @@ func (l *lap) complete(ctx context.Context, settled archive.Batch) error {
 			return err
 		}
 	}
-	l.advance(settled)
-	l.report(0)
+	l.advance(recorded)
+	l.Save()
 	return nil
 }
 
 // require makes sure that an object is in the archive, or keeps what is left of it
 // and raises an alarm.
-func (l *lap) require(ctx context.Context, o archive.Object, rest map[string]archive.Object) error {
+func (l *iteration) require(ctx context.Context, o archive.Object, rest map[string]archive.Object) error {
 	found, err := l.archive.Has(ctx, o)
 	if err != nil || found {
 		return err
@@ -146,27 +147,27 @@ func (l *lap) require(ctx context.Context, o archive.Object, rest map[string]arc
 		}
 		kept = "what is left is kept as " + key
 	}
-	l.counts["incomplete"]++
+	l.Count("incomplete", 1)
 	l.raise(job.Retryable(ClassIncomplete, 0,
 		"object %s/%s%s is not in the archive as it should be, and stream %s does not hold all of its messages any more: %s",
 		l.archive.Bucket, l.archive.Prefix, o.Key, pipeline.StreamRaw, kept))
 	return nil
 }
 
-func (l *lap) advance(batch archive.Batch) {
-	l.counts["batches"]++
-	l.counts["replays"] += batch.Replays
+func (l *iteration) advance(batch archive.Batch) {
+	l.Count("batches", 1)
+	l.Count("replays", batch.Replays)
 	for _, r := range batch.Gone {
-		l.counts["gone"] += int64(r.Count())
-		l.run.Logger().Warn("the stream does not hold these messages any more", "stream", pipeline.StreamRaw, "numbers", r.String())
+		l.Count("gone", int64(r.Count()))
+		l.Logger().Warn("the stream does not hold these messages any more", "stream", pipeline.StreamRaw, "numbers", r.String())
 	}
 	l.at.Next, l.at.Before = batch.Last+1, batch.To
 }
 
 // raise has an error seen without keeping the archive from going on: it is logged
 // now, and the iteration fails with it at its end.
-func (l *lap) raise(err error) {
-	l.run.Logger().Error("archive", "error", err.Error())
+func (l *iteration) raise(err error) {
+	l.Logger().Error("archive", "error", err.Error())
 	if l.alarm == nil {
 		l.alarm = err
 	}

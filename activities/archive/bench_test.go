@@ -59,7 +59,7 @@ func newBench(t *testing.T, st *stacktest.Stack, name string) *bench {
 		T: t, client: client, s3: past, proxy: proxy, store: store,
 		archive: format.Archive{Store: direct, Bucket: format.DefaultBucket, Prefix: name + "/"},
 		spec: archive.PostSpec{
-			Prefix: name + "/", FlushAge: job.Duration(100 * time.Millisecond), Lap: job.Duration(200 * time.Millisecond),
+			Prefix: name + "/", FlushAge: job.Duration(100 * time.Millisecond), IterationDuration: job.Duration(200 * time.Millisecond),
 		},
 	}
 }
@@ -83,7 +83,7 @@ func (b *bench) publish(n int, sources ...string) {
 }
 
 func (b *bench) definition(key string) job.Job {
-	return jobtest.NewJob(archive.PostToArchive(nil, nil), key, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, b.spec)
+	return jobtest.NewJob(archive.PostToArchive(nil, nil), key, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, b.spec)
 }
 
 // newRun makes the next iteration, which has the cursor of the last one.
@@ -98,8 +98,8 @@ func (b *bench) newRun(options ...jobtest.Option) *jobtest.Run {
 
 func (b *bench) key() string { return pipeline.SafeName(b.archive.Prefix) }
 
-// lap runs one iteration.
-func (b *bench) lap(options ...jobtest.Option) (job.Result, error) {
+// iteration runs one iteration.
+func (b *bench) iteration(options ...jobtest.Option) (job.Result, error) {
 	return archive.PostToArchive(b.client, b.store).Handle(b.Context(), b.newRun(options...))
 }
 
@@ -108,7 +108,7 @@ func (b *bench) drain() map[string]int64 {
 	b.Helper()
 	sums := map[string]int64{}
 	stacktest.WaitFor(b, "the stream to be archived", func() (bool, error) {
-		result, err := b.lap()
+		result, err := b.iteration()
 		for name, n := range result.Counts {
 			sums[name] += n
 		}

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
-	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 const (
@@ -23,74 +21,54 @@ const (
 	documentsAtOnce = 8
 )
 
-// documents writes an object for each message, until the lap is over. A later
+// documents is the step that writes an object for each message of a fetch. A later
 // message about the same thing overwrites an earlier one.
-func (l *lap) documents(ctx context.Context) error {
-	for end := time.Now().Add(l.spec.Lap.Std()); time.Now().Before(end) && !job.Stopped(l.run); {
-		messages, rewound, err := l.consumer.FetchInOrder(ctx, documentsFetch, min(fetchWait, time.Until(end)), l.run.Stopping())
-		if err != nil {
-			return err
-		}
-		l.counts["rewound"] += int64(rewound)
-		if len(messages) == 0 {
-			continue
-		}
-		if err := l.writeDocuments(ctx, messages); err != nil {
-			return err
-		}
-		if err := l.consumer.Ack(ctx, messages); err != nil {
-			return err
-		}
-		l.run.Checkpoint(job.Progress{Done: l.counts["messages"], Message: "messages archived as documents"}, nil)
+func (l *iteration) documents(ctx context.Context) (iterate.Next, error) {
+	messages, rewound, err := l.consumer.FetchInOrder(ctx, documentsFetch, min(fetchWait, l.Left()), l.Stopping())
+	if err != nil {
+		return iterate.Done, err
 	}
-	return nil
+	l.Count("rewound", int64(rewound))
+	if len(messages) == 0 {
+		return iterate.More, nil
+	}
+	if err := l.writeDocuments(ctx, messages); err != nil {
+		return iterate.Done, err
+	}
+	return iterate.More, l.consumer.Ack(ctx, messages)
 }
 
-func (l *lap) writeDocuments(ctx context.Context, messages []jetstream.Msg) error {
+func (l *iteration) writeDocuments(ctx context.Context, messages []*pipeline.Delivery) error {
 	bodies := map[string][]byte{} // of several messages under a key, the last
 	for _, message := range messages {
-		stored, err := pipeline.StoredMessage(message)
-		if err != nil {
-			return err
-		}
-		if pipeline.IsReplay(stored.Header, stored.Body) {
-			l.counts["replays"]++
+		if pipeline.IsReplay(message.Header, message.Body) {
+			l.Count("replays", 1)
 			continue
 		}
-		l.counts["messages"]++
-		key, ok := DocumentKey(stored)
+		l.Count("messages", 1)
+		key, ok := DocumentKey(message.Stored)
 		if !ok {
-			l.counts["unnamed"]++
+			l.Count("unnamed", 1)
 		}
-		bodies[key] = stored.Body
+		bodies[key] = message.Body
 	}
-	keys := make(chan string)
-	working, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var group sync.WaitGroup
-	for range documentsAtOnce {
-		group.Go(func() {
-			for key := range keys {
-				if _, err := l.archive.Store.Put(working, objects.Object{
-					Bucket: l.spec.Bucket, Key: l.spec.Prefix + key, Data: bodies[key], ContentType: "application/json",
-				}); err != nil {
-					cancel(err) // the first one counts
-				}
+	group, working := errgroup.WithContext(ctx)
+	group.SetLimit(documentsAtOnce)
+	for key, body := range bodies {
+		group.Go(func() error {
+			if working.Err() != nil {
+				return working.Err()
 			}
+			_, err := l.archive.Store.Put(working, objects.Object{
+				Bucket: l.spec.Bucket, Key: l.spec.Prefix + key, Data: body, ContentType: "application/json",
+			})
+			return err
 		})
 	}
-	for key := range bodies {
-		if working.Err() != nil {
-			break
-		}
-		keys <- key
-	}
-	close(keys)
-	group.Wait()
-	if err := context.Cause(working); err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	l.counts["objects"] += int64(len(bodies))
+	l.Count("objects", int64(len(bodies)))
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 // Classes of errors, besides those of the archive itself.
@@ -32,10 +33,10 @@ const (
 	fetchWait = 5 * time.Second
 	// maxPartitions is how many objects a batch has at most, about.
 	maxPartitions = 500
-	// minAge is how long a batch gathers at least, also if its messages are old, and
-	// linger how long a fetch waits for a backlog to go on.
-	minAge = 500 * time.Millisecond
-	linger = 200 * time.Millisecond
+	// minAge is how long a batch waits at least, also if its messages are old, and
+	// fetchMinWait how long a fetch waits for a backlog to go on.
+	minAge       = 500 * time.Millisecond
+	fetchMinWait = 200 * time.Millisecond
 )
 
 type post struct {
@@ -46,7 +47,7 @@ type post struct {
 // PostToArchive makes the job type of that name. Nil clients are enough to
 // describe it.
 //
-// An iteration is a lap: for spec.Lap it takes raw messages of all organizations
+// For spec.IterationDuration, an iteration takes raw messages of all organizations
 // and sources in the order of their stream, writes batches of them to the
 // archive, and acknowledges a message when its batch is complete there.
 func PostToArchive(client *pipeline.Client, store *objects.Store) job.Type {
@@ -62,44 +63,48 @@ type cursor struct {
 	Bucket string `json:"bucket"`
 	Prefix string `json:"prefix,omitempty"`
 
-	Life archive.Life `json:"life"`
-	Next uint64       `json:"next"`
+	Incarnation archive.Incarnation `json:"incarnation"`
+	Next        uint64              `json:"next"`
 	// Before is when the stream took the message before that.
 	Before time.Time `json:"before,omitzero"`
 }
 
-// lap is one iteration.
-type lap struct {
-	run      job.Run
+// source gives the raw messages, as a [pipeline.Consumer] does.
+type source interface {
+	FetchBytes(ctx context.Context, n, bytes int, wait time.Duration, stop <-chan struct{}) ([]*pipeline.Delivery, error)
+	FetchInOrder(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) ([]*pipeline.Delivery, int, error)
+	Ack(ctx context.Context, messages []*pipeline.Delivery) error
+}
+
+// iteration is one iteration.
+type iteration struct {
+	*iterate.Iteration
+
 	spec     PostSpec
 	pipeline *pipeline.Client
-	consumer *pipeline.Consumer
+	consumer source
+	buffer   *buffer // nil with documents
 	archive  archive.Archive
 	at       cursor
 	alarm    error // what does not keep the archive from going on, but has to be seen
-	counts   map[string]int64
 }
 
 func (h *post) handle(ctx context.Context, run job.Run, spec PostSpec) (job.Result, error) {
-	spec = spec.withDefaults()
-	l := &lap{
-		run: run, spec: spec, pipeline: h.pipeline, counts: map[string]int64{},
+	l := &iteration{
+		spec: spec, pipeline: h.pipeline,
 		archive: archive.Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},
 	}
-	work := l.batches
-	if spec.Layout == LayoutDocuments {
-		work = l.documents
-	}
+	l.Iteration = iterate.New(run, spec.IterationDuration.Std(), l.progress)
 	err := l.open(ctx)
 	if err == nil {
-		err = work(ctx)
+		err = l.work(ctx)
 	}
 	if err == nil {
 		err = l.alarm
 	}
 	result := job.Result{
-		Message: fmt.Sprintf("%d messages archived in %d objects of bucket %s", l.counts["messages"], l.counts["objects"], spec.Bucket),
-		Counts:  l.counts,
+		Message: fmt.Sprintf("%d messages archived in %d objects of bucket %s", l.Counted("messages"), l.Counted("objects"), spec.Bucket),
+		Counts:  l.Counts(),
 	}
 	if l.at.Next > 0 {
 		result.Cursor = job.EncodeJSON(l.at)
@@ -117,16 +122,15 @@ func keepTrying(err error) error {
 	return err
 }
 
-// open opens the consumer. What an earlier lap took and did not archive comes
+// open opens the consumer. What an earlier iteration took and did not archive comes
 // first, and in order.
-func (l *lap) open(ctx context.Context) error {
+func (l *iteration) open(ctx context.Context) error {
 	var metadata map[string]string
 	if l.spec.Layout == LayoutBatches {
 		metadata = l.archive.ConsumerMetadata(l.spec.Generation)
 	}
-	var err error
-	l.consumer, err = l.pipeline.Consumer(ctx, pipeline.StreamRaw, pipeline.ConsumerOptions{
-		Name:    ConsumerName(l.run.Job().ID, l.spec.Generation),
+	consumer, err := l.pipeline.Consumer(ctx, pipeline.StreamRaw, pipeline.ConsumerOptions{
+		Name:    ConsumerName(l.Job().ID, l.spec.Generation),
 		Subject: pipeline.RawSubjects,
 		// Nothing is answered before its batch is archived.
 		AckWait:       l.spec.FlushAge.Std() + 15*time.Minute,
@@ -136,73 +140,89 @@ func (l *lap) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rewound, err := l.consumer.Rewind(ctx)
-	l.counts["rewound"] = int64(rewound)
+	l.consumer = consumer
+	rewound, err := consumer.Rewind(ctx)
+	l.Count("rewound", int64(rewound))
 	return err
 }
 
-// batches gathers and archives until the lap is over.
-func (l *lap) batches(ctx context.Context) error {
+// work takes one step after another, as the layout has it.
+func (l *iteration) work(ctx context.Context) error {
+	if l.spec.Layout == LayoutDocuments {
+		return l.Loop(ctx, l.documents)
+	}
 	if err := l.findPlace(ctx); err != nil {
 		return err
 	}
-	end := time.Now().Add(l.spec.Lap.Std())
-	batch := newGathering(l.spec)
-	for !job.Stopped(l.run) {
-		if batch.empty() && !time.Now().Before(end) {
-			break
-		}
-		n := max(1, min(fetchSize, l.spec.FlushMessages-len(batch.messages)))
-		fetched, err := l.consumer.FetchBytes(ctx, n, fetchBytes, batch.wait(end), l.run.Stopping())
-		if err != nil {
-			return err
-		}
-		old, err := batch.add(fetched, l.at.Next)
-		if err != nil {
-			return err
-		}
-		if len(old) > 0 {
-			// Archived before they could be acknowledged.
-			if err := l.checkStream(ctx); err != nil {
-				return err
-			}
-			if err := l.consumer.Ack(ctx, old); err != nil {
-				return err
-			}
-		}
-		// With more to come at once, an old message need not hurry.
-		if batch.full() || (batch.due() && len(fetched) < n) {
-			if err := l.archiveBatch(ctx, batch); err != nil {
-				return err
-			}
-		}
-		l.report(len(batch.messages))
-	}
-	// What was gathered when a stop came is not acknowledged, and comes again.
-	return nil
+	l.buffer = newBuffer(l.spec)
+	// What is in the buffer when a stop comes is not acknowledged, and comes again.
+	return l.Loop(ctx, l.batches)
 }
 
-func (l *lap) report(waiting int) {
-	l.run.Checkpoint(job.Progress{
-		Done:    l.counts["messages"],
-		Message: fmt.Sprintf("messages archived, up to number %d of stream %s, %d gathered", l.at.Next-1, pipeline.StreamRaw, waiting),
-	}, l.at)
+// batches is the step that fetches messages, and archives them when they are enough or
+// have waited long enough. What has been fetched is archived also after the deadline.
+func (l *iteration) batches(ctx context.Context) (iterate.Next, error) {
+	b := l.buffer
+	n := max(1, min(fetchSize, l.spec.FlushMessages-len(b.messages)))
+	fetched, err := l.consumer.FetchBytes(ctx, n, fetchBytes, b.wait(l.End()), l.Stopping())
+	if err != nil {
+		return iterate.Done, err
+	}
+	if err := l.acknowledgeOld(ctx, b.add(fetched, l.at.Next)); err != nil {
+		return iterate.Done, err
+	}
+	// With more to come at once, an old message need not hurry.
+	if b.full() || (b.due() && len(fetched) < n) {
+		if err := l.archiveBatch(ctx, b); err != nil {
+			return iterate.Done, err
+		}
+	}
+	if b.empty() {
+		return iterate.More, nil
+	}
+	return iterate.Unfinished, nil
+}
+
+// acknowledgeOld acknowledges what was archived before it could be acknowledged.
+func (l *iteration) acknowledgeOld(ctx context.Context, old []*pipeline.Delivery) error {
+	if len(old) == 0 {
+		return nil
+	}
+	if err := l.checkStream(ctx); err != nil {
+		return err
+	}
+	return l.consumer.Ack(ctx, old)
+}
+
+// progress is what a checkpoint says, and where the next batch begins.
+func (l *iteration) progress(counts map[string]int64) (job.Progress, any) {
+	if l.spec.Layout == LayoutDocuments {
+		return job.Progress{Done: counts["messages"], Message: "messages archived as documents"}, nil
+	}
+	waiting := 0
+	if l.buffer != nil {
+		waiting = len(l.buffer.messages)
+	}
+	return job.Progress{
+		Done:    counts["messages"],
+		Message: fmt.Sprintf("messages archived, up to number %d of stream %s, %d waiting", l.at.Next-1, pipeline.StreamRaw, waiting),
+	}, l.at
 }
 
 // findPlace says where the next batch begins, and completes what was begun.
-func (l *lap) findPlace(ctx context.Context) error {
+func (l *iteration) findPlace(ctx context.Context) error {
 	state, err := l.pipeline.StreamState(ctx, pipeline.StreamRaw)
 	if err != nil {
 		return err
 	}
-	life := archive.NewLife(pipeline.StreamRaw, state.Created, l.spec.Generation)
-	if _, err := l.run.Cursor(&l.at); err != nil {
+	incarnation := archive.NewIncarnation(pipeline.StreamRaw, state.Created, l.spec.Generation)
+	if _, err := l.Cursor(&l.at); err != nil {
 		return err
 	}
-	place := cursor{Bucket: l.spec.Bucket, Prefix: l.spec.Prefix, Life: life, Next: 1}
-	if l.at.Bucket != place.Bucket || l.at.Prefix != place.Prefix || l.at.Life != life || l.at.Next == 0 {
+	place := cursor{Bucket: l.spec.Bucket, Prefix: l.spec.Prefix, Incarnation: incarnation, Next: 1}
+	if l.at.Bucket != place.Bucket || l.at.Prefix != place.Prefix || l.at.Incarnation != incarnation || l.at.Next == 0 {
 		l.at = place
-		last, found, err := l.archive.LastBatch(ctx, life)
+		last, found, err := l.archive.LastBatch(ctx, incarnation)
 		if err != nil {
 			return err
 		}
@@ -211,14 +231,14 @@ func (l *lap) findPlace(ctx context.Context) error {
 		}
 	}
 	for {
-		settled, found, err := l.archive.Batch(ctx, life, l.at.Next)
+		recorded, found, err := l.archive.Batch(ctx, incarnation, l.at.Next)
 		if err != nil {
 			return err
 		}
 		if !found {
 			return l.checkStream(ctx)
 		}
-		if err := l.complete(ctx, settled); err != nil {
+		if err := l.complete(ctx, recorded); err != nil {
 			return err
 		}
 	}
@@ -227,7 +247,7 @@ func (l *lap) findPlace(ctx context.Context) error {
 // checkStream makes sure that the numbers from l.at.Next on are new: that the
 // stream did not lose its tail, as a power failure may do, and count from there
 // again.
-func (l *lap) checkStream(ctx context.Context) error {
+func (l *iteration) checkStream(ctx context.Context) error {
 	if l.at.Next == 1 {
 		return nil
 	}

@@ -25,31 +25,29 @@ import (
 func TestSpecProblemsAreNamed(t *testing.T) {
 	t.Parallel()
 	for want, text := range map[string]string{
-		`prefix "/a"`:                         `{"prefix":"/a"}`,
-		`prefix "a/../"`:                      `{"prefix":"a/../"}`,
-		`layout "tar"`:                        `{"layout":"tar"}`,
-		`flush_age PT1H is longer than`:       `{"flush_age":"PT1H"}`,
-		`flush_bytes 1 `:                      `{"flush_bytes":1}`,
-		`flush_messages 500001`:               `{"flush_messages":500001}`,
-		`lap P1D is longer than PT12H`:        `{"lap":"P1D"}`,
-		`generation -1`:                       `{"generation":-1}`,
-		`unknown key "flush_weight"`:          `{"flush_weight":1}`,
-		`key "bucket": a JSON number does no`: `{"bucket":1}`,
+		`spec.prefix: "/a" does not match the pattern`:        `{"prefix":"/a"}`,
+		`spec.prefix: "a/../" does not match the pattern`:     `{"prefix":"a/../"}`,
+		`spec.layout: "tar" is not one of batches, documents`: `{"layout":"tar"}`,
+		`spec.flush_age: "PT1H" is longer than PT45M`:         `{"flush_age":"PT1H"}`,
+		`spec.flush_bytes: 1 is less than 1000`:               `{"flush_bytes":1}`,
+		`spec.flush_messages: 500001 is more than 500000`:     `{"flush_messages":500001}`,
+		`spec.iteration_duration: "P1D" is longer than PT12H`: `{"iteration_duration":"P1D"}`,
+		`spec.generation: -1 is less than 0`:                  `{"generation":-1}`,
+		`unknown key "flush_weight"`:                          `{"flush_weight":1}`,
+		`spec.bucket: 1 is not a string`:                      `{"bucket":1}`,
 	} {
-		var spec archive.PostSpec
-		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+		require.ErrorContains(t, jobtest.CheckSpec(archive.PostToArchive(nil, nil), text), want, text)
 	}
 	const span = `"from":"2026-03-01T00:00:00Z","to":"2026-03-02T00:00:00Z"`
 	for want, text := range map[string]string{
-		`organization "": `:      `{"source":"csi",` + span + `}`,
-		`source "A"`:             `{"organization":"o","source":"A",` + span + `}`,
-		`from and to are given`:  `{"organization":"o","source":"csi","from":"2026-03-01T00:00:00Z"}`,
-		`is not before to`:       `{"organization":"o","source":"csi","from":"2026-03-02T00:00:00Z","to":"2026-03-02T00:00:00Z"}`,
-		`operation mode "prod"`:  `{"organization":"o","source":"csi","operation_mode":"prod",` + span + `}`,
-		`operation mode "other"`: `{"organization":"o","source":"csi","archived_operation_mode":"other",` + span + `}`,
+		`spec: key "organization" is missing`:                        `{"source":"csi",` + span + `}`,
+		`spec.source: "A" does not match the pattern`:                `{"organization":"o","source":"A",` + span + `}`,
+		`spec: key "to" is missing`:                                  `{"organization":"o","source":"csi","from":"2026-03-01T00:00:00Z"}`,
+		`is not before to`:                                           `{"organization":"o","source":"csi","from":"2026-03-02T00:00:00Z","to":"2026-03-02T00:00:00Z"}`,
+		`spec.operation_mode: "prod" is not one of live, test, bulk`: `{"organization":"o","source":"csi","operation_mode":"prod",` + span + `}`,
+		`spec.archived_operation_mode: "other" is not one of`:        `{"organization":"o","source":"csi","archived_operation_mode":"other",` + span + `}`,
 	} {
-		var spec archive.ReplaySpec
-		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+		require.ErrorContains(t, jobtest.CheckSpec(archive.ReplayArchive(nil, nil), text), want, text)
 	}
 }
 
@@ -60,6 +58,7 @@ func TestDescribeThemselvesWithoutClients(t *testing.T) {
 }
 
 func TestArchiveHoldsTheStream(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, stacktest.Start(t), "holds")
 	b.spec.FlushMessages = 40
 	b.publish(50, "live.a.csi", "live.b.hobolink", "test.a.csi")
@@ -80,15 +79,15 @@ func TestArchiveHoldsTheStream(t *testing.T) {
 	b.requireArchived()
 	report := b.audit(false)
 	require.Empty(t, report.Findings)
-	life := report.Lives[0]
-	require.EqualValues(t, 2, life.Replays)
-	require.Zero(t, life.Live.Waiting)
-	require.Equal(t, life.Last, life.Live.AckFloors[archive.ConsumerName("post_to_archive."+b.key(), 0)])
+	incarnation := report.Incarnations[0]
+	require.EqualValues(t, 2, incarnation.Replays)
+	require.Zero(t, incarnation.Live.Waiting)
+	require.Equal(t, incarnation.Last, incarnation.Live.AckFloors[archive.ConsumerName("post_to_archive."+b.key(), 0)])
 	require.Less(t, len(b.keys()), len(b.stream()), "not an object for each message")
 
 	// Nothing new, nothing written.
 	keys := b.keys()
-	_, err = b.lap()
+	_, err = b.iteration()
 	require.NoError(t, err)
 	require.Equal(t, keys, b.keys())
 
@@ -105,7 +104,8 @@ func TestArchiveHoldsTheStream(t *testing.T) {
 
 // TestCrashBetweenPutAndAck cuts a run off after any of its writes.
 func TestCrashBetweenPutAndAck(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "nats,s3")
 	random := newRandom(t)
 	b := newBench(t, st, "crash")
 	for round := range 8 {
@@ -130,7 +130,7 @@ func TestCrashBetweenPutAndAck(t *testing.T) {
 		}
 		require.ErrorIs(t, err, context.Canceled)
 		require.Empty(t, b.audit(true).Findings, "what is under way is no loss")
-		// More comes before the next run, which has to end the batch where it was settled.
+		// More comes before the next run, which has to end the batch where it was recorded.
 		before := len(b.proxy.Requests())
 		b.publish(random.IntN(30), "live.a.csi", "live.d.csi")
 		if random.IntN(2) == 0 {
@@ -152,11 +152,12 @@ func TestCrashBetweenPutAndAck(t *testing.T) {
 
 // TestTwoArchiversAtOnce by mistake: with one consumer, and with one each.
 func TestTwoArchiversAtOnce(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "nats,s3")
 	random := newRandom(t)
 	b := newBench(t, st, "two")
 	b.spec.FlushMessages = 200
-	b.spec.Lap = job.Duration(time.Second)
+	b.spec.IterationDuration = job.Duration(time.Second)
 	stop := make(chan struct{})
 	var group sync.WaitGroup
 	for i := range 4 {
@@ -202,7 +203,8 @@ func TestTwoArchiversAtOnce(t *testing.T) {
 
 // TestChangedObjectIsNotOverwritten while a batch is completed after a crash.
 func TestChangedObjectIsNotOverwritten(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "changed")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "changed")
 	b.publish(10, "live.a.csi")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -221,7 +223,7 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 	require.NoError(t, err)
 
 	var log bytes.Buffer
-	result, err := b.lap(jobtest.WithLogger(newLogger(&log)))
+	result, err := b.iteration(jobtest.WithLogger(newLogger(&log)))
 	failure := failureOf(t, err)
 	require.Equal(t, format.ClassConflict, failure.Class)
 	require.False(t, failure.Final, "the archive goes on")
@@ -232,7 +234,7 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, other.Data, data)
 	require.EqualValues(t, 10, b.ackFloor(), "what the stream has is kept")
-	_, err = b.lap()
+	_, err = b.iteration()
 	require.NoError(t, err, "the alarm is raised once")
 
 	kinds := map[format.Kind]int{}
@@ -259,7 +261,8 @@ func TestChangedObjectIsNotOverwritten(t *testing.T) {
 }
 
 func TestStoreAwayForAWhile(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "away")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "away")
 	b.publish(20, "live.a.csi", "live.b.csi")
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request) bool{
 		objects.ClassStoreUnreachable: objectstest.Cut,
@@ -269,7 +272,7 @@ func TestStoreAwayForAWhile(t *testing.T) {
 		},
 	} {
 		b.proxy.Before(answer)
-		_, err := b.lap()
+		_, err := b.iteration()
 		failure := failureOf(t, err)
 		require.Equal(t, name, failure.Class)
 		require.False(t, failure.Final, "the messages wait")
@@ -283,7 +286,8 @@ func TestStoreAwayForAWhile(t *testing.T) {
 }
 
 func TestServersDieAndComeBack(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "nats,s3")
 	random := newRandom(t)
 	b := newBench(t, st, "servers")
 	b.spec.FlushMessages = 100
@@ -298,7 +302,7 @@ func TestServersDieAndComeBack(t *testing.T) {
 				close(killed)
 			}
 		})
-		_, err := b.lap()
+		_, err := b.iteration()
 		<-killed
 		b.proxy.After(nil)
 		t.Logf("killed after %d requests: %v", after+1, err)
@@ -314,7 +318,8 @@ func TestServersDieAndComeBack(t *testing.T) {
 
 // TestWhatTheStreamDoesNotHoldIsRecorded, and told apart from a loss.
 func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "gone")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "gone")
 	stream, err := b.client.JetStream().Stream(t.Context(), pipeline.StreamRaw)
 	require.NoError(t, err)
 	b.publish(50, "live.a.csi")
@@ -324,7 +329,7 @@ func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 	counts := b.drain()
 	require.EqualValues(t, 12, counts["gone"])
 	b.requireArchived()
-	require.Equal(t, []format.Range{{First: 1, Last: 10}, {First: 20, Last: 21}}, b.audit(false).Lives[0].Gone)
+	require.Equal(t, []format.Range{{First: 1, Last: 10}, {First: 20, Last: 21}}, b.audit(false).Incarnations[0].Gone)
 
 	// What goes after it was archived is no matter.
 	require.NoError(t, stream.Purge(t.Context()))
@@ -332,11 +337,11 @@ func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 	b.drain()
 	report := b.audit(true)
 	require.Empty(t, report.Findings)
-	require.EqualValues(t, 55, report.Lives[0].Last)
-	require.Len(t, report.Lives[0].Gone, 2)
+	require.EqualValues(t, 55, report.Incarnations[0].Last)
+	require.Len(t, report.Incarnations[0].Gone, 2)
 
 	// A batch that is not there is a loss.
-	batch := b.archive.Prefix + fmt.Sprintf("raw/v1/batches/%s/%020d.json", report.Lives[0].Life, 1)
+	batch := b.archive.Prefix + fmt.Sprintf("raw/v1/batches/%s/%020d.json", report.Incarnations[0].Incarnation, 1)
 	other := b.archive
 	other.Prefix = "partly/"
 	for _, key := range b.keys() {
@@ -361,7 +366,8 @@ func TestWhatTheStreamDoesNotHoldIsRecorded(t *testing.T) {
 // TestStreamThatDropsWhatWasBegun: a run dies within a batch, and before the next one
 // the stream has dropped messages of it.
 func TestStreamThatDropsWhatWasBegun(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "begun")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "begun")
 	stream, err := b.client.JetStream().Stream(t.Context(), pipeline.StreamRaw)
 	require.NoError(t, err)
 	const each = 10 // messages of three organizations in turns: 1, 4, …; 2, 5, …; 3, 6, …
@@ -382,7 +388,7 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 			}
 		})
 		usual := b.spec
-		b.spec.FlushMessages, b.spec.FlushAge, b.spec.Lap = 3*each, job.Duration(30*time.Minute), job.Duration(time.Hour)
+		b.spec.FlushMessages, b.spec.FlushAge, b.spec.IterationDuration = 3*each, job.Duration(30*time.Minute), job.Duration(time.Hour)
 		b.last = nil
 		_, err = archive.PostToArchive(b.client, b.store).Handle(ctx, b.newRun())
 		b.spec, b.last = usual, nil
@@ -408,7 +414,7 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 	// All of its objects were written: nothing is lost.
 	first := begin(4)
 	drop(first, first+2, first+5)
-	result, err := b.lap()
+	result, err := b.iteration()
 	require.NoError(t, err)
 	require.Zero(t, result.Counts["incomplete"])
 	require.Empty(t, kinds())
@@ -420,7 +426,7 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 		drop(first + 2 + 3*n)
 	}
 	var log bytes.Buffer
-	result, err = b.lap(jobtest.WithLogger(newLogger(&log)))
+	result, err = b.iteration(jobtest.WithLogger(newLogger(&log)))
 	failure := failureOf(t, err)
 	require.Equal(t, archive.ClassIncomplete, failure.Class)
 	require.False(t, failure.Final, "the archive goes on")
@@ -433,7 +439,7 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 	require.Contains(t, log.String(), "none of them is left")
 	require.EqualValues(t, first+3*each-2, b.ackFloor(), "the last one that is there")
 
-	_, err = b.lap()
+	_, err = b.iteration()
 	require.NoError(t, err, "the alarm is raised once")
 	b.publish(5, "live.a.csi")
 	b.drain()
@@ -450,16 +456,17 @@ func TestStreamThatDropsWhatWasBegun(t *testing.T) {
 // TestStreamThatLostItsTail gives numbers twice: what it gives them to now must
 // not be taken for what is archived.
 func TestStreamThatLostItsTail(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "tail")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "tail")
 	b.publish(10, "live.a.csi")
 	b.drain()
-	life := b.audit(false).Lives[0].Life
+	incarnation := b.audit(false).Incarnations[0].Incarnation
 
 	// A cursor of an archive that goes beyond the stream, and one whose last message
 	// is another.
 	for _, place := range []map[string]any{
-		{"life": life, "next": 21, "before": time.Now()},
-		{"life": life, "next": 10, "before": time.Now()},
+		{"incarnation": incarnation, "next": 21, "before": time.Now()},
+		{"incarnation": incarnation, "next": 10, "before": time.Now()},
 	} {
 		b.last = nil
 		place["bucket"], place["prefix"] = b.archive.Bucket, b.archive.Prefix
@@ -475,15 +482,16 @@ func TestStreamThatLostItsTail(t *testing.T) {
 	b.drain()
 	report := b.audit(true)
 	require.Empty(t, report.Findings)
-	require.Len(t, report.Lives, 2)
-	require.EqualValues(t, 15, report.Lives[1].Messages)
-	require.EqualValues(t, 15, report.Lives[1].Live.Last)
-	require.Nil(t, report.Lives[0].Live)
+	require.Len(t, report.Incarnations, 2)
+	require.EqualValues(t, 15, report.Incarnations[1].Messages)
+	require.EqualValues(t, 15, report.Incarnations[1].Live.Last)
+	require.Nil(t, report.Incarnations[0].Live)
 }
 
 // TestAuditAgainstAnotherServer must not take an archive for complete.
 func TestAuditAgainstAnotherServer(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "moved")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "moved")
 	b.publish(10, "live.a.csi")
 	b.drain()
 	require.Empty(t, b.audit(false).Findings)
@@ -503,7 +511,7 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 		require.Len(t, report.Findings, 1)
 		require.Equal(t, format.KindOtherStream, report.Findings[0].Kind)
 		require.Contains(t, report.Findings[0].Text, "on nats "+b.client.Address())
-		require.Len(t, report.Lives, 2)
+		require.Len(t, report.Incarnations, 2)
 	}
 	requireOther()
 
@@ -519,9 +527,10 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 	require.Empty(t, b.audit(true).Findings)
 }
 
-func TestStopLeavesWhatIsGathered(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "stops")
-	b.spec.FlushAge, b.spec.Lap = job.Duration(30*time.Minute), job.Duration(time.Hour)
+func TestStopLeavesWhatIsBuffered(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "stops")
+	b.spec.FlushAge, b.spec.IterationDuration = job.Duration(30*time.Minute), job.Duration(time.Hour)
 	b.publish(5, "live.a.csi")
 	done := make(chan error, 1)
 	run := b.newRun()
@@ -529,14 +538,14 @@ func TestStopLeavesWhatIsGathered(t *testing.T) {
 		_, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), run)
 		done <- err
 	}()
-	stacktest.WaitFor(t, "the messages to be gathered", func() (bool, error) {
+	stacktest.WaitFor(t, "the messages to be buffered", func() (bool, error) {
 		states, err := b.client.ConsumerStates(t.Context(), pipeline.StreamRaw)
 		return len(states) == 1 && b.consumer().NumAckPending == 5, err
 	})
 	run.Stop()
 	require.NoError(t, <-done)
 	require.Empty(t, b.keys())
-	b.spec.FlushAge, b.spec.Lap = job.Duration(time.Millisecond), job.Duration(time.Second)
+	b.spec.FlushAge, b.spec.IterationDuration = job.Duration(time.Millisecond), job.Duration(time.Second)
 	b.last = nil
 	b.drain()
 	b.requireArchived()
@@ -545,10 +554,11 @@ func TestStopLeavesWhatIsGathered(t *testing.T) {
 // TestAnArchiveElsewhereBeginsAnew changes where a job's batches go: the new place
 // gets all that the stream holds, though the cursor of the old one is further.
 func TestAnArchiveElsewhereBeginsAnew(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "before")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "before")
 	b.publish(50, "live.a.csi")
 	b.drain()
-	last, err := b.lap()
+	last, err := b.iteration()
 	require.NoError(t, err)
 
 	key := b.key()

@@ -64,7 +64,6 @@ type replaying struct {
 }
 
 func (h *replay) handle(ctx context.Context, run job.Run, spec ReplaySpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	r := &replaying{
 		run: run, spec: spec, pipeline: h.pipeline,
 		archive:  archive.Archive{Store: h.store, Bucket: spec.Bucket, Prefix: spec.Prefix},
@@ -209,7 +208,7 @@ func (r *replaying) object(ctx context.Context, filter archive.Filter, key strin
 			Subject: r.subject, Body: body, Header: header,
 			// Of this run: a repeat of an attempt is dropped, a second replay is not, nor
 			// is the message taken for the one that was archived.
-			ID: pipeline.ID("replay", r.run.ID(), string(data.Life), strconv.FormatUint(m.Sequence, 10)),
+			ID: pipeline.ID("replay", r.run.ID(), string(data.Incarnation), strconv.FormatUint(m.Sequence, 10)),
 		}
 		if err := r.pipeline.CheckSize(message); err != nil {
 			// The mark has made it so; it is no reason to leave out the others.

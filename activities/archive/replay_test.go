@@ -53,15 +53,15 @@ func (b *bench) publishRecords(n int) {
 func (b *bench) prepareRecords(operation pipeline.Operation) {
 	b.Helper()
 	b.prepare(extract.PrepareCampbellScientificLdmp(b.client), operation, "csi",
-		extract.PrepareLdmpSpec{Organization: "ucnrs", Location: "common1", OperationMode: operation, Lap: prepareLap})
+		extract.PrepareLdmpSpec{Organization: "ucnrs", Location: "common1", OperationMode: operation, IterationDuration: prepareIterationDuration})
 }
 
-const prepareLap = job.Duration(300 * time.Millisecond)
+const prepareIterationDuration = job.Duration(300 * time.Millisecond)
 
-// prepare runs laps until all raw messages of a source in a flow are prepared.
+// prepare runs iterations until all raw messages of a source in a flow are prepared.
 func (b *bench) prepare(jobType job.Type, operation pipeline.Operation, source string, spec any) {
 	b.Helper()
-	definition := jobtest.NewJob(jobType, string(operation), job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
+	definition := jobtest.NewJob(jobType, string(operation), job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
 	stacktest.WaitFor(b, "the raw messages to be prepared", func() (bool, error) {
 		result, err := jobType.Handle(b.Context(), jobtest.NewRun(definition))
 		if err != nil {
@@ -112,7 +112,7 @@ func (b *bench) replaySpec() archive.ReplaySpec {
 func (b *bench) replay(key string, spec archive.ReplaySpec, options ...jobtest.Option) (result job.Result, attempts int) {
 	b.Helper()
 	jobType := archive.ReplayArchive(b.client, b.store)
-	run := jobtest.NewRun(jobtest.NewJob(jobType, key, job.Schedule{Queued: &job.Queued{Queue: "replays"}}, spec), options...)
+	run := jobtest.NewRun(jobtest.NewJob(jobType, key, job.Trigger{Queued: &job.Queued{Queue: "replays"}}, spec), options...)
 	for attempts = 1; ; attempts++ {
 		result, err := jobType.Handle(b.Context(), run)
 		if err == nil {
@@ -125,7 +125,8 @@ func (b *bench) replay(key string, spec archive.ReplaySpec, options ...jobtest.O
 
 // TestReplayMakesTheSamePoints from the archive, stopped again and again.
 func TestReplayMakesTheSamePoints(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "replay")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "replay")
 	b.spec.FlushMessages = 700
 	b.publishRecords(1300)
 	b.publish(10, "live.other.csi", "live.ucnrs.hobolink", "test.ucnrs.csi")
@@ -150,7 +151,7 @@ func TestReplayMakesTheSamePoints(t *testing.T) {
 	counts := b.drain()
 	require.EqualValues(t, 2600, counts["replays"])
 	b.requireArchived()
-	require.EqualValues(t, 1330, b.audit(true).Lives[0].Messages)
+	require.EqualValues(t, 1330, b.audit(true).Incarnations[0].Messages)
 
 	replays := 0
 	for _, m := range b.stream() {
@@ -168,16 +169,17 @@ func TestReplayMakesTheSamePoints(t *testing.T) {
 	require.Equal(t, 2600, replays)
 }
 
-// TestReplayOfHoboReadings makes the points anew that the extract published beside
+// TestReplayOfHoboSamples makes the points anew that the extract published beside
 // its raw messages.
 func TestReplayOfHoboReadings(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "hobo")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "hobo")
 	now := func() time.Time { return time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC) }
 	vendor := hobolinktest.NewHandler(hobolinktest.Options{Seed: 9, Now: now, Token: "token-of-" + t.Name()})
 	server := httptest.NewServer(vendor)
 	t.Cleanup(server.Close)
 	jobType := extract.HoboTimeFrame(b.client, extract.WithNow(now))
-	definition := jobtest.NewJob(jobType, "ucnrs", job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, extract.HoboTimeFrameSpec{
+	definition := jobtest.NewJob(jobType, "ucnrs", job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, extract.HoboTimeFrameSpec{
 		BaseURL: server.URL, Token: "secret://hobolink", Organization: "ucnrs", Location: "common1", Database: "weather",
 		Backfill: job.Duration(24 * time.Hour),
 		Loggers:  []extract.HoboLogger{{Serial: "21234001", Station: "Blue Oak"}, {Serial: "21234002", Station: "Creek", Measurement: "creek"}},
@@ -201,14 +203,15 @@ func TestReplayOfHoboReadings(t *testing.T) {
 	const correctedHour = 12 // published again as a whole
 	require.EqualValues(t, readings+correctedHour, result.Counts["messages"])
 	b.prepare(extract.PrepareHoboTimeFrame(b.client), pipeline.OperationBulk, "hobolink", extract.PrepareHoboSpec{
-		Organization: "ucnrs", Location: "common1", Database: "weather", Lap: prepareLap,
+		Organization: "ucnrs", Location: "common1", Database: "weather", IterationDuration: prepareIterationDuration,
 		Loggers: []extract.HoboDestination{{Serial: "21234002", Measurement: "creek"}},
 	})
 	require.Equal(t, live, b.points(pipeline.OperationBulk))
 }
 
 func TestReplayOfATimeRange(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "range")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "range")
 	b.publishRecords(20)
 	b.drain()
 	messages := b.stream()
@@ -231,7 +234,7 @@ func TestReplayOfATimeRange(t *testing.T) {
 		require.NoError(t, b.overwrite(b.archive.Prefix+found.Key, data, info.SHA256))
 	}
 	jobType := archive.ReplayArchive(b.client, b.store)
-	_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "damaged", job.Schedule{OneShot: &job.OneShot{}}, b.replaySpec())))
+	_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "damaged", job.Trigger{OneShot: &job.OneShot{}}, b.replaySpec())))
 	failure := failureOf(t, err)
 	require.Equal(t, format.ClassDamaged, failure.Class)
 	require.True(t, failure.Final)
@@ -244,12 +247,13 @@ func TestReplayOfATimeRange(t *testing.T) {
 
 // TestReplayOfWhatIsNotThere says what there is.
 func TestReplayOfWhatIsNotThere(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "nothing")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "nothing")
 	jobType := archive.ReplayArchive(b.client, b.store)
 	replay := func(change func(*archive.ReplaySpec)) string {
 		spec := b.replaySpec()
 		change(&spec)
-		_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "nothing", job.Schedule{Queued: &job.Queued{Queue: "replays"}}, spec)))
+		_, err := jobType.Handle(t.Context(), jobtest.NewRun(jobtest.NewJob(jobType, "nothing", job.Trigger{Queued: &job.Queued{Queue: "replays"}}, spec)))
 		failure := failureOf(t, err)
 		require.Equal(t, archive.ClassNotArchived, failure.Class)
 		require.True(t, failure.Final)
@@ -276,7 +280,8 @@ func TestReplayOfWhatIsNotThere(t *testing.T) {
 
 // TestReplayKeepsItsOrder: the stream refuses the first message, and not its correction.
 func TestReplayKeepsItsOrder(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "order")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "order")
 	envelope := func(payload string) []byte {
 		return fmt.Appendf(nil, `{"context":{"imported_at":"2026-03-04T12:00:00Z"},"payload":%q}`, payload)
 	}
@@ -300,7 +305,7 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 	}
 	limit(2000)
 	jobType := archive.ReplayArchive(b.client, b.store)
-	run := jobtest.NewRun(jobtest.NewJob(jobType, "order", job.Schedule{Queued: &job.Queued{Queue: "replays"}}, b.replaySpec()))
+	run := jobtest.NewRun(jobtest.NewJob(jobType, "order", job.Trigger{Queued: &job.Queued{Queue: "replays"}}, b.replaySpec()))
 	_, err = jobType.Handle(t.Context(), run)
 	require.Equal(t, pipeline.ClassUnreachable, failureOf(t, err).Class)
 	limit(-1)
@@ -321,7 +326,8 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 }
 
 func TestDocuments(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "documents")
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "documents")
 	b.spec.Layout = archive.LayoutDocuments
 	b.publishRecords(3)
 	const hobo = `{"context":{"org_slug":"ucnrs","source":"hobolink","station":"Blue Oak","table":"21234001"},` +
@@ -346,7 +352,7 @@ func TestDocuments(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, hobo, string(data))
 
-	_, err = b.lap()
+	_, err = b.iteration()
 	require.NoError(t, err)
 	require.Len(t, b.keys(), 5)
 }
@@ -354,16 +360,17 @@ func TestDocuments(t *testing.T) {
 // TestDocumentsInOrder: another reader takes one of several messages about the same
 // thing, and does not answer.
 func TestDocumentsInOrder(t *testing.T) {
-	b := newBench(t, stacktest.StartOwn(t), "documentsinorder")
-	b.spec.Layout, b.spec.Lap = archive.LayoutDocuments, job.Duration(time.Hour)
-	type lap struct {
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t, "--only", "nats,s3"), "documentsinorder")
+	b.spec.Layout, b.spec.IterationDuration = archive.LayoutDocuments, job.Duration(time.Hour)
+	type iteration struct {
 		result job.Result
 		err    error
 	}
-	run, ended := b.newRun(), make(chan lap, 1)
+	run, ended := b.newRun(), make(chan iteration, 1)
 	go func() {
 		result, err := archive.PostToArchive(b.client, b.store).Handle(t.Context(), run)
-		ended <- lap{result, err}
+		ended <- iteration{result, err}
 	}()
 	var consumer jetstream.Consumer
 	stacktest.WaitFor(t, "messages to be waited for", func() (bool, error) {
@@ -385,7 +392,7 @@ func TestDocumentsInOrder(t *testing.T) {
 	first := <-ended
 	require.NoError(t, first.err)
 	require.NotZero(t, first.result.Counts["rewound"])
-	b.last, b.spec.Lap = nil, job.Duration(200*time.Millisecond)
+	b.last, b.spec.IterationDuration = nil, job.Duration(200*time.Millisecond)
 	b.drain()
 	require.Len(t, b.keys(), 1)
 	data, _, err := b.archive.Store.Get(t.Context(), "archive", b.keys()[0], 10_000)

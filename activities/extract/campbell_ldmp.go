@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 // ldmpSourceName names the vendor's interface in subjects and contexts.
@@ -32,7 +31,7 @@ type campbellLdmp struct {
 // CampbellScientificLdmp makes the job type ExtractCampbellScientificLdmp. A nil
 // client is enough to describe it.
 //
-// An iteration is a lap: for spec.Lap it reads the records of all tables over one
+// For spec.IterationDuration, an iteration reads the records of all tables over one
 // connection, each from its bookmark on, and publishes them as raw messages. A
 // record is acknowledged when the stream has it, in the order that the records
 // came in; what is no record goes to quarantine and is acknowledged too. Every
@@ -46,45 +45,40 @@ func CampbellScientificLdmp(client *pipeline.Client, options ...Option) job.Type
 }
 
 func (h *campbellLdmp) handle(ctx context.Context, run job.Run, spec CampbellLdmpSpec) (job.Result, error) {
-	spec = spec.withDefaults()
 	e := &ldmpExtraction{
-		run: run, spec: spec, pipeline: h.pipeline, now: h.now,
+		spec: spec, pipeline: h.pipeline, now: h.now,
 		subject: pipeline.RawSubject(spec.OperationMode, spec.Organization, ldmpSourceName),
 		tables:  map[[2]string]*ldmpTable{},
-		counts:  map[string]int64{},
 	}
+	e.Iteration = iterate.New(run, spec.IterationDuration.Std(), e.report)
 	err := e.open(ctx)
 	if err == nil {
-		err = e.lap(ctx)
+		err = e.Loop(ctx, e.connection)
 	}
-	return e.result(), err
+	if err == nil && e.Stopped() {
+		err = job.ErrStopped
+	}
+	return job.Result{Message: e.summary(), Counts: e.Counts()}, err
 }
 
 // ldmpExtraction is one iteration.
 type ldmpExtraction struct {
-	run      job.Run
+	*iterate.Iteration
+
 	spec     CampbellLdmpSpec
 	pipeline *pipeline.Client
 	now      func() time.Time
 	subject  string
 	order    []*ldmpTable
 	tables   map[[2]string]*ldmpTable
-
-	mu     sync.Mutex
-	counts map[string]int64
-}
-
-func (e *ldmpExtraction) add(name string, n int64) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.counts[name] += n
+	failures int // connections in a row that failed without anything new
 }
 
 // open reads the bookmarks.
 func (e *ldmpExtraction) open(ctx context.Context) error {
 	for _, station := range e.spec.Stations {
 		for _, name := range station.Tables {
-			bookmark, err := e.pipeline.Bookmark(ctx, pipeline.BookmarkKey(e.run.Job().ID, ldmpSource(station.Station, name)))
+			bookmark, err := e.pipeline.Bookmark(ctx, pipeline.BookmarkKey(e.Job().ID, ldmpSource(station.Station, name)))
 			if err != nil {
 				return err
 			}
@@ -98,41 +92,31 @@ func (e *ldmpExtraction) open(ctx context.Context) error {
 }
 
 const (
-	// sessionTries is how often in a row a connection may fail, without anything new
+	// sessionAttempts is how often in a row a connection may fail, without anything new
 	// in between, before it fails the iteration. The job's own backoff goes on from
 	// there, and the failure is seen.
-	sessionTries = 4
-	firstPause   = 250 * time.Millisecond
+	sessionAttempts = 4
+	firstPause      = 250 * time.Millisecond
 )
 
-// lap reads for spec.Lap, over as many connections as it takes.
-func (e *ldmpExtraction) lap(ctx context.Context) error {
-	end := time.Now().Add(e.spec.Lap.Std())
-	for try := 1; ; try++ {
-		before := e.progress()
-		err := e.session(ctx, end)
-		switch {
-		case err == nil && job.Stopped(e.run):
-			return job.ErrStopped
-		case err == nil:
-			return nil
-		case !passes(err):
-			return err
-		}
-		if !slices.Equal(before, e.progress()) {
-			try = 1
-		}
-		if try == sessionTries {
-			return err
-		}
-		e.run.Logger().Warn("the connection to the LoggerNet server ended; another one is made", "error", err)
-		if e.pause(ctx, firstPause<<(try-1)) {
-			return job.ErrStopped
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+// connection is the step that reads over one connection. One that fails is followed by
+// another one after a wait.
+func (e *ldmpExtraction) connection(ctx context.Context) (iterate.Next, error) {
+	before := e.progress()
+	err := e.session(ctx)
+	if err == nil || !passes(err) {
+		return iterate.Done, err
 	}
+	if !slices.Equal(before, e.progress()) {
+		e.failures = 0
+	}
+	if e.failures++; e.failures == sessionAttempts {
+		return iterate.Done, err
+	}
+	e.Logger().Warn("the connection to the LoggerNet server ended; another one is made", "error", err)
+	wait := firstPause << (e.failures - 1)
+	e.Wait(ctx, wait/2+rand.N(wait/2))
+	return iterate.More, nil
 }
 
 // progress is how far the tables are, apart from what is read again with each
@@ -142,7 +126,7 @@ func (e *ldmpExtraction) progress() []ldmpState {
 	for _, t := range e.order {
 		places = append(places, t.place())
 	}
-	return append(places, ldmpState{Number: e.count("raw") + e.count("quarantined")})
+	return append(places, ldmpState{Number: e.Counted("raw") + e.Counted("quarantined")})
 }
 
 // passes says whether a failure is one of the connection to the server, which
@@ -157,24 +141,6 @@ func passes(err error) bool {
 		return true
 	}
 	return false
-}
-
-// pause waits, and reports whether the job is to stop.
-func (e *ldmpExtraction) pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait/2 + rand.N(wait/2))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-e.run.Stopping():
-	case <-ctx.Done():
-	}
-	return job.Stopped(e.run)
-}
-
-func (e *ldmpExtraction) count(name string) int64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.counts[name]
 }
 
 // groups asks for every table from where it is.
@@ -193,7 +159,7 @@ func (e *ldmpExtraction) save(ctx context.Context) error {
 		if !ok {
 			continue
 		}
-		bookmark, err := e.pipeline.Advance(ctx, from, position, state, e.run.ID())
+		bookmark, err := e.pipeline.Advance(ctx, from, position, state, e.ID())
 		if err != nil {
 			t.unsave()
 			return err
@@ -203,8 +169,8 @@ func (e *ldmpExtraction) save(ctx context.Context) error {
 	return nil
 }
 
-// told is what the operators see of an iteration.
-func (e *ldmpExtraction) told() string {
+// summary is what the operators see of an iteration.
+func (e *ldmpExtraction) summary() string {
 	heard := 0
 	var newest time.Time
 	var silent *ldmpTable
@@ -220,7 +186,7 @@ func (e *ldmpExtraction) told() string {
 			newest = position
 		}
 	}
-	text := fmt.Sprintf("%d records of %d of %d tables of %s", e.count("records"), heard, len(e.order), e.spec.Server)
+	text := fmt.Sprintf("%d records of %d of %d tables of %s", e.Counted("records"), heard, len(e.order), e.spec.Server)
 	if !newest.IsZero() {
 		text += ", the latest of " + newest.Format(time.RFC3339)
 	}
@@ -233,13 +199,6 @@ func (e *ldmpExtraction) told() string {
 	return text
 }
 
-func (e *ldmpExtraction) checkpoint() {
-	e.run.Checkpoint(job.Progress{Done: e.count("acknowledged"), Message: e.told()}, nil)
-}
-
-func (e *ldmpExtraction) result() job.Result {
-	e.mu.Lock()
-	counts := maps.Clone(e.counts)
-	e.mu.Unlock()
-	return job.Result{Message: e.told(), Counts: counts}
+func (e *ldmpExtraction) report(counts map[string]int64) (job.Progress, any) {
+	return job.Progress{Done: counts["acknowledged"], Message: e.summary()}, nil
 }

@@ -20,18 +20,18 @@ const hoboSource = "hobolink"
 // hoboTimestamp is the layout of a raw message's timestamp.
 const hoboTimestamp = "2006-01-02 15:04:05Z"
 
-// HoboReading is the payload of a raw message: consecutive observations of a
+// HoboSample is the payload of a raw message: consecutive observations of a
 // logger that have the same timestamp.
-type HoboReading struct {
+type HoboSample struct {
 	// Timestamp is in the vendor's form, yyyy-MM-dd HH:mm:ssZ, in UTC.
 	Timestamp string `json:"timestamp"`
 	// Observations are the items of the vendor's answer, verbatim.
 	Observations []json.RawMessage `json:"observations"`
 }
 
-// reading is one timestamp of a logger, as messages. Their ids are of their content
+// sample is one timestamp of a logger, as messages. Their ids are of their content
 // alone; see [hour.since].
-type reading struct {
+type sample struct {
 	raw      pipeline.Outgoing
 	prepared *pipeline.Outgoing // nil without a value
 	sum      uint64             // of the hour up to here
@@ -40,42 +40,42 @@ type reading struct {
 
 // hour is one hour of a logger's data.
 type hour struct {
-	start    time.Time
-	readings []reading
-	digest   hash.Hash64
+	start   time.Time
+	samples []sample
+	digest  hash.Hash64
 }
 
 // sum is a digest of what the messages of the hour say and where they go.
 func (h *hour) sum() uint64 { return h.digest.Sum64() }
 
-func (h *hour) add(r reading) {
+func (h *hour) add(r sample) {
 	_, _ = h.digest.Write([]byte(r.raw.ID))
 	if r.prepared != nil {
 		_, _ = h.digest.Write([]byte(r.prepared.ID))
 	}
 	r.sum = h.sum()
-	h.readings = append(h.readings, r)
+	h.samples = append(h.samples, r)
 }
 
-// since gives the readings that are to be published after an edition of the hour,
-// and the edition that they make. An hour that has grown at its end needs only
+// since gives the samples that are to be published after a revision of the hour,
+// and the revision that they make. An hour that has grown at its end needs only
 // what is new. One that has changed is published as a whole, with other ids than
 // before: a value that comes back is no repeat of when it was there first.
-func (h *hour) since(last edition) ([]reading, edition) {
-	next := edition{digest: h.sum(), changes: last.changes}
-	for i, r := range h.readings {
+func (h *hour) since(last revision) ([]sample, revision) {
+	next := revision{digest: h.sum(), changes: last.changes}
+	for i, r := range h.samples {
 		if r.sum == last.digest {
-			return h.readings[i+1:], next
+			return h.samples[i+1:], next
 		}
 	}
 	if last.digest != 0 {
 		next.changes++
 	}
-	return h.readings, next
+	return h.samples, next
 }
 
-// outgoing are the messages of a reading in an edition of its hour.
-func (r reading) outgoing(changes uint32) []pipeline.Outgoing {
+// outgoing are the messages of a sample in a revision of its hour.
+func (r sample) outgoing(changes uint32) []pipeline.Outgoing {
 	raw := r.raw
 	if changes > 0 {
 		raw.ID = pipeline.ID(raw.ID, strconv.FormatUint(uint64(changes), 10))
@@ -112,7 +112,7 @@ func (l *loggerRun) messages(observations []hobolink.Observation) ([]*hour, erro
 		if err != nil {
 			return nil, err
 		}
-		r := reading{raw: raw, group: group}
+		r := sample{raw: raw, group: group}
 		prepared, ok, err := hoboMessage(l.context(), l.to, group)
 		if err != nil {
 			return nil, err
@@ -126,9 +126,9 @@ func (l *loggerRun) messages(observations []hobolink.Observation) ([]*hour, erro
 }
 
 func (l *loggerRun) rawMessage(group []hobolink.Observation) (pipeline.Outgoing, error) {
-	message := pipeline.Message[HoboReading]{
+	message := pipeline.Message[HoboSample]{
 		Context: l.context(),
-		Payload: HoboReading{Timestamp: group[0].Time.Format(hoboTimestamp)},
+		Payload: HoboSample{Timestamp: group[0].Time.Format(hoboTimestamp)},
 	}
 	parts := []string{l.rawSubject, l.logger.Station, l.logger.Table}
 	for _, o := range group {
@@ -185,9 +185,9 @@ func (l *loggerRun) quarantined(class, reason string, raw json.RawMessage) pipel
 	}
 }
 
-// tooLarge are the observations of a reading of which a message is larger than the
+// tooLarge are the observations of a sample of which a message is larger than the
 // server takes. What of the reading fits is published.
-func (l *loggerRun) tooLarge(r reading, err error) []pipeline.Quarantined {
+func (l *loggerRun) tooLarge(r sample, err error) []pipeline.Quarantined {
 	refused := make([]pipeline.Quarantined, len(r.group))
 	for i, o := range r.group {
 		refused[i] = l.quarantined(pipeline.ClassTooLarge, err.Error(), o.Raw)
@@ -195,17 +195,17 @@ func (l *loggerRun) tooLarge(r reading, err error) []pipeline.Quarantined {
 	return refused
 }
 
-// edition is what of an hour was published last.
-type edition struct {
+// revision is what of an hour was published last.
+type revision struct {
 	digest  uint64 // 0: one that is being published
 	changes uint32 // how often the hour was published otherwise before
 }
 
-// published are the editions of the hours that were published after the bookmark,
+// published are the revisions of the hours that were published after the bookmark,
 // by the hour's start in Unix seconds: what a run that reads them again does not
 // publish again. In a bookmark it is one string of 16 bytes per hour: changes,
 // start (4 bytes each) and digest.
-type published map[int64]edition
+type published map[int64]revision
 
 // MarshalJSON writes the hours in no particular order, 16 bytes each.
 func (p published) MarshalJSON() ([]byte, error) {
@@ -232,7 +232,7 @@ func (p *published) UnmarshalJSON(data []byte) error {
 	}
 	*p = published{}
 	for ; len(packed) > 0; packed = packed[16:] {
-		(*p)[int64(binary.BigEndian.Uint32(packed[4:]))] = edition{
+		(*p)[int64(binary.BigEndian.Uint32(packed[4:]))] = revision{
 			changes: binary.BigEndian.Uint32(packed), digest: binary.BigEndian.Uint64(packed[8:]),
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -13,73 +12,52 @@ import (
 // PrepareHoboSpec is the spec of PrepareHoboTimeFrame. Its names have the values
 // of the extract's spec where the points are to be those of the extract.
 type PrepareHoboSpec struct {
-	// Organization is the slug of the organization whose raw messages are prepared.
-	Organization string `json:"organization" jsonschema:"example=demo" jsonschema_description:"slug of the organization whose raw messages are prepared"`
-	// Location is the group of stations whose loader stores the points.
-	Location string `json:"location" jsonschema:"example=common1" jsonschema_description:"location that the points are stored with: its live_load_influx_v1 job loads them"`
-	// OperationMode is the flow that is read and that the points take. Defaults to
-	// bulk: the extract has published the points of what it reads itself.
-	OperationMode pipeline.Operation `json:"operation_mode,omitempty" jsonschema:"enum=live,enum=test,enum=bulk,default=bulk" jsonschema_description:"flow that is read and that the points take; live data needs no preparing, since its extract publishes the points too"`
-	// Database is the InfluxDB database of the points. Defaults to the location's name.
-	Database string `json:"database,omitempty" jsonschema_description:"InfluxDB database of the points; defaults to the name of the location"`
-	// Loggers lists the loggers whose points go elsewhere than the spec says.
-	Loggers []HoboDestination `json:"loggers,omitempty" jsonschema_description:"loggers whose points are stored otherwise; all others need no entry"`
-	// Lap is how long an iteration works before it reports. Defaults to a minute.
-	Lap job.Duration `json:"lap,omitzero" jsonschema:"default=PT1M" jsonschema_description:"how long an iteration works before it reports: at most PT12H, and shorter than run_timeout"`
+	Organization string `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization whose raw messages are prepared"`
+	Location     string `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with: its live_load_influx_v1 job loads them"`
+	// OperationMode is bulk by default: the extract has published the points of what
+	// it reads itself.
+	OperationMode     pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"bulk" help:"flow that is read and that the points take; live data needs no preparing, since its extract publishes the points too"`
+	Database          string             `json:"database,omitempty" help:"InfluxDB database of the points; defaults to the name of the location"`
+	Loggers           []HoboDestination  `json:"loggers,omitempty" help:"loggers whose points are stored otherwise; all others need no entry"`
+	IterationDuration job.Duration       `json:"iteration_duration,omitzero" maximum:"PT12H" default:"PT1M" help:"how long an iteration works before it reports: shorter than run_timeout"`
 }
 
 // HoboDestination says where the points of a logger go; what it leaves out is as
 // for all loggers.
 type HoboDestination struct {
-	Serial      string `json:"serial" jsonschema:"example=21234001" jsonschema_description:"serial number of the logger"`
-	Location    string `json:"location,omitempty" jsonschema_description:"location instead of the spec's"`
-	Database    string `json:"database,omitempty" jsonschema_description:"database instead of the spec's"`
-	Measurement string `json:"measurement,omitempty" jsonschema_description:"InfluxDB measurement; defaults to station_STATION_source_TABLE"`
+	Serial      string `json:"serial" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,31}$" example:"21234001" help:"serial number of the logger"`
+	Location    string `json:"location,omitempty" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" help:"location instead of the spec's"`
+	Database    string `json:"database,omitempty" help:"database instead of the spec's"`
+	Measurement string `json:"measurement,omitempty" help:"InfluxDB measurement; defaults to station_STATION_source_TABLE"`
 }
 
-// Validate reports everything that is wrong with the spec as a whole.
+// Validate reports what the schema cannot say: names that InfluxDB does not take,
+// and loggers that are listed twice.
 func (s *PrepareHoboSpec) Validate() error {
-	var problems []error
-	check := func(err error) {
-		if err != nil {
-			problems = append(problems, err)
-		}
+	return errors.Join(checkDatabase("", s.Database), s.checkLoggers())
+}
+
+// checkDatabase checks the name of a database, unless it is empty.
+func checkDatabase(where, name string) error {
+	if name == "" {
+		return nil
 	}
-	check(pipeline.CheckToken("organization", s.Organization))
-	check(pipeline.CheckToken("location", s.Location))
-	if s.OperationMode != "" {
-		check(s.OperationMode.Check())
+	if err := pipeline.CheckStoreName("database", name); err != nil {
+		return fmt.Errorf("%s%w", where, err)
 	}
-	if s.Database != "" {
-		check(pipeline.CheckStoreName("database", s.Database))
-	}
-	check(s.checkLoggers())
-	if s.Lap > maxLap {
-		check(fmt.Errorf("lap %s is longer than %s", s.Lap, maxLap))
-	}
-	return errors.Join(problems...)
+	return nil
 }
 
 func (s *PrepareHoboSpec) checkLoggers() error {
 	serials := map[string]bool{}
 	taken := map[destination]string{}
 	for _, logger := range s.Loggers {
-		if !serialPattern.MatchString(logger.Serial) {
-			return fmt.Errorf("loggers: %q is not a serial number of letters, digits and '-'", logger.Serial)
-		}
 		if serials[logger.Serial] {
 			return fmt.Errorf("loggers: logger %s is listed twice", logger.Serial)
 		}
 		serials[logger.Serial] = true
-		if logger.Location != "" {
-			if err := pipeline.CheckToken("location", logger.Location); err != nil {
-				return fmt.Errorf("loggers: logger %s: %w", logger.Serial, err)
-			}
-		}
-		if logger.Database != "" {
-			if err := pipeline.CheckStoreName("database", logger.Database); err != nil {
-				return fmt.Errorf("loggers: logger %s: %w", logger.Serial, err)
-			}
+		if err := checkDatabase("loggers: logger "+logger.Serial+": ", logger.Database); err != nil {
+			return err
 		}
 		if logger.Measurement == "" {
 			continue
@@ -101,14 +79,4 @@ func (s *PrepareHoboSpec) destination(logger HoboDestination, context pipeline.C
 		database:    cmp.Or(logger.Database, s.Database, location),
 		measurement: cmp.Or(logger.Measurement, hoboMeasurement(context.Station, context.Table)),
 	}
-}
-
-func (s PrepareHoboSpec) withDefaults() PrepareHoboSpec {
-	if s.OperationMode == "" {
-		s.OperationMode = pipeline.OperationBulk
-	}
-	if s.Lap == 0 {
-		s.Lap = job.Duration(time.Minute)
-	}
-	return s
 }

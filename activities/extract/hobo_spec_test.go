@@ -7,9 +7,11 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 func TestDescribesItselfWithoutServers(t *testing.T) {
+	t.Parallel()
 	jobType := extract.HoboTimeFrame(nil)
 	require.Equal(t, "ExtractHoboTimeFrame", jobType.Name)
 	require.Equal(t, job.WorkerExtract, jobType.Worker)
@@ -20,34 +22,35 @@ func TestDescribesItselfWithoutServers(t *testing.T) {
 }
 
 func TestSpecProblemsAreNamed(t *testing.T) {
+	t.Parallel()
 	const good = `"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1","station":"s"}]`
-	var spec extract.HoboTimeFrameSpec
-	require.NoError(t, job.DecodeSpec([]byte("{"+good+"}"), &spec))
+	jobType := extract.HoboTimeFrame(nil)
+	require.NoError(t, jobtest.CheckSpec(jobType, "{"+good+"}"))
 	for want, text := range map[string]string{
-		`organization "O.x"`:          `{"token":"secret://t","organization":"O.x","location":"l","loggers":[{"serial":"1","station":"s"}]}`,
-		`location ""`:                 `{"token":"secret://t","organization":"o","loggers":[{"serial":"1","station":"s"}]}`,
-		`token is not of the form`:    `{"token":"plain","organization":"o","location":"l","loggers":[{"serial":"1","station":"s"}]}`,
-		`loggers: 0 of them`:          `{"token":"secret://t","organization":"o","location":"l","loggers":[]}`,
-		`has no station`:              `{"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1"}]}`,
-		`listed twice`:                `{"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1","station":"s"},{"serial":"1","station":"b"}]}`,
-		`same measurement`:            `{"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1","station":"s","measurement":"m"},{"serial":"2","station":"s","measurement":"m"}]}`,
-		`not a serial number`:         `{"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1,2","station":"s"}]}`,
-		`operation mode "prod"`:       `{` + good + `,"operation_mode":"prod"}`,
-		`increment PT30M`:             `{` + good + `,"increment":"PT30M"}`,
-		`increment PT1H30M`:           `{` + good + `,"increment":"PT1H30M"}`,
-		`reread P400D`:                `{` + good + `,"reread":"P400D"}`,
-		`start and backfill`:          `{` + good + `,"backfill":"P1D","start":"2026-01-01T00:00:00Z"}`,
-		`max_windows -1`:              `{` + good + `,"max_windows":-1}`,
-		`base_url is not of the form`: `{` + good + `,"base_url":"https://a:b@c"}`,
-		`database "a/b" has a slash`:  `{` + good + `,"database":"a/b"}`,
-		`"colour"`:                    `{` + good + `,"colour":1}`,
+		`spec.organization: "O.x" does not match the pattern`: `{"token":"secret://t","organization":"O.x","location":"l","loggers":[{"serial":"1","station":"s"}]}`,
+		`spec: key "location" is missing`:                     `{"token":"secret://t","organization":"o","loggers":[{"serial":"1","station":"s"}]}`,
+		`spec.token: a secret is named, never written`:        `{"token":"plain","organization":"o","location":"l","loggers":[{"serial":"1","station":"s"}]}`,
+		`spec.loggers: the list has 0 items, fewer than 1`:    `{"token":"secret://t","organization":"o","location":"l","loggers":[]}`,
+		`spec.loggers.0: key "station" is missing`:            `{"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1"}]}`,
+		`listed twice`:     `{"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1","station":"s"},{"serial":"1","station":"b"}]}`,
+		`same measurement`: `{"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1","station":"s","measurement":"m"},{"serial":"2","station":"s","measurement":"m"}]}`,
+		`spec.loggers.0.serial: "1,2" does not match the pattern`:    `{"token":"secret://t","organization":"o","location":"l","loggers":[{"serial":"1,2","station":"s"}]}`,
+		`spec.operation_mode: "prod" is not one of live, test, bulk`: `{` + good + `,"operation_mode":"prod"}`,
+		`spec.increment: "PT30M" is shorter than PT1H`:               `{` + good + `,"increment":"PT30M"}`,
+		`increment PT1H30M is not of whole hours`:                    `{` + good + `,"increment":"PT1H30M"}`,
+		`spec.overlap: "P400D" is longer than P366D`:                 `{` + good + `,"overlap":"P400D"}`,
+		`start and backfill`:                                         `{` + good + `,"backfill":"P1D","start":"2026-01-01T00:00:00Z"}`,
+		`spec.max_windows: -1 is less than 1`:                        `{` + good + `,"max_windows":-1}`,
+		`base_url is not of the form`:                                `{` + good + `,"base_url":"https://a:b@c"}`,
+		`database "a/b" has a slash`:                                 `{` + good + `,"database":"a/b"}`,
+		`"colour"`:                                                   `{` + good + `,"colour":1}`,
 	} {
-		var spec extract.HoboTimeFrameSpec
-		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+		require.ErrorContains(t, jobtest.CheckSpec(jobType, text), want, text)
 	}
 }
 
 func TestPrepareHoboDescribesItselfWithoutServers(t *testing.T) {
+	t.Parallel()
 	jobType := extract.PrepareHoboTimeFrame(nil)
 	require.Equal(t, "PrepareHoboTimeFrame", jobType.Name)
 	require.Equal(t, job.WorkerExtract, jobType.Worker)
@@ -55,23 +58,23 @@ func TestPrepareHoboDescribesItselfWithoutServers(t *testing.T) {
 }
 
 func TestPrepareHoboSpecProblemsAreNamed(t *testing.T) {
+	t.Parallel()
 	const good = `"organization":"o","location":"l"`
-	var spec extract.PrepareHoboSpec
-	require.NoError(t, job.DecodeSpec([]byte("{"+good+`,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l2"},{"serial":"3","database":"d"}]}`), &spec))
+	jobType := extract.PrepareHoboTimeFrame(nil)
+	require.NoError(t, jobtest.CheckSpec(jobType, "{"+good+`,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l2"},{"serial":"3","database":"d"}]}`))
 	for want, text := range map[string]string{
-		`organization "O.x"`:     `{"organization":"O.x","location":"l"}`,
-		`location ""`:            `{"organization":"o"}`,
-		`operation mode "prod"`:  `{` + good + `,"operation_mode":"prod"}`,
-		`lap P1D is longer`:      `{` + good + `,"lap":"P1D"}`,
-		`not a serial number`:    `{` + good + `,"loggers":[{"serial":"1,2"}]}`,
-		`listed twice`:           `{` + good + `,"loggers":[{"serial":"1"},{"serial":"1"}]}`,
-		`logger 1: location`:     `{` + good + `,"loggers":[{"serial":"1","location":"L"}]}`,
-		`database "a\\b" has a`:  `{` + good + `,"database":"a\\b"}`,
-		`logger 1: database "."`: `{` + good + `,"loggers":[{"serial":"1","database":"."}]}`,
-		`same measurement m`:     `{` + good + `,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l"}]}`,
-		`"station"`:              `{` + good + `,"loggers":[{"serial":"1","station":"s"}]}`,
+		`spec.organization: "O.x" does not match the pattern`:        `{"organization":"O.x","location":"l"}`,
+		`spec: key "location" is missing`:                            `{"organization":"o"}`,
+		`spec.operation_mode: "prod" is not one of live, test, bulk`: `{` + good + `,"operation_mode":"prod"}`,
+		`spec.iteration_duration: "P1D" is longer than PT12H`:        `{` + good + `,"iteration_duration":"P1D"}`,
+		`spec.loggers.0.serial: "1,2" does not match the pattern`:    `{` + good + `,"loggers":[{"serial":"1,2"}]}`,
+		`listed twice`: `{` + good + `,"loggers":[{"serial":"1"},{"serial":"1"}]}`,
+		`spec.loggers.0.location: "L" does not match the pattern`: `{` + good + `,"loggers":[{"serial":"1","location":"L"}]}`,
+		`database "a\\b" has a`:                                   `{` + good + `,"database":"a\\b"}`,
+		`logger 1: database "."`:                                  `{` + good + `,"loggers":[{"serial":"1","database":"."}]}`,
+		`same measurement m`:                                      `{` + good + `,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l"}]}`,
+		`"station"`:                                               `{` + good + `,"loggers":[{"serial":"1","station":"s"}]}`,
 	} {
-		var spec extract.PrepareHoboSpec
-		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+		require.ErrorContains(t, jobtest.CheckSpec(jobType, text), want, text)
 	}
 }

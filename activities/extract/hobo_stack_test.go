@@ -64,7 +64,7 @@ func newBench(t *testing.T, name string, options hobolinktest.Options) *bench {
 func (b *bench) setNow(now time.Time) { b.now.Store(&now) }
 
 func (b *bench) newRun(options ...jobtest.Option) *jobtest.Run {
-	definition := jobtest.NewJob(b.jobType, b.name, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, b.spec)
+	definition := jobtest.NewJob(b.jobType, b.name, job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, b.spec)
 	secrets := jobtest.WithSecrets(map[job.SecretRef]string{tokenRef: b.vendor.Options().Token})
 	return jobtest.NewRun(definition, append(options, secrets)...)
 }
@@ -121,9 +121,10 @@ func classOf(t *testing.T, err error) (class string, final bool) {
 	return failure.Class, failure.Final
 }
 
-const perDay = 24*12 + 1 // readings of a day at five minutes, both midnights included
+const perDay = 24*12 + 1 // samples of a day at five minutes, both midnights included
 
 func TestMessagesSayWhatTheVendorSaid(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "say", hobolinktest.Options{Seed: 11})
 	result, err := b.run(t)
 	require.NoError(t, err)
@@ -135,7 +136,7 @@ func TestMessagesSayWhatTheVendorSaid(t *testing.T) {
 	ledger := b.vendor.Observations(logger, midnight.Add(-24*time.Hour), midnight)
 	raw := b.raw(t)
 	require.Len(t, raw, perDay)
-	var first pipeline.Message[extract.HoboReading]
+	var first pipeline.Message[extract.HoboSample]
 	require.NoError(t, json.Unmarshal(raw[0].Data(), &first))
 	require.Equal(t, pipeline.Context{
 		ImportedAt: midnight, OrgSlug: "say", Source: "hobolink", Station: "Blue Oak", Table: logger,
@@ -174,6 +175,7 @@ func (b *bench) requirePoints(t *testing.T, prepared []jetstream.Msg, ledger []h
 // again and again: each time the hour is published, and what the last messages say
 // is what the vendor says.
 func TestCorrectedValue(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "corrected", hobolinktest.Options{})
 	_, err := b.run(t)
 	require.NoError(t, err)
@@ -206,6 +208,7 @@ func TestCorrectedValue(t *testing.T) {
 // TestChangeTakenBackAfterAFailure lets a run fail in the middle of a window, when it
 // has published a change, and the vendor take the change back before the next run.
 func TestChangeTakenBackAfterAFailure(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "takenback", hobolinktest.Options{MaxResults: 500, RateLimit: 1000}) // halves of windows
 	ledger := func() []hobolinktest.Observation {
 		return b.vendor.Observations(logger, midnight.Add(-24*time.Hour), midnight)
@@ -238,6 +241,7 @@ func TestChangeTakenBackAfterAFailure(t *testing.T) {
 }
 
 func TestRepeatsAndLateData(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "late", hobolinktest.Options{})
 	_, err := b.run(t)
 	require.NoError(t, err)
@@ -250,7 +254,7 @@ func TestRepeatsAndLateData(t *testing.T) {
 	require.Len(t, b.raw(t), perDay)
 	require.False(t, b.bookmark(t).Position.Before(before.Position))
 
-	// A logger that was out of reach delivers a reading from the day before, and an
+	// A logger that was out of reach delivers a sample from the day before, and an
 	// hour goes by: both are published, and nothing else.
 	late := midnight.Add(-20*time.Hour + 90*time.Second)
 	b.vendor.AddRow(late, hobolinktest.Observation{
@@ -267,8 +271,9 @@ func TestRepeatsAndLateData(t *testing.T) {
 }
 
 func TestBookmarkMovesOn(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "moves", hobolinktest.Options{})
-	b.spec.Reread = job.Duration(2 * time.Hour)
+	b.spec.Overlap = job.Duration(2 * time.Hour)
 	b.spec.MaxWindows = 3
 	result, err := b.run(t)
 	require.NoError(t, err)
@@ -277,7 +282,7 @@ func TestBookmarkMovesOn(t *testing.T) {
 	_, err = b.run(t)
 	require.NoError(t, err)
 	require.True(t, b.bookmark(t).Position.Equal(midnight.Add(-2*time.Hour)), "two hours are read again")
-	b.spec.Reread = job.Duration(48 * time.Hour)
+	b.spec.Overlap = job.Duration(48 * time.Hour)
 	_, err = b.run(t)
 	require.NoError(t, err)
 	require.True(t, b.bookmark(t).Position.Equal(midnight.Add(-2*time.Hour)), "never back")
@@ -285,6 +290,7 @@ func TestBookmarkMovesOn(t *testing.T) {
 }
 
 func TestTruncatedWindowsAreHalved(t *testing.T) {
+	t.Parallel()
 	// Six hours have 803 observations, an hour 132, of which an answer holds 50:
 	// halving goes down into the hour.
 	b := newBench(t, "halved", hobolinktest.Options{MaxResults: 50, RateLimit: 100_000})
@@ -300,6 +306,7 @@ func TestTruncatedWindowsAreHalved(t *testing.T) {
 }
 
 func TestTooDenseSecondIsFinal(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "dense", hobolinktest.Options{MaxResults: 5, RateLimit: 100_000})
 	_, err := b.run(t)
 	_, final := classOf(t, err)
@@ -311,6 +318,7 @@ func TestTooDenseSecondIsFinal(t *testing.T) {
 // TestTooDenseHourIsFinal has a server whose answers each are within the bounds, of
 // an hour that is not.
 func TestTooDenseHourIsFinal(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "densehour", hobolinktest.Options{})
 	body := `{"data":[` + strings.Repeat("0,", hobolink.MaxRejected-1) + `0]}`
 	requests := 0
@@ -343,6 +351,7 @@ func TestTooDenseHourIsFinal(t *testing.T) {
 }
 
 func TestBadObservationsGoToQuarantine(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "bad", hobolinktest.Options{})
 	at := midnight.Add(-3 * time.Hour)
 	row := hobolinktest.Observation{
@@ -379,6 +388,7 @@ func TestBadObservationsGoToQuarantine(t *testing.T) {
 // TestObservationTooLargeForAMessage does not hold up the other loggers, nor the
 // points of its time.
 func TestObservationTooLargeForAMessage(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "large", hobolinktest.Options{})
 	b.spec.Loggers = append(b.spec.Loggers, extract.HoboLogger{Serial: "21234002", Station: "Creek"})
 	at := midnight.Add(-3*time.Hour + 90*time.Second)
@@ -406,6 +416,7 @@ func TestObservationTooLargeForAMessage(t *testing.T) {
 }
 
 func TestVendorFailures(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "fails", hobolinktest.Options{})
 	b.vendor.FailNext(1, hobolinktest.Failure{Status: http.StatusUnauthorized})
 	_, err := b.run(t)
@@ -424,6 +435,7 @@ func TestVendorFailures(t *testing.T) {
 }
 
 func TestUnknownLoggerDoesNotHoldUpTheOthers(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "unknown", hobolinktest.Options{})
 	b.spec.Loggers = append([]extract.HoboLogger{{Serial: "999", Station: "gone"}}, b.spec.Loggers...)
 	_, err := b.run(t)
@@ -436,6 +448,7 @@ func TestUnknownLoggerDoesNotHoldUpTheOthers(t *testing.T) {
 }
 
 func TestStopBetweenWindows(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "stop", hobolinktest.Options{})
 	run := b.newRun(jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) {
 		if len(r.Checkpoints()) == 2 {
@@ -455,6 +468,7 @@ func TestStopBetweenWindows(t *testing.T) {
 // TestOvertakenRunIsRefused lets a second run move the bookmark while a first one
 // is in the middle of its windows.
 func TestOvertakenRunIsRefused(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "overtaken", hobolinktest.Options{})
 	overtaken := false
 	run := b.newRun(jobtest.OnCheckpoint(func(*jobtest.Run, jobtest.Checkpoint) {

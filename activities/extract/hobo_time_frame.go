@@ -41,7 +41,7 @@ type hoboTimeFrame struct {
 // A run reads every logger from its bookmark to now, in windows of spec.Increment,
 // and halves a window whose answer is cut. It publishes what it reads as raw and
 // prepared messages; when the server has acknowledged all of a window, the
-// bookmark moves to the window's end, but stays spec.Reread behind now. What lies
+// bookmark moves to the window's end, but stays spec.Overlap behind now. What lies
 // after the bookmark is read again in every run, and published again where it has
 // changed, by the hour. Items that cannot be published go to quarantine.
 func HoboTimeFrame(client *pipeline.Client, options ...Option) job.Type {
@@ -52,7 +52,7 @@ func HoboTimeFrame(client *pipeline.Client, options ...Option) job.Type {
 }
 
 func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFrameSpec) (job.Result, error) {
-	spec = spec.withDefaults()
+	spec = spec.named()
 	token, err := run.Secret(spec.Token)
 	if err != nil {
 		return job.Result{}, err
@@ -62,7 +62,7 @@ func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFr
 		return job.Result{}, err
 	}
 	// Reading has no effect, so that a stop ends it at once; publishing goes on.
-	reading, cancel := context.WithCancel(ctx)
+	fetching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watched := make(chan struct{})
 	defer close(watched)
@@ -75,7 +75,7 @@ func (h *hoboTimeFrame) handle(ctx context.Context, run job.Run, spec HoboTimeFr
 	}()
 
 	e := &extraction{
-		run: run, spec: spec, pipeline: h.pipeline, client: client, reading: reading, now: h.now().UTC(),
+		run: run, spec: spec, pipeline: h.pipeline, client: client, fetching: fetching, now: h.now().UTC(),
 		counts: map[string]int64{},
 	}
 	err = e.all(ctx)
@@ -91,7 +91,7 @@ type extraction struct {
 	spec     HoboTimeFrameSpec
 	pipeline *pipeline.Client
 	client   *hobolink.Client
-	reading  context.Context //nolint:containedctx // ends before the run's own, see handle
+	fetching context.Context //nolint:containedctx // ends before the run's own, see handle
 	now      time.Time
 
 	counts map[string]int64
@@ -228,11 +228,11 @@ func (l *loggerRun) read(ctx context.Context) error {
 // advance moves the bookmark to the end of a window that is published.
 func (l *loggerRun) advance(ctx context.Context, to time.Time) error {
 	position := to
-	if open := l.now.Add(-l.spec.Reread.Std()); open.Before(position) {
+	if open := l.now.Add(-l.spec.Overlap.Std()); open.Before(position) {
 		position = open
 	}
 	position = position.Truncate(time.Hour)
-	// A longer spec.Reread than before does not move the bookmark back; nor does
+	// A longer spec.Overlap than before does not move the bookmark back; nor does
 	// a start that lies after what is read again.
 	if floor := l.bookmark.Position; l.bookmark.Revision > 0 && position.Before(floor) {
 		position = floor
@@ -310,7 +310,7 @@ func (l *loggerRun) halves(from, to time.Time, hour *hobolink.Answer) error {
 func (l *loggerRun) data(from, to time.Time) (hobolink.Answer, error) {
 	l.counts["requests"]++
 	// The vendor counts both ends in.
-	return l.client.Data(l.reading, hobolink.Frame{Logger: l.logger.Serial, Start: from, End: to.Add(-time.Second)})
+	return l.client.Data(l.fetching, hobolink.Frame{Logger: l.logger.Serial, Start: from, End: to.Add(-time.Second)})
 }
 
 // publish publishes what an answer says about [from, to), apart from hours that
@@ -343,15 +343,15 @@ func (l *loggerRun) publish(ctx context.Context, from, to time.Time, answer hobo
 	for _, h := range hours {
 		// Of an hour that is not in this span the answer may hold only a part.
 		inside := !h.start.Before(from) && h.start.Before(to)
-		last := edition{}
+		last := revision{}
 		if inside {
 			last = l.hours[h.start.Unix()]
 		}
-		readings, next := h.since(last)
-		for _, r := range h.readings[:len(h.readings)-len(readings)] {
+		samples, next := h.since(last)
+		for _, r := range h.samples[:len(h.samples)-len(samples)] {
 			l.counts["unchanged"] += int64(len(r.outgoing(0)))
 		}
-		for _, r := range readings {
+		for _, r := range samples {
 			for i, out := range r.outgoing(next.changes) {
 				if err := l.pipeline.CheckSize(out); err != nil {
 					refused = append(refused, l.tooLarge(r, err)...)
@@ -369,7 +369,7 @@ func (l *loggerRun) publish(ctx context.Context, from, to time.Time, answer hobo
 			fresh[h.start.Unix()] = next
 		}
 		if next.changes != last.changes {
-			begun[h.start.Unix()] = edition{changes: next.changes}
+			begun[h.start.Unix()] = revision{changes: next.changes}
 		}
 	}
 	kept, err := l.pipeline.Quarantine(ctx, refused)

@@ -46,6 +46,7 @@ func (l *loggers) last(of ldmp.Record) (last ldmp.Record) {
 // TestRecordThatIsRecordedAnew: after a reset a logger may have another record with
 // the number and the time of the last one.
 func TestRecordThatIsRecordedAnew(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "anew")
 	l.restart(1)
 	end := midnight.Add(6 * time.Hour)
@@ -78,6 +79,7 @@ func TestRecordThatIsRecordedAnew(t *testing.T) {
 // TestServerThatDiesOfItsFirstRecord is cut off as soon as it was told that the
 // record of the bookmark has arrived.
 func TestServerThatDiesOfItsFirstRecord(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "dies")
 	l.restart(1)
 	l.extractAll(37)
@@ -108,6 +110,7 @@ func TestServerThatDiesOfItsFirstRecord(t *testing.T) {
 // TestCorrectionFollowsWhatWasStoredBehindIt: the stream has taken a record and its
 // correction in the wrong order, and drops both when they are read once more.
 func TestCorrectionFollowsWhatWasStoredBehindIt(t *testing.T) {
+	t.Parallel()
 	l := newLoggersOn(t, stacktest.StartOwn(t, "--only", "nats"), "behind")
 	l.restart(8)
 	at := midnight.Add(350 * time.Minute)
@@ -146,9 +149,10 @@ func TestCorrectionFollowsWhatWasStoredBehindIt(t *testing.T) {
 
 // TestNothingIsSentAfterTheEnd of the right to work, which comes with the first record.
 func TestNothingIsSentAfterTheEnd(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "ended")
 	l.restart(8)
-	l.spec.Lap = job.Duration(2 * time.Second)
+	l.spec.IterationDuration = job.Duration(2 * time.Second)
 	ended := stacktest.EndsWhenAsked(t.Context(), func() bool { sent, _ := l.Total(); return sent > 0 })
 	_, err := l.extract.Handle(ended, l.newRun(l.extract, l.spec))
 	require.ErrorIs(t, err, context.Canceled)
@@ -157,6 +161,7 @@ func TestNothingIsSentAfterTheEnd(t *testing.T) {
 
 // TestKeysThatMeetInOneName: each of two jobs of an organization prepares everything.
 func TestKeysThatMeetInOneName(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "meet")
 	l.extractAll(sixHours)
 	for location, key := range map[string]string{"meet1": "meet_west", "meet2": "meet-west", "meet3": "meet.west"} {

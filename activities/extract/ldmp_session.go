@@ -46,25 +46,22 @@ type ldmpSession struct {
 	queue chan ldmpItem
 }
 
-// session reads over one connection until the lap ends, the job is to stop (nil),
+// session reads over one connection until the iteration ends, the job is to stop (nil),
 // or something fails. The bookmarks then say what is published, unless it was the
 // stream that failed, or another run that moved them.
-func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
-	if job.Stopped(e.run) || !time.Now().Before(end) {
-		return nil
-	}
+func (e *ldmpExtraction) session(ctx context.Context) error {
 	// What cannot be stored is not read.
 	if err := e.pipeline.Ready(ctx); err != nil {
 		return err
 	}
 	conn, err := e.connect(ctx)
 	if err != nil {
-		if job.Stopped(e.run) && ctx.Err() == nil {
+		if e.Stopped() && ctx.Err() == nil {
 			return nil
 		}
 		return err
 	}
-	e.add("connections", 1)
+	e.Count("connections", 1)
 	s := &ldmpSession{ldmpExtraction: e, conn: conn, queue: make(chan ldmpItem, inFlight)}
 
 	working, fail := context.WithCancelCause(ctx)
@@ -74,9 +71,9 @@ func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
 	read := make(chan error, 1)
 	group.Go(func() {
 		defer close(s.queue)
-		read <- s.read(ctx, working, end)
+		read <- s.read(ctx, working)
 	})
-	group.Go(func() { s.watch(working, end) })
+	group.Go(func() { s.watch(working) })
 	group.Go(func() {
 		if err := s.keep(ctx, working); err != nil {
 			fail(err)
@@ -90,7 +87,7 @@ func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
 	if err == nil {
 		// The queue is empty, and closed: reading has ended.
 		err = <-read
-		if closing(e.run, end) && ctx.Err() == nil {
+		if e.Over() && ctx.Err() == nil {
 			err = nil
 		}
 	}
@@ -102,11 +99,8 @@ func (e *ldmpExtraction) session(ctx context.Context, end time.Time) error {
 			err = saveErr
 		}
 	}
-	e.checkpoint()
 	return err
 }
-
-func closing(run job.Run, end time.Time) bool { return job.Stopped(run) || !time.Now().Before(end) }
 
 // connect gives up when the job is to stop.
 func (e *ldmpExtraction) connect(ctx context.Context) (*ldmp.Conn, error) {
@@ -116,7 +110,7 @@ func (e *ldmpExtraction) connect(ctx context.Context) (*ldmp.Conn, error) {
 	defer close(done)
 	go func() {
 		select {
-		case <-e.run.Stopping():
+		case <-e.Stopping():
 			cancel()
 		case <-done:
 		}
@@ -124,18 +118,14 @@ func (e *ldmpExtraction) connect(ctx context.Context) (*ldmp.Conn, error) {
 	return ldmp.Open(connecting, ldmp.Config{Address: e.spec.Server}, e.groups())
 }
 
-// watch ends reading, but not acknowledging, when the lap is over or the job is
+// watch ends reading, but not acknowledging, when the iteration is over or the job is
 // to stop.
-func (s *ldmpSession) watch(ctx context.Context, end time.Time) {
-	timer := time.NewTimer(time.Until(end))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.run.Stopping():
-	case <-ctx.Done():
-		return
+func (s *ldmpSession) watch(ctx context.Context) {
+	for s.Wait(ctx, time.Hour) {
 	}
-	_ = s.conn.CloseRead()
+	if ctx.Err() == nil {
+		_ = s.conn.CloseRead()
+	}
 }
 
 // keep moves bookmarks and reports, every so often, as long as the session works.
@@ -153,15 +143,15 @@ func (s *ldmpSession) keep(ctx, working context.Context) error {
 		if err := s.save(ctx); err != nil {
 			return err
 		}
-		s.checkpoint()
+		s.Save()
 	}
 }
 
 // read takes records and sends them to the stream, without waiting for it. Before
 // each it asks the context of the run whether that has ended: one that is derived
 // from it may not know yet.
-func (s *ldmpSession) read(ctx, working context.Context, end time.Time) error {
-	for !closing(s.run, end) {
+func (s *ldmpSession) read(ctx, working context.Context) error {
+	for !s.Over() {
 		record, err := s.conn.Next()
 		var malformed *ldmp.MalformedError
 		var item ldmpItem
@@ -175,7 +165,7 @@ func (s *ldmpSession) read(ctx, working context.Context, end time.Time) error {
 				return err
 			}
 		}
-		s.add("records", 1)
+		s.Count("records", 1)
 		select {
 		case s.queue <- item:
 		case <-working.Done():
@@ -240,7 +230,7 @@ func (s *ldmpSession) refused(class, reason string, raw []byte) *pipeline.Quaran
 	return &pipeline.Quarantined{
 		Stage: pipeline.StageExtract, Operation: s.spec.OperationMode,
 		Name: s.spec.Organization + "." + ldmpSourceName, Class: class, Reason: reason,
-		Job: s.run.Job().ID, Target: s.spec.Server, Subject: s.subject, Body: raw,
+		Job: s.Job().ID, Target: s.spec.Server, Subject: s.subject, Body: raw,
 	}
 }
 
@@ -251,7 +241,7 @@ func (s *ldmpSession) acknowledge(ctx, working context.Context) error {
 	var gone error
 	ready := 0
 	for item := range s.queue {
-		if err := s.settle(ctx, working, item); err != nil {
+		if err := s.deliver(ctx, working, item); err != nil {
 			return err
 		}
 		ready++
@@ -259,15 +249,15 @@ func (s *ldmpSession) acknowledge(ctx, working context.Context) error {
 			continue // the next one is about to be durable as well
 		}
 		if gone = s.conn.Ack(ready); gone == nil {
-			s.add("acknowledged", int64(ready))
+			s.Count("acknowledged", int64(ready))
 			ready = 0
 		}
 	}
 	return gone
 }
 
-// settle waits until an item is in the stream or in quarantine.
-func (s *ldmpSession) settle(ctx, working context.Context, item ldmpItem) error {
+// deliver waits until an item is in the stream or in quarantine.
+func (s *ldmpSession) deliver(ctx, working context.Context, item ldmpItem) error {
 	switch {
 	case item.refused != nil:
 		if err := ctx.Err(); err != nil {
@@ -277,13 +267,13 @@ func (s *ldmpSession) settle(ctx, working context.Context, item ldmpItem) error 
 		if err != nil {
 			return err
 		}
-		s.add("quarantined", kept.Stored)
+		s.Count("quarantined", kept.Stored)
 		if kept.Stored > 0 {
-			s.run.Logger().Warn("to quarantine", "class", item.refused.Class, "reason", item.refused.Reason)
+			s.Logger().Warn("to quarantine", "class", item.refused.Class, "reason", item.refused.Reason)
 		}
 		return nil
 	case item.sent == nil:
-		s.add("repeats", 1)
+		s.Count("repeats", 1)
 		return nil
 	}
 	ack, err := s.stored(working, *item.sent)
@@ -296,7 +286,7 @@ func (s *ldmpSession) settle(ctx, working context.Context, item ldmpItem) error 
 		}
 	}
 	if item.table.published(item.state, item.clock, s.now()) {
-		s.add("astray", 1)
+		s.Count("out_of_range", 1)
 	}
 	return nil
 }
@@ -309,8 +299,8 @@ func (s *ldmpSession) stored(ctx context.Context, sent pipeline.Sent) (pipeline.
 	}
 	published := pipeline.Published{}
 	published.Count(ack)
-	s.add("raw", published.Stored)
-	s.add("duplicates", published.Duplicates)
+	s.Count("raw", published.Stored)
+	s.Count("duplicates", published.Duplicates)
 	return ack, nil
 }
 

@@ -89,7 +89,7 @@ func (l *loggers) listen() {
 }
 
 func (l *loggers) newRun(t job.Type, spec any) *jobtest.Run {
-	return jobtest.NewRun(jobtest.NewJob(t, l.name, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec))
+	return jobtest.NewRun(jobtest.NewJob(t, l.name, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec))
 }
 
 // iteration is a run of a job that goes on until it is stopped.
@@ -218,6 +218,7 @@ func (l *loggers) requireRaw() {
 }
 
 func TestRecordsBecomeRawMessages(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "records")
 	result := l.extractAll(sixHours)
 	require.Equal(t, map[string]int64{
@@ -252,19 +253,20 @@ func TestRecordsBecomeRawMessages(t *testing.T) {
 }
 
 func TestLapEndsByItself(t *testing.T) {
-	l := newLoggers(t, "lap")
-	l.spec.Lap = job.Duration(time.Second)
-	l.laps("all records", func(job.Result) bool { return len(l.raw()) == sixHours })
+	t.Parallel()
+	l := newLoggers(t, "iteration")
+	l.spec.IterationDuration = job.Duration(time.Second)
+	l.iterations("all records", func(job.Result) bool { return len(l.raw()) == sixHours })
 	l.spec.Stations[0].Tables = append(l.spec.Stations[0].Tables, "NoSuch")
-	result := l.laps("the last record of each table again", func(result job.Result) bool { return result.Counts["repeats"] == 4 })
+	result := l.iterations("the last record of each table again", func(result job.Result) bool { return result.Counts["repeats"] == 4 })
 	require.Contains(t, result.Message, "4 records of 0 of 5 tables")
 	require.Contains(t, result.Message, "nothing ever of stn_0 NoSuch")
 	l.requireRaw()
 }
 
-// laps runs iterations that end by themselves, and without an error, until one is
+// iterations runs iterations that end by themselves, and without an error, until one is
 // enough.
-func (l *loggers) laps(what string, enough func(job.Result) bool) (result job.Result) {
+func (l *loggers) iterations(what string, enough func(job.Result) bool) (result job.Result) {
 	l.Helper()
 	stacktest.WaitFor(l, what, func() (bool, error) {
 		var err error
@@ -276,6 +278,7 @@ func (l *loggers) laps(what string, enough func(job.Result) bool) (result job.Re
 }
 
 func TestStartOptions(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "starts")
 	spec := l.spec
 	spec.Stations = []extract.LdmpStation{{Station: "stn_0", UTCOffset: "-08:00", Tables: []string{"Hourly"}}}
@@ -295,10 +298,9 @@ func TestStartOptions(t *testing.T) {
 		s := spec
 		s.Organization = fmt.Sprintf("starts%d", n)
 		c.change(&s)
-		require.NoError(t, s.Validate())
 		_, before := l.Total()
 		i := &iteration{loggers: l, done: make(chan struct{})}
-		i.run = jobtest.NewRun(jobtest.NewJob(l.extract, s.Organization, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, s))
+		i.run = jobtest.NewRun(jobtest.NewJob(l.extract, s.Organization, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, s))
 		go func() {
 			defer close(i.done)
 			i.result, i.err = l.extract.Handle(t.Context(), i.run)
@@ -314,6 +316,7 @@ func TestStartOptions(t *testing.T) {
 }
 
 func TestConnectionsAreMadeAgain(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "again")
 	l.set(midnight)
 	i := l.start(l.extract, l.spec)
@@ -332,6 +335,7 @@ func TestConnectionsAreMadeAgain(t *testing.T) {
 }
 
 func TestServerThatIsAway(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "away")
 	l.Stop()
 	_, err := l.start(l.extract, l.spec).end()
@@ -342,24 +346,26 @@ func TestServerThatIsAway(t *testing.T) {
 }
 
 func TestHolesAreWaitedFor(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "holes")
 	hole, err := l.OpenHole("stn_0", "TenMin", midnight.Add(time.Hour), midnight.Add(2*time.Hour))
 	require.NoError(t, err)
 	lost, err := l.OpenHole("stn_1", "Hourly", midnight.Add(time.Hour), midnight.Add(3*time.Hour))
 	require.NoError(t, err)
 	const before = 7 + 6 + 1 + 37
-	l.spec.Lap = job.Duration(time.Second)
-	l.laps("all but what is behind the holes", func(job.Result) bool { return len(l.raw()) == before })
+	l.spec.IterationDuration = job.Duration(time.Second)
+	l.iterations("all but what is behind the holes", func(job.Result) bool { return len(l.raw()) == before })
 	require.True(t, l.bookmark("stn_0=TenMin").Position.Equal(midnight.Add(50*time.Minute)))
 	require.True(t, l.bookmark("stn_0=Hourly").Position.Equal(midnight.Add(6*time.Hour)), "the other tables go on")
 
 	hole.Fill()
 	lost.GiveUp()
-	l.laps("the rest", func(job.Result) bool { return len(l.raw()) >= sixHours-2 })
+	l.iterations("the rest", func(job.Result) bool { return len(l.raw()) >= sixHours-2 })
 	l.requireRaw()
 }
 
 func TestBadFramesAreAcknowledgedAndKept(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "badframes")
 	malformed := ldmptest.Malformed()
 	names := slices.Sorted(maps.Keys(malformed))
@@ -397,6 +403,7 @@ func TestBadFramesAreAcknowledgedAndKept(t *testing.T) {
 }
 
 func TestRecordOfAWrongClockIsNoPosition(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "clock")
 	for n, wrong := range map[int]string{
 		0: "2099-01-01T00:00:00", 1: "0000-01-01T00:00:00", 2: "9999-12-31T23:59:59", // the first it has
@@ -406,7 +413,7 @@ func TestRecordOfAWrongClockIsNoPosition(t *testing.T) {
 		require.NoError(t, l.Replace("stn_0", "TenMin", midnight.Add(time.Duration(n)*10*time.Minute), ldmptest.Encode(mad)))
 	}
 	result := l.extractAll(sixHours)
-	require.EqualValues(t, 5, result.Counts["astray"])
+	require.EqualValues(t, 5, result.Counts["out_of_range"])
 	require.Len(t, l.raw(), sixHours, "what the logger says is kept")
 	require.True(t, l.bookmark("stn_0=TenMin").Position.Equal(midnight.Add(340*time.Minute)), l.bookmark("stn_0=TenMin").Position)
 	l.requireState(l.bookmark("stn_0=TenMin"), "2026-03-03T21:40:00", 34)
@@ -415,6 +422,7 @@ func TestRecordOfAWrongClockIsNoPosition(t *testing.T) {
 // TestCorrectionFollowsWhatItCorrects reads a record and its correction again, when
 // the stream does not drop repeats any more.
 func TestCorrectionFollowsWhatItCorrects(t *testing.T) {
+	t.Parallel()
 	l := newLoggersOn(t, stacktest.StartOwn(t, "--only", "nats"), "corrected")
 	ctx := t.Context()
 	stream, err := l.client.JetStream().Stream(ctx, pipeline.StreamRaw)
@@ -459,6 +467,7 @@ func TestCorrectionFollowsWhatItCorrects(t *testing.T) {
 // TestCorrectionIsNotOvertaken reads a record that the stream has forgotten and its
 // correction, which it drops as a repeat, and a later one, which is new.
 func TestCorrectionIsNotOvertaken(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "notovertaken")
 	const at = 350 * time.Minute
 	options := l.Options()
@@ -501,7 +510,8 @@ func TestCorrectionIsNotOvertaken(t *testing.T) {
 // TestAcknowledgedIsStored kills NATS in the middle of a backlog: what the server
 // was told to have arrived is in the stream that comes back.
 func TestAcknowledgedIsStored(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "nats")
 	l := newLoggersOn(t, st, "stored")
 	l.set(midnight.Add(30 * 24 * time.Hour))
 	l.spec.StartOption = ldmp.StartAtOldest
@@ -534,6 +544,7 @@ func TestAcknowledgedIsStored(t *testing.T) {
 
 // TestOvertakenExtractIsRefused has two attempts read the same tables.
 func TestOvertakenExtractIsRefused(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "overtaken2")
 	first := l.start(l.extract, l.spec)
 	l.acknowledged(sixHours)

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"encoding/json"
 	"sync"
 	"time"
@@ -75,17 +76,18 @@ func (t *ldmpTable) start(spec *CampbellLdmpSpec, now time.Time) ldmp.Start {
 	if clock, err := ldmp.ParseClock(t.last.Time); err == nil {
 		return ldmp.AtTime(clock)
 	}
+	backfill := cmp.Or(spec.Backfill, defaultLdmpBackfill).Std()
 	switch spec.StartOption {
 	case ldmp.StartAtOldest:
 		return ldmp.AtOldest()
 	case ldmp.StartAtNewest:
 		return ldmp.AtNewest()
 	case ldmp.StartRelativeToNewest:
-		return ldmp.RelativeToNewest(spec.Backfill.Std())
+		return ldmp.RelativeToNewest(backfill)
 	}
 	at := spec.Start
 	if at.IsZero() {
-		at = now.Add(-spec.Backfill.Std())
+		at = now.Add(-backfill)
 	}
 	return ldmp.AtTime(ldmp.ClockAt(at, t.offset.Std()))
 }
@@ -143,10 +145,10 @@ func (t *ldmpTable) moved(clock time.Time, sequence uint64) {
 	}
 }
 
-// published notes that a record is durable. One whose time is astray, in the
+// published notes that a record is durable. One whose time is out of range, in the
 // future or far in the past, is not where the next connection begins: everything
 // until then would be passed over, or read again.
-func (t *ldmpTable) published(state ldmpState, clock, now time.Time) (astray bool) {
+func (t *ldmpTable) published(state ldmpState, clock, now time.Time) (outOfRange bool) {
 	at := ldmp.At(clock, t.offset.Std())
 	t.mu.Lock()
 	defer t.mu.Unlock()

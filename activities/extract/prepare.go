@@ -13,6 +13,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 // Classes of what goes to quarantine.
@@ -32,7 +33,8 @@ const (
 // an organization's source. A raw message is acknowledged when its prepared
 // message is in the stream; what cannot be prepared is in quarantine then.
 type preparation struct {
-	run      job.Run
+	*iterate.Iteration
+
 	pipeline *pipeline.Client
 
 	operation    pipeline.Operation
@@ -42,8 +44,8 @@ type preparation struct {
 	// problem puts the raw message into quarantine, an error ends the iteration.
 	points func(body []byte) (out pipeline.Outgoing, ok bool, bad *problem, err error)
 
-	counts map[string]int64
-	series *pipeline.Series
+	consumer *pipeline.Consumer
+	series   *pipeline.Series
 }
 
 // metadataJob says in the metadata of a consumer whose it is.
@@ -52,67 +54,67 @@ const metadataJob = "dendra-job"
 // problem is why a message is in quarantine.
 type problem struct{ class, reason string }
 
-// lap prepares what comes for a while.
-func (p *preparation) lap(ctx context.Context, length time.Duration) error {
+// work prepares what comes until the iteration is over.
+func (p *preparation) work(ctx context.Context) error {
 	consumer, err := p.pipeline.Consumer(ctx, pipeline.StreamRaw, pipeline.ConsumerOptions{
-		Name:    PrepareConsumerName(p.operation, p.organization, p.source, p.run.Job().ID),
-		Subject: pipeline.RawSubject(p.operation, p.organization, p.source),
-		// Of several jobs whose consumers had one name, only one may take it over.
-		Metadata: map[string]string{metadataJob: p.run.Job().ID},
-		Former:   formerConsumerName(p.operation, p.organization, p.source, p.run.Job().ID),
+		Name:     PrepareConsumerName(p.operation, p.organization, p.source, p.Job().ID),
+		Subject:  pipeline.RawSubject(p.operation, p.organization, p.source),
+		Metadata: map[string]string{metadataJob: p.Job().ID},
 	})
 	if err != nil {
 		return err
 	}
-	// What an earlier lap took and did not finish comes first, and in order.
+	// What an earlier iteration took and did not finish comes first, and in order.
 	rewound, err := consumer.Rewind(ctx)
 	if err != nil {
 		return err
 	}
-	p.counts["rewound"] = int64(rewound)
-	p.series = p.pipeline.Series()
-	for end := time.Now().Add(length); time.Now().Before(end) && !job.Stopped(p.run); {
-		messages, rewound, err := consumer.FetchInOrder(ctx, prepareSize, prepareWait, p.run.Stopping())
-		if err != nil {
-			return err
-		}
-		if rewound > 0 {
-			p.counts["rewound"] += int64(rewound)
-			p.series = p.pipeline.Series() // repeats from here on
-		}
-		if len(messages) == 0 {
-			continue
-		}
-		if err := p.prepare(ctx, messages); err != nil {
-			return err
-		}
-		if err := consumer.Ack(ctx, messages); err != nil {
-			return err
-		}
-		p.counts["messages"] += int64(len(messages))
-		p.run.Checkpoint(job.Progress{
-			Done:    p.counts["messages"],
-			Message: fmt.Sprintf("%d messages prepared, %d in quarantine", p.counts["prepared"], p.counts["quarantined"]),
-		}, nil)
+	p.Count("rewound", int64(rewound))
+	p.consumer, p.series = consumer, p.pipeline.Series()
+	return p.Loop(ctx, p.step)
+}
+
+// step prepares the messages of one fetch.
+func (p *preparation) step(ctx context.Context) (iterate.Next, error) {
+	messages, rewound, err := p.consumer.FetchInOrder(ctx, prepareSize, prepareWait, p.Stopping())
+	if err != nil {
+		return iterate.Done, err
 	}
-	return nil
+	if rewound > 0 {
+		p.Count("rewound", int64(rewound))
+		p.series = p.pipeline.Series() // repeats from here on
+	}
+	if len(messages) == 0 {
+		return iterate.More, nil
+	}
+	if err := p.prepare(ctx, messages); err != nil {
+		return iterate.Done, err
+	}
+	if err := p.consumer.Ack(ctx, messages); err != nil {
+		return iterate.Done, err
+	}
+	p.Count("messages", int64(len(messages)))
+	return iterate.More, nil
+}
+
+func progressOfPreparation(counts map[string]int64) (job.Progress, any) {
+	return job.Progress{
+		Done:    counts["messages"],
+		Message: fmt.Sprintf("%d messages prepared, %d in quarantine", counts["prepared"], counts["quarantined"]),
+	}, nil
 }
 
 // prepare publishes the points of messages, and puts into quarantine what is none.
-func (p *preparation) prepare(ctx context.Context, messages []jetstream.Msg) error {
+func (p *preparation) prepare(ctx context.Context, messages []*pipeline.Delivery) error {
 	prepared := make([]pipeline.Outgoing, 0, len(messages))
 	var refused []pipeline.Quarantined
 	for _, message := range messages {
-		out, ok, problem, err := p.points(message.Data())
+		out, ok, problem, err := p.points(message.Body)
 		if err != nil {
 			return err
 		}
 		if ok {
-			raw, err := rawID(message)
-			if err != nil {
-				return err
-			}
-			prepared = append(prepared, preparedOf(out, raw))
+			prepared = append(prepared, preparedOf(out, rawID(message)))
 		}
 		if problem != nil {
 			refused = append(refused, p.quarantined(message, problem))
@@ -122,32 +124,29 @@ func (p *preparation) prepare(ctx context.Context, messages []jetstream.Msg) err
 	if err != nil {
 		return err
 	}
-	p.counts["quarantined"] += kept.Stored
+	p.Count("quarantined", kept.Stored)
 	published, err := p.series.Publish(ctx, prepared)
-	p.counts["prepared"] += published.Stored
-	p.counts["duplicates"] += published.Duplicates
+	p.Count("prepared", published.Stored)
+	p.Count("duplicates", published.Duplicates)
 	return err
 }
 
 // rawID tells a raw message from others: its id, or its number in the stream.
-func rawID(message jetstream.Msg) (string, error) {
-	if id := message.Headers().Get(jetstream.MsgIDHeader); id != "" {
-		return id, nil
+func rawID(message *pipeline.Delivery) string {
+	if id := message.Header.Get(jetstream.MsgIDHeader); id != "" {
+		return id
 	}
-	sequence, _, err := pipeline.Place(message)
-	return strconv.FormatUint(sequence, 10), err
+	return strconv.FormatUint(message.Sequence, 10)
 }
 
-func (p *preparation) quarantined(message jetstream.Msg, problem *problem) pipeline.Quarantined {
+func (p *preparation) quarantined(message *pipeline.Delivery, problem *problem) pipeline.Quarantined {
 	q := pipeline.Quarantined{
 		Stage: pipeline.StagePrepare, Operation: p.operation,
 		Name: p.organization + "." + p.source, Class: problem.class, Reason: problem.reason,
-		Job: p.run.Job().ID, Subject: message.Subject(), Body: message.Data(),
+		Job: p.Job().ID, Subject: message.Subject, Body: message.Body,
+		Sequence: message.Sequence,
 	}
-	if meta, err := message.Metadata(); err == nil {
-		q.Sequence = meta.Sequence.Stream
-	}
-	p.run.Logger().Warn("to quarantine", "class", q.Class, "reason", q.Reason)
+	p.Logger().Warn("to quarantine", "class", q.Class, "reason", q.Reason)
 	return q
 }
 
@@ -158,16 +157,10 @@ func (p *preparation) quarantined(message jetstream.Msg, problem *problem) pipel
 // safe name.
 func PrepareConsumerName(operation pipeline.Operation, organization, source, jobID string) string {
 	_, key, _ := strings.Cut(jobID, ".")
-	name := formerConsumerName(operation, organization, source, jobID)
+	name := strings.Join([]string{"prepare", string(operation), organization, source, pipeline.SafeName(key)}, "-")
 	if pipeline.SafeName(key) != key {
 		digest := sha256.Sum256([]byte(key))
 		name += "-" + hex.EncodeToString(digest[:4])
 	}
 	return name
-}
-
-// formerConsumerName is the name that the consumer had in earlier versions.
-func formerConsumerName(operation pipeline.Operation, organization, source, jobID string) string {
-	_, key, _ := strings.Cut(jobID, ".")
-	return strings.Join([]string{"prepare", string(operation), organization, source, pipeline.SafeName(key)}, "-")
 }

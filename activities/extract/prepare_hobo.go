@@ -8,6 +8,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/hobolink"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 type prepareHobo struct{ pipeline *pipeline.Client }
@@ -15,7 +16,7 @@ type prepareHobo struct{ pipeline *pipeline.Client }
 // PrepareHoboTimeFrame makes the job type of that name. A nil client is enough to
 // describe it.
 //
-// An iteration is a lap: for spec.Lap it takes raw messages of an organization's
+// For spec.IterationDuration, an iteration takes raw messages of an organization's
 // HOBO loggers and publishes the points that their extract has published beside
 // them. It is there for raw messages that come without an extract: those that are
 // replayed from the archive.
@@ -27,53 +28,52 @@ func PrepareHoboTimeFrame(client *pipeline.Client) job.Type {
 }
 
 func (h *prepareHobo) handle(ctx context.Context, run job.Run, spec PrepareHoboSpec) (job.Result, error) {
-	spec = spec.withDefaults()
-	counts := map[string]int64{}
-	l := &hoboPreparation{spec: spec, loggers: map[string]HoboDestination{}, counts: counts}
+	it := iterate.New(run, spec.IterationDuration.Std(), progressOfPreparation)
+	l := &hoboPreparation{spec: spec, loggers: map[string]HoboDestination{}, count: it.Count}
 	for _, logger := range spec.Loggers {
 		l.loggers[logger.Serial] = logger
 	}
 	p := &preparation{
-		run: run, pipeline: h.pipeline,
+		Iteration: it, pipeline: h.pipeline,
 		operation: spec.OperationMode, organization: spec.Organization, source: hoboSource,
-		points: l.points, counts: counts,
+		points: l.points,
 	}
-	err := p.lap(ctx, spec.Lap.Std())
+	err := p.work(ctx)
 	return job.Result{
-		Message: fmt.Sprintf("%d readings of %s prepared as %d messages", counts["messages"], spec.Organization, counts["prepared"]),
-		Counts:  counts,
+		Message: fmt.Sprintf("%d readings of %s prepared as %d messages", it.Counted("messages"), spec.Organization, it.Counted("prepared")),
+		Counts:  it.Counts(),
 	}, err
 }
 
-// hoboPreparation makes points of readings.
+// hoboPreparation makes points of samples.
 type hoboPreparation struct {
 	spec    PrepareHoboSpec
 	loggers map[string]HoboDestination
-	counts  map[string]int64
+	count   func(name string, n int64)
 }
 
 // points makes the prepared message of a raw one. There is none if no observation
 // has a value.
 func (p *hoboPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, bad *problem, err error) {
-	context, observations, bad := decodeReading(body)
+	context, observations, bad := decodeSample(body)
 	if bad != nil {
 		return out, false, bad, nil
 	}
 	to := p.spec.destination(p.loggers[observations[0].Logger], context)
 	out, ok, err = hoboMessage(context, to, observations)
 	if err == nil && !ok {
-		p.counts["empty"]++
+		p.count("empty", 1)
 	}
 	return out, ok, nil, err
 }
 
-// decodeReading reads a raw message: observations of one logger and one time, at
+// decodeSample reads a raw message: observations of one logger and one time, at
 // least one.
-func decodeReading(body []byte) (context pipeline.Context, observations []hobolink.Observation, bad *problem) {
+func decodeSample(body []byte) (context pipeline.Context, observations []hobolink.Observation, bad *problem) {
 	refuse := func(format string, args ...any) (pipeline.Context, []hobolink.Observation, *problem) {
 		return context, nil, &problem{ClassBadMessage, "not a raw message of a HOBO logger: " + fmt.Sprintf(format, args...)}
 	}
-	var message pipeline.Message[HoboReading]
+	var message pipeline.Message[HoboSample]
 	if err := json.Unmarshal(body, &message); err != nil {
 		return refuse("%v", err)
 	}
@@ -81,18 +81,18 @@ func decodeReading(body []byte) (context pipeline.Context, observations []hoboli
 	if context.Station == "" || context.Table == "" {
 		return refuse("its context names no station or no table")
 	}
-	reading := message.Payload
-	if len(reading.Observations) == 0 {
+	sample := message.Payload
+	if len(sample.Observations) == 0 {
 		return refuse("it has no observations")
 	}
-	observations = make([]hobolink.Observation, 0, len(reading.Observations))
-	for i, raw := range reading.Observations {
+	observations = make([]hobolink.Observation, 0, len(sample.Observations))
+	for i, raw := range sample.Observations {
 		o, err := hobolink.ParseObservation(raw)
 		if err != nil {
 			return refuse("observation %d: %v", i+1, err)
 		}
-		if at := o.Time.Format(hoboTimestamp); at != reading.Timestamp {
-			return refuse("observation %d is of %s, the message of %.40q", i+1, at, reading.Timestamp)
+		if at := o.Time.Format(hoboTimestamp); at != sample.Timestamp {
+			return refuse("observation %d is of %s, the message of %.40q", i+1, at, sample.Timestamp)
 		}
 		if i > 0 && o.Logger != observations[0].Logger {
 			return refuse("it has observations of loggers %s and %s", observations[0].Logger, o.Logger)

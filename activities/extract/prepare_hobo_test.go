@@ -16,17 +16,17 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
-// prepareAll runs laps of a job of the location's name until nothing is left, and
+// prepareAll runs iterations of a job of the location's name until nothing is left, and
 // sums their counts up.
 func (b *bench) prepareAll(t *testing.T, spec extract.PrepareHoboSpec) map[string]int64 {
 	t.Helper()
-	spec.Lap = job.Duration(300 * time.Millisecond)
+	spec.IterationDuration = job.Duration(300 * time.Millisecond)
 	operation := spec.OperationMode
 	if operation == "" {
 		operation = pipeline.OperationBulk
 	}
 	jobType := extract.PrepareHoboTimeFrame(b.client)
-	definition := jobtest.NewJob(jobType, spec.Location, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
+	definition := jobtest.NewJob(jobType, spec.Location, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, spec)
 	counts := map[string]int64{}
 	stacktest.WaitFor(t, "the raw messages to be prepared", func() (bool, error) {
 		result, err := jobType.Handle(t.Context(), jobtest.NewRun(definition))
@@ -55,8 +55,9 @@ func (b *bench) points(t *testing.T, operation pipeline.Operation, location stri
 }
 
 // TestPointsOfRawMessagesAreThoseOfTheExtract of two loggers, one of them with names
-// of its own, with a correction and a reading without a value.
+// of its own, with a correction and a sample without a value.
 func TestPointsOfRawMessagesAreThoseOfTheExtract(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "hoboagain", hobolinktest.Options{Seed: 5})
 	b.spec.Database = "weather"
 	b.spec.Loggers = append(b.spec.Loggers, extract.HoboLogger{Serial: "21234002", Station: "Creek", Table: "Met", Measurement: "creek"})
@@ -99,7 +100,7 @@ func TestPointsOfRawMessagesAreThoseOfTheExtract(t *testing.T) {
 	require.Empty(t, b.quarantine(t))
 }
 
-// reading is a raw message as an extract makes it.
+// sample is a raw message as an extract makes it.
 func reading(t *testing.T, serial, station string) string {
 	t.Helper()
 	o := hobolinktest.Observation{
@@ -107,9 +108,9 @@ func reading(t *testing.T, serial, station string) string {
 	}
 	raw, err := json.Marshal(o.Row())
 	require.NoError(t, err)
-	body, err := pipeline.Message[extract.HoboReading]{
+	body, err := pipeline.Message[extract.HoboSample]{
 		Context: pipeline.Context{ImportedAt: midnight, OrgSlug: "o", Source: "hobolink", Station: station, Table: serial},
-		Payload: extract.HoboReading{Timestamp: "2026-03-04 00:00:00Z", Observations: []json.RawMessage{raw, raw}},
+		Payload: extract.HoboSample{Timestamp: "2026-03-04 00:00:00Z", Observations: []json.RawMessage{raw, raw}},
 	}.Encode()
 	require.NoError(t, err)
 	return string(body)
@@ -126,6 +127,7 @@ func (b *bench) publishRaw(t *testing.T, operation pipeline.Operation, bodies ..
 }
 
 func TestLoggersGoElsewhere(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "hoboroutes", hobolinktest.Options{})
 	b.publishRaw(t, "bulk", reading(t, "1", "Ridge"), reading(t, "2", "Ridge"), reading(t, "3", "Ridge"), reading(t, "4", "Ridge"))
 	counts := b.prepareAll(t, extract.PrepareHoboSpec{Organization: b.name, Location: b.name, Loggers: []extract.HoboDestination{
@@ -149,6 +151,7 @@ func TestLoggersGoElsewhere(t *testing.T) {
 }
 
 func TestWhatIsNoReadingGoesToQuarantine(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "noreading", hobolinktest.Options{})
 	good := reading(t, "1", "Ridge")
 	replaced := func(old, replacement string) string {

@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 type prepareLdmp struct{ pipeline *pipeline.Client }
@@ -18,7 +19,7 @@ type prepareLdmp struct{ pipeline *pipeline.Client }
 // PrepareCampbellScientificLdmp makes the job type of that name. A nil client is
 // enough to describe it.
 //
-// An iteration is a lap: for spec.Lap it takes raw messages of an organization's
+// For spec.IterationDuration, an iteration takes raw messages of an organization's
 // data loggers, makes points of their records and publishes them for a location.
 // A raw message is acknowledged when its prepared message is in the stream; what
 // cannot be prepared is in quarantine then.
@@ -30,9 +31,8 @@ func PrepareCampbellScientificLdmp(client *pipeline.Client) job.Type {
 }
 
 func (h *prepareLdmp) handle(ctx context.Context, run job.Run, spec PrepareLdmpSpec) (job.Result, error) {
-	spec = spec.withDefaults()
-	counts := map[string]int64{}
-	l := &ldmpPreparation{spec: spec, counts: counts}
+	it := iterate.New(run, spec.IterationDuration.Std(), progressOfPreparation)
+	l := &ldmpPreparation{spec: spec, count: it.Count}
 	for _, text := range spec.StringFields {
 		pattern, err := regexp.Compile(text)
 		if err != nil {
@@ -41,14 +41,14 @@ func (h *prepareLdmp) handle(ctx context.Context, run job.Run, spec PrepareLdmpS
 		l.stringFields = append(l.stringFields, pattern)
 	}
 	p := &preparation{
-		run: run, pipeline: h.pipeline,
+		Iteration: it, pipeline: h.pipeline,
 		operation: spec.OperationMode, organization: spec.Organization, source: ldmpSourceName,
-		points: l.points, counts: counts,
+		points: l.points,
 	}
-	err := p.lap(ctx, spec.Lap.Std())
+	err := p.work(ctx)
 	return job.Result{
-		Message: fmt.Sprintf("%d records of %s prepared as %d messages", counts["messages"], spec.Organization, counts["prepared"]),
-		Counts:  counts,
+		Message: fmt.Sprintf("%d records of %s prepared as %d messages", it.Counted("messages"), spec.Organization, it.Counted("prepared")),
+		Counts:  it.Counts(),
 	}, err
 }
 
@@ -56,7 +56,7 @@ func (h *prepareLdmp) handle(ctx context.Context, run job.Run, spec PrepareLdmpS
 type ldmpPreparation struct {
 	spec         PrepareLdmpSpec
 	stringFields []*regexp.Regexp
-	counts       map[string]int64
+	count        func(name string, n int64)
 }
 
 // decodeRecord reads a raw message and the logger's clock.
@@ -85,7 +85,7 @@ func (p *ldmpPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, b
 	message.Context.Station, message.Context.Table = record.Station, record.Table
 	route := p.spec.route(message.Context, clock)
 	if route.skip {
-		p.counts["skipped"]++
+		p.count("skipped", 1)
 		return out, false, nil, nil
 	}
 	if err := route.offset.Check(); err != nil {
@@ -97,13 +97,13 @@ func (p *ldmpPreparation) points(body []byte) (out pipeline.Outgoing, ok bool, b
 			record.Station, record.Table, at.Format(time.RFC3339), imported.Format(time.RFC3339))}, nil
 	}
 	values, missing, wrong := p.values(&route, record.Fields)
-	p.counts["missing"] += missing
+	p.count("missing", missing)
 	if len(wrong) > 0 {
 		bad = &problem{ClassBadValue, fmt.Sprintf("station %s, table %s, record %d: %s",
 			record.Station, record.Table, record.Number, strings.Join(wrong, "; "))}
 	}
 	if len(values) == 0 {
-		p.counts["empty"]++
+		p.count("empty", 1)
 		return out, false, bad, nil
 	}
 	out, err = p.message(message.Context, route, at, values)

@@ -28,7 +28,7 @@ func (l *loggers) prepareAll() job.Result {
 	return i.stopped()
 }
 
-// stopped ends a lap of preparing.
+// stopped ends an iteration of preparing.
 func (i *iteration) stopped() job.Result {
 	i.Helper()
 	i.run.Stop()
@@ -69,6 +69,7 @@ func (l *loggers) publishBody(body string) {
 }
 
 func TestPointsAreWhatWasLogged(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "points")
 	l.extractAll(sixHours)
 	result := l.prepareAll()
@@ -101,6 +102,7 @@ func TestPointsAreWhatWasLogged(t *testing.T) {
 
 // TestPreparedInOrder: another reader takes one of the messages, and does not answer.
 func TestPreparedInOrder(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "inorder")
 	i := l.start(l.prepare, l.points)
 	var consumer jetstream.Consumer
@@ -133,6 +135,7 @@ func TestPreparedInOrder(t *testing.T) {
 }
 
 func TestTypesOfFields(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "types")
 	l.points.StringFields = []string{"_flag$"}
 	field := func(name, kind, value string) ldmp.Field { return ldmp.Field{Name: name, Type: kind, Value: value} }
@@ -170,6 +173,7 @@ func TestTypesOfFields(t *testing.T) {
 }
 
 func TestRulesRouteRecords(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "rules")
 	l.points.Database, l.points.Measurement = "station_{station}", "source_{table}" // one database a station
 	l.points.Rules = []extract.LdmpRule{
@@ -213,6 +217,7 @@ func TestRulesRouteRecords(t *testing.T) {
 }
 
 func TestWhatIsNoRecordGoesToQuarantine(t *testing.T) {
+	t.Parallel()
 	l := newLoggers(t, "norecord")
 	bodies := []string{
 		`{`, `{"context":{},"payload":{"timestamp":"x","observations":[]}}`,

@@ -3,21 +3,19 @@ package images_test
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
 	"net"
-	"reflect"
 	"testing"
 
-	"github.com/invopop/jsonschema"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
 // bomb is a PNG of 109 KB that says it has 30,000² pixels.
@@ -127,28 +125,27 @@ func TestBadSpecs(t *testing.T) {
 		spec string
 		part string
 	}{
-		{photo, `{"key":"a.jpg"}`, "bucket is empty"},
-		{photo, `{"bucket":"b"}`, "key is empty"},
-		{photo, `{"bucket":"b","key":"a","colour":1}`, "colour"},
-		{photo, `{"bucket":"b","key":"a","prefix":"../x"}`, "prefix"},
-		{photo, `{"bucket":"b","key":"a","prefix":"x/"}`, "prefix"},
-		{photo, `{"bucket":"b","key":"a","quality":101}`, "quality 101"},
-		{photo, `{"bucket":"b","key":"a","quality":-1}`, "quality -1"},
-		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a b","size":9}]}`, `variants[0]: the name "a b"`},
-		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a","size":0}]}`, "size 0"},
-		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a","size":5000}]}`, "size 5000"},
+		{photo, `{"key":"a.jpg"}`, `spec: key "bucket" is missing`},
+		{photo, `{"bucket":"b"}`, `spec: key "key" is missing`},
+		{photo, `{"bucket":"b","key":""}`, `spec.key: "" has 0 characters, fewer than 1`},
+		{photo, `{"bucket":"b","key":"a\nb"}`, `spec.key: "a\nb" does not match the pattern`},
+		{photo, `{"bucket":"b","key":"a","colour":1}`, `spec.colour: unknown key "colour"`},
+		{photo, `{"bucket":"b","key":"a","prefix":"../x"}`, `spec.prefix: "../x" does not match the pattern`},
+		{photo, `{"bucket":"b","key":"a","prefix":"x/"}`, `spec.prefix: "x/" does not match the pattern`},
+		{photo, `{"bucket":"b","key":"a","quality":101}`, "spec.quality: 101 is more than 100"},
+		{photo, `{"bucket":"b","key":"a","quality":-1}`, "spec.quality: -1 is less than 1"},
+		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a b","size":9}]}`, `spec.variants.0.name: "a b" does not match the pattern`},
+		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a","size":0}]}`, "spec.variants.0.size: 0 is less than 1"},
+		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a","size":5000}]}`, "spec.variants.0.size: 5000 is more than 4096"},
 		{photo, `{"bucket":"b","key":"a","variants":[{"name":"a","size":1},{"name":"a","size":2}]}`, "taken"},
-		{logo, `{"bucket":"b","key":"a","quality":80}`, "quality"},
-		{logo, `{"bucket":"b","key":"a","variants":[{"name":"x","size":-2}]}`, "size -2"},
+		{logo, `{"bucket":"b","key":"a","quality":80}`, `spec.quality: unknown key "quality"`},
+		{logo, `{"bucket":"b","key":"a","variants":[{"name":"x","size":-2}]}`, "spec.variants.0.size: -2 is less than 1"},
 	} {
-		run := newRun(c.typ, json.RawMessage(c.spec))
-		_, err := c.typ.Handle(t.Context(), run)
-		requireFailure(t, err, job.ClassInvalidSpec, true, c.part, run.Job().ID)
+		require.ErrorContains(t, jobtest.CheckSpec(c.typ, c.spec), c.part)
 	}
 }
 
-// The description of the types needs no store, and their specs make a schema
-// with the defaults that the handlers use.
+// The description of the types needs no store.
 func TestDescriptions(t *testing.T) {
 	t.Parallel()
 	for _, typ := range []job.Type{images.PhotoVariants(nil), images.LogoAvatarVariants(nil)} {
@@ -157,14 +154,5 @@ func TestDescriptions(t *testing.T) {
 		require.True(t, typ.Allows(job.ModeQueued))
 		require.False(t, typ.Allows(job.ModeContinuous))
 		require.False(t, typ.Allows(job.ModeRecurring))
-		reflector := jsonschema.Reflector{DoNotReference: true}
-		schema := reflector.ReflectFromType(typ.Spec)
-		require.Equal(t, []string{"bucket", "key"}, schema.Required)
-		for name, field := range map[string]string{"target_bucket": "media", "prefix": map[bool]string{true: "photos", false: "logos"}[typ.Spec == reflect.TypeFor[images.PhotoSpec]()]} {
-			property, found := schema.Properties.Get(name)
-			require.True(t, found)
-			require.Equal(t, field, property.Default)
-			require.NotEmpty(t, property.Description)
-		}
 	}
 }

@@ -26,11 +26,7 @@ func PhotoVariants(store *objects.Store) job.Type {
 	return job.NewType("GeneratePhotoVariantsToMinio", job.WorkerBackend,
 		"Makes square JPEG variants of an uploaded photo, upright and without its metadata.",
 		func(ctx context.Context, run job.Run, spec PhotoSpec) (job.Result, error) {
-			t, err := spec.task()
-			if err != nil {
-				return job.Result{}, job.Final(job.ClassInvalidSpec, "spec of job %s: %w", run.Job().ID, err)
-			}
-			return generate(ctx, run, store, t)
+			return generate(ctx, run, store, spec.task())
 		}, job.ModeOneShot, job.ModeQueued)
 }
 
@@ -40,11 +36,7 @@ func LogoAvatarVariants(store *objects.Store) job.Type {
 	return job.NewType("GenerateLogoAvatarVariantsToMinio", job.WorkerBackend,
 		"Makes PNG variants of an uploaded logo or avatar: fitted, never cropped, with its transparency.",
 		func(ctx context.Context, run job.Run, spec LogoAvatarSpec) (job.Result, error) {
-			t, err := spec.task()
-			if err != nil {
-				return job.Result{}, job.Final(job.ClassInvalidSpec, "spec of job %s: %w", run.Job().ID, err)
-			}
-			return generate(ctx, run, store, t)
+			return generate(ctx, run, store, spec.task())
 		}, job.ModeOneShot, job.ModeQueued)
 }
 

@@ -38,7 +38,7 @@ func upload(t *testing.T, store *objects.Store, key string, data []byte) {
 }
 
 func newRun(typ job.Type, spec any, options ...jobtest.Option) *jobtest.Run {
-	return jobtest.NewRun(jobtest.NewJob(typ, "test", job.Schedule{OneShot: &job.OneShot{}}, spec), options...)
+	return jobtest.NewRun(jobtest.NewJob(typ, "test", job.Trigger{OneShot: &job.OneShot{}}, spec), options...)
 }
 
 func handle(t *testing.T, typ job.Type, spec any) (job.Result, images.Output) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
@@ -26,7 +25,7 @@ const (
 
 // batch is a number of messages on their way to the server.
 type batch struct {
-	lane    *lane
+	writer  *mirrorWriter
 	items   []item
 	groups  []*group // runs of points with one target, in the order to write them in
 	refused []refusal
@@ -41,7 +40,7 @@ type batch struct {
 
 // item is a message with what is left to do for it.
 type item struct {
-	message  jetstream.Msg
+	message  *pipeline.Delivery
 	open     int // points that are neither stored, nor in quarantine, nor expired
 	answered bool
 }
@@ -67,7 +66,7 @@ type refusal struct {
 	class, reason string
 }
 
-func newBatch(w *lane) *batch { return &batch{lane: w, lastSay: time.Now(), held: -1} }
+func newBatch(w *mirrorWriter) *batch { return &batch{writer: w, lastSay: time.Now(), held: -1} }
 
 // reset makes room for the next messages, and keeps the memory.
 func (b *batch) reset() {
@@ -84,16 +83,16 @@ func (b *batch) reset() {
 }
 
 // add decodes a message, and sorts its points by where they go.
-func (b *batch) add(decoder *lines.Decoder, message jetstream.Msg) {
+func (b *batch) add(decoder *lines.Decoder, message *pipeline.Delivery) {
 	n := len(b.items)
 	b.items = append(b.items, item{message: message})
 	it := &b.items[n]
-	if b.skip.Is(message) {
+	if b.skip.Is(message.Stored) {
 		it.open = 1
-		b.refused = append(b.refused, refusal{n, -1, pipeline.ClassSkipped, "skipped by an operator: " + b.lane.breaker().Reason})
+		b.refused = append(b.refused, refusal{n, -1, pipeline.ClassSkipped, "skipped by an operator: " + b.writer.breaker().Reason})
 		return
 	}
-	decoded, err := decoder.Decode(message.Data())
+	decoded, err := decoder.Decode(message.Body)
 	if err != nil {
 		it.open = 1
 		b.refused = append(b.refused, refusal{n, -1, ClassBadMessage, err.Error()})
@@ -126,8 +125,8 @@ func (b *batch) group(options pipeline.PointOptions) *group {
 		RetentionPolicy: options.RetentionPolicy,
 		Precision:       influx.Precision(options.Precision),
 	}
-	if b.lane.mirror.Database != "" {
-		target.Database = b.lane.mirror.Database
+	if b.writer.mirror.Database != "" {
+		target.Database = b.writer.mirror.Database
 	}
 	for i := len(b.groups) - 1; i >= 0; i-- {
 		g := b.groups[i]
@@ -145,8 +144,8 @@ func (b *batch) group(options pipeline.PointOptions) *group {
 
 // store writes all lines that are not done, one group after the other, and puts
 // what was refused into quarantine, also when a write fails. It can be called again
-// after an error. It is errLapOver when the search for what the server refuses has
-// to go on in the next lap.
+// after an error. It is errIterationOver when the search for what the server refuses has
+// to go on in the next iteration.
 func (b *batch) store(ctx context.Context) error {
 	var failed error
 	b.halving, b.held = false, -1
@@ -163,7 +162,7 @@ func (b *batch) store(ctx context.Context) error {
 		// that it is away or knows no such user does.
 		at := b.heldBy(g, err)
 		if at < 0 {
-			if failed == nil || !errors.Is(err, errLapOver) { // which says nothing about the mirror
+			if failed == nil || !errors.Is(err, errIterationOver) { // which says nothing about the mirror
 				failed, b.held = err, -1
 			}
 			break
@@ -173,7 +172,7 @@ func (b *batch) store(ctx context.Context) error {
 		}
 		held = append(held, g)
 	}
-	if errors.Is(failed, errLapOver) {
+	if errors.Is(failed, errIterationOver) {
 		// Messages that come again are refused again, and counted then.
 		n := b.finished()
 		b.refused = slices.DeleteFunc(b.refused, func(r refusal) bool { return r.item >= n })
@@ -207,22 +206,19 @@ func (b *batch) heldMessage() *pipeline.HeldMessage {
 	if b.held < 0 || b.finished() != b.held {
 		return nil
 	}
-	stored, err := pipeline.StoredMessage(b.items[b.held].message)
-	if err != nil {
-		return nil
-	}
-	return &pipeline.HeldMessage{Subject: stored.Subject, Sequence: stored.Sequence, Time: stored.Time}
+	message := b.items[b.held].message
+	return &pipeline.HeldMessage{Subject: message.Subject, Sequence: message.Sequence, Time: message.Time}
 }
 
-// narrows tells whether a write that failed, and that is nobody's fault as far as is
+// narrows reports whether a write that failed, and that is nobody's fault as far as is
 // known, is halved all the same, until the first message is found that fails by itself.
 // A busy server answers some writes with a 500: that is looked into only when it goes on.
 func (b *batch) narrows(failed *influx.Error) bool {
 	return failed.About() == influx.AboutPoints &&
-		(failed.Kind == influx.KindConfig || b.lane.breaker().State == pipeline.BreakerTrying)
+		(failed.Kind == influx.KindConfig || b.writer.breaker().State == pipeline.BreakerTrying)
 }
 
-// followsOn tells whether points of the group and an earlier one may be the same.
+// followsOn reports whether points of the group and an earlier one may be the same.
 func (g *group) followsOn(earlier *group) bool {
 	return g.target.Database == earlier.target.Database && g.target.RetentionPolicy == earlier.target.RetentionPolicy
 }
@@ -231,8 +227,8 @@ func (g *group) followsOn(earlier *group) bool {
 func (b *batch) writeAll(ctx context.Context, g *group) error {
 	for from := 0; from < len(g.lines); {
 		n, size := 0, 0
-		most := int(b.lane.maxBytes.Load())
-		for _, l := range g.lines[from:min(len(g.lines), from+b.lane.lap.spec.BatchPoints)] {
+		most := int(b.writer.maxBytes.Load())
+		for _, l := range g.lines[from:min(len(g.lines), from+b.writer.iteration.spec.BatchPoints)] {
 			if n > 0 && size+l.end-l.start > most {
 				break
 			}
@@ -275,24 +271,24 @@ func (g *group) pending(all []line) (body []byte, n int) {
 // server names, and halves the rest until it has found the others, which takes at
 // most 2·k·log₂(n) writes for k of n lines. Good lines are written more than once on
 // the way, which is harmless. It goes from the first line to the last, and ends with
-// errLapOver when the lap does, as soon as a message is done with.
+// errIterationOver when the iteration does, as soon as a message is done with.
 func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	body, n := g.pending(all)
 	if n == 0 {
 		return nil
 	}
-	if b.halving && b.lane.lap.leaving(b.lane) && b.begun() {
-		return errLapOver
+	if b.halving && b.writer.iteration.draining(b.writer) && b.begun() {
+		return errIterationOver
 	}
 	parts := [][]byte{body}
 	if n == len(all) && !b.halving {
-		parts = b.lane.parts(g, all, body)
+		parts = b.writer.parts(g, all, body)
 	}
 	err := b.writeOnce(ctx, g.target, parts)
 	if err == nil {
 		b.stored = true
-		b.settle(all)
-		b.lane.count("points", int64(n))
+		b.markStored(all)
+		b.writer.count("points", int64(n))
 		return nil
 	}
 	var failed *influx.Error
@@ -302,7 +298,7 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	switch failed.Kind {
 	case influx.KindTooBig:
 		if n > 1 {
-			b.lane.lowerMaxBytes(len(body) / 2)
+			b.writer.lowerMaxBytes(len(body) / 2)
 		}
 	case influx.KindPoison:
 		if n > 1 && b.refuseNamed(g, all, failed) {
@@ -327,14 +323,14 @@ func (b *batch) write(ctx context.Context, g *group, all []line) error {
 	all[0].done = true
 	if failed.Kind == influx.KindTooOld {
 		b.items[all[0].item].open--
-		b.lane.count("expired", 1)
+		b.writer.count("expired", 1)
 		return nil
 	}
 	b.refused = append(b.refused, refusal{all[0].item, all[0].point, ClassRefusedPoint, failed.Text})
 	return nil
 }
 
-// ofOneMessage tells whether all lines that are not done are of the same message.
+// ofOneMessage reports whether all lines that are not done are of the same message.
 func ofOneMessage(all []line) bool {
 	item := -1
 	for i := range all {
@@ -387,15 +383,15 @@ func (b *batch) refusals() map[int]int {
 	return counts
 }
 
-// begun tells whether a message can be answered that was not before: what comes
+// begun reports whether a message can be answered that was not before: what comes
 // again does not begin with the same one.
 func (b *batch) begun() bool {
 	n := b.finished()
 	return n > 0 && !b.items[n-1].answered
 }
 
-// settle notes that lines are stored.
-func (b *batch) settle(all []line) {
+// markStored notes that lines are stored.
+func (b *batch) markStored(all []line) {
 	for i := range all {
 		if l := &all[i]; !l.done {
 			l.done = true
@@ -428,7 +424,7 @@ func (b *batch) refuseNamed(g *group, all []line, failed *influx.Error) bool {
 // after creating the database if that is missing. Of several errors it gives one:
 // what it says of a line holds, and what the others say shows in the next write.
 func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]byte) error {
-	w := b.lane
+	w := b.writer
 	b.stayAlive()
 	write := func() error {
 		var requests errgroup.Group
@@ -453,13 +449,13 @@ func (b *batch) writeOnce(ctx context.Context, target influx.Target, parts [][]b
 		}
 		return err
 	}
-	w.lap.run.Logger().Info("database created", "database", target.Database, "influx", w.address)
+	w.iteration.Logger().Info("database created", "database", target.Database, "influx", w.address)
 	return write()
 }
 
 // lowerMaxBytes makes writes smaller from now on: the server found one too big.
-// They stay so in later laps, until the job's batch_bytes or the server's URL changes.
-func (w *lane) lowerMaxBytes(bytes int) {
+// They stay so in later iterations, until the job's batch_bytes or the server's URL changes.
+func (w *mirrorWriter) lowerMaxBytes(bytes int) {
 	bytes = max(1, min(bytes, int(w.maxBytes.Load())))
 	w.maxBytes.Store(int64(bytes))
 	w.mu.Lock()
@@ -476,7 +472,7 @@ func (b *batch) stayAlive() {
 	b.lastSay = time.Now()
 	for i := range b.items {
 		if !b.items[i].answered {
-			// One that gets lost means a redelivery, after which the lane begins again.
+			// One that gets lost means a redelivery, after which the mirror writer begins again.
 			_ = b.items[i].message.InProgress()
 		}
 	}
@@ -497,7 +493,7 @@ func (b *batch) quarantine(ctx context.Context) error {
 	if len(decided) == 0 {
 		return nil
 	}
-	w := b.lane
+	w := b.writer
 	messages := make([]pipeline.Quarantined, len(decided))
 	for i, r := range decided {
 		q, err := b.quarantined(r)
@@ -506,13 +502,13 @@ func (b *batch) quarantine(ctx context.Context) error {
 		}
 		messages[i] = q
 	}
-	if _, err := w.lap.pipeline.Quarantine(ctx, messages); err != nil {
+	if _, err := w.iteration.pipeline.Quarantine(ctx, messages); err != nil {
 		return err
 	}
 	for _, r := range decided {
 		it := &b.items[r.item]
 		it.open--
-		w.lap.run.Logger().Warn("to quarantine", "mirror", w.mirror.Name, "class", r.class, "reason", r.reason, "subject", it.message.Subject())
+		w.iteration.Logger().Warn("to quarantine", "mirror", w.mirror.Name, "class", r.class, "reason", r.reason, "subject", it.message.Subject)
 	}
 	w.count("quarantined", int64(len(decided)))
 	b.refused = waiting
@@ -522,26 +518,24 @@ func (b *batch) quarantine(ctx context.Context) error {
 // quarantined makes the quarantined form of a refusal: a message as it came, or
 // one point in a message of its own, which can be published again as it is.
 func (b *batch) quarantined(r refusal) (pipeline.Quarantined, error) {
-	w := b.lane
+	w := b.writer
 	message := b.items[r.item].message
 	q := pipeline.Quarantined{
 		Stage:     pipeline.StageLoad,
-		Operation: w.lap.spec.OperationMode,
-		Name:      w.lap.spec.Location,
+		Operation: w.iteration.spec.OperationMode,
+		Name:      w.iteration.spec.Location,
 		Class:     r.class,
 		Reason:    r.reason,
-		Job:       w.lap.run.Job().ID,
+		Job:       w.iteration.Job().ID,
 		Target:    w.address,
-		Subject:   message.Subject(),
-		Body:      message.Data(),
-	}
-	if meta, err := message.Metadata(); err == nil {
-		q.Sequence = meta.Sequence.Stream
+		Subject:   message.Subject,
+		Body:      message.Body,
+		Sequence:  message.Sequence,
 	}
 	if r.point < 0 {
 		return q, nil
 	}
-	single, err := pipeline.DecodePoints(message.Data())
+	single, err := pipeline.DecodePoints(message.Body)
 	if err != nil {
 		return q, err
 	}

@@ -52,18 +52,18 @@ func newBench(t *testing.T, name string, st *stacktest.Stack) *bench {
 		jobType: load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond)),
 		spec: load.LiveInfluxSpec{
 			Location: name, InfluxURL: server.URL,
-			BatchAge: job.Duration(50 * time.Millisecond), Lap: job.Duration(200 * time.Millisecond),
+			BatchAge: job.Duration(50 * time.Millisecond), IterationDuration: job.Duration(200 * time.Millisecond),
 		},
 	}
 }
 
 func (b *bench) newRun(options ...jobtest.Option) *jobtest.Run {
-	definition := jobtest.NewJob(b.jobType, b.name, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, b.spec)
+	definition := jobtest.NewJob(b.jobType, b.name, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, b.spec)
 	return jobtest.NewRun(definition, options...)
 }
 
-// lap runs one iteration.
-func (b *bench) lap(t *testing.T) (job.Result, error) {
+// iteration runs one iteration.
+func (b *bench) iteration(t *testing.T) (job.Result, error) {
 	t.Helper()
 	return b.jobType.Handle(t.Context(), b.newRun())
 }
@@ -73,7 +73,7 @@ func (b *bench) drain(t *testing.T) map[string]int64 {
 	t.Helper()
 	sums := map[string]int64{}
 	stacktest.WaitFor(t, "the stream of "+b.name+" to be loaded", func() (bool, error) {
-		result, err := b.lap(t)
+		result, err := b.iteration(t)
 		for name, n := range result.Counts {
 			sums[name] += n
 		}
@@ -91,13 +91,13 @@ func (b *bench) drain(t *testing.T) map[string]int64 {
 func (b *bench) oneBatch(t *testing.T, n int) map[string]int64 {
 	t.Helper()
 	defer func(spec load.LiveInfluxSpec) { b.spec = spec }(b.spec)
-	b.spec.BatchPoints, b.spec.BatchAge, b.spec.Lap = n, job.Duration(30*time.Second), job.Duration(time.Hour)
+	b.spec.BatchPoints, b.spec.BatchAge, b.spec.IterationDuration = n, job.Duration(30*time.Second), job.Duration(time.Hour)
 	result, err := b.jobType.Handle(t.Context(), b.newRun(jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) { r.Stop() })))
 	require.NoError(t, err)
 	return result.Counts
 }
 
-// loaded tells whether a mirror's consumer has acknowledged the last message of the
+// loaded reports whether a mirror's consumer has acknowledged the last message of the
 // location.
 func (b *bench) loaded(t *testing.T, mirror string) bool {
 	t.Helper()
@@ -127,7 +127,7 @@ func (b *bench) state(t *testing.T, mirror string) pipeline.LoadState {
 	return state
 }
 
-// forget removes what was told of the default mirror, as if it had never failed.
+// forget removes what was said of the default mirror, as if it had never failed.
 func (b *bench) forget(t *testing.T) {
 	t.Helper()
 	bucket, err := b.client.JetStream().KeyValue(t.Context(), pipeline.BucketLoads)

@@ -19,7 +19,7 @@ const (
 	maxReason = 1024
 )
 
-// Classes of errors of a lap. None of them is final: the messages are kept, and
+// Classes of errors of an iteration. None of them is final: the messages are kept, and
 // someone or time will mend it.
 const (
 	ClassUnreachable = "InfluxUnreachable" // no answer, or too busy
@@ -41,7 +41,7 @@ func (b backoff) wait(n int) time.Duration {
 	return max(b.first/5, rand.N(longest))
 }
 
-// fail notes a failure in the state of a breaker, and tells whether that opened
+// fail notes a failure in the state of a breaker, and reports whether that opened
 // it: after five in a row, or at once when another try can do no good before
 // someone has mended something or the server wants to be asked again.
 func fail(state *pipeline.Breaker, b backoff, now time.Time, err error, held *pipeline.HeldMessage) (opened bool) {
@@ -80,7 +80,7 @@ func fail(state *pipeline.Breaker, b backoff, now time.Time, err error, held *pi
 	return false
 }
 
-// succeed notes that a batch is stored, and tells whether that closed the breaker.
+// succeed notes that a batch is stored, and reports whether that closed the breaker.
 func succeed(state *pipeline.Breaker, now time.Time) (closed bool) {
 	closed = state.State != pipeline.BreakerClosed
 	since := state.Since

@@ -22,13 +22,13 @@ func TestOnlyAStoredBatchClosesABreaker(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "reopens", stacktest.Start(t))
 	said := &log{}
-	lap := func() (job.Result, error) {
+	iteration := func() (job.Result, error) {
 		return b.jobType.Handle(t.Context(), b.newRun(jobtest.WithLogger(slog.New(slog.NewTextHandler(said, nil)))))
 	}
 	b.publishNumbers(t, 0, 1)
 	b.proxy.onWrite(answer(http.StatusServiceUnavailable, "busy"))
 	stacktest.WaitFor(t, "the mirror to be down", func() (bool, error) {
-		_, err := lap()
+		_, err := iteration()
 		return err != nil && failureOf(t, err).Class == load.ClassUnreachable, nil
 	})
 	since := b.state(t, pipeline.DefaultMirror).Breaker.Since
@@ -39,7 +39,7 @@ func TestOnlyAStoredBatchClosesABreaker(t *testing.T) {
 	stillDown := func() {
 		t.Helper()
 		stacktest.WaitFor(t, "the mirror to be tried with what waits", func() (bool, error) {
-			result, err := lap()
+			result, err := iteration()
 			if err != nil || !b.loaded(t, pipeline.DefaultMirror) {
 				return false, err
 			}
@@ -60,7 +60,7 @@ func TestOnlyAStoredBatchClosesABreaker(t *testing.T) {
 	b.proxy.onWrite(nil)
 	b.publishNumbers(t, 1, 2)
 	stacktest.WaitFor(t, "the message to be stored", func() (bool, error) {
-		_, err := lap()
+		_, err := iteration()
 		return b.loaded(t, pipeline.DefaultMirror), err
 	})
 	require.EqualValues(t, 1, b.count(t, "v"))

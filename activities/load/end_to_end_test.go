@@ -21,6 +21,7 @@ import (
 // TestTwoDaysFromVendorToDatabase pulls two days of two loggers in time frames of
 // six hours, and compares every value in InfluxDB with what the vendor measured.
 func TestTwoDaysFromVendorToDatabase(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "twodays", stacktest.Start(t))
 	now := noon.Add(7*time.Minute + 30*time.Second)
 	vendor := hobolinktest.NewHandler(hobolinktest.Options{Token: "token-of-twodays", Seed: 5, Now: func() time.Time { return now }})
@@ -39,7 +40,7 @@ func TestTwoDaysFromVendorToDatabase(t *testing.T) {
 		},
 	}
 	pull := func() job.Result {
-		definition := jobtest.NewJob(extractType, b.name, job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, spec)
+		definition := jobtest.NewJob(extractType, b.name, job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}, spec)
 		result, err := extractType.Handle(t.Context(), jobtest.NewRun(definition,
 			jobtest.WithSecrets(map[job.SecretRef]string{"secret://hobolink": "token-of-twodays"})))
 		require.NoError(t, err)

@@ -92,6 +92,7 @@ func (l lossy) Write(b []byte) (int, error) {
 // TestMessageLostOnItsWay: the connection to NATS breaks when the first message for
 // an idle loader is on its way. The next one must not acknowledge it.
 func TestMessageLostOnItsWay(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	b := newBench(t, "lostway", st)
 	b.publishNumbers(t, 0, 1)
@@ -105,7 +106,7 @@ func TestMessageLostOnItsWay(t *testing.T) {
 	client, err := pipeline.Connect(t.Context(), "nats://"+l.listener.Addr().String())
 	require.NoError(t, err)
 	defer client.Close()
-	b.spec.Lap = job.Duration(time.Hour)
+	b.spec.IterationDuration = job.Duration(time.Hour)
 	run := b.newRun()
 	ended := make(chan struct{})
 	go func() {
@@ -130,8 +131,8 @@ func TestMessageLostOnItsWay(t *testing.T) {
 	})
 	run.Stop()
 	<-ended
-	t.Log("the lap that lost it ended with", err)
-	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	t.Log("the iteration that lost it ended with", err)
+	b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 	b.drain(t)
 	require.EqualValues(t, 3, b.count(t, "v"))
 }
@@ -139,6 +140,7 @@ func TestMessageLostOnItsWay(t *testing.T) {
 // TestMessageTakenByAnother: another reader waits for messages, and gets the first
 // of those that are given again when the loader begins.
 func TestMessageTakenByAnother(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	for name, prepare := range map[string]func(*testing.T, *bench){
 		"takenfirst": func(t *testing.T, b *bench) { // stored and not acknowledged
@@ -153,7 +155,7 @@ func TestMessageTakenByAnother(t *testing.T) {
 		},
 		"takenprobe": func(t *testing.T, b *bench) { // the mirror is down
 			b.proxy.onWrite(answer(http.StatusServiceUnavailable, "busy", "Retry-After", "1"))
-			_, err := b.lap(t)
+			_, err := b.iteration(t)
 			require.Equal(t, load.ClassUnreachable, failureOf(t, err).Class)
 		},
 	} {
@@ -161,8 +163,8 @@ func TestMessageTakenByAnother(t *testing.T) {
 			b := newBench(t, name, st)
 			b.publishNumbers(t, 0, 10)
 			usual := b.spec
-			// One fetch takes all ten, and the lap ends with the write.
-			b.spec.BatchPoints, b.spec.BatchAge, b.spec.Lap = 10, job.Duration(30*time.Second), job.Duration(time.Hour)
+			// One fetch takes all ten, and the iteration ends with the write.
+			b.spec.BatchPoints, b.spec.BatchAge, b.spec.IterationDuration = 10, job.Duration(30*time.Second), job.Duration(time.Hour)
 			prepare(t, b)
 			b.spec = usual
 			b.proxy.onWrite(nil)
@@ -181,7 +183,7 @@ func TestMessageTakenByAnother(t *testing.T) {
 
 // taken has another reader acknowledge so many messages, and take some of those that
 // follow it.
-func (b *bench) taken(t *testing.T, before, n int) []jetstream.Msg {
+func (b *bench) taken(t *testing.T, before, n int) []*pipeline.Delivery {
 	t.Helper()
 	b.publishNumbers(t, 0, before+n)
 	consumer, err := b.client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
@@ -202,12 +204,13 @@ func (b *bench) taken(t *testing.T, before, n int) []jetstream.Msg {
 // it has in hand after the next one has begun. The server then takes the
 // acknowledgements of that one for older ones, answers them and notes nothing.
 func TestLateAcknowledgementOfAnother(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "lateack", stacktest.Start(t))
 	const before, n = 2000, 1000
 	inHand := b.taken(t, before, n)
 	late := make(chan error, 1)
-	b.proxy.afterWrite(sync.OnceFunc(func() { late <- inHand[0].DoubleAck(t.Context()) }))
-	b.spec.BatchPoints, b.spec.Lap = 100, job.Duration(time.Hour)
+	b.proxy.afterWrite(sync.OnceFunc(func() { late <- pipeline.Acknowledge(t.Context(), inHand[:1]) }))
+	b.spec.BatchPoints, b.spec.IterationDuration = 100, job.Duration(time.Hour)
 	run := b.newRun()
 	var result job.Result
 	var err error
@@ -228,17 +231,18 @@ func TestLateAcknowledgementOfAnother(t *testing.T) {
 // TestAcknowledgementsWithoutEffect: another reader acknowledges something after each
 // write of the loader, which does not go on like that for ever.
 func TestAcknowledgementsWithoutEffect(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "notnoted", stacktest.Start(t))
 	const before, n = 500, 100
 	inHand := b.taken(t, before, n)
 	var late atomic.Int64
 	b.proxy.afterWrite(func() {
 		if i := int(late.Add(1)) - 1; i < len(inHand) {
-			_ = inHand[i].DoubleAck(t.Context())
+			_ = pipeline.Acknowledge(t.Context(), inHand[i:i+1])
 		}
 	})
-	b.spec.BatchPoints, b.spec.Lap = n, job.Duration(time.Hour)
-	result, err := b.lap(t)
+	b.spec.BatchPoints, b.spec.IterationDuration = n, job.Duration(time.Hour)
+	result, err := b.iteration(t)
 	failure := failureOf(t, err)
 	require.Equal(t, load.ClassNotNoted, failure.Class)
 	require.False(t, failure.Final)
@@ -249,7 +253,7 @@ func TestAcknowledgementsWithoutEffect(t *testing.T) {
 	require.LessOrEqual(t, int(writes), len(inHand))
 
 	b.proxy.afterWrite(nil)
-	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 	require.EqualValues(t, n-writes, b.drain(t)["messages"])
 	require.EqualValues(t, n, b.count(t, "v"))
 }

@@ -167,7 +167,7 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 	t.Parallel()
 	random := newRandom(t)
 	b := newBench(t, "heldmessage", stacktest.Start(t))
-	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	writer, err := influx.NewWriter(b.influx)
 	require.NoError(t, err)
 	require.NoError(t, writer.CreateDatabase(t.Context(), b.name))
@@ -198,7 +198,7 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 	for _, at := range []int{first, second} {
 		var held *pipeline.HeldMessage
 		stacktest.WaitFor(t, "the message to hold up the mirror", func() (bool, error) {
-			_, err := b.lap(t)
+			_, err := b.iteration(t)
 			require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
 			held = b.state(t, pipeline.DefaultMirror).Breaker.Held
 			return held != nil, nil
@@ -213,20 +213,20 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 		other := *held
 		other.Time = other.Time.Add(-time.Hour) // of a stream that was there before
 		require.NoError(t, b.client.AskToSkip(t.Context(), consumer, other))
-		_, err = b.lap(t)
+		_, err = b.iteration(t)
 		require.Error(t, err)
 		require.Equal(t, held, b.state(t, pipeline.DefaultMirror).Breaker.Held)
 		for range 2 { // asked twice is as once
 			require.NoError(t, b.client.AskToSkip(t.Context(), consumer, *held))
 		}
-		b.spec.Lap = job.Duration(200 * time.Millisecond)
+		b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 		stacktest.WaitFor(t, "the message to be skipped", func() (bool, error) {
-			_, _ = b.lap(t) //nolint:errcheck // The second message fails it.
+			_, _ = b.iteration(t) //nolint:errcheck // The second message fails it.
 			return b.client.Acknowledged(t.Context(), consumer, held.Sequence)
 		})
-		b.spec.Lap = job.Duration(time.Minute)
+		b.spec.IterationDuration = job.Duration(time.Minute)
 	}
-	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 	b.drain(t)
 	l.check(t, b)
 }
@@ -245,7 +245,7 @@ func TestOutageAfterARefusedTarget(t *testing.T) {
 	})
 	b.publish(t, addressed("heldoutage_closed", "", 1), addressed(b.name, "", 2))
 	stacktest.WaitFor(t, "the mirror to be down", func() (bool, error) {
-		_, err := b.lap(t)
+		_, err := b.iteration(t)
 		return err != nil, nil
 	})
 	breaker := b.state(t, pipeline.DefaultMirror).Breaker

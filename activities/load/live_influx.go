@@ -8,6 +8,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
 // Option changes what the job type works with.
@@ -31,7 +32,7 @@ type liveInflux struct {
 // LiveInflux makes the job type LiveLoadInfluxV1. A nil client is enough to
 // describe it.
 //
-// An iteration is a lap: for spec.Lap it takes messages for each mirror, writes
+// For spec.IterationDuration, an iteration takes messages for each mirror, writes
 // their points in batches, and acknowledges a message when each of its points is
 // stored, kept in quarantine, or counted as older than the database keeps. A mirror
 // that fails is left alone for a while, and tried again; nothing more is
@@ -48,19 +49,19 @@ func LiveInflux(client *pipeline.Client, options ...Option) job.Type {
 }
 
 func (h *liveInflux) handle(ctx context.Context, run job.Run, spec LiveInfluxSpec) (job.Result, error) {
-	spec = spec.withDefaults()
-	l := &lap{
-		run: run, spec: spec, pipeline: h.pipeline, backoff: h.backoff,
-		end: time.Now().Add(spec.Lap.Std()), over: make(chan struct{}), changed: make(chan struct{}, 1),
+	l := &iteration{
+		spec: spec, pipeline: h.pipeline, backoff: h.backoff,
+		over: make(chan struct{}), changed: make(chan struct{}, 1),
 	}
+	l.Iteration = iterate.New(run, spec.IterationDuration.Std(), l.progress)
 	for _, m := range spec.mirrors() {
 		config := influx.Config{URL: m.InfluxURL, Username: m.Username, HTTPClient: h.http}
 		unopened, err := influx.NewWriter(config)
 		if err != nil {
 			return job.Result{}, job.Final(job.ClassInvalidSpec, "job %s: mirror %s: %w", run.Job().ID, m.Name, err)
 		}
-		l.lanes = append(l.lanes, newLane(l, m, config, unopened.Address()))
+		l.writers = append(l.writers, newMirrorWriter(l, m, config, unopened.Address()))
 	}
-	err := l.drive(ctx)
+	err := l.Loop(ctx, l.load)
 	return l.result(), err
 }

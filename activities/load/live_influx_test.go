@@ -24,6 +24,7 @@ import (
 )
 
 func TestDescribesItselfWithoutServers(t *testing.T) {
+	t.Parallel()
 	jobType := load.LiveInflux(nil)
 	require.Equal(t, "LiveLoadInfluxV1", jobType.Name)
 	require.Equal(t, job.WorkerLoad, jobType.Worker)
@@ -31,31 +32,31 @@ func TestDescribesItselfWithoutServers(t *testing.T) {
 }
 
 func TestSpecProblemsAreNamed(t *testing.T) {
+	t.Parallel()
 	const good = `"location":"l","influx_url":"http://127.0.0.1:8086"`
-	var spec load.LiveInfluxSpec
-	require.NoError(t, job.DecodeSpec([]byte("{"+good+"}"), &spec))
+	jobType := load.LiveInflux(nil)
+	require.NoError(t, jobtest.CheckSpec(jobType, "{"+good+"}"))
 	for want, text := range map[string]string{
-		`location "L"`:                    `{"location":"L","influx_url":"http://127.0.0.1:8086"}`,
-		`influx_url`:                      `{"location":"l","influx_url":"127.0.0.1:8086"}`,
-		`operation mode "prod"`:           `{` + good + `,"operation_mode":"prod"}`,
-		`password is not of the form`:     `{` + good + `,"username":"u","password":"plain"}`,
-		`username and password are given`: `{` + good + `,"username":"u"}`,
-		`batch_points 100000`:             `{` + good + `,"batch_points":100000}`,
-		`batch_bytes 10`:                  `{` + good + `,"batch_bytes":10}`,
-		`batch_age PT1M is longer than`:   `{` + good + `,"batch_age":"PT1M"}`,
-		`mirror "default": default is`:    `{` + good + `,"mirrors":[{"name":"default","influx_url":"http://127.0.0.1:1"}]}`,
-		`mirror "a": two have this name`:  `{"location":"l","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"},{"name":"a","influx_url":"http://127.0.0.1:2"}]}`,
-		`mirror "a": influx_url`:          `{` + good + `,"mirrors":[{"name":"a","influx_url":"x"}]}`,
-		`mirror "A"`:                      `{` + good + `,"mirrors":[{"name":"A","influx_url":"http://127.0.0.1:1"}]}`,
-		`neither influx_url nor mirrors`:  `{"location":"l"}`,
-		`go with influx_url`:              `{"location":"l","username":"u","password":"secret://p","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"}]}`,
-		`database "a/b" has a slash`:      `{` + good + `,"database":"a/b"}`,
-		`mirror "a": database ".." is no`: `{` + good + `,"mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1","database":".."}]}`,
-		`gzip "often"`:                    `{` + good + `,"gzip":"often"}`,
-		`"mirrors_to_nowhere`:             `{` + good + `,"mirrors_to_nowhere":1}`,
+		`spec.location: "L" does not match the pattern`: `{"location":"L","influx_url":"http://127.0.0.1:8086"}`,
+		`influx_url`: `{"location":"l","influx_url":"127.0.0.1:8086"}`,
+		`spec.operation_mode: "prod" is not one of live, test, bulk`: `{` + good + `,"operation_mode":"prod"}`,
+		`spec.password: a secret is named, never written`:            `{` + good + `,"username":"u","password":"plain"}`,
+		`username and password are given`:                            `{` + good + `,"username":"u"}`,
+		`spec.batch_points: 100000 is more than 50000`:               `{` + good + `,"batch_points":100000}`,
+		`spec.batch_bytes: 10 is less than 1000`:                     `{` + good + `,"batch_bytes":10}`,
+		`spec.batch_age: "PT1M" is longer than PT30S`:                `{` + good + `,"batch_age":"PT1M"}`,
+		`mirror "default": default is`:                               `{` + good + `,"mirrors":[{"name":"default","influx_url":"http://127.0.0.1:1"}]}`,
+		`mirror "a": two have this name`:                             `{"location":"l","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"},{"name":"a","influx_url":"http://127.0.0.1:2"}]}`,
+		`mirror "a": influx_url`:                                     `{` + good + `,"mirrors":[{"name":"a","influx_url":"x"}]}`,
+		`spec.mirrors.0.name: "A" does not match the pattern`:        `{` + good + `,"mirrors":[{"name":"A","influx_url":"http://127.0.0.1:1"}]}`,
+		`neither influx_url nor mirrors`:                             `{"location":"l"}`,
+		`go with influx_url`:                                         `{"location":"l","username":"u","password":"secret://p","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"}]}`,
+		`database "a/b" has a slash`:                                 `{` + good + `,"database":"a/b"}`,
+		`mirror "a": database ".." is no`:                            `{` + good + `,"mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1","database":".."}]}`,
+		`spec.gzip: "often" is not one of auto, always, never`:       `{` + good + `,"gzip":"often"}`,
+		`"mirrors_to_nowhere`:                                        `{` + good + `,"mirrors_to_nowhere":1}`,
 	} {
-		var spec load.LiveInfluxSpec
-		require.ErrorContains(t, job.DecodeSpec([]byte(text), &spec), want, text)
+		require.ErrorContains(t, jobtest.CheckSpec(jobType, text), want, text)
 	}
 }
 
@@ -82,6 +83,7 @@ func TestNamesAreThoseOfTheServer(t *testing.T) {
 // TestPoisonIsSetApart: one message of each kind that cannot be stored, anywhere in a
 // batch of 5,000.
 func TestPoisonIsSetApart(t *testing.T) {
+	t.Parallel()
 	random := newRandom(t)
 	b := newBench(t, "poison", stacktest.Start(t))
 	const n = 5000
@@ -135,6 +137,7 @@ func TestPoisonIsSetApart(t *testing.T) {
 }
 
 func TestOnePoisonPointOfAMessage(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "onepoint", stacktest.Start(t))
 	b.publish(t, b.message(0, `{"v":1}`))
 	b.drain(t)
@@ -153,11 +156,12 @@ func TestOnePoisonPointOfAMessage(t *testing.T) {
 	require.Equal(t, "x", message.Payload.Points[0].Fields["v"])
 }
 
-// TestDeadInfluxLosesNothing has no server at the address for some laps, and then
+// TestDeadInfluxLosesNothing has no server at the address for some iterations, and then
 // one.
 func TestDeadInfluxLosesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "dead", stacktest.Start(t))
-	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
@@ -166,7 +170,7 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	b.publishNumbers(t, 0, 1000)
 
 	for range 2 {
-		result, err := b.lap(t)
+		result, err := b.iteration(t)
 		failure := failureOf(t, err)
 		require.False(t, failure.Final)
 		require.Equal(t, load.ClassUnreachable, failure.Class)
@@ -184,20 +188,21 @@ func TestDeadInfluxLosesNothing(t *testing.T) {
 	server.Listener = listener
 	server.Start()
 	defer server.Close()
-	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 	counts := b.drain(t)
 	require.EqualValues(t, 1500, counts["messages"])
 	require.EqualValues(t, 1500, b.count(t, "v"))
 	require.Empty(t, b.quarantine(t))
 }
 
-// TestCrashBetweenWriteAndAck ends a lap when InfluxDB has stored its points and
+// TestCrashBetweenWriteAndAck ends an iteration when InfluxDB has stored its points and
 // before it could acknowledge them.
 func TestCrashBetweenWriteAndAck(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "crash", stacktest.Start(t))
 	b.publishNumbers(t, 0, 100)
 	usual := b.spec
-	b.spec.BatchPoints, b.spec.BatchAge, b.spec.Lap = 100, job.Duration(30*time.Second), job.Duration(time.Hour)
+	b.spec.BatchPoints, b.spec.BatchAge, b.spec.IterationDuration = 100, job.Duration(30*time.Second), job.Duration(time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	b.proxy.afterWrite(func() {
@@ -220,8 +225,9 @@ func TestCrashBetweenWriteAndAck(t *testing.T) {
 
 // TestLaterMessageWins: whatever a dead reader took before, and gave back out of
 // order, the value of a point is that of the last message about it in the stream.
-// Half of the consumers are as earlier versions made them.
+// Half of the consumers want each message acknowledged by itself.
 func TestLaterMessageWins(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -232,7 +238,7 @@ func TestLaterMessageWins(t *testing.T) {
 			b := newBench(t, fmt.Sprintf("later%d", round), st)
 			b.spec.BatchPoints = 1 + random.IntN(7)
 			b.spec.BatchAge = job.Duration(10 * time.Millisecond)
-			b.spec.Lap = job.Duration(50 * time.Millisecond)
+			b.spec.IterationDuration = job.Duration(150 * time.Millisecond)
 			const n = 20
 			var bodies []string
 			for i := range n {
@@ -249,7 +255,7 @@ func TestLaterMessageWins(t *testing.T) {
 			giveBack := func() {
 				for _, message := range taken {
 					if random.IntN(2) == 0 {
-						require.NoError(t, message.Nak())
+						require.NoError(t, message.Reject())
 					}
 				}
 			}
@@ -268,8 +274,9 @@ func TestLaterMessageWins(t *testing.T) {
 }
 
 func TestFailuresKeepTheMessages(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "keeps", stacktest.Start(t))
-	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	b.publishNumbers(t, 0, 10)
 	for _, c := range []struct {
 		status  int
@@ -290,7 +297,7 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 		{400, "partial write: shard 7 is pending deletion dropped=0", load.ClassUnreachable, 0, nil},
 	} {
 		b.proxy.onWrite(answer(c.status, c.text, c.headers...))
-		result, err := b.lap(t)
+		result, err := b.iteration(t)
 		failure := failureOf(t, err)
 		require.False(t, failure.Final, c.text)
 		require.Zero(t, result.Counts["quarantined"], c.text)
@@ -307,13 +314,14 @@ func TestFailuresKeepTheMessages(t *testing.T) {
 		require.Zero(t, b.consumer(t).AckFloor.Stream, c.text)
 	}
 	b.proxy.onWrite(nil)
-	b.spec.Lap = job.Duration(200 * time.Millisecond)
+	b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 	b.drain(t)
 	require.EqualValues(t, 10, b.count(t, "v"))
 	require.Empty(t, b.quarantine(t))
 }
 
 func TestTooBigWritesAreHalved(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "toobig", stacktest.Start(t))
 	b.publishNumbers(t, 0, 1000)
 	largest := 0
@@ -333,6 +341,7 @@ func TestTooBigWritesAreHalved(t *testing.T) {
 }
 
 func TestPointsOlderThanTheDatabaseKeeps(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "expired", stacktest.Start(t))
 	_, err := influx.Query(t.Context(), b.influx, "", `CREATE DATABASE "expired" WITH DURATION 1h NAME "short"`)
 	require.NoError(t, err)
@@ -347,9 +356,10 @@ func TestPointsOlderThanTheDatabaseKeeps(t *testing.T) {
 	require.Empty(t, b.quarantine(t))
 }
 
-func TestStopEndsALap(t *testing.T) {
+func TestStopEndsAnIteration(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "stops", stacktest.Start(t))
-	b.spec.BatchPoints, b.spec.BatchAge, b.spec.Lap = 50, job.Duration(30*time.Second), job.Duration(time.Hour)
+	b.spec.BatchPoints, b.spec.BatchAge, b.spec.IterationDuration = 50, job.Duration(30*time.Second), job.Duration(time.Hour)
 	b.publishNumbers(t, 0, 50)
 	run := b.newRun(jobtest.OnCheckpoint(func(r *jobtest.Run, _ jobtest.Checkpoint) { r.Stop() }))
 	result, err := b.jobType.Handle(t.Context(), run)
@@ -362,11 +372,12 @@ func TestStopEndsALap(t *testing.T) {
 // TestStopEndsAWaitForMorePoints: the longest batch_age is three times the time
 // that a worker has to stop in by default. The context ends at half of it.
 func TestStopEndsAWaitForMorePoints(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
-	for name, messages := range map[string]int{"stopsidle": 0, "stopsgathering": 5} {
+	for name, messages := range map[string]int{"stopsidle": 0, "stopscollecting": 5} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, name, st)
-			b.spec.Lap = job.Duration(time.Hour)
+			b.spec.IterationDuration = job.Duration(time.Hour)
 			b.spec.BatchAge = job.Duration(30 * time.Second)
 			_, err := b.client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{
 				Name: pipeline.LoadConsumer(pipeline.OperationLive, b.name, pipeline.DefaultMirror), Subject: b.subject(),
@@ -390,18 +401,19 @@ func TestStopEndsAWaitForMorePoints(t *testing.T) {
 			run.Stop()
 			<-done
 			require.NoError(t, err)
-			require.NoError(t, ctx.Err(), "the lap ended by itself")
+			require.NoError(t, ctx.Err(), "the iteration ended by itself")
 			// What was still on its way to the loader when it was stopped comes again.
-			b.spec.Lap, b.spec.BatchAge = job.Duration(200*time.Millisecond), job.Duration(50*time.Millisecond)
+			b.spec.IterationDuration, b.spec.BatchAge = job.Duration(200*time.Millisecond), job.Duration(50*time.Millisecond)
 			require.EqualValues(t, messages, result.Counts["messages"]+b.drain(t)["messages"])
 			require.True(t, b.loaded(t, pipeline.DefaultMirror))
 		})
 	}
 }
 
-// TestPoisonAtASlowMirror: each lap is over before the search for poison is. What
-// it has found is set apart all the same, and the next lap goes on from there.
+// TestPoisonAtASlowMirror: each iteration is over before the search for poison is. What
+// it has found is set apart all the same, and the next iteration goes on from there.
 func TestPoisonAtASlowMirror(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "slowpoison", stacktest.Start(t))
 	b.publish(t, b.message(-1, `{"v":0}`))
 	b.drain(t)
@@ -413,23 +425,23 @@ func TestPoisonAtASlowMirror(t *testing.T) {
 		bodies[i] = b.message(i, `{"v":"text"}`)
 	}
 	b.publish(t, bodies...)
-	b.spec.Lap = job.Duration(time.Hour)
-	laps, last, quarantined := 0, uint64(0), int64(0)
+	b.spec.IterationDuration = job.Duration(time.Hour)
+	iterations, last, quarantined := 0, uint64(0), int64(0)
 	stacktest.WaitFor(t, "all to be stored or set apart", func() (bool, error) {
 		run := b.newRun()
 		b.proxy.onWrite(func(http.ResponseWriter, *http.Request, []byte) bool {
-			run.Stop() // a stop is as the end of the lap, with every first write
+			run.Stop() // a stop is as the end of the iteration, with every first write
 			return false
 		})
 		result, err := b.jobType.Handle(t.Context(), run)
 		require.NoError(t, err)
-		require.Positive(t, result.Counts["messages"], "each lap is a step")
+		require.Positive(t, result.Counts["messages"], "each iteration is a step")
 		floor := b.consumer(t).AckFloor.Stream
 		require.Greater(t, floor, last)
-		laps, last, quarantined = laps+1, floor, quarantined+result.Counts["quarantined"]
+		iterations, last, quarantined = iterations+1, floor, quarantined+result.Counts["quarantined"]
 		return b.loaded(t, pipeline.DefaultMirror), nil
 	})
-	require.Greater(t, laps, 3)
+	require.Greater(t, iterations, 3)
 	require.EqualValues(t, 3, quarantined, "counted once")
 	require.Len(t, b.quarantine(t), 3)
 	require.EqualValues(t, 400-3+1, b.count(t, "v"))
@@ -438,6 +450,7 @@ func TestPoisonAtASlowMirror(t *testing.T) {
 // TestLastPrecisionWins: messages about one point, in two precisions that take
 // turns, with those of another database between them.
 func TestLastPrecisionWins(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "precisions", stacktest.Start(t))
 	for round := range 3 { // batches are used again
 		var bodies []string
@@ -462,15 +475,16 @@ func TestLastPrecisionWins(t *testing.T) {
 // TestCredentialsAreTriedOnce: a server that refuses them is not asked again for
 // each database of a batch.
 func TestCredentialsAreTriedOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "credentials", stacktest.Start(t))
 	var bodies []string
 	for i := range 5 {
 		bodies = append(bodies, strings.Replace(b.message(i, `{"v":1}`), `"database":"credentials"`, fmt.Sprintf(`"database":"credentials_%d"`, i), 1))
 	}
 	b.publish(t, bodies...)
-	b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+	b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 	b.proxy.onWrite(answer(http.StatusUnauthorized, "authorization failed"))
-	_, err := b.lap(t)
+	_, err := b.iteration(t)
 	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
 	require.EqualValues(t, 1, b.proxy.writes.Load())
 }

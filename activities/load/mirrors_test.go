@@ -73,6 +73,7 @@ func (l *log) count(text string) int {
 // TestMirrorWithoutADefaultPolicy: in one of two mirrors the database has lost its
 // retention policy, until someone makes it anew. The other one gets everything.
 func TestMirrorWithoutADefaultPolicy(t *testing.T) {
+	t.Parallel()
 	random := newRandom(t)
 	b := newBench(t, "lacks", stacktest.Start(t))
 	proxies := map[string]*proxy{pipeline.DefaultMirror: b.proxy, "west": b.west(t)}
@@ -95,7 +96,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 	b.publishNumbers(t, 0, int(n))
 
 	said := &log{}
-	lap := func() job.Result {
+	iteration := func() job.Result {
 		t.Helper()
 		result, err := b.jobType.Handle(t.Context(), b.newRun(jobtest.WithLogger(slog.New(slog.NewTextHandler(said, nil)))))
 		require.NoError(t, err, "one mirror can go on")
@@ -103,7 +104,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 	}
 	var result job.Result
 	stacktest.WaitFor(t, "the other mirror to have all", func() (bool, error) {
-		result = lap()
+		result = iteration()
 		return b.loaded(t, other), nil
 	})
 	require.EqualValues(t, n, b.countIn(t, databases[other], `"keep"."m"`))
@@ -121,7 +122,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 
 	var again pipeline.LoadState
 	stacktest.WaitFor(t, "more tries", func() (bool, error) {
-		lap()
+		iteration()
 		again = b.state(t, lacking)
 		return again.Breaker.Failures > state.Breaker.Failures && again.Breaker.Failures >= tries, nil
 	})
@@ -145,7 +146,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 
 	query("", "CREATE RETENTION POLICY keep ON "+databases[lacking]+" DURATION INF REPLICATION 1 DEFAULT")
 	stacktest.WaitFor(t, "the mirror to have all", func() (bool, error) {
-		lap()
+		iteration()
 		return b.loaded(t, lacking), nil
 	})
 	require.EqualValues(t, n, b.countIn(t, databases[lacking], `"keep"."m"`))
@@ -158,6 +159,7 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 // minutes have, a limit on bodies, and a server that asks to be left alone for a
 // while, in any order.
 func TestEveryTroubleInTurn(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "troubles", stacktest.Start(t))
 	random := newRandom(t)
 	published := 0
@@ -175,7 +177,7 @@ func TestEveryTroubleInTurn(t *testing.T) {
 	}
 	usual := b.spec
 	for _, n := range random.Perm(len(troubles)) {
-		b.spec.Lap = job.Duration(time.Minute) // which ends when the mirror is down
+		b.spec.IterationDuration = job.Duration(time.Minute) // which ends when the mirror is down
 		troubles[n]()
 		b.spec = usual
 		b.proxy.onWrite(nil)
@@ -197,7 +199,7 @@ func (b *bench) credentialsAreRefused(t *testing.T, random *rand.Rand, publish f
 	b.proxy.onWrite(answer(status, "authorization failed"))
 	b.proxy.writes.Store(0)
 	stacktest.WaitFor(t, "the tries of ten minutes", func() (bool, error) {
-		_, err := b.lap(t)
+		_, err := b.iteration(t)
 		failure := failureOf(t, err)
 		require.Equal(t, load.ClassConfig, failure.Class)
 		require.False(t, failure.Final)
@@ -229,7 +231,7 @@ func (b *bench) bodiesAreTooLarge(t *testing.T, random *rand.Rand, publish func(
 	refused.Store(0)
 	publish(lines)
 	b.oneBatch(t, lines)
-	require.Zero(t, refused.Load(), "writes have stayed small in later laps")
+	require.Zero(t, refused.Load(), "writes have stayed small in later iterations")
 	require.Equal(t, ceiling, b.state(t, pipeline.DefaultMirror).MaxBytes)
 }
 
@@ -241,7 +243,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 	publish(1 + random.IntN(500))
 	b.proxy.onWrite(answer(status, "busy", "Retry-After", fmt.Sprint(seconds)))
 	b.proxy.writes.Store(0)
-	_, err := b.lap(t)
+	_, err := b.iteration(t)
 	require.Equal(t, load.ClassUnreachable, failureOf(t, err).Class)
 	require.EqualValues(t, 1, b.proxy.writes.Load(), "left alone at once")
 	breaker := b.state(t, pipeline.DefaultMirror).Breaker
@@ -249,7 +251,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 	require.GreaterOrEqual(t, wait, asked)
 	require.LessOrEqual(t, wait, asked+asked/20)
 
-	// A lap that is longer than the wait asks as soon as that is over, and goes on.
+	// An iteration that is longer than the wait asks as soon as that is over, and goes on.
 	var first atomic.Int64
 	b.proxy.onWrite(func(http.ResponseWriter, *http.Request, []byte) bool {
 		first.CompareAndSwap(0, time.Now().UnixNano())
@@ -262,10 +264,10 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 }
 
 // TestSlowMirrorHoldsUpNobody: a mirror takes five seconds for each answer, with
-// 20,000 messages waiting. The other one gets all of them and, lap after lap, those
+// 20,000 messages waiting. The other one gets all of them and, iteration after iteration, those
 // that come after, without waiting for it; the worker holds only a few for the slow
 // one.
-func TestSlowMirrorHoldsUpNobody(t *testing.T) {
+func TestSlowMirrorHoldsUpNobody(t *testing.T) { //nolint:paralleltest // It measures how long mirrors wait for each other.
 	const answersAfter = 5 * time.Second
 	random := newRandom(t)
 	b := newBench(t, "slow", stacktest.Start(t))
@@ -302,14 +304,14 @@ func TestSlowMirrorHoldsUpNobody(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	lag, held, laps := time.Duration(0), 0, l.laps.Load()
-	stacktest.WaitFor(t, "two laps, each with an answer of the slow mirror", func() (bool, error) {
+	lag, held, iterations := time.Duration(0), 0, l.iterations.Load()
+	stacktest.WaitFor(t, "two iterations, each with an answer of the slow mirror", func() (bool, error) {
 		n := random.IntN(40)
 		b.publishNumbers(t, published, published+n)
 		published += n
 		lag = max(lag, b.lag(t, fast))
 		held = max(held, b.consumerOf(t, slow).NumAckPending)
-		return l.laps.Load() >= laps+2, nil
+		return l.iterations.Load() >= iterations+2, nil
 	})
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -326,7 +328,7 @@ func TestSlowMirrorHoldsUpNobody(t *testing.T) {
 	l.stop(t)
 	for _, mirror := range []string{slow, fast} {
 		stacktest.WaitFor(t, "mirror "+mirror+" to have all", func() (bool, error) {
-			_, err := b.lap(t)
+			_, err := b.iteration(t)
 			return b.loaded(t, mirror), err
 		})
 		require.EqualValues(t, published, b.countIn(t, databases[mirror], "m"))
@@ -347,17 +349,17 @@ func (b *bench) lag(t *testing.T, mirror string) time.Duration {
 	return time.Since(first.Time)
 }
 
-// lapping runs lap after lap.
-type lapping struct {
-	laps  atomic.Int64 // that are over
-	run   atomic.Pointer[jobtest.Run]
-	over  atomic.Bool
-	ended chan error
+// iterating runs iteration after iteration.
+type iterating struct {
+	iterations atomic.Int64 // that are over
+	run        atomic.Pointer[jobtest.Run]
+	over       atomic.Bool
+	ended      chan error
 }
 
-func (b *bench) keepLapping(t *testing.T) *lapping {
+func (b *bench) keepLapping(t *testing.T) *iterating {
 	t.Helper()
-	l := &lapping{ended: make(chan error, 1)}
+	l := &iterating{ended: make(chan error, 1)}
 	go func() {
 		for {
 			run := b.newRun()
@@ -370,13 +372,13 @@ func (b *bench) keepLapping(t *testing.T) *lapping {
 				l.ended <- err
 				return
 			}
-			l.laps.Add(1)
+			l.iterations.Add(1)
 		}
 	}()
 	return l
 }
 
-func (l *lapping) stop(t *testing.T) {
+func (l *iterating) stop(t *testing.T) {
 	t.Helper()
 	l.over.Store(true)
 	l.run.Load().Stop()
@@ -386,6 +388,7 @@ func (l *lapping) stop(t *testing.T) {
 // TestNamedLinesAreTakenOutAtOnce: the server's own words, as InfluxDB 1.8 writes
 // them, say which lines it cannot read.
 func TestNamedLinesAreTakenOutAtOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "named", stacktest.Start(t))
 	b.publish(t, b.message(-1, `{"v":0}`))
 	b.drain(t)
@@ -420,6 +423,7 @@ func TestNamedLinesAreTakenOutAtOnce(t *testing.T) {
 
 // TestGzip writes compressed to the real server.
 func TestGzip(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "packed", stacktest.Start(t))
 	b.spec.Gzip = load.GzipAlways
 	b.publishNumbers(t, 0, 1000)
@@ -446,12 +450,12 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	writer, err := influx.NewWriter(b.influx)
 	require.NoError(t, err)
 	require.NoError(t, writer.CreateDatabase(t.Context(), b.name))
-	_, err = b.lap(t)
+	_, err = b.iteration(t)
 	require.NoError(t, err)
 	before := runtime.NumGoroutine()
 	b.publishNumbers(t, 0, 2000)
 	b.spec.BatchPoints = 100
-	b.spec.Lap = job.Duration(time.Minute)
+	b.spec.IterationDuration = job.Duration(time.Minute)
 	nth := int64(1 + random.IntN(15))
 	kill := sync.OnceFunc(st.Kill)
 	run := b.newRun()
@@ -485,12 +489,12 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	b.proxy.onWrite(nil)
 	b.proxy.afterWrite(nil)
 	require.False(t, failureOf(t, err).Final)
-	_, err = b.lap(t)
+	_, err = b.iteration(t)
 	require.Equal(t, pipeline.ClassUnreachable, failureOf(t, err).Class)
 	require.ErrorContains(t, err, st.NATS)
 
 	st.Restart(t)
-	b.spec.Lap = job.Duration(time.Second)
+	b.spec.IterationDuration = job.Duration(time.Second)
 	b.drain(t)
 	require.EqualValues(t, 2000, b.count(t, "v"))
 	// Those of a connection that InfluxDB may keep, and no more.
@@ -503,11 +507,12 @@ func TestStackDiesDuringLoad(t *testing.T) {
 // TestTwoJobsOfALocation: the second one is refused until the first has told
 // nothing for a while, and the first gets every message.
 func TestTwoJobsOfALocation(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "twojobs", stacktest.Start(t))
 	other := *b
 	other.spec.Database = "twojobs_copy"
 	second := func() (job.Result, error) {
-		definition := jobtest.NewJob(b.jobType, "second", job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, other.spec)
+		definition := jobtest.NewJob(b.jobType, "second", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, other.spec)
 		return b.jobType.Handle(t.Context(), jobtest.NewRun(definition))
 	}
 	b.publishNumbers(t, 0, 10)
@@ -544,6 +549,7 @@ func TestTwoJobsOfALocation(t *testing.T) {
 // TestSecretOfOneMirror: a worker that has not the secret of one of two mirrors
 // loads the other one.
 func TestSecretOfOneMirror(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "onesecret", stacktest.Start(t))
 	b.west(t)
 	b.spec.Mirrors[0].Username, b.spec.Mirrors[0].Password = "loader", "secret://west"
@@ -558,11 +564,12 @@ func TestSecretOfOneMirror(t *testing.T) {
 	secrets := jobtest.WithSecrets(map[job.SecretRef]string{"secret://west": "password"})
 	stacktest.WaitFor(t, "the mirror to have all", func() (bool, error) {
 		_, err := b.jobType.Handle(t.Context(), b.newRun(secrets))
-		return b.countIn(t, "onesecret_west", "m") == 10, err
+		return b.loaded(t, "west"), err
 	})
+	require.EqualValues(t, 10, b.countIn(t, "onesecret_west", "m"))
 
 	b.spec.InfluxURL = "" // and it is the only one
-	_, err := b.lap(t)
+	_, err := b.iteration(t)
 	require.Equal(t, load.ClassConfig, failureOf(t, err).Class)
 	require.ErrorContains(t, err, "secret://west")
 }

@@ -19,7 +19,7 @@ var measurementSeed = maphash.MakeSeed()
 // parts splits lines that are all pending into bodies that can be written at the same
 // time. Those of a measurement stay together and in their order: the last one about a
 // time has to win, and the first one with a new field decides on its type.
-func (w *lane) parts(g *group, all []line, body []byte) [][]byte {
+func (w *mirrorWriter) parts(g *group, all []line, body []byte) [][]byte {
 	if len(all) < partsOfWrite*minLinesOfPart {
 		return [][]byte{body}
 	}

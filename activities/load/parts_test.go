@@ -19,6 +19,7 @@ import (
 // all points of a measurement, however their tags are ordered, are in one of them, the
 // last one about a time last. When one of the two fails, all comes again.
 func TestLargeWriteGoesInParts(t *testing.T) {
+	t.Parallel()
 	b := newBench(t, "parts", stacktest.Start(t))
 	random := newRandom(t)
 	const (

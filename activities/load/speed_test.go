@@ -30,7 +30,7 @@ func BenchmarkLoad(b *testing.B) {
 	_, err = client.Publish(b.Context(), messages)
 	require.NoError(b, err)
 	jobType := load.LiveInflux(client)
-	definition := jobtest.NewJob(jobType, name, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}},
+	definition := jobtest.NewJob(jobType, name, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
 		load.LiveInfluxSpec{Location: name, InfluxURL: st.Influx, BatchAge: job.Duration(50 * time.Millisecond)})
 	run := jobtest.NewRun(definition, jobtest.OnCheckpoint(func(r *jobtest.Run, c jobtest.Checkpoint) {
 		if c.Progress.Done == int64(b.N) {

@@ -28,15 +28,12 @@ func main() {
 	})
 }
 
-// hashSpec is the spec of HashFiles.
+// hashSpec is the spec of HashFiles. The tags of a field are its key, its bounds, its
+// default and its help; the worker and the starter check specs by them.
 type hashSpec struct {
-	// Folder is read with all that is below it.
-	Folder string `json:"folder" jsonschema:"minLength=1" jsonschema_description:"the folder to read, with all that is below it"`
-	// MaxBytes is the largest file that is hashed.
-	MaxBytes int64 `json:"max_bytes,omitempty" jsonschema:"minimum=1,default=1073741824" jsonschema_description:"the largest file that is hashed; larger ones are counted"`
+	Folder   string `json:"folder" minLength:"1" help:"the folder to read, with all that is below it"`
+	MaxBytes int64  `json:"max_bytes,omitempty" minimum:"1" default:"1073741824" help:"the largest file that is hashed; larger ones are counted"`
 }
-
-const defaultMaxBytes = 1 << 30
 
 // position is what a run leaves behind when it is interrupted.
 type position struct {
@@ -49,10 +46,6 @@ type position struct {
 // hashFiles reads files in the order of their paths, so that an interrupted run
 // can go on where it was, on this worker or on another.
 func hashFiles(ctx context.Context, run job.Run, spec hashSpec) (job.Result, error) {
-	most := spec.MaxBytes
-	if most == 0 {
-		most = defaultMaxBytes
-	}
 	var at position
 	if _, err := run.Cursor(&at); err != nil {
 		return job.Result{}, err
@@ -71,7 +64,7 @@ func hashFiles(ctx context.Context, run job.Run, spec hashSpec) (job.Result, err
 			return ctx.Err()
 		default:
 		}
-		if err := at.add(path, most); err != nil {
+		if err := at.add(path, spec.MaxBytes); err != nil {
 			return err
 		}
 		run.Checkpoint(job.Progress{Done: at.Files, Message: path}, at)

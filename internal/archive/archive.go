@@ -62,8 +62,8 @@ func (a Archive) feeds(c pipeline.ConsumerState, generation int) bool {
 
 // Batch reads the record of the batch that begins with a number; false if there
 // is none.
-func (a Archive) Batch(ctx context.Context, life Life, first uint64) (Batch, bool, error) {
-	key := batchKey(life, first)
+func (a Archive) Batch(ctx context.Context, incarnation Incarnation, first uint64) (Batch, bool, error) {
+	key := batchKey(incarnation, first)
 	data, _, err := a.Store.Get(ctx, a.Bucket, a.Prefix+key, maxRecord)
 	var failure *job.Failure
 	if errors.As(err, &failure) && failure.Class == objects.ClassObjectMissing {
@@ -84,8 +84,8 @@ func decodeBatch(key string, data []byte) (Batch, error) {
 	if err := json.Unmarshal(data, &batch); err != nil {
 		return batch, fmt.Errorf("it is no record of a batch: %w", err)
 	}
-	if batchKey(batch.Life, batch.First) != key {
-		return batch, fmt.Errorf("it is the record of batch %s of %s", batch.Range, batch.Life)
+	if batchKey(batch.Incarnation, batch.First) != key {
+		return batch, fmt.Errorf("it is the record of batch %s of %s", batch.Range, batch.Incarnation)
 	}
 	return batch, batch.check()
 }
@@ -95,9 +95,9 @@ func (a Archive) damaged(key string, err error) error {
 }
 
 // LastBatch reads the record of a stream's last batch; false if there is none.
-func (a Archive) LastBatch(ctx context.Context, life Life) (Batch, bool, error) {
+func (a Archive) LastBatch(ctx context.Context, incarnation Incarnation) (Batch, bool, error) {
 	newest := ""
-	for info, err := range a.Store.List(ctx, a.Bucket, a.Prefix+batchPrefix(life)) {
+	for info, err := range a.Store.List(ctx, a.Bucket, a.Prefix+batchPrefix(incarnation)) {
 		if err != nil {
 			return Batch{}, false, err
 		}
@@ -107,18 +107,18 @@ func (a Archive) LastBatch(ctx context.Context, life Life) (Batch, bool, error) 
 	if !ok {
 		return Batch{}, false, nil
 	}
-	return a.Batch(ctx, life, first)
+	return a.Batch(ctx, incarnation, first)
 }
 
-// Settle writes the record of a batch, unless there is one for its first number.
+// WriteRecord writes the record of a batch, unless there is one for its first number.
 // It returns the record that stands, and whether it is this one.
-func (a Archive) Settle(ctx context.Context, batch Batch) (Batch, bool, error) {
+func (a Archive) WriteRecord(ctx context.Context, batch Batch) (Batch, bool, error) {
 	text, err := batch.encode()
 	if err != nil {
 		return Batch{}, false, err
 	}
 	_, _, err = a.Store.PutNew(ctx, objects.Object{
-		Bucket: a.Bucket, Key: a.Prefix + batchKey(batch.Life, batch.First), Data: text, ContentType: "application/json",
+		Bucket: a.Bucket, Key: a.Prefix + batchKey(batch.Incarnation, batch.First), Data: text, ContentType: "application/json",
 	})
 	var conflict *objects.ConflictError
 	if err == nil {
@@ -127,10 +127,10 @@ func (a Archive) Settle(ctx context.Context, batch Batch) (Batch, bool, error) {
 	if !errors.As(err, &conflict) {
 		return Batch{}, false, err
 	}
-	other, found, err := a.Batch(ctx, batch.Life, batch.First)
+	other, found, err := a.Batch(ctx, batch.Incarnation, batch.First)
 	if err == nil && !found {
 		err = job.Retryable(objects.ClassObjectMissing, 0, "the record of the batch from number %d of %s was removed from bucket %s a moment ago",
-			batch.First, batch.Life, a.Bucket)
+			batch.First, batch.Incarnation, a.Bucket)
 	}
 	return other, false, err
 }

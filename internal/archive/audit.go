@@ -39,29 +39,29 @@ const (
 
 // Finding is something that is wrong.
 type Finding struct {
-	Kind Kind `json:"kind"`
-	Life Life `json:"life,omitempty"`
+	Kind        Kind        `json:"kind"`
+	Incarnation Incarnation `json:"incarnation,omitempty"`
 	// Numbers it is about, if it is about some.
 	Numbers *Range `json:"numbers,omitempty"`
 	Key     string `json:"key,omitempty"`
 	Text    string `json:"text"`
 }
 
-// LifeReport is what the archive has of one life of a stream.
-type LifeReport struct {
-	Life     Life      `json:"life"`
-	Batches  int       `json:"batches"`
-	Objects  int       `json:"objects"`
-	Messages int64     `json:"messages"`
-	Replays  int64     `json:"replays"`
-	Bytes    int64     `json:"bytes"` // of the lines
-	Size     int64     `json:"size"`  // of the objects
-	Last     uint64    `json:"last"`  // the batches cover the numbers from 1 to this one
-	To       time.Time `json:"to"`    // when the stream took that message
+// IncarnationReport is what the archive has of an incarnation of a stream.
+type IncarnationReport struct {
+	Incarnation Incarnation `json:"incarnation"`
+	Batches     int         `json:"batches"`
+	Objects     int         `json:"objects"`
+	Messages    int64       `json:"messages"`
+	Replays     int64       `json:"replays"`
+	Bytes       int64       `json:"bytes"` // of the lines
+	Size        int64       `json:"size"`  // of the objects
+	Last        uint64      `json:"last"`  // the batches cover the numbers from 1 to this one
+	To          time.Time   `json:"to"`    // when the stream took that message
 	// Gone are numbers that the stream did not hold any more when their batch was
 	// archived: deleted, purged or expired.
 	Gone []Range `json:"gone,omitempty"`
-	// Live is what the stream says, if this is its present life.
+	// Live is what the stream says, if this is its present incarnation.
 	Live *LiveReport `json:"live,omitempty"`
 }
 
@@ -77,11 +77,11 @@ type LiveReport struct {
 
 // Report is what an audit says. Findings are empty if nothing is wrong.
 type Report struct {
-	Bucket   string       `json:"bucket"`
-	Prefix   string       `json:"prefix,omitempty"`
-	Deep     bool         `json:"deep"`
-	Lives    []LifeReport `json:"lives"`
-	Findings []Finding    `json:"findings"`
+	Bucket       string              `json:"bucket"`
+	Prefix       string              `json:"prefix,omitempty"`
+	Deep         bool                `json:"deep"`
+	Incarnations []IncarnationReport `json:"incarnations"`
+	Findings     []Finding           `json:"findings"`
 }
 
 // Clean says that nothing is wrong.
@@ -104,13 +104,13 @@ type AuditOptions struct {
 const auditReaders = 8
 
 // Audit proves that the archive holds every message that its stream had, or finds
-// what keeps that from being proven: the batches of each life of the stream
+// what keeps that from being proven: the batches of each incarnation of the stream
 // cover all numbers from 1 without gap or overlap, every batch accounts for each
 // of its numbers, and every object that a batch lists is there, of the size that
-// the record says; with Deep, with its very content. Of the present life nothing
+// the record says; with Deep, with its very content. Of the present incarnation nothing
 // is acknowledged that is not archived.
 //
-// An archive with nothing of the present life, and something of others, is a
+// An archive with nothing of the present incarnation, and something of others, is a
 // finding: what it is compared with may be another server's stream. So is one with
 // nothing at all that no job feeds, if there are messages.
 //
@@ -118,7 +118,7 @@ const auditReaders = 8
 // run while messages are archived.
 func (a Archive) Audit(ctx context.Context, o AuditOptions) (Report, error) {
 	u := &audit{Archive: a, options: o, sizes: map[string]int64{}, report: Report{
-		Bucket: a.Bucket, Prefix: a.Prefix, Deep: o.Deep, Lives: []LifeReport{}, Findings: []Finding{},
+		Bucket: a.Bucket, Prefix: a.Prefix, Deep: o.Deep, Incarnations: []IncarnationReport{}, Findings: []Finding{},
 	}}
 	// What is acknowledged is asked before the archive is listed, and the length of
 	// the stream after it, so that what happens meanwhile looks like no loss.
@@ -136,11 +136,11 @@ func (a Archive) Audit(ctx context.Context, o AuditOptions) (Report, error) {
 	if err != nil {
 		return u.report, err
 	}
-	for _, life := range slices.Sorted(maps.Keys(u.batches)) {
-		if life == current {
-			u.life(life, live)
+	for _, incarnation := range slices.Sorted(maps.Keys(u.batches)) {
+		if incarnation == current {
+			u.incarnation(incarnation, live)
 		} else {
-			u.life(life, nil)
+			u.incarnation(incarnation, nil)
 		}
 	}
 	if err := u.strays(ctx); err != nil {
@@ -160,7 +160,7 @@ type audit struct {
 
 	records []string         // keys of records
 	sizes   map[string]int64 // of the objects with messages, by key
-	batches map[Life][]Batch
+	batches map[Incarnation][]Batch
 	objects []Object // those that are there and have to be read
 
 	mu   sync.Mutex
@@ -177,8 +177,8 @@ func (u *audit) consumers(ctx context.Context) ([]pipeline.ConsumerState, error)
 	return u.options.Stream.ConsumerStates(ctx, pipeline.StreamRaw)
 }
 
-// live adds what the stream says to the latest generation of its present life.
-func (u *audit) live(ctx context.Context, consumers []pipeline.ConsumerState) (Life, *LiveReport, error) {
+// live adds what the stream says to the latest generation of its present incarnation.
+func (u *audit) live(ctx context.Context, consumers []pipeline.ConsumerState) (Incarnation, *LiveReport, error) {
 	if u.options.Stream == nil {
 		return "", nil, nil
 	}
@@ -187,8 +187,8 @@ func (u *audit) live(ctx context.Context, consumers []pipeline.ConsumerState) (L
 		return "", nil, err
 	}
 	generation := 0
-	for life := range u.batches {
-		if n, ok := life.generationOf(pipeline.StreamRaw, state.Created); ok {
+	for incarnation := range u.batches {
+		if n, ok := incarnation.generationOf(pipeline.StreamRaw, state.Created); ok {
 			generation = max(generation, n)
 		}
 	}
@@ -198,18 +198,18 @@ func (u *audit) live(ctx context.Context, consumers []pipeline.ConsumerState) (L
 			live.AckFloors[c.Name] = c.AckFloor
 		}
 	}
-	current := NewLife(pipeline.StreamRaw, state.Created, generation)
+	current := NewIncarnation(pipeline.StreamRaw, state.Created, generation)
 	if _, found := u.batches[current]; !found {
 		switch {
 		case len(u.batches) > 0:
 			u.find(Finding{
-				Kind: KindOtherStream, Life: current,
+				Kind: KindOtherStream, Incarnation: current,
 				Text: fmt.Sprintf("nothing is archived of stream %s on nats %s, which was made at %s, and other things are: this is another server, or it lost its stream",
 					pipeline.StreamRaw, u.options.Stream.Address(), state.Created.Format(time.RFC3339)),
 			})
 		case len(live.AckFloors) == 0 && state.Last > 0:
 			u.find(Finding{
-				Kind: KindEmpty, Life: current,
+				Kind: KindEmpty, Incarnation: current,
 				Text: fmt.Sprintf("nothing is archived in %s/%s, and no job feeds it, though stream %s on nats %s has had %d messages",
 					u.Bucket, u.Prefix, pipeline.StreamRaw, u.options.Stream.Address(), state.Last),
 			})
@@ -281,31 +281,31 @@ func damage(err error) bool {
 }
 
 func (u *audit) readBatches(ctx context.Context) error {
-	u.batches = map[Life][]Batch{}
+	u.batches = map[Incarnation][]Batch{}
 	return each(ctx, u.records, func(ctx context.Context, key string) error {
-		life, first, _ := parseBatchKey(key)
-		batch, found, err := u.Batch(ctx, life, first)
+		incarnation, first, _ := parseBatchKey(key)
+		batch, found, err := u.Batch(ctx, incarnation, first)
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		u.progress(len(u.records))
 		switch {
 		case damage(err):
-			u.find(Finding{Kind: KindDamaged, Life: life, Key: key, Text: err.Error()})
+			u.find(Finding{Kind: KindDamaged, Incarnation: incarnation, Key: key, Text: err.Error()})
 			return nil
 		case err != nil:
 			return err
 		case found:
-			u.batches[life] = append(u.batches[life], batch)
+			u.batches[incarnation] = append(u.batches[incarnation], batch)
 		}
 		return nil
 	})
 }
 
-// life checks the batches of one life of a stream.
-func (u *audit) life(life Life, live *LiveReport) {
-	batches := u.batches[life]
+// incarnation checks the batches of an incarnation of a stream.
+func (u *audit) incarnation(incarnation Incarnation, live *LiveReport) {
+	batches := u.batches[incarnation]
 	slices.SortFunc(batches, func(a, b Batch) int { return cmp.Compare(a.First, b.First) })
-	r := LifeReport{Life: life, Batches: len(batches), Live: live}
+	r := IncarnationReport{Incarnation: incarnation, Batches: len(batches), Live: live}
 	floor := uint64(0)
 	if live != nil {
 		for _, f := range live.AckFloors {
@@ -315,10 +315,10 @@ func (u *audit) life(life Life, live *LiveReport) {
 	for _, b := range batches {
 		switch {
 		case b.First > r.Last+1:
-			u.missing(life, Range{r.Last + 1, b.First - 1}, "no batch covers these messages, and later ones are archived")
+			u.missing(incarnation, Range{r.Last + 1, b.First - 1}, "no batch covers these messages, and later ones are archived")
 		case b.First <= r.Last:
 			u.find(Finding{
-				Kind: KindOverlap, Life: life, Numbers: &Range{b.First, min(r.Last, b.Last)}, Key: batchKey(life, b.First),
+				Kind: KindOverlap, Incarnation: incarnation, Numbers: &Range{b.First, min(r.Last, b.Last)}, Key: batchKey(incarnation, b.First),
 				Text: "two batches cover these messages",
 			})
 		}
@@ -329,40 +329,40 @@ func (u *audit) life(life Life, live *LiveReport) {
 		r.Replays += b.Replays
 		r.Gone = append(r.Gone, b.Gone...)
 		for _, o := range b.Objects {
-			u.listed(life, b, o, live != nil && b.Last > floor, &r)
+			u.listed(incarnation, b, o, live != nil && b.Last > floor, &r)
 		}
 	}
 	if live != nil {
 		// A consumer begins behind what its stream had dropped before it was made.
 		untouched := r.Last == 0 && floor < live.First
 		if floor > r.Last && !untouched {
-			u.missing(life, Range{r.Last + 1, floor}, "these messages are acknowledged, and no batch covers them")
+			u.missing(incarnation, Range{r.Last + 1, floor}, "these messages are acknowledged, and no batch covers them")
 		}
 		if live.Last < r.Last {
 			u.find(Finding{
-				Kind: KindWentBack, Life: life, Numbers: &Range{live.Last + 1, r.Last},
+				Kind: KindWentBack, Incarnation: incarnation, Numbers: &Range{live.Last + 1, r.Last},
 				Text: fmt.Sprintf("the stream ends with message %d, and messages up to %d are archived: it lost its tail, and gives these numbers again", live.Last, r.Last),
 			})
 		} else {
 			live.Waiting = live.Last - r.Last
 		}
 	}
-	u.report.Lives = append(u.report.Lives, r)
+	u.report.Incarnations = append(u.report.Incarnations, r)
 }
 
-func (u *audit) missing(life Life, numbers Range, text string) {
-	u.find(Finding{Kind: KindMissing, Life: life, Numbers: &numbers, Text: text})
+func (u *audit) missing(incarnation Incarnation, numbers Range, text string) {
+	u.find(Finding{Kind: KindMissing, Incarnation: incarnation, Numbers: &numbers, Text: text})
 }
 
 // listed checks an object that a record lists against the keys that are there.
-func (u *audit) listed(life Life, b Batch, o Object, open bool, r *LifeReport) {
+func (u *audit) listed(incarnation Incarnation, b Batch, o Object, open bool, r *IncarnationReport) {
 	size, found := u.sizes[o.Key]
 	if !found {
 		if open {
 			r.Live.UnderWay++ // the next run completes it
 			return
 		}
-		u.find(Finding{Kind: KindObject, Life: life, Numbers: &b.Range, Key: o.Key, Text: fmt.Sprintf("this object with %d messages is not there", o.Messages)})
+		u.find(Finding{Kind: KindObject, Incarnation: incarnation, Numbers: &b.Range, Key: o.Key, Text: fmt.Sprintf("this object with %d messages is not there", o.Messages)})
 		return
 	}
 	r.Objects++
@@ -379,15 +379,15 @@ func (u *audit) strays(ctx context.Context) error {
 	for _, key := range slices.Sorted(maps.Keys(u.sizes)) {
 		data, _ := ParseDataKey(key)
 		// Its batch may be newer than the list of records.
-		batch, found, err := u.Batch(ctx, data.Life, data.First)
+		batch, found, err := u.Batch(ctx, data.Incarnation, data.First)
 		if err != nil && !damage(err) {
 			return err
 		}
 		if found && slices.ContainsFunc(batch.Objects, func(o Object) bool { return o.Key == key }) &&
-			!slices.ContainsFunc(u.batches[data.Life], func(b Batch) bool { return b.First == batch.First }) {
+			!slices.ContainsFunc(u.batches[data.Incarnation], func(b Batch) bool { return b.First == batch.First }) {
 			continue
 		}
-		u.find(Finding{Kind: KindStray, Life: data.Life, Numbers: &Range{data.First, data.Last}, Key: key, Text: "no batch lists this object"})
+		u.find(Finding{Kind: KindStray, Incarnation: data.Incarnation, Numbers: &Range{data.First, data.Last}, Key: key, Text: "no batch lists this object"})
 	}
 	return nil
 }
@@ -405,7 +405,7 @@ func (u *audit) readObjects(ctx context.Context) error {
 		u.progress(len(u.objects))
 		if damage(err) {
 			data, _ := ParseDataKey(o.Key)
-			u.find(Finding{Kind: KindDamaged, Life: data.Life, Numbers: &Range{data.First, data.Last}, Key: o.Key, Text: err.Error()})
+			u.find(Finding{Kind: KindDamaged, Incarnation: data.Incarnation, Numbers: &Range{data.First, data.Last}, Key: o.Key, Text: err.Error()})
 			return nil
 		}
 		return err

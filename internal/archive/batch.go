@@ -31,7 +31,7 @@ func (r Range) String() string {
 
 // Batch is the record of a batch.
 type Batch struct {
-	Life Life `json:"life"`
+	Incarnation Incarnation `json:"incarnation"`
 	Range
 	// From and To are when the stream took the first and the last of its messages.
 	// The message with number Last was there when the batch was made.
@@ -66,8 +66,8 @@ type Object struct {
 
 // Build makes a batch of all messages that a stream holds in a range, in order.
 // The same messages always make the same bytes.
-func Build(life Life, of Range, messages []pipeline.Stored) (Batch, error) {
-	batch := Batch{Life: life, Range: of, Objects: []Object{}}
+func Build(incarnation Incarnation, of Range, messages []pipeline.Stored) (Batch, error) {
+	batch := Batch{Incarnation: incarnation, Range: of, Objects: []Object{}}
 	if len(messages) > 0 {
 		batch.From, batch.To = messages[0].Time, messages[len(messages)-1].Time
 	}
@@ -77,7 +77,7 @@ func Build(life Life, of Range, messages []pipeline.Stored) (Batch, error) {
 	next := of.First
 	for _, m := range messages {
 		if m.Sequence < next || m.Sequence > of.Last {
-			return Batch{}, fmt.Errorf("message %d of %s is out of order, or not one of %s", m.Sequence, life, of)
+			return Batch{}, fmt.Errorf("message %d of %s is out of order, or not one of %s", m.Sequence, incarnation, of)
 		}
 		if m.Sequence > next {
 			batch.Gone = append(batch.Gone, Range{next, m.Sequence - 1})
@@ -115,7 +115,7 @@ func Build(life Life, of Range, messages []pipeline.Stored) (Batch, error) {
 	for _, p := range order {
 		content := lines[p].Bytes()
 		o := entries[p]
-		o.Key = dataKey(p, life, batch.First, batch.Last)
+		o.Key = dataKey(p, incarnation, batch.First, batch.Last)
 		o.Bytes, o.ContentSHA256 = int64(len(content)), objects.Hash(content)
 		o.data = encoder.EncodeAll(content, nil)
 		o.Size, o.SHA256 = int64(len(o.data)), objects.Hash(o.data)
@@ -130,7 +130,7 @@ func Build(life Life, of Range, messages []pipeline.Stored) (Batch, error) {
 func (b Batch) encode() ([]byte, error) {
 	text, err := json.MarshalIndent(b, "", " ")
 	if err != nil {
-		return nil, fmt.Errorf("record of batch %s of %s: %w", b.Range, b.Life, err)
+		return nil, fmt.Errorf("record of batch %s of %s: %w", b.Range, b.Incarnation, err)
 	}
 	return append(text, '\n'), nil
 }
@@ -147,7 +147,7 @@ func (b Batch) check() error {
 	inObjects := int64(0)
 	for _, o := range b.Objects {
 		data, ok := ParseDataKey(o.Key)
-		if !ok || data.Life != b.Life || data.First != b.First || data.Last != b.Last {
+		if !ok || data.Incarnation != b.Incarnation || data.First != b.First || data.Last != b.Last {
 			return fmt.Errorf("object %s is not of it", o.Key)
 		}
 		inObjects += o.Messages

@@ -71,24 +71,24 @@ func FuzzParseLine(f *testing.F) {
 
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	life := archive.NewLife("RAW", noon, 0)
-	require.Equal(t, archive.Life("RAW.20260304T120000Z"), life)
-	batch, err := archive.Build(life, archive.Range{First: 5, Last: 9}, []pipeline.Stored{message(6, "a", noon), message(9, "b-1", noon.Add(time.Hour))})
+	incarnation := archive.NewIncarnation("RAW", noon, 0)
+	require.Equal(t, archive.Incarnation("RAW.20260304T120000Z"), incarnation)
+	batch, err := archive.Build(incarnation, archive.Range{First: 5, Last: 9}, []pipeline.Stored{message(6, "a", noon), message(9, "b-1", noon.Add(time.Hour))})
 	require.NoError(t, err)
 	require.Equal(t, []archive.Range{{First: 5, Last: 5}, {First: 7, Last: 8}}, batch.Gone)
 	require.Equal(t, "raw/v1/org=a/source=csi/date=2026-03-04/hour=12/RAW.20260304T120000Z-00000000000000000005-00000000000000000009.ndjson.zst", batch.Objects[0].Key)
 	data, ok := archive.ParseDataKey(batch.Objects[1].Key)
 	require.True(t, ok)
 	require.Equal(t, archive.Data{
-		Partition: archive.Partition{Organization: "b-1", Source: "csi", Hour: noon.Truncate(time.Hour).Add(time.Hour)},
-		Life:      life, First: 5, Last: 9,
+		Partition:   archive.Partition{Organization: "b-1", Source: "csi", Hour: noon.Truncate(time.Hour).Add(time.Hour)},
+		Incarnation: incarnation, First: 5, Last: 9,
 	}, data)
 	_, ok = archive.ParseDataKey("raw/v1/org=a/source=csi/date=2026-03-04/hour=12/x.ndjson.zst")
 	require.False(t, ok)
 
 	foreign := message(1, "a", noon)
 	foreign.Subject = "dendra.raw.v1.live"
-	batch, err = archive.Build(archive.NewLife("RAW", noon, 2), archive.Range{First: 1, Last: 1}, []pipeline.Stored{foreign})
+	batch, err = archive.Build(archive.NewIncarnation("RAW", noon, 2), archive.Range{First: 1, Last: 1}, []pipeline.Stored{foreign})
 	require.NoError(t, err)
 	require.Contains(t, batch.Objects[0].Key, "raw/v1/org=_/source=_/")
 	require.Contains(t, batch.Objects[0].Key, "RAW.20260304T120000Z.2-")
@@ -100,7 +100,7 @@ func TestSameMessagesMakeTheSameBytes(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	life := archive.NewLife("RAW", noon, 0)
+	incarnation := archive.NewIncarnation("RAW", noon, 0)
 	for range 20 {
 		var messages []pipeline.Stored
 		sequence, at := uint64(0), noon
@@ -114,9 +114,9 @@ func TestSameMessagesMakeTheSameBytes(t *testing.T) {
 			messages = append(messages, m)
 		}
 		of := archive.Range{First: 1, Last: sequence}
-		first, err := archive.Build(life, of, messages)
+		first, err := archive.Build(incarnation, of, messages)
 		require.NoError(t, err)
-		second, err := archive.Build(life, of, slices.Clone(messages))
+		second, err := archive.Build(incarnation, of, slices.Clone(messages))
 		require.NoError(t, err)
 		require.Equal(t, first, second)
 		gone := uint64(0)
@@ -125,6 +125,6 @@ func TestSameMessagesMakeTheSameBytes(t *testing.T) {
 		}
 		require.Equal(t, sequence, uint64(first.Messages)+uint64(first.Replays)+gone)
 	}
-	_, err := archive.Build(life, archive.Range{First: 1, Last: 3}, []pipeline.Stored{message(2, "a", noon), message(1, "a", noon)})
+	_, err := archive.Build(incarnation, archive.Range{First: 1, Last: 3}, []pipeline.Stored{message(2, "a", noon), message(1, "a", noon)})
 	require.ErrorContains(t, err, "message 1 of RAW.20260304T120000Z is out of order")
 }

@@ -17,24 +17,24 @@ const (
 	suffix       = ".ndjson.zst"
 )
 
-// Life names one life of a stream: RAW.20260304T120000Z, or
+// Incarnation names an incarnation of a stream: RAW.20260304T120000Z, or
 // RAW.20260304T120000Z.2 for the second generation of its archive.
-type Life string
+type Incarnation string
 
-// NewLife is the life of a stream that was made at a time. A generation above 0
+// NewIncarnation is the incarnation of a stream that was made at a time. A generation above 0
 // begins an archive anew for a stream whose numbers were given twice.
-func NewLife(stream string, created time.Time, generation int) Life {
-	life := stream + "." + created.UTC().Format("20060102T150405Z")
+func NewIncarnation(stream string, created time.Time, generation int) Incarnation {
+	incarnation := stream + "." + created.UTC().Format("20060102T150405Z")
 	if generation > 0 {
-		life += "." + strconv.Itoa(generation)
+		incarnation += "." + strconv.Itoa(generation)
 	}
-	return Life(life)
+	return Incarnation(incarnation)
 }
 
-// generationOf is the generation of a life of the stream that was made at a time;
+// generationOf is the generation of an incarnation of the stream that was made at a time;
 // false if it is another's.
-func (l Life) generationOf(stream string, created time.Time) (int, bool) {
-	first := NewLife(stream, created, 0)
+func (l Incarnation) generationOf(stream string, created time.Time) (int, bool) {
+	first := NewIncarnation(stream, created, 0)
 	if l == first {
 		return 0, true
 	}
@@ -66,15 +66,15 @@ func DataPrefix(organization, source string) string {
 	return dataRoot + organization + "/source=" + source + "/"
 }
 
-func batchPrefix(life Life) string { return batchRoot + string(life) + "/" }
+func batchPrefix(incarnation Incarnation) string { return batchRoot + string(incarnation) + "/" }
 
-func batchKey(life Life, first uint64) string {
-	return fmt.Sprintf("%s%020d.json", batchPrefix(life), first)
+func batchKey(incarnation Incarnation, first uint64) string {
+	return fmt.Sprintf("%s%020d.json", batchPrefix(incarnation), first)
 }
 
-func dataKey(p Partition, life Life, first, last uint64) string {
+func dataKey(p Partition, incarnation Incarnation, first, last uint64) string {
 	return fmt.Sprintf("%s%s/%s-%020d-%020d%s",
-		DataPrefix(p.Organization, p.Source), p.Hour.UTC().Format(hourLayout), life, first, last, suffix)
+		DataPrefix(p.Organization, p.Source), p.Hour.UTC().Format(hourLayout), incarnation, first, last, suffix)
 }
 
 // conflictKey is where content goes whose key is taken by another.
@@ -91,7 +91,7 @@ var (
 // Data is what the key of an object with messages says.
 type Data struct {
 	Partition
-	Life        Life
+	Incarnation Incarnation
 	First, Last uint64 // of the batch
 }
 
@@ -107,14 +107,14 @@ func ParseDataKey(key string) (Data, bool) {
 	if err != nil || firstErr != nil || lastErr != nil {
 		return Data{}, false
 	}
-	return Data{Partition: Partition{m[1], m[2], hour}, Life: Life(m[4]), First: first, Last: last}, true
+	return Data{Partition: Partition{m[1], m[2], hour}, Incarnation: Incarnation(m[4]), First: first, Last: last}, true
 }
 
-func parseBatchKey(key string) (Life, uint64, bool) {
+func parseBatchKey(key string) (Incarnation, uint64, bool) {
 	m := batchPattern.FindStringSubmatch(key)
 	if m == nil {
 		return "", 0, false
 	}
 	first, err := strconv.ParseUint(m[2], 10, 64)
-	return Life(m[1]), first, err == nil
+	return Incarnation(m[1]), first, err == nil
 }

@@ -26,7 +26,7 @@ retry_backoff = { initial = "PT0.2S", max = "PT1S" }
 
 [jobs.post_to_archive.main.spec]
 flush_age = "PT0.2S"
-lap = "PT0.5S"
+iteration_duration = "PT0.5S"
 `
 
 // rawStream publishes raw messages and looks at what becomes of them.
@@ -136,11 +136,11 @@ func TestArchiveWorkerDiesBetweenPutAndAck(t *testing.T) {
 		require.Empty(t, r.audit("--deep").Findings)
 	}
 	report := r.audit("--deep")
-	require.Len(t, report.Lives, 1)
-	require.EqualValues(t, r.serial, report.Lives[0].Messages)
-	require.EqualValues(t, r.serial, report.Lives[0].Last)
-	require.Zero(t, report.Lives[0].Live.Waiting)
-	require.Empty(t, report.Lives[0].Gone)
+	require.Len(t, report.Incarnations, 1)
+	require.EqualValues(t, r.serial, report.Incarnations[0].Messages)
+	require.EqualValues(t, r.serial, report.Incarnations[0].Last)
+	require.Zero(t, report.Incarnations[0].Live.Waiting)
+	require.Empty(t, report.Incarnations[0].Gone)
 	requireArchiveVerbs(t, r)
 
 	// Back into the pipeline, by a job in a queue.
@@ -150,8 +150,8 @@ func TestArchiveWorkerDiesBetweenPutAndAck(t *testing.T) {
 	require.EqualValues(t, lines, detail.Output.Counts["messages"])
 	r.acknowledged()
 	report = r.audit()
-	require.EqualValues(t, lines, report.Lives[0].Replays)
-	require.EqualValues(t, r.serial, report.Lives[0].Messages)
+	require.EqualValues(t, lines, report.Incarnations[0].Replays)
+	require.EqualValues(t, r.serial, report.Incarnations[0].Messages)
 	requireAuditFinds(t, r)
 }
 

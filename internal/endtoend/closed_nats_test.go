@@ -65,7 +65,7 @@ func TestClosedConnectionFailsLivez(t *testing.T) {
 				health = workers.Health{}
 				return response.StatusCode == http.StatusServiceUnavailable, json.NewDecoder(response.Body).Decode(&health)
 			})
-			require.True(t, health.Stuck)
+			require.True(t, health.RestartNeeded)
 			require.Contains(t, health.Reason, "nats "+url+": the connection was closed: nats: No More Of This")
 		}
 	}

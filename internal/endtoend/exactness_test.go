@@ -329,10 +329,10 @@ func (l *loggers) requireArchived() {
 	report, err := in.Audit(l.Context(), archive.AuditOptions{Deep: true, Stream: l.pipeline})
 	require.NoError(l, err)
 	require.Empty(l, report.Findings)
-	require.Len(l, report.Lives, 1)
-	life := report.Lives[0]
-	require.Empty(l, life.Gone)
-	require.Zero(l, life.Live.Waiting)
+	require.Len(l, report.Incarnations, 1)
+	incarnation := report.Incarnations[0]
+	require.Empty(l, incarnation.Gone)
+	require.Zero(l, incarnation.Live.Waiting)
 
 	want := map[uint64]pipeline.Stored{}
 	for _, message := range l.messages(pipeline.StreamRaw) {
@@ -340,7 +340,7 @@ func (l *loggers) requireArchived() {
 		require.NoError(l, err)
 		want[stored.Sequence] = stored
 	}
-	require.EqualValues(l, len(want), life.Messages)
+	require.EqualValues(l, len(want), incarnation.Messages)
 	for object, err := range in.Find(l.Context(), archive.Filter{}, "") {
 		require.NoError(l, err)
 		content, err := in.Read(l.Context(), object.Key)

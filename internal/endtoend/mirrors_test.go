@@ -97,7 +97,7 @@ location = "kill"
 influx_url = %q
 batch_points = %d
 batch_age = "PT5S"
-lap = "PT2S"
+iteration_duration = "PT2S"
 mirrors = [{ name = "down", influx_url = "http://%s" }]
 `, server.URL, perBatch, down.address()))
 	<-held

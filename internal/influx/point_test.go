@@ -108,16 +108,3 @@ func FuzzAppendPoint(f *testing.F) {
 		require.Equal(t, millis, got.Time().UnixMilli())
 	})
 }
-
-func BenchmarkAppendPoint(b *testing.B) {
-	p := influx.Point{Measurement: "station_blue_oak_source_21234001", Time: noon, Fields: map[string]any{
-		"Temperature_212340011_1_AVERAGE__C": 12.25, "RH_212340011_2_CURRENT__": 81.2,
-	}}
-	var line []byte
-	for b.Loop() {
-		var err error
-		if line, err = influx.AppendPoint(line[:0], p, influx.Milliseconds); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

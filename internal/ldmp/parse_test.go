@@ -118,16 +118,3 @@ func TestPlainFramesAreScanned(t *testing.T) {
 	}
 	require.Greater(t, scanned, len(readings)*8/10, "only those with quotes in a text are not")
 }
-
-func BenchmarkParse(b *testing.B) {
-	readings, err := ldmptest.New(ldmptest.Options{}).Readings("angelo", "TenSec", ldmptest.Since, ldmptest.Since)
-	require.NoError(b, err)
-	frame := ldmptest.Encode(readings[0].Record())
-	b.SetBytes(int64(len(frame)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := ldmp.Parse(frame); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

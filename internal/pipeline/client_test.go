@@ -49,6 +49,7 @@ func TestCredentialsAreNotShown(t *testing.T) {
 }
 
 func TestBadURL(t *testing.T) {
+	t.Parallel()
 	for _, bad := range []string{"", "127.0.0.1", "nats://", "nats://a:secret@%zz"} {
 		_, err := pipeline.Connect(t.Context(), bad)
 		require.ErrorContains(t, err, pipeline.EnvURL, bad)

@@ -27,10 +27,6 @@ type ConsumerOptions struct {
 	// spares the server half its work. Only readers that take and finish messages in
 	// order may ask for it. A consumer that was made without it stays as it is.
 	InOrder bool
-	// Former is the name that the consumer had in an earlier version, if it had
-	// another. One that is made goes on where that one is, unless that has other values
-	// in its metadata, and so is another's. Defaults to none.
-	Former string
 }
 
 // Consumer reads a stream in order, and remembers on the server how far it got.
@@ -67,23 +63,16 @@ func (c *Client) Consumer(ctx context.Context, stream string, options ConsumerOp
 		MaxDeliver:    -1,
 		Metadata:      options.Metadata,
 	}
-	if options.InOrder || (options.Former != "" && options.Former != options.Name) {
+	if options.InOrder {
 		existing, err := c.consumerConfig(ctx, stream, options.Name)
 		switch {
 		case err != nil:
 			return nil, err
 		case existing != nil:
-			// How it acknowledges and where it began cannot be changed, and its position
-			// must not be lost.
+			// How it acknowledges cannot be changed, and its position must not be lost.
 			config.AckPolicy = existing.AckPolicy
-			config.DeliverPolicy, config.OptStartSeq = existing.DeliverPolicy, existing.OptStartSeq
 		default:
-			if options.InOrder {
-				config.AckPolicy = jetstream.AckAllPolicy
-			}
-			if err := c.startAt(ctx, &config, stream, options.Former); err != nil {
-				return nil, err
-			}
+			config.AckPolicy = jetstream.AckAllPolicy
 		}
 	}
 	consumer, err := c.js.CreateOrUpdateConsumer(ctx, stream, config)
@@ -103,30 +92,6 @@ func (c *Client) consumerConfig(ctx context.Context, stream, name string) (*jets
 		return nil, c.failed(ctx, fmt.Sprintf("look for consumer %s of stream %s", name, stream), err)
 	}
 	return &consumer.CachedInfo().Config, nil
-}
-
-// startAt has a new consumer begin where another is, if there is one.
-func (c *Client) startAt(ctx context.Context, config *jetstream.ConsumerConfig, stream, former string) error {
-	if former == "" {
-		return nil
-	}
-	consumer, err := c.js.Consumer(ctx, stream, former)
-	switch {
-	case errors.Is(err, jetstream.ErrConsumerNotFound):
-		return nil
-	case err != nil:
-		return c.failed(ctx, fmt.Sprintf("look for consumer %s of stream %s", former, stream), err)
-	}
-	info := consumer.CachedInfo()
-	ours := info.Config.FilterSubject == config.FilterSubject
-	for key, value := range config.Metadata {
-		other, set := info.Config.Metadata[key]
-		ours = ours && (!set || other == value)
-	}
-	if ours {
-		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, info.AckFloor.Stream+1
-	}
-	return nil
 }
 
 // Rewind makes the consumer deliver again, in the order of the stream, everything
@@ -158,52 +123,30 @@ func (r *Consumer) Rewind(ctx context.Context) (int, error) {
 // readers that take messages ahead; [Consumer.FetchInOrder] sees to it by itself.
 func (r *Consumer) Order() Order { return r.order }
 
-// Place is where a message stands: its sequence in the stream, and the number of
-// its delivery by the consumer, which counts without gaps.
-func Place(message jetstream.Msg) (stream, delivery uint64, err error) {
-	metadata, err := message.Metadata()
-	if err != nil {
-		return 0, 0, err
-	}
-	return metadata.Sequence.Stream, metadata.Sequence.Consumer, nil
-}
-
-// InOrder tells whether an acknowledgement counts for all messages before it.
+// InOrder reports whether an acknowledgement counts for all messages before it.
 func (r *Consumer) InOrder() bool { return r.inOrder }
 
 // Ack acknowledges messages, and returns when the server has noted the last of
 // them, and so all. If the consumer is [Consumer.InOrder], every message that was
 // delivered before the last of them is acknowledged as well.
-func (r *Consumer) Ack(ctx context.Context, messages []jetstream.Msg) error {
+func (r *Consumer) Ack(ctx context.Context, messages []*Delivery) error {
 	if r.inOrder && len(messages) > 1 {
 		messages = messages[len(messages)-1:]
 	}
-	for i, message := range messages {
-		var err error
-		if i < len(messages)-1 {
-			err = message.Ack()
-		} else {
-			err = message.DoubleAck(ctx)
-		}
-		if err != nil {
-			return r.client.failed(ctx, "acknowledge to consumer "+r.name, err)
-		}
+	if err := Acknowledge(ctx, messages); err != nil {
+		return r.client.failed(ctx, "acknowledge to consumer "+r.name, err)
 	}
 	return nil
 }
 
-// AckNoted tells whether the server counts a message as acknowledged, where an
+// AckNoted reports whether the server counts a message as acknowledged, where an
 // acknowledgement counts for all before it. One that an earlier reader sent late, after
 // [Consumer.Rewind], has the server take those of this reader for older ones: it answers
 // them, and notes nothing, until this reader rewinds as well.
-func (r *Consumer) AckNoted(ctx context.Context, message jetstream.Msg) (bool, error) {
-	sequence, _, err := Place(message)
-	if err != nil {
-		return false, err
-	}
+func (r *Consumer) AckNoted(ctx context.Context, message *Delivery) (bool, error) {
 	info, err := r.consumer.Info(ctx)
 	if err != nil {
 		return false, r.client.failed(ctx, "look at consumer "+r.name, err)
 	}
-	return info.AckFloor.Stream >= sequence, nil
+	return info.AckFloor.Stream >= message.Sequence, nil
 }

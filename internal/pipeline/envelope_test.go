@@ -13,6 +13,7 @@ import (
 )
 
 func TestContextKeepsWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
 	const body = `{"context":{"imported_at":"2026-03-04T12:00:00Z","org_slug":"ucnrs","source":"csi","station":"angelo","table":"TenMin",` +
 		`"utc_offset":"-08:00","replay":true,"replayed_at":"2026-03-05T00:00:00Z",` +
 		`"cdec_station_id":"a<b","document_id":"ucnrs-csi-1","file_name":"x.dat","is_invalid":true,` +
@@ -33,6 +34,7 @@ func TestContextKeepsWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestContextKeysAreReadOnce(t *testing.T) {
+	t.Parallel()
 	var context pipeline.Context
 	// As encoding/json has it, case does not matter, and the last one counts.
 	require.NoError(t, json.Unmarshal([]byte(`{"Station":"a","\u0074able":"t","org_slug":"x","org_slug":"o","imported_at":"2026-03-04T12:00:00Z"}`), &context))

@@ -3,8 +3,6 @@ package pipeline
 import (
 	"context"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -33,15 +31,15 @@ func (c *Client) MaxFetchBytes() int {
 // closed, it returns within half a second with those that it has; nil never stops it.
 // When ctx ends, it returns at once with its error. What it has then, and what is
 // lost, is not acknowledged, and comes again after [Consumer.Rewind].
-func (r *Consumer) Fetch(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) ([]jetstream.Msg, error) {
+func (r *Consumer) Fetch(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) ([]*Delivery, error) {
 	return r.FetchBytes(ctx, n, 0, wait, stop)
 }
 
 // FetchBytes is Fetch with a bound on what the messages weigh, on the wire, in one
 // request to the server: n messages of the largest size may be more than a process
 // should hold. It must be more than the largest message; 0 is no bound.
-func (r *Consumer) FetchBytes(ctx context.Context, n, bytes int, wait time.Duration, stop <-chan struct{}) ([]jetstream.Msg, error) {
-	messages := make([]jetstream.Msg, 0, n)
+func (r *Consumer) FetchBytes(ctx context.Context, n, bytes int, wait time.Duration, stop <-chan struct{}) ([]*Delivery, error) {
+	messages := make([]*Delivery, 0, n)
 	pulling, cancel := untilStopped(ctx, stop)
 	defer cancel()
 	deadline := time.Now().Add(max(wait, MinFetch))
@@ -90,10 +88,10 @@ func untilStopped(ctx context.Context, stop <-chan struct{}) (context.Context, c
 	return ctx, cancel
 }
 
-func sizeOf(messages []jetstream.Msg) int {
+func sizeOf(messages []*Delivery) int {
 	size := 0
 	for _, message := range messages {
-		size += len(message.Data())
+		size += len(message.Body)
 	}
 	return size
 }

@@ -87,14 +87,10 @@ type HeldMessage struct {
 	Time     time.Time `json:"time"`     // when the stream took it
 }
 
-// Is tells whether a message is the held one. A stream that was made anew gives its
+// Is reports whether a message is the held one. A stream that was made anew gives its
 // numbers again.
-func (h *HeldMessage) Is(message jetstream.Msg) bool {
-	if h == nil {
-		return false
-	}
-	stored, err := StoredMessage(message)
-	return err == nil && stored.Sequence == h.Sequence && stored.Time.Equal(h.Time) && stored.Subject == h.Subject
+func (h *HeldMessage) Is(message Stored) bool {
+	return h != nil && message.Sequence == h.Sequence && message.Time.Equal(h.Time) && message.Subject == h.Subject
 }
 
 // ClassSkipped is the class of messages that [Client.AskToSkip] had put into quarantine.
@@ -120,7 +116,7 @@ func (c *Client) AskToSkip(ctx context.Context, consumer string, held HeldMessag
 	return nil
 }
 
-// Acknowledged tells whether a load's consumer has nothing left up to a message.
+// Acknowledged reports whether a load's consumer has nothing left up to a message.
 func (c *Client) Acknowledged(ctx context.Context, consumer string, sequence uint64) (bool, error) {
 	if err := c.waitConnected(ctx); err != nil {
 		return false, err
@@ -184,7 +180,7 @@ type LoadState struct {
 // Consumer is the name of the load's consumer, and the key of its state.
 func (s LoadState) Consumer() string { return LoadConsumer(s.Operation, s.Location, s.Mirror) }
 
-// LoadState reads what was told of a load; it is empty but for the names when
+// LoadState reads the state of a load; it is empty but for the names when
 // nothing was.
 func (c *Client) LoadState(ctx context.Context, operation Operation, location, mirror string) (LoadState, error) {
 	state := LoadState{Operation: operation, Location: location, Mirror: mirror, Breaker: Breaker{State: BreakerClosed}}
@@ -232,7 +228,7 @@ func (c *Client) ClaimLoad(ctx context.Context, state LoadState) (claimed bool, 
 	return true, nil
 }
 
-// PutLoadState writes what is to tell of a load.
+// PutLoadState writes the state of a load.
 func (c *Client) PutLoadState(ctx context.Context, state LoadState) error {
 	value, err := json.Marshal(state)
 	if err != nil {

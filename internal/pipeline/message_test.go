@@ -12,6 +12,7 @@ import (
 )
 
 func TestSubjects(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, "dendra.raw.v1.live.ucnrs.hobolink", pipeline.RawSubject(pipeline.OperationLive, "ucnrs", "hobolink"))
 	require.Equal(t, "dendra.prep.v1.bulk.common1", pipeline.PrepSubject(pipeline.OperationBulk, "common1"))
 	for _, bad := range []string{"", "a.b", "a b", "*", ">", "Ä", "UCNRS", "-a", strings.Repeat("x", 65)} {
@@ -27,6 +28,7 @@ func TestSubjects(t *testing.T) {
 }
 
 func TestPreparedMessageKeepsItsForm(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	message := pipeline.Message[pipeline.Points]{
 		Context: pipeline.Context{ImportedAt: at, OrgSlug: "ucnrs", Source: "hobolink", Location: "common1", Station: "blue oak", Table: "21234001"},
@@ -48,6 +50,7 @@ func TestPreparedMessageKeepsItsForm(t *testing.T) {
 }
 
 func TestTimeReadsBothForms(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]int64{
 		`1772625600000`:               1772625600000,
 		`"2026-03-04T12:00:00Z"`:      1772625600000,
@@ -65,12 +68,14 @@ func TestTimeReadsBothForms(t *testing.T) {
 }
 
 func TestIDTellsPartsApart(t *testing.T) {
+	t.Parallel()
 	require.NotEqual(t, pipeline.ID("ab", "c"), pipeline.ID("a", "bc"))
 	require.Equal(t, pipeline.ID("a", "b"), pipeline.ID("a", "b"))
 	require.Len(t, pipeline.ID(), 22)
 }
 
 func TestBookmarkKey(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, "extract_hobo_time_frame.pilot/21234001", pipeline.BookmarkKey("extract_hobo_time_frame.pilot", "21234001"))
 	require.Equal(t, "a.b/x_y", pipeline.BookmarkKey("a.b", "x >*y"))
 }

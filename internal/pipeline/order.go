@@ -3,8 +3,6 @@ package pipeline
 import (
 	"context"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // Order is how far the messages of a consumer have come without a gap since it was
@@ -16,18 +14,14 @@ type Order struct{ sequence, delivered uint64 }
 // delivered, lost on its way, or taken by another reader: used now, an old value
 // could overwrite its correction, and an acknowledgement that counts for all before
 // it could count for a message that nobody had.
-func (o *Order) Follows(messages []jetstream.Msg) (bool, error) {
+func (o *Order) Follows(messages []*Delivery) bool {
 	for _, message := range messages {
-		sequence, delivery, err := Place(message)
-		if err != nil {
-			return false, err
+		if message.Sequence <= o.sequence || message.Number != o.delivered+1 {
+			return false
 		}
-		if sequence <= o.sequence || delivery != o.delivered+1 {
-			return false, nil
-		}
-		o.sequence, o.delivered = sequence, delivery
+		o.sequence, o.delivered = message.Sequence, message.Number
 	}
-	return true, nil
+	return true
 }
 
 // FetchInOrder is Fetch for readers that finish what they have taken before they
@@ -35,16 +29,12 @@ func (o *Order) Follows(messages []jetstream.Msg) (bool, error) {
 // message before all earlier ones. Where one is missing, or comes late, none is
 // given: the consumer is rewound, and rewound says how many come again. What a fetch
 // brings is bounded to a few megabytes, or two messages of the largest size.
-func (r *Consumer) FetchInOrder(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) (messages []jetstream.Msg, rewound int, err error) {
+func (r *Consumer) FetchInOrder(ctx context.Context, n int, wait time.Duration, stop <-chan struct{}) (messages []*Delivery, rewound int, err error) {
 	messages, err = r.FetchBytes(ctx, n, r.client.MaxFetchBytes(), wait, stop)
 	if err != nil {
 		return nil, 0, err
 	}
-	follows, err := r.order.Follows(messages)
-	if err != nil {
-		return nil, 0, r.client.failed(ctx, "fetch from consumer "+r.name, err)
-	}
-	if follows {
+	if r.order.Follows(messages) {
 		return messages, 0, nil
 	}
 	rewound, err = r.Rewind(ctx)

@@ -17,6 +17,7 @@ import (
 
 // TestFetchInOrder: another reader gets the first message, and does not answer.
 func TestFetchInOrder(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.Start(t).NATS)
 	subject := pipeline.PrepSubject("live", "fetchinorder")
 	consumer, err := client.Consumer(t.Context(), pipeline.StreamPrepared, pipeline.ConsumerOptions{Name: "load-live-fetchinorder", Subject: subject})
@@ -27,7 +28,7 @@ func TestFetchInOrder(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	fetch := func(n int, wait time.Duration) ([]jetstream.Msg, int) {
+	fetch := func(n int, wait time.Duration) ([]*pipeline.Delivery, int) {
 		messages, rewound, err := consumer.FetchInOrder(t.Context(), n, wait, nil)
 		require.NoError(t, err)
 		return messages, rewound
@@ -67,6 +68,7 @@ func TestFetchInOrder(t *testing.T) {
 // TestSeriesKeepsItsOrder: of an old value and its corrections, the server knows one
 // correction only, and drops it.
 func TestSeriesKeepsItsOrder(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.Start(t).NATS)
 	subject := pipeline.PrepSubject("live", "series")
 	var messages []pipeline.Outgoing
@@ -109,6 +111,7 @@ func last(t *testing.T, client *pipeline.Client, stream, subject string) int {
 // TestRefusedMessageDoesNotOvertake: the stream is away when the old value is sent,
 // and back when its correction is.
 func TestRefusedMessageDoesNotOvertake(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
 	js, ctx := client.JetStream(), t.Context()
 	subject := pipeline.RawSubject("live", "refused", "x")
@@ -147,6 +150,7 @@ func limitSize(t *testing.T, client *pipeline.Client, name string, limit int32) 
 // TestReplayKeepsItsOrder: the first of three items is refused, and those after it
 // are not.
 func TestReplayKeepsItsOrder(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
 	subject := pipeline.PrepSubject("live", "replayorder")
 	var messages []pipeline.Quarantined
@@ -181,6 +185,7 @@ func TestReplayKeepsItsOrder(t *testing.T) {
 // TestReplayIntoStreamMadeAnew: what follows goes out once, though it has lower numbers
 // than what was replayed before.
 func TestReplayIntoStreamMadeAnew(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
 	subject := pipeline.PrepSubject("live", "replayanew")
 	var messages []pipeline.Quarantined
@@ -210,6 +215,7 @@ func TestReplayIntoStreamMadeAnew(t *testing.T) {
 
 // TestNothingIsSentAfterTheEnd: also not in the second part of a series.
 func TestNothingIsSentAfterTheEnd(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
 	subject := pipeline.RawSubject("live", "ended", "x")
 	var messages []pipeline.Outgoing
@@ -240,6 +246,7 @@ func TestNothingIsSentAfterTheEnd(t *testing.T) {
 
 // TestWhatIsRemovedIsMadeAgain: by the next who tries.
 func TestWhatIsRemovedIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
 	js, ctx := client.JetStream(), t.Context()
 	message := []pipeline.Outgoing{{Subject: pipeline.RawSubject("live", "removed", "x"), Body: []byte("{}")}}
@@ -276,52 +283,4 @@ func TestWhatIsRemovedIsMadeAgain(t *testing.T) {
 		require.Equal(t, pipeline.ClassUnreachable, classOf(t, c.use()), what)
 		require.NoError(t, c.use(), what)
 	}
-}
-
-// TestConsumerTakesOverItsPlace: one that has a new name goes on where it was.
-func TestConsumerTakesOverItsPlace(t *testing.T) {
-	client := connect(t, stacktest.Start(t).NATS)
-	subject := pipeline.PrepSubject("live", "takesover")
-	var messages []pipeline.Outgoing
-	for n := range 6 {
-		messages = append(messages, pipeline.Outgoing{Subject: subject, Body: fmt.Append(nil, n)})
-	}
-	_, err := client.Publish(t.Context(), messages)
-	require.NoError(t, err)
-	open := func(options pipeline.ConsumerOptions) *pipeline.Consumer {
-		options.Subject = subject
-		consumer, err := client.Consumer(t.Context(), pipeline.StreamPrepared, options)
-		require.NoError(t, err)
-		return consumer
-	}
-	read := func(consumer *pipeline.Consumer, n int) []int {
-		_, err := consumer.Rewind(t.Context())
-		require.NoError(t, err)
-		messages, _, err := consumer.FetchInOrder(t.Context(), n, 5*time.Second, nil)
-		require.NoError(t, err)
-		return numbers(t, messages)
-	}
-	former := open(pipeline.ConsumerOptions{Name: "takesover_a"})
-	_, err = former.Rewind(t.Context())
-	require.NoError(t, err)
-	taken, _, err := former.FetchInOrder(t.Context(), 4, 5*time.Second, nil)
-	require.NoError(t, err)
-	require.NoError(t, former.Ack(t.Context(), taken[:2])) // the others are taken, and no more
-
-	options := pipeline.ConsumerOptions{Name: "takesover_a-1", Former: "takesover_a"}
-	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4))
-	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4), "opened and rewound")
-	options.Name = "takesover_a-2"
-	options.InOrder = true
-	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4), "the former stays for others")
-	options.Name = "takesover_a-3"
-	options.Metadata = map[string]string{"whose": "mine"}
-	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4))
-	open(pipeline.ConsumerOptions{Name: "takesover_a", Metadata: map[string]string{"whose": "another's"}})
-	require.Equal(t, []int{2, 3, 4, 5}, read(open(options), 4), "it has its own place by now")
-	options.Name = "takesover_a-4"
-	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, read(open(options), 6))
-	options.Former = "takesover_none"
-	options.Name = "takesover_b"
-	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, read(open(options), 6))
 }

@@ -78,7 +78,7 @@ func (c *Client) Publish(ctx context.Context, messages []Outgoing) (Published, e
 }
 
 // publish tells what became of each message, in their order.
-func (c *Client) publish(ctx context.Context, messages []Outgoing, settled func(i int, ack Ack)) (Published, error) {
+func (c *Client) publish(ctx context.Context, messages []Outgoing, confirmed func(i int, ack Ack)) (Published, error) {
 	var published Published
 	if len(messages) == 0 {
 		return published, nil
@@ -89,12 +89,12 @@ func (c *Client) publish(ctx context.Context, messages []Outgoing, settled func(
 	waiting := make([]jetstream.PubAckFuture, 0, publishWindow)
 	done := 0
 	next := func() error {
-		ack, err := c.settle(ctx, waiting[0])
+		ack, err := c.confirm(ctx, waiting[0])
 		if err != nil {
 			return err
 		}
 		waiting = append(waiting[:0], waiting[1:]...)
-		settled(done, ack)
+		confirmed(done, ack)
 		published.Count(ack)
 		done++
 		return nil
@@ -119,8 +119,8 @@ func (c *Client) publish(ctx context.Context, messages []Outgoing, settled func(
 	return published, nil
 }
 
-// orderTries bounds how often messages are published for the sake of their order.
-const orderTries = 5
+// orderAttempts bounds how often messages are published for the sake of their order.
+const orderAttempts = 5
 
 // Series publishes messages of which a later one may correct an earlier one, and
 // sees to it that the later one is the later one in its stream too. Where a message
@@ -143,7 +143,7 @@ func (c *Client) Series() *Series { return &Series{client: c, last: map[string]u
 // may be stored and some not; publishing all of them again is safe.
 func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, error) {
 	var published Published
-	for range orderTries {
+	for range orderAttempts {
 		behind := len(messages)
 		before := maps.Clone(s.last)
 		more, err := s.client.publish(ctx, messages, func(i int, ack Ack) {
@@ -162,7 +162,7 @@ func (s *Series) Publish(ctx context.Context, messages []Outgoing) (Published, e
 		}
 	}
 	return published, job.Retryable(ClassUnreachable, 0, "nats %s: publish to %s: the server has messages in another order than theirs, %d times in a row",
-		s.client.address, messages[0].Subject, orderTries)
+		s.client.address, messages[0].Subject, orderAttempts)
 }
 
 // begunAnew forgets where a stream was, if a message shows that it was made anew since,
@@ -239,7 +239,7 @@ func (c *Client) Send(ctx context.Context, message Outgoing) (Sent, error) {
 
 // Wait returns when the server has acknowledged the message, or refused it.
 func (s Sent) Wait(ctx context.Context) (Ack, error) {
-	return s.client.settle(ctx, s.future)
+	return s.client.confirm(ctx, s.future)
 }
 
 // send sends a message, unless ctx has ended: a context that finds its end only when
@@ -270,8 +270,8 @@ func (m Outgoing) header() nats.Header {
 	return header
 }
 
-// settle waits for the acknowledgement of a message.
-func (c *Client) settle(ctx context.Context, future jetstream.PubAckFuture) (Ack, error) {
+// confirm waits for the acknowledgement of a message.
+func (c *Client) confirm(ctx context.Context, future jetstream.PubAckFuture) (Ack, error) {
 	select {
 	case ack := <-future.Ok():
 		return Ack{Stream: ack.Stream, Sequence: ack.Sequence, Duplicate: ack.Duplicate}, nil

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 const (
@@ -35,7 +34,7 @@ type pullRequest struct {
 // with replicas sends a message when a quorum knows of its delivery, and the status
 // at once, so that it overtakes the messages before it, and those come to nobody. A
 // status says how many messages the request lacks: what it does not lack is waited for.
-func (r *Consumer) pull(ctx context.Context, messages *[]jetstream.Msg, n, bytes int, wait time.Duration) error {
+func (r *Consumer) pull(ctx context.Context, messages *[]*Delivery, n, bytes int, wait time.Duration) error {
 	inbox := r.client.nc.NewInbox()
 	subscription, err := r.client.nc.SubscribeSync(inbox)
 	if err != nil {
@@ -68,7 +67,11 @@ func (r *Consumer) pull(ctx context.Context, messages *[]jetstream.Msg, n, bytes
 			return err
 		}
 		if message.Subject != inbox {
-			*messages = append(*messages, fetched{message})
+			delivery, err := delivered(message)
+			if err != nil {
+				return err
+			}
+			*messages = append(*messages, delivery)
 			taken++
 			size += message.Size()
 			continue
@@ -101,45 +104,3 @@ func lacks(status *nats.Msg) (int, error) {
 	}
 	return 0, fmt.Errorf("the server answers %s %s", code, status.Header.Get("Description"))
 }
-
-// ackTimeout is how long the server may take to answer an acknowledgement.
-const ackTimeout = 10 * time.Second
-
-// fetched is a message that came to a subscription of this package; nats.go makes a
-// [jetstream.Msg] of its own only.
-type fetched struct{ msg *nats.Msg }
-
-func (f fetched) Data() []byte         { return f.msg.Data }
-func (f fetched) Headers() nats.Header { return f.msg.Header }
-func (f fetched) Subject() string      { return f.msg.Subject }
-func (f fetched) Reply() string        { return f.msg.Reply }
-
-func (f fetched) Metadata() (*jetstream.MsgMetadata, error) {
-	m, err := f.msg.Metadata()
-	if err != nil {
-		return nil, err
-	}
-	return &jetstream.MsgMetadata{
-		Sequence:     jetstream.SequencePair(m.Sequence),
-		NumDelivered: m.NumDelivered,
-		NumPending:   m.NumPending,
-		Timestamp:    m.Timestamp,
-		Stream:       m.Stream,
-		Consumer:     m.Consumer,
-		Domain:       m.Domain,
-	}, nil
-}
-
-func (f fetched) DoubleAck(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
-	defer cancel()
-	return f.msg.AckSync(nats.Context(ctx))
-}
-
-func (f fetched) Ack() error                             { return f.msg.Ack() }
-func (f fetched) Nak() error                             { return f.msg.Nak() }
-func (f fetched) NakWithDelay(delay time.Duration) error { return f.msg.NakWithDelay(delay) }
-func (f fetched) InProgress() error                      { return f.msg.InProgress() }
-func (f fetched) Term() error                            { return f.msg.Term() }
-
-func (f fetched) TermWithReason(reason string) error { return f.msg.Respond([]byte("+TERM " + reason)) }

@@ -95,7 +95,7 @@ func (c *Client) Quarantine(ctx context.Context, messages []Quarantined) (Publis
 			}
 		}
 		for i, future := range waiting {
-			ack, err := c.settle(ctx, future)
+			ack, err := c.confirm(ctx, future)
 			if err != nil {
 				return published, err
 			}
@@ -112,8 +112,8 @@ func (c *Client) Quarantine(ctx context.Context, messages []Quarantined) (Publis
 	return published, nil
 }
 
-// renewTries bounds how often an item that changes under renew is looked at again.
-const renewTries = 20
+// renewAttempts bounds how often an item that changes under renew is looked at again.
+const renewAttempts = 20
 
 // renew puts a message in the place of the one with the same content that is in
 // quarantine, if that came from another place in the origin's stream; it reports
@@ -125,7 +125,7 @@ func (c *Client) renew(ctx context.Context, message Outgoing) (bool, error) {
 	if err != nil {
 		return false, c.failed(ctx, what, err)
 	}
-	for range renewTries {
+	for range renewAttempts {
 		var expected uint64
 		kept, err := stream.GetLastMsgForSubject(ctx, message.Subject)
 		switch {
@@ -151,7 +151,7 @@ func (c *Client) renew(ctx context.Context, message Outgoing) (bool, error) {
 		_, err = c.remove(ctx, stream, expected)
 		return true, err
 	}
-	return false, job.Retryable(ClassUnreachable, 0, "nats %s: %s: the item changed %d times meanwhile", c.address, what, renewTries)
+	return false, job.Retryable(ClassUnreachable, 0, "nats %s: %s: the item changed %d times meanwhile", c.address, what, renewAttempts)
 }
 
 func (q Quarantined) outgoing(now time.Time, maxPayload int) Outgoing {

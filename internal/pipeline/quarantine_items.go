@@ -121,9 +121,9 @@ func (f ItemFilter) subject() string {
 const (
 	// itemFetch is how many items are asked for at a time, without their bodies.
 	itemFetch = 1000
-	// itemWait is how long they are waited for, and itemTries how often in vain.
-	itemWait  = 2 * time.Second
-	itemTries = 5
+	// itemWait is how long they are waited for, and itemAttempts how often in vain.
+	itemWait     = 2 * time.Second
+	itemAttempts = 5
 )
 
 // Items shows visit what is in quarantine and fits a filter, the oldest first and
@@ -157,7 +157,7 @@ func (c *Client) Items(ctx context.Context, filter ItemFilter, visit func(Item) 
 	defer func() { _ = stream.DeleteConsumer(context.WithoutCancel(ctx), consumer.CachedInfo().Name) }()
 
 	scan := itemScan{filter: filter, until: until, visit: visit, pending: consumer.CachedInfo().NumPending}
-	for tries := 0; scan.pending > 0 && !scan.over; {
+	for attempts := 0; scan.pending > 0 && !scan.over; {
 		before := scan.delivered
 		batch, err := consumer.Fetch(int(min(itemFetch, scan.pending)), jetstream.FetchMaxWait(itemWait))
 		if err != nil {
@@ -175,7 +175,7 @@ func (c *Client) Items(ctx context.Context, filter ItemFilter, visit func(Item) 
 			return nil
 		}
 		if scan.delivered > before {
-			tries = 0
+			attempts = 0
 			continue
 		}
 		// What was left is removed, or the server does not answer.
@@ -184,7 +184,7 @@ func (c *Client) Items(ctx context.Context, filter ItemFilter, visit func(Item) 
 			return c.failed(ctx, what, err)
 		}
 		scan.pending = info.NumPending
-		if tries++; tries == itemTries || info.Delivered.Consumer != scan.delivered {
+		if attempts++; attempts == itemAttempts || info.Delivered.Consumer != scan.delivered {
 			return scan.lost()
 		}
 	}

@@ -125,7 +125,7 @@ func (s *Series) awaitCopy(ctx context.Context, future jetstream.PubAckFuture, i
 	c := s.client
 	what := "publish to " + item.OriginSubject
 	there := before // when the copy in hand was sent
-	for range orderTries {
+	for range orderAttempts {
 		select {
 		case answer := <-future.Ok():
 			ack := Ack{Stream: answer.Stream, Sequence: answer.Sequence, Duplicate: answer.Duplicate}

@@ -47,16 +47,13 @@ func (l *loader) load(t *testing.T) {
 		messages, err := l.consumer.Fetch(t.Context(), 1, 30*time.Second, nil)
 		require.NoError(t, err)
 		require.Len(t, messages, 1)
-		l.seen, _, err = pipeline.Place(messages[0])
-		require.NoError(t, err)
+		l.seen = messages[0].Sequence
 		for _, message := range messages {
-			if !strings.HasPrefix(string(message.Data()), "bad") {
-				l.accepted = append(l.accepted, string(message.Data()))
+			if !strings.HasPrefix(string(message.Body), "bad") {
+				l.accepted = append(l.accepted, string(message.Body))
 				continue
 			}
-			meta, err := message.Metadata()
-			require.NoError(t, err)
-			_, err = l.client.Quarantine(t.Context(), []pipeline.Quarantined{refused(l.location, message.Subject(), meta.Sequence.Stream, message.Data())})
+			_, err := l.client.Quarantine(t.Context(), []pipeline.Quarantined{refused(l.location, message.Subject, message.Sequence, message.Body)})
 			require.NoError(t, err)
 		}
 		require.NoError(t, l.consumer.Ack(t.Context(), messages))
@@ -100,7 +97,8 @@ func idsOf(items []pipeline.Item) []uint64 {
 }
 
 func TestItemsAreFoundByWhatTheyAre(t *testing.T) {
-	client := connect(t, stacktest.StartOwn(t).NATS)
+	t.Parallel()
+	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
 	require.Empty(t, itemsOf(t, client, pipeline.ItemFilter{}))
 	before := time.Now().Truncate(time.Second)
 	put := func(stage pipeline.Stage, operation pipeline.Operation, name, class, body string) {
@@ -180,6 +178,7 @@ func TestItemsAreFoundByWhatTheyAre(t *testing.T) {
 // with the loader at work between the moment at which the stream has it and that at
 // which the item is removed, before, and after: it always comes back, as one item.
 func TestReplayReturns(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.Start(t).NATS)
 	l := newLoader(t, client, "returns")
 	publish(t, client, "returns", "bad1", "good1")
@@ -219,6 +218,7 @@ func TestReplayReturns(t *testing.T) {
 // TestRefusalOfALaterMessageTakesThePlace: the same refusal twice is one item, that of a later
 // message with the same content takes its place.
 func TestRefusalOfALaterMessageTakesThePlace(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.Start(t).NATS)
 	subject := pipeline.PrepSubject("live", "place")
 	put := func(sequences ...uint64) pipeline.Published {
@@ -252,6 +252,7 @@ func TestRefusalOfALaterMessageTakesThePlace(t *testing.T) {
 }
 
 func TestReplayKeepsOrderAndCanBeCutOff(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.Start(t).NATS)
 	l := newLoader(t, client, "order")
 	const n = 200 // several windows
@@ -299,13 +300,11 @@ func TestReplayKeepsOrderAndCanBeCutOff(t *testing.T) {
 	require.NoError(t, err)
 	newest, err := stream.GetLastMsgForSubject(t.Context(), pipeline.PrepSubject("live", "order"))
 	require.NoError(t, err)
-	end, err := messages[n-1].Metadata()
-	require.NoError(t, err)
-	require.Equal(t, newest.Sequence, end.Sequence.Stream, "nothing twice")
+	require.Equal(t, newest.Sequence, messages[n-1].Sequence, "nothing twice")
 	var got []string
 	for _, message := range messages {
-		require.NotEmpty(t, message.Headers().Get("Dendra-Replay"))
-		got = append(got, string(message.Data()))
+		require.NotEmpty(t, message.Header.Get("Dendra-Replay"))
+		got = append(got, string(message.Body))
 	}
 	want = slices.Clone(got)
 	slices.Sort(want)
@@ -314,7 +313,8 @@ func TestReplayKeepsOrderAndCanBeCutOff(t *testing.T) {
 }
 
 func TestWhatCannotBeReplayed(t *testing.T) {
-	client := connect(t, stacktest.StartOwn(t).NATS)
+	t.Parallel()
+	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
 	prep := pipeline.PrepSubject("live", "cannot")
 	record := pipeline.Quarantined{
 		Stage: pipeline.StageExtract, Operation: "live", Name: "o.csi", Class: "BadRecord", Subject: pipeline.RawSubject("live", "o", "csi"), Body: []byte("<record"),
@@ -342,7 +342,8 @@ func TestWhatCannotBeReplayed(t *testing.T) {
 // TestReplayIntoAStreamMadeAnew: the copy gets the number that the item's origin
 // had in the stream of before, and still does not pass for the item.
 func TestReplayIntoAStreamMadeAnew(t *testing.T) {
-	client := connect(t, stacktest.StartOwn(t).NATS)
+	t.Parallel()
+	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
 	publish(t, client, "anew", "bad")
 	newLoader(t, client, "anew").load(t)
 	item := itemsOf(t, client, pipeline.ItemFilter{})[0]
@@ -364,7 +365,8 @@ func TestReplayIntoAStreamMadeAnew(t *testing.T) {
 // TestServerDiesUnderAReplay kills the server in the middle of replays: what was
 // refused is in the stream or in quarantine then, and at last all of it is stored.
 func TestServerDiesUnderAReplay(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "nats")
 	client := connect(t, st.NATS)
 	const n = 300
 	var messages []pipeline.Quarantined

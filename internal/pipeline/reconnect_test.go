@@ -34,7 +34,7 @@ func sockets() int {
 // is used all the while: each time the client goes on, its consumer with it, and
 // neither goroutines nor connections are left over.
 func TestReconnectsLeaveNothingBehind(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "nats")
 	goroutinesWithout := runtime.NumGoroutine()
 	client, err := pipeline.Connect(t.Context(), st.NATS)
 	require.NoError(t, err)

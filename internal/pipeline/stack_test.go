@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -33,7 +32,8 @@ func classOf(t *testing.T, err error) string {
 }
 
 func TestEnsureLeavesWhatExists(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "nats")
 	client := connect(t, st.NATS)
 	js := client.JetStream()
 	stream, err := js.Stream(t.Context(), pipeline.StreamRaw)
@@ -58,6 +58,7 @@ func TestEnsureLeavesWhatExists(t *testing.T) {
 }
 
 func TestPublishConfirmsAllAndDropsRepeats(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.Start(t).NATS)
 	const n = 3000 // many windows of messages on their way
 	messages := make([]pipeline.Outgoing, n)
@@ -82,6 +83,7 @@ func TestPublishConfirmsAllAndDropsRepeats(t *testing.T) {
 }
 
 func TestBookmarkStaysWithTheNewestRun(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.Start(t).NATS)
 	key := pipeline.BookmarkKey("extract_x.bookmark", "logger 1")
 	noon := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -122,6 +124,7 @@ func TestBookmarkStaysWithTheNewestRun(t *testing.T) {
 }
 
 func TestQuarantineKeepsOnce(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.Start(t).NATS)
 	q := pipeline.Quarantined{
 		Stage: pipeline.StageLoad, Operation: pipeline.OperationLive, Name: "keep", Class: "RefusedPoint",
@@ -143,15 +146,16 @@ func TestQuarantineKeepsOnce(t *testing.T) {
 	messages, err := consumer.Fetch(t.Context(), 2, 5*time.Second, nil)
 	require.NoError(t, err)
 	require.Len(t, messages, 2)
-	require.Equal(t, "not\x00json", string(messages[0].Data()))
-	require.Equal(t, "field type conflict", messages[0].Headers().Get(pipeline.HeaderReason))
-	require.Equal(t, "7", messages[0].Headers().Get(pipeline.HeaderSequence))
-	require.Equal(t, "dendra.prep.v1.live.keep", messages[0].Headers().Get(pipeline.HeaderSubject))
+	require.Equal(t, "not\x00json", string(messages[0].Body))
+	require.Equal(t, "field type conflict", messages[0].Header.Get(pipeline.HeaderReason))
+	require.Equal(t, "7", messages[0].Header.Get(pipeline.HeaderSequence))
+	require.Equal(t, "dendra.prep.v1.live.keep", messages[0].Header.Get(pipeline.HeaderSubject))
 }
 
 // TestQuarantineKeepsWhatIsReadTwiceOnce: an item that is imported and prepared
 // again is the same item.
 func TestQuarantineKeepsWhatIsReadTwiceOnce(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.Start(t).NATS)
 	put := func(sequence uint64, body string) pipeline.Published {
 		published, err := client.Quarantine(t.Context(), []pipeline.Quarantined{refused("twice", pipeline.PrepSubject("live", "twice"), sequence, []byte(body))})
@@ -169,11 +173,11 @@ func TestQuarantineKeepsWhatIsReadTwiceOnce(t *testing.T) {
 	require.Len(t, items, 2)
 }
 
-func numbers(t *testing.T, messages []jetstream.Msg) []int {
+func numbers(t *testing.T, messages []*pipeline.Delivery) []int {
 	t.Helper()
 	out := make([]int, len(messages))
 	for i, message := range messages {
-		require.NoError(t, json.Unmarshal(message.Data(), &out[i]))
+		require.NoError(t, json.Unmarshal(message.Body, &out[i]))
 	}
 	return out
 }
@@ -181,6 +185,7 @@ func numbers(t *testing.T, messages []jetstream.Msg) []int {
 // TestRewindKeepsTheOrder: what one reader took and did not acknowledge comes
 // before everything that follows it, at once and in order.
 func TestRewindKeepsTheOrder(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	client := connect(t, st.NATS)
 	subject := pipeline.PrepSubject("live", "rewind")
@@ -198,7 +203,7 @@ func TestRewindKeepsTheOrder(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, numbers(t, taken))
 	require.NoError(t, first.Ack(t.Context(), taken[:2]))
 	require.NoError(t, first.Ack(t.Context(), taken[4:5])) // out of order
-	require.NoError(t, taken[3].Nak())
+	require.NoError(t, taken[3].Reject())
 
 	other := connect(t, st.NATS)
 	second, err := other.Consumer(t.Context(), pipeline.StreamPrepared, options)
@@ -222,6 +227,7 @@ func TestRewindKeepsTheOrder(t *testing.T) {
 // TestFetchEndsWithItsContext: also in the middle of a long wait. What it has taken
 // is not acknowledged, and comes again.
 func TestFetchEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	client := connect(t, stacktest.Start(t).NATS)
 	subject := pipeline.PrepSubject("live", "fetchends")
 	_, err := client.Publish(t.Context(), []pipeline.Outgoing{{Subject: subject, Body: []byte("0")}})
@@ -256,6 +262,7 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 // TestFetchOfLostMessagesEnds: the server says that it has sent a message, which got lost.
 // A stop and the end of the context end the wait for it, which goes on without them.
 func TestFetchOfLostMessagesEnds(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	client := connect(t, st.NATS)
 	subject := pipeline.PrepSubject("live", "lost")
@@ -303,7 +310,8 @@ func TestFetchOfLostMessagesEnds(t *testing.T) {
 }
 
 func TestClientOutlivesItsServer(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "nats")
 	client := connect(t, st.NATS)
 	message := func(i int) []pipeline.Outgoing {
 		return []pipeline.Outgoing{{Subject: pipeline.RawSubject("live", "outlive", "x"), ID: strconv.Itoa(i), Body: []byte("{}")}}

@@ -15,7 +15,7 @@ import (
 // StreamState is what a stream holds.
 type StreamState struct {
 	// Created is when the stream was made; a stream that is deleted and made again
-	// begins a new life, and counts from 1 again.
+	// is a new incarnation, and counts from 1 again.
 	Created time.Time
 	// First and Last are the numbers of the first and last message. With none left,
 	// First is Last+1.

@@ -19,7 +19,8 @@ func sequences(messages []pipeline.Stored) []uint64 {
 }
 
 func TestRangeOfAStream(t *testing.T) {
-	client := connect(t, stacktest.StartOwn(t).NATS)
+	t.Parallel()
+	client := connect(t, stacktest.StartOwn(t, "--only", "nats").NATS)
 	messages, all, err := client.Range(t.Context(), pipeline.StreamRaw, 1, 10, pipeline.Limit{})
 	require.NoError(t, err)
 	require.True(t, all)
@@ -78,6 +79,7 @@ func TestRangeOfAStream(t *testing.T) {
 // TestALookMakesNothing: whoever looks at the wrong server is told, and leaves it as
 // it was.
 func TestALookMakesNothing(t *testing.T) {
+	t.Parallel()
 	client, err := pipeline.Connect(t.Context(), stacktest.StartOwn(t, "--only", "nats").NATS)
 	require.NoError(t, err)
 	t.Cleanup(client.Close)

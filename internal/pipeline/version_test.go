@@ -70,6 +70,7 @@ func TestServerThatIsTooOld(t *testing.T) {
 // TestCrashAgainstServerThatIsTooOld: a consumer that crashed is started against a server
 // that lacks the call, which must not give it anything, and then against a new one.
 func TestCrashAgainstServerThatIsTooOld(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	client := connect(t, st.NATS)
 	const name, published = "load-live-crashold", 10

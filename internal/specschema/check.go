@@ -1,11 +1,13 @@
 package specschema
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/big"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,6 +46,52 @@ func (s *Schema) Check(value any) []job.Problem {
 		return cmp.Or(slices.Compare(a.Path, b.Path), cmp.Compare(a.Message, b.Message))
 	})
 	return problems
+}
+
+// CheckText is Check for the JSON text of a spec, with paths that start at the
+// job: spec, key. No text means an empty object.
+func (s *Schema) CheckText(text []byte) []job.Problem {
+	one := func(format string, args ...any) []job.Problem {
+		return []job.Problem{{Message: fmt.Sprintf(format, args...)}}
+	}
+	if len(text) == 0 {
+		text = []byte("{}")
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return one("the spec is not JSON: %s", err)
+	}
+	if decoder.More() {
+		return one("the spec is not one JSON object: there is more text after it")
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return one("the spec is not a JSON object")
+	}
+	problems := s.Check(value)
+	for i := range problems {
+		problems[i].Path = append([]string{"spec"}, problems[i].Path...)
+	}
+	return problems
+}
+
+// CheckSpec lists everything that is wrong with the JSON text of a spec of a job
+// type: by the type's schema, or, if that has no objection and the Go type of the
+// spec is known here, by its Validate method.
+func CheckSpec(t job.Type, schema *Schema, text []byte) []job.Problem {
+	if schema != nil {
+		if problems := schema.CheckText(text); len(problems) > 0 {
+			return problems
+		}
+	}
+	if t.Spec == nil {
+		return nil
+	}
+	if err := job.DecodeSpec(text, reflect.New(t.Spec).Interface()); err != nil {
+		return []job.Problem{{Path: []string{"spec"}, Message: err.Error()}}
+	}
+	return nil
 }
 
 func pathKey(path []string) string { return strings.Join(path, "\x00") }
@@ -165,8 +213,16 @@ func (c *checker) leaf(e *jsonschema.ValidationError) {
 	case *kind.ContentEncoding:
 		c.at(path, "%s is not in %s", c.show(e), k.Want)
 	case *kind.Minimum:
+		if least, ok := c.schema.node(e.SchemaURL)["formatMinimum"]; ok {
+			c.at(path, "%s is shorter than %s", c.show(e), least)
+			return
+		}
 		c.at(path, "%s is less than %s", c.show(e), decimal(k.Want))
 	case *kind.Maximum:
+		if most, ok := c.schema.node(e.SchemaURL)["formatMaximum"]; ok {
+			c.at(path, "%s is longer than %s", c.show(e), most)
+			return
+		}
 		c.at(path, "%s is more than %s", c.show(e), decimal(k.Want))
 	case *kind.ExclusiveMinimum:
 		c.at(path, "%s is not more than %s", c.show(e), decimal(k.Want))
@@ -207,7 +263,7 @@ func (c *checker) format(e *jsonschema.ValidationError, k *kind.Format) {
 	switch k.Want {
 	case FormatDuration, FormatOwner:
 		c.at(e.InstanceLocation, "%s", k.Err)
-	case "date-time":
+	case formatTime:
 		c.at(e.InstanceLocation, "%s is not a date and time with an offset, such as 2026-01-31T12:00:00Z", c.show(e))
 	default:
 		c.at(e.InstanceLocation, "%s is not of the format %s", c.show(e), k.Want)

@@ -1,12 +1,12 @@
 package specschema
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -35,8 +35,12 @@ func (p *plainer) plain(value any, path []string) any {
 		return value
 	case json.Number:
 		return p.number(value, path)
-	case time.Time:
-		return timeText(value)
+	case encoding.TextMarshaler: // a date or a time
+		text, err := value.MarshalText()
+		if err != nil {
+			return p.refuse(path, "%s", err)
+		}
+		return string(text)
 	case map[string]any:
 		plain := make(map[string]any, len(value))
 		for key, entry := range value {
@@ -44,19 +48,13 @@ func (p *plainer) plain(value any, path []string) any {
 		}
 		return plain
 	case []any:
-		return plainList(p, value, path)
-	case []map[string]any: // an array of TOML tables
-		return plainList(p, value, path)
+		plain := make([]any, len(value))
+		for i, item := range value {
+			plain[i] = p.plain(item, append(slices.Clip(path), strconv.Itoa(i)))
+		}
+		return plain
 	}
 	return p.refuse(path, "a value of type %T has no place in JSON", value)
-}
-
-func plainList[E any](p *plainer, list []E, path []string) []any {
-	plain := make([]any, len(list))
-	for i, item := range list {
-		plain[i] = p.plain(item, append(slices.Clip(path), strconv.Itoa(i)))
-	}
-	return plain
 }
 
 func (p *plainer) number(n json.Number, path []string) any {
@@ -73,18 +71,4 @@ func (p *plainer) number(n json.Number, path []string) any {
 func (p *plainer) refuse(path []string, format string, args ...any) any {
 	p.problems = append(p.problems, job.Problem{Path: slices.Clone(path), Message: fmt.Sprintf(format, args...)})
 	return nil
-}
-
-// timeText writes a time as it stands in TOML. The TOML decoder marks those
-// without an offset by the names of their locations.
-func timeText(t time.Time) string {
-	switch t.Location().String() {
-	case "datetime-local":
-		return t.Format("2006-01-02T15:04:05.999999999")
-	case "date-local":
-		return t.Format(time.DateOnly)
-	case "time-local":
-		return t.Format("15:04:05.999999999")
-	}
-	return t.Format(time.RFC3339Nano)
 }

@@ -3,6 +3,7 @@ package specschema
 import (
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -10,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/invopop/jsonschema"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -26,102 +25,145 @@ var (
 	unmarshalerType     = reflect.TypeFor[json.Unmarshaler]()
 )
 
-func reflectType(t reflect.Type, partial bool) (*jsonschema.Schema, error) {
+// reflector makes the schema of a Go type.
+type reflector struct {
+	partial bool           // without required keys
+	above   []reflect.Type // the structs on the way to the type
+}
+
+func reflectType(t reflect.Type, partial bool) (*node, error) {
 	if t == nil {
-		return nil, fmt.Errorf("schema of a job type without a spec type")
+		return nil, errors.New("schema of a job type without a spec type")
 	}
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct || isLeaf(t) {
+	if t.Kind() != reflect.Struct || leaf(t) != nil {
 		return nil, fmt.Errorf("schema of %s: it is not a struct", t)
 	}
-	if err := checkType(t, nil); err != nil {
+	r := &reflector{partial: partial}
+	schema, err := r.schema(t)
+	if err != nil {
 		return nil, fmt.Errorf("schema of %s: %w", t, err)
 	}
-	reflector := jsonschema.Reflector{Anonymous: true, DoNotReference: true, Mapper: mapType}
-	schema := reflector.ReflectFromType(t)
-	finish(schema, partial)
+	schema.Dialect = dialect
 	return schema, nil
 }
 
-// isLeaf says whether a type reads itself from JSON, whatever its fields.
-func isLeaf(t reflect.Type) bool {
+// leaf is the schema of a type that reads itself from JSON, whatever its fields;
+// nil for all others.
+func leaf(t reflect.Type) *node {
 	pointer := reflect.PointerTo(t)
-	return pointer.Implements(textUnmarshalerType) || pointer.Implements(unmarshalerType)
-}
-
-// checkType refuses what a schema cannot say, and what a spec should not have.
-// Above holds the structs on the way to t.
-func checkType(t reflect.Type, above []reflect.Type) error {
 	switch {
-	case t == stdDurationType:
-		return fmt.Errorf("a time.Duration is a count of nanoseconds in JSON: use job.Duration")
-	case isLeaf(t):
-		return nil
-	}
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return checkType(t.Elem(), above)
-	case reflect.Map:
-		if t.Key().Kind() != reflect.String {
-			return fmt.Errorf("a map has keys of type %s, not strings", t.Key())
-		}
-		return checkType(t.Elem(), above)
-	case reflect.Struct:
-		return checkFields(t, above)
-	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.Uintptr, reflect.UnsafePointer:
-		return fmt.Errorf("JSON has nothing for a %s", t.Kind())
+	case t == timeType:
+		return &node{Type: "string", Format: formatTime}
+	case t == durationType:
+		return &node{Type: []string{"string", "number"}, Format: FormatDuration}
+	case t == ownerType:
+		return &node{Type: "string", Format: FormatOwner}
+	case t == secretType:
+		return &node{Type: "string", Pattern: job.SecretPattern}
+	case pointer.Implements(textUnmarshalerType):
+		return &node{Type: "string"}
+	case pointer.Implements(unmarshalerType):
+		return &node{}
 	}
 	return nil
 }
 
-func checkFields(t reflect.Type, above []reflect.Type) error {
-	if slices.Contains(above, t) {
+func (r *reflector) schema(t reflect.Type) (*node, error) {
+	if t == stdDurationType {
+		return nil, errors.New("a time.Duration is a count of nanoseconds in JSON: use job.Duration")
+	}
+	if n := leaf(t); n != nil {
+		return n, nil
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return r.schema(t.Elem())
+	case reflect.Interface:
+		return &node{}, nil
+	case reflect.String:
+		return &node{Type: "string"}, nil
+	case reflect.Bool:
+		return &node{Type: "boolean"}, nil
+	case reflect.Float32, reflect.Float64:
+		return &node{Type: "number"}, nil
+	case reflect.Slice, reflect.Array:
+		items, err := r.schema(t.Elem())
+		return &node{Type: "array", Items: items}, err
+	case reflect.Map:
+		if t.Key().Kind() != reflect.String {
+			return nil, fmt.Errorf("a map has keys of type %s, not strings", t.Key())
+		}
+		values, err := r.schema(t.Elem())
+		return &node{Type: "object", AdditionalProperties: values}, err
+	case reflect.Struct:
+		table := &node{Type: "object", AdditionalProperties: false}
+		return table, r.fields(t, table)
+	}
+	if n := integer(t.Kind()); n != nil {
+		return n, nil
+	}
+	return nil, fmt.Errorf("JSON has nothing for a %s", t.Kind())
+}
+
+// fields adds a property for each field of a struct, and for those of the structs
+// that it embeds.
+func (r *reflector) fields(t reflect.Type, table *node) error {
+	if slices.Contains(r.above, t) {
 		return fmt.Errorf("type %s contains itself", t)
 	}
-	above = append(slices.Clip(above), t)
+	r.above = append(r.above, t)
+	defer func() { r.above = r.above[:len(r.above)-1] }()
 	for i := range t.NumField() {
 		field := t.Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "-" || !field.IsExported() && !field.Anonymous {
 			continue
 		}
-		if name == "" && !field.Anonymous {
-			return fmt.Errorf("field %s has no name in a json tag", field.Name)
-		}
-		if err := checkType(field.Type, above); err != nil {
+		if err := r.field(table, field, name, options); err != nil {
 			return fmt.Errorf("field %s: %w", field.Name, err)
 		}
 	}
 	return nil
 }
 
-// mapType gives the schemas of types that are not what their Go kind says. Each
-// call makes a new one, since tags of the field are written into it.
-func mapType(t reflect.Type) *jsonschema.Schema {
-	switch {
-	case t == timeType:
-		return nil
-	case t == durationType:
-		return &jsonschema.Schema{Type: "string", Format: FormatDuration}
-	case t == ownerType:
-		return &jsonschema.Schema{Type: "string", Format: FormatOwner}
-	case t == secretType:
-		return &jsonschema.Schema{Type: "string", Pattern: job.SecretPattern}
-	case reflect.PointerTo(t).Implements(textUnmarshalerType):
-		return &jsonschema.Schema{Type: "string"}
-	case reflect.PointerTo(t).Implements(unmarshalerType):
-		return &jsonschema.Schema{}
+func (r *reflector) field(table *node, field reflect.StructField, name, options string) error {
+	if name == "" {
+		embedded := field.Type
+		if embedded.Kind() == reflect.Pointer {
+			embedded = embedded.Elem()
+		}
+		if !field.Anonymous || embedded.Kind() != reflect.Struct {
+			return errors.New("it has no name in a json tag")
+		}
+		return r.fields(embedded, table)
 	}
-	return integerRange(t.Kind())
+	schema, err := r.schema(field.Type)
+	if err != nil {
+		return err
+	}
+	if err := schema.declare(field.Tag); err != nil {
+		return err
+	}
+	table.Properties = append(table.Properties, property{name, schema})
+	optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
+	switch {
+	case optional || r.partial:
+	case schema.Default != nil:
+		return errors.New("it has a default and is required: give its json tag omitempty or omitzero")
+	default:
+		table.Required = append(table.Required, name)
+	}
+	return nil
 }
 
-// integerRange bounds the kinds of integers, so that a number out of range is
-// found before it is decoded.
-func integerRange(kind reflect.Kind) *jsonschema.Schema {
-	between := func(least int64, most uint64) *jsonschema.Schema {
-		return &jsonschema.Schema{
+// integer bounds the kinds of integers, so that a number out of range is found
+// before it is decoded; nil for other kinds.
+func integer(kind reflect.Kind) *node {
+	between := func(least int64, most uint64) *node {
+		return &node{
 			Type:    "integer",
 			Minimum: json.Number(strconv.FormatInt(least, 10)),
 			Maximum: json.Number(strconv.FormatUint(most, 10)),
@@ -146,30 +188,4 @@ func integerRange(kind reflect.Kind) *jsonschema.Schema {
 		return between(0, math.MaxUint64)
 	}
 	return nil
-}
-
-// finish does what the reflector has no setting for.
-func finish(s *jsonschema.Schema, partial bool) {
-	if s == nil || s == jsonschema.FalseSchema || s == jsonschema.TrueSchema {
-		return // Those two are the library's own, for everyone at once.
-	}
-	if s.Format == FormatDuration {
-		// The reflector's Schema has room for one type only.
-		s.Type = ""
-		s.Extras = map[string]any{"type": []string{"string", "number"}}
-	}
-	if partial {
-		s.Required = nil
-	}
-	for property := s.Properties.Oldest(); property != nil; property = property.Next() {
-		finish(property.Value, partial)
-	}
-	for _, part := range s.PatternProperties {
-		finish(part, partial)
-	}
-	for _, part := range slices.Concat(s.OneOf, s.AnyOf, s.AllOf) {
-		finish(part, partial)
-	}
-	finish(s.Items, partial)
-	finish(s.AdditionalProperties, partial)
 }

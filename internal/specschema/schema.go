@@ -1,10 +1,23 @@
 // Package specschema checks values against the schema of a Go type: the spec of
 // a job type, or the options of a job.
 //
-// A schema is JSON Schema, draft 2020-12, made from a struct's tags: json names
-// the keys, jsonschema and jsonschema_description hold the rest, as package
-// github.com/invopop/jsonschema documents them. It can be written as JSON, sent
-// elsewhere, and used there in the same way with [Parse].
+// A schema is JSON Schema, draft 2020-12, made from a struct's fields and their
+// tags. It can be written as JSON, sent elsewhere, and used there in the same way
+// with [Parse].
+//
+// The tag json names a key; a field without omitempty or omitzero is required.
+// The other tags are keywords of JSON Schema, and all are optional:
+//
+//	help                               one phrase for people: the description
+//	default, example                   a value: a string as it is, all else as JSON
+//	enum                               the values that are allowed: a,b,c
+//	pattern, minLength, maxLength      bounds of a string
+//	minimum, maximum, exclusiveMinimum bounds of a number; the first two also of a
+//	                                   job.Duration: maximum:"PT12H"
+//	minItems, maxItems, uniqueItems    bounds of a list
+//
+// Bounds of a single value are those of each item if the field is a list. Any other
+// tag is an error, so that none is misspelt. [job.DecodeSpec] fills in defaults.
 package specschema
 
 import (
@@ -25,6 +38,8 @@ import (
 const (
 	FormatDuration = "dendra-duration" // what job.ParseDuration reads, or a number of seconds
 	FormatOwner    = "dendra-owner"    // what job.ParseOwner reads
+
+	formatTime = "date-time"
 )
 
 // Schema is a compiled JSON schema. It is safe for concurrent use.
@@ -65,9 +80,11 @@ func forType(t reflect.Type, partial bool) (*Schema, error) {
 
 // OfType makes the schemas of the spec of a job type: of a whole one, and of a
 // part of one. They come from the Go type of the spec, or from the schema that
-// the type was announced with, and are nil if it has neither.
+// the type was announced with. They are nil if it has neither, and of a spec that
+// is a map, which takes everything.
 func OfType(t job.Type) (whole, partial *Schema, err error) {
 	switch {
+	case t.Spec != nil && t.Spec.Kind() == reflect.Map:
 	case t.Spec != nil:
 		if whole, err = For(t.Spec); err == nil {
 			partial, err = ForPartial(t.Spec)
@@ -133,6 +150,8 @@ func Parse(text []byte) (*Schema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.AssertFormat()
+	compiler.RegisterVocabulary(durationBounds())
+	compiler.AssertVocabs()
 	compiler.UseLoader(noLoader{})
 	compiler.RegisterFormat(&jsonschema.Format{Name: FormatDuration, Validate: checkDuration})
 	compiler.RegisterFormat(&jsonschema.Format{Name: FormatOwner, Validate: checkOwner})
@@ -203,21 +222,6 @@ type noLoader struct{}
 
 func (noLoader) Load(address string) (any, error) {
 	return nil, fmt.Errorf("it refers to another document, %s", address)
-}
-
-func checkDuration(value any) error {
-	switch value := value.(type) {
-	case string:
-		_, err := job.ParseDuration(value)
-		return err
-	case float64:
-		_, err := job.DurationOfSeconds(value)
-		return err
-	case int64:
-		_, err := job.DurationOfSeconds(float64(value))
-		return err
-	}
-	return nil
 }
 
 func checkOwner(value any) error {

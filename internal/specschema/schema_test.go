@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
@@ -21,17 +22,17 @@ type named struct {
 
 type spec struct {
 	named
-	Bucket  string            `json:"bucket" jsonschema:"minLength=1" jsonschema_description:"Where it goes, by name."`
-	Color   string            `json:"color,omitempty" jsonschema:"enum=red,enum=green,default=red"`
-	Width   int               `json:"width,omitempty" jsonschema:"minimum=1,maximum=4096"`
+	Bucket  string            `json:"bucket" minLength:"1" help:"Where it goes, by name."`
+	Color   string            `json:"color,omitempty" enum:"red,green" default:"red"`
+	Width   int               `json:"width,omitempty" minimum:"1" maximum:"4096"`
 	Level   uint8             `json:"level,omitempty"`
-	Ratio   float64           `json:"ratio,omitempty" jsonschema:"exclusiveMinimum=0"`
+	Ratio   float64           `json:"ratio,omitempty" exclusiveMinimum:"0"`
 	Upright bool              `json:"upright,omitempty"`
 	Every   job.Duration      `json:"every,omitempty"`
 	Token   job.SecretRef     `json:"token,omitempty"`
 	Owner   job.Owner         `json:"owner,omitzero"`
 	Since   time.Time         `json:"since,omitzero"`
-	Names   []string          `json:"names,omitempty" jsonschema:"minItems=1,uniqueItems=true,pattern=^[a-z]+$"`
+	Names   []string          `json:"names,omitempty" pattern:"^[a-z]+$" minItems:"1" uniqueItems:"true"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Sizes   []size            `json:"sizes,omitempty"`
 	Address netip.Addr        `json:"address,omitzero"`
@@ -153,7 +154,7 @@ func TestCheckOfTOMLValues(t *testing.T) {
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	require.Empty(t, schema.Check(map[string]any{
 		"station": "a", "bucket": "b", "since": at, "width": int64(5),
-		"sizes": []map[string]any{{"name": "s", "pixel": int64(1)}},
+		"sizes": []any{map[string]any{"name": "s", "pixel": int64(1)}},
 	}))
 	require.Equal(t, []string{
 		`free.0: NaN is not a number that JSON can hold`,
@@ -162,7 +163,7 @@ func TestCheckOfTOMLValues(t *testing.T) {
 		`since: "2026-01-31" is not a date and time with an offset, such as 2026-01-31T12:00:00Z`,
 	}, messages(schema.Check(map[string]any{
 		"station": "a", "bucket": "b", "ratio": math.Inf(1), "free": []any{math.NaN(), complex(1, 2)},
-		"since": time.Date(2026, 1, 31, 0, 0, 0, 0, time.FixedZone("date-local", 0)),
+		"since": toml.LocalDate{Year: 2026, Month: 1, Day: 31},
 	})))
 }
 
@@ -201,7 +202,7 @@ func TestForPartialRequiresNothing(t *testing.T) {
 
 func TestForModes(t *testing.T) {
 	t.Parallel()
-	schedule := reflect.TypeFor[job.Schedule]()
+	schedule := reflect.TypeFor[job.Trigger]()
 	for i := range schedule.NumField() {
 		_, err := specschema.For(schedule.Field(i).Type)
 		require.NoError(t, err)
@@ -324,7 +325,82 @@ func TestForRefuses(t *testing.T) {
 		"field ByID: a map has keys of type int, not strings": reflect.TypeFor[struct {
 			ByID map[int]string `json:"by_id"`
 		}](),
-		"field Name has no name in a json tag": reflect.TypeFor[struct{ Name string }](),
+		"field Name: it has no name in a json tag": reflect.TypeFor[struct{ Name string }](),
+	} {
+		_, err := specschema.For(typ)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+type bounded struct {
+	Wait  job.Duration   `json:"wait,omitzero" minimum:"PT1S" maximum:"PT12H" default:"PT5M"`
+	Waits []job.Duration `json:"waits,omitempty" maximum:"PT1M" maxItems:"2"`
+	Names []string       `json:"names,omitempty" enum:"ab,cd"`
+	Size  float64        `json:"size,omitempty" minimum:"0.5" default:"1.5" example:"2"`
+	Steps []int          `json:"steps,omitempty" default:"[1,2]"`
+}
+
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	own := schemaOf[bounded](t)
+	announced, err := specschema.Parse(own.JSON())
+	require.NoError(t, err)
+	for text, want := range map[string][]string{
+		`{"wait":"PT1S","waits":["PT1M",60],"names":["ab"],"size":0.5}`: {},
+		`{"wait":"P1D"}`:                    {`wait: "P1D" is longer than PT12H`},
+		`{"wait":"PT0.5S"}`:                 {`wait: "PT0.5S" is shorter than PT1S`},
+		`{"wait":0}`:                        {`wait: 0 is shorter than PT1S`},
+		`{"wait":43201}`:                    {`wait: 43201 is longer than PT12H`},
+		`{"wait":"soon"}`:                   {`wait: "soon" is not a duration: write it as PT15M, 15m or 900 (seconds)`},
+		`{"wait":true}`:                     {`wait: true is not a duration: write it as PT15M, 15m or 900 (seconds)`},
+		`{"waits":["PT1S","PT2M"]}`:         {`waits.1: "PT2M" is longer than PT1M`},
+		`{"waits":["PT1S","PT1S","PT1S"]}`:  {`waits: the list has 3 items, more than 2`},
+		`{"names":["ab","x"],"size":"0.1"}`: {`names.1: "x" is not one of ab, cd`, `size: "0.1" is not a number`},
+		`{"size":0.1}`:                      {`size: 0.1 is less than 0.5`},
+	} {
+		require.Equal(t, want, messages(own.Check(decode(t, text))), text)
+		require.Equal(t, want, messages(announced.Check(decode(t, text))), text)
+	}
+	var spec bounded
+	require.NoError(t, job.DecodeSpec(nil, &spec))
+	require.Equal(t, bounded{Wait: job.Duration(5 * time.Minute), Size: 1.5, Steps: []int{1, 2}}, spec)
+	_, err = specschema.Parse([]byte(`{"type":"string","format":"dendra-duration","formatMaximum":"long"}`))
+	require.ErrorContains(t, err, `formatMaximum: "long" is not a duration`)
+}
+
+func TestForRefusesTags(t *testing.T) {
+	t.Parallel()
+	for want, typ := range map[string]reflect.Type{
+		`field A: tag minimun: unknown tag "minimun"; did you mean "minimum"?`: reflect.TypeFor[struct {
+			A int `json:"a" minimun:"1"`
+		}](),
+		`field A: tag jsonschema: unknown tag "jsonschema"`: reflect.TypeFor[struct {
+			A int `json:"a" jsonschema:"minimum=1"`
+		}](),
+		"field A: tag minLength: it is for a value of type string": reflect.TypeFor[struct {
+			A int `json:"a" minLength:"1"`
+		}](),
+		"field A: tag minimum: it is for a value of type integer or number": reflect.TypeFor[struct {
+			A string `json:"a" minimum:"1"`
+		}](),
+		"field A: tag maxItems: it is for a value of type array": reflect.TypeFor[struct {
+			A string `json:"a" maxItems:"1"`
+		}](),
+		`field A: tag maximum: "long" is not a duration`: reflect.TypeFor[struct {
+			A job.Duration `json:"a" maximum:"long"`
+		}](),
+		`field A: tag default: "x" is not JSON`: reflect.TypeFor[struct {
+			A int `json:"a,omitempty" default:"x"`
+		}](),
+		"field A: tag default: a boolean that is left out is false": reflect.TypeFor[struct {
+			A bool `json:"a,omitempty" default:"true"`
+		}](),
+		"field A: it has a default and is required": reflect.TypeFor[struct {
+			A int `json:"a" default:"1"`
+		}](),
+		"the schema cannot be used": reflect.TypeFor[struct {
+			A string `json:"a" pattern:"("`
+		}](),
 	} {
 		_, err := specschema.For(typ)
 		require.ErrorContains(t, err, want)
@@ -391,7 +467,7 @@ type deepSpec struct {
 }
 
 type deepPart struct {
-	Size int `json:"size" jsonschema:"minimum=1"`
+	Size int `json:"size" minimum:"1"`
 }
 
 // TestAnnouncedTypeIsCheckedLikeItsGoType compares the schemas of a type with

@@ -47,8 +47,14 @@ func typeText(schema object) string {
 	switch kind {
 	case "":
 		return "any value"
+	case kindDuration:
+		return kind + bounds(schema, "formatMinimum", "formatMaximum", "", "")
 	case "string":
-		return kind + bounds(schema, "minLength", "maxLength", "character", "characters")
+		text := kind + bounds(schema, "minLength", "maxLength", "character", "characters")
+		if pattern := schema.text("pattern"); pattern != "" {
+			text += ", matching " + code(pattern)
+		}
+		return text
 	case "integer":
 		return "whole number" + bounds(schema, "minimum", "maximum", "", "")
 	case "number":
@@ -92,6 +98,9 @@ func bounds(schema object, least, most, unit, units string) string {
 }
 
 func bound(value any) (string, bool) {
+	if duration, ok := value.(string); ok {
+		return duration, true
+	}
 	number, ok := value.(json.Number)
 	if !ok {
 		return "", false

@@ -5,6 +5,6 @@
 // gives no jobs. The format is described in docs/jobs-toml.md.
 //
 // Which options and modes there are, how they are called and what they hold
-// comes from the fields of [job.Options] and [job.Schedule]; there is no list
+// comes from the fields of [job.Options] and [job.Trigger]; there is no list
 // of names here.
 package jobsfile

@@ -15,20 +15,20 @@ type modeTable struct {
 	description string
 }
 
-// modeTables lists the modes in the order of the fields of [job.Schedule].
+// modeTables lists the modes in the order of the fields of [job.Trigger].
 func modeTables() []modeTable {
-	schedule := reflect.TypeFor[job.Schedule]()
+	schedule := reflect.TypeFor[job.Trigger]()
 	tables := make([]modeTable, schedule.NumField())
 	for i := range tables {
 		field := schedule.Field(i)
 		key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		var only job.Schedule
+		var only job.Trigger
 		reflect.ValueOf(&only).Elem().Field(i).Set(reflect.New(field.Type.Elem()))
 		tables[i] = modeTable{
 			key:         key,
 			mode:        only.Mode(),
 			settings:    field.Type,
-			description: field.Tag.Get("jsonschema_description"),
+			description: field.Tag.Get("help"),
 		}
 	}
 	return tables

@@ -262,7 +262,11 @@ func (r *reader) modesIn(table map[string]any) []string {
 }
 
 func isTableArray(value any) bool {
-	_, ok := value.([]map[string]any)
+	list, _ := value.([]any)
+	if len(list) == 0 {
+		return false
+	}
+	_, ok := list[0].(map[string]any)
 	return ok
 }
 
@@ -295,10 +299,10 @@ func (r *reader) readLevel(options map[string]any, at *node) level {
 // probe is a valid job, to check a part of another in its place.
 func probe() job.Job {
 	return job.Job{
-		ID:       "probe.x",
-		Type:     "Probe",
-		Schedule: job.Schedule{OneShot: &job.OneShot{}},
-		Options:  job.DefaultOptions(job.ModeOneShot),
+		ID:      "probe.x",
+		Type:    "Probe",
+		Trigger: job.Trigger{OneShot: &job.OneShot{}},
+		Options: job.DefaultOptions(job.ModeOneShot),
 	}
 }
 

@@ -77,19 +77,19 @@ spec.from = 2026-01-01 00:00:00Z
 queue = "tables"
 `)
 	defaults := func(mode job.Mode) job.Options { return job.DefaultOptions(mode) }
-	entry := func(key, spec string, schedule job.Schedule) job.Job {
+	entry := func(key, spec string, schedule job.Trigger) job.Job {
 		return job.Job{
 			ID: "extract_hobo_time_frame." + key, Type: "ExtractHoboTimeFrame", Worker: job.WorkerExtract,
-			Provider: job.ProviderTOML, Spec: json.RawMessage(spec), Schedule: schedule, Options: defaults(schedule.Mode()),
+			Provider: job.ProviderTOML, Spec: json.RawMessage(spec), Trigger: schedule, Options: defaults(schedule.Mode()),
 		}
 	}
 	require.Equal(t, []job.Job{
-		entry("a.1", `{"from":"2026-01-01T00:00:00Z"}`, job.Schedule{Queued: &job.Queued{Queue: "tables"}}),
+		entry("a.1", `{"from":"2026-01-01T00:00:00Z"}`, job.Trigger{Queued: &job.Queued{Queue: "tables"}}),
 		entry("b", `{"from":"2026-01-01T00:00:00.25+02:00"}`,
-			job.Schedule{Recurring: &job.Recurring{RecurEvery: job.Duration(15 * time.Minute)}}),
+			job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(15 * time.Minute)}}),
 		entry("c", `{"from":"2026-01-01T00:00:00Z"}`,
-			job.Schedule{Continuous: &job.Continuous{Interval: job.Duration(500 * time.Millisecond)}}),
-		entry("d", `{"from":"2026-01-01T00:00:00Z"}`, job.Schedule{OneShot: &job.OneShot{}}),
+			job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(500 * time.Millisecond)}}),
+		entry("d", `{"from":"2026-01-01T00:00:00Z"}`, job.Trigger{OneShot: &job.OneShot{}}),
 	}, file.Jobs)
 }
 
@@ -216,13 +216,13 @@ func TestProblems(t *testing.T) {
 		text string
 		want []string
 	}{
-		"syntax":      {"[jobs]\nx = \n", []string{`2:5: not TOML: expected value but found '\n' instead`}},
-		"open string": {"x = \"abc\ny = 1", []string{`1:9: not TOML: strings cannot contain newlines`}},
-		"open header": {"[jobs\nx = 1\n", []string{`1:6: not TOML: expected '.' or ']' to end table name, but got '\n' instead`}},
-		"no value":    {"x =", []string{`1:3: not TOML: unexpected EOF; expected value`}},
-		"open list":   {"x = [1, 2", []string{`1:9: not TOML: expected a comma (',') or array terminator (']'), but got end of file`}},
-		"control":     {"x = \"a\x01\"", []string{`1:6: not TOML: TOML files cannot contain control characters: '0x01'`}},
-		"characters":  {"# ü\nx = [\"üü\", ?]", []string{`2:12: not TOML: expected value but found '?' instead`}},
+		"syntax":      {"[jobs]\nx = \n", []string{`2:5: not TOML: unexpected character U+000A at start of value`}},
+		"open string": {"x = \"abc\ny = 1", []string{`1:9: not TOML: basic strings cannot have new lines`}},
+		"open header": {"[jobs\nx = 1\n", []string{`1:6: not TOML: expected ']' to close table name`}},
+		"no value":    {"x =", []string{`1:3: not TOML: expected value, not end of input`}},
+		"open list":   {"x = [1, 2", []string{`1:9: not TOML: array is incomplete`}},
+		"control":     {"x = \"a\x01\"", []string{`1:7: not TOML: basic strings cannot have control characters`}},
+		"characters":  {"# ü\nx = [\"üü\", ?]", []string{`2:12: not TOML: unexpected character U+003F '?' at start of value`}},
 		"key twice": {"[jobs]\na=1\na=2\na=3\n", []string{
 			`2:1: unknown job type "a"`,
 			`3:1: key "a" is already set in line 2`,
@@ -291,18 +291,19 @@ func TestNoText(t *testing.T) {
 func TestOfAFileThatIsNoJobsFileNothingIsQuoted(t *testing.T) {
 	const canary = "hunter2"
 	for text, want := range map[string]string{
-		"root:" + canary + ":19000:0:99999:7:::\n": `1:5: not TOML: expected '.' or '=', but got ':' instead`,
-		canary + "\n":                  `1:8: not TOML: expected '.' or '=', but got '\n' instead`,
-		"DB_PASSWORD=" + canary + "\n": `1:13: not TOML: expected value`,
+		"root:" + canary + ":19000:0:99999:7:::\n": `1:5: not TOML: expected '=' after key`,
+		canary + "\n":                  `1:8: not TOML: expected '=' after key`,
+		"DB_PASSWORD=" + canary + "\n": `1:13: not TOML: unexpected character U+0068 'h' at start of value`,
 		"DB_PASSWORD=\"" + canary + "\"\nTOKEN = \"" + canary + "\"\n": `1:1: not a jobs file: it has no table [jobs.TYPE.KEY]`,
 		"[" + canary + "]\nkey = 1\n":                                  `1:2: not a jobs file: it has no table [jobs.TYPE.KEY]`,
 		"x = { " + canary + " = 1, " + canary + " = 2 }\n":             `1:20: not a jobs file: it has no table [jobs.TYPE.KEY]`,
-		"pin = 0" + canary + "\n":                                      `1:8: not TOML: expected a top-level item to end with a newline, comment, or EOF, but got 'h' instead`,
-		"until = 2026-13-" + canary + "\n":                             `1:9: not TOML: invalid datetime`,
-		"-----BEGIN PRIVATE KEY-----\n" + canary + "\n":                `1:12: not TOML: expected '.' or '=', but got 'P' instead`,
-		"jobs:\n  build:\n    password: " + canary + "\n":              `1:5: not TOML: expected '.' or '=', but got ':' instead`,
-		"[jobs.post_to_archive.a]\none_shot={}\nspec.x = " + canary:    `3:10: not TOML: expected value`,
-		"[jobs.post_to_archive.a]\none_shot={}\nspec.x = 5__" + canary: `3:10: not TOML: Invalid integer: underscores must be surrounded by digits`,
+		"pin = 0" + canary + "\n":                                      `1:8: not TOML: strings must be quoted`,
+		"pin = 99999999999999999999\n":                                 `1:7: not TOML: decimal number is too large to fit in a 64-bit signed integer`,
+		"until = 2026-13-" + canary + "\n":                             `1:17: not TOML: expected newline but got U+0068 'h'`,
+		"-----BEGIN PRIVATE KEY-----\n" + canary + "\n":                `1:12: not TOML: expected '=' after key`,
+		"jobs:\n  build:\n    password: " + canary + "\n":              `1:5: not TOML: expected '=' after key`,
+		"[jobs.post_to_archive.a]\none_shot={}\nspec.x = " + canary:    `3:10: not TOML: unexpected character U+0068 'h' at start of value`,
+		"[jobs.post_to_archive.a]\none_shot={}\nspec.x = 5__" + canary: `3:11: not TOML: number must have at least one digit between underscores`,
 	} {
 		require.Equal(t, []string{want}, problemsOf(text, testTypes()))
 	}

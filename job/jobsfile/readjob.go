@@ -63,7 +63,7 @@ func (r *reader) readJob(j jobReader) {
 		Worker:   j.kind.Worker,
 		Provider: job.ProviderTOML,
 	}
-	j.readModes(modes, &definition.Schedule)
+	j.readModes(modes, &definition.Trigger)
 	definition.Options = r.mergeOptions(definition.Mode(), j.levels)
 	definition.Spec = j.readSpec(spec)
 	for _, problem := range definition.Validate() {
@@ -111,7 +111,7 @@ func (j *jobReader) unknownOption(key string, value any) {
 }
 
 // readModes checks every mode that is set, and takes the first.
-func (j *jobReader) readModes(modes []string, into *job.Schedule) {
+func (j *jobReader) readModes(modes []string, into *job.Trigger) {
 	for i, key := range modes {
 		at := j.places.own.entry(key)
 		schedule := j.readMode(key, at)
@@ -127,8 +127,8 @@ func (j *jobReader) readModes(modes []string, into *job.Schedule) {
 }
 
 // readMode checks one mode and decodes of it what is right.
-func (j *jobReader) readMode(key string, at *node) job.Schedule {
-	var schedule job.Schedule
+func (j *jobReader) readMode(key string, at *node) job.Trigger {
+	var schedule job.Trigger
 	settings, isTable := j.table[key].(map[string]any)
 	if !isTable {
 		j.report(at.value, "mode %q is not a table", key)
@@ -154,7 +154,7 @@ func (j *jobReader) readMode(key string, at *node) job.Schedule {
 		j.report(at.locate([]string{zero.setting}, false), "%s.%s: PT0S is shorter than %s, the least that is possible", key, zero.setting, zero.least)
 	}
 	probe := probe()
-	probe.Schedule = schedule
+	probe.Trigger = schedule
 	for _, problem := range probe.Validate() {
 		// Of a setting that is missing or wrong the schema has spoken.
 		if len(problem.Path) == 1 && whole || len(problem.Path) == 2 && good[problem.Path[1]] != nil {
@@ -172,7 +172,7 @@ type zero struct {
 
 // zeros finds the settings of a mode that a file gives as zero, which a
 // definition could not tell from settings that are not given.
-func zeros(given map[string]any, schedule job.Schedule) []zero {
+func zeros(given map[string]any, schedule job.Trigger) []zero {
 	if schedule.Recurring == nil {
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 // type its worker, modes, spec and an example, and the modes and options of all.
 // It comes from what [Schema] comes from, and is the same for the same types.
 //
-// The examples hold the keys that are required, and those that the tag
-// jsonschema:"example=…" gives a value, with that value.
+// The examples hold the keys that are required, and those that the tag example
+// gives a value, with that value.
 func Reference(types []job.Type) ([]byte, error) {
 	c, err := newCatalog(types)
 	if err != nil {

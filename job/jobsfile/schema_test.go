@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/BurntSushi/toml"
+	"github.com/pelletier/go-toml/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
@@ -38,7 +38,7 @@ func newEditor(t testing.TB, types []job.Type) editor {
 func (e editor) check(t testing.TB, text string) error {
 	t.Helper()
 	values := map[string]any{}
-	_, err := toml.Decode(text, &values)
+	err := toml.Unmarshal([]byte(text), &values)
 	require.NoError(t, err)
 	plain, _ := specschema.Plain(values)
 	return e.schema.Validate(plain)
@@ -165,18 +165,18 @@ type everySpec struct {
 	Owner  job.Owner         `json:"owner"`
 	Secret job.SecretRef     `json:"secret"`
 	Wait   job.Duration      `json:"wait"`
-	Size   int8              `json:"size" jsonschema:"minimum=2,maximum=9"`
+	Size   int8              `json:"size" minimum:"2" maximum:"9"`
 	Count  int               `json:"count"`
-	Factor float64           `json:"factor" jsonschema_description:"times | more"`
+	Factor float64           `json:"factor" help:"times | more"`
 	Fast   bool              `json:"fast"`
-	Word   string            `json:"word" jsonschema:"minLength=1"`
-	Level  string            `json:"level,omitempty" jsonschema:"enum=low,enum=high,default=low"`
+	Word   string            `json:"word" minLength:"1"`
+	Level  string            `json:"level,omitempty" enum:"low,high" default:"low"`
 	Parts  []partSpec        `json:"parts"`
 	Tags   map[string]string `json:"tags"`
 }
 
 type partSpec struct {
-	Name string `json:"name" jsonschema:"example=left"`
+	Name string `json:"name" example:"left"`
 	Free any    `json:"free,omitempty"`
 }
 

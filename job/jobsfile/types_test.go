@@ -10,7 +10,7 @@ import (
 
 type loadSpec struct {
 	Location    string        `json:"location"`
-	BatchPoints int           `json:"batch_points,omitempty" jsonschema:"minimum=1,maximum=10000"`
+	BatchPoints int           `json:"batch_points,omitempty" minimum:"1" maximum:"10000"`
 	InfluxURL   string        `json:"influx_url,omitempty"`
 	Token       job.SecretRef `json:"token,omitempty"`
 	Every       job.Duration  `json:"every,omitempty"`

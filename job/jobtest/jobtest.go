@@ -4,11 +4,13 @@ package jobtest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 
+	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -38,6 +40,20 @@ type Checkpoint struct {
 	Progress job.Progress
 	// Cursor is the position that was stored, or nil when none was given.
 	Cursor json.RawMessage
+}
+
+// CheckSpec says what a worker says of the spec of a job of the type, a JSON text:
+// nil if it takes it, else every problem, each with its key.
+func CheckSpec(t job.Type, spec string) error {
+	schema, _, err := specschema.OfType(t)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, problem := range specschema.CheckSpec(t, schema, []byte(spec)) {
+		problems = append(problems, errors.New(problem.String()))
+	}
+	return errors.Join(problems...)
 }
 
 // Option changes a run that [NewRun] makes.
@@ -172,14 +188,14 @@ func decodeCursor(text json.RawMessage, into any) (bool, error) {
 
 // NewJob makes a job of a type with the default options of its mode, its spec
 // encoded from a Go value. It panics on a spec that JSON cannot hold.
-func NewJob(t job.Type, key string, schedule job.Schedule, spec any) job.Job {
+func NewJob(t job.Type, key string, schedule job.Trigger, spec any) job.Job {
 	return job.Job{
 		ID:       job.ID(t.Name, key),
 		Type:     t.Name,
 		Worker:   t.Worker,
 		Provider: job.ProviderAPI,
 		Spec:     job.EncodeJSON(spec),
-		Schedule: schedule,
+		Trigger:  schedule,
 		Options:  job.DefaultOptions(schedule.Mode()),
 	}
 }

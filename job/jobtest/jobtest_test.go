@@ -42,7 +42,7 @@ func countType() job.Type {
 func TestRunStopsAndGoesOn(t *testing.T) {
 	t.Parallel()
 	counter := countType()
-	definition := jobtest.NewJob(counter, "five", job.Schedule{OneShot: &job.OneShot{}},
+	definition := jobtest.NewJob(counter, "five", job.Trigger{OneShot: &job.OneShot{}},
 		countSpec{To: 5, Token: "secret://token"})
 	require.Empty(t, definition.Validate())
 
@@ -76,7 +76,7 @@ func TestRunStopsAndGoesOn(t *testing.T) {
 func TestRunWithoutSecretFails(t *testing.T) {
 	t.Parallel()
 	counter := countType()
-	run := jobtest.NewRun(jobtest.NewJob(counter, "one", job.Schedule{OneShot: &job.OneShot{}},
+	run := jobtest.NewRun(jobtest.NewJob(counter, "one", job.Trigger{OneShot: &job.OneShot{}},
 		countSpec{To: 1, Token: "secret://missing"}), jobtest.WithCursor(7))
 	var failure *job.Failure
 	_, err := counter.Handle(t.Context(), run)

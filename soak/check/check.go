@@ -178,11 +178,11 @@ func (b Book) checkOnce(r *Report, jobs map[string][]*attempt) {
 	for _, job := range keys(asked) {
 		item := asked[job]
 		r.Checked[Once]++
-		canceled := slices.ContainsFunc(b.Verbs, func(v ledger.Verb) bool { return v.Excuses(job, len(jobs[job]) > 0) })
+		canceled := slices.ContainsFunc(b.Verbs, func(v ledger.Verb) bool { return v.Excuses(job) })
 		if canceled {
 			r.Canceled++
 		}
-		out := slices.IndexFunc(b.Verbs, func(v ledger.Verb) bool { return v.OK && v.Excuses(job, false) })
+		out := slices.IndexFunc(b.Verbs, func(v ledger.Verb) bool { return v.OK && !v.Running && v.Excuses(job) })
 		done := 0
 		for n, a := range jobs[job] {
 			if n > 0 {

@@ -24,8 +24,10 @@ const lostTime = 45 * time.Second
 // span is how long something is known to have been so.
 type span struct{ from, to time.Duration }
 
-// spanOf is the time in which a run was under way, by its handlers. Before the first
-// of them it may have waited for a worker, after one that was cut off for the next.
+// spanOf is the time in which a run was under way. Before its first handler it may have
+// waited for a worker, after one that was cut off for the next. After the last one
+// it is under way until Temporal has recorded its end: a server that is slow, or away,
+// records it late, and holds starts off until then.
 func (b Book) spanOf(run ledger.Run, attempts []*attempt) span {
 	s := span{from: attempts[0].At}
 	if !run.Started.IsZero() {
@@ -33,13 +35,13 @@ func (b Book) spanOf(run ledger.Run, attempts []*attempt) span {
 	}
 	for _, a := range attempts {
 		end := a.last()
-		if !a.byItself() || b.cutOff(a) {
+		if run.Ended.IsZero() && (!a.byItself() || b.cutOff(a)) {
 			end += lostTime
-			if !run.Ended.IsZero() {
-				end = min(end, b.at(run.Ended))
-			}
 		}
 		s.to = max(s.to, end)
+	}
+	if !run.Ended.IsZero() {
+		s.to = max(s.to, b.at(run.Ended))
 	}
 	return s
 }

@@ -112,9 +112,10 @@ func (v Verb) Refused() bool {
 }
 
 // Excuses says that a cancel may be why an item is never done: it took the item out,
-// was not answered, or stopped a handler that had begun.
-func (v Verb) Excuses(item string, begun bool) bool {
-	return v.Name == "cancel" && v.Target == item && !v.Refused() && (begun || !v.Running)
+// stopped its run, or was not answered. A run may be stopped before a worker has begun
+// with it.
+func (v Verb) Excuses(item string) bool {
+	return v.Name == "cancel" && v.Target == item && !v.Refused()
 }
 
 // Recurring is a job whose starts are looked at.

@@ -113,31 +113,31 @@ func (i *invocation) auditProgress() func(done, total int) {
 
 func (i *invocation) writeAudit(w io.Writer, r archive.Report) error {
 	t := newTable("STREAM", "BATCHES", "OBJECTS", "MESSAGES", "REPLAYS", "SIZE", "UP TO", "TAKEN AT", "WAITING")
-	for _, l := range r.Lives {
+	for _, l := range r.Incarnations {
 		waiting := ""
 		if l.Live != nil {
 			waiting = fmt.Sprint(l.Live.Waiting)
 		}
-		t.add(string(l.Life), fmt.Sprint(l.Batches), fmt.Sprint(l.Objects), fmt.Sprint(l.Messages), fmt.Sprint(l.Replays),
+		t.add(string(l.Incarnation), fmt.Sprint(l.Batches), fmt.Sprint(l.Objects), fmt.Sprint(l.Messages), fmt.Sprint(l.Replays),
 			byteSize(l.Size), fmt.Sprint(l.Last), i.moment(l.To), waiting)
 	}
 	if err := t.write(w); err != nil {
 		return err
 	}
 	lines := &lineWriter{w: w}
-	for _, l := range r.Lives {
+	for _, l := range r.Incarnations {
 		for _, gone := range l.Gone {
-			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s %s: gone from the stream before their turn came", l.Life, gone)))
+			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s %s: gone from the stream before their turn came", l.Incarnation, gone)))
 		}
 		if l.Live != nil && len(l.Live.AckFloors) == 0 {
-			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: no job feeds this archive", l.Life)))
+			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: no job feeds this archive", l.Incarnation)))
 		}
 		if l.Live != nil && l.Live.UnderWay > 0 {
-			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: %s under way", l.Life, plural(l.Live.UnderWay, "object is", "objects are"))))
+			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: %s under way", l.Incarnation, plural(l.Live.UnderWay, "object is", "objects are"))))
 		}
 	}
 	for _, f := range r.Findings {
-		where := string(f.Life)
+		where := string(f.Incarnation)
 		if f.Numbers != nil {
 			where += " " + f.Numbers.String()
 		}
@@ -153,7 +153,7 @@ func (i *invocation) writeAudit(w io.Writer, r archive.Report) error {
 	}
 	lines.printf("")
 	waiting := uint64(0)
-	for _, l := range r.Lives {
+	for _, l := range r.Incarnations {
 		if l.Live != nil {
 			waiting += l.Live.Waiting
 		}
@@ -204,14 +204,14 @@ func (f *archiveFilter) check(cmd *cobra.Command) error {
 
 // archiveRow is an object in the list.
 type archiveRow struct {
-	Key          string       `json:"key"`
-	Organization string       `json:"organization"`
-	Source       string       `json:"source"`
-	Hour         time.Time    `json:"hour"`
-	Life         archive.Life `json:"life"`
-	First        uint64       `json:"first"`
-	Last         uint64       `json:"last"`
-	Size         int64        `json:"size"`
+	Key          string              `json:"key"`
+	Organization string              `json:"organization"`
+	Source       string              `json:"source"`
+	Hour         time.Time           `json:"hour"`
+	Incarnation  archive.Incarnation `json:"incarnation"`
+	First        uint64              `json:"first"`
+	Last         uint64              `json:"last"`
+	Size         int64               `json:"size"`
 }
 
 func (i *invocation) archiveListCommand() *cobra.Command {
@@ -238,7 +238,7 @@ the raw stream took them, and the range of numbers of their batch.`,
 				}
 				rows = append(rows, archiveRow{
 					Key: o.Key, Organization: o.Organization, Source: o.Source, Hour: o.Hour,
-					Life: o.Life, First: o.First, Last: o.Last, Size: o.Size,
+					Incarnation: o.Incarnation, First: o.First, Last: o.Last, Size: o.Size,
 				})
 			}
 			i.noteEmpty("object", len(rows))

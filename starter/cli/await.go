@@ -14,7 +14,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // reportStarted tells what was set off, without waiting for its end.
@@ -53,7 +52,7 @@ func (s *started) what() string {
 	return fmt.Sprintf("told to start iteration %d", s.Iteration)
 }
 
-func receiptText(receipt workflows.EnqueueReceipt) string {
+func receiptText(receipt contract.EnqueueReceipt) string {
 	text := fmt.Sprintf("number %d, %d ahead", receipt.Sequence, receipt.Ahead)
 	if receipt.Duplicate {
 		text += ", was in it already"
@@ -154,6 +153,7 @@ var endWords = map[client.RunStatus]string{
 	client.RunCanceled:   "was canceled",
 	client.RunTerminated: "was terminated",
 	client.RunTimedOut:   "timed out",
+	client.RunHeldBack:   "was held back",
 	client.RunRunning:    "has not ended",
 	client.RunWaiting:    "has not begun",
 }

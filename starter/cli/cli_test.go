@@ -20,7 +20,7 @@ import (
 // stepSpec is the spec of TakeSteps.
 type stepSpec struct {
 	// Steps is how many steps a run has.
-	Steps int `json:"steps" jsonschema:"minimum=1"`
+	Steps int `json:"steps" minimum:"1"`
 	// Gate is a file that a run waits for after its first step.
 	Gate string `json:"gate,omitempty"`
 	// Deaf is to wait there even if the run is told to stop; a file whose name ends

@@ -16,8 +16,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // enqueueOptions are the flags of queues enqueue.
@@ -85,7 +85,7 @@ func checkEnqueueFlags(cmd *cobra.Command, options *enqueueOptions) error {
 // placed is a job with its place in the queue.
 type placed struct {
 	JobID string `json:"job_id"`
-	workflows.EnqueueReceipt
+	contract.EnqueueReceipt
 }
 
 func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueOptions) error {
@@ -160,7 +160,7 @@ func queuedJob(ctx context.Context, c *client.Client, queue, jobID string) (job.
 	case err != nil:
 		return job.Job{}, aboutJob(c, jobID, err)
 	case live.Job.Queue() != queue:
-		return job.Job{}, fmt.Errorf("job %s does not belong to queue %s: it is %s", jobID, queue, modeText(live.Job.Schedule))
+		return job.Job{}, fmt.Errorf("job %s does not belong to queue %s: it is %s", jobID, queue, modeText(live.Job.Trigger))
 	}
 	return live.Job, nil
 }
@@ -170,7 +170,7 @@ func (i *invocation) defineQueued(queue string, options enqueueOptions) ([]job.J
 	if err := job.CheckKey("queue", queue); err != nil {
 		return nil, err
 	}
-	template, checker, err := i.definition(options.adHoc, job.Schedule{Queued: &job.Queued{Queue: queue}})
+	template, checker, err := i.definition(options.adHoc, job.Trigger{Queued: &job.Queued{Queue: queue}})
 	if err != nil {
 		return nil, err
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // What tests of the rendering see of this package.
@@ -30,9 +30,9 @@ func (p Program) WriteRun(w io.Writer, detail *client.RunDetail) error {
 	return (&invocation{Program: p.withDefaults()}).writeRun(w, detail)
 }
 
-func (p Program) WriteQueue(w io.Writer, state *workflows.QueueState, limit int) error {
+func (p Program) WriteQueue(w io.Writer, state *contract.QueueState, limit int) error {
 	i := &invocation{Program: p.withDefaults()}
-	return i.writeQueue(w, i.viewOf(&client.Queue{QueueState: state}), limit)
+	return i.writeQueue(w, client.NewQueue(state, i.Now()), limit)
 }
 
 func (p Program) WriteWorkers(w io.Writer, workers *client.Workers) error {
@@ -46,7 +46,7 @@ func (p Program) When(t time.Time) string {
 // ReadItems reads a file of specs of the first job type.
 func (p Program) ReadItems(path string) ([]job.Job, error) {
 	i := &invocation{Program: p.withDefaults()}
-	template, checker, err := i.definition(adHoc{typeName: p.Types[0].Name}, job.Schedule{Queued: &job.Queued{Queue: "q"}})
+	template, checker, err := i.definition(adHoc{typeName: p.Types[0].Name}, job.Trigger{Queued: &job.Queued{Queue: "q"}})
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,8 @@ gets another one; one resume undoes all.`,
 			name: "resume", done: "resumed", short: "Let a paused job go on",
 			long: `resume lets a paused job go on. What a recurring job missed meanwhile is not
 made up for; a continuous job starts an iteration at once and forgets its
-failures. Of a job that is not paused it says so, and does nothing.`,
+failures. If the job is not paused, the command says so and changes nothing: to
+run a failing recurring job before its next try, trigger it.`,
 			act: (*client.Client).Resume, fits: isPaused, before: pausedUntilNow,
 		}),
 		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),
@@ -175,7 +176,7 @@ func isContinuous(row client.JobRow) bool { return row.Mode == job.ModeContinuou
 func isPaused(row client.JobRow) bool { return row.Status == client.JobPaused }
 
 func mayPause(row client.JobRow) bool {
-	return row.Mode == job.ModeRecurring && row.Status == client.JobScheduled ||
+	return row.Mode == job.ModeRecurring && (row.Status == client.JobScheduled || row.Status == client.JobFailing) ||
 		row.Mode == job.ModeContinuous && (row.Status == client.JobRunning || row.Status == client.JobFailing)
 }
 
@@ -197,7 +198,7 @@ func pausedUntilNow(ctx context.Context, c *client.Client, jobID string) (string
 	case err != nil:
 		return "", err
 	case resumable == client.ResumableNothing:
-		return "it was not paused", errNothingToDo
+		return "it was not paused; to run it now, trigger it", errNothingToDo
 	case resumable == client.ResumableFailures:
 		return "it was not paused, and has forgotten its failures", nil
 	}

@@ -62,7 +62,7 @@ func (i *invocation) writeJob(w io.Writer, detail *client.JobDetail) error {
 func (i *invocation) addDefinition(s *sheet, j job.Job) {
 	s.add("Job", "%s", j.ID)
 	s.add("Type", "%s", j.Type)
-	s.add("Mode", "%s", modeText(j.Schedule))
+	s.add("Mode", "%s", modeText(j.Trigger))
 	i.addRecurring(s, j.Recurring)
 	s.add("Description", "%s", j.Options.Description)
 	s.add("Owner", "%s", j.Options.Owner)
@@ -78,7 +78,7 @@ func (i *invocation) addDefinition(s *sheet, j job.Job) {
 	s.add("Retries", "%s", retries(j.Options))
 }
 
-func modeText(schedule job.Schedule) string {
+func modeText(schedule job.Trigger) string {
 	switch {
 	case schedule.Continuous != nil:
 		text := fmt.Sprintf("%s, %s between iterations", job.ModeContinuous, schedule.Continuous.Interval)
@@ -123,8 +123,8 @@ func (i *invocation) addRecurring(s *sheet, r *job.Recurring) {
 		s.add("Misfire", "%s", r.Misfire)
 	}
 	if r.PauseAfterFailures > 0 {
-		backoff := r.ProbeBackoff()
-		s.add("Failures", "paused after %d in a row, tried again after %s, growing to %s", r.PauseAfterFailures, backoff.Initial, backoff.Max)
+		backoff := r.FailureBackoff()
+		s.add("Failures", "after %d in a row starts are held back: tried after %s, growing to %s", r.PauseAfterFailures, backoff.Initial, backoff.Max)
 	}
 	s.add("Starts from", "%s", i.when(r.StartAt))
 	s.add("Ends at", "%s", i.when(r.EndAt))
@@ -177,9 +177,9 @@ func (i *invocation) addStanding(s *sheet, detail *client.JobDetail) {
 		status += fmt.Sprintf(", %d ahead", detail.Ahead)
 	}
 	s.add("Status", "%s", status)
-	if probe := detail.Probe; probe != nil {
-		s.add("Tries", "%d since it was paused, the next at %s", probe.Tries, i.when(probe.NextAt))
-		s.add("Last error", "%s", probe.LastError)
+	if f := detail.Row.Failing; f != nil && f.Failures > 0 {
+		s.add("Failures in a row", "%d", f.Failures)
+		s.add("Next try", "%s", i.when(f.NextTry))
 	}
 	s.add("Last start", "%s", i.when(detail.Row.LastStart))
 	const shown = 3

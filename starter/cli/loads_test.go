@@ -22,8 +22,8 @@ import (
 func keepLoading(t *testing.T, st *stacktest.Stack, client *pipeline.Client, location string, mirrors ...load.InfluxMirror) {
 	t.Helper()
 	jobType := load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond))
-	definition := jobtest.NewJob(jobType, location, job.Schedule{Continuous: &job.Continuous{Interval: job.MinInterval}}, load.LiveInfluxSpec{
-		Location: location, InfluxURL: st.Influx, BatchAge: job.Duration(20 * time.Millisecond), Lap: job.Duration(100 * time.Millisecond), Mirrors: mirrors,
+	definition := jobtest.NewJob(jobType, location, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, load.LiveInfluxSpec{
+		Location: location, InfluxURL: st.Influx, BatchAge: job.Duration(20 * time.Millisecond), IterationDuration: job.Duration(100 * time.Millisecond), Mirrors: mirrors,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -255,7 +255,7 @@ func (i *invocation) writePlan(w io.Writer, plan *schedules.Plan) error {
 		case change.Note != "":
 			text += "  " + clean(change.Note)
 		}
-		if change.EditedByHand {
+		if change.Drifted {
 			text += "  (edited by hand since it was applied)"
 		}
 		lines.printf("%s", i.paint(mark.color, text))

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func (i *invocation) queuesCommand() *cobra.Command {
@@ -51,20 +49,6 @@ is kept for the retention of the namespace.`,
 	)
 }
 
-// queueView is a queue as it is shown as JSON.
-type queueView struct {
-	Depth      int       `json:"depth"`
-	Oldest     time.Time `json:"oldest,omitzero"` // when the longest waiting item was accepted
-	LastMinute int       `json:"ran_last_minute"`
-	LastHour   int       `json:"ran_last_hour"`
-	*client.Queue
-}
-
-func (i *invocation) viewOf(queue *client.Queue) queueView {
-	now := i.Now()
-	return queueView{queue.Depth(), queue.Oldest(), queue.Pace.LastMinute(now), queue.Pace.LastHour(now), queue}
-}
-
 func (i *invocation) queuesListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
@@ -82,56 +66,43 @@ made by the first item put into it, and may take a second to show.`,
 			if failed != nil && len(queues) == 0 {
 				return failed
 			}
-			views := make([]queueView, len(queues))
-			for n := range queues {
-				views[n] = i.viewOf(&queues[n])
-			}
-			i.noteEmpty("queue", len(views))
-			err = i.emit(list(views), func(w io.Writer) error { return i.writeQueues(w, views) })
+			i.noteEmpty("queue", len(queues))
+			err = i.emit(list(queues), func(w io.Writer) error { return i.writeQueues(w, queues) })
 			return errors.Join(failed, err)
 		},
 	}
 }
 
-func (i *invocation) writeQueues(w io.Writer, views []queueView) error {
+func (i *invocation) writeQueues(w io.Writer, queues []client.Queue) error {
 	t := newTable("QUEUE", "STATUS", "WAITING", "OLDEST", "RUNNING", "LAST MINUTE", "LAST HOUR",
 		"COMPLETED", "FAILED", "CANCELED", "SKIPPED", "DEAD")
-	for _, v := range views {
+	for _, q := range queues {
 		oldest, running := "", ""
-		if !v.Oldest.IsZero() {
-			oldest = span(max(i.Now().Sub(v.Oldest), 0))
+		if !q.Oldest.IsZero() {
+			oldest = span(max(i.Now().Sub(q.Oldest), 0))
 		}
-		if v.Running != nil {
-			running = v.Running.Job.ID
+		if q.Running != nil {
+			running = q.Running.JobID
 		}
-		t.add(v.Name, queueStatus(v.Queue), fmt.Sprint(v.Depth), oldest, running, fmt.Sprint(v.LastMinute), fmt.Sprint(v.LastHour),
-			fmt.Sprint(v.Completed), fmt.Sprint(v.Failed), fmt.Sprint(v.Canceled), fmt.Sprint(v.Skipped), fmt.Sprint(len(v.DeadLetters)))
+		t.add(q.Name, queueStatus(&q), fmt.Sprint(q.Waiting), oldest, running, fmt.Sprint(q.LastMinute), fmt.Sprint(q.LastHour),
+			fmt.Sprint(q.Completed), fmt.Sprint(q.Failed), fmt.Sprint(q.Canceled), fmt.Sprint(q.Skipped), fmt.Sprint(q.DeadLetters))
 	}
 	return t.write(w)
 }
 
-func queueStatus(state *client.Queue) string {
-	switch {
-	case state.Ended != nil:
-		return string(state.Ended.Status)
-	case state.Halted != nil && state.Paused:
-		return "halted, paused: " + state.PauseReason
-	case state.Halted != nil:
-		return "halted"
-	case state.Paused && state.PauseReason != "":
-		return "paused: " + state.PauseReason
-	case state.Paused:
-		return "paused"
-	case state.Draining && state.Running == nil && state.Depth() == 0:
-		return "drained"
-	case state.Draining:
-		return "draining"
-	case state.Running != nil:
-		return "running"
-	case state.Settling != nil:
-		return "settling"
+// queueStatus is the status of a queue, with the reason of a pause.
+func queueStatus(q *client.Queue) string {
+	if q.Ended != nil || !q.Paused {
+		return string(q.Status)
 	}
-	return "idle"
+	paused := "paused"
+	if q.PauseReason != "" {
+		paused += ": " + q.PauseReason
+	}
+	if q.Halted != nil {
+		return "halted, " + paused
+	}
+	return paused
 }
 
 func (i *invocation) queuesDescribeCommand() *cobra.Command {
@@ -156,63 +127,62 @@ for it. peek shows all that wait.`,
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
-			view := i.viewOf(queue)
 			if err := queue.Err(); err != nil {
 				defer i.note("%s.", clean(err.Error()))
 			}
-			return i.emit(view, func(w io.Writer) error { return i.writeQueue(w, view, limit) })
+			return i.emit(queue, func(w io.Writer) error { return i.writeQueue(w, queue, limit) })
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 20, "show at most so many waiting items; 0: as many as the queue itself holds")
 	return cmd
 }
 
-func (i *invocation) writeQueue(w io.Writer, v queueView, limit int) error {
+func (i *invocation) writeQueue(w io.Writer, q *client.Queue, limit int) error {
 	var s sheet
-	s.add("Queue", "%s", v.Name)
-	s.add("Status", "%s", queueStatus(v.Queue))
-	if e := v.Queue.Ended; e != nil {
+	s.add("Queue", "%s", q.Name)
+	s.add("Status", "%s", queueStatus(q))
+	if e := q.Ended; e != nil {
 		s.add("Workflow ended", "%s", i.endText(e))
 	}
-	if h := v.Halted; h != nil {
-		s.add("Halted", "%s: %s", i.when(h.Since), h.Reason())
+	if h := q.Halted; h != nil {
+		s.add("Halted", "%s: %s", i.when(h.Since), h.Reason)
 	}
-	s.add("On failure", "%s", v.OnFailure)
-	s.add("Accepted", "%d", v.Accepted)
-	s.add("Ended", "%s", endedText(v.QueueState))
-	s.add("Throughput", "%d in the last minute, %d in the last hour", v.LastMinute, v.LastHour)
-	if v.Running != nil {
-		s.add("Running", "%s", i.runningText(v.Queue))
+	s.add("On failure", "%s", q.OnFailure)
+	s.add("Accepted", "%d", q.Accepted)
+	s.add("Ended", "%s", endedText(q))
+	s.add("Throughput", "%d in the last minute, %d in the last hour", q.LastMinute, q.LastHour)
+	if q.Running != nil {
+		s.add("Running", "%s", i.runningText(q))
 	}
-	if w := v.Settling; w != nil {
-		s.add("Settling", "until %s the handler of the terminated run of job %s may still be at work", i.when(w.Until), w.JobID)
+	if handler := q.Stopping; handler != nil {
+		s.add("Stopping", "until %s the handler of the terminated run of job %s may still be at work", i.when(handler.Until), handler.JobID)
 	}
-	s.add("Waiting", "%d", v.Depth)
-	if !v.Oldest.IsZero() {
-		s.add("Oldest", "accepted %s", i.when(v.Oldest))
+	s.add("Waiting", "%d", q.Waiting)
+	if !q.Oldest.IsZero() {
+		s.add("Oldest", "accepted %s", i.when(q.Oldest))
 	}
-	if n := len(v.DeadLetters); n > 0 {
-		s.add("Dead letters", "%s", deadText(v.QueueState))
+	if q.DeadLetters > 0 {
+		s.add("Dead letters", "%s", deadText(q))
 	}
 	if err := s.write(w); err != nil {
 		return err
 	}
 	waiting := newTable("NUMBER", "JOB", "ACCEPTED")
-	for n, item := range v.Waiting {
+	for n, item := range q.Next {
 		if limit > 0 && n == limit {
 			break
 		}
-		waiting.add(fmt.Sprint(item.Sequence), item.Job.ID, i.when(item.Accepted))
+		waiting.add(fmt.Sprint(item.Sequence), item.JobID, i.when(item.Accepted))
 	}
-	if more := v.Depth - len(waiting.rows); more > 0 && len(waiting.rows) > 0 {
+	if more := q.Waiting - len(waiting.rows); more > 0 && len(waiting.rows) > 0 {
 		waiting.add("...", fmt.Sprintf("and %d more", more), "")
 	}
 	if err := waiting.section(w, "Waiting, the next first"); err != nil {
 		return err
 	}
 	recent := newTable("NUMBER", "JOB", "STATUS", "ENDED", "RAN", "ERROR")
-	for n := len(v.Recent) - 1; n >= 0; n-- {
-		item := v.Recent[n]
+	for n := len(q.Recent) - 1; n >= 0; n-- {
+		item := q.Recent[n]
 		ran := ""
 		if !item.Started.IsZero() {
 			ran = took(item.Ended.Sub(item.Started))
@@ -237,24 +207,24 @@ func (i *invocation) endText(e *client.QueueEnd) string {
 // runningText is the item that runs; of a queue whose workflow has ended, with what has
 // become of its run.
 func (i *invocation) runningText(queue *client.Queue) string {
-	text := fmt.Sprintf("%d %s, since %s", queue.Running.Sequence, queue.Running.Job.ID, i.when(queue.Running.Started))
+	text := fmt.Sprintf("%d %s, since %s", queue.Running.Sequence, queue.Running.JobID, i.when(queue.Running.Started))
 	if queue.Ended != nil && queue.Ended.Running != "" {
 		text += fmt.Sprintf("; its run is %s", queue.Ended.Running)
 	}
 	return text
 }
 
-func endedText(state *workflows.QueueState) string {
-	text := fmt.Sprintf("%d completed, %d failed, %d canceled, %d skipped", state.Completed, state.Failed, state.Canceled, state.Skipped)
-	if state.Lost > 0 {
-		text += fmt.Sprintf(", %d lost", state.Lost)
+func endedText(q *client.Queue) string {
+	text := fmt.Sprintf("%d completed, %d failed, %d canceled, %d skipped", q.Completed, q.Failed, q.Canceled, q.Skipped)
+	if q.Lost > 0 {
+		text += fmt.Sprintf(", %d lost", q.Lost)
 	}
 	return text
 }
 
-func deadText(state *workflows.QueueState) string {
-	if state.DeadDropped == 0 {
-		return fmt.Sprint(len(state.DeadLetters))
+func deadText(q *client.Queue) string {
+	if q.DeadLettersDropped == 0 {
+		return fmt.Sprint(q.DeadLetters)
 	}
-	return fmt.Sprintf("%d; the %d before them were dropped", len(state.DeadLetters), state.DeadDropped)
+	return fmt.Sprintf("%d; the %d before them were dropped", q.DeadLetters, q.DeadLettersDropped)
 }

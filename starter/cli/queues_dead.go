@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/workflows"
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 func (i *invocation) deadLettersCommand() *cobra.Command {
@@ -20,8 +20,8 @@ func (i *invocation) deadLettersCommand() *cobra.Command {
 
 // deadList is the dead letters of a queue as they are shown as JSON.
 type deadList struct {
-	Letters []workflows.DeadLetter `json:"letters"`
-	Dropped int64                  `json:"dropped"` // older ones that made room
+	DeadLetters []contract.DeadLetter `json:"dead_letters"`
+	Dropped     int64                 `json:"dropped"` // older ones that made room
 }
 
 func (i *invocation) deadListCommand() *cobra.Command {
@@ -87,7 +87,7 @@ is left and named, and the others are retried.`,
 	return cmd
 }
 
-func (i *invocation) retryDead(ctx context.Context, c *client.Client, queue string, letters []workflows.DeadLetter) ([]placed, error) {
+func (i *invocation) retryDead(ctx context.Context, c *client.Client, queue string, letters []contract.DeadLetter) ([]placed, error) {
 	letters, left := client.RetriedLetters(letters)
 	line := i.newProgress()
 	defer line.clear()
@@ -142,7 +142,7 @@ func (i *invocation) deadDropCommand() *cobra.Command {
 					return err
 				}
 			}
-			return i.emit(workflows.DropDeadReceipt{Dropped: dropped}, func(io.Writer) error {
+			return i.emit(contract.DropDeadReceipt{Dropped: dropped}, func(io.Writer) error {
 				return i.print("Queue %s: %s dropped.", args[0], plural(dropped, "dead letter", "dead letters"))
 			})
 		},
@@ -154,7 +154,7 @@ func (i *invocation) deadDropCommand() *cobra.Command {
 
 // chosenDead gives the dead letters of a queue that the arguments name by job, or
 // all. Of a job with several they are all meant.
-func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*client.Client, []workflows.DeadLetter, error) {
+func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*client.Client, []contract.DeadLetter, error) {
 	switch {
 	case len(args) == 0:
 		return nil, nil, misuse(cmd, "QUEUE is missing")
@@ -172,7 +172,7 @@ func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*c
 	if all {
 		return c, state.DeadLetters, nil
 	}
-	var letters []workflows.DeadLetter
+	var letters []contract.DeadLetter
 	for _, jobID := range args[1:] {
 		before := len(letters)
 		for _, letter := range state.DeadLetters {

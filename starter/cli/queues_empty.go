@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/workflows"
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 func (i *invocation) queuesDrainCommand() *cobra.Command {
@@ -40,8 +40,8 @@ run. The queue stays closed until it is resumed. Interrupting the wait leaves it
 			if err != nil {
 				return err
 			}
-			return i.emit(i.viewOf(queue), func(io.Writer) error {
-				return i.print("Queue %s: empty (%s). It takes no items until it is resumed.", args[0], endedText(queue.QueueState))
+			return i.emit(queue, func(io.Writer) error {
+				return i.print("Queue %s: empty (%s). It takes no items until it is resumed.", args[0], endedText(queue))
 			})
 		},
 	}
@@ -54,16 +54,16 @@ func (i *invocation) awaitEmpty(ctx context.Context, c *client.Client, queue str
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
-	return c.AwaitEmpty(ctx, queue, func(state *workflows.QueueState) {
+	return c.AwaitEmpty(ctx, queue, func(q *client.Queue) {
 		switch {
-		case state == nil:
+		case q == nil:
 			line.show("waiting for a worker", time.Since(began))
-		case state.Halted != nil:
-			line.show("halted: "+state.Halted.Reason(), time.Since(began))
-		case state.Paused:
-			line.show(fmt.Sprintf("paused with %d waiting", state.Depth()), time.Since(began))
+		case q.Halted != nil:
+			line.show("halted: "+q.Halted.Reason, time.Since(began))
+		case q.Paused:
+			line.show(fmt.Sprintf("paused with %d waiting", q.Waiting), time.Since(began))
 		case line.terminal:
-			line.show(fmt.Sprintf("draining, %d waiting", state.Depth()), time.Since(began))
+			line.show(fmt.Sprintf("draining, %d waiting", q.Waiting), time.Since(began))
 		}
 	})
 }
@@ -87,19 +87,19 @@ items are still accepted.`,
 			if err != nil {
 				return err
 			}
-			state, err := c.QueueState(cmd.Context(), args[0])
+			q, err := c.Queue(cmd.Context(), args[0])
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
-			n := state.CountBetween(from, to)
+			n := q.CountBetween(from, to)
 			if n > 0 && !yes {
-				question := fmt.Sprintf("Remove %s of %d from queue %s?", plural(n, "waiting item", "waiting items"), state.Depth(), args[0])
+				question := fmt.Sprintf("Remove %s of %d from queue %s?", plural(n, "waiting item", "waiting items"), q.Waiting, args[0])
 				if err := i.ask(cmd.Context(), question, "purge", "to purge the queue", "nothing was removed"); err != nil {
 					return err
 				}
 			}
 			if to == 0 {
-				to = state.Accepted // Not what came in while someone read the question.
+				to = q.Accepted // Not what came in while someone read the question.
 			}
 			removed := 0
 			if n > 0 {
@@ -107,7 +107,7 @@ items are still accepted.`,
 					return err
 				}
 			}
-			return i.emit(workflows.PurgeReceipt{Removed: removed}, func(io.Writer) error {
+			return i.emit(contract.PurgeReceipt{Removed: removed}, func(io.Writer) error {
 				return i.print("Queue %s: %s removed.", args[0], plural(removed, "item", "items"))
 			})
 		},

@@ -9,15 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/workflows"
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // queueAct does to a queue what a verb says.
-type queueAct func(c *client.Client, ctx context.Context, name, reason string) (workflows.QueueSummary, error)
+type queueAct func(c *client.Client, ctx context.Context, name, reason string) (contract.QueueSummary, error)
 
 // withoutReason is a verb that takes no reason.
-func withoutReason(act func(c *client.Client, ctx context.Context, name string) (workflows.QueueSummary, error)) queueAct {
-	return func(c *client.Client, ctx context.Context, name, _ string) (workflows.QueueSummary, error) {
+func withoutReason(act func(c *client.Client, ctx context.Context, name string) (contract.QueueSummary, error)) queueAct {
+	return func(c *client.Client, ctx context.Context, name, _ string) (contract.QueueSummary, error) {
 		return act(c, ctx, name)
 	}
 }
@@ -51,7 +51,7 @@ func queueRuns(state *client.Queue) (string, error) {
 
 // queueTold is what a verb has done to a queue, as JSON.
 type queueTold struct {
-	workflows.QueueSummary
+	contract.QueueSummary
 	Before string `json:"before,omitempty"` // how the queue stood
 	done   string
 }
@@ -84,9 +84,9 @@ func (v queueVerb) tell(ctx context.Context, c *client.Client, name, reason stri
 			return outcome, err
 		}
 		if outcome.Before, err = v.before(state); errors.Is(err, errNothingToDo) {
-			outcome.done, outcome.Waiting = "left as it is", state.Depth()
+			outcome.done, outcome.Waiting = "left as it is", state.Waiting
 			if state.Running != nil {
-				outcome.Running = state.Running.Job.ID
+				outcome.Running = state.Running.JobID
 			}
 			return outcome, nil
 		} else if err != nil {

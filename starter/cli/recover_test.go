@@ -3,7 +3,6 @@ package cli_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 
@@ -12,15 +11,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
-
-// shownQueue is a queue as JSON.
-type shownQueue struct {
-	Depth      int       `json:"depth"`
-	Oldest     time.Time `json:"oldest"`
-	LastMinute int       `json:"ran_last_minute"`
-	LastHour   int       `json:"ran_last_hour"`
-	client.Queue
-}
 
 // endedQueues terminates a queue, which is told wherever someone asks, and recovered.
 func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
@@ -39,10 +29,10 @@ func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
 	require.Regexp(t, `\nWaiting +2\n(?s:.*)take_steps\.cut1(?s:.*)take_steps\.cut2`, r.stdout)
 	require.Regexp(t, `^`+hint+`\.\n$`, r.stderr)
 	stacktest.WaitFor(t, "the queue in the list", func() (bool, error) {
-		for _, q := range decoded[[]shownQueue](t, c, "queues", "list") {
+		for _, q := range decoded[[]client.Queue](t, c, "queues", "list") {
 			if q.Name == "cut" && q.Ended != nil {
 				require.Equal(t, client.RunTerminated, q.Ended.Status)
-				require.Len(t, q.Waiting, 2)
+				require.Equal(t, 2, q.Waiting)
 				return true, nil
 			}
 		}
@@ -63,6 +53,6 @@ func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
 	require.Regexp(t, `\nStatus +paused: lunch\nOn failure +halt\nAccepted +2\n`, c.ok(t, "queues", "describe", "cut"))
 	c.ok(t, "queues", "resume", "cut")
 	stacktest.WaitFor(t, "the items to run", func() (bool, error) {
-		return decoded[shownQueue](t, c, "queues", "describe", "cut").Completed == 2, nil
+		return decoded[client.Queue](t, c, "queues", "describe", "cut").Completed == 2, nil
 	})
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func (i *invocation) runCommand() *cobra.Command {
@@ -109,7 +108,7 @@ type started struct {
 	// Iteration is the number of a continuous job's iteration.
 	Iteration int64 `json:"iteration,omitempty"`
 	// Receipt is the place in the queue.
-	Receipt *workflows.EnqueueReceipt `json:"receipt,omitempty"`
+	Receipt *contract.EnqueueReceipt `json:"receipt,omitempty"`
 	// At is when the run begins, if that is later.
 	At time.Time `json:"at,omitzero"`
 	// Before says that the run had completed before: nothing was started.
@@ -155,7 +154,7 @@ func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file
 }
 
 func (i *invocation) defineOneShot(ad adHoc) (job.Job, error) {
-	j, checker, err := i.definition(ad, job.Schedule{OneShot: &job.OneShot{}})
+	j, checker, err := i.definition(ad, job.Trigger{OneShot: &job.OneShot{}})
 	if err != nil {
 		return job.Job{}, err
 	}

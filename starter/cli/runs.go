@@ -72,12 +72,13 @@ worker has to tell.
 
 With --missed it shows the starts of recurring jobs that have no run, of the last
 24 hours unless --since is given, and why that is. The reasons are concluded from
-the runs that there are, the schedule and its note, and the server's counters:
+the runs that there are, the schedule and its pauses, and the server's counters:
 
   overlap        a run was under way
   paused         the schedule was paused
   skipped        someone had the schedule leave the start out
   superseded     its run gave way to a later start, as misfire has it
+  failing        the job is failing, and the start came before its next try
   server_down    a later start of the schedule made up for it
   missed_window  the server was away for longer than the catch-up window
   buffer_full    more starts waited than a schedule keeps

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"strings"
 
 	"github.com/oklog/ulid/v2"
@@ -84,7 +83,7 @@ func (i *invocation) typeNamed(name string) (job.Type, error) {
 }
 
 // definition makes the parts of a job that all jobs of one command share.
-func (i *invocation) definition(a adHoc, schedule job.Schedule) (job.Job, *checker, error) {
+func (i *invocation) definition(a adHoc, schedule job.Trigger) (job.Job, *checker, error) {
 	t, err := i.typeNamed(a.typeName)
 	if err != nil {
 		return job.Job{}, nil, err
@@ -94,7 +93,7 @@ func (i *invocation) definition(a adHoc, schedule job.Schedule) (job.Job, *check
 	}
 	j := job.Job{
 		Type: t.Name, Worker: t.Worker, Provider: job.ProviderAPI,
-		Schedule: schedule, Options: job.DefaultOptions(schedule.Mode()),
+		Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
 	}
 	if a.runTimeout > 0 {
 		j.Options.RunTimeout = a.runTimeout
@@ -169,21 +168,8 @@ func (c *checker) complete(j job.Job, key string, spec []byte) (job.Job, []strin
 
 // check lists all that is wrong with a spec, and gives it in one line if it is right.
 func (c *checker) check(spec []byte) (json.RawMessage, []string) {
-	decoder := json.NewDecoder(bytes.NewReader(spec))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, []string{"the spec is not JSON: " + err.Error()}
-	}
-	if decoder.More() {
-		return nil, []string{"the spec is not one JSON object: there is more text after it"}
-	}
-	if _, ok := value.(map[string]any); !ok {
-		return nil, []string{"the spec is not a JSON object"}
-	}
 	var problems []string
-	for _, problem := range c.schema.Check(value) {
-		problem.Path = append([]string{"spec"}, problem.Path...)
+	for _, problem := range specschema.CheckSpec(c.kind, c.schema, spec) {
 		problems = append(problems, problem.String())
 	}
 	if len(problems) > 0 {
@@ -192,13 +178,6 @@ func (c *checker) check(spec []byte) (json.RawMessage, []string) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, spec); err != nil {
 		return nil, []string{"the spec is not JSON: " + err.Error()}
-	}
-	if c.kind.Spec == nil {
-		return compact.Bytes(), nil // Its rules that span several keys are elsewhere.
-	}
-	// Rules that span several keys are the spec's own.
-	if err := job.DecodeSpec(compact.Bytes(), reflect.New(c.kind.Spec).Interface()); err != nil {
-		return nil, []string{"spec: " + err.Error()}
 	}
 	return compact.Bytes(), nil
 }

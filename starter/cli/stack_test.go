@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 
@@ -22,7 +21,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestStack works through the commands as an operator would, against a real
@@ -226,9 +224,9 @@ $`, r.stdout)
 	}
 	r = c.run(t.Context(), "apply", "-f", file, "--yes", "--prune")
 	require.Equal(t, 1, r.code)
-	require.Equal(t, "starter: nothing was applied: the plan deletes more than a fifth of the jobs that stand: "+
+	require.Equal(t, "starter: nothing was applied: the plan deletes more than a fifth of the live jobs: "+
 		"it would delete 1 of 2 jobs; if that is meant, add --allow-mass-prune\n", r.stderr)
-	require.Contains(t, r.stdout, "Apply would refuse this: the plan deletes more than a fifth of the jobs that stand")
+	require.Contains(t, r.stdout, "Apply would refuse this: the plan deletes more than a fifth of the live jobs")
 
 	did := decoded[report](t, c, "apply", "-f", file, "--yes", "--prune", "--allow-mass-prune")
 	require.Equal(t, map[string]int{"create": 0, "update": 1, "delete": 1, "blocked": 0, "unchanged": 2, "orphaned": 0}, did.Plan.Counts)
@@ -314,7 +312,7 @@ func guards(t *testing.T, c console, _ *stacktest.Stack) {
 	}
 	r := c.run(t.Context(), "apply", "-f", empty, "--prune", "--allow-empty", "--yes")
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "nothing was applied: the plan deletes more than a fifth of the jobs that stand")
+	require.Contains(t, r.stderr, "nothing was applied: the plan deletes more than a fifth of the live jobs")
 }
 
 func applyAsks(t *testing.T, c console) {
@@ -510,7 +508,7 @@ func jobs(t *testing.T, c console) {
 	require.Contains(t, c.ok(t, "plan", "-f", writeFile(t, "jobs.toml", declared)), "= take_steps.often  recurring  paused: for the test\n")
 	require.Equal(t, map[string]string{"job_id": "take_steps.often", "done": "resumed", "reason": "done"},
 		decoded[map[string]string](t, c, "jobs", "resume", "take_steps.often", "--reason", "done"))
-	require.Equal(t, "Job take_steps.often: left as it is; it was not paused.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
+	require.Equal(t, "Job take_steps.often: left as it is; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
 	described := c.ok(t, "jobs", "describe", "take_steps.often")
 	require.Contains(t, described, "\nStatus       scheduled\n")
 	require.Contains(t, described, "\nNext  ")
@@ -524,7 +522,7 @@ func jobs(t *testing.T, c console) {
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "job take_steps.always is paused (asked for ")
 	require.Equal(t, "Job take_steps.always: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
-	require.Equal(t, "Job take_steps.always: left as it is; it was not paused.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
+	require.Equal(t, "Job take_steps.always: left as it is; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
 	c.ok(t, "jobs", "restart", "take_steps.always")
 	detail := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.always")
 	require.Equal(t, job.ModeContinuous, detail.Job.Mode())
@@ -625,16 +623,9 @@ func queues(t *testing.T, c console) {
 	r := c.run(t.Context(), "run", "take_steps.item-38")
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "Job     take_steps.item-38\n")
-	type line struct {
-		Depth      int       `json:"depth"`
-		Oldest     time.Time `json:"oldest"`
-		LastMinute int       `json:"ran_last_minute"`
-		LastHour   int       `json:"ran_last_hour"`
-		workflows.QueueState
-	}
-	var state line
+	var state client.Queue
 	stacktest.WaitFor(t, "the queue to hear of the last end", func() (bool, error) {
-		state = decoded[line](t, c, "queues", "describe", "line")
+		state = decoded[client.Queue](t, c, "queues", "describe", "line")
 		return state.Completed == 40, nil
 	})
 	require.Equal(t, 40, state.LastHour)

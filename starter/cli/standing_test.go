@@ -15,8 +15,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 const failingLoop = `
@@ -141,18 +139,20 @@ func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
 // retryOfLetters retries two letters of which one has its definition nowhere.
 func retryOfLetters(t *testing.T, c console, st *stacktest.Stack) {
 	t.Helper()
-	j := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.failing").Job
-	j.ID, j.Spec, j.Schedule = "take_steps.kept", json.RawMessage(`{"steps": 1}`), job.Schedule{Queued: &job.Queued{Queue: "letters"}}
 	_, err := st.Dial(t).ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
 		ID: contract.QueueWorkflowID("letters"), TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes("letters"),
-	}, contract.JobQueueType, workflows.QueueState{Name: "letters", Accepted: 2, DeadLetters: []workflows.DeadLetter{
-		{Sequence: 1, JobID: "take_steps.large"}, {Sequence: 2, JobID: j.ID, Job: &j},
-	}})
+	}, contract.JobQueueType, contract.QueueState{
+		Name: "letters", Accepted: 1, DeadLetters: []contract.DeadLetter{{Sequence: 1, JobID: "take_steps.large"}},
+	})
 	require.NoError(t, err)
+	c.ok(t, "queues", "enqueue", "letters", "--type", "TakeSteps", "--key", "kept", "--spec", `{"steps": 1, "fail": true}`, "--max-retry-count", "0")
+	stacktest.WaitFor(t, "the second dead letter", func() (bool, error) {
+		return decoded[client.Queue](t, c, "queues", "describe", "letters").DeadLetters == 2, nil
+	})
 	r := c.run(t.Context(), "queues", "dead", "retry", "letters", "--all")
 	require.Equal(t, 1, r.code)
 	require.Regexp(t, `^JOB +NUMBER  AHEAD  NOTE\ntake_steps\.kept  3 +0 +-\n$`, r.stdout)
-	require.Equal(t, `Dead letter 1 of job take_steps.large is left: its definition was too large to be kept.
+	require.Equal(t, `Dead letter 1 of job take_steps.large is left: no run of it was started, which would have its definition.
 starter: 1 of 2 dead letters of queue letters cannot be retried
 `, r.stderr)
 	require.Regexp(t, `\n1 +take_steps\.large `, c.ok(t, "queues", "dead", "list", "letters"))

@@ -45,6 +45,9 @@ func (i *invocation) writeNext(w io.Writer, next *client.NextStarts) error {
 	if next.Paused {
 		i.note("Job %s is paused (%s): none of these takes place until it is resumed.", next.JobID, next.PauseReason)
 	}
+	if !next.HeldUntil.IsZero() {
+		i.note("Job %s is failing: starts before %s are held back.", next.JobID, utc(next.HeldUntil))
+	}
 	for _, skip := range next.Skipped {
 		i.note("The start of %s is skipped by %s.", utc(skip.At), skip.By)
 	}

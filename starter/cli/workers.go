@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 
@@ -23,7 +21,7 @@ may be bound by, what they were built from, how many handlers are at work of how
 many that may be, and when Temporal last heard from them. One that falls silent
 is gone from the list after its service timeout, 15 seconds by default, and is
 told of as lost for an hour. A draining one takes no more work. In red: handlers
-that did not end when told to, and machines whose clock is wrong.
+that did not end when told to.
 
 Below stand the job types that no live worker serves, of the jobs on schedule
 and of those that run or want to; of what waits in a queue, when it is its turn.`
@@ -85,24 +83,12 @@ func troublesOf(services []workflows.LiveService) []string {
 	var troubles []string
 	for n := range services {
 		s := &services[n]
-		if s.Deaf > 0 {
+		if s.StuckHandlers > 0 {
 			troubles = append(troubles, fmt.Sprintf("%s has %s that did not end when told to: restart it",
-				s.ID(), plural(s.Deaf, "handler", "handlers")))
-		}
-		if s.ClockAhead != 0 {
-			troubles = append(troubles, fmt.Sprintf("%s: the clock of %s is %s", s.ID(), clean(s.Host()), clockText(s.ClockAhead)))
+				s.ID(), plural(s.StuckHandlers, "handler", "handlers")))
 		}
 	}
 	return troubles
-}
-
-// clockText says how wrong a clock is that is some seconds ahead.
-func clockText(ahead float64) string {
-	wrong := time.Duration(math.Abs(ahead) * float64(time.Second)).Round(time.Second)
-	if ahead < 0 {
-		return fmt.Sprintf("%s behind Temporal's", wrong)
-	}
-	return fmt.Sprintf("%s ahead of Temporal's", wrong)
 }
 
 // ownTags are the tags that were given to the process.
@@ -177,11 +163,8 @@ func (i *invocation) writeService(w io.Writer, s *workflows.LiveService) error {
 	sh.add("Started", "%s", i.when(s.Started))
 	sh.add("Build", "%s", strings.TrimSpace(s.Build.Module+" "+buildText(s.Build)))
 	sh.add("Running", "%d of %d", s.Running, s.Slots)
-	if s.Deaf > 0 {
-		sh.add("Deaf", "%s, which did not end when told to: restart the process", plural(s.Deaf, "handler", "handlers"))
-	}
-	if s.ClockAhead != 0 {
-		sh.add("Clock", "%s", clockText(s.ClockAhead))
+	if s.StuckHandlers > 0 {
+		sh.add("Stuck", "%s, which did not end when told to: restart the process", plural(s.StuckHandlers, "handler", "handlers"))
 	}
 	sh.add("Last seen", "%s", i.when(s.LastSeen))
 	sh.add("Last poll", "%s", i.when(s.LastPoll))

@@ -1,0 +1,139 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+)
+
+// reportTimeout bounds how long an iteration waits to publish a state.
+const reportTimeout = 2 * time.Second
+
+func (w *mirrorWriter) breaker() pipeline.Breaker {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.Breaker
+}
+
+// down reports whether the mirror is left alone, or cannot be served at all. One that is
+// tried can go on.
+func (w *mirrorWriter) down() bool {
+	b, err := w.trouble()
+	return err != nil || b.State == pipeline.BreakerOpen
+}
+
+func (w *mirrorWriter) trouble() (pipeline.Breaker, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.state.Breaker, w.err
+}
+
+// label begins a sentence about the mirror, where there are several.
+func (w *mirrorWriter) label() string {
+	if len(w.iteration.writers) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("mirror %s: ", w.mirror.Name)
+}
+
+// end notes that the mirror writer cannot go on for a reason that is not the mirror's.
+func (w *mirrorWriter) end(err error) {
+	if err == nil {
+		return
+	}
+	w.mu.Lock()
+	w.err = err
+	w.mu.Unlock()
+	w.iteration.checkMirrors()
+}
+
+// failed notes a failure of the mirror, and the message that it is about if it is about
+// one. The log hears of it once, when the mirror goes down.
+func (w *mirrorWriter) failed(err error, held *pipeline.HeldMessage) {
+	w.mu.Lock()
+	opened := fail(&w.state.Breaker, w.iteration.backoff, time.Now().UTC(), err, held)
+	b := w.state.Breaker
+	w.mu.Unlock()
+	if opened {
+		w.iteration.Logger().Error("a mirror is down and is left alone until it answers again", "alert", "mirror_down", "mirror", w.mirror.Name,
+			"influx", w.address, "class", b.Class, "reason", b.Reason, "failures", b.Failures, "retry_at", b.RetryAt)
+		w.changed()
+	}
+	if b.State != pipeline.BreakerClosed {
+		w.iteration.checkMirrors()
+	}
+}
+
+// noteWrite notes how a batch went: the mirror works if it has stored points of it, and
+// refused none for a reason that is not theirs. A batch without any says nothing.
+func (w *mirrorWriter) noteWrite(b *batch, err error) {
+	w.mu.Lock()
+	since, closed := w.state.Breaker.Since, false
+	switch {
+	case b.stored && (err == nil || errors.Is(err, errIterationOver)):
+		closed = succeed(&w.state.Breaker, time.Now().UTC())
+	case err == nil && len(b.items) > 0:
+		w.state.Breaker.Held = nil // whichever it was is done with
+	}
+	w.mu.Unlock()
+	if closed {
+		w.iteration.Logger().Info("a mirror is back", "alert", "mirror_back", "mirror", w.mirror.Name,
+			"influx", w.address, "down_for", time.Since(since).Round(time.Second))
+		w.changed()
+	}
+}
+
+// changed has the state published soon.
+func (w *mirrorWriter) changed() {
+	select {
+	case w.iteration.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (w *mirrorWriter) count(name string, n int64) {
+	w.iteration.Count(name, n)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch name {
+	case "points":
+		w.state.Points += n
+		w.state.LastWrite = time.Now().UTC()
+	case "quarantined":
+		w.state.Quarantined += n
+	case "expired":
+		w.state.Expired += n
+	}
+}
+
+// isSlow reports whether the mirror takes, or took with its last write, so long that
+// another one should not wait for it.
+func (w *mirrorWriter) isSlow() bool {
+	began := w.writing.Load()
+	return w.slow.Load() || (began != 0 && time.Since(time.Unix(0, began)) > slowWrite)
+}
+
+// publish writes the state of the load. The load goes on if that fails.
+func (w *mirrorWriter) publish(ctx context.Context) {
+	now := time.Now().UTC()
+	w.mu.Lock()
+	if w.state.Location == "" { // not opened yet
+		w.mu.Unlock()
+		return
+	}
+	if since := now.Sub(w.rate.since); since >= rateInterval {
+		w.state.PointsPerSecond = float64(w.state.Points-w.rate.points) / since.Seconds()
+		w.rate.since, w.rate.points = now, w.state.Points
+	}
+	w.state.UpdatedAt = now
+	state := w.state
+	w.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	if err := w.iteration.pipeline.PutLoadState(ctx, state); err != nil {
+		w.iteration.Logger().Debug("the state of a load is not published", "error", err)
+	}
+}

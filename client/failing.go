@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	schedulepb "go.temporal.io/api/schedule/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+)
+
+// latestRuns are the latest runs of recurring jobs, by job, as their Schedules know
+// them.
+type latestRuns map[string]scheduledRuns
+
+// scheduledRuns are runs that a Schedule has started.
+type scheduledRuns struct {
+	// definition is the hash of the definition in force.
+	definition string
+	// ids are the run ids since the latest run that is known to have completed, the
+	// latest first. A Schedule learns late how a run has ended.
+	ids []string
+}
+
+func (l latestRuns) add(jobID, definition string, actions []*schedulepb.ScheduleActionResult) {
+	runs := scheduledRuns{definition: definition}
+	for _, action := range slices.Backward(actions) {
+		if action.GetStartWorkflowStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
+			break
+		}
+		runs.ids = append(runs.ids, action.GetStartWorkflowResult().GetRunId())
+	}
+	if l != nil && len(runs.ids) > 0 {
+		l[jobID] = runs
+	}
+}
+
+// addFailing notes which recurring jobs are failing. Lists of runs tell it: one call
+// for the runs of many jobs, and another one if some of them have failed.
+func (c *Client) addFailing(ctx context.Context, rows map[string]JobRow, latest latestRuns) error {
+	found, err := c.failing(ctx, latest)
+	for id, failing := range found {
+		row := rows[id]
+		row.standAs(failing)
+		rows[id] = row
+	}
+	return err
+}
+
+// failingSchedule tells whether a recurring job is failing, nil if it is not.
+func (c *Client) failingSchedule(ctx context.Context, live *Live) (*contract.Failing, error) {
+	latest := latestRuns{}
+	latest.add(live.Job.ID, live.SpecHash, live.Schedule.GetInfo().GetRecentActions())
+	found, err := c.failing(ctx, latest)
+	return found[live.Job.ID], err
+}
+
+// failing finds the jobs that are failing: the latest of their runs that has ended, and
+// that was not terminated, tells of failures. Runs that did not complete tell of the
+// failures before them.
+func (c *Client) failing(ctx context.Context, latest latestRuns) (map[string]*contract.Failing, error) {
+	var ids []string
+	for _, runs := range latest {
+		ids = append(ids, runs.ids...)
+	}
+	ended, err := c.runsByID(ctx, ids, "ExecutionStatus IN ('Failed', 'Canceled')")
+	if err != nil {
+		return nil, err
+	}
+	failing := map[string]*contract.Failing{}
+	later := map[string][]string{} // The runs after the one that tells, by job.
+	ids = nil
+	for id, runs := range latest {
+		n := slices.IndexFunc(runs.ids, func(run string) bool { return ended[run] != nil })
+		if n < 0 {
+			continue
+		}
+		if f := failingEnd(ended[runs.ids[n]], runs.definition); f != nil {
+			failing[id], later[id] = f, runs.ids[:n]
+			ids = append(ids, runs.ids[:n]...)
+		}
+	}
+	completed, err := c.runsByID(ctx, ids, "ExecutionStatus = 'Completed'")
+	for id, runs := range later {
+		if slices.ContainsFunc(runs, func(run string) bool { return completed[run] != nil }) {
+			delete(failing, id)
+		}
+	}
+	return failing, err
+}
+
+// failingEnd is what a run of a definition has left of failures, nil if it left none.
+func failingEnd(info *workflowpb.WorkflowExecutionInfo, definition string) *contract.Failing {
+	if Attribute(info.GetSearchAttributes(), contract.AttributeSpecHash.GetName()) != definition {
+		return nil
+	}
+	var end contract.RunEnd
+	payload, ok := info.GetMemo().GetFields()[contract.MemoEnd]
+	if !ok || decode(payload, &end) != nil {
+		return nil
+	}
+	return end.Failing
+}
+
+// maxIDs bounds the run ids of one query.
+const maxIDs = 500
+
+// runsByID lists the runs among those with the ids that match, by run id.
+func (c *Client) runsByID(ctx context.Context, ids []string, matching string) (map[string]*workflowpb.WorkflowExecutionInfo, error) {
+	runs := map[string]*workflowpb.WorkflowExecutionInfo{}
+	for some := range slices.Chunk(ids, maxIDs) {
+		query := fmt.Sprintf("%s AND RunId IN ('%s')", matching, strings.Join(some, "', '"))
+		if err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
+			runs[info.GetExecution().GetRunId()] = info
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return runs, nil
+}

@@ -1,0 +1,283 @@
+package schedules_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
+	"github.com/dendrascience/dendra-jobs/workers"
+)
+
+// vendor is what the runs of a test job talk to: it fails on demand, and keeps a
+// ledger of all calls, apart from everything that Temporal records.
+type vendor struct {
+	mu    sync.Mutex
+	away  bool
+	hangs bool // until the run is stopped
+	calls []call
+}
+
+type call struct {
+	at time.Time
+	ok bool
+}
+
+func (v *vendor) jobType() job.Type {
+	return job.NewType("CallVendor", "testing", "Calls a vendor.", func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.hangs {
+			v.mu.Unlock()
+			defer v.mu.Lock()
+			select {
+			case <-run.Stopping():
+				return job.Result{}, job.ErrStopped
+			case <-ctx.Done():
+				return job.Result{}, ctx.Err()
+			}
+		}
+		v.calls = append(v.calls, call{time.Now(), !v.away})
+		if v.away {
+			return job.Result{}, job.Final("Away", "the vendor is away")
+		}
+		return job.Result{Message: "called"}, nil
+	})
+}
+
+func (v *vendor) set(away, hangs bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.away, v.hangs = away, hangs
+}
+
+// ended gives the calls that succeeded, or else that failed.
+func (v *vendor) ended(ok bool) []call {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var calls []call
+	for _, c := range v.calls {
+		if c.ok == ok {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// start starts a worker that knows the vendor. Stopping it twice stops it once.
+func (v *vendor) start(t *testing.T, st *stacktest.Stack) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- workers.Run(ctx, workers.Config{
+			Worker: "testing", Types: []job.Type{v.jobType()}, Logger: slog.New(slog.DiscardHandler),
+			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+		})
+	}()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// calling is a recurring job that calls the vendor.
+func calling(key string, r job.Recurring) job.Job {
+	return job.Job{
+		ID: job.ID("CallVendor", key), Type: "CallVendor", Worker: "testing", Provider: job.ProviderTOML,
+		Trigger: job.Trigger{Recurring: &r}, Spec: []byte(`{}`), Options: job.DefaultOptions(job.ModeRecurring),
+	}
+}
+
+// row is a job in the list of jobs.
+func (f *fixture) row(id string) (client.JobRow, error) {
+	rows, _, err := f.client.Jobs(f.Context(), client.JobFilter{})
+	for _, row := range rows {
+		if row.ID == id {
+			return row, err
+		}
+	}
+	return client.JobRow{}, err
+}
+
+// waitFailing waits until a job is listed with so many failures in a row, or more.
+func (f *fixture) waitFailing(id string, failures int) contract.Failing {
+	f.Helper()
+	var failing contract.Failing
+	stacktest.WaitFor(f, "failures of "+id, func() (bool, error) {
+		row, err := f.row(id)
+		if err != nil || row.Failing == nil {
+			return false, err
+		}
+		failing = *row.Failing
+		require.Equal(f, client.JobFailing, row.Status)
+		require.Equal(f, row.Next, failing.NextTry)
+		return failing.Failures >= failures, nil
+	})
+	return failing
+}
+
+// waitHealthy waits until a job is listed as not failing.
+func (f *fixture) waitHealthy(id string) {
+	f.Helper()
+	stacktest.WaitFor(f, "the job to be listed as scheduled", func() (bool, error) {
+		row, err := f.row(id)
+		return row.Status == client.JobScheduled && row.Failing == nil, err
+	})
+}
+
+// trigger starts a run and waits for its end.
+func (f *fixture) trigger(id string) client.RunStatus {
+	f.Helper()
+	triggered, err := f.client.Trigger(f.Context(), id)
+	require.NoError(f, err)
+	run, err := f.client.Follow(f.Context(), triggered.Run, func(*client.RunDetail) {})
+	require.NoError(f, err)
+	if run.Status == client.RunFailed {
+		require.Equal(f, "Away: the vendor is away", run.Class+": "+run.Error)
+		require.NotEmpty(f, run.Worker)
+	}
+	return run.Status
+}
+
+// TestAFailingJobIsHeldBackAndTriedAgain has a job fail whose worker and server are
+// killed meanwhile, and looks at every start of it.
+func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartNamespace(t)
+	v := &vendor{away: true}
+	stop := v.start(t, st)
+	c := client.New(st.Dial(t), st.Namespace)
+	f := &fixture{T: t, temporal: c.Temporal(), client: c, syncer: schedules.New(c)}
+	j := calling("often", job.Recurring{
+		RecurEvery: job.Duration(2 * time.Second), PauseAfterFailures: 2, RetryEvery: job.Duration(2 * time.Second),
+	})
+	f.apply(f.plan(false, j))
+
+	before := f.waitFailing(j.ID, 3)
+	require.Equal(t, "Away: the vendor is away", before.Class+": "+before.Error)
+	require.WithinDuration(t, v.ended(false)[0].at, before.Since, 2*time.Second)
+	stacktest.WaitFor(t, "a run that is held back", func() (bool, error) {
+		held, err := c.Runs(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunHeldBack})
+		return len(held) > 0 && held[0].HeldUntil.After(held[0].Scheduled), err
+	})
+	stop()
+	st.Kill()
+	st.Restart(t)
+	v.start(t, st)
+
+	after := f.waitFailing(j.ID, 4)
+	require.Equal(t, before.Since, after.Since, "the streak is not lost")
+	detail, err := c.Job(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.Equal(t, client.JobFailing, detail.Row.Status)
+	require.Equal(t, after.Since, detail.Row.Failing.Since)
+	for _, at := range detail.Next {
+		require.False(t, at.Before(detail.Row.Failing.NextTry))
+	}
+	require.Len(t, v.ended(false), detail.Row.Failing.Failures, "each failure is counted once")
+	require.True(t, f.plan(false, j).Empty())
+
+	v.set(false, false)
+	stacktest.WaitFor(t, "the next try", func() (bool, error) { return len(v.ended(true)) > 0, nil })
+	require.False(t, v.ended(true)[0].at.Before(after.NextTry))
+	f.waitHealthy(j.ID)
+	stacktest.WaitFor(t, "the job to go on", func() (bool, error) { return len(v.ended(true)) >= 3, nil })
+	f.everyStartIsToldOf(j.ID)
+
+	live, err := c.LiveSchedule(t.Context(), j.ID)
+	require.NoError(t, err)
+	require.False(t, live.Paused)
+	require.Nil(t, live.Schedule.GetInfo().GetUpdateTime(), "nobody has changed the schedule, not even for a moment")
+	require.Empty(t, live.PauseReason)
+}
+
+// everyStartIsToldOf compares the account of a job's starts with its runs.
+func (f *fixture) everyStartIsToldOf(id string) {
+	f.Helper()
+	stacktest.WaitFor(f, "an account of all starts", func() (bool, error) {
+		account, err := f.client.Missed(f.Context(), client.MissedFilter{JobID: id, Since: time.Now().Add(-time.Hour)})
+		if err != nil {
+			return false, err
+		}
+		failing := 0
+		for _, start := range account.Missed {
+			if start.Reason == client.MissedUnknown {
+				return false, nil
+			}
+			if start.Reason == client.MissedFailing {
+				failing++
+				require.Contains(f, start.Detail, "held back until ")
+			}
+		}
+		held, err := f.client.Runs(f.Context(), client.RunFilter{JobID: id, Status: client.RunHeldBack})
+		sum := account.Jobs[0]
+		return failing == len(held) && failing > 0 && sum.Slots == sum.Runs+sum.Missed+sum.Waiting, err
+	})
+}
+
+// The runs of a job that is far from due are those that the test triggers: none of
+// them is held back.
+func TestWhatCountsAsAFailureInARow(t *testing.T) {
+	t.Parallel()
+	v := &vendor{away: true}
+	f := newFixture(t, stacktest.StartNamespace(t), v.jobType())
+	j := calling("daily", job.Recurring{RecurEvery: job.Duration(24 * time.Hour), PauseAfterFailures: 2})
+	f.apply(f.plan(false, j))
+	require.Equal(t, client.RunFailed, f.trigger(j.ID))
+	require.Equal(t, client.RunFailed, f.trigger(j.ID))
+	require.Equal(t, 2, f.waitFailing(j.ID, 2).Failures)
+	v.set(false, false)
+	require.Equal(t, client.RunCompleted, f.trigger(j.ID))
+	f.waitHealthy(j.ID)
+	v.set(true, false)
+	require.Equal(t, client.RunFailed, f.trigger(j.ID))
+	require.Equal(t, 1, f.waitFailing(j.ID, 1).Failures, "a success starts the count anew")
+
+	v.set(true, true)
+	triggered, err := f.client.Trigger(t.Context(), j.ID)
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "the run to be canceled", func() (bool, error) {
+		run, err := f.client.Run(t.Context(), triggered.Run)
+		if err == nil && run.Status == client.RunRunning && run.Worker != "" {
+			err = f.client.Stop(t.Context(), j.ID, "by test")
+		}
+		return err == nil && run.Status == client.RunCanceled, err
+	})
+	require.Equal(t, 1, f.waitFailing(j.ID, 1).Failures, "a canceled run does not count")
+	v.set(true, false)
+	require.Equal(t, client.RunFailed, f.trigger(j.ID))
+	require.Equal(t, 2, f.waitFailing(j.ID, 2).Failures, "and does not end the count")
+
+	// A paused job is paused, and failing too.
+	require.NoError(t, f.client.Pause(t.Context(), j.ID, "by a tester"))
+	stacktest.WaitFor(t, "the pause in the list", func() (bool, error) {
+		row, err := f.row(j.ID)
+		return row.Status == client.JobPaused && row.Failing != nil && row.Failing.NextTry.IsZero() && row.PauseReason == "by a tester", err
+	})
+	require.NoError(t, f.client.Resume(t.Context(), j.ID, ""))
+
+	// What failed was another definition.
+	j.Spec = []byte(`{"b":1}`)
+	f.apply(f.plan(false, j))
+	f.waitHealthy(j.ID)
+	require.Equal(t, client.RunFailed, f.trigger(j.ID))
+	require.Equal(t, 1, f.waitFailing(j.ID, 1).Failures)
+
+	// Without the option it is listed all the same.
+	plain := calling("plain", job.Recurring{RecurEvery: job.Duration(24 * time.Hour)})
+	f.apply(f.plan(false, j, plain))
+	require.Equal(t, client.RunFailed, f.trigger(plain.ID))
+	require.Equal(t, 1, f.waitFailing(plain.ID, 1).Failures)
+}

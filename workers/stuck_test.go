@@ -1,0 +1,193 @@
+package workers_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workflows"
+)
+
+// stuckJob makes a job whose handler, after its first step, ignores requests to stop
+// and the end of its context, until the gate opens.
+func stuckJob(t *testing.T, key string, schedule job.Trigger, ledger ledgerOf, gate string) job.Job {
+	t.Helper()
+	j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreContext: true})
+	j.Options.StopGracePeriod = job.Duration(time.Second)
+	return j
+}
+
+// TestStopDoesNotWaitForADeafHandler stops a continuous job whose handler does not
+// hear. Its process has one slot, which the handler keeps until it returns.
+func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartNamespace(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	w := startWorker(t, st, "--max-concurrent-runs", "1", "--health-address", "127.0.0.1:0")
+	j := stuckJob(t, "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
+	require.NoError(t, c.StartContinuous(t.Context(), j))
+	ledger.waitFor(t, "step", 1)
+	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+	handle := c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "")
+	require.NoError(t, handle.Get(t.Context(), nil))
+	answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", contract.QueryState)
+	require.NoError(t, err)
+	var state contract.ContinuousState
+	require.NoError(t, answer.Get(&state))
+	require.Equal(t, "HandlerStuck", state.Recent[0].Class)
+	require.Contains(t, state.Recent[0].Error, j.ID+": its handler ignored the end of its context and was given up")
+	w.WaitOutput(`level=ERROR msg="the handler ignores its context and is given up; restart this process"`)
+
+	livez := strings.Replace(healthAddress(w), "readyz", "livez", 1)
+	code, health := getHealth(t, livez)
+	require.Equal(t, http.StatusServiceUnavailable, code, "no slot is left")
+	require.EqualValues(t, 1, health.StuckHandlers)
+	require.EqualValues(t, 1, health.Running)
+	require.True(t, health.RestartNeeded)
+
+	after := newJob(t, "RecordSteps", "after", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
+	ref, err := c.StartRun(t.Context(), after, contract.StartedByHand)
+	require.NoError(t, err)
+	open(t, gate)
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	w.WaitOutput("a handler that was given up has ended after all")
+	require.Equal(t, 2, ledger.count(t, "step"), "its second step was not done, but that of the other job")
+	stacktest.WaitFor(t, "the process to be well again", func() (bool, error) {
+		code, health := getHealth(t, livez)
+		return code == http.StatusOK && health.StuckHandlers == 0 && health.Running == 0, nil
+	})
+}
+
+// TestBoundRunsAvoidAServiceFullOfDeafHandlers has a service announce itself as
+// serving whose only slot is held by a handler that was given up.
+func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartNamespace(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	startService(t, st, "stuck", "--tag", "zone=north", "--max-concurrent-runs", "1")
+	j := stuckJob(t, "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
+	require.NoError(t, c.StartContinuous(t.Context(), j))
+	ledger.waitFor(t, "step", 1)
+	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+	stacktest.WaitFor(t, "the service to tell of its handler", func() (bool, error) {
+		services, err := workflows.Services(t.Context(), c.Temporal())
+		return err == nil && len(services) == 1 && services[0].StuckHandlers == 1 && services[0].State == workflows.ServiceServing, err
+	})
+
+	startService(t, st, "well", "--tag", "zone=north")
+	var runs []client.RunRef
+	for _, key := range []string{"a", "b", "c", "d", "e"} {
+		j := bound(t, key, oneShot(), ledger, "", job.FailoverWait)
+		j.Spec = newJob(t, "RecordSteps", key, oneShot(), recordSpec{Ledger: string(ledger), Steps: 1}).Spec
+		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+		require.NoError(t, err)
+		runs = append(runs, ref)
+	}
+	for _, ref := range runs {
+		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+		require.NoError(t, err)
+		require.Equal(t, client.RunCompleted, run.Status, run.Error)
+		require.Equal(t, "well", run.Output.Binding.Service)
+	}
+	open(t, gate)
+}
+
+// TestDeafHandlerHoldsUpNoQueueAndNoDrain has handlers that do not hear in the
+// way of a queue, of a run timeout and of a draining worker.
+func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartNamespace(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	first := startWorker(t, st, "--drain-timeout", "10s")
+
+	queue := job.Trigger{Queued: &job.Queued{Queue: "blocked"}}
+	stuck := stuckJob(t, "stuck", queue, ledger, gate)
+	next := newJob(t, "RecordSteps", "next", queue, recordSpec{Ledger: string(ledger), Steps: 1})
+	for _, j := range []job.Job{stuck, next} {
+		_, err := c.Enqueue(t.Context(), j, false)
+		require.NoError(t, err)
+	}
+	slow := stuckJob(t, "slow", oneShot(), ledger, gate)
+	slow.Options.RunTimeout = job.Duration(3 * time.Second)
+	slow.Options.MaxRetryCount = 3
+	timedOut, err := c.StartRun(t.Context(), slow, contract.StartedByHand)
+	require.NoError(t, err)
+	drained := stuckJob(t, "drained", oneShot(), ledger, gate)
+	drained.Options.StopGracePeriod = job.Duration(time.Hour)
+	drained.Options.HeartbeatTimeout = job.Duration(10 * time.Minute) // Nobody waits for that.
+	handedOver, err := c.StartRun(t.Context(), drained, contract.StartedByHand)
+	require.NoError(t, err)
+	ledger.waitFor(t, "step", 3)
+
+	_, err = c.CancelItem(t.Context(), "blocked", stuck.ID)
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "the next item to run", func() (bool, error) {
+		state, err := c.QueueState(t.Context(), "blocked")
+		return err == nil && state.Completed == 1 && state.Failed == 1, err
+	})
+	run, err := c.Follow(t.Context(), timedOut, func(*client.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, client.RunFailed, run.Status)
+	require.Equal(t, "HandlerStuck", run.Class, "%s: no retry runs beside it", run.Error)
+
+	first.Signal(syscall.SIGTERM)
+	require.Zero(t, first.Wait())
+	require.Contains(t, first.Output(), "running=3", "all three are still there at the end")
+	open(t, gate)
+	startWorker(t, st)
+	run, err = c.Follow(t.Context(), handedOver, func(*client.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	require.Equal(t, 1, run.Output.Handovers)
+	steps := map[string]int{}
+	for _, e := range ledger.read(t) {
+		if e.What == "step" {
+			steps[e.JobID]++
+		}
+	}
+	require.Equal(t, map[string]int{stuck.ID: 1, next.ID: 1, slow.ID: 1, drained.ID: 2}, steps, "nothing that needs the context is done after its end")
+}
+
+// TestHandlerThatEndsLateIsNotDeaf has a handler that returns some time after it was
+// cut off, and is tried again.
+func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
+	t.Parallel()
+	st := stacktest.StartNamespace(t) // No other worker has its log.
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	gate := filepath.Join(t.TempDir(), "gate")
+	w := startWorker(t, st)
+	late := stuckJob(t, "late", oneShot(), ledger, gate)
+	late.Options.RunTimeout = job.Duration(3 * time.Second)
+	late.Options.MaxRetryCount = 1
+	late.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
+	ref, err := c.StartRun(t.Context(), late, contract.StartedByHand)
+	require.NoError(t, err)
+	w.WaitOutput("is cut off")
+	waitOut(t, time.Second)
+	open(t, gate)
+	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	require.NoError(t, err)
+	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	require.Equal(t, 2, run.Output.Attempts)
+	require.NotContains(t, w.Output(), "is given up")
+	w.WaitOutput("took longer than its run timeout, PT3S")
+}
