@@ -155,7 +155,7 @@ func (f *fixture) trigger(id string) client.RunStatus {
 // killed meanwhile, and looks at every start of it.
 func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartNamespace(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	v := &vendor{away: true}
 	stop := v.start(t, st)
 	c := client.New(st.Dial(t), st.Namespace)

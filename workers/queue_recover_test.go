@@ -82,7 +82,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			stacktest.WaitFor(t, "the ended queue in the list", func() (bool, error) {
 				queues, err := c.Queues(t.Context())
 				for _, listed := range queues {
-					if listed.Name == name && listed.QueueState != nil {
+					if listed.Name == name {
 						return listed.Ended != nil && listed.Waiting == 37, err
 					}
 				}
