@@ -14,10 +14,16 @@ REVISION := $(shell git rev-parse HEAD 2>/dev/null)
 BUILD_WORKER := $(GO) build -ldflags '-s -w -X github.com/dendrascience/dendra-jobs/workers.revision=$(REVISION) \
 	-X github.com/dendrascience/dendra-jobs/starter/cli.revision=$(REVISION)'
 
-# Integration tests are those of the packages that use the embedded stack. They
-# run a package at a time: two stacks on two cores only slow each other down.
+# Integration tests are those of the packages that use the embedded stack. They share
+# one Temporal server, and wait more than they work: PACKAGES of them run at a time,
+# with TESTS tests each. The longest packages begin.
 STACKTEST := github.com/dendrascience/dendra-jobs/internal/stacktest
-INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./...
+INTEGRATION = $(GO) list -f '{{range .XTestImports}}{{if eq . "$(STACKTEST)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sort -r
+PACKAGES ?= 2
+TESTS ?= 8
+# Flags of go test: make test-integration TESTFLAGS='-run Queue -v'.
+TESTFLAGS ?=
+TEST_STACK = $(GO) run ./internal/stacktest/sharedstack $(GO) test -p $(PACKAGES) -parallel $(TESTS) -count=1
 FUZZTIME ?= 20s
 # Flags of bin/dev: make dev DEV='--free-ports' or DEV='-- --temporal-port 7333'.
 DEV ?=
@@ -62,9 +68,19 @@ test-unit: ## unit tests under the race detector, those of devstack/ without it
 	@cd devstack && $(GO) test ./...
 
 .PHONY: test-integration
-test-integration: ## integration tests on the embedded stack, with -race (needs make build)
+test-integration: ## integration tests on the embedded stack (needs make build)
+	$(call say,integration tests on the embedded stack)
+	@packages=$$($(INTEGRATION)); $(TEST_STACK) -timeout 20m $(TESTFLAGS) $$packages
+
+.PHONY: test-race
+test-race: build test-unit ## unit and integration tests, all under the race detector
 	$(call say,integration tests on the embedded stack under the race detector)
-	@packages=$$($(INTEGRATION)); $(GO) test -race -p 1 -count=1 -timeout 20m $$packages
+	@packages=$$($(INTEGRATION)); $(TEST_STACK) -race -timeout 40m $(TESTFLAGS) $$packages
+
+.PHONY: soak-tests
+soak-tests: build ## the long form of the fault tests, under the race detector
+	$(call say,long tests on the embedded stack under the race detector)
+	@packages=$$($(INTEGRATION)); DENDRA_TEST_SOAK=1 $(TEST_STACK) -race -timeout 90m $(TESTFLAGS) $$packages
 
 .PHONY: lint
 lint: bin/tools/built ## gofmt, go vet, golangci-lint, workflowcheck
@@ -116,7 +132,7 @@ SOAK ?= 20m
 SEED ?= 0
 SOAK_STACK ?=
 .PHONY: soak
-soak: build ## load and faults for SOAK (default 20m), from SEED, checked by a ledger of its own
+soak: soak-tests ## the long tests, then load and faults for SOAK (default 20m), from SEED, checked by a ledger of its own
 	@bin/soak --for $(SOAK) --seed $(SEED) -- $(SOAK_STACK)
 
 # Telegraf is built in its module's folder, whose go.mod it needs.

@@ -15,6 +15,7 @@ import (
 // A server that is gone or refuses us is asked no further; any other failure is
 // one of many.
 func TestEachEndsWhenTheServerIsGone(t *testing.T) {
+	t.Parallel()
 	const n, parallel = 1000, 4
 	other := errors.New("no such schedule")
 	for name, c := range map[string]struct {

@@ -22,6 +22,7 @@ func scheduleOf(t *testing.T) *schedulepb.Schedule {
 }
 
 func TestAScheduleKeepsItsLatestPauses(t *testing.T) {
+	t.Parallel()
 	s := scheduleOf(t)
 	require.Empty(t, pausesOf(s))
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -41,6 +42,7 @@ func TestAScheduleKeepsItsLatestPauses(t *testing.T) {
 }
 
 func TestAPauseWhoseEndNobodyKnowsIsNotKept(t *testing.T) {
+	t.Parallel()
 	s := scheduleOf(t)
 	now := time.Now()
 	require.NoError(t, setPaused(s, true, "vendor", now))
@@ -53,6 +55,7 @@ func TestAPauseWhoseEndNobodyKnowsIsNotKept(t *testing.T) {
 }
 
 func TestReasonsOfSeveralPausesAreBounded(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, "disk", addReason("", "disk"))
 	require.Equal(t, "vendor; also: disk", addReason("vendor", "disk"))
 	require.Equal(t, "vendor; also: disk", addReason("vendor; also: disk", "vendor"))

@@ -38,7 +38,7 @@ func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 	t.Parallel()
 	const rounds, triggers = 4, 4
 	seen := &handledRuns{}
-	f := startHandler(t, stacktest.StartOwn(t, "--only", "temporal"), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
+	f := startHandler(t, stacktest.StartNamespace(t), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
 		seen.add(run.ID())
 		return job.Result{}, nil
 	})
@@ -100,7 +100,7 @@ func TestTriggersOfOneSecond(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
 	seen := &handledRuns{}
-	f := startHandler(t, stacktest.StartOwn(t, "--only", "temporal"), func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
+	f := startHandler(t, stacktest.StartNamespace(t), func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {
 		seen.add(run.ID())
 		select {
 		case <-release:

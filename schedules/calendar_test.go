@@ -10,6 +10,7 @@ import (
 )
 
 func TestCronCalendars(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string][]string{
 		"* * * * *":                    {"* * * * *"},
 		"*/15 9-17 * jan,mar mon-fri":  {"0-45/15 9-17 * 1,3 1-5"},

@@ -25,7 +25,7 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 	changes := []time.Time{time.Date(2025, 3, 9, 12, 0, 0, 0, zone), time.Date(2025, 11, 2, 12, 0, 0, 0, zone)}
 	t.Parallel()
 	seen := &handledRuns{}
-	f := startHandler(t, stacktest.StartOwn(t), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
+	f := startHandler(t, stacktest.StartNamespace(t), func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
 		seen.add(run.ID())
 		return job.Result{}, nil
 	})
@@ -84,7 +84,7 @@ func paused(j *job.Job) { j.Options.Paused = true }
 
 func TestAMovedStartIsSkipped(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	spring := time.Date(2090, 3, 12, 10, 30, 0, 0, time.UTC) // 03:30 for 02:30.
 	j := declare("nightly", job.Trigger{Recurring: &job.Recurring{
 		Cron: "30 2 * * *", TimeZone: losAngeles, StartAt: spring.Add(-2 * time.Hour),

@@ -42,7 +42,7 @@ func (f *fixture) editLive(key string, edit func(*schedulepb.Schedule)) {
 
 func TestDriftNamesWhatWasDoneByHand(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	require.True(t, f.drift().Empty(), "nothing was applied")
 	jobs := []job.Job{
 		declare("edited", recurring(time.Hour)), declare("paused", recurring(time.Hour)), declare("deleted", recurring(time.Hour)),
@@ -108,7 +108,7 @@ func TestDriftNamesWhatWasDoneByHand(t *testing.T) {
 
 func TestDriftOfInputsLimitsAndLoops(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	jobs := []job.Job{
 		declare("input", recurring(time.Hour)), declare("garbage", recurring(time.Hour)), declare("limited", recurring(time.Hour)),
 		declare("resumed", recurring(time.Hour), func(j *job.Job) { j.Options.Paused = true }),
@@ -156,7 +156,8 @@ func TestDriftOfInputsLimitsAndLoops(t *testing.T) {
 // What was applied is known without a worker, survives the end of its record, and
 // keeps a job that ran once from running again when its run is forgotten.
 func TestWhatWasAppliedIsRemembered(t *testing.T) {
-	f := newFixture(t, stacktest.StartOwn(t))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
 	once := declare("once", oneShot())
 	f.apply(f.plan(false, once))
 	stacktest.WaitFor(t, "the run to end", func() (bool, error) {

@@ -232,7 +232,7 @@ func (f *fixture) everyStartIsToldOf(id string) {
 func TestWhatCountsAsAFailureInARow(t *testing.T) {
 	t.Parallel()
 	v := &vendor{away: true}
-	f := newFixture(t, stacktest.StartOwn(t, "--only", "temporal"), v.jobType())
+	f := newFixture(t, stacktest.StartNamespace(t), v.jobType())
 	j := calling("daily", job.Recurring{RecurEvery: job.Duration(24 * time.Hour), PauseAfterFailures: 2})
 	f.apply(f.plan(false, j))
 	require.Equal(t, client.RunFailed, f.trigger(j.ID))

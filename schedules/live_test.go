@@ -36,7 +36,7 @@ func startQueue(t *testing.T, c *client.Client, state contract.QueueState) {
 // missing.
 func TestAJobThatMayWaitIsNotMissing(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := client.New(st.Dial(t), st.Namespace)
 	ended := declare("ended", queued("photos"))
 	_, err := c.StartRun(t.Context(), ended, contract.StartedByHand)
@@ -63,7 +63,7 @@ func TestAJobThatMayWaitIsNotMissing(t *testing.T) {
 // A queue whose pages cannot be read is no other job's trouble.
 func TestAnUnreadablePageIsNotTheTroubleOfOtherJobs(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	f := newFixture(t, st)
 	_, err := f.temporal.ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
 		ID: contract.QueuePageWorkflowID("broken", "torn", 1), TaskQueue: "nobody",

@@ -72,7 +72,7 @@ func TestMisfire(t *testing.T) {
 		declared = append(declared, declare(key, job.Trigger{Recurring: &r}))
 	}
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	o := newOutage(t, st)
 	o.apply(o.plan(false, declared...))
 	for _, j := range declared {

@@ -22,7 +22,7 @@ import (
 // out by hand and since the job is paused, and accounts for every start.
 func TestMissedStarts(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	gate := make(chan struct{})
 	seen := &handledRuns{}
 	f := startHandler(t, st, func(ctx context.Context, run job.Run, _ anySpec) (job.Result, error) {

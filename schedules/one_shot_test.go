@@ -16,7 +16,7 @@ import (
 // TestOneShotForLater declares a run for a time, moves it, and has it run.
 func TestOneShotForLater(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	seen := &handledRuns{}
 	f := startHandler(t, st, func(_ context.Context, run job.Run, _ anySpec) (job.Result, error) {
 		seen.add(run.ID())

@@ -21,7 +21,7 @@ import (
 // that nobody finds.
 func TestEditsOfWhatAScheduleStartsShow(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	edits := map[string]struct {
 		edit func(*schedulepb.Schedule)
 		path string
@@ -56,7 +56,8 @@ func TestEditsOfWhatAScheduleStartsShow(t *testing.T) {
 }
 
 func TestAJobOfAnotherProviderIsLeftAlone(t *testing.T) {
-	f := newFixture(t, stacktest.StartOwn(t))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
 	of := func(provider job.Provider) func(*job.Job) { return func(j *job.Job) { j.Provider = provider } }
 	theirs := []job.Job{
 		declare("loop", continuous(time.Hour), of(job.ProviderAPI)), declare("timed", recurring(time.Hour), of(job.ProviderAPI)),
@@ -83,7 +84,7 @@ func TestAJobOfAnotherProviderIsLeftAlone(t *testing.T) {
 // What is deleted is what the plan has seen.
 func TestADeletionIsOfWhatWasSeen(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	timed, loop, mode := declare("timed", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("mode", recurring(time.Hour))
 	kept := declare("kept", recurring(time.Hour))
 	all := []job.Job{timed, loop, mode, kept}
@@ -112,7 +113,8 @@ func TestADeletionIsOfWhatWasSeen(t *testing.T) {
 
 // Only what a prune would remove counts for its guard.
 func TestWhatDoesNotStandIsNoReasonToPruneTheRest(t *testing.T) {
-	f := newFixture(t, stacktest.StartOwn(t))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
 	live := []job.Job{declare("a", recurring(time.Hour)), declare("b", recurring(time.Hour)), declare("once", oneShot())}
 	f.apply(f.plan(false, live...))
 	declared := []job.Job{
@@ -133,7 +135,8 @@ func TestWhatDoesNotStandIsNoReasonToPruneTheRest(t *testing.T) {
 }
 
 func TestAPausedOneShotWithANewSpecRunsWhenItIsResumed(t *testing.T) {
-	f := newFixture(t, stacktest.StartOwn(t))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
 	once := declare("once", oneShot())
 	f.apply(f.plan(false, once))
 	stacktest.WaitFor(t, "the run to end", func() (bool, error) {
@@ -155,7 +158,8 @@ func TestAPausedOneShotWithANewSpecRunsWhenItIsResumed(t *testing.T) {
 }
 
 func TestAJobWithoutAStartLeftIsNotMadeAgain(t *testing.T) {
-	f := newFixture(t, stacktest.StartOwn(t))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
 	// The next start is years away, and the end before it.
 	j := declare("over", job.Trigger{Recurring: &job.Recurring{Cron: "0 3 29 2 *", EndAt: time.Date(2027, 6, 1, 0, 0, 0, 0, time.UTC)}})
 	plan := f.plan(false, j)

@@ -32,8 +32,8 @@ func TestWhatStandsDependsOnWhatIsDeclaredAlone(t *testing.T) {
 	t.Parallel()
 	t.Logf("seed %d", seed)
 	draw := &draw{Rand: rand.New(rand.NewPCG(seed, 0))}
-	over := newWorld(t, stacktest.StartOwn(t))
-	alone := newWorld(t, stacktest.StartOwn(t))
+	over := newWorld(t, stacktest.StartNamespace(t))
+	alone := newWorld(t, stacktest.StartNamespace(t))
 	rounds, enough := 0, time.Now().Add(8*time.Second)
 	for round := range mostRounds {
 		if round >= leastRounds && time.Now().After(enough) {

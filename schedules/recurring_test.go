@@ -57,7 +57,7 @@ func declareShapes() []job.Job {
 
 func TestAPlanIsEmptyAfterApplyForEveryShape(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	jobs := declareShapes()
 	f.apply(f.plan(false, jobs...))
 	f.inSync(false, jobs...)
@@ -129,7 +129,7 @@ func TestHandEditsAreSeenAndUndone(t *testing.T) {
 		}, schedules.Field{Path: "schedule.task_queue", Old: `"elsewhere"`, New: `"testing"`}},
 	}
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	jobs := declareShapes()
 	f.apply(f.plan(false, jobs...))
 	for _, e := range edits {
@@ -183,7 +183,7 @@ func (f *fixture) starts(j job.Job, from, to time.Time) []string {
 
 func TestStartsAreThoseOfTheDefinition(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	june := time.Date(2090, 6, 1, 0, 0, 0, 0, time.UTC)
 	july := june.AddDate(0, 1, 0)
 	for key, c := range map[string]struct {
@@ -214,7 +214,7 @@ func TestStartsAreThoseOfTheDefinition(t *testing.T) {
 
 func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	j := declare("over", job.Trigger{Recurring: &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}})
 	plan := f.plan(false, j)
 	require.True(t, plan.Empty())
@@ -232,7 +232,7 @@ func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 
 func TestCronJobsRun(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	j := declare("cron", job.Trigger{Recurring: &job.Recurring{Cron: "0 3 1 1 *", TimeZone: "Europe/Prague"}})
 	f.apply(f.plan(false, j))
 	// A start that was due is caught up at once.

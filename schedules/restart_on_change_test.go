@@ -74,11 +74,12 @@ func (r *reader) all() []iteration {
 // A changed definition goes on at the cursor, whether the iteration under way is
 // ended for it or not.
 func TestAChangedLoopGoesOnAtItsCursor(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]bool{"at once": true, "at the next iteration": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := &reader{goOn: make(chan struct{})}
-			f := newFixture(t, stacktest.StartOwn(t), r.jobType())
+			f := newFixture(t, stacktest.StartNamespace(t), r.jobType())
 			j := job.Job{
 				ID: "read_on.x", Type: "ReadOn", Worker: "testing", Provider: job.ProviderTOML,
 				Spec: json.RawMessage(`{"a":1}`), Options: job.DefaultOptions(job.ModeContinuous),

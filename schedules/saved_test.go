@@ -2,6 +2,7 @@ package schedules_test
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +26,8 @@ func (f *fixture) save(plan *schedules.Plan) *schedules.SavedPlan {
 }
 
 func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
-	f := newFixture(t, stacktest.StartOwn(t))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
 	jobs := []job.Job{
 		declare("a", recurring(time.Hour)), declare("b", continuous(time.Hour)), declare("c", oneShot()), declare("d", queued("q")),
 	}
@@ -58,10 +60,11 @@ func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
 	elsewhere := *saved
 	elsewhere.Namespace = "elsewhere"
 	_, err = f.syncer.Replan(t.Context(), &elsewhere, 0)
-	require.EqualError(t, err, `the plan was made for namespace "elsewhere", not "default"`)
+	require.EqualError(t, err, fmt.Sprintf("the plan was made for namespace %q, not %q", "elsewhere", f.client.Namespace()))
 }
 
 func TestWhatIsNoSavedPlanIsRefused(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		``:                        "not a saved plan: plan --out writes one",
 		`[jobs]`:                  "not a saved plan: plan --out writes one",
@@ -87,7 +90,7 @@ func FuzzReadPlan(f *testing.F) {
 // the two wants it, and the one that comes too late says so.
 func TestTwoAppliesDoNotFight(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	of := func(value string) []job.Job {
 		spec := func(j *job.Job) { j.Spec = []byte(`{"a":` + value + `}`) }
 		return []job.Job{
@@ -130,7 +133,8 @@ func TestTwoAppliesDoNotFight(t *testing.T) {
 }
 
 func TestAMassPruneHasToBeMeant(t *testing.T) {
-	f := newFixture(t, stacktest.StartOwn(t))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
 	var jobs []job.Job
 	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"} {
 		jobs = append(jobs, declare(key, recurring(time.Hour)))

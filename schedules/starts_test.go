@@ -32,7 +32,7 @@ func (f *fixture) skipNext(key string) time.Time {
 
 func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	jobs := []job.Job{
 		declare("interval", recurring(time.Hour)),
 		declare("zone", job.Trigger{Recurring: &job.Recurring{Cron: "30 4 * * *", TimeZone: "Europe/Prague"}}),
@@ -81,7 +81,7 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 
 func TestTwoWhoSkipTheSameStartSkipOne(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	j := declare("both", recurring(time.Hour))
 	f.apply(f.plan(false, j))
 	before := f.next("both", 8)
@@ -103,7 +103,7 @@ func TestTwoWhoSkipTheSameStartSkipOne(t *testing.T) {
 
 func TestASkippedStartDoesNotRun(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	j := declare("ticks", job.Trigger{Recurring: &job.Recurring{RecurEvery: 4e9, Offset: new(job.Duration)}})
 	f.apply(f.plan(false, j))
 	skipped := f.skipNext("ticks")
@@ -126,7 +126,7 @@ func TestASkippedStartDoesNotRun(t *testing.T) {
 
 func TestUpcoming(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	daily := job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(24 * time.Hour), StartAt: time.Now().Add(48 * time.Hour)}}
 	owned := func(j *job.Job) { j.Options.Owner = job.Owner{User: "me"} }
 	jobs := []job.Job{
@@ -162,7 +162,7 @@ func TestUpcoming(t *testing.T) {
 
 func TestBackfill(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	from := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	hourly := job.Recurring{RecurEvery: job.Duration(time.Hour), Offset: new(job.Duration)}
 	once, skip := hourly, hourly
@@ -215,7 +215,7 @@ func TestBackfill(t *testing.T) {
 
 func TestNextStartsOfWhatHasNone(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	over := declare("over", recurring(time.Hour))
 	f.apply(f.plan(false, over, declare("once", oneShot())))
 	over.Recurring.EndAt = time.Now().Add(-time.Minute)

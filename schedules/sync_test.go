@@ -119,7 +119,7 @@ func (f *fixture) inSync(prune bool, jobs ...job.Job) {
 
 func TestApplyThenPlanIsEmpty(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	jobs := []job.Job{
 		declare("hourly", recurring(time.Hour)),
 		declare("second", recurring(time.Second)),
@@ -161,7 +161,7 @@ func TestApplyThenPlanIsEmpty(t *testing.T) {
 
 func TestChangesAreAppliedInEveryMode(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	before := []job.Job{
 		declare("often", recurring(time.Hour)), declare("loop", continuous(time.Hour)),
 		declare("once", oneShot()), declare("turn", queued("tables")),
@@ -192,7 +192,7 @@ func TestChangesAreAppliedInEveryMode(t *testing.T) {
 
 func TestAPauseByHandIsKept(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	j := declare("often", recurring(time.Hour))
 	f.apply(f.plan(false, j))
 	require.NoError(t, f.client.Pause(t.Context(), j.ID, "vendor is down"))
@@ -213,7 +213,7 @@ func TestAPauseByHandIsKept(t *testing.T) {
 
 func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	foreign := sdk.ScheduleOptions{
 		ID:     "job/do_nothing.often",
 		Spec:   sdk.ScheduleSpec{Intervals: []sdk.ScheduleIntervalSpec{{Every: time.Hour}}},
@@ -246,7 +246,7 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 
 func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	kept, gone, loop := declare("kept", recurring(time.Hour)), declare("gone", recurring(time.Hour)), declare("loop", continuous(time.Hour))
 	byAPI := declare("api", continuous(time.Hour), func(j *job.Job) { j.Provider = job.ProviderAPI })
 	f.apply(f.plan(false, kept, gone, loop))
@@ -266,7 +266,7 @@ func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
 
 func TestAModeCanChange(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	modes := []job.Trigger{recurring(time.Hour), continuous(time.Hour), oneShot(), recurring(time.Minute), queued("modes"), recurring(time.Hour)}
 	for _, mode := range modes {
 		j := declare("j", mode)
@@ -285,7 +285,7 @@ func TestAModeCanChange(t *testing.T) {
 
 func TestRecurringJobsRunAndAreFound(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	j := declare("tick", recurring(time.Second))
 	f.apply(f.plan(false, j))
 	stacktest.WaitFor(t, "three runs", func() (bool, error) {
@@ -308,7 +308,7 @@ func TestRecurringJobsRunAndAreFound(t *testing.T) {
 // Runs of a schedule that start within a second have the same workflow id.
 func TestAJobIsTriggeredSeveralTimesASecond(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	j := declare("daily", recurring(24*time.Hour))
 	f.apply(f.plan(false, j))
 	seen := map[string]bool{}
@@ -324,13 +324,15 @@ func TestAJobIsTriggeredSeveralTimesASecond(t *testing.T) {
 }
 
 func TestAPlanIsForItsNamespace(t *testing.T) {
-	f := newFixture(t, stacktest.Start(t))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
 	err := f.syncer.Apply(t.Context(), &schedules.Plan{Namespace: "elsewhere"}, func(schedules.Report) {})
-	require.ErrorContains(t, err, `the plan is for namespace "elsewhere", not "default"`)
+	require.ErrorContains(t, err, fmt.Sprintf("the plan is for namespace %q, not %q", "elsewhere", f.client.Namespace()))
 }
 
 func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
-	f := newFixture(t, stacktest.StartOwn(t))
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
 	for _, name := range []string{"first", "second"} {
 		_, err := f.client.Enqueue(t.Context(), declare(name, queued(name)), false)
 		require.NoError(t, err)
@@ -378,6 +380,10 @@ func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
 	stacktest.WaitFor(t, "the item to run", func() (bool, error) {
 		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
 		return len(runs) == 1, err
+	})
+	stacktest.WaitFor(t, "the queue to know that it ended", func() (bool, error) {
+		state, err := f.client.QueueState(t.Context(), "second")
+		return err == nil && state.Running == nil, err
 	})
 	f.apply(plan)
 	f.inSync(false, changed)

@@ -34,7 +34,7 @@ func TestTimesAreThoseOfTheServer(t *testing.T) {
 	t.Logf("seed %d", seed)
 	const count = 90
 	t.Parallel()
-	f := newFixture(t, stacktest.StartOwn(t))
+	f := newFixture(t, stacktest.StartNamespace(t))
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // Not a secret.
 	var jobs []job.Job
 	for n := range count {

@@ -14,6 +14,7 @@ import (
 // that computes others shows every job as changed or drifted. So a new field of a job
 // has to be left out of its JSON while it is not set.
 func TestHashesOfLiveStateStayTheSame(t *testing.T) {
+	t.Parallel()
 	every := declare("every", recurring(time.Hour))
 	cron := declare("cron", job.Trigger{Recurring: &job.Recurring{
 		Cron: "30 4 * * mon-fri", TimeZone: "Europe/Prague", Jitter: job.Duration(time.Minute), Overlap: job.OverlapBufferOne,

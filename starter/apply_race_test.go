@@ -21,6 +21,7 @@ import (
 // TestTwoAppliesAtOnce has two files for the same jobs applied at the same time,
 // first where nothing stands, then over each other.
 func TestTwoAppliesAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newSite(t) // Not in parallel: a race needs processors.
 	for round := range 2 {
 		rivals(s, 2*round)
@@ -30,6 +31,7 @@ func TestTwoAppliesAtOnce(t *testing.T) {
 // TestTheSameFileTwiceAtOnce is no conflict: both succeed, and nothing is started
 // twice, whether it is new or changed.
 func TestTheSameFileTwiceAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newSite(t) // Not in parallel: a race needs processors.
 	for revision := range 2 {
 		set := declaredJobs{recurring: 20, continuous: 6, oneShot: 12, queued: 8, revision: revision}

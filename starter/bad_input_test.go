@@ -39,6 +39,7 @@ func execute(ctx context.Context, args ...string) (code int, stdout, stderr stri
 
 // TestBadInput has everything wrong in one file, and reads all of it at once.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	const file = "testdata/bad-input.toml"
 	for name, args := range commands(file) {
 		code, stdout, stderr := execute(t.Context(), args...)
@@ -67,6 +68,7 @@ starter: FILE has 14 problems
 // TestBadFiles reads files that are no jobs files at all, and shows nothing of
 // what they hold.
 func TestBadFiles(t *testing.T) {
+	t.Parallel()
 	const canary = "hunter2"
 	shadow := []byte("root:$6$" + canary + "$" + canary + ":19000:0:99999:7:::\n")
 	folder := t.TempDir()
@@ -119,6 +121,7 @@ func TestBadFiles(t *testing.T) {
 
 // TestUnreachable has servers that are not there, or not what they should be.
 func TestUnreachable(t *testing.T) {
+	t.Parallel()
 	file := declaredJobs{recurring: 2}.file(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

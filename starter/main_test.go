@@ -42,6 +42,7 @@ func starter(t *testing.T, args ...string) string {
 // TestGeneratedDocs fails when a job type, an option or a mode has changed and
 // the files that are made from them have not.
 func TestGeneratedDocs(t *testing.T) {
+	t.Parallel()
 	for path, command := range map[string][]string{
 		schemaFile:    {"schema"},
 		referenceFile: {"schema", "--markdown"},
@@ -68,6 +69,7 @@ func compileSchema(t *testing.T) *jsonschema.Schema {
 // TestExamples checks the jobs file and every example of the reference, both as
 // the starter and as an editor do.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	require.True(t, strings.HasPrefix(readFile(t, jobsFile), "#:schema ./docs/jobs.schema.json\n"))
 	examples := []string{readFile(t, jobsFile)}
 	for _, block := range regexp.MustCompile("(?s)```toml\n(.*?)```").FindAllStringSubmatch(readFile(t, referenceFile), -1) {
@@ -88,6 +90,7 @@ func TestExamples(t *testing.T) {
 
 // TestEverythingIsDescribed finds keys without a description in their tags.
 func TestEverythingIsDescribed(t *testing.T) {
+	t.Parallel()
 	var document map[string]any
 	require.NoError(t, json.Unmarshal([]byte(readFile(t, schemaFile)), &document))
 	var walk func(path string, schema map[string]any)
@@ -115,6 +118,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 
 // TestDocumentedFiles checks the jobs files that people start from.
 func TestDocumentedFiles(t *testing.T) {
+	t.Parallel()
 	example := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(readFile(t, "../docs/jobs-toml.md"))
 	require.NotNil(t, example)
 	for name, text := range map[string]string{

@@ -32,7 +32,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s := &site{T: t, stack: stacktest.StartOwn(t), ledger: map[string]int{}}
+	s := &site{T: t, stack: stacktest.StartNamespace(t), ledger: map[string]int{}}
 	s.temporal = s.stack.Dial(t)
 	count := func(_ context.Context, run job.Run, _ map[string]any) (job.Result, error) {
 		s.mu.Lock()

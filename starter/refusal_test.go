@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,15 +16,16 @@ import (
 
 // TestReadOnlyServer has a server that lets the starter look and not touch.
 func TestReadOnlyServer(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	proxy, err := grpcproxy.Start(t.Context(), s.stack.Temporal, grpcproxy.Options{Refuse: grpcproxy.ReadOnly})
 	require.NoError(t, err)
 	t.Cleanup(proxy.Close)
 	readOnly := func(args ...string) (int, string, string) {
 		proxy.Reset()
-		return execute(t.Context(), append(args, "--address", proxy.Address)...)
+		return execute(t.Context(), append(args, "--address", proxy.Address, "--namespace", s.stack.Namespace)...)
 	}
-	const refusal = "starter: the server refuses changes in namespace \"default\" (Request unauthorized.); nothing more was tried\n"
+	refusal := fmt.Sprintf("starter: the server refuses changes in namespace %q (Request unauthorized.); nothing more was tried\n", s.stack.Namespace)
 	refused := func(method string, args ...string) {
 		t.Helper()
 		code, _, stderr := readOnly(args...)
@@ -50,7 +52,7 @@ func TestReadOnlyServer(t *testing.T) {
 
 	s.must(0, "apply", "-f", file, "--yes")
 	code, stdout, stderr = readOnly("plan", "-f", file)
-	require.Zero(t, code, stderr)
+	require.Zero(t, code, "%s\n%s", stderr, stdout)
 	require.Contains(t, stdout, "120 unchanged")
 	code, _, stderr = readOnly("drift")
 	require.Zero(t, code, stderr)
@@ -82,6 +84,7 @@ func TestWrongServer(t *testing.T) {
 
 // TestPartsOfTheServerAreAway has a server that answers, and does not get what it needs.
 func TestPartsOfTheServerAreAway(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	const refused = "GetNamespace operation failed. Error: dial tcp 127.0.0.1:5432: connect: connection refused"
 	for want, err := range map[string]error{
@@ -107,6 +110,7 @@ func TestPartsOfTheServerAreAway(t *testing.T) {
 
 // TestPruneGuards has prunes that would remove more than people mean.
 func TestPruneGuards(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	set := declaredJobs{recurring: 20, continuous: 5}
 	s.must(0, "apply", "-f", set.file(t), "--yes")

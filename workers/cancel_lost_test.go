@@ -18,7 +18,7 @@ import (
 // over failures, and kills the item's worker before it has answered: nobody failed.
 func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -47,7 +47,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	worker.Kill()
 	startWorker(t, st)
 	ledger.waitFor(t, "end", 1)
-	state := waitEmpty(t, c, queue, time.Minute)
+	state := waitEmpty(t, c, queue, 3*time.Minute)
 	require.EqualValues(t, 1, state.Canceled)
 	require.EqualValues(t, 1, state.Completed)
 	require.Zero(t, state.Failed)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"sort"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -23,9 +21,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
-
-// itemsVariable sets how many items the test under forced continue-as-new has.
-const itemsVariable = "DENDRA_TEST_QUEUE_ITEMS"
 
 // startPaged makes a queue with small pages.
 func startPaged(t *testing.T, c *client.Client, name string, items int, state contract.QueueState) {
@@ -81,13 +76,8 @@ func bySequence(promised []acknowledged) []acknowledged {
 func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	t.Parallel()
 	const producers, signaling = 8, 2
-	items := 400
-	if text := os.Getenv(itemsVariable); text != "" {
-		var err error
-		items, err = strconv.Atoi(text)
-		require.NoError(t, err)
-	}
-	st := stacktest.StartOwn(t, "--history-events", "100")
+	items := stacktest.Size(160, 2000)
+	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -161,11 +151,11 @@ func signalAll(t *testing.T, c *client.Client, queue string, jobs []job.Job) {
 // killed, and drains them through more kills. One page is terminated by hand.
 func TestDeepQueueSurvivesKills(t *testing.T) {
 	t.Parallel()
-	const items = 160
+	items := stacktest.Size(120, 400)
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
-	st := stacktest.StartOwn(t, "--history-events", "100")
+	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -304,7 +294,7 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	require.Len(t, peeked, len(want)+copies)
 	_, err = c.ResumeQueue(t.Context(), "known")
 	require.NoError(t, err)
-	waitEmpty(t, c, "known", time.Minute)
+	waitEmpty(t, c, "known", 3*time.Minute)
 	var ran []string
 	for _, e := range ledger.read(t) {
 		if e.What == "start" {
@@ -358,7 +348,7 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	require.Contains(t, state.Halted.Reason(), "workflow "+page+": it is not the overflow page of the queue")
 	_, err = c.SkipFailed(t.Context(), "unreadable")
 	require.NoError(t, err)
-	state = waitEmpty(t, c, "unreadable", time.Minute)
+	state = waitEmpty(t, c, "unreadable", 3*time.Minute)
 	require.EqualValues(t, 8, state.Lost)
 	require.EqualValues(t, 32, state.Completed)
 	require.Equal(t, 32, ledger.count(t, "end"))
@@ -411,7 +401,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
 	_, err = c.ResumeQueue(t.Context(), name)
 	require.NoError(t, err)
-	state = waitEmpty(t, c, name, time.Minute)
+	state = waitEmpty(t, c, name, 3*time.Minute)
 	require.EqualValues(t, 9, state.Completed)
 	require.Equal(t, 9, ledger.count(t, "end"))
 }

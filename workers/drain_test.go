@@ -40,7 +40,7 @@ func (s shutdowns) intercept(
 // told Temporal of its shutdown does not begin on it, and nothing is lost.
 func TestNoWorkIsTakenAfterAStop(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	stopping := shutdowns{make(chan string, 10)}

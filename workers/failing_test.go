@@ -57,7 +57,7 @@ const (
 // backs off, says once that it is failing, pauses itself, and can be stopped.
 func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t) // No other worker has its log.
+	st := stacktest.StartNamespace(t) // No other worker has its log.
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -112,7 +112,7 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 // TestContinuousJobTellsThatItRecovers repairs what an iteration fails over.
 func TestContinuousJobTellsThatItRecovers(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -145,7 +145,7 @@ func TestContinuousJobTellsThatItRecovers(t *testing.T) {
 // every death is a try of the run, and none a failure of the loop.
 func TestJobThatKillsItsWorkers(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	worker := startWorker(t, st)
 	die := func(times int) {
@@ -201,7 +201,7 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 // the middle of an iteration.
 func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")

@@ -30,7 +30,7 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
 
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -95,7 +95,7 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 // which end by themselves, and five long ones, which save their positions.
 func TestDrainWithTenRunningJobs(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	shortGate, longGate := filepath.Join(t.TempDir(), "short"), filepath.Join(t.TempDir(), "long")
@@ -161,7 +161,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 // period would allow: the handler is cut off, and the run handed over.
 func TestDrainCutsOffInTime(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")

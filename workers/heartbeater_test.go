@@ -41,6 +41,7 @@ func answers(ctx context.Context, takes time.Duration) error {
 // TestHeartbeatsOutlastSlowAnswers has heartbeats that are answered late, then
 // some that are never answered, and then none that is.
 func TestHeartbeatsOutlastSlowAnswers(t *testing.T) {
+	t.Parallel()
 	const never = -1
 	synctest.Test(t, func(t *testing.T) {
 		now, _ := bubbleClock()
@@ -98,6 +99,7 @@ func TestHeartbeatsOutlastSlowAnswers(t *testing.T) {
 // TestOnlyTemporalSaysThatATaskIsLost begins attempts whose tasks may have lain
 // about, with heartbeats that are not answered, fail, or say so.
 func TestOnlyTemporalSaysThatATaskIsLost(t *testing.T) {
+	t.Parallel()
 	const timeout = 15 * time.Second
 	unanswered := func(ctx context.Context) error { return answers(ctx, -1) }
 	slow := func(ctx context.Context) error { return answers(ctx, 10*time.Second) }
@@ -163,7 +165,7 @@ func (s *slowServer) intercept(
 // next has long been sent.
 func TestSlowServerDoesNotLoseTheRun(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	server := &slowServer{delay: 3 * time.Second}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

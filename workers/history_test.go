@@ -45,7 +45,7 @@ func follow(t *testing.T, c *client.Client, ref client.RunRef) *client.RunDetail
 // terminated, each after its first step, and go on where it was.
 func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t) // No other worker takes its runs and hands them over.
+	st := stacktest.StartNamespace(t) // No other worker takes its runs and hands them over.
 	startWorker(t, st)
 	c := newControl(t, st)
 	for status, end := range map[client.RunStatus]func(client.RunRef) error{
@@ -191,7 +191,7 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 	outcome, err := c.RetryDead(t.Context(), "dead", letters, func(int) {})
 	require.NoError(t, err)
 	require.Len(t, outcome.Receipts, 1, "of two letters of one job and spec the latest counts")
-	state := waitEmpty(t, c, "dead", time.Minute)
+	state := waitEmpty(t, c, "dead", 3*time.Minute)
 	require.Empty(t, state.DeadLetters)
 	require.EqualValues(t, 1, state.Completed)
 	var steps []int
@@ -247,7 +247,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			require.NoError(t, os.Remove(broken))
 			_, err = c.ResumeQueue(t.Context(), name)
 			require.NoError(t, err)
-			state := waitEmpty(t, c, name, time.Minute)
+			state := waitEmpty(t, c, name, 3*time.Minute)
 			require.EqualValues(t, 1, state.Completed)
 			var steps []int
 			for _, e := range ledger.read(t) {

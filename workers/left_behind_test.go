@@ -77,7 +77,7 @@ func loopReaches(t *testing.T, c *client.Client, jobID, what string, reached fun
 
 func TestFailedIterationLeavesItsCursorAndCounts(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t) // Another worker would be given the iteration, and hand it over when its test ends.
+	st := stacktest.StartNamespace(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	startWorker(t, st)
 	c := newControl(t, st)
 	j := newJob(t, "LeaveMuch", "fails", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "fail"})
@@ -95,7 +95,7 @@ func TestFailedIterationLeavesItsCursorAndCounts(t *testing.T) {
 
 func TestWhatAStoppedHandlerLeavesIsBounded(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t) // Another worker would be given the iteration, and hand it over when its test ends.
+	st := stacktest.StartNamespace(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	w := startWorker(t, st)
 	c := newControl(t, st)
 	j := newJob(t, "LeaveMuch", "stopped", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "stopped"})
@@ -117,7 +117,7 @@ func TestWhatAStoppedHandlerLeavesIsBounded(t *testing.T) {
 // And a pause adds to a pause.
 func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t) // Another worker would be given the iteration, and hand it over when its test ends.
+	st := stacktest.StartNamespace(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	w := startWorker(t, st)
 	c := newControl(t, st)
 	gate := filepath.Join(t.TempDir(), "gate")

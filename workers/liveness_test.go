@@ -20,6 +20,7 @@ func after(d time.Duration) { <-time.After(d) }
 // TestPollLoopIsWatched goes through the ways in which a process can stop asking
 // for work although it lives.
 func TestPollLoopIsWatched(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		polls := workers.NewPolls()
 		poll := func(method string, takes time.Duration) {
@@ -61,6 +62,7 @@ func bubbleClock() (now func() time.Duration, suspended func(time.Duration)) {
 }
 
 func TestLeaseHoldsFromTheSendingOfAnAcknowledgedHeartbeat(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now, _ := bubbleClock()
 		lease := workers.NewLease(t.Context(), 2*time.Second, now)
@@ -85,6 +87,7 @@ func TestLeaseHoldsFromTheSendingOfAnAcknowledgedHeartbeat(t *testing.T) {
 // TestLeaseOutlastsNoSuspension asks a lease after its machine was suspended,
 // before any timer has fired.
 func TestLeaseOutlastsNoSuspension(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now, suspended := bubbleClock()
 		asked := workers.NewLease(t.Context(), 10*time.Second, now)
@@ -100,6 +103,7 @@ func TestLeaseOutlastsNoSuspension(t *testing.T) {
 // TestLeaseEndsForWhoWaits lets the clock run on while a handler waits for its
 // context to end.
 func TestLeaseEndsForWhoWaits(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now, _ := bubbleClock()
 		lease := workers.NewLease(t.Context(), 20*time.Second, now)
@@ -112,6 +116,7 @@ func TestLeaseEndsForWhoWaits(t *testing.T) {
 }
 
 func TestClockOfTheHostGoesOn(t *testing.T) {
+	t.Parallel()
 	now := workers.Clock()
 	before := now()
 	<-time.After(time.Millisecond)
@@ -132,6 +137,7 @@ func answered(t *testing.T, tasks workers.Tasks, token string, takes time.Durati
 }
 
 func TestTasksAreDatedByTheirRequest(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		now, suspended := bubbleClock()
 		tasks := workers.NewTasks(now)

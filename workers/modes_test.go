@@ -78,9 +78,11 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 	}
 }
 
-func TestContinuousJobHears2000Iterations(t *testing.T) {
+func TestContinuousJobCountsEveryIteration(t *testing.T) {
 	t.Parallel()
-	st := startShared(t)
+	iterations := stacktest.Size(200, 2000)
+	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "500")
+	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "fast", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
@@ -89,8 +91,8 @@ func TestContinuousJobHears2000Iterations(t *testing.T) {
 	first, err := c.LiveWorkflow(t.Context(), j.ID)
 	require.NoError(t, err)
 
-	stacktest.WaitWithin(t, 5*time.Minute, "2,000 iterations", func() (bool, error) {
-		return ledger.count(t, "end") >= 2000, nil
+	stacktest.WaitWithin(t, 5*time.Minute, "the iterations", func() (bool, error) {
+		return ledger.count(t, "end") >= iterations, nil
 	})
 	require.NoError(t, c.Stop(t.Context(), j.ID, "enough"))
 	var out contract.ContinuousOutput
@@ -156,7 +158,7 @@ func TestCanceledRunWaitsForItsHandler(t *testing.T) {
 // Web UI does.
 func TestActivityPausedByHandGoesOn(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -189,7 +191,7 @@ func TestActivityPausedByHandGoesOn(t *testing.T) {
 
 func TestWorkerDrainsAndHandsOver(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	first := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -216,7 +218,7 @@ func TestWorkerDrainsAndHandsOver(t *testing.T) {
 
 func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	first := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -260,7 +262,7 @@ func getHealth(t *testing.T, url string) (int, workers.Health) {
 
 func TestHealthEndpoint(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	w := startWorker(t, st, "--health-address", "127.0.0.1:0")
 	address := healthAddress(w)
 	code, health := getHealth(t, address)
@@ -273,7 +275,7 @@ func TestHealthEndpoint(t *testing.T) {
 
 func TestWorkerWaitsForTemporal(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	st.Kill()
 	w := stacktest.StartProgram(t, st, workerProgram(t, st.Temporal))
 	w.WaitOutput("temporal at " + st.Temporal + " cannot be reached")
@@ -284,6 +286,7 @@ func TestWorkerWaitsForTemporal(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
 	err := workers.Run(context.Background(), workers.Config{
 		Worker: "Bad Name", MaxConcurrentRuns: -1, Types: append(testTypes(), testTypes()[0]),
 	})

@@ -21,7 +21,7 @@ import (
 // the other worker needs to begin: longer in any case.
 func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -86,7 +86,7 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 // heartbeat timeout, but for longer than a heartbeat and its answer may take.
 func TestShortCutDoesNotLoseTheRun(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	cable := newCable(t, st.Temporal)
 	startWorker(t, st, "--address", cable.Address)

@@ -134,11 +134,11 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 		return receipt.Sequence
 	}
 	first := put(a)
-	waitEmpty(t, c, queue, time.Minute)
+	waitEmpty(t, c, queue, 3*time.Minute)
 	second := put(a)
 	_, err := c.EnqueueAll(t.Context(), recordJobs(t, queue, "b", others, ledger), false, func(int) {})
 	require.NoError(t, err)
-	waitEmpty(t, c, queue, time.Minute)
+	waitEmpty(t, c, queue, 3*time.Minute)
 	runs := map[int64]string{}
 	for _, e := range ledger.read(t) {
 		if e.JobID == a.ID && e.What == "start" {

@@ -107,7 +107,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			receipt, err := c.Enqueue(t.Context(), last, false)
 			require.NoError(t, err)
 			promised = append(promised, acknowledged{receipt.Sequence, last.ID})
-			state := waitEmpty(t, c, name, time.Minute)
+			state := waitEmpty(t, c, name, 3*time.Minute)
 			require.EqualValues(t, 41, state.Completed)
 			recoverAtOnce(t, c, name)
 			require.Equal(t, run, runOfQueue(t, c, name), "there was nothing to recover")
@@ -143,11 +143,11 @@ func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 // starts pages, or has not read a signal yet. What was acknowledged runs once.
 func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	t.Parallel()
-	const producers, items, rounds = 3, 15, 8
+	const producers, items = 3, 15
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
-	st := stacktest.StartOwn(t, "--history-events", "100")
+	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -178,7 +178,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 			})
 		}
 	})
-	for range rounds {
+	for range stacktest.Size(4, 12) {
 		ledger.waitFor(t, "end", min(ledger.count(t, "end")+random.IntN(8), (producers+1)*items))
 		terminateQueue(t, c, queue)
 		recoverAtOnce(t, c, queue)

@@ -109,12 +109,13 @@ func requireOrder(t *testing.T, ran []string, some []acknowledged) {
 
 func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 	t.Parallel()
-	const items, callers = 200, 8
+	const callers = 8
+	items := stacktest.Size(100, 400)
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
 
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
@@ -122,13 +123,13 @@ func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 	var enqueuing sync.WaitGroup
 	enqueuing.Go(func() { promised = enqueueAll(t, c, "killed", items, callers, ledger) })
 
-	ledger.waitFor(t, "end", 10+random.IntN(40))
+	ledger.waitFor(t, "end", 5+random.IntN(20))
 	worker.Kill()
 	worker = startWorker(t, st)
-	ledger.waitFor(t, "end", 60+random.IntN(40))
+	ledger.waitFor(t, "end", 30+random.IntN(20))
 	st.Kill()
 	st.Restart(t)
-	ledger.waitFor(t, "end", 110+random.IntN(40))
+	ledger.waitFor(t, "end", 55+random.IntN(20))
 	worker.Kill()
 	st.Kill()
 	st.Restart(t)
@@ -139,7 +140,7 @@ func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 		if err != nil {
 			return false, nil //nolint:nilerr // The worker may not have the workflow yet.
 		}
-		return state.Completed == items, nil
+		return state.Completed == int64(items), nil
 	})
 	requireSerial(t, promised, ledger)
 }
@@ -227,7 +228,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 			open(t, spec.Gate)
 		}
 		// One that has run is given a place again, and skipped at its turn.
-		waitEmpty(t, c, queue, time.Minute)
+		waitEmpty(t, c, queue, 3*time.Minute)
 		require.Len(t, runsIn(t, ledger), 1)
 		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
 			runs, err := c.Runs(t.Context(), client.RunFilter{JobID: j.ID})

@@ -51,7 +51,7 @@ func waitForServices(t *testing.T, c *client.Client, names ...string) {
 
 func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	c := newControl(t, st)
 	a := startMortal(t, st, "a", "--tag", "zone=north,gpu=2", "--max-concurrent-runs", "7")
 	waitForServices(t, c, "a")
@@ -133,7 +133,7 @@ func (l ledgerOf) doneBy(t *testing.T, jobID string) map[int]bool {
 
 func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -267,7 +267,7 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 
 func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -297,6 +297,7 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 }
 
 func TestTagsAreParsed(t *testing.T) {
+	t.Parallel()
 	tags, err := workers.ParseTags(" zone=north, gpu = 2 ")
 	require.Error(t, err, "a name has no space: %v", tags)
 	tags, err = workers.ParseTags("zone=north,,gpu=2,")

@@ -31,7 +31,7 @@ func stuckJob(t *testing.T, key string, schedule job.Trigger, ledger ledgerOf, g
 // hear. Its process has one slot, which the handler keeps until it returns.
 func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -76,7 +76,7 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 // serving whose only slot is held by a handler that was given up.
 func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -112,7 +112,7 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 // way of a queue, of a run timeout and of a draining worker.
 func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
@@ -170,7 +170,7 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 // cut off, and is tried again.
 func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t) // No other worker has its log.
+	st := stacktest.StartNamespace(t) // No other worker has its log.
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")

@@ -21,7 +21,7 @@ import (
 // An announcement that nobody can read does not keep bound runs from the others.
 func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	_, err := c.Temporal().ExecuteActivity(t.Context(), sdk.StartActivityOptions{
 		ID: contract.ServiceID("testing", "odd"), TaskQueue: "odd", StartToCloseTimeout: time.Hour,

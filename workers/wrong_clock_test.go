@@ -109,7 +109,7 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 	for name, behind := range map[string]time.Duration{"behind-then-ahead": time.Hour, "ahead-then-behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			st := stacktest.StartOwn(t)
+			st := stacktest.StartNamespace(t)
 			clock, log := &wrongClock{}, &logText{}
 			clock.behind.Store(int64(behind))
 			ctx, stop := context.WithCancel(context.Background())
@@ -191,7 +191,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	require.EqualValues(t, len(iterations), out.Iterations)
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(iterations))), len(iterations), "none twice")
 
-	state := waitEmpty(t, c, "clocks", time.Minute)
+	state := waitEmpty(t, c, "clocks", 3*time.Minute)
 	require.EqualValues(t, len(promised), state.Completed)
 	requireSerial(t, promised, items)
 

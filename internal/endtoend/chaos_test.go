@@ -139,8 +139,8 @@ func (c *chaos) mend() {
 // The longest outages. A process that stands still is taken for lost after the
 // heartbeat timeout of three seconds, some of the time.
 const (
-	longestDown   = 4 * time.Second
-	longestFrozen = 8 * time.Second
+	longestDown   = 2 * time.Second
+	longestFrozen = 6 * time.Second
 )
 
 // addWorker starts a worker that fails from time to time.

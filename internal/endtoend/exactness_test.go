@@ -33,18 +33,19 @@ type soak struct {
 // readSoak takes what DENDRA_SOAK_SEED, _KILLS, _STATIONS and _HOURS say.
 func readSoak(t *testing.T) soak {
 	t.Helper()
-	number := func(name string, fallback uint64) uint64 {
+	number := func(name string, fallback int) int {
 		text := os.Getenv("DENDRA_SOAK_" + name)
 		if text == "" {
 			return fallback
 		}
-		n, err := strconv.ParseUint(text, 10, 64)
+		n, err := strconv.Atoi(text)
 		require.NoError(t, err, "DENDRA_SOAK_%s", name)
 		return n
 	}
 	s := soak{
-		seed:  number("SEED", uint64(time.Now().UnixNano())),
-		kills: int(number("KILLS", 22)), stations: int(number("STATIONS", 10)), hours: int(number("HOURS", 24)),
+		seed:     uint64(number("SEED", int(time.Now().UnixNano()))),
+		kills:    number("KILLS", stacktest.Size(22, 60)), // Every fault of every target once, or more.
+		stations: number("STATIONS", stacktest.Size(5, 10)), hours: number("HOURS", stacktest.Size(12, 24)),
 	}
 	require.Positive(t, s.stations)
 	require.Greater(t, s.hours, 1)

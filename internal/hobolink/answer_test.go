@@ -19,6 +19,7 @@ const goodItem = `{"logger_sn":"21234001","sensor_sn":"212340011-1","timestamp":
 	`"data_type_id":"4","value":6.5,"unit":"°C","sensor_measurement_type":"Temperature"}`
 
 func TestDecodeAnswer(t *testing.T) {
+	t.Parallel()
 	replaced := func(old, replacement string) string { return strings.Replace(goodItem, old, replacement, 1) }
 	body := `{"message":"OK","extra":{"a":[1]},"max_results":false,"data":[` + strings.Join([]string{
 		goodItem,
@@ -60,6 +61,7 @@ func TestDecodeAnswer(t *testing.T) {
 }
 
 func TestParseObservation(t *testing.T) {
+	t.Parallel()
 	answer, err := hobolink.DecodeAnswer(strings.NewReader(`{"data":[` + goodItem + `]}`))
 	require.NoError(t, err)
 	observation, err := hobolink.ParseObservation([]byte(goodItem))
@@ -70,6 +72,7 @@ func TestParseObservation(t *testing.T) {
 }
 
 func TestDecodeTruncatedAnswer(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{
 		`{"message":"","max_results":true,"data":[` + goodItem + `]}`,
 		`{"data":[` + goodItem + `],"max_results":true}`,
@@ -84,6 +87,7 @@ func TestDecodeTruncatedAnswer(t *testing.T) {
 func zeros(items int) string { return `{"data":[` + strings.Repeat("0,", items-1) + `0]}` }
 
 func TestItemsOfAnAnswerAreBounded(t *testing.T) {
+	t.Parallel()
 	decode := func(body string) hobolink.Answer {
 		answer, err := hobolink.DecodeAnswer(strings.NewReader(body))
 		require.NoError(t, err)
@@ -106,6 +110,8 @@ func TestItemsOfAnAnswerAreBounded(t *testing.T) {
 
 // TestMemoryOfAnAnswerIsBounded sends answers that are short on the wire, and long
 // otherwise. It measures what is allocated in all, garbage included.
+//
+//nolint:paralleltest // No other test may allocate meanwhile.
 func TestMemoryOfAnAnswerIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 4*hobolink.MaxItemBytes)
 	for name, test := range map[string]struct {
@@ -146,6 +152,7 @@ func TestMemoryOfAnAnswerIsBounded(t *testing.T) {
 }
 
 func TestDecodeWhatIsNoAnswer(t *testing.T) {
+	t.Parallel()
 	for _, body := range []string{
 		``, `null`, `[]`, `{}`, `{"data":1}`, `{"data":[`, `{"data":[]`, `<html>`, `{"max_results":"no","data":[]}`,
 		`{"data":[{"logger_sn":"1"`,

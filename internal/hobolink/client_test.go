@@ -53,6 +53,7 @@ func failureOf(t *testing.T, err error) *job.Failure {
 }
 
 func TestDataIsTheLedger(t *testing.T) {
+	t.Parallel()
 	client, handler := newClient(t, hobolinktest.Options{Seed: 3})
 	frame := lastHour(handler)
 	answer, err := client.Data(t.Context(), frame)
@@ -69,6 +70,7 @@ func TestDataIsTheLedger(t *testing.T) {
 }
 
 func TestRefusalsAreFinal(t *testing.T) {
+	t.Parallel()
 	client, handler := newClient(t, hobolinktest.Options{})
 	_, err := client.Data(t.Context(), hobolink.Frame{Logger: "no-such", Start: noon, End: noon})
 	require.ErrorContains(t, err, "VAL-002")
@@ -86,6 +88,7 @@ func TestRefusalsAreFinal(t *testing.T) {
 }
 
 func TestTokenStaysSecret(t *testing.T) {
+	t.Parallel()
 	_, handler := newClient(t, hobolinktest.Options{})
 	const wrong = "wrong-token-of-mine"
 	client, err := hobolink.New(hobolink.Config{
@@ -113,6 +116,7 @@ func TestTokenStaysSecret(t *testing.T) {
 }
 
 func TestPassingFailuresAreTriedAgain(t *testing.T) {
+	t.Parallel()
 	for name, failure := range map[string]hobolinktest.Failure{
 		"509":             {Status: hobolinktest.StatusBusy},
 		"503 with a hint": {Status: http.StatusServiceUnavailable, RetryAfter: 40 * time.Second},
@@ -138,6 +142,7 @@ func TestPassingFailuresAreTriedAgain(t *testing.T) {
 // TestClassesOfFailures: what a retry can help is not final, and keeps the wait that
 // the vendor asked for.
 func TestClassesOfFailures(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		failure hobolinktest.Failure
 		class   string
@@ -169,6 +174,7 @@ func TestClassesOfFailures(t *testing.T) {
 }
 
 func TestLastingFailureIsReturned(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client, handler := newClient(t, hobolinktest.Options{})
 		handler.FailNext(10, hobolinktest.Failure{Status: hobolinktest.StatusBusy, RetryAfter: 7 * time.Second})
@@ -185,6 +191,7 @@ func TestLastingFailureIsReturned(t *testing.T) {
 // TestRateLimitIsKept has several clients of one token at work: the server never
 // has to refuse one of them, over three of its windows.
 func TestRateLimitIsKept(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, handler := newClient(t, hobolinktest.Options{RateLimit: 20})
 		var group sync.WaitGroup
@@ -214,6 +221,7 @@ func TestRateLimitIsKept(t *testing.T) {
 }
 
 func TestTruncation(t *testing.T) {
+	t.Parallel()
 	client, handler := newClient(t, hobolinktest.Options{MaxResults: 10})
 	answer, err := client.Data(t.Context(), lastHour(handler))
 	require.NoError(t, err)
@@ -231,6 +239,7 @@ func TestTruncation(t *testing.T) {
 }
 
 func TestUnreachableServerIsNamed(t *testing.T) {
+	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
@@ -244,6 +253,7 @@ func TestUnreachableServerIsNamed(t *testing.T) {
 }
 
 func TestRedirectIsNotFollowed(t *testing.T) {
+	t.Parallel()
 	var reached bool
 	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
 	defer target.Close()

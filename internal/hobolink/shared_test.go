@@ -104,6 +104,7 @@ func most(handler *hobolinktest.Handler, span time.Duration) (largest, refused i
 // each: the vendor never sees more than 60 requests in any 60 seconds, refuses none,
 // and is not left idle.
 func TestProcessesShareTheRate(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, handler := newClient(t, hobolinktest.Options{})
 		shared := &ledger{}
@@ -134,6 +135,7 @@ func TestProcessesShareTheRate(t *testing.T) {
 // TestRateWithoutItsLedger: each of two processes keeps to half of the limit then,
 // and what it did counts when the ledger is back.
 func TestRateWithoutItsLedger(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, handler := newClient(t, hobolinktest.Options{})
 		shared := &ledger{away: true}
@@ -166,6 +168,7 @@ func TestRateWithoutItsLedger(t *testing.T) {
 
 // TestRefusalIsShared: a process that is told to wait tells the others.
 func TestRefusalIsShared(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, handler := newClient(t, hobolinktest.Options{})
 		shared := &ledger{}
@@ -187,6 +190,7 @@ func TestRefusalIsShared(t *testing.T) {
 
 // TestLedgerClockIsSetBack: nobody waits for times that are far ahead.
 func TestLedgerClockIsSetBack(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, handler := newClient(t, hobolinktest.Options{RateLimit: 10})
 		shared := &ledger{}
@@ -206,6 +210,7 @@ func TestLedgerClockIsSetBack(t *testing.T) {
 }
 
 func TestWhatCannotBeReadSaysNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, handler := newClient(t, hobolinktest.Options{})
 		shared := &ledger{value: []byte(`[1`), revision: 4}
@@ -233,6 +238,7 @@ type order struct {
 
 // TestRequester makes requests on behalf of TestProcessesShareTheRateOverNATS.
 func TestRequester(t *testing.T) {
+	t.Parallel()
 	text := os.Getenv(requester)
 	if text == "" {
 		t.Skip("only in a process that another test starts")
@@ -254,6 +260,7 @@ func TestRequester(t *testing.T) {
 // TestProcessesShareTheRateOverNATS has real processes share a token by a real
 // server, in shorter windows than the vendor's.
 func TestProcessesShareTheRateOverNATS(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	const window, limit, processes, each = 2 * time.Second, 30, 3, 25
 	handler := hobolinktest.NewHandler(hobolinktest.Options{

@@ -57,6 +57,8 @@ func bombPNG(side uint32) []byte {
 }
 
 // Not parallel, so that nothing else allocates meanwhile.
+//
+//nolint:paralleltest // No other test may allocate meanwhile.
 func TestBombIsRefusedBeforeItIsDecoded(t *testing.T) {
 	file := bombPNG(30_000)
 	var before, after runtime.MemStats

@@ -155,6 +155,8 @@ func TestProfileOfJPEGInPieces(t *testing.T) {
 
 // Of several profiles the first counts, and only Decode inflates it. Not
 // parallel, so that nothing else allocates meanwhile.
+//
+//nolint:paralleltest // No other test may allocate meanwhile.
 func TestProfileOfPNGIsInflatedOnce(t *testing.T) {
 	large := iccp(make([]byte, 4<<20))
 	file := encodePNG(t, flat(color.NRGBA{R: 200, G: 120, B: 60, A: 255}))

@@ -296,6 +296,8 @@ func TestCutShortProgressiveFilesFail(t *testing.T) {
 }
 
 // Not parallel, so that nothing else allocates meanwhile.
+//
+//nolint:paralleltest // No other test may allocate meanwhile.
 func TestPiecesOfAProfileAreBounded(t *testing.T) {
 	file := encodeJPEG(t, flat(color.White), 90)
 	head, tail := bytes.Clone(file[:2]), file[2:]

@@ -15,6 +15,7 @@ import (
 )
 
 func TestGzipWrites(t *testing.T) {
+	t.Parallel()
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		unpacked, err := gzip.NewReader(r.Body)
@@ -35,6 +36,7 @@ func TestGzipWrites(t *testing.T) {
 }
 
 func TestLocal(t *testing.T) {
+	t.Parallel()
 	for address, want := range map[string]bool{
 		"http://127.0.0.1:8086": true, "http://[::1]:8086": true, "http://localhost:8086": true, "http://10.1.2.3": true,
 		"http://192.168.0.9:8086": true, "http://[fd00::1]:8086": true, "http://8.8.8.8:8086": false, "https://[2001:4860::8888]": false,

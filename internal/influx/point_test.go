@@ -15,6 +15,7 @@ import (
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 500_000_000, time.UTC)
 
 func TestAppendPoint(t *testing.T) {
+	t.Parallel()
 	for want, p := range map[string]influx.Point{
 		"m v=20 1772625600500\n":         {Measurement: "m", Fields: map[string]any{"v": 20}},
 		"m a=1.5,b=true 1772625600500\n": {Measurement: "m", Fields: map[string]any{"b": true, "a": 1.5, "gone": nil}},
@@ -34,6 +35,7 @@ func TestAppendPoint(t *testing.T) {
 }
 
 func TestAppendPointRefuses(t *testing.T) {
+	t.Parallel()
 	good := map[string]any{"v": 1.0}
 	for name, c := range map[string]struct {
 		point influx.Point

@@ -16,6 +16,7 @@ import (
 var target = influx.Target{Database: "d", Precision: influx.Milliseconds}
 
 func TestKinds(t *testing.T) {
+	t.Parallel()
 	// Statuses and texts are those of InfluxDB 1.6 to 1.8.
 	for name, c := range map[string]struct {
 		status int
@@ -121,6 +122,7 @@ func TestWhatAnAnswerIsAbout(t *testing.T) {
 }
 
 func TestWriteSendsTheTarget(t *testing.T) {
+	t.Parallel()
 	var got *http.Request
 	var body []byte
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -142,6 +144,7 @@ func TestWriteSendsTheTarget(t *testing.T) {
 }
 
 func TestDeadServerIsNamed(t *testing.T) {
+	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()
@@ -156,6 +159,7 @@ func TestDeadServerIsNamed(t *testing.T) {
 }
 
 func TestSlowServerIsTransient(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer server.Close()
@@ -170,6 +174,7 @@ func TestSlowServerIsTransient(t *testing.T) {
 }
 
 func TestBadURLs(t *testing.T) {
+	t.Parallel()
 	for _, bad := range []string{"", "localhost:8086", "ftp://a", "http://", "http://u:secret@h:1", "http://h?x=1"} {
 		err := influx.CheckURL(bad)
 		require.Error(t, err, bad)

@@ -19,6 +19,7 @@ const usual = `{"context":{"imported_at":"2026-03-04T12:00:00.5Z","org_slug":"uc
 	`{"measurement":"m","fields":{"v":0},"time":-1}]}}`
 
 func TestDecode(t *testing.T) {
+	t.Parallel()
 	d := lines.NewDecoder()
 	for range 2 {
 		m, err := d.Decode([]byte(usual))
@@ -33,6 +34,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
 	d := lines.NewDecoder()
 	_, err := d.Decode([]byte(`{"context":{},"payload":{"options":{"database":"d"},"points":[{"measurement":"m","fields":{"v":NaN},"time":1}]}}`))
 	require.ErrorContains(t, err, "not a prepared message: invalid character 'N'")

@@ -147,6 +147,7 @@ func TestEmptyObject(t *testing.T) {
 // A store that reads nothing of an empty object takes what is sent nevertheless
 // for the next request of the connection.
 func TestEmptyObjectHasNoBody(t *testing.T) {
+	t.Parallel()
 	var lengths []int64
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		lengths = append(lengths, r.ContentLength)

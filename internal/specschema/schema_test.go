@@ -80,6 +80,7 @@ const good = `{"station": "a", "bucket": "b", "color": "green", "width": 3, "lev
 	"free": [1, {"a": null}], "inner": {"spec": {"name": "n", "pixel": 2}}}`
 
 func TestCheckAcceptsWhatDecodes(t *testing.T) {
+	t.Parallel()
 	require.Empty(t, schemaOf[spec](t).Check(decode(t, good)))
 	var into spec
 	require.NoError(t, job.DecodeSpec(json.RawMessage(good), &into))
@@ -89,6 +90,7 @@ func TestCheckAcceptsWhatDecodes(t *testing.T) {
 }
 
 func TestCheckReports(t *testing.T) {
+	t.Parallel()
 	const base = `"station":"a","bucket":"b"`
 	for text, want := range map[string][]string{
 		`{}`:                                                {`key "bucket" is missing`, `key "station" is missing`},
@@ -127,6 +129,7 @@ func TestCheckReports(t *testing.T) {
 }
 
 func TestCheckMarksUnknownKeys(t *testing.T) {
+	t.Parallel()
 	problems := schemaOf[size](t).Check(map[string]any{"name": "a", "pixels": int64(1)})
 	require.Equal(t, []job.Problem{
 		{Message: `key "pixel" is missing`},
@@ -135,6 +138,7 @@ func TestCheckMarksUnknownKeys(t *testing.T) {
 }
 
 func TestCheckClipsLongValues(t *testing.T) {
+	t.Parallel()
 	problems := schemaOf[spec](t).Check(map[string]any{
 		"station": "a", "bucket": "b", "color": strings.Repeat("é", 5000), strings.Repeat("k", 5000): int64(1),
 	})
@@ -145,6 +149,7 @@ func TestCheckClipsLongValues(t *testing.T) {
 }
 
 func TestCheckOfTOMLValues(t *testing.T) {
+	t.Parallel()
 	schema := schemaOf[spec](t)
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	require.Empty(t, schema.Check(map[string]any{
@@ -163,6 +168,7 @@ func TestCheckOfTOMLValues(t *testing.T) {
 }
 
 func TestCheckOfHugeNumbers(t *testing.T) {
+	t.Parallel()
 	decoder := json.NewDecoder(strings.NewReader(`{"free": 1e999999999, "width": 99999999999999999999, "station":"a", "bucket":"b"}`))
 	decoder.UseNumber()
 	var value any
@@ -174,6 +180,7 @@ func TestCheckOfHugeNumbers(t *testing.T) {
 }
 
 func TestForPartialRequiresNothing(t *testing.T) {
+	t.Parallel()
 	schema, err := specschema.ForPartial(reflect.TypeFor[job.Options]())
 	require.NoError(t, err)
 	require.Empty(t, schema.Check(map[string]any{}))
@@ -194,6 +201,7 @@ func TestForPartialRequiresNothing(t *testing.T) {
 }
 
 func TestForModes(t *testing.T) {
+	t.Parallel()
 	schedule := reflect.TypeFor[job.Trigger]()
 	for i := range schedule.NumField() {
 		_, err := specschema.For(schedule.Field(i).Type)
@@ -204,6 +212,7 @@ func TestForModes(t *testing.T) {
 }
 
 func TestJSONIsStableAndSelfContained(t *testing.T) {
+	t.Parallel()
 	text := schemaOf[spec](t).JSON()
 	require.Equal(t, string(text), string(schemaOf[spec](t).JSON()))
 	require.NotContains(t, string(text), "$ref")
@@ -233,6 +242,7 @@ func TestJSONIsStableAndSelfContained(t *testing.T) {
 }
 
 func TestParseOfOwnJSONChecksTheSame(t *testing.T) {
+	t.Parallel()
 	own := schemaOf[spec](t)
 	parsed, err := specschema.Parse(own.JSON())
 	require.NoError(t, err)
@@ -242,6 +252,7 @@ func TestParseOfOwnJSONChecksTheSame(t *testing.T) {
 }
 
 func TestParseOfForeignSchema(t *testing.T) {
+	t.Parallel()
 	schema, err := specschema.Parse([]byte(`{
 		"type": "object",
 		"$defs": {"name": {"type": "string", "maxLength": 3}},
@@ -279,6 +290,7 @@ func TestParseOfForeignSchema(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		`{`:                                      "the schema is not JSON",
 		`{"type": "text"}`:                       "the schema cannot be used",
@@ -298,6 +310,7 @@ type recursive struct {
 }
 
 func TestForRefuses(t *testing.T) {
+	t.Parallel()
 	for want, typ := range map[string]reflect.Type{
 		"schema of a job type without a spec type":                                                        nil,
 		"schema of int: it is not a struct":                                                               reflect.TypeFor[int](),
@@ -328,6 +341,7 @@ type bounded struct {
 }
 
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	own := schemaOf[bounded](t)
 	announced, err := specschema.Parse(own.JSON())
 	require.NoError(t, err)
@@ -355,6 +369,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestForRefusesTags(t *testing.T) {
+	t.Parallel()
 	for want, typ := range map[string]reflect.Type{
 		`field A: tag minimun: unknown tag "minimun"; did you mean "minimum"?`: reflect.TypeFor[struct {
 			A int `json:"a" minimun:"1"`
@@ -393,6 +408,7 @@ func TestForRefusesTags(t *testing.T) {
 }
 
 func TestClosest(t *testing.T) {
+	t.Parallel()
 	known := []string{"color", "width", "run_timeout", "recurring", "a"}
 	for name, want := range map[string]string{
 		"colour":        "color",
@@ -457,6 +473,7 @@ type deepPart struct {
 // TestAnnouncedTypeIsCheckedLikeItsGoType compares the schemas of a type with
 // those of the same type as a worker announces it.
 func TestAnnouncedTypeIsCheckedLikeItsGoType(t *testing.T) {
+	t.Parallel()
 	whole, partial, err := specschema.OfType(job.Type{Name: "Deep", Spec: reflect.TypeFor[deepSpec]()})
 	require.NoError(t, err)
 	announcedWhole, announcedPartial, err := specschema.OfType(job.Type{Name: "Deep", SpecSchema: whole.JSON()})

@@ -17,6 +17,7 @@ import (
 )
 
 func TestPortFlags(t *testing.T) {
+	t.Parallel()
 	info := stack.Info{
 		Temporal: "127.0.0.1:1", WebUI: "http://127.0.0.1:2", NATS: "nats://127.0.0.1:3", Influx: "http://127.0.0.1:4",
 		S3: stack.S3{Endpoint: "http://127.0.0.1:5"}, HOBOlink: stack.API{URL: "http://127.0.0.1:6"}, LDMP: "127.0.0.1:7",
@@ -38,6 +39,7 @@ func TestPortFlags(t *testing.T) {
 }
 
 func TestInfoWithTheServersOfAnother(t *testing.T) {
+	t.Parallel()
 	nats := stack.Info{PID: 1, Namespace: "default", NATS: "nats://127.0.0.1:3", Influx: "http://127.0.0.1:4", Databases: []string{"a"}}
 	rest := stack.Info{PID: 2, Namespace: "jobs", Temporal: "127.0.0.1:1", Influx: "http://127.0.0.1:5", Databases: []string{"b"}}
 	require.Equal(t, stack.Info{
@@ -48,6 +50,7 @@ func TestInfoWithTheServersOfAnother(t *testing.T) {
 }
 
 func TestProcessStopsWhenAsked(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	p := startShell(t, &out, `trap 'echo bye; exit 3' TERM; echo ready >&2; while :; do sleep 0.01; done`)
 	require.True(t, p.Stop(time.Minute))
@@ -57,6 +60,7 @@ func TestProcessStopsWhenAsked(t *testing.T) {
 }
 
 func TestProcessIsKilledWhenItDoesNotStop(t *testing.T) {
+	t.Parallel()
 	p := startShell(t, io.Discard, `trap '' TERM; echo ready >&2; while :; do sleep 0.01; done`)
 	require.False(t, p.Stop(0))
 	require.Equal(t, -1, p.ExitCode())
@@ -64,17 +68,20 @@ func TestProcessIsKilledWhenItDoesNotStop(t *testing.T) {
 }
 
 func TestCommandThatDoesNotExist(t *testing.T) {
+	t.Parallel()
 	_, err := stack.Command{Path: filepath.Join(t.TempDir(), "none")}.Start()
 	require.ErrorContains(t, err, "none does not start")
 }
 
 func TestLaunchTellsWhatTheStackSaid(t *testing.T) {
+	t.Parallel()
 	binary := script(t, `echo "devstack: port 1 is taken" >&2; exit 1`)
 	_, _, err := stack.Launch(t.Context(), binary, nil, io.Discard)
 	require.EqualError(t, err, "the stack did not start (exit status 1): devstack: port 1 is taken")
 }
 
 func TestLaunchReadsTheReadyLine(t *testing.T) {
+	t.Parallel()
 	want := stack.Info{PID: 7, Namespace: "default", Temporal: "127.0.0.1:7233"}
 	line, err := json.Marshal(want)
 	require.NoError(t, err)
@@ -85,6 +92,7 @@ func TestLaunchReadsTheReadyLine(t *testing.T) {
 }
 
 func TestLaunchGivesUp(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _, err := stack.Launch(ctx, script(t, `exec sleep 60`), nil, io.Discard)

@@ -57,6 +57,7 @@ func (f composeFile) script(t *testing.T, service string) string {
 }
 
 func TestComposeFile(t *testing.T) {
+	t.Parallel()
 	file := readCompose(t)
 	for name, service := range file.Services {
 		require.NotContains(t, service.Image, "minio", "%s: not on Docker Hub", name)
@@ -86,6 +87,7 @@ func TestComposeFile(t *testing.T) {
 // The namespace's service succeeds at its first start, and again, and then leaves
 // alone what was changed since. What it made can be used at once.
 func TestComposeNamespace(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	script := readCompose(t).script(t, "temporal-namespace")
 	ctx, c := testContext(t), st.Dial(t)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestDevRunsEverything(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	jobs := filepath.Join(dir, "jobs.toml")
 	dev := startDev(t, dir, "")
@@ -55,6 +56,7 @@ func TestDevRunsEverything(t *testing.T) {
 }
 
 func TestDevEndsWhenItsServersDie(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	dev := startDev(t, dir, "")
 	dev.WaitOutput("Dendra Jobs runs.")
@@ -74,6 +76,7 @@ func TestDevEndsWhenItsServersDie(t *testing.T) {
 }
 
 func TestDevSaysWhatBecameOfTheJobsFile(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	dev := startDev(t, dir, "no = TOML =")
 	dev.WaitOutput("Ctrl-C stops everything.")
@@ -91,6 +94,7 @@ func TestDevSaysWhatBecameOfTheJobsFile(t *testing.T) {
 }
 
 func TestDevSaysWhichPortIsTaken(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, listener.Close()) }()
@@ -121,6 +125,7 @@ func startDev(t *testing.T, dir, jobs string, args ...string) *stacktest.Process
 }
 
 func TestDevCommandLine(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs bin/dev; skipped with -short")
 	}
@@ -141,6 +146,7 @@ func TestDevCommandLine(t *testing.T) {
 }
 
 func TestDevSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs bin/dev; skipped with -short")
 	}

@@ -1,9 +1,17 @@
 // Package stacktest runs tests against the embedded stack: the real servers, as
 // bin/devstack runs them.
 //
-//	st := stacktest.Start(t)     // one stack per test package, started by its first test
-//	c := st.Dial(t)              // a Temporal client
+//	st := stacktest.Start(t)          // the stack of the package
+//	st := stacktest.StartNamespace(t) // the same, with a Temporal namespace of the test's own
+//	st := stacktest.StartOwn(t)       // a stack of the test's own, to kill, freeze or configure
+//	c := st.Dial(t)                   // a Temporal client
 //	w := stacktest.StartProcess(t, st, "backend", "--health-address", "127.0.0.1:0")
+//
+// A test whose workers have job types of other tests takes StartNamespace. It costs a
+// fifth of a second, and a Temporal server ten times the work. Tests are parallel.
+//
+// In make test all packages share one Temporal server, which the command sharedstack
+// starts. In go test of a package the package starts its own.
 //
 // Tests that use it are skipped with -short and need `make build` first.
 // Nothing stays behind: processes are stopped by their own id at the end of

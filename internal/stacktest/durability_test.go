@@ -23,6 +23,7 @@ import (
 )
 
 func TestDataIsKept(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, st *stacktest.Stack){
 		"over a restart":   func(t *testing.T, st *stacktest.Stack) { require.Equal(t, 0, st.Stop()) },
 		"over a kill -9":   func(_ *testing.T, st *stacktest.Stack) { st.Kill() },
@@ -64,6 +65,7 @@ func TestDataIsKept(t *testing.T) {
 }
 
 func TestTakenPort(t *testing.T) {
+	t.Parallel()
 	st := stacktest.StartOwn(t)
 	_, port, err := net.SplitHostPort(st.Influx[len("http://"):])
 	require.NoError(t, err)
@@ -76,6 +78,7 @@ func TestTakenPort(t *testing.T) {
 }
 
 func TestDataFolderIsHeldByOne(t *testing.T) {
+	t.Parallel()
 	st := stacktest.StartOwn(t)
 	second := stacktest.StartProcess(t, nil, "devstack", "--data", st.Data, "--free-ports")
 	require.Equal(t, 1, second.Wait())
@@ -83,6 +86,7 @@ func TestDataFolderIsHeldByOne(t *testing.T) {
 }
 
 func TestOtherReleaseIsRefused(t *testing.T) {
+	t.Parallel()
 	st := stacktest.StartOwn(t)
 	require.Equal(t, 0, st.Stop())
 	recorded := filepath.Join(st.Data, "temporal", "server-version")
@@ -98,6 +102,7 @@ func TestOtherReleaseIsRefused(t *testing.T) {
 }
 
 func TestUnfinishedSetupBeginsAnew(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	folder := filepath.Join(data, "temporal")
 	require.NoError(t, os.MkdirAll(folder, 0o700))
@@ -111,6 +116,7 @@ func TestUnfinishedSetupBeginsAnew(t *testing.T) {
 }
 
 func TestBadFlags(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		flags []string
 		want  string
@@ -139,6 +145,7 @@ func TestBadFlags(t *testing.T) {
 
 // A server that runs by itself can be killed by itself, and is found again.
 func TestServersOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	nats := stacktest.StartOwn(t, "--only", "nats")
 	st := stacktest.StartOwn(t, "--only", "influx,s3")
 	require.Empty(t, st.NATS)
@@ -166,6 +173,7 @@ func TestServersOfTheirOwn(t *testing.T) {
 }
 
 func TestEphemeralDataIsRemoved(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the embedded stack")
 	}
@@ -186,6 +194,7 @@ func TestEphemeralDataIsRemoved(t *testing.T) {
 
 // An older stack may have made the namespace without what jobs need now.
 func TestExistingNamespaceIsBroughtUpToDate(t *testing.T) {
+	t.Parallel()
 	st := stacktest.StartOwn(t)
 	ctx := testContext(t)
 	_, err := st.Dial(t).WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{

@@ -93,20 +93,20 @@ func (p *Process) Signal(sig os.Signal) {
 }
 
 // Wait returns the exit code of the process, -1 when a signal ended it, and
-// fails the test when it does not end within a minute.
+// fails the test when it does not end within three minutes.
 func (p *Process) Wait() int {
 	p.t.Helper()
 	select {
 	case <-p.process.Done():
 		return p.process.ExitCode()
-	case <-time.After(time.Minute):
-		p.t.Fatalf("%s (process %d) did not end within a minute", p.program, p.PID())
+	case <-time.After(waitTimeout):
+		p.t.Fatalf("%s (process %d) did not end within %s", p.program, p.PID(), waitTimeout)
 		return -1
 	}
 }
 
 // WaitOutput waits until the output holds text and fails the test when the
-// process ends, or a minute passes, without it.
+// process ends, or three minutes pass, without it.
 func (p *Process) WaitOutput(text string) {
 	p.t.Helper()
 	deadline := time.After(waitTimeout)

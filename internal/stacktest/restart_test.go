@@ -25,6 +25,7 @@ var jobID = temporal.NewSearchAttributeKeyKeyword("JobId")
 // schedules became due in its absence, with a worker and callers at it from its
 // first moment on.
 func TestStackComesBackUnderLoad(t *testing.T) {
+	t.Parallel()
 	const schedules, callers = 100, 10
 	st := stacktest.StartOwn(t)
 	c := st.Dial(t)

@@ -23,6 +23,7 @@ import (
 )
 
 func TestEveryServerAnswers(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	ctx := testContext(t)
 
@@ -97,10 +98,11 @@ func TestEveryServerAnswers(t *testing.T) {
 }
 
 func TestEnvNamesEveryServer(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	require.Subset(t, st.Env(), []string{
 		"TEMPORAL_ADDRESS=" + st.Temporal,
-		"TEMPORAL_NAMESPACE=default",
+		"TEMPORAL_NAMESPACE=" + st.Namespace,
 		"DENDRA_S3_ENDPOINT=" + st.S3.Endpoint,
 		"DENDRA_S3_ACCESS_KEY=" + st.S3.AccessKey,
 		"DENDRA_S3_SECRET_KEY=" + st.S3.SecretKey,

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,37 +24,8 @@ type Stack struct {
 	binary  string
 	flags   []string
 	log     *output
-	process *stack.Process
+	process *stack.Process // nil when it is another's to end
 	others  []*Stack
-}
-
-// shared is the stack of all tests of the package.
-var shared struct {
-	sync.Mutex
-	stack *Stack
-}
-
-// Start returns the stack that the tests of a package share, with a data folder
-// that is removed at the end. The first caller starts it; it ends with the test
-// binary. Start skips the test with -short.
-func Start(t testing.TB) *Stack {
-	t.Helper()
-	skipShort(t)
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.stack == nil {
-		s := &Stack{binary: Binary(t, "devstack"), flags: []string{"--ephemeral", "--free-ports"}, log: &output{}}
-		s.launch(t)
-		shared.stack = s
-	}
-	s := shared.stack
-	select {
-	case <-s.process.Done():
-		t.Fatalf("the shared stack is gone (%s):\n%s", s.process.State(), s.log)
-	default:
-	}
-	dumpOnFailure(t, "devstack", s.log)
-	return s
 }
 
 // StartOwn starts a stack of the test's own, on free ports and with its data in
@@ -74,7 +44,7 @@ func StartOwn(t testing.TB, flags ...string) *Stack {
 	dumpOnFailure(t, "devstack", s.log)
 	t.Cleanup(func() {
 		if s.process != nil {
-			s.process.Stop(stack.StopGrace)
+			s.process.Kill() // Nobody reads its data any more.
 		}
 	})
 	s.launch(t)
@@ -169,9 +139,10 @@ func skipShort(t testing.TB) {
 }
 
 // environment is that of the test run without settings of the variables that
-// the stack sets.
+// the stack sets. A program that is told of no server finds none: at the usual
+// address there may be one at work.
 func environment() []string {
-	var env []string
+	env := []string{"TEMPORAL_ADDRESS=127.0.0.1:1", "DENDRA_NATS_URL=nats://127.0.0.1:1"}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "TEMPORAL_") && !strings.HasPrefix(v, "DENDRA_") {
 			env = append(env, v)

@@ -17,6 +17,7 @@ import (
 // A stack that hangs halfway through its start keeps no other from starting, on
 // free ports or on given ones.
 func TestStacksStartAtOnce(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the embedded stack; skipped with -short")
 	}
@@ -34,6 +35,7 @@ func TestStacksStartAtOnce(t *testing.T) {
 
 // A port that another stack has chosen is taken before its server listens.
 func TestPortOfAStackThatStarts(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("needs the embedded stack; skipped with -short")
 	}

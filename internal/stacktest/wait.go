@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	waitTimeout = time.Minute
+	waitTimeout = 3 * time.Minute // for a busy machine
 	waitTick    = 20 * time.Millisecond
 )
 
 // WaitFor asks cond until it is true and fails the test when that takes longer
-// than a minute, naming what was waited for and the last error. An error means
+// than three minutes, naming what was waited for and the last error. An error means
 // "not yet".
 func WaitFor(t testing.TB, what string, cond func() (bool, error)) {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"testing"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -47,6 +48,9 @@ func Options(s Settings) (client.Options, error) {
 		options.HostPort = s.Address
 	}
 	if options.HostPort == "" {
+		if testing.Testing() {
+			return client.Options{}, errors.New("a test has to name its Temporal server: there may be one at work at the usual address")
+		}
 		options.HostPort = "127.0.0.1:7233"
 	}
 	if s.Namespace != "" {

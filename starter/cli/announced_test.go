@@ -40,7 +40,8 @@ recurring = { recur_every = "P1D" }
 
 // TestForeignJobType runs jobs of a type that this program was not built with.
 func TestForeignJobType(t *testing.T) {
-	st := stacktest.StartOwn(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	c := console{address: st.Temporal}
 	folder := t.TempDir()
 	for name, text := range map[string]string{"a": "one", "b": "two", "large": string(make([]byte, 101))} {
@@ -121,6 +122,7 @@ one_shot = {}
 }
 
 func TestBindIsShown(t *testing.T) {
+	t.Parallel()
 	file := writeFile(t, "bound.toml", `
 [jobs.take_steps.a]
 spec = { steps = 1 }
@@ -149,7 +151,7 @@ one_shot = {}
 // Temporal are away, and while no worker that brings it lives.
 func TestForeignJobTypeOutlastsAnOutage(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t)
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	c := console{address: st.Temporal}
 	file := foreignFile(t, t.TempDir())
 	start := func() *stacktest.Process {

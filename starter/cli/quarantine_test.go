@@ -61,6 +61,7 @@ func putPoints(t *testing.T, client *pipeline.Client, location, class string, n 
 }
 
 func TestQuarantine(t *testing.T) {
+	t.Parallel()
 	st := stacktest.Start(t)
 	client := connectPipeline(t, st)
 	var c console
@@ -182,6 +183,7 @@ func quarantineDrop(t *testing.T, st *stacktest.Stack, bad uint64) {
 }
 
 func TestQuarantineMisuse(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		args []string
 		want string

@@ -52,6 +52,7 @@ func samplePlan() *schedules.Plan {
 }
 
 func TestWritePlan(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	require.NoError(t, still(plain).WritePlan(&b, samplePlan()))
 	require.Equal(t, `+ take_steps.a  one-shot
@@ -84,6 +85,7 @@ Plan for namespace default: 1 to create, 2 to update, 1 to delete, 1 blocked, 2 
 }
 
 func TestWriteJobs(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	require.NoError(t, still(plain).WriteJobs(&b, []client.JobRow{
 		{ID: "take_steps.a", Mode: job.ModeRecurring, Status: client.JobScheduled, LastStart: noon.Add(-90 * time.Second), Next: noon.Add(4 * time.Minute), Owner: "user:ada"},
@@ -98,6 +100,7 @@ take_steps.long-key  queued      waiting    -                           -       
 }
 
 func TestWriteJob(t *testing.T) {
+	t.Parallel()
 	j := job.Job{
 		ID: "take_steps.b", Type: "TakeSteps", Worker: "load", Provider: job.ProviderTOML,
 		Spec:    json.RawMessage(`{"steps":2,"to":"x"}`),
@@ -150,6 +153,7 @@ NUMBER  START               TOOK   RESULT
 // TestWriteJSON has characters that encoding/json escapes, and numbers that a float
 // cannot hold.
 func TestWriteJSON(t *testing.T) {
+	t.Parallel()
 	spec, err := json.Marshal(map[string]any{"query": "a<b && c>d", "n": json.Number("12345678901234567890"), "x": json.Number("1.50")})
 	require.NoError(t, err)
 	require.Contains(t, string(spec), `\u0026`)
@@ -169,6 +173,7 @@ func TestWriteJSON(t *testing.T) {
 }
 
 func TestWriteRecurringJob(t *testing.T) {
+	t.Parallel()
 	for want, r := range map[string]job.Recurring{
 		"Mode         recurring, every PT15M\nOverlap      skip, catch-up window PT30M\n": {RecurEvery: job.Duration(15 * time.Minute)},
 		"Mode         recurring, every PT15M, offset PT0S, jitter PT1M\nOverlap      buffer_one, catch-up window PT10S\n": {
@@ -189,6 +194,7 @@ func TestWriteRecurringJob(t *testing.T) {
 }
 
 func TestWriteRun(t *testing.T) {
+	t.Parallel()
 	run := client.Run{
 		RunRef: client.RunRef{WorkflowID: "job/take_steps.a", RunID: "0196"},
 		JobID:  "take_steps.a", Type: "TakeSteps", Mode: job.ModeOneShot, Status: client.RunCompleted,
@@ -222,6 +228,7 @@ Handovers  1
 }
 
 func TestRunProgress(t *testing.T) {
+	t.Parallel()
 	running := client.Run{Status: client.RunRunning, Attempts: 1}
 	resizing, again := running, running
 	resizing.Progress = &job.Progress{Done: 1, Total: 3, Message: "resizing"}
@@ -241,6 +248,7 @@ func TestRunProgress(t *testing.T) {
 }
 
 func TestWriteQueue(t *testing.T) {
+	t.Parallel()
 	item := func(sequence int64, key string) contract.QueueItem {
 		return contract.QueueItem{Sequence: sequence, Job: job.Job{ID: "take_steps." + key}, Accepted: noon.Add(-time.Minute)}
 	}
@@ -277,6 +285,7 @@ NUMBER  JOB           STATUS     ENDED                RAN  ERROR
 }
 
 func TestWhen(t *testing.T) {
+	t.Parallel()
 	p := still(plain)
 	for want, at := range map[string]time.Time{
 		"":                             {},
@@ -293,6 +302,7 @@ func TestWhen(t *testing.T) {
 }
 
 func TestWriteWorkersInTrouble(t *testing.T) {
+	t.Parallel()
 	service := func(name string, beat contract.ServiceBeat) workflows.LiveService {
 		return workflows.LiveService{
 			Service:     contract.Service{Worker: "load", Name: name, Slots: 50, Tags: map[string]string{job.TagHost: "field"}},

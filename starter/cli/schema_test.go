@@ -9,6 +9,7 @@ import (
 )
 
 func TestSchema(t *testing.T) {
+	t.Parallel()
 	schema, err := jobsfile.Schema(testTypes())
 	require.NoError(t, err)
 	require.JSONEq(t, string(schema), console{}.ok(t, "schema"))

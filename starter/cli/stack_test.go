@@ -26,7 +26,8 @@ import (
 // TestStack works through the commands as an operator would, against a real
 // Temporal and a worker.
 func TestStack(t *testing.T) {
-	st := stacktest.Start(t)
+	t.Parallel()
+	st := stacktest.StartOwn(t, "--only", "temporal")
 	c := console{address: st.Temporal}
 
 	t.Run("without a worker", func(t *testing.T) { withoutWorker(t, c) })

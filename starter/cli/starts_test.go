@@ -105,6 +105,7 @@ func starts(t *testing.T, c console) {
 }
 
 func TestMisuseOfStarts(t *testing.T) {
+	t.Parallel()
 	for want, args := range map[string][]string{
 		`-n 0 is not from 1 to 1000 (see starter jobs next --help)`:        {"jobs", "next", "a.b", "-n", "0"},
 		`-n 1001 is not from 1 to 1000 (see starter jobs next --help)`:     {"jobs", "next", "a.b", "-n", "1001"},

@@ -8,6 +8,7 @@ import (
 )
 
 func TestMisuse(t *testing.T) {
+	t.Parallel()
 	items := writeFile(t, "items.jsonl", `{"steps": 1}`)
 	for _, test := range []struct {
 		args []string
@@ -84,6 +85,7 @@ func TestMisuse(t *testing.T) {
 
 // TestUnknownTypeOffline has names of job types that other workers may bring.
 func TestUnknownTypeOffline(t *testing.T) {
+	t.Parallel()
 	for name, hint := range map[string]string{
 		"TakeStep": `unknown job type "TakeStep"; did you mean "TakeSteps"?`,
 		"Nothing":  `unknown job type "Nothing"; there are TakeSteps, OnlyRecurring, NobodyServes`,
@@ -99,6 +101,7 @@ func TestUnknownTypeOffline(t *testing.T) {
 // TestEmptyNames is what scripts give whose variables are not set: nothing may
 // stand for all there is.
 func TestEmptyNames(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"jobs", "describe"}, {"jobs", "stop"}, {"jobs", "pause"}, {"jobs", "trigger"}, {"run"},
 		{"runs", "describe"}, {"runs", "retry"}, {"runs", "cancel"}, {"runs", "terminate", "--yes"}, {"runs", "terminate", "a.b"},
@@ -120,6 +123,7 @@ func TestEmptyNames(t *testing.T) {
 }
 
 func TestSpecsAreCheckedBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		spec, want string
 	}{
@@ -147,6 +151,7 @@ func TestSpecsAreCheckedBeforeAnythingStarts(t *testing.T) {
 }
 
 func TestItemsAreCheckedBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
 	items := writeFile(t, "items.jsonl", `{"steps": 1}
 {"key": "a", "spec": {"steps": 1}}
 
@@ -169,6 +174,7 @@ starter: `+items+` has 3 problems; nothing was put into the queue
 }
 
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{}, {"--help"}, {"help"}, {"jobs"}, {"queues", "--help"}} {
 		require.Contains(t, console{}.ok(t, args...), "Usage:")
 	}
@@ -181,6 +187,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
+	t.Parallel()
 	require.Contains(t, console{}.ok(t, "version"), "temporal sdk")
 	version := decoded[map[string]any](t, console{}, "version")
 	require.NotEmpty(t, version["go"])
@@ -188,12 +195,14 @@ func TestVersion(t *testing.T) {
 }
 
 func TestCompletionOfWords(t *testing.T) {
+	t.Parallel()
 	require.Contains(t, console{}.ok(t, "__complete", "jobs", "list", "--mode", ""), "one-shot\ncontinuous\nrecurring\nqueued\n")
 	require.Contains(t, console{}.ok(t, "__complete", "run", "--type", ""), "TakeSteps\nOnlyRecurring\n")
 	require.Contains(t, console{}.ok(t, "__complete", "validate", ""), "toml\n")
 }
 
 func TestUnreachableTemporal(t *testing.T) {
+	t.Parallel()
 	// Port 1 is reserved and nothing listens on it.
 	for _, args := range [][]string{
 		{"jobs", "list"},

@@ -41,6 +41,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestValidateShowsAllProblems(t *testing.T) {
+	t.Parallel()
 	offline := console{address: "127.0.0.1:1"}
 	bad := writeFile(t, "bad.toml", badFile)
 	r := offline.run(t.Context(), "validate", bad)

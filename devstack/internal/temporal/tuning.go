@@ -48,6 +48,13 @@ func dynamicConfig(o Options) settings {
 		// The server's own worker, which keeps schedules, may have all its pollers at the
 		// queue of a process that was killed: its schedules stand still for one long poll.
 		dynamicconfig.MatchingLongPollExpirationInterval.Key(): 10 * time.Second,
+		// A new namespace can be used after this. The server's own is two seconds, and it
+		// makes no more than ten a second and starts their schedules as slowly.
+		dynamicconfig.NamespaceCacheRefreshInterval.Key():                                      200 * time.Millisecond,
+		dynamicconfig.WorkerPerNamespaceWorkerStartRate.Key():                                  1000.0,
+		dynamicconfig.FrontendNamespaceReplicationInducingAPIsRPS.Key():                        1000,
+		dynamicconfig.FrontendMaxNamespaceNamespaceReplicationInducingAPIsRPSPerInstance.Key(): 100,
+		dynamicconfig.FrontendGlobalNamespaceNamespaceReplicationInducingAPIsRPS.Key():         100,
 	}
 	if o.History > 0 {
 		s[dynamicconfig.HistoryCountSuggestContinueAsNew.Key()] = o.History

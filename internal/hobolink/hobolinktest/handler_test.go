@@ -48,6 +48,7 @@ func frame(logger string, from, to time.Time) url.Values {
 }
 
 func TestAnswerHoldsTheLedger(t *testing.T) {
+	t.Parallel()
 	h := hobolinktest.NewHandler(hobolinktest.Options{Now: clock, Seed: 7})
 	logger := h.Options().Loggers[0]
 	from, to := noon.Add(-time.Hour), noon.Add(time.Hour)
@@ -76,6 +77,7 @@ func TestAnswerHoldsTheLedger(t *testing.T) {
 }
 
 func TestWeatherIsPlausible(t *testing.T) {
+	t.Parallel()
 	h := hobolinktest.NewHandler(hobolinktest.Options{Now: clock, Interval: time.Hour})
 	bounds := map[string][2]float64{
 		"Temperature": {-25, 50}, "RH": {0, 100}, "Rain": {0, 10}, "Wind Speed": {0, 20}, "Gust Speed": {0, 50},
@@ -90,6 +92,7 @@ func TestWeatherIsPlausible(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	h := hobolinktest.NewHandler(hobolinktest.Options{Now: clock})
 	logger := h.Options().Loggers[0]
 	good := frame(logger, noon.Add(-time.Hour), noon)
@@ -122,6 +125,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestTruncation(t *testing.T) {
+	t.Parallel()
 	h := hobolinktest.NewHandler(hobolinktest.Options{Now: clock, MaxResults: 100})
 	logger := h.Options().Loggers[0]
 	_, got := get(t, h, hobolinktest.DefaultToken, frame(logger, noon.Add(-time.Hour), noon))
@@ -131,6 +135,7 @@ func TestTruncation(t *testing.T) {
 }
 
 func TestRateLimit(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := hobolinktest.NewHandler(hobolinktest.Options{Now: clock, RateLimit: 2})
 		values := frame(h.Options().Loggers[0], noon.Add(-time.Hour), noon)
@@ -151,6 +156,7 @@ func TestRateLimit(t *testing.T) {
 }
 
 func TestFailNext(t *testing.T) {
+	t.Parallel()
 	h := hobolinktest.NewHandler(hobolinktest.Options{Now: clock})
 	values := frame(h.Options().Loggers[0], noon.Add(-time.Hour), noon)
 	h.FailNext(1, hobolinktest.Failure{Status: hobolinktest.StatusBusy, RetryAfter: 2 * time.Second})
