@@ -42,7 +42,7 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	}
 	earlier := start(first)
 	ledger.waitFor(t, "step", 1)
-	givesWay := func(at time.Time) workflows.RunOutput {
+	givesWay := func(at time.Time) contract.RunOutput {
 		run := start(at)
 		stacktest.WaitFor(t, "the run to end", func() (bool, error) {
 			// One that begins waits at the gate and does not end.

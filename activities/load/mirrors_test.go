@@ -265,7 +265,7 @@ func (b *bench) isAskedToWait(t *testing.T, random *rand.Rand, publish func(int)
 // TestSlowMirrorHoldsUpNobody: a mirror does not answer a write before the other one
 // has got further, with 20,000 messages waiting and then, iteration after iteration, with those
 // that come after. The worker holds only a few for the slow one.
-func TestSlowMirrorHoldsUpNobody(t *testing.T) {
+func TestSlowMirrorHoldsUpNobody(t *testing.T) { //nolint:paralleltest // It compares heaps.
 	random := newRandom(t)
 	b := newBench(t, "slow", stacktest.Start(t))
 	proxies := map[string]*proxy{pipeline.DefaultMirror: b.proxy, "west": b.west(t)}
@@ -276,14 +276,14 @@ func TestSlowMirrorHoldsUpNobody(t *testing.T) {
 	}
 	t.Logf("mirror %s is slow", slow)
 	b.spec.BatchPoints = 500
-	_, err := b.lap(t) // makes the consumers
+	_, err := b.iteration(t) // makes the consumers
 	require.NoError(t, err)
 	published := 20_000
 	b.publishNumbers(t, 0, published)
 	writes := holdWrites(proxies[slow])
-	l := b.keepLapping(t)
+	l := b.keepIterating(t)
 
-	// While the slow mirror has a write in hand and the lap's time is over, do begins
+	// While the slow mirror has a write in hand and the time of the iteration is over, do begins
 	// something of which reached tells when the fast mirror has done it. On a busy
 	// machine the fast one can count as slow too: then another write shows it.
 	const holdFor = 4 * time.Second // less than the loader waits for an answer
@@ -296,7 +296,7 @@ func TestSlowMirrorHoldsUpNobody(t *testing.T) {
 			if write == nil || write.ctx.Err() != nil {
 				write, begun = writes.next(), false
 			}
-			if write == nil || time.Since(write.began) < 2*b.spec.Lap.Std() {
+			if write == nil || time.Since(write.began) < 2*b.spec.IterationDuration.Std() {
 				return false, nil
 			}
 			if !begun {
@@ -401,7 +401,7 @@ type iterating struct {
 	ended      chan error
 }
 
-func (b *bench) keepLapping(t *testing.T) *iterating {
+func (b *bench) keepIterating(t *testing.T) *iterating {
 	t.Helper()
 	l := &iterating{ended: make(chan error, 1)}
 	go func() {
