@@ -107,7 +107,7 @@ bin/tools/built: tools/go.mod tools/go.sum
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s) each
-	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' job recurrence schedules activities workers starter internal | sort | \
+	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' client contract job recurrence schedules activities workers starter internal | sort | \
 	while IFS=: read -r file _ target; do \
 		target=$${target#func }; printf '\n== %s in %s\n' "$$target" "$$(dirname $$file)"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \

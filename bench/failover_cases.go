@@ -60,7 +60,7 @@ func (b *failoverBench) killedPhoto(ctx context.Context) error {
 	const jobType = "GeneratePhotoVariantsToMinio"
 	j := newJob("photo", job.Trigger{OneShot: &job.OneShot{}})
 	j.ID, j.Type, j.Worker, j.Spec = job.ID(jobType, "photo"), jobType, job.WorkerBackend, job.EncodeJSON(spec)
-	ref, err := b.jobs.StartRun(ctx, j, contract.StartedByHand)
+	ref, err := b.jobs.Runs.Start(ctx, j, contract.StartedByHand)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (b *failoverBench) killedPhoto(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	run, err := b.jobs.Run(ctx, ref)
+	run, err := b.jobs.Runs.Get(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func benchPhoto() ([]byte, error) {
 func (b *failoverBench) completed(ctx context.Context, ref client.RunRef) (*client.RunDetail, error) {
 	var run *client.RunDetail
 	err := until(ctx, "the end of run "+ref.RunID, func() (ended bool, err error) {
-		run, err = b.jobs.Run(ctx, ref)
+		run, err = b.jobs.Runs.Get(ctx, ref)
 		return err == nil && !run.Ended.IsZero(), err
 	})
 	if err == nil && run.Status != client.RunCompleted {
@@ -153,7 +153,7 @@ func (b *failoverBench) lastTask(ctx context.Context) error {
 	asked := 0
 	fed.Go(func() {
 		for ; feeding.Err() == nil && feedError == nil; asked++ {
-			_, feedError = b.jobs.StartRun(ctx, newJob(fmt.Sprintf("flow-%05d", asked), job.Trigger{OneShot: &job.OneShot{}}), contract.StartedByHand)
+			_, feedError = b.jobs.Runs.Start(ctx, newJob(fmt.Sprintf("flow-%05d", asked), job.Trigger{OneShot: &job.OneShot{}}), contract.StartedByHand)
 		}
 	})
 	const atWork = 20
@@ -196,7 +196,7 @@ func (b *failoverBench) drainOfTen(ctx context.Context) error {
 	defer first.Stop(stack.StopGrace)
 	gate := filepath.Join(b.folder, "gate")
 	for n := range runs {
-		if _, err := b.jobs.StartRun(ctx, holding(fmt.Sprintf("drained-%d", n), gate), contract.StartedByHand); err != nil {
+		if _, err := b.jobs.Runs.Start(ctx, holding(fmt.Sprintf("drained-%d", n), gate), contract.StartedByHand); err != nil {
 			return err
 		}
 	}
@@ -245,7 +245,7 @@ func (b *failoverBench) boundRun(ctx context.Context) error {
 	j := holding("bound", gate)
 	j.Options.Bind = map[string]string{"site": "north"}
 	j.Options.FailoverAfter = job.Duration(30 * time.Second)
-	ref, err := b.jobs.StartRun(ctx, j, contract.StartedByHand)
+	ref, err := b.jobs.Runs.Start(ctx, j, contract.StartedByHand)
 	if err != nil {
 		return err
 	}

@@ -95,10 +95,10 @@ func (b *jobBench) startJobWorker(ctx context.Context) error {
 	}
 	b.worker = worker
 	// The first item pays for what is set up once.
-	if _, err := b.jobs.Enqueue(ctx, queuedJob(warmQueue, "first"), false); err != nil {
+	if _, err := b.jobs.Queues.Enqueue(ctx, queuedJob(warmQueue, "first"), false); err != nil {
 		return err
 	}
-	return b.jobs.AwaitEmpty(ctx, warmQueue, func(*client.Queue) {})
+	return b.jobs.Queues.AwaitEmpty(ctx, warmQueue, func(*client.Queue) {})
 }
 
 func (b *jobBench) close() error {

@@ -124,7 +124,7 @@ func (b *queueBench) compareLoops(ctx context.Context, rounds, messages int) err
 // runQueue puts items into a queue of their own and waits until all have run.
 func (b *queueBench) runQueue(ctx context.Context, name string, items int) (sample, error) {
 	began := time.Now()
-	if _, err := b.jobs.EnqueueAll(ctx, benchJobs(name, items), false, func(int) {}); err != nil {
+	if _, err := b.jobs.Queues.EnqueueAll(ctx, benchJobs(name, items), false, func(int) {}); err != nil {
 		return sample{}, err
 	}
 	state, err := b.await(ctx, name, int64(items))
@@ -139,7 +139,7 @@ func (b *queueBench) runQueue(ctx context.Context, name string, items int) (samp
 // from answering in time.
 func (b *queueBench) state(ctx context.Context, name string) (*contract.QueueState, error) {
 	for try := 1; ; try++ {
-		state, err := b.jobs.QueueState(ctx, name)
+		state, err := b.jobs.Queues.State(ctx, name)
 		if try == answerTries || !errors.Is(err, client.ErrNoWorker) || ctx.Err() != nil {
 			return state, err
 		}
@@ -170,10 +170,10 @@ func (b *queueBench) await(ctx context.Context, name string, completed int64) (*
 
 // deep fills a queue, runs its front, purges its middle and runs its end.
 func (b *queueBench) deep(ctx context.Context, items, ends int) error {
-	if _, err := b.jobs.SetOnFailure(ctx, deepQueue, job.OnFailureContinue); err != nil {
+	if _, err := b.jobs.Queues.SetOnFailure(ctx, deepQueue, job.OnFailureContinue); err != nil {
 		return err
 	}
-	if _, err := b.jobs.PauseQueue(ctx, deepQueue, "bench"); err != nil {
+	if _, err := b.jobs.Queues.Pause(ctx, deepQueue, "bench"); err != nil {
 		return err
 	}
 	jobs := benchJobs(deepQueue, items)
@@ -212,7 +212,7 @@ func (b *queueBench) deep(ctx context.Context, items, ends int) error {
 func (b *queueBench) fill(ctx context.Context, jobs []job.Job) error {
 	began := time.Now()
 	step := time.Now()
-	_, err := b.jobs.EnqueueAll(ctx, jobs, false, func(done int) {
+	_, err := b.jobs.Queues.EnqueueAll(ctx, jobs, false, func(done int) {
 		if time.Since(step) > 10*time.Second {
 			step = time.Now()
 			b.say("  %d enqueued", done)
@@ -225,7 +225,7 @@ func (b *queueBench) fill(ctx context.Context, jobs []job.Job) error {
 	b.found(fmt.Sprintf("enqueue %d items, one producer", len(jobs)), "%.0f/s, load average %s", float64(len(jobs))/took.Seconds(), loadAverage())
 	began = time.Now()
 	fresh := client.New(b.client, b.info.Namespace) // It knows nothing of the pages yet.
-	receipt, err := fresh.Enqueue(ctx, jobs[len(jobs)/2], false)
+	receipt, err := fresh.Queues.Enqueue(ctx, jobs[len(jobs)/2], false)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (b *queueBench) purgeMiddle(ctx context.Context, ran, ends int) error {
 		return err
 	}
 	began := time.Now()
-	removed, err := b.jobs.Purge(ctx, deepQueue, 1, state.Accepted-int64(ends))
+	removed, err := b.jobs.Queues.Purge(ctx, deepQueue, 1, state.Accepted-int64(ends))
 	if err != nil {
 		return err
 	}
@@ -279,7 +279,7 @@ func (b *queueBench) drainPart(ctx context.Context, which string, jobs []job.Job
 	}
 	side := b.startSide(ctx, strings.ReplaceAll(which, " ", "-"))
 	began := time.Now()
-	_, err = b.jobs.ResumeQueue(ctx, deepQueue)
+	_, err = b.jobs.Queues.Resume(ctx, deepQueue)
 	if err == nil {
 		_, err = b.await(ctx, deepQueue, before.Completed+int64(items))
 	}
@@ -308,7 +308,7 @@ func (b *queueBench) drainPart(ctx context.Context, which string, jobs []job.Job
 
 // restQueue pauses the queue and waits until nothing of it runs.
 func (b *queueBench) restQueue(ctx context.Context) (*contract.QueueState, error) {
-	if _, err := b.jobs.PauseQueue(ctx, deepQueue, "bench"); err != nil {
+	if _, err := b.jobs.Queues.Pause(ctx, deepQueue, "bench"); err != nil {
 		return nil, err
 	}
 	for {

@@ -59,7 +59,7 @@ func (s *sideLoad) run(ctx context.Context, which string) {
 		j := queuedJob(sideQueue, fmt.Sprintf("%s-%s-%05d", sideQueue, which, n))
 		began := time.Now()
 		// Not ended by the context: an item that was put in has to be looked at.
-		if _, err := s.bench.jobs.Enqueue(context.WithoutCancel(ctx), j, false); err != nil {
+		if _, err := s.bench.jobs.Queues.Enqueue(context.WithoutCancel(ctx), j, false); err != nil {
 			s.err = fmt.Errorf("put an item into queue %s: %w", sideQueue, err)
 			return
 		}

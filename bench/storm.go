@@ -150,7 +150,7 @@ func (b *jobBench) accounts(ctx context.Context, jobs []job.Job) ([]account, err
 // patiently describes a schedule, again while the servers are too busy to answer.
 func (b *jobBench) patiently(ctx context.Context, jobID string) (*client.Live, error) {
 	for try := 1; ; try++ {
-		live, err := b.jobs.LiveSchedule(ctx, jobID)
+		live, err := b.jobs.Jobs.LiveSchedule(ctx, jobID)
 		switch {
 		case err == nil && live == nil:
 			return nil, fmt.Errorf("job %s has no schedule", jobID)

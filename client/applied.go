@@ -18,7 +18,7 @@ import (
 
 // Applied reads what was applied from a provider, nothing if it never was. It
 // reads the history of the record and so needs no worker.
-func (c *Client) Applied(ctx context.Context, provider job.Provider) (contract.AppliedState, error) {
+func (c *JobClient) Applied(ctx context.Context, provider job.Provider) (contract.AppliedState, error) {
 	id := contract.AppliedWorkflowID(provider)
 	var state contract.AppliedState
 	events := c.temporal.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
@@ -66,7 +66,7 @@ func decodeOnly(payloads *commonpb.Payloads, into any) error {
 
 // Record adds to what was applied from a provider. If nobody keeps the record, it
 // is begun with what is known. It needs no worker.
-func (c *Client) Record(ctx context.Context, provider job.Provider, known contract.AppliedState, record contract.AppliedRecord) error {
+func (c *JobClient) Record(ctx context.Context, provider job.Provider, known contract.AppliedState, record contract.AppliedRecord) error {
 	id := contract.AppliedWorkflowID(provider)
 	_, err := c.temporal.SignalWithStartWorkflow(ctx, id, contract.SignalApplied, record, sdk.StartWorkflowOptions{
 		TaskQueue:             contract.QueuesTaskQueue,

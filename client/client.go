@@ -46,18 +46,44 @@ var errNotInQueue = fmt.Errorf("%w in the queue", ErrNotFound)
 
 // Client does what operators ask for in one namespace.
 type Client struct {
+	*conn
+	Jobs    *JobClient
+	Runs    *RunClient
+	Queues  *QueueClient
+	Workers *WorkerClient
+}
+
+// JobClient lists, describes and changes jobs.
+type JobClient struct{ *conn }
+
+// RunClient starts, lists, follows and ends runs.
+type RunClient struct{ *conn }
+
+// QueueClient puts items into queues, and manages queues and their items.
+type QueueClient struct{ *conn }
+
+// WorkerClient tells of worker processes.
+type WorkerClient struct{ *conn }
+
+// conn is what the clients share.
+type conn struct {
 	temporal  sdk.Client
 	namespace string
 	identity  string        // of this process, in histories
 	enqueuing chan struct{} // a slot for each enqueue under way
 }
 
+func (c *conn) jobs() *JobClient     { return &JobClient{c} }
+func (c *conn) runs() *RunClient     { return &RunClient{c} }
+func (c *conn) queues() *QueueClient { return &QueueClient{c} }
+
 // New makes a client of the namespace that the Temporal client is for.
 func New(temporal sdk.Client, namespace string) *Client {
-	return &Client{
+	c := &conn{
 		temporal: temporal, namespace: namespace, identity: identity(),
 		enqueuing: make(chan struct{}, concurrency),
 	}
+	return &Client{conn: c, Jobs: c.jobs(), Runs: c.runs(), Queues: c.queues(), Workers: &WorkerClient{c}}
 }
 
 // identity names this program and process as the SDK's calls do that are given
@@ -72,7 +98,7 @@ func identity() string {
 
 // NamespaceID is the id of the namespace: another cluster's namespace of the same
 // name has another.
-func (c *Client) NamespaceID(ctx context.Context) (string, error) {
+func (c *conn) NamespaceID(ctx context.Context) (string, error) {
 	response, err := call(ctx, c.temporal.WorkflowService().DescribeNamespace, &workflowservice.DescribeNamespaceRequest{
 		Namespace: c.namespace,
 	})
@@ -80,10 +106,10 @@ func (c *Client) NamespaceID(ctx context.Context) (string, error) {
 }
 
 // Temporal is the underlying client.
-func (c *Client) Temporal() sdk.Client { return c.temporal }
+func (c *conn) Temporal() sdk.Client { return c.temporal }
 
 // Namespace is the namespace that the client works in.
-func (c *Client) Namespace() string { return c.namespace }
+func (c *conn) Namespace() string { return c.namespace }
 
 // answerTimeout is how long a message or query may wait for a worker.
 const answerTimeout = 10 * time.Second
@@ -232,7 +258,7 @@ func failing(memo *commonpb.Memo) *contract.Failing {
 }
 
 // listWorkflows goes through everything that a visibility query finds.
-func (c *Client) listWorkflows(ctx context.Context, query string, limit int, visit func(*workflowpb.WorkflowExecutionInfo)) error {
+func (c *conn) listWorkflows(ctx context.Context, query string, limit int, visit func(*workflowpb.WorkflowExecutionInfo)) error {
 	return c.eachWorkflow(ctx, query, limit, func(info *workflowpb.WorkflowExecutionInfo) error {
 		visit(info)
 		return nil
@@ -240,7 +266,7 @@ func (c *Client) listWorkflows(ctx context.Context, query string, limit int, vis
 }
 
 // eachWorkflow is listWorkflows, and ends with the first error of visit.
-func (c *Client) eachWorkflow(ctx context.Context, query string, limit int, visit func(*workflowpb.WorkflowExecutionInfo) error) error {
+func (c *conn) eachWorkflow(ctx context.Context, query string, limit int, visit func(*workflowpb.WorkflowExecutionInfo) error) error {
 	var page []byte
 	for count := 0; ; {
 		response, err := c.temporal.ListWorkflow(ctx, listRequest(c.namespace, query, page, limit-count))

@@ -20,17 +20,17 @@ import (
 // and gives its place. Once it returns without an error the job is part of the
 // queue's durable state. With again set, the job runs although it ran before.
 // It needs a live worker of any type.
-func (c *Client) Enqueue(ctx context.Context, j job.Job, again bool) (contract.EnqueueReceipt, error) {
+func (c *QueueClient) Enqueue(ctx context.Context, j job.Job, again bool) (contract.EnqueueReceipt, error) {
 	return c.EnqueueOnce(ctx, j, again, NewRequestID())
 }
 
 // EnqueueOnce is Enqueue for a request that may be made several times: as long as
 // the queue remembers it, the same request id adds no second item.
-func (c *Client) EnqueueOnce(ctx context.Context, j job.Job, again bool, requestID string) (contract.EnqueueReceipt, error) {
+func (c *QueueClient) EnqueueOnce(ctx context.Context, j job.Job, again bool, requestID string) (contract.EnqueueReceipt, error) {
 	return c.enqueueItem(ctx, contract.EnqueueItem{Job: j, AllowRerun: again}, requestID)
 }
 
-func (c *Client) enqueueItem(ctx context.Context, item contract.EnqueueItem, requestID string) (contract.EnqueueReceipt, error) {
+func (c *conn) enqueueItem(ctx context.Context, item contract.EnqueueItem, requestID string) (contract.EnqueueReceipt, error) {
 	receipts, err := c.putIn(ctx, item.Job.Queue(), []contract.EnqueueItem{item}, requestID)
 	if err != nil {
 		return contract.EnqueueReceipt{}, err
@@ -42,7 +42,7 @@ func (c *Client) enqueueItem(ctx context.Context, item contract.EnqueueItem, req
 // gives their places. It reports how many are in after each batch. At the first
 // error it ends: what was put in until then, a first part of the jobs, stays in,
 // and its places are given with the error. It needs a live worker of any type.
-func (c *Client) EnqueueAll(ctx context.Context, jobs []job.Job, again bool, report func(done int)) ([]contract.EnqueueReceipt, error) {
+func (c *QueueClient) EnqueueAll(ctx context.Context, jobs []job.Job, again bool, report func(done int)) ([]contract.EnqueueReceipt, error) {
 	items := make([]contract.EnqueueItem, len(jobs))
 	for i, j := range jobs {
 		if j.Queue() != jobs[0].Queue() {
@@ -53,7 +53,7 @@ func (c *Client) EnqueueAll(ctx context.Context, jobs []job.Job, again bool, rep
 	return c.enqueueItems(ctx, items, report)
 }
 
-func (c *Client) enqueueItems(ctx context.Context, items []contract.EnqueueItem, report func(done int)) ([]contract.EnqueueReceipt, error) {
+func (c *conn) enqueueItems(ctx context.Context, items []contract.EnqueueItem, report func(done int)) ([]contract.EnqueueReceipt, error) {
 	receipts := make([]contract.EnqueueReceipt, 0, len(items))
 	for len(items) > 0 {
 		n := batchOf(items)
@@ -96,7 +96,7 @@ func isBusy(err error) bool {
 
 // putIn puts a batch into a queue. The request has an id of its own, so that
 // asking again cannot double it.
-func (c *Client) putIn(ctx context.Context, queue string, items []contract.EnqueueItem, requestID string) ([]contract.EnqueueReceipt, error) {
+func (c *conn) putIn(ctx context.Context, queue string, items []contract.EnqueueItem, requestID string) ([]contract.EnqueueReceipt, error) {
 	what := fmt.Sprintf("enqueue %d jobs in queue %s", len(items), queue)
 	if len(items) == 1 {
 		what = fmt.Sprintf("enqueue job %s in queue %s", items[0].Job.ID, queue)
@@ -121,7 +121,7 @@ func (c *Client) putIn(ctx context.Context, queue string, items []contract.Enque
 	}
 }
 
-func (c *Client) enqueueOnce(ctx context.Context, queue string, in contract.EnqueueRequest) ([]contract.EnqueueReceipt, error) {
+func (c *conn) enqueueOnce(ctx context.Context, queue string, in contract.EnqueueRequest) ([]contract.EnqueueReceipt, error) {
 	// The server aborts updates of a workflow beyond the tenth under way.
 	c.enqueuing <- struct{}{}
 	defer func() { <-c.enqueuing }()
@@ -136,7 +136,7 @@ func (c *Client) enqueueOnce(ctx context.Context, queue string, in contract.Enqu
 
 // startQueue starts the workflow of a queue unless it runs. After one that has ended it
 // refuses: a queue does not end by itself, and what waits in it would be out of sight.
-func (c *Client) startQueue(name string) sdk.WithStartWorkflowOperation {
+func (c *conn) startQueue(name string) sdk.WithStartWorkflowOperation {
 	return c.temporal.NewWithStartWorkflowOperation(sdk.StartWorkflowOptions{
 		ID:                       contract.QueueWorkflowID(name),
 		TaskQueue:                contract.QueuesTaskQueue,

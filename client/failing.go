@@ -41,20 +41,20 @@ func (l latestRuns) add(jobID, definition string, actions []*schedulepb.Schedule
 
 // addFailing notes which recurring jobs are failing. Lists of runs tell it: one call
 // for the runs of many jobs, and another one if some of them have failed.
-func (c *Client) addFailing(ctx context.Context, rows map[string]JobRow, latest latestRuns) error {
+func (c *conn) addFailing(ctx context.Context, rows map[string]JobRow, latest latestRuns) error {
 	found, err := c.failing(ctx, latest)
 	for id, failing := range found {
 		row := rows[id]
-		row.standAs(failing)
+		row.showAs(failing)
 		rows[id] = row
 	}
 	return err
 }
 
 // failingSchedule tells whether a recurring job is failing, nil if it is not.
-func (c *Client) failingSchedule(ctx context.Context, live *Live) (*contract.Failing, error) {
+func (c *conn) failingSchedule(ctx context.Context, live *Live) (*contract.Failing, error) {
 	latest := latestRuns{}
-	latest.add(live.Job.ID, live.SpecHash, live.Schedule.GetInfo().GetRecentActions())
+	latest.add(live.Job.ID, live.DefinitionHash, live.Schedule.GetInfo().GetRecentActions())
 	found, err := c.failing(ctx, latest)
 	return found[live.Job.ID], err
 }
@@ -62,7 +62,7 @@ func (c *Client) failingSchedule(ctx context.Context, live *Live) (*contract.Fai
 // failing finds the jobs that are failing: the latest of their runs that has ended, and
 // that was not terminated, tells of failures. Runs that did not complete tell of the
 // failures before them.
-func (c *Client) failing(ctx context.Context, latest latestRuns) (map[string]*contract.Failing, error) {
+func (c *conn) failing(ctx context.Context, latest latestRuns) (map[string]*contract.Failing, error) {
 	var ids []string
 	for _, runs := range latest {
 		ids = append(ids, runs.ids...)
@@ -95,7 +95,7 @@ func (c *Client) failing(ctx context.Context, latest latestRuns) (map[string]*co
 
 // failingEnd is what a run of a definition has left of failures, nil if it left none.
 func failingEnd(info *workflowpb.WorkflowExecutionInfo, definition string) *contract.Failing {
-	if Attribute(info.GetSearchAttributes(), contract.AttributeSpecHash.GetName()) != definition {
+	if Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()) != definition {
 		return nil
 	}
 	var end contract.RunEnd
@@ -110,7 +110,7 @@ func failingEnd(info *workflowpb.WorkflowExecutionInfo, definition string) *cont
 const maxIDs = 500
 
 // runsByID lists the runs among those with the ids that match, by run id.
-func (c *Client) runsByID(ctx context.Context, ids []string, matching string) (map[string]*workflowpb.WorkflowExecutionInfo, error) {
+func (c *conn) runsByID(ctx context.Context, ids []string, matching string) (map[string]*workflowpb.WorkflowExecutionInfo, error) {
 	runs := map[string]*workflowpb.WorkflowExecutionInfo{}
 	for some := range slices.Chunk(ids, maxIDs) {
 		query := fmt.Sprintf("%s AND RunId IN ('%s')", matching, strings.Join(some, "', '"))

@@ -17,7 +17,7 @@ const pollInterval = 500 * time.Millisecond
 // TriggerIteration starts the next iteration of a continuous job without
 // waiting for its interval, and gives the number of that iteration. One that
 // runs now is let finish first.
-func (c *Client) TriggerIteration(ctx context.Context, jobID string) (number int64, err error) {
+func (c *JobClient) TriggerIteration(ctx context.Context, jobID string) (number int64, err error) {
 	state, err := c.triggerLoop(ctx, jobID)
 	if err != nil {
 		return 0, err
@@ -32,7 +32,7 @@ func (c *Client) TriggerIteration(ctx context.Context, jobID string) (number int
 // reports the job's state as it goes. While no worker answers, it reports nil.
 // Of an iteration so many others ago that the job has forgotten it, only the
 // number is given. It is an error when the job stops or pauses before.
-func (c *Client) FollowIteration(ctx context.Context, jobID string, number int64, report func(*contract.ContinuousState)) (*contract.Iteration, error) {
+func (c *RunClient) FollowIteration(ctx context.Context, jobID string, number int64, report func(*contract.ContinuousState)) (*contract.Iteration, error) {
 	for {
 		state, err := c.loopState(ctx, jobID)
 		if ctx.Err() != nil {
@@ -70,9 +70,9 @@ type Turn struct {
 // the queue, and reports how many items are ahead, -1 while no worker answers. It is
 // an error when the queue's workflow has ended, and when the item has left the queue without a run, and so many others have
 // since that the queue does not know how: it was purged, or canceled.
-func (c *Client) AwaitTurn(ctx context.Context, queue, jobID string, sequence int64, report func(ahead int)) (Turn, error) {
+func (c *QueueClient) AwaitTurn(ctx context.Context, queue, jobID string, sequence int64, report func(ahead int)) (Turn, error) {
 	for {
-		at, err := c.Queue(ctx, queue)
+		at, err := c.Get(ctx, queue)
 		if ctx.Err() != nil {
 			return Turn{}, ctx.Err() // Nobody had the time to answer.
 		}
@@ -130,7 +130,7 @@ func turnOf(state *contract.QueueState, jobID string, sequence int64) (turn *Tur
 
 // forgottenTurn finds the run of an item that its queue has forgotten. The latest run
 // of the job need not be it: the item may have left the queue without one.
-func (c *Client) forgottenTurn(ctx context.Context, state *contract.QueueState, jobID string, sequence int64) (Turn, error) {
+func (c *conn) forgottenTurn(ctx context.Context, state *contract.QueueState, jobID string, sequence int64) (Turn, error) {
 	id := contract.JobWorkflowID(jobID)
 	latest, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil && !isNotFound(err) {
@@ -140,7 +140,7 @@ func (c *Client) forgottenTurn(ctx context.Context, state *contract.QueueState, 
 		return Turn{Run: &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}}, nil
 	}
 	var found *RunRef
-	listed, err := c.settles(ctx, func() (bool, error) { // The list lags.
+	listed, err := c.becomes(ctx, func() (bool, error) { // The list lags.
 		err := c.listWorkflows(ctx, "WorkflowId = "+quote(id), 0, func(info *workflowpb.WorkflowExecutionInfo) {
 			if found == nil && isRunOf(info, state.Instance, sequence) { // The latest comes first.
 				found = &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}

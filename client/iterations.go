@@ -12,7 +12,7 @@ import (
 
 // iterations lists what a continuous job remembers of its iterations, the latest
 // first, and the one under way.
-func (c *Client) iterations(ctx context.Context, live *Live, filter RunFilter) ([]Run, error) {
+func (c *conn) iterations(ctx context.Context, live *Live, filter RunFilter) ([]Run, error) {
 	state, err := c.loopState(ctx, live.Job.ID)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func iterationRun(live *Live, it contract.Iteration) Run {
 }
 
 // iterationUnderWay reads the activity of the iteration that runs.
-func (c *Client) iterationUnderWay(ctx context.Context, live *Live, number int64) (Run, error) {
+func (c *conn) iterationUnderWay(ctx context.Context, live *Live, number int64) (Run, error) {
 	run := loopRun(live, number)
 	run.Status = RunRunning
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, run.WorkflowID, "")

@@ -81,7 +81,7 @@ func (f JobFilter) matches(row JobRow) bool {
 // others as long as their latest run is within the namespace's retention. The
 // list is eventually consistent, by about a second. The second result names
 // queues whose waiting items could not be read since no worker is alive.
-func (c *Client) Jobs(ctx context.Context, filter JobFilter) ([]JobRow, []string, error) {
+func (c *JobClient) List(ctx context.Context, filter JobFilter) ([]JobRow, []string, error) {
 	rows := map[string]JobRow{}
 	latest := latestRuns{}
 	if err := c.scheduledRows(ctx, rows, latest); err != nil {
@@ -111,11 +111,11 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter) ([]JobRow, []string
 }
 
 // scheduledRows adds the recurring jobs, and their latest runs unless latest is nil.
-func (c *Client) scheduledRows(ctx context.Context, rows map[string]JobRow, latest latestRuns) error {
+func (c *conn) scheduledRows(ctx context.Context, rows map[string]JobRow, latest latestRuns) error {
 	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
 		if row, ours := scheduledRow(entry); ours {
 			rows[row.ID] = row
-			latest.add(row.ID, Attribute(entry.GetSearchAttributes(), contract.AttributeSpecHash.GetName()), entry.GetInfo().GetRecentActions())
+			latest.add(row.ID, Attribute(entry.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()), entry.GetInfo().GetRecentActions())
 		}
 	})
 }
@@ -145,7 +145,7 @@ func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
 }
 
 // listSchedules goes through all schedules of the namespace, ours or not.
-func (c *Client) listSchedules(ctx context.Context, visit func(*schedulepb.ScheduleListEntry)) error {
+func (c *conn) listSchedules(ctx context.Context, visit func(*schedulepb.ScheduleListEntry)) error {
 	request := &workflowservice.ListSchedulesRequest{Namespace: c.namespace, MaximumPageSize: 1000}
 	for {
 		response, err := call(ctx, c.temporal.WorkflowService().ListSchedules, request)
@@ -176,7 +176,7 @@ func nextStart(times []*timestamppb.Timestamp) time.Time {
 }
 
 // workflowRows adds the jobs whose workflow bears their id: every mode but recurring.
-func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error {
+func (c *conn) workflowRows(ctx context.Context, rows map[string]JobRow) error {
 	query := fmt.Sprintf("WorkflowType = '%s' OR (WorkflowType = '%s' AND JobMode IN ('%s', '%s'))",
 		contract.ContinuousJobType, contract.RunJobType, job.ModeOneShot, job.ModeQueued)
 	return c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
@@ -201,7 +201,7 @@ func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error
 			row.Tags = j.Options.Tags
 		}
 		if run.Status == RunRunning {
-			row.standAs(failing(info.GetMemo()))
+			row.showAs(failing(info.GetMemo()))
 			if pause := pauseOf(info.GetMemo()); pause.Paused {
 				row.Status, row.PauseReason = JobPaused, pause.Reason
 			}
@@ -211,7 +211,7 @@ func (c *Client) workflowRows(ctx context.Context, rows map[string]JobRow) error
 }
 
 // standAs notes that a job is failing, if it is.
-func (row *JobRow) standAs(f *contract.Failing) {
+func (row *JobRow) showAs(f *contract.Failing) {
 	if f == nil {
 		return
 	}
@@ -245,13 +245,13 @@ func jobStatus(run Run) JobStatus {
 	}
 }
 
-func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unread []string, _ error) {
+func (c *conn) waitingRows(ctx context.Context, rows map[string]JobRow) (unread []string, _ error) {
 	names, err := c.queueNames(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for n, name := range names {
-		state, err := c.QueueState(ctx, name)
+		state, err := c.queues().State(ctx, name)
 		switch {
 		case errors.Is(err, ErrNoWorker):
 			return append(unread, names[n:]...), nil // All queues have the same workers.
@@ -280,7 +280,7 @@ func (c *Client) waitingRows(ctx context.Context, rows map[string]JobRow) (unrea
 type JobDetail struct {
 	Row  JobRow  `json:"status"`
 	Job  job.Job `json:"definition"`
-	Hash string  `json:"spec_hash"`
+	Hash string  `json:"definition_hash"`
 	// Next are the coming starts of a recurring job.
 	Next []time.Time `json:"next,omitempty"`
 	// Missed and Skipped count a recurring job's slots that did not run: outside
@@ -303,12 +303,12 @@ type JobDetail struct {
 const describedRuns = 10
 
 // Job describes a job.
-func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
+func (c *JobClient) Get(ctx context.Context, jobID string) (*JobDetail, error) {
 	live, err := c.Live(ctx, jobID)
 	if err != nil {
 		return nil, err
 	}
-	detail := &JobDetail{Job: live.Job, Hash: live.SpecHash, Row: rowOf(live)}
+	detail := &JobDetail{Job: live.Job, Hash: live.DefinitionHash, Row: rowOf(live)}
 	if s := live.Schedule; s != nil {
 		detail.Missed, detail.Skipped = s.GetInfo().GetMissedCatchupWindow(), s.GetInfo().GetOverlapSkipped()
 		detail.Dropped = s.GetInfo().GetBufferDropped()
@@ -319,7 +319,7 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 		if !live.Paused {
 			detail.Next = notBefore(failing, live.Next())
 		}
-		detail.Row.standAs(failing)
+		detail.Row.showAs(failing)
 	}
 	if live.loops() {
 		detail.Loop, err = c.loopState(ctx, jobID)
@@ -329,11 +329,11 @@ func (c *Client) Job(ctx context.Context, jobID string) (*JobDetail, error) {
 			return nil, err
 		}
 	}
-	if live.Untold != nil {
-		detail.Note = live.Untold.Error()
+	if live.Unanswered != nil {
+		detail.Note = live.Unanswered.Error()
 	}
 	if live.Waiting != nil {
-		if state, err := c.QueueState(ctx, live.Waiting.Job.Queue()); err == nil {
+		if state, err := c.queues().State(ctx, live.Waiting.Job.Queue()); err == nil {
 			detail.Ahead, _ = state.Position(live.Waiting.Sequence)
 		}
 	}
@@ -353,7 +353,7 @@ func notBefore(failing *contract.Failing, starts []time.Time) []time.Time {
 	return starts
 }
 
-func (c *Client) loopState(ctx context.Context, jobID string) (*contract.ContinuousState, error) {
+func (c *conn) loopState(ctx context.Context, jobID string) (*contract.ContinuousState, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	answer, err := c.temporal.QueryWorkflow(ctx, contract.JobWorkflowID(jobID), "", contract.QueryState)
@@ -390,7 +390,7 @@ func rowOf(live *Live) JobRow {
 			row.Status, row.LastStart, row.Next = JobWaiting, time.Time{}, begins
 		}
 		if live.Workflow.Open() {
-			row.standAs(live.Failing)
+			row.showAs(live.Failing)
 		}
 	}
 	if live.Paused && (live.Workflow == nil || live.Workflow.Open()) {

@@ -19,8 +19,8 @@ import (
 type Live struct {
 	// Job is the definition in force.
 	Job job.Job
-	// SpecHash is the hash that marks what is there.
-	SpecHash string
+	// DefinitionHash is the hash that marks what is there.
+	DefinitionHash string
 	// Paused and PauseReason tell a paused schedule or continuous job.
 	Paused      bool
 	PauseReason string
@@ -41,7 +41,7 @@ type Live struct {
 	Waiting *contract.QueueItem
 	// Untold says which queues could not tell whether the job waits there, nil if it
 	// is known.
-	Untold error
+	Unanswered error
 }
 
 // WorkflowLive is the latest workflow under a job's id.
@@ -66,7 +66,7 @@ func (l *Live) loops() bool {
 
 // LiveSchedule describes the schedule of a job id. It gives nil when there is
 // none and [ErrNotOurs] when it is someone else's.
-func (c *Client) LiveSchedule(ctx context.Context, jobID string) (*Live, error) {
+func (c *JobClient) LiveSchedule(ctx context.Context, jobID string) (*Live, error) {
 	description, err := c.schedules().Describe(ctx, jobID)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -83,9 +83,9 @@ func liveSchedule(jobID string, description *workflowservice.DescribeScheduleRes
 		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", contract.ScheduleID(jobID), jobID, ErrNotOurs)
 	}
 	live := &Live{
-		SpecHash: Attribute(description.GetSearchAttributes(), contract.AttributeSpecHash.GetName()),
-		Paused:   description.GetSchedule().GetState().GetPaused(),
-		Schedule: description,
+		DefinitionHash: Attribute(description.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
+		Paused:         description.GetSchedule().GetState().GetPaused(),
+		Schedule:       description,
 	}
 	live.PauseReason = description.GetSchedule().GetState().GetNotes()
 	in, err := scheduledInput(description)
@@ -138,11 +138,11 @@ func scheduledInput(description *workflowservice.DescribeScheduleResponse) (cont
 // CheckSpec gives [ErrOtherSpec] for other work than that of the workflow under the
 // job's id, which has to be set.
 func (l *Live) CheckSpec(j job.Job) error {
-	hash, err := j.SpecHash()
+	hash, err := j.DefinitionHash()
 	switch {
 	case err != nil:
 		return err
-	case l.SpecHash == hash:
+	case l.DefinitionHash == hash:
 		return nil
 	case l.Workflow.Open():
 		return fmt.Errorf("job %s runs now: %w", l.Job.ID, ErrOtherSpec)
@@ -152,7 +152,7 @@ func (l *Live) CheckSpec(j job.Job) error {
 
 // LiveWorkflow describes the latest workflow under a job id. It gives nil when
 // there is none and [ErrNotOurs] when it is someone else's.
-func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) {
+func (c *JobClient) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) {
 	id := contract.JobWorkflowID(jobID)
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
 	switch {
@@ -170,8 +170,8 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 		return nil, fmt.Errorf("workflow %s does not carry the definition of job %s: %w", id, jobID, ErrNotOurs)
 	}
 	live := &Live{
-		Job:      j,
-		SpecHash: Attribute(info.GetSearchAttributes(), contract.AttributeSpecHash.GetName()),
+		Job:            j,
+		DefinitionHash: Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
 		Workflow: &WorkflowLive{
 			Type:   info.GetType().GetName(),
 			RunID:  info.GetExecution().GetRunId(),
@@ -193,7 +193,7 @@ func (c *Client) LiveWorkflow(ctx context.Context, jobID string) (*Live, error) 
 // a queue. It gives [ErrNotFound] when there is nothing, and another error when
 // there is nothing else and queues in which the job may wait do not tell:
 // [ErrNoWorker] if nobody answers for them.
-func (c *Client) Live(ctx context.Context, jobID string) (*Live, error) {
+func (c *JobClient) Live(ctx context.Context, jobID string) (*Live, error) {
 	live, err := c.LiveSchedule(ctx, jobID)
 	if live != nil || err != nil {
 		return live, err
@@ -220,7 +220,7 @@ func (c *Client) Live(ctx context.Context, jobID string) (*Live, error) {
 	case live == nil:
 		live = &Live{Job: waiting.Job}
 	}
-	live.Waiting, live.Untold = waiting, untold
+	live.Waiting, live.Unanswered = waiting, untold
 	return live, nil
 }
 
@@ -232,14 +232,14 @@ func (l *Live) waitsNowhere() bool {
 
 // waitingItem looks for a job in all queues. Untold says which of them do not tell
 // whether the job waits there, if it was not found in another one.
-func (c *Client) waitingItem(ctx context.Context, jobID string) (item *contract.QueueItem, untold, err error) {
+func (c *conn) waitingItem(ctx context.Context, jobID string) (item *contract.QueueItem, untold, err error) {
 	names, err := c.queueNames(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	var unread []error
 	for n, name := range names {
-		state, err := c.QueueState(ctx, name)
+		state, err := c.queues().State(ctx, name)
 		if errors.Is(err, ErrNoWorker) && ctx.Err() == nil {
 			// All queues have the same workers: nobody answers for the others either.
 			unread = append(unread, fmt.Errorf("%w that could tell whether it waits in %s", ErrNoWorker, queuesText(names[n:])))

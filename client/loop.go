@@ -27,7 +27,7 @@ func notReady(err error) bool {
 }
 
 // deliver sends a message to a workflow, again if it was not taken.
-func deliver[In, Out any](ctx context.Context, c *Client, message contract.Message[In, Out], workflowID string, in In) (Out, error) {
+func deliver[In, Out any](ctx context.Context, c *conn, message contract.Message[In, Out], workflowID string, in In) (Out, error) {
 	for try := 1; ; try++ {
 		out, err := message.Send(ctx, c.temporal, workflowID, in)
 		if try == sendTries || !notReady(err) || ctx.Err() != nil {
@@ -41,7 +41,7 @@ func deliver[In, Out any](ctx context.Context, c *Client, message contract.Messa
 const stillOn = "(it may still be done when one answers)"
 
 // send sends a message to a continuous job and waits for a worker's answer.
-func send[In, Out any](ctx context.Context, c *Client, message contract.Message[In, Out], jobID string, in In) (Out, error) {
+func send[In, Out any](ctx context.Context, c *conn, message contract.Message[In, Out], jobID string, in In) (Out, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := deliver(ctx, c, message, contract.JobWorkflowID(jobID), in)
@@ -63,14 +63,14 @@ func explainSent(what string, err error) error {
 
 // SetContinuous gives a running continuous job a new definition, from the next
 // iteration on, or at once if restart is set.
-func (c *Client) SetContinuous(ctx context.Context, j job.Job, restart bool) error {
+func (c *JobClient) SetContinuous(ctx context.Context, j job.Job, restart bool) error {
 	return c.ReplaceContinuous(ctx, j, "", restart)
 }
 
 // ReplaceContinuous is SetContinuous if the definition in force has the hash was,
 // or is j already. Otherwise it gives [ErrMoved].
-func (c *Client) ReplaceContinuous(ctx context.Context, j job.Job, was string, restart bool) error {
-	_, err := send(ctx, c, contract.MessageSetJob, j.ID, contract.SetJobRequest{
+func (c *JobClient) ReplaceContinuous(ctx context.Context, j job.Job, was string, restart bool) error {
+	_, err := send(ctx, c.conn, contract.MessageSetJob, j.ID, contract.SetJobRequest{
 		Job: j, Was: was, Restart: restart, EndFailurePause: true,
 	})
 	var app *temporal.ApplicationError
@@ -81,10 +81,10 @@ func (c *Client) ReplaceContinuous(ctx context.Context, j job.Job, was string, r
 }
 
 // triggerLoop starts the next iteration of a continuous job.
-func (c *Client) triggerLoop(ctx context.Context, jobID string) (contract.ContinuousState, error) {
+func (c *conn) triggerLoop(ctx context.Context, jobID string) (contract.ContinuousState, error) {
 	state, err := send(ctx, c, contract.MessageTrigger, jobID, contract.TriggerRequest{})
 	if errors.Is(err, ErrNotFound) {
-		if live, liveErr := c.LiveWorkflow(ctx, jobID); liveErr == nil && live != nil && !live.Workflow.Open() {
+		if live, liveErr := c.jobs().LiveWorkflow(ctx, jobID); liveErr == nil && live != nil && !live.Workflow.Open() {
 			return state, fmt.Errorf("job %s was stopped; restart it first", jobID)
 		}
 	}
@@ -94,7 +94,7 @@ func (c *Client) triggerLoop(ctx context.Context, jobID string) (contract.Contin
 // StopLoop ends the loop of a continuous job and waits until it has ended: its
 // handler has its grace period. One that is not as expected is left alone, and
 // gives [ErrMoved]; nil expects nothing.
-func (c *Client) StopLoop(ctx context.Context, jobID, reason string, expected func(*Live) bool) error {
+func (c *JobClient) StopLoop(ctx context.Context, jobID, reason string, expected func(*Live) bool) error {
 	live, err := c.LiveWorkflow(ctx, jobID)
 	if err != nil {
 		return err
@@ -105,14 +105,14 @@ func (c *Client) StopLoop(ctx context.Context, jobID, reason string, expected fu
 	if expected != nil && !expected(live) {
 		return fmt.Errorf("job %s was changed by someone else meanwhile: %w", jobID, ErrMoved)
 	}
-	if _, err := send(ctx, c, contract.MessageStop, jobID, contract.StopRequest{Reason: reason}); err != nil {
+	if _, err := send(ctx, c.conn, contract.MessageStop, jobID, contract.StopRequest{Reason: reason}); err != nil {
 		return err
 	}
 	return c.awaitEnd(ctx, live)
 }
 
 // awaitEnd waits until a loop that was told to stop has ended.
-func (c *Client) awaitEnd(ctx context.Context, live *Live) error {
+func (c *conn) awaitEnd(ctx context.Context, live *Live) error {
 	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+workflows.MaxReturnGrace+10*time.Second)
 	defer cancel()
 	err := workflows.Await(ctx, c.temporal, contract.JobWorkflowID(live.Job.ID), "", nil)

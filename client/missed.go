@@ -45,7 +45,7 @@ type MissedStart struct {
 }
 
 // JobLedger sums up the starts of one recurring job.
-type JobLedger struct {
+type JobStarts struct {
 	JobID string `json:"job_id"`
 	// From is when the ledger begins: what was asked for, or the time since which
 	// the job is known to have the definition that is in force.
@@ -64,13 +64,13 @@ type JobLedger struct {
 }
 
 // Ledger accounts for the starts of recurring jobs in a time.
-type Ledger struct {
+type StartsReport struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
 	// Missed are the starts without a run, the latest first.
 	Missed []MissedStart `json:"missed"`
 	// Jobs are those that were looked at, by id.
-	Jobs []JobLedger `json:"jobs"`
+	Jobs []JobStarts `json:"jobs"`
 }
 
 // MissedFilter says which starts to look at. Empty fields do not narrow.
@@ -85,41 +85,41 @@ type MissedFilter struct {
 }
 
 // MaxLedgerSlots bounds the starts that one ledger looks at.
-const MaxLedgerSlots = 10_000
+const MaxReportedStarts = 10_000
 
 // maxLedgerRuns bounds the runs that are compared with them. There are more runs
 // than starts where people have triggered jobs.
-const maxLedgerRuns = 4 * MaxLedgerSlots
+const maxReportedRuns = 4 * MaxReportedStarts
 
 // settled is how long after its time a start is looked at: by then a run of it is
 // in the list.
-const settled = 10 * time.Second
+const listedAfter = 10 * time.Second
 
 // Missed accounts for every start of recurring jobs since a time: it compares the
 // times that their definitions name with the runs that there are. At most
 // MaxLedgerSlots starts are looked at; more are an error.
-func (c *Client) Missed(ctx context.Context, filter MissedFilter) (*Ledger, error) {
-	ledger := &Ledger{Since: filter.Since, Until: filter.Until}
+func (c *JobClient) Missed(ctx context.Context, filter MissedFilter) (*StartsReport, error) {
+	ledger := &StartsReport{Since: filter.Since, Until: filter.Until}
 	if ledger.Until.IsZero() {
-		ledger.Until = time.Now().Add(-settled)
+		ledger.Until = time.Now().Add(-listedAfter)
 	}
 	lives, err := c.recurringJobs(ctx, filter)
 	if err != nil || len(lives) == 0 {
 		return ledger, err
 	}
-	runs, err := c.ledgerRuns(ctx, filter)
+	runs, err := c.reportedRuns(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
 	slots := 0
 	for _, live := range lives {
-		book, err := newBook(live, runs[live.Job.ID], ledger.Since, ledger.Until, MaxLedgerSlots-slots)
+		book, err := newAccounting(live, runs[live.Job.ID], ledger.Since, ledger.Until, MaxReportedStarts-slots)
 		if err != nil {
 			return nil, err
 		}
-		slots += book.ledger.Slots
+		slots += book.report.Slots
 		ledger.Missed = append(ledger.Missed, book.missed...)
-		ledger.Jobs = append(ledger.Jobs, book.ledger)
+		ledger.Jobs = append(ledger.Jobs, book.report)
 	}
 	slices.SortStableFunc(ledger.Missed, func(a, b MissedStart) int {
 		if order := b.Scheduled.Compare(a.Scheduled); order != 0 {
@@ -131,9 +131,9 @@ func (c *Client) Missed(ctx context.Context, filter MissedFilter) (*Ledger, erro
 }
 
 // recurringJobs describes the recurring jobs that match, in the order of their ids.
-func (c *Client) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Live, error) {
+func (c *conn) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Live, error) {
 	if filter.JobID != "" {
-		live, err := c.Live(ctx, filter.JobID)
+		live, err := c.jobs().Live(ctx, filter.JobID)
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func (c *Client) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Liv
 	slices.Sort(ids)
 	lives := make([]*Live, len(ids))
 	err := Each(len(ids), func(i int) (err error) {
-		lives[i], err = c.LiveSchedule(ctx, ids[i])
+		lives[i], err = c.jobs().LiveSchedule(ctx, ids[i])
 		return err
 	})
 	return slices.DeleteFunc(lives, func(live *Live) bool {
@@ -164,54 +164,54 @@ func (c *Client) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Liv
 }
 
 // ledgerRun is a run of a recurring job with the mark of its definition.
-type ledgerRun struct {
+type reportedRun struct {
 	Run
-	specHash string
+	definitionHash string
 }
 
 // ledgerRuns lists the runs of recurring jobs that were under way since a time, by
 // job, in the order of their starts.
-func (c *Client) ledgerRuns(ctx context.Context, filter MissedFilter) (map[string][]ledgerRun, error) {
+func (c *conn) reportedRuns(ctx context.Context, filter MissedFilter) (map[string][]reportedRun, error) {
 	since := quote(filter.Since.UTC().Format(time.RFC3339Nano))
 	query := RunFilter{JobID: filter.JobID, Type: filter.Type, Owner: filter.Owner, Mode: job.ModeRecurring}.query() +
 		fmt.Sprintf(" AND (StartTime >= %s OR CloseTime >= %s OR ExecutionStatus = 'Running')", since, since)
-	runs, count := map[string][]ledgerRun{}, 0
+	runs, count := map[string][]reportedRun{}, 0
 	err := c.eachWorkflow(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
-		if count++; count > maxLedgerRuns {
+		if count++; count > maxReportedRuns {
 			return fmt.Errorf("there are more than %d runs since %s: look at one job, or a shorter time",
-				maxLedgerRuns, filter.Since.UTC().Format(time.RFC3339))
+				maxReportedRuns, filter.Since.UTC().Format(time.RFC3339))
 		}
-		run := ledgerRun{newRun(info), Attribute(info.GetSearchAttributes(), contract.AttributeSpecHash.GetName())}
+		run := reportedRun{newRun(info), Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName())}
 		runs[run.JobID] = append(runs[run.JobID], run)
 		return nil
 	})
 	for _, list := range runs {
-		slices.SortFunc(list, func(a, b ledgerRun) int { return a.Started.Compare(b.Started) })
+		slices.SortFunc(list, func(a, b reportedRun) int { return a.Started.Compare(b.Started) })
 	}
 	return runs, err
 }
 
 // book accounts for the starts of one job.
-type book struct {
+type accounting struct {
 	live     *Live
-	runs     []ledgerRun
+	runs     []reportedRun
 	pauses   []pauseSpan
 	excluded []*schedulepb.StructuredCalendarSpec
 	zone     *time.Location
 	// changed is when the schedule was last changed or made.
 	changed time.Time
 
-	ledger JobLedger
+	report JobStarts
 	missed []MissedStart
 }
 
 var errTooManySlots = errors.New("too many starts")
 
-func newBook(live *Live, runs []ledgerRun, since, until time.Time, most int) (*book, error) {
+func newAccounting(live *Live, runs []reportedRun, since, until time.Time, most int) (*accounting, error) {
 	info := live.Schedule.GetInfo()
 	schedule := live.Schedule.GetSchedule()
 	spec := schedule.GetSpec()
-	b := &book{live: live, runs: runs, excluded: spec.GetExcludeStructuredCalendar(), pauses: pausesOf(schedule)}
+	b := &accounting{live: live, runs: runs, excluded: spec.GetExcludeStructuredCalendar(), pauses: pausesOf(schedule)}
 	var err error
 	if b.zone, err = time.LoadLocation(spec.GetTimezoneName()); err != nil {
 		return nil, fmt.Errorf("job %s: time zone: %w", live.Job.ID, err)
@@ -221,7 +221,7 @@ func newBook(live *Live, runs []ledgerRun, since, until time.Time, most int) (*b
 	if info.GetUpdateTime() != nil {
 		b.changed = later(created, info.GetUpdateTime().AsTime())
 	}
-	b.ledger = JobLedger{
+	b.report = JobStarts{
 		JobID: live.Job.ID, From: later(since, b.definedSince(created)),
 		ServerOverlap: info.GetOverlapSkipped(), ServerWindow: info.GetMissedCatchupWindow(), ServerBuffer: info.GetBufferDropped(),
 		ServerSince: created,
@@ -232,16 +232,16 @@ func newBook(live *Live, runs []ledgerRun, since, until time.Time, most int) (*b
 	}
 	until = until.Add(-live.Job.Recurring.Jitter.Std())
 	var without []time.Time
-	for at := range times.After(b.ledger.From.Add(-time.Nanosecond)) {
+	for at := range times.After(b.report.From.Add(-time.Nanosecond)) {
 		if at.After(until) {
 			break
 		}
-		if b.ledger.Slots++; b.ledger.Slots > most {
+		if b.report.Slots++; b.report.Slots > most {
 			return nil, fmt.Errorf("%w: there are more than %d since %s; look at one job, or a shorter time",
-				errTooManySlots, MaxLedgerSlots, since.UTC().Format(time.RFC3339))
+				errTooManySlots, MaxReportedStarts, since.UTC().Format(time.RFC3339))
 		}
 		if b.ran(at) {
-			b.ledger.Runs++
+			b.report.Runs++
 		} else {
 			without = append(without, at)
 		}
@@ -254,7 +254,7 @@ func newBook(live *Live, runs []ledgerRun, since, until time.Time, most int) (*b
 // the first run that carries its mark, after the last that carries another. If
 // there is none, it is when the schedule was last changed, unless that was but a
 // pause or a resume.
-func (b *book) definedSince(created time.Time) time.Time {
+func (b *accounting) definedSince(created time.Time) time.Time {
 	since := b.changed
 	if len(b.pauses) > 0 {
 		latest := later(b.pauses[0].From, b.pauses[0].To)
@@ -278,9 +278,11 @@ func (b *book) definedSince(created time.Time) time.Time {
 const pauseLag = 2 * time.Second
 
 // ofAnother says that a run had another definition.
-func (b *book) ofAnother(run ledgerRun) bool { return run.specHash != b.live.SpecHash }
+func (b *accounting) ofAnother(run reportedRun) bool {
+	return run.definitionHash != b.live.DefinitionHash
+}
 
-func (r ledgerRun) dueOrStarted() time.Time {
+func (r reportedRun) dueOrStarted() time.Time {
 	if r.Scheduled.IsZero() {
 		return r.Started
 	}
@@ -288,20 +290,20 @@ func (r ledgerRun) dueOrStarted() time.Time {
 }
 
 // ran says that a start has a run that did something, or may do so yet.
-func (b *book) ran(at time.Time) bool {
-	return slices.ContainsFunc(b.runs, func(run ledgerRun) bool {
+func (b *accounting) ran(at time.Time) bool {
+	return slices.ContainsFunc(b.runs, func(run reportedRun) bool {
 		return run.Scheduled.Equal(at) && run.SupersededBy.IsZero() && run.HeldUntil.IsZero()
 	})
 }
 
 // explain finds reasons for the starts that have no run.
-func (b *book) explain(starts []time.Time, buffered int64) {
+func (b *accounting) explain(starts []time.Time, buffered int64) {
 	var missed []MissedStart
 	for _, at := range starts {
 		reason, detail := b.reason(at)
 		if reason == MissedOverlap && buffered > 0 && b.afterLatest(at) {
 			buffered--
-			b.ledger.Waiting++
+			b.report.Waiting++
 			continue
 		}
 		missed = append(missed, MissedStart{
@@ -309,7 +311,7 @@ func (b *book) explain(starts []time.Time, buffered int64) {
 			Scheduled: at, Reason: reason, Detail: detail,
 		})
 	}
-	b.missed, b.ledger.Missed = missed, len(missed)
+	b.missed, b.report.Missed = missed, len(missed)
 	b.missedWindow()
 	for i, start := range b.missed {
 		if start.Reason == MissedUnknown {
@@ -320,29 +322,29 @@ func (b *book) explain(starts []time.Time, buffered int64) {
 
 // missedWindow gives the starts that nothing else explains the reason that the
 // server counts, if it counts as many.
-func (b *book) missedWindow() {
+func (b *accounting) missedWindow() {
 	var unknown []int
 	for i, start := range b.missed {
 		if start.Reason == MissedUnknown {
 			unknown = append(unknown, i)
 		}
 	}
-	if len(unknown) == 0 || int64(len(unknown)) > b.ledger.ServerWindow {
+	if len(unknown) == 0 || int64(len(unknown)) > b.report.ServerWindow {
 		return
 	}
 	for _, i := range unknown {
 		b.missed[i].Reason = MissedWindow
 		b.missed[i].Detail = fmt.Sprintf("the server counts %d starts that were later than the catch-up window, %s",
-			b.ledger.ServerWindow, b.live.Job.Recurring.Catchup())
+			b.report.ServerWindow, b.live.Job.Recurring.Catchup())
 	}
 }
 
 // afterLatest says that no run of a later start has begun.
-func (b *book) afterLatest(at time.Time) bool {
-	return !slices.ContainsFunc(b.runs, func(run ledgerRun) bool { return run.Scheduled.After(at) })
+func (b *accounting) afterLatest(at time.Time) bool {
+	return !slices.ContainsFunc(b.runs, func(run reportedRun) bool { return run.Scheduled.After(at) })
 }
 
-func (b *book) reason(at time.Time) (MissedReason, string) {
+func (b *accounting) reason(at time.Time) (MissedReason, string) {
 	for _, run := range b.runs {
 		switch {
 		case !run.Scheduled.Equal(at):
@@ -383,7 +385,7 @@ const scheduleLag = 10 * time.Second
 const maxChangeLag = time.Minute
 
 // shortlyBefore finds what a schedule may not have noted yet at a start.
-func (b *book) shortlyBefore(at time.Time) (MissedReason, string) {
+func (b *accounting) shortlyBefore(at time.Time) (MissedReason, string) {
 	lately := func(ended time.Time) bool { return !ended.After(at) && at.Sub(ended) < scheduleLag }
 	for i, span := range b.pauses {
 		// The server may have taken the last change long after it was asked for.
@@ -404,7 +406,7 @@ func (b *book) shortlyBefore(at time.Time) (MissedReason, string) {
 }
 
 // overlap finds a run that kept a start from taking place.
-func (b *book) overlap(at time.Time) (MissedReason, string) {
+func (b *accounting) overlap(at time.Time) (MissedReason, string) {
 	policy := b.live.Job.Recurring.OverlapPolicy()
 	if policy == job.OverlapAllowAll {
 		return "", ""
@@ -414,8 +416,8 @@ func (b *book) overlap(at time.Time) (MissedReason, string) {
 		if run.Started.After(due) || !run.Ended.IsZero() && run.Ended.Before(at) || run.Scheduled.IsZero() {
 			continue
 		}
-		if policy == job.OverlapBufferAll && b.ledger.ServerBuffer > 0 {
-			return MissedBuffer, fmt.Sprintf("the server counts %d starts that found the buffer full", b.ledger.ServerBuffer)
+		if policy == job.OverlapBufferAll && b.report.ServerBuffer > 0 {
+			return MissedBuffer, fmt.Sprintf("the server counts %d starts that found the buffer full", b.report.ServerBuffer)
 		}
 		if policy == job.OverlapBufferAll && !b.afterLatest(at) {
 			return "", "" // It waited, and was given up for another reason.
@@ -426,7 +428,7 @@ func (b *book) overlap(at time.Time) (MissedReason, string) {
 }
 
 // excludes gives the calendar that keeps a start from taking place.
-func (b *book) excludes(at time.Time) *schedulepb.StructuredCalendarSpec {
+func (b *accounting) excludes(at time.Time) *schedulepb.StructuredCalendarSpec {
 	local := at.In(b.zone)
 	for _, calendar := range b.excluded {
 		if inRanges(calendar.GetSecond(), local.Second(), false) && inRanges(calendar.GetMinute(), local.Minute(), false) &&

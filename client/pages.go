@@ -11,7 +11,7 @@ import (
 
 // inPages finds the items of a job that wait in the overflow pages of a queue, in the
 // order they will run. It reads all pages: 1,400 of them in a queue of 100,000 items.
-func (c *Client) inPages(ctx context.Context, state *contract.QueueState, jobID string) ([]contract.QueueItem, error) {
+func (c *conn) inPages(ctx context.Context, state *contract.QueueState, jobID string) ([]contract.QueueItem, error) {
 	var found []contract.QueueItem
 	_, err := c.eachInPages(ctx, state, state.Overflow.Pages, func(item contract.QueueItem) bool {
 		if item.Job.ID == jobID {
@@ -23,7 +23,7 @@ func (c *Client) inPages(ctx context.Context, state *contract.QueueState, jobID 
 }
 
 // waitingItemOf finds the first item of a job that waits in a queue, nil if none does.
-func (c *Client) waitingItemOf(ctx context.Context, state *contract.QueueState, jobID string) (found *contract.QueueItem, _ error) {
+func (c *conn) waitingItemOf(ctx context.Context, state *contract.QueueState, jobID string) (found *contract.QueueItem, _ error) {
 	err := c.eachWaiting(ctx, state, 0, func(item contract.QueueItem) bool {
 		if item.Job.ID == jobID {
 			found = &item
@@ -35,7 +35,7 @@ func (c *Client) waitingItemOf(ctx context.Context, state *contract.QueueState, 
 
 // eachWaiting goes through what waits in a queue, in the order it will run,
 // without the first skip items. It ends early when visit says false.
-func (c *Client) eachWaiting(ctx context.Context, state *contract.QueueState, skip int, visit func(contract.QueueItem) bool) error {
+func (c *conn) eachWaiting(ctx context.Context, state *contract.QueueState, skip int, visit func(contract.QueueItem) bool) error {
 	after := func(item contract.QueueItem) bool {
 		if skip > 0 {
 			skip--
@@ -69,7 +69,7 @@ func visitAll(items []contract.QueueItem, visit func(contract.QueueItem) bool) (
 // eachInPages goes through what waits in some overflow pages of a queue, until visit
 // says false. Pages are read several at a time. They never change: what they say fits
 // the state, however old that is.
-func (c *Client) eachInPages(
+func (c *conn) eachInPages(
 	ctx context.Context, state *contract.QueueState, pages []int64, visit func(contract.QueueItem) bool,
 ) (more bool, _ error) {
 	for chunk := range slices.Chunk(pages, concurrency) {
@@ -100,8 +100,8 @@ type Placed struct {
 
 // Peek gives what waits in a queue, in the order it will run, from the given
 // place on: 0 is the next. A limit of 0 means all.
-func (c *Client) Peek(ctx context.Context, name string, from, limit int) ([]Placed, error) {
-	state, err := c.QueueState(ctx, name)
+func (c *QueueClient) Peek(ctx context.Context, name string, from, limit int) ([]Placed, error) {
+	state, err := c.State(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ const (
 
 // Resumable says what Resume would undo. Of a loop its worker is asked: what else
 // tells of a pause does so only when the iteration under way has ended.
-func (c *Client) Resumable(ctx context.Context, jobID string) (Resumable, error) {
+func (c *JobClient) Resumable(ctx context.Context, jobID string) (Resumable, error) {
 	live, err := c.Live(ctx, jobID)
 	switch {
 	case err != nil:
@@ -53,7 +53,7 @@ func (c *Client) Resumable(ctx context.Context, jobID string) (Resumable, error)
 
 // Paused says whether a job is paused, and for what. Of a loop its worker is asked,
 // as in Resumable; [ErrNoWorker] if it does not answer.
-func (c *Client) Paused(ctx context.Context, jobID string) (paused bool, reason string, err error) {
+func (c *JobClient) Paused(ctx context.Context, jobID string) (paused bool, reason string, err error) {
 	live, err := c.Live(ctx, jobID)
 	if err != nil {
 		return false, "", err
@@ -63,7 +63,7 @@ func (c *Client) Paused(ctx context.Context, jobID string) (paused bool, reason 
 }
 
 // paused says whether and why a job is paused.
-func (c *Client) paused(ctx context.Context, live *Live) (contract.Pause, error) {
+func (c *conn) paused(ctx context.Context, live *Live) (contract.Pause, error) {
 	if !live.loops() {
 		return contract.Pause{Paused: live.Paused, Reason: live.PauseReason}, nil
 	}

@@ -17,7 +17,7 @@ import (
 
 // queueNames lists the queues that exist, also those whose workflow has ended. A queue
 // that was made within the last second may be missing: the list is eventually consistent.
-func (c *Client) queueNames(ctx context.Context) ([]string, error) {
+func (c *conn) queueNames(ctx context.Context) ([]string, error) {
 	var names []string
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.JobQueueType)
 	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
@@ -32,14 +32,14 @@ func (c *Client) queueNames(ctx context.Context) ([]string, error) {
 
 // Queues lists all queues with their states, by name. Beside the error of those
 // that do not tell theirs it gives the others.
-func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
+func (c *QueueClient) List(ctx context.Context) ([]Queue, error) {
 	names, err := c.queueNames(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := make([]*Queue, len(names))
 	err = Each(len(names), func(i int) error {
-		queue, err := c.Queue(ctx, names[i])
+		queue, err := c.Get(ctx, names[i])
 		if errors.Is(err, ErrNotFound) {
 			return nil // It had ended, and someone has deleted it.
 		}
@@ -56,8 +56,8 @@ func (c *Client) Queues(ctx context.Context) ([]Queue, error) {
 }
 
 // QueueState is the whole state of a queue's workflow. Most callers want [Client.Queue].
-func (c *Client) QueueState(ctx context.Context, name string) (*contract.QueueState, error) {
-	queue, err := c.Queue(ctx, name)
+func (c *QueueClient) State(ctx context.Context, name string) (*contract.QueueState, error) {
+	queue, err := c.Get(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (c *Client) QueueState(ctx context.Context, name string) (*contract.QueueSt
 
 // queryQueue asks a run of a queue for its state; "" is the latest. Without ended it
 // gives nil if the queue's workflow has ended.
-func (c *Client) queryQueue(ctx context.Context, name, runID string, ended bool) (*contract.QueueState, error) {
+func (c *conn) queryQueue(ctx context.Context, name, runID string, ended bool) (*contract.QueueState, error) {
 	request := &sdk.QueryWorkflowWithOptionsRequest{
 		WorkflowID: contract.QueueWorkflowID(name), RunID: runID, QueryType: contract.QueryState,
 		QueryRejectCondition: enumspb.QUERY_REJECT_CONDITION_NOT_OPEN,
@@ -89,7 +89,7 @@ func (c *Client) queryQueue(ctx context.Context, name, runID string, ended bool)
 }
 
 // toQueue sends a message to a queue and waits for a worker's answer.
-func toQueue[In, Out any](ctx context.Context, c *Client, message contract.Message[In, Out], queue, what string, in In) (Out, error) {
+func toQueue[In, Out any](ctx context.Context, c *conn, message contract.Message[In, Out], queue, what string, in In) (Out, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	out, err := deliver(ctx, c, message, contract.QueueWorkflowID(queue), in)
@@ -103,15 +103,15 @@ func toQueue[In, Out any](ctx context.Context, c *Client, message contract.Messa
 
 // RemoveWaiting takes an item out of its queue that has not started, and refuses
 // to stop it if it runs. An item of the job with another number is not meant.
-func (c *Client) RemoveWaiting(ctx context.Context, queue, jobID string, sequence int64) error {
-	_, err := toQueue(ctx, c, contract.MessageCancelItem, queue, fmt.Sprintf("remove job %s from queue %s", jobID, queue),
+func (c *QueueClient) RemoveWaiting(ctx context.Context, queue, jobID string, sequence int64) error {
+	_, err := toQueue(ctx, c.conn, contract.MessageCancelItem, queue, fmt.Sprintf("remove job %s from queue %s", jobID, queue),
 		contract.CancelItemRequest{JobID: jobID, WaitingOnly: true, ExpectedSequence: sequence})
 	return err
 }
 
 // CancelItem removes a waiting job from its queue, with its repeats, or stops it
 // while it runs.
-func (c *Client) CancelItem(ctx context.Context, queue, jobID string) (contract.CancelItemReceipt, error) {
+func (c *QueueClient) CancelItem(ctx context.Context, queue, jobID string) (contract.CancelItemReceipt, error) {
 	in := contract.CancelItemRequest{JobID: jobID}
 	found, err := c.locate(ctx, queue, jobID)
 	if err != nil {
@@ -121,11 +121,11 @@ func (c *Client) CancelItem(ctx context.Context, queue, jobID string) (contract.
 		in.Sequences = append(in.Sequences, item.Sequence)
 	}
 	// An item that has left its page meanwhile is in the queue itself, which knows it.
-	return toQueue(ctx, c, contract.MessageCancelItem, queue, fmt.Sprintf("cancel job %s in queue %s", jobID, queue), in)
+	return toQueue(ctx, c.conn, contract.MessageCancelItem, queue, fmt.Sprintf("cancel job %s in queue %s", jobID, queue), in)
 }
 
 // MoveToFront makes a waiting job the next one of its queue.
-func (c *Client) MoveToFront(ctx context.Context, queue, jobID string) (contract.QueueSummary, error) {
+func (c *QueueClient) MoveToFront(ctx context.Context, queue, jobID string) (contract.QueueSummary, error) {
 	in := contract.MoveItemRequest{JobID: jobID}
 	found, err := c.locate(ctx, queue, jobID)
 	if err != nil {
@@ -134,13 +134,13 @@ func (c *Client) MoveToFront(ctx context.Context, queue, jobID string) (contract
 	if len(found) > 0 {
 		in.Item = &found[0]
 	}
-	return toQueue(ctx, c, contract.MessageMoveItem, queue, fmt.Sprintf("move job %s in queue %s", jobID, queue), in)
+	return toQueue(ctx, c.conn, contract.MessageMoveItem, queue, fmt.Sprintf("move job %s in queue %s", jobID, queue), in)
 }
 
 // locate finds the items of a job that wait in the pages of a queue. While the job
 // runs none is looked for: they are skipped at their turn.
-func (c *Client) locate(ctx context.Context, queue, jobID string) ([]contract.QueueItem, error) {
-	at, err := c.Queue(ctx, queue)
+func (c *conn) locate(ctx context.Context, queue, jobID string) ([]contract.QueueItem, error) {
+	at, err := c.queues().Get(ctx, queue)
 	switch {
 	case err != nil:
 		return nil, err
@@ -154,40 +154,40 @@ func (c *Client) locate(ctx context.Context, queue, jobID string) ([]contract.Qu
 
 // PauseQueue lets the running item finish and starts no more. A queue that is
 // paused already keeps the reasons that it was paused for.
-func (c *Client) PauseQueue(ctx context.Context, queue, reason string) (contract.QueueSummary, error) {
-	state, err := c.QueueState(ctx, queue)
+func (c *QueueClient) Pause(ctx context.Context, queue, reason string) (contract.QueueSummary, error) {
+	state, err := c.State(ctx, queue)
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}
 	if state.Paused {
 		reason = addReason(state.PauseReason, reason)
 	}
-	return toQueue(ctx, c, contract.MessagePauseQueue, queue, "pause queue "+queue, contract.PauseRequest{Reason: reason})
+	return toQueue(ctx, c.conn, contract.MessagePauseQueue, queue, "pause queue "+queue, contract.PauseRequest{Reason: reason})
 }
 
 // ResumeQueue lets a queue go on that was paused, drained or halted. The item over
 // which it was halted is tried again, first, at the position that it left.
-func (c *Client) ResumeQueue(ctx context.Context, queue string) (contract.QueueSummary, error) {
-	return toQueue(ctx, c, contract.MessageResumeQueue, queue, "resume queue "+queue, contract.ResumeRequest{})
+func (c *QueueClient) Resume(ctx context.Context, queue string) (contract.QueueSummary, error) {
+	return toQueue(ctx, c.conn, contract.MessageResumeQueue, queue, "resume queue "+queue, contract.ResumeRequest{})
 }
 
 // SkipFailed lets a halted queue go on with the next item. The one over which it
 // was halted becomes a dead letter.
-func (c *Client) SkipFailed(ctx context.Context, queue string) (contract.QueueSummary, error) {
-	return toQueue(ctx, c, contract.MessageSkip, queue, "skip in queue "+queue, contract.SkipRequest{})
+func (c *QueueClient) SkipFailed(ctx context.Context, queue string) (contract.QueueSummary, error) {
+	return toQueue(ctx, c.conn, contract.MessageSkip, queue, "skip in queue "+queue, contract.SkipRequest{})
 }
 
 // DrainQueue accepts no more items and runs those that wait.
-func (c *Client) DrainQueue(ctx context.Context, queue string) (contract.QueueSummary, error) {
-	return toQueue(ctx, c, contract.MessageDrainQueue, queue, "drain queue "+queue, contract.DrainRequest{})
+func (c *QueueClient) Drain(ctx context.Context, queue string) (contract.QueueSummary, error) {
+	return toQueue(ctx, c.conn, contract.MessageDrainQueue, queue, "drain queue "+queue, contract.DrainRequest{})
 }
 
 // AwaitEmpty waits until nothing waits or runs in a queue, and reports its state
 // as it goes, nil while no worker answers. A queue that is paused or halted does
 // not get there by itself.
-func (c *Client) AwaitEmpty(ctx context.Context, queue string, report func(*Queue)) error {
+func (c *QueueClient) AwaitEmpty(ctx context.Context, queue string, report func(*Queue)) error {
 	for {
-		at, err := c.Queue(ctx, queue)
+		at, err := c.Get(ctx, queue)
 		if err != nil && !errors.Is(err, ErrNoWorker) {
 			return err
 		}
@@ -206,14 +206,14 @@ func (c *Client) AwaitEmpty(ctx context.Context, queue string, report func(*Queu
 
 // Purge removes the waiting items with the numbers from to to, both included; 0
 // means the first and the last. What runs goes on.
-func (c *Client) Purge(ctx context.Context, queue string, from, to int64) (removed int, err error) {
-	receipt, err := toQueue(ctx, c, contract.MessagePurge, queue, "purge queue "+queue, contract.PurgeRequest{From: from, To: to})
+func (c *QueueClient) Purge(ctx context.Context, queue string, from, to int64) (removed int, err error) {
+	receipt, err := toQueue(ctx, c.conn, contract.MessagePurge, queue, "purge queue "+queue, contract.PurgeRequest{From: from, To: to})
 	return receipt.Removed, err
 }
 
 // SetOnFailure says what the failure of an item does to a queue, which is made if
 // it is not there. What an item's own job says comes first.
-func (c *Client) SetOnFailure(ctx context.Context, queue string, policy job.OnFailure) (contract.QueueSummary, error) {
+func (c *QueueClient) SetOnFailure(ctx context.Context, queue string, policy job.OnFailure) (contract.QueueSummary, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
@@ -226,15 +226,15 @@ func (c *Client) SetOnFailure(ctx context.Context, queue string, policy job.OnFa
 
 // LatestLetters leaves one letter of each job and spec, in the order of a queue,
 // which is that of the failures: the latest, since its run tells where to go on.
-func LatestLetters(letters []contract.DeadLetter) []contract.DeadLetter {
-	type work struct{ jobID, specHash string }
+func LatestDeadLetters(letters []contract.DeadLetter) []contract.DeadLetter {
+	type work struct{ jobID, definitionHash string }
 	latest := map[work]int{}
 	for i, letter := range letters {
-		latest[work{letter.JobID, letter.SpecHash}] = i
+		latest[work{letter.JobID, letter.DefinitionHash}] = i
 	}
 	var kept []contract.DeadLetter
 	for i, letter := range letters {
-		if latest[work{letter.JobID, letter.SpecHash}] == i {
+		if latest[work{letter.JobID, letter.DefinitionHash}] == i {
 			kept = append(kept, letter)
 		}
 	}
@@ -245,15 +245,15 @@ func LatestLetters(letters []contract.DeadLetter) []contract.DeadLetter {
 // those of LatestLetters, but of a job that has failed with several specs only those
 // with the first, since a queue holds a job with one spec. The others are left for when
 // that has ended.
-func RetriedLetters(letters []contract.DeadLetter) (retried, left []contract.DeadLetter) {
+func RetriedDeadLetters(letters []contract.DeadLetter) (retried, left []contract.DeadLetter) {
 	specs := map[string]string{}
-	for _, letter := range LatestLetters(letters) {
+	for _, letter := range LatestDeadLetters(letters) {
 		first, known := specs[letter.JobID]
-		if known && letter.SpecHash != first {
+		if known && letter.DefinitionHash != first {
 			left = append(left, letter)
 			continue
 		}
-		specs[letter.JobID] = letter.SpecHash
+		specs[letter.JobID] = letter.DefinitionHash
 		retried = append(retried, letter)
 	}
 	return retried, left
@@ -261,8 +261,8 @@ func RetriedLetters(letters []contract.DeadLetter) (retried, left []contract.Dea
 
 // DropDead forgets the dead letters with the given numbers, or all if none is
 // given, and says how many there were.
-func (c *Client) DropDead(ctx context.Context, queue string, sequences []int64) (dropped int, err error) {
-	receipt, err := toQueue(ctx, c, contract.MessageDropDead, queue, "drop dead letters of queue "+queue,
+func (c *QueueClient) DropDead(ctx context.Context, queue string, sequences []int64) (dropped int, err error) {
+	receipt, err := toQueue(ctx, c.conn, contract.MessageDropDead, queue, "drop dead letters of queue "+queue,
 		contract.DropDeadRequest{Sequences: sequences, All: len(sequences) == 0})
 	return receipt.Dropped, err
 }

@@ -16,18 +16,18 @@ type DeadRetry struct {
 	Retried  []contract.DeadLetter
 	Receipts []contract.EnqueueReceipt
 	// Left are those that cannot be retried.
-	Left []LeftLetter
+	Left []KeptDeadLetter
 }
 
 // LeftLetter is a dead letter that cannot be retried, and stays.
-type LeftLetter struct {
-	Letter contract.DeadLetter
+type KeptDeadLetter struct {
+	DeadLetter contract.DeadLetter
 	// Why is one sentence: its definition is kept nowhere, or the queue refuses it.
 	Why string
 }
 
 func (d *DeadRetry) leave(letter contract.DeadLetter, format string, args ...any) {
-	d.Left = append(d.Left, LeftLetter{letter, fmt.Sprintf(format, args...)})
+	d.Left = append(d.Left, KeptDeadLetter{letter, fmt.Sprintf(format, args...)})
 }
 
 // RetryDead puts the jobs of dead letters into their queue again, at its end, and
@@ -35,8 +35,8 @@ func (d *DeadRetry) leave(letter contract.DeadLetter, format string, args ...any
 // left. There is one item for each of RetriedLetters; letters that these leave stay,
 // and so do those that cannot be retried, which are named. It reports how many are
 // done. Beside an error it gives what was done before.
-func (c *Client) RetryDead(ctx context.Context, queue string, letters []contract.DeadLetter, report func(done int)) (DeadRetry, error) {
-	letters, _ = RetriedLetters(letters)
+func (c *QueueClient) RetryDead(ctx context.Context, queue string, letters []contract.DeadLetter, report func(done int)) (DeadRetry, error) {
+	letters, _ = RetriedDeadLetters(letters)
 	var outcome DeadRetry
 	items := make([]contract.EnqueueItem, len(letters))
 	lacking := make([]string, len(letters))
@@ -82,12 +82,12 @@ func (c *Client) RetryDead(ctx context.Context, queue string, letters []contract
 }
 
 // deadItem is the item that retries a dead letter, or one sentence on what it lacks.
-func (c *Client) deadItem(ctx context.Context, letter contract.DeadLetter) (item contract.EnqueueItem, lacks string, err error) {
+func (c *conn) deadItem(ctx context.Context, letter contract.DeadLetter) (item contract.EnqueueItem, lacks string, err error) {
 	item = contract.EnqueueItem{DeadLetter: letter.Sequence}
 	if letter.RunID == "" {
 		return item, "no run of it was started, which would have its definition", nil
 	}
-	run, err := c.Run(ctx, RunRef{WorkflowID: contract.JobWorkflowID(letter.JobID), RunID: letter.RunID})
+	run, err := c.runs().Get(ctx, RunRef{WorkflowID: contract.JobWorkflowID(letter.JobID), RunID: letter.RunID})
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return item, "its run, which has its definition, is older than runs are kept", nil

@@ -59,7 +59,7 @@ const recoveryTimeout = time.Minute
 
 // Queue asks a queue for its state, or finds out what that was when its workflow ended.
 // It needs a live worker of any type.
-func (c *Client) Queue(ctx context.Context, name string) (*Queue, error) {
+func (c *QueueClient) Get(ctx context.Context, name string) (*Queue, error) {
 	asked, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	state, err := c.queryQueue(asked, name, "", false)
@@ -73,7 +73,7 @@ func (c *Client) Queue(ctx context.Context, name string) (*Queue, error) {
 }
 
 // endedQueue reads the history of a queue whose workflow has ended.
-func (c *Client) endedQueue(ctx context.Context, name string) (*Queue, error) {
+func (c *conn) endedQueue(ctx context.Context, name string) (*Queue, error) {
 	ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
 	defer cancel()
 	end, err := c.queueEnd(ctx, name)
@@ -81,7 +81,7 @@ func (c *Client) endedQueue(ctx context.Context, name string) (*Queue, error) {
 		return nil, err
 	}
 	if end == nil {
-		return c.Queue(ctx, name) // Someone has recovered it meanwhile.
+		return c.queues().Get(ctx, name) // Someone has recovered it meanwhile.
 	}
 	var history workflows.QueueHistory
 	events := c.temporal.GetWorkflowHistory(ctx, contract.QueueWorkflowID(name), end.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
@@ -93,7 +93,7 @@ func (c *Client) endedQueue(ctx context.Context, name string) (*Queue, error) {
 		if err != nil {
 			return nil, explain("the history of queue "+name, err)
 		}
-		end.tell(event)
+		end.describe(event)
 	}
 	left := &history.Input
 	if history.Answers {
@@ -115,7 +115,7 @@ func (c *Client) endedQueue(ctx context.Context, name string) (*Queue, error) {
 }
 
 // queueEnd tells when and how the workflow of a queue has ended, nil if it runs.
-func (c *Client) queueEnd(ctx context.Context, name string) (*QueueEnd, error) {
+func (c *conn) queueEnd(ctx context.Context, name string) (*QueueEnd, error) {
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, contract.QueueWorkflowID(name), "")
 	if err != nil {
 		return nil, explain("queue "+name, ofServer(ctx, err))
@@ -133,7 +133,7 @@ func (c *Client) queueEnd(ctx context.Context, name string) (*QueueEnd, error) {
 }
 
 // tell notes what the last event says of the end.
-func (e *QueueEnd) tell(event *historypb.HistoryEvent) {
+func (e *QueueEnd) describe(event *historypb.HistoryEvent) {
 	if terminated := event.GetWorkflowExecutionTerminatedEventAttributes(); terminated != nil {
 		e.By, e.Reason = terminated.GetIdentity(), terminated.GetReason()
 	}
@@ -144,7 +144,7 @@ func (e *QueueEnd) tell(event *historypb.HistoryEvent) {
 
 // endedError is a QueueEndedError if the workflow of a queue has ended, nil if it runs,
 // and another error, as [ErrNotFound], if that cannot be told.
-func (c *Client) endedError(ctx context.Context, name string) error {
+func (c *conn) endedError(ctx context.Context, name string) error {
 	end, err := c.queueEnd(ctx, name)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (c *Client) endedError(ctx context.Context, name string) error {
 
 // orEnded turns the error of a message that would have started its queue, and was
 // refused since the queue's workflow has ended, into one that says so.
-func (c *Client) orEnded(ctx context.Context, name string, err error) error {
+func (c *conn) orEnded(ctx context.Context, name string, err error) error {
 	var exists *serviceerror.WorkflowExecutionAlreadyStarted
 	if !errors.As(err, &exists) {
 		return err
@@ -172,8 +172,8 @@ func (c *Client) orEnded(ctx context.Context, name string, err error) error {
 // with the item that was at work as the one that runs, so that its end is awaited first.
 // Of a queue that runs it gives the summary and changes nothing. The request id makes
 // that safe for any number of callers: of one end of the workflow, one start comes.
-func (c *Client) RecoverQueue(ctx context.Context, name string) (contract.QueueSummary, error) {
-	queue, err := c.Queue(ctx, name)
+func (c *QueueClient) Recover(ctx context.Context, name string) (contract.QueueSummary, error) {
+	queue, err := c.Get(ctx, name)
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}
@@ -224,7 +224,7 @@ func queueSummary(name string) string { return "queue " + name }
 // a page whose items wait in the queue itself, or the run of an item that waits. Such
 // a run has not begun, and never will: the server gives it its first task only once
 // the queue has heard of it.
-func (c *Client) endOrphan(ctx context.Context, workflowID, queueRunID string) error {
+func (c *conn) endOrphan(ctx context.Context, workflowID, queueRunID string) error {
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, workflowID, "")
 	if isNotFound(err) {
 		return nil

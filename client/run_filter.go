@@ -93,12 +93,12 @@ func hasTags(tags, wanted map[string]string) bool {
 
 // withTags keeps the jobs that have tags. Those of a recurring job are in its
 // definition, which lists do not have: its schedule is described.
-func (c *Client) withTags(ctx context.Context, rows []JobRow, wanted map[string]string) ([]JobRow, error) {
+func (c *conn) withTags(ctx context.Context, rows []JobRow, wanted map[string]string) ([]JobRow, error) {
 	err := Each(len(rows), func(i int) error {
 		if rows[i].Mode != job.ModeRecurring {
 			return nil
 		}
-		live, err := c.LiveSchedule(ctx, rows[i].ID)
+		live, err := c.jobs().LiveSchedule(ctx, rows[i].ID)
 		if live != nil {
 			rows[i].Tags = live.Job.Options.Tags
 		}

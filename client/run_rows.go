@@ -146,9 +146,9 @@ func (r *Run) addMemo(info *workflowpb.WorkflowExecutionInfo) {
 // second may be missing: the list is eventually consistent. With a job of
 // continuous mode it lists the iterations that the job remembers, for which a
 // live worker has to answer.
-func (c *Client) Runs(ctx context.Context, filter RunFilter) ([]Run, error) {
+func (c *RunClient) List(ctx context.Context, filter RunFilter) ([]Run, error) {
 	if filter.JobID != "" && (filter.Mode == "" || filter.Mode == job.ModeContinuous) {
-		live, err := c.LiveWorkflow(ctx, filter.JobID)
+		live, err := c.jobs().LiveWorkflow(ctx, filter.JobID)
 		if err != nil && !errors.Is(err, ErrNotOurs) {
 			return nil, err
 		}
@@ -160,14 +160,14 @@ func (c *Client) Runs(ctx context.Context, filter RunFilter) ([]Run, error) {
 }
 
 // listRuns lists the runs that are workflows.
-func (c *Client) listRuns(ctx context.Context, filter RunFilter) ([]Run, error) {
+func (c *conn) listRuns(ctx context.Context, filter RunFilter) ([]Run, error) {
 	var runs []Run
 	err := c.scanRuns(ctx, filter, func(run Run, _ *workflowpb.WorkflowExecutionInfo) { runs = append(runs, run) })
 	return runs, err
 }
 
 // scanRuns goes through the runs that match, at most as many as the limit says.
-func (c *Client) scanRuns(ctx context.Context, filter RunFilter, visit func(Run, *workflowpb.WorkflowExecutionInfo)) error {
+func (c *conn) scanRuns(ctx context.Context, filter RunFilter, visit func(Run, *workflowpb.WorkflowExecutionInfo)) error {
 	if !filter.needsLook() {
 		return c.listWorkflows(ctx, filter.query(), filter.Limit, func(info *workflowpb.WorkflowExecutionInfo) {
 			visit(newRun(info), info)
@@ -197,7 +197,7 @@ const maxLooks = 100
 
 // AddProgress adds attempts, worker and progress to the runs of a list that are
 // under way, which lists do not know: one short call for each, for the first 100.
-func (c *Client) AddProgress(ctx context.Context, runs []Run) error {
+func (c *RunClient) AddProgress(ctx context.Context, runs []Run) error {
 	var open []int
 	for i, run := range runs {
 		if run.Status == RunRunning && run.Iteration == 0 && len(open) < maxLooks {
@@ -206,7 +206,7 @@ func (c *Client) AddProgress(ctx context.Context, runs []Run) error {
 	}
 	return Each(len(open), func(n int) error {
 		run := &runs[open[n]]
-		detail, err := c.Run(ctx, run.RunRef)
+		detail, err := c.Get(ctx, run.RunRef)
 		if errors.Is(err, ErrNotFound) {
 			return nil // Its history was deleted since.
 		}

@@ -18,7 +18,7 @@ import (
 // CancelRun asks a run to stop: its handler is told, and has the job's stop grace
 // period. It returns once the request is taken. A run that waits for its time
 // ends without having done anything.
-func (c *Client) CancelRun(ctx context.Context, ref RunRef, reason string) error {
+func (c *RunClient) Cancel(ctx context.Context, ref RunRef, reason string) error {
 	_, err := call(ctx, c.temporal.WorkflowService().RequestCancelWorkflowExecution, &workflowservice.RequestCancelWorkflowExecutionRequest{
 		Namespace:         c.namespace,
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID},
@@ -29,7 +29,7 @@ func (c *Client) CancelRun(ctx context.Context, ref RunRef, reason string) error
 
 // TerminateRun ends a run at once. Its handler is not told; it hears that the run
 // is over when it reports next, and what it has not reported by then is lost.
-func (c *Client) TerminateRun(ctx context.Context, ref RunRef, reason string) error {
+func (c *RunClient) Terminate(ctx context.Context, ref RunRef, reason string) error {
 	_, err := call(ctx, c.temporal.WorkflowService().TerminateWorkflowExecution, &workflowservice.TerminateWorkflowExecutionRequest{
 		Namespace:         c.namespace,
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID},
@@ -40,15 +40,15 @@ func (c *Client) TerminateRun(ctx context.Context, ref RunRef, reason string) er
 
 // EndWaiting ends the run of a one-shot that waits for its time. One that has
 // begun meanwhile is left alone and gives [ErrMoved].
-func (c *Client) EndWaiting(ctx context.Context, jobID, runID, reason string) error {
-	live, err := c.LiveWorkflow(ctx, jobID)
+func (c *RunClient) EndWaiting(ctx context.Context, jobID, runID, reason string) error {
+	live, err := c.jobs().LiveWorkflow(ctx, jobID)
 	if err != nil {
 		return err
 	}
 	if live == nil || live.Workflow.RunID != runID || !live.Workflow.Open() || !live.Workflow.Begins.After(time.Now()) {
 		return fmt.Errorf("run %s of job %s does not wait any more: %w", runID, jobID, ErrMoved)
 	}
-	return c.TerminateRun(ctx, RunRef{WorkflowID: contract.JobWorkflowID(jobID), RunID: runID}, reason)
+	return c.Terminate(ctx, RunRef{WorkflowID: contract.JobWorkflowID(jobID), RunID: runID}, reason)
 }
 
 // Retried is what RetryRun started: a run, or a place in a queue.
@@ -61,8 +61,8 @@ type Retried struct {
 	// well when its turn comes.
 	Receipt *contract.EnqueueReceipt
 	// Before says that it was started by an earlier request, and Status how it stands.
-	Before bool
-	Status RunStatus
+	ExistedBefore bool
+	Status        RunStatus
 }
 
 // ErrNotRetried says that a run is not one to try again: it has not ended, has
@@ -74,8 +74,8 @@ var ErrNotRetried = errors.New("it is not tried again")
 // a run of a recurring job is under way that may not overlap, it is an error; the
 // schedule itself takes no notice of the run that is started here. Dead letters of a
 // queued job with this spec go.
-func (c *Client) RetryRun(ctx context.Context, ref RunRef) (Retried, error) {
-	detail, err := c.Run(ctx, ref)
+func (c *RunClient) Retry(ctx context.Context, ref RunRef) (Retried, error) {
+	detail, err := c.Get(ctx, ref)
 	if err != nil {
 		return Retried{}, err
 	}
@@ -89,7 +89,7 @@ func (c *Client) RetryRun(ctx context.Context, ref RunRef) (Retried, error) {
 		return retried, explain("run "+detail.WorkflowID, err)
 	}
 	if newer := newRun(latest.GetWorkflowExecutionInfo()); newer.RetryOf == detail.RunID {
-		retried.Run, retried.Before, retried.Status = newer.RunRef, true, newer.Status
+		retried.Run, retried.ExistedBefore, retried.Status = newer.RunRef, true, newer.Status
 		return retried, nil
 	} else if newer.RunID != detail.RunID {
 		return retried, fmt.Errorf("run %s of %s was followed by run %s (%s): %w", detail.RunID, detail.WorkflowID, newer.RunID, newer.Status, ErrNotRetried)
@@ -132,11 +132,11 @@ func checkRetry(detail *RunDetail) error {
 
 // checkOverlap refuses to start a run of a recurring job while another is under
 // way that it may not overlap with.
-func (c *Client) checkOverlap(ctx context.Context, detail *RunDetail) error {
+func (c *conn) checkOverlap(ctx context.Context, detail *RunDetail) error {
 	if detail.Mode != job.ModeRecurring {
 		return nil
 	}
-	live, err := c.LiveSchedule(ctx, detail.JobID)
+	live, err := c.jobs().LiveSchedule(ctx, detail.JobID)
 	if err != nil || live == nil || live.Job.Recurring == nil || live.Job.Recurring.OverlapPolicy() == job.OverlapAllowAll {
 		return err
 	}

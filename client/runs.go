@@ -89,7 +89,7 @@ type RunDetail struct {
 }
 
 // Run describes a run. An empty run id means the latest of the workflow id.
-func (c *Client) Run(ctx context.Context, ref RunRef) (*RunDetail, error) {
+func (c *RunClient) Get(ctx context.Context, ref RunRef) (*RunDetail, error) {
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, ref.WorkflowID, ref.RunID)
 	if err != nil {
 		return nil, explain("run "+ref.WorkflowID, ofServer(ctx, err))
@@ -118,7 +118,7 @@ func (c *Client) Run(ctx context.Context, ref RunRef) (*RunDetail, error) {
 }
 
 // terminatedFor reads why and by whom a run was terminated.
-func (c *Client) terminatedFor(ctx context.Context, ref RunRef) (string, error) {
+func (c *conn) terminatedFor(ctx context.Context, ref RunRef) (string, error) {
 	events := c.temporal.GetWorkflowHistory(ctx, ref.WorkflowID, ref.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
@@ -196,7 +196,7 @@ func (d *RunDetail) addEnd(err error) {
 }
 
 // Follow waits for the end of a run and reports whenever its progress changes.
-func (c *Client) Follow(ctx context.Context, ref RunRef, report func(*RunDetail)) (*RunDetail, error) {
+func (c *RunClient) Follow(ctx context.Context, ref RunRef, report func(*RunDetail)) (*RunDetail, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})
@@ -214,9 +214,9 @@ func (c *Client) Follow(ctx context.Context, ref RunRef, report func(*RunDetail)
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			return c.Run(ctx, ref)
+			return c.Get(ctx, ref)
 		case <-ticker.C:
-			detail, err := c.Run(ctx, ref)
+			detail, err := c.Get(ctx, ref)
 			if err != nil {
 				if ctx.Err() != nil {
 					return nil, ctx.Err()

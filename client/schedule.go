@@ -56,7 +56,7 @@ type ScheduleChange struct {
 	Create   bool
 	Expected func(*Live) bool
 	// Settled says whether the one that is there is as it shall be.
-	Settled func(*Live) bool
+	Waited func(*Live) bool
 	// SetPause takes the pause of Schedule as well. Otherwise a schedule that is
 	// there keeps its own, unless the definition of the job changes it.
 	SetPause bool
@@ -65,7 +65,7 @@ type ScheduleChange struct {
 // PutSchedule creates the schedule of a recurring job, or makes the one that is
 // there like it. It returns once the server shows the change. A schedule that
 // someone else has changed meanwhile is left alone, and gives [ErrMoved].
-func (c *Client) PutSchedule(ctx context.Context, change ScheduleChange) error {
+func (c *JobClient) PutSchedule(ctx context.Context, change ScheduleChange) error {
 	if change.Create {
 		created, err := c.createSchedule(ctx, change)
 		if created || err != nil {
@@ -80,7 +80,7 @@ func (c *Client) PutSchedule(ctx context.Context, change ScheduleChange) error {
 }
 
 // createSchedule reports false when there is a schedule of the name.
-func (c *Client) createSchedule(ctx context.Context, change ScheduleChange) (bool, error) {
+func (c *conn) createSchedule(ctx context.Context, change ScheduleChange) (bool, error) {
 	m, err := marksOf(change.Job)
 	if err != nil {
 		return false, err
@@ -102,7 +102,7 @@ func (c *Client) createSchedule(ctx context.Context, change ScheduleChange) (boo
 // shall be.
 func (change ScheduleChange) edit(live *Live) (*workflows.ScheduleEdit, error) {
 	id := contract.ScheduleID(change.Job.ID)
-	if change.Settled(live) && (!change.SetPause || live.Paused == change.Schedule.GetState().GetPaused()) {
+	if change.Waited(live) && (!change.SetPause || live.Paused == change.Schedule.GetState().GetPaused()) {
 		return nil, nil //nolint:nilnil // Documented: there is nothing to do.
 	}
 	if change.Create || !change.Expected(live) {
@@ -153,7 +153,7 @@ func (change ScheduleChange) over(live *Live) (*schedulepb.Schedule, error) {
 
 // DeleteSchedule removes the schedule of a job. Runs under way go on. One that is
 // not as expected is left alone, and gives [ErrMoved]; nil expects nothing.
-func (c *Client) DeleteSchedule(ctx context.Context, jobID string, expected func(*Live) bool) error {
+func (c *JobClient) DeleteSchedule(ctx context.Context, jobID string, expected func(*Live) bool) error {
 	live, err := c.LiveSchedule(ctx, jobID)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (c *Client) DeleteSchedule(ctx context.Context, jobID string, expected func
 
 // setSchedulePaused pauses or resumes a schedule. One that is paused keeps the
 // reasons that it was paused for.
-func (c *Client) setSchedulePaused(ctx context.Context, jobID string, paused bool, reason string) error {
+func (c *conn) setSchedulePaused(ctx context.Context, jobID string, paused bool, reason string) error {
 	return c.changeSchedule(ctx, jobID, func(live *Live) (*workflows.ScheduleEdit, error) {
 		schedule := live.Schedule.GetSchedule()
 		because := reason
@@ -196,12 +196,12 @@ func (c *Client) setSchedulePaused(ctx context.Context, jobID string, paused boo
 }
 
 // schedules is the way to change schedules.
-func (c *Client) schedules() workflows.Schedules {
+func (c *conn) schedules() workflows.Schedules {
 	return workflows.Schedules{Service: scheduleService{c}, Namespace: c.namespace, Identity: c.identity}
 }
 
 // changeSchedule edits the schedule of a job until edit gives nil.
-func (c *Client) changeSchedule(ctx context.Context, jobID string, edit func(*Live) (*workflows.ScheduleEdit, error)) error {
+func (c *conn) changeSchedule(ctx context.Context, jobID string, edit func(*Live) (*workflows.ScheduleEdit, error)) error {
 	return c.schedules().Change(ctx, jobID, func(now *workflowservice.DescribeScheduleResponse) (*workflows.ScheduleEdit, error) {
 		live, err := liveSchedule(jobID, now)
 		if err != nil {
@@ -213,7 +213,7 @@ func (c *Client) changeSchedule(ctx context.Context, jobID string, edit func(*Li
 
 // scheduleService makes calls with the patience of this package, and explains their
 // errors.
-type scheduleService struct{ *Client }
+type scheduleService struct{ *conn }
 
 func (s scheduleService) DescribeSchedule(ctx context.Context, in *workflowservice.DescribeScheduleRequest, _ ...grpc.CallOption) (*workflowservice.DescribeScheduleResponse, error) {
 	out, err := call(ctx, s.temporal.WorkflowService().DescribeSchedule, in)
@@ -236,7 +236,7 @@ func explainSchedule(id string, err error) error {
 
 // triggerSchedule asks the schedule itself, so that its overlap policy holds,
 // and waits until the run is there.
-func (c *Client) triggerSchedule(ctx context.Context, j job.Job) (RunRef, error) {
+func (c *conn) triggerSchedule(ctx context.Context, j job.Job) (RunRef, error) {
 	triggered, err := c.schedules().Trigger(ctx, j.ID, j.Recurring, enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED)
 	switch {
 	case errors.Is(err, ErrNotFound):

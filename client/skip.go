@@ -120,7 +120,7 @@ type SkipResult struct {
 // else skips the same start at the same time, it is skipped once.
 //
 // It holds while plans are applied, until the start is past.
-func (c *Client) SkipNext(ctx context.Context, jobID, by string) (*SkipResult, error) {
+func (c *JobClient) SkipNext(ctx context.Context, jobID, by string) (*SkipResult, error) {
 	live, err := c.recurring(ctx, jobID, "skip a start")
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (c *Client) SkipNext(ctx context.Context, jobID, by string) (*SkipResult, e
 }
 
 // nextNominal is the time, before jitter, of the next start that takes place.
-func (c *Client) nextNominal(ctx context.Context, live *Live) (time.Time, error) {
+func (c *conn) nextNominal(ctx context.Context, live *Live) (time.Time, error) {
 	jobID := live.Job.ID
 	times, err := c.starts(ctx, jobID, time.Now(), farFuture)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // Standing says what stands in Temporal for a job until someone removes it.
-type Standing struct {
+type LiveState struct {
 	Provider job.Provider
 	Schedule bool // a schedule
 	Loop     bool // the open workflow of a continuous job
@@ -27,7 +27,7 @@ type Standing struct {
 // Survey is what stands in a namespace.
 type Survey struct {
 	// Jobs says what stands for which job id.
-	Jobs map[string]Standing
+	Jobs map[string]LiveState
 	// Foreign are schedules and open workflows that are named like ours and do
 	// not carry our marks, by name.
 	Foreign []Foreign
@@ -46,9 +46,9 @@ type Foreign struct {
 // Survey lists what stands. Besides the queues that are listed it asks the given
 // ones. The lists behind it lag by about a second: confirm with LiveSchedule or
 // LiveWorkflow before acting on a schedule or loop.
-func (c *Client) Survey(ctx context.Context, queues []string) (*Survey, error) {
-	survey := &Survey{Jobs: map[string]Standing{}, Broken: map[string]error{}}
-	for _, look := range []func(context.Context) error{survey.schedules(c), survey.loops(c), survey.foreignWorkflows(c)} {
+func (c *JobClient) Survey(ctx context.Context, queues []string) (*Survey, error) {
+	survey := &Survey{Jobs: map[string]LiveState{}, Broken: map[string]error{}}
+	for _, look := range []func(context.Context) error{survey.schedules(c.conn), survey.loops(c.conn), survey.foreignWorkflows(c.conn)} {
 		if err := look(ctx); err != nil {
 			return nil, err
 		}
@@ -60,10 +60,10 @@ func (c *Client) Survey(ctx context.Context, queues []string) (*Survey, error) {
 	}
 	names := slices.Concat(listed, queues)
 	slices.Sort(names)
-	return survey, c.standingWaiting(ctx, slices.Compact(names), survey)
+	return survey, c.waitingStates(ctx, slices.Compact(names), survey)
 }
 
-func (s *Survey) schedules(c *Client) func(context.Context) error {
+func (s *Survey) schedules(c *conn) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
 			id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
@@ -72,7 +72,7 @@ func (s *Survey) schedules(c *Client) func(context.Context) error {
 			case Attribute(entry.GetSearchAttributes(), contract.AttributeJobID.GetName()) != id:
 				s.Foreign = append(s.Foreign, Foreign{JobID: id, Name: "schedule " + entry.GetScheduleId()})
 			default:
-				s.Jobs[id] = Standing{
+				s.Jobs[id] = LiveState{
 					Provider: job.Provider(Attribute(entry.GetSearchAttributes(), contract.AttributeProvider.GetName())),
 					Schedule: true,
 				}
@@ -81,7 +81,7 @@ func (s *Survey) schedules(c *Client) func(context.Context) error {
 	}
 }
 
-func (s *Survey) loops(c *Client) func(context.Context) error {
+func (s *Survey) loops(c *conn) func(context.Context) error {
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.ContinuousJobType)
 	return func(ctx context.Context) error {
 		return c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
@@ -97,7 +97,7 @@ func (s *Survey) loops(c *Client) func(context.Context) error {
 	}
 }
 
-func (s *Survey) foreignWorkflows(c *Client) func(context.Context) error {
+func (s *Survey) foreignWorkflows(c *conn) func(context.Context) error {
 	query := fmt.Sprintf("WorkflowId STARTS_WITH %s AND %s IS NULL AND ExecutionStatus = 'Running'",
 		quote(contract.JobWorkflowID("")), contract.AttributeJobID.GetName())
 	return func(ctx context.Context) error {
@@ -115,9 +115,9 @@ const maxForeign = 100
 
 // standingWaiting adds what waits in queues. After the first that no worker answers
 // for, the others are not asked: they have the same workers.
-func (c *Client) standingWaiting(ctx context.Context, names []string, survey *Survey) error {
+func (c *conn) waitingStates(ctx context.Context, names []string, survey *Survey) error {
 	for i, name := range names {
-		state, err := c.QueueState(ctx, name)
+		state, err := c.queues().State(ctx, name)
 		if err == nil {
 			err = c.eachWaiting(ctx, state, 0, func(item contract.QueueItem) bool {
 				s := survey.Jobs[item.Job.ID]

@@ -22,20 +22,20 @@ import (
 
 // StartRun starts a run of a job at once. If a run of the job with the same spec
 // is under way, that one is given instead; with another spec is an error.
-func (c *Client) StartRun(ctx context.Context, j job.Job, trigger contract.StartedBy) (RunRef, error) {
-	return c.StartRunOnce(ctx, j, trigger, NewRequestID())
+func (c *RunClient) Start(ctx context.Context, j job.Job, trigger contract.StartedBy) (RunRef, error) {
+	return c.StartWithRequestID(ctx, j, trigger, NewRequestID())
 }
 
 // StartRunOnce is StartRun for a request that may be made several times: the same
 // request id starts no second run, not even when the first has ended.
-func (c *Client) StartRunOnce(ctx context.Context, j job.Job, trigger contract.StartedBy, requestID string) (RunRef, error) {
-	return c.StartRunAt(ctx, j, trigger, time.Time{}, requestID)
+func (c *RunClient) StartWithRequestID(ctx context.Context, j job.Job, trigger contract.StartedBy, requestID string) (RunRef, error) {
+	return c.StartAt(ctx, j, trigger, time.Time{}, requestID)
 }
 
 // StartRunAt is StartRunOnce for a time ahead; at one that is past, the run begins
 // at once. Until then the run is [RunWaiting]. If one waits already for another
 // time, it is an error.
-func (c *Client) StartRunAt(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time, requestID string) (RunRef, error) {
+func (c *RunClient) StartAt(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time, requestID string) (RunRef, error) {
 	ref, err := c.start(ctx, j, start{
 		workflowType: contract.RunJobType, requestID: requestID,
 		input: contract.RunInput{Job: j, StartedBy: trigger},
@@ -52,7 +52,7 @@ func (c *Client) StartRunAt(ctx context.Context, j job.Job, trigger contract.Sta
 type Once struct {
 	RunRef
 	// Before says that the run was there already: it is under way, or has completed.
-	Before bool
+	ExistedBefore bool
 	// Status is how it stood.
 	Status RunStatus
 }
@@ -67,8 +67,8 @@ var ErrOtherSpec = errors.New("it has another spec")
 // timed out is started again. With another spec than that of the latest run it
 // gives [ErrOtherSpec], however that ended. It knows the runs of the namespace's
 // retention. The time is that of StartRunAt.
-func (c *Client) StartOnce(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time) (Once, error) {
-	live, err := c.LiveWorkflow(ctx, j.ID)
+func (c *RunClient) StartOnce(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time) (Once, error) {
+	live, err := c.jobs().LiveWorkflow(ctx, j.ID)
 	if err != nil {
 		return Once{}, err
 	}
@@ -89,12 +89,12 @@ func (c *Client) StartOnce(ctx context.Context, j job.Job, trigger contract.Star
 	if err != nil {
 		return Once{}, err
 	}
-	return Once{RunRef: ref, Before: true, Status: runStatus(live.Workflow.Status)}, nil
+	return Once{RunRef: ref, ExistedBefore: true, Status: runStatus(live.Workflow.Status)}, nil
 }
 
 // StartContinuous starts the loop of a continuous job. A loop that runs with the
 // same definition is left alone; with another, or someone else's, is an error.
-func (c *Client) StartContinuous(ctx context.Context, j job.Job) error {
+func (c *JobClient) StartContinuous(ctx context.Context, j job.Job) error {
 	_, err := c.start(ctx, j, start{
 		workflowType: contract.ContinuousJobType, requestID: NewRequestID(), input: contract.NewContinuousState(j),
 	})
@@ -119,7 +119,7 @@ type start struct {
 
 // start starts a workflow of a job. It is the call itself and not the SDK's
 // function, since that cannot be given a request id.
-func (c *Client) start(ctx context.Context, j job.Job, s start) (RunRef, error) {
+func (c *conn) start(ctx context.Context, j job.Job, s start) (RunRef, error) {
 	m, err := marksOf(j)
 	if err != nil {
 		return RunRef{}, err
@@ -168,16 +168,16 @@ func NewRequestID() string { return strings.ToLower(ulid.Make().String()) }
 
 // holder gives the workflow that holds a job's id, if it is the job's own, has the
 // definition j, and begins when it should.
-func (c *Client) holder(ctx context.Context, j job.Job, at time.Time) (RunRef, *Live, error) {
-	live, err := c.LiveWorkflow(ctx, j.ID)
+func (c *conn) holder(ctx context.Context, j job.Job, at time.Time) (RunRef, *Live, error) {
+	live, err := c.jobs().LiveWorkflow(ctx, j.ID)
 	if err != nil {
 		return RunRef{}, nil, err
 	}
-	hash, err := j.SpecHash()
+	hash, err := j.DefinitionHash()
 	if err != nil {
 		return RunRef{}, nil, err
 	}
-	if live == nil || live.SpecHash != hash {
+	if live == nil || live.DefinitionHash != hash {
 		return RunRef{}, nil, fmt.Errorf("job %s runs with another definition now; try again when that has ended", j.ID)
 	}
 	if begins := live.Workflow.Begins; begins.After(time.Now()) && begins.Sub(at).Abs() > sameStart {

@@ -24,8 +24,8 @@ var farFuture = time.Date(2102, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // recurring finds a recurring job. It gives [ErrNotFound] when there is no job
 // of the id, and an [UnsupportedError] when the job has another mode.
-func (c *Client) recurring(ctx context.Context, jobID, verb string) (*Live, error) {
-	live, err := c.Live(ctx, jobID)
+func (c *conn) recurring(ctx context.Context, jobID, verb string) (*Live, error) {
+	live, err := c.jobs().Live(ctx, jobID)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (c *Client) recurring(ctx context.Context, jobID, verb string) (*Live, erro
 
 // starts asks the server for the starts of a job after from and up to to, jitter
 // included: at most MaxStarts of them.
-func (c *Client) starts(ctx context.Context, jobID string, from, to time.Time) ([]time.Time, error) {
+func (c *conn) starts(ctx context.Context, jobID string, from, to time.Time) ([]time.Time, error) {
 	response, err := call(ctx, c.temporal.WorkflowService().ListScheduleMatchingTimes, &workflowservice.ListScheduleMatchingTimesRequest{
 		Namespace: c.namespace, ScheduleId: contract.ScheduleID(jobID),
 		StartTime: timestamppb.New(from), EndTime: timestamppb.New(to),
@@ -70,7 +70,7 @@ type NextStarts struct {
 
 // NextStarts asks the server for the next starts of a recurring job, from 1 to
 // MaxStarts of them.
-func (c *Client) NextStarts(ctx context.Context, jobID string, count int) (*NextStarts, error) {
+func (c *JobClient) NextStarts(ctx context.Context, jobID string, count int) (*NextStarts, error) {
 	live, err := c.recurring(ctx, jobID, "list its starts")
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ type Upcoming struct {
 // Upcoming lists the starts of recurring jobs that are not paused, up to a time.
 // The filter's type and owner count. The list of jobs lags behind by about a
 // second.
-func (c *Client) Upcoming(ctx context.Context, until time.Time, filter JobFilter) (*Upcoming, error) {
+func (c *JobClient) Upcoming(ctx context.Context, until time.Time, filter JobFilter) (*Upcoming, error) {
 	now := time.Now()
 	var rows []JobRow
 	var times [][]time.Time
@@ -180,7 +180,7 @@ func (c *Client) Upcoming(ctx context.Context, until time.Time, filter JobFilter
 
 // startsUntil goes on from the starts that a list shows, the next few, and asks
 // the server only where they do not reach up to the end.
-func (c *Client) startsUntil(ctx context.Context, jobID string, listed []time.Time, now, until time.Time) ([]time.Time, error) {
+func (c *conn) startsUntil(ctx context.Context, jobID string, listed []time.Time, now, until time.Time) ([]time.Time, error) {
 	if len(listed) == 0 {
 		return nil, nil // It has ended.
 	}
@@ -214,13 +214,13 @@ const MaxBackfill = MaxStarts
 
 // settleBackfill is how long starts that were just due may still be made up for
 // by the schedule itself.
-const settleBackfill = 2 * time.Minute
+const confirmBackfill = 2 * time.Minute
 
 // BackfillStarts lists the starts of a recurring job from a time up to another,
 // both inclusive: those that Backfill would run. It refuses what cannot be made
 // up for: times that are not past, more than MaxBackfill starts, and jobs whose
 // late starts give way to later ones.
-func (c *Client) BackfillStarts(ctx context.Context, jobID string, from, to time.Time) ([]time.Time, error) {
+func (c *JobClient) BackfillStarts(ctx context.Context, jobID string, from, to time.Time) ([]time.Time, error) {
 	live, err := c.recurring(ctx, jobID, "backfill")
 	if err != nil {
 		return nil, err
@@ -231,9 +231,9 @@ func (c *Client) BackfillStarts(ctx context.Context, jobID string, from, to time
 		return nil, fmt.Errorf("the time to backfill from, %s, is after the time up to which, %s", from.Format(time.RFC3339), to.Format(time.RFC3339))
 	case to.After(now):
 		return nil, fmt.Errorf("the time to backfill up to, %s, is not past", to.Format(time.RFC3339))
-	case r != nil && r.GivesWay() && r.Misfire == job.MisfireSkip && now.Sub(to) < settleBackfill:
+	case r != nil && r.GivesWay() && r.Misfire == job.MisfireSkip && now.Sub(to) < confirmBackfill:
 		return nil, fmt.Errorf("job %s takes no backfill up to %s: with misfire skip, a start of the last %s gives way to later ones",
-			jobID, to.Format(time.RFC3339), job.Duration(settleBackfill))
+			jobID, to.Format(time.RFC3339), job.Duration(confirmBackfill))
 	}
 	times, err := c.starts(ctx, jobID, from.Add(-time.Millisecond), to)
 	if err != nil {
@@ -273,7 +273,7 @@ func checkBackfill(j job.Job, times []time.Time) error {
 // Backfill runs a recurring job for the starts that BackfillStarts lists, one
 // after the other; a run under way ends first. It works while the job is paused.
 // It returns once the schedule has taken the request.
-func (c *Client) Backfill(ctx context.Context, jobID string, from, to time.Time) ([]time.Time, error) {
+func (c *JobClient) Backfill(ctx context.Context, jobID string, from, to time.Time) ([]time.Time, error) {
 	times, err := c.BackfillStarts(ctx, jobID, from, to)
 	if err != nil || len(times) == 0 {
 		return times, err

@@ -27,7 +27,7 @@ func (e *UnsupportedError) Error() string {
 // queued run is canceled, a waiting item leaves its queue. It returns once the
 // request is taken; the handler then has its grace period. A recurring job's
 // current run is canceled; its schedule goes on.
-func (c *Client) Stop(ctx context.Context, jobID, reason string) error {
+func (c *JobClient) Stop(ctx context.Context, jobID, reason string) error {
 	live, err := c.Live(ctx, jobID)
 	if err != nil {
 		return err
@@ -36,17 +36,17 @@ func (c *Client) Stop(ctx context.Context, jobID, reason string) error {
 	case live.Schedule != nil:
 		return c.cancelScheduledRuns(ctx, live)
 	case live.Waiting != nil:
-		_, err := c.CancelItem(ctx, live.Waiting.Job.Queue(), jobID)
+		_, err := c.queues().CancelItem(ctx, live.Waiting.Job.Queue(), jobID)
 		return err
-	case !live.Workflow.Open() && live.Untold != nil:
-		return fmt.Errorf("job %s does not run, and %w", jobID, live.Untold)
+	case !live.Workflow.Open() && live.Unanswered != nil:
+		return fmt.Errorf("job %s does not run, and %w", jobID, live.Unanswered)
 	case !live.Workflow.Open():
 		return fmt.Errorf("job %s does not run: %w", jobID, ErrNotFound)
 	case live.Workflow.Type == contract.ContinuousJobType:
-		_, err := send(ctx, c, contract.MessageStop, jobID, contract.StopRequest{Reason: reason})
+		_, err := send(ctx, c.conn, contract.MessageStop, jobID, contract.StopRequest{Reason: reason})
 		return err
 	case live.Job.Mode() == job.ModeQueued:
-		_, err := c.CancelItem(ctx, live.Job.Queue(), jobID)
+		_, err := c.queues().CancelItem(ctx, live.Job.Queue(), jobID)
 		if err == nil {
 			return nil
 		}
@@ -56,7 +56,7 @@ func (c *Client) Stop(ctx context.Context, jobID, reason string) error {
 	}
 }
 
-func (c *Client) cancelScheduledRuns(ctx context.Context, live *Live) error {
+func (c *conn) cancelScheduledRuns(ctx context.Context, live *Live) error {
 	running := live.Schedule.GetInfo().GetRunningWorkflows()
 	if len(running) == 0 {
 		return fmt.Errorf("job %s has no run now; pause it to keep it from starting more: %w", live.Job.ID, ErrNotFound)
@@ -70,7 +70,7 @@ func (c *Client) cancelScheduledRuns(ctx context.Context, live *Live) error {
 
 // Restart ends the current iteration of a continuous job and starts the next at
 // once; a continuous job that was stopped, or is being stopped, is started again.
-func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
+func (c *JobClient) Restart(ctx context.Context, jobID, reason string) error {
 	live, err := c.Live(ctx, jobID)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
 	if !live.Workflow.Open() {
 		return c.StartContinuous(ctx, live.Job)
 	}
-	state, err := send(ctx, c, contract.MessageRestart, jobID, contract.RestartRequest{Reason: reason})
+	state, err := send(ctx, c.conn, contract.MessageRestart, jobID, contract.RestartRequest{Reason: reason})
 	if errors.Is(err, ErrNotFound) {
 		return c.restartEnded(ctx, jobID, err)
 	}
@@ -97,33 +97,33 @@ func (c *Client) Restart(ctx context.Context, jobID, reason string) error {
 
 // restartEnded starts a continuous job again that was not there to be told to
 // restart: it had been told to stop, and ended between two looks.
-func (c *Client) restartEnded(ctx context.Context, jobID string, missed error) error {
-	live, err := c.LiveWorkflow(ctx, jobID)
+func (c *conn) restartEnded(ctx context.Context, jobID string, missed error) error {
+	live, err := c.jobs().LiveWorkflow(ctx, jobID)
 	if err != nil {
 		return err
 	}
 	if live == nil || live.Workflow.Open() || live.Workflow.Type != contract.ContinuousJobType {
 		return missed
 	}
-	return c.StartContinuous(ctx, live.Job)
+	return c.jobs().StartContinuous(ctx, live.Job)
 }
 
 // Pause keeps a recurring or continuous job from running until it is resumed. A
 // run that is under way: recurring, it goes on; continuous, it is ended gracefully.
 // A job that is paused already keeps the reasons that it was paused for; one
 // Resume undoes all.
-func (c *Client) Pause(ctx context.Context, jobID, reason string) error {
+func (c *JobClient) Pause(ctx context.Context, jobID, reason string) error {
 	return c.setPaused(ctx, jobID, true, reason)
 }
 
 // Resume undoes Pause. What a recurring job missed meanwhile is not made up for.
-func (c *Client) Resume(ctx context.Context, jobID, reason string) error {
+func (c *JobClient) Resume(ctx context.Context, jobID, reason string) error {
 	return c.setPaused(ctx, jobID, false, reason)
 }
 
-func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reason string) error {
+func (c *conn) setPaused(ctx context.Context, jobID string, paused bool, reason string) error {
 	verb := map[bool]string{true: "pause", false: "resume"}[paused]
-	live, err := c.Live(ctx, jobID)
+	live, err := c.jobs().Live(ctx, jobID)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (c *Client) setPaused(ctx context.Context, jobID string, paused bool, reaso
 }
 
 // settles polls for up to two seconds until the condition holds.
-func (c *Client) settles(ctx context.Context, condition func() (bool, error)) (bool, error) {
+func (c *conn) becomes(ctx context.Context, condition func() (bool, error)) (bool, error) {
 	deadline := time.Now().Add(2 * time.Second)
 	for {
 		ok, err := condition()
@@ -183,7 +183,7 @@ type Triggered struct {
 // Trigger runs a job now: it starts a one-shot again, puts a queued job into its
 // queue again, starts a continuous job's next iteration, and starts a run of a
 // recurring job, which does not wait for its schedule and does not change it.
-func (c *Client) Trigger(ctx context.Context, jobID string) (Triggered, error) {
+func (c *JobClient) Trigger(ctx context.Context, jobID string) (Triggered, error) {
 	live, err := c.Live(ctx, jobID)
 	if err != nil {
 		return Triggered{}, err
@@ -192,19 +192,19 @@ func (c *Client) Trigger(ctx context.Context, jobID string) (Triggered, error) {
 }
 
 // TriggerJob is Trigger for a definition that may not be in Temporal yet.
-func (c *Client) TriggerJob(ctx context.Context, j job.Job) (Triggered, error) {
+func (c *JobClient) TriggerJob(ctx context.Context, j job.Job) (Triggered, error) {
 	switch j.Mode() {
 	case job.ModeContinuous:
 		_, err := c.triggerLoop(ctx, j.ID)
 		return Triggered{}, err
 	case job.ModeQueued:
-		receipt, err := c.Enqueue(ctx, j, true)
+		receipt, err := c.queues().Enqueue(ctx, j, true)
 		return Triggered{Receipt: &receipt}, err
 	case job.ModeRecurring:
 		ref, err := c.triggerSchedule(ctx, j)
 		return Triggered{Run: ref}, err
 	default:
-		ref, err := c.StartRun(ctx, j, contract.StartedByHand)
+		ref, err := c.runs().Start(ctx, j, contract.StartedByHand)
 		return Triggered{Run: ref}, err
 	}
 }

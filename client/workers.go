@@ -38,7 +38,7 @@ const lostFor = time.Hour
 // on schedule and of those that run or want to. Items that wait in a queue count
 // from their turn on. A service that died is taken for dead after its service
 // timeout, 15 seconds by default; jobs may take a second to show.
-func (c *Client) Workers(ctx context.Context) (*Workers, error) {
+func (c *WorkerClient) List(ctx context.Context) (*Workers, error) {
 	services, err := workflows.Services(ctx, c.temporal)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (c *Client) Workers(ctx context.Context) (*Workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := c.standing(ctx)
+	jobs, err := c.liveStates(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (c *Client) Workers(ctx context.Context) (*Workers, error) {
 }
 
 // standing gives the ids of the jobs on schedule and under way, by their type.
-func (c *Client) standing(ctx context.Context) (map[string]map[string]bool, error) {
+func (c *conn) liveStates(ctx context.Context) (map[string]map[string]bool, error) {
 	rows := map[string]JobRow{}
 	if err := c.scheduledRows(ctx, rows, nil); err != nil {
 		return nil, err

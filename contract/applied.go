@@ -26,7 +26,7 @@ type AppliedState struct {
 // AppliedJob is what a job was when it was applied.
 type AppliedJob struct {
 	Mode job.Mode `json:"mode"`
-	// Hash is the job's spec hash.
+	// Hash is the job's definition hash.
 	Hash string `json:"hash"`
 	// Version names the schedule of a recurring job as it was left.
 	Version string `json:"version,omitempty"`

@@ -9,19 +9,19 @@ import (
 
 // Search attributes, all of type Keyword.
 var (
-	AttributeJobID    = temporal.NewSearchAttributeKeyKeyword("JobId")
-	AttributeJobType  = temporal.NewSearchAttributeKeyKeyword("JobType")
-	AttributeJobMode  = temporal.NewSearchAttributeKeyKeyword("JobMode")
-	AttributeQueue    = temporal.NewSearchAttributeKeyKeyword("JobQueue")
-	AttributeProvider = temporal.NewSearchAttributeKeyKeyword("JobProvider")
-	AttributeOwner    = temporal.NewSearchAttributeKeyKeyword("JobOwner")
-	AttributeSpecHash = temporal.NewSearchAttributeKeyKeyword("JobSpecHash")
+	AttributeJobID          = temporal.NewSearchAttributeKeyKeyword("JobId")
+	AttributeJobType        = temporal.NewSearchAttributeKeyKeyword("JobType")
+	AttributeJobMode        = temporal.NewSearchAttributeKeyKeyword("JobMode")
+	AttributeQueue          = temporal.NewSearchAttributeKeyKeyword("JobQueue")
+	AttributeProvider       = temporal.NewSearchAttributeKeyKeyword("JobProvider")
+	AttributeOwner          = temporal.NewSearchAttributeKeyKeyword("JobOwner")
+	AttributeDefinitionHash = temporal.NewSearchAttributeKeyKeyword("JobDefinitionHash")
 )
 
 // Attributes are the search attributes of everything that belongs to a job. The
 // error is that of a spec that is not JSON.
 func Attributes(j job.Job) (temporal.SearchAttributes, error) {
-	hash, err := j.SpecHash()
+	hash, err := j.DefinitionHash()
 	if err != nil {
 		return temporal.SearchAttributes{}, err
 	}
@@ -30,7 +30,7 @@ func Attributes(j job.Job) (temporal.SearchAttributes, error) {
 		AttributeJobType.ValueSet(j.Type),
 		AttributeJobMode.ValueSet(string(j.Mode())),
 		AttributeProvider.ValueSet(string(j.Provider)),
-		AttributeSpecHash.ValueSet(hash),
+		AttributeDefinitionHash.ValueSet(hash),
 	}
 	if queue := j.Queue(); queue != "" {
 		updates = append(updates, AttributeQueue.ValueSet(queue))

@@ -12,7 +12,7 @@ type Binding struct {
 	// Tags are those that the service was chosen for.
 	Tags map[string]string `json:"tags,omitempty"`
 	// Away says why the service has to be found again before it gets more work.
-	Away string `json:"away,omitempty"`
+	Lost string `json:"lost,omitempty"`
 	// Rebinds are the latest changes of the service, oldest first; Rebound counts
 	// them all.
 	Rebinds []Rebind `json:"rebinds,omitempty"`

@@ -59,7 +59,7 @@ func LastCursor(err error) json.RawMessage { return LastOutput(err).Result.Curso
 func LastOutput(err error) ActivityOutput {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if timeout, ok := err.(*temporal.TimeoutError); ok { //nolint:errorlint // Each error of the chain is looked at.
-			return lastBeat(timeout)
+			return lastHeartbeat(timeout)
 		}
 		with, ok := err.(interface { //nolint:errorlint // As above.
 			HasDetails() bool
@@ -76,7 +76,7 @@ func LastOutput(err error) ActivityOutput {
 	return ActivityOutput{}
 }
 
-func lastBeat(timeout *temporal.TimeoutError) ActivityOutput {
+func lastHeartbeat(timeout *temporal.TimeoutError) ActivityOutput {
 	var beat Heartbeat
 	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&beat) != nil {
 		return ActivityOutput{}

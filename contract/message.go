@@ -39,7 +39,7 @@ type (
 	// SetJobRequest is the input of MessageSetJob.
 	SetJobRequest struct {
 		Job job.Job `json:"job"`
-		// Was is the spec hash of the definition to replace; with another in force
+		// Was is the definition hash of the definition to replace; with another in force
 		// the message is refused. "" replaces every definition.
 		Was string `json:"was,omitempty"`
 		// Restart ends the current iteration instead of waiting for its end.

@@ -100,7 +100,7 @@ func (i QueueItem) Work() string { return Work(i.Job) }
 
 // Work is that of an item of the job.
 func Work(j job.Job) string {
-	hash, err := j.SpecHash()
+	hash, err := j.DefinitionHash()
 	if err != nil {
 		hash = "" // Not JSON: no message brings it.
 	}
@@ -158,8 +158,8 @@ type DeadLetter struct {
 	Ended    time.Time `json:"ended"`
 	Error    string    `json:"error,omitempty"`
 	RunID    string    `json:"run_id,omitempty"`
-	// SpecHash is that of the job.
-	SpecHash string `json:"spec_hash,omitempty"`
+	// DefinitionHash is that of the job.
+	DefinitionHash string `json:"definition_hash,omitempty"`
 }
 
 // Halt is why a queue waits for someone to resume it or to skip what failed:

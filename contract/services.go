@@ -67,7 +67,7 @@ type ServedType struct {
 }
 
 // ServiceBeat is the detail of a service's heartbeat.
-type ServiceBeat struct {
+type ServiceHeartbeat struct {
 	// Running counts the handlers at work.
 	Running int `json:"running"`
 	// LastPoll is when the process last asked Temporal for work, or was answered.
@@ -129,7 +129,7 @@ type ChooseServiceInput struct {
 	After    job.Duration `json:"after,omitempty"`
 	// Room asks to wait until Last has a free slot: it lives, but did not take the
 	// run.
-	Room bool `json:"room,omitempty"`
+	FreeSlot bool `json:"free_slot,omitempty"`
 }
 
 // ServiceChoice is the answer of ChooseService.

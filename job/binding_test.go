@@ -40,14 +40,14 @@ func TestBindingIsChecked(t *testing.T) {
 }
 
 func TestUnboundJobsKeepTheirHash(t *testing.T) {
-	hash, err := recurring().SpecHash()
+	hash, err := recurring().DefinitionHash()
 	require.NoError(t, err)
 	text := string(job.EncodeJSON(recurring().Options))
 	require.NotContains(t, text, "bind")
 	require.NotContains(t, text, "failover")
 	bound := recurring()
 	bound.Options.Bind = map[string]string{"zone": "a"}
-	other, err := bound.SpecHash()
+	other, err := bound.DefinitionHash()
 	require.NoError(t, err)
 	require.NotEqual(t, hash, other)
 }

@@ -88,10 +88,10 @@ func SnakeCase(name string) string {
 	return b.String()
 }
 
-// SpecHash is 16 hexadecimal digits that change with what a job is meant to be.
+// DefinitionHash is 16 hexadecimal digits that change with what a job is meant to be.
 // Of a one-shot or queued job they cover the type and the spec, and the time of a
 // one-shot, so that only a change of these runs it again; of every other job the whole definition.
-func (j Job) SpecHash() (string, error) {
+func (j Job) DefinitionHash() (string, error) {
 	var covered any
 	spec, err := canonicalJSON(j.Spec)
 	if err != nil {

@@ -72,13 +72,13 @@ func recurring() job.Job {
 
 func hash(t *testing.T, j job.Job) string {
 	t.Helper()
-	text, err := j.SpecHash()
+	text, err := j.DefinitionHash()
 	require.NoError(t, err)
 	require.Regexp(t, `^[0-9a-f]{16}$`, text)
 	return text
 }
 
-func TestSpecHash(t *testing.T) {
+func TestDefinitionHash(t *testing.T) {
 	base := hash(t, recurring())
 	changed := func(change func(*job.Job)) string {
 		j := recurring()
@@ -108,7 +108,7 @@ func TestSpecHash(t *testing.T) {
 		"digits of large numbers count")
 }
 
-func TestSpecHashOfOneShotAndQueued(t *testing.T) {
+func TestDefinitionHashOfOneShotAndQueued(t *testing.T) {
 	for _, schedule := range []job.Trigger{
 		{OneShot: &job.OneShot{}},
 		{Queued: &job.Queued{Queue: "tables"}},
@@ -133,7 +133,7 @@ func TestSpecHashOfOneShotAndQueued(t *testing.T) {
 	}
 }
 
-func TestSpecHashOfNoSpecIsThatOfAnEmptyOne(t *testing.T) {
+func TestDefinitionHashOfNoSpecIsThatOfAnEmptyOne(t *testing.T) {
 	j := recurring()
 	j.Spec = nil
 	none := hash(t, j)
@@ -141,11 +141,11 @@ func TestSpecHashOfNoSpecIsThatOfAnEmptyOne(t *testing.T) {
 	require.Equal(t, none, hash(t, j))
 }
 
-func TestSpecHashRefusesWhatIsNotJSON(t *testing.T) {
+func TestDefinitionHashRefusesWhatIsNotJSON(t *testing.T) {
 	for _, spec := range []string{"{", "{} {}", "nope"} {
 		j := recurring()
 		j.Spec = json.RawMessage(spec)
-		_, err := j.SpecHash()
+		_, err := j.DefinitionHash()
 		require.ErrorContains(t, err, "job extract_hobo_time_frame.north: spec: ", spec)
 	}
 }
@@ -167,7 +167,7 @@ func TestJobJSONRoundTrip(t *testing.T) {
 func TestTheTimeOfAOneShotIsPartOfItsHash(t *testing.T) {
 	hash := func(at time.Time) string {
 		j := job.Job{ID: "a.b", Type: "A", Spec: []byte(`{}`), Trigger: job.Trigger{OneShot: &job.OneShot{At: at}}}
-		text, err := j.SpecHash()
+		text, err := j.DefinitionHash()
 		require.NoError(t, err)
 		return text
 	}
@@ -175,7 +175,7 @@ func TestTheTimeOfAOneShotIsPartOfItsHash(t *testing.T) {
 	require.NotEqual(t, hash(time.Time{}), hash(noon))
 	require.Equal(t, hash(noon), hash(noon.In(time.FixedZone("", 7200))))
 	queued := job.Job{ID: "a.b", Type: "A", Spec: []byte(`{}`), Trigger: job.Trigger{Queued: &job.Queued{Queue: "q"}}}
-	same, err := queued.SpecHash()
+	same, err := queued.DefinitionHash()
 	require.NoError(t, err)
 	require.Equal(t, same, hash(time.Time{}))
 }

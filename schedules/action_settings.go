@@ -30,11 +30,11 @@ func memoNames(start *workflowpb.NewWorkflowExecutionInfo) []string {
 }
 
 // memoText names what a memo field of the started runs holds: of the definition its
-// spec hash, which does not depend on how it is written, of all else a hash.
+// definition hash, which does not depend on how it is written, of all else a hash.
 func memoText(start *workflowpb.NewWorkflowExecutionInfo, name string) string {
 	if name == contract.MemoJob {
 		if j, ok := client.Definition(start.GetMemo()); ok {
-			if hash, err := j.SpecHash(); err == nil {
+			if hash, err := j.DefinitionHash(); err == nil {
 				return name + " " + hash
 			}
 		}

@@ -17,7 +17,7 @@ import (
 
 // appliedAs is what is remembered of a job that was applied.
 func appliedAs(j job.Job) (contract.AppliedJob, error) {
-	hash, err := j.SpecHash()
+	hash, err := j.DefinitionHash()
 	if err != nil {
 		return contract.AppliedJob{}, err
 	}
@@ -96,13 +96,13 @@ func newTypes(kept, wanted map[string]contract.AppliedType) map[string]contract.
 func (s *Syncer) isGone(ctx context.Context, id string, mode job.Mode) (bool, error) {
 	switch mode {
 	case job.ModeRecurring:
-		live, err := s.client.LiveSchedule(ctx, id)
+		live, err := s.client.Jobs.LiveSchedule(ctx, id)
 		if errors.Is(err, client.ErrNotOurs) {
 			return true, nil
 		}
 		return live == nil, err
 	case job.ModeContinuous:
-		live, err := s.client.LiveWorkflow(ctx, id)
+		live, err := s.client.Jobs.LiveWorkflow(ctx, id)
 		if errors.Is(err, client.ErrNotOurs) {
 			return true, nil
 		}
@@ -186,7 +186,7 @@ func (r *recorder) flush(ctx context.Context) error {
 	if r.pending.Empty() {
 		return nil
 	}
-	if err := r.client.Record(ctx, r.provider, r.known, r.pending); err != nil {
+	if err := r.client.Jobs.Record(ctx, r.provider, r.known, r.pending); err != nil {
 		return err
 	}
 	r.known.Take(r.pending)

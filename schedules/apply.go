@@ -109,7 +109,7 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) err
 		if err != nil {
 			return err
 		}
-		receipt, err := s.client.EnqueueOnce(ctx, j, true, id)
+		receipt, err := s.client.Queues.EnqueueOnce(ctx, j, true, id)
 		if err == nil && receipt.Duplicate {
 			err = fmt.Errorf("job %s is in queue %s already; apply again when it has ended", j.ID, j.Queue())
 		}
@@ -120,11 +120,11 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) err
 			return err
 		}
 		if change.waiting != "" {
-			if err := s.client.EndWaiting(ctx, j.ID, change.waiting, "its definition was changed before it began"); err != nil {
+			if err := s.client.Runs.EndWaiting(ctx, j.ID, change.waiting, "its definition was changed before it began"); err != nil {
 				return err
 			}
 		}
-		_, err = s.client.StartRunAt(ctx, j, contract.StartedByApply, j.At(), id)
+		_, err = s.client.Runs.StartAt(ctx, j, contract.StartedByApply, j.At(), id)
 		return err
 	}
 }
@@ -140,7 +140,7 @@ func (change *Change) onlyRemoves() bool {
 // however many there are, they start one run. It is another once an apply was
 // recorded: a job that was taken out of its queue may be put into it again.
 func requestID(change Change, records int64) (string, error) {
-	hash, err := change.job.SpecHash()
+	hash, err := change.job.DefinitionHash()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s over %q after %d", change.JobID, hash, change.Version, records))
 	return "apply-" + hex.EncodeToString(sum[:8]), err
 }
@@ -154,23 +154,23 @@ func (s *Syncer) putSchedule(ctx context.Context, change Change) error {
 	if err != nil {
 		return err
 	}
-	return s.client.PutSchedule(ctx, client.ScheduleChange{
+	return s.client.Jobs.PutSchedule(ctx, client.ScheduleChange{
 		Job: change.job, Schedule: wanted, SetPause: change.setPause,
-		Create: change.Action == ActionCreate || change.Version == "", Expected: hasVersion(change.Version), Settled: hasVersion(version),
+		Create: change.Action == ActionCreate || change.Version == "", Expected: hasVersion(change.Version), Waited: hasVersion(version),
 	})
 }
 
 func (s *Syncer) putLoop(ctx context.Context, change Change) error {
 	if change.Action == ActionCreate || change.liveHash == "" {
-		return s.client.StartContinuous(ctx, change.job)
+		return s.client.Jobs.StartContinuous(ctx, change.job)
 	}
-	if err := s.client.ReplaceContinuous(ctx, change.job, change.liveHash, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
+	if err := s.client.Jobs.ReplaceContinuous(ctx, change.job, change.liveHash, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
 		return err
 	}
 	if change.job.Options.Paused {
-		return s.client.Pause(ctx, change.JobID, pausedInDefinition)
+		return s.client.Jobs.Pause(ctx, change.JobID, pausedInDefinition)
 	}
-	return s.client.Resume(ctx, change.JobID, "as declared")
+	return s.client.Jobs.Resume(ctx, change.JobID, "as declared")
 }
 
 // remove takes away a resource, if it is still what the plan has seen.
@@ -178,13 +178,13 @@ func (s *Syncer) remove(ctx context.Context, r removal, change Change) error {
 	var err error
 	switch r.resource {
 	case resourceSchedule:
-		err = s.client.DeleteSchedule(ctx, change.JobID, hasVersion(r.version))
+		err = s.client.Jobs.DeleteSchedule(ctx, change.JobID, hasVersion(r.version))
 	case resourceLoop:
-		err = s.client.StopLoop(ctx, change.JobID, "no longer declared", func(live *client.Live) bool {
+		err = s.client.Jobs.StopLoop(ctx, change.JobID, "no longer declared", func(live *client.Live) bool {
 			return workflowVersion(live) == r.version
 		})
 	case resourceItem:
-		err = s.client.RemoveWaiting(ctx, change.queue, change.JobID, change.sequence)
+		err = s.client.Queues.RemoveWaiting(ctx, change.queue, change.JobID, change.sequence)
 	}
 	if errors.Is(err, client.ErrNotFound) {
 		return nil

@@ -53,23 +53,23 @@ func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 		var refs [triggers]client.RunRef
 		calls := []func() error{
 			func() error { return f.syncer.Apply(t.Context(), plan, func(schedules.Report) {}) },
-			func() error { return f.client.Pause(t.Context(), j.ID, "the vendor is away") },
-			func() error { return f.client.Pause(t.Context(), j.ID, "the disk is full") },
+			func() error { return f.client.Jobs.Pause(t.Context(), j.ID, "the vendor is away") },
+			func() error { return f.client.Jobs.Pause(t.Context(), j.ID, "the disk is full") },
 			func() (err error) {
-				skipped, err = f.client.SkipNext(t.Context(), j.ID, "a test")
+				skipped, err = f.client.Jobs.SkipNext(t.Context(), j.ID, "a test")
 				return err
 			},
 		}
 		for n := range refs {
 			calls = append(calls, func() error {
-				triggered, err := f.client.Trigger(t.Context(), j.ID)
+				triggered, err := f.client.Jobs.Trigger(t.Context(), j.ID)
 				refs[n] = triggered.Run
 				return err
 			})
 		}
 		require.NoError(t, atOnce(calls...), "round %d", round)
 		f.inSync(false, j)
-		live, err := f.client.LiveSchedule(t.Context(), j.ID)
+		live, err := f.client.Jobs.LiveSchedule(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.True(t, live.Paused)
 		require.Contains(t, live.PauseReason, "the vendor is away")
@@ -80,10 +80,10 @@ func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 			made[ref.RunID] = true
 		}
 		require.NoError(t, atOnce(
-			func() error { return f.client.Resume(t.Context(), j.ID, "") },
-			func() error { return f.client.Resume(t.Context(), j.ID, "it is back") },
+			func() error { return f.client.Jobs.Resume(t.Context(), j.ID, "") },
+			func() error { return f.client.Jobs.Resume(t.Context(), j.ID, "it is back") },
 		))
-		live, err = f.client.LiveSchedule(t.Context(), j.ID)
+		live, err = f.client.Jobs.LiveSchedule(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.False(t, live.Paused)
 	}
@@ -116,18 +116,18 @@ func TestTriggersOfOneSecond(t *testing.T) {
 	f.apply(f.plan(false, beside, alone, waits))
 	names := map[string]bool{}
 	for range 3 {
-		triggered, err := f.client.Trigger(t.Context(), beside.ID)
+		triggered, err := f.client.Jobs.Trigger(t.Context(), beside.ID)
 		require.NoError(t, err)
 		require.False(t, names[triggered.Run.WorkflowID])
 		names[triggered.Run.WorkflowID] = true
 	}
 	for _, j := range []job.Job{alone, waits} {
-		_, err := f.client.Trigger(t.Context(), j.ID)
+		_, err := f.client.Jobs.Trigger(t.Context(), j.ID)
 		require.NoError(t, err)
 	}
-	_, err := f.client.Trigger(t.Context(), alone.ID)
+	_, err := f.client.Jobs.Trigger(t.Context(), alone.ID)
 	require.ErrorContains(t, err, "was not started: a run of it is under way and its overlap policy is to skip")
-	_, err = f.client.Trigger(t.Context(), waits.ID)
+	_, err = f.client.Jobs.Trigger(t.Context(), waits.ID)
 	require.ErrorContains(t, err, "was triggered, and its run waits for one that is under way")
 	f.waitRuns(seen, 5)
 	close(release)

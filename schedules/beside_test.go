@@ -123,7 +123,7 @@ func TestNoRecurringJobRunsBesideItself(t *testing.T) {
 		require.Empty(t, w.clashes(), "after %s", fault.what)
 	}
 
-	runs, err := f.client.Runs(t.Context(), client.RunFilter{})
+	runs, err := f.client.Runs.List(t.Context(), client.RunFilter{})
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(runs), 3*count)
 	for _, run := range runs {

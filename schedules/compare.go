@@ -87,10 +87,10 @@ func (c *comparison) look(ctx context.Context, queues []string) (err error) {
 	if c.namespaceID, err = c.client.NamespaceID(ctx); err != nil {
 		return err
 	}
-	if c.applied, err = c.client.Applied(ctx, c.options.Provider); err != nil {
+	if c.applied, err = c.client.Jobs.Applied(ctx, c.options.Provider); err != nil {
 		return err
 	}
-	survey, err := c.client.Survey(ctx, queues)
+	survey, err := c.client.Jobs.Survey(ctx, queues)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ type comparison struct {
 	client  *client.Client
 	options PlanOptions
 	applied contract.AppliedState
-	live    map[string]client.Standing
+	live    map[string]client.LiveState
 	foreign []client.Foreign
 
 	namespaceID string
@@ -143,7 +143,7 @@ func (c *comparison) compare(ctx context.Context, j job.Job) (Change, error) {
 // since the lists lag behind.
 func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 	if change.Mode != job.ModeRecurring {
-		live, err := c.client.LiveSchedule(ctx, change.JobID)
+		live, err := c.client.Jobs.LiveSchedule(ctx, change.JobID)
 		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return err
 		}
@@ -156,7 +156,7 @@ func (c *comparison) formerMode(ctx context.Context, change *Change) error {
 		}
 	}
 	if change.Mode == job.ModeRecurring {
-		live, err := c.client.LiveWorkflow(ctx, change.JobID)
+		live, err := c.client.Jobs.LiveWorkflow(ctx, change.JobID)
 		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return err
 		}
@@ -208,7 +208,7 @@ func (c *comparison) isOurs(change *Change, live *client.Live) bool {
 }
 
 func (c *comparison) compareRecurring(ctx context.Context, change *Change) error {
-	live, err := c.client.LiveSchedule(ctx, change.JobID)
+	live, err := c.client.Jobs.LiveSchedule(ctx, change.JobID)
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (change *Change) keepPause(live *client.Live, reset bool) {
 }
 
 func (c *comparison) compareContinuous(ctx context.Context, change *Change) error {
-	live, err := c.client.LiveWorkflow(ctx, change.JobID)
+	live, err := c.client.Jobs.LiveWorkflow(ctx, change.JobID)
 	if err != nil {
 		return err
 	}
@@ -300,7 +300,7 @@ func (c *comparison) compareContinuous(ctx context.Context, change *Change) erro
 }
 
 func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
-	live, err := c.client.LiveWorkflow(ctx, change.JobID)
+	live, err := c.client.Jobs.LiveWorkflow(ctx, change.JobID)
 	if err != nil {
 		return err
 	}
@@ -340,12 +340,12 @@ func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
 // has forgotten its run.
 func (c *comparison) ranBefore(j job.Job) bool {
 	before, ok := c.applied.Jobs[j.ID]
-	hash, err := j.SpecHash()
+	hash, err := j.DefinitionHash()
 	return ok && err == nil && before.Hash == hash && (before.Mode == job.ModeOneShot || before.Mode == job.ModeQueued)
 }
 
 func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
-	hash, err := change.job.SpecHash()
+	hash, err := change.job.DefinitionHash()
 	if err != nil {
 		return err
 	}
@@ -364,7 +364,7 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 		change.blockedBy(item.Job.Provider)
 		return nil
 	}
-	waiting, err := item.Job.SpecHash()
+	waiting, err := item.Job.DefinitionHash()
 	if err != nil {
 		return err
 	}
@@ -393,17 +393,17 @@ func (c *comparison) compareQueued(ctx context.Context, change *Change) error {
 
 // compareTo decides between update and unchanged for a job with a live state.
 func (change *Change) compareTo(live *client.Live, edits []Field) error {
-	wanted, err := change.job.SpecHash()
+	wanted, err := change.job.DefinitionHash()
 	if err != nil {
 		return err
 	}
 	// The hash attribute may not be that of the input: people edit inputs.
-	inForce, err := live.Job.SpecHash()
+	inForce, err := live.Job.DefinitionHash()
 	if err != nil {
 		return err
 	}
-	change.liveHash = live.SpecHash
-	if live.SpecHash == wanted && inForce == wanted && len(edits) == 0 {
+	change.liveHash = live.DefinitionHash
+	if live.DefinitionHash == wanted && inForce == wanted && len(edits) == 0 {
 		change.Action, change.inSync = ActionUnchanged, true
 		return nil
 	}

@@ -39,7 +39,7 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 	for _, j := range jobs {
 		count := 0
 		for _, change := range changes {
-			starts, err := f.client.Backfill(t.Context(), j.ID, change.AddDate(0, 0, -days/2), change.AddDate(0, 0, days/2))
+			starts, err := f.client.Jobs.Backfill(t.Context(), j.ID, change.AddDate(0, 0, -days/2), change.AddDate(0, 0, days/2))
 			require.NoError(t, err)
 			count += len(starts)
 		}
@@ -47,7 +47,7 @@ func TestDailyJobsRunOnceWhereClocksChange(t *testing.T) {
 		var runs []client.Run
 		stacktest.WaitFor(t, "the runs of "+j.ID, func() (bool, error) {
 			var err error
-			runs, err = f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
+			runs, err = f.client.Runs.List(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
 			return len(runs) == count, err
 		})
 		if j.Recurring.Cron == "" {

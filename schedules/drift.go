@@ -59,11 +59,11 @@ const (
 // Drift compares what was applied last from a provider with the live state. Jobs
 // that run once are not part of it: they end by themselves.
 func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, error) {
-	applied, err := s.client.Applied(ctx, provider)
+	applied, err := s.client.Jobs.Applied(ctx, provider)
 	if err != nil {
 		return nil, err
 	}
-	survey, err := s.client.Survey(ctx, nil)
+	survey, err := s.client.Jobs.Survey(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (s *Syncer) driftOf(ctx context.Context, id string, applied contract.Applie
 }
 
 func (s *Syncer) compareSchedule(ctx context.Context, drift *JobDrift, applied contract.AppliedJob) error {
-	live, err := s.client.LiveSchedule(ctx, drift.JobID)
+	live, err := s.client.Jobs.LiveSchedule(ctx, drift.JobID)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (s *Syncer) compareSchedule(ctx context.Context, drift *JobDrift, applied c
 }
 
 func (s *Syncer) compareLoop(ctx context.Context, drift *JobDrift, applied contract.AppliedJob) error {
-	live, err := s.client.LiveWorkflow(ctx, drift.JobID)
+	live, err := s.client.Jobs.LiveWorkflow(ctx, drift.JobID)
 	switch {
 	case err != nil:
 		return err
@@ -185,7 +185,7 @@ func scheduleDrift(live *client.Live, applied contract.AppliedJob) ([]Field, err
 		return nil, err
 	}
 	if reference == nil {
-		return []Field{{Path: "schedule.input", Old: text("definition " + live.SpecHash), New: text("another definition")}}, nil
+		return []Field{{Path: "schedule.input", Old: text("definition " + live.DefinitionHash), New: text("another definition")}}, nil
 	}
 	fields, err := diff(*reference, live.Job)
 	if err != nil || reference.Recurring == nil {
@@ -209,11 +209,11 @@ func liveDefinition(live *client.Live) (*job.Job, error) {
 		candidates = append(candidates, recorded)
 	}
 	for _, candidate := range candidates {
-		hash, err := candidate.SpecHash()
+		hash, err := candidate.DefinitionHash()
 		if err != nil {
 			return nil, err
 		}
-		if hash == live.SpecHash {
+		if hash == live.DefinitionHash {
 			return &candidate, nil
 		}
 	}

@@ -126,7 +126,7 @@ func TestDriftOfInputsLimitsAndLoops(t *testing.T) {
 	f.editLive("garbage", func(s *schedulepb.Schedule) { input(s).Data = []byte(`"x"`) })
 	f.editLive("limited", func(s *schedulepb.Schedule) { s.State.LimitedActions, s.State.RemainingActions = true, 3 })
 	require.NoError(t, f.schedule("resumed").Unpause(t.Context(), client.ScheduleUnpauseOptions{Note: "go"}))
-	require.NoError(t, f.client.Pause(t.Context(), "do_nothing.held", "no power"))
+	require.NoError(t, f.client.Jobs.Pause(t.Context(), "do_nothing.held", "no power"))
 	require.NoError(t, f.temporal.TerminateWorkflow(t.Context(), "job/do_nothing.killed", "", "by test"))
 	found := map[string]schedules.JobDrift{}
 	stacktest.WaitFor(t, "all drift to show", func() (bool, error) {
@@ -161,7 +161,7 @@ func TestWhatWasAppliedIsRemembered(t *testing.T) {
 	once := declare("once", oneShot())
 	f.apply(f.plan(false, once))
 	stacktest.WaitFor(t, "the run to end", func() (bool, error) {
-		live, err := f.client.LiveWorkflow(t.Context(), once.ID)
+		live, err := f.client.Jobs.LiveWorkflow(t.Context(), once.ID)
 		return err == nil && !live.Workflow.Open(), err
 	})
 	_, err := f.temporal.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{
@@ -169,7 +169,7 @@ func TestWhatWasAppliedIsRemembered(t *testing.T) {
 	})
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the run to be forgotten", func() (bool, error) {
-		live, err := f.client.LiveWorkflow(t.Context(), once.ID)
+		live, err := f.client.Jobs.LiveWorkflow(t.Context(), once.ID)
 		return live == nil, err
 	})
 	f.inSync(false, once)
@@ -181,11 +181,11 @@ func TestWhatWasAppliedIsRemembered(t *testing.T) {
 	f.inSync(false, once)
 	hourly := declare("hourly", recurring(time.Hour))
 	f.apply(f.plan(false, once, hourly))
-	applied, err := f.client.Applied(t.Context(), job.ProviderTOML)
+	applied, err := f.client.Jobs.Applied(t.Context(), job.ProviderTOML)
 	require.NoError(t, err)
 	require.Len(t, applied.Jobs, 2)
 	f.apply(f.plan(true, once))
-	applied, err = f.client.Applied(t.Context(), job.ProviderTOML)
+	applied, err = f.client.Jobs.Applied(t.Context(), job.ProviderTOML)
 	require.NoError(t, err)
 	require.Len(t, applied.Jobs, 1)
 }

@@ -102,7 +102,7 @@ func calling(key string, r job.Recurring) job.Job {
 
 // row is a job in the list of jobs.
 func (f *fixture) row(id string) (client.JobRow, error) {
-	rows, _, err := f.client.Jobs(f.Context(), client.JobFilter{})
+	rows, _, err := f.client.Jobs.List(f.Context(), client.JobFilter{})
 	for _, row := range rows {
 		if row.ID == id {
 			return row, err
@@ -140,9 +140,9 @@ func (f *fixture) waitHealthy(id string) {
 // trigger starts a run and waits for its end.
 func (f *fixture) trigger(id string) client.RunStatus {
 	f.Helper()
-	triggered, err := f.client.Trigger(f.Context(), id)
+	triggered, err := f.client.Jobs.Trigger(f.Context(), id)
 	require.NoError(f, err)
-	run, err := f.client.Follow(f.Context(), triggered.Run, func(*client.RunDetail) {})
+	run, err := f.client.Runs.Follow(f.Context(), triggered.Run, func(*client.RunDetail) {})
 	require.NoError(f, err)
 	if run.Status == client.RunFailed {
 		require.Equal(f, "Away: the vendor is away", run.Class+": "+run.Error)
@@ -169,7 +169,7 @@ func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
 	require.Equal(t, "Away: the vendor is away", before.Class+": "+before.Error)
 	require.WithinDuration(t, v.ended(false)[0].at, before.Since, 2*time.Second)
 	stacktest.WaitFor(t, "a run that is held back", func() (bool, error) {
-		held, err := c.Runs(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunHeldBack})
+		held, err := c.Runs.List(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunHeldBack})
 		return len(held) > 0 && held[0].HeldUntil.After(held[0].Scheduled), err
 	})
 	stop()
@@ -179,7 +179,7 @@ func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
 
 	after := f.waitFailing(j.ID, 4)
 	require.Equal(t, before.Since, after.Since, "the streak is not lost")
-	detail, err := c.Job(t.Context(), j.ID)
+	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, client.JobFailing, detail.Row.Status)
 	require.Equal(t, after.Since, detail.Row.Failing.Since)
@@ -196,7 +196,7 @@ func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
 	stacktest.WaitFor(t, "the job to go on", func() (bool, error) { return len(v.ended(true)) >= 3, nil })
 	f.everyStartIsToldOf(j.ID)
 
-	live, err := c.LiveSchedule(t.Context(), j.ID)
+	live, err := c.Jobs.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.False(t, live.Paused)
 	require.Nil(t, live.Schedule.GetInfo().GetUpdateTime(), "nobody has changed the schedule, not even for a moment")
@@ -207,7 +207,7 @@ func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
 func (f *fixture) everyStartIsToldOf(id string) {
 	f.Helper()
 	stacktest.WaitFor(f, "an account of all starts", func() (bool, error) {
-		account, err := f.client.Missed(f.Context(), client.MissedFilter{JobID: id, Since: time.Now().Add(-time.Hour)})
+		account, err := f.client.Jobs.Missed(f.Context(), client.MissedFilter{JobID: id, Since: time.Now().Add(-time.Hour)})
 		if err != nil {
 			return false, err
 		}
@@ -221,7 +221,7 @@ func (f *fixture) everyStartIsToldOf(id string) {
 				require.Contains(f, start.Detail, "held back until ")
 			}
 		}
-		held, err := f.client.Runs(f.Context(), client.RunFilter{JobID: id, Status: client.RunHeldBack})
+		held, err := f.client.Runs.List(f.Context(), client.RunFilter{JobID: id, Status: client.RunHeldBack})
 		sum := account.Jobs[0]
 		return failing == len(held) && failing > 0 && sum.Slots == sum.Runs+sum.Missed+sum.Waiting, err
 	})
@@ -246,12 +246,12 @@ func TestWhatCountsAsAFailureInARow(t *testing.T) {
 	require.Equal(t, 1, f.waitFailing(j.ID, 1).Failures, "a success starts the count anew")
 
 	v.set(true, true)
-	triggered, err := f.client.Trigger(t.Context(), j.ID)
+	triggered, err := f.client.Jobs.Trigger(t.Context(), j.ID)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the run to be canceled", func() (bool, error) {
-		run, err := f.client.Run(t.Context(), triggered.Run)
+		run, err := f.client.Runs.Get(t.Context(), triggered.Run)
 		if err == nil && run.Status == client.RunRunning && run.Worker != "" {
-			err = f.client.Stop(t.Context(), j.ID, "by test")
+			err = f.client.Jobs.Stop(t.Context(), j.ID, "by test")
 		}
 		return err == nil && run.Status == client.RunCanceled, err
 	})
@@ -261,12 +261,12 @@ func TestWhatCountsAsAFailureInARow(t *testing.T) {
 	require.Equal(t, 2, f.waitFailing(j.ID, 2).Failures, "and does not end the count")
 
 	// A paused job is paused, and failing too.
-	require.NoError(t, f.client.Pause(t.Context(), j.ID, "by a tester"))
+	require.NoError(t, f.client.Jobs.Pause(t.Context(), j.ID, "by a tester"))
 	stacktest.WaitFor(t, "the pause in the list", func() (bool, error) {
 		row, err := f.row(j.ID)
 		return row.Status == client.JobPaused && row.Failing != nil && row.Failing.NextTry.IsZero() && row.PauseReason == "by a tester", err
 	})
-	require.NoError(t, f.client.Resume(t.Context(), j.ID, ""))
+	require.NoError(t, f.client.Jobs.Resume(t.Context(), j.ID, ""))
 
 	// What failed was another definition.
 	j.Spec = []byte(`{"b":1}`)

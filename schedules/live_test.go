@@ -39,25 +39,25 @@ func TestAJobThatMayWaitIsNotMissing(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := client.New(st.Dial(t), st.Namespace)
 	ended := declare("ended", queued("photos"))
-	_, err := c.StartRun(t.Context(), ended, contract.StartedByHand)
+	_, err := c.Runs.Start(t.Context(), ended, contract.StartedByHand)
 	require.NoError(t, err)
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(ended.ID), "", "test"))
-	require.ErrorIs(t, c.Stop(t.Context(), "do_nothing.missing", "test"), client.ErrNotFound, "there is no queue")
+	require.ErrorIs(t, c.Jobs.Stop(t.Context(), "do_nothing.missing", "test"), client.ErrNotFound, "there is no queue")
 
 	startQueue(t, c, contract.QueueState{Name: "photos"})
-	err = c.Stop(t.Context(), "do_nothing.waits", "test")
+	err = c.Jobs.Stop(t.Context(), "do_nothing.waits", "test")
 	require.ErrorIs(t, err, client.ErrNoWorker)
 	require.NotErrorIs(t, err, client.ErrNotFound)
 	require.EqualError(t, err, "job do_nothing.waits has no schedule and no run, and no worker answers that could tell whether it waits in queue photos")
 
-	err = c.Stop(t.Context(), ended.ID, "test")
+	err = c.Jobs.Stop(t.Context(), ended.ID, "test")
 	require.ErrorIs(t, err, client.ErrNoWorker, "it ran, and may wait to run again")
 	require.EqualError(t, err, "job "+ended.ID+" does not run, and no worker answers that could tell whether it waits in queue photos")
 
 	running := declare("running", job.Trigger{OneShot: &job.OneShot{}})
-	_, err = c.StartRun(t.Context(), running, contract.StartedByHand)
+	_, err = c.Runs.Start(t.Context(), running, contract.StartedByHand)
 	require.NoError(t, err)
-	require.NoError(t, c.Stop(t.Context(), running.ID, "test"), "no queue is asked for what runs")
+	require.NoError(t, c.Jobs.Stop(t.Context(), running.ID, "test"), "no queue is asked for what runs")
 }
 
 // A queue whose pages cannot be read is no other job's trouble.
@@ -73,22 +73,22 @@ func TestAnUnreadablePageIsNotTheTroubleOfOtherJobs(t *testing.T) {
 		Name: "broken", Instance: "torn", Paused: true, Accepted: 3,
 		Overflow: contract.Overflow{Pages: []int64{1}, Last: 3},
 	})
-	err = f.client.Stop(t.Context(), "do_nothing.missing", "test")
+	err = f.client.Jobs.Stop(t.Context(), "do_nothing.missing", "test")
 	require.ErrorContains(t, err, "job do_nothing.missing has no schedule and no run, and whether it waits in queue broken cannot be told: ")
 	require.NotErrorIs(t, err, client.ErrNotFound)
 
 	loop := declare("loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
-	require.NoError(t, f.client.StartContinuous(t.Context(), loop))
-	require.NoError(t, f.client.Pause(t.Context(), loop.ID, "test"))
-	require.NoError(t, f.client.Stop(t.Context(), loop.ID, "test"))
+	require.NoError(t, f.client.Jobs.StartContinuous(t.Context(), loop))
+	require.NoError(t, f.client.Jobs.Pause(t.Context(), loop.ID, "test"))
+	require.NoError(t, f.client.Jobs.Stop(t.Context(), loop.ID, "test"))
 
 	startQueue(t, f.client, contract.QueueState{Name: "whole", Paused: true})
 	waits := declare("waits", queued("whole"))
-	_, err = f.client.Enqueue(t.Context(), waits, false)
+	_, err = f.client.Queues.Enqueue(t.Context(), waits, false)
 	require.NoError(t, err)
-	live, err := f.client.Live(t.Context(), waits.ID)
+	live, err := f.client.Jobs.Live(t.Context(), waits.ID)
 	require.NoError(t, err)
 	require.NotNil(t, live.Waiting)
-	require.NoError(t, live.Untold)
-	require.NoError(t, f.client.Stop(t.Context(), waits.ID, "test"))
+	require.NoError(t, live.Unanswered)
+	require.NoError(t, f.client.Jobs.Stop(t.Context(), waits.ID, "test"))
 }

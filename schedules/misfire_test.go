@@ -88,7 +88,7 @@ func TestMisfire(t *testing.T) {
 	for _, j := range declared {
 		o.waitHandled(j.ID, up, 3)
 		stacktest.WaitWithin(t, longWait, "nothing to wait in "+j.ID, func() (bool, error) {
-			live, err := o.client.LiveSchedule(t.Context(), j.ID)
+			live, err := o.client.Jobs.LiveSchedule(t.Context(), j.ID)
 			return err == nil && live.Schedule.GetInfo().GetBufferSize() == 0, err
 		})
 	}
@@ -130,11 +130,11 @@ func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 	until := time.Now().Add(-tick)
 	for _, j := range declared {
 		key := j.ID[len("do_nothing."):]
-		var account *client.Ledger
+		var account *client.StartsReport
 		reasons := map[client.MissedReason]int{}
 		stacktest.WaitFor(o, "the account of "+key+" to be of what ran", func() (bool, error) {
 			var err error
-			account, err = o.client.Missed(o.Context(), client.MissedFilter{JobID: j.ID, Since: o.down.Add(-tick), Until: until})
+			account, err = o.client.Jobs.Missed(o.Context(), client.MissedFilter{JobID: j.ID, Since: o.down.Add(-tick), Until: until})
 			if err != nil || len(account.Jobs) != 1 {
 				return false, err
 			}
@@ -213,7 +213,7 @@ func newOutage(t *testing.T, st *stacktest.Stack) *outage {
 
 // handled are the runs of a job that its handler saw, by when they were due.
 func (o *outage) handled(jobID string) ([]client.Run, error) {
-	runs, err := o.client.Runs(o.Context(), client.RunFilter{JobID: jobID})
+	runs, err := o.client.Runs.List(o.Context(), client.RunFilter{JobID: jobID})
 	var handled []client.Run
 	for _, run := range runs {
 		if o.ledger.has(jobID, run.RunID) {

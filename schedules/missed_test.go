@@ -43,24 +43,24 @@ func TestMissedStarts(t *testing.T) {
 	close(gate)
 	f.waitRuns(seen, seen.count()+2)
 
-	require.NoError(t, f.client.Pause(t.Context(), j.ID, "for the test"))
+	require.NoError(t, f.client.Jobs.Pause(t.Context(), j.ID, "for the test"))
 	paused := time.Now()
 	stacktest.WaitFor(t, "three starts to pass", func() (bool, error) { return time.Since(paused) > 3*interval, nil })
-	require.NoError(t, f.client.Resume(t.Context(), j.ID, "done"))
+	require.NoError(t, f.client.Jobs.Resume(t.Context(), j.ID, "done"))
 	f.waitRuns(seen, seen.count()+2)
-	live, err := f.client.LiveSchedule(t.Context(), j.ID)
+	live, err := f.client.Jobs.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, "done", live.PauseReason)
 
-	skipped, err := f.client.SkipNext(t.Context(), j.ID, "a tester")
+	skipped, err := f.client.Jobs.SkipNext(t.Context(), j.ID, "a tester")
 	require.NoError(t, err)
 	f.waitRuns(seen, seen.count()+3)
 
-	var account *client.Ledger
+	var account *client.StartsReport
 	until := skipped.Skipped.Add(interval)
 	reasons := map[client.MissedReason]int{}
 	stacktest.WaitFor(t, "all runs in the list", func() (bool, error) {
-		account, err = f.client.Missed(t.Context(), client.MissedFilter{Since: time.Now().Add(-time.Hour), Until: until})
+		account, err = f.client.Jobs.Missed(t.Context(), client.MissedFilter{Since: time.Now().Add(-time.Hour), Until: until})
 		if err != nil {
 			return false, err
 		}
@@ -83,7 +83,7 @@ func TestMissedStarts(t *testing.T) {
 	require.LessOrEqual(t, reasons[client.MissedUnknown], 1, "one at the edge of the pause")
 	require.GreaterOrEqual(t, sum.ServerOverlap, int64(2))
 
-	_, err = f.client.Missed(t.Context(), client.MissedFilter{JobID: j.ID, Since: sum.From, Until: sum.From.Add(24 * time.Hour)})
+	_, err = f.client.Jobs.Missed(t.Context(), client.MissedFilter{JobID: j.ID, Since: sum.From, Until: sum.From.Add(24 * time.Hour)})
 	require.ErrorContains(t, err, "more than 10000")
 }
 
@@ -136,7 +136,7 @@ func (f *fixture) waitRuns(seen *handledRuns, n int) {
 func (f *fixture) waitSchedule(j job.Job, what string, reached func(*client.Live) bool) {
 	f.Helper()
 	stacktest.WaitFor(f, what+" of "+j.ID, func() (bool, error) {
-		live, err := f.client.LiveSchedule(f.Context(), j.ID)
+		live, err := f.client.Jobs.LiveSchedule(f.Context(), j.ID)
 		return err == nil && reached(live), err
 	})
 }

@@ -26,7 +26,7 @@ func TestOneShotForLater(t *testing.T) {
 		return declare("later", job.Trigger{OneShot: &job.OneShot{At: moment}})
 	}
 	waits := func(moment time.Time) client.RunRef {
-		live, err := f.client.LiveWorkflow(t.Context(), "do_nothing.later")
+		live, err := f.client.Jobs.LiveWorkflow(t.Context(), "do_nothing.later")
 		require.NoError(t, err)
 		require.True(t, live.Workflow.Open())
 		require.WithinDuration(t, moment, live.Workflow.Begins, 10*time.Second, "as late as the request came")

@@ -38,7 +38,7 @@ func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
 		change.Action = ActionDelete
 	}
 	if c.live[id].Schedule {
-		live, err := c.client.LiveSchedule(ctx, id)
+		live, err := c.client.Jobs.LiveSchedule(ctx, id)
 		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return nil, err
 		}
@@ -52,7 +52,7 @@ func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
 		}
 	}
 	if c.live[id].Loop {
-		live, err := c.client.LiveWorkflow(ctx, id)
+		live, err := c.client.Jobs.LiveWorkflow(ctx, id)
 		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return nil, err
 		}

@@ -140,7 +140,7 @@ func TestAPausedOneShotWithANewSpecRunsWhenItIsResumed(t *testing.T) {
 	once := declare("once", oneShot())
 	f.apply(f.plan(false, once))
 	stacktest.WaitFor(t, "the run to end", func() (bool, error) {
-		live, err := f.client.LiveWorkflow(t.Context(), once.ID)
+		live, err := f.client.Jobs.LiveWorkflow(t.Context(), once.ID)
 		return err == nil && !live.Workflow.Open(), err
 	})
 	once.Spec, once.Options.Paused = []byte(`{"a":2}`), true
@@ -150,7 +150,7 @@ func TestAPausedOneShotWithANewSpecRunsWhenItIsResumed(t *testing.T) {
 	})
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the run to be forgotten", func() (bool, error) {
-		live, err := f.client.LiveWorkflow(t.Context(), once.ID)
+		live, err := f.client.Jobs.LiveWorkflow(t.Context(), once.ID)
 		return live == nil, err
 	})
 	once.Options.Paused = false

@@ -57,7 +57,7 @@ type Change struct {
 	queue string
 	// sequence is its number there: another item of the job is not meant.
 	sequence int64
-	// liveHash is the spec hash of the live state.
+	// liveHash is the definition hash of the live state.
 	liveHash string
 	// waiting is the run id of a run that waits for its time and gives way.
 	waiting string

@@ -137,7 +137,7 @@ func (w *world) quiet(jobs []job.Job) {
 			if j.Mode() != job.ModeQueued {
 				continue
 			}
-			state, err := w.client.QueueState(w.Context(), j.Queue())
+			state, err := w.client.Queues.State(w.Context(), j.Queue())
 			if errors.Is(err, client.ErrNotFound) {
 				continue // The job ran before, outside a queue.
 			}

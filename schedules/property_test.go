@@ -198,12 +198,12 @@ func (w *world) listed(kept, set []job.Job) {
 func (w *world) pausedQueue(name string) {
 	w.Helper()
 	opener := declare("opener-of-"+name, queued(name), func(j *job.Job) { j.Provider = job.ProviderAPI })
-	_, err := w.client.Enqueue(w.Context(), opener, false)
+	_, err := w.client.Queues.Enqueue(w.Context(), opener, false)
 	require.NoError(w, err)
-	_, err = w.client.PauseQueue(w.Context(), name, "holds what is put into it")
+	_, err = w.client.Queues.Pause(w.Context(), name, "holds what is put into it")
 	require.NoError(w, err)
 	stacktest.WaitFor(w, "the first item of the queue to have ended", func() (bool, error) {
-		state, err := w.client.QueueState(w.Context(), name)
+		state, err := w.client.Queues.State(w.Context(), name)
 		return err == nil && state.Running == nil && len(state.Waiting) == 0, err
 	})
 }

@@ -225,7 +225,7 @@ func TestAJobThatHasEndedIsNotMadeAgain(t *testing.T) {
 	j.Recurring = &job.Recurring{Cron: "0 3 * * *", EndAt: time.Unix(1, 0)}
 	f.apply(f.plan(false, j))
 	f.inSync(false, j)
-	live, err := f.client.LiveSchedule(t.Context(), j.ID)
+	live, err := f.client.Jobs.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Empty(t, live.Next())
 }
@@ -241,7 +241,7 @@ func TestCronJobsRun(t *testing.T) {
 		Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
 	}}}))
 	stacktest.WaitFor(t, "the run", func() (bool, error) {
-		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
+		runs, err := f.client.Runs.List(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
 		if err == nil && len(runs) == 1 {
 			require.Equal(t, "2026-01-01T02:00:00Z", runs[0].Scheduled.UTC().Format(time.RFC3339))
 		}

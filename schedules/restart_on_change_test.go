@@ -105,7 +105,7 @@ func TestAChangedLoopGoesOnAtItsCursor(t *testing.T) {
 			}
 			begun(3)
 			require.Equal(t, []iteration{{A: 1}, {A: 1, Cursor: 10, Stopped: restart}, {A: 2, Cursor: 20}}, r.all())
-			require.NoError(t, f.client.Stop(t.Context(), j.ID, "by test"))
+			require.NoError(t, f.client.Jobs.Stop(t.Context(), j.ID, "by test"))
 		})
 	}
 }

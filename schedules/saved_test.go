@@ -45,12 +45,12 @@ func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
 		jobs[i].Spec = []byte(`{"a":2}`)
 	}
 	saved = f.save(f.plan(false, jobs...))
-	require.NoError(t, f.client.Pause(t.Context(), jobs[0].ID, "a pause changes nothing"))
+	require.NoError(t, f.client.Jobs.Pause(t.Context(), jobs[0].ID, "a pause changes nothing"))
 	_, err = f.syncer.Replan(t.Context(), saved, 0)
 	require.NoError(t, err)
 	other := jobs[1]
 	other.Spec = []byte(`{"a":3}`)
-	require.NoError(t, f.client.SetContinuous(t.Context(), other, false))
+	require.NoError(t, f.client.Jobs.SetContinuous(t.Context(), other, false))
 	stacktest.WaitFor(t, "the plan to be stale", func() (bool, error) {
 		_, err = f.syncer.Replan(t.Context(), saved, 0)
 		return err != nil, nil
@@ -122,12 +122,12 @@ func TestTwoAppliesDoNotFight(t *testing.T) {
 	require.NoError(t, errs[0])
 	require.NoError(t, errs[1])
 	stacktest.WaitFor(t, "the run", func() (bool, error) {
-		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: "do_nothing.once", Status: client.RunCompleted})
+		runs, err := f.client.Runs.List(t.Context(), client.RunFilter{JobID: "do_nothing.once", Status: client.RunCompleted})
 		return len(runs) == 1, err
 	})
 	require.NoError(t, f.syncer.Apply(t.Context(), plans[1], func(schedules.Report) {}))
 	f.inSync(false, once...)
-	runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: "do_nothing.once"})
+	runs, err := f.client.Runs.List(t.Context(), client.RunFilter{JobID: "do_nothing.once"})
 	require.NoError(t, err)
 	require.Len(t, runs, 1, "asked three times, run once")
 }

@@ -18,14 +18,14 @@ import (
 
 func (f *fixture) next(key string, count int) []time.Time {
 	f.Helper()
-	next, err := f.client.NextStarts(f.Context(), "do_nothing."+key, count)
+	next, err := f.client.Jobs.NextStarts(f.Context(), "do_nothing."+key, count)
 	require.NoError(f, err)
 	return next.Starts
 }
 
 func (f *fixture) skipNext(key string) time.Time {
 	f.Helper()
-	result, err := f.client.SkipNext(f.Context(), "do_nothing."+key, "a test")
+	result, err := f.client.Jobs.SkipNext(f.Context(), "do_nothing."+key, "a test")
 	require.NoError(f, err)
 	return result.Skipped
 }
@@ -49,7 +49,7 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 		if key != "jitter" {
 			require.Equal(t, before[:2], []time.Time{first, second}, key)
 		}
-		live, err := f.client.LiveSchedule(t.Context(), jobs[n].ID)
+		live, err := f.client.Jobs.LiveSchedule(t.Context(), jobs[n].ID)
 		require.NoError(t, err)
 		require.Equal(t, "skip-next "+first.Format(time.RFC3339)+" by a test",
 			live.Schedule.GetSchedule().GetSpec().GetExcludeStructuredCalendar()[0].GetComment())
@@ -57,7 +57,7 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 	f.inSync(false, jobs...)
 
 	// Another definition, of which the skipped start of the second is one as well.
-	skipped, err := f.client.NextStarts(t.Context(), jobs[1].ID, 1)
+	skipped, err := f.client.Jobs.NextStarts(t.Context(), jobs[1].ID, 1)
 	require.NoError(t, err)
 	require.Len(t, skipped.Skipped, 2)
 	for n := range jobs {
@@ -66,7 +66,7 @@ func TestSkippedStartsDoNotTakePlaceAndSurviveApply(t *testing.T) {
 	jobs[1].Recurring = &job.Recurring{Cron: "*/30 * * * *"}
 	f.apply(f.plan(false, jobs...))
 	f.inSync(false, jobs...)
-	after, err := f.client.NextStarts(t.Context(), jobs[1].ID, 1000)
+	after, err := f.client.Jobs.NextStarts(t.Context(), jobs[1].ID, 1000)
 	require.NoError(t, err)
 	require.Equal(t, skipped.Skipped, after.Skipped)
 	require.NotContains(t, after.Starts, skipped.Skipped[0].At)
@@ -89,7 +89,7 @@ func TestTwoWhoSkipTheSameStartSkipOne(t *testing.T) {
 	results := make([]*client.SkipResult, 2)
 	errs := make([]error, 2)
 	for n := range results {
-		wait.Go(func() { results[n], errs[n] = f.client.SkipNext(t.Context(), j.ID, fmt.Sprint(n)) })
+		wait.Go(func() { results[n], errs[n] = f.client.Jobs.SkipNext(t.Context(), j.ID, fmt.Sprint(n)) })
 	}
 	wait.Wait()
 	skipped := map[time.Time]bool{}
@@ -109,7 +109,7 @@ func TestASkippedStartDoesNotRun(t *testing.T) {
 	skipped := f.skipNext("ticks")
 	var due []time.Time
 	stacktest.WaitFor(t, "later runs", func() (bool, error) {
-		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
+		runs, err := f.client.Runs.List(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
 		due = nil
 		later := 0
 		for _, run := range runs {
@@ -139,7 +139,7 @@ func TestUpcoming(t *testing.T) {
 	stacktest.WaitFor(t, "the list to have all schedules", func() (bool, error) {
 		var err error
 		asked = time.Now()
-		all, err = f.client.Upcoming(t.Context(), asked.Add(40*time.Minute), client.JobFilter{})
+		all, err = f.client.Jobs.Upcoming(t.Context(), asked.Add(40*time.Minute), client.JobFilter{})
 		return err == nil && all.Jobs == 2, err
 	})
 	took := int(time.Since(asked)/time.Second) + 1 // They are counted from some time in it.
@@ -152,7 +152,7 @@ func TestUpcoming(t *testing.T) {
 		require.NotEqual(t, all.Starts[n-1], all.Starts[n])
 	}
 	asked = time.Now()
-	mine, err := f.client.Upcoming(t.Context(), asked.Add(time.Minute), client.JobFilter{Owner: "user:me", Type: "DoNothing"})
+	mine, err := f.client.Jobs.Upcoming(t.Context(), asked.Add(time.Minute), client.JobFilter{Owner: "user:me", Type: "DoNothing"})
 	require.NoError(t, err)
 	took = int(time.Since(asked)/time.Second) + 1
 	require.LessOrEqual(t, mine.Count, 61)
@@ -185,27 +185,27 @@ func TestBackfill(t *testing.T) {
 		"with misfire once and overlap buffer_all it gives way to later ones": {"gives-way", from, from},
 		"with misfire skip, a start of the last PT2M gives way to later ones": {"skip", from, time.Now()},
 	} {
-		_, err := f.client.Backfill(t.Context(), "do_nothing."+call.key, call.from, call.to)
+		_, err := f.client.Jobs.Backfill(t.Context(), "do_nothing."+call.key, call.from, call.to)
 		require.ErrorContains(t, err, want)
 	}
 	for _, key := range []string{"hourly", "skip"} {
-		starts, err := f.client.Backfill(t.Context(), "do_nothing."+key, from, from.Add(3*time.Hour))
+		starts, err := f.client.Jobs.Backfill(t.Context(), "do_nothing."+key, from, from.Add(3*time.Hour))
 		require.NoError(t, err)
 		require.Len(t, starts, 4)
 	}
-	none, err := f.client.Backfill(t.Context(), jobs[0].ID, from.Add(time.Second), from.Add(time.Minute))
+	none, err := f.client.Jobs.Backfill(t.Context(), jobs[0].ID, from.Add(time.Second), from.Add(time.Minute))
 	require.NoError(t, err)
 	require.Empty(t, none)
 	for _, key := range []string{"hourly", "skip"} {
 		var runs []client.Run
 		stacktest.WaitFor(t, "the runs of "+key, func() (bool, error) {
 			var err error
-			runs, err = f.client.Runs(t.Context(), client.RunFilter{JobID: "do_nothing." + key, Status: client.RunCompleted})
+			runs, err = f.client.Runs.List(t.Context(), client.RunFilter{JobID: "do_nothing." + key, Status: client.RunCompleted})
 			return len(runs) == 4, err
 		})
 		for n, run := range runs { // The latest first.
 			require.Equal(t, from.Add(time.Duration(3-n)*time.Hour), run.Scheduled.UTC(), key)
-			detail, err := f.client.Run(t.Context(), run.RunRef)
+			detail, err := f.client.Runs.Get(t.Context(), run.RunRef)
 			require.NoError(t, err)
 			require.Zero(t, detail.Output.SupersededBy)
 		}
@@ -221,10 +221,10 @@ func TestNextStartsOfWhatHasNone(t *testing.T) {
 	over.Recurring.EndAt = time.Now().Add(-time.Minute)
 	f.apply(f.plan(false, over))
 	require.Empty(t, f.next("over", 10))
-	_, err := f.client.SkipNext(t.Context(), over.ID, "")
+	_, err := f.client.Jobs.SkipNext(t.Context(), over.ID, "")
 	require.EqualError(t, err, "job do_nothing.over has no start to skip: its schedule has ended")
-	_, err = f.client.NextStarts(t.Context(), "do_nothing.once", 1)
+	_, err = f.client.Jobs.NextStarts(t.Context(), "do_nothing.once", 1)
 	require.EqualError(t, err, "job do_nothing.once is one-shot and cannot be told to list its starts: only recurring jobs have times")
-	_, err = f.client.NextStarts(t.Context(), "do_nothing.none", 1)
+	_, err = f.client.Jobs.NextStarts(t.Context(), "do_nothing.none", 1)
 	require.ErrorIs(t, err, client.ErrNotFound)
 }

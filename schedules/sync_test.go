@@ -142,7 +142,7 @@ func TestApplyThenPlanIsEmpty(t *testing.T) {
 
 	stacktest.WaitFor(t, "the one-shot and the queued job to have run once", func() (bool, error) {
 		for _, key := range []string{"once", "turn"} {
-			runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: "do_nothing." + key})
+			runs, err := f.client.Runs.List(t.Context(), client.RunFilter{JobID: "do_nothing." + key})
 			if err != nil || len(runs) != 1 || runs[0].Status != client.RunCompleted {
 				return false, err
 			}
@@ -155,7 +155,7 @@ func TestApplyThenPlanIsEmpty(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2*time.Hour, description.Schedule.Policy.CatchupWindow)
 	require.Less(t, description.Schedule.Spec.Intervals[0].Offset, time.Hour)
-	hash, _ := description.TypedSearchAttributes.GetKeyword(contract.AttributeSpecHash)
+	hash, _ := description.TypedSearchAttributes.GetKeyword(contract.AttributeDefinitionHash)
 	require.Len(t, hash, 16)
 }
 
@@ -168,7 +168,7 @@ func TestChangesAreAppliedInEveryMode(t *testing.T) {
 	}
 	f.apply(f.plan(false, before...))
 	stacktest.WaitFor(t, "the runs to end", func() (bool, error) {
-		runs, err := f.client.Runs(t.Context(), client.RunFilter{Status: client.RunCompleted})
+		runs, err := f.client.Runs.List(t.Context(), client.RunFilter{Status: client.RunCompleted})
 		return len(runs) == 2, err
 	})
 	after := make([]job.Job, len(before))
@@ -184,7 +184,7 @@ func TestChangesAreAppliedInEveryMode(t *testing.T) {
 	}, plan.Changes[1].Fields)
 	f.apply(plan)
 	f.inSync(false, after...)
-	live, err := f.client.LiveSchedule(t.Context(), "do_nothing.often")
+	live, err := f.client.Jobs.LiveSchedule(t.Context(), "do_nothing.often")
 	require.NoError(t, err)
 	require.JSONEq(t, `{"a":2}`, string(live.Job.Spec))
 	require.Equal(t, 2*time.Hour, live.Schedule.GetSchedule().GetSpec().GetInterval()[0].GetInterval().AsDuration())
@@ -195,18 +195,18 @@ func TestAPauseByHandIsKept(t *testing.T) {
 	f := newFixture(t, stacktest.StartNamespace(t))
 	j := declare("often", recurring(time.Hour))
 	f.apply(f.plan(false, j))
-	require.NoError(t, f.client.Pause(t.Context(), j.ID, "vendor is down"))
+	require.NoError(t, f.client.Jobs.Pause(t.Context(), j.ID, "vendor is down"))
 	plan := f.plan(false, j)
 	require.True(t, plan.Empty())
 	require.Equal(t, "paused: vendor is down", plan.Changes[0].Note)
 	j.Options.Description = "now described"
 	f.apply(f.plan(false, j))
 	f.inSync(false, j)
-	live, err := f.client.LiveSchedule(t.Context(), j.ID)
+	live, err := f.client.Jobs.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.True(t, live.Paused)
-	require.NoError(t, f.client.Resume(t.Context(), j.ID, ""))
-	live, err = f.client.LiveSchedule(t.Context(), j.ID)
+	require.NoError(t, f.client.Jobs.Resume(t.Context(), j.ID, ""))
+	live, err = f.client.Jobs.LiveSchedule(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.False(t, live.Paused)
 }
@@ -237,8 +237,8 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "someone else's", description.Schedule.State.Note)
 	for _, err := range []error{
-		f.client.Pause(t.Context(), "do_nothing.often", "by test"),
-		f.client.Stop(t.Context(), "do_nothing.loop", "by test"),
+		f.client.Jobs.Pause(t.Context(), "do_nothing.often", "by test"),
+		f.client.Jobs.Stop(t.Context(), "do_nothing.loop", "by test"),
 	} {
 		require.ErrorIs(t, err, client.ErrNotOurs)
 	}
@@ -250,7 +250,7 @@ func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
 	kept, gone, loop := declare("kept", recurring(time.Hour)), declare("gone", recurring(time.Hour)), declare("loop", continuous(time.Hour))
 	byAPI := declare("api", continuous(time.Hour), func(j *job.Job) { j.Provider = job.ProviderAPI })
 	f.apply(f.plan(false, kept, gone, loop))
-	require.NoError(t, f.client.StartContinuous(t.Context(), byAPI))
+	require.NoError(t, f.client.Jobs.StartContinuous(t.Context(), byAPI))
 	stacktest.WaitFor(t, "both to show as no longer declared", func() (bool, error) {
 		return f.plan(false, kept).Count(schedules.ActionOrphaned) == 2, nil
 	})
@@ -259,7 +259,7 @@ func TestPruneRemovesOnlyWhatIsNoLongerDeclared(t *testing.T) {
 	require.Equal(t, []string{"gone: delete", "kept: unchanged", "loop: delete"}, actions(plan))
 	f.apply(plan)
 	f.inSync(true, kept)
-	live, err := f.client.LiveWorkflow(t.Context(), byAPI.ID)
+	live, err := f.client.Jobs.LiveWorkflow(t.Context(), byAPI.ID)
 	require.NoError(t, err)
 	require.True(t, live.Workflow.Open(), "another provider's job goes on")
 }
@@ -272,10 +272,10 @@ func TestAModeCanChange(t *testing.T) {
 		j := declare("j", mode)
 		f.apply(f.plan(false, j))
 		f.inSync(false, j)
-		schedule, err := f.client.LiveSchedule(t.Context(), j.ID)
+		schedule, err := f.client.Jobs.LiveSchedule(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.Equal(t, mode.Recurring != nil, schedule != nil)
-		workflow, err := f.client.LiveWorkflow(t.Context(), j.ID)
+		workflow, err := f.client.Jobs.LiveWorkflow(t.Context(), j.ID)
 		require.NoError(t, err)
 		if workflow != nil && workflow.Workflow.Type == contract.ContinuousJobType {
 			require.Equal(t, mode.Continuous != nil, workflow.Workflow.Open())
@@ -289,7 +289,7 @@ func TestRecurringJobsRunAndAreFound(t *testing.T) {
 	j := declare("tick", recurring(time.Second))
 	f.apply(f.plan(false, j))
 	stacktest.WaitFor(t, "three runs", func() (bool, error) {
-		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID, Mode: job.ModeRecurring, Status: client.RunCompleted})
+		runs, err := f.client.Runs.List(t.Context(), client.RunFilter{JobID: j.ID, Mode: job.ModeRecurring, Status: client.RunCompleted})
 		if err == nil && len(runs) > 0 {
 			require.False(t, runs[0].Scheduled.IsZero())
 		}
@@ -297,9 +297,9 @@ func TestRecurringJobsRunAndAreFound(t *testing.T) {
 	})
 	slow := declare("slow", recurring(24*time.Hour))
 	f.apply(f.plan(false, j, slow))
-	triggered, err := f.client.Trigger(t.Context(), slow.ID)
+	triggered, err := f.client.Jobs.Trigger(t.Context(), slow.ID)
 	require.NoError(t, err)
-	run, err := f.client.Follow(t.Context(), triggered.Run, func(*client.RunDetail) {})
+	run, err := f.client.Runs.Follow(t.Context(), triggered.Run, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCompleted, run.Status)
 	require.Equal(t, slow.ID, run.JobID)
@@ -313,9 +313,9 @@ func TestAJobIsTriggeredSeveralTimesASecond(t *testing.T) {
 	f.apply(f.plan(false, j))
 	seen := map[string]bool{}
 	for range 15 { // more than a schedule remembers
-		triggered, err := f.client.Trigger(t.Context(), j.ID)
+		triggered, err := f.client.Jobs.Trigger(t.Context(), j.ID)
 		require.NoError(t, err)
-		run, err := f.client.Follow(t.Context(), triggered.Run, func(*client.RunDetail) {})
+		run, err := f.client.Runs.Follow(t.Context(), triggered.Run, func(*client.RunDetail) {})
 		require.NoError(t, err)
 		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 		require.False(t, seen[run.RunID], "a run of its own")
@@ -334,13 +334,13 @@ func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
 	for _, name := range []string{"first", "second"} {
-		_, err := f.client.Enqueue(t.Context(), declare(name, queued(name)), false)
+		_, err := f.client.Queues.Enqueue(t.Context(), declare(name, queued(name)), false)
 		require.NoError(t, err)
-		_, err = f.client.PauseQueue(t.Context(), name, "by test")
+		_, err = f.client.Queues.Pause(t.Context(), name, "by test")
 		require.NoError(t, err)
 	}
 	waiting := func(queue string) []string {
-		state, err := f.client.QueueState(t.Context(), queue)
+		state, err := f.client.Queues.State(t.Context(), queue)
 		require.NoError(t, err)
 		var ids []string
 		for _, item := range state.Waiting {
@@ -375,14 +375,14 @@ func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
 	changed := j
 	changed.Spec = []byte(`{"a":4}`)
 	plan := f.plan(false, changed)
-	_, err := f.client.ResumeQueue(t.Context(), "second")
+	_, err := f.client.Queues.Resume(t.Context(), "second")
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the item to run", func() (bool, error) {
-		runs, err := f.client.Runs(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
+		runs, err := f.client.Runs.List(t.Context(), client.RunFilter{JobID: j.ID, Status: client.RunCompleted})
 		return len(runs) == 1, err
 	})
 	stacktest.WaitFor(t, "the queue to know that it ended", func() (bool, error) {
-		state, err := f.client.QueueState(t.Context(), "second")
+		state, err := f.client.Queues.State(t.Context(), "second")
 		return err == nil && state.Running == nil, err
 	})
 	f.apply(plan)

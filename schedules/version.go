@@ -18,12 +18,12 @@ import (
 // what the server counts: two schedules of the same version start the same runs
 // at the same times.
 func scheduleVersion(live *client.Live) (string, error) {
-	return versionOf(live.SpecHash, live.Job, live.Input, live.Schedule.GetSchedule())
+	return versionOf(live.DefinitionHash, live.Job, live.Input, live.Schedule.GetSchedule())
 }
 
 // wantedVersion is the version of a schedule once it is as wanted.
 func wantedVersion(j job.Job, wanted *schedulepb.Schedule) (string, error) {
-	hash, err := j.SpecHash()
+	hash, err := j.DefinitionHash()
 	if err != nil {
 		return "", err
 	}
@@ -31,7 +31,7 @@ func wantedVersion(j job.Job, wanted *schedulepb.Schedule) (string, error) {
 }
 
 func versionOf(attribute string, j job.Job, input string, s *schedulepb.Schedule) (string, error) {
-	hash, err := j.SpecHash()
+	hash, err := j.DefinitionHash()
 	if err != nil {
 		return "", err
 	}
@@ -52,7 +52,7 @@ func workflowVersion(live *client.Live) string {
 	case live == nil:
 		return ""
 	case live.Workflow.Open() && live.Workflow.Type == contract.ContinuousJobType:
-		return "loop " + live.SpecHash
+		return "loop " + live.DefinitionHash
 	case live.Workflow.Open():
 		return "running " + live.Workflow.RunID
 	default:

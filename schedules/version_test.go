@@ -37,7 +37,7 @@ func TestHashesOfLiveStateStayTheSame(t *testing.T) {
 		{declare("once", oneShot()), "a93f4236f0bb4a5a", ""},
 		{declare("turn", queued("tables")), "a93f4236f0bb4a5a", ""},
 	} {
-		hash, err := c.job.SpecHash()
+		hash, err := c.job.DefinitionHash()
 		require.NoError(t, err)
 		version := ""
 		if c.job.Recurring != nil {

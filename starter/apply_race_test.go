@@ -121,7 +121,7 @@ func (s *site) wholeDefinitions(files []string) {
 // whole is all that depends on a definition.
 func whole(s *site, j job.Job) string {
 	s.Helper()
-	hash, err := j.SpecHash()
+	hash, err := j.DefinitionHash()
 	require.NoError(s, err)
 	every := ""
 	if j.Recurring != nil {
@@ -136,7 +136,7 @@ func (s *site) stands(id string) string {
 	var j job.Job
 	attributes := func(a *commonpb.SearchAttributes) string {
 		var hash, owner string
-		decode(s, a.GetIndexedFields()["JobSpecHash"], &hash)
+		decode(s, a.GetIndexedFields()["JobDefinitionHash"], &hash)
 		decode(s, a.GetIndexedFields()["JobOwner"], &owner)
 		return fmt.Sprintf("hash %s owner %s", hash, owner)
 	}

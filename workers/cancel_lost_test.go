@@ -28,15 +28,15 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 		recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", IgnoreStop: true}))
 	canceled.Options.StopGracePeriod = job.Duration(5 * time.Minute)
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1})
-	_, err := c.EnqueueAll(t.Context(), []job.Job{canceled, next}, false, func(int) {})
+	_, err := c.Queues.EnqueueAll(t.Context(), []job.Job{canceled, next}, false, func(int) {})
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 	ref := client.RunRef{WorkflowID: contract.JobWorkflowID(canceled.ID)}
 	stacktest.WaitFor(t, "a heartbeat with the position", func() (bool, error) {
-		run, err := c.Run(t.Context(), ref)
+		run, err := c.Runs.Get(t.Context(), ref)
 		return err == nil && string(run.Cursor) == "1", err
 	})
-	receipt, err := c.CancelItem(t.Context(), queue, canceled.ID)
+	receipt, err := c.Queues.CancelItem(t.Context(), queue, canceled.ID)
 	require.NoError(t, err)
 	require.True(t, receipt.Running)
 	stacktest.WaitFor(t, "the request to reach the activity", func() (bool, error) {
@@ -53,7 +53,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	require.Zero(t, state.Failed)
 	require.Nil(t, state.Halted)
 	require.Empty(t, state.DeadLetters)
-	run, err := c.Run(t.Context(), ref)
+	run, err := c.Runs.Get(t.Context(), ref)
 	require.NoError(t, err)
 	require.Equal(t, client.RunCanceled, run.Status)
 	require.JSONEq(t, `1`, string(run.Cursor), "the position that it had reached")
@@ -73,16 +73,16 @@ func TestCancelOfARunThatFailsThen(t *testing.T) {
 	startWorker(t, st)
 	c := newControl(t, st)
 	j := newJob(t, "LeaveMuch", "hung-up", job.Trigger{OneShot: &job.OneShot{}}, leaveSpec{Until: "stopped and failed"})
-	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the handler to be at work", func() (bool, error) {
-		run, err := c.Run(t.Context(), ref)
+		run, err := c.Runs.Get(t.Context(), ref)
 		return err == nil && run.Worker != "", err
 	})
-	require.NoError(t, c.CancelRun(t.Context(), ref, "by a test"))
+	require.NoError(t, c.Runs.Cancel(t.Context(), ref, "by a test"))
 	var run *client.RunDetail
 	stacktest.WaitFor(t, "the end of the run", func() (bool, error) {
-		run, err = c.Run(t.Context(), ref)
+		run, err = c.Runs.Get(t.Context(), ref)
 		return err == nil && !run.Ended.IsZero(), err
 	})
 	require.Equal(t, client.RunCanceled, run.Status)

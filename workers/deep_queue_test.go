@@ -48,7 +48,7 @@ func waitEmpty(t *testing.T, c *client.Client, queue string, within time.Duratio
 	var state *contract.QueueState
 	stacktest.WaitWithin(t, within, "queue "+queue+" to be empty", func() (bool, error) {
 		var err error
-		if state, err = c.QueueState(t.Context(), queue); err != nil {
+		if state, err = c.Queues.State(t.Context(), queue); err != nil {
 			return false, nil //nolint:nilerr // A worker that was just started may not have the workflow yet.
 		}
 		return state.Running == nil && state.Depth() == 0, nil
@@ -101,7 +101,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 		wait.Go(func() {
 			for len(jobs) > 0 {
 				n := min(1+random.IntN(4), len(jobs))
-				receipts, err := c.EnqueueAll(t.Context(), jobs[:n], false, func(int) {})
+				receipts, err := c.Queues.EnqueueAll(t.Context(), jobs[:n], false, func(int) {})
 				if err != nil {
 					t.Error(err)
 					return
@@ -169,7 +169,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 			batch := rest[:min(7, len(rest))]
 			// A producer that gets an error asks again with the same keys.
 			for try := 0; ; try++ {
-				receipts, err := c.EnqueueAll(t.Context(), batch, false, func(int) {})
+				receipts, err := c.Queues.EnqueueAll(t.Context(), batch, false, func(int) {})
 				if err == nil {
 					promised = promise(promised, batch, receipts)
 					break
@@ -182,7 +182,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 		}
 	}()
 	stacktest.WaitFor(t, "pages", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), "deep")
+		state, err := c.Queues.State(t.Context(), "deep")
 		return err == nil && len(state.Overflow.Pages) > 1+random.IntN(4), nil
 	})
 	worker.Kill()
@@ -197,7 +197,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	page := state.Overflow.Pages[random.IntN(len(state.Overflow.Pages))]
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.QueuePageWorkflowID("deep", state.Instance, page), "", "by test"))
 
-	_, err := c.ResumeQueue(t.Context(), "deep")
+	_, err := c.Queues.Resume(t.Context(), "deep")
 	require.NoError(t, err)
 	ledger.waitFor(t, "end", 20+random.IntN(30))
 	worker.Kill()
@@ -225,18 +225,18 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	startPaged(t, c, "known", 8, contract.QueueState{Paused: true})
 	const items = 400 // 49 pages.
 	jobs := recordJobs(t, "known", "i", items, ledger)
-	_, err := c.EnqueueAll(t.Context(), jobs, false, func(int) {})
+	_, err := c.Queues.EnqueueAll(t.Context(), jobs, false, func(int) {})
 	require.NoError(t, err)
 
 	// A part of the file again, and one job by fifty callers at once: what waits in pages
 	// gets another number, and is skipped at its turn.
-	receipts, err := c.EnqueueAll(t.Context(), jobs[:20], false, func(int) {})
+	receipts, err := c.Queues.EnqueueAll(t.Context(), jobs[:20], false, func(int) {})
 	require.NoError(t, err)
 	for i, receipt := range receipts {
 		require.Equal(t, i < 8, receipt.Duplicate, "the head is known at once")
 	}
 	const repeats = 12
-	removed, err := c.Purge(t.Context(), "known", items+1, 0)
+	removed, err := c.Queues.Purge(t.Context(), "known", items+1, 0)
 	require.NoError(t, err)
 	require.Equal(t, repeats, removed)
 	copies := 0
@@ -244,7 +244,7 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 50 {
 		wait.Go(func() {
-			receipt, err := c.Enqueue(t.Context(), jobs[10], false)
+			receipt, err := c.Queues.Enqueue(t.Context(), jobs[10], false)
 			if err != nil {
 				t.Error(err)
 			}
@@ -258,27 +258,27 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	wait.Wait()
 	require.Positive(t, copies)
 
-	summary, err := c.MoveToFront(t.Context(), "known", jobs[200].ID)
+	summary, err := c.Queues.MoveToFront(t.Context(), "known", jobs[200].ID)
 	require.NoError(t, err)
 	require.Equal(t, items+copies, summary.Waiting)
-	_, err = c.CancelItem(t.Context(), "known", jobs[300].ID)
+	_, err = c.Queues.CancelItem(t.Context(), "known", jobs[300].ID)
 	require.NoError(t, err)
-	_, err = c.CancelItem(t.Context(), "known", jobs[300].ID)
+	_, err = c.Queues.CancelItem(t.Context(), "known", jobs[300].ID)
 	require.True(t, client.NotInQueue(err), err)
-	live, err := c.Live(t.Context(), jobs[250].ID)
+	live, err := c.Jobs.Live(t.Context(), jobs[250].ID)
 	require.NoError(t, err)
 	require.EqualValues(t, 251, live.Waiting.Sequence)
-	detail, err := c.Job(t.Context(), jobs[250].ID)
+	detail, err := c.Jobs.Get(t.Context(), jobs[250].ID)
 	require.NoError(t, err)
 	require.Equal(t, 250, detail.Ahead)
-	receipt, err := c.Enqueue(t.Context(), jobs[300], false)
+	receipt, err := c.Queues.Enqueue(t.Context(), jobs[300], false)
 	require.NoError(t, err)
 	require.Equal(t, contract.EnqueueReceipt{Sequence: int64(items + repeats + copies + 1), Ahead: items + copies - 1}, receipt, "what was canceled may come again")
-	removed, err = c.Purge(t.Context(), "known", 21, 390)
+	removed, err = c.Queues.Purge(t.Context(), "known", 21, 390)
 	require.NoError(t, err)
 	require.Equal(t, 369, removed, "the moved one keeps its number")
 
-	peeked, err := c.Peek(t.Context(), "known", 0, 0)
+	peeked, err := c.Queues.Peek(t.Context(), "known", 0, 0)
 	require.NoError(t, err)
 	var want, got []string
 	for _, j := range slices.Concat(jobs[:20], jobs[390:], jobs[300:301]) {
@@ -292,7 +292,7 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 	require.Len(t, peeked, len(want)+copies)
-	_, err = c.ResumeQueue(t.Context(), "known")
+	_, err = c.Queues.Resume(t.Context(), "known")
 	require.NoError(t, err)
 	waitEmpty(t, c, "known", 3*time.Minute)
 	var ran []string
@@ -320,7 +320,7 @@ func queueReaches(t *testing.T, c *client.Client, queue, what string, is func(*c
 	var state *contract.QueueState
 	stacktest.WaitFor(t, "queue "+queue+": "+what, func() (bool, error) {
 		var err error
-		state, err = c.QueueState(t.Context(), queue)
+		state, err = c.Queues.State(t.Context(), queue)
 		return err == nil && is(state), err
 	})
 	return state
@@ -334,19 +334,19 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	startPaged(t, c, "unreadable", 8, contract.QueueState{Paused: true})
-	_, err := c.EnqueueAll(t.Context(), recordJobs(t, "unreadable", "i", 40, ledger), false, func(int) {})
+	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, "unreadable", "i", 40, ledger), false, func(int) {})
 	require.NoError(t, err)
 	state := queueReaches(t, c, "unreadable", "pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) >= 2 })
 	first := state.Overflow.Pages[0]
 	page := contract.QueuePageWorkflowID("unreadable", state.Instance, first)
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
 	occupyPage(t, c, page)
-	_, err = c.ResumeQueue(t.Context(), "unreadable")
+	_, err = c.Queues.Resume(t.Context(), "unreadable")
 	require.NoError(t, err)
 	state = queueReaches(t, c, "unreadable", "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.Equal(t, first, state.Halted.Page)
 	require.Contains(t, state.Halted.Reason(), "workflow "+page+": it is not the overflow page of the queue")
-	_, err = c.SkipFailed(t.Context(), "unreadable")
+	_, err = c.Queues.SkipFailed(t.Context(), "unreadable")
 	require.NoError(t, err)
 	state = waitEmpty(t, c, "unreadable", 3*time.Minute)
 	require.EqualValues(t, 8, state.Lost)
@@ -364,7 +364,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	ledger := newLedger(t)
 	startPaged(t, c, name, 4, contract.QueueState{OnFailure: job.OnFailureHalt})
 	fails := newJob(t, "RecordSteps", "fails", job.Trigger{Queued: &job.Queued{Queue: name}}, recordSpec{Ledger: string(ledger), Fail: "Broken"})
-	_, err := c.Enqueue(t.Context(), fails, false)
+	_, err := c.Queues.Enqueue(t.Context(), fails, false)
 	require.NoError(t, err)
 	queueReaches(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), contract.QueueWorkflowID(name), "")
@@ -373,7 +373,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	// The head takes numbers 2 to 5.
 	page := contract.QueuePageWorkflowID(name, runID[:8], 6)
 	occupyPage(t, c, page)
-	_, err = c.EnqueueAll(t.Context(), recordJobs(t, name, "i", 9, ledger), false, func(int) {})
+	_, err = c.Queues.EnqueueAll(t.Context(), recordJobs(t, name, "i", 9, ledger), false, func(int) {})
 	require.NoError(t, err)
 	queueReaches(t, c, name, "a page that is stuck", func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
 	failedStarts := func() (n int) {
@@ -388,18 +388,18 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 		return n
 	}
 	for range 10 { // Each message is a workflow task, in which it could be tried again.
-		_, err = c.PauseQueue(t.Context(), name, "by test")
+		_, err = c.Queues.Pause(t.Context(), name, "by test")
 		require.NoError(t, err)
 	}
 	require.Equal(t, 1, failedStarts())
 
-	_, err = c.SkipFailed(t.Context(), name)
+	_, err = c.Queues.SkipFailed(t.Context(), name)
 	require.NoError(t, err)
 	state := queueReaches(t, c, name, "a halt over the page", func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.Contains(t, state.Halted.Reason(), "overflow page 6 cannot be started")
 	require.Equal(t, 2, failedStarts())
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
-	_, err = c.ResumeQueue(t.Context(), name)
+	_, err = c.Queues.Resume(t.Context(), name)
 	require.NoError(t, err)
 	state = waitEmpty(t, c, name, 3*time.Minute)
 	require.EqualValues(t, 9, state.Completed)

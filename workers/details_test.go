@@ -42,17 +42,17 @@ func TestCurrentDetailsSayWhereARunIs(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	spec := recordSpec{Ledger: string(newLedger(t)), Steps: 2, Gate: gate}
 	once := newJob(t, "RecordSteps", "once", oneShot(), spec)
-	_, err := c.StartRun(t.Context(), once, contract.StartedByHand)
+	_, err := c.Runs.Start(t.Context(), once, contract.StartedByHand)
 	require.NoError(t, err)
 	shows(once, "running: see its pending activity")
 
 	loop := newJob(t, "RecordSteps", "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(1e9)}}, spec)
-	require.NoError(t, c.StartContinuous(t.Context(), loop))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
 	shows(loop, "Iteration 1 runs: see its pending activity")
 
 	homeless := newJob(t, "RecordSteps", "homeless", oneShot(), spec)
 	homeless.Options.Bind = map[string]string{"zone": "nowhere"}
-	_, err = c.StartRun(t.Context(), homeless, contract.StartedByHand)
+	_, err = c.Runs.Start(t.Context(), homeless, contract.StartedByHand)
 	require.NoError(t, err)
 	shows(homeless, "looking for a service")
 
@@ -60,6 +60,6 @@ func TestCurrentDetailsSayWhereARunIs(t *testing.T) {
 	shows(once, "completed: all steps done")
 	shows(loop, "2 iterations, 0 failed")
 	for _, j := range []job.Job{loop, homeless} {
-		require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+		require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	}
 }

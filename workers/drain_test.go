@@ -71,7 +71,7 @@ func TestNoWorkIsTakenAfterAStop(t *testing.T) {
 			j := j
 			j.ID += fmt.Sprintf("%05d", i)
 			asked[j.ID] = time.Now()
-			ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+			ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 			if err != nil {
 				t.Error(err)
 				return
@@ -98,7 +98,7 @@ func TestNoWorkIsTakenAfterAStop(t *testing.T) {
 	feeding.Wait()
 
 	for _, ref := range runs {
-		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
 		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	}

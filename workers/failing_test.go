@@ -65,11 +65,11 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 		recordSpec{Ledger: string(ledger), Steps: 1, Fail: "Crash"})
 	j.Options.MaxRetryCount = 3
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(1500 * time.Millisecond), Coefficient: 4}
-	require.NoError(t, c.StartContinuous(t.Context(), j))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	seen := map[contract.Phase]bool{}
 	var loop *contract.ContinuousState
 	stacktest.WaitFor(t, "the job to pause itself", func() (bool, error) {
-		detail, err := c.Job(t.Context(), j.ID)
+		detail, err := c.Jobs.Get(t.Context(), j.ID)
 		if err == nil && detail.Loop != nil {
 			loop = detail.Loop
 			seen[loop.Phase] = true
@@ -91,18 +91,18 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	require.Equal(t, 1, strings.Count(worker.Output(), failingAlert), "the alert comes once")
 	require.Regexp(t, `level=ERROR msg="the continuous job is failing" .*alert=failing JobID=`+j.ID+` Failures=1 LastError="told to fail"`, worker.Output())
 
-	runs, err := c.Runs(t.Context(), client.RunFilter{JobID: j.ID})
+	runs, err := c.Runs.List(t.Context(), client.RunFilter{JobID: j.ID})
 	require.NoError(t, err)
 	require.Len(t, runs, starts)
 	require.EqualValues(t, starts, runs[0].Iteration, "the latest first")
 	require.Equal(t, client.RunFailed, runs[0].Status)
 	require.Equal(t, "Crash", runs[0].Class)
 
-	require.NoError(t, c.Resume(t.Context(), j.ID, "once more"))
+	require.NoError(t, c.Jobs.Resume(t.Context(), j.ID, "once more"))
 	ledger.waitFor(t, "start", starts+1)
-	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
 	ended := ledger.count(t, "start")
-	detail, err := c.Job(t.Context(), j.ID)
+	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, client.JobStopped, detail.Row.Status)
 	require.GreaterOrEqual(t, len(waits(t, c, j.ID)), ended-2, "a wait before every start but the first and the one that was asked for")
@@ -121,7 +121,7 @@ func TestContinuousJobTellsThatItRecovers(t *testing.T) {
 	j := mortal(newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
 		recordSpec{Ledger: string(ledger), Steps: 1, Broken: broken}))
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(100 * time.Millisecond), Coefficient: 1}
-	require.NoError(t, c.StartContinuous(t.Context(), j))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "start", 3)
 	require.True(t, failingMemo(t, c, j.ID).Failing)
 
@@ -134,7 +134,7 @@ func TestContinuousJobTellsThatItRecovers(t *testing.T) {
 	stacktest.WaitFor(t, "the memo to tell that it has recovered", func() (bool, error) {
 		return !failingMemo(t, c, j.ID).Failing, nil
 	})
-	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
 	second.WaitOutput(recoveredAlert)
 	output := worker.Output() + second.Output()
 	require.Equal(t, 1, strings.Count(output, failingAlert))
@@ -159,7 +159,7 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	ledger := newLedger(t)
 	once := mortal(newJob(t, "RecordSteps", "run", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1, Kill: 2}))
 	once.Options.MaxRetryCount, once.Options.RetryBackoff = 0, backoff
-	ref, err := c.StartRun(t.Context(), once, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), once, contract.StartedByHand)
 	require.NoError(t, err)
 	die(2)
 	run := follow(t, c, ref)
@@ -173,17 +173,17 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	loop := mortal(newJob(t, "RecordSteps", "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
 		recordSpec{Ledger: string(ledger), Steps: 1, Kill: 1}))
 	loop.Options.MaxRetryCount, loop.Options.RetryBackoff = 0, backoff
-	require.NoError(t, c.StartContinuous(t.Context(), loop))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
 	die(1)
 	stacktest.WaitFor(t, "the loss to be noticed", func() (bool, error) {
-		detail, err := c.Job(t.Context(), loop.ID)
+		detail, err := c.Jobs.Get(t.Context(), loop.ID)
 		return err == nil && detail.Loop != nil && detail.Loop.Phase == contract.PhaseWaiting && !detail.Loop.NextAt.IsZero(), nil
 	})
-	_, err = c.Trigger(t.Context(), loop.ID) // The interval is long, and it backs off for no less.
+	_, err = c.Jobs.Trigger(t.Context(), loop.ID) // The interval is long, and it backs off for no less.
 	require.NoError(t, err)
 	ledger.waitFor(t, "end", 1)
 	stacktest.WaitFor(t, "the success", func() (bool, error) {
-		detail, err := c.Job(t.Context(), loop.ID)
+		detail, err := c.Jobs.Get(t.Context(), loop.ID)
 		if err != nil || detail.Loop == nil || detail.Loop.LastSuccess.IsZero() {
 			return false, err
 		}
@@ -194,7 +194,7 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 		return true, nil
 	})
 	require.Equal(t, 2, ledger.count(t, "start"))
-	require.NoError(t, c.StopLoop(t.Context(), loop.ID, "by test", nil))
+	require.NoError(t, c.Jobs.StopLoop(t.Context(), loop.ID, "by test", nil))
 }
 
 // TestDrainedIterationIsNoSuccess drains the worker of a job that is failing, in
@@ -222,7 +222,7 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	require.Zero(t, first.Wait())
 	startWorker(t, st)
 	ledger.waitFor(t, "step", 2)
-	detail, err := c.Job(t.Context(), j.ID)
+	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, detail.Loop.Interrupted)
 	require.Equal(t, 2, detail.Loop.ConsecutiveFailures, "it is neither a failure nor a success")
@@ -231,5 +231,5 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	require.True(t, failingMemo(t, c, j.ID).Failing)
 	open(t, gate)
 	ledger.waitFor(t, "end", 1)
-	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
 }

@@ -64,9 +64,9 @@ func TestCursorOfAFailedAttemptNeedsNoHeartbeat(t *testing.T) {
 	j := newJob(t, "FailTwice", "unheard", oneShot(), struct{}{})
 	j.Worker = "unheard"
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Millisecond), Max: job.Duration(time.Millisecond), Coefficient: 1}
-	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
-	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	for _, want := range []int{0, 7, 14} {

@@ -37,7 +37,7 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	first := startWorker(t, st)
 	putType := func(name string, i int, spec any) job.Job {
 		j := mortal(newJob(t, name, fmt.Sprintf("i%02d", i), job.Trigger{Queued: &job.Queued{Queue: "zombie"}}, spec))
-		_, err := c.Enqueue(t.Context(), j, false)
+		_, err := c.Queues.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
 		return j
 	}
@@ -79,7 +79,7 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	require.Len(t, ended, 1+after)
 	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, held.ID))
 	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), "zombie")
+		state, err := c.Queues.State(t.Context(), "zombie")
 		return err == nil && state.Completed == int64(1+after) && state.Failed == 0, err
 	})
 
@@ -105,7 +105,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 		spec.Ledger = string(ledger)
 		j := newJob(t, "RecordSteps", key, oneShot(), spec)
 		j.Options.MaxRetryCount = 0
-		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+		ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 		require.NoError(t, err)
 		runs[j.ID] = ref
 		return j
@@ -133,7 +133,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	open(t, longGate)
 	second := startWorker(t, st)
 	for id, ref := range runs {
-		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
 		require.Equal(t, client.RunCompleted, run.Status, "%s: %s", id, run.Error)
 		require.Equal(t, long[id], run.Output.Handovers == 1, id)
@@ -169,14 +169,14 @@ func TestDrainCutsOffInTime(t *testing.T) {
 	j := newJob(t, "RecordSteps", "ignores", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, IgnoreStop: true})
 	j.Options.MaxRetryCount = 0
 	j.Options.StopGracePeriod = job.Duration(time.Hour)
-	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 	first.Signal(syscall.SIGTERM)
 	require.Zero(t, first.Wait())
 	open(t, gate)
 	startWorker(t, st)
-	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 1, run.Output.Handovers)

@@ -22,7 +22,7 @@ func listed(t *testing.T, c *client.Client, ref client.RunRef, status client.Run
 	t.Helper()
 	var found client.Run
 	stacktest.WaitFor(t, "run "+ref.RunID+" in the list, "+string(status), func() (bool, error) {
-		runs, err := c.Runs(t.Context(), client.RunFilter{Status: status})
+		runs, err := c.Runs.List(t.Context(), client.RunFilter{Status: status})
 		for _, run := range runs {
 			if run.RunRef == ref {
 				found = run
@@ -36,7 +36,7 @@ func listed(t *testing.T, c *client.Client, ref client.RunRef, status client.Run
 
 func follow(t *testing.T, c *client.Client, ref client.RunRef) *client.RunDetail {
 	t.Helper()
-	detail, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	detail, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	return detail
 }
@@ -50,8 +50,8 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 	c := newControl(t, st)
 	for status, end := range map[client.RunStatus]func(client.RunRef) error{
 		client.RunFailed:     func(client.RunRef) error { return nil },
-		client.RunCanceled:   func(ref client.RunRef) error { return c.CancelRun(t.Context(), ref, "by test") },
-		client.RunTerminated: func(ref client.RunRef) error { return c.TerminateRun(t.Context(), ref, "by test") },
+		client.RunCanceled:   func(ref client.RunRef) error { return c.Runs.Cancel(t.Context(), ref, "by test") },
+		client.RunTerminated: func(ref client.RunRef) error { return c.Runs.Terminate(t.Context(), ref, "by test") },
 	} {
 		t.Run(string(status), func(t *testing.T) {
 			ledger := newLedger(t)
@@ -61,14 +61,14 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 			}
 			j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Broken: broken})
 			j.Options.Tags = map[string]string{"test": string(status)}
-			ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+			ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 			require.NoError(t, err)
 			if status != client.RunFailed {
 				stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
-					run, err := c.Run(t.Context(), ref)
+					run, err := c.Runs.Get(t.Context(), ref)
 					return err == nil && run.Progress != nil && run.Progress.Done == 1, err
 				})
-				_, err := c.RetryRun(t.Context(), ref)
+				_, err := c.Runs.Retry(t.Context(), ref)
 				require.ErrorIs(t, err, client.ErrNotRetried, "it has not ended")
 			}
 			require.NoError(t, end(ref))
@@ -93,14 +93,14 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 			if status == client.RunTerminated {
 				require.Regexp(t, `^terminated by \S+: by test$`, detail.Error)
 			}
-			tagged, err := c.Runs(t.Context(), client.RunFilter{Tags: map[string]string{"test": string(status)}})
+			tagged, err := c.Runs.List(t.Context(), client.RunFilter{Tags: map[string]string{"test": string(status)}})
 			require.NoError(t, err)
 			require.Equal(t, ref, tagged[len(tagged)-1].RunRef)
 
 			open(t, gate)
-			retried, err := c.RetryRun(t.Context(), ref)
+			retried, err := c.Runs.Retry(t.Context(), ref)
 			require.NoError(t, err)
-			again, err := c.RetryRun(t.Context(), ref)
+			again, err := c.Runs.Retry(t.Context(), ref)
 			require.NoError(t, err)
 			require.Equal(t, retried.Run, again.Run, "asked twice, it runs once")
 			require.Equal(t, client.RunCompleted, follow(t, c, retried.Run).Status)
@@ -115,7 +115,7 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 			require.Equal(t, ref.RunID, done.RetryOf)
 			require.Equal(t, map[string]int64{"steps": 3}, done.Counts)
 			require.Equal(t, "all steps done", done.Message)
-			_, err = c.RetryRun(t.Context(), retried.Run)
+			_, err = c.Runs.Retry(t.Context(), retried.Run)
 			require.ErrorIs(t, err, client.ErrNotRetried, "it completed")
 		})
 	}
@@ -130,9 +130,9 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	open(t, broken)
 	j := newJob(t, "RecordSteps", "a", job.Trigger{Queued: &job.Queued{Queue: "retried"}},
 		recordSpec{Ledger: string(ledger), Steps: 2, Broken: broken})
-	receipt, err := c.Enqueue(t.Context(), j, false)
+	receipt, err := c.Queues.Enqueue(t.Context(), j, false)
 	require.NoError(t, err)
-	turn, err := c.AwaitTurn(t.Context(), "retried", j.ID, receipt.Sequence, func(int) {})
+	turn, err := c.Queues.AwaitTurn(t.Context(), "retried", j.ID, receipt.Sequence, func(int) {})
 	require.NoError(t, err)
 	failed := follow(t, c, *turn.Run)
 	require.Equal(t, client.RunFailed, failed.Status)
@@ -142,11 +142,11 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 		queueReaches(t, c, "retried", fmt.Sprintf("%d dead letters", n), func(s *contract.QueueState) bool { return len(s.DeadLetters) == n })
 	}
 	dead(1)
-	retried, err := c.RetryRun(t.Context(), failed.RunRef)
+	retried, err := c.Runs.Retry(t.Context(), failed.RunRef)
 	require.NoError(t, err)
 	require.Equal(t, receipt.Sequence+1, retried.Receipt.Sequence)
 	dead(0) // What is tried again is no dead letter any more.
-	turn, err = c.AwaitTurn(t.Context(), "retried", j.ID, retried.Receipt.Sequence, func(int) {})
+	turn, err = c.Queues.AwaitTurn(t.Context(), "retried", j.ID, retried.Receipt.Sequence, func(int) {})
 	require.NoError(t, err)
 	done := follow(t, c, *turn.Run)
 	require.Equal(t, client.RunCompleted, done.Status)
@@ -158,9 +158,9 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 		}
 	}
 	require.Equal(t, []int{2}, steps, "it goes on at the cursor")
-	again, err := c.RetryRun(t.Context(), failed.RunRef)
+	again, err := c.Runs.Retry(t.Context(), failed.RunRef)
 	require.NoError(t, err)
-	require.True(t, again.Before)
+	require.True(t, again.ExistedBefore)
 	require.Equal(t, done.RunRef, again.Run)
 }
 
@@ -177,10 +177,10 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 		recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
 	var letters []contract.DeadLetter
 	for n := range 2 {
-		_, err := c.Enqueue(t.Context(), j, true)
+		_, err := c.Queues.Enqueue(t.Context(), j, true)
 		require.NoError(t, err)
 		stacktest.WaitFor(t, "a dead letter", func() (bool, error) {
-			state, err := c.QueueState(t.Context(), "dead")
+			state, err := c.Queues.State(t.Context(), "dead")
 			if err == nil {
 				letters = state.DeadLetters
 			}
@@ -188,7 +188,7 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 		})
 	}
 	require.NoError(t, os.Remove(broken))
-	outcome, err := c.RetryDead(t.Context(), "dead", letters, func(int) {})
+	outcome, err := c.Queues.RetryDead(t.Context(), "dead", letters, func(int) {})
 	require.NoError(t, err)
 	require.Len(t, outcome.Receipts, 1, "of two letters of one job and spec the latest counts")
 	state := waitEmpty(t, c, "dead", 3*time.Minute)
@@ -211,7 +211,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 	c := newControl(t, st)
 	for name, begin := range map[string]func(job.Job){
 		"halts-awaited": func(j job.Job) {
-			_, err := c.Enqueue(t.Context(), j, false)
+			_, err := c.Queues.Enqueue(t.Context(), j, false)
 			require.NoError(t, err)
 		},
 		"halts-watched": func(j job.Job) {
@@ -237,15 +237,15 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 				return queueReaches(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == failed })
 			}
 			first := halted(1).Halted.RunID
-			_, err := c.ResumeQueue(t.Context(), name)
+			_, err := c.Queues.Resume(t.Context(), name)
 			require.NoError(t, err)
 			halt := halted(2).Halted // It fails again one step further.
 			require.NotEqual(t, first, halt.RunID)
-			run, err := c.Run(t.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(j.ID), RunID: halt.RunID})
+			run, err := c.Runs.Get(t.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(j.ID), RunID: halt.RunID})
 			require.NoError(t, err)
 			require.Equal(t, first, run.RetryOf)
 			require.NoError(t, os.Remove(broken))
-			_, err = c.ResumeQueue(t.Context(), name)
+			_, err = c.Queues.Resume(t.Context(), name)
 			require.NoError(t, err)
 			state := waitEmpty(t, c, name, 3*time.Minute)
 			require.EqualValues(t, 1, state.Completed)
@@ -267,27 +267,27 @@ func TestRunWaitsForItsTime(t *testing.T) {
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	at := time.Now().Add(time.Hour)
-	ref, err := c.StartRunAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
+	ref, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
 	require.NoError(t, err)
-	again, err := c.StartRunAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
+	again, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
 	require.NoError(t, err)
 	require.Equal(t, ref, again, "there is one run of a one-shot")
-	_, err = c.StartRunAt(t.Context(), j, contract.StartedByHand, at.Add(time.Hour), client.NewRequestID())
+	_, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at.Add(time.Hour), client.NewRequestID())
 	require.ErrorContains(t, err, "waits until")
 	row := listed(t, c, ref, client.RunWaiting)
 	require.WithinDuration(t, at, row.Scheduled, 10*time.Second, "as late as the request came")
 	require.Zero(t, row.Lateness)
-	detail, err := c.Job(t.Context(), j.ID)
+	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, client.JobWaiting, detail.Row.Status)
 	require.WithinDuration(t, row.Scheduled, detail.Row.Next, time.Millisecond, "lists round")
 
-	require.NoError(t, c.CancelRun(t.Context(), ref, "by test"))
+	require.NoError(t, c.Runs.Cancel(t.Context(), ref, "by test"))
 	require.Equal(t, client.RunCanceled, follow(t, c, ref).Status)
 	require.Empty(t, ledger.read(t), "it has not begun")
 
 	soon := time.Now().Add(2 * time.Second)
-	ref, err = c.StartRunAt(t.Context(), j, contract.StartedByHand, soon, client.NewRequestID())
+	ref, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, soon, client.NewRequestID())
 	require.NoError(t, err)
 	done := follow(t, c, ref)
 	require.Equal(t, client.RunCompleted, done.Status)

@@ -65,7 +65,7 @@ func loopReaches(t *testing.T, c *client.Client, jobID, what string, reached fun
 	t.Helper()
 	var state *contract.ContinuousState
 	stacktest.WaitFor(t, what, func() (bool, error) {
-		detail, err := c.Job(t.Context(), jobID)
+		detail, err := c.Jobs.Get(t.Context(), jobID)
 		if err != nil {
 			return false, err
 		}
@@ -82,7 +82,7 @@ func TestFailedIterationLeavesItsCursorAndCounts(t *testing.T) {
 	c := newControl(t, st)
 	j := newJob(t, "LeaveMuch", "fails", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "fail"})
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Hour), Max: job.Duration(time.Hour), Coefficient: 1}
-	require.NoError(t, c.StartContinuous(t.Context(), j))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	state := loopReaches(t, c, j.ID, "the failure", func(s *contract.ContinuousState) bool { return s.Failed == 1 })
 	require.JSONEq(t, "7", string(state.Cursor), "a retry goes on from the last checkpoint")
 	require.Equal(t, map[string]int64{"rows": 3}, state.Totals)
@@ -99,17 +99,17 @@ func TestWhatAStoppedHandlerLeavesIsBounded(t *testing.T) {
 	w := startWorker(t, st)
 	c := newControl(t, st)
 	j := newJob(t, "LeaveMuch", "stopped", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "stopped"})
-	require.NoError(t, c.StartContinuous(t.Context(), j))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	loopReaches(t, c, j.ID, "the iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	w.WaitOutput("leaving much")
-	require.NoError(t, c.Restart(t.Context(), j.ID, "told to leave"))
+	require.NoError(t, c.Jobs.Restart(t.Context(), j.ID, "told to leave"))
 	state := loopReaches(t, c, j.ID, "the end of the iteration", func(s *contract.ContinuousState) bool { return s.Interrupted == 1 })
 	require.JSONEq(t, "7", string(state.Cursor), "the last checkpoint in place of 200 KiB")
 	require.Len(t, state.Recent[0].Counts, 100)
 	require.Contains(t, state.Recent[0].Counts, "count 0099")
 	w.WaitOutput("that of its last checkpoint is kept")
 	w.WaitOutput("not all are kept")
-	require.NoError(t, c.Stop(t.Context(), j.ID, "enough"))
+	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "enough"))
 	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "").Get(t.Context(), nil))
 }
 
@@ -125,18 +125,18 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 		leaveSpec{Until: "let go", Gate: gate})
 	j.Options.MaxRetryCount = 0
 	j.Options.StopGracePeriod = job.Duration(time.Minute)
-	require.NoError(t, c.StartContinuous(t.Context(), j))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	w.WaitOutput("leaving much")
 	const times = 20
 	for range times {
-		number, err := c.TriggerIteration(t.Context(), j.ID)
+		number, err := c.Jobs.TriggerIteration(t.Context(), j.ID)
 		require.NoError(t, err)
 		require.EqualValues(t, 2, number)
-		require.NoError(t, c.Resume(t.Context(), j.ID, "test"))
-		require.NoError(t, c.SetContinuous(t.Context(), j, false))
+		require.NoError(t, c.Jobs.Resume(t.Context(), j.ID, "test"))
+		require.NoError(t, c.Jobs.SetContinuous(t.Context(), j, false))
 	}
 	for range times {
-		require.NoError(t, c.Pause(t.Context(), j.ID, "maintenance"))
+		require.NoError(t, c.Jobs.Pause(t.Context(), j.ID, "maintenance"))
 	}
 	require.Equal(t, 2, updates(t, c, j.ID), "one trigger and one pause")
 
@@ -145,17 +145,17 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 	loopReaches(t, c, j.ID, "the pause after the failure", func(s *contract.ContinuousState) bool { return s.PauseReason == reason })
 	corrected := j
 	corrected.Spec = job.EncodeJSON(leaveSpec{Until: "let go", Gate: gate + "s"})
-	require.NoError(t, c.SetContinuous(t.Context(), corrected, false))
+	require.NoError(t, c.Jobs.SetContinuous(t.Context(), corrected, false))
 	state := loopReaches(t, c, j.ID, "the new definition", func(s *contract.ContinuousState) bool {
 		return string(s.Job.Spec) == string(corrected.Spec)
 	})
 	require.True(t, state.Paused, "someone has paused it besides")
 	require.Equal(t, reason, state.PauseReason)
 
-	require.NoError(t, c.Resume(t.Context(), j.ID, "test"))
+	require.NoError(t, c.Jobs.Resume(t.Context(), j.ID, "test"))
 	loopReaches(t, c, j.ID, "the next iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	for range times {
-		require.NoError(t, c.Stop(t.Context(), j.ID, "enough"))
+		require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "enough"))
 	}
 	require.Equal(t, 5, updates(t, c, j.ID), "besides: a definition, a resume and a stop")
 	open(t, gate+"s")

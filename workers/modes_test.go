@@ -35,9 +35,9 @@ func TestOneShotRunsAndIsFound(t *testing.T) {
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3})
 	j.Options.Owner = job.Owner{Organization: "ucnrs"}
 
-	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
-	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, "all steps done", run.Output.Message)
@@ -46,7 +46,7 @@ func TestOneShotRunsAndIsFound(t *testing.T) {
 
 	for _, filter := range []client.RunFilter{{JobID: j.ID}, {Type: j.Type, JobID: j.ID}, {Mode: job.ModeOneShot, JobID: j.ID}} {
 		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
-			runs, err := c.Runs(t.Context(), filter)
+			runs, err := c.Runs.List(t.Context(), filter)
 			return err == nil && len(runs) == 1 && runs[0].RunRef == ref && runs[0].Mode == job.ModeOneShot, err
 		})
 	}
@@ -60,16 +60,16 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 		"PanicAtOnce": {job.ClassPanic, "the handler of job type PanicAtOnce panicked: out of luck"},
 		"TellSecret":  {"Refused", "the vendor refuses token [secret]"},
 		// Every problem, as the schema that the worker announces has it.
-		"RecordSteps": {job.ClassInvalidSpec, `job record_steps.a: spec: key "ledger" is missing; ` +
+		"RecordSteps": {job.ClassInvalidSpec, `spec: key "ledger" is missing; ` +
 			`spec.colour: unknown key "colour"; spec.steps: -1 is less than 0`},
 	} {
 		spec := map[string]any{}
 		if name == "RecordSteps" {
 			spec["colour"], spec["steps"] = "green", -1
 		}
-		ref, err := c.StartRun(t.Context(), newJob(t, name, "a", oneShot(), spec), contract.StartedByHand)
+		ref, err := c.Runs.Start(t.Context(), newJob(t, name, "a", oneShot(), spec), contract.StartedByHand)
 		require.NoError(t, err)
-		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
 		require.Equal(t, client.RunFailed, run.Status)
 		require.Equal(t, want.class, run.Class)
@@ -87,14 +87,14 @@ func TestContinuousJobCountsEveryIteration(t *testing.T) {
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "fast", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
 		recordSpec{Ledger: string(ledger), Steps: 1})
-	require.NoError(t, c.StartContinuous(t.Context(), j))
-	first, err := c.LiveWorkflow(t.Context(), j.ID)
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
+	first, err := c.Jobs.LiveWorkflow(t.Context(), j.ID)
 	require.NoError(t, err)
 
 	stacktest.WaitWithin(t, 5*time.Minute, "the iterations", func() (bool, error) {
 		return ledger.count(t, "end") >= iterations, nil
 	})
-	require.NoError(t, c.Stop(t.Context(), j.ID, "enough"))
+	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "enough"))
 	var out contract.ContinuousOutput
 	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "").Get(t.Context(), &out))
 	require.EqualValues(t, ledger.count(t, "end"), out.Iterations)
@@ -122,9 +122,9 @@ func TestStopIsGracefulThenCutOff(t *testing.T) {
 		j := newJob(t, "RecordSteps", key, job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
 			recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: ignores})
 		j.Options.StopGracePeriod = job.Duration(time.Second)
-		require.NoError(t, c.StartContinuous(t.Context(), j))
+		require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 		ledger.waitFor(t, "step", 1)
-		require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+		require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 		handle := c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "")
 		require.NoError(t, handle.Get(t.Context(), nil))
 		require.Equal(t, map[bool]int{true: 0, false: 1}[ignores], ledger.count(t, "stop"))
@@ -145,10 +145,10 @@ func TestCanceledRunWaitsForItsHandler(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: filepath.Join(t.TempDir(), "gate")})
-	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
-	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	err = c.Temporal().GetWorkflow(t.Context(), ref.WorkflowID, ref.RunID).Get(t.Context(), nil)
 	require.True(t, temporal.IsCanceledError(err), "%v", err)
 	require.Equal(t, 1, ledger.count(t, "stop"))
@@ -164,7 +164,7 @@ func TestActivityPausedByHandGoesOn(t *testing.T) {
 	ledger := newLedger(t)
 	gate := filepath.Join(t.TempDir(), "gate")
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
-	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 	execution := &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID}
@@ -183,7 +183,7 @@ func TestActivityPausedByHandGoesOn(t *testing.T) {
 		Namespace: st.Namespace, Execution: execution, Activity: &workflowservice.UnpauseActivityRequest_Type{Type: j.Type},
 	})
 	require.NoError(t, err)
-	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 2, ledger.count(t, "step"), "it goes on at its cursor")
@@ -198,7 +198,7 @@ func TestWorkerDrainsAndHandsOver(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate})
 	j.Options.MaxRetryCount = 0
-	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 
@@ -207,7 +207,7 @@ func TestWorkerDrainsAndHandsOver(t *testing.T) {
 	require.Equal(t, 1, ledger.count(t, "stop"))
 	open(t, gate)
 	second := startWorker(t, st)
-	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 1, run.Output.Handovers)
@@ -225,16 +225,16 @@ func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	j := mortal(newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 4, Gate: gate}))
 	j.Options.MaxRetryCount = 0 // The worker failed, not the job.
-	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
-		run, err := c.Run(t.Context(), ref)
+		run, err := c.Runs.Get(t.Context(), ref)
 		return err == nil && run.Progress != nil && run.Progress.Done == 1, err
 	})
 	second := startWorker(t, st)
 	first.Kill()
 	open(t, gate)
-	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 4, ledger.count(t, "step"), "the run goes on at its cursor")
@@ -306,15 +306,15 @@ func TestStoppedJobIsRestartedAtAnyMoment(t *testing.T) {
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
 		recordSpec{Ledger: string(ledger), Steps: 2, Gate: filepath.Join(t.TempDir(), "never")})
-	require.NoError(t, c.StartContinuous(t.Context(), j))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	for n := range 5 {
 		ledger.waitFor(t, "step", n+1)
-		require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+		require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 		ledger.waitFor(t, "stop", n+1)
-		require.NoError(t, c.Restart(t.Context(), j.ID, "by test"))
+		require.NoError(t, c.Jobs.Restart(t.Context(), j.ID, "by test"))
 	}
 	ledger.waitFor(t, "step", 6)
-	require.NoError(t, c.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
 }
 
 // TestWaitThatIsOverBlamesNoWorker follows an iteration and an item of a queue
@@ -324,8 +324,8 @@ func TestWaitThatIsOverBlamesNoWorker(t *testing.T) {
 	c := newControl(t, startShared(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	_, err := c.FollowIteration(ctx, "record_steps.any", 1, func(*contract.ContinuousState) { t.Error("it reported") })
+	_, err := c.Runs.FollowIteration(ctx, "record_steps.any", 1, func(*contract.ContinuousState) { t.Error("it reported") })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = c.AwaitTurn(ctx, "any", "record_steps.any", 1, func(int) { t.Error("it reported") })
+	_, err = c.Queues.AwaitTurn(ctx, "any", "record_steps.any", 1, func(int) { t.Error("it reported") })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }

@@ -34,7 +34,7 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	held.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
 	next := mortal(newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1}))
 	for _, j := range []job.Job{held, next} {
-		_, err := c.Enqueue(t.Context(), j, false)
+		_, err := c.Queues.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
 	}
 	ledger.waitFor(t, "tick", 3)
@@ -45,7 +45,7 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	first.WaitOutput("RunLost") // The worker that was cut off hears of it, or of runs that lay about for it.
 	open(t, gate)
 	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), "partition")
+		state, err := c.Queues.State(t.Context(), "partition")
 		return err == nil && state.Completed == 2 && state.Failed == 0, err
 	})
 
@@ -64,10 +64,10 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	require.Equal(t, 1, cutOff)
 	require.Equal(t, []string{held.ID + " first", held.ID + " second"}, order[:2], "never two at once")
 	require.Len(t, order, 3)
-	runs, err := c.Runs(t.Context(), client.RunFilter{JobID: held.ID})
+	runs, err := c.Runs.List(t.Context(), client.RunFilter{JobID: held.ID})
 	require.NoError(t, err)
 	require.Len(t, runs, 1)
-	run, err := c.Run(t.Context(), runs[0].RunRef)
+	run, err := c.Runs.Get(t.Context(), runs[0].RunRef)
 	require.NoError(t, err)
 	require.Equal(t, "done", run.Output.Message, "not the late result of the first attempt")
 
@@ -75,9 +75,9 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	second.Signal(syscall.SIGTERM)
 	require.Zero(t, second.Wait())
 	last := newJob(t, "RecordSteps", "last", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
-	ref, err := c.StartRun(t.Context(), last, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), last, contract.StartedByHand)
 	require.NoError(t, err)
-	_, err = c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	_, err = c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, map[int]bool{first.PID(): true}, ledger.doneBy(t, last.ID))
 }
@@ -95,7 +95,7 @@ func TestShortCutDoesNotLoseTheRun(t *testing.T) {
 		gate := filepath.Join(t.TempDir(), "gate")
 		j := newJob(t, "Tick", name, oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 		j.Options.HeartbeatTimeout = job.Duration(15 * time.Second)
-		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+		ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 		require.NoError(t, err)
 		ledger.waitFor(t, "tick", 1)
 		cut()
@@ -104,7 +104,7 @@ func TestShortCutDoesNotLoseTheRun(t *testing.T) {
 		waitOut(t, 2*time.Second)
 		ledger.waitFor(t, "tick", ledger.count(t, "tick")+1)
 		open(t, gate)
-		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
 		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 		require.Equal(t, 1, run.Output.Attempts, name)

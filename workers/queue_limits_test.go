@@ -44,9 +44,9 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	require.Contains(t, state.Recent[2].Error, "Temporal's own")
 	require.Equal(t, 1, ledger.count(t, "end"), "a definition beyond the bounds of a new one can be tried again")
 
-	_, err := c.Enqueue(t.Context(), owned.Job, false)
+	_, err := c.Queues.Enqueue(t.Context(), owned.Job, false)
 	require.ErrorContains(t, err, "owner: the owner has 2063 bytes, more than 128")
-	_, err = c.Enqueue(t.Context(), described.Job, false)
+	_, err = c.Queues.Enqueue(t.Context(), described.Job, false)
 	require.ErrorContains(t, err, "description: ")
 	retryWhatIsNotKept(t, c, queue+"-dead")
 	owned.RetryOf = ""
@@ -64,13 +64,13 @@ func retryWhatIsNotKept(t *testing.T, c *client.Client, queue string) {
 		{Sequence: 2, JobID: "record_steps.expired", RunID: "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
 	}
 	startPaged(t, c, queue, 100, contract.QueueState{Accepted: 2, DeadLetters: letters})
-	outcome, err := c.RetryDead(t.Context(), queue, letters, func(int) {})
+	outcome, err := c.Queues.RetryDead(t.Context(), queue, letters, func(int) {})
 	require.NoError(t, err)
 	require.Empty(t, outcome.Receipts)
 	require.Len(t, outcome.Left, 2)
 	require.Equal(t, "no run of it was started, which would have its definition", outcome.Left[0].Why)
 	require.Equal(t, "its run, which has its definition, is older than runs are kept", outcome.Left[1].Why)
-	state, err := c.QueueState(t.Context(), queue)
+	state, err := c.Queues.State(t.Context(), queue)
 	require.NoError(t, err)
 	require.Len(t, state.DeadLetters, 2)
 }
@@ -87,7 +87,7 @@ func TestBatchesOfSpecsWithEscapes(t *testing.T) {
 	for i := range jobs {
 		jobs[i].Spec = json.RawMessage(`{"url": "https://vendor.example/api?station=12&from=1&to=2&format=csv&text= "}`)
 	}
-	receipts, err := c.EnqueueAll(t.Context(), jobs, false, func(int) {})
+	receipts, err := c.Queues.EnqueueAll(t.Context(), jobs, false, func(int) {})
 	require.NoError(t, err)
 	require.Len(t, receipts, items)
 	for i, receipt := range receipts {
@@ -104,19 +104,19 @@ func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(10 * time.Millisecond)}},
 		recordSpec{Ledger: string(ledger), Steps: 1})
-	require.NoError(t, c.StartContinuous(t.Context(), j))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "end", 1)
 	owned := j
 	owned.Options.Owner.User = strings.Repeat("o", 2050)
-	require.ErrorContains(t, c.SetContinuous(t.Context(), owned, true), "owner: the owner has 2055 bytes, more than 128")
+	require.ErrorContains(t, c.Jobs.SetContinuous(t.Context(), owned, true), "owner: the owner has 2055 bytes, more than 128")
 	forever := j
 	forever.Options.RunTimeout = 1<<63 - 1
-	require.ErrorContains(t, c.SetContinuous(t.Context(), forever, true), "run_timeout: ")
+	require.ErrorContains(t, c.Jobs.SetContinuous(t.Context(), forever, true), "run_timeout: ")
 	ledger.waitFor(t, "end", ledger.count(t, "end")+2)
-	live, err := c.LiveWorkflow(t.Context(), j.ID)
+	live, err := c.Jobs.LiveWorkflow(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, live.Workflow.Status)
-	require.NoError(t, c.StopLoop(t.Context(), j.ID, "", func(*client.Live) bool { return true }))
+	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "", func(*client.Live) bool { return true }))
 }
 
 // TestTurnOfAnItemThatTheQueueHasForgotten follows items of jobs that ran before: one
@@ -129,14 +129,14 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 	const queue, others = "forgotten", 20
 	a := recordJobs(t, queue, "a", 1, ledger)[0]
 	put := func(j job.Job) int64 {
-		receipt, err := c.Enqueue(t.Context(), j, true)
+		receipt, err := c.Queues.Enqueue(t.Context(), j, true)
 		require.NoError(t, err)
 		return receipt.Sequence
 	}
 	first := put(a)
 	waitEmpty(t, c, queue, 3*time.Minute)
 	second := put(a)
-	_, err := c.EnqueueAll(t.Context(), recordJobs(t, queue, "b", others, ledger), false, func(int) {})
+	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, queue, "b", others, ledger), false, func(int) {})
 	require.NoError(t, err)
 	waitEmpty(t, c, queue, 3*time.Minute)
 	runs := map[int64]string{}
@@ -146,17 +146,17 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 		}
 	}
 	for _, sequence := range []int64{second, first} {
-		turn, err := c.AwaitTurn(t.Context(), queue, a.ID, sequence, func(int) {})
+		turn, err := c.Queues.AwaitTurn(t.Context(), queue, a.ID, sequence, func(int) {})
 		require.NoError(t, err)
 		require.Equal(t, runs[sequence], turn.Run.RunID)
 	}
 
-	_, err = c.PauseQueue(t.Context(), queue, "for the test")
+	_, err = c.Queues.Pause(t.Context(), queue, "for the test")
 	require.NoError(t, err)
 	third := put(a)
-	removed, err := c.Purge(t.Context(), queue, third, third)
+	removed, err := c.Queues.Purge(t.Context(), queue, third, third)
 	require.NoError(t, err)
 	require.Equal(t, 1, removed)
-	_, err = c.AwaitTurn(t.Context(), queue, a.ID, third, func(int) {})
+	_, err = c.Queues.AwaitTurn(t.Context(), queue, a.ID, third, func(int) {})
 	require.ErrorContains(t, err, "has left the queue without a run: it was canceled, purged, or skipped as a repeat")
 }

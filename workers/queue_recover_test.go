@@ -31,7 +31,7 @@ func recoverAtOnce(t *testing.T, c *client.Client, queue string) {
 	var wait sync.WaitGroup
 	for range 3 {
 		wait.Go(func() {
-			if _, err := c.RecoverQueue(t.Context(), queue); err != nil {
+			if _, err := c.Queues.Recover(t.Context(), queue); err != nil {
 				t.Error(err)
 			}
 		})
@@ -61,7 +61,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			jobs[2] = newJob(t, "RecordSteps", "gated", job.Trigger{Queued: &job.Queued{Queue: name}},
 				recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 			startPaged(t, c, name, 4, contract.QueueState{})
-			receipts, err := c.EnqueueAll(t.Context(), jobs, false, func(int) {})
+			receipts, err := c.Queues.EnqueueAll(t.Context(), jobs, false, func(int) {})
 			require.NoError(t, err)
 			promised := promise(nil, jobs, receipts)
 			ledger.waitFor(t, "step", 3)
@@ -69,7 +69,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			ended := runOfQueue(t, c, name)
 			terminateQueue(t, c, name)
 
-			q, err := c.Queue(t.Context(), name)
+			q, err := c.Queues.Get(t.Context(), name)
 			require.NoError(t, err)
 			require.NotNil(t, q.Ended)
 			require.Equal(t, client.RunTerminated, q.Ended.Status)
@@ -80,7 +80,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			require.Equal(t, jobs[2].ID, q.Running.JobID)
 			require.Equal(t, before.Depth(), q.Waiting)
 			stacktest.WaitFor(t, "the ended queue in the list", func() (bool, error) {
-				queues, err := c.Queues(t.Context())
+				queues, err := c.Queues.List(t.Context())
 				for _, listed := range queues {
 					if listed.Name == name {
 						return listed.Ended != nil && listed.Waiting == 37, err
@@ -104,7 +104,7 @@ func TestQueueIsRecovered(t *testing.T) {
 				open(t, gate)
 			}
 			last := newJob(t, "RecordSteps", "last", jobs[0].Trigger, recordSpec{Ledger: string(ledger), Steps: 1})
-			receipt, err := c.Enqueue(t.Context(), last, false)
+			receipt, err := c.Queues.Enqueue(t.Context(), last, false)
 			require.NoError(t, err)
 			promised = append(promised, acknowledged{receipt.Sequence, last.ID})
 			state := waitEmpty(t, c, name, 3*time.Minute)
@@ -121,15 +121,15 @@ func TestQueueIsRecovered(t *testing.T) {
 func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 	t.Helper()
 	refused := map[string]error{}
-	_, refused["one job"] = c.Enqueue(t.Context(), late, false)
+	_, refused["one job"] = c.Queues.Enqueue(t.Context(), late, false)
 	other := late
 	other.ID += "r"
-	_, refused["several jobs"] = c.EnqueueAll(t.Context(), []job.Job{late, other}, false, func(int) {})
-	_, refused["set"] = c.SetOnFailure(t.Context(), queue, job.OnFailureHalt)
-	_, refused["pause"] = c.PauseQueue(t.Context(), queue, "lunch")
-	_, refused["drain"] = c.DrainQueue(t.Context(), queue)
-	refused["empty"] = c.AwaitEmpty(t.Context(), queue, func(*client.Queue) {})
-	_, refused["turn"] = c.AwaitTurn(t.Context(), queue, late.ID, 40, func(int) {})
+	_, refused["several jobs"] = c.Queues.EnqueueAll(t.Context(), []job.Job{late, other}, false, func(int) {})
+	_, refused["set"] = c.Queues.SetOnFailure(t.Context(), queue, job.OnFailureHalt)
+	_, refused["pause"] = c.Queues.Pause(t.Context(), queue, "lunch")
+	_, refused["drain"] = c.Queues.Drain(t.Context(), queue)
+	refused["empty"] = c.Queues.AwaitEmpty(t.Context(), queue, func(*client.Queue) {})
+	_, refused["turn"] = c.Queues.AwaitTurn(t.Context(), queue, late.ID, 40, func(int) {})
 	for what, err := range refused {
 		var ended *client.QueueEndedError
 		require.ErrorAs(t, err, &ended, what)
@@ -192,10 +192,10 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	startWorker(t, st)
 	recoverAtOnce(t, c, queue)
 	stacktest.WaitWithin(t, 2*time.Minute, "the last item", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), queue)
+		state, err := c.Queues.State(t.Context(), queue)
 		return err == nil && state.Running == nil && state.Depth() == 0, nil
 	})
-	state, err := c.QueueState(t.Context(), queue)
+	state, err := c.Queues.State(t.Context(), queue)
 	require.NoError(t, err)
 	require.Nil(t, state.Halted)
 	require.Zero(t, state.Failed, "%v", state.Recent)
@@ -212,7 +212,7 @@ func enqueueStubbornly(t *testing.T, c *client.Client, j job.Job) (receipt contr
 	t.Helper()
 	stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 		var err error
-		receipt, err = c.EnqueueOnce(t.Context(), j, false, j.ID)
+		receipt, err = c.Queues.EnqueueOnce(t.Context(), j, false, j.ID)
 		ok = err == nil
 		return ok || errors.Is(err, context.Canceled), nil
 	})

@@ -39,7 +39,7 @@ func enqueueAll(t *testing.T, c *client.Client, queue string, n, callers int, le
 				var receipt contract.EnqueueReceipt
 				stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 					var err error
-					receipt, err = c.Enqueue(t.Context(), j, false)
+					receipt, err = c.Queues.Enqueue(t.Context(), j, false)
 					return err == nil, nil
 				})
 				mu.Lock()
@@ -136,7 +136,7 @@ func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 	startWorker(t, st)
 	enqueuing.Wait()
 	stacktest.WaitWithin(t, 3*time.Minute, "the last item", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), "killed")
+		state, err := c.Queues.State(t.Context(), "killed")
 		if err != nil {
 			return false, nil //nolint:nilerr // The worker may not have the workflow yet.
 		}
@@ -158,18 +158,18 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	}))
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, LogEnd: true})
 	for _, j := range []job.Job{stuck, next} {
-		_, err := c.Enqueue(t.Context(), j, false)
+		_, err := c.Queues.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
 	}
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(stuck.ID), "", "by test"))
 	stacktest.WaitFor(t, "the queue to wait for the handler", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), "terminated")
+		state, err := c.Queues.State(t.Context(), "terminated")
 		return err == nil && state.Stopping != nil && state.Stopping.JobID == stuck.ID, err
 	})
 	ledger.waitFor(t, "end", 1)
 	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), "terminated")
+		state, err := c.Queues.State(t.Context(), "terminated")
 		return err == nil && state.Running == nil && state.Failed == 1 && state.Completed == 1 && state.Stopping == nil, err
 	})
 	var order []string
@@ -217,7 +217,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 		j := newJob(t, "RecordSteps", queue, job.Trigger{Queued: &job.Queued{Queue: queue}}, spec)
 		const callers = 50
 		receipts := fromAll(t, callers, func() (contract.EnqueueReceipt, error) {
-			receipt, err := c.Enqueue(t.Context(), j, false)
+			receipt, err := c.Queues.Enqueue(t.Context(), j, false)
 			return receipt, err
 		})
 		if gated {
@@ -231,7 +231,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 		waitEmpty(t, c, queue, 3*time.Minute)
 		require.Len(t, runsIn(t, ledger), 1)
 		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
-			runs, err := c.Runs(t.Context(), client.RunFilter{JobID: j.ID})
+			runs, err := c.Runs.List(t.Context(), client.RunFilter{JobID: j.ID})
 			return err == nil && len(runs) == 1 && runs[0].RunID == ledger.read(t)[0].RunID, err
 		})
 	}
@@ -284,7 +284,7 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 		j := newJob(t, "RecordSteps", fmt.Sprintf("gated-%t", gated), oneShot(), spec)
 		const callers = 50
 		given := fromAll(t, callers, func() (client.RunRef, error) {
-			once, err := c.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
+			once, err := c.Runs.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
 			return once.RunRef, err
 		})
 		require.Len(t, given, 1, "all callers are given the same run")
@@ -293,24 +293,24 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 		}
 		for ref, times := range given {
 			require.Equal(t, callers, times)
-			run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+			run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 			require.NoError(t, err)
 			require.Equal(t, client.RunCompleted, run.Status, run.Error)
 			require.Equal(t, map[string]bool{ref.RunID: true}, runsIn(t, ledger))
 		}
-		once, err := c.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
+		once, err := c.Runs.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
 		require.NoError(t, err)
-		require.Equal(t, client.Once{RunRef: once.RunRef, Before: true, Status: client.RunCompleted}, once)
+		require.Equal(t, client.Once{RunRef: once.RunRef, ExistedBefore: true, Status: client.RunCompleted}, once)
 		require.Contains(t, given, once.RunRef)
 
 		other := j
 		other.Spec = job.EncodeJSON(recordSpec{Ledger: string(ledger), Steps: 3})
-		_, err = c.StartOnce(t.Context(), other, contract.StartedByHand, time.Time{})
+		_, err = c.Runs.StartOnce(t.Context(), other, contract.StartedByHand, time.Time{})
 		require.ErrorIs(t, err, client.ErrOtherSpec)
-		again, err := c.StartRun(t.Context(), other, contract.StartedByHand)
+		again, err := c.Runs.Start(t.Context(), other, contract.StartedByHand)
 		require.NoError(t, err, "someone wants it again")
 		require.NotContains(t, given, again)
-		_, err = c.Follow(t.Context(), again, func(*client.RunDetail) {})
+		_, err = c.Runs.Follow(t.Context(), again, func(*client.RunDetail) {})
 		require.NoError(t, err)
 	}
 }
@@ -323,11 +323,11 @@ func TestAFailedOneShotIsStartedAgain(t *testing.T) {
 	j := newJob(t, "RecordSteps", "fails", oneShot(), recordSpec{Ledger: string(newLedger(t)), Fail: "Refused"})
 	given := map[client.RunRef]bool{}
 	for range 2 {
-		once, err := c.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
+		once, err := c.Runs.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
 		require.NoError(t, err)
-		require.False(t, once.Before)
+		require.False(t, once.ExistedBefore)
 		given[once.RunRef] = true
-		run, err := c.Follow(t.Context(), once.RunRef, func(*client.RunDetail) {})
+		run, err := c.Runs.Follow(t.Context(), once.RunRef, func(*client.RunDetail) {})
 		require.NoError(t, err)
 		require.Equal(t, client.RunFailed, run.Status)
 	}

@@ -284,7 +284,7 @@ func (r *registration) sendHeartbeat(ctx context.Context, token []byte) error {
 		r.logger.Error("this process has stopped asking for work", "last", last)
 		return nil
 	}
-	details, err := converter.GetDefaultDataConverter().ToPayloads(contract.ServiceBeat{
+	details, err := converter.GetDefaultDataConverter().ToPayloads(contract.ServiceHeartbeat{
 		Running: int(r.running.Load()), LastPoll: last, Draining: r.draining(),
 		StuckHandlers: int(r.stuckHandlers.Load()),
 	})

@@ -151,19 +151,19 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	loop := bound(t, "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate, "")
 	runs := map[string]client.RunRef{}
 	for _, j := range []job.Job{retried, once, waits, fails} {
-		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+		ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 		require.NoError(t, err)
 		runs[j.ID] = ref
 	}
-	_, err := c.Enqueue(t.Context(), queued, false)
+	_, err := c.Queues.Enqueue(t.Context(), queued, false)
 	require.NoError(t, err)
-	require.NoError(t, c.StartContinuous(t.Context(), loop))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
 	ledger.waitFor(t, "step", 6)
 	item := queueReaches(t, c, "bound", "a run", func(s *contract.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
 	atWork := append(slices.Collect(maps.Values(runs)), client.RunRef{WorkflowID: contract.JobWorkflowID(queued.ID), RunID: item.RunID})
 	for _, ref := range atWork {
 		stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
-			run, err := c.Run(t.Context(), ref)
+			run, err := c.Runs.Get(t.Context(), ref)
 			return err == nil && run.Progress != nil && run.Progress.Done == 1, err
 		})
 	}
@@ -171,7 +171,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	second := startMortal(t, st, "second", "--tag", "zone=north")
 	first.Kill()
 	followed := func(j job.Job) *client.RunDetail {
-		run, err := c.Follow(t.Context(), runs[j.ID], func(*client.RunDetail) {})
+		run, err := c.Runs.Follow(t.Context(), runs[j.ID], func(*client.RunDetail) {})
 		require.NoError(t, err)
 		return run
 	}
@@ -207,16 +207,16 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 		require.NotEmpty(t, run.Output.Binding.Rebinds[0].Reason)
 	}
 	stacktest.WaitFor(t, "the loop's first good iteration", func() (bool, error) {
-		detail, err := c.Job(t.Context(), loop.ID)
+		detail, err := c.Jobs.Get(t.Context(), loop.ID)
 		return err == nil && detail.Loop != nil && !detail.Loop.LastSuccess.IsZero(), err
 	})
-	detail, err := c.Job(t.Context(), loop.ID)
+	detail, err := c.Jobs.Get(t.Context(), loop.ID)
 	require.NoError(t, err)
 	require.Equal(t, "second", detail.Loop.Binding.Service)
 	require.Equal(t, 1, detail.Loop.Binding.Rebound)
-	require.NoError(t, c.Stop(t.Context(), loop.ID, "by test"))
+	require.NoError(t, c.Jobs.Stop(t.Context(), loop.ID, "by test"))
 	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), "bound")
+		state, err := c.Queues.State(t.Context(), "bound")
 		return err == nil && state.Completed == 1, err
 	})
 	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, queued.ID))
@@ -239,7 +239,7 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	c := newControl(t, st)
 	j := bound(t, "a", oneShot(), newLedger(t), "", job.FailoverRequeue)
 	j.Options.Bind = map[string]string{"zone": "nowhere"}
-	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
 	// It looks again and again, but holds no place in a worker, and spends no history.
 	var events int64
@@ -253,14 +253,14 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 		return look.GetAttempt() > 3 && look.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, nil
 	})
 	require.EqualValues(t, 5, events, "started, a workflow task, and the activity")
-	waiting, err := c.Run(t.Context(), ref)
+	waiting, err := c.Runs.Get(t.Context(), ref)
 	require.NoError(t, err)
 	require.True(t, waiting.WaitingForWorker)
 	require.Zero(t, waiting.Attempts, "nothing was tried")
 	require.Contains(t, waiting.LastError, "no live testing service has the tags of job "+j.ID)
 
-	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
-	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
+	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCanceled, run.Status)
 }
@@ -277,7 +277,7 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 		for key, bind := range map[string]map[string]string{"bound": {"zone": "north"}, "free": nil} {
 			j := bound(t, fmt.Sprintf("%s%d", key, i), oneShot(), ledger, gate, job.FailoverWait)
 			j.Options.Bind, j.Options.HeartbeatTimeout = bind, job.Duration(30*time.Second)
-			ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+			ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 			require.NoError(t, err)
 			runs = append(runs, ref)
 		}
@@ -289,7 +289,7 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 	require.LessOrEqual(t, ledger.count(t, "start"), 3, "one more than the slots, if both queues answer at once")
 	open(t, gate)
 	for _, ref := range runs {
-		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
 		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	}

@@ -37,9 +37,9 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	w := startWorker(t, st, "--max-concurrent-runs", "1", "--health-address", "127.0.0.1:0")
 	j := stuckJob(t, "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
-	require.NoError(t, c.StartContinuous(t.Context(), j))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "step", 1)
-	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	handle := c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "")
 	require.NoError(t, handle.Get(t.Context(), nil))
 	answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", contract.QueryState)
@@ -58,10 +58,10 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	require.True(t, health.RestartNeeded)
 
 	after := newJob(t, "RecordSteps", "after", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
-	ref, err := c.StartRun(t.Context(), after, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), after, contract.StartedByHand)
 	require.NoError(t, err)
 	open(t, gate)
-	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	w.WaitOutput("a handler that was given up has ended after all")
@@ -82,9 +82,9 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	startService(t, st, "stuck", "--tag", "zone=north", "--max-concurrent-runs", "1")
 	j := stuckJob(t, "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
-	require.NoError(t, c.StartContinuous(t.Context(), j))
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "step", 1)
-	require.NoError(t, c.Stop(t.Context(), j.ID, "by test"))
+	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	stacktest.WaitFor(t, "the service to tell of its handler", func() (bool, error) {
 		services, err := workflows.Services(t.Context(), c.Temporal())
 		return err == nil && len(services) == 1 && services[0].StuckHandlers == 1 && services[0].State == workflows.ServiceServing, err
@@ -95,12 +95,12 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		j := bound(t, key, oneShot(), ledger, "", job.FailoverWait)
 		j.Spec = newJob(t, "RecordSteps", key, oneShot(), recordSpec{Ledger: string(ledger), Steps: 1}).Spec
-		ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+		ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 		require.NoError(t, err)
 		runs = append(runs, ref)
 	}
 	for _, ref := range runs {
-		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
 		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 		require.Equal(t, "well", run.Output.Binding.Service)
@@ -122,28 +122,28 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	stuck := stuckJob(t, "stuck", queue, ledger, gate)
 	next := newJob(t, "RecordSteps", "next", queue, recordSpec{Ledger: string(ledger), Steps: 1})
 	for _, j := range []job.Job{stuck, next} {
-		_, err := c.Enqueue(t.Context(), j, false)
+		_, err := c.Queues.Enqueue(t.Context(), j, false)
 		require.NoError(t, err)
 	}
 	slow := stuckJob(t, "slow", oneShot(), ledger, gate)
 	slow.Options.RunTimeout = job.Duration(3 * time.Second)
 	slow.Options.MaxRetryCount = 3
-	timedOut, err := c.StartRun(t.Context(), slow, contract.StartedByHand)
+	timedOut, err := c.Runs.Start(t.Context(), slow, contract.StartedByHand)
 	require.NoError(t, err)
 	drained := stuckJob(t, "drained", oneShot(), ledger, gate)
 	drained.Options.StopGracePeriod = job.Duration(time.Hour)
 	drained.Options.HeartbeatTimeout = job.Duration(10 * time.Minute) // Nobody waits for that.
-	handedOver, err := c.StartRun(t.Context(), drained, contract.StartedByHand)
+	handedOver, err := c.Runs.Start(t.Context(), drained, contract.StartedByHand)
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 3)
 
-	_, err = c.CancelItem(t.Context(), "blocked", stuck.ID)
+	_, err = c.Queues.CancelItem(t.Context(), "blocked", stuck.ID)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "the next item to run", func() (bool, error) {
-		state, err := c.QueueState(t.Context(), "blocked")
+		state, err := c.Queues.State(t.Context(), "blocked")
 		return err == nil && state.Completed == 1 && state.Failed == 1, err
 	})
-	run, err := c.Follow(t.Context(), timedOut, func(*client.RunDetail) {})
+	run, err := c.Runs.Follow(t.Context(), timedOut, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunFailed, run.Status)
 	require.Equal(t, "HandlerStuck", run.Class, "%s: no retry runs beside it", run.Error)
@@ -153,7 +153,7 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	require.Contains(t, first.Output(), "running=3", "all three are still there at the end")
 	open(t, gate)
 	startWorker(t, st)
-	run, err = c.Follow(t.Context(), handedOver, func(*client.RunDetail) {})
+	run, err = c.Runs.Follow(t.Context(), handedOver, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 1, run.Output.Handovers)
@@ -179,12 +179,12 @@ func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
 	late.Options.RunTimeout = job.Duration(3 * time.Second)
 	late.Options.MaxRetryCount = 1
 	late.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
-	ref, err := c.StartRun(t.Context(), late, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), late, contract.StartedByHand)
 	require.NoError(t, err)
 	w.WaitOutput("is cut off")
 	waitOut(t, time.Second)
 	open(t, gate)
-	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, 2, run.Output.Attempts)

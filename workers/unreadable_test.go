@@ -45,9 +45,9 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 
 	ledger := newLedger(t)
 	j := bound(t, "bound", oneShot(), ledger, "", "")
-	ref, err := c.StartRun(t.Context(), j, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
 	require.NoError(t, err)
-	run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(t, err)
 	require.Equal(t, client.RunCompleted, run.Status, run.Error)
 	require.Equal(t, "whole", run.Output.Binding.Service)

@@ -149,8 +149,8 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	plan, err := syncer.Plan(t.Context(), []job.Job{interval}, schedules.PlanOptions{Provider: job.ProviderAPI})
 	require.NoError(t, err)
 	require.NoError(t, syncer.Apply(t.Context(), plan, func(schedules.Report) {}))
-	require.NoError(t, c.StartContinuous(t.Context(), loop))
-	ref, err := c.StartRun(t.Context(), once, contract.StartedByHand)
+	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
+	ref, err := c.Runs.Start(t.Context(), once, contract.StartedByHand)
 	require.NoError(t, err)
 	starts := func(j job.Job) (runs []string) {
 		for _, e := range ledger.read(t) {
@@ -168,14 +168,14 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	stacktest.WaitFor(t, "two starts", ranOften(2))
 	promised := enqueueAll(t, c, "clocks", 10, 2, items)
 	happens()
-	second, err := c.StartRun(t.Context(), again, contract.StartedByHand)
+	second, err := c.Runs.Start(t.Context(), again, contract.StartedByHand)
 	require.NoError(t, err)
 	stacktest.WaitFor(t, "four starts", ranOften(4))
 	// Long enough for heartbeats, which are sent every two seconds.
 	ledger.waitFor(t, "tick", ledger.count(t, "tick")+600)
 	open(t, gate)
 	for _, ref := range []client.RunRef{ref, second} {
-		run, err := c.Follow(t.Context(), ref, func(*client.RunDetail) {})
+		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
 		require.NoError(t, err)
 		require.Equal(t, client.RunCompleted, run.Status, run.Error)
 		require.Equal(t, 1, run.Output.Attempts)
@@ -183,7 +183,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	require.Len(t, starts(once), 1)
 	require.Len(t, starts(again), 1)
 
-	require.NoError(t, c.Stop(t.Context(), loop.ID, "by test"))
+	require.NoError(t, c.Jobs.Stop(t.Context(), loop.ID, "by test"))
 	var out contract.ContinuousOutput
 	require.NoError(t, c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(loop.ID), "").Get(t.Context(), &out))
 	require.Zero(t, out.Failed)
@@ -198,7 +198,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	var runs []client.Run
 	stacktest.WaitFor(t, "the first four runs in the list", func() (bool, error) {
 		var err error
-		runs, err = c.Runs(t.Context(), client.RunFilter{JobID: interval.ID})
+		runs, err = c.Runs.List(t.Context(), client.RunFilter{JobID: interval.ID})
 		slices.SortFunc(runs, func(a, b client.Run) int { return a.Scheduled.Compare(b.Scheduled) })
 		runs = runs[:min(4, len(runs))]
 		// The list may have a run before those that came before it.

@@ -63,10 +63,10 @@ func (b *binding) execute(ctx workflow.Context, j job.Job, t *tries, in *contrac
 				return output, err
 			}
 		}
-		b.Away, b.untaken = fmt.Sprintf("the service did not take the run within %s", j.Options.FailoverWait()), true
+		b.Lost, b.untaken = fmt.Sprintf("the service did not take the run within %s", j.Options.FailoverWait()), true
 		if started {
 			b.silent = lostBefore(err)
-			b.Away = fmt.Sprintf("the service fell silent during the run and did not return within %s", j.Options.FailoverWait())
+			b.Lost = fmt.Sprintf("the service fell silent during the run and did not return within %s", j.Options.FailoverWait())
 		}
 	}
 }
@@ -117,14 +117,14 @@ func (b *binding) patience(o job.Options) job.Duration {
 func (b *binding) choose(ctx workflow.Context, j job.Job) error {
 	if !sameTags(b.Tags, j.Options.Bind) {
 		// The definition has changed: what was chosen before does not count.
-		b.Service, b.Away, b.Tags, b.untaken, b.silent = "", "", j.Options.Bind, false, false
+		b.Service, b.Lost, b.Tags, b.untaken, b.silent = "", "", j.Options.Bind, false, false
 	}
-	if b.Service != "" && b.Away == "" {
+	if b.Service != "" && b.Lost == "" {
 		return nil
 	}
 	in := contract.ChooseServiceInput{
 		JobID: j.ID, Worker: j.Worker, Type: j.Type, Bind: j.Options.Bind, Last: b.Service,
-		Failover: j.Options.FailoverPolicy(), After: b.patience(j.Options), Room: b.untaken,
+		Failover: j.Options.FailoverPolicy(), After: b.patience(j.Options), FreeSlot: b.untaken,
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           contract.QueuesTaskQueue,
@@ -145,12 +145,12 @@ func (b *binding) choose(ctx workflow.Context, j job.Job) error {
 	}
 	if b.Service != "" && choice.Service != b.Service {
 		b.Rebound++
-		b.Rebinds = append(b.Rebinds, contract.Rebind{At: workflow.Now(ctx), From: b.Service, To: choice.Service, Reason: b.Away})
+		b.Rebinds = append(b.Rebinds, contract.Rebind{At: workflow.Now(ctx), From: b.Service, To: choice.Service, Reason: b.Lost})
 		if extra := len(b.Rebinds) - keptRebinds; extra > 0 {
 			b.Rebinds = append([]contract.Rebind(nil), b.Rebinds[extra:]...)
 		}
 	}
-	b.Service, b.Away, b.untaken = choice.Service, "", false
+	b.Service, b.Lost, b.untaken = choice.Service, "", false
 	return nil
 }
 
@@ -170,11 +170,11 @@ func (b *binding) changed() {
 // note remembers that the service went away in the middle of a run.
 func (b *binding) note(err error) {
 	if _, handed := handedBack(err); handed {
-		b.Away = "the service shut down"
+		b.Lost = "the service shut down"
 	}
 	_, b.silent = lostWorker(err)
 	if b.silent {
-		b.Away = "the service fell silent"
+		b.Lost = "the service fell silent"
 	}
 }
 
@@ -223,8 +223,8 @@ func sameTags(a, b map[string]string) bool {
 func (b *binding) details() string {
 	var text string
 	switch {
-	case b.looking && b.Away != "":
-		text = "\n\nlooking for a service: " + b.Away
+	case b.looking && b.Lost != "":
+		text = "\n\nlooking for a service: " + b.Lost
 	case b.looking:
 		text = "\n\nlooking for a service"
 	}

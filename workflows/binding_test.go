@@ -56,13 +56,13 @@ func TestChoiceOfAService(t *testing.T) {
 	require.Empty(t, choose(in, time.Hour, south))
 
 	// One that lives and is busy is waited for: history is not spent on asking.
-	in.Room = true
+	in.FreeSlot = true
 	busy := service("b", "north")
 	busy.Slots, busy.Running = 2, 2
 	require.Empty(t, choose(in, time.Hour, a, busy))
 	busy.Running = 1
 	require.Equal(t, "b", choose(in, 0, a, busy))
-	in.Room = false
+	in.FreeSlot = false
 
 	in.Failover = job.FailoverWait
 	require.Empty(t, choose(in, time.Hour, a))
@@ -113,7 +113,7 @@ func TestChoiceLeavesOutServicesFullOfDeafHandlers(t *testing.T) {
 	require.Empty(t, choose(in, time.Hour, stuck, a))
 
 	// It did not take the run in time: it is left at once, not waited for as a busy one.
-	in.Failover, in.After, in.Room = job.FailoverRequeue, 0, true
+	in.Failover, in.After, in.FreeSlot = job.FailoverRequeue, 0, true
 	require.Equal(t, "a", choose(in, 0, stuck, a))
 	require.Empty(t, choose(in, time.Hour, nearly, a))
 }
@@ -241,7 +241,7 @@ func TestFailoverCountsFromTheLastSign(t *testing.T) {
 			})
 			var looks []look
 			env.RegisterActivityWithOptions(func(_ context.Context, in contract.ChooseServiceInput) (contract.ServiceChoice, error) {
-				looks = append(looks, look{in.After.Std(), in.Room})
+				looks = append(looks, look{in.After.Std(), in.FreeSlot})
 				if c.moves {
 					return contract.ServiceChoice{Service: fmt.Sprintf("s%d", len(looks))}, nil
 				}

@@ -131,7 +131,7 @@ func (in serviceSearch) choose(services []LiveService, waited time.Duration) (st
 			continue
 		}
 		if s.Name == in.Last {
-			if in.Room && s.Running >= s.Slots {
+			if in.FreeSlot && s.Running >= s.Slots {
 				return "", nil
 			}
 			return in.Last, nil
@@ -162,7 +162,7 @@ func (in serviceSearch) missing(err error) string {
 	switch {
 	case err != nil:
 		return fmt.Sprintf("the live services cannot be listed: %s", err)
-	case in.Room:
+	case in.FreeSlot:
 		return fmt.Sprintf("service %s has no free slot", contract.ServiceTaskQueue(in.Worker, in.Last))
 	case in.Last != "":
 		return fmt.Sprintf("service %s is away", contract.ServiceTaskQueue(in.Worker, in.Last))

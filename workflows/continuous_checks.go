@@ -88,11 +88,11 @@ func (l *loop) checkSetJob(in contract.SetJobRequest) error {
 	if problems := in.Job.Validate(); len(problems) > 0 {
 		return fmt.Errorf("job %s does not take the definition: %s", l.Job.ID, problems[0])
 	}
-	current, err := l.Job.SpecHash()
+	current, err := l.Job.DefinitionHash()
 	if err != nil {
 		return err
 	}
-	wanted, err := in.Job.SpecHash()
+	wanted, err := in.Job.DefinitionHash()
 	if err != nil {
 		return err
 	}

@@ -309,12 +309,12 @@ func (l *loop) finish(ctx workflow.Context) (*contract.ContinuousOutput, error) 
 func (l *loop) publish(ctx workflow.Context) error {
 	l.unpublished = false
 	j := l.Job
-	hash, err := j.SpecHash()
+	hash, err := j.DefinitionHash()
 	if err != nil {
 		return err
 	}
 	published := workflow.GetTypedSearchAttributes(ctx)
-	if current, ok := published.GetKeyword(contract.AttributeSpecHash); ok && current == hash {
+	if current, ok := published.GetKeyword(contract.AttributeDefinitionHash); ok && current == hash {
 		return nil
 	}
 	attributes, err := contract.Attributes(j)

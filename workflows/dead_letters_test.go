@@ -26,18 +26,18 @@ func TestRetryTakesItsDeadLettersAway(t *testing.T) {
 		return contract.ActivityOutput{}, nil
 	})
 	hash := func(j job.Job) string {
-		sum, err := j.SpecHash()
+		sum, err := j.DefinitionHash()
 		require.NoError(t, err)
 		return sum
 	}
 	other := queued("a")
 	other.Spec = json.RawMessage(`{"other": true}`)
 	state := contract.QueueState{Name: "tables", Accepted: 10, DeadLetters: []contract.DeadLetter{
-		{Sequence: 1, JobID: "count_things.a", RunID: "r1", SpecHash: hash(queued("a"))},
-		{Sequence: 2, JobID: "count_things.a", RunID: "r2", SpecHash: hash(other)},
-		{Sequence: 3, JobID: "count_things.b", RunID: "r3", SpecHash: hash(queued("b"))},
+		{Sequence: 1, JobID: "count_things.a", RunID: "r1", DefinitionHash: hash(queued("a"))},
+		{Sequence: 2, JobID: "count_things.a", RunID: "r2", DefinitionHash: hash(other)},
+		{Sequence: 3, JobID: "count_things.b", RunID: "r3", DefinitionHash: hash(queued("b"))},
 		{Sequence: 4, JobID: "count_things.a", RunID: "r4"}, // Of an earlier version.
-		{Sequence: 5, JobID: "count_things.a", RunID: "r5", SpecHash: hash(queued("a"))},
+		{Sequence: 5, JobID: "count_things.a", RunID: "r5", DefinitionHash: hash(queued("a"))},
 	}}
 	send(t, env, time.Second, contract.MessageEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: queued("b"), AllowRerun: true}}})
 	left := func(sequences ...int64) func() {
@@ -65,12 +65,12 @@ func TestRetryOfALetterThatARetryTookAway(t *testing.T) {
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
-	hash, err := queued("a").SpecHash() // They all have one spec.
+	hash, err := queued("a").DefinitionHash() // They all have one spec.
 	require.NoError(t, err)
 	state := contract.QueueState{Name: "tables", Accepted: 10, Paused: true, DeadLetters: []contract.DeadLetter{
-		{Sequence: 1, JobID: "count_things.a", RunID: "r1", SpecHash: hash},
-		{Sequence: 5, JobID: "count_things.a", RunID: "r5", SpecHash: hash},
-		{Sequence: 6, JobID: "count_things.b", RunID: "r6", SpecHash: hash},
+		{Sequence: 1, JobID: "count_things.a", RunID: "r1", DefinitionHash: hash},
+		{Sequence: 5, JobID: "count_things.a", RunID: "r5", DefinitionHash: hash},
+		{Sequence: 6, JobID: "count_things.b", RunID: "r6", DefinitionHash: hash},
 	}}
 	retry := func(at time.Duration, items ...contract.EnqueueItem) *answer {
 		return send(t, env, at, contract.MessageEnqueue, contract.EnqueueRequest{Items: items})
@@ -98,15 +98,15 @@ func TestRetryOfALetterThatARetryTookAway(t *testing.T) {
 func TestRetryOfAJobThatFailedWithTwoSpecs(t *testing.T) {
 	env := newEnvironment(t, succeed)
 	hash := func(j job.Job) string {
-		sum, err := j.SpecHash()
+		sum, err := j.DefinitionHash()
 		require.NoError(t, err)
 		return sum
 	}
 	other := queued("a")
 	other.Spec = json.RawMessage(`{"other": true}`)
 	state := contract.QueueState{Name: "tables", Accepted: 10, Paused: true, DeadLetters: []contract.DeadLetter{
-		{Sequence: 5, JobID: "count_things.a", RunID: "r5", SpecHash: hash(queued("a"))},
-		{Sequence: 9, JobID: "count_things.a", RunID: "r9", SpecHash: hash(other)},
+		{Sequence: 5, JobID: "count_things.a", RunID: "r5", DefinitionHash: hash(queued("a"))},
+		{Sequence: 9, JobID: "count_things.a", RunID: "r9", DefinitionHash: hash(other)},
 	}}
 	first := contract.EnqueueItem{Job: queued("a"), DeadLetter: 5, RetryOf: "r5"}
 	second := contract.EnqueueItem{Job: other, DeadLetter: 9, RetryOf: "r9"}

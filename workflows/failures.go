@@ -16,10 +16,10 @@ import (
 // failed run counts the failures in a row, and passes the count on in the details of
 // its error: a Failing, and the hash of the definition that failed.
 
-// ownSpecHash is the hash that marks the run. It is not computed anew: another
+// ownDefinitionHash is the hash that marks the run. It is not computed anew: another
 // version of the program might find another one when it replays the run.
-func ownSpecHash(ctx workflow.Context) string {
-	hash, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(contract.AttributeSpecHash)
+func ownDefinitionHash(ctx workflow.Context) string {
+	hash, _ := workflow.GetTypedSearchAttributes(ctx).GetKeyword(contract.AttributeDefinitionHash)
 	return hash
 }
 
@@ -32,7 +32,7 @@ func failingBefore(ctx workflow.Context) *contract.Failing {
 	}
 	var before contract.Failing
 	var hash string
-	if app.Details(&before, &hash) != nil || !before.Failing || hash != ownSpecHash(ctx) {
+	if app.Details(&before, &hash) != nil || !before.Failing || hash != ownDefinitionHash(ctx) {
 		return nil
 	}
 	return &before
@@ -80,7 +80,7 @@ func (r *run) fail(ctx workflow.Context, err error) error {
 		return err
 	}
 	return temporal.NewApplicationErrorWithOptions(contract.ErrorReason(err), contract.ErrorClass(err), temporal.ApplicationErrorOptions{
-		Cause: err, Details: []any{*r.failing, ownSpecHash(ctx)},
+		Cause: err, Details: []any{*r.failing, ownDefinitionHash(ctx)},
 	})
 }
 

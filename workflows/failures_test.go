@@ -68,7 +68,7 @@ func (l *line) run(due time.Time, how outcome) contract.RunEnd {
 	})
 	require.NoError(l, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(
 		temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(due.Truncate(time.Second)),
-		contract.AttributeSpecHash.ValueSet(l.hash))))
+		contract.AttributeDefinitionHash.ValueSet(l.hash))))
 	env.SetStartTime(due)
 	if l.last != nil {
 		env.SetLastError(l.last)

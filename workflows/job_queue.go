@@ -268,8 +268,8 @@ func deadLetter(item contract.QueueItem, runID, text string, at time.Time) contr
 	letter := contract.DeadLetter{
 		Sequence: item.Sequence, JobID: item.Job.ID, Ended: at, Error: job.Cut(text, maxDeadText), RunID: runID,
 	}
-	if hash, err := item.Job.SpecHash(); err == nil {
-		letter.SpecHash = hash
+	if hash, err := item.Job.DefinitionHash(); err == nil {
+		letter.DefinitionHash = hash
 	}
 	return letter
 }

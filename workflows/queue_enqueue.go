@@ -331,7 +331,7 @@ func checkItem(queue string, item contract.EnqueueItem, requestID string) error 
 	if name := j.Queue(); name != queue {
 		return refuse("it belongs to queue %s", name)
 	}
-	if _, err := j.SpecHash(); err != nil {
+	if _, err := j.DefinitionHash(); err != nil {
 		return refuse("%s", err)
 	}
 	if !item.IsRetry() {

@@ -256,8 +256,8 @@ func TestFullStateOfADeepQueueStaysSmall(t *testing.T) {
 		state.Overflow.Removed = append(state.Overflow.Removed, contract.Range{int64(100_000 + 9*n), int64(100_000 + 9*n)})
 		state.DeadLetters = append(state.DeadLetters, contract.DeadLetter{
 			Sequence: int64(n), JobID: item(n).Job.ID, Ended: at, RunID: "01a1fcfc-e2fb-79f2-8653-c5bbdd97e30f",
-			Error:    "photo uploads/missing.jpg: object uploads/missing.jpg does not exist on 127.0.0.1:9000",
-			SpecHash: "0123456789abcdef",
+			Error:          "photo uploads/missing.jpg: object uploads/missing.jpg does not exist on 127.0.0.1:9000",
+			DefinitionHash: "0123456789abcdef",
 		})
 	}
 	text, err := json.Marshal(state)

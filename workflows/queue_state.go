@@ -121,12 +121,12 @@ func (q *queue) dropRetried(item contract.EnqueueItem) {
 	if !item.IsRetry() {
 		return
 	}
-	hash, err := item.Job.SpecHash()
+	hash, err := item.Job.DefinitionHash()
 	q.dropDeadLetters(func(l contract.DeadLetter) bool {
 		if l.Sequence == item.DeadLetter {
 			return true
 		}
-		return item.RetryOf != "" && l.JobID == item.Job.ID && (l.RunID == item.RetryOf || err == nil && l.SpecHash == hash)
+		return item.RetryOf != "" && l.JobID == item.Job.ID && (l.RunID == item.RetryOf || err == nil && l.DefinitionHash == hash)
 	})
 }
 

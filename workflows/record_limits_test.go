@@ -31,7 +31,7 @@ func (r *recorder) limits() {
 			contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: signaled}}, RequestID: fmt.Sprint("limits-", i)}))
 	}
 	stacktest.WaitFor(r, "the signaled items to end", func() (bool, error) {
-		state, err := r.client.QueueState(r.Context(), name)
+		state, err := r.client.Queues.State(r.Context(), name)
 		return err == nil && state.Completed == 3 && state.Failed == 3, err
 	})
 	for n, ref := range r.runsOf(contract.QueueWorkflowID(name)) {
@@ -43,16 +43,16 @@ func (r *recorder) limits() {
 func (r *recorder) canceledLost(handler *scripted) {
 	j := r.script("canceled-lost", job.Trigger{OneShot: &job.OneShot{}}, "llll")
 	j.Options.HeartbeatTimeout = job.Duration(3 * time.Second)
-	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
+	ref, err := r.client.Runs.Start(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the first try", func() (bool, error) {
 		handler.mu.Lock()
 		defer handler.mu.Unlock()
 		return handler.tries[j.ID] > 0, nil
 	})
-	require.NoError(r, r.client.CancelRun(r.Context(), ref, "recorded"))
+	require.NoError(r, r.client.Runs.Cancel(r.Context(), ref, "recorded"))
 	r.ended(ref)
-	run, err := r.client.Run(r.Context(), ref)
+	run, err := r.client.Runs.Get(r.Context(), ref)
 	require.NoError(r, err)
 	require.Equal(r, client.RunCanceled, run.Status)
 	r.save("run_canceled_lost", ref)

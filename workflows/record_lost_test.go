@@ -98,7 +98,7 @@ func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
 	j.Options.Bind = map[string]string{"recorded": "lost"}
 	j.Options.FailoverAfter = job.Duration(3 * time.Second)
 	stop := r.service(st, "ghost", handler)
-	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
+	ref, err := r.client.Runs.Start(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the first try", func() (bool, error) {
 		handler.mu.Lock()
@@ -145,11 +145,11 @@ func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) 
 func (r *recorder) loop(name, letters string) {
 	j := r.script(name, job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, letters)
 	j.Options.MaxRetryCount = 2
-	require.NoError(r, r.client.StartContinuous(r.Context(), j))
+	require.NoError(r, r.client.Jobs.StartContinuous(r.Context(), j))
 	r.state(j.ID, func(s contract.ContinuousState) bool {
 		return s.Phase == contract.PhasePaused || s.Iterations > int64(len(letters))
 	})
-	require.NoError(r, r.client.StopLoop(r.Context(), j.ID, "recorded", nil))
+	require.NoError(r, r.client.Jobs.StopLoop(r.Context(), j.ID, "recorded", nil))
 	for n, ref := range r.runsOf(contract.JobWorkflowID(j.ID)) {
 		r.save(fmt.Sprintf("%s_%d", name, n+1), ref)
 	}
@@ -161,15 +161,15 @@ func (r *recorder) stopping() {
 	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	terminated := r.script("terminated", schedule, "l")
 	for _, j := range []job.Job{terminated, r.script("after", schedule, "")} {
-		_, err := r.client.Enqueue(r.Context(), j, false)
+		_, err := r.client.Queues.Enqueue(r.Context(), j, false)
 		require.NoError(r, err)
 	}
 	stacktest.WaitFor(r, "the item to run", func() (bool, error) {
-		state, err := r.client.QueueState(r.Context(), name)
+		state, err := r.client.Queues.State(r.Context(), name)
 		return err == nil && state.Running != nil && state.Running.RunID != "", err
 	})
-	require.NoError(r, r.client.TerminateRun(r.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(terminated.ID)}, "recorded"))
-	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
+	require.NoError(r, r.client.Runs.Terminate(r.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(terminated.ID)}, "recorded"))
+	require.NoError(r, r.client.Queues.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
 	r.save("queue_stopping", r.latest(name, func() {}))
 }
 
@@ -183,11 +183,11 @@ func (r *recorder) stuck() {
 	}, contract.JobQueueType, contract.QueueState{Name: name, OnFailure: job.OnFailureHalt, PageSize: contract.PageSize{Items: 2, Bytes: 48 << 10}})
 	require.NoError(r, err)
 	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
-	_, err = r.client.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
+	_, err = r.client.Queues.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
 	require.NoError(r, err)
 	reached := func(is func(*contract.QueueState) bool) {
 		stacktest.WaitFor(r, "the state of queue "+name, func() (bool, error) {
-			state, err := r.client.QueueState(r.Context(), name)
+			state, err := r.client.Queues.State(r.Context(), name)
 			return err == nil && is(state), err
 		})
 	}
@@ -196,17 +196,17 @@ func (r *recorder) stuck() {
 	_, err = c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
 	require.NoError(r, err)
 	for i := range 5 {
-		_, err := r.client.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), false)
+		_, err := r.client.Queues.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), false)
 		require.NoError(r, err)
 	}
 	reached(func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
-	_, err = r.client.SkipFailed(r.Context(), name)
+	_, err = r.client.Queues.SkipFailed(r.Context(), name)
 	require.NoError(r, err)
 	reached(func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.NoError(r, c.TerminateWorkflow(r.Context(), page, "", "recorded"))
-	_, err = r.client.ResumeQueue(r.Context(), name)
+	_, err = r.client.Queues.Resume(r.Context(), name)
 	require.NoError(r, err)
-	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
+	require.NoError(r, r.client.Queues.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
 	for n, ref := range r.runsOf(id) {
 		r.save(fmt.Sprintf("queue_start_failed_%d", n+1), ref)
 	}

@@ -19,9 +19,9 @@ import (
 func (r *recorder) halted() {
 	const name = "halted"
 	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
-	_, err := r.client.SetOnFailure(r.Context(), name, job.OnFailureHalt)
+	_, err := r.client.Queues.SetOnFailure(r.Context(), name, job.OnFailureHalt)
 	require.NoError(r, err)
-	_, err = r.client.EnqueueAll(r.Context(), []job.Job{
+	_, err = r.client.Queues.EnqueueAll(r.Context(), []job.Job{
 		r.job("h-first", schedule, ""), r.job("h-failed", schedule, "final"), r.job("h-moved", schedule, ""), r.job("h-canceled", schedule, ""),
 	}, false, func(int) {})
 	require.NoError(r, err)
@@ -29,30 +29,30 @@ func (r *recorder) halted() {
 		var state *contract.QueueState
 		stacktest.WaitFor(r, what, func() (bool, error) {
 			var err error
-			state, err = r.client.QueueState(r.Context(), name)
+			state, err = r.client.Queues.State(r.Context(), name)
 			return err == nil && is(state), err
 		})
 		return state
 	}
 	reached("a failure", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == 1 })
-	_, err = r.client.ResumeQueue(r.Context(), name)
+	_, err = r.client.Queues.Resume(r.Context(), name)
 	require.NoError(r, err)
 	reached("a second failure", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == 2 })
-	_, err = r.client.MoveToFront(r.Context(), name, "record_history.h-moved")
+	_, err = r.client.Queues.MoveToFront(r.Context(), name, "record_history.h-moved")
 	require.NoError(r, err)
-	_, err = r.client.Purge(r.Context(), name, 4, 4)
+	_, err = r.client.Queues.Purge(r.Context(), name, 4, 4)
 	require.NoError(r, err)
-	_, err = r.client.SkipFailed(r.Context(), name)
+	_, err = r.client.Queues.SkipFailed(r.Context(), name)
 	require.NoError(r, err)
 	state := reached("a dead letter", func(s *contract.QueueState) bool { return len(s.DeadLetters) == 1 && s.Completed == 2 })
-	_, err = r.client.SetOnFailure(r.Context(), name, job.OnFailureContinue)
+	_, err = r.client.Queues.SetOnFailure(r.Context(), name, job.OnFailureContinue)
 	require.NoError(r, err)
-	_, err = r.client.RetryDead(r.Context(), name, state.DeadLetters, func(int) {})
+	_, err = r.client.Queues.RetryDead(r.Context(), name, state.DeadLetters, func(int) {})
 	require.NoError(r, err)
 	reached("a third failure", func(s *contract.QueueState) bool { return s.Failed == 3 && s.Running == nil })
-	_, err = r.client.DropDead(r.Context(), name, nil)
+	_, err = r.client.Queues.DropDead(r.Context(), name, nil)
 	require.NoError(r, err)
-	_, err = r.client.DrainQueue(r.Context(), name)
+	_, err = r.client.Queues.Drain(r.Context(), name)
 	require.NoError(r, err)
 	for n, ref := range r.runsOf(contract.QueueWorkflowID(name)) {
 		r.save(fmt.Sprintf("queue_halted_%d", n+1), ref)
@@ -72,18 +72,18 @@ func (r *recorder) paged() {
 	for i := range 30 {
 		jobs = append(jobs, r.job(fmt.Sprintf("g%02d", i), job.Trigger{Queued: &job.Queued{Queue: name}}, ""))
 	}
-	_, err = r.client.EnqueueAll(r.Context(), jobs, false, func(int) {})
+	_, err = r.client.Queues.EnqueueAll(r.Context(), jobs, false, func(int) {})
 	require.NoError(r, err)
-	state, err := r.client.QueueState(r.Context(), name)
+	state, err := r.client.Queues.State(r.Context(), name)
 	require.NoError(r, err)
 	page := contract.QueuePageWorkflowID(name, state.Instance, state.Overflow.Pages[0])
-	_, err = r.client.CancelItem(r.Context(), name, "record_history.g10")
+	_, err = r.client.Queues.CancelItem(r.Context(), name, "record_history.g10")
 	require.NoError(r, err)
-	_, err = r.client.Purge(r.Context(), name, 14, 22)
+	_, err = r.client.Queues.Purge(r.Context(), name, 14, 22)
 	require.NoError(r, err)
-	_, err = r.client.ResumeQueue(r.Context(), name)
+	_, err = r.client.Queues.Resume(r.Context(), name)
 	require.NoError(r, err)
-	require.NoError(r, r.client.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
+	require.NoError(r, r.client.Queues.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
 	for n, ref := range r.runsOf(id) {
 		r.save(fmt.Sprintf("queue_paged_%d", n+1), ref)
 	}

@@ -62,7 +62,7 @@ func TestRecordHistories(t *testing.T) {
 	r.applied()
 
 	handed := r.job("handed", job.Trigger{OneShot: &job.OneShot{}}, "wait")
-	ref, err := c.StartRun(t.Context(), handed, contract.StartedByHand)
+	ref, err := c.Runs.Start(t.Context(), handed, contract.StartedByHand)
 	require.NoError(t, err)
 	r.waitRunning(ref)
 	away := r.failing()
@@ -86,7 +86,7 @@ func (r *recorder) bound(st *stacktest.Stack) {
 		return j
 	}
 	start := func(j job.Job) client.RunRef {
-		ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
+		ref, err := r.client.Runs.Start(r.Context(), j, contract.StartedByHand)
 		require.NoError(r, err)
 		return ref
 	}
@@ -108,15 +108,15 @@ func (r *recorder) bound(st *stacktest.Stack) {
 
 	defer serve("second", true, 10)()
 	loop := bind("bound-loop", "", "yes", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}})
-	require.NoError(r, r.client.StartContinuous(r.Context(), loop))
+	require.NoError(r, r.client.Jobs.StartContinuous(r.Context(), loop))
 	r.ended(moved)
 	r.save("run_bound_moved", moved)
 	r.ended(busy)
 	r.save("run_bound_busy", busy)
 	r.state(loop.ID, func(s contract.ContinuousState) bool { return s.Generation >= 2 })
-	last, err := r.client.LiveWorkflow(r.Context(), loop.ID)
+	last, err := r.client.Jobs.LiveWorkflow(r.Context(), loop.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.client.StopLoop(r.Context(), loop.ID, "recorded", nil))
+	require.NoError(r, r.client.Jobs.StopLoop(r.Context(), loop.ID, "recorded", nil))
 	r.save("continuous_bound", client.RunRef{WorkflowID: contract.JobWorkflowID(loop.ID), RunID: last.Workflow.RunID})
 }
 
@@ -206,7 +206,7 @@ func (r *recorder) job(key string, schedule job.Trigger, do string) job.Job {
 }
 
 func (r *recorder) run(name string, j job.Job) {
-	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
+	ref, err := r.client.Runs.Start(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
 	r.ended(ref)
 	r.save(name, ref)
@@ -236,9 +236,9 @@ func (r *recorder) ends() {
 	failing := r.job("end-failed", oneShot, "final")
 	r.run("run_end_failed", failing)
 	r.canceled("run_end_canceled", r.job("end-canceled", oneShot, "wait"))
-	latest, err := r.client.LiveWorkflow(r.Context(), failing.ID)
+	latest, err := r.client.Jobs.LiveWorkflow(r.Context(), failing.ID)
 	require.NoError(r, err)
-	retried, err := r.client.RetryRun(r.Context(), client.RunRef{
+	retried, err := r.client.Runs.Retry(r.Context(), client.RunRef{
 		WorkflowID: contract.JobWorkflowID(failing.ID), RunID: latest.Workflow.RunID,
 	})
 	require.NoError(r, err)
@@ -257,22 +257,22 @@ func (r *recorder) ends() {
 }
 
 func (r *recorder) ended(ref client.RunRef) {
-	_, err := r.client.Follow(r.Context(), ref, func(*client.RunDetail) {})
+	_, err := r.client.Runs.Follow(r.Context(), ref, func(*client.RunDetail) {})
 	require.NoError(r, err)
 }
 
 func (r *recorder) waitRunning(ref client.RunRef) {
 	stacktest.WaitFor(r, "progress of "+ref.WorkflowID, func() (bool, error) {
-		run, err := r.client.Run(r.Context(), ref)
+		run, err := r.client.Runs.Get(r.Context(), ref)
 		return err == nil && run.Progress != nil && run.Progress.Done == 1, err
 	})
 }
 
 func (r *recorder) canceled(name string, j job.Job) {
-	ref, err := r.client.StartRun(r.Context(), j, contract.StartedByHand)
+	ref, err := r.client.Runs.Start(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
 	r.waitRunning(ref)
-	require.NoError(r, r.client.Stop(r.Context(), j.ID, "recorded"))
+	require.NoError(r, r.client.Jobs.Stop(r.Context(), j.ID, "recorded"))
 	r.ended(ref)
 	r.save(name, ref)
 }
@@ -280,26 +280,26 @@ func (r *recorder) canceled(name string, j job.Job) {
 // continuous records a loop through messages of every kind and continue-as-new.
 func (r *recorder) continuous() {
 	j := r.job("loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, "")
-	require.NoError(r, r.client.StartContinuous(r.Context(), j))
-	first, err := r.client.LiveWorkflow(r.Context(), j.ID)
+	require.NoError(r, r.client.Jobs.StartContinuous(r.Context(), j))
+	first, err := r.client.Jobs.LiveWorkflow(r.Context(), j.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.client.Pause(r.Context(), j.ID, "recorded"))
-	require.NoError(r, r.client.Resume(r.Context(), j.ID, ""))
+	require.NoError(r, r.client.Jobs.Pause(r.Context(), j.ID, "recorded"))
+	require.NoError(r, r.client.Jobs.Resume(r.Context(), j.ID, ""))
 	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Generation >= 2 })
 
 	changed := j
 	changed.Spec = job.EncodeJSON(recordedSpec{Do: "wait"})
-	require.NoError(r, r.client.SetContinuous(r.Context(), changed, true))
+	require.NoError(r, r.client.Jobs.SetContinuous(r.Context(), changed, true))
 	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
-	require.NoError(r, r.client.Restart(r.Context(), j.ID, "recorded"))
+	require.NoError(r, r.client.Jobs.Restart(r.Context(), j.ID, "recorded"))
 	failing := j
 	failing.Spec = job.EncodeJSON(recordedSpec{Do: "final"})
 	failing.Options.MaxRetryCount = 1
-	require.NoError(r, r.client.SetContinuous(r.Context(), failing, true))
+	require.NoError(r, r.client.Jobs.SetContinuous(r.Context(), failing, true))
 	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Phase == contract.PhasePaused })
-	last, err := r.client.LiveWorkflow(r.Context(), j.ID)
+	last, err := r.client.Jobs.LiveWorkflow(r.Context(), j.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.client.StopLoop(r.Context(), j.ID, "recorded", nil))
+	require.NoError(r, r.client.Jobs.StopLoop(r.Context(), j.ID, "recorded", nil))
 	id := contract.JobWorkflowID(j.ID)
 	r.save("continuous_first", client.RunRef{WorkflowID: id, RunID: first.Workflow.RunID})
 	r.save("continuous_last", client.RunRef{WorkflowID: id, RunID: last.Workflow.RunID})
@@ -307,7 +307,7 @@ func (r *recorder) continuous() {
 
 func (r *recorder) state(jobID string, reached func(contract.ContinuousState) bool) {
 	stacktest.WaitFor(r, "the state of "+jobID, func() (bool, error) {
-		detail, err := r.client.Job(r.Context(), jobID)
+		detail, err := r.client.Jobs.Get(r.Context(), jobID)
 		return err == nil && detail.Loop != nil && reached(*detail.Loop), err
 	})
 }
@@ -318,7 +318,7 @@ func (r *recorder) queue() {
 	const name = "recorded"
 	put := func(key, do string) job.Job {
 		j := r.job(key, job.Trigger{Queued: &job.Queued{Queue: name}}, do)
-		_, err := r.client.Enqueue(r.Context(), j, false)
+		_, err := r.client.Queues.Enqueue(r.Context(), j, false)
 		require.NoError(r, err)
 		return j
 	}
@@ -329,25 +329,25 @@ func (r *recorder) queue() {
 	for i := range 40 {
 		put(fmt.Sprintf("q%02d", i), "")
 	}
-	_, err := r.client.CancelItem(r.Context(), name, "record_history.q39")
+	_, err := r.client.Queues.CancelItem(r.Context(), name, "record_history.q39")
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the queue to continue as new", func() (bool, error) {
-		state, err := r.client.QueueState(r.Context(), name)
+		state, err := r.client.Queues.State(r.Context(), name)
 		return err == nil && state.Generation >= 1 && state.Running != nil && state.Running.Job.ID == blocked.ID, err
 	})
 	watching := r.latest(name, func() {})
-	_, err = r.client.PauseQueue(r.Context(), name, "recorded")
+	_, err = r.client.Queues.Pause(r.Context(), name, "recorded")
 	require.NoError(r, err)
-	_, err = r.client.CancelItem(r.Context(), name, blocked.ID)
+	_, err = r.client.Queues.CancelItem(r.Context(), name, blocked.ID)
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the item to be canceled", func() (bool, error) {
-		state, err := r.client.QueueState(r.Context(), name)
+		state, err := r.client.Queues.State(r.Context(), name)
 		return err == nil && state.Running == nil && state.Canceled == 2, err
 	})
-	_, err = r.client.ResumeQueue(r.Context(), name)
+	_, err = r.client.Queues.Resume(r.Context(), name)
 	require.NoError(r, err)
 	stacktest.WaitFor(r, "the queue to be empty", func() (bool, error) {
-		state, err := r.client.QueueState(r.Context(), name)
+		state, err := r.client.Queues.State(r.Context(), name)
 		return err == nil && state.Running == nil && len(state.Waiting) == 0, err
 	})
 	last := r.latest(name, func() {})
@@ -360,7 +360,7 @@ func (r *recorder) queue() {
 func (r *recorder) signaled() {
 	const name = "signaled"
 	put := r.job("s-first", job.Trigger{Queued: &job.Queued{Queue: name}}, "")
-	_, err := r.client.Enqueue(r.Context(), put, false)
+	_, err := r.client.Queues.Enqueue(r.Context(), put, false)
 	require.NoError(r, err)
 	broken := r.job("s-broken", job.Trigger{Queued: &job.Queued{Queue: name}}, "")
 	broken.Options.RunTimeout = 0
@@ -369,7 +369,7 @@ func (r *recorder) signaled() {
 			contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: j}}}))
 	}
 	stacktest.WaitFor(r, "the signaled item to complete", func() (bool, error) {
-		state, err := r.client.QueueState(r.Context(), name)
+		state, err := r.client.Queues.State(r.Context(), name)
 		return err == nil && state.Completed == 2 && state.Failed == 1, err
 	})
 	r.save("queue_signaled", r.latest(name, func() {}))
@@ -386,11 +386,11 @@ func (r *recorder) failing() job.Job {
 	require.NoError(r, err)
 	require.NoError(r, syncer.Apply(r.Context(), plan, func(schedules.Report) {}))
 	stacktest.WaitFor(r, "a run that is held back", func() (bool, error) {
-		held, err := r.client.Runs(r.Context(), client.RunFilter{JobID: j.ID, Status: client.RunHeldBack})
+		held, err := r.client.Runs.List(r.Context(), client.RunFilter{JobID: j.ID, Status: client.RunHeldBack})
 		if err != nil || len(held) == 0 {
 			return false, err
 		}
-		failed, err := r.client.Runs(r.Context(), client.RunFilter{JobID: j.ID, Status: client.RunFailed})
+		failed, err := r.client.Runs.List(r.Context(), client.RunFilter{JobID: j.ID, Status: client.RunFailed})
 		if err != nil || len(failed) != 2 {
 			return false, err
 		}
@@ -404,7 +404,7 @@ func (r *recorder) failing() job.Job {
 
 // recovered records the run that someone has triggered, and that succeeds.
 func (r *recorder) recovered(j job.Job) {
-	triggered, err := r.client.Trigger(r.Context(), j.ID)
+	triggered, err := r.client.Jobs.Trigger(r.Context(), j.ID)
 	require.NoError(r, err)
 	r.ended(triggered.Run)
 	r.save("run_recovered", triggered.Run)
@@ -425,7 +425,7 @@ func (r *recorder) applied() {
 	ref := client.RunRef{WorkflowID: contract.AppliedWorkflowID(job.ProviderTOML)}
 	first := ""
 	stacktest.WaitFor(r, "the record to continue as new", func() (bool, error) {
-		err := r.client.Record(r.Context(), job.ProviderTOML, contract.AppliedState{}, contract.AppliedRecord{
+		err := r.client.Jobs.Record(r.Context(), job.ProviderTOML, contract.AppliedState{}, contract.AppliedRecord{
 			Applied: map[string]contract.AppliedJob{"record_history.a": {Mode: job.ModeOneShot, Hash: "0123456789abcdef"}},
 			Removed: []string{"record_history.b"},
 		})

@@ -31,7 +31,7 @@ const (
 // LiveService is a service as Temporal knows it.
 type LiveService struct {
 	contract.Service
-	contract.ServiceBeat
+	contract.ServiceHeartbeat
 	State ServiceState `json:"state"`
 	// LastSeen is the time of the last heartbeat, by the clock of Temporal.
 	LastSeen time.Time `json:"last_seen"`
@@ -173,7 +173,7 @@ func describeService(ctx context.Context, c client.Client, id string) (*LiveServ
 		return nil, fmt.Errorf("%s does not announce a service: %w: %w", id, errUnreadable, err)
 	}
 	if d.HasHeartbeatDetails() {
-		if err := d.GetHeartbeatDetails(&service.ServiceBeat); err != nil {
+		if err := d.GetHeartbeatDetails(&service.ServiceHeartbeat); err != nil {
 			return nil, fmt.Errorf("the heartbeat of %s is not that of a service: %w: %w", id, errUnreadable, err)
 		}
 	}

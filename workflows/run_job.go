@@ -79,7 +79,7 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 			err = temporal.NewCanceledError(handed) // Canceled while its worker drained: the handler has ended.
 		} else if last, ok := lostWhileCanceled(ctx, err); ok {
 			err = temporal.NewCanceledError(last)
-		} else if last, ok := failedWhileCanceled(ctx, err); ok {
+		} else if last, ok := r.failedWhileCanceled(ctx, err); ok {
 			err = temporal.NewCanceledError(last)
 		}
 		if !r.passOn(ctx, err) {
@@ -97,13 +97,18 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 // failedWhileCanceled reports whether an attempt failed that would have had another
 // one if the run had not been canceled, and what it left behind. So such a run ends as
 // canceled. It keeps the error as its message.
-func failedWhileCanceled(ctx workflow.Context, err error) (contract.ActivityOutput, bool) {
+func (r *run) failedWhileCanceled(ctx workflow.Context, err error) (contract.ActivityOutput, bool) {
 	var attempt *temporal.ActivityError
-	if ctx.Err() == nil || !errors.As(err, &attempt) || attempt.RetryState() != enumspb.RETRY_STATE_CANCEL_REQUESTED {
-		return contract.ActivityOutput{}, false
+	var failure *temporal.ApplicationError
+	if ctx.Err() == nil || !errors.As(err, &attempt) || attempt.RetryState() != enumspb.RETRY_STATE_CANCEL_REQUESTED ||
+		!errors.As(err, &failure) || failure.NonRetryable() {
+		return contract.ActivityOutput{}, false // The server gives this state to every failure after the request.
 	}
 	last := contract.LastOutput(err)
 	last.Attempts = max(last.Attempts, 1)
+	if most := r.tries.next(); most != 0 && last.Attempts >= most {
+		return contract.ActivityOutput{}, false
+	}
 	last.Result.Message = "canceled; the last attempt failed: " + contract.ErrorReason(err)
 	return last, true
 }

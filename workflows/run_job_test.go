@@ -166,7 +166,7 @@ func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
 			env.SetStartTime(due.Add(time.Hour))
 			require.NoError(t, env.SetTypedSearchAttributesOnStart(temporal.NewSearchAttributes(
 				temporal.NewSearchAttributeKeyTime("TemporalScheduledStartTime").ValueSet(due),
-				contract.AttributeSpecHash.ValueSet("0123456789abcdef"))))
+				contract.AttributeDefinitionHash.ValueSet("0123456789abcdef"))))
 			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{
 				Job: newJob("a", job.Trigger{Recurring: &recurring}), StartedBy: contract.StartedBySchedule,
 			})

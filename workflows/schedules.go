@@ -81,7 +81,7 @@ func (s Schedules) Describe(ctx context.Context, jobID string) (*workflowservice
 }
 
 func specHashOf(attributes *commonpb.SearchAttributes) string {
-	return keyword(attributes, contract.AttributeSpecHash.GetName())
+	return keyword(attributes, contract.AttributeDefinitionHash.GetName())
 }
 
 func keyword(attributes *commonpb.SearchAttributes, name string) string {

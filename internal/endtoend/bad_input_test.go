@@ -94,12 +94,12 @@ func TestAnUploadMayComeLate(t *testing.T) {
 	b.ok("run", "--type", "GeneratePhotoVariantsToMinio", "--key", "late", "--spec", spec, "--max-retry-count", "20", "--detach")
 	ref := client.RunRef{WorkflowID: "job/generate_photo_variants_to_minio.late"}
 	stacktest.WaitFor(t, "a second attempt", func() (bool, error) {
-		run, err := b.client.Run(t.Context(), ref)
+		run, err := b.client.Runs.Get(t.Context(), ref)
 		return err == nil && run.Attempts >= 2 && strings.Contains(run.LastError, "object uploads/late.jpg does not exist"), err
 	})
 	b.upload("late.jpg", smallPhoto(t, newRandom(t)))
 	stacktest.WaitFor(t, "the end of the run", func() (bool, error) {
-		run, err := b.client.Run(t.Context(), ref)
+		run, err := b.client.Runs.Get(t.Context(), ref)
 		return err == nil && run.Status == client.RunCompleted && run.Output.Attempts > 1, err
 	})
 	require.Len(t, b.listing("late"), 5)

@@ -130,9 +130,9 @@ func (b *bench) failure(ref client.RunRef) (activity *temporal.ActivityError, ca
 // trigger runs a job now and waits for the end of the run.
 func (b *bench) trigger(jobID string) *client.RunDetail {
 	b.Helper()
-	triggered, err := b.client.Trigger(b.Context(), jobID)
+	triggered, err := b.client.Jobs.Trigger(b.Context(), jobID)
 	require.NoError(b, err)
-	detail, err := b.client.Follow(b.Context(), triggered.Run, func(*client.RunDetail) {})
+	detail, err := b.client.Runs.Follow(b.Context(), triggered.Run, func(*client.RunDetail) {})
 	require.NoError(b, err)
 	require.Equal(b, client.RunCompleted, detail.Status, detail.Error)
 	return detail
@@ -140,7 +140,7 @@ func (b *bench) trigger(jobID string) *client.RunDetail {
 
 // loop is the state of a continuous job, or nil as long as no worker tells.
 func (b *bench) loop(jobID string) (*contract.ContinuousState, error) {
-	detail, err := b.client.Job(b.Context(), jobID)
+	detail, err := b.client.Jobs.Get(b.Context(), jobID)
 	if err != nil {
 		return nil, err
 	}

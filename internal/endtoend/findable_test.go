@@ -107,7 +107,7 @@ func TestJobsOfEveryModeAreFound(t *testing.T) {
 	}
 
 	var output images.Output
-	run, err := b.client.Run(t.Context(), client.RunRef{WorkflowID: "job/generate_logo_avatar_variants_to_minio.a"})
+	run, err := b.client.Runs.Get(t.Context(), client.RunRef{WorkflowID: "job/generate_logo_avatar_variants_to_minio.a"})
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(run.Output.Output, &output))
 	require.Equal(t, "logos", run.Queue)

@@ -48,7 +48,7 @@ func TestPhotoFromUploadToVariants(t *testing.T) {
 	require.Len(t, b.listing("front-door"), 5)
 	require.Zero(t, run.Wait(), run.Output())
 	require.Regexp(t, `(?m)^Status +completed after .*\nResult +4 variants written$`, run.Output())
-	detail, err := b.client.Run(t.Context(), client.RunRef{WorkflowID: "job/generate_photo_variants_to_minio.north"})
+	detail, err := b.client.Runs.Get(t.Context(), client.RunRef{WorkflowID: "job/generate_photo_variants_to_minio.north"})
 	require.NoError(t, err)
 	require.Equal(t, "4 variants written", detail.Output.Message)
 	require.EqualValues(t, len(file), detail.Output.Counts["source_bytes"])
@@ -162,7 +162,7 @@ func killed(b *bench, random *rand.Rand, name string, secondIsThere bool) {
 	b.ok("apply", "--yes", "-f", writeFile(b.T, "jobs.toml", manyVariants(name)))
 	<-reached
 	if secondIsThere {
-		run, err := b.client.Run(b.Context(), client.RunRef{WorkflowID: "job/" + jobID})
+		run, err := b.client.Runs.Get(b.Context(), client.RunRef{WorkflowID: "job/" + jobID})
 		require.NoError(b, err)
 		if isOf(run.Worker, second) {
 			first, second = second, first
@@ -179,7 +179,7 @@ func killed(b *bench, random *rand.Rand, name string, secondIsThere bool) {
 	if !secondIsThere {
 		second = b.worker("backend")
 	}
-	live, err := b.client.LiveWorkflow(b.Context(), jobID)
+	live, err := b.client.Jobs.LiveWorkflow(b.Context(), jobID)
 	require.NoError(b, err)
 	// One-shots that run already are followed, not started again.
 	detail := b.completed("-f", writeFile(b.T, "jobs.toml", manyVariants(name)), jobID)

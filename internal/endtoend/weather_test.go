@@ -108,7 +108,7 @@ func TestNothingIsLostWhenEverythingDies(t *testing.T) {
 		t.Logf("killed at %d of about %d points, after %d requests", n, expected, l.vendor.RequestCount())
 		require.Less(t, n, int64(expected), "the load was to be cut off")
 	}
-	triggered, err := b.client.Trigger(t.Context(), l.extractJob())
+	triggered, err := b.client.Jobs.Trigger(t.Context(), l.extractJob())
 	require.NoError(t, err)
 
 	loaded(1 + random.IntN(expected/3))
@@ -123,7 +123,7 @@ func TestNothingIsLostWhenEverythingDies(t *testing.T) {
 	b.worker("load")
 
 	stacktest.WaitWithin(t, 3*time.Minute, "the end of the extraction", func() (bool, error) {
-		run, err := b.client.Run(t.Context(), triggered.Run)
+		run, err := b.client.Runs.Get(t.Context(), triggered.Run)
 		if err != nil || run.Ended.IsZero() {
 			return false, err
 		}

@@ -106,7 +106,7 @@ func TestComposeNamespace(t *testing.T) {
 
 	run()
 	require.Equal(t, 30*24*time.Hour, retention())
-	for _, name := range []string{"JobId", "JobType", "JobMode", "JobQueue", "JobProvider", "JobOwner", "JobSpecHash"} {
+	for _, name := range []string{"JobId", "JobType", "JobMode", "JobQueue", "JobProvider", "JobOwner", "JobDefinitionHash"} {
 		_, err := c.WorkflowService().CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: name + " = 'none'"})
 		require.NoError(t, err, name)
 	}

@@ -211,7 +211,7 @@ func TestExistingNamespaceIsBroughtUpToDate(t *testing.T) {
 	require.Equal(t, 30*24*time.Hour, found.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration())
 	attributes, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: "older"})
 	require.NoError(t, err)
-	for _, name := range []string{"JobId", "JobType", "JobMode", "JobQueue", "JobProvider", "JobOwner", "JobSpecHash"} {
+	for _, name := range []string{"JobId", "JobType", "JobMode", "JobQueue", "JobProvider", "JobOwner", "JobDefinitionHash"} {
 		require.Equal(t, enums.INDEXED_VALUE_TYPE_KEYWORD, attributes.GetCustomAttributes()[name], name)
 	}
 	// And the other way round: what someone changed is set right again.

@@ -66,9 +66,9 @@ func requireSameAfterJSON(t *testing.T, j job.Job) {
 	require.NoError(t, err)
 	var back job.Job
 	require.NoError(t, json.Unmarshal(text, &back))
-	before, err := j.SpecHash()
+	before, err := j.DefinitionHash()
 	require.NoError(t, err)
-	after, err := back.SpecHash()
+	after, err := back.DefinitionHash()
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 }

@@ -82,7 +82,7 @@ func (i *invocation) announcedTypes(c *client.Client) ([]job.Type, error) {
 func (i *invocation) appliedTypes(c *client.Client) ([]job.Type, error) {
 	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
 	defer cancel()
-	applied, err := c.Applied(ctx, job.ProviderTOML)
+	applied, err := c.Jobs.Applied(ctx, job.ProviderTOML)
 	var types []job.Type
 	for _, name := range slices.Sorted(maps.Keys(applied.Types)) {
 		kept := applied.Types[name]

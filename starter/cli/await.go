@@ -97,7 +97,7 @@ func (i *invocation) follow(ctx context.Context, s *started, line *progressLine)
 }
 
 func (i *invocation) followRun(ctx context.Context, s *started, ref client.RunRef, line *progressLine) error {
-	detail, err := s.client.Follow(ctx, ref, func(detail *client.RunDetail) {
+	detail, err := s.client.Runs.Follow(ctx, ref, func(detail *client.RunDetail) {
 		line.show(runProgress(detail), detail.Duration())
 	})
 	if err != nil {
@@ -192,7 +192,7 @@ func counts(counts map[string]int64) string {
 func (i *invocation) followItem(ctx context.Context, s *started, line *progressLine) error {
 	begin := time.Now()
 	i.note("%s", s.sentence())
-	turn, err := s.client.AwaitTurn(ctx, s.Job.Queue(), s.Job.ID, s.Receipt.Sequence, func(ahead int) {
+	turn, err := s.client.Queues.AwaitTurn(ctx, s.Job.Queue(), s.Job.ID, s.Receipt.Sequence, func(ahead int) {
 		switch {
 		case ahead < 0:
 			line.show("no worker answers for queue "+s.Job.Queue(), time.Since(begin))
@@ -219,7 +219,7 @@ func (i *invocation) followItem(ctx context.Context, s *started, line *progressL
 
 func (i *invocation) followIteration(ctx context.Context, s *started, line *progressLine) error {
 	begin := time.Now()
-	iteration, err := s.client.FollowIteration(ctx, s.Job.ID, s.Iteration, func(state *contract.ContinuousState) {
+	iteration, err := s.client.Runs.FollowIteration(ctx, s.Job.ID, s.Iteration, func(state *contract.ContinuousState) {
 		text := "no worker answers"
 		if state != nil {
 			text = fmt.Sprintf("%s, iteration %d", state.Phase, state.Iterations+1)

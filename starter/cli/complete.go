@@ -44,14 +44,14 @@ func completeAnyFile(_ *cobra.Command, args []string, _ string) ([]string, cobra
 // the latest runs.
 func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
-		survey, err := c.Survey(ctx, nil)
+		survey, err := c.Jobs.Survey(ctx, nil)
 		if err != nil {
 			return err
 		}
 		for id := range survey.Jobs {
 			found[id] = true
 		}
-		runs, err := c.Runs(ctx, client.RunFilter{Limit: completionRuns})
+		runs, err := c.Runs.List(ctx, client.RunFilter{Limit: completionRuns})
 		for _, run := range runs {
 			found[run.JobID] = true
 		}
@@ -62,7 +62,7 @@ func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) (
 // completeQueues suggests queues of the latest runs.
 func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
-		runs, err := c.Runs(ctx, client.RunFilter{Mode: job.ModeQueued, Limit: completionRuns})
+		runs, err := c.Runs.List(ctx, client.RunFilter{Mode: job.ModeQueued, Limit: completionRuns})
 		for _, run := range runs {
 			found[run.Queue] = true
 		}

@@ -127,7 +127,7 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 // checkKey refuses a job whose turn would be skipped, and its work lost, since its
 // key stands for a run with another spec. A run that failed is no obstacle.
 func checkKey(ctx context.Context, c *client.Client, j job.Job) error {
-	live, err := c.LiveWorkflow(ctx, j.ID)
+	live, err := c.Jobs.LiveWorkflow(ctx, j.ID)
 	if err != nil || live == nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func writeReceipts(w io.Writer, receipts []placed) error {
 
 // queuedJob finds a job that Temporal has, and that belongs to the queue.
 func queuedJob(ctx context.Context, c *client.Client, queue, jobID string) (job.Job, error) {
-	live, err := c.Live(ctx, jobID)
+	live, err := c.Jobs.Live(ctx, jobID)
 	switch {
 	case err != nil:
 		return job.Job{}, aboutJob(c, jobID, err)
@@ -258,7 +258,7 @@ func (c *checker) splitLine(line []byte) (key string, spec []byte) {
 func (i *invocation) enqueueAll(ctx context.Context, c *client.Client, jobs []job.Job, options enqueueOptions) ([]placed, error) {
 	line := i.newProgress()
 	began := time.Now()
-	receipts, err := c.EnqueueAll(ctx, jobs, options.again, func(done int) {
+	receipts, err := c.Queues.EnqueueAll(ctx, jobs, options.again, func(done int) {
 		if line.terminal && len(jobs) > 1 {
 			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(jobs), jobs[0].Queue()), time.Since(began))
 		}

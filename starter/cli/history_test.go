@@ -123,7 +123,7 @@ owner = "organization:bulk"
 
 	account := c.ok(t, "runs", "list", "--missed", "--job", "take_steps.bulk-0")
 	require.Regexp(t, `^JOB  DUE  REASON  DETAIL\n\ntake_steps\.bulk-0: 0 starts since .*, 0 runs, 0 missed\. The server counts, since .*: 0 overlaps, 0 outside the catch-up window, 0 at a full buffer\.\n`, account)
-	require.Len(t, decoded[client.Ledger](t, c, "runs", "list", "--missed", "--type", "take_steps", "--tag", "batch").Jobs, n)
+	require.Len(t, decoded[client.StartsReport](t, c, "runs", "list", "--missed", "--type", "take_steps", "--tag", "batch").Jobs, n)
 
 }
 

@@ -34,14 +34,14 @@ period to save its position; stop does not wait for it.
   recurring    its current run is canceled; the schedule goes on
   continuous   it ends for good; restart or the next apply starts it again
   queued       its run is canceled, or it leaves the queue if it waits`,
-			act: (*client.Client).Stop, fits: mayStop,
+			act: (*client.JobClient).Stop, fits: mayStop,
 		}),
 		i.verbCommand(verb{
 			name: "restart", done: "told to restart", short: "Restart a continuous job",
 			long: `restart ends the current iteration of a continuous job and starts the next at
 once. A continuous job that was stopped is started again. Jobs of other modes
 are triggered instead.`,
-			act: (*client.Client).Restart, fits: isContinuous,
+			act: (*client.JobClient).Restart, fits: isContinuous,
 		}),
 		i.verbCommand(verb{
 			name: "pause", done: "paused", short: "Keep a job from running",
@@ -53,7 +53,7 @@ are triggered instead.`,
 One-shot and queued jobs cannot be paused: stop them, or pause the queue. A
 pause is kept by apply. A job that is paused already keeps the reason of that and
 gets another one; one resume undoes all.`,
-			act: (*client.Client).Pause, fits: mayPause, before: pausedBefore,
+			act: (*client.JobClient).Pause, fits: mayPause, before: pausedBefore,
 		}),
 		i.verbCommand(verb{
 			name: "resume", done: "resumed", short: "Let a paused job go on",
@@ -61,7 +61,7 @@ gets another one; one resume undoes all.`,
 made up for; a continuous job starts an iteration at once and forgets its
 failures. If the job is not paused, the command says so and changes nothing: to
 run a failing recurring job before its next try, trigger it.`,
-			act: (*client.Client).Resume, fits: isPaused, before: pausedUntilNow,
+			act: (*client.JobClient).Resume, fits: isPaused, before: pausedUntilNow,
 		}),
 		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),
 	)
@@ -111,7 +111,7 @@ func (f *jobFilters) register(i *invocation, cmd *cobra.Command) {
 // findJobs lists the jobs that match, and says what could not be looked at.
 func (i *invocation) findJobs(ctx context.Context, c *client.Client, f *jobFilters) ([]client.JobRow, error) {
 	filter := client.JobFilter{Type: f.jobType(i), Mode: f.mode, Status: f.status, Owner: f.owner.String(), Tags: f.tags, Queue: f.queue}
-	rows, unread, err := c.Jobs(ctx, filter)
+	rows, unread, err := c.Jobs.List(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (i *invocation) failingText(f *contract.Failing) string {
 type verb struct {
 	name, done  string
 	short, long string
-	act         func(c *client.Client, ctx context.Context, jobID, reason string) error
+	act         func(c *client.JobClient, ctx context.Context, jobID, reason string) error
 	// before, if set, says how the job stood that is about to be told; errNothingToDo
 	// if there is no need to tell it.
 	before func(ctx context.Context, c *client.Client, jobID string) (string, error)
@@ -182,7 +182,7 @@ func mayPause(row client.JobRow) bool {
 
 // pausedBefore says for what a job is paused already.
 func pausedBefore(ctx context.Context, c *client.Client, jobID string) (string, error) {
-	paused, reason, err := c.Paused(ctx, jobID)
+	paused, reason, err := c.Jobs.Paused(ctx, jobID)
 	if err != nil || !paused {
 		return "", err
 	}
@@ -193,7 +193,7 @@ func alreadyPaused(reason string) string { return "it was paused already: " + re
 
 // pausedUntilNow says of a job that it was not paused.
 func pausedUntilNow(ctx context.Context, c *client.Client, jobID string) (string, error) {
-	resumable, err := c.Resumable(ctx, jobID)
+	resumable, err := c.Jobs.Resumable(ctx, jobID)
 	switch {
 	case err != nil:
 		return "", err
@@ -233,7 +233,7 @@ func (v verb) tell(ctx context.Context, c *client.Client, jobID, reason string) 
 			return outcome, err
 		}
 	}
-	return outcome, v.act(c, ctx, jobID, reason)
+	return outcome, v.act(c.Jobs, ctx, jobID, reason)
 }
 
 func (i *invocation) verbCommand(v verb) *cobra.Command {
@@ -369,7 +369,7 @@ func (i *invocation) triggerMany(ctx context.Context, ids []string, f *jobFilter
 	return i.doAll(ctx, bulk{
 		verb: "trigger", one: "job", all: "jobs", names: ids,
 		act: func(n int) (string, error) {
-			live, err := c.Live(ctx, ids[n])
+			live, err := c.Jobs.Live(ctx, ids[n])
 			if err != nil {
 				return "", aboutJob(c, ids[n], err)
 			}

@@ -31,7 +31,7 @@ latest runs. The state of a continuous job comes from a live worker.`,
 			if err != nil {
 				return err
 			}
-			detail, err := c.Job(cmd.Context(), args[0])
+			detail, err := c.Jobs.Get(cmd.Context(), args[0])
 			if err != nil {
 				return aboutJob(c, args[0], err)
 			}

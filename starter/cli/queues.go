@@ -19,7 +19,7 @@ func (i *invocation) queuesCommand() *cobra.Command {
 			long: `pause lets the running item of a queue finish and starts no more until the queue
 is resumed. Items are still accepted. A queue that is paused already keeps the
 reason of that and gets another one; one resume undoes all.`,
-			act: (*client.Client).PauseQueue, before: queuePausedBefore,
+			act: (*client.QueueClient).Pause, before: queuePausedBefore,
 		}, withReason),
 		i.queueVerbCommand(queueVerb{
 			name: "resume", done: "resumed", short: "Let a paused, drained or halted queue go on",
@@ -27,14 +27,14 @@ reason of that and gets another one; one resume undoes all.`,
 items again. In a halted queue the item that failed is tried again, first, from
 the last position that it left; if it was being drained, that goes on. Of a queue
 that is nothing of these it says so, and does nothing.`,
-			act: withoutReason((*client.Client).ResumeQueue), before: queueGoesOn,
+			act: withoutReason((*client.QueueClient).Resume), before: queueGoesOn,
 		}),
 		i.queueVerbCommand(queueVerb{
 			name: "skip", done: "skipped what failed", short: "Let a halted queue go on with the next item",
 			long: `skip lets a halted queue go on with its next item. The item that failed becomes a
 dead letter: starter queues dead list shows it. A page of waiting items that
 someone deleted, and that halted the queue, is given up and counted as lost.`,
-			act: withoutReason((*client.Client).SkipFailed),
+			act: withoutReason((*client.QueueClient).SkipFailed),
 		}),
 		i.queueVerbCommand(queueVerb{
 			name: "recover", done: "recovered", short: "Start a queue again whose workflow was terminated",
@@ -43,7 +43,7 @@ timed out, as it was: with what waits, in its order, and all that describe shows
 item that was at work is awaited first; what has run is not run again. Of a queue that
 runs it says so, and does nothing. It needs the history of the queue's workflow, which
 is kept for the retention of the namespace.`,
-			act: withoutReason((*client.Client).RecoverQueue), before: queueRuns,
+			act: withoutReason((*client.QueueClient).Recover), before: queueRuns,
 		}),
 		i.queuesDrainCommand(), i.queuesPurgeCommand(), i.queuesSetCommand(), i.deadLettersCommand(),
 	)
@@ -62,7 +62,7 @@ made by the first item put into it, and may take a second to show.`,
 			if err != nil {
 				return err
 			}
-			queues, failed := c.Queues(cmd.Context())
+			queues, failed := c.Queues.List(cmd.Context())
 			if failed != nil && len(queues) == 0 {
 				return failed
 			}
@@ -123,7 +123,7 @@ for it. peek shows all that wait.`,
 			if err != nil {
 				return err
 			}
-			queue, err := c.Queue(cmd.Context(), args[0])
+			queue, err := c.Queues.Get(cmd.Context(), args[0])
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}

@@ -37,7 +37,7 @@ latest 100 and counts those that it dropped for them; runs list --queue has all 
 			if err != nil {
 				return err
 			}
-			state, err := c.QueueState(cmd.Context(), args[0])
+			state, err := c.Queues.State(cmd.Context(), args[0])
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
@@ -88,11 +88,11 @@ is left and named, and the others are retried.`,
 }
 
 func (i *invocation) retryDead(ctx context.Context, c *client.Client, queue string, letters []contract.DeadLetter) ([]placed, error) {
-	letters, left := client.RetriedLetters(letters)
+	letters, left := client.RetriedDeadLetters(letters)
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
-	outcome, err := c.RetryDead(ctx, queue, letters, func(done int) {
+	outcome, err := c.Queues.RetryDead(ctx, queue, letters, func(done int) {
 		if line.terminal {
 			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(letters), queue), time.Since(began))
 		}
@@ -106,7 +106,7 @@ func (i *invocation) retryDead(ctx context.Context, c *client.Client, queue stri
 		i.note("Dead letter %d of job %s is left: there is one with another spec; retry it when that has ended.", letter.Sequence, letter.JobID)
 	}
 	for _, left := range outcome.Left {
-		i.note("Dead letter %d of job %s is left: %s.", left.Letter.Sequence, left.Letter.JobID, left.Why)
+		i.note("Dead letter %d of job %s is left: %s.", left.DeadLetter.Sequence, left.DeadLetter.JobID, left.Why)
 	}
 	if err == nil && len(outcome.Left) > 0 {
 		err = fmt.Errorf("%d of %s of queue %s cannot be retried", len(outcome.Left), plural(len(letters), "dead letter", "dead letters"), queue)
@@ -138,7 +138,7 @@ func (i *invocation) deadDropCommand() *cobra.Command {
 				for n, letter := range letters {
 					sequences[n] = letter.Sequence
 				}
-				if dropped, err = c.DropDead(cmd.Context(), args[0], sequences); err != nil {
+				if dropped, err = c.Queues.DropDead(cmd.Context(), args[0], sequences); err != nil {
 					return err
 				}
 			}
@@ -165,7 +165,7 @@ func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*c
 	if err != nil {
 		return nil, nil, err
 	}
-	state, err := c.QueueState(cmd.Context(), args[0])
+	state, err := c.Queues.State(cmd.Context(), args[0])
 	if err != nil {
 		return nil, nil, aboutQueue(c, args[0], err)
 	}

@@ -26,7 +26,7 @@ run. The queue stays closed until it is resumed. Interrupting the wait leaves it
 			if err != nil {
 				return err
 			}
-			summary, err := c.DrainQueue(cmd.Context(), args[0])
+			summary, err := c.Queues.Drain(cmd.Context(), args[0])
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
@@ -36,7 +36,7 @@ run. The queue stays closed until it is resumed. Interrupting the wait leaves it
 			if err := i.awaitEmpty(cmd.Context(), c, args[0]); err != nil {
 				return err
 			}
-			queue, err := c.Queue(cmd.Context(), args[0])
+			queue, err := c.Queues.Get(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ func (i *invocation) awaitEmpty(ctx context.Context, c *client.Client, queue str
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
-	return c.AwaitEmpty(ctx, queue, func(q *client.Queue) {
+	return c.Queues.AwaitEmpty(ctx, queue, func(q *client.Queue) {
 		switch {
 		case q == nil:
 			line.show("waiting for a worker", time.Since(began))
@@ -87,7 +87,7 @@ items are still accepted.`,
 			if err != nil {
 				return err
 			}
-			q, err := c.Queue(cmd.Context(), args[0])
+			q, err := c.Queues.Get(cmd.Context(), args[0])
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
@@ -103,7 +103,7 @@ items are still accepted.`,
 			}
 			removed := 0
 			if n > 0 {
-				if removed, err = c.Purge(cmd.Context(), args[0], from, to); err != nil {
+				if removed, err = c.Queues.Purge(cmd.Context(), args[0], from, to); err != nil {
 					return err
 				}
 			}

@@ -28,7 +28,7 @@ many there are. AHEAD is how many run before.`,
 			if err != nil {
 				return err
 			}
-			items, err := c.Peek(cmd.Context(), args[0], from, limit)
+			items, err := c.Queues.Peek(cmd.Context(), args[0], from, limit)
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
@@ -60,7 +60,7 @@ handler has its grace period, and the next item starts when it has ended.`,
 			if err != nil {
 				return err
 			}
-			receipt, err := c.CancelItem(cmd.Context(), args[0], args[1])
+			receipt, err := c.Queues.CancelItem(cmd.Context(), args[0], args[1])
 			if err != nil {
 				return aboutItem(c, args[0], args[1], err)
 			}
@@ -86,7 +86,7 @@ func (i *invocation) queuesMoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			summary, err := c.MoveToFront(cmd.Context(), args[0], args[1])
+			summary, err := c.Queues.MoveToFront(cmd.Context(), args[0], args[1])
 			if err != nil {
 				return aboutItem(c, args[0], args[1], err)
 			}
@@ -130,7 +130,7 @@ not there is made.`,
 			if err != nil {
 				return err
 			}
-			summary, err := c.SetOnFailure(cmd.Context(), args[0], policy)
+			summary, err := c.Queues.SetOnFailure(cmd.Context(), args[0], policy)
 			if err != nil {
 				return err
 			}

@@ -13,11 +13,11 @@ import (
 )
 
 // queueAct does to a queue what a verb says.
-type queueAct func(c *client.Client, ctx context.Context, name, reason string) (contract.QueueSummary, error)
+type queueAct func(c *client.QueueClient, ctx context.Context, name, reason string) (contract.QueueSummary, error)
 
 // withoutReason is a verb that takes no reason.
-func withoutReason(act func(c *client.Client, ctx context.Context, name string) (contract.QueueSummary, error)) queueAct {
-	return func(c *client.Client, ctx context.Context, name, _ string) (contract.QueueSummary, error) {
+func withoutReason(act func(c *client.QueueClient, ctx context.Context, name string) (contract.QueueSummary, error)) queueAct {
+	return func(c *client.QueueClient, ctx context.Context, name, _ string) (contract.QueueSummary, error) {
 		return act(c, ctx, name)
 	}
 }
@@ -79,7 +79,7 @@ type queueVerb struct {
 func (v queueVerb) tell(ctx context.Context, c *client.Client, name, reason string) (queueTold, error) {
 	outcome := queueTold{done: v.done}
 	if v.before != nil {
-		state, err := c.Queue(ctx, name)
+		state, err := c.Queues.Get(ctx, name)
 		if err != nil {
 			return outcome, err
 		}
@@ -94,7 +94,7 @@ func (v queueVerb) tell(ctx context.Context, c *client.Client, name, reason stri
 		}
 	}
 	var err error
-	outcome.QueueSummary, err = v.act(c, ctx, name, reason)
+	outcome.QueueSummary, err = v.act(c.Queues, ctx, name, reason)
 	return outcome, err
 }
 

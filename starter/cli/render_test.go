@@ -303,16 +303,16 @@ func TestWhen(t *testing.T) {
 
 func TestWriteWorkersInTrouble(t *testing.T) {
 	t.Parallel()
-	service := func(name string, beat contract.ServiceBeat) workflows.LiveService {
+	service := func(name string, beat contract.ServiceHeartbeat) workflows.LiveService {
 		return workflows.LiveService{
-			Service:     contract.Service{Worker: "load", Name: name, Slots: 50, Tags: map[string]string{job.TagHost: "field"}},
-			ServiceBeat: beat, State: workflows.ServiceServing, LastSeen: noon,
+			Service:          contract.Service{Worker: "load", Name: name, Slots: 50, Tags: map[string]string{job.TagHost: "field"}},
+			ServiceHeartbeat: beat, State: workflows.ServiceServing, LastSeen: noon,
 		}
 	}
 	var out strings.Builder
 	require.NoError(t, still(plain).WriteWorkers(&out, &client.Workers{Services: []workflows.LiveService{
-		service("well", contract.ServiceBeat{Running: 1}),
-		service("stuck", contract.ServiceBeat{Running: 2, StuckHandlers: 2}),
+		service("well", contract.ServiceHeartbeat{Running: 1}),
+		service("stuck", contract.ServiceHeartbeat{Running: 2, StuckHandlers: 2}),
 	}}))
 	_, troubles, _ := strings.Cut(out.String(), "\n\n")
 	require.Equal(t, "load@stuck has 2 handlers that did not end when told to: restart it\n", troubles)

@@ -112,7 +112,7 @@ type started struct {
 	// At is when the run begins, if that is later.
 	At time.Time `json:"at,omitzero"`
 	// Before says that the run had completed before: nothing was started.
-	Before bool `json:"before,omitempty"`
+	Before bool `json:"existed_before,omitempty"`
 
 	client *client.Client
 }
@@ -144,7 +144,7 @@ func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file
 		return nil, err
 	}
 	if j.ID == "" {
-		live, err := c.Live(ctx, args[0])
+		live, err := c.Jobs.Live(ctx, args[0])
 		if err != nil {
 			return nil, aboutJob(c, args[0], err)
 		}
@@ -194,7 +194,7 @@ func (i *invocation) trigger(ctx context.Context, c *client.Client, j job.Job, s
 		return nil, fmt.Errorf("job %s is %s: only a one-shot can be started for later", j.ID, j.Mode())
 	}
 	if j.Mode() == job.ModeContinuous {
-		number, err := c.TriggerIteration(ctx, j.ID)
+		number, err := c.Jobs.TriggerIteration(ctx, j.ID)
 		s.Iteration = number
 		return s, aboutJob(c, j.ID, err)
 	}
@@ -221,11 +221,11 @@ func (i *invocation) setOff(ctx context.Context, s *started, start oneShotStart)
 		return i.runOnce(ctx, s)
 	}
 	if !start.at.IsZero() {
-		ref, err := s.client.StartRunAt(ctx, s.Job, contract.StartedByHand, start.at, client.NewRequestID())
+		ref, err := s.client.Runs.StartAt(ctx, s.Job, contract.StartedByHand, start.at, client.NewRequestID())
 		s.Run = &ref
 		return err
 	}
-	triggered, err := s.client.TriggerJob(ctx, s.Job)
+	triggered, err := s.client.Jobs.TriggerJob(ctx, s.Job)
 	if err != nil {
 		return aboutJob(s.client, s.Job.ID, err)
 	}
@@ -237,11 +237,11 @@ func (i *invocation) setOff(ctx context.Context, s *started, start oneShotStart)
 
 // runOnce starts a one-shot unless it has completed.
 func (i *invocation) runOnce(ctx context.Context, s *started) error {
-	once, err := s.client.StartOnce(ctx, s.Job, contract.StartedByHand, s.At)
+	once, err := s.client.Runs.StartOnce(ctx, s.Job, contract.StartedByHand, s.At)
 	if err != nil {
 		return aboutKey(err)
 	}
-	s.Run, s.Before = &once.RunRef, once.Before && once.Status == client.RunCompleted
+	s.Run, s.Before = &once.RunRef, once.ExistedBefore && once.Status == client.RunCompleted
 	if s.Before {
 		i.note("Job %s has completed already; this is about that run. With --again it runs again.", s.Job.ID)
 	}
@@ -265,9 +265,9 @@ func errUnderWay(jobID string) error {
 // it gives a run that is under way, whatever that is. What there is to say of such
 // a run is given, "" if there is none.
 func (i *invocation) checkOneShot(ctx context.Context, c *client.Client, j job.Job) (underWay string, err error) {
-	live, err := c.LiveSchedule(ctx, j.ID)
+	live, err := c.Jobs.LiveSchedule(ctx, j.ID)
 	if err == nil && live == nil {
-		live, err = c.LiveWorkflow(ctx, j.ID)
+		live, err = c.Jobs.LiveWorkflow(ctx, j.ID)
 	}
 	switch {
 	case err != nil || live == nil:

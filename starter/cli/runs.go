@@ -110,14 +110,14 @@ func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, limit int)
 	}
 	f := filter.filter(i)
 	f.Limit = limit
-	runs, err := c.Runs(cmd.Context(), f)
+	runs, err := c.Runs.List(cmd.Context(), f)
 	if err != nil {
 		return err
 	}
 	if err := filter.checkMatch(i, len(runs)); err != nil {
 		return err
 	}
-	if err := c.AddProgress(cmd.Context(), runs); err != nil {
+	if err := c.Runs.AddProgress(cmd.Context(), runs); err != nil {
 		return err
 	}
 	i.noteEmpty("run", len(runs))
@@ -221,11 +221,11 @@ job/archive.daily-2026-05-01T12:00:00Z), or the one with the run id.`,
 // findRun finds a run by its workflow id, or by its job's id.
 func findRun(ctx context.Context, c *client.Client, name, runID string) (*client.RunDetail, error) {
 	if _, isWorkflow := contract.JobIDOfSchedule(name); isWorkflow {
-		detail, err := c.Run(ctx, client.RunRef{WorkflowID: name, RunID: runID})
+		detail, err := c.Runs.Get(ctx, client.RunRef{WorkflowID: name, RunID: runID})
 		return detail, aboutRun(c, name, runID, err)
 	}
 	ref := client.RunRef{WorkflowID: contract.JobWorkflowID(name), RunID: runID}
-	detail, err := c.Run(ctx, ref)
+	detail, err := c.Runs.Get(ctx, ref)
 	if err != nil && (!errors.Is(err, client.ErrNotFound) || ctx.Err() != nil) {
 		return nil, err
 	}
@@ -237,7 +237,7 @@ func findRun(ctx context.Context, c *client.Client, name, runID string) (*client
 	if runID != "" {
 		limit = 0
 	}
-	runs, err := c.Runs(ctx, client.RunFilter{JobID: name, Limit: limit})
+	runs, err := c.Runs.List(ctx, client.RunFilter{JobID: name, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func findRun(ctx context.Context, c *client.Client, name, runID string) (*client
 		case detail != nil && !run.Started.After(detail.Started):
 			return detail, nil
 		}
-		return c.Run(ctx, run.RunRef)
+		return c.Runs.Get(ctx, run.RunRef)
 	}
 	if detail == nil && runID == "" {
 		return nil, fmt.Errorf("there is no run of a job %s in namespace %s", name, c.Namespace())

@@ -15,7 +15,7 @@ import (
 const missedSince = 24 * time.Hour
 
 // shownLedgers bounds the jobs whose accounts are summed up.
-const shownLedgers = 10
+const shownReports = 10
 
 func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit int) error {
 	for _, name := range filter.given(cmd) {
@@ -31,7 +31,7 @@ func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit in
 	if err != nil {
 		return err
 	}
-	ledger, err := c.Missed(cmd.Context(), client.MissedFilter{
+	ledger, err := c.Jobs.Missed(cmd.Context(), client.MissedFilter{
 		JobID: filter.jobID, Type: filter.jobType(i), Owner: filter.owner.String(), Tags: filter.tags, Since: since,
 	})
 	if err != nil {
@@ -53,7 +53,7 @@ func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit in
 	return nil
 }
 
-func (i *invocation) writeMissed(w io.Writer, ledger *client.Ledger) error {
+func (i *invocation) writeMissed(w io.Writer, ledger *client.StartsReport) error {
 	t := newTable("JOB", "DUE", "REASON", "DETAIL")
 	for _, start := range ledger.Missed {
 		t.add(start.JobID, i.when(start.Scheduled), string(start.Reason), start.Detail)
@@ -69,10 +69,10 @@ func (i *invocation) writeMissed(w io.Writer, ledger *client.Ledger) error {
 	}
 	shown := 0
 	for _, account := range ledger.Jobs {
-		if len(ledger.Jobs) > shownLedgers && account.Missed == 0 {
+		if len(ledger.Jobs) > shownReports && account.Missed == 0 {
 			continue
 		}
-		if shown++; shown > shownLedgers {
+		if shown++; shown > shownReports {
 			continue
 		}
 		if err := i.writeAccount(w, account); err != nil {
@@ -84,7 +84,7 @@ func (i *invocation) writeMissed(w io.Writer, ledger *client.Ledger) error {
 	return err
 }
 
-func countMissed(ledger *client.Ledger) int {
+func countMissed(ledger *client.StartsReport) int {
 	missed := 0
 	for _, account := range ledger.Jobs {
 		missed += account.Missed
@@ -92,7 +92,7 @@ func countMissed(ledger *client.Ledger) int {
 	return missed
 }
 
-func (i *invocation) writeAccount(w io.Writer, a client.JobLedger) error {
+func (i *invocation) writeAccount(w io.Writer, a client.JobStarts) error {
 	waiting := ""
 	if a.Waiting > 0 {
 		waiting = fmt.Sprintf(", %d waiting", a.Waiting)

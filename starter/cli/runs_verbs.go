@@ -38,11 +38,11 @@ notice of a run that retry starts. Asking twice makes one run.`,
 		statuses:  []client.RunStatus{client.RunFailed, client.RunCanceled, client.RunTerminated, client.RunTimedOut},
 		onePerJob: true,
 		act: func(ctx context.Context, c *client.Client, run client.Run, _ string) (string, error) {
-			retried, err := c.RetryRun(ctx, run.RunRef)
+			retried, err := c.Runs.Retry(ctx, run.RunRef)
 			if err != nil {
 				return "", err
 			}
-			if retried.Before {
+			if retried.ExistedBefore {
 				return "", fmt.Errorf("%w: it was tried again before, as run %s, which is %s", errNothingToDo, retried.Run.RunID, retried.Status)
 			}
 			s := &started{Job: retried.Job, Receipt: retried.Receipt}
@@ -65,7 +65,7 @@ its time ends without having begun.`,
 			if !run.Status.Open() { // Temporal takes such a request, too.
 				return "", fmt.Errorf("it has ended already: it is %s", run.Status)
 			}
-			return "told to stop", c.CancelRun(ctx, run.RunRef, reason)
+			return "told to stop", c.Runs.Cancel(ctx, run.RunRef, reason)
 		},
 	})
 }
@@ -82,7 +82,7 @@ cancel cannot end.`,
 		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting},
 		asks:     true, warning: terminateWarning,
 		act: func(ctx context.Context, c *client.Client, run client.Run, reason string) (string, error) {
-			return "terminated", c.TerminateRun(ctx, run.RunRef, reason)
+			return "terminated", c.Runs.Terminate(ctx, run.RunRef, reason)
 		},
 	})
 }
@@ -151,7 +151,7 @@ func (i *invocation) runsFor(ctx context.Context, c *client.Client, v runVerb, a
 	if f.Status == "" {
 		f.Statuses = v.statuses
 	}
-	runs, err := c.Runs(ctx, f)
+	runs, err := c.Runs.List(ctx, f)
 	if err != nil {
 		return nil, err
 	}

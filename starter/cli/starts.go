@@ -30,7 +30,7 @@ What skip-next skips, and what daylight saving does, is taken into account.`,
 			if err != nil {
 				return err
 			}
-			next, err := c.NextStarts(cmd.Context(), args[0], count)
+			next, err := c.Jobs.NextStarts(cmd.Context(), args[0], count)
 			if err != nil {
 				return aboutJob(c, args[0], err)
 			}
@@ -103,7 +103,7 @@ first, jitter included. A change may take a second to show.`,
 			if err != nil {
 				return err
 			}
-			upcoming, err := c.Upcoming(cmd.Context(), time.Now().Add(within.Std()),
+			upcoming, err := c.Jobs.Upcoming(cmd.Context(), time.Now().Add(within.Std()),
 				client.JobFilter{Type: filter.jobType(i), Owner: filter.owner.String()})
 			if err != nil {
 				return err
@@ -165,7 +165,7 @@ Where clocks go back, both starts at a time that comes twice are skipped.`,
 			if by == "" {
 				by = cmp.Or(userName(), "someone")
 			}
-			result, err := c.SkipNext(cmd.Context(), args[0], by)
+			result, err := c.Jobs.SkipNext(cmd.Context(), args[0], by)
 			if err != nil {
 				return aboutJob(c, args[0], err)
 			}
@@ -217,7 +217,7 @@ these are and asks; without a terminal to ask on, and with -o json, it needs
 			if err != nil {
 				return err
 			}
-			starts, err := c.BackfillStarts(cmd.Context(), args[0], from, to)
+			starts, err := c.Jobs.BackfillStarts(cmd.Context(), args[0], from, to)
 			if err != nil {
 				return aboutJob(c, args[0], err)
 			}
@@ -235,7 +235,7 @@ these are and asks; without a terminal to ask on, and with -o json, it needs
 					return err
 				}
 			}
-			if _, err := c.Backfill(cmd.Context(), args[0], from, to); err != nil {
+			if _, err := c.Jobs.Backfill(cmd.Context(), args[0], from, to); err != nil {
 				return aboutJob(c, args[0], err)
 			}
 			return i.emit(result, func(w io.Writer) error {

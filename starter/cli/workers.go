@@ -37,7 +37,7 @@ func (i *invocation) workersCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w, err := c.Workers(cmd.Context())
+			w, err := c.Workers.List(cmd.Context())
 			if err != nil {
 				return err
 			}

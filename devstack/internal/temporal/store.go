@@ -117,7 +117,7 @@ func markReady(folder string) error {
 
 // attributeNames are the search attributes that jobs and their runs carry, all of
 // them keywords.
-var attributeNames = []string{"JobId", "JobType", "JobMode", "JobQueue", "JobProvider", "JobOwner", "JobSpecHash"}
+var attributeNames = []string{"JobId", "JobType", "JobMode", "JobQueue", "JobProvider", "JobOwner", "JobDefinitionHash"}
 
 func searchAttributes() map[string]enumspb.IndexedValueType {
 	attributes := make(map[string]enumspb.IndexedValueType)
