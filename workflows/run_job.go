@@ -125,7 +125,7 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 			err = temporal.NewCanceledError(handed) // Canceled while its worker drained: the handler has ended.
 		} else if last, ok := lostWhileCanceled(ctx, err); ok {
 			err = temporal.NewCanceledError(last)
-		} else if last, ok := failedWhileCanceled(ctx, err); ok {
+		} else if last, ok := r.failedWhileCanceled(ctx, err); ok {
 			err = temporal.NewCanceledError(last)
 		}
 		if !r.passOn(ctx, err) {
@@ -143,13 +143,18 @@ func (r *run) execute(ctx workflow.Context) (*RunOutput, error) {
 // failedWhileCanceled reports whether an attempt failed that would have had another
 // one if the run had not been canceled, and what it left behind. So such a run ends as
 // canceled. It keeps the error as its message.
-func failedWhileCanceled(ctx workflow.Context, err error) (ActivityOutput, bool) {
+func (r *run) failedWhileCanceled(ctx workflow.Context, err error) (ActivityOutput, bool) {
 	var attempt *temporal.ActivityError
-	if ctx.Err() == nil || !errors.As(err, &attempt) || attempt.RetryState() != enumspb.RETRY_STATE_CANCEL_REQUESTED {
-		return ActivityOutput{}, false
+	var failure *temporal.ApplicationError
+	if ctx.Err() == nil || !errors.As(err, &attempt) || attempt.RetryState() != enumspb.RETRY_STATE_CANCEL_REQUESTED ||
+		!errors.As(err, &failure) || failure.NonRetryable() {
+		return ActivityOutput{}, false // The server gives this state to every failure after the request.
 	}
 	last := lastOutput(err)
 	last.Attempts = max(last.Attempts, 1)
+	if most := r.tries.next(); most != 0 && last.Attempts >= most {
+		return ActivityOutput{}, false
+	}
 	last.Result.Message = "canceled; the last attempt failed: " + reason(err)
 	return last, true
 }
