@@ -115,7 +115,7 @@ func (c *JobClient) StopLoop(ctx context.Context, jobID, reason string, expected
 func (c *conn) awaitEnd(ctx context.Context, live *Live) error {
 	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+workflows.MaxReturnGrace+10*time.Second)
 	defer cancel()
-	err := workflows.Await(ctx, c.temporal, contract.JobWorkflowID(live.Job.ID), "", nil)
+	err := Await(ctx, c.temporal, contract.JobWorkflowID(live.Job.ID), "", nil)
 	if unanswered(err) {
 		return fmt.Errorf("job %s was told to stop and has not ended yet", live.Job.ID)
 	}

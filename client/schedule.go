@@ -21,7 +21,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // ScheduleAction is what the schedule of a recurring job starts: a run of it.
@@ -100,7 +99,7 @@ func (c *conn) createSchedule(ctx context.Context, change ScheduleChange) (bool,
 
 // edit is what is to be written in place of what is there, nil if that is as it
 // shall be.
-func (change ScheduleChange) edit(live *Live) (*workflows.ScheduleEdit, error) {
+func (change ScheduleChange) edit(live *Live) (*ScheduleEdit, error) {
 	id := contract.ScheduleID(change.Job.ID)
 	if change.Waited(live) && (!change.SetPause || live.Paused == change.Schedule.GetState().GetPaused()) {
 		return nil, nil //nolint:nilnil // Documented: there is nothing to do.
@@ -116,7 +115,7 @@ func (change ScheduleChange) edit(live *Live) (*workflows.ScheduleEdit, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schedule %s: %w", id, err)
 	}
-	return &workflows.ScheduleEdit{Schedule: schedule, Attributes: m.attributes}, nil
+	return &ScheduleEdit{Schedule: schedule, Attributes: m.attributes}, nil
 }
 
 // over is the schedule to write in place of the one that is there: everything
@@ -174,7 +173,7 @@ func (c *JobClient) DeleteSchedule(ctx context.Context, jobID string, expected f
 // setSchedulePaused pauses or resumes a schedule. One that is paused keeps the
 // reasons that it was paused for.
 func (c *conn) setSchedulePaused(ctx context.Context, jobID string, paused bool, reason string) error {
-	return c.changeSchedule(ctx, jobID, func(live *Live) (*workflows.ScheduleEdit, error) {
+	return c.changeSchedule(ctx, jobID, func(live *Live) (*ScheduleEdit, error) {
 		schedule := live.Schedule.GetSchedule()
 		because := reason
 		if paused && live.Paused {
@@ -191,18 +190,18 @@ func (c *conn) setSchedulePaused(ctx context.Context, jobID string, paused bool,
 		if err := setPaused(schedule, paused, because, time.Now()); err != nil {
 			return nil, err
 		}
-		return &workflows.ScheduleEdit{Schedule: schedule}, nil
+		return &ScheduleEdit{Schedule: schedule}, nil
 	})
 }
 
 // schedules is the way to change schedules.
-func (c *conn) schedules() workflows.Schedules {
-	return workflows.Schedules{Service: scheduleService{c}, Namespace: c.namespace, Identity: c.identity}
+func (c *conn) schedules() Schedules {
+	return Schedules{Service: scheduleService{c}, Namespace: c.namespace, Identity: c.identity}
 }
 
 // changeSchedule edits the schedule of a job until edit gives nil.
-func (c *conn) changeSchedule(ctx context.Context, jobID string, edit func(*Live) (*workflows.ScheduleEdit, error)) error {
-	return c.schedules().Change(ctx, jobID, func(now *workflowservice.DescribeScheduleResponse) (*workflows.ScheduleEdit, error) {
+func (c *conn) changeSchedule(ctx context.Context, jobID string, edit func(*Live) (*ScheduleEdit, error)) error {
+	return c.schedules().Change(ctx, jobID, func(now *workflowservice.DescribeScheduleResponse) (*ScheduleEdit, error) {
 		live, err := liveSchedule(jobID, now)
 		if err != nil {
 			return nil, err

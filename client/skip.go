@@ -9,8 +9,6 @@ import (
 
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // skipMark begins the comment of a calendar that keeps one start from taking
@@ -178,7 +176,7 @@ func (c *conn) nextNominal(ctx context.Context, live *Live) (time.Time, error) {
 }
 
 // edit is the schedule without the start, nil if it has none such.
-func (skip SkippedStart) edit(live *Live) (*workflows.ScheduleEdit, error) {
+func (skip SkippedStart) edit(live *Live) (*ScheduleEdit, error) {
 	schedule := live.Schedule.GetSchedule()
 	spec := schedule.GetSpec()
 	// From the epoch: the start may have come since.
@@ -196,5 +194,5 @@ func (skip SkippedStart) edit(live *Live) (*workflows.ScheduleEdit, error) {
 	if schedule.Spec, err = withSkips(spec, append(skips, skip)); err != nil {
 		return nil, err
 	}
-	return &workflows.ScheduleEdit{Schedule: schedule}, nil
+	return &ScheduleEdit{Schedule: schedule}, nil
 }

@@ -10,16 +10,14 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
-
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Workers is who serves the jobs of a namespace.
 type Workers struct {
 	// Services are the live worker processes, by worker type and name.
-	Services []workflows.LiveService `json:"services"`
+	Services []LiveService `json:"services"`
 	// Lost are those that fell silent within the last hour and have not returned.
-	Lost []workflows.LiveService `json:"lost"`
+	Lost []LiveService `json:"lost"`
 	// Unserved are the job types that nobody serves.
 	Unserved []UnservedType `json:"unserved"`
 }
@@ -39,11 +37,11 @@ const lostFor = time.Hour
 // from their turn on. A service that died is taken for dead after its service
 // timeout, 15 seconds by default; jobs may take a second to show.
 func (c *WorkerClient) List(ctx context.Context) (*Workers, error) {
-	services, err := workflows.Services(ctx, c.temporal)
+	services, err := Services(ctx, c.temporal)
 	if err != nil {
 		return nil, err
 	}
-	lost, err := workflows.LostServices(ctx, c.temporal, time.Now().Add(-lostFor))
+	lost, err := LostServices(ctx, c.temporal, time.Now().Add(-lostFor))
 	if err != nil {
 		return nil, err
 	}
@@ -53,8 +51,8 @@ func (c *WorkerClient) List(ctx context.Context) (*Workers, error) {
 	}
 	w := &Workers{Services: services, Lost: lost}
 	for typeName, ids := range jobs {
-		served := slices.ContainsFunc(services, func(s workflows.LiveService) bool {
-			return s.State == workflows.ServiceServing && s.Serves(typeName)
+		served := slices.ContainsFunc(services, func(s LiveService) bool {
+			return s.State == ServiceServing && s.Serves(typeName)
 		})
 		if !served {
 			w.Unserved = append(w.Unserved, UnservedType{Type: typeName, Jobs: len(ids)})

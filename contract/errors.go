@@ -83,3 +83,22 @@ func lastHeartbeat(timeout *temporal.TimeoutError) ActivityOutput {
 	}
 	return ActivityOutput{Worker: beat.Worker, Result: job.Result{Cursor: beat.Cursor}, Progress: beat.Progress}
 }
+
+// EndedWithoutHandler says that a run, awaited or watched, was ended over the head
+// of its handler: someone terminated it, or the workflow itself timed out.
+func EndedWithoutHandler(err error) bool {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) && app.Type() == ErrorTypeRunCutOff {
+		return true
+	}
+	var child *temporal.ChildWorkflowExecutionError
+	var execution *temporal.WorkflowExecutionError
+	if !errors.As(err, &child) && !errors.As(err, &execution) {
+		return false
+	}
+	// A failed run has the error of its activity there, which may be a timeout too.
+	var activity *temporal.ActivityError
+	var terminated *temporal.TerminatedError
+	var timeout *temporal.TimeoutError
+	return errors.As(err, &terminated) || !errors.As(err, &activity) && errors.As(err, &timeout)
+}

@@ -1,5 +1,7 @@
 package contract
 
+import "github.com/dendrascience/dendra-jobs/job"
+
 // PageSize bounds a page of items: one is full at either bound.
 type PageSize struct {
 	Items int `json:"items"`
@@ -90,4 +92,9 @@ func (o *Overflow) CountBetween(from, to int64) int {
 		}
 	}
 	return int(n)
+}
+
+// IsRepeat says that a run did the work of an item that was put in before it started.
+func IsRepeat(item QueueItem, instance string, of ItemOfRun, ran job.Job) bool {
+	return of.Instance == instance && item.Sequence <= of.Accepted && Work(ran) == item.Work()
 }

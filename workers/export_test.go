@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 
 	"google.golang.org/grpc"
@@ -80,4 +81,20 @@ func (t Tasks) Call(ctx context.Context, reply any, invoke grpc.UnaryInvoker) er
 // Begin gives when the process asked for a task, once.
 func (t Tasks) Begin(token string) (asked time.Duration, known bool) {
 	return t.tasks.begin([]byte(token))
+}
+
+// Choose decides among services, as ChooseService does.
+func Choose(in contract.ChooseServiceInput, services []client.LiveService, waited time.Duration) (string, error) {
+	return serviceSearch{in}.choose(services, waited)
+}
+
+// Patience is how long a run has waited when it looks for the n-th time, and how
+// long it waits then.
+func Patience(in contract.ChooseServiceInput, n int) (waited, next time.Duration) {
+	return serviceSearch{in}.patience(n)
+}
+
+// NewWatcher serves WatchRunActivity, with room to watch so many runs at once.
+func NewWatcher(places int) func(context.Context, contract.WatchRunInput) error {
+	return newWatcher(places).WatchRun
 }

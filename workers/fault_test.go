@@ -16,7 +16,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // TestStoppedProcessComesBackToALostRun stops the process that holds the running
@@ -120,8 +119,8 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	first.Signal(syscall.SIGTERM)
 	first.WaitOutput("msg=draining")
 	stacktest.WaitFor(t, "the service to be listed as draining", func() (bool, error) {
-		services, err := workflows.Services(t.Context(), c.Temporal())
-		return err == nil && len(services) == 1 && services[0].State == workflows.ServiceDraining, err
+		services, err := client.Services(t.Context(), c.Temporal())
+		return err == nil && len(services) == 1 && services[0].State == client.ServiceDraining, err
 	})
 	late := start("late", recordSpec{Steps: 1})
 	open(t, shortGate)

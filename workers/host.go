@@ -280,10 +280,10 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	// What the workflows themselves need costs next to nothing, and must not wait
 	// for handlers.
 	watching := options
-	watching.MaxConcurrentActivityExecutionSize = workflows.MaxActivities
+	watching.MaxConcurrentActivityExecutionSize = MaxActivities
 	queues := worker.New(h.client, contract.QueuesTaskQueue, watching)
 	workflows.RegisterQueues(queues)
-	workflows.RegisterActivities(queues)
+	RegisterActivities(queues)
 
 	all := []worker.Worker{jobs, queues}
 	for i, w := range all {

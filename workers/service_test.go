@@ -18,13 +18,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // liveNames are the names of the services that live.
 func liveNames(t *testing.T, c *client.Client) []string {
 	t.Helper()
-	services, err := workflows.Services(t.Context(), c.Temporal())
+	services, err := client.Services(t.Context(), c.Temporal())
 	require.NoError(t, err)
 	names := []string{}
 	for _, s := range services {
@@ -55,7 +54,7 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	c := newControl(t, st)
 	a := startMortal(t, st, "a", "--tag", "zone=north,gpu=2", "--max-concurrent-runs", "7")
 	waitForServices(t, c, "a")
-	services, err := workflows.Services(t.Context(), c.Temporal())
+	services, err := client.Services(t.Context(), c.Temporal())
 	require.NoError(t, err)
 	require.Len(t, services, 1)
 	s := services[0]
@@ -66,7 +65,7 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	require.NotEmpty(t, s.Host())
 	require.Equal(t, a.PID(), s.PID)
 	require.Equal(t, 7, s.Slots)
-	require.Equal(t, workflows.ServiceServing, s.State)
+	require.Equal(t, client.ServiceServing, s.State)
 	require.NotEmpty(t, s.Build.Module)
 	require.WithinDuration(t, time.Now(), s.LastSeen, time.Minute)
 	require.True(t, s.Serves("RecordSteps"))
@@ -84,10 +83,10 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	// A process that is silent is taken for dead, and announces itself again.
 	a.Signal(syscall.SIGSTOP)
 	waitForServices(t, c)
-	lost, err := workflows.LostServices(t.Context(), c.Temporal(), time.Now().Add(-time.Hour))
+	lost, err := client.LostServices(t.Context(), c.Temporal(), time.Now().Add(-time.Hour))
 	require.NoError(t, err)
 	require.Len(t, lost, 1)
-	require.Equal(t, workflows.ServiceLost, lost[0].State)
+	require.Equal(t, client.ServiceLost, lost[0].State)
 	a.Signal(syscall.SIGCONT)
 	waitForServices(t, c, "a")
 
@@ -103,7 +102,7 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	again.Signal(syscall.SIGTERM)
 	require.Zero(t, again.Wait())
 	waitForServices(t, c)
-	lost, err = workflows.LostServices(t.Context(), c.Temporal(), time.Now().Add(-time.Hour))
+	lost, err = client.LostServices(t.Context(), c.Temporal(), time.Now().Add(-time.Hour))
 	require.NoError(t, err)
 	require.Empty(t, lost, "the last one went in peace")
 }
@@ -283,7 +282,7 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 		}
 	}
 	stacktest.WaitFor(t, "all slots to be in use", func() (bool, error) {
-		services, err := workflows.Services(t.Context(), c.Temporal())
+		services, err := client.Services(t.Context(), c.Temporal())
 		return err == nil && len(services) == 1 && services[0].Running >= 2, err
 	})
 	require.LessOrEqual(t, ledger.count(t, "start"), 3, "one more than the slots, if both queues answer at once")

@@ -15,7 +15,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // stuckJob makes a job whose handler, after its first step, ignores requests to stop
@@ -86,8 +85,8 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	stacktest.WaitFor(t, "the service to tell of its handler", func() (bool, error) {
-		services, err := workflows.Services(t.Context(), c.Temporal())
-		return err == nil && len(services) == 1 && services[0].StuckHandlers == 1 && services[0].State == workflows.ServiceServing, err
+		services, err := client.Services(t.Context(), c.Temporal())
+		return err == nil && len(services) == 1 && services[0].StuckHandlers == 1 && services[0].State == client.ServiceServing, err
 	})
 
 	startService(t, st, "well", "--tag", "zone=north")

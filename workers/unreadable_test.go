@@ -15,7 +15,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // An announcement that nobody can read does not keep bound runs from the others.
@@ -36,10 +35,10 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 	require.NotEmpty(t, task.GetTaskToken(), "it lives")
 	w := startService(t, st, "whole", "--tag", "zone=north")
 	stacktest.WaitFor(t, "both in the list", func() (bool, error) {
-		services, err := workflows.Services(t.Context(), c.Temporal())
+		services, err := client.Services(t.Context(), c.Temporal())
 		return err != nil && len(services) == 1, nil
 	})
-	services, err := workflows.Services(t.Context(), c.Temporal())
+	services, err := client.Services(t.Context(), c.Temporal())
 	require.ErrorContains(t, err, "service/testing/odd does not announce a service: it cannot be read: ")
 	require.Len(t, services, 1)
 

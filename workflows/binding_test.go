@@ -14,133 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
-
-func service(name, zone string) workflows.LiveService {
-	return workflows.LiveService{
-		State: workflows.ServiceServing,
-		Service: contract.Service{
-			Worker: "counting", Name: name, Slots: 10, Types: []contract.ServedType{{Name: testType}},
-			Tags: map[string]string{"zone": zone, job.TagName: name},
-		},
-	}
-}
-
-func TestChoiceOfAService(t *testing.T) {
-	in := contract.ChooseServiceInput{
-		JobID: "count_things.a", Worker: "counting", Type: testType, Bind: map[string]string{"zone": "north"},
-		Failover: job.FailoverRequeue, After: job.Duration(30 * time.Second),
-	}
-	choose := func(in contract.ChooseServiceInput, waited time.Duration, services ...workflows.LiveService) string {
-		t.Helper()
-		chosen, err := workflows.Choose(in, services, waited)
-		require.NoError(t, err)
-		return chosen
-	}
-	a, b, south := service("a", "north"), service("b", "north"), service("c", "south")
-	draining, otherWorker, otherType := service("d", "north"), service("e", "north"), service("f", "north")
-	draining.State = workflows.ServiceDraining
-	otherWorker.Worker = "load"
-	otherType.Types = nil
-
-	// The first choice waits for a service that has all it takes, however long.
-	require.Empty(t, choose(in, time.Hour, south, draining, otherWorker, otherType))
-	require.Equal(t, "a", choose(in, 0, south, a, draining))
-
-	// The last one is kept, or waited for, and then another has its turn.
-	in.Last = "b"
-	require.Equal(t, "b", choose(in, 0, a, b))
-	require.Empty(t, choose(in, 29*time.Second, a))
-	require.Equal(t, "a", choose(in, 30*time.Second, a))
-	require.Empty(t, choose(in, time.Hour, south))
-
-	// One that lives and is busy is waited for: history is not spent on asking.
-	in.FreeSlot = true
-	busy := service("b", "north")
-	busy.Slots, busy.Running = 2, 2
-	require.Empty(t, choose(in, time.Hour, a, busy))
-	busy.Running = 1
-	require.Equal(t, "b", choose(in, 0, a, busy))
-	in.FreeSlot = false
-
-	in.Failover = job.FailoverWait
-	require.Empty(t, choose(in, time.Hour, a))
-	require.Equal(t, "b", choose(in, time.Hour, a, b))
-
-	in.Failover = job.FailoverFail
-	require.Empty(t, choose(in, 29*time.Second, a))
-	_, err := workflows.Choose(in, []workflows.LiveService{a}, 30*time.Second)
-	var final *temporal.ApplicationError
-	require.ErrorAs(t, err, &final)
-	require.True(t, final.NonRetryable())
-	require.Equal(t, job.ClassNoService, final.Type())
-	require.ErrorContains(t, err, "job count_things.a is bound to service counting@b, which is gone")
-	in.Last = ""
-	_, err = workflows.Choose(in, nil, 30*time.Second)
-	require.ErrorContains(t, err, "job count_things.a is bound to tags that no live counting service has that serves CountThings")
-}
-
-// A service that is full of handlers which were given up announces itself as serving,
-// and takes nothing until it is restarted.
-func TestChoiceLeavesOutServicesFullOfDeafHandlers(t *testing.T) {
-	in := contract.ChooseServiceInput{
-		JobID: "count_things.a", Worker: "counting", Type: testType,
-		Failover: job.FailoverRequeue, After: job.Duration(30 * time.Second),
-	}
-	choose := func(in contract.ChooseServiceInput, waited time.Duration, services ...workflows.LiveService) string {
-		t.Helper()
-		chosen, err := workflows.Choose(in, services, waited)
-		require.NoError(t, err)
-		return chosen
-	}
-	a, stuck := service("a", "north"), service("b", "north")
-	stuck.Slots, stuck.Running, stuck.StuckHandlers = 2, 2, 2
-	require.Empty(t, choose(in, time.Hour, stuck))
-	require.Equal(t, "a", choose(in, 0, stuck, a))
-	nearly := stuck
-	nearly.StuckHandlers = 1
-	require.Equal(t, "b", choose(in, 0, nearly))
-
-	// The one that a run was on is as good as away: failover comes in.
-	in.Last = "b"
-	require.Empty(t, choose(in, 29*time.Second, stuck, a))
-	require.Equal(t, "a", choose(in, 30*time.Second, stuck, a))
-	in.Failover = job.FailoverFail
-	_, err := workflows.Choose(in, []workflows.LiveService{stuck, a}, 30*time.Second)
-	require.ErrorContains(t, err, "service counting@b, all of whose slots are held by handlers that were given up")
-	in.Failover = job.FailoverWait
-	require.Empty(t, choose(in, time.Hour, stuck, a))
-
-	// It did not take the run in time: it is left at once, not waited for as a busy one.
-	in.Failover, in.After, in.FreeSlot = job.FailoverRequeue, 0, true
-	require.Equal(t, "a", choose(in, 0, stuck, a))
-	require.Empty(t, choose(in, time.Hour, nearly, a))
-}
-
-func TestJobsAreSpreadOverServicesAndStay(t *testing.T) {
-	services := []workflows.LiveService{service("a", "north"), service("b", "north"), service("c", "north"), service("d", "north")}
-	chosen := map[string]string{}
-	counts := map[string]int{}
-	for i := range 1000 {
-		in := contract.ChooseServiceInput{JobID: fmt.Sprintf("count_things.j%d", i), Worker: "counting", Type: testType}
-		name, err := workflows.Choose(in, services, 0)
-		require.NoError(t, err)
-		chosen[in.JobID] = name
-		counts[name]++
-	}
-	for name, n := range counts {
-		require.InDelta(t, 250, n, 60, name)
-	}
-	for id, before := range chosen {
-		in := contract.ChooseServiceInput{JobID: id, Worker: "counting", Type: testType}
-		name, err := workflows.Choose(in, services[:3], 0)
-		require.NoError(t, err)
-		if before != "d" {
-			require.Equal(t, before, name, "only the jobs of the service that went move")
-		}
-	}
-}
 
 // TestBoundRunGoesToItsService looks at the task queues that activities go to.
 func TestBoundRunGoesToItsService(t *testing.T) {
@@ -152,8 +26,8 @@ func TestBoundRunGoesToItsService(t *testing.T) {
 	})
 	env.RegisterActivityWithOptions(func(ctx context.Context, in contract.ChooseServiceInput) (contract.ServiceChoice, error) {
 		queues[activity.GetInfo(ctx).ActivityType.Name] = activity.GetInfo(ctx).TaskQueue
-		name, err := workflows.Choose(in, []workflows.LiveService{service("b", "north")}, 0)
-		return contract.ServiceChoice{Service: name}, err
+		require.Equal(t, map[string]string{"zone": "north"}, in.Bind)
+		return contract.ServiceChoice{Service: "b"}, nil
 	}, activity.RegisterOptions{Name: contract.ChooseServiceActivity})
 	j := newJob("a", job.Trigger{OneShot: &job.OneShot{}})
 	j.Options.Bind = map[string]string{"zone": "north"}
@@ -256,25 +130,4 @@ func TestFailoverCountsFromTheLastSign(t *testing.T) {
 			require.Equal(t, append([]look{{30 * time.Second, false}}, c.looks...), looks)
 		})
 	}
-}
-
-// TestRunLooksForAServiceLessAndLessOften bounds how often, and how late.
-func TestRunLooksForAServiceLessAndLessOften(t *testing.T) {
-	in := contract.ChooseServiceInput{After: job.Duration(30 * time.Second)}
-	at := map[time.Duration]bool{}
-	looks := 1
-	for ; ; looks++ {
-		waited, next := workflows.Patience(in, looks)
-		at[waited] = true
-		require.Positive(t, next)
-		require.LessOrEqual(t, next, max(waited/4, time.Second), "a service that returns is found soon")
-		again, _ := workflows.Patience(in, looks+1)
-		require.Equal(t, waited+next, again)
-		if waited > 24*time.Hour {
-			break
-		}
-	}
-	require.True(t, at[0])
-	require.True(t, at[30*time.Second], "when the failover policy comes in")
-	require.Less(t, looks, 24*3600/15+50)
 }

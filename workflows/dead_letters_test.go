@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // A dead letter goes when a retry of its job with its spec is put in, and not for
@@ -144,7 +143,7 @@ func TestResumeOfAHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 				}
 				return contract.ActivityOutput{}, nil
 			})
-			env.RegisterActivityWithOptions(func(context.Context, workflows.WatchRunInput) error {
+			env.RegisterActivityWithOptions(func(context.Context, contract.WatchRunInput) error {
 				cursors = append(cursors, "watched")
 				return temporal.NewNonRetryableApplicationError("it ended", "RunFailed", nil, left)
 			}, activity.RegisterOptions{Name: contract.WatchRunActivity})

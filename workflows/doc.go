@@ -6,9 +6,10 @@
 //   - [JobQueue] runs the items of one named queue, in order and one at a time;
 //     a [JobQueuePage] keeps items that a deep queue has no room for.
 //
-// All names and ids are in names.go, all messages in messages.go. What a
-// message sets lives in the state that continue-as-new carries on, and message
-// handlers only change that state: they never wait.
+// Names, ids, messages and states are in package contract. What a message sets
+// lives in the state that continue-as-new carries on. Message handlers only change
+// that state: they never wait. The activities that workflows start are in package
+// workers.
 //
 // This is the only deterministic code of the project. A change here must
 // replay the recorded histories in testdata/replay.

@@ -1,17 +1,13 @@
 package workflows
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -208,7 +204,7 @@ func (q *queue) endRun(ctx workflow.Context) {
 		q.finishRun(ctx, contract.ItemCompleted, nil)
 	case canceledRun(err):
 		q.finishRun(ctx, contract.ItemCanceled, nil)
-	case endedWithoutHandler(err):
+	case contract.EndedWithoutHandler(err):
 		ended := q.Running.Job
 		q.finishRun(ctx, contract.ItemFailed, err)
 		q.Stopping = &contract.StoppingHandler{JobID: ended.ID, Until: workflow.Now(ctx).Add(ended.Options.HeartbeatTimeout.Std())}
@@ -286,74 +282,13 @@ func watchRun(ctx workflow.Context, item *contract.RunningItem) workflow.Future 
 		RetryPolicy:         &temporal.RetryPolicy{MaximumInterval: 10 * time.Second},
 		Summary:             item.Job.ID,
 	})
-	return workflow.ExecuteActivity(ctx, contract.WatchRunActivity, WatchRunInput{
+	return workflow.ExecuteActivity(ctx, contract.WatchRunActivity, contract.WatchRunInput{
 		WorkflowID: contract.JobWorkflowID(item.Job.ID), RunID: item.RunID,
 	})
 }
 
-// WatchRunInput names the run to watch.
-type WatchRunInput struct {
-	WorkflowID string `json:"workflow_id"`
-	RunID      string `json:"run_id"`
-}
-
-// Types of the errors of WatchRun and ReadPage.
-const (
-	errorTypePageNotFound   = "PageNotFound"
-	errorTypePageUnreadable = "PageUnreadable"
-	errorTypeRunCanceled    = "RunCanceled"
-	errorTypeRunFailed      = "RunFailed"
-	errorTypeRunCutOff      = "RunCutOff"
-)
-
 // canceledRun says that a run, awaited or watched, was canceled.
 func canceledRun(err error) bool {
 	var app *temporal.ApplicationError
-	return temporal.IsCanceledError(err) || errors.As(err, &app) && app.Type() == errorTypeRunCanceled
-}
-
-// WatchRun waits until a run has ended. It succeeds if the run completed, fails
-// for good if it was canceled, failed, was cut off from its handler or deleted, and is tried again for
-// every other reason. The details of the error of a run that failed are an
-// ActivityOutput with its cursor.
-func WatchRun(ctx context.Context, in WatchRunInput) error {
-	done := make(chan error, 1)
-	go func() {
-		done <- Await(ctx, activity.GetClient(ctx), in.WorkflowID, in.RunID, nil)
-	}()
-	ticker := time.NewTicker(5 * time.Second)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			activity.RecordHeartbeat(ctx)
-		case <-activity.GetWorkerStopChannel(ctx):
-			return errors.New("the worker that watched the run shuts down")
-		case err := <-done:
-			return watched(in, err)
-		}
-	}
-}
-
-func watched(in WatchRunInput, err error) error {
-	var notFound *serviceerror.NotFound
-	var execution *temporal.WorkflowExecutionError
-	switch {
-	case err == nil:
-		return nil
-	case temporal.IsCanceledError(err):
-		return temporal.NewNonRetryableApplicationError("the run was canceled", errorTypeRunCanceled, nil)
-	case errors.As(err, &notFound):
-		// Someone deleted it: its handler hears of that no sooner than of a termination.
-		return temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("run %s of %s is not there any more", in.RunID, in.WorkflowID), errorTypeRunCutOff, nil)
-	case endedWithoutHandler(err):
-		return temporal.NewNonRetryableApplicationError(contract.ErrorReason(err), errorTypeRunCutOff, nil)
-	case errors.As(err, &execution):
-		// The queue reads the cursor from it, as from the error of the run itself.
-		last := contract.LastOutput(err)
-		return temporal.NewNonRetryableApplicationError(contract.ErrorReason(err), errorTypeRunFailed, nil,
-			contract.ActivityOutput{Worker: last.Worker, Result: job.Result{Cursor: last.Result.Cursor}})
-	}
-	return err
+	return temporal.IsCanceledError(err) || errors.As(err, &app) && app.Type() == contract.ErrorTypeRunCanceled
 }

@@ -18,7 +18,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 func queued(key string) job.Job {
@@ -170,7 +169,7 @@ func TestJobQueueKeepsARunningItemWhoseCancelMeansWaitingOnly(t *testing.T) {
 		return contract.ActivityOutput{}, nil
 	})
 	running := contract.RunningItem{QueueItem: contract.QueueItem{Sequence: 1, Job: queued("a")}, RunID: "r"}
-	env.RegisterActivityWithOptions(func(context.Context, workflows.WatchRunInput) error { return nil },
+	env.RegisterActivityWithOptions(func(context.Context, contract.WatchRunInput) error { return nil },
 		activity.RegisterOptions{Name: contract.WatchRunActivity})
 	refused := send(t, env, 0, contract.MessageCancelItem, contract.CancelItemRequest{JobID: "count_things.a", WaitingOnly: true})
 	state := endQueue(t, env, time.Minute, contract.QueueState{Name: "tables", Accepted: 1, Running: &running})

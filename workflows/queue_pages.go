@@ -1,25 +1,16 @@
 package workflows
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // JobQueuePage keeps waiting items of a deep queue, in its input, until the queue
@@ -241,99 +232,4 @@ func (q *queue) releasePages(ctx workflow.Context) {
 		}
 	}
 	q.Overflow.Released = slices.Clone(q.Overflow.Released[n:])
-}
-
-// ReadPage is the activity that reads the items of a page, and looks which of them ran
-// since they were accepted. It fails for good if the page is not there, or is not one.
-func ReadPage(ctx context.Context, in contract.ReadPageInput) (contract.ReadPageOutput, error) {
-	c := activity.GetClient(ctx)
-	id := contract.QueuePageWorkflowID(in.Queue, in.Instance, in.Page)
-	page, err := LoadPage(ctx, c, in)
-	var notFound *serviceerror.NotFound
-	switch {
-	case errors.As(err, &notFound):
-		return contract.ReadPageOutput{}, temporal.NewNonRetryableApplicationError(
-			fmt.Sprintf("workflow %s is not there any more: the items of that page cannot be read", id), errorTypePageNotFound, err)
-	case errors.Is(err, errNoPage):
-		return contract.ReadPageOutput{}, temporal.NewNonRetryableApplicationError(err.Error(), errorTypePageUnreadable, err)
-	case err != nil:
-		return contract.ReadPageOutput{}, err
-	}
-	ran, err := ranSince(ctx, c, in.Instance, page.Items)
-	return contract.ReadPageOutput{Items: page.Items, Ran: ran}, err
-}
-
-// describedAtOnce bounds the runs that are described at once.
-const describedAtOnce = 8
-
-// ranSince gives the numbers of the items whose work the queue has started since they
-// were accepted.
-func ranSince(ctx context.Context, c client.Client, instance string, items []contract.QueueItem) ([]int64, error) {
-	ran := make([]bool, len(items))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(describedAtOnce)
-	for i, item := range items {
-		group.Go(func() error {
-			latest, err := c.DescribeWorkflowExecution(ctx, contract.JobWorkflowID(item.Job.ID), "")
-			var notFound *serviceerror.NotFound
-			if errors.As(err, &notFound) {
-				return nil
-			}
-			if err == nil {
-				of, job := itemOfRun(latest.GetWorkflowExecutionInfo().GetMemo())
-				ran[i] = isRepeat(item, instance, of, job)
-			}
-			return err
-		})
-	}
-	err := group.Wait()
-	var numbers []int64
-	for i, item := range items {
-		if ran[i] {
-			numbers = append(numbers, item.Sequence)
-		}
-	}
-	return numbers, err
-}
-
-// itemOfRun reads which item a run is, and its job, from the run's memo. Of a run that
-// no queue has started it gives neither.
-func itemOfRun(memo *commonpb.Memo) (of contract.ItemOfRun, ran job.Job) {
-	data, fields := converter.GetDefaultDataConverter(), memo.GetFields()
-	item, definition := fields[contract.MemoItem], fields[contract.MemoJob]
-	if item == nil || definition == nil || data.FromPayload(item, &of) != nil || data.FromPayload(definition, &ran) != nil {
-		return contract.ItemOfRun{}, job.Job{}
-	}
-	return of, ran
-}
-
-// isRepeat says that a run did the work of an item that was put in before it started.
-func isRepeat(item contract.QueueItem, instance string, of contract.ItemOfRun, ran job.Job) bool {
-	return of.Instance == instance && item.Sequence <= of.Accepted && contract.Work(ran) == item.Work()
-}
-
-// errNoPage says that a workflow under the id of a page is not that page.
-var errNoPage = errors.New("it is not the overflow page of the queue")
-
-// LoadPage reads a page from the history of its workflow, which needs no worker.
-// It gives a serviceerror.NotFound if there is none.
-func LoadPage(ctx context.Context, c client.Client, in contract.ReadPageInput) (contract.QueuePage, error) {
-	var page contract.QueuePage
-	id := contract.QueuePageWorkflowID(in.Queue, in.Instance, in.Page)
-	events := c.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	if !events.HasNext() {
-		return page, fmt.Errorf("workflow %s has no history", id)
-	}
-	started, err := events.Next()
-	if err != nil {
-		return page, err
-	}
-	input := started.GetWorkflowExecutionStartedEventAttributes().GetInput()
-	if err := converter.GetDefaultDataConverter().FromPayloads(input, &page); err != nil {
-		return page, fmt.Errorf("workflow %s: %w: %w", id, errNoPage, err)
-	}
-	if len(page.Items) == 0 || page.Queue != in.Queue || page.First != in.Page {
-		return page, fmt.Errorf("workflow %s: %w", id, errNoPage)
-	}
-	return page, nil
 }

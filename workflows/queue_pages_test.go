@@ -19,7 +19,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // overflowPages are the overflow pages that a queue has started, by workflow id.
@@ -67,7 +66,7 @@ func pagedEnvironment(t *testing.T, handle handler) (*testsuite.TestWorkflowEnvi
 		}
 		out := contract.ReadPageOutput{Items: page.Items}
 		for _, item := range page.Items {
-			if run := pages.latest[item.Job.ID]; workflows.IsRepeat(item, in.Instance, run.ItemOfRun, run.job) {
+			if run := pages.latest[item.Job.ID]; contract.IsRepeat(item, in.Instance, run.ItemOfRun, run.job) {
 				out.Ran = append(out.Ran, item.Sequence)
 			}
 		}

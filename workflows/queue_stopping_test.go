@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // watchedEnvironment has a queue whose running item was started by an earlier run
@@ -25,7 +24,7 @@ func watchedEnvironment(t *testing.T, errorType string, starts *[]time.Time) (*t
 		*starts = append(*starts, env.Now())
 		return contract.ActivityOutput{}, nil
 	})
-	env.RegisterActivityWithOptions(func(context.Context, workflows.WatchRunInput) error {
+	env.RegisterActivityWithOptions(func(context.Context, contract.WatchRunInput) error {
 		return temporal.NewNonRetryableApplicationError("it ended", errorType, nil)
 	}, activity.RegisterOptions{Name: contract.WatchRunActivity})
 	ended := queued("a")

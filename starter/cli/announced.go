@@ -12,7 +12,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // announcedTimeout is how long Temporal may take to tell the job types that workers
@@ -53,12 +52,12 @@ func (i *invocation) foreignTypes(names ...string) (types []job.Type, incomplete
 func (i *invocation) announcedTypes(c *client.Client) ([]job.Type, error) {
 	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
 	defer cancel()
-	services, unread, err := workflows.KnownServices(ctx, c.Temporal(), time.Now().Add(-lostTypesFor))
+	services, unread, err := client.KnownServices(ctx, c.Temporal(), time.Now().Add(-lostTypesFor))
 	if unread != nil {
 		i.note("What cannot be read is left out: %s.", clean(unread.Error()))
 	}
-	slices.SortStableFunc(services, func(a, b workflows.LiveService) int {
-		if lost := a.State == workflows.ServiceLost; lost != (b.State == workflows.ServiceLost) {
+	slices.SortStableFunc(services, func(a, b client.LiveService) int {
+		if lost := a.State == client.ServiceLost; lost != (b.State == client.ServiceLost) {
 			if lost {
 				return 1
 			}

@@ -16,7 +16,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // foreignFile declares jobs of a type that only the example worker has: one of
@@ -105,7 +104,7 @@ one_shot = {}
 		return true, nil
 	})
 	require.Contains(t, c.ok(t, "workers", "describe", "shed"), "HashFiles  all    Hashes the files of a folder.")
-	require.Contains(t, string(decoded[workflows.LiveService](t, c, "workers", "describe", "files@shed").Types[0].SpecSchema), "max_bytes")
+	require.Contains(t, string(decoded[client.LiveService](t, c, "workers", "describe", "files@shed").Types[0].SpecSchema), "max_bytes")
 	require.Equal(t, "starter: there is no live service x in namespace default\n", c.run(t.Context(), "workers", "describe", "x").stderr)
 
 	worker.Kill()
@@ -176,7 +175,7 @@ func TestForeignJobTypeOutlastsAnOutage(t *testing.T) {
 	c.address = st.Temporal
 	temporal := st.Dial(t)
 	stacktest.WaitFor(t, "the worker to be lost", func() (bool, error) {
-		lost, err := workflows.LostServices(t.Context(), temporal, time.Now().Add(-time.Hour))
+		lost, err := client.LostServices(t.Context(), temporal, time.Now().Add(-time.Hour))
 		return len(lost) == 1, err
 	})
 	require.Equal(t, valid, c.ok(t, "validate", file))
@@ -209,7 +208,7 @@ func TestForeignJobTypeOutlastsAnOutage(t *testing.T) {
 	worker.Signal(syscall.SIGTERM)
 	require.Zero(t, worker.Wait())
 	stacktest.WaitFor(t, "no service to be known", func() (bool, error) {
-		services, _, err := workflows.KnownServices(t.Context(), temporal, time.Now().Add(-time.Hour))
+		services, _, err := client.KnownServices(t.Context(), temporal, time.Now().Add(-time.Hour))
 		return len(services) == 0, err
 	})
 	require.Equal(t, valid, c.ok(t, "validate", file))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // completionTimeout is how long a shell may wait for suggestions.
@@ -73,7 +72,7 @@ func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string)
 // completeServices suggests the ids of live worker processes.
 func (i *invocation) completeServices(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
-		services, err := workflows.Services(ctx, c.Temporal())
+		services, err := client.Services(ctx, c.Temporal())
 		for n := range services {
 			found[services[n].ID()] = true
 		}

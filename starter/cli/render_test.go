@@ -15,7 +15,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -303,14 +302,14 @@ func TestWhen(t *testing.T) {
 
 func TestWriteWorkersInTrouble(t *testing.T) {
 	t.Parallel()
-	service := func(name string, beat contract.ServiceHeartbeat) workflows.LiveService {
-		return workflows.LiveService{
+	service := func(name string, beat contract.ServiceHeartbeat) client.LiveService {
+		return client.LiveService{
 			Service:          contract.Service{Worker: "load", Name: name, Slots: 50, Tags: map[string]string{job.TagHost: "field"}},
-			ServiceHeartbeat: beat, State: workflows.ServiceServing, LastSeen: noon,
+			ServiceHeartbeat: beat, State: client.ServiceServing, LastSeen: noon,
 		}
 	}
 	var out strings.Builder
-	require.NoError(t, still(plain).WriteWorkers(&out, &client.Workers{Services: []workflows.LiveService{
+	require.NoError(t, still(plain).WriteWorkers(&out, &client.Workers{Services: []client.LiveService{
 		service("well", contract.ServiceHeartbeat{Running: 1}),
 		service("stuck", contract.ServiceHeartbeat{Running: 2, StuckHandlers: 2}),
 	}}))

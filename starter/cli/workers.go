@@ -13,7 +13,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 const workersHelp = `workers shows the services: the live worker processes, with the tags that jobs
@@ -79,7 +78,7 @@ func (i *invocation) writeWorkers(out io.Writer, w *client.Workers) error {
 }
 
 // troublesOf says what is wrong with live services.
-func troublesOf(services []workflows.LiveService) []string {
+func troublesOf(services []client.LiveService) []string {
 	var troubles []string
 	for n := range services {
 		s := &services[n]
@@ -92,7 +91,7 @@ func troublesOf(services []workflows.LiveService) []string {
 }
 
 // ownTags are the tags that were given to the process.
-func ownTags(s *workflows.LiveService) string {
+func ownTags(s *client.LiveService) string {
 	own := maps.Clone(s.Tags)
 	delete(own, job.TagHost)
 	delete(own, job.TagName)
@@ -120,7 +119,7 @@ With -o json it gives the schemas of the specs of its job types.`,
 			if err != nil {
 				return err
 			}
-			services, unknown := workflows.Services(cmd.Context(), c.Temporal())
+			services, unknown := client.Services(cmd.Context(), c.Temporal())
 			s, err := findService(services, args[0], c.Namespace())
 			if s == nil && unknown != nil {
 				return unknown
@@ -133,8 +132,8 @@ With -o json it gives the schemas of the specs of its job types.`,
 	}
 }
 
-func findService(services []workflows.LiveService, name, namespace string) (*workflows.LiveService, error) {
-	var found []*workflows.LiveService
+func findService(services []client.LiveService, name, namespace string) (*client.LiveService, error) {
+	var found []*client.LiveService
 	for n := range services {
 		if s := &services[n]; s.ID() == name || s.Name == name {
 			found = append(found, s)
@@ -153,7 +152,7 @@ func findService(services []workflows.LiveService, name, namespace string) (*wor
 	return nil, fmt.Errorf("%s is the name of several services: %s", name, strings.Join(ids, ", "))
 }
 
-func (i *invocation) writeService(w io.Writer, s *workflows.LiveService) error {
+func (i *invocation) writeService(w io.Writer, s *client.LiveService) error {
 	var sh sheet
 	sh.add("Service", "%s", s.ID())
 	sh.add("State", "%s", s.State)

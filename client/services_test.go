@@ -1,4 +1,4 @@
-package workflows_test
+package client_test
 
 import (
 	"context"
@@ -7,17 +7,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/client"
+
 	"github.com/dendrascience/dendra-jobs/contract"
 
 	"github.com/stretchr/testify/require"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Services whose descriptions do not come keep no other from being known, and are
@@ -43,9 +44,9 @@ func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 		}
 		return invoke(ctx, method, request, reply, conn, options...)
 	}
-	c, err := client.Dial(client.Options{
+	c, err := sdk.Dial(sdk.Options{
 		HostPort: st.Temporal, Namespace: st.Namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(intercept)}},
+		ConnectionOptions: sdk.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(intercept)}},
 	})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
@@ -56,12 +57,12 @@ func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 	ids[contract.ServiceID("testing", "late")].Store(1)
 	ids[contract.ServiceID("testing", "silent")].Store(1000)
 	stacktest.WaitFor(t, "the list", func() (bool, error) {
-		found, err := c.CountActivities(t.Context(), client.CountActivitiesOptions{})
+		found, err := c.CountActivities(t.Context(), sdk.CountActivitiesOptions{})
 		return err == nil && found.Count == int64(len(names)), err
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 	defer cancel()
-	services, unread, err := workflows.KnownServices(ctx, c, time.Now())
+	services, unread, err := client.KnownServices(ctx, c, time.Now())
 	require.NoError(t, unread)
 	require.ErrorContains(t, err, "1 of 4 services cannot be described: describe service/testing/silent: ")
 	require.Len(t, services, 3)
@@ -71,10 +72,10 @@ func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 }
 
 // announce makes a service that nobody stands for, and gives its id.
-func announce(t *testing.T, c client.Client, namespace, name string) string {
+func announce(t *testing.T, c sdk.Client, namespace, name string) string {
 	t.Helper()
 	id := contract.ServiceID("testing", name)
-	_, err := c.ExecuteActivity(t.Context(), client.StartActivityOptions{
+	_, err := c.ExecuteActivity(t.Context(), sdk.StartActivityOptions{
 		ID: id, TaskQueue: name, StartToCloseTimeout: time.Hour,
 	}, contract.ServiceType, contract.Service{Worker: "testing", Name: name})
 	require.NoError(t, err)

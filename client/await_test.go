@@ -1,4 +1,4 @@
-package workflows_test
+package client_test
 
 import (
 	"context"
@@ -7,17 +7,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/client"
+
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // deafPolls never answers the first long polls for history, as a server that misses
@@ -70,20 +71,20 @@ func TestAwaitDoesNotRestOnALongPoll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			polls := &deafPolls{first: 1, polled: make(chan struct{}, 1)}
-			c, err := client.Dial(client.Options{
+			c, err := sdk.Dial(sdk.Options{
 				HostPort: st.Temporal, Namespace: st.Namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-				ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(polls.intercept)}},
+				ConnectionOptions: sdk.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(polls.intercept)}},
 			})
 			require.NoError(t, err)
 			t.Cleanup(c.Close)
 			id := "awaited/" + name
-			run, err := server.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: "nobody"}, "Nothing")
+			run, err := server.ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{ID: id, TaskQueue: "nobody"}, "Nothing")
 			require.NoError(t, err)
 			// The long poll of the server takes 20 s.
 			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 			defer cancel()
 			awaited := make(chan error, 1)
-			go func() { awaited <- workflows.Await(ctx, c, id, run.GetRunID(), nil) }()
+			go func() { awaited <- client.Await(ctx, c, id, run.GetRunID(), nil) }()
 			<-polls.polled
 			require.NoError(t, it.end(id))
 			require.ErrorAs(t, <-awaited, it.want)

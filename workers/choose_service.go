@@ -1,4 +1,4 @@
-package workflows
+package workers
 
 import (
 	"context"
@@ -7,12 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-
+	"github.com/dendrascience/dendra-jobs/job"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
-
-	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // serviceSearch looks for a service.
@@ -23,7 +22,7 @@ type serviceSearch struct{ contract.ChooseServiceInput }
 type chooser struct {
 	mu       sync.Mutex
 	asked    time.Time
-	services []LiveService
+	services []client.LiveService
 	err      error
 	unread   string // what could not be read, as it was logged
 }
@@ -36,7 +35,7 @@ const (
 
 // live lists the services that live, as they were a moment ago, without those whose
 // announcement cannot be read: they are no other service's trouble.
-func (c *chooser) live(ctx context.Context) ([]LiveService, error) {
+func (c *chooser) live(ctx context.Context) ([]client.LiveService, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.asked.IsZero() && time.Since(c.asked) < servicesKnown {
@@ -46,7 +45,7 @@ func (c *chooser) live(ctx context.Context) ([]LiveService, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), servicesAsked)
 	defer cancel()
 	var unread error
-	c.services, unread, c.err = liveServices(ctx, activity.GetClient(ctx))
+	c.services, unread, c.err = client.LiveServices(ctx, activity.GetClient(ctx))
 	c.tell(ctx, unread)
 	c.asked = time.Now()
 	return c.services, c.err
@@ -117,16 +116,16 @@ func (in serviceSearch) patience(n int) (waited, next time.Duration) {
 }
 
 // choose gives the name of a service, "" to go on waiting, or an error for good.
-func (in serviceSearch) choose(services []LiveService, waited time.Duration) (string, error) {
+func (in serviceSearch) choose(services []client.LiveService, waited time.Duration) (string, error) {
 	var best string
 	var rank uint64
 	var stuck bool // Last lives, and takes no run any more
 	for i := range services {
 		s := &services[i]
-		if s.Worker != in.Worker || s.State != ServiceServing || !s.Has(in.Bind) || !s.Serves(in.Type) {
+		if s.Worker != in.Worker || s.State != client.ServiceServing || !s.Has(in.Bind) || !s.Serves(in.Type) {
 			continue
 		}
-		if s.allStuck() {
+		if s.AllStuck() {
 			stuck = stuck || s.Name == in.Last
 			continue
 		}

@@ -1,4 +1,4 @@
-package workflows_test
+package workers_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/workers"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
@@ -21,7 +22,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // However many runs are watched, something else has its turn, and every end is seen.
@@ -31,7 +31,7 @@ func TestRunsAreWatchedWithoutHoldingEveryPlace(t *testing.T) {
 	c := st.Dial(t)
 	const queue = "watching"
 	w := worker.New(c, queue, worker.Options{MaxConcurrentActivityExecutionSize: 3})
-	w.RegisterActivityWithOptions(workflows.NewWatcher(2), activity.RegisterOptions{Name: contract.WatchRunActivity})
+	w.RegisterActivityWithOptions(workers.NewWatcher(2), activity.RegisterOptions{Name: contract.WatchRunActivity})
 	w.RegisterActivityWithOptions(func(context.Context) error { return nil }, activity.RegisterOptions{Name: "Other"})
 	require.NoError(t, w.Start())
 	defer w.Stop()
@@ -50,7 +50,7 @@ func TestRunsAreWatchedWithoutHoldingEveryPlace(t *testing.T) {
 		run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: "nobody"}, "Nothing")
 		require.NoError(t, err)
 		watched = append(watched, start(fmt.Sprintf("watch/%d", i), contract.WatchRunActivity,
-			workflows.WatchRunInput{WorkflowID: id, RunID: run.GetRunID()}))
+			contract.WatchRunInput{WorkflowID: id, RunID: run.GetRunID()}))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -92,7 +92,7 @@ func TestARunThatCannotBeLookedAtIsNotWatched(t *testing.T) {
 	defer c.Close()
 	const queue = "refused-looks"
 	w := worker.New(c, queue, worker.Options{DisableWorkflowWorker: true})
-	w.RegisterActivityWithOptions(workflows.NewWatcher(0), activity.RegisterOptions{Name: contract.WatchRunActivity})
+	w.RegisterActivityWithOptions(workers.NewWatcher(0), activity.RegisterOptions{Name: contract.WatchRunActivity})
 	require.NoError(t, w.Start())
 	defer w.Stop()
 	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: queue, TaskQueue: "nobody"}, "Nothing")
@@ -101,7 +101,7 @@ func TestARunThatCannotBeLookedAtIsNotWatched(t *testing.T) {
 	handle, err := c.ExecuteActivity(t.Context(), client.StartActivityOptions{
 		ID: queue, TaskQueue: queue, StartToCloseTimeout: time.Hour, HeartbeatTimeout: 15 * time.Second,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 10 * time.Millisecond},
-	}, contract.WatchRunActivity, workflows.WatchRunInput{WorkflowID: queue, RunID: run.GetRunID()})
+	}, contract.WatchRunActivity, contract.WatchRunInput{WorkflowID: queue, RunID: run.GetRunID()})
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

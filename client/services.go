@@ -1,4 +1,4 @@
-package workflows
+package client
 
 import (
 	"context"
@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/client"
+	sdk "go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -37,9 +36,9 @@ type LiveService struct {
 	LastSeen time.Time `json:"last_seen"`
 }
 
-// allStuck says that handlers that were given up hold all slots: the service takes
+// AllStuck says that handlers that were given up hold all slots: the service takes
 // nothing until its process is restarted, though it serves as far as it can tell.
-func (s *LiveService) allStuck() bool { return s.StuckHandlers > 0 && s.StuckHandlers >= s.Slots }
+func (s *LiveService) AllStuck() bool { return s.StuckHandlers > 0 && s.StuckHandlers >= s.Slots }
 
 // errUnreadable says that something under the name of a service is no announcement
 // that this version can read.
@@ -47,14 +46,14 @@ var errUnreadable = errors.New("it cannot be read")
 
 // Services lists the services that live, by worker type and name. Beside the errors
 // of those that cannot be described, or read, it gives the others.
-func Services(ctx context.Context, c client.Client) ([]LiveService, error) {
-	services, unread, err := liveServices(ctx, c)
+func Services(ctx context.Context, c sdk.Client) ([]LiveService, error) {
+	services, unread, err := LiveServices(ctx, c)
 	return services, errors.Join(err, unread)
 }
 
-// liveServices lists the services that live. Those whose announcement cannot be read
+// LiveServices lists the services that live. Those whose announcement cannot be read
 // are told apart: another look will not read it either.
-func liveServices(ctx context.Context, c client.Client) (services []LiveService, unread, err error) {
+func LiveServices(ctx context.Context, c sdk.Client) (services []LiveService, unread, err error) {
 	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'Running'", contract.ServiceType))
 }
 
@@ -62,13 +61,13 @@ func liveServices(ctx context.Context, c client.Client) (services []LiveService,
 // and have not come back under their names. Beside the error of those that cannot be
 // described it gives the others, and apart from it the errors of those that cannot
 // be read.
-func KnownServices(ctx context.Context, c client.Client, since time.Time) (services []LiveService, unread, err error) {
+func KnownServices(ctx context.Context, c sdk.Client, since time.Time) (services []LiveService, unread, err error) {
 	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND (ExecutionStatus = 'Running' OR (%s))", contract.ServiceType, lostSince(since)))
 }
 
 // LostServices lists the services that fell silent since a time and have not
 // come back under their names.
-func LostServices(ctx context.Context, c client.Client, since time.Time) ([]LiveService, error) {
+func LostServices(ctx context.Context, c sdk.Client, since time.Time) ([]LiveService, error) {
 	services, unread, err := servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND %s", contract.ServiceType, lostSince(since)))
 	// What is described is the latest of a name: one that came back is not lost.
 	return slices.DeleteFunc(services, func(s LiveService) bool { return s.State != ServiceLost }), errors.Join(err, unread)
@@ -84,8 +83,8 @@ func lostSince(since time.Time) string {
 // server that is slow but well, as far as the caller has time.
 var describePatience = []time.Duration{500 * time.Millisecond, time.Second, 10 * time.Second}
 
-func servicesOf(ctx context.Context, c client.Client, query string) (services []LiveService, unread, err error) {
-	found, err := c.ListActivities(ctx, client.ListActivitiesOptions{Query: query})
+func servicesOf(ctx context.Context, c sdk.Client, query string) (services []LiveService, unread, err error) {
+	found, err := c.ListActivities(ctx, sdk.ListActivitiesOptions{Query: query})
 	if err != nil {
 		return nil, nil, fmt.Errorf("list services: %w", err)
 	}
@@ -119,7 +118,7 @@ type descriptions struct {
 }
 
 // ask describes what is left, several at once.
-func (d *descriptions) ask(ctx context.Context, c client.Client, patience time.Duration) {
+func (d *descriptions) ask(ctx context.Context, c sdk.Client, patience time.Duration) {
 	const concurrency = 8
 	ids := d.left
 	d.left = nil
@@ -149,9 +148,9 @@ func (d *descriptions) ask(ctx context.Context, c client.Client, patience time.D
 
 // describeService reads the latest activity of a service. It returns nil for one
 // that has ended in peace or has not begun.
-func describeService(ctx context.Context, c client.Client, id string) (*LiveService, error) {
-	handle := c.GetActivityHandle(client.GetActivityHandleOptions{ActivityID: id})
-	d, err := handle.Describe(ctx, client.DescribeActivityOptions{IncludeInput: true, IncludeHeartbeatDetails: true})
+func describeService(ctx context.Context, c sdk.Client, id string) (*LiveService, error) {
+	handle := c.GetActivityHandle(sdk.GetActivityHandleOptions{ActivityID: id})
+	d, err := handle.Describe(ctx, sdk.DescribeActivityOptions{IncludeInput: true, IncludeHeartbeatDetails: true})
 	var gone *serviceerror.NotFound
 	if errors.As(err, &gone) {
 		return nil, nil //nolint:nilnil // Past its retention.

@@ -1,4 +1,4 @@
-package workflows
+package client
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-
+	"github.com/dendrascience/dendra-jobs/job"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
@@ -19,8 +19,6 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
-
-	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // ScheduleService is what the Temporal API has for schedules that exist.
@@ -65,7 +63,7 @@ var (
 	errUntold = errors.New("the server does not tell whether it took the request: look at the job's runs before you ask again")
 )
 
-// Describe reads a schedule. The server reads its marks first and then the rest:
+// Describe reads a schedule. The server reads its search attributes first and then the rest:
 // where they belong to different definitions, it is read again.
 func (s Schedules) Describe(ctx context.Context, jobID string) (*workflowservice.DescribeScheduleResponse, error) {
 	const most = 3
@@ -74,13 +72,13 @@ func (s Schedules) Describe(ctx context.Context, jobID string) (*workflowservice
 			Namespace: s.Namespace, ScheduleId: contract.ScheduleID(jobID),
 		})
 		action := now.GetSchedule().GetAction().GetStartWorkflow()
-		if err != nil || try == most || specHashOf(now.GetSearchAttributes()) == specHashOf(action.GetSearchAttributes()) {
+		if err != nil || try == most || definitionHashOf(now.GetSearchAttributes()) == definitionHashOf(action.GetSearchAttributes()) {
 			return now, err
 		}
 	}
 }
 
-func specHashOf(attributes *commonpb.SearchAttributes) string {
+func definitionHashOf(attributes *commonpb.SearchAttributes) string {
 	return keyword(attributes, contract.AttributeDefinitionHash.GetName())
 }
 
@@ -96,7 +94,7 @@ func keyword(attributes *commonpb.SearchAttributes, name string) string {
 // ScheduleEdit is what a schedule shall become.
 type ScheduleEdit struct {
 	Schedule *schedulepb.Schedule
-	// Attributes are its marks; nil keeps those that it has.
+	// Attributes are its search attributes; nil keeps those that it has.
 	Attributes *commonpb.SearchAttributes
 }
 

@@ -1,10 +1,12 @@
-package workflows_test
+package client_test
 
 import (
 	"context"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/client"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
@@ -15,7 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // The run of a trigger has no name that a run of the schedule could have.
@@ -33,7 +34,7 @@ func TestATriggerHasASecondOfItsOwn(t *testing.T) {
 		"a start in each second":  {every(time.Second), noon},
 		"no times are known":      {nil, noon},
 	} {
-		require.Equal(t, tt.want, workflows.TriggerTime("count_things.a", tt.r, noon), name)
+		require.Equal(t, tt.want, client.TriggerTime("count_things.a", tt.r, noon), name)
 	}
 }
 
@@ -45,13 +46,13 @@ type forgetful struct {
 	asked            int // patches
 }
 
-func newForgetful(updates, patches int) (*forgetful, workflows.Schedules) {
+func newForgetful(updates, patches int) (*forgetful, client.Schedules) {
 	f := &forgetful{updates: updates, patches: patches, now: &workflowservice.DescribeScheduleResponse{
 		Schedule:      &schedulepb.Schedule{State: &schedulepb.ScheduleState{}},
 		Info:          &schedulepb.ScheduleInfo{},
 		ConflictToken: []byte{1},
 	}}
-	return f, workflows.Schedules{Service: f, Namespace: "default"}
+	return f, client.Schedules{Service: f, Namespace: "default"}
 }
 
 func (f *forgetful) DescribeSchedule(context.Context, *workflowservice.DescribeScheduleRequest, ...grpc.CallOption) (*workflowservice.DescribeScheduleResponse, error) {
@@ -78,15 +79,15 @@ func (f *forgetful) PatchSchedule(_ context.Context, in *workflowservice.PatchSc
 }
 
 // pause is an edit.
-func pause(now *workflowservice.DescribeScheduleResponse) (*workflows.ScheduleEdit, error) {
+func pause(now *workflowservice.DescribeScheduleResponse) (*client.ScheduleEdit, error) {
 	if now.GetSchedule().GetState().GetPaused() {
 		return nil, nil //nolint:nilnil // It is as it shall be.
 	}
 	now.GetSchedule().State.Paused = true
-	return &workflows.ScheduleEdit{Schedule: now.GetSchedule()}, nil
+	return &client.ScheduleEdit{Schedule: now.GetSchedule()}, nil
 }
 
-func trigger(t *testing.T, s workflows.Schedules) (workflows.ScheduleTrigger, error) {
+func trigger(t *testing.T, s client.Schedules) (client.ScheduleTrigger, error) {
 	return s.Trigger(t.Context(), "count_things.a", nil, enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED)
 }
 

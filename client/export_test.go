@@ -1,0 +1,12 @@
+package client
+
+import (
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// TriggerTime is the time of a trigger of a job.
+func TriggerTime(jobID string, r *job.Recurring, now time.Time) time.Time {
+	return triggerTime(jobID, r, now)
+}
