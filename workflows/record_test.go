@@ -244,16 +244,6 @@ func (r *recorder) ends() {
 	require.NoError(r, err)
 	r.ended(retried.Run)
 	r.save("run_end_retry", retried.Run)
-
-	older := r.job("end-older", oneShot, "")
-	attributes, err := contract.Attributes(older)
-	require.NoError(r, err)
-	run, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
-		ID: contract.JobWorkflowID(older.ID), TaskQueue: string(older.Worker), TypedSearchAttributes: attributes,
-	}, contract.RunJobType, contract.RunInput{Job: older, StartedBy: contract.StartedBySchedule})
-	require.NoError(r, err)
-	require.NoError(r, run.Get(r.Context(), nil))
-	r.save("run_end_versioned", client.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
 }
 
 func (r *recorder) ended(ref client.RunRef) {
