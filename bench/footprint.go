@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/dendrascience/dendra-jobs/contract"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/proxy"
 	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // spread is the median, the 99th percentile and the maximum of some durations.

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/job"
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // awaitLooks spaces the looks at a run that is awaited: each costs the server a read.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // pollInterval is how often what is followed is looked at.

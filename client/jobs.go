@@ -8,13 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -77,7 +76,7 @@ func (f JobFilter) matches(row JobRow) bool {
 		(f.Queue == "" || f.Queue == row.Queue)
 }
 
-// Jobs lists the jobs that Temporal knows, by id: all recurring ones, and the
+// List lists the jobs that Temporal knows, by id: all recurring ones, and the
 // others as long as their latest run is within the namespace's retention. The
 // list is eventually consistent, by about a second. The second result names
 // queues whose waiting items could not be read since no worker is alive.
@@ -302,7 +301,7 @@ type JobDetail struct {
 // describedRuns is how many runs Job lists.
 const describedRuns = 10
 
-// Job describes a job.
+// Get describes a job.
 func (c *JobClient) Get(ctx context.Context, jobID string) (*JobDetail, error) {
 	live, err := c.Live(ctx, jobID)
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -44,7 +43,7 @@ type MissedStart struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// JobLedger sums up the starts of one recurring job.
+// JobStarts sums up the starts of one recurring job.
 type JobStarts struct {
 	JobID string `json:"job_id"`
 	// From is when the ledger begins: what was asked for, or the time since which
@@ -63,7 +62,7 @@ type JobStarts struct {
 	ServerSince   time.Time `json:"server_since"`
 }
 
-// Ledger accounts for the starts of recurring jobs in a time.
+// StartsReport accounts for the starts of recurring jobs in a time.
 type StartsReport struct {
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
@@ -84,7 +83,7 @@ type MissedFilter struct {
 	Until time.Time
 }
 
-// MaxLedgerSlots bounds the starts that one ledger looks at.
+// MaxReportedStarts bounds the starts that one report looks at.
 const MaxReportedStarts = 10_000
 
 // maxLedgerRuns bounds the runs that are compared with them. There are more runs

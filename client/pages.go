@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dendrascience/dendra-jobs/contract"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // inPages finds the items of a job that wait in the overflow pages of a queue, in the
@@ -117,7 +118,7 @@ func (c *QueueClient) Peek(ctx context.Context, name string, from, limit int) ([
 	return items, err
 }
 
-// errNoPage says that a workflow under the id of a page is not that page.
+// ErrNoPage says that a workflow under the id of a page is not that page.
 var ErrNoPage = errors.New("it is not the overflow page of the queue")
 
 // LoadPage reads a page from the history of its workflow, which needs no worker.

@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"testing"
@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 	schedulepb "go.temporal.io/api/schedule/v1"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 func scheduleOf(t *testing.T) *schedulepb.Schedule {
 	t.Helper()
-	action, err := ScheduleAction(job.Job{
+	action, err := client.ScheduleAction(job.Job{
 		ID: "count_things.a", Type: "CountThings", Spec: []byte(`{}`),
 		Trigger: job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}},
 	})
@@ -24,20 +25,20 @@ func scheduleOf(t *testing.T) *schedulepb.Schedule {
 func TestAScheduleKeepsItsLatestPauses(t *testing.T) {
 	t.Parallel()
 	s := scheduleOf(t)
-	require.Empty(t, pausesOf(s))
+	require.Empty(t, client.PausesOf(s))
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	for n := range maxPauseSpans + 2 {
+	for n := range client.MaxPauseSpans + 2 {
 		at := noon.Add(time.Duration(n) * time.Hour)
-		require.NoError(t, setPaused(s, true, "vendor", at))
-		require.NoError(t, setPaused(s, true, "disk", at.Add(time.Minute))) // For another reason.
+		require.NoError(t, client.SetPaused(s, true, "vendor", at))
+		require.NoError(t, client.SetPaused(s, true, "disk", at.Add(time.Minute))) // For another reason.
 		require.True(t, s.GetState().GetPaused())
 		require.Equal(t, "disk", s.GetState().GetNotes())
-		require.Equal(t, pauseSpan{From: at}, pausesOf(s)[0])
-		require.NoError(t, setPaused(s, false, "done", at.Add(2*time.Minute)))
-		require.Equal(t, pauseSpan{From: at, To: at.Add(2 * time.Minute)}, pausesOf(s)[0])
+		require.Equal(t, client.PauseSpan{From: at}, client.PausesOf(s)[0])
+		require.NoError(t, client.SetPaused(s, false, "done", at.Add(2*time.Minute)))
+		require.Equal(t, client.PauseSpan{From: at, To: at.Add(2 * time.Minute)}, client.PausesOf(s)[0])
 	}
-	require.Len(t, pausesOf(s), maxPauseSpans)
-	_, ok := Definition(s.GetAction().GetStartWorkflow().GetMemo())
+	require.Len(t, client.PausesOf(s), client.MaxPauseSpans)
+	_, ok := client.Definition(s.GetAction().GetStartWorkflow().GetMemo())
 	require.True(t, ok, "the definition is kept too")
 }
 
@@ -45,23 +46,23 @@ func TestAPauseWhoseEndNobodyKnowsIsNotKept(t *testing.T) {
 	t.Parallel()
 	s := scheduleOf(t)
 	now := time.Now()
-	require.NoError(t, setPaused(s, true, "vendor", now))
+	require.NoError(t, client.SetPaused(s, true, "vendor", now))
 	s.State.Paused = false // In the Web UI.
-	require.Empty(t, pausesOf(s))
-	require.NoError(t, setPaused(s, true, "vendor", now.Add(time.Hour)))
-	require.Len(t, pausesOf(s), 1)
-	require.NoError(t, setPaused(s, false, "", now.Add(time.Hour)))
-	require.Empty(t, pausesOf(s), "it was too short to tell")
+	require.Empty(t, client.PausesOf(s))
+	require.NoError(t, client.SetPaused(s, true, "vendor", now.Add(time.Hour)))
+	require.Len(t, client.PausesOf(s), 1)
+	require.NoError(t, client.SetPaused(s, false, "", now.Add(time.Hour)))
+	require.Empty(t, client.PausesOf(s), "it was too short to tell")
 }
 
 func TestReasonsOfSeveralPausesAreBounded(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "disk", addReason("", "disk"))
-	require.Equal(t, "vendor; also: disk", addReason("vendor", "disk"))
-	require.Equal(t, "vendor; also: disk", addReason("vendor; also: disk", "vendor"))
+	require.Equal(t, "disk", client.AddReason("", "disk"))
+	require.Equal(t, "vendor; also: disk", client.AddReason("vendor", "disk"))
+	require.Equal(t, "vendor; also: disk", client.AddReason("vendor; also: disk", "vendor"))
 	long := "vendor"
 	for range 5 {
-		long = addReason(long, string(make([]byte, 300))+long[:1])
+		long = client.AddReason(long, string(make([]byte, 300))+long[:1])
 	}
 	require.LessOrEqual(t, len(long), contract.MaxPauseReason)
 }

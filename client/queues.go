@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	sdk "go.temporal.io/sdk/client"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -30,7 +29,7 @@ func (c *conn) queueNames(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), err
 }
 
-// Queues lists all queues with their states, by name. Beside the error of those
+// List lists all queues with their states, by name. Beside the error of those
 // that do not tell theirs it gives the others.
 func (c *QueueClient) List(ctx context.Context) ([]Queue, error) {
 	names, err := c.queueNames(ctx)
@@ -55,7 +54,7 @@ func (c *QueueClient) List(ctx context.Context) ([]Queue, error) {
 	return queues, err
 }
 
-// QueueState is the whole state of a queue's workflow. Most callers want [Client.Queue].
+// State is the whole state of a queue's workflow. Most callers want [QueueClient.Get].
 func (c *QueueClient) State(ctx context.Context, name string) (*contract.QueueState, error) {
 	queue, err := c.Get(ctx, name)
 	if err != nil {
@@ -152,7 +151,7 @@ func (c *conn) locate(ctx context.Context, queue, jobID string) ([]contract.Queu
 	return c.inPages(ctx, at.state, jobID)
 }
 
-// PauseQueue lets the running item finish and starts no more. A queue that is
+// Pause lets the running item finish and starts no more. A queue that is
 // paused already keeps the reasons that it was paused for.
 func (c *QueueClient) Pause(ctx context.Context, queue, reason string) (contract.QueueSummary, error) {
 	state, err := c.State(ctx, queue)
@@ -165,7 +164,7 @@ func (c *QueueClient) Pause(ctx context.Context, queue, reason string) (contract
 	return toQueue(ctx, c.conn, contract.MessagePauseQueue, queue, "pause queue "+queue, contract.PauseRequest{Reason: reason})
 }
 
-// ResumeQueue lets a queue go on that was paused, drained or halted. The item over
+// Resume lets a queue go on that was paused, drained or halted. The item over
 // which it was halted is tried again, first, at the position that it left.
 func (c *QueueClient) Resume(ctx context.Context, queue string) (contract.QueueSummary, error) {
 	return toQueue(ctx, c.conn, contract.MessageResumeQueue, queue, "resume queue "+queue, contract.ResumeRequest{})
@@ -177,7 +176,7 @@ func (c *QueueClient) SkipFailed(ctx context.Context, queue string) (contract.Qu
 	return toQueue(ctx, c.conn, contract.MessageSkip, queue, "skip in queue "+queue, contract.SkipRequest{})
 }
 
-// DrainQueue accepts no more items and runs those that wait.
+// Drain accepts no more items and runs those that wait.
 func (c *QueueClient) Drain(ctx context.Context, queue string) (contract.QueueSummary, error) {
 	return toQueue(ctx, c.conn, contract.MessageDrainQueue, queue, "drain queue "+queue, contract.DrainRequest{})
 }
@@ -224,7 +223,7 @@ func (c *QueueClient) SetOnFailure(ctx context.Context, queue string, policy job
 	}
 }
 
-// LatestLetters leaves one letter of each job and spec, in the order of a queue,
+// LatestDeadLetters leaves one dead letter of each job and spec, in the order of a queue,
 // which is that of the failures: the latest, since its run tells where to go on.
 func LatestDeadLetters(letters []contract.DeadLetter) []contract.DeadLetter {
 	type work struct{ jobID, definitionHash string }
@@ -241,7 +240,7 @@ func LatestDeadLetters(letters []contract.DeadLetter) []contract.DeadLetter {
 	return kept
 }
 
-// RetriedLetters tells which of several letters can be retried at once, in their order:
+// RetriedDeadLetters tells which of several dead letters can be retried at once, in their order:
 // those of LatestLetters, but of a job that has failed with several specs only those
 // with the first, since a queue holds a job with one spec. The others are left for when
 // that has ended.

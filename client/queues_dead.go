@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"go.temporal.io/sdk/temporal"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // DeadRetry is what became of the dead letters that RetryDead was given.
@@ -19,7 +19,7 @@ type DeadRetry struct {
 	Left []KeptDeadLetter
 }
 
-// LeftLetter is a dead letter that cannot be retried, and stays.
+// KeptDeadLetter is a dead letter that cannot be retried, and stays.
 type KeptDeadLetter struct {
 	DeadLetter contract.DeadLetter
 	// Why is one sentence: its definition is kept nowhere, or the queue refuses it.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -16,6 +14,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -57,7 +56,7 @@ func (q *Queue) Err() error {
 // by a worker.
 const recoveryTimeout = time.Minute
 
-// Queue asks a queue for its state, or finds out what that was when its workflow ended.
+// Get asks a queue for its state, or finds out what that was when its workflow ended.
 // It needs a live worker of any type.
 func (c *QueueClient) Get(ctx context.Context, name string) (*Queue, error) {
 	asked, cancel := context.WithTimeout(ctx, answerTimeout)
@@ -168,7 +167,7 @@ func (c *conn) orEnded(ctx context.Context, name string, err error) error {
 	return err // It has been recovered meanwhile.
 }
 
-// RecoverQueue starts a queue again whose workflow has ended: with what waited, and
+// Recover starts a queue again whose workflow has ended: with what waited, and
 // with the item that was at work as the one that runs, so that its end is awaited first.
 // Of a queue that runs it gives the summary and changes nothing. The request id makes
 // that safe for any number of callers: of one end of the workflow, one start comes.

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	workflowpb "go.temporal.io/api/workflow/v1"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -142,7 +141,7 @@ func (r *Run) addMemo(info *workflowpb.WorkflowExecutionInfo) {
 	r.Message, r.Counts, r.Class, r.Error = end.Message, end.Counts, end.Class, end.Error
 }
 
-// Runs lists runs, the latest first. A run that was started within the last
+// List lists runs, the latest first. A run that was started within the last
 // second may be missing: the list is eventually consistent. With a job of
 // continuous mode it lists the iterations that the job remembers, for which a
 // live worker has to answer.

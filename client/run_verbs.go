@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// CancelRun asks a run to stop: its handler is told, and has the job's stop grace
+// Cancel asks a run to stop: its handler is told, and has the job's stop grace
 // period. It returns once the request is taken. A run that waits for its time
 // ends without having done anything.
 func (c *RunClient) Cancel(ctx context.Context, ref RunRef, reason string) error {
@@ -27,7 +26,7 @@ func (c *RunClient) Cancel(ctx context.Context, ref RunRef, reason string) error
 	return explain("cancel run "+ref.WorkflowID, err)
 }
 
-// TerminateRun ends a run at once. Its handler is not told; it hears that the run
+// Terminate ends a run at once. Its handler is not told; it hears that the run
 // is over when it reports next, and what it has not reported by then is lost.
 func (c *RunClient) Terminate(ctx context.Context, ref RunRef, reason string) error {
 	_, err := call(ctx, c.temporal.WorkflowService().TerminateWorkflowExecution, &workflowservice.TerminateWorkflowExecutionRequest{
@@ -69,7 +68,7 @@ type Retried struct {
 // completed, or was followed by another one.
 var ErrNotRetried = errors.New("it is not tried again")
 
-// RetryRun starts a run again that failed, was canceled, terminated or timed out,
+// Retry starts a run again that failed, was canceled, terminated or timed out,
 // with the definition that it had. Several calls for one run start one run. While
 // a run of a recurring job is under way that may not overlap, it is an error; the
 // schedule itself takes no notice of the run that is started here. Dead letters of a

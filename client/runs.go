@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -88,7 +87,7 @@ type RunDetail struct {
 	WaitingForWorker bool `json:"waiting_for_worker,omitempty"`
 }
 
-// Run describes a run. An empty run id means the latest of the workflow id.
+// Get describes a run. An empty run id means the latest of the workflow id.
 func (c *RunClient) Get(ctx context.Context, ref RunRef) (*RunDetail, error) {
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, ref.WorkflowID, ref.RunID)
 	if err != nil {

@@ -6,8 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/client"
-
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -16,11 +14,13 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // The run of a trigger has no name that a run of the schedule could have.
 func TestATriggerHasASecondOfItsOwn(t *testing.T) {
+	t.Parallel()
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 250_000_000, time.UTC)
 	every := func(d time.Duration) *job.Recurring {
 		return &job.Recurring{RecurEvery: job.Duration(d), Offset: new(job.Duration)}
@@ -92,6 +92,7 @@ func trigger(t *testing.T, s client.Schedules) (client.ScheduleTrigger, error) {
 }
 
 func TestWhatAServerDropsIsAskedForAgain(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, s := newForgetful(3, 0)
 		require.NoError(t, s.Change(t.Context(), "count_things.a", pause))
@@ -107,6 +108,7 @@ func TestWhatAServerDropsIsAskedForAgain(t *testing.T) {
 }
 
 func TestAServerThatTakesNothingIsGivenUp(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const notTaken = "the server did not take the change in time"
 		began := time.Now()
@@ -121,6 +123,7 @@ func TestAServerThatTakesNothingIsGivenUp(t *testing.T) {
 
 // A trigger that may be among what waits, or is not yet passed by, is made once.
 func TestATriggerThatMayHaveBeenTakenIsNotRepeated(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, s := newForgetful(0, 1)
 		f.now.Info.BufferSize = 1
@@ -137,6 +140,7 @@ func TestATriggerThatMayHaveBeenTakenIsNotRepeated(t *testing.T) {
 
 // An activity has to answer in its own time: one that is late is run again.
 func TestAChangeIsGivenUpBeforeItsCallersTimeEnds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		within := func(d time.Duration, ask func(ctx context.Context) error) error {
 			ctx, cancel := context.WithTimeout(t.Context(), d)

@@ -10,11 +10,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	sdk "go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // ServiceState says how a service stands.

@@ -7,10 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/client"
-
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/stretchr/testify/require"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -18,6 +14,8 @@ import (
 	"go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
 
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 

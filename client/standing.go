@@ -7,15 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// Standing says what stands in Temporal for a job until someone removes it.
+// LiveState says what stands in Temporal for a job until someone removes it.
 type LiveState struct {
 	Provider job.Provider
 	Schedule bool // a schedule

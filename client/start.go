@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/oklog/ulid/v2"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -17,22 +15,23 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// StartRun starts a run of a job at once. If a run of the job with the same spec
+// Start starts a run of a job at once. If a run of the job with the same spec
 // is under way, that one is given instead; with another spec is an error.
 func (c *RunClient) Start(ctx context.Context, j job.Job, trigger contract.StartedBy) (RunRef, error) {
 	return c.StartWithRequestID(ctx, j, trigger, NewRequestID())
 }
 
-// StartRunOnce is StartRun for a request that may be made several times: the same
+// StartWithRequestID is Start for a request that may be made several times: the same
 // request id starts no second run, not even when the first has ended.
 func (c *RunClient) StartWithRequestID(ctx context.Context, j job.Job, trigger contract.StartedBy, requestID string) (RunRef, error) {
 	return c.StartAt(ctx, j, trigger, time.Time{}, requestID)
 }
 
-// StartRunAt is StartRunOnce for a time ahead; at one that is past, the run begins
+// StartAt is StartWithRequestID for a time ahead; at one that is past, the run begins
 // at once. Until then the run is [RunWaiting]. If one waits already for another
 // time, it is an error.
 func (c *RunClient) StartAt(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time, requestID string) (RunRef, error) {

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // Workers is who serves the jobs of a namespace.
@@ -32,7 +32,7 @@ type UnservedType struct {
 // lostFor is how long a service that fell silent is told of.
 const lostFor = time.Hour
 
-// Workers lists the live workers, and the job types that have none: of the jobs
+// List lists the live workers, and the job types that have none: of the jobs
 // on schedule and of those that run or want to. Items that wait in a queue count
 // from their turn on. A service that died is taken for dead after its service
 // timeout, 15 seconds by default; jobs may take a second to show.

@@ -3,8 +3,9 @@ package contract
 import (
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/job"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // SignalApplied adds an AppliedRecord to an AppliedJobs workflow.

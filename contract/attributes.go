@@ -3,8 +3,9 @@ package contract
 import (
 	"fmt"
 
-	"github.com/dendrascience/dendra-jobs/job"
 	"go.temporal.io/sdk/temporal"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Search attributes, all of type Keyword.
@@ -46,7 +47,7 @@ func QueueAttributes(name string) temporal.SearchAttributes {
 	return temporal.NewSearchAttributes(AttributeQueue.ValueSet(name))
 }
 
-// maxSummaryBytes is the server's limit on a static summary.
+// MaxSummaryBytes is the server's limit on a static summary.
 const MaxSummaryBytes = 200
 
 // Summary is the line that the Web UI shows for a run or loop of a job.

@@ -4,15 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/dendrascience/dendra-jobs/job"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Cause gives the class and the sentence of a failed run's error.
 func Cause(err error) (errorClass, message string) { return ErrorClass(err), ErrorReason(err) }
 
-// reason is the innermost sentence of an activity's failure, without the
+// ErrorReason is the innermost sentence of an activity's failure, without the
 // wrapping that repeats ids and event numbers.
 func ErrorReason(err error) string {
 	var app *temporal.ApplicationError
@@ -36,7 +37,7 @@ func ErrorReason(err error) string {
 	return err.Error()
 }
 
-// class is the error class of an activity's failure, as the Web UI shows it.
+// ErrorClass is the error class of an activity's failure, as the Web UI shows it.
 func ErrorClass(err error) string {
 	var app *temporal.ApplicationError
 	if errors.As(err, &app) {
@@ -53,7 +54,7 @@ func ErrorClass(err error) string {
 // as far as the error of the run tells; nil if it left none.
 func LastCursor(err error) json.RawMessage { return LastOutput(err).Result.Cursor }
 
-// lastOutput is what the last attempt of a run left behind that did not complete.
+// LastOutput is what the last attempt of a run left behind that did not complete.
 // In a workflow it takes errors of activities only: the details of those that the
 // workflow itself has made are not encoded, and can be read as what they are alone.
 func LastOutput(err error) ActivityOutput {

@@ -3,8 +3,9 @@ package contract
 import (
 	"context"
 
-	"github.com/dendrascience/dendra-jobs/job"
 	"go.temporal.io/sdk/client"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Message is an update of a workflow: a request with a typed answer, which is

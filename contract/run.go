@@ -19,7 +19,7 @@ type RunInput struct {
 	RetryOf string `json:"retry_of,omitempty"`
 }
 
-// Trigger says what started a run.
+// StartedBy says what started a run.
 type StartedBy string
 
 // The triggers.

@@ -66,7 +66,7 @@ type ServedType struct {
 	SpecSchema json.RawMessage `json:"spec_schema,omitempty"`
 }
 
-// ServiceBeat is the detail of a service's heartbeat.
+// ServiceHeartbeat is the detail of a service's heartbeat.
 type ServiceHeartbeat struct {
 	// Running counts the handlers at work.
 	Running int `json:"running"`
@@ -112,7 +112,7 @@ func (t ServedType) JobType(worker job.WorkerType) job.Type {
 	}
 }
 
-// isServiceID tells the ids of services from those of other activities.
+// IsServiceID tells the ids of services from those of other activities.
 func IsServiceID(id string) bool { return strings.HasPrefix(id, servicePrefix) }
 
 // ChooseServiceInput asks for a service that a bound job's run can go to.

@@ -8,13 +8,12 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 func attributeNames(start *workflowpb.NewWorkflowExecutionInfo) []string {

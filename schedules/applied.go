@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

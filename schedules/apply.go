@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

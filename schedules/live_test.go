@@ -5,13 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 )

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

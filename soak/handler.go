@@ -12,10 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.org/soak/ledger"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
-
-	"example.org/soak/ledger"
 )
 
 // What a worker process finds in its environment.

@@ -1,8 +1,9 @@
 package workers
 
 import (
-	"github.com/dendrascience/dendra-jobs/contract"
 	"go.temporal.io/sdk/activity"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // ActivityRegistry is the part of a Temporal worker that registers activities.

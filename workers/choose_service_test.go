@@ -5,15 +5,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/workers"
-
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/workers"
 )
 
 func service(name, zone string) client.LiveService {
@@ -27,6 +25,7 @@ func service(name, zone string) client.LiveService {
 }
 
 func TestChoiceOfAService(t *testing.T) {
+	t.Parallel()
 	in := contract.ChooseServiceInput{
 		JobID: "count_things.a", Worker: "counting", Type: "CountThings", Bind: map[string]string{"zone": "north"},
 		Failover: job.FailoverRequeue, After: job.Duration(30 * time.Second),
@@ -83,6 +82,7 @@ func TestChoiceOfAService(t *testing.T) {
 // A service that is full of handlers which were given up announces itself as serving,
 // and takes nothing until it is restarted.
 func TestChoiceLeavesOutServicesFullOfDeafHandlers(t *testing.T) {
+	t.Parallel()
 	in := contract.ChooseServiceInput{
 		JobID: "count_things.a", Worker: "counting", Type: "CountThings",
 		Failover: job.FailoverRequeue, After: job.Duration(30 * time.Second),
@@ -118,6 +118,7 @@ func TestChoiceLeavesOutServicesFullOfDeafHandlers(t *testing.T) {
 }
 
 func TestJobsAreSpreadOverServicesAndStay(t *testing.T) {
+	t.Parallel()
 	services := []client.LiveService{service("a", "north"), service("b", "north"), service("c", "north"), service("d", "north")}
 	chosen := map[string]string{}
 	counts := map[string]int{}
@@ -143,6 +144,7 @@ func TestJobsAreSpreadOverServicesAndStay(t *testing.T) {
 
 // TestRunLooksForAServiceLessAndLessOften bounds how often, and how late.
 func TestRunLooksForAServiceLessAndLessOften(t *testing.T) {
+	t.Parallel()
 	in := contract.ChooseServiceInput{After: job.Duration(30 * time.Second)}
 	at := map[time.Duration]bool{}
 	looks := 1

@@ -5,10 +5,10 @@ import (
 	"log/slog"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-
-	"google.golang.org/grpc"
 )
 
 // Polls watches calls to Temporal, as the host does.

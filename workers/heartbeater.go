@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
@@ -16,6 +14,8 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // maxHeartbeatInterval bounds how long a run takes to hear a request to stop.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
 )

@@ -4,11 +4,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

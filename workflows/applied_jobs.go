@@ -3,9 +3,9 @@ package workflows
 import (
 	"fmt"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // maxRecordsPerRun bounds the history of a run of AppliedJobs.

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

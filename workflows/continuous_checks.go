@@ -3,10 +3,9 @@ package workflows
 import (
 	"fmt"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -102,7 +101,7 @@ func (l *loop) checkSetJob(in contract.SetJobRequest) error {
 	if err := l.checkAlive(); err != nil {
 		return err
 	}
-	return l.unless(current == wanted && !l.BacksOff() && (l.Restart || !in.Restart) && !(in.EndFailurePause && l.PausedItself))
+	return l.unless(current == wanted && !l.BacksOff() && (l.Restart || !in.Restart) && (!in.EndFailurePause || !l.PausedItself))
 }
 
 // checkReplaces refuses a definition that was made without knowing the one in

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // lostIteration says that an iteration ended since its worker failed, and not

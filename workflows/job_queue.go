@@ -5,12 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

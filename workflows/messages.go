@@ -3,9 +3,9 @@ package workflows
 import (
 	"fmt"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // handle installs the handler of a message. It must not wait: an update that is

@@ -1,9 +1,9 @@
 package workflows
 
 import (
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // Registry is the part of a Temporal worker that registers workflows.

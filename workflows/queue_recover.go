@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 )
 
 // QueueHistory is what the history of one run of a queue tells beside the queue's

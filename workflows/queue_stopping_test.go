@@ -5,13 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	sdk "go.temporal.io/sdk/client"
@@ -16,6 +14,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workflows"

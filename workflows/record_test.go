@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -21,6 +19,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -244,16 +243,6 @@ func (r *recorder) ends() {
 	require.NoError(r, err)
 	r.ended(retried.Run)
 	r.save("run_end_retry", retried.Run)
-
-	older := r.job("end-older", oneShot, "")
-	attributes, err := contract.Attributes(older)
-	require.NoError(r, err)
-	run, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
-		ID: contract.JobWorkflowID(older.ID), TaskQueue: string(older.Worker), TypedSearchAttributes: attributes,
-	}, contract.RunJobType, contract.RunInput{Job: older, StartedBy: contract.StartedBySchedule})
-	require.NoError(r, err)
-	require.NoError(r, run.Get(r.Context(), nil))
-	r.save("run_end_versioned", client.RunRef{WorkflowID: run.GetID(), RunID: run.GetRunID()})
 }
 
 func (r *recorder) ended(ref client.RunRef) {

@@ -20,13 +20,15 @@ import (
 var recorded = []string{
 	"applied_first", "applied_last",
 	"continuous_bound", "continuous_failing_1", "continuous_failing_2", "continuous_first",
-	"continuous_interrupted_1", "continuous_interrupted_2",
-
-	"run_bound_lost",
-	"run_canceled_lost",
-	"run_end_canceled", "run_end_completed", "run_end_failed", "run_end_retry", "run_end_versioned",
-
-	"run_lost", "run_lost_for_good", "run_lost_reported",
+	"continuous_interrupted_1", "continuous_interrupted_2", "continuous_last",
+	"queue_first", "queue_halted_1", "queue_halted_2", "queue_last", "queue_limits_1", "queue_page",
+	"queue_paged_1", "queue_paged_2", "queue_paged_3", "queue_paged_4", "queue_paged_5", "queue_signaled",
+	"queue_start_failed_1", "queue_start_failed_2", "queue_start_failed_3", "queue_stopping", "queue_watching",
+	"run_bound_busy", "run_bound_failed", "run_bound_lost", "run_bound_moved", "run_canceled",
+	"run_canceled_lost", "run_completed", "run_end_canceled", "run_end_completed", "run_end_failed",
+	"run_end_retry", "run_failed", "run_failed_again", "run_failed_counted", "run_handed_over", "run_held_back",
+	"run_in_time", "run_lost", "run_lost_for_good", "run_lost_reported", "run_recovered", "run_retried",
+	"run_superseded",
 }
 
 // TestRecordedHistoriesReplay fails when a change of the workflows would break

@@ -4,10 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

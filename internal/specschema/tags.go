@@ -98,10 +98,10 @@ func (n *node) bound(name, text string) (err error) {
 func (n *node) limit(name, text string) error {
 	if n.Format == FormatDuration {
 		_, err := job.ParseDuration(text)
-		switch {
-		case name == "minimum":
+		switch name {
+		case "minimum":
 			n.FormatMinimum = text
-		case name == "maximum":
+		case "maximum":
 			n.FormatMaximum = text
 		default:
 			err = errors.New("a duration has a minimum and a maximum")

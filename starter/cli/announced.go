@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
 )

@@ -7,11 +7,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

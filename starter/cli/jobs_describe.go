@@ -10,11 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

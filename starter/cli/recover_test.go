@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 

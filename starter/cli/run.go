@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 

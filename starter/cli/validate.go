@@ -5,10 +5,9 @@ import (
 	"io"
 	"slices"
 
-	"github.com/dendrascience/dendra-jobs/contract"
-
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 )

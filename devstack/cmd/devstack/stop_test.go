@@ -14,6 +14,7 @@ import (
 // A server that hangs when it is stopped holds up neither the other servers nor the
 // end of the process. The reason of a failed start is told before the stops.
 func TestStopThatHangs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var events []string
 		note := func(event string) { events = append(events, event) }
@@ -44,6 +45,7 @@ func TestStopThatHangs(t *testing.T) {
 
 // All stops together end before the process is killed for taking too long.
 func TestStopsThatAllHang(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
 		defer close(over)

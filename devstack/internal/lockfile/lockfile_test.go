@@ -11,6 +11,7 @@ import (
 )
 
 func TestTake(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := lockfile.Take(path)
 	require.NoError(t, err)
@@ -27,10 +28,12 @@ func TestTake(t *testing.T) {
 }
 
 func TestTakeWithoutFolder(t *testing.T) {
+	t.Parallel()
 	_, err := lockfile.Take(filepath.Join(t.TempDir(), "none", "lock"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestHolderThatIsNotKnown(t *testing.T) {
+	t.Parallel()
 	require.EqualError(t, &lockfile.HeldError{Path: "a/lock"}, "a/lock is held by another process")
 }

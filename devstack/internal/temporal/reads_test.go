@@ -19,6 +19,7 @@ import (
 // mutex guards such reads: a server with many schedules due at its start would not
 // come up for a long time.
 func TestStartsDoNotReadSearchAttributes(t *testing.T) {
+	t.Parallel()
 	const starts = 100
 	measured := metricstest.NewCaptureHandler()
 	c := dial(t, startMeasured(t, measured))

@@ -14,6 +14,7 @@ import (
 // The lists of the Web UI and the starter have their indexes, in the order of the
 // server; the columns of other lists have none, which every run would pay for.
 func TestListsHaveTheirIndexes(t *testing.T) {
+	t.Parallel()
 	file, err := temporal.PrepareStore(t.Context(), t.TempDir())
 	require.NoError(t, err)
 	db, err := sql.Open("sqlite", file)
