@@ -46,7 +46,7 @@ type Queued struct {
 	// OnFailure is what the failure of this job does to its queue: continue
 	// with the next item, or halt until someone resumes or skips. Defaults to
 	// what is set for the queue, which is continue unless someone has set it.
-	OnFailure OnFailure `json:"on_failure,omitempty" enum:"continue,halt" help:"whether the queue runs the next item when this job fails, or halts; defaults to what starter queues set has set, else continue"`
+	OnFailure OnFailure `json:"on_failure,omitempty" enum:"continue,halt" help:"whether the queue runs the next item when this job fails, or halts; by default as set for the queue, else continue"`
 }
 
 // At is when a one-shot begins; zero if at once, and in every other mode.
