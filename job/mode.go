@@ -35,7 +35,7 @@ type Continuous struct {
 	// RestartOnChange has a changed definition taken over at once: the current
 	// iteration is ended gracefully, and the next goes on at its cursor. Without it
 	// the current iteration ends by itself first. Defaults to false.
-	RestartOnChange bool `json:"restart_on_change,omitempty" default:"false" help:"ends the current iteration gracefully when the definition has changed, instead of letting it end by itself; its cursor is kept"`
+	RestartOnChange bool `json:"restart_on_change,omitempty" default:"false" help:"a changed definition ends the current iteration gracefully; its cursor is kept"`
 }
 
 // Queued runs a job once, in order of acceptance and alone in a named queue.
@@ -46,7 +46,7 @@ type Queued struct {
 	// OnFailure is what the failure of this job does to its queue: continue
 	// with the next item, or halt until someone resumes or skips. Defaults to
 	// what is set for the queue, which is continue unless someone has set it.
-	OnFailure OnFailure `json:"on_failure,omitempty" enum:"continue,halt" help:"what the failure of the job does to its queue: continue with the next item, or halt until someone resumes or skips; by default what is set for the queue (starter queues set), else continue"`
+	OnFailure OnFailure `json:"on_failure,omitempty" enum:"continue,halt" help:"whether the queue runs the next item when this job fails, or halts; by default as set for the queue, else continue"`
 }
 
 // At is when a one-shot begins; zero if at once, and in every other mode.

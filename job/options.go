@@ -43,7 +43,7 @@ type Options struct {
 	Bind map[string]string `json:"bind,omitempty" help:"tags that a service, a live worker process, must have to get the job's runs; every service has the tags host and name"`
 	// Failover says what becomes of a bound run whose service dies. Defaults to
 	// requeue.
-	Failover Failover `json:"failover,omitempty" enum:"requeue,wait,fail" default:"requeue" help:"what becomes of a bound run when its service dies: another service with the tags takes it over, it waits for its service to return, or it fails"`
+	Failover Failover `json:"failover,omitempty" enum:"requeue,wait,fail" default:"requeue" help:"a bound run whose service dies: another service with the tags takes it over, it waits for its service, or it fails"`
 	// FailoverAfter is how long a bound run waits for its service to return
 	// before it is failed over. At least a second. Defaults to 30 seconds.
 	FailoverAfter Duration `json:"failover_after,omitzero" default:"PT30S" help:"how long a bound run waits for its service to return before failover acts; at least 1 s"`

@@ -51,12 +51,12 @@ type Recurring struct {
 	// canceled ones do not count. The job is then tried ever more rarely, until a run
 	// succeeds or the definition changes. Not with overlap allow_all, whose runs have
 	// no order. Defaults to 0, never.
-	PauseAfterFailures int `json:"pause_after_failures,omitempty" minimum:"0" example:"5" help:"holds starts back after so many failed runs in a row, so that the job is tried ever more rarely until a run succeeds; 0 means never, the default"`
+	PauseAfterFailures int `json:"pause_after_failures,omitempty" minimum:"0" example:"5" help:"failed runs in a row after which starts are held back and the job is tried more rarely; 0 means never, the default"`
 	// RetryEvery is the wait before the first such try, from start to start: starts
 	// before it are held back. It doubles after each, up to an hour, or stays if it is
 	// longer. At least 1 s. Defaults to [Recurring.Period], and to one minute if that
 	// is longer.
-	RetryEvery Duration `json:"retry_every,omitzero" example:"PT10M" help:"the wait before the first try of a job whose starts are held back, at least 1 s; it doubles after each, up to an hour; by default one interval, at least one minute"`
+	RetryEvery Duration `json:"retry_every,omitzero" example:"PT10M" help:"first wait between tries, at least 1 s; it doubles up to an hour; by default one interval, at least one minute"`
 }
 
 // Overlap says what happens when a start of a recurring job is due while a run

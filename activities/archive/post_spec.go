@@ -21,7 +21,7 @@ const (
 type PostSpec struct {
 	Bucket string `json:"bucket,omitempty" minLength:"3" default:"archive" help:"bucket of the archive"`
 	Prefix string `json:"prefix,omitempty" pattern:"^([A-Za-z0-9_=-][A-Za-z0-9._=-]*/)+$" example:"dendra/" help:"text before all keys, with a slash at its end"`
-	Layout Layout `json:"layout,omitempty" enum:"batches,documents" default:"batches" help:"batches: compressed objects of many messages, which can be audited and replayed; documents: a JSON file for each message, as the predecessor of this system had them"`
+	Layout Layout `json:"layout,omitempty" enum:"batches,documents" default:"batches" help:"batches: compressed objects of many messages, for audit and replay; documents: a JSON file for each message"`
 	// FlushAge, FlushBytes and FlushMessages end a batch, whichever is reached first.
 	FlushAge          job.Duration `json:"flush_age,omitzero" maximum:"PT45M" default:"PT15M" help:"how long a message waits for others to be archived with: shorter than run_timeout"`
 	FlushBytes        int64        `json:"flush_bytes,omitempty" minimum:"1000" maximum:"256000000" default:"64000000" help:"bytes of messages, not compressed, after which a batch is archived at once"`

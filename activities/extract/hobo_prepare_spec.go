@@ -13,7 +13,7 @@ import (
 // of the extract's spec where the points are to be those of the extract.
 type PrepareHoboSpec struct {
 	Organization string `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization whose raw messages are prepared"`
-	Location     string `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with: its live_load_influx_v1 job loads them"`
+	Location     string `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with"`
 	// OperationMode is bulk by default: the extract has published the points of what
 	// it reads itself.
 	OperationMode     pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"bulk" help:"flow that is read and that the points take; live data needs no preparing, since its extract publishes the points too"`

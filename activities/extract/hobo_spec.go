@@ -16,7 +16,7 @@ import (
 type HoboTimeFrameSpec struct {
 	Token         job.SecretRef      `json:"token" example:"secret://hobolink-demo" help:"API token of the LI-COR Cloud account: secret://NAME"`
 	Organization  string             `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization that owns the data"`
-	Location      string             `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with: its live_load_influx_v1 job loads them"`
+	Location      string             `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with"`
 	Loggers       []HoboLogger       `json:"loggers" minItems:"1" maxItems:"200" help:"loggers to read, one after the other"`
 	BaseURL       string             `json:"base_url,omitempty" default:"https://api.licor.cloud" help:"URL of the LI-COR Cloud API"`
 	OperationMode pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"live" help:"flow that the data takes"`

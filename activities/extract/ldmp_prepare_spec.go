@@ -14,10 +14,10 @@ import (
 // PrepareLdmpSpec is the spec of PrepareCampbellScientificLdmp.
 type PrepareLdmpSpec struct {
 	Organization  string             `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization whose raw messages are prepared"`
-	Location      string             `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with: its live_load_influx_v1 job loads them"`
+	Location      string             `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with"`
 	OperationMode pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"live" help:"flow that is read, and that the points take if no rule says otherwise"`
 	Database      string             `json:"database,omitempty" default:"{location}" help:"InfluxDB database of the points, with {location}, {organization}, {station} and {table} for names"`
-	Measurement   string             `json:"measurement,omitempty" default:"station_{station}_source_{table}" help:"InfluxDB measurement of the points, with {organization}, {station} and {table} for names; where organizations of one location have equal names of stations and tables, {organization} keeps them apart"`
+	Measurement   string             `json:"measurement,omitempty" default:"station_{station}_source_{table}" help:"InfluxDB measurement of the points; {organization} keeps equal names of organizations of one location apart"`
 	Field         string             `json:"field,omitempty" default:"{name}" help:"name of a field, with {name}, {process} and {units} of the record's"`
 	StringFields  []string           `json:"string_fields,omitempty" help:"regular expressions: a field whose name matches one is a string, whatever its type"`
 	// Rules are applied in their order.

@@ -17,8 +17,8 @@ type CampbellLdmpSpec struct {
 	Organization  string             `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization that owns the data"`
 	Stations      []LdmpStation      `json:"stations" minItems:"1" help:"stations to read, all over one connection; at most 1,000 tables in all"`
 	OperationMode pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"live" help:"flow that the data takes"`
-	Order         ldmp.Order         `json:"order,omitempty" enum:"logged-with-holes,collected" default:"logged-with-holes" help:"order of the records of a table: that of logging, in which the server waits with a table while a record may still be collected, or that of collection"`
-	StartOption   string             `json:"start_option,omitempty" enum:"at-time,at-oldest,at-newest,relative-to-newest" default:"at-time" help:"where a table that was never read begins: at the time start, or backfill before now; at the oldest or the newest record that the server has; or backfill before its newest record"`
+	Order         ldmp.Order         `json:"order,omitempty" enum:"logged-with-holes,collected" default:"logged-with-holes" help:"order of a table's records: as logged, waiting while a record may still be collected, or as collected"`
+	StartOption   string             `json:"start_option,omitempty" enum:"at-time,at-oldest,at-newest,relative-to-newest" default:"at-time" help:"where a table that was never read begins: at start or backfill, at the oldest or newest record, or backfill before the newest"`
 	Start         time.Time          `json:"start,omitzero" help:"time at which a table that was never read begins; goes with start_option at-time, and not with backfill"`
 	Backfill      job.Duration       `json:"backfill,omitzero" help:"how far back a table that was never read begins; P3D without start; goes with start_option at-time and relative-to-newest"`
 	// IterationDuration is also how long a connection is used.

@@ -58,9 +58,9 @@ func (p *page) header(cells ...string) {
 }
 
 func (p *page) typeList(types []catalogType) {
-	p.header("job type", "worker", "modes", "what it does")
+	p.header("job type", "what it does")
 	for _, t := range types {
-		p.row(fmt.Sprintf("[`%s`](#%s)", t.snake, t.snake), code(string(t.Worker)), modeNames(t.Type), t.Description)
+		p.row(fmt.Sprintf("[`%s`](#%s)", t.snake, t.snake), t.Description)
 	}
 	p.line("")
 	p.line("Every job also has [one mode](#modes), and may have [options](#options).")
@@ -68,9 +68,6 @@ func (p *page) typeList(types []catalogType) {
 
 func (p *page) jobType(c *catalog, t catalogType) {
 	p.line("\n## %s", t.snake)
-	if t.Description != "" {
-		p.line("\n%s", t.Description)
-	}
 	p.line("\nJob type `%s`, worker `%s`, modes %s.", t.Name, t.Worker, modeNames(t.Type))
 	if len(t.whole.object("properties")) > 0 {
 		p.header("key of `spec`", "type", "default", "meaning")
