@@ -132,7 +132,7 @@ SOAK ?= 20m
 SEED ?= 0
 SOAK_STACK ?=
 .PHONY: soak
-soak: soak-tests ## the long tests, then load and faults for SOAK (default 20m), from SEED, checked by a ledger of its own
+soak: build ## load and faults for SOAK (default 20m), from SEED, checked by a ledger of its own
 	@bin/soak --for $(SOAK) --seed $(SEED) -- $(SOAK_STACK)
 
 # Telegraf is built in its module's folder, whose go.mod it needs.
