@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -45,6 +46,8 @@ func (w *world) scheduleLines(id string) []string {
 	prefix := "schedule " + id + ": "
 	schedule := answer.GetSchedule()
 	start := schedule.GetAction().GetStartWorkflow()
+	// When a schedule was paused and resumed is history.
+	delete(start.GetMemo().GetFields(), contract.MemoPauses)
 	lines := []string{
 		prefix + "input " + payloads(start.GetInput().GetPayloads()...),
 		prefix + "run memo " + fields(start.GetMemo().GetFields()),
@@ -54,12 +57,9 @@ func (w *world) scheduleLines(id string) []string {
 	}
 	// What has been written out is not to be shown as bytes again.
 	start.Input, start.Memo, start.SearchAttributes = nil, nil, nil
-	// A note tells when a schedule was paused and resumed, which is history.
-	if state := schedule.GetState(); state != nil {
-		state.Notes, _, _ = strings.Cut(state.GetNotes(), "; paused at ")
-		if !state.GetPaused() {
-			state.Notes = ""
-		}
+	// So is why it was resumed.
+	if state := schedule.GetState(); state != nil && !state.GetPaused() {
+		state.Notes = ""
 	}
 	text, err := protojson.Marshal(schedule)
 	require.NoError(w, err)

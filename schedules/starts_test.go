@@ -106,6 +106,11 @@ func TestASkippedStartDoesNotRun(t *testing.T) {
 	f := newFixture(t, stacktest.StartNamespace(t))
 	j := declare("ticks", job.Trigger{Recurring: &job.Recurring{RecurEvery: 4e9, Offset: new(job.Duration)}})
 	f.apply(f.plan(false, j))
+	// Right after a start there is time to skip the next one.
+	stacktest.WaitFor(t, "a run", func() (bool, error) {
+		runs, err := f.client.Runs.List(t.Context(), client.RunFilter{JobID: j.ID})
+		return len(runs) > 0 && time.Since(runs[0].Scheduled) < time.Second, err
+	})
 	skipped := f.skipNext("ticks")
 	var due []time.Time
 	stacktest.WaitFor(t, "later runs", func() (bool, error) {
