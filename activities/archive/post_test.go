@@ -506,6 +506,23 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 	require.NoError(t, other.JetStream().DeleteStream(t.Context(), pipeline.StreamRaw))
 	_, err = b.archive.Audit(t.Context(), format.AuditOptions{Stream: other})
 	require.ErrorIs(t, err, pipeline.ErrNoStream)
+	made := func(c *pipeline.Client) time.Time {
+		stream, err := c.JetStream().Stream(t.Context(), pipeline.StreamRaw)
+		require.NoError(t, err)
+		return stream.CachedInfo().Created.Truncate(time.Second)
+	}
+	first := made(home)
+	makeLater := func(c *pipeline.Client) {
+		t.Helper()
+		stacktest.WaitFor(t, "a stream that is made in another second", func() (bool, error) {
+			require.NoError(t, pipeline.Ensure(t.Context(), c.JetStream(), pipeline.StreamSettings{}))
+			if !made(c).Equal(first) {
+				return true, nil
+			}
+			return false, c.JetStream().DeleteStream(t.Context(), pipeline.StreamRaw)
+		})
+	}
+	makeLater(other)
 	require.NoError(t, other.Ready(t.Context()))
 	b.client = other
 	requireOther := func() {
@@ -523,7 +540,7 @@ func TestAuditAgainstAnotherServer(t *testing.T) {
 	require.NoError(t, home.JetStream().DeleteStream(t.Context(), pipeline.StreamRaw))
 	_, err = b.archive.Audit(t.Context(), format.AuditOptions{Stream: home})
 	require.ErrorIs(t, err, pipeline.ErrNoStream)
-	require.NoError(t, pipeline.Ensure(t.Context(), home.JetStream(), pipeline.StreamSettings{}))
+	makeLater(home)
 	requireOther()
 	b.publish(1, "live.a.csi")
 	b.drain()

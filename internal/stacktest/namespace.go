@@ -2,12 +2,14 @@ package stacktest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	namespacepb "go.temporal.io/api/namespace/v1"
+	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -29,20 +31,25 @@ func registerNamespace(t testing.TB, s *Stack) string {
 		t.Fatalf("namespace %s: %v", s.Namespace, err)
 	}
 	name := fmt.Sprintf("test-%016x", rand.Uint64())
-	_, err = c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
-		Namespace:                        name,
-		WorkflowExecutionRetentionPeriod: like.GetConfig().GetWorkflowExecutionRetentionTtl(),
+	// The server has one version for all namespaces: a change beside others is refused.
+	WaitFor(t, "namespace "+name, func() (bool, error) {
+		_, err := c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
+			Namespace:                        name,
+			WorkflowExecutionRetentionPeriod: like.GetConfig().GetWorkflowExecutionRetentionTtl(),
+		})
+		var there *serviceerror.NamespaceAlreadyExists
+		if errors.As(err, &there) {
+			return true, nil
+		}
+		return err == nil, err
 	})
-	if err != nil {
-		t.Fatalf("namespace %s: %v", name, err)
-	}
-	_, err = c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
-		Namespace: name,
-		Config:    &namespacepb.NamespaceConfig{CustomSearchAttributeAliases: like.GetConfig().GetCustomSearchAttributeAliases()},
+	WaitFor(t, "the search attributes of namespace "+name, func() (bool, error) {
+		_, err := c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
+			Namespace: name,
+			Config:    &namespacepb.NamespaceConfig{CustomSearchAttributeAliases: like.GetConfig().GetCustomSearchAttributeAliases()},
+		})
+		return err == nil, err
 	})
-	if err != nil {
-		t.Fatalf("search attributes of namespace %s: %v", name, err)
-	}
 	for _, attribute := range like.GetConfig().GetCustomSearchAttributeAliases() {
 		WaitFor(t, "search attribute "+attribute, func() (bool, error) {
 			_, err := c.WorkflowService().CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
@@ -70,11 +77,11 @@ func dropNamespace(t testing.TB, s *Stack) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	c := s.Dial(t)
-	_, err := c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
-		Namespace:  s.Namespace,
-		UpdateInfo: &namespacepb.UpdateNamespaceInfo{State: enumspb.NAMESPACE_STATE_DELETED},
+	WaitFor(t, "the end of namespace "+s.Namespace, func() (bool, error) {
+		_, err := c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
+			Namespace:  s.Namespace,
+			UpdateInfo: &namespacepb.UpdateNamespaceInfo{State: enumspb.NAMESPACE_STATE_DELETED},
+		})
+		return err == nil, err
 	})
-	if err != nil {
-		t.Errorf("namespace %s: %v", s.Namespace, err)
-	}
 }
