@@ -261,6 +261,9 @@ func (c *conn) waitingRows(ctx context.Context, rows map[string]JobRow) (unread 
 			continue
 		}
 		err = c.eachWaiting(ctx, state, 0, func(item contract.QueueItem) bool {
+			if rows[item.Job.ID].Status == JobRunning {
+				return true // A repeat waits, which is skipped at its turn.
+			}
 			rows[item.Job.ID] = JobRow{
 				ID: item.Job.ID, Type: item.Job.Type, Mode: job.ModeQueued, Status: JobWaiting,
 				Queue: name, Owner: item.Job.Options.Owner.String(), Provider: item.Job.Provider,
@@ -268,8 +271,11 @@ func (c *conn) waitingRows(ctx context.Context, rows map[string]JobRow) (unread 
 			}
 			return true
 		})
-		if err != nil {
+		switch {
+		case err != nil && (ctx.Err() != nil || isGone(err)):
 			return nil, err
+		case err != nil:
+			unread = append(unread, name) // A page of it cannot be read.
 		}
 	}
 	return unread, nil
@@ -380,7 +386,7 @@ func rowOf(live *Live) JobRow {
 		if !live.Paused {
 			row.Next = nextStart(info.GetFutureActionTimes())
 		}
-	case live.Waiting != nil:
+	case live.Waiting != nil && (live.Workflow == nil || !live.Workflow.Open()):
 		row.Status = JobWaiting
 	default:
 		row.LastStart = live.Workflow.Start

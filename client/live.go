@@ -38,7 +38,7 @@ type Live struct {
 	Workflow *WorkflowLive
 	// Waiting is set of a queued job that has not started.
 	Waiting *contract.QueueItem
-	// Untold says which queues could not tell whether the job waits there, nil if it
+	// Unanswered says which queues could not tell whether the job waits there, nil if it
 	// is known.
 	Unanswered error
 }

@@ -96,7 +96,7 @@ const listedAfter = 10 * time.Second
 
 // Missed accounts for every start of recurring jobs since a time: it compares the
 // times that their definitions name with the runs that there are. At most
-// MaxLedgerSlots starts are looked at; more are an error.
+// MaxReportedStarts starts are looked at; more are an error.
 func (c *JobClient) Missed(ctx context.Context, filter MissedFilter) (*StartsReport, error) {
 	ledger := &StartsReport{Since: filter.Since, Until: filter.Until}
 	if ledger.Until.IsZero() {
@@ -396,7 +396,7 @@ func (b *accounting) shortlyBefore(at time.Time) (MissedReason, string) {
 	switch b.live.Job.Recurring.OverlapPolicy() {
 	case job.OverlapSkip, job.OverlapBufferOne:
 		for _, run := range b.runs {
-			if !run.Scheduled.IsZero() && lately(run.Ended) {
+			if !run.Scheduled.IsZero() && run.HeldUntil.IsZero() && lately(run.Ended) {
 				return MissedOverlap, fmt.Sprintf("run %s had ended shortly before", run.WorkflowID)
 			}
 		}
@@ -412,7 +412,7 @@ func (b *accounting) overlap(at time.Time) (MissedReason, string) {
 	}
 	due := at.Add(b.live.Job.Recurring.Jitter.Std())
 	for _, run := range b.runs {
-		if run.Started.After(due) || !run.Ended.IsZero() && run.Ended.Before(at) || run.Scheduled.IsZero() {
+		if !run.HeldUntil.IsZero() || run.Started.After(due) || !run.Ended.IsZero() && run.Ended.Before(at) || run.Scheduled.IsZero() {
 			continue
 		}
 		if policy == job.OverlapBufferAll && b.report.ServerBuffer > 0 {

@@ -51,7 +51,7 @@ type Queue struct {
 	// Stopping is set while the handler of a terminated run may still be at work.
 	Stopping *contract.StoppingHandler `json:"stopping,omitempty"`
 	// Ended is set if the queue's workflow has ended. It does not end by itself. The
-	// other fields tell with what RecoverQueue starts the queue again.
+	// other fields tell with what QueueClient.Recover starts the queue again.
 	Ended *QueueEnd `json:"ended,omitempty"`
 
 	state   *contract.QueueState

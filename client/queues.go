@@ -112,21 +112,23 @@ func (c *QueueClient) RemoveWaiting(ctx context.Context, queue, jobID string, se
 // while it runs.
 func (c *QueueClient) CancelItem(ctx context.Context, queue, jobID string) (contract.CancelItemReceipt, error) {
 	in := contract.CancelItemRequest{JobID: jobID}
-	found, err := c.locate(ctx, queue, jobID)
+	tail, found, err := c.locate(ctx, queue, jobID)
 	if err != nil {
 		return contract.CancelItemReceipt{}, err
 	}
+	in.Sequences = tail
 	for _, item := range found {
 		in.Sequences = append(in.Sequences, item.Sequence)
 	}
 	// An item that has left its page meanwhile is in the queue itself, which knows it.
+	// One of the tail may have gone to a page: the queue leaves out what did not.
 	return toQueue(ctx, c.conn, contract.MessageCancelItem, queue, fmt.Sprintf("cancel job %s in queue %s", jobID, queue), in)
 }
 
 // MoveToFront makes a waiting job the next one of its queue.
 func (c *QueueClient) MoveToFront(ctx context.Context, queue, jobID string) (contract.QueueSummary, error) {
 	in := contract.MoveItemRequest{JobID: jobID}
-	found, err := c.locate(ctx, queue, jobID)
+	_, found, err := c.locate(ctx, queue, jobID)
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}
@@ -136,19 +138,26 @@ func (c *QueueClient) MoveToFront(ctx context.Context, queue, jobID string) (con
 	return toQueue(ctx, c.conn, contract.MessageMoveItem, queue, fmt.Sprintf("move job %s in queue %s", jobID, queue), in)
 }
 
-// locate finds the items of a job that wait in the pages of a queue. While the job
-// runs none is looked for: they are skipped at their turn.
-func (c *conn) locate(ctx context.Context, queue, jobID string) ([]contract.QueueItem, error) {
+// locate finds the items of a job that wait in the pages of a queue, and the numbers
+// of those in its tail, which is the next page. While the job runs none is looked for:
+// they are skipped at their turn.
+func (c *conn) locate(ctx context.Context, queue, jobID string) (tail []int64, found []contract.QueueItem, err error) {
 	at, err := c.queues().Get(ctx, queue)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case at.Err() != nil:
-		return nil, at.Err()
+		return nil, nil, at.Err()
 	case at.state.Running != nil && at.state.Running.Job.ID == jobID:
-		return nil, nil
+		return nil, nil, nil
 	}
-	return c.inPages(ctx, at.state, jobID)
+	for _, item := range at.state.Tail {
+		if item.Job.ID == jobID {
+			tail = append(tail, item.Sequence)
+		}
+	}
+	found, err = c.inPages(ctx, at.state, jobID)
+	return tail, found, err
 }
 
 // Pause lets the running item finish and starts no more. A queue that is

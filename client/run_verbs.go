@@ -59,7 +59,7 @@ type Retried struct {
 	// Receipt is the place in the queue of a queued job, whose run goes on there as
 	// well when its turn comes.
 	Receipt *contract.EnqueueReceipt
-	// Before says that it was started by an earlier request, and Status how it stands.
+	// ExistedBefore says that it was started by an earlier request, and Status how it stands.
 	ExistedBefore bool
 	Status        RunStatus
 }

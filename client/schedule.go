@@ -53,8 +53,8 @@ type ScheduleChange struct {
 	// one that is there is the one that the change was made for.
 	Create   bool
 	Expected func(*Live) bool
-	// Settled says whether the one that is there is as it shall be.
-	Waited func(*Live) bool
+	// InSync says whether the one that is there is as it shall be.
+	InSync func(*Live) bool
 	// SetPause takes the pause of Schedule as well. Otherwise a schedule that is
 	// there keeps its own, unless the definition of the job changes it.
 	SetPause bool
@@ -100,7 +100,7 @@ func (c *conn) createSchedule(ctx context.Context, change ScheduleChange) (bool,
 // shall be.
 func (change ScheduleChange) edit(live *Live) (*ScheduleEdit, error) {
 	id := contract.ScheduleID(change.Job.ID)
-	if change.Waited(live) && (!change.SetPause || live.Paused == change.Schedule.GetState().GetPaused()) {
+	if change.InSync(live) && (!change.SetPause || live.Paused == change.Schedule.GetState().GetPaused()) {
 		return nil, nil //nolint:nilnil // Documented: there is nothing to do.
 	}
 	if change.Create || !change.Expected(live) {

@@ -50,7 +50,7 @@ func (c *RunClient) StartAt(ctx context.Context, j job.Job, trigger contract.Sta
 // Once is the run that StartOnce gives.
 type Once struct {
 	RunRef
-	// Before says that the run was there already: it is under way, or has completed.
+	// ExistedBefore says that the run was there already: it is under way, or has completed.
 	ExistedBefore bool
 	// Status is how it stood.
 	Status RunStatus
@@ -65,7 +65,7 @@ var ErrOtherSpec = errors.New("it has another spec")
 // called, the work is done once. A run that failed, was canceled, terminated or
 // timed out is started again. With another spec than that of the latest run it
 // gives [ErrOtherSpec], however that ended. It knows the runs of the namespace's
-// retention. The time is that of StartRunAt.
+// retention. The time is that of StartAt.
 func (c *RunClient) StartOnce(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time) (Once, error) {
 	live, err := c.jobs().LiveWorkflow(ctx, j.ID)
 	if err != nil {

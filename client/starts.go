@@ -87,7 +87,7 @@ func (c *JobClient) NextStarts(ctx context.Context, jobID string, count int) (*N
 		next.PauseReason = live.PauseReason
 	}
 	failing, err := c.failingSchedule(ctx, live)
-	if failing != nil {
+	if failing != nil && failing.NextTry.After(now) {
 		next.HeldUntil = failing.NextTry
 	}
 	return next, err

@@ -127,7 +127,6 @@ type Iteration struct {
 	Lost    bool `json:"lost,omitempty"`
 }
 
-// End is when the iteration ended.
 // End is when it ended.
 func (it Iteration) End() time.Time { return it.Start.Add(it.Duration.Std()) }
 

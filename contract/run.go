@@ -10,7 +10,7 @@ import (
 // RunInput is the input of RunJob.
 type RunInput struct {
 	Job job.Job `json:"job"`
-	// Trigger says what started the run.
+	// StartedBy says what started the run.
 	StartedBy StartedBy `json:"started_by"`
 	// Cursor is the position to go on from, if there is one.
 	Cursor json.RawMessage `json:"cursor,omitempty"`

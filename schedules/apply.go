@@ -155,7 +155,7 @@ func (s *Syncer) putSchedule(ctx context.Context, change Change) error {
 	}
 	return s.client.Jobs.PutSchedule(ctx, client.ScheduleChange{
 		Job: change.job, Schedule: wanted, SetPause: change.setPause,
-		Create: change.Action == ActionCreate || change.Version == "", Expected: hasVersion(change.Version), Waited: hasVersion(version),
+		Create: change.Action == ActionCreate || change.Version == "", Expected: hasVersion(change.Version), InSync: hasVersion(version),
 	})
 }
 

@@ -41,8 +41,12 @@ func (d *Delivery) InProgress() error { return d.answers.InProgress() }
 func (d *Delivery) Reject() error { return d.answers.Reject() }
 
 // Acknowledge says that messages are done with, in their order, and returns when their
-// source has noted the last one, and so all.
+// source has noted the last one, and so all. It sends nothing once ctx has ended: the
+// messages may be another reader's by then.
 func Acknowledge(ctx context.Context, messages []*Delivery) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	for i, message := range messages {
 		var err error
 		if i < len(messages)-1 {
