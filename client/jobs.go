@@ -209,7 +209,7 @@ func (c *conn) workflowRows(ctx context.Context, rows map[string]JobRow) error {
 	})
 }
 
-// standAs notes that a job is failing, if it is.
+// showAs notes that a job is failing, if it is.
 func (row *JobRow) showAs(f *contract.Failing) {
 	if f == nil {
 		return

@@ -46,7 +46,7 @@ type MissedStart struct {
 // JobStarts sums up the starts of one recurring job.
 type JobStarts struct {
 	JobID string `json:"job_id"`
-	// From is when the ledger begins: what was asked for, or the time since which
+	// From is when the report begins: what was asked for, or the time since which
 	// the job is known to have the definition that is in force.
 	From time.Time `json:"from"`
 	// Slots are the nominal starts since, Runs those that have a run, Waiting those
@@ -86,7 +86,7 @@ type MissedFilter struct {
 // MaxReportedStarts bounds the starts that one report looks at.
 const MaxReportedStarts = 10_000
 
-// maxLedgerRuns bounds the runs that are compared with them. There are more runs
+// maxReportedRuns bounds the runs that are compared with them. There are more runs
 // than starts where people have triggered jobs.
 const maxReportedRuns = 4 * MaxReportedStarts
 
@@ -98,13 +98,13 @@ const listedAfter = 10 * time.Second
 // times that their definitions name with the runs that there are. At most
 // MaxReportedStarts starts are looked at; more are an error.
 func (c *JobClient) Missed(ctx context.Context, filter MissedFilter) (*StartsReport, error) {
-	ledger := &StartsReport{Since: filter.Since, Until: filter.Until}
-	if ledger.Until.IsZero() {
-		ledger.Until = time.Now().Add(-listedAfter)
+	report := &StartsReport{Since: filter.Since, Until: filter.Until}
+	if report.Until.IsZero() {
+		report.Until = time.Now().Add(-listedAfter)
 	}
 	lives, err := c.recurringJobs(ctx, filter)
 	if err != nil || len(lives) == 0 {
-		return ledger, err
+		return report, err
 	}
 	runs, err := c.reportedRuns(ctx, filter)
 	if err != nil {
@@ -112,21 +112,21 @@ func (c *JobClient) Missed(ctx context.Context, filter MissedFilter) (*StartsRep
 	}
 	slots := 0
 	for _, live := range lives {
-		book, err := newAccounting(live, runs[live.Job.ID], ledger.Since, ledger.Until, MaxReportedStarts-slots)
+		book, err := newAccounting(live, runs[live.Job.ID], report.Since, report.Until, MaxReportedStarts-slots)
 		if err != nil {
 			return nil, err
 		}
 		slots += book.report.Slots
-		ledger.Missed = append(ledger.Missed, book.missed...)
-		ledger.Jobs = append(ledger.Jobs, book.report)
+		report.Missed = append(report.Missed, book.missed...)
+		report.Jobs = append(report.Jobs, book.report)
 	}
-	slices.SortStableFunc(ledger.Missed, func(a, b MissedStart) int {
+	slices.SortStableFunc(report.Missed, func(a, b MissedStart) int {
 		if order := b.Scheduled.Compare(a.Scheduled); order != 0 {
 			return order
 		}
 		return strings.Compare(a.JobID, b.JobID)
 	})
-	return ledger, nil
+	return report, nil
 }
 
 // recurringJobs describes the recurring jobs that match, in the order of their ids.
@@ -162,13 +162,13 @@ func (c *conn) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Live,
 	}), err
 }
 
-// ledgerRun is a run of a recurring job with the mark of its definition.
+// reportedRun is a run of a recurring job with the hash of its definition.
 type reportedRun struct {
 	Run
 	definitionHash string
 }
 
-// ledgerRuns lists the runs of recurring jobs that were under way since a time, by
+// reportedRuns lists the runs of recurring jobs that were under way since a time, by
 // job, in the order of their starts.
 func (c *conn) reportedRuns(ctx context.Context, filter MissedFilter) (map[string][]reportedRun, error) {
 	since := quote(filter.Since.UTC().Format(time.RFC3339Nano))
@@ -190,7 +190,7 @@ func (c *conn) reportedRuns(ctx context.Context, filter MissedFilter) (map[strin
 	return runs, err
 }
 
-// book accounts for the starts of one job.
+// accounting accounts for the starts of one job.
 type accounting struct {
 	live     *Live
 	runs     []reportedRun

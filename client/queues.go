@@ -250,7 +250,7 @@ func LatestDeadLetters(letters []contract.DeadLetter) []contract.DeadLetter {
 }
 
 // RetriedDeadLetters tells which of several dead letters can be retried at once, in their order:
-// those of LatestLetters, but of a job that has failed with several specs only those
+// those of LatestDeadLetters, but of a job that has failed with several specs only those
 // with the first, since a queue holds a job with one spec. The others are left for when
 // that has ended.
 func RetriedDeadLetters(letters []contract.DeadLetter) (retried, left []contract.DeadLetter) {

@@ -32,7 +32,7 @@ func (d *DeadRetry) leave(letter contract.DeadLetter, format string, args ...any
 
 // RetryDead puts the jobs of dead letters into their queue again, at its end, and
 // takes the letters away. Each goes on at the last position that its latest run has
-// left. There is one item for each of RetriedLetters; letters that these leave stay,
+// left. There is one item for each of RetriedDeadLetters; dead letters that these leave stay,
 // and so do those that cannot be retried, which are named. It reports how many are
 // done. Beside an error it gives what was done before.
 func (c *QueueClient) RetryDead(ctx context.Context, queue string, letters []contract.DeadLetter, report func(done int)) (DeadRetry, error) {

@@ -10,14 +10,14 @@ import (
 )
 
 // The letter that counts is the latest: its run knows the latest position.
-func TestLatestLetters(t *testing.T) {
+func TestLatestDeadLetters(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []int64{2, 3, 4, 5}, numbers(client.LatestDeadLetters(someLetters())))
 	require.Empty(t, client.LatestDeadLetters(nil))
 }
 
 // A queue holds a job with one spec: it cannot be given two works of one job at once.
-func TestRetriedLetters(t *testing.T) {
+func TestRetriedDeadLetters(t *testing.T) {
 	t.Parallel()
 	retried, left := client.RetriedDeadLetters(someLetters())
 	require.Equal(t, []int64{2, 3, 5}, numbers(retried))

@@ -14,7 +14,6 @@ import (
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/converter"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -80,16 +79,7 @@ func (s Schedules) Describe(ctx context.Context, jobID string) (*workflowservice
 }
 
 func definitionHashOf(attributes *commonpb.SearchAttributes) string {
-	return keyword(attributes, contract.AttributeDefinitionHash.GetName())
-}
-
-func keyword(attributes *commonpb.SearchAttributes, name string) string {
-	var value string
-	payload, ok := attributes.GetIndexedFields()[name]
-	if ok && converter.GetDefaultDataConverter().FromPayload(payload, &value) == nil {
-		return value
-	}
-	return ""
+	return Attribute(attributes, contract.AttributeDefinitionHash.GetName())
 }
 
 // ScheduleEdit is what a schedule shall become.

@@ -112,7 +112,7 @@ func (s *Survey) foreignWorkflows(c *conn) func(context.Context) error {
 // under a name of ours may start any number.
 const maxForeign = 100
 
-// standingWaiting adds what waits in queues. After the first that no worker answers
+// waitingStates adds what waits in queues. After the first that no worker answers
 // for, the others are not asked: they have the same workers.
 func (c *conn) waitingStates(ctx context.Context, names []string, survey *Survey) error {
 	for i, name := range names {

@@ -211,7 +211,7 @@ func maxTime(a, b time.Time) time.Time {
 // MaxBackfill is how many runs a backfill starts at most.
 const MaxBackfill = MaxStarts
 
-// settleBackfill is how long starts that were just due may still be made up for
+// confirmBackfill is how long starts that were just due may still be made up for
 // by the schedule itself.
 const confirmBackfill = 2 * time.Minute
 

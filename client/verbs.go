@@ -152,7 +152,7 @@ func (c *conn) setPaused(ctx context.Context, jobID string, paused bool, reason 
 	}
 }
 
-// settles polls for up to two seconds until the condition holds.
+// becomes polls for up to two seconds until the condition holds.
 func (c *conn) becomes(ctx context.Context, condition func() (bool, error)) (bool, error) {
 	deadline := time.Now().Add(2 * time.Second)
 	for {

@@ -11,7 +11,7 @@ type Binding struct {
 	Service string `json:"service,omitempty"`
 	// Tags are those that the service was chosen for.
 	Tags map[string]string `json:"tags,omitempty"`
-	// Away says why the service has to be found again before it gets more work.
+	// Lost says why the service has to be found again before it gets more work.
 	Lost string `json:"lost,omitempty"`
 	// Rebinds are the latest changes of the service, oldest first; Rebound counts
 	// them all.

@@ -127,7 +127,7 @@ type ChooseServiceInput struct {
 	// The time counts from the first look.
 	Failover job.Failover `json:"failover"`
 	After    job.Duration `json:"after,omitempty"`
-	// Room asks to wait until Last has a free slot: it lives, but did not take the
+	// FreeSlot asks to wait until Last has a free slot: it lives, but did not take the
 	// run.
 	FreeSlot bool `json:"free_slot,omitempty"`
 }

@@ -51,7 +51,7 @@ const (
 	tick      = 3 * time.Second
 	mostTicks = 12
 	outages   = 40 * time.Second
-	// patience is for the starts that were missed: a busy machine is slow at them.
+	// longWait is for the starts that were missed: a busy machine is slow at them.
 	longWait = 3 * time.Minute
 )
 

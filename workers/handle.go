@@ -17,7 +17,7 @@ import (
 // workflows.MaxReturnGrace.
 const minReturnGrace = 5 * time.Second
 
-// errDeaf is the error of a run whose handler was given up.
+// errStuck is the error of a run whose handler was given up.
 var errStuck = errors.New("its handler ignored the end of its context and was given up; it may still be at work in its process, which should be restarted")
 
 type outcome struct {

@@ -25,7 +25,7 @@ func stuckJob(t *testing.T, key string, schedule job.Trigger, ledger ledgerOf, g
 	return j
 }
 
-// TestStopDoesNotWaitForADeafHandler stops a continuous job whose handler does not
+// TestStopDoesNotWaitForAStuckHandler stops a continuous job whose handler does not
 // hear. Its process has one slot, which the handler keeps until it returns.
 func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	})
 }
 
-// TestBoundRunsAvoidAServiceFullOfDeafHandlers has a service announce itself as
+// TestBoundRunsAvoidAServiceFullOfStuckHandlers has a service announce itself as
 // serving whose only slot is held by a handler that was given up.
 func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	t.Parallel()
@@ -106,7 +106,7 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	open(t, gate)
 }
 
-// TestDeafHandlerHoldsUpNoQueueAndNoDrain has handlers that do not hear in the
+// TestStuckHandlerHoldsUpNoQueueAndNoDrain has handlers that do not hear in the
 // way of a queue, of a run timeout and of a draining worker.
 func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	t.Parallel()
@@ -164,7 +164,7 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	require.Equal(t, map[string]int{stuck.ID: 1, next.ID: 1, slow.ID: 1, drained.ID: 2}, steps, "nothing that needs the context is done after its end")
 }
 
-// TestHandlerThatEndsLateIsNotDeaf has a handler that returns some time after it was
+// TestHandlerThatEndsLateIsNotStuck has a handler that returns some time after it was
 // cut off, and is tried again.
 func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
 	t.Parallel()

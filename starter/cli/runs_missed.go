@@ -14,7 +14,7 @@ import (
 // missedSince is how far back missed starts are looked for by default.
 const missedSince = 24 * time.Hour
 
-// shownLedgers bounds the jobs whose accounts are summed up.
+// shownReports bounds the jobs whose accounts are summed up.
 const shownReports = 10
 
 func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit int) error {
