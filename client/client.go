@@ -35,6 +35,8 @@ var (
 	ErrNotOurs = errors.New("not ours")
 	// ErrMoved says that something has changed since it was looked at.
 	ErrMoved = errors.New("plan again")
+	// ErrTooLate says that the server took a change after the time that it was for.
+	ErrTooLate = errors.New("too late to skip")
 	// ErrNoWorker says that no worker answered in time.
 	ErrNoWorker = errors.New("no worker answers")
 	// ErrSlow says that the server itself did not answer in time.

@@ -117,19 +117,23 @@ type SkipResult struct {
 // names who wants it. Called again it skips the start after that. If someone
 // else skips the same start at the same time, it is skipped once.
 //
-// It holds while plans are applied, until the start is past.
+// It holds while plans are applied, until the start is past. ErrTooLate says that
+// the start was due before the server had taken the change.
 func (c *JobClient) SkipNext(ctx context.Context, jobID, by string) (*SkipResult, error) {
 	live, err := c.recurring(ctx, jobID, "skip a start")
 	if err != nil {
 		return nil, err
 	}
-	at, err := c.nextNominal(ctx, live)
+	at, due, err := c.nextNominal(ctx, live)
 	if err != nil {
 		return nil, err
 	}
 	skip := SkippedStart{At: at, By: by}
 	if err := c.changeSchedule(ctx, jobID, skip.edit); err != nil {
 		return nil, err
+	}
+	if !time.Now().Before(due) {
+		return nil, fmt.Errorf("%w the start of %s: it may have a run", ErrTooLate, at.UTC().Format(time.RFC3339))
 	}
 	result := &SkipResult{JobID: jobID, Skipped: at}
 	next, err := c.NextStarts(ctx, jobID, 1)
@@ -139,40 +143,40 @@ func (c *JobClient) SkipNext(ctx context.Context, jobID, by string) (*SkipResult
 	return result, err
 }
 
-// nextNominal is the time, before jitter, of the next start that takes place.
-func (c *conn) nextNominal(ctx context.Context, live *Live) (time.Time, error) {
+// nextNominal is the time, before jitter, of the next start that takes place, and
+// the time at which it is due.
+func (c *conn) nextNominal(ctx context.Context, live *Live) (nominal, due time.Time, err error) {
 	jobID := live.Job.ID
 	times, err := c.starts(ctx, jobID, time.Now(), farFuture)
 	if err != nil {
-		return time.Time{}, err
+		return nominal, due, err
 	}
 	if len(times) == 0 {
-		return time.Time{}, fmt.Errorf("job %s has no start to skip: its schedule has ended", jobID)
+		return nominal, due, fmt.Errorf("job %s has no start to skip: its schedule has ended", jobID)
 	}
-	next := times[0]
+	due = times[0]
 	spec := live.Schedule.GetSchedule().GetSpec()
 	jitter := spec.GetJitter().AsDuration()
 	if jitter == 0 || live.Job.Recurring == nil {
-		return next, nil
+		return due, due, nil
 	}
-	nominal, err := live.Job.Recurring.Times(jobID)
+	all, err := live.Job.Recurring.Times(jobID)
 	if err != nil {
-		return time.Time{}, err
+		return nominal, due, err
 	}
 	skipped := comingSkips(spec, time.Time{})
-	found := time.Time{}
-	for at := range nominal.After(next.Add(-jitter - time.Second)) {
-		if at.After(next) {
+	for at := range all.After(due.Add(-jitter - time.Second)) {
+		if at.After(due) {
 			break
 		}
 		if !slices.ContainsFunc(skipped, func(s SkippedStart) bool { return s.At.Equal(at) }) {
-			found = at
+			nominal = at
 		}
 	}
-	if found.IsZero() {
-		return found, fmt.Errorf("the schedule of job %s is not the one of its definition: apply it first", jobID)
+	if nominal.IsZero() {
+		return nominal, due, fmt.Errorf("the schedule of job %s is not the one of its definition: apply it first", jobID)
 	}
-	return found, nil
+	return nominal, due, nil
 }
 
 // edit is the schedule without the start, nil if it has none such.
