@@ -198,12 +198,12 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 		`^starter: there is no stream RAW on nats nats://127\.0\.0\.1:\d+; --offline audits the archive alone`: {
 			env(), []string{"audit", "--nats", empty.NATS},
 		},
-		`^starter: DENDRA_S3_SECRET_KEY is not set`:            {env("DENDRA_S3_SECRET_KEY="), []string{"audit"}},
-		`^starter: bucket "no-such-bucket" does not exist on `: {env(), []string{"audit", "--bucket", "no-such-bucket"}},
-		`^starter: x is not the key of an object with messages: `:   {env(), []string{"cat", "x"}},
-		`^starter: KEY or a filter is missing`:                 {env(), []string{"cat"}},
-		`^starter: --source needs --organization`:              {env(), []string{"list", "--source", "csi"}},
-		`^starter: --prefix a does not end with a slash`:       {env(), []string{"list", "--prefix", "a"}},
+		`^starter: DENDRA_S3_SECRET_KEY is not set`:               {env("DENDRA_S3_SECRET_KEY="), []string{"audit"}},
+		`^starter: bucket "no-such-bucket" does not exist on `:    {env(), []string{"audit", "--bucket", "no-such-bucket"}},
+		`^starter: x is not the key of an object with messages: `: {env(), []string{"cat", "x"}},
+		`^starter: KEY or a filter is missing`:                    {env(), []string{"cat"}},
+		`^starter: --source needs --organization`:                 {env(), []string{"list", "--source", "csi"}},
+		`^starter: --prefix a does not end with a slash`:          {env(), []string{"list", "--prefix", "a"}},
 	} {
 		a := starter(t, call.env, append([]string{"archive"}, call.args...)...)
 		code := 1
