@@ -17,10 +17,10 @@ func TestPauseAfterFailuresValidate(t *testing.T) {
 	}
 	require.Empty(t, validate(hourly(func(r *job.Recurring) { r.PauseAfterFailures = 1 })))
 	require.Empty(t, validate(hourly(func(r *job.Recurring) {
-		r.PauseAfterFailures, r.RetryEvery, r.Overlap = 5, job.MinRetryEvery, job.OverlapBufferAll
+		r.PauseAfterFailures, r.RetryEvery, r.Overlap = 5, job.Duration(time.Second), job.OverlapBufferAll
 	})))
 	for want, change := range map[string]func(*job.Recurring){
-		"recurring.pause_after_failures: -1 is negative; 0 means never": func(r *job.Recurring) { r.PauseAfterFailures = -1 },
+		"recurring.pause_after_failures: -1 is less than 0": func(r *job.Recurring) { r.PauseAfterFailures = -1 },
 		"recurring.pause_after_failures: runs that overlap have no order, so that none fail in a row: it does not go with overlap allow_all": func(r *job.Recurring) {
 			r.PauseAfterFailures, r.Overlap = 2, job.OverlapAllowAll
 		},
@@ -28,7 +28,7 @@ func TestPauseAfterFailuresValidate(t *testing.T) {
 			r.PauseAfterFailures, r.RecurEvery = 2, job.MinRecurEvery
 		},
 		"recurring.retry_every: retry_every goes with pause_after_failures": func(r *job.Recurring) { r.RetryEvery = 1e9 },
-		"recurring.retry_every: PT0.5S is shorter than PT1S, the least that is possible": func(r *job.Recurring) {
+		"recurring.retry_every: PT0.5S is shorter than PT1S": func(r *job.Recurring) {
 			r.PauseAfterFailures, r.RetryEvery = 2, 5e8
 		},
 	} {

@@ -34,10 +34,10 @@ func TestRecurringValidate(t *testing.T) {
 	for want, r := range map[string]job.Recurring{
 		`recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`:                  {TimeZone: "UTC"},
 		`recurring.cron: recur_every and cron are both set: a recurring job has exactly one`:                      {RecurEvery: 1e9, Cron: "* * * * *"},
-		`recurring.recur_every: PT0.5S is shorter than PT1S, the least that is possible`:                          every(time.Second / 2),
+		`recurring.recur_every: PT0.5S is shorter than PT1S`:                                                      every(time.Second / 2),
 		`recurring.recur_every: PT1.5S is not a whole number of seconds, the resolution of schedules`:             every(1500 * time.Millisecond),
 		`recurring.offset: PT1H is not shorter than recur_every, PT1H`:                                            {RecurEvery: job.Duration(time.Hour), Offset: pointer(time.Hour)},
-		`recurring.offset: -PT1S is negative`:                                                                     {RecurEvery: job.Duration(time.Hour), Offset: pointer(-time.Second)},
+		`recurring.offset: -PT1S is shorter than PT0S`:                                                            {RecurEvery: job.Duration(time.Hour), Offset: pointer(-time.Second)},
 		`recurring.offset: PT0.5S is not a whole number of seconds, the resolution of schedules`:                  {RecurEvery: job.Duration(time.Hour), Offset: pointer(time.Second / 2)},
 		`recurring.offset: offset goes with recur_every: cron names its times itself`:                             {Cron: "* * * * *", Offset: pointer(0)},
 		`recurring.time_zone: time_zone goes with cron: an interval is the same in every zone`:                    {RecurEvery: 1e9, TimeZone: "UTC"},
@@ -47,11 +47,11 @@ func TestRecurringValidate(t *testing.T) {
 		`recurring.cron: "61 * * * *": minute "61": 61 is not from 0 to 59`:                                       {Cron: "61 * * * *"},
 		`recurring.jitter: PT15M is not shorter than the time between two starts, PT15M`:                          {Cron: "*/15 * * * *", Jitter: job.Duration(15 * time.Minute)},
 		`recurring.jitter: PT1H is not shorter than the time between two starts, PT1H`:                            {RecurEvery: job.Duration(time.Hour), Jitter: job.Duration(time.Hour)},
-		`recurring.jitter: -PT1S is negative`:                                                                     {RecurEvery: job.Duration(time.Hour), Jitter: -1e9},
+		`recurring.jitter: -PT1S is shorter than PT0S`:                                                            {RecurEvery: job.Duration(time.Hour), Jitter: -1e9},
 		`recurring.overlap: "queue" is not one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all`: {
 			RecurEvery: 1e9, Overlap: "queue",
 		},
-		`recurring.catchup_window: PT9S is shorter than PT10S, the least that is possible`: {RecurEvery: 1e9, CatchupWindow: 9e9},
+		`recurring.catchup_window: PT9S is shorter than PT10S`: {RecurEvery: 1e9, CatchupWindow: 9e9},
 		`recurring.end_at: 2026-05-01T00:00:00Z is not later than start_at, 2026-05-01T02:00:00+02:00`: {
 			RecurEvery: 1e9, EndAt: may, StartAt: may.In(time.FixedZone("", 7200)),
 		},

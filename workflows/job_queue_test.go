@@ -90,9 +90,9 @@ func TestJobQueueRefusesWhatDoesNotBelong(t *testing.T) {
 	broken := queued("b")
 	broken.Options.RunTimeout = 0
 	cases := map[string]contract.EnqueueRequest{
-		"it belongs to queue others":           put(elsewhere),
-		"its mode is one-shot":                 put(oneShot("c")),
-		"run_timeout: PT0S is not longer than": put(broken),
+		"it belongs to queue others":        put(elsewhere),
+		"its mode is one-shot":              put(oneShot("c")),
+		"run_timeout: PT0S is shorter than": put(broken),
 	}
 	answers := map[string]*answer{}
 	for want, in := range cases {

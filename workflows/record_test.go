@@ -81,7 +81,7 @@ func (r *recorder) bound(st *stacktest.Stack) {
 	bind := func(key, do, service string, schedule job.Trigger) job.Job {
 		j := r.job(key, schedule, do)
 		j.Options.Bind = map[string]string{"recorded": service}
-		j.Options.FailoverAfter = job.MinFailoverAfter
+		j.Options.FailoverAfter = job.Duration(time.Second)
 		return j
 	}
 	start := func(j job.Job) client.RunRef {

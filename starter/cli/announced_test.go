@@ -142,7 +142,7 @@ one_shot = {}
 	r := console{}.run(t.Context(), "validate", bad)
 	require.Contains(t, r.stderr, ":4:17: bind.zone: 3 is not a string\n")
 	require.Contains(t, r.stderr, `:5:12: failover: "move" is not one of requeue, wait, fail`)
-	require.Contains(t, r.stderr, ":6:18: failover_after: PT0.5S is shorter than PT1S")
+	require.Contains(t, r.stderr, ":6:18: failover_after: 0.5 is shorter than PT1S")
 	require.Equal(t, job.FailoverRequeue, job.Options{}.FailoverPolicy())
 }
 
