@@ -11,7 +11,6 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // sendTries bounds how often a workflow between two runs is asked.
@@ -112,7 +111,7 @@ func (c *JobClient) StopLoop(ctx context.Context, jobID, reason string, expected
 
 // awaitEnd waits until a loop that was told to stop has ended.
 func (c *conn) awaitEnd(ctx context.Context, live *Live) error {
-	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+workflows.MaxReturnGrace+10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+contract.MaxReturnGrace+10*time.Second)
 	defer cancel()
 	err := Await(ctx, c.temporal, contract.JobWorkflowID(live.Job.ID), "", nil)
 	if unanswered(err) {

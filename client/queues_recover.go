@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // QueueEnd tells how the workflow of a queue has ended.
@@ -82,25 +81,25 @@ func (c *conn) endedQueue(ctx context.Context, name string) (*Queue, error) {
 	if end == nil {
 		return c.queues().Get(ctx, name) // Someone has recovered it meanwhile.
 	}
-	var history workflows.QueueHistory
+	var history queueHistory
 	events := c.temporal.GetWorkflowHistory(ctx, contract.QueueWorkflowID(name), end.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		if err == nil {
-			err = history.Add(event)
+			err = history.add(event)
 		}
 		if err != nil {
 			return nil, explain("the history of queue "+name, err)
 		}
 		end.describe(event)
 	}
-	left := &history.Input
-	if history.Answers {
+	left := &history.input
+	if history.answers {
 		if left, err = c.queryQueue(ctx, name, end.RunID, true); err != nil {
 			return nil, err
 		}
 	}
-	state, orphans := history.Recover(*left, end.At)
+	state, orphans := history.recover(*left, end.At)
 	if item := state.Running; item != nil {
 		run, err := c.temporal.DescribeWorkflowExecution(ctx, contract.JobWorkflowID(item.Job.ID), item.RunID)
 		if err != nil && !isNotFound(err) {
@@ -110,6 +109,9 @@ func (c *conn) endedQueue(ctx context.Context, name string) (*Queue, error) {
 	}
 	queue := NewQueue(&state, time.Now())
 	queue.Status, queue.Ended, queue.orphans = QueueStatus(end.Status), end, orphans
+	for _, in := range state.UnreadSignals {
+		queue.Waiting += len(in.Items)
+	}
 	return queue, nil
 }
 
