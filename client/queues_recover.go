@@ -15,9 +15,10 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 )
 
-// QueueEnd tells how the workflow of a queue has ended.
+// QueueEnd is how the workflow of a queue has ended.
 type QueueEnd struct {
 	RunID string `json:"run_id"`
 	// Status is terminated, failed or timed_out, or what else somebody made of it.
@@ -26,7 +27,7 @@ type QueueEnd struct {
 	// By is who terminated the workflow, and Reason why, or the error it failed with.
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Running is how the run of the item stands that was at work.
+	// Running is the status of the run of the item that was at work.
 	Running RunStatus `json:"running,omitempty"`
 }
 
@@ -65,7 +66,7 @@ func (c *QueueClient) Get(ctx context.Context, name string) (*Queue, error) {
 		return nil, err
 	}
 	if state != nil {
-		return NewQueue(state, time.Now()), nil
+		return newQueue(state, time.Now()), nil
 	}
 	return c.endedQueue(ctx, name)
 }
@@ -107,7 +108,7 @@ func (c *conn) endedQueue(ctx context.Context, name string) (*Queue, error) {
 		}
 		end.Running = runStatus(run.GetWorkflowExecutionInfo().GetStatus())
 	}
-	queue := NewQueue(&state, time.Now())
+	queue := newQueue(&state, time.Now())
 	queue.Status, queue.Ended, queue.orphans = QueueStatus(end.Status), end, orphans
 	for _, in := range state.UnreadSignals {
 		queue.Waiting += len(in.Items)
@@ -115,7 +116,7 @@ func (c *conn) endedQueue(ctx context.Context, name string) (*Queue, error) {
 	return queue, nil
 }
 
-// queueEnd tells when and how the workflow of a queue has ended, nil if it runs.
+// queueEnd is when and how the workflow of a queue has ended, nil if it runs.
 func (c *conn) queueEnd(ctx context.Context, name string) (*QueueEnd, error) {
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, contract.QueueWorkflowID(name), "")
 	if err != nil {
@@ -133,7 +134,7 @@ func (c *conn) queueEnd(ctx context.Context, name string) (*QueueEnd, error) {
 	}, nil
 }
 
-// tell notes what the last event says of the end.
+// describe notes what the last event says of the end.
 func (e *QueueEnd) describe(event *historypb.HistoryEvent) {
 	if terminated := event.GetWorkflowExecutionTerminatedEventAttributes(); terminated != nil {
 		e.By, e.Reason = terminated.GetIdentity(), terminated.GetReason()
@@ -144,7 +145,7 @@ func (e *QueueEnd) describe(event *historypb.HistoryEvent) {
 }
 
 // endedError is a QueueEndedError if the workflow of a queue has ended, nil if it runs,
-// and another error, as [ErrNotFound], if that cannot be told.
+// and another error, as [ErrNotFound], if that is not known.
 func (c *conn) endedError(ctx context.Context, name string) error {
 	end, err := c.queueEnd(ctx, name)
 	if err != nil {
@@ -186,15 +187,15 @@ func (c *QueueClient) Recover(ctx context.Context, name string) (contract.QueueS
 			return contract.QueueSummary{}, err
 		}
 	}
-	input, err := encode(queue.state)
+	input, err := metadata.Encode(queue.state)
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}
-	attributes, err := encodeAttributes(contract.QueueAttributes(name))
+	attributes, err := metadata.EncodeAttributes(contract.QueueAttributes(name))
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}
-	summary, err := encode(queueSummary(name))
+	summary, err := metadata.Encode(queueSummary(name))
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}

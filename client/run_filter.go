@@ -9,6 +9,8 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -62,7 +64,7 @@ func (f RunFilter) statuses() []RunStatus {
 	return f.Statuses
 }
 
-// needsLook says that a query alone does not tell which runs match.
+// needsLook says that a query alone does not find which runs match.
 func (f RunFilter) needsLook() bool {
 	asked := func(status RunStatus) bool { return slices.Contains(f.statuses(), status) }
 	return len(f.Tags) > 0 || asked(RunRunning) != asked(RunWaiting) || asked(RunCanceled) != asked(RunHeldBack)
@@ -76,7 +78,7 @@ func (f RunFilter) matches(run Run, info *workflowpb.WorkflowExecutionInfo) bool
 	if len(f.Tags) == 0 {
 		return true
 	}
-	j, ok := Definition(info.GetMemo())
+	j, ok := metadata.Definition(info.GetMemo())
 	return ok && hasTags(j.Options.Tags, f.Tags)
 }
 
@@ -93,7 +95,7 @@ func hasTags(tags, wanted map[string]string) bool {
 // withTags keeps the jobs that have tags. Those of a recurring job are in its
 // definition, which lists do not have: its schedule is described.
 func (c *conn) withTags(ctx context.Context, rows []JobRow, wanted map[string]string) ([]JobRow, error) {
-	err := Each(len(rows), func(i int) error {
+	err := parallel.Each(len(rows), 0, func(i int) error {
 		if rows[i].Mode != job.ModeRecurring {
 			return nil
 		}

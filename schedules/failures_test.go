@@ -223,7 +223,7 @@ func (f *fixture) everyStartIsToldOf(id string) {
 		}
 		held, err := f.client.Runs.List(f.Context(), client.RunFilter{JobID: id, Status: client.RunHeldBack})
 		sum := account.Jobs[0]
-		return failing == len(held) && failing > 0 && sum.Slots == sum.Runs+sum.Missed+sum.Waiting, err
+		return failing == len(held) && failing > 0 && sum.Scheduled == sum.Runs+sum.Missed+sum.Waiting, err
 	})
 }
 

@@ -158,7 +158,7 @@ func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 			return true, nil
 		})
 		sum := account.Jobs[0]
-		require.Equal(o, sum.Slots, sum.Runs+sum.Waiting+sum.Missed, key)
+		require.Equal(o, sum.Scheduled, sum.Runs+sum.Waiting+sum.Missed, key)
 		require.Len(o, account.Missed, sum.Missed, key)
 		o.Logf("%s: %+v %v", key, sum, reasons)
 		switch jobs[key].Misfire {
