@@ -168,7 +168,7 @@ func (s schedules) shows(ctx context.Context, jobID string, within time.Duration
 			return true, nil
 		case err == nil && took > within:
 			return false, nil
-		case err != nil && (took > unreadable || !busy(err)):
+		case err != nil && (took > unreadable || !passing(err)):
 			return false, err
 		}
 		select {
@@ -177,13 +177,6 @@ func (s schedules) shows(ctx context.Context, jobID string, within time.Duration
 		case <-time.After(wait):
 		}
 	}
-}
-
-// busy says that a call may succeed a moment later.
-func busy(err error) bool {
-	var unavailable *serviceerror.Unavailable
-	var exhausted *serviceerror.ResourceExhausted
-	return errors.As(err, &unavailable) || errors.As(err, &exhausted)
 }
 
 // request makes a patch, which must not be carried out twice, until it shows. For each

@@ -209,17 +209,14 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// maxBackfill is how many runs a backfill starts at most.
-const maxBackfill = MaxStarts
-
 // confirmBackfill is how long starts that were just due may still be made up for
 // by the schedule itself.
 const confirmBackfill = 2 * time.Minute
 
 // BackfillStarts lists the starts of a recurring job from a time up to another,
 // both inclusive: those that Backfill would run. It refuses what cannot be made
-// up for: times that are not past, more than maxBackfill starts, and jobs whose
-// late starts give way to later ones.
+// up for: times that are not past, more than [MaxStarts] starts, those of a failing job
+// that would be held back, and those that give way to later ones.
 func (c *JobClient) BackfillStarts(ctx context.Context, jobID string, from, to time.Time) ([]time.Time, error) {
 	live, err := c.recurring(ctx, jobID, "backfill")
 	if err != nil {
@@ -246,10 +243,26 @@ func (c *JobClient) BackfillStarts(ctx context.Context, jobID string, from, to t
 		}
 		if len(more) > 0 {
 			return nil, fmt.Errorf("job %s has more than %d starts from %s to %s: backfill a part at a time",
-				jobID, maxBackfill, from.Format(time.RFC3339), to.Format(time.RFC3339))
+				jobID, MaxStarts, from.Format(time.RFC3339), to.Format(time.RFC3339))
 		}
 	}
+	if len(times) == 0 {
+		return nil, nil
+	}
+	if err := c.checkHeldBack(ctx, live, times[0]); err != nil {
+		return nil, err
+	}
 	return times, checkBackfill(live.Job, times)
+}
+
+// checkHeldBack refuses a start of a failing job whose run would be held back.
+func (c *conn) checkHeldBack(ctx context.Context, live *Live, start time.Time) error {
+	failing, err := c.failingSchedule(ctx, live)
+	if err != nil || failing == nil || !start.Before(failing.NextTry) {
+		return err
+	}
+	return fmt.Errorf("job %s is failing: starts before %s are held back, so that a backfill would do nothing; trigger it, and backfill once a run has completed",
+		live.Job.ID, failing.NextTry.UTC().Format(time.RFC3339))
 }
 
 // checkBackfill refuses starts that would do nothing, since they give way to
