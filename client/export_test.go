@@ -2,11 +2,13 @@ package client
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
@@ -77,4 +79,14 @@ func (h *QueueHistory) Answers() bool { return h.answers }
 // Recover makes the state that the run left the input of another one.
 func (h *QueueHistory) Recover(left contract.QueueState, now time.Time) (state contract.QueueState, orphans []string) {
 	return h.recover(left, now)
+}
+
+// NewRun is newRun.
+var NewRun = newRun
+
+// Matches says that a list with a filter has a run: that a query finds its workflow, and
+// that it is kept if the list looks at what was found.
+func Matches(f RunFilter, info *workflowpb.WorkflowExecutionInfo) bool {
+	names := f.executionStatuses()
+	return (len(names) == 0 || slices.Contains(names, info.GetStatus().String())) && (!f.needsLook() || f.matches(newRun(info), info))
 }

@@ -50,8 +50,7 @@ type Run struct {
 	Counts  map[string]int64 `json:"counts,omitempty"`
 	Class   string           `json:"class,omitempty"`
 	Error   string           `json:"error,omitempty"`
-	// SupersededBy is the start that a completed run gave way to without doing
-	// anything.
+	// SupersededBy is the start that the run gave way to without doing anything.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
 	// HeldUntil is the next try of the job, of a run that was held back.
 	HeldUntil time.Time `json:"held_until,omitzero"`
@@ -130,8 +129,11 @@ func (r *Run) addMemo(info *workflowpb.WorkflowExecutionInfo) {
 	}
 	r.Taken, r.Attempts, r.Handovers, r.Worker = end.Taken, end.Attempts, end.Handovers, end.Worker
 	r.SupersededBy, r.HeldUntil = end.SupersededBy, end.HeldUntil
-	if !r.HeldUntil.IsZero() {
-		r.Status = RunHeldBack // Canceled by the run itself.
+	switch {
+	case !r.HeldUntil.IsZero():
+		r.Status = RunHeldBack
+	case !r.SupersededBy.IsZero():
+		r.Status = RunSuperseded
 	}
 	r.Message, r.Counts, r.Class, r.Error = end.Message, end.Counts, end.Class, end.Error
 }

@@ -108,6 +108,8 @@ func checkRetry(detail *RunDetail) error {
 		return fmt.Errorf("%s has not ended: %w", name, ErrNotRetried)
 	case detail.Status == RunCompleted:
 		return fmt.Errorf("%s completed; trigger the job to run it again: %w", name, ErrNotRetried)
+	case detail.Status == RunSuperseded:
+		return fmt.Errorf("%s gave way to another start; trigger the job to run it: %w", name, ErrNotRetried)
 	case detail.Job == nil:
 		return fmt.Errorf("%s does not carry its definition: %w", name, ErrNotOurs)
 	}

@@ -37,6 +37,8 @@ const (
 	RunTimedOut   RunStatus = "timed_out"
 	// RunHeldBack: the job is failing, and the run came before the next try.
 	RunHeldBack RunStatus = "held_back"
+	// RunSuperseded: the run gave way to that of another start, see Run.SupersededBy.
+	RunSuperseded RunStatus = "superseded"
 )
 
 // Open says that the run has not ended.
@@ -44,13 +46,14 @@ func (s RunStatus) Open() bool { return s == RunRunning || s == RunWaiting }
 
 // RunStatuses lists every status.
 func RunStatuses() []RunStatus {
-	return []RunStatus{RunRunning, RunWaiting, RunCompleted, RunFailed, RunCanceled, RunTerminated, RunTimedOut, RunHeldBack}
+	return []RunStatus{RunRunning, RunWaiting, RunCompleted, RunFailed, RunCanceled, RunTerminated, RunTimedOut, RunHeldBack, RunSuperseded}
 }
 
-var visibilityNames = map[RunStatus]string{
-	RunRunning: "Running", RunWaiting: "Running", RunCompleted: "Completed", RunFailed: "Failed",
-	RunCanceled: "Canceled", RunTerminated: "Terminated", RunTimedOut: "TimedOut",
-	RunHeldBack: "Canceled",
+// executionStatuses are those that a workflow may have whose run has a status.
+var executionStatuses = map[RunStatus][]string{
+	RunRunning: {"Running"}, RunWaiting: {"Running"}, RunCompleted: {"Completed"}, RunFailed: {"Failed"},
+	RunCanceled: {"Canceled"}, RunTerminated: {"Terminated"}, RunTimedOut: {"TimedOut"},
+	RunHeldBack: {"Canceled"}, RunSuperseded: {"Completed", "Canceled"},
 }
 
 func runStatus(status enumspb.WorkflowExecutionStatus) RunStatus {

@@ -161,6 +161,9 @@ func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 		require.Equal(o, sum.Scheduled, sum.Runs+sum.Waiting+sum.Missed, key)
 		require.Len(o, account.Missed, sum.Missed, key)
 		o.Logf("%s: %+v %v", key, sum, reasons)
+		superseded, err := o.client.Runs.List(o.Context(), client.RunFilter{JobID: j.ID, Status: client.RunSuperseded})
+		require.NoError(o, err)
+		require.GreaterOrEqual(o, len(superseded), reasons[client.MissedSuperseded], key)
 		switch jobs[key].Misfire {
 		case job.MisfireSkip:
 			require.Positive(o, reasons[client.MissedWindow]+reasons[client.MissedSuperseded], key)
