@@ -9,6 +9,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 )
 
 // pollInterval is how often what is followed is looked at.
@@ -159,9 +160,8 @@ func (c *conn) forgottenTurn(ctx context.Context, state *contract.QueueState, jo
 
 // isRunOf says that a run is that of an item.
 func isRunOf(info *workflowpb.WorkflowExecutionInfo, instance string, sequence int64) bool {
-	payload, ok := info.GetMemo().GetFields()[contract.MemoItem]
 	var item contract.ItemOfRun
-	return ok && decode(payload, &item) == nil && item.Instance == instance && item.Sequence == sequence
+	return metadata.Field(info.GetMemo(), contract.MemoItem, &item) && item.Instance == instance && item.Sequence == sequence
 }
 
 // pause waits, or gives the error of a context that ends before.

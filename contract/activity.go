@@ -16,6 +16,10 @@ const ErrorTypeDraining = "WorkerDraining"
 // heartbeat timeout. Its details are an ActivityOutput with the cursor.
 const ErrorTypeRunLost = "RunLost"
 
+// MaxReturnGrace bounds how long a worker waits for a handler that was cut off before
+// it gives it up.
+const MaxReturnGrace = 30 * time.Second
+
 // ActivityInput is the input of every job type's activity.
 type ActivityInput struct {
 	Job job.Job `json:"job"`

@@ -75,6 +75,9 @@ type QueueState struct {
 	// SignalsRead counts the signals that this run of the workflow has taken in. Those
 	// after them in its history are in no state yet.
 	SignalsRead int `json:"signals_read,omitempty"`
+	// UnreadSignals are those that the run before had not taken in when it was ended
+	// from outside. This run takes them in first.
+	UnreadSignals []EnqueueRequest `json:"unread_signals,omitempty"`
 }
 
 // QueueItem is a job that waits in a queue.

@@ -27,7 +27,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 		recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", IgnoreStop: true}))
 	canceled.Options.StopGracePeriod = job.Duration(5 * time.Minute)
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1})
-	_, err := c.Queues.EnqueueAll(t.Context(), []job.Job{canceled, next}, false, func(int) {})
+	_, err := c.Queues.EnqueueAll(t.Context(), []job.Job{canceled, next}, client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 	ref := client.RunRef{WorkflowID: contract.JobWorkflowID(canceled.ID)}

@@ -45,9 +45,10 @@ func (c *chooser) live(ctx context.Context) ([]client.LiveService, error) {
 	// The others wait for the answer, which holds for them as well.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), servicesAsked)
 	defer cancel()
-	var unread error
-	c.services, unread, c.err = client.LiveServices(ctx, activity.GetClient(ctx))
-	c.tell(ctx, unread)
+	workers := client.New(activity.GetClient(ctx), activity.GetInfo(ctx).Namespace).Workers
+	services, err := workers.Services(ctx, time.Time{})
+	c.services, c.err = services.Live, err
+	c.tell(ctx, services.Unreadable)
 	c.asked = time.Now()
 	return c.services, c.err
 }

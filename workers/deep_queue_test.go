@@ -100,7 +100,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 		wait.Go(func() {
 			for len(jobs) > 0 {
 				n := min(1+random.IntN(4), len(jobs))
-				receipts, err := c.Queues.EnqueueAll(t.Context(), jobs[:n], false, func(int) {})
+				receipts, err := c.Queues.EnqueueAll(t.Context(), jobs[:n], client.EnqueueOptions{}, func(int) {})
 				if err != nil {
 					t.Error(err)
 					return
@@ -168,7 +168,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 			batch := rest[:min(7, len(rest))]
 			// A producer that gets an error asks again with the same keys.
 			for try := 0; ; try++ {
-				receipts, err := c.Queues.EnqueueAll(t.Context(), batch, false, func(int) {})
+				receipts, err := c.Queues.EnqueueAll(t.Context(), batch, client.EnqueueOptions{}, func(int) {})
 				if err == nil {
 					promised = promise(promised, batch, receipts)
 					break
@@ -224,12 +224,12 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	startPaged(t, c, "known", 8, contract.QueueState{Paused: true})
 	const items = 400 // 49 pages.
 	jobs := recordJobs(t, "known", "i", items, ledger)
-	_, err := c.Queues.EnqueueAll(t.Context(), jobs, false, func(int) {})
+	_, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
 
 	// A part of the file again, and one job by fifty callers at once: what waits in pages
 	// gets another number, and is skipped at its turn.
-	receipts, err := c.Queues.EnqueueAll(t.Context(), jobs[:20], false, func(int) {})
+	receipts, err := c.Queues.EnqueueAll(t.Context(), jobs[:20], client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
 	for i, receipt := range receipts {
 		require.Equal(t, i < 8, receipt.Duplicate, "the head is known at once")
@@ -243,7 +243,7 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 50 {
 		wait.Go(func() {
-			receipt, err := c.Queues.Enqueue(t.Context(), jobs[10], false)
+			receipt, err := c.Queues.Enqueue(t.Context(), jobs[10], client.EnqueueOptions{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -263,14 +263,14 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	_, err = c.Queues.CancelItem(t.Context(), "known", jobs[300].ID)
 	require.NoError(t, err)
 	_, err = c.Queues.CancelItem(t.Context(), "known", jobs[300].ID)
-	require.True(t, client.NotInQueue(err), err)
+	require.ErrorIs(t, err, client.ErrNotInQueue)
 	live, err := c.Jobs.Live(t.Context(), jobs[250].ID)
 	require.NoError(t, err)
 	require.EqualValues(t, 251, live.Waiting.Sequence)
 	detail, err := c.Jobs.Get(t.Context(), jobs[250].ID)
 	require.NoError(t, err)
 	require.Equal(t, 250, detail.Ahead)
-	receipt, err := c.Queues.Enqueue(t.Context(), jobs[300], false)
+	receipt, err := c.Queues.Enqueue(t.Context(), jobs[300], client.EnqueueOptions{})
 	require.NoError(t, err)
 	require.Equal(t, contract.EnqueueReceipt{Sequence: int64(items + repeats + copies + 1), Ahead: items + copies - 1}, receipt, "what was canceled may come again")
 	removed, err = c.Queues.Purge(t.Context(), "known", 21, 390)
@@ -333,7 +333,7 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	startPaged(t, c, "unreadable", 8, contract.QueueState{Paused: true})
-	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, "unreadable", "i", 40, ledger), false, func(int) {})
+	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, "unreadable", "i", 40, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
 	state := queueReaches(t, c, "unreadable", "pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) >= 2 })
 	first := state.Overflow.Pages[0]
@@ -363,7 +363,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	ledger := newLedger(t)
 	startPaged(t, c, name, 4, contract.QueueState{OnFailure: job.OnFailureHalt})
 	fails := newJob(t, "RecordSteps", "fails", job.Trigger{Queued: &job.Queued{Queue: name}}, recordSpec{Ledger: string(ledger), Fail: "Broken"})
-	_, err := c.Queues.Enqueue(t.Context(), fails, false)
+	_, err := c.Queues.Enqueue(t.Context(), fails, client.EnqueueOptions{})
 	require.NoError(t, err)
 	queueReaches(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), contract.QueueWorkflowID(name), "")
@@ -372,7 +372,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	// The head takes numbers 2 to 5.
 	page := contract.QueuePageWorkflowID(name, runID[:8], 6)
 	occupyPage(t, c, page)
-	_, err = c.Queues.EnqueueAll(t.Context(), recordJobs(t, name, "i", 9, ledger), false, func(int) {})
+	_, err = c.Queues.EnqueueAll(t.Context(), recordJobs(t, name, "i", 9, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
 	queueReaches(t, c, name, "a page that is stuck", func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
 	failedStarts := func() (n int) {

@@ -99,7 +99,7 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 
 	require.NoError(t, c.Jobs.Resume(t.Context(), j.ID, "once more"))
 	ledger.waitFor(t, "start", starts+1)
-	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
 	ended := ledger.count(t, "start")
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestContinuousJobTellsThatItRecovers(t *testing.T) {
 	stacktest.WaitFor(t, "the memo to tell that it has recovered", func() (bool, error) {
 		return !failingMemo(t, c, j.ID).Failing, nil
 	})
-	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
 	second.WaitOutput(recoveredAlert)
 	output := worker.Output() + second.Output()
 	require.Equal(t, 1, strings.Count(output, failingAlert))
@@ -193,7 +193,7 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 		return true, nil
 	})
 	require.Equal(t, 2, ledger.count(t, "start"))
-	require.NoError(t, c.Jobs.StopLoop(t.Context(), loop.ID, "by test", nil))
+	require.NoError(t, c.Apply.StopContinuous(t.Context(), loop.ID, "by test", nil))
 }
 
 // TestDrainedIterationIsNoSuccess drains the worker of a job that is failing, in
@@ -230,5 +230,5 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	require.True(t, failingMemo(t, c, j.ID).Failing)
 	open(t, gate)
 	ledger.waitFor(t, "end", 1)
-	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
 }

@@ -35,7 +35,7 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	first := startWorker(t, st)
 	putType := func(name string, i int, spec any) job.Job {
 		j := mortal(newJob(t, name, fmt.Sprintf("i%02d", i), job.Trigger{Queued: &job.Queued{Queue: "zombie"}}, spec))
-		_, err := c.Queues.Enqueue(t.Context(), j, false)
+		_, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 		require.NoError(t, err)
 		return j
 	}
@@ -118,7 +118,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	first.Signal(syscall.SIGTERM)
 	first.WaitOutput("msg=draining")
 	stacktest.WaitFor(t, "the service to be listed as draining", func() (bool, error) {
-		services, err := client.Services(t.Context(), c.Temporal())
+		services, err := liveServices(t, c)
 		return err == nil && len(services) == 1 && services[0].State == client.ServiceDraining, err
 	})
 	late := start("late", recordSpec{Steps: 1})

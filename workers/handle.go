@@ -8,13 +8,13 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // minReturnGrace is the least time that a handler has to return after it was cut off.
 // Then it counts as stuck. The time is half its stop grace period, within this and
-// workflows.MaxReturnGrace.
+// contract.MaxReturnGrace.
 const minReturnGrace = 5 * time.Second
 
 // errStuck is the error of a run whose handler was given up.
@@ -119,7 +119,7 @@ func (h *host) giveUp(r *run, done <-chan outcome) error {
 // before it ends itself.
 func (h *host) gracePeriods(options job.Options, cause stopCause) (grace, toReturn time.Duration) {
 	grace = options.StopGracePeriod.Std()
-	toReturn = min(max(grace/2, minReturnGrace), workflows.MaxReturnGrace)
+	toReturn = min(max(grace/2, minReturnGrace), contract.MaxReturnGrace)
 	switch cause {
 	case stopLost:
 		return 0, toReturn

@@ -129,7 +129,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	open(t, broken)
 	j := newJob(t, "RecordSteps", "a", job.Trigger{Queued: &job.Queued{Queue: "retried"}},
 		recordSpec{Ledger: string(ledger), Steps: 2, Broken: broken})
-	receipt, err := c.Queues.Enqueue(t.Context(), j, false)
+	receipt, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 	require.NoError(t, err)
 	turn, err := c.Queues.AwaitTurn(t.Context(), "retried", j.ID, receipt.Sequence, func(int) {})
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 		recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
 	var letters []contract.DeadLetter
 	for n := range 2 {
-		_, err := c.Queues.Enqueue(t.Context(), j, true)
+		_, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{AllowRerun: true})
 		require.NoError(t, err)
 		stacktest.WaitFor(t, "a dead letter", func() (bool, error) {
 			state, err := c.Queues.State(t.Context(), "dead")
@@ -187,7 +187,7 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 		})
 	}
 	require.NoError(t, os.Remove(broken))
-	outcome, err := c.Queues.RetryDead(t.Context(), "dead", letters, func(int) {})
+	outcome, err := c.Queues.RetryDead(t.Context(), "dead", letters, func(int, int) {})
 	require.NoError(t, err)
 	require.Len(t, outcome.Receipts, 1, "of two letters of one job and spec the latest counts")
 	state := waitEmpty(t, c, "dead", 3*time.Minute)
@@ -210,7 +210,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 	c := newControl(t, st)
 	for name, begin := range map[string]func(job.Job){
 		"halts-awaited": func(j job.Job) {
-			_, err := c.Queues.Enqueue(t.Context(), j, false)
+			_, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 			require.NoError(t, err)
 		},
 		"halts-watched": func(j job.Job) {
@@ -266,12 +266,12 @@ func TestRunWaitsForItsTime(t *testing.T) {
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	at := time.Now().Add(time.Hour)
-	ref, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
+	ref, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at, "")
 	require.NoError(t, err)
-	again, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
+	again, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at, "")
 	require.NoError(t, err)
 	require.Equal(t, ref, again, "there is one run of a one-shot")
-	_, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at.Add(time.Hour), client.NewRequestID())
+	_, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at.Add(time.Hour), "")
 	require.ErrorContains(t, err, "waits until")
 	row := listed(t, c, ref, client.RunWaiting)
 	require.WithinDuration(t, at, row.Scheduled, 10*time.Second, "as late as the request came")
@@ -286,7 +286,7 @@ func TestRunWaitsForItsTime(t *testing.T) {
 	require.Empty(t, ledger.read(t), "it has not begun")
 
 	soon := time.Now().Add(2 * time.Second)
-	ref, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, soon, client.NewRequestID())
+	ref, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, soon, "")
 	require.NoError(t, err)
 	done := follow(t, c, ref)
 	require.Equal(t, client.RunCompleted, done.Status)

@@ -132,7 +132,7 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 2, number)
 		require.NoError(t, c.Jobs.Resume(t.Context(), j.ID, "test"))
-		require.NoError(t, c.Jobs.SetContinuous(t.Context(), j, false))
+		require.NoError(t, c.Apply.SetContinuous(t.Context(), j, "", false))
 	}
 	for range times {
 		require.NoError(t, c.Jobs.Pause(t.Context(), j.ID, "maintenance"))
@@ -144,7 +144,7 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 	loopReaches(t, c, j.ID, "the pause after the failure", func(s *contract.ContinuousState) bool { return s.PauseReason == reason })
 	corrected := j
 	corrected.Spec = job.EncodeJSON(leaveSpec{Until: "let go", Gate: gate + "s"})
-	require.NoError(t, c.Jobs.SetContinuous(t.Context(), corrected, false))
+	require.NoError(t, c.Apply.SetContinuous(t.Context(), corrected, "", false))
 	state := loopReaches(t, c, j.ID, "the new definition", func(s *contract.ContinuousState) bool {
 		return string(s.Job.Spec) == string(corrected.Spec)
 	})

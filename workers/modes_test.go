@@ -313,7 +313,7 @@ func TestStoppedJobIsRestartedAtAnyMoment(t *testing.T) {
 		require.NoError(t, c.Jobs.Restart(t.Context(), j.ID, "by test"))
 	}
 	ledger.waitFor(t, "step", 6)
-	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
 }
 
 // TestWaitThatIsOverBlamesNoWorker follows an iteration and an item of a queue

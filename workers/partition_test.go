@@ -33,7 +33,7 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	held.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
 	next := mortal(newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1}))
 	for _, j := range []job.Job{held, next} {
-		_, err := c.Queues.Enqueue(t.Context(), j, false)
+		_, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 		require.NoError(t, err)
 	}
 	ledger.waitFor(t, "tick", 3)

@@ -60,7 +60,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			jobs[2] = newJob(t, "RecordSteps", "gated", job.Trigger{Queued: &job.Queued{Queue: name}},
 				recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 			startPaged(t, c, name, 4, contract.QueueState{})
-			receipts, err := c.Queues.EnqueueAll(t.Context(), jobs, false, func(int) {})
+			receipts, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
 			require.NoError(t, err)
 			promised := promise(nil, jobs, receipts)
 			ledger.waitFor(t, "step", 3)
@@ -103,7 +103,7 @@ func TestQueueIsRecovered(t *testing.T) {
 				open(t, gate)
 			}
 			last := newJob(t, "RecordSteps", "last", jobs[0].Trigger, recordSpec{Ledger: string(ledger), Steps: 1})
-			receipt, err := c.Queues.Enqueue(t.Context(), last, false)
+			receipt, err := c.Queues.Enqueue(t.Context(), last, client.EnqueueOptions{})
 			require.NoError(t, err)
 			promised = append(promised, acknowledged{receipt.Sequence, last.ID})
 			state := waitEmpty(t, c, name, 3*time.Minute)
@@ -120,10 +120,10 @@ func TestQueueIsRecovered(t *testing.T) {
 func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 	t.Helper()
 	refused := map[string]error{}
-	_, refused["one job"] = c.Queues.Enqueue(t.Context(), late, false)
+	_, refused["one job"] = c.Queues.Enqueue(t.Context(), late, client.EnqueueOptions{})
 	other := late
 	other.ID += "r"
-	_, refused["several jobs"] = c.Queues.EnqueueAll(t.Context(), []job.Job{late, other}, false, func(int) {})
+	_, refused["several jobs"] = c.Queues.EnqueueAll(t.Context(), []job.Job{late, other}, client.EnqueueOptions{}, func(int) {})
 	_, refused["set"] = c.Queues.SetOnFailure(t.Context(), queue, job.OnFailureHalt)
 	_, refused["pause"] = c.Queues.Pause(t.Context(), queue, "lunch")
 	_, refused["drain"] = c.Queues.Drain(t.Context(), queue)
@@ -211,7 +211,7 @@ func enqueueStubbornly(t *testing.T, c *client.Client, j job.Job) (receipt contr
 	t.Helper()
 	stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 		var err error
-		receipt, err = c.Queues.EnqueueOnce(t.Context(), j, false, j.ID)
+		receipt, err = c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{RequestID: j.ID})
 		ok = err == nil
 		return ok || errors.Is(err, context.Canceled), nil
 	})

@@ -38,7 +38,7 @@ func enqueueAll(t *testing.T, c *client.Client, queue string, n, callers int, le
 				var receipt contract.EnqueueReceipt
 				stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 					var err error
-					receipt, err = c.Queues.Enqueue(t.Context(), j, false)
+					receipt, err = c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 					return err == nil, nil
 				})
 				mu.Lock()
@@ -157,7 +157,7 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	}))
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, LogEnd: true})
 	for _, j := range []job.Job{stuck, next} {
-		_, err := c.Queues.Enqueue(t.Context(), j, false)
+		_, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 		require.NoError(t, err)
 	}
 	ledger.waitFor(t, "step", 1)
@@ -216,7 +216,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 		j := newJob(t, "RecordSteps", queue, job.Trigger{Queued: &job.Queued{Queue: queue}}, spec)
 		const callers = 50
 		receipts := fromAll(t, callers, func() (contract.EnqueueReceipt, error) {
-			receipt, err := c.Queues.Enqueue(t.Context(), j, false)
+			receipt, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 			return receipt, err
 		})
 		if gated {

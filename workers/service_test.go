@@ -1,6 +1,7 @@
 package workers_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -19,10 +20,17 @@ import (
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
+// liveServices are the services that live.
+func liveServices(t *testing.T, c *client.Client) ([]client.LiveService, error) {
+	t.Helper()
+	services, err := c.Workers.Services(t.Context(), time.Time{})
+	return services.Live, errors.Join(err, services.Unreadable)
+}
+
 // liveNames are the names of the services that live.
 func liveNames(t *testing.T, c *client.Client) []string {
 	t.Helper()
-	services, err := client.Services(t.Context(), c.Temporal())
+	services, err := liveServices(t, c)
 	require.NoError(t, err)
 	names := []string{}
 	for _, s := range services {
@@ -53,7 +61,7 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	c := newControl(t, st)
 	a := startMortal(t, st, "a", "--tag", "zone=north,gpu=2", "--max-concurrent-runs", "7")
 	waitForServices(t, c, "a")
-	services, err := client.Services(t.Context(), c.Temporal())
+	services, err := liveServices(t, c)
 	require.NoError(t, err)
 	require.Len(t, services, 1)
 	s := services[0]
@@ -82,10 +90,10 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	// A process that is silent is taken for dead, and announces itself again.
 	a.Signal(syscall.SIGSTOP)
 	waitForServices(t, c)
-	lost, err := client.LostServices(t.Context(), c.Temporal(), time.Now().Add(-time.Hour))
+	known, err := c.Workers.List(t.Context())
 	require.NoError(t, err)
-	require.Len(t, lost, 1)
-	require.Equal(t, client.ServiceLost, lost[0].State)
+	require.Len(t, known.Lost, 1)
+	require.Equal(t, client.ServiceLost, known.Lost[0].State)
 	a.Signal(syscall.SIGCONT)
 	waitForServices(t, c, "a")
 
@@ -101,9 +109,9 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	again.Signal(syscall.SIGTERM)
 	require.Zero(t, again.Wait())
 	waitForServices(t, c)
-	lost, err = client.LostServices(t.Context(), c.Temporal(), time.Now().Add(-time.Hour))
+	known, err = c.Workers.List(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, lost, "the last one went in peace")
+	require.Empty(t, known.Lost, "the last one went in peace")
 }
 
 // bound makes a job that is bound to the tag zone=north, and waits at a gate.
@@ -153,7 +161,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 		require.NoError(t, err)
 		runs[j.ID] = ref
 	}
-	_, err := c.Queues.Enqueue(t.Context(), queued, false)
+	_, err := c.Queues.Enqueue(t.Context(), queued, client.EnqueueOptions{})
 	require.NoError(t, err)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
 	ledger.waitFor(t, "step", 6)
@@ -281,7 +289,7 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 		}
 	}
 	stacktest.WaitFor(t, "all slots to be in use", func() (bool, error) {
-		services, err := client.Services(t.Context(), c.Temporal())
+		services, err := liveServices(t, c)
 		return err == nil && len(services) == 1 && services[0].Running >= 2, err
 	})
 	require.LessOrEqual(t, ledger.count(t, "start"), 3, "one more than the slots, if both queues answer at once")

@@ -84,7 +84,7 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	stacktest.WaitFor(t, "the service to tell of its handler", func() (bool, error) {
-		services, err := client.Services(t.Context(), c.Temporal())
+		services, err := liveServices(t, c)
 		return err == nil && len(services) == 1 && services[0].StuckHandlers == 1 && services[0].State == client.ServiceServing, err
 	})
 
@@ -120,7 +120,7 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	stuck := stuckJob(t, "stuck", queue, ledger, gate)
 	next := newJob(t, "RecordSteps", "next", queue, recordSpec{Ledger: string(ledger), Steps: 1})
 	for _, j := range []job.Job{stuck, next} {
-		_, err := c.Queues.Enqueue(t.Context(), j, false)
+		_, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 		require.NoError(t, err)
 	}
 	slow := stuckJob(t, "slow", oneShot(), ledger, gate)

@@ -34,12 +34,13 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 	require.NotEmpty(t, task.GetTaskToken(), "it lives")
 	w := startService(t, st, "whole", "--tag", "zone=north")
 	stacktest.WaitFor(t, "both in the list", func() (bool, error) {
-		services, err := client.Services(t.Context(), c.Temporal())
-		return err != nil && len(services) == 1, nil
+		services, err := c.Workers.Services(t.Context(), time.Time{})
+		return services.Unreadable != nil && len(services.Live) == 1, err
 	})
-	services, err := client.Services(t.Context(), c.Temporal())
-	require.ErrorContains(t, err, "service/testing/odd does not announce a service: it cannot be read: ")
-	require.Len(t, services, 1)
+	services, err := c.Workers.Services(t.Context(), time.Time{})
+	require.NoError(t, err)
+	require.ErrorContains(t, services.Unreadable, "service/testing/odd does not announce a service: it cannot be read: ")
+	require.Len(t, services.Live, 1)
 
 	ledger := newLedger(t)
 	j := bound(t, "bound", oneShot(), ledger, "", "")

@@ -11,8 +11,8 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -23,7 +23,7 @@ import (
 func WatchRun(ctx context.Context, in contract.WatchRunInput) error {
 	done := make(chan error, 1)
 	go func() {
-		done <- client.Await(ctx, activity.GetClient(ctx), in.WorkflowID, in.RunID, nil)
+		done <- temporalclient.Await(ctx, activity.GetClient(ctx), in.WorkflowID, in.RunID, nil)
 	}()
 	ticker := time.NewTicker(5 * time.Second)
 	defer ticker.Stop()

@@ -223,3 +223,21 @@ func TestJobQueueRefusesMoreThanItsStateMayHold(t *testing.T) {
 	endQueue(t, full, time.Hour, paused)
 	require.ErrorContains(t, refused.rejected, "queue tables is full")
 }
+
+// A recovered queue first takes in the signals that it had not read.
+func TestJobQueueTakesInUnreadSignals(t *testing.T) {
+	var ran []string
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
+		ran = append(ran, strings.TrimPrefix(in.Job.ID, "count_things."))
+		return contract.ActivityOutput{}, nil
+	})
+	state := endQueue(t, env, time.Hour, contract.QueueState{
+		Name: "tables", Accepted: 1, Waiting: []contract.QueueItem{{Sequence: 1, Job: queued("known")}},
+		UnreadSignals: []contract.EnqueueRequest{put(queued("a")), put(queued("known")), put(oneShot("refused")), put(queued("b"))},
+	})
+	require.Equal(t, []string{"known", "a", "b"}, ran)
+	require.EqualValues(t, 3, state.Accepted)
+	require.EqualValues(t, 3, state.Completed)
+	require.EqualValues(t, 1, state.Failed, "what the queue would refuse is refused")
+	require.Empty(t, state.UnreadSignals)
+}

@@ -148,7 +148,7 @@ func (r *recorder) loop(name, letters string) {
 	r.state(j.ID, func(s contract.ContinuousState) bool {
 		return s.Phase == contract.PhasePaused || s.Iterations > int64(len(letters))
 	})
-	require.NoError(r, r.client.Jobs.StopLoop(r.Context(), j.ID, "recorded", nil))
+	require.NoError(r, r.client.Apply.StopContinuous(r.Context(), j.ID, "recorded", nil))
 	for n, ref := range r.runsOf(contract.JobWorkflowID(j.ID)) {
 		r.save(fmt.Sprintf("%s_%d", name, n+1), ref)
 	}
@@ -160,7 +160,7 @@ func (r *recorder) stopping() {
 	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	terminated := r.script("terminated", schedule, "l")
 	for _, j := range []job.Job{terminated, r.script("after", schedule, "")} {
-		_, err := r.client.Queues.Enqueue(r.Context(), j, false)
+		_, err := r.client.Queues.Enqueue(r.Context(), j, client.EnqueueOptions{})
 		require.NoError(r, err)
 	}
 	stacktest.WaitFor(r, "the item to run", func() (bool, error) {
@@ -182,7 +182,7 @@ func (r *recorder) stuck() {
 	}, contract.JobQueueType, contract.QueueState{Name: name, OnFailure: job.OnFailureHalt, PageSize: contract.PageSize{Items: 2, Bytes: 48 << 10}})
 	require.NoError(r, err)
 	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
-	_, err = r.client.Queues.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
+	_, err = r.client.Queues.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), client.EnqueueOptions{})
 	require.NoError(r, err)
 	reached := func(is func(*contract.QueueState) bool) {
 		stacktest.WaitFor(r, "the state of queue "+name, func() (bool, error) {
@@ -195,7 +195,7 @@ func (r *recorder) stuck() {
 	_, err = c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
 	require.NoError(r, err)
 	for i := range 5 {
-		_, err := r.client.Queues.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), false)
+		_, err := r.client.Queues.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), client.EnqueueOptions{})
 		require.NoError(r, err)
 	}
 	reached(func(s *contract.QueueState) bool { return s.Overflow.StartFailed })

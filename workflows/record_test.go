@@ -115,7 +115,7 @@ func (r *recorder) bound(st *stacktest.Stack) {
 	r.state(loop.ID, func(s contract.ContinuousState) bool { return s.Generation >= 2 })
 	last, err := r.client.Jobs.LiveWorkflow(r.Context(), loop.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.client.Jobs.StopLoop(r.Context(), loop.ID, "recorded", nil))
+	require.NoError(r, r.client.Apply.StopContinuous(r.Context(), loop.ID, "recorded", nil))
 	r.save("continuous_bound", client.RunRef{WorkflowID: contract.JobWorkflowID(loop.ID), RunID: last.Workflow.RunID})
 }
 
@@ -278,17 +278,17 @@ func (r *recorder) continuous() {
 
 	changed := j
 	changed.Spec = job.EncodeJSON(recordedSpec{Do: "wait"})
-	require.NoError(r, r.client.Jobs.SetContinuous(r.Context(), changed, true))
+	require.NoError(r, r.client.Apply.SetContinuous(r.Context(), changed, "", true))
 	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	require.NoError(r, r.client.Jobs.Restart(r.Context(), j.ID, "recorded"))
 	failing := j
 	failing.Spec = job.EncodeJSON(recordedSpec{Do: "final"})
 	failing.Options.MaxRetryCount = 1
-	require.NoError(r, r.client.Jobs.SetContinuous(r.Context(), failing, true))
+	require.NoError(r, r.client.Apply.SetContinuous(r.Context(), failing, "", true))
 	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Phase == contract.PhasePaused })
 	last, err := r.client.Jobs.LiveWorkflow(r.Context(), j.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.client.Jobs.StopLoop(r.Context(), j.ID, "recorded", nil))
+	require.NoError(r, r.client.Apply.StopContinuous(r.Context(), j.ID, "recorded", nil))
 	id := contract.JobWorkflowID(j.ID)
 	r.save("continuous_first", client.RunRef{WorkflowID: id, RunID: first.Workflow.RunID})
 	r.save("continuous_last", client.RunRef{WorkflowID: id, RunID: last.Workflow.RunID})
@@ -307,7 +307,7 @@ func (r *recorder) queue() {
 	const name = "recorded"
 	put := func(key, do string) job.Job {
 		j := r.job(key, job.Trigger{Queued: &job.Queued{Queue: name}}, do)
-		_, err := r.client.Queues.Enqueue(r.Context(), j, false)
+		_, err := r.client.Queues.Enqueue(r.Context(), j, client.EnqueueOptions{})
 		require.NoError(r, err)
 		return j
 	}
@@ -349,7 +349,7 @@ func (r *recorder) queue() {
 func (r *recorder) signaled() {
 	const name = "signaled"
 	put := r.job("s-first", job.Trigger{Queued: &job.Queued{Queue: name}}, "")
-	_, err := r.client.Queues.Enqueue(r.Context(), put, false)
+	_, err := r.client.Queues.Enqueue(r.Context(), put, client.EnqueueOptions{})
 	require.NoError(r, err)
 	broken := r.job("s-broken", job.Trigger{Queued: &job.Queued{Queue: name}}, "")
 	broken.Options.RunTimeout = 0
@@ -414,10 +414,10 @@ func (r *recorder) applied() {
 	ref := client.RunRef{WorkflowID: contract.AppliedWorkflowID(job.ProviderTOML)}
 	first := ""
 	stacktest.WaitFor(r, "the record to continue as new", func() (bool, error) {
-		err := r.client.Jobs.Record(r.Context(), job.ProviderTOML, contract.AppliedState{}, contract.AppliedRecord{
+		_, err := r.client.Temporal().SignalWithStartWorkflow(r.Context(), ref.WorkflowID, contract.SignalApplied, contract.AppliedRecord{
 			Applied: map[string]contract.AppliedJob{"record_history.a": {Mode: job.ModeOneShot, Hash: "0123456789abcdef"}},
 			Removed: []string{"record_history.b"},
-		})
+		}, sdk.StartWorkflowOptions{TaskQueue: contract.QueuesTaskQueue}, contract.AppliedJobsType, contract.AppliedState{})
 		require.NoError(r, err)
 		described, err := r.client.Temporal().DescribeWorkflowExecution(r.Context(), ref.WorkflowID, "")
 		require.NoError(r, err)

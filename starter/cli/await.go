@@ -153,6 +153,7 @@ var endWords = map[client.RunStatus]string{
 	client.RunTerminated: "was terminated",
 	client.RunTimedOut:   "timed out",
 	client.RunHeldBack:   "was held back",
+	client.RunSuperseded: "gave way to another start",
 	client.RunRunning:    "has not ended",
 	client.RunWaiting:    "has not begun",
 }
