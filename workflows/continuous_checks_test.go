@@ -62,8 +62,8 @@ func TestContinuousJobRefusesWhatChangesNothing(t *testing.T) {
 	}
 }
 
-// The reasons that it is told are part of its state, and of its result.
-func TestContinuousJobBoundsTheReasonsThatItIsTold(t *testing.T) {
+// The reasons in messages are part of its state, and of its result.
+func TestContinuousJobBoundsReasons(t *testing.T) {
 	env := newEnvironment(t, succeed)
 	long := strings.Repeat("x", 1<<20)
 	pause := send(t, env, soon, contract.MessagePause, contract.PauseRequest{Reason: long})
@@ -129,13 +129,13 @@ func TestContinuousJobThatPausedItselfGoesOnWithANewDefinition(t *testing.T) {
 	corrected := j
 	corrected.Spec = json.RawMessage(`{"v":2}`)
 	env.RegisterDelayedCallback(func() {
-		state := loopState(t, env)
+		state := continuousState(t, env)
 		require.True(t, state.Paused)
 		require.True(t, state.PausedItself)
 	}, time.Minute)
 	set := send(t, env, 2*time.Minute, contract.MessageSetJob, contract.SetJobRequest{Job: corrected, EndFailurePause: true})
 	env.RegisterDelayedCallback(func() {
-		state := loopState(t, env)
+		state := continuousState(t, env)
 		require.False(t, state.Paused)
 		require.Equal(t, contract.PhaseWaiting, state.Phase)
 	}, 3*time.Minute)
@@ -161,7 +161,7 @@ func TestContinuousJobGoesOnWhereAFailedIterationWas(t *testing.T) {
 	send(t, env, time.Hour, contract.MessageStop, contract.StopRequest{})
 	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(continuous("a", 2*time.Hour)))
 	require.NoError(t, env.GetWorkflowError())
-	state := loopState(t, env)
+	state := continuousState(t, env)
 	require.Equal(t, []string{""}, cursors)
 	require.JSONEq(t, "7", string(state.Cursor))
 	require.Equal(t, "w1", state.Recent[0].Worker)

@@ -58,7 +58,7 @@ func TestQueueCountsItemsAsTheyAreStored(t *testing.T) {
 }
 
 // What is not an item is part of the state too.
-func TestQueueBoundsWhatItIsTold(t *testing.T) {
+func TestQueueBoundsTheTextsOfMessages(t *testing.T) {
 	env := newEnvironment(t, succeed)
 	long := strings.Repeat("x", 1<<20)
 	send(t, env, time.Second, contract.MessagePauseQueue, contract.PauseRequest{Reason: long})

@@ -28,7 +28,7 @@ type overflowPages struct {
 	latest map[string]startedRun
 }
 
-// startedRun is what the memo of a run tells.
+// startedRun is what the memo of a run has.
 type startedRun struct {
 	contract.ItemOfRun
 	job job.Job
@@ -361,7 +361,7 @@ func TestDeepQueueRunsItsPagesInOrder(t *testing.T) {
 	require.Zero(t, state.Depth())
 	require.Zero(t, state.WaitingBytes)
 	require.Empty(t, state.Overflow.Pages)
-	require.Empty(t, state.Overflow.Released, "pages are told to end")
+	require.Empty(t, state.Overflow.Released, "no page is left to be ended")
 	require.Empty(t, state.Overflow.Removed)
 	t.Logf("%d pages", len(pages.byID))
 }

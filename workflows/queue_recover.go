@@ -11,8 +11,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 )
 
-// QueueHistory is what the history of one run of a queue tells beside the queue's
-// state, once that run has ended over its head: someone terminated it, say. The state
+// QueueHistory is what the history of one run of a queue has beside the queue's state,
+// once that run was ended from outside: someone terminated it, for example. The state
 // itself is the answer to QueryState, for which a worker replays the history.
 type QueueHistory struct {
 	// Input is the state that the run began with.
@@ -29,7 +29,7 @@ type QueueHistory struct {
 // startedItem is the latest start of an item's run.
 type startedItem struct {
 	workflowID string
-	runID      string // "" if the queue was not told that it has started
+	runID      string // "" if the history does not have its start
 }
 
 // Add takes in the next event of the history.
@@ -46,7 +46,7 @@ func (h *QueueHistory) Add(event *historypb.HistoryEvent) error {
 	}
 	if signaled := event.GetWorkflowExecutionSignaledEventAttributes(); signaled.GetSignalName() == contract.SignalEnqueue {
 		var in contract.EnqueueRequest
-		// The queue never sees one that cannot be decoded.
+		// The queue never receives one that cannot be decoded.
 		if data.FromPayloads(signaled.GetInput(), &in) == nil {
 			h.signals = append(h.signals, in)
 		}

@@ -173,7 +173,7 @@ func TestDeepQueueAgainstAModel(t *testing.T) {
 				return item.key != key || !state.Overflow.Waits(item.sequence)
 			})
 			a := &answer{t: t}
-			tell := func(message string, in any) { env.UpdateWorkflow(message, fmt.Sprint(message, step), a, in) }
+			send := func(message string, in any) { env.UpdateWorkflow(message, fmt.Sprint(message, step), a, in) }
 			id := job.ID(testType, key)
 			switch random.IntN(8) {
 			default:
@@ -181,13 +181,13 @@ func TestDeepQueueAgainstAModel(t *testing.T) {
 					accepted++
 					model = append(model, modelItem{accepted, key})
 				}
-				tell(string(contract.MessageEnqueue), batchOf(key))
+				send(string(contract.MessageEnqueue), batchOf(key))
 			case 0:
 				var numbers []int64
 				for _, item := range inPages {
 					numbers = append(numbers, item.sequence)
 				}
-				tell(string(contract.MessageCancelItem), contract.CancelItemRequest{JobID: id, Sequences: numbers})
+				send(string(contract.MessageCancelItem), contract.CancelItemRequest{JobID: id, Sequences: numbers})
 				keep(func(item modelItem) bool { return item.key != key })
 			case 1:
 				i := slices.IndexFunc(model, func(item modelItem) bool { return item.key == key })
@@ -199,11 +199,11 @@ func TestDeepQueueAgainstAModel(t *testing.T) {
 				if len(inPages) > 0 {
 					in.Item = &contract.QueueItem{Sequence: moved.sequence, Job: queued(key)}
 				}
-				tell(string(contract.MessageMoveItem), in)
+				send(string(contract.MessageMoveItem), in)
 				model = slices.Concat([]modelItem{moved}, slices.Delete(slices.Clone(model), i, i+1))
 			case 2:
 				from := random.Int64N(accepted + 1)
-				tell(string(contract.MessagePurge), contract.PurgeRequest{From: from, To: from + 2})
+				send(string(contract.MessagePurge), contract.PurgeRequest{From: from, To: from + 2})
 				keep(func(item modelItem) bool { return item.sequence < from || item.sequence > from+2 })
 			}
 		}, at)

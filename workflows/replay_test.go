@@ -44,8 +44,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			replayer := worker.NewWorkflowReplayer()
-			workflows.RegisterJobs(replayer)
-			workflows.RegisterQueues(replayer)
+			workflows.Register(replayer)
 			require.NoError(t, replayer.ReplayWorkflowHistoryFromJSONFile(
 				log.NewStructuredLogger(slog.New(slog.DiscardHandler)), file))
 		})

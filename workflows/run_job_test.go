@@ -179,7 +179,7 @@ func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
 	}
 }
 
-// lostBy is the error of a worker that may have lost its run, on the given try.
+// lostBy is the error of a worker that may have lost its run, on the given attempt.
 func lostBy(attempt int) error {
 	return temporal.NewApplicationError("the run may be another worker's now", contract.ErrorTypeRunLost,
 		contract.ActivityOutput{Worker: "w1", Attempts: attempt, Result: job.Result{Cursor: json.RawMessage(`"here"`)}})
@@ -219,7 +219,7 @@ func TestRunJobCountsTheTriesOfLostWorkers(t *testing.T) {
 			j.Options.MaxRetryCount = c.retries
 			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 			require.Equal(t, c.calls, calls)
-			require.Equal(t, c.calls, end.Attempts, "what lists show as tries")
+			require.Equal(t, c.calls, end.Attempts, "what lists show as attempts")
 			if c.fails {
 				require.Error(t, env.GetWorkflowError())
 				return
@@ -232,7 +232,7 @@ func TestRunJobCountsTheTriesOfLostWorkers(t *testing.T) {
 	}
 }
 
-// A worker that shuts down hands back the tries that are left, and no more.
+// A worker that shuts down hands back the attempts that are left, and no more.
 func TestRunJobHandsOverTheTriesThatAreLeft(t *testing.T) {
 	calls := 0
 	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
@@ -249,5 +249,5 @@ func TestRunJobHandsOverTheTriesThatAreLeft(t *testing.T) {
 	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 	_, message := contract.Cause(env.GetWorkflowError())
 	require.Equal(t, "the store is away", message)
-	require.Equal(t, 4, calls, "three tries, and the one that was handed back")
+	require.Equal(t, 4, calls, "three attempts, and the one that was handed back")
 }
