@@ -304,7 +304,7 @@ func TestContinuousJobCountsIterationsThatAreCutShortForNothing(t *testing.T) {
 }
 
 // The memo and the log say once that the job fails, and once that it does not.
-func TestContinuousJobTellsThatItIsFailing(t *testing.T) {
+func TestContinuousJobReportsThatItIsFailing(t *testing.T) {
 	n := 0
 	var log strings.Builder
 	env := loggingEnvironment(t, &log, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
