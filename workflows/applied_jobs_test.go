@@ -13,6 +13,7 @@ import (
 )
 
 func TestAppliedJobsCarriesItsRecordsOn(t *testing.T) {
+	t.Parallel()
 	record := func(n int) contract.AppliedRecord {
 		record := contract.AppliedRecord{Applied: map[string]contract.AppliedJob{
 			fmt.Sprintf("a.%d", n%20): {Mode: job.ModeContinuous, Hash: fmt.Sprint(n)},

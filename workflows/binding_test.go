@@ -17,6 +17,7 @@ import (
 
 // TestBoundRunGoesToItsService looks at the task queues that activities go to.
 func TestBoundRunGoesToItsService(t *testing.T) {
+	t.Parallel()
 	queues := map[string]string{}
 	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 		info := activity.GetInfo(ctx)
@@ -42,6 +43,7 @@ func TestBoundRunGoesToItsService(t *testing.T) {
 // TestBoundRunCountsTheAttemptsOfLostServices has every service die in the middle of
 // an attempt, and not return.
 func TestBoundRunCountsTheAttemptsOfLostServices(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		before   error // what ended the attempt before the one that no service took
 		notTaken int
@@ -73,6 +75,7 @@ func TestBoundRunCountsTheAttemptsOfLostServices(t *testing.T) {
 // A service that fell silent is waited for from its last heartbeat, so that the heartbeat
 // timeout does not come on top of failover_after.
 func TestFailoverCountsFromTheLastHeartbeat(t *testing.T) {
+	t.Parallel()
 	notTaken := func(before error) error {
 		return temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, before)
 	}

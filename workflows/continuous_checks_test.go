@@ -31,6 +31,7 @@ func (a *answer) requireUnchanged() contract.ContinuousState {
 // What changes nothing is answered without a trace in the history, since a
 // workflow run takes 2,000 updates.
 func TestContinuousJobRefusesWhatChangesNothing(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
@@ -64,6 +65,7 @@ func TestContinuousJobRefusesWhatChangesNothing(t *testing.T) {
 
 // The reasons in messages are part of its state, and of its result.
 func TestContinuousJobBoundsReasons(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, succeed)
 	long := strings.Repeat("x", 1<<20)
 	pause := send(t, env, soon, contract.MessagePause, contract.PauseRequest{Reason: long})
@@ -96,6 +98,7 @@ func TestContinuousJobBoundsReasons(t *testing.T) {
 
 // While an iteration runs, one more is asked for once.
 func TestContinuousJobTakesOneTriggerAtATime(t *testing.T) {
+	t.Parallel()
 	n := 0
 	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 		if n++; n == 1 {
@@ -116,6 +119,7 @@ func TestContinuousJobTakesOneTriggerAtATime(t *testing.T) {
 
 // A job that has paused itself goes on when its definition is corrected.
 func TestContinuousJobThatPausedItselfGoesOnWithANewDefinition(t *testing.T) {
+	t.Parallel()
 	var specs []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		specs = append(specs, string(in.Job.Spec))
@@ -148,6 +152,7 @@ func TestContinuousJobThatPausedItselfGoesOnWithANewDefinition(t *testing.T) {
 
 // A failed iteration leaves what its last attempt had reached, as a run does.
 func TestContinuousJobGoesOnWhereAFailedIterationWas(t *testing.T) {
+	t.Parallel()
 	var cursors []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		cursors = append(cursors, string(in.Cursor))

@@ -44,6 +44,7 @@ func continuousState(t *testing.T, env *testsuite.TestWorkflowEnvironment) contr
 }
 
 func TestContinuousJobRunsUntilStopped(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		last := 0
 		if len(in.Cursor) > 0 {
@@ -67,6 +68,7 @@ func TestContinuousJobRunsUntilStopped(t *testing.T) {
 }
 
 func TestContinuousJobBacksOffAndPausesItself(t *testing.T) {
+	t.Parallel()
 	var starts []time.Time
 	var env *testsuite.TestWorkflowEnvironment
 	fail := true
@@ -109,6 +111,7 @@ func TestContinuousJobBacksOffAndPausesItself(t *testing.T) {
 }
 
 func TestContinuousJobPausesTriggersAndTakesANewDefinition(t *testing.T) {
+	t.Parallel()
 	var specs []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		specs = append(specs, string(in.Job.Spec))
@@ -139,6 +142,7 @@ func TestContinuousJobPausesTriggersAndTakesANewDefinition(t *testing.T) {
 }
 
 func TestContinuousJobStopsARunningIterationGracefully(t *testing.T) {
+	t.Parallel()
 	for name, ask := range map[string]func(t *testing.T, env *testsuite.TestWorkflowEnvironment){
 		"message": func(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
 			send(t, env, soon, contract.MessageStop, contract.StopRequest{})
@@ -167,6 +171,7 @@ func TestContinuousJobStopsARunningIterationGracefully(t *testing.T) {
 }
 
 func TestContinuousJobContinuesAsNewWithItsState(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{Result: job.Result{Counts: map[string]int64{"n": 1}, Cursor: json.RawMessage(`"here"`)}}, nil
 	})
@@ -188,6 +193,7 @@ func TestContinuousJobContinuesAsNewWithItsState(t *testing.T) {
 
 // However many names a handler counts under, the state stays bounded.
 func TestContinuousJobBoundsItsTotals(t *testing.T) {
+	t.Parallel()
 	n := 0
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		counts := map[string]int64{}
@@ -231,6 +237,7 @@ func publishedFailings(t *testing.T, env *testsuite.TestWorkflowEnvironment) *[]
 
 // A worker that dies is not the job's failure, unless it happens again and again.
 func TestContinuousJobDoesNotCountLostWorkers(t *testing.T) {
+	t.Parallel()
 	var starts []time.Time
 	var cursors []string
 	var env *testsuite.TestWorkflowEnvironment
@@ -275,6 +282,7 @@ func TestContinuousJobDoesNotCountLostWorkers(t *testing.T) {
 
 // What is cut short says nothing of how the job does.
 func TestContinuousJobCountsIterationsThatAreCutShortForNothing(t *testing.T) {
+	t.Parallel()
 	n := 0
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		switch n++; n {
@@ -305,6 +313,7 @@ func TestContinuousJobCountsIterationsThatAreCutShortForNothing(t *testing.T) {
 
 // The memo and the log say once that the job fails, and once that it does not.
 func TestContinuousJobReportsThatItIsFailing(t *testing.T) {
+	t.Parallel()
 	n := 0
 	var log strings.Builder
 	env := loggingEnvironment(t, &log, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {

@@ -103,6 +103,7 @@ func signaledItem(key string) contract.EnqueueRequest {
 // What was signaled is part of no state until the queue has read it; what it has read
 // is not taken in twice.
 func TestRecoverTakesInUnreadSignals(t *testing.T) {
+	t.Parallel()
 	e := newQueueEvents(t, contract.QueueState{Name: "tables"})
 	e.signal(contract.SignalEnqueue, signaledItem("read"))
 	e.signal(contract.SignalEnqueue, "this is no request: the queue never sees it")
@@ -127,6 +128,7 @@ func TestRecoverTakesInUnreadSignals(t *testing.T) {
 
 // A run that no worker has carried on has left what it began with.
 func TestRecoverWithoutAWorkersAnswer(t *testing.T) {
+	t.Parallel()
 	e := newQueueEvents(t, contract.QueueState{Name: "tables", Accepted: 1, Waiting: []contract.QueueItem{{Sequence: 1, Job: queued("a")}}})
 	e.signal(contract.SignalEnqueue, signaledItem("b"))
 	require.False(t, e.history.Answers)
@@ -136,6 +138,7 @@ func TestRecoverWithoutAWorkersAnswer(t *testing.T) {
 
 // The item at work keeps its run. One whose run has not started waits again, first.
 func TestRecoverOfTheItemAtWork(t *testing.T) {
+	t.Parallel()
 	running := func(change func(*contract.RunningItem)) contract.QueueState {
 		item := &contract.RunningItem{QueueItem: contract.QueueItem{Sequence: 2, Job: queued("a"), AllowRerun: true}}
 		change(item)
@@ -198,6 +201,7 @@ func TestRecoverOfTheItemAtWork(t *testing.T) {
 // A page that the queue had asked for, and whose items are still in its tail, is started
 // anew: the id must be free.
 func TestRecoverFreesPagesThatWereNotTakenOver(t *testing.T) {
+	t.Parallel()
 	e := newQueueEvents(t, contract.QueueState{Name: "a-1"})
 	for _, first := range []int64{5, 9, 13} {
 		e.started(e.ask(contract.JobQueuePageType, contract.QueuePageWorkflowID("a-1", "0badcafe", first), nil), "p")

@@ -33,6 +33,7 @@ func keysOf(n int) []string {
 // the second copy of a request whose answer was lost, long after the queue has
 // forgotten the request, even if the run of the first failed or may be repeated.
 func TestRepeatsOfItemsInPagesRunOnce(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env, _ := pagedEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID[len("count_things."):])
@@ -73,6 +74,7 @@ func TestRepeatsOfItemsInPagesRunOnce(t *testing.T) {
 
 // What was put in after the run of the first has started is new, and so is other work.
 func TestWhatIsNoRepeatRuns(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env, _ := pagedEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID[len("count_things."):]+string(in.Job.Spec))
@@ -102,6 +104,7 @@ func TestWhatIsNoRepeatRuns(t *testing.T) {
 
 // A copy that is read while the first copy runs is a repeat all the same.
 func TestFirstCopyRunsWhileThePageIsRead(t *testing.T) {
+	t.Parallel()
 	runs := map[string]int{}
 	env, _ := pagedEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		runs[in.Job.ID]++
@@ -120,6 +123,7 @@ func TestFirstCopyRunsWhileThePageIsRead(t *testing.T) {
 
 // Who cancels a job means all its items.
 func TestCancelTakesRepeatsAway(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env, _ := pagedEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID[len("count_things."):])
@@ -150,6 +154,7 @@ type modelItem struct {
 // compares what ran with a plain list: of the items of a job that wait at the same time,
 // the first runs, once, at its place.
 func TestDeepQueueAgainstAModel(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.

@@ -34,6 +34,7 @@ const recordVariable = "DENDRA_RECORD_HISTORIES"
 // TestRecordHistories writes a history of every shape that the workflows leave
 // behind, for TestRecordedHistoriesReplay. It is skipped unless asked for.
 func TestRecordHistories(t *testing.T) {
+	t.Parallel()
 	folder := os.Getenv(recordVariable)
 	if folder == "" {
 		t.Skipf("set %s=testdata/replay to record", recordVariable)
