@@ -44,11 +44,8 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 
 	ledger := newLedger(t)
 	j := bound(t, "bound", oneShot(), ledger, "", "")
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	ref := startRun(t, c, j)
+	run := requireCompleted(t, c, ref)
 	require.Equal(t, "whole", run.Output.Binding.Service)
 	w.WaitOutput("services are left out of the choice")
 }
