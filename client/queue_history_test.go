@@ -171,7 +171,7 @@ func TestRecoverOfTheItemAtWork(t *testing.T) {
 	}
 	const again = "2 a"
 	for name, c := range map[string]struct {
-		tell     func(*queueEvents)
+		events   func(*queueEvents)
 		change   func(*contract.RunningItem)
 		run      string
 		waiting  []string
@@ -179,17 +179,17 @@ func TestRecoverOfTheItemAtWork(t *testing.T) {
 	}{
 		"it is known to run": {change: func(i *contract.RunningItem) { i.RunID = "r9" }, run: "r9", waiting: []string{"3 b"}},
 		"its start was not read": {
-			tell: func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") }, run: "r2", waiting: []string{"3 b"},
+			events: func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") }, run: "r2", waiting: []string{"3 b"},
 		},
 		"it was asked for": {
-			tell: func(e *queueEvents) { e.askItem(2, "count_things.a") }, waiting: []string{again, "3 b"},
+			events: func(e *queueEvents) { e.askItem(2, "count_things.a") }, waiting: []string{again, "3 b"},
 		},
 		"it was not asked for": {waiting: []string{again, "3 b"}},
 		"an earlier item of the job ran": {
-			tell: func(e *queueEvents) { e.started(e.askItem(1, "count_things.a"), "r1") }, waiting: []string{again, "3 b"},
+			events: func(e *queueEvents) { e.started(e.askItem(1, "count_things.a"), "r1") }, waiting: []string{again, "3 b"},
 		},
 		"it ran, failed, and was to be tried again": {
-			tell:   func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") },
+			events: func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") },
 			change: func(i *contract.RunningItem) { i.RetryOf = "r2" }, waiting: []string{again, "3 b"},
 		},
 		"it was canceled before it started": {
@@ -199,8 +199,8 @@ func TestRecoverOfTheItemAtWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := newQueueEvents(t, contract.QueueState{Name: "tables"})
-			if c.tell != nil {
-				c.tell(e)
+			if c.events != nil {
+				c.events(e)
 			}
 			if c.change == nil {
 				c.change = func(*contract.RunningItem) {}
