@@ -44,7 +44,7 @@ func send[In, Out any](ctx context.Context, c *conn, message contract.Message[In
 	defer cancel()
 	out, err := deliver(ctx, c, message, contract.JobWorkflowID(jobID), in)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == contract.ErrorTypeUnchanged {
-		err = app.Details(&out) // It stands so already.
+		err = app.Details(&out) // It is so already.
 		return out, err
 	}
 	return out, explainSent(fmt.Sprintf("%s job %s", string(message), jobID), err)

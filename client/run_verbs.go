@@ -35,7 +35,7 @@ func (c *RunClient) Terminate(ctx context.Context, ref RunRef, reason string) er
 	return explain("terminate run "+ref.WorkflowID, err)
 }
 
-// Retried is what RetryRun started: a run, or a place in a queue.
+// Retried is what Retry started: a run, or a place in a queue.
 type Retried struct {
 	Job job.Job
 	// Run goes on at the last position that the other one has left; zero where a
@@ -44,7 +44,7 @@ type Retried struct {
 	// Receipt is the place in the queue of a queued job, whose run goes on there as
 	// well when its turn comes.
 	Receipt *contract.EnqueueReceipt
-	// ExistedBefore says that it was started by an earlier request, and Status how it stands.
+	// ExistedBefore says that it was started by an earlier request, and Status its status.
 	ExistedBefore bool
 	Status        RunStatus
 }

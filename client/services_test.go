@@ -70,7 +70,7 @@ func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 	require.Equal(t, "slow", known.Live[2].Name)
 }
 
-// announce makes a service that nobody stands for, and gives its id.
+// announce makes a service without a process, and gives its id.
 func announce(t *testing.T, c sdk.Client, namespace, name string) string {
 	t.Helper()
 	id := contract.ServiceID("testing", name)

@@ -268,6 +268,56 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	require.Equal(t, want, ran)
 }
 
+// TestTurnOfARepeat follows a repeat of an item in an overflow page: to the run of that
+// item, whether it is awaited before the item's turn or after it.
+func TestTurnOfARepeat(t *testing.T) {
+	t.Parallel()
+	st := startShared(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	const queue, others = "repeated", 20
+	startPaged(t, c, queue, 4, contract.QueueState{Paused: true})
+	jobs := recordJobs(t, queue, "i", 12, ledger)
+	_, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
+	require.NoError(t, err)
+	queueReaches(t, c, queue, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) == 2 })
+	first := jobs[8]
+	receipt, err := c.Queues.Enqueue(t.Context(), first, client.EnqueueOptions{})
+	require.NoError(t, err)
+	require.Equal(t, contract.EnqueueReceipt{Sequence: 13, Ahead: 12}, receipt, "it is not recognized here")
+
+	turns := make(chan client.Turn, 1)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		turn, err := c.Queues.AwaitTurn(t.Context(), first, receipt.Sequence, func(int) {})
+		if err != nil {
+			t.Error(err)
+		}
+		turns <- turn
+	})
+	_, err = c.Queues.Resume(t.Context(), queue)
+	require.NoError(t, err)
+	waiting.Wait()
+	state := waitEmpty(t, c, queue, 3*time.Minute)
+	require.EqualValues(t, 1, state.Skipped)
+	run, err := c.Runs.Get(t.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(first.ID)})
+	require.NoError(t, err)
+	require.Equal(t, client.RunCompleted, run.Status)
+	require.Equal(t, run.RunRef, *(<-turns).Run)
+
+	turn, err := c.Queues.AwaitTurn(t.Context(), first, receipt.Sequence, func(int) {})
+	require.NoError(t, err)
+	require.Equal(t, run.RunRef, *turn.Run)
+	require.Equal(t, contract.ItemSkipped, turn.Finished.Status)
+
+	_, err = c.Queues.EnqueueAll(t.Context(), recordJobs(t, queue, "o", others, ledger), client.EnqueueOptions{}, func(int) {})
+	require.NoError(t, err)
+	waitEmpty(t, c, queue, 3*time.Minute)
+	turn, err = c.Queues.AwaitTurn(t.Context(), first, receipt.Sequence, func(int) {})
+	require.NoError(t, err)
+	require.Equal(t, run.RunRef, *turn.Run, "the queue has forgotten how the item ended")
+}
+
 // occupyPage starts a workflow under the id of a page that is none.
 func occupyPage(t *testing.T, c *client.Client, id string) {
 	t.Helper()

@@ -97,7 +97,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 		recordSpec{Ledger: string(ledger), Steps: 2, Broken: broken})
 	receipt, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 	require.NoError(t, err)
-	turn, err := c.Queues.AwaitTurn(t.Context(), "retried", j.ID, receipt.Sequence, func(int) {})
+	turn, err := c.Queues.AwaitTurn(t.Context(), j, receipt.Sequence, func(int) {})
 	require.NoError(t, err)
 	failed := follow(t, c, *turn.Run)
 	require.Equal(t, client.RunFailed, failed.Status)
@@ -111,7 +111,7 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, receipt.Sequence+1, retried.Receipt.Sequence)
 	dead(0) // What is tried again is no dead letter any more.
-	turn, err = c.Queues.AwaitTurn(t.Context(), "retried", j.ID, retried.Receipt.Sequence, func(int) {})
+	turn, err = c.Queues.AwaitTurn(t.Context(), j, retried.Receipt.Sequence, func(int) {})
 	require.NoError(t, err)
 	done := follow(t, c, *turn.Run)
 	require.Equal(t, client.RunCompleted, done.Status)

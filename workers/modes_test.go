@@ -275,6 +275,7 @@ func TestWaitThatIsOverBlamesNoWorker(t *testing.T) {
 	defer cancel()
 	_, err := c.Runs.FollowIteration(ctx, "record_steps.any", 1, func(*contract.ContinuousState) { t.Error("it reported") })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = c.Queues.AwaitTurn(ctx, "any", "record_steps.any", 1, func(int) { t.Error("it reported") })
+	queued := newJob(t, "RecordSteps", "any", job.Trigger{Queued: &job.Queued{Queue: "any"}}, recordSpec{})
+	_, err = c.Queues.AwaitTurn(ctx, queued, 1, func(int) { t.Error("it reported") })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }

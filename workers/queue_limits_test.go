@@ -145,7 +145,7 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 		}
 	}
 	for _, sequence := range []int64{second, first} {
-		turn, err := c.Queues.AwaitTurn(t.Context(), queue, a.ID, sequence, func(int) {})
+		turn, err := c.Queues.AwaitTurn(t.Context(), a, sequence, func(int) {})
 		require.NoError(t, err)
 		require.Equal(t, runs[sequence], turn.Run.RunID)
 	}
@@ -156,6 +156,6 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 	removed, err := c.Queues.Purge(t.Context(), queue, third, third)
 	require.NoError(t, err)
 	require.Equal(t, 1, removed)
-	_, err = c.Queues.AwaitTurn(t.Context(), queue, a.ID, third, func(int) {})
+	_, err = c.Queues.AwaitTurn(t.Context(), a, third, func(int) {})
 	require.ErrorContains(t, err, "has left the queue without a run: it was canceled, purged, or skipped as a repeat")
 }

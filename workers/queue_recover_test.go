@@ -126,7 +126,7 @@ func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 	_, refused["pause"] = c.Queues.Pause(t.Context(), queue, "lunch")
 	_, refused["drain"] = c.Queues.Drain(t.Context(), queue)
 	refused["empty"] = c.Queues.AwaitEmpty(t.Context(), queue, func(*client.Queue) {})
-	_, refused["turn"] = c.Queues.AwaitTurn(t.Context(), queue, late.ID, 40, func(int) {})
+	_, refused["turn"] = c.Queues.AwaitTurn(t.Context(), late, 40, func(int) {})
 	for what, err := range refused {
 		var ended *client.QueueEndedError
 		require.ErrorAs(t, err, &ended, what)

@@ -192,7 +192,7 @@ func counts(counts map[string]int64) string {
 func (i *invocation) followItem(ctx context.Context, s *started, line *progressLine) error {
 	begin := time.Now()
 	i.note("%s", s.sentence())
-	turn, err := s.client.Queues.AwaitTurn(ctx, s.Job.Queue(), s.Job.ID, s.Receipt.Sequence, func(ahead int) {
+	turn, err := s.client.Queues.AwaitTurn(ctx, s.Job, s.Receipt.Sequence, func(ahead int) {
 		switch {
 		case ahead < 0:
 			line.show("no worker answers for queue "+s.Job.Queue(), time.Since(begin))
