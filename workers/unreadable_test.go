@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
