@@ -298,7 +298,7 @@ func TestTurnOfARepeat(t *testing.T) {
 	_, err = c.Queues.Resume(t.Context(), queue)
 	require.NoError(t, err)
 	waiting.Wait()
-	state := waitEmpty(t, c, queue, 3*time.Minute)
+	state := waitEmpty(t, c, queue)
 	require.EqualValues(t, 1, state.Skipped)
 	run, err := c.Runs.Get(t.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(first.ID)})
 	require.NoError(t, err)
@@ -312,7 +312,7 @@ func TestTurnOfARepeat(t *testing.T) {
 
 	_, err = c.Queues.EnqueueAll(t.Context(), recordJobs(t, queue, "o", others, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
-	waitEmpty(t, c, queue, 3*time.Minute)
+	waitEmpty(t, c, queue)
 	turn, err = c.Queues.AwaitTurn(t.Context(), first, receipt.Sequence, func(int) {})
 	require.NoError(t, err)
 	require.Equal(t, run.RunRef, *turn.Run, "the queue has forgotten how the item ended")

@@ -130,7 +130,7 @@ func connection(t *testing.T, st *stacktest.Stack) {
 	c := console{address: st.Temporal}
 	for want, args := range map[string][]string{
 		"there is no job take_steps.none in namespace default; starter jobs list shows those there are": {"jobs", "describe", "take_steps.none"},
-		"there is no queue none in namespace default; the first job that is enqueued creates it":       {"queues", "describe", "none"},
+		"there is no queue none in namespace default; the first job that is enqueued creates it":        {"queues", "describe", "none"},
 		"there is no run of a job take_steps.none in namespace default":                                 {"runs", "describe", "take_steps.none"},
 		"there is no run job/take_steps.none in namespace default":                                      {"runs", "describe", "job/take_steps.none"},
 		"job take_steps.none has no run 01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40 in namespace default":      {"runs", "describe", "take_steps.none", "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
