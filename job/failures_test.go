@@ -10,6 +10,7 @@ import (
 )
 
 func TestPauseAfterFailuresValidate(t *testing.T) {
+	t.Parallel()
 	hourly := func(change func(*job.Recurring)) job.Recurring {
 		r := every(time.Hour)
 		change(&r)
@@ -37,6 +38,7 @@ func TestPauseAfterFailuresValidate(t *testing.T) {
 }
 
 func TestFailureBackoff(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		every, retryEvery time.Duration
 		waits             []time.Duration
@@ -58,6 +60,7 @@ func TestFailureBackoff(t *testing.T) {
 // A job every five minutes whose run has failed for the second time and the following
 // ones, right after its start.
 func TestNextTry(t *testing.T) {
+	t.Parallel()
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	r := every(5 * time.Minute)
 	r.Offset = new(job.Duration)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestMisfireValidate(t *testing.T) {
+	t.Parallel()
 	hourly := func(overlap job.Overlap, misfire job.Misfire) job.Recurring {
 		return job.Recurring{RecurEvery: job.Duration(time.Hour), Overlap: overlap, Misfire: misfire}
 	}
@@ -56,6 +57,7 @@ func TestMisfireValidate(t *testing.T) {
 }
 
 func TestCatchupOfMisfire(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	all := func(r job.Recurring, most int) job.Recurring {
 		r.Misfire, r.MaxMissed, r.Overlap = job.MisfireAll, most, job.OverlapAllowAll
@@ -97,6 +99,7 @@ func TestCatchupOfMisfire(t *testing.T) {
 }
 
 func TestGivesWayTo(t *testing.T) {
+	t.Parallel()
 	due := time.Unix(3600, 0).UTC()
 	r := job.Recurring{RecurEvery: 3e9, Offset: pointer(0), Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}
 	require.Zero(t, r.GivesWayTo("", due, due.Add(3*time.Second-1)))

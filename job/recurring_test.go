@@ -15,6 +15,7 @@ func pointer(d time.Duration) *job.Duration { return new(job.Duration(d)) }
 func every(d time.Duration) job.Recurring { return job.Recurring{RecurEvery: job.Duration(d)} }
 
 func TestRecurringValidate(t *testing.T) {
+	t.Parallel()
 	may := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for name, r := range map[string]job.Recurring{
 		"interval": every(time.Second),
@@ -71,6 +72,7 @@ func validate(r job.Recurring) []string {
 }
 
 func TestRecurringReportsAllItsProblems(t *testing.T) {
+	t.Parallel()
 	require.Len(t, validate(job.Recurring{
 		Cron: "61 * * * *", TimeZone: "Nowhere", Offset: pointer(0), Jitter: -1, Overlap: "x", CatchupWindow: 1,
 		StartAt: time.Unix(2, 0), EndAt: time.Unix(1, 0),
@@ -78,6 +80,7 @@ func TestRecurringReportsAllItsProblems(t *testing.T) {
 }
 
 func TestPeriodAndCatchup(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	for _, c := range []struct {
 		recurring       job.Recurring
@@ -104,6 +107,7 @@ func TestPeriodAndCatchup(t *testing.T) {
 }
 
 func TestWhatIsNotSetIsNotWritten(t *testing.T) {
+	t.Parallel()
 	text, err := json.Marshal(every(time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, `{"recur_every":"PT1H"}`, string(text))
@@ -123,6 +127,7 @@ func TestWhatIsNotSetIsNotWritten(t *testing.T) {
 // TestHashesOfRecurringJobsStand keeps jobs that are out there as they are: a
 // new option changes the hash only of jobs that set it.
 func TestHashesOfRecurringJobsStand(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, "d7cc1d7c56e61772", hash(t, recurring()))
 	j := recurring()
 	j.Recurring.Offset = pointer(0)
@@ -130,6 +135,7 @@ func TestHashesOfRecurringJobsStand(t *testing.T) {
 }
 
 func TestPhase(t *testing.T) {
+	t.Parallel()
 	require.Zero(t, every(time.Second).Phase("do_nothing.a"))
 	require.Zero(t, job.Recurring{Cron: "* * * * *"}.Phase("do_nothing.a"))
 	require.Equal(t, 9*time.Second, job.Recurring{RecurEvery: 1e10, Offset: pointer(9 * time.Second)}.Phase("do_nothing.a").Std())

@@ -14,6 +14,7 @@ import (
 )
 
 func TestValidate(t *testing.T) {
+	t.Parallel()
 	require.Empty(t, recurring().Validate())
 
 	for want, change := range map[string]func(*job.Job){
@@ -107,6 +108,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestValidateListsAllProblems(t *testing.T) {
+	t.Parallel()
 	require.Len(t, job.Job{}.Validate(), 9)
 }
 

@@ -223,7 +223,7 @@ func (f *fixture) everyStartIsToldOf(id string) {
 		}
 		held, err := f.client.Runs.List(f.Context(), client.RunFilter{JobID: id, Status: client.RunHeldBack})
 		sum := account.Jobs[0]
-		return failing == len(held) && failing > 0 && sum.Slots == sum.Runs+sum.Missed+sum.Waiting, err
+		return failing == len(held) && failing > 0 && sum.Scheduled == sum.Runs+sum.Missed+sum.Waiting, err
 	})
 }
 
@@ -237,10 +237,19 @@ func TestWhatCountsAsAFailureInARow(t *testing.T) {
 	f.apply(f.plan(false, j))
 	require.Equal(t, client.RunFailed, f.trigger(j.ID))
 	require.Equal(t, client.RunFailed, f.trigger(j.ID))
-	require.Equal(t, 2, f.waitFailing(j.ID, 2).Failures)
+	failing := f.waitFailing(j.ID, 2)
+	require.Equal(t, 2, failing.Failures)
+	backfill := func() error {
+		starts, err := f.client.Jobs.BackfillStarts(t.Context(), j.ID, time.Now().Add(-48*time.Hour), time.Now())
+		require.True(t, err != nil || len(starts) == 2)
+		return err
+	}
+	require.EqualError(t, backfill(), "job call_vendor.daily is failing: starts before "+failing.NextTry.UTC().Format(time.RFC3339)+
+		" are held back, so that a backfill would do nothing; trigger it, and backfill once a run has completed")
 	v.set(false, false)
 	require.Equal(t, client.RunCompleted, f.trigger(j.ID))
 	f.waitHealthy(j.ID)
+	require.NoError(t, backfill())
 	v.set(true, false)
 	require.Equal(t, client.RunFailed, f.trigger(j.ID))
 	require.Equal(t, 1, f.waitFailing(j.ID, 1).Failures, "a success starts the count anew")

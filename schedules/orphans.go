@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -17,7 +18,7 @@ func (c *comparison) orphans(ctx context.Context, declared map[string]bool) ([]C
 		}
 	}
 	found := make([]*Change, len(ids))
-	err := client.EachOf(len(ids), c.options.Parallel, func(i int) error {
+	err := parallel.Each(len(ids), c.options.Parallel, func(i int) error {
 		change, err := c.orphan(ctx, ids[i])
 		found[i] = change
 		return err

@@ -333,7 +333,7 @@ func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
 	for _, name := range []string{"first", "second"} {
-		_, err := f.client.Queues.Enqueue(t.Context(), declare(name, queued(name)), false)
+		_, err := f.client.Queues.Enqueue(t.Context(), declare(name, queued(name)), client.EnqueueOptions{})
 		require.NoError(t, err)
 		_, err = f.client.Queues.Pause(t.Context(), name, "by test")
 		require.NoError(t, err)

@@ -25,8 +25,8 @@ import (
 //   - In takePage, when the queue takes items back from an overflow page. Nothing is
 //     kept of the identities of items in pages, so their repeats are accepted with a
 //     number of their own. Such a repeat is dropped at its turn: if the queue holds
-//     the work by then, or has started it since the repeat was accepted. Each run
-//     tells in its memo how many items were accepted when it started. An item with a
+//     the work by then, or has started it since the repeat was accepted. The memo of
+//     each run has how many items were accepted when it started. An item with a
 //     number up to that was put in while the earlier one waited.
 //
 // Copies may be any number of items apart, since the memo is on the server. The limit:

@@ -22,7 +22,7 @@ func (r *recorder) halted() {
 	require.NoError(r, err)
 	_, err = r.client.Queues.EnqueueAll(r.Context(), []job.Job{
 		r.job("h-first", schedule, ""), r.job("h-failed", schedule, "final"), r.job("h-moved", schedule, ""), r.job("h-canceled", schedule, ""),
-	}, false, func(int) {})
+	}, client.EnqueueOptions{}, func(int) {})
 	require.NoError(r, err)
 	reached := func(what string, is func(*contract.QueueState) bool) *contract.QueueState {
 		var state *contract.QueueState
@@ -46,7 +46,7 @@ func (r *recorder) halted() {
 	state := reached("a dead letter", func(s *contract.QueueState) bool { return len(s.DeadLetters) == 1 && s.Completed == 2 })
 	_, err = r.client.Queues.SetOnFailure(r.Context(), name, job.OnFailureContinue)
 	require.NoError(r, err)
-	_, err = r.client.Queues.RetryDead(r.Context(), name, state.DeadLetters, func(int) {})
+	_, err = r.client.Queues.RetryDead(r.Context(), name, state.DeadLetters, func(int, int) {})
 	require.NoError(r, err)
 	reached("a third failure", func(s *contract.QueueState) bool { return s.Failed == 3 && s.Running == nil })
 	_, err = r.client.Queues.DropDead(r.Context(), name, nil)
@@ -71,7 +71,7 @@ func (r *recorder) paged() {
 	for i := range 30 {
 		jobs = append(jobs, r.job(fmt.Sprintf("g%02d", i), job.Trigger{Queued: &job.Queued{Queue: name}}, ""))
 	}
-	_, err = r.client.Queues.EnqueueAll(r.Context(), jobs, false, func(int) {})
+	_, err = r.client.Queues.EnqueueAll(r.Context(), jobs, client.EnqueueOptions{}, func(int) {})
 	require.NoError(r, err)
 	state, err := r.client.Queues.State(r.Context(), name)
 	require.NoError(r, err)

@@ -18,6 +18,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestEverythingWrong(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/everything-wrong.toml")
 	require.NoError(t, err)
 	file, problems := jobsfile.Read("jobs.toml", text, testTypes())
@@ -45,6 +46,7 @@ func read(t *testing.T, text string) *jobsfile.File {
 }
 
 func TestReadOfNothing(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", "\n", "# a comment", "[defaults]\n", "[jobs]\n", "[jobs.live_load_influx_v1]\r\n"} {
 		require.Empty(t, read(t, text).Jobs, "%q", text)
 	}
@@ -52,6 +54,7 @@ func TestReadOfNothing(t *testing.T) {
 
 // With -race this finds what readers share.
 func TestReadAtTheSameTime(t *testing.T) {
+	t.Parallel()
 	var readers sync.WaitGroup
 	for range 4 {
 		readers.Go(func() { _, _ = jobsfile.Read("jobs.toml", []byte("[defaults]\npaused = true\n"), testTypes()) })
@@ -60,6 +63,7 @@ func TestReadAtTheSameTime(t *testing.T) {
 }
 
 func TestReadOfAllModes(t *testing.T) {
+	t.Parallel()
 	file := read(t, `
 [jobs.extract_hobo_time_frame.d]
 spec = { from = 2026-01-01T00:00:00Z }
@@ -94,6 +98,7 @@ queue = "tables"
 }
 
 func TestInheritance(t *testing.T) {
+	t.Parallel()
 	file := read(t, `
 [defaults]
 max_retry_count = 5
@@ -154,6 +159,7 @@ one_shot = {}
 }
 
 func TestDefaultsOfAModeFillOnlyWhatIsUnset(t *testing.T) {
+	t.Parallel()
 	file := read(t, `
 [jobs.post_to_archive.a]
 continuous = { interval = "PT1S" }
@@ -169,6 +175,7 @@ one_shot = {}
 }
 
 func TestPosition(t *testing.T) {
+	t.Parallel()
 	file := read(t, `[defaults]
 heartbeat_timeout = "PT20S"
 [jobs.live_load_influx_v1]
@@ -211,6 +218,7 @@ func problemsOf(text string, types []job.Type) []string {
 }
 
 func TestProblems(t *testing.T) {
+	t.Parallel()
 	const load = "[jobs.live_load_influx_v1.a]\ncontinuous.interval=1\nspec.location='a'\n"
 	for name, c := range map[string]struct {
 		text string
@@ -273,6 +281,7 @@ func TestProblems(t *testing.T) {
 }
 
 func TestNoText(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"\xff\xfea\x00":                  "1:1: the file is in UTF-16: save it as UTF-8",
 		"\xfe\xff\x00a":                  "1:1: the file is in UTF-16: save it as UTF-8",
@@ -289,6 +298,7 @@ func TestNoText(t *testing.T) {
 
 // A file that is something else may hold what nobody should read in a log.
 func TestOfAFileThatIsNoJobsFileNothingIsQuoted(t *testing.T) {
+	t.Parallel()
 	const canary = "hunter2"
 	for text, want := range map[string]string{
 		"root:" + canary + ":19000:0:99999:7:::\n": `1:5: not TOML: expected '=' after key`,
@@ -310,6 +320,7 @@ func TestOfAFileThatIsNoJobsFileNothingIsQuoted(t *testing.T) {
 }
 
 func TestDepth(t *testing.T) {
+	t.Parallel()
 	const deep = "tables, lists and dotted keys are nested more than 64 levels deep"
 	for _, text := range []string{
 		"x = " + strings.Repeat("[", 1000) + strings.Repeat("]", 1000),
@@ -336,6 +347,7 @@ func TestDepth(t *testing.T) {
 }
 
 func TestSpecWithoutSchemaIsAProblemOfTheType(t *testing.T) {
+	t.Parallel()
 	bad := job.NewType("Bad", "backend", "", nothing[struct {
 		Wait time.Duration `json:"wait"`
 	}])
@@ -346,6 +358,7 @@ func TestSpecWithoutSchemaIsAProblemOfTheType(t *testing.T) {
 }
 
 func TestReadRecurring(t *testing.T) {
+	t.Parallel()
 	file := read(t, `
 [jobs.post_to_archive.a]
 recurring = { recur_every = 3600, offset = 0, jitter = "PT1M", overlap = "buffer_all", catchup_window = "1h" }
@@ -370,6 +383,7 @@ recurring.cron = "0 3 * * *"
 }
 
 func TestRecurringProblemsAreWhereTheyStand(t *testing.T) {
+	t.Parallel()
 	for settings, want := range map[string]string{
 		`{}`:                       `2:13: recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`,
 		`{ recur_every = "PT0S" }`: `2:29: recurring.recur_every: "PT0S" is shorter than PT1S`,

@@ -11,6 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
 // announcedTimeout bounds each of the two calls for external job types.
@@ -50,23 +51,17 @@ func (i *invocation) externalTypes(names ...string) (types []job.Type, incomplet
 func (i *invocation) announcedTypes(c *client.Client) ([]job.Type, error) {
 	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
 	defer cancel()
-	services, unread, err := client.KnownServices(ctx, c.Temporal(), time.Now().Add(-lostTypesFor))
-	if unread != nil {
-		i.note("A service is left out: %s.", clean(unread.Error()))
+	services, err := c.Workers.Services(ctx, time.Now().Add(-lostTypesFor))
+	if services.Unreadable != nil {
+		i.note("A service is left out: %s.", clean(services.Unreadable.Error()))
 	}
-	slices.SortStableFunc(services, func(a, b client.LiveService) int {
-		if lost := a.State == client.ServiceLost; lost != (b.State == client.ServiceLost) {
-			if lost {
-				return 1
-			}
-			return -1
-		}
-		return b.Started.Compare(a.Started)
-	})
 	var types []job.Type
-	for n := range services {
-		for _, served := range services[n].Types {
-			types = i.addExternal(types, served.JobType(services[n].Worker), "service "+services[n].ID())
+	for _, known := range [][]client.LiveService{services.Live, services.Lost} {
+		slices.SortStableFunc(known, func(a, b client.LiveService) int { return b.Started.Compare(a.Started) })
+		for n := range known {
+			for _, served := range known[n].Types {
+				types = i.addExternal(types, served.JobType(known[n].Worker), "service "+known[n].ID())
+			}
 		}
 	}
 	if err != nil {
@@ -79,7 +74,7 @@ func (i *invocation) announcedTypes(c *client.Client) ([]job.Type, error) {
 func (i *invocation) appliedTypes(c *client.Client) ([]job.Type, error) {
 	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
 	defer cancel()
-	applied, err := c.Jobs.Applied(ctx, job.ProviderTOML)
+	applied, err := schedules.New(c).Applied(ctx, job.ProviderTOML)
 	var types []job.Type
 	for _, name := range slices.Sorted(maps.Keys(applied.Types)) {
 		kept := applied.Types[name]

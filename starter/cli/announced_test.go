@@ -173,10 +173,10 @@ func TestExternalJobTypeOutlastsAnOutage(t *testing.T) {
 	worker.Kill()
 	st.Restart(t)
 	c.address = st.Temporal
-	temporal := st.Dial(t)
+	workers := client.New(st.Dial(t), st.Namespace).Workers
 	stacktest.WaitFor(t, "the worker to be lost", func() (bool, error) {
-		lost, err := client.LostServices(t.Context(), temporal, time.Now().Add(-time.Hour))
-		return len(lost) == 1, err
+		services, err := workers.Services(t.Context(), time.Now().Add(-time.Hour))
+		return len(services.Lost) == 1, err
 	})
 	require.Equal(t, valid, c.ok(t, "validate", file))
 	require.Equal(t, 2, c.run(t.Context(), "run", "--type", "Nope", "--spec", "{}").code)
@@ -208,8 +208,8 @@ func TestExternalJobTypeOutlastsAnOutage(t *testing.T) {
 	worker.Signal(syscall.SIGTERM)
 	require.Zero(t, worker.Wait())
 	stacktest.WaitFor(t, "no service to be known", func() (bool, error) {
-		services, _, err := client.KnownServices(t.Context(), temporal, time.Now().Add(-time.Hour))
-		return len(services) == 0, err
+		services, err := workers.Services(t.Context(), time.Now().Add(-time.Hour))
+		return len(services.Live)+len(services.Lost) == 0, err
 	})
 	require.Equal(t, valid, c.ok(t, "validate", file))
 	require.Contains(t, c.run(t.Context(), "run", "--type", "HashFiles", "--spec", `{"folders": "x"}`).stderr, `unknown key "folders"; did you mean "folder"?`)

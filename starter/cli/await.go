@@ -153,6 +153,7 @@ var endWords = map[client.RunStatus]string{
 	client.RunTerminated: "was terminated",
 	client.RunTimedOut:   "timed out",
 	client.RunHeldBack:   "was held back",
+	client.RunSuperseded: "gave way to another start",
 	client.RunRunning:    "has not ended",
 	client.RunWaiting:    "has not begun",
 }
@@ -191,7 +192,7 @@ func counts(counts map[string]int64) string {
 func (i *invocation) followItem(ctx context.Context, s *started, line *progressLine) error {
 	begin := time.Now()
 	i.note("%s", s.sentence())
-	turn, err := s.client.Queues.AwaitTurn(ctx, s.Job.Queue(), s.Job.ID, s.Receipt.Sequence, func(ahead int) {
+	turn, err := s.client.Queues.AwaitTurn(ctx, s.Job, s.Receipt.Sequence, func(ahead int) {
 		switch {
 		case ahead < 0:
 			line.show("no worker answers for queue "+s.Job.Queue(), time.Since(begin))

@@ -256,7 +256,7 @@ func (c *checker) splitLine(line []byte) (key string, spec []byte) {
 func (i *invocation) enqueueAll(ctx context.Context, c *client.Client, jobs []job.Job, options enqueueOptions) ([]placed, error) {
 	line := i.newProgress()
 	began := time.Now()
-	receipts, err := c.Queues.EnqueueAll(ctx, jobs, options.again, func(done int) {
+	receipts, err := c.Queues.EnqueueAll(ctx, jobs, client.EnqueueOptions{AllowRerun: options.again}, func(done int) {
 		if line.terminal && len(jobs) > 1 {
 			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(jobs), jobs[0].Queue()), time.Since(began))
 		}

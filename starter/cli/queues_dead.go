@@ -87,13 +87,12 @@ would be refused, stays a dead letter and is named; the others are retried.`,
 }
 
 func (i *invocation) retryDead(ctx context.Context, c *client.Client, queue string, letters []contract.DeadLetter) ([]placed, error) {
-	letters, left := client.RetriedDeadLetters(letters)
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
-	outcome, err := c.Queues.RetryDead(ctx, queue, letters, func(done int) {
+	outcome, err := c.Queues.RetryDead(ctx, queue, letters, func(done, all int) {
 		if line.terminal {
-			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(letters), queue), time.Since(began))
+			line.show(fmt.Sprintf("%d of %d in queue %s", done, all, queue), time.Since(began))
 		}
 	})
 	line.clear()
@@ -101,14 +100,14 @@ func (i *invocation) retryDead(ctx context.Context, c *client.Client, queue stri
 	for n, receipt := range outcome.Receipts {
 		all[n] = placed{outcome.Retried[n].JobID, receipt}
 	}
-	for _, letter := range left {
+	for _, letter := range outcome.Later {
 		i.note("Dead letter %d of job %s is left: another one of the job has another spec; retry this one when the job has ended.", letter.Sequence, letter.JobID)
 	}
 	for _, left := range outcome.Left {
 		i.note("Dead letter %d of job %s is left: %s.", left.DeadLetter.Sequence, left.DeadLetter.JobID, left.Why)
 	}
 	if err == nil && len(outcome.Left) > 0 {
-		err = fmt.Errorf("%d of %s of queue %s cannot be retried", len(outcome.Left), plural(len(letters), "dead letter", "dead letters"), queue)
+		err = fmt.Errorf("%d of %s of queue %s cannot be retried", len(outcome.Left), plural(len(outcome.Left)+len(outcome.Retried), "dead letter", "dead letters"), queue)
 	}
 	return all, err
 }

@@ -100,7 +100,7 @@ func (i *invocation) queuesMoveCommand() *cobra.Command {
 // aboutItem adds what to do to an error about a job that is not in a queue.
 func aboutItem(c *client.Client, queue, jobID string, err error) error {
 	switch {
-	case client.NotInQueue(err):
+	case errors.Is(err, client.ErrNotInQueue):
 		return fmt.Errorf("job %s is not in queue %s; starter queues peek %s lists the waiting items", jobID, queue, queue)
 	case errors.Is(err, client.ErrNotFound):
 		return aboutQueue(c, queue, err)

@@ -247,20 +247,20 @@ func TestRunProgress(t *testing.T) {
 
 func TestWriteQueue(t *testing.T) {
 	t.Parallel()
-	item := func(sequence int64, key string) contract.QueueItem {
-		return contract.QueueItem{Sequence: sequence, Job: job.Job{ID: "take_steps." + key}, Accepted: noon.Add(-time.Minute)}
+	item := func(sequence int64, key string) client.WaitingItem {
+		return client.WaitingItem{Sequence: sequence, JobID: "take_steps." + key, Accepted: noon.Add(-time.Minute)}
 	}
-	state := &contract.QueueState{
-		Name: "photos", Accepted: 5, Completed: 1,
-		Running: &contract.RunningItem{QueueItem: item(2, "b"), Started: noon.Add(-30 * time.Second)},
-		Waiting: []contract.QueueItem{item(3, "c"), item(4, "d"), item(5, "e")},
+	queue := &client.Queue{
+		Name: "photos", Status: client.QueueRunning, Accepted: 5, Completed: 1, Waiting: 3, Oldest: noon.Add(-time.Minute),
+		Running: &client.RunningItem{Sequence: 2, JobID: "take_steps.b", Started: noon.Add(-30 * time.Second)},
+		Next:    []client.WaitingItem{item(3, "c"), item(4, "d"), item(5, "e")},
 		Recent: []contract.FinishedItem{{
 			Sequence: 1, JobID: "take_steps.a", Status: contract.ItemCompleted,
 			Started: noon.Add(-40 * time.Second), Ended: noon.Add(-30 * time.Second),
 		}},
 	}
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteQueue(&b, state, 2))
+	require.NoError(t, still(plain).WriteQueue(&b, queue, 2))
 	require.Equal(t, `Queue       photos
 Status      running
 Accepted    5

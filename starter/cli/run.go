@@ -219,7 +219,7 @@ func (i *invocation) startJob(ctx context.Context, s *started, start oneShotStar
 		return i.runOnce(ctx, s)
 	}
 	if !start.at.IsZero() {
-		ref, err := s.client.Runs.StartAt(ctx, s.Job, contract.StartedByHand, start.at, client.NewRequestID())
+		ref, err := s.client.Runs.StartAt(ctx, s.Job, contract.StartedByHand, start.at, "")
 		s.Run = &ref
 		return err
 	}

@@ -98,7 +98,7 @@ func (i *invocation) writeJobStarts(w io.Writer, a client.JobStarts) error {
 		waiting = fmt.Sprintf(", %d waiting", a.Waiting)
 	}
 	_, err := fmt.Fprintf(w, "%s: %s since %s, %s%s, %d missed. The server counted, since %s: %d overlaps, %d outside the catch-up window, %d at a full buffer.\n",
-		clean(a.JobID), plural(a.Slots, "start", "starts"), i.moment(a.From), plural(a.Runs, "run", "runs"), waiting, a.Missed,
+		clean(a.JobID), plural(a.Scheduled, "start", "starts"), i.moment(a.From), plural(a.Runs, "run", "runs"), waiting, a.Missed,
 		i.moment(a.ServerSince), a.ServerOverlap, a.ServerWindow, a.ServerBuffer)
 	return err
 }

@@ -539,8 +539,8 @@ func jobs(t *testing.T, c console) {
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.always"), "\nIterations   ")
 
 	for verb, want := range map[string]string{
-		"pause":   "job take_steps.once is one-shot and cannot be told to pause: stop it, or pause its queue",
-		"restart": "job take_steps.once is one-shot and cannot be told to restart: trigger it instead",
+		"pause":   "job take_steps.once: one-shot jobs do not support pause; stop it, or pause its queue",
+		"restart": "job take_steps.once: one-shot jobs do not support restart; trigger it instead",
 	} {
 		r := c.run(t.Context(), "jobs", verb, "take_steps.once")
 		require.Equal(t, 1, r.code)

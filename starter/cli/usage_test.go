@@ -27,7 +27,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"jobs", "stop"}, `give JOB, or filters such as --type (see starter jobs stop --help)`},
 		{[]string{"jobs", "list", "--mode", "once"}, `invalid argument "once" for "--mode" flag: it is one of one-shot, continuous, recurring, queued (see starter jobs list --help)`},
 		{[]string{"jobs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of scheduled, running, failing, paused, waiting, completed, failed, stopped, terminated (see starter jobs list --help)`},
-		{[]string{"runs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of running, waiting, completed, failed, canceled, terminated, timed_out, held_back (see starter runs list --help)`},
+		{[]string{"runs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of running, waiting, completed, failed, canceled, terminated, timed_out, held_back, superseded (see starter runs list --help)`},
 		{[]string{"runs", "list", "--since", "noon"}, `invalid argument "noon" for "--since" flag: it is a time such as 2026-05-01T12:00:00Z, or a duration such as PT1H, counted back from now (see starter runs list --help)`},
 		{[]string{"drift", "--what"}, `unknown flag: --what (see starter drift --help)`},
 		{[]string{"jobs", "pause", "--mode", "weekly", "--yes"}, `invalid argument "weekly" for "--mode" flag: it is one of one-shot, continuous, recurring, queued (see starter jobs pause --help)`},

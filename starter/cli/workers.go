@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -117,10 +119,10 @@ With -o json it includes the schemas of the specs of its job types.`,
 			if err != nil {
 				return err
 			}
-			services, unknown := client.Services(cmd.Context(), c.Temporal())
-			s, err := findService(services, args[0], c.Namespace())
-			if s == nil && unknown != nil {
-				return unknown
+			services, failed := c.Workers.Services(cmd.Context(), time.Time{})
+			s, err := findService(services.Live, args[0], c.Namespace())
+			if failed = errors.Join(failed, services.Unreadable); s == nil && failed != nil {
+				return failed
 			}
 			if err != nil {
 				return err
