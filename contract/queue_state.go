@@ -193,8 +193,11 @@ type AnsweredRequest struct {
 	ID string `json:"id"`
 	// First is the number of the first new item.
 	First int64 `json:"first"`
-	// Known are the places in the request of the jobs that were in the queue already.
-	Known []int `json:"known,omitempty"`
+	// Known are the numbers of the items that were in the queue already, by their places
+	// in the request.
+	Known map[int]int64 `json:"known,omitempty"`
+	// Refused is how many items of a signal were refused, while others were put in.
+	Refused int `json:"refused,omitempty"`
 }
 
 // Depth is how many items wait, in the queue itself and in its pages.
