@@ -14,7 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	// ErrNotFound says that there is no such job, run or queue.
 	ErrNotFound = errors.New("not found")

@@ -34,7 +34,7 @@ type ActivityOutput struct {
 	Result job.Result `json:"result"`
 	// Worker is the identity of the process that did the work.
 	Worker string `json:"worker"`
-	// Attempts counts the tries that it took.
+	// Attempts is the number of the activity's attempt that ended it.
 	Attempts int `json:"attempts"`
 	// Stopped says that the handler ended early because it was asked to.
 	Stopped bool `json:"stopped,omitempty"`

@@ -34,7 +34,7 @@ const (
 // RunOutput is the result of RunJob.
 type RunOutput struct {
 	job.Result
-	// Attempts counts the tries over all workers.
+	// Attempts counts the attempts over all workers.
 	Attempts int `json:"attempts"`
 	// Worker is the identity of the process that finished the run.
 	Worker string `json:"worker"`

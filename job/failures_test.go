@@ -10,6 +10,7 @@ import (
 )
 
 func TestPauseAfterFailuresValidate(t *testing.T) {
+	t.Parallel()
 	hourly := func(change func(*job.Recurring)) job.Recurring {
 		r := every(time.Hour)
 		change(&r)
@@ -17,10 +18,10 @@ func TestPauseAfterFailuresValidate(t *testing.T) {
 	}
 	require.Empty(t, validate(hourly(func(r *job.Recurring) { r.PauseAfterFailures = 1 })))
 	require.Empty(t, validate(hourly(func(r *job.Recurring) {
-		r.PauseAfterFailures, r.RetryEvery, r.Overlap = 5, job.MinRetryEvery, job.OverlapBufferAll
+		r.PauseAfterFailures, r.RetryEvery, r.Overlap = 5, job.Duration(time.Second), job.OverlapBufferAll
 	})))
 	for want, change := range map[string]func(*job.Recurring){
-		"recurring.pause_after_failures: -1 is negative; 0 means never": func(r *job.Recurring) { r.PauseAfterFailures = -1 },
+		"recurring.pause_after_failures: -1 is less than 0": func(r *job.Recurring) { r.PauseAfterFailures = -1 },
 		"recurring.pause_after_failures: runs that overlap have no order, so that none fail in a row: it does not go with overlap allow_all": func(r *job.Recurring) {
 			r.PauseAfterFailures, r.Overlap = 2, job.OverlapAllowAll
 		},
@@ -28,7 +29,7 @@ func TestPauseAfterFailuresValidate(t *testing.T) {
 			r.PauseAfterFailures, r.RecurEvery = 2, job.MinRecurEvery
 		},
 		"recurring.retry_every: retry_every goes with pause_after_failures": func(r *job.Recurring) { r.RetryEvery = 1e9 },
-		"recurring.retry_every: PT0.5S is shorter than PT1S, the least that is possible": func(r *job.Recurring) {
+		"recurring.retry_every: PT0.5S is shorter than PT1S": func(r *job.Recurring) {
 			r.PauseAfterFailures, r.RetryEvery = 2, 5e8
 		},
 	} {
@@ -37,6 +38,7 @@ func TestPauseAfterFailuresValidate(t *testing.T) {
 }
 
 func TestFailureBackoff(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		every, retryEvery time.Duration
 		waits             []time.Duration
@@ -58,6 +60,7 @@ func TestFailureBackoff(t *testing.T) {
 // A job every five minutes whose run has failed for the second time and the following
 // ones, right after its start.
 func TestNextTry(t *testing.T) {
+	t.Parallel()
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	r := every(5 * time.Minute)
 	r.Offset = new(job.Duration)

@@ -23,7 +23,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	const queue = "limits"
-	schedule := job.Trigger{Queued: &job.Queued{Queue: queue}}
+	schedule := queuedIn(queue)
 	item := func(key string, change func(*job.Job)) contract.EnqueueItem {
 		j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 1})
 		change(&j)
@@ -101,7 +101,7 @@ func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(10 * time.Millisecond)}},
+	j := newJob(t, "RecordSteps", "a", continuousEvery(10*time.Millisecond),
 		recordSpec{Ledger: string(ledger), Steps: 1})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "end", 1)
@@ -133,11 +133,11 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 		return receipt.Sequence
 	}
 	first := put(a)
-	waitEmpty(t, c, queue, 3*time.Minute)
+	waitEmpty(t, c, queue)
 	second := put(a)
 	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, queue, "b", others, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
-	waitEmpty(t, c, queue, 3*time.Minute)
+	waitEmpty(t, c, queue)
 	runs := map[int64]string{}
 	for _, e := range ledger.read(t) {
 		if e.JobID == a.ID && e.What == "start" {

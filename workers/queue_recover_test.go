@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -55,9 +53,9 @@ func TestQueueIsRecovered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ledger := newLedger(t)
-			gate := filepath.Join(t.TempDir(), "gate")
+			gate := newGate(t)
 			jobs := recordJobs(t, name, "i", 40, ledger)
-			jobs[2] = newJob(t, "RecordSteps", "gated", job.Trigger{Queued: &job.Queued{Queue: name}},
+			jobs[2] = newJob(t, "RecordSteps", "gated", queuedIn(name),
 				recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 			startPaged(t, c, name, 4, contract.QueueState{})
 			receipts, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
@@ -106,7 +104,7 @@ func TestQueueIsRecovered(t *testing.T) {
 			receipt, err := c.Queues.Enqueue(t.Context(), last, client.EnqueueOptions{})
 			require.NoError(t, err)
 			promised = append(promised, acknowledged{receipt.Sequence, last.ID})
-			state := waitEmpty(t, c, name, 3*time.Minute)
+			state := waitEmpty(t, c, name)
 			require.EqualValues(t, 41, state.Completed)
 			recoverAtOnce(t, c, name)
 			require.Equal(t, run, runOfQueue(t, c, name), "there was nothing to recover")
@@ -115,8 +113,8 @@ func TestQueueIsRecovered(t *testing.T) {
 	}
 }
 
-// requireEnded checks that a queue whose workflow has ended takes nothing, and that who
-// asks is told what to do.
+// requireEnded checks that a queue whose workflow has ended takes nothing, and that the
+// error says what to do.
 func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 	t.Helper()
 	refused := map[string]error{}
@@ -143,9 +141,7 @@ func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	t.Parallel()
 	const producers, items = 3, 15
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+	random := newRandom(t)
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
@@ -161,7 +157,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 		jobs := recordJobs(t, queue, fmt.Sprintf("p%d-", producer), items, ledger)
 		producing.Go(func() {
 			for _, j := range jobs {
-				if receipt, ok := enqueueStubbornly(t, c, j); ok {
+				if receipt, ok := enqueueUntilAnswered(t, c, j); ok {
 					mu.Lock()
 					promised = append(promised, acknowledged{receipt.Sequence, j.ID})
 					mu.Unlock()
@@ -206,8 +202,8 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	}
 }
 
-// enqueueStubbornly asks until there is an answer, as a producer does.
-func enqueueStubbornly(t *testing.T, c *client.Client, j job.Job) (receipt contract.EnqueueReceipt, ok bool) {
+// enqueueUntilAnswered asks until there is an answer, as a producer does.
+func enqueueUntilAnswered(t *testing.T, c *client.Client, j job.Job) (receipt contract.EnqueueReceipt, ok bool) {
 	t.Helper()
 	stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 		var err error

@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
@@ -44,11 +43,8 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 
 	ledger := newLedger(t)
 	j := bound(t, "bound", oneShot(), ledger, "", "")
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	ref := startRun(t, c, j)
+	run := requireCompleted(t, c, ref)
 	require.Equal(t, "whole", run.Output.Binding.Service)
 	w.WaitOutput("services are left out of the choice")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// whereProgressIs tells readers of the Web UI where the progress of a run is: in the
+// whereProgressIs points readers of the Web UI to the progress of a run: it is in the
 // heartbeats, which are not in the history.
 const whereProgressIs = "see its pending activity for the progress"
 

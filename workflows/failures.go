@@ -23,8 +23,8 @@ func ownDefinitionHash(ctx workflow.Context) string {
 	return hash
 }
 
-// failingBefore tells of the failures in a row before a run of a Schedule. It is nil
-// if there are none, or none of the same definition.
+// failingBefore is the failures in a row before a run of a Schedule. It is nil if there
+// are none, or none of the same definition.
 func failingBefore(ctx workflow.Context) *contract.Failing {
 	var app *temporal.ApplicationError
 	if !errors.As(workflow.GetLastError(ctx), &app) || !app.HasDetails() {

@@ -121,6 +121,7 @@ func (l *line) minutes() []int {
 }
 
 func TestAFailingJobIsTriedEverMoreRarely(t *testing.T) {
+	t.Parallel()
 	l := &line{T: t, job: failing(2), hash: "h1"}
 	for n := range 60 {
 		due := noon.Add(time.Duration(n) * 5 * time.Minute)
@@ -152,6 +153,7 @@ func TestAFailingJobIsTriedEverMoreRarely(t *testing.T) {
 // Whatever becomes of the runs of a schedule, those that fail are counted, and those
 // that are canceled change nothing.
 func TestFailuresInARowAreCounted(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -184,6 +186,7 @@ func TestFailuresInARowAreCounted(t *testing.T) {
 
 // A run that someone has triggered has a time that is no start of the job.
 func TestATriggeredRunIsNotHeldBack(t *testing.T) {
+	t.Parallel()
 	l := &line{T: t, job: failing(1), hash: "h1"}
 	l.run(noon, fails)
 	l.run(noon.Add(5*time.Minute), fails)
@@ -200,6 +203,7 @@ func TestATriggeredRunIsNotHeldBack(t *testing.T) {
 
 // A definition that was changed starts anew.
 func TestFailuresOfAnotherDefinitionDoNotCount(t *testing.T) {
+	t.Parallel()
 	l := &line{T: t, job: failing(1), hash: "h1"}
 	for n := range 3 {
 		l.run(noon.Add(time.Duration(n)*5*time.Minute), fails)
@@ -215,6 +219,7 @@ func TestFailuresOfAnotherDefinitionDoNotCount(t *testing.T) {
 
 // What a run finds that another program or a former version left behind is no count.
 func TestAnErrorOfAnotherKindIsNoCount(t *testing.T) {
+	t.Parallel()
 	for _, last := range []error{
 		&temporal.TerminatedError{}, temporal.NewCanceledError(), errors.New("something"),
 		temporal.NewApplicationError("draining", "WorkerDraining", contract.ActivityOutput{Worker: "w"}),
@@ -229,6 +234,7 @@ func TestAnErrorOfAnotherKindIsNoCount(t *testing.T) {
 
 // Only runs of a schedule pass anything on.
 func TestOtherRunsPassNothingOn(t *testing.T) {
+	t.Parallel()
 	for _, in := range []contract.RunInput{
 		{Job: failing(1), StartedBy: contract.StartedByHand},
 		{Job: oneShot("a"), StartedBy: contract.StartedByApply},

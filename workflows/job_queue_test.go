@@ -49,6 +49,7 @@ func endQueue(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.D
 }
 
 func TestJobQueueRunsInOrderOneAtATime(t *testing.T) {
+	t.Parallel()
 	var order []string
 	running := 0
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
@@ -82,6 +83,7 @@ func TestJobQueueRunsInOrderOneAtATime(t *testing.T) {
 }
 
 func TestJobQueueRefusesWhatDoesNotBelong(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
@@ -90,9 +92,9 @@ func TestJobQueueRefusesWhatDoesNotBelong(t *testing.T) {
 	broken := queued("b")
 	broken.Options.RunTimeout = 0
 	cases := map[string]contract.EnqueueRequest{
-		"it belongs to queue others":           put(elsewhere),
-		"its mode is one-shot":                 put(oneShot("c")),
-		"run_timeout: PT0S is not longer than": put(broken),
+		"it belongs to queue others":        put(elsewhere),
+		"its mode is one-shot":              put(oneShot("c")),
+		"run_timeout: PT0S is shorter than": put(broken),
 	}
 	answers := map[string]*answer{}
 	for want, in := range cases {
@@ -108,6 +110,7 @@ func TestJobQueueRefusesWhatDoesNotBelong(t *testing.T) {
 }
 
 func TestJobQueuePausesCancelsAndKnowsDuplicates(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID)
@@ -132,6 +135,7 @@ func TestJobQueuePausesCancelsAndKnowsDuplicates(t *testing.T) {
 }
 
 func TestJobQueueTakesSignals(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID)
@@ -148,6 +152,7 @@ func TestJobQueueTakesSignals(t *testing.T) {
 }
 
 func TestJobQueueAnswersARepeatedRequestWithItsItem(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, errors.New(strings.Repeat("long ", 100_000))
 	})
@@ -164,6 +169,7 @@ func TestJobQueueAnswersARepeatedRequestWithItsItem(t *testing.T) {
 }
 
 func TestJobQueueKeepsARunningItemWhoseCancelMeansWaitingOnly(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
@@ -177,6 +183,7 @@ func TestJobQueueKeepsARunningItemWhoseCancelMeansWaitingOnly(t *testing.T) {
 }
 
 func TestJobQueueKeepsAnItemWhoseCancelMeansAnother(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
@@ -192,6 +199,7 @@ func TestJobQueueKeepsAnItemWhoseCancelMeansAnother(t *testing.T) {
 }
 
 func TestJobQueueRefusesMoreThanItsStateMayHold(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
@@ -226,6 +234,7 @@ func TestJobQueueRefusesMoreThanItsStateMayHold(t *testing.T) {
 
 // A recovered queue first takes in the signals that it had not read.
 func TestJobQueueTakesInUnreadSignals(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, strings.TrimPrefix(in.Job.ID, "count_things."))

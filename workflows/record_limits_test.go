@@ -43,10 +43,10 @@ func (r *recorder) canceledLost(handler *scripted) {
 	j.Options.HeartbeatTimeout = job.Duration(3 * time.Second)
 	ref, err := r.client.Runs.Start(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
-	stacktest.WaitFor(r, "the first try", func() (bool, error) {
+	stacktest.WaitFor(r, "the first attempt", func() (bool, error) {
 		handler.mu.Lock()
 		defer handler.mu.Unlock()
-		return handler.tries[j.ID] > 0, nil
+		return handler.attempts[j.ID] > 0, nil
 	})
 	require.NoError(r, r.client.Runs.Cancel(r.Context(), ref, "recorded"))
 	r.ended(ref)

@@ -21,11 +21,11 @@ import (
 )
 
 // scripted carries out a job's activity as the job's spec says, one letter for each
-// try: l falls silent, r reports that it has lost the run, f fails, d hands the run
+// attempt: l falls silent, r reports that it has lost the run, f fails, d hands the run
 // back, and everything else succeeds.
 type scripted struct {
-	mu    sync.Mutex
-	tries map[string]int
+	mu       sync.Mutex
+	attempts map[string]int
 }
 
 func (s *scripted) execute(ctx context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
@@ -34,8 +34,8 @@ func (s *scripted) execute(ctx context.Context, in contract.ActivityInput) (cont
 		return contract.ActivityOutput{}, err
 	}
 	s.mu.Lock()
-	n := s.tries[in.Job.ID]
-	s.tries[in.Job.ID]++
+	n := s.attempts[in.Job.ID]
+	s.attempts[in.Job.ID]++
 	s.mu.Unlock()
 	letter := byte('.')
 	if n < len(spec.Do) {
@@ -48,11 +48,11 @@ func (s *scripted) execute(ctx context.Context, in contract.ActivityInput) (cont
 	case 'l':
 		return contract.ActivityOutput{}, activity.ErrResultPending
 	case 'r':
-		return contract.ActivityOutput{}, temporal.NewApplicationError("told to lose the run", contract.ErrorTypeRunLost, output)
+		return contract.ActivityOutput{}, temporal.NewApplicationError("the script loses the run", contract.ErrorTypeRunLost, output)
 	case 'f':
-		return contract.ActivityOutput{}, temporal.NewApplicationError("told to fail", "Refused", output)
+		return contract.ActivityOutput{}, temporal.NewApplicationError("the script fails", "Refused", output)
 	case 'd':
-		return contract.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("told to hand over", contract.ErrorTypeDraining,
+		return contract.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("the script hands over", contract.ErrorTypeDraining,
 			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
 	}
 	return output, nil
@@ -68,12 +68,12 @@ func (r *recorder) script(key string, schedule job.Trigger, letters string) job.
 	return j
 }
 
-// lost records runs and loops whose workers fall silent, a loop that fails and
+// lost records runs and continuous jobs whose workers fall silent, a job that fails and
 // recovers, and queues with what goes wrong around a run.
 func (r *recorder) lost(st *stacktest.Stack) {
 	w := worker.New(st.Dial(r.T), "scripted", worker.Options{})
-	workflows.RegisterJobs(w)
-	handler := &scripted{tries: map[string]int{}}
+	workflows.Register(w)
+	handler := &scripted{attempts: map[string]int{}}
 	w.RegisterActivityWithOptions(handler.execute, activity.RegisterOptions{Name: "RecordHistory"})
 	require.NoError(r, w.Start())
 	defer w.Stop()
@@ -82,14 +82,14 @@ func (r *recorder) lost(st *stacktest.Stack) {
 	r.run("run_lost_reported", r.script("lost-reported", oneShot, "frr."))
 	r.canceledLost(handler)
 	r.run("run_lost_for_good", r.script("lost-for-good", oneShot, "llllllll"))
-	r.loop("continuous_failing", "ff.l.fff")
-	r.loop("continuous_interrupted", "fd.lfd")
+	r.iterations("continuous_failing", "ff.l.fff")
+	r.iterations("continuous_interrupted", "fd.lfd")
 	r.stopping()
 	r.stuck()
 	r.boundLost(st, handler)
 }
 
-// boundLost records a bound run whose service dies in the middle of a try and does
+// boundLost records a bound run whose service dies in the middle of an attempt and does
 // not return.
 func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
 	j := r.script("bound-lost", job.Trigger{OneShot: &job.OneShot{}}, "l.")
@@ -99,10 +99,10 @@ func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
 	stop := r.service(st, "ghost", handler)
 	ref, err := r.client.Runs.Start(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
-	stacktest.WaitFor(r, "the first try", func() (bool, error) {
+	stacktest.WaitFor(r, "the first attempt", func() (bool, error) {
 		handler.mu.Lock()
 		defer handler.mu.Unlock()
-		return handler.tries[j.ID] > 0, nil
+		return handler.attempts[j.ID] > 0, nil
 	})
 	stop()
 	defer r.service(st, "heir", handler)()
@@ -140,8 +140,8 @@ func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) 
 	return w.Stop
 }
 
-// loop records a loop through its script, to its end or until it pauses itself.
-func (r *recorder) loop(name, letters string) {
+// iterations records a continuous job through its script, to its end or until it pauses itself.
+func (r *recorder) iterations(name, letters string) {
 	j := r.script(name, job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, letters)
 	j.Options.MaxRetryCount = 2
 	require.NoError(r, r.client.Jobs.StartContinuous(r.Context(), j))

@@ -34,6 +34,7 @@ const recordVariable = "DENDRA_RECORD_HISTORIES"
 // TestRecordHistories writes a history of every shape that the workflows leave
 // behind, for TestRecordedHistoriesReplay. It is skipped unless asked for.
 func TestRecordHistories(t *testing.T) {
+	t.Parallel()
 	folder := os.Getenv(recordVariable)
 	if folder == "" {
 		t.Skipf("set %s=testdata/replay to record", recordVariable)
@@ -75,13 +76,13 @@ func TestRecordHistories(t *testing.T) {
 	r.lost(st)
 }
 
-// bound records runs and a loop of bound jobs whose service goes away, and a run
+// bound records runs and iterations of bound jobs whose service goes away, and a run
 // whose service is busy for longer than failover_after.
 func (r *recorder) bound(st *stacktest.Stack) {
 	bind := func(key, do, service string, schedule job.Trigger) job.Job {
 		j := r.job(key, schedule, do)
 		j.Options.Bind = map[string]string{"recorded": service}
-		j.Options.FailoverAfter = job.MinFailoverAfter
+		j.Options.FailoverAfter = job.Duration(time.Second)
 		return j
 	}
 	start := func(j job.Job) client.RunRef {
@@ -175,11 +176,11 @@ func recordedHandler(ctx context.Context, run job.Run, spec recordedSpec, releas
 	run.Checkpoint(job.Progress{Done: 1, Total: 2, Message: "half"}, 1)
 	switch {
 	case spec.Do == "final":
-		return job.Result{}, job.Final("Refused", "told to fail")
+		return job.Result{}, job.Final("Refused", "the spec says so")
 	case spec.Do == "away" && !released:
-		return job.Result{}, job.Final("Away", "told to be away")
+		return job.Result{}, job.Final("Away", "the spec says so")
 	case spec.Do == "once" && run.Attempt() == 1:
-		return job.Result{}, errors.New("told to fail once")
+		return job.Result{}, errors.New("the spec says so, once")
 	case spec.Do == "wait" && !released:
 		select {
 		case <-run.Stopping():
@@ -266,7 +267,7 @@ func (r *recorder) canceled(name string, j job.Job) {
 	r.save(name, ref)
 }
 
-// continuous records a loop through messages of every kind and continue-as-new.
+// continuous records a continuous job through messages of every kind and continue-as-new.
 func (r *recorder) continuous() {
 	j := r.job("loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, "")
 	require.NoError(r, r.client.Jobs.StartContinuous(r.Context(), j))

@@ -34,6 +34,7 @@ var recorded = []string{
 // TestRecordedHistoriesReplay fails when a change of the workflows would break
 // those that run while it is deployed.
 func TestRecordedHistoriesReplay(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/replay/*.json")
 	require.NoError(t, err)
 	var names []string
@@ -43,9 +44,9 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	require.Subset(t, names, recorded)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
 			replayer := worker.NewWorkflowReplayer()
-			workflows.RegisterJobs(replayer)
-			workflows.RegisterQueues(replayer)
+			workflows.Register(replayer)
 			require.NoError(t, replayer.ReplayWorkflowHistoryFromJSONFile(
 				log.NewStructuredLogger(slog.New(slog.DiscardHandler)), file))
 		})

@@ -36,8 +36,7 @@ func loggingEnvironment(t *testing.T, w io.Writer, handle handler) *testsuite.Te
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(w, nil))))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(20 * time.Second)
-	workflows.RegisterJobs(env)
-	workflows.RegisterQueues(env)
+	workflows.Register(env)
 	env.RegisterActivityWithOptions(handle, activity.RegisterOptions{Name: testType})
 	return env
 }

@@ -39,8 +39,8 @@ func completeAnyFile(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// completeJobs suggests ids of jobs: those that stand in Temporal, and those of
-// the latest runs.
+// completeJobs suggests ids of jobs: those that are in Temporal, and those of the latest
+// runs.
 func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
 		resources, err := c.Apply.Resources(ctx, nil)
@@ -80,8 +80,7 @@ func (i *invocation) completeServices(cmd *cobra.Command, args []string, _ strin
 	})
 }
 
-// suggest finds words for the first argument. What cannot be found in time is
-// not suggested.
+// suggest finds words for the first argument, within the time limit.
 func (i *invocation) suggest(cmd *cobra.Command, args []string, find func(context.Context, *client.Client, map[string]bool) error) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -65,7 +65,7 @@ func TestWritePlan(t *testing.T) {
 = take_steps.e  recurring  paused: by hand
 ? take_steps.f  recurring  no longer declared (kept; --prune deletes it)
 - take_steps.g  continuous
-! schedule job/x is named like ours, is not ours and is left alone
+! schedule job/x is unmanaged: it has a job's name, and starter did not create it
 = unchanged (2)
 warning: Mind the clocks.
 
@@ -276,7 +276,7 @@ NUMBER  JOB           ACCEPTED
 4       take_steps.d  13:59:00 (1 min ago)
 ...     and 1 more    -
 
-Latest to leave, the last first
+Ended, the latest first
 NUMBER  JOB           STATUS     ENDED                RAN  ERROR
 1       take_steps.a  completed  13:59:30 (30 s ago)  10s  -
 `, b.String())
@@ -313,5 +313,5 @@ func TestWriteWorkersInTrouble(t *testing.T) {
 		service("stuck", contract.ServiceHeartbeat{Running: 2, StuckHandlers: 2}),
 	}}))
 	_, troubles, _ := strings.Cut(out.String(), "\n\n")
-	require.Equal(t, "load@stuck has 2 handlers that did not end when told to: restart it\n", troubles)
+	require.Equal(t, "load@stuck has 2 handlers that did not stop when asked to: restart it\n", troubles)
 }

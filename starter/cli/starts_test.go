@@ -76,7 +76,7 @@ func starts(t *testing.T, c console) {
 	asked.terminal, asked.stdin = true, "n\n"
 	r = asked.run(t.Context(), backfill...)
 	require.Equal(t, "Run job take_steps.timed 3 times, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z? [y/N] starter: nothing was started\n", r.stderr)
-	require.Equal(t, "Job take_steps.timed: 3 runs, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z, on the way.\n",
+	require.Equal(t, "Job take_steps.timed: 3 runs requested, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z.\n",
 		c.ok(t, append(backfill, "--yes")...))
 	stacktest.WaitFor(t, "the runs", func() (bool, error) {
 		runs := decoded[[]client.Run](t, c, "runs", "list", "--job", "take_steps.timed", "--status", "completed")
