@@ -362,7 +362,7 @@ one_shot = {}
 `)
 	r := c.run(t.Context(), "plan", "-f", file)
 	require.Equal(t, 2, r.code)
-	require.Contains(t, r.stdout, "! take_steps.taken  one-shot  workflow job/take_steps.taken does not carry the mark of job take_steps.taken: not ours\n")
+	require.Contains(t, r.stdout, "! take_steps.taken  one-shot  workflow job/take_steps.taken does not have the search attributes of job take_steps.taken: not ours\n")
 
 	r = c.run(t.Context(), "apply", "-f", file, "--yes")
 	require.Equal(t, 1, r.code)
