@@ -39,6 +39,11 @@ func TestRecordHistories(t *testing.T) {
 	if folder == "" {
 		t.Skipf("set %s=testdata/replay to record", recordVariable)
 	}
+	before, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	require.NoError(t, err)
+	for _, file := range before {
+		require.NoError(t, os.Remove(file))
+	}
 	st := stacktest.StartOwn(t, "--history-events", "60")
 	c := client.New(st.Dial(t), st.Namespace)
 	w := &recordedWorker{t: t, stack: st}
