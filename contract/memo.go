@@ -46,9 +46,9 @@ type Failing struct {
 	// failed; cut short.
 	Class string `json:"class,omitempty"`
 	Error string `json:"error,omitempty"`
-	// NextTry is the next start that is not held back. It is zero if none is held
+	// NextRun is the next start that is not held back. It is zero if none is held
 	// back, as without pause_after_failures.
-	NextTry time.Time `json:"next_try,omitzero"`
+	NextRun time.Time `json:"next_run,omitzero"`
 }
 
 // Memo keys of a run.
