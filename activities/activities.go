@@ -10,6 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/integration"
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -21,6 +22,7 @@ func Backend(store *objects.Store) []job.Type {
 	return []job.Type{
 		images.PhotoVariants(store),
 		images.LogoAvatarVariants(store),
+		integration.ReconcileJobs(),
 	}
 }
 

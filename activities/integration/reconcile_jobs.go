@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/iterate"
@@ -19,25 +20,20 @@ const reportInterval = 2 * time.Second
 
 // ReconcileSpec is the spec of ReconcileJobs.
 type ReconcileSpec struct {
-	PlatformSpec
+	platform.Spec
 	Window job.Duration `json:"window,omitzero" minimum:"PT1S" maximum:"PT12H" default:"PT1M" help:"time after which everything is looked at again: shorter than run_timeout"`
 }
 
-type reconcileJobs struct {
-	connect Connect
-}
-
-// ReconcileJobs makes the job type of that name. A nil connect is enough to describe it.
+// ReconcileJobs makes the job type of that name.
 //
 // An iteration is one window. It begins with a full read of what the platform registers
 // and of what is there, brings each config in line that differs, and tries those again
 // that fail. The iteration fails if it cannot read everything; a config that fails is
 // part of its result.
-func ReconcileJobs(connect Connect) job.Type {
-	h := &reconcileJobs{connect: connect}
+func ReconcileJobs() job.Type {
 	return job.NewType("ReconcileJobs", job.WorkerBackend,
 		"Keeps the jobs of integrations in line with the platform's registrations.",
-		h.handle, job.ModeContinuous)
+		reconcileJobs, job.ModeContinuous)
 }
 
 // window is one iteration.
@@ -50,14 +46,14 @@ type window struct {
 	failing map[string]string // why a config is not in line, by id
 }
 
-func (h *reconcileJobs) handle(ctx context.Context, run job.Run, spec ReconcileSpec) (job.Result, error) {
-	source, err := h.connect(run, spec.PlatformSpec)
+func reconcileJobs(ctx context.Context, run job.Run, spec ReconcileSpec) (job.Result, error) {
+	client, err := platform.Open(spec.Spec, run.Secret)
 	if err != nil {
 		return job.Result{}, err
 	}
 	w := &window{failing: map[string]string{}}
 	w.Iteration = iterate.New(run, spec.Window.Std(), w.progress)
-	w.reconciler = reconcile.New(run.Jobs(), source, w.take)
+	w.reconciler = reconcile.New(run.Jobs(), reconcile.NewPlatform(client, spec.Spec), w.take)
 	err = w.Loop(ctx, w.pass)
 	return job.Result{Message: w.message(), Counts: w.Counts()}, err
 }

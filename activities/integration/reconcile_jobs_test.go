@@ -3,53 +3,23 @@ package integration_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/integration"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
-// platform wants a job for each of its configs.
-type platform struct {
-	mu      sync.Mutex
-	configs []string
-	err     error
-}
-
-func (p *platform) Configs(context.Context) ([]reconcile.Config, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var list []reconcile.Config
-	for _, config := range p.configs {
-		list = append(list, reconcile.Config{ID: config, Job: orchestrator(config)})
-	}
-	return list, p.err
-}
-
-func (p *platform) SetCondition(context.Context, string, reconcile.Condition) error { return nil }
-
-func orchestrator(config string) *job.Job {
-	schedule := job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}}
-	return &job.Job{
-		ID: reconcile.OrchestratorID(config), Type: reconcile.OrchestratorType, Worker: job.WorkerBackend,
-		Spec: job.EncodeJSON(map[string]string{"config": config}), Trigger: schedule, Options: job.DefaultOptions(schedule.Mode()),
-	}
-}
-
-func reconcileJobs(p *platform) job.Type {
-	return integration.ReconcileJobs(func(job.Run, integration.PlatformSpec) (reconcile.Source, error) { return p, nil })
-}
-
-func newRun(t *testing.T, typ job.Type, jobs job.Jobs) *jobtest.Run {
+func newRun(t *testing.T, url, window string, jobs job.Jobs) *jobtest.Run {
 	t.Helper()
-	const spec = `{"platform_url":"http://127.0.0.1:8100","window":"PT1M"}`
+	spec := `{"platform_url":"` + url + `","window":"` + window + `"}`
+	typ := integration.ReconcileJobs()
 	require.NoError(t, jobtest.CheckSpec(typ, spec))
 	j := jobtest.NewJob(typ, "main", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}}, nil)
 	j.Spec = []byte(spec)
@@ -60,66 +30,63 @@ func newRun(t *testing.T, typ job.Type, jobs job.Jobs) *jobtest.Run {
 // names what is not in line.
 func TestAnIterationIsAWindow(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p, jobs := &platform{configs: []string{"a", "b", "c"}}, jobtest.NewJobs()
-		jobs.Fail(reconcile.OrchestratorID("b"), errors.New("not now"))
-		began := time.Now()
-		typ := reconcileJobs(p)
-		run := newRun(t, typ, jobs)
-		result, err := typ.Handle(t.Context(), run)
-		require.NoError(t, err)
-		require.Equal(t, time.Minute, time.Since(began))
-		require.Equal(t, []string{reconcile.OrchestratorID("a"), reconcile.OrchestratorID("c")}, jobs.IDs())
-		require.Equal(t, map[string]int64{"created": 2, "failed": 6}, result.Counts)
-		require.Equal(t, "enabled configs: 3; not in line: 1: b (job orchestrate_integration.b: not now)", result.Message)
-		require.GreaterOrEqual(t, len(run.Checkpoints()), 30)
+	server, jobs, typ := platformtest.New(t), jobtest.NewJobs(), integration.ReconcileJobs()
+	server.Enable("a", "b", "c")
+	jobs.Fail(reconcile.OrchestratorID("b"), errors.New("not now"))
+	began := time.Now()
+	result, err := typ.Handle(t.Context(), newRun(t, server.URL, "PT1S", jobs))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, time.Since(began), time.Second)
+	require.Equal(t, []string{reconcile.OrchestratorID("a"), reconcile.OrchestratorID("c")}, jobs.IDs())
+	require.EqualValues(t, 2, result.Counts["created"])
+	require.Positive(t, result.Counts["failed"])
+	require.Equal(t, "enabled configs: 3; not in line: 1: b (job orchestrate_integration.b: not now)", result.Message)
 
-		jobs.Fail(reconcile.OrchestratorID("b"), nil)
-		p.configs = []string{"b"}
-		result, err = typ.Handle(t.Context(), newRun(t, typ, jobs))
-		require.NoError(t, err)
-		require.Equal(t, map[string]int64{"created": 1, "deleted": 2}, result.Counts)
-		require.Equal(t, "enabled configs: 1", result.Message)
-	})
+	jobs.Fail(reconcile.OrchestratorID("b"), nil)
+	server.Disable("a", "c")
+	result, err = typ.Handle(t.Context(), newRun(t, server.URL, "PT1S", jobs))
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"created": 1, "deleted": 2}, result.Counts)
+	require.Equal(t, "enabled configs: 1", result.Message)
 }
 
 // hangingJobs never come to an end of a change.
-type hangingJobs struct{ *jobtest.Jobs }
+type hangingJobs struct {
+	*jobtest.Jobs
+	begun chan struct{}
+}
 
-func (hangingJobs) Apply(ctx context.Context, _ job.Set) (job.Applied, error) {
+func (j hangingJobs) Apply(ctx context.Context, _ job.Set) (job.Applied, error) {
+	close(j.begun)
 	<-ctx.Done()
 	return job.Applied{}, ctx.Err()
 }
 
 func TestAStopBreaksOffWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		typ := reconcileJobs(&platform{configs: []string{"a"}})
-		run := newRun(t, typ, hangingJobs{jobtest.NewJobs()})
-		go func() {
-			time.Sleep(5 * time.Second) // the clock of the test bubble
-			run.Stop()
-		}()
-		began := time.Now()
-		_, err := typ.Handle(t.Context(), run)
-		require.NoError(t, err, "the next iteration completes it")
-		require.Equal(t, 5*time.Second, time.Since(began))
-	})
+	server, begun := platformtest.New(t), make(chan struct{})
+	server.Enable("a")
+	run := newRun(t, server.URL, "PT1H", hangingJobs{jobtest.NewJobs(), begun})
+	go func() {
+		<-begun
+		run.Stop()
+	}()
+	_, err := integration.ReconcileJobs().Handle(t.Context(), run)
+	require.NoError(t, err, "the next iteration completes it")
 }
 
 func TestAnIterationFailsWhenThePlatformIsAway(t *testing.T) {
 	t.Parallel()
-	typ := reconcileJobs(&platform{err: job.Retryable("PlatformUnreachable", 0, "connection refused")})
-	_, err := typ.Handle(t.Context(), newRun(t, typ, jobtest.NewJobs()))
-	require.EqualError(t, err, "the configs of the platform cannot be read: connection refused")
+	_, err := integration.ReconcileJobs().Handle(t.Context(), newRun(t, "http://127.0.0.1:1", "PT1S", jobtest.NewJobs()))
+	require.ErrorContains(t, err, "the configs of the platform cannot be read: the Platform API at http://127.0.0.1:1 does not answer: ")
 	var failure *job.Failure
 	require.ErrorAs(t, err, &failure)
-	require.Equal(t, "PlatformUnreachable", failure.Class)
+	require.Equal(t, platform.ClassUnreachable, failure.Class)
 }
 
 func TestSpecsOfReconcileJobs(t *testing.T) {
 	t.Parallel()
-	typ := integration.ReconcileJobs(nil)
+	typ := integration.ReconcileJobs()
 	require.NoError(t, jobtest.CheckSpec(typ, `{"platform_url":"https://platform.example.org","token":"secret://platform"}`))
 	for spec, want := range map[string]string{
 		`{}`:                         `spec: key "platform_url" is missing`,

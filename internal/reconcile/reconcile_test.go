@@ -18,8 +18,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
-// platform is a source that a test sets.
-type platform struct {
+// fakeSource is a source that a test sets.
+type fakeSource struct {
 	mu      sync.Mutex
 	configs []reconcile.Config
 	written int // conditions
@@ -27,14 +27,14 @@ type platform struct {
 	err     error
 }
 
-func newPlatform(enabled ...string) *platform {
-	p := &platform{}
+func newSourceOf(enabled ...string) *fakeSource {
+	p := &fakeSource{}
 	p.set(enabled...)
 	return p
 }
 
 // set has these configs enabled and no others; those that were there before stay.
-func (p *platform) set(enabled ...string) {
+func (p *fakeSource) set(enabled ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.configs {
@@ -44,14 +44,14 @@ func (p *platform) set(enabled ...string) {
 		i := slices.IndexFunc(p.configs, func(c reconcile.Config) bool { return c.ID == id })
 		if i < 0 {
 			i = len(p.configs)
-			p.configs = append(p.configs, reconcile.Config{ID: id, Version: 1})
+			p.configs = append(p.configs, reconcile.Config{ID: id})
 		}
 		p.configs[i].Job = orchestrator(id)
 	}
 }
 
 // change edits a config.
-func (p *platform) change(id string, edit func(*reconcile.Config)) {
+func (p *fakeSource) change(id string, edit func(*reconcile.Config)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.configs {
@@ -62,26 +62,26 @@ func (p *platform) change(id string, edit func(*reconcile.Config)) {
 }
 
 // remove forgets all configs.
-func (p *platform) remove() {
+func (p *fakeSource) remove() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.configs = nil
 }
 
-func (p *platform) Configs(context.Context) ([]reconcile.Config, error) {
+func (p *fakeSource) Configs(context.Context) ([]reconcile.Config, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reads++
 	return slices.Clone(p.configs), p.err
 }
 
-func (p *platform) SetCondition(_ context.Context, id string, condition reconcile.Condition) error {
+func (p *fakeSource) SetCondition(_ context.Context, id string, condition reconcile.Condition) error {
 	p.change(id, func(c *reconcile.Config) { c.Condition = condition })
 	p.written++
 	return nil
 }
 
-func (p *platform) condition(id string) (condition reconcile.Condition) {
+func (p *fakeSource) condition(id string) (condition reconcile.Condition) {
 	p.change(id, func(c *reconcile.Config) { condition = c.Condition })
 	return condition
 }
@@ -158,7 +158,7 @@ func once(t *testing.T, jobs job.Jobs, source reconcile.Source, dryRun bool) *le
 
 func TestJobsFollowRegistrations(t *testing.T) {
 	t.Parallel()
-	jobs, p := jobtest.NewJobs(), newPlatform("a", "b", "c")
+	jobs, p := jobtest.NewJobs(), newSourceOf("a", "b", "c")
 	require.Equal(t, []string{"create orchestrate_integration.a", "create orchestrate_integration.b", "create orchestrate_integration.c"},
 		once(t, jobs, p, true).changes(), "a dry run")
 	require.Empty(t, jobs.IDs())
@@ -168,17 +168,16 @@ func TestJobsFollowRegistrations(t *testing.T) {
 	for _, j := range jobs.All() {
 		require.Equal(t, job.ProviderIntegration, j.Provider)
 	}
-	require.Equal(t, reconcile.Condition{Scheduled: true, Reason: reconcile.ReasonApplied, ObservedVersion: 1}, p.condition("b"))
+	require.Equal(t, reconcile.Condition{Scheduled: true, Reason: reconcile.ReasonApplied}, p.condition("b"))
 	require.Empty(t, once(t, jobs, p, false).outcomes, "nothing is left to do")
 
-	p.change("b", func(c *reconcile.Config) { c.Version, c.Job.Options.Description = 2, "changed" })
+	p.change("b", func(c *reconcile.Config) { c.Job.Options.Description = "changed" })
 	require.Equal(t, []string{"update orchestrate_integration.b"}, once(t, jobs, p, false).changes())
-	require.EqualValues(t, 2, p.condition("b").ObservedVersion)
 
 	p.set("c")
 	require.Equal(t, []string{"delete orchestrate_integration.a", "delete orchestrate_integration.b"}, once(t, jobs, p, false).changes())
 	require.Equal(t, ids("c"), jobs.IDs())
-	require.Equal(t, reconcile.Condition{Reason: reconcile.ReasonDisabled, ObservedVersion: 2}, p.condition("b"))
+	require.Equal(t, reconcile.Condition{Reason: reconcile.ReasonDisabled}, p.condition("b"))
 	p.remove()
 	require.Equal(t, []string{"delete orchestrate_integration.c"}, once(t, jobs, p, false).changes())
 	require.Empty(t, once(t, jobs, p, false).outcomes, "nothing is left to do")
@@ -187,7 +186,7 @@ func TestJobsFollowRegistrations(t *testing.T) {
 // What an orchestrator has made goes after it, and only when it is gone.
 func TestADisabledConfigTakesItsJobsWithIt(t *testing.T) {
 	t.Parallel()
-	p := newPlatform("stays")
+	p := newSourceOf("stays")
 	left := *orchestrator("gone")
 	left.Provider = job.ProviderIntegration
 	theirs := pipelineJob("gone", "load")
@@ -208,7 +207,7 @@ func TestADisabledConfigTakesItsJobsWithIt(t *testing.T) {
 // One config's invalid registration is its own condition.
 func TestAnInvalidRegistrationHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	jobs, p := jobtest.NewJobs(), newPlatform("a", "b", "c")
+	jobs, p := jobtest.NewJobs(), newSourceOf("a", "b", "c")
 	once(t, jobs, p, false)
 	before := jobs.All()
 	p.set("a", "b", "c", "d", "NOT A NAME")
@@ -238,12 +237,12 @@ func TestAJobOfAnotherProviderIsNotTouched(t *testing.T) {
 	t.Parallel()
 	theirs := *orchestrator("a")
 	theirs.Provider = job.ProviderTOML
-	jobs, p := jobtest.NewJobs(theirs), newPlatform("a", "b")
+	jobs, p := jobtest.NewJobs(theirs), newSourceOf("a", "b")
 	l := once(t, jobs, p, false)
 	require.Equal(t, []string{"blocked orchestrate_integration.a", "create orchestrate_integration.b"}, l.changes())
 	require.ErrorContains(t, l.of("a")[0].Err, "a job of provider toml has this id")
 	require.Equal(t, reconcile.Condition{
-		Reason: reconcile.ReasonBlocked, Message: "a job of provider toml has this id: stop or delete that one first", ObservedVersion: 1,
+		Reason: reconcile.ReasonBlocked, Message: "a job of provider toml has this id: stop or delete that one first",
 	}, p.condition("a"))
 	require.Equal(t, theirs, jobs.All()[0])
 	p.set()
@@ -253,7 +252,7 @@ func TestAJobOfAnotherProviderIsNotTouched(t *testing.T) {
 
 func TestNothingIsRemovedWhenThePlatformCannotBeRead(t *testing.T) {
 	t.Parallel()
-	jobs, p := jobtest.NewJobs(), newPlatform("a")
+	jobs, p := jobtest.NewJobs(), newSourceOf("a")
 	once(t, jobs, p, false)
 	p.set()
 	p.err = errors.New("connection refused")
@@ -266,7 +265,7 @@ func TestNothingIsRemovedWhenThePlatformCannotBeRead(t *testing.T) {
 func TestAFailingConfigIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		jobs, p, l := jobtest.NewJobs(), newPlatform("a", "b"), &ledger{}
+		jobs, p, l := jobtest.NewJobs(), newSourceOf("a", "b"), &ledger{}
 		jobs.Fail(reconcile.OrchestratorID("a"), errors.New("not now"))
 		pass, err := reconcile.New(jobs, p, l.take).Begin(t.Context())
 		require.NoError(t, err)
@@ -354,7 +353,7 @@ func newSlowJobs(slow string) *slowJobs {
 func TestAConfigIsWorkedOnOnceAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		jobs, p, l := newSlowJobs(reconcile.OrchestratorID("slow")), newPlatform("slow", "a"), &ledger{}
+		jobs, p, l := newSlowJobs(reconcile.OrchestratorID("slow")), newSourceOf("slow", "a"), &ledger{}
 		pass, err := reconcile.New(jobs, p, l.take).Begin(t.Context())
 		require.NoError(t, err)
 		synctest.Wait()
@@ -377,7 +376,7 @@ func TestAConfigIsWorkedOnOnceAtATime(t *testing.T) {
 func TestLookAsksForTheJobItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		jobs, p := newSlowJobs(""), newPlatform("a")
+		jobs, p := newSlowJobs(""), newSourceOf("a")
 		jobs.hidden = true
 		pass, err := reconcile.New(jobs, p, (&ledger{}).take).Begin(t.Context())
 		require.NoError(t, err)
@@ -395,7 +394,7 @@ func TestLookAsksForTheJobItself(t *testing.T) {
 func TestManyHintsShareAFullRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		jobs, p := jobtest.NewJobs(), newPlatform()
+		jobs, p := jobtest.NewJobs(), newSourceOf()
 		pass, err := reconcile.New(jobs, p, (&ledger{}).take).Begin(t.Context())
 		require.NoError(t, err)
 		var configs []string

@@ -17,8 +17,6 @@ func OrchestratorID(config string) string { return job.ID(OrchestratorType, conf
 // Config is an integration config of the platform.
 type Config struct {
 	ID string
-	// Version is that of what is wanted.
-	Version int64
 	// Job is the orchestrator that the config shall have, nil if it shall have none.
 	Job *job.Job
 	// Condition is what the platform was told last, the zero value if it never was.
@@ -30,10 +28,11 @@ type Config struct {
 type Condition struct {
 	Scheduled bool
 	Reason    Reason
-	Message   string
-	// ObservedVersion is the version of the config that the condition is about.
-	ObservedVersion int64
+	Message   string // at most maxMessage bytes
 }
+
+// maxMessage is what the platform takes.
+const maxMessage = 1000
 
 // Reason says in one word why a config has its orchestrator, or has not.
 type Reason string
@@ -75,23 +74,21 @@ func (c *Config) problem() string {
 
 // invalid is the condition of a config whose job cannot be applied.
 func (c *Config) invalid(problem string) Condition {
-	return Condition{Reason: ReasonInvalid, Message: problem, ObservedVersion: c.Version}
+	return Condition{Reason: ReasonInvalid, Message: job.Cut(problem, maxMessage)}
 }
 
 // applied is the condition of a config whose job was applied, or was not.
 func (c *Config) applied(done job.Applied, err error) Condition {
-	condition := Condition{Reason: ReasonApplied, Scheduled: true, ObservedVersion: c.Version}
-	if c.Job == nil {
-		condition.Reason, condition.Scheduled = ReasonDisabled, false
-	}
-	if err == nil {
-		return condition
-	}
-	condition.Scheduled, condition.Reason, condition.Message = false, ReasonFailed, err.Error()
-	for _, change := range done.Changes {
-		if change.Action == job.ActionBlocked {
-			condition.Reason, condition.Message = ReasonBlocked, change.Note
+	switch {
+	case err != nil:
+		for _, change := range done.Changes {
+			if change.Action == job.ActionBlocked {
+				return Condition{Reason: ReasonBlocked, Message: job.Cut(change.Note, maxMessage)}
+			}
 		}
+		return Condition{Reason: ReasonFailed, Message: job.Cut(err.Error(), maxMessage)}
+	case c.Job == nil:
+		return Condition{Reason: ReasonDisabled}
 	}
-	return condition
+	return Condition{Scheduled: true, Reason: ReasonApplied}
 }

@@ -17,7 +17,7 @@ const rootHelp = `starter declares, runs and looks after the jobs of one Tempora
 
 Jobs are declared in jobs.toml: "validate" checks the file, "schema" lets
 editors check it, "plan" compares it with Temporal, "apply" brings Temporal in
-line. "run", "jobs", "upcoming", "runs", "queues" and "workers" work with what
+line. "reconcile" does so with the platform's integrations. "run", "jobs", "upcoming", "runs", "queues" and "workers" work with what
 Temporal has, "quarantine" with what the data pipeline could not deal with,
 "archive" with the archive of raw messages; "loads" tells how far InfluxDB is
 behind the data.
@@ -39,7 +39,7 @@ Exit codes:
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and look after jobs",
-		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(),
+		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(), i.reconcileCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
 		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.versionCommand())
 	root.Long = rootHelp

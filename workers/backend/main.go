@@ -1,4 +1,4 @@
-// Command backend is the worker for the platform's own work: image variants.
+// Command backend is the worker for the platform's own work: image variants, and the jobs of integrations.
 package main
 
 import (
