@@ -96,7 +96,7 @@ func (p *Platform) orchestrator(r *platformv1.IntegrationJobRegistration) *job.J
 	j := job.Job{
 		ID: OrchestratorID(r.GetConfigId()), Type: OrchestratorType, Worker: job.WorkerBackend,
 		Spec:    job.EncodeJSON(OrchestratorSpec{Spec: p.spec, ConfigID: r.GetConfigId()}),
-		Trigger: job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}},
+		Trigger: job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second), RestartOnChange: true}},
 		Options: job.DefaultOptions(job.ModeContinuous),
 	}
 	j.Options.Description = "Jobs of integration config " + r.GetConfigId()

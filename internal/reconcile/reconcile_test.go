@@ -76,8 +76,10 @@ func (p *fakeSource) Configs(context.Context) ([]reconcile.Config, error) {
 }
 
 func (p *fakeSource) SetCondition(_ context.Context, id string, condition reconcile.Condition) error {
-	p.change(id, func(c *reconcile.Config) { c.Condition = condition })
-	p.written++
+	p.change(id, func(c *reconcile.Config) {
+		c.Condition = condition
+		p.written++
+	})
 	return nil
 }
 

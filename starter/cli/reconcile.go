@@ -193,7 +193,7 @@ func (r *reconciliation) writeReconcilePlan(w io.Writer, report *reconciled) err
 	for _, config := range report.Configs {
 		for _, change := range config.Changes {
 			mark := marks[change.Action]
-			text := fmt.Sprintf("%s %s  of config %s", mark.sign, clean(change.JobID), clean(config.Config))
+			text := fmt.Sprintf("%s %s  config %s", mark.sign, clean(change.JobID), clean(config.Config))
 			if change.Note != "" {
 				text += "  " + clean(change.Note)
 			}
