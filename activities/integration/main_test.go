@@ -12,7 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/dendrascience/dendra-jobs/activities"
 	"github.com/dendrascience/dendra-jobs/activities/integration"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -26,9 +28,13 @@ const ledgerVariable = "DENDRA_TEST_LEDGER"
 func TestMain(m *testing.M) {
 	if path := os.Getenv(ledgerVariable); path != "" {
 		l := ledger(path)
-		workers.Main(workers.Program{Worker: job.WorkerBackend, Types: func(workers.Environment) ([]job.Type, error) {
+		workers.Main(workers.Program{Worker: job.WorkerBackend, Types: func(env workers.Environment) ([]job.Type, error) {
+			api, err := activities.ConnectPlatform(env.Getenv)
+			if err != nil {
+				return nil, err
+			}
 			return []job.Type{
-				integration.ReconcileJobs(),
+				integration.ReconcileJobs(api),
 				job.NewType(reconcile.OrchestratorType, job.WorkerBackend, "Makes one job.", l.orchestrate),
 				job.NewType("WorkForConfig", job.WorkerBackend, "Waits to be stopped.", l.work),
 			}, nil
@@ -114,13 +120,13 @@ func (l ledger) untilStopped(ctx context.Context, run job.Run, line string) (job
 }
 
 // startWorker runs a worker process on the stack.
-func startWorker(t *testing.T, st *stacktest.Stack, l ledger) *stacktest.Process {
+func startWorker(t *testing.T, st *stacktest.Stack, platformURL string, l ledger) *stacktest.Process {
 	t.Helper()
 	path, err := os.Executable()
 	require.NoError(t, err)
 	w := stacktest.StartProgram(t, st, stacktest.Program{
 		Name: "test worker", Path: path, Args: []string{"--address", st.Temporal, "--namespace", st.Namespace},
-		Env: []string{ledgerVariable + "=" + string(l)},
+		Env: []string{ledgerVariable + "=" + string(l), platform.EnvURL + "=" + platformURL, platform.EnvToken + "=" + token},
 	})
 	w.WaitOutput("serving")
 	return w

@@ -20,20 +20,28 @@ const reportInterval = 2 * time.Second
 
 // ReconcileSpec is the spec of ReconcileJobs.
 type ReconcileSpec struct {
-	platform.Spec
-	Window job.Duration `json:"window,omitzero" minimum:"PT1S" maximum:"PT12H" default:"PT1M" help:"time after which everything is looked at again: shorter than run_timeout"`
+	Window job.Duration `json:"window,omitzero" minimum:"PT1S" maximum:"PT12H" default:"PT5M" help:"time after which everything is looked at again: shorter than run_timeout"`
 }
 
-// ReconcileJobs makes the job type of that name.
+// ClassNoPlatform is the class of the error of a worker that is not told where the
+// Platform API is.
+const ClassNoPlatform = "NoPlatform"
+
+type reconcileJobs struct {
+	platform *platform.Client
+}
+
+// ReconcileJobs makes the job type of that name. A nil client is enough to describe it.
 //
 // An iteration is one window. It begins with a full read of what the platform registers
-// and of what is there, brings each config in line that differs, and tries those again
-// that fail. The iteration fails if it cannot read everything; a config that fails is
-// part of its result.
-func ReconcileJobs() job.Type {
+// and of what is there, brings each config in line that differs or changes, and tries
+// those again that fail. The iteration fails if it cannot read everything; a config that
+// fails is part of its result.
+func ReconcileJobs(client *platform.Client) job.Type {
+	h := &reconcileJobs{platform: client}
 	return job.NewType("ReconcileJobs", job.WorkerBackend,
 		"Keeps the jobs of integrations in line with the platform's registrations.",
-		reconcileJobs, job.ModeContinuous)
+		h.handle, job.ModeContinuous)
 }
 
 // window is one iteration.
@@ -46,15 +54,14 @@ type window struct {
 	failing map[string]string // why a config is not in line, by id
 }
 
-func reconcileJobs(ctx context.Context, run job.Run, spec ReconcileSpec) (job.Result, error) {
-	client, err := platform.Open(spec.Spec, run.Secret)
-	if err != nil {
-		return job.Result{}, err
+func (h *reconcileJobs) handle(ctx context.Context, run job.Run, spec ReconcileSpec) (job.Result, error) {
+	if h.platform == nil {
+		return job.Result{}, job.Retryable(ClassNoPlatform, 0, "this worker has no Platform API: set %s and %s", platform.EnvURL, platform.EnvToken)
 	}
 	w := &window{failing: map[string]string{}}
 	w.Iteration = iterate.New(run, spec.Window.Std(), w.progress)
-	w.reconciler = reconcile.New(run.Jobs(), reconcile.NewPlatform(client, spec.Spec), w.take)
-	err = w.Loop(ctx, w.pass)
+	w.reconciler = reconcile.New(run.Jobs(), reconcile.NewPlatform(h.platform), w.take)
+	err := w.Loop(ctx, w.pass)
 	return job.Result{Message: w.message(), Counts: w.Counts()}, err
 }
 

@@ -10,19 +10,25 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/integration"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
-	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
+	"github.com/dendrascience/dendra-jobs/internal/reconcile/reconciletest"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
-func newRun(t *testing.T, url, window string, jobs job.Jobs) *jobtest.Run {
+const token = "hunter2hunter2"
+
+func connect(t *testing.T, url string) *platform.Client {
 	t.Helper()
-	spec := `{"platform_url":"` + url + `","window":"` + window + `"}`
-	typ := integration.ReconcileJobs()
-	require.NoError(t, jobtest.CheckSpec(typ, spec))
-	j := jobtest.NewJob(typ, "main", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}}, nil)
-	j.Spec = []byte(spec)
+	client, err := platform.New(platform.Config{URL: url, Token: token})
+	require.NoError(t, err)
+	return client
+}
+
+func newRun(t *testing.T, typ job.Type, window string, jobs job.Jobs) *jobtest.Run {
+	t.Helper()
+	j := jobtest.NewJob(typ, "main", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}}, map[string]string{"window": window})
 	return jobtest.NewRun(j, jobtest.WithJobs(jobs))
 }
 
@@ -30,11 +36,12 @@ func newRun(t *testing.T, url, window string, jobs job.Jobs) *jobtest.Run {
 // names what is not in line.
 func TestAnIterationIsAWindow(t *testing.T) {
 	t.Parallel()
-	server, jobs, typ := platformtest.New(t), jobtest.NewJobs(), integration.ReconcileJobs()
+	server, jobs := reconciletest.New(t), jobtest.NewJobs()
+	typ := integration.ReconcileJobs(connect(t, server.URL))
 	server.Enable("a", "b", "c")
 	jobs.Fail(reconcile.OrchestratorID("b"), errors.New("not now"))
 	began := time.Now()
-	result, err := typ.Handle(t.Context(), newRun(t, server.URL, "PT1S", jobs))
+	result, err := typ.Handle(t.Context(), newRun(t, typ, "PT1S", jobs))
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, time.Since(began), time.Second)
 	require.Equal(t, []string{reconcile.OrchestratorID("a"), reconcile.OrchestratorID("c")}, jobs.IDs())
@@ -44,7 +51,7 @@ func TestAnIterationIsAWindow(t *testing.T) {
 
 	jobs.Fail(reconcile.OrchestratorID("b"), nil)
 	server.Disable("a", "c")
-	result, err = typ.Handle(t.Context(), newRun(t, server.URL, "PT1S", jobs))
+	result, err = typ.Handle(t.Context(), newRun(t, typ, "PT1S", jobs))
 	require.NoError(t, err)
 	require.Equal(t, map[string]int64{"created": 1, "deleted": 2}, result.Counts)
 	require.Equal(t, "enabled configs: 1", result.Message)
@@ -64,36 +71,47 @@ func (j hangingJobs) Apply(ctx context.Context, _ job.Set) (job.Applied, error) 
 
 func TestAStopBreaksOffWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
-	server, begun := platformtest.New(t), make(chan struct{})
+	server, begun := reconciletest.New(t), make(chan struct{})
 	server.Enable("a")
-	run := newRun(t, server.URL, "PT1H", hangingJobs{jobtest.NewJobs(), begun})
+	typ := integration.ReconcileJobs(connect(t, server.URL))
+	run := newRun(t, typ, "PT1H", hangingJobs{jobtest.NewJobs(), begun})
 	go func() {
 		<-begun
 		run.Stop()
 	}()
-	_, err := integration.ReconcileJobs().Handle(t.Context(), run)
+	_, err := typ.Handle(t.Context(), run)
 	require.NoError(t, err, "the next iteration completes it")
 }
 
 func TestAnIterationFailsWhenThePlatformIsAway(t *testing.T) {
 	t.Parallel()
-	_, err := integration.ReconcileJobs().Handle(t.Context(), newRun(t, "http://127.0.0.1:1", "PT1S", jobtest.NewJobs()))
-	require.ErrorContains(t, err, "the configs of the platform cannot be read: the Platform API at http://127.0.0.1:1 does not answer: ")
-	var failure *job.Failure
-	require.ErrorAs(t, err, &failure)
-	require.Equal(t, platform.ClassUnreachable, failure.Class)
+	for class, typ := range map[string]job.Type{
+		reconcile.ClassUnreachable:  integration.ReconcileJobs(connect(t, "http://127.0.0.1:1")),
+		integration.ClassNoPlatform: integration.ReconcileJobs(nil),
+	} {
+		_, err := typ.Handle(t.Context(), newRun(t, typ, "PT1S", jobtest.NewJobs()))
+		var failure *job.Failure
+		require.ErrorAs(t, err, &failure)
+		require.Equal(t, class, failure.Class)
+	}
 }
 
-func TestSpecsOfReconcileJobs(t *testing.T) {
+// A config that is enabled within the window has its job at once.
+func TestAConfigIsSeenWithinTheWindow(t *testing.T) {
 	t.Parallel()
-	typ := integration.ReconcileJobs()
-	require.NoError(t, jobtest.CheckSpec(typ, `{"platform_url":"https://platform.example.org","token":"secret://platform"}`))
-	for spec, want := range map[string]string{
-		`{}`:                         `spec: key "platform_url" is missing`,
-		`{"platform_url":"nowhere"}`: "platform_url is not of the form http://HOST:PORT or https://HOST",
-		`{"platform_url":"http://127.0.0.1:8100","token":"abc"}`:     "spec.token: a secret is named, never written: secret://NAME",
-		`{"platform_url":"http://127.0.0.1:8100","window":"PT0.1S"}`: `spec.window: "PT0.1S" is shorter than PT1S`,
-	} {
-		require.ErrorContains(t, jobtest.CheckSpec(typ, spec), want, spec)
-	}
+	server, jobs := reconciletest.New(t), jobtest.NewJobs()
+	typ := integration.ReconcileJobs(connect(t, server.URL))
+	run := newRun(t, typ, "PT1H", jobs)
+	ended := make(chan error)
+	go func() {
+		_, err := typ.Handle(t.Context(), run)
+		ended <- err
+	}()
+	stacktest.WaitFor(t, "the iteration to begin", func() (bool, error) { return server.Listeners() == 1, nil })
+	server.Enable("a")
+	stacktest.WaitFor(t, "the job", func() (bool, error) { return len(jobs.IDs()) == 1, nil })
+	server.Disable("a")
+	stacktest.WaitFor(t, "no job", func() (bool, error) { return len(jobs.IDs()) == 0, nil })
+	run.Stop()
+	require.NoError(t, <-ended)
 }

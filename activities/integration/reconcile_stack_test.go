@@ -13,9 +13,8 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/integration"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/platform"
-	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
+	"github.com/dendrascience/dendra-jobs/internal/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
@@ -26,7 +25,7 @@ import (
 type site struct {
 	*testing.T
 	stack    *stacktest.Stack
-	platform *platformtest.Server
+	platform *reconciletest.Server
 	client   *client.Client
 	jobs     job.Jobs
 	ledger   ledger
@@ -36,15 +35,15 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	st := stacktest.StartNamespace(t)
 	c := client.New(st.Dial(t), st.Namespace)
-	return &site{T: t, stack: st, platform: platformtest.New(t), client: c, jobs: schedules.NewJobs(c), ledger: newLedger(t)}
+	return &site{T: t, stack: st, platform: reconciletest.New(t), client: c, jobs: schedules.NewJobs(c), ledger: newLedger(t)}
 }
 
 // reconcileJobs starts a job that looks at everything every second, beside others that
 // come from the same jobs file.
 func (s *site) reconcileJobs(others ...job.Job) job.Job {
 	s.Helper()
-	j := jobtest.NewJob(integration.ReconcileJobs(), "main", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
-		map[string]string{"platform_url": s.platform.URL, "window": "PT1S"})
+	j := jobtest.NewJob(integration.ReconcileJobs(nil), "main", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
+		map[string]string{"window": "PT1S"})
 	j.Options.HeartbeatTimeout = job.Duration(4 * time.Second)
 	_, err := s.jobs.Apply(s.Context(), job.Set{Provider: job.ProviderTOML, Jobs: append(others, j)})
 	require.NoError(s, err)
@@ -54,11 +53,8 @@ func (s *site) reconcileJobs(others ...job.Job) job.Job {
 // once reconciles in the test's own process, and gives the changes.
 func (s *site) once(dryRun bool) []string {
 	s.Helper()
-	spec := platform.Spec{PlatformURL: s.platform.URL}
-	api, err := platform.Open(spec, nil)
-	require.NoError(s, err)
 	outcomes := make(chan reconcile.Outcome, 1000)
-	_, err = reconcile.New(s.jobs, reconcile.NewPlatform(api, spec), func(o reconcile.Outcome) { outcomes <- o }).Once(s.Context(), dryRun)
+	_, err := reconcile.New(s.jobs, reconcile.NewPlatform(connect(s.T, s.platform.URL)), func(o reconcile.Outcome) { outcomes <- o }).Once(s.Context(), dryRun)
 	require.NoError(s, err)
 	close(outcomes)
 	changes := []string{}
@@ -108,9 +104,9 @@ func (s *site) iterations(j job.Job, more int64) {
 func TestJobsOfConfigsComeAndGo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	startWorker(t, s.stack, s.ledger)
+	startWorker(t, s.stack, s.platform.URL, s.ledger)
 	theirs := job.Job{
-		ID: reconcile.OrchestratorID("taken"), Type: reconcile.OrchestratorType, Worker: job.WorkerBackend, Spec: []byte(`{"platform_url":"http://a","config_id":"theirs"}`),
+		ID: reconcile.OrchestratorID("taken"), Type: reconcile.OrchestratorType, Worker: job.WorkerBackend, Spec: []byte(`{"config_id":"theirs"}`),
 		Trigger: job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, Options: job.DefaultOptions(job.ModeContinuous),
 	}
 	theirs.Options.Paused = true
@@ -207,10 +203,10 @@ func TestAReconcileThatIsKilledIsCompleted(t *testing.T) {
 	}
 	s.platform.Enable(configs...)
 	s.reconcileJobs()
-	worker := startWorker(t, s.stack, s.ledger)
+	worker := startWorker(t, s.stack, s.platform.URL, s.ledger)
 	s.ledger.waitFor(t, "orchestrator of", 1+random.IntN(count/2))
 	worker.Kill()
-	worker = startWorker(t, s.stack, s.ledger)
+	worker = startWorker(t, s.stack, s.platform.URL, s.ledger)
 	s.standing(configs...)
 	stacktest.WaitFor(t, "all workflows in the list", func() (bool, error) {
 		return s.workflows("WorkflowType = 'ContinuousJob' AND JobProvider = 'integration'") >= count, nil
@@ -224,7 +220,7 @@ func TestAReconcileThatIsKilledIsCompleted(t *testing.T) {
 		return s.workflows("WorkflowType = 'ContinuousJob' AND JobProvider = 'integration' AND ExecutionStatus = 'Completed'") >= least, nil
 	})
 	worker.Kill()
-	startWorker(t, s.stack, s.ledger)
+	startWorker(t, s.stack, s.platform.URL, s.ledger)
 	s.standing(kept...)
 	for _, config := range gone {
 		s.waitForCondition(config, reconcile.ReasonDisabled)

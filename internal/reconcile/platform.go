@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -14,33 +15,38 @@ import (
 
 // OrchestratorSpec is the spec of jobs of [OrchestratorType].
 type OrchestratorSpec struct {
-	platform.Spec
 	ConfigID string `json:"config_id" minLength:"1" help:"the integration config whose jobs it makes"`
 }
+
+// Classes of errors.
+const (
+	ClassUnreachable = "PlatformUnreachable" // no answer, or one of a server that is too busy
+	ClassRefused     = "PlatformRefused"     // it refuses the token
+	ClassAnswer      = "PlatformAnswer"      // any other error of the API
+)
 
 // conditionType is the type of the condition that reconciliation writes.
 const conditionType = "Scheduled"
 
-// pageSize is how many configs or registrations are asked for at a time: as many as fit
-// into an answer of 4 MiB with the largest specs.
-const pageSize = 200
-
-// writeTries bounds how often a condition is written while others write theirs.
-const writeTries = 5
+const (
+	// pageSize is how many configs are asked for at a time: an answer has at most 4 MiB.
+	pageSize = 100
+	// callTimeout is how long a call may take.
+	callTimeout = 30 * time.Second
+	// writeTries bounds how often a condition is written while others write theirs.
+	writeTries = 5
+)
 
 // Platform is the Platform API as a source. A config shall have an orchestrator if the
 // platform registers jobs for it; which jobs these are is for the orchestrator.
 type Platform struct {
 	client *platform.Client
-	spec   platform.Spec // where orchestrators find the API
 }
 
 var _ Source = (*Platform)(nil)
 
-// NewPlatform makes a source of the API. Orchestrators are told the same place.
-func NewPlatform(client *platform.Client, spec platform.Spec) *Platform {
-	return &Platform{client: client, spec: spec}
-}
+// NewPlatform makes a source of the API.
+func NewPlatform(client *platform.Client) *Platform { return &Platform{client: client} }
 
 // Configs implements [Source].
 func (p *Platform) Configs(ctx context.Context) ([]Config, error) {
@@ -52,12 +58,12 @@ func (p *Platform) Configs(ctx context.Context) ([]Config, error) {
 		})
 		for _, c := range page.GetIntegrationConfigs() {
 			place[c.GetId()] = len(configs)
-			configs = append(configs, Config{ID: c.GetId(), Condition: conditionOf(c.GetStatus())})
+			configs = append(configs, Config{ID: c.GetId(), Enabled: c.GetEnabled(), Condition: conditionOf(c.GetStatus())})
 		}
 		return page.GetNextPageToken(), err
 	})
 	if err != nil {
-		return nil, p.client.Explain(err)
+		return nil, explain(err)
 	}
 	// Read after the configs: what was disabled in between is not registered.
 	err = pages(ctx, func(ctx context.Context, token string) (string, error) {
@@ -69,19 +75,19 @@ func (p *Platform) Configs(ctx context.Context) ([]Config, error) {
 			if !known { // It was made in between.
 				at = len(configs)
 				place[r.GetConfigId()] = at
-				configs = append(configs, Config{ID: r.GetConfigId()})
+				configs = append(configs, Config{ID: r.GetConfigId(), Enabled: true})
 			}
-			configs[at].Job = p.orchestrator(r)
+			configs[at].Job = orchestrator(r)
 		}
 		return page.GetNextPageToken(), err
 	})
-	return configs, p.client.Explain(err)
+	return configs, explain(err)
 }
 
 // pages reads one page after another.
 func pages(ctx context.Context, read func(ctx context.Context, token string) (next string, err error)) error {
 	for token := ""; ; {
-		within, cancel := context.WithTimeout(ctx, platform.Timeout)
+		within, cancel := context.WithTimeout(ctx, callTimeout)
 		next, err := read(within, token)
 		cancel()
 		if err != nil || next == "" {
@@ -92,10 +98,10 @@ func pages(ctx context.Context, read func(ctx context.Context, token string) (ne
 }
 
 // orchestrator is the job of a config for which a job is registered.
-func (p *Platform) orchestrator(r *platformv1.IntegrationJobRegistration) *job.Job {
+func orchestrator(r *platformv1.IntegrationJobRegistration) *job.Job {
 	j := job.Job{
 		ID: OrchestratorID(r.GetConfigId()), Type: OrchestratorType, Worker: job.WorkerBackend,
-		Spec:    job.EncodeJSON(OrchestratorSpec{Spec: p.spec, ConfigID: r.GetConfigId()}),
+		Spec:    job.EncodeJSON(OrchestratorSpec{ConfigID: r.GetConfigId()}),
 		Trigger: job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second), RestartOnChange: true}},
 		Options: job.DefaultOptions(job.ModeContinuous),
 	}
@@ -125,13 +131,13 @@ func (p *Platform) SetCondition(ctx context.Context, config string, condition Co
 			return nil // The config is gone.
 		}
 		if err == nil || connect.CodeOf(err) != connect.CodeAborted || try == writeTries {
-			return p.client.Explain(err)
+			return explain(err)
 		}
 	}
 }
 
 func (p *Platform) setCondition(ctx context.Context, config string, condition Condition) error {
-	ctx, cancel := context.WithTimeout(ctx, platform.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	answer, err := p.client.Integrations.GetIntegrationConfig(ctx, &platformv1.GetIntegrationConfigRequest{Id: config})
 	if err != nil {
@@ -162,4 +168,22 @@ func (c Condition) message() *platformv1.Condition {
 		m.Status = platformv1.ConditionStatus_CONDITION_STATUS_TRUE
 	}
 	return m
+}
+
+// explain makes one sentence of the error of a call, with a class.
+func explain(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	code := connect.CodeOf(err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		code = connect.CodeDeadlineExceeded
+	}
+	switch code {
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted:
+		return job.Retryable(ClassUnreachable, 0, "the Platform API does not answer: %w", err)
+	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
+		return job.Retryable(ClassRefused, 0, "the Platform API refuses the token: %w", err)
+	}
+	return job.Retryable(ClassAnswer, 0, "the Platform API answers: %w", err)
 }

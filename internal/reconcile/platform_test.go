@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -8,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/platform"
-	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
+	"github.com/dendrascience/dendra-jobs/internal/reconcile/reconciletest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
@@ -18,16 +19,16 @@ import (
 
 const token = "hunter2hunter2"
 
-func newSource(t *testing.T, server *platformtest.Server) *reconcile.Platform {
+func newSource(t *testing.T, server *reconciletest.Server) *reconcile.Platform {
 	t.Helper()
 	client, err := platform.New(platform.Config{URL: server.URL, Token: token})
 	require.NoError(t, err)
-	return reconcile.NewPlatform(client, platform.Spec{PlatformURL: server.URL, Token: "secret://platform"})
+	return reconcile.NewPlatform(client)
 }
 
 func TestConfigsOfThePlatform(t *testing.T) {
 	t.Parallel()
-	server := platformtest.New(t)
+	server := reconciletest.New(t)
 	server.RequireToken(token)
 	server.SetPageSize(2)
 	server.Enable("a", "b", "c", "d", "e")
@@ -45,13 +46,13 @@ func TestConfigsOfThePlatform(t *testing.T) {
 	require.Empty(t, want.Validate())
 	require.Equal(t, "orchestrate_integration.a", want.ID)
 	require.Equal(t, "organization:demo", want.Options.Owner.String())
-	require.JSONEq(t, `{"platform_url":"`+server.URL+`","token":"secret://platform","config_id":"a"}`, string(want.Spec))
+	require.JSONEq(t, `{"config_id":"a"}`, string(want.Spec))
 }
 
 // Others write conditions of their own, at the same time.
 func TestConditionsOfOthersStay(t *testing.T) {
 	t.Parallel()
-	server := platformtest.New(t)
+	server := reconciletest.New(t)
 	server.Enable("a")
 	server.Enable("a")
 	source := newSource(t, server)
@@ -59,7 +60,7 @@ func TestConditionsOfOthersStay(t *testing.T) {
 	require.NoError(t, source.SetCondition(t.Context(), "a", condition))
 	require.EqualValues(t, 2, server.Config("a").GetStatus().GetObservedVersion(), "nobody has written before")
 
-	client, err := platform.New(platform.Config{URL: server.URL})
+	client, err := platform.New(platform.Config{URL: server.URL, Token: token})
 	require.NoError(t, err)
 	theirs := server.Config("a").GetStatus()
 	theirs.Conditions = append(theirs.Conditions, &platformv1.Condition{Type: "Ready"})
@@ -85,15 +86,14 @@ func write(t *testing.T, client platformv1connect.IntegrationServiceClient, stat
 
 func TestErrorsOfThePlatform(t *testing.T) {
 	t.Parallel()
-	server := platformtest.New(t)
-	address := server.URL
+	server := reconciletest.New(t)
 	for _, test := range []struct {
 		err         error
 		class, want string
 	}{
-		{connect.NewError(connect.CodeUnavailable, "busy"), platform.ClassUnreachable, "the Platform API at " + address + " does not answer: unavailable: busy"},
-		{connect.NewError(connect.CodePermissionDenied, "no"), platform.ClassRefused, "the Platform API at " + address + " refuses the token: permission_denied: no"},
-		{connect.NewError(connect.CodeInternal, "broken"), platform.ClassAnswer, "the Platform API at " + address + ": internal: broken"},
+		{connect.NewError(connect.CodeUnavailable, "busy"), reconcile.ClassUnreachable, "the Platform API does not answer: unavailable: busy"},
+		{connect.NewError(connect.CodePermissionDenied, "no"), reconcile.ClassRefused, "the Platform API refuses the token: permission_denied: no"},
+		{connect.NewError(connect.CodeInternal, "broken"), reconcile.ClassAnswer, "the Platform API answers: internal: broken"},
 	} {
 		server.Fail(test.err)
 		_, err := newSource(t, server).Configs(t.Context())
@@ -103,14 +103,12 @@ func TestErrorsOfThePlatform(t *testing.T) {
 		require.Equal(t, test.class, failure.Class)
 		require.False(t, failure.Final)
 	}
-	_, err := platform.New(platform.Config{URL: "nowhere"})
-	require.EqualError(t, err, "platform_url is not of the form http://HOST:PORT or https://HOST")
 }
 
 // All of it together, on the API.
 func TestReconcilingWithThePlatform(t *testing.T) {
 	t.Parallel()
-	server, jobs := platformtest.New(t), jobtest.NewJobs()
+	server, jobs := reconciletest.New(t), jobtest.NewJobs()
 	server.Enable("a", "b")
 	source := newSource(t, server)
 	once(t, jobs, source, false)
@@ -125,4 +123,26 @@ func TestReconcilingWithThePlatform(t *testing.T) {
 	server.Remove("b")
 	once(t, jobs, source, false)
 	require.Empty(t, jobs.IDs())
+}
+
+// A change of a config is acted upon at once, and the conditions that follow are not.
+func TestHintsOfThePlatform(t *testing.T) {
+	t.Parallel()
+	server, looks := reconciletest.New(t), make(chan []string, 10)
+	ended := make(chan error)
+	ctx, stop := context.WithCancel(t.Context())
+	source := newSource(t, server)
+	go func() { ended <- source.Hints(ctx, func(configs ...string) { looks <- configs }) }()
+	require.Empty(t, <-looks, "all, once it has begun")
+	server.Enable("a")
+	require.Equal(t, []string{"a"}, <-looks)
+	require.NoError(t, source.SetCondition(t.Context(), "a", reconcile.Condition{Reason: reconcile.ReasonApplied}))
+	server.Remove("a")
+	require.Equal(t, []string{"a"}, <-looks)
+	stop()
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.Empty(t, looks)
+
+	server.Fail(connect.NewError(connect.CodeUnavailable, "busy"))
+	require.EqualError(t, source.Hints(t.Context(), nil), "the Platform API does not answer: unavailable: busy")
 }

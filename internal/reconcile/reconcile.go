@@ -63,44 +63,83 @@ func New(jobs job.Jobs, source Source, report func(Outcome)) *Reconciler {
 
 // Pass is one pass over all configs, and what follows from it until it is closed.
 type Pass struct {
-	// Enabled counts the configs that were enabled when it began.
+	// Enabled counts the configs that shall have a job, as it began.
 	Enabled int
 
-	r    *Reconciler
-	keys *keys
+	r         *Reconciler
+	keys      *keys
+	stopHints func() // and waits until there are no more
 }
 
+// everything is a key that stands for all configs.
+const everything = ""
+
 // Begin reads everything, and begins to work on the configs that are not as they should
-// be. One that fails is tried again until the pass is closed or ctx ends.
+// be, and on those that hints name. One that fails is tried again. That goes on until the
+// pass is closed or ctx ends.
 func (r *Reconciler) Begin(ctx context.Context) (*Pass, error) {
 	s, err := r.readAnew(ctx)
 	if err != nil {
 		return nil, err
 	}
 	p := &Pass{Enabled: s.enabled(), r: r}
-	p.keys = newKeys(ctx, parallel, backoff, func(ctx context.Context, id string) error {
-		outcome := r.workOn(ctx, id)
-		r.report(outcome)
-		return outcome.Err
-	})
-	p.look(s.differing())
+	p.keys = newKeys(ctx, parallel, backoff, p.do)
+	p.add(s.differing())
+	hearing, stop := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	following.Go(func() { p.follow(hearing) })
+	p.stopHints = func() {
+		stop()
+		following.Wait()
+	}
 	return p, nil
 }
 
-// Look has configs looked at now, since something has happened to them.
-func (p *Pass) Look(configs ...string) {
-	p.r.forget()
-	p.look(configs)
+// do works on a config, or finds out on which ones to work.
+func (p *Pass) do(ctx context.Context, id string) error {
+	if id != everything {
+		outcome := p.r.workOn(ctx, id)
+		p.r.report(outcome)
+		return outcome.Err
+	}
+	s, err := p.r.current(ctx)
+	if err == nil {
+		p.add(s.differing())
+	}
+	return err
 }
 
-func (p *Pass) look(configs []string) {
+// follow listens to hints. Without them everything still happens, in the next pass.
+func (p *Pass) follow(ctx context.Context) {
+	for failures := 1; ctx.Err() == nil; failures++ {
+		_ = p.r.source.Hints(ctx, p.look) // A source that is away shows in the next full read.
+		select {
+		case <-time.After(backoff.Wait(failures)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// look has configs looked at now, or all of them.
+func (p *Pass) look(configs ...string) {
+	p.r.forget()
+	if len(configs) == 0 {
+		configs = []string{everything}
+	}
+	p.add(configs)
+}
+
+func (p *Pass) add(configs []string) {
 	for _, id := range configs {
 		p.keys.add(id)
 	}
 }
 
 // Close ends the pass, and waits for the configs that are worked on.
-func (p *Pass) Close() { p.keys.close() }
+func (p *Pass) Close() {
+	p.stopHints()
+	p.keys.close()
+}
 
 // Once reads everything, and works once on each config that is not as it should be. In a
 // dry run it tells what would be done. It gives how many configs are enabled.

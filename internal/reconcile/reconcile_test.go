@@ -25,10 +25,11 @@ type fakeSource struct {
 	written int // conditions
 	reads   int
 	err     error
+	hints   chan []string
 }
 
 func newSourceOf(enabled ...string) *fakeSource {
-	p := &fakeSource{}
+	p := &fakeSource{hints: make(chan []string)}
 	p.set(enabled...)
 	return p
 }
@@ -38,7 +39,7 @@ func (p *fakeSource) set(enabled ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.configs {
-		p.configs[i].Job = nil
+		p.configs[i].Job, p.configs[i].Enabled = nil, false
 	}
 	for _, id := range enabled {
 		i := slices.IndexFunc(p.configs, func(c reconcile.Config) bool { return c.ID == id })
@@ -46,7 +47,7 @@ func (p *fakeSource) set(enabled ...string) {
 			i = len(p.configs)
 			p.configs = append(p.configs, reconcile.Config{ID: id})
 		}
-		p.configs[i].Job = orchestrator(id)
+		p.configs[i].Job, p.configs[i].Enabled = orchestrator(id), true
 	}
 }
 
@@ -81,6 +82,20 @@ func (p *fakeSource) SetCondition(_ context.Context, id string, condition reconc
 		p.written++
 	})
 	return nil
+}
+
+// hint tells of configs that have changed.
+func (p *fakeSource) hint(configs ...string) { p.hints <- configs }
+
+func (p *fakeSource) Hints(ctx context.Context, look func(configs ...string)) error {
+	for {
+		select {
+		case configs := <-p.hints:
+			look(configs...)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (p *fakeSource) condition(id string) (condition reconcile.Condition) {
@@ -180,6 +195,11 @@ func TestJobsFollowRegistrations(t *testing.T) {
 	require.Equal(t, []string{"delete orchestrate_integration.a", "delete orchestrate_integration.b"}, once(t, jobs, p, false).changes())
 	require.Equal(t, ids("c"), jobs.IDs())
 	require.Equal(t, reconcile.Condition{Reason: reconcile.ReasonDisabled}, p.condition("b"))
+	p.change("c", func(c *reconcile.Config) { c.Job = nil })
+	require.Equal(t, []string{"delete orchestrate_integration.c"}, once(t, jobs, p, false).changes(), "though it is enabled")
+	require.Equal(t, reconcile.ReasonNoJobs, p.condition("c").Reason)
+	p.set("c")
+	once(t, jobs, p, false)
 	p.remove()
 	require.Equal(t, []string{"delete orchestrate_integration.c"}, once(t, jobs, p, false).changes())
 	require.Empty(t, once(t, jobs, p, false).outcomes, "nothing is left to do")
@@ -288,16 +308,13 @@ func TestAFailingConfigIsTriedAgain(t *testing.T) {
 		require.Equal(t, 2, p.written, "a condition that is the same is not written again")
 
 		jobs.Fail(reconcile.OrchestratorID("a"), nil)
-		pass.Look("a")
+		p.hint("a")
 		wait(0)
 		require.Equal(t, ids("a", "b"), jobs.IDs())
 		require.True(t, p.condition("a").Scheduled)
 		wait(time.Hour)
 		require.Len(t, l.of("a"), 9, "it is not tried again")
 		pass.Close()
-		pass.Look("a")
-		wait(time.Second)
-		require.Len(t, l.of("a"), 9, "the pass is closed")
 	})
 }
 
@@ -362,7 +379,7 @@ func TestAConfigIsWorkedOnOnceAtATime(t *testing.T) {
 		require.Equal(t, ids("a"), jobs.IDs())
 		for n := range 20 {
 			p.set("slow", "a", fmt.Sprintf("n%d", n))
-			pass.Look("slow", fmt.Sprintf("n%d", n))
+			p.hint("slow", fmt.Sprintf("n%d", n))
 			synctest.Wait()
 		}
 		require.Contains(t, jobs.IDs(), reconcile.OrchestratorID("n19"))
@@ -375,7 +392,7 @@ func TestAConfigIsWorkedOnOnceAtATime(t *testing.T) {
 }
 
 // A config that is looked at is asked for, also when lists do not show its job yet.
-func TestLookAsksForTheJobItself(t *testing.T) {
+func TestAHintHasTheJobItselfAskedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		jobs, p := newSlowJobs(""), newSourceOf("a")
@@ -385,9 +402,24 @@ func TestLookAsksForTheJobItself(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, ids("a"), jobs.IDs())
 		p.set()
-		pass.Look("a")
+		p.hint("a")
 		synctest.Wait()
 		require.Empty(t, jobs.IDs())
+		pass.Close()
+	})
+}
+
+// A hint that names no config has everything looked at.
+func TestAHintMayConcernAllConfigs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		jobs, p := jobtest.NewJobs(), newSourceOf("a")
+		pass, err := reconcile.New(jobs, p, (&ledger{}).take).Begin(t.Context())
+		require.NoError(t, err)
+		p.set("b", "c")
+		p.hint()
+		synctest.Wait()
+		require.Equal(t, ids("b", "c"), jobs.IDs())
 		pass.Close()
 	})
 }
@@ -404,7 +436,7 @@ func TestManyHintsShareAFullRead(t *testing.T) {
 			configs = append(configs, fmt.Sprintf("c%03d", n))
 		}
 		p.set(configs...)
-		pass.Look(configs...)
+		p.hint(configs...)
 		synctest.Wait()
 		pass.Close()
 		require.Equal(t, ids(configs...), jobs.IDs())

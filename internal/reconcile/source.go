@@ -17,6 +17,8 @@ func OrchestratorID(config string) string { return job.ID(OrchestratorType, conf
 // Config is an integration config of the platform.
 type Config struct {
 	ID string
+	// Enabled says that the user has enabled it.
+	Enabled bool
 	// Job is the orchestrator that the config shall have, nil if it shall have none.
 	Job *job.Job
 	// Condition is what the platform was told last, the zero value if it never was.
@@ -40,7 +42,8 @@ type Reason string
 // The reasons.
 const (
 	ReasonApplied  Reason = "Applied"             // the job is as the platform wants it
-	ReasonDisabled Reason = "Disabled"            // the platform wants no job
+	ReasonDisabled Reason = "Disabled"            // the user has disabled it
+	ReasonNoJobs   Reason = "NothingRegistered"   // it is enabled, and the platform registers no job for it
 	ReasonInvalid  Reason = "InvalidRegistration" // the platform has to change what it wants
 	ReasonBlocked  Reason = "Blocked"             // a job of another provider has the id
 	ReasonFailed   Reason = "ApplyFailed"         // it is tried again
@@ -52,6 +55,9 @@ type Source interface {
 	Configs(ctx context.Context) ([]Config, error)
 	// SetCondition tells the platform how the orchestrator of a config stands.
 	SetCondition(ctx context.Context, config string, condition Condition) error
+	// Hints calls look with configs that have changed, or with none if it cannot tell
+	// which, until ctx ends or it gives an error. It may call look for nothing.
+	Hints(ctx context.Context, look func(configs ...string)) error
 }
 
 // problem says why the job of a config cannot be applied, "" if it can.
@@ -87,6 +93,8 @@ func (c *Config) applied(done job.Applied, err error) Condition {
 			}
 		}
 		return Condition{Reason: ReasonFailed, Message: job.Cut(err.Error(), maxMessage)}
+	case c.Job == nil && c.Enabled:
+		return Condition{Reason: ReasonNoJobs, Message: "the platform registers no job for this config: check it, and its organization"}
 	case c.Job == nil:
 		return Condition{Reason: ReasonDisabled}
 	}

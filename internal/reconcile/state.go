@@ -88,8 +88,8 @@ func (c *config) inSync() bool {
 		return c.Condition == c.invalid(problem)
 	}
 	if c.Job == nil {
-		toTell := c.known && c.Condition != (Condition{}) && c.Condition != c.applied(job.Applied{}, nil)
-		return len(c.live) == 0 && !c.owns && !toTell
+		told := !c.known || !c.Enabled && c.Condition == (Condition{}) || c.Condition == c.applied(job.Applied{}, nil)
+		return len(c.live) == 0 && !c.owns && told
 	}
 	wanted := *c.Job
 	wanted.Provider = job.ProviderIntegration

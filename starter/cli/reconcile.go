@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,45 +12,43 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
-	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
-// reconcileType is the job type that does all the time what the command does once.
-const reconcileType = "ReconcileJobs"
-
 func (i *invocation) reconcileCommand() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use:   "reconcile [JOB]",
+		Use:   "reconcile",
 		Short: "Bring the jobs of integrations in line with the platform, once",
-		Long: `reconcile does once what a job of type ReconcileJobs does all the time: each
+		Long: fmt.Sprintf(`reconcile does once what a job of type ReconcileJobs does all the time: each
 integration config that is enabled on the platform gets its orchestrator, and
-those of other configs are stopped, with all jobs that they have made. The job
+those of other configs are stopped, with all jobs that they have made. That job
 may run or be paused meanwhile.
-
-JOB is that job; it may be left out if there is one. The command takes the
-platform's address from it, and the token from DENDRA_SECRET_<NAME> or the file
-<NAME> in DENDRA_SECRETS_DIR.
 
   + create     ~ update     - delete     ! blocked
 
-Exit codes: 0 all is in line, 1 something failed or is blocked.`,
-		Args: arguments("[JOB]"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+%s and %s name the Platform API.
+
+Exit codes: 0 all is in line, 1 something failed or is blocked.`, platform.EnvURL, platform.EnvToken),
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := platform.ConfigFromEnv(i.Getenv)
+			if err != nil {
+				return err
+			}
+			api, err := platform.New(config)
+			if err != nil {
+				return err
+			}
 			c, err := i.connect(cmd.Context())
 			if err != nil {
 				return err
 			}
-			reconciler, err := i.reconciler(cmd.Context(), c, strings.Join(args, ""))
-			if err != nil {
-				return err
-			}
-			return reconciler.run(cmd.Context(), dryRun)
+			r := &reconciliation{i, schedules.NewJobs(c), reconcile.NewPlatform(api), c.Namespace()}
+			return r.run(cmd.Context(), dryRun)
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "tell what would be done, and do nothing")
@@ -64,39 +61,6 @@ type reconciliation struct {
 	jobs      job.Jobs
 	source    reconcile.Source
 	namespace string
-}
-
-// reconciler reads from a job of type ReconcileJobs where the platform is: the same as
-// the job, so that they want the same.
-func (i *invocation) reconciler(ctx context.Context, c *client.Client, jobID string) (*reconciliation, error) {
-	if jobID == "" {
-		found, err := c.Jobs.Find(ctx, job.Filter{Type: reconcileType})
-		switch {
-		case err != nil:
-			return nil, err
-		case len(found) == 0:
-			return nil, fmt.Errorf("there is no job of type %s in namespace %s: apply one, which may be paused", reconcileType, c.Namespace())
-		case len(found) > 1:
-			return nil, fmt.Errorf("there are %d jobs of type %s in namespace %s: name one", len(found), reconcileType, c.Namespace())
-		}
-		jobID = found[0].ID
-	}
-	live, err := c.Jobs.Live(ctx, jobID)
-	if err != nil {
-		return nil, aboutJob(c, jobID, err)
-	}
-	if live.Job.Type != reconcileType {
-		return nil, fmt.Errorf("job %s is of type %s, not %s", jobID, live.Job.Type, reconcileType)
-	}
-	var spec platform.Spec
-	if err := json.Unmarshal(live.Job.Spec, &spec); err != nil {
-		return nil, fmt.Errorf("the spec of job %s cannot be read: %w", jobID, err)
-	}
-	api, err := platform.Open(spec, secrets.New(i.Getenv).Resolve)
-	if err != nil {
-		return nil, err
-	}
-	return &reconciliation{i, schedules.NewJobs(c), reconcile.NewPlatform(api, spec), c.Namespace()}, nil
 }
 
 // reconciled is what the command did, or would do, as JSON.

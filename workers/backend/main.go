@@ -19,7 +19,11 @@ func main() {
 			if err != nil {
 				return nil, err
 			}
-			return activities.Backend(store), nil
+			api, err := activities.ConnectPlatform(env.Getenv)
+			if err != nil {
+				return nil, err
+			}
+			return activities.Backend(store, api), nil
 		},
 	})
 }

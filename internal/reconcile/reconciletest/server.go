@@ -1,6 +1,6 @@
-// Package platformtest is a Platform API for tests: integration configs, their
-// registrations and their status, in memory.
-package platformtest
+// Package reconciletest is the part of the Platform API that reconciliation needs, for
+// tests: integration configs, their registrations, their status and changes, in memory.
+package reconciletest
 
 import (
 	"context"
@@ -27,24 +27,34 @@ type Server struct {
 	// URL is where it listens.
 	URL string
 
+	ended    chan struct{}
 	mu       sync.Mutex
 	token    string
 	pageSize int
 	err      error
 	configs  map[string]*platformv1.IntegrationConfig
 	writes   int // of status
+	changes  []*platformv1.Change
+	changed  chan struct{} // closed at the next change
+	streams  int           // of changes, that are open
 }
 
 // New starts a server that ends with the test.
 func New(t testing.TB) *Server {
 	t.Helper()
-	s := &Server{configs: map[string]*platformv1.IntegrationConfig{}, pageSize: 1000}
+	s := &Server{
+		configs: map[string]*platformv1.IntegrationConfig{}, pageSize: 1000, ended: make(chan struct{}), changed: make(chan struct{}),
+	}
 	server := connect.NewServer(s.check)
 	platformv1connect.RegisterIntegrationServiceHandler(server, s)
+	platformv1connect.RegisterChangeServiceHandler(server, s)
 	mux := http.NewServeMux()
 	connecthttp.Mount(mux, server)
 	listener := httptest.NewServer(mux)
-	t.Cleanup(listener.Close)
+	t.Cleanup(func() {
+		close(s.ended)
+		listener.Close()
+	})
 	s.URL = listener.URL
 	return s
 }
@@ -67,7 +77,18 @@ func (s *Server) set(enabled bool, ids []string) {
 		c.Enabled = enabled
 		c.Version++
 		c.Etag += "."
+		s.tell(id, "enabled")
 	}
+}
+
+// tell sends a change of a config to who listens.
+func (s *Server) tell(id string, changed ...string) {
+	s.changes = append(s.changes, &platformv1.Change{
+		Operation: platformv1.Operation_OPERATION_UPDATE, Kind: platformv1.ResourceKind_RESOURCE_KIND_INTEGRATION_CONFIG,
+		ResourceId: id, ChangedKeys: changed,
+	})
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
 // Remove forgets configs.
@@ -76,6 +97,7 @@ func (s *Server) Remove(ids ...string) {
 	defer s.mu.Unlock()
 	for _, id := range ids {
 		delete(s.configs, id)
+		s.tell(id)
 	}
 }
 
@@ -122,6 +144,13 @@ func (s *Server) Writes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.writes
+}
+
+// Listeners counts those who listen to changes.
+func (s *Server) Listeners() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams
 }
 
 // check is an interceptor: it lets calls fail that shall.
@@ -220,5 +249,42 @@ func (s *Server) UpdateIntegrationConfigStatus(
 	config.Status = proto.CloneOf(in.GetStatus())
 	config.Etag += "."
 	s.writes++
+	s.tell(in.GetConfigId(), "status")
 	return &platformv1.UpdateIntegrationConfigStatusResponse{IntegrationConfig: proto.CloneOf(config)}, nil
+}
+
+// StreamChanges implements the service: it sends a checkpoint, and then the changes to come.
+func (s *Server) StreamChanges(
+	ctx context.Context, _ *platformv1.StreamChangesRequest, stream platformv1connect.ChangeServiceStreamChangesServerStream,
+) error {
+	s.mu.Lock()
+	at := len(s.changes)
+	s.streams++
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.streams--
+	}()
+	if err := stream.Send(&platformv1.StreamChangesResponse{}); err != nil {
+		return err
+	}
+	for {
+		s.mu.Lock()
+		changes, changed := s.changes[at:], s.changed
+		s.mu.Unlock()
+		for _, change := range changes {
+			if err := stream.Send(&platformv1.StreamChangesResponse{Change: change}); err != nil {
+				return err
+			}
+		}
+		at += len(changes)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.ended:
+			return nil
+		}
+	}
 }
