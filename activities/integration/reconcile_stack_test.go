@@ -156,7 +156,7 @@ func TestJobsOfConfigsComeAndGo(t *testing.T) {
 	require.Equal(t, 1, s.ledger.count(t, "orchestrator of b"))
 	require.Equal(t, 2, s.ledger.count(t, "orchestrator of a"))
 
-	s.platform.Remove("a", "b", "taken", "NOT A NAME")
+	s.platform.Remove("a", "b", "NOT A NAME")
 	for _, config := range []string{"a", "b"} {
 		s.ledger.waitFor(t, "work stopped of "+config, 1)
 	}
