@@ -10,17 +10,20 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/archive"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/integration"
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Backend are the job types of the backend worker.
-func Backend(store *objects.Store) []job.Type {
+func Backend(store *objects.Store, api *platform.Client) []job.Type {
 	return []job.Type{
 		images.PhotoVariants(store),
 		images.LogoAvatarVariants(store),
+		integration.ReconcileJobs(api),
 	}
 }
 
@@ -45,7 +48,7 @@ func Load(client *pipeline.Client, store *objects.Store) []job.Type {
 
 // Types describes all built-in job types: they can be checked against, not run.
 func Types() []job.Type {
-	return slices.Concat(Backend(nil), Extract(nil), Load(nil, nil))
+	return slices.Concat(Backend(nil, nil), Extract(nil), Load(nil, nil))
 }
 
 // ConnectObjects makes the S3 client from the environment. It does not connect
@@ -56,6 +59,19 @@ func ConnectObjects(getenv func(string) string) (*objects.Store, error) {
 		return nil, err
 	}
 	return objects.New(config)
+}
+
+// ConnectPlatform makes the client of the Platform API from the environment. It is nil
+// if the environment does not name one: job types that need it say so.
+func ConnectPlatform(getenv func(string) string) (*platform.Client, error) {
+	if getenv(platform.EnvURL) == "" && getenv(platform.EnvToken) == "" {
+		return nil, nil //nolint:nilnil // Documented: there is none.
+	}
+	config, err := platform.ConfigFromEnv(getenv)
+	if err != nil {
+		return nil, err
+	}
+	return platform.New(config)
 }
 
 // ConnectPipeline connects to the NATS server that the environment names, and

@@ -37,7 +37,7 @@ type Provider string
 // The providers.
 const (
 	ProviderTOML        Provider = "toml"        // jobs.toml
-	ProviderIntegration Provider = "integration" // the Platform API's integrations
+	ProviderIntegration Provider = "integration" // the orchestrators of the Platform API's integrations, see [IntegrationProvider]
 	ProviderAPI         Provider = "api"         // a client: the CLI or the Job API
 )
 

@@ -32,6 +32,8 @@ type Run interface {
 	Stopping() <-chan struct{}
 	// Secret resolves a reference of the form secret://NAME.
 	Secret(ref SecretRef) (string, error)
+	// Jobs manages other jobs.
+	Jobs() Jobs
 	// Logger carries the job's id and type.
 	Logger() *slog.Logger
 }

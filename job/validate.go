@@ -41,7 +41,7 @@ func (j Job) Validate() []Problem {
 		v.check(CheckWorkerType(j.Worker))
 	}
 	if j.Provider != "" {
-		v.check(CheckKey("provider", string(j.Provider)))
+		v.check(j.Provider.Check())
 	}
 	v.trigger(j.Trigger)
 	v.options(j.Options)

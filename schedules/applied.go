@@ -3,7 +3,6 @@ package schedules
 import (
 	"bytes"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -39,7 +38,7 @@ func appliedAs(j job.Job) (contract.AppliedJob, error) {
 // that are known as applied, no longer declared and gone. An apply that was cut off
 // leaves both, and so does someone who deletes a resource. Jobs that ran once are
 // forgotten with a prune alone.
-func (s *Syncer) findUnrecorded(ctx context.Context, p *Plan) error {
+func (p *Plan) findUnrecorded() error {
 	p.unrecorded.Applied = map[string]contract.AppliedJob{}
 	p.unrecorded.Types = newTypes(p.applied.Types, p.options.Types)
 	seen := map[string]bool{}
@@ -57,15 +56,11 @@ func (s *Syncer) findUnrecorded(ctx context.Context, p *Plan) error {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.applied.Jobs)) {
-		if seen[id] {
-			continue
-		}
-		gone, err := s.isGone(ctx, id, p.applied.Jobs[id].Mode)
-		if err != nil {
-			return err
+		if seen[id] || p.options.own.leaves(id) {
+			continue // What is there is part of the plan.
 		}
 		runsOnce := p.applied.Jobs[id].Mode == job.ModeOneShot || p.applied.Jobs[id].Mode == job.ModeQueued
-		if gone && (!runsOnce || p.options.Prune) {
+		if !runsOnce || p.options.Prune {
 			p.unrecorded.Removed = append(p.unrecorded.Removed, id)
 		}
 	}
@@ -88,27 +83,6 @@ func newTypes(kept, wanted map[string]contract.AppliedType) map[string]contract.
 		}
 	}
 	return added
-}
-
-// isGone says that a job that was applied has no resource. It asks for the resource
-// itself: a list may not show yet what another apply has just made.
-func (s *Syncer) isGone(ctx context.Context, id string, mode job.Mode) (bool, error) {
-	switch mode {
-	case job.ModeRecurring:
-		live, err := s.client.Jobs.LiveSchedule(ctx, id)
-		if errors.Is(err, client.ErrNotOurs) {
-			return true, nil
-		}
-		return live == nil, err
-	case job.ModeContinuous:
-		live, err := s.client.Jobs.LiveWorkflow(ctx, id)
-		if errors.Is(err, client.ErrNotOurs) {
-			return true, nil
-		}
-		return live == nil || !live.Workflow.Open(), err
-	default:
-		return true, nil
-	}
 }
 
 func sameApplied(a, b contract.AppliedJob) bool {

@@ -49,7 +49,7 @@ func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) err
 		if working.Err() != nil {
 			return context.Cause(working)
 		}
-		err := s.carryOut(working, work[i], plan.applied.Records)
+		err := s.carryOut(working, work[i], plan)
 		if err == nil {
 			err = recorder.done(ctx, work[i])
 		}
@@ -84,11 +84,11 @@ func (s *Syncer) refused(err error) error {
 // ErrRefused says that the server lets nothing be changed.
 var ErrRefused = errors.New("the server refuses changes")
 
-// carryOut makes a change that was planned after a number of records of what was
-// applied.
-func (s *Syncer) carryOut(ctx context.Context, change Change, records int64) error {
+// carryOut makes a change of a plan.
+func (s *Syncer) carryOut(ctx context.Context, change Change, plan *Plan) error {
+	records := plan.applied.Records
 	for _, r := range change.replaces {
-		if err := s.remove(ctx, r, change); err != nil {
+		if err := s.remove(ctx, r, change, plan.options.own.alone); err != nil {
 			return err
 		}
 	}
@@ -173,12 +173,13 @@ func (s *Syncer) putLoop(ctx context.Context, change Change) error {
 	return s.client.Jobs.Resume(ctx, change.JobID, "as declared")
 }
 
-// remove takes away a resource, if it is still what the plan has seen.
-func (s *Syncer) remove(ctx context.Context, r removal, change Change) error {
+// remove takes away a resource, if it is still what the plan has seen. With stopRuns
+// the runs that a schedule has started are stopped too.
+func (s *Syncer) remove(ctx context.Context, r removal, change Change, stopRuns bool) error {
 	var err error
 	switch r.resource {
 	case resourceSchedule:
-		err = s.client.Apply.DeleteSchedule(ctx, change.JobID, hasVersion(r.version))
+		err = s.deleteSchedule(ctx, r, change, stopRuns)
 	case resourceLoop:
 		err = s.client.Apply.StopContinuous(ctx, change.JobID, "no longer declared", func(live *client.Live) bool {
 			return workflowVersion(live) == r.version

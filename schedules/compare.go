@@ -39,20 +39,18 @@ type PlanOptions struct {
 	Types map[string]contract.AppliedType `json:"types,omitempty"`
 	// Parallel bounds the calls under way at once. 0 is the default, 8.
 	Parallel int `json:"-"`
+
+	own ownOptions
 }
 
 // Plan compares. It changes nothing.
 func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptions) (*Plan, error) {
 	ids := map[string]bool{}
-	var queues []string
 	for _, j := range declared {
 		ids[j.ID] = true
-		if queue := j.Queue(); queue != "" {
-			queues = append(queues, queue)
-		}
 	}
 	c := &comparison{client: s.client, options: options}
-	if err := c.look(ctx, queues); err != nil {
+	if err := c.look(ctx, declared); err != nil {
 		return nil, err
 	}
 	changes := make([]Change, len(declared))
@@ -79,16 +77,25 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 			plan.Foreign = append(plan.Foreign, foreign.Name)
 		}
 	}
-	return plan, s.findUnrecorded(ctx, plan)
+	return plan, plan.findUnrecorded()
 }
 
 // look reads what a comparison needs to know of all jobs.
-func (c *comparison) look(ctx context.Context, queues []string) (err error) {
+func (c *comparison) look(ctx context.Context, declared []job.Job) (err error) {
 	if c.namespaceID, err = c.client.Apply.NamespaceID(ctx); err != nil {
 		return err
 	}
 	if c.applied, err = readApplied(ctx, c.client, c.options.Provider); err != nil {
 		return err
+	}
+	var queues []string
+	for _, j := range declared {
+		if queue := j.Queue(); queue != "" {
+			queues = append(queues, queue)
+		}
+	}
+	if c.options.own.alone && len(queues) == 0 && !c.mayWait() {
+		return c.lookForOwn(ctx)
 	}
 	resources, err := c.client.Apply.Resources(ctx, queues)
 	if err != nil {
@@ -192,7 +199,7 @@ func (c *comparison) changesMode(change *Change, owner job.Provider, r removal) 
 // blockedBy notes that the job's name belongs to a job of another provider.
 func (change *Change) blockedBy(owner job.Provider) {
 	change.Action, change.Fields, change.replaces = ActionBlocked, nil, nil
-	change.Note = fmt.Sprintf("a job of provider %s has this id: stop or delete that one first", owner)
+	change.Note = owner.HasID()
 }
 
 // isOurs notes that the job has a resource. It reports false, and blocks the change,
@@ -306,6 +313,9 @@ func (c *comparison) compareOneShot(ctx context.Context, change *Change) error {
 	}
 	change.Version = workflowVersion(live)
 	switch {
+	case live != nil && live.Workflow.Open() && live.Job.Provider != c.options.Provider:
+		change.blockedBy(live.Job.Provider)
+		return nil
 	case live != nil && live.Workflow.Type == contract.RunJobType:
 		err = change.compareTo(live, nil)
 	case live == nil && c.ranBefore(change.job):

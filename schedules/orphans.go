@@ -5,18 +5,14 @@ import (
 	"errors"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // orphans are the provider's jobs that have a resource in Temporal and are not declared.
 func (c *comparison) orphans(ctx context.Context, declared map[string]bool) ([]Change, error) {
-	var ids []string
-	for id, found := range c.live {
-		if !declared[id] && found.Provider == c.options.Provider {
-			ids = append(ids, id)
-		}
-	}
+	ids := c.candidates(declared)
 	found := make([]*Change, len(ids))
 	err := parallel.Each(len(ids), c.options.Parallel, func(i int) error {
 		change, err := c.orphan(ctx, ids[i])
@@ -32,13 +28,40 @@ func (c *comparison) orphans(ctx context.Context, declared map[string]bool) ([]C
 	return orphans, err
 }
 
+// candidates are the jobs that may be orphans: those that lists show, and those that
+// were applied, which lists may not show yet.
+func (c *comparison) candidates(declared map[string]bool) []string {
+	seen := map[string]bool{}
+	var ids []string
+	add := func(id string) {
+		if !declared[id] && !seen[id] && !c.options.own.leaves(id) {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	for id, found := range c.live {
+		if found.Provider == c.options.Provider {
+			add(id)
+		}
+	}
+	for id := range c.applied.Jobs {
+		add(id)
+	}
+	for _, id := range c.options.own.only {
+		add(id)
+	}
+	return ids
+}
+
 // orphan confirms that a job still has a resource: the list it was found in lags behind.
+// It gives nil for a job that has none.
 func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
 	change := &Change{Action: ActionOrphaned, JobID: id, job: job.Job{ID: id}}
 	if c.options.Prune {
 		change.Action = ActionDelete
 	}
-	if c.live[id].Schedule {
+	mode, asked := c.applied.Jobs[id].Mode, len(c.options.own.only) > 0
+	if c.live[id].Schedule || mode == job.ModeRecurring || asked {
 		live, err := c.client.Jobs.LiveSchedule(ctx, id)
 		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return nil, err
@@ -52,23 +75,24 @@ func (c *comparison) orphan(ctx context.Context, id string) (*Change, error) {
 			change.replaces = append(change.replaces, removal{resourceSchedule, version})
 		}
 	}
-	if c.live[id].Loop {
+	if c.live[id].Loop || mode == job.ModeContinuous || asked {
 		live, err := c.client.Jobs.LiveWorkflow(ctx, id)
 		if err != nil && !errors.Is(err, client.ErrNotOurs) {
 			return nil, err
 		}
-		if live != nil && live.Workflow.Open() && live.Job.Provider == c.options.Provider {
+		loops := live != nil && live.Workflow.Open() && live.Workflow.Type == contract.ContinuousJobType
+		if loops && live.Job.Provider == c.options.Provider {
 			change.Mode = job.ModeContinuous
 			change.replaces = append(change.replaces, removal{resourceLoop, workflowVersion(live)})
 		}
 	}
-	if item := c.live[id].Waiting; item != nil {
+	if item := c.live[id].Waiting; item != nil && item.Job.Provider == c.options.Provider {
 		change.Mode = job.ModeQueued
 		change.queue, change.sequence = item.Job.Queue(), item.Sequence
 		change.replaces = append(change.replaces, removal{resourceItem, itemVersion(item)})
 	}
 	if len(change.replaces) == 0 {
-		return nil, nil //nolint:nilnil // It is gone.
+		return nil, nil //nolint:nilnil // Documented: it is gone.
 	}
 	change.exists = true
 	return change, nil

@@ -11,16 +11,16 @@ import (
 )
 
 // Action is what apply does with a job.
-type Action string
+type Action = job.Action
 
 // The actions.
 const (
-	ActionCreate    Action = "create"
-	ActionUpdate    Action = "update"
-	ActionDelete    Action = "delete"
-	ActionBlocked   Action = "blocked" // something that is not ours holds its name
-	ActionUnchanged Action = "unchanged"
-	ActionOrphaned  Action = "orphaned" // no longer declared; deleted only on request
+	ActionCreate    = job.ActionCreate
+	ActionUpdate    = job.ActionUpdate
+	ActionDelete    = job.ActionDelete
+	ActionBlocked   = job.ActionBlocked // something that is not ours holds its name
+	ActionUnchanged = Action("unchanged")
+	ActionOrphaned  = Action("orphaned") // no longer declared; deleted only on request
 )
 
 // Change is what a plan says of one job.

@@ -130,6 +130,7 @@ type host struct {
 	identity      string
 	logger        *slog.Logger
 	client        client.Client // once connected
+	jobs          job.Jobs      // for handlers, once connected
 	now           clock
 	polls         *polls
 	tasks         *tasks
@@ -191,6 +192,7 @@ func Run(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
+	h.jobs = newJobs(h.client, options.Namespace)
 	return h.serve(ctx, options.Namespace)
 }
 

@@ -70,6 +70,7 @@ type run struct {
 	input    contract.ActivityInput
 	attempt  int
 	secrets  secrets.Resolver
+	jobs     job.Jobs
 	logger   *slog.Logger
 	identity string
 	stopping chan struct{}
@@ -101,6 +102,7 @@ func (h *host) newRun(ctx context.Context, in contract.ActivityInput) *run {
 		input:    in,
 		attempt:  int(info.Attempt),
 		secrets:  h.secrets,
+		jobs:     h.jobs,
 		identity: h.identity,
 		stopping: make(chan struct{}),
 		cursor:   in.Cursor,
@@ -129,6 +131,9 @@ func (r *run) ID() string { return r.input.RunID }
 
 // Stopping implements job.Run.
 func (r *run) Stopping() <-chan struct{} { return r.stopping }
+
+// Jobs implements job.Run.
+func (r *run) Jobs() job.Jobs { return r.jobs }
 
 // Logger implements job.Run.
 func (r *run) Logger() *slog.Logger { return r.logger }

@@ -22,6 +22,7 @@ type Run struct {
 	attempt    int
 	start      json.RawMessage
 	secrets    map[job.SecretRef]string
+	jobs       job.Jobs
 	logger     *slog.Logger
 	hook       func(r *Run, c Checkpoint)
 
@@ -74,6 +75,9 @@ func WithID(id string) Option { return func(r *Run) { r.id = id } }
 // WithLogger sets the logger. Defaults to one that discards everything.
 func WithLogger(logger *slog.Logger) Option { return func(r *Run) { r.logger = logger } }
 
+// WithJobs sets how the handler manages other jobs. Defaults to [Jobs] without any.
+func WithJobs(jobs job.Jobs) Option { return func(r *Run) { r.jobs = jobs } }
+
 // WithSecrets sets the values of secrets by reference (secret://NAME). Defaults
 // to none: resolving fails as it does on a worker.
 func WithSecrets(secrets map[job.SecretRef]string) Option {
@@ -90,6 +94,7 @@ func NewRun(definition job.Job, options ...Option) *Run {
 		definition: definition,
 		id:         "run-" + definition.ID,
 		attempt:    1,
+		jobs:       NewJobs(),
 		logger:     slog.New(slog.DiscardHandler),
 		stopping:   make(chan struct{}),
 	}
@@ -105,7 +110,7 @@ func (r *Run) NextAttempt(options ...Option) *Run {
 	r.mu.Lock()
 	cursor := r.cursor
 	r.mu.Unlock()
-	next := NewRun(r.definition, WithID(r.id), WithAttempt(r.attempt+1), WithLogger(r.logger), WithSecrets(r.secrets))
+	next := NewRun(r.definition, WithID(r.id), WithAttempt(r.attempt+1), WithJobs(r.jobs), WithLogger(r.logger), WithSecrets(r.secrets))
 	next.start, next.cursor = cursor, cursor
 	for _, option := range options {
 		option(next)
@@ -172,6 +177,9 @@ func (r *Run) Secret(ref job.SecretRef) (string, error) {
 	}
 	return value, nil
 }
+
+// Jobs implements [job.Run].
+func (r *Run) Jobs() job.Jobs { return r.jobs }
 
 // Logger implements [job.Run].
 func (r *Run) Logger() *slog.Logger { return r.logger }

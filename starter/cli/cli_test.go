@@ -96,12 +96,13 @@ type console struct {
 	namespace string
 	stdin     string
 	terminal  bool
+	env       map[string]string
 }
 
 func (c console) run(ctx context.Context, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	program := cli.Program{
-		Getenv: func(string) string { return "" },
+		Getenv: func(name string) string { return c.env[name] },
 		Stdin:  strings.NewReader(c.stdin), Stdout: &stdout, Stderr: &stderr,
 		Types: testTypes(),
 	}

@@ -17,7 +17,7 @@ const rootHelp = `starter declares, runs and manages the jobs of one Temporal na
 
 Jobs are declared in jobs.toml: "validate" checks the file, "schema" lets
 editors check it, "plan" compares it with Temporal, "apply" brings Temporal in
-line. "run", "jobs", "upcoming", "runs", "queues" and "workers" show and change
+line. "reconcile" does so with the integrations of the platform. "run", "jobs", "upcoming", "runs", "queues" and "workers" show and change
 what is in Temporal. "quarantine" is for messages that the data pipeline rejected,
 "archive" for the archive of raw messages, "loads" for the lag of InfluxDB.
 
@@ -38,7 +38,7 @@ Exit codes:
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and manage jobs",
-		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(),
+		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(), i.reconcileCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
 		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.versionCommand())
 	root.Long = rootHelp

@@ -1,4 +1,4 @@
-// Command backend is the worker for the platform's own work: image variants.
+// Command backend is the worker for the platform's own work: image variants, and the jobs of integrations.
 package main
 
 import (
@@ -19,7 +19,11 @@ func main() {
 			if err != nil {
 				return nil, err
 			}
-			return activities.Backend(store), nil
+			api, err := activities.ConnectPlatform(env.Getenv)
+			if err != nil {
+				return nil, err
+			}
+			return activities.Backend(store, api), nil
 		},
 	})
 }

@@ -1,0 +1,197 @@
+package jobtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Jobs is a [job.Jobs] in memory, for tests of handlers that manage jobs. Jobs stand in
+// it until a set removes them or Stop ends them; nothing runs.
+type Jobs struct {
+	mu       sync.Mutex
+	jobs     map[string]job.Job
+	enqueued []job.Job
+	failures map[string]error
+}
+
+var _ job.Jobs = (*Jobs)(nil)
+
+// NewJobs makes Jobs in which some stand already.
+func NewJobs(standing ...job.Job) *Jobs {
+	m := &Jobs{jobs: map[string]job.Job{}, failures: map[string]error{}}
+	for _, j := range standing {
+		m.jobs[j.ID] = j
+	}
+	return m
+}
+
+// All lists the jobs that stand, by id.
+func (m *Jobs) All() []job.Job {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sorted()
+}
+
+// IDs are those of the jobs that stand, in order.
+func (m *Jobs) IDs() []string {
+	ids := []string{}
+	for _, j := range m.All() {
+		ids = append(ids, j.ID)
+	}
+	return ids
+}
+
+// Enqueued lists the jobs that were put into queues, in order.
+func (m *Jobs) Enqueued() []job.Job {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.enqueued)
+}
+
+// Fail has every change of the job fail with err, until it is called with nil.
+func (m *Jobs) Fail(jobID string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.failures[jobID] = err
+}
+
+func (m *Jobs) sorted() []job.Job {
+	var list []job.Job
+	for _, id := range slices.Sorted(maps.Keys(m.jobs)) {
+		list = append(list, m.jobs[id])
+	}
+	return list
+}
+
+// Apply implements [job.Jobs].
+func (m *Jobs) Apply(ctx context.Context, set job.Set) (job.Applied, error) {
+	if err := ctx.Err(); err != nil {
+		return job.Applied{}, err
+	}
+	valid, blocked, err := set.Check()
+	if err != nil {
+		return job.Applied{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	applied := job.Applied{Changes: blocked}
+	left := map[string]bool{} // as it is
+	for _, change := range blocked {
+		left[change.JobID] = true
+	}
+	for _, j := range valid {
+		left[j.ID] = true
+		change, err := m.compare(j)
+		if err != nil {
+			return applied, err
+		}
+		if change.Action == "" {
+			applied.Unchanged++
+			continue
+		}
+		if change.Action != job.ActionBlocked {
+			change.Err = m.carryOut(set.DryRun, j.ID, func() { m.jobs[j.ID] = j })
+		}
+		applied.Changes = append(applied.Changes, change)
+	}
+	for _, j := range m.sorted() {
+		if left[j.ID] || j.Provider != set.Provider || len(set.Only) > 0 && !slices.Contains(set.Only, j.ID) {
+			continue
+		}
+		applied.Changes = append(applied.Changes, job.Change{
+			JobID: j.ID, Action: job.ActionDelete,
+			Err: m.carryOut(set.DryRun, j.ID, func() { delete(m.jobs, j.ID) }),
+		})
+	}
+	return applied, applied.Err()
+}
+
+// compare gives the change that a job needs, without an action if it needs none.
+func (m *Jobs) compare(j job.Job) (job.Change, error) {
+	change := job.Change{JobID: j.ID}
+	live, found := m.jobs[j.ID]
+	if !found {
+		change.Action = job.ActionCreate
+		return change, nil
+	}
+	if live.Provider != j.Provider {
+		change.Action, change.Note = job.ActionBlocked, live.Provider.HasID()
+		return change, nil
+	}
+	was, err := live.DefinitionHash()
+	if err != nil {
+		return change, err
+	}
+	wanted, err := j.DefinitionHash()
+	if was != wanted {
+		change.Action = job.ActionUpdate
+	}
+	return change, err
+}
+
+// carryOut makes a change, unless it is to fail.
+func (m *Jobs) carryOut(dry bool, jobID string, do func()) error {
+	if dry {
+		return nil
+	}
+	if err := m.failures[jobID]; err != nil {
+		return fmt.Errorf("job %s: %w", jobID, err)
+	}
+	do()
+	return nil
+}
+
+// Stop implements [job.Jobs]: a continuous job that is stopped stands no more.
+func (m *Jobs) Stop(ctx context.Context, jobID, _ string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := errors.Join(ctx.Err(), m.failures[jobID]); err != nil {
+		return err
+	}
+	if m.jobs[jobID].Mode() == job.ModeContinuous {
+		delete(m.jobs, jobID)
+	}
+	return nil
+}
+
+// Enqueue implements [job.Jobs].
+func (m *Jobs) Enqueue(ctx context.Context, j job.Job, _ bool) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := errors.Join(ctx.Err(), m.failures[j.ID]); err != nil {
+		return err
+	}
+	j, err := j.Enqueueable()
+	if err == nil {
+		m.enqueued = append(m.enqueued, j)
+	}
+	return err
+}
+
+// Find implements [job.Jobs].
+func (m *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Found, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var list []job.Found
+	for _, j := range m.sorted() {
+		hash, err := j.DefinitionHash()
+		if err != nil {
+			return nil, err
+		}
+		found := job.Found{ID: j.ID, Type: j.Type, Mode: j.Mode(), Provider: j.Provider, Owner: j.Options.Owner, DefinitionHash: hash}
+		stands := found.Mode == job.ModeRecurring || found.Mode == job.ModeContinuous
+		if stands && filter.Matches(found) {
+			list = append(list, found)
+		}
+	}
+	return list, nil
+}
