@@ -12,7 +12,7 @@ const (
 	MemoFailing = "failing" // of a continuous job: a Failing
 )
 
-// Pause, in the memo of a continuous job, says whether it is paused. It can be read
+// Pause says, in the memo of a continuous job, whether it is paused. It can be read
 // without a worker.
 type Pause struct {
 	Paused bool   `json:"paused"`
@@ -81,7 +81,7 @@ type RunEnd struct {
 	Failing *Failing `json:"failing,omitempty"`
 }
 
-// ItemOfRun, in the memo of a run that a queue started, says which item it is.
+// ItemOfRun says, in the memo of a run that a queue started, which item it is.
 type ItemOfRun struct {
 	// Instance is that of the queue, and Sequence the number of the item in it.
 	Instance string `json:"instance"`
