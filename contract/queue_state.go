@@ -98,7 +98,7 @@ type QueueItem struct {
 }
 
 // Work is what the item asks for: the job and the hash of its spec. Items with the
-// same work that wait at the same time come to one run.
+// same work that wait at the same time make one run.
 func (i QueueItem) Work() string { return Work(i.Job) }
 
 // Work is that of an item of the job.
@@ -187,7 +187,7 @@ func (h *Halt) Reason() string {
 	return h.Error
 }
 
-// AnsweredRequest is what a request that put items in came to, so that it can be
+// AnsweredRequest is the outcome of a request that put items in, so that it can be
 // answered again if the answer was lost.
 type AnsweredRequest struct {
 	ID string `json:"id"`

@@ -15,7 +15,7 @@ import (
 
 // How a queue knows repeats
 //
-// Items of the same work (job and spec) that wait at the same time come to one run.
+// Items of the same work (job and spec) that wait at the same time make one run.
 // The first runs at its place. The others are dropped in one of two places:
 //
 //   - Here, when an item is put in: if the queue itself holds its work (the head, the
