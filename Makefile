@@ -105,6 +105,25 @@ bin/tools/built: tools/go.mod tools/go.sum
 	@cd tools && $(BUILD) -v -o ../bin/tools/ tool 2>&1 | $(progress)
 	@touch $@
 
+bin/tools/buf: tools/buf/go.mod tools/buf/go.sum
+	$(call say,buf: bin/tools/buf (the first time two minutes))
+	@cd tools/buf && $(BUILD) -v -o ../../bin/tools/ tool 2>&1 | $(progress)
+	@touch $@
+
+# The contract imports buf/validate/validate.proto of it.
+PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
+.PHONY: generate
+generate: bin/tools/buf ## Go code of the contracts in proto/; needs no other tools, and no registry of buf
+	$(call say,generated code of proto/)
+	@$(BUILD) -o bin/tools/ google.golang.org/protobuf/cmd/protoc-gen-go connectrpc.com/connect/v2/cmd/protoc-gen-connect-go
+	@$(GO) mod download $(PROTOVALIDATE)
+	@mkdir -p bin/proto/buf/validate
+	@cp -f "$$($(GO) env GOMODCACHE)/$(PROTOVALIDATE)/proto/protovalidate/buf/validate/validate.proto" bin/proto/buf/validate/
+	@bin/tools/buf lint
+	@bin/tools/buf format --write proto
+	@find proto -name '*.pb.go' -delete -o -name '*.connect.go' -delete
+	@bin/tools/buf generate
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s) each
 	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' client contract job recurrence schedules activities workers starter internal | sort | \

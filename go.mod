@@ -3,6 +3,9 @@ module github.com/dendrascience/dendra-jobs
 go 1.26.0
 
 require (
+	buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go v1.36.12-20260825204119-511051f7f437.2
+	connectrpc.com/connect/v2 v2.0.2
+	github.com/bufbuild/protocompile v0.14.1
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/influxdata/influxdb1-client v0.0.0-20220302092344-a9ab5670611c
 	github.com/klauspost/compress v1.20.1
