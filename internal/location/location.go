@@ -1,0 +1,117 @@
+// Package location is the part of a spec that says which InfluxDB servers hold the data
+// of a location.
+package location
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dendrascience/dendra-jobs/internal/influx"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Servers says which servers are those of a location. It is part of specs.
+type Servers struct {
+	Location string `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location whose data it is"`
+	// InfluxURL is the server of the location's only mirror, or of the one named
+	// default.
+	InfluxURL string        `json:"influx_url,omitempty" example:"http://127.0.0.1:8086" help:"URL of the InfluxDB 1.x server: http://HOST:8086; the mirror named default"`
+	Username  string        `json:"username,omitempty" help:"InfluxDB user at influx_url; goes with password"`
+	Password  job.SecretRef `json:"password,omitempty" help:"password of the InfluxDB user: secret://NAME"`
+	// Database is for mirrors that have none of their own.
+	Database string `json:"database,omitempty" help:"database of all data, instead of the one that messages or stations name"`
+	// Mirrors each get all points.
+	Mirrors []Mirror `json:"mirrors,omitempty" maxItems:"8" help:"servers that each have all points; besides influx_url or instead of it"`
+}
+
+// Mirror is a server that has all points of a location.
+type Mirror struct {
+	// Name tells the mirrors of a location apart. Its position in the stream goes by
+	// it: another name starts anew.
+	Name      string        `json:"name" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"west" help:"name of the mirror; its place in the stream goes by it"`
+	InfluxURL string        `json:"influx_url" example:"http://127.0.0.1:8086" help:"URL of the InfluxDB 1.x server: http://HOST:8086"`
+	Username  string        `json:"username,omitempty" help:"InfluxDB user; goes with password"`
+	Password  job.SecretRef `json:"password,omitempty" help:"password of the InfluxDB user: secret://NAME"`
+	Database  string        `json:"database,omitempty" help:"database on this server instead of database of the job"`
+	Gzip      Gzip          `json:"gzip,omitempty" enum:"auto,always,never" help:"compress what is written; defaults to gzip of the job"`
+}
+
+// Gzip says when writes are compressed.
+type Gzip string
+
+// The choices. GzipAuto compresses unless every address of the server is a
+// loopback, private or link-local one; see [influx.Local].
+const (
+	GzipAuto   Gzip = "auto"
+	GzipAlways Gzip = "always"
+	GzipNever  Gzip = "never"
+)
+
+// Validate reports what the schema cannot say: forms of URLs and names, mirrors of
+// one name, and what does not go together.
+func (s *Servers) Validate() error {
+	var problems []error
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	if s.InfluxURL == "" && len(s.Mirrors) == 0 {
+		add("neither influx_url nor mirrors name a server")
+	}
+	if s.InfluxURL == "" && (s.Username != "" || s.Password != "") {
+		add("username and password go with influx_url; a mirror has its own")
+	}
+	if s.Database != "" {
+		if err := pipeline.CheckStoreName("database", s.Database); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	seen := map[string]bool{}
+	for _, m := range s.Mirrors {
+		where := fmt.Sprintf("mirror %q: ", m.Name)
+		switch {
+		case m.Name == pipeline.DefaultMirror:
+			add("%sdefault is the name of the mirror at influx_url", where)
+		case seen[m.Name]:
+			add("%stwo have this name", where)
+		}
+		seen[m.Name] = true
+		if m.Database != "" {
+			if err := pipeline.CheckStoreName("database", m.Database); err != nil {
+				add("%s%w", where, err)
+			}
+		}
+		problems = append(problems, m.problems(where)...)
+	}
+	if s.InfluxURL != "" {
+		problems = append(problems, s.All()[0].problems("")...)
+	}
+	return errors.Join(problems...)
+}
+
+func (m Mirror) problems(where string) []error {
+	var problems []error
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(where+format, args...)) }
+	if err := influx.CheckURL(m.InfluxURL); err != nil {
+		add("influx_url: %w", err)
+	}
+	if (m.Password == "") != (m.Username == "") {
+		add("username and password are given together or not at all")
+	}
+	return problems
+}
+
+// All are all mirrors, that of the short form first.
+func (s *Servers) All() []Mirror {
+	var mirrors []Mirror
+	if s.InfluxURL != "" {
+		mirrors = append(mirrors, Mirror{
+			Name: pipeline.DefaultMirror, InfluxURL: s.InfluxURL, Username: s.Username, Password: s.Password,
+		})
+	}
+	mirrors = append(mirrors, s.Mirrors...)
+	for i := range mirrors {
+		if mirrors[i].Database == "" {
+			mirrors[i].Database = s.Database
+		}
+	}
+	return mirrors
+}
