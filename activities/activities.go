@@ -24,6 +24,7 @@ func Backend(store *objects.Store, api *platform.Client) []job.Type {
 		images.PhotoVariants(store),
 		images.LogoAvatarVariants(store),
 		integration.ReconcileJobs(api),
+		integration.DiscoverTables(api),
 	}
 }
 

@@ -23,10 +23,6 @@ type ReconcileSpec struct {
 	Window job.Duration `json:"window,omitzero" minimum:"PT1S" maximum:"PT12H" default:"PT5M" help:"time after which everything is looked at again: shorter than run_timeout"`
 }
 
-// ClassNoPlatform is the class of the error of a worker that is not told where the
-// Platform API is.
-const ClassNoPlatform = "NoPlatform"
-
 type reconcileJobs struct {
 	platform *platform.Client
 }
@@ -55,8 +51,8 @@ type window struct {
 }
 
 func (h *reconcileJobs) handle(ctx context.Context, run job.Run, spec ReconcileSpec) (job.Result, error) {
-	if h.platform == nil {
-		return job.Result{}, job.Retryable(ClassNoPlatform, 0, "this worker has no Platform API: set %s and %s", platform.EnvURL, platform.EnvToken)
+	if err := platform.Need(h.platform); err != nil {
+		return job.Result{}, err
 	}
 	w := &window{failing: map[string]string{}}
 	w.Iteration = iterate.New(run, spec.Window.Std(), w.progress)

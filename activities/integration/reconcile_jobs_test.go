@@ -86,8 +86,8 @@ func TestAStopBreaksOffWhatIsUnderWay(t *testing.T) {
 func TestAnIterationFailsWhenThePlatformIsAway(t *testing.T) {
 	t.Parallel()
 	for class, typ := range map[string]job.Type{
-		reconcile.ClassUnreachable:  integration.ReconcileJobs(connect(t, "http://127.0.0.1:1")),
-		integration.ClassNoPlatform: integration.ReconcileJobs(nil),
+		platform.ClassUnreachable: integration.ReconcileJobs(connect(t, "http://127.0.0.1:1")),
+		platform.ClassNoPlatform:  integration.ReconcileJobs(nil),
 	} {
 		_, err := typ.Handle(t.Context(), newRun(t, typ, "PT1S", jobtest.NewJobs()))
 		var failure *job.Failure

@@ -1,26 +1,17 @@
 package load
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 
+	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // LiveInfluxSpec is the spec of LiveLoadInfluxV1.
 type LiveInfluxSpec struct {
-	Location string `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location whose prepared messages are loaded"`
-	// InfluxURL is the server of the location's only mirror, or of the one named
-	// default.
-	InfluxURL string        `json:"influx_url,omitempty" format:"dendra-url" example:"http://127.0.0.1:8086" help:"URL of the InfluxDB 1.x server: http://HOST:8086; the mirror named default"`
-	Username  string        `json:"username,omitempty" help:"InfluxDB user at influx_url; goes with password"`
-	Password  job.SecretRef `json:"password,omitempty" help:"password of the InfluxDB user: secret://NAME"`
-	// Database is for mirrors that have none of their own.
-	Database string `json:"database,omitempty" pattern:"^[^./\\\\][^/\\\\]*$" maxLength:"255" help:"database to write to instead of the one that messages name"`
-	// Mirrors each get all points.
-	Mirrors           []InfluxMirror     `json:"mirrors,omitempty" maxItems:"8" help:"servers that get all points each at its own pace; besides influx_url or instead of it"`
-	Gzip              Gzip               `json:"gzip,omitempty" enum:"auto,always,never" default:"auto" help:"compress writes; auto: unless every address of the server is a loopback or private one"`
+	location.Servers
+	Gzip              location.Gzip      `json:"gzip,omitempty" enum:"auto,always,never" default:"auto" help:"compress writes; auto: unless every address of the server is a loopback or private one"`
 	OperationMode     pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"live" help:"flow that is loaded"`
 	BatchPoints       int                `json:"batch_points,omitempty" minimum:"1" maximum:"50000" default:"10000" help:"most points in one write"`
 	BatchBytes        int                `json:"batch_bytes,omitempty" minimum:"1000" maximum:"20000000" default:"2000000" help:"most bytes in one write"`
@@ -28,73 +19,11 @@ type LiveInfluxSpec struct {
 	IterationDuration job.Duration       `json:"iteration_duration,omitzero" maximum:"PT12H" default:"PT1M" help:"how long an iteration works before it reports: shorter than run_timeout"`
 }
 
-// InfluxMirror is a server that gets all points of a location.
-type InfluxMirror struct {
-	// Name tells the mirrors of a location apart. Its position in the stream goes by
-	// it: another name starts anew.
-	Name      string        `json:"name" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"west" help:"name of the mirror; its place in the stream goes by it"`
-	InfluxURL string        `json:"influx_url" format:"dendra-url" example:"http://127.0.0.1:8086" help:"URL of the InfluxDB 1.x server: http://HOST:8086"`
-	Username  string        `json:"username,omitempty" help:"InfluxDB user; goes with password"`
-	Password  job.SecretRef `json:"password,omitempty" help:"password of the InfluxDB user: secret://NAME"`
-	Database  string        `json:"database,omitempty" pattern:"^[^./\\\\][^/\\\\]*$" maxLength:"255" help:"database to write to instead of the job's or the one that messages name"`
-	Gzip      Gzip          `json:"gzip,omitempty" enum:"auto,always,never" help:"compress writes; defaults to gzip of the job"`
-}
-
-// Gzip says when writes are compressed.
-type Gzip string
-
-// The choices. GzipAuto compresses unless every address of the server is a
-// loopback, private or link-local one.
-const (
-	GzipAuto   Gzip = "auto"
-	GzipAlways Gzip = "always"
-	GzipNever  Gzip = "never"
-)
-
-// Validate reports mirrors of one name, and keys that do not go together.
-func (s *LiveInfluxSpec) Validate() error {
-	var problems []error
-	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if s.InfluxURL == "" && len(s.Mirrors) == 0 {
-		add("neither influx_url nor mirrors is set")
-	}
-	if s.InfluxURL == "" && (s.Username != "" || s.Password != "") {
-		add("username and password go with influx_url; a mirror has its own")
-	}
-	seen := map[string]bool{}
-	for _, m := range s.Mirrors {
-		switch {
-		case m.Name == pipeline.DefaultMirror:
-			add("mirror %q: default is the name of the mirror at influx_url", m.Name)
-		case seen[m.Name]:
-			add("mirror %q: another mirror has this name", m.Name)
-		}
-		seen[m.Name] = true
-	}
-	for _, m := range s.mirrors() {
-		if (m.Password == "") != (m.Username == "") {
-			add("mirror %q: username and password are given together or not at all", m.Name)
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// mirrors are all mirrors, that of the short form first.
-func (s *LiveInfluxSpec) mirrors() []InfluxMirror {
-	var mirrors []InfluxMirror
-	if s.InfluxURL != "" {
-		mirrors = append(mirrors, InfluxMirror{
-			Name: pipeline.DefaultMirror, InfluxURL: s.InfluxURL, Username: s.Username, Password: s.Password,
-		})
-	}
-	mirrors = append(mirrors, s.Mirrors...)
+// mirrors are all mirrors with what the job sets for those that do not.
+func (s *LiveInfluxSpec) mirrors() []location.Mirror {
+	mirrors := s.All()
 	for i := range mirrors {
-		if mirrors[i].Database == "" {
-			mirrors[i].Database = s.Database
-		}
-		if mirrors[i].Gzip == "" {
-			mirrors[i].Gzip = s.Gzip
-		}
+		mirrors[i].Gzip = cmp.Or(mirrors[i].Gzip, s.Gzip)
 	}
 	return mirrors
 }

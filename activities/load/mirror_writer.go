@@ -9,6 +9,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/lines"
+	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -52,7 +53,7 @@ type source interface {
 // mirrorWriter loads a mirror.
 type mirrorWriter struct {
 	iteration *iteration
-	mirror    InfluxMirror
+	mirror    location.Mirror
 	config    influx.Config // without what connect adds
 	address   string        // of the server
 	writer    *influx.Writer
@@ -75,7 +76,7 @@ type mirrorWriter struct {
 	}
 }
 
-func newMirrorWriter(l *iteration, m InfluxMirror, config influx.Config, address string) *mirrorWriter {
+func newMirrorWriter(l *iteration, m location.Mirror, config influx.Config, address string) *mirrorWriter {
 	w := &mirrorWriter{iteration: l, mirror: m, config: config, address: address}
 	w.state.Breaker.State = pipeline.BreakerClosed
 	w.maxBytes.Store(int64(l.spec.BatchBytes))
@@ -162,9 +163,9 @@ func (w *mirrorWriter) connect(ctx context.Context) error {
 		config.Password = password
 	}
 	switch w.mirror.Gzip {
-	case GzipAlways:
+	case location.GzipAlways:
 		config.Gzip = true
-	case GzipNever:
+	case location.GzipNever:
 	default:
 		config.Gzip = !influx.Local(ctx, config.URL)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -18,13 +19,13 @@ func (p *Platform) Hints(ctx context.Context, look func(configs ...string)) erro
 		Start: &platformv1.StreamChangesRequest_Now{Now: true},
 	})
 	if err != nil {
-		return explain(err)
+		return platform.Explain(err)
 	}
 	defer func() { _ = stream.Close() }()
 	for begun := false; ; begun = true {
 		response, err := stream.Receive()
 		if err != nil {
-			return explain(err)
+			return platform.Explain(err)
 		}
 		change := response.GetChange()
 		switch {

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -18,21 +17,12 @@ type OrchestratorSpec struct {
 	ConfigID string `json:"config_id" minLength:"1" help:"the integration config whose jobs it makes"`
 }
 
-// Classes of errors.
-const (
-	ClassUnreachable = "PlatformUnreachable" // no answer, or one of a server that is too busy
-	ClassRefused     = "PlatformRefused"     // it refuses the token
-	ClassAnswer      = "PlatformAnswer"      // any other error of the API
-)
-
 // conditionType is the type of the condition that reconciliation writes.
 const conditionType = "Scheduled"
 
 const (
 	// pageSize is how many configs are asked for at a time: an answer has at most 4 MiB.
 	pageSize = 100
-	// callTimeout is how long a call may take.
-	callTimeout = 30 * time.Second
 	// writeTries bounds how often a condition is written while others write theirs.
 	writeTries = 5
 )
@@ -52,7 +42,7 @@ func NewPlatform(client *platform.Client) *Platform { return &Platform{client: c
 func (p *Platform) Configs(ctx context.Context) ([]Config, error) {
 	var configs []Config
 	place := map[string]int{} // in configs
-	err := pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
 		page, err := p.client.Integrations.ListIntegrationConfigs(ctx, &platformv1.ListIntegrationConfigsRequest{
 			PageSize: pageSize, PageToken: token,
 		})
@@ -63,10 +53,10 @@ func (p *Platform) Configs(ctx context.Context) ([]Config, error) {
 		return page.GetNextPageToken(), err
 	})
 	if err != nil {
-		return nil, explain(err)
+		return nil, platform.Explain(err)
 	}
 	// Read after the configs: what was disabled in between is not registered.
-	err = pages(ctx, func(ctx context.Context, token string) (string, error) {
+	err = platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
 		page, err := p.client.Integrations.ListIntegrationJobRegistrations(ctx, &platformv1.ListIntegrationJobRegistrationsRequest{
 			PageSize: pageSize, PageToken: token,
 		})
@@ -81,20 +71,7 @@ func (p *Platform) Configs(ctx context.Context) ([]Config, error) {
 		}
 		return page.GetNextPageToken(), err
 	})
-	return configs, explain(err)
-}
-
-// pages reads one page after another.
-func pages(ctx context.Context, read func(ctx context.Context, token string) (next string, err error)) error {
-	for token := ""; ; {
-		within, cancel := context.WithTimeout(ctx, callTimeout)
-		next, err := read(within, token)
-		cancel()
-		if err != nil || next == "" {
-			return err
-		}
-		token = next
-	}
+	return configs, platform.Explain(err)
 }
 
 // orchestrator is the job of a config for which a job is registered.
@@ -131,13 +108,13 @@ func (p *Platform) SetCondition(ctx context.Context, config string, condition Co
 			return nil // The config is gone.
 		}
 		if err == nil || connect.CodeOf(err) != connect.CodeAborted || try == writeTries {
-			return explain(err)
+			return platform.Explain(err)
 		}
 	}
 }
 
 func (p *Platform) setCondition(ctx context.Context, config string, condition Condition) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, platform.Timeout)
 	defer cancel()
 	answer, err := p.client.Integrations.GetIntegrationConfig(ctx, &platformv1.GetIntegrationConfigRequest{Id: config})
 	if err != nil {
@@ -168,22 +145,4 @@ func (c Condition) message() *platformv1.Condition {
 		m.Status = platformv1.ConditionStatus_CONDITION_STATUS_TRUE
 	}
 	return m
-}
-
-// explain makes one sentence of the error of a call, with a class.
-func explain(err error) error {
-	if err == nil || errors.Is(err, context.Canceled) {
-		return err
-	}
-	code := connect.CodeOf(err)
-	if errors.Is(err, context.DeadlineExceeded) {
-		code = connect.CodeDeadlineExceeded
-	}
-	switch code {
-	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted:
-		return job.Retryable(ClassUnreachable, 0, "the Platform API does not answer: %w", err)
-	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
-		return job.Retryable(ClassRefused, 0, "the Platform API refuses the token: %w", err)
-	}
-	return job.Retryable(ClassAnswer, 0, "the Platform API answers: %w", err)
 }

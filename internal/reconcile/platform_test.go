@@ -91,9 +91,9 @@ func TestErrorsOfThePlatform(t *testing.T) {
 		err         error
 		class, want string
 	}{
-		{connect.NewError(connect.CodeUnavailable, "busy"), reconcile.ClassUnreachable, "the Platform API does not answer: unavailable: busy"},
-		{connect.NewError(connect.CodePermissionDenied, "no"), reconcile.ClassRefused, "the Platform API refuses the token: permission_denied: no"},
-		{connect.NewError(connect.CodeInternal, "broken"), reconcile.ClassAnswer, "the Platform API answers: internal: broken"},
+		{connect.NewError(connect.CodeUnavailable, "busy"), platform.ClassUnreachable, "the Platform API does not answer: unavailable: busy"},
+		{connect.NewError(connect.CodePermissionDenied, "no"), platform.ClassRefused, "the Platform API refuses the token: permission_denied: no"},
+		{connect.NewError(connect.CodeInternal, "broken"), platform.ClassAnswer, "the Platform API answers: internal: broken"},
 	} {
 		server.Fail(test.err)
 		_, err := newSource(t, server).Configs(t.Context())

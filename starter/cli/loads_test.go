@@ -12,18 +12,20 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
+	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
-// keepLoading runs lap after lap of a location's load until the test ends.
-func keepLoading(t *testing.T, st *stacktest.Stack, client *pipeline.Client, location string, mirrors ...load.InfluxMirror) {
+// keepLoading runs iteration after iteration of a location's load until the test ends.
+func keepLoading(t *testing.T, st *stacktest.Stack, client *pipeline.Client, name string, mirrors ...location.Mirror) {
 	t.Helper()
 	jobType := load.LiveInflux(client, load.WithBackoff(5*time.Millisecond, 50*time.Millisecond))
-	definition := jobtest.NewJob(jobType, location, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, load.LiveInfluxSpec{
-		Location: location, InfluxURL: st.Influx, BatchAge: job.Duration(20 * time.Millisecond), IterationDuration: job.Duration(100 * time.Millisecond), Mirrors: mirrors,
+	definition := jobtest.NewJob(jobType, name, job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, load.LiveInfluxSpec{
+		Servers:  location.Servers{Location: name, InfluxURL: st.Influx, Mirrors: mirrors},
+		BatchAge: job.Duration(20 * time.Millisecond), IterationDuration: job.Duration(100 * time.Millisecond),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -143,7 +145,7 @@ func TestLoadsSkipOfTwoMirrors(t *testing.T) {
 		Body:    []byte(`{"context":{"station":"s"},"payload":{"options":{"database":"skipboth"},"points":[{"measurement":"m","fields":{"v":1},"time":1}]}}`),
 	}})
 	require.NoError(t, err)
-	keepLoading(t, st, client, "skipboth", load.InfluxMirror{Name: "west", InfluxURL: strings.Replace(st.Influx, "127.0.0.1", "localhost", 1)})
+	keepLoading(t, st, client, "skipboth", location.Mirror{Name: "west", InfluxURL: strings.Replace(st.Influx, "127.0.0.1", "localhost", 1)})
 
 	var c console
 	command := func(mirror string) string {

@@ -1,0 +1,61 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// Classes of errors.
+const (
+	ClassAnswer      = "PlatformAnswer"      // any other error of the API
+	ClassNoPlatform  = "NoPlatform"          // the worker is not told where the API is
+	ClassRefused     = "PlatformRefused"     // it refuses the token
+	ClassUnreachable = "PlatformUnreachable" // no answer, or one of a server that is too busy
+)
+
+// Need is the error of a job type on a worker that has no client.
+func Need(c *Client) error {
+	if c != nil {
+		return nil
+	}
+	return job.Retryable(ClassNoPlatform, 0, "this worker has no Platform API: set %s and %s", EnvURL, EnvToken)
+}
+
+// Timeout is how long a call may take that is no stream.
+const Timeout = 30 * time.Second
+
+// Pages reads one page of a list after another.
+func Pages(ctx context.Context, read func(ctx context.Context, token string) (next string, err error)) error {
+	for token := ""; ; {
+		within, cancel := context.WithTimeout(ctx, Timeout)
+		next, err := read(within, token)
+		cancel()
+		if err != nil || next == "" {
+			return err
+		}
+		token = next
+	}
+}
+
+// Explain makes one sentence of the error of a call, with a class.
+func Explain(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	code := connect.CodeOf(err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		code = connect.CodeDeadlineExceeded
+	}
+	switch code {
+	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted:
+		return job.Retryable(ClassUnreachable, 0, "the Platform API does not answer: %w", err)
+	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
+		return job.Retryable(ClassRefused, 0, "the Platform API refuses the token: %w", err)
+	}
+	return job.Retryable(ClassAnswer, 0, "the Platform API answers: %w", err)
+}
