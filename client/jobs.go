@@ -218,12 +218,12 @@ func (row *JobRow) showAs(f *contract.Failing) {
 	}
 	row.Failing = f
 	if row.Status == JobPaused {
-		f.NextTry = time.Time{} // Nothing is tried until it is resumed.
+		f.NextRun = time.Time{} // Nothing is tried until it is resumed.
 		return
 	}
 	row.Status = JobFailing
-	f.NextTry = later(f.NextTry, row.Next)
-	row.Next = f.NextTry
+	f.NextRun = later(f.NextRun, row.Next)
+	row.Next = f.NextRun
 }
 
 func jobStatus(run Run) JobStatus {
@@ -350,12 +350,12 @@ func (c *JobClient) Get(ctx context.Context, jobID string) (*JobDetail, error) {
 
 // notBefore leaves out the starts that are held back.
 func notBefore(failing *contract.Failing, starts []time.Time) []time.Time {
-	if failing == nil || failing.NextTry.IsZero() {
+	if failing == nil || failing.NextRun.IsZero() {
 		return starts
 	}
-	starts = slices.DeleteFunc(starts, failing.NextTry.After)
+	starts = slices.DeleteFunc(starts, failing.NextRun.After)
 	if len(starts) == 0 {
-		return []time.Time{failing.NextTry} // Later than the server looks ahead.
+		return []time.Time{failing.NextRun} // Later than the server looks ahead.
 	}
 	return starts
 }

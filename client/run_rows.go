@@ -52,7 +52,7 @@ type Run struct {
 	Error   string           `json:"error,omitempty"`
 	// SupersededBy is the start that the run gave way to without doing anything.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
-	// HeldUntil is the next try of the job, of a run that was held back.
+	// HeldUntil is the next run of the job, of a run that was held back.
 	HeldUntil time.Time `json:"held_until,omitzero"`
 	// RetryOf is the run id of the run that this one was started in place of.
 	RetryOf string `json:"retry_of,omitempty"`

@@ -35,7 +35,7 @@ const (
 	RunCanceled   RunStatus = "canceled"
 	RunTerminated RunStatus = "terminated"
 	RunTimedOut   RunStatus = "timed_out"
-	// RunHeldBack: the job is failing, and the run came before the next try.
+	// RunHeldBack: the job is failing, and the run came before the next run.
 	RunHeldBack RunStatus = "held_back"
 	// RunSuperseded: the run gave way to that of another start, see Run.SupersededBy.
 	RunSuperseded RunStatus = "superseded"
@@ -81,9 +81,9 @@ type RunDetail struct {
 	Output *contract.RunOutput `json:"output,omitempty"`
 	// Cursor is the position that the run has reached, or left behind.
 	Cursor json.RawMessage `json:"cursor,omitempty"`
-	// LastError is that of a run under way that is tried again, and NextTry when.
-	LastError string    `json:"last_error,omitempty"`
-	NextTry   time.Time `json:"next_try,omitzero"`
+	// LastError is that of a run under way that is tried again, and NextAttempt when.
+	LastError   string    `json:"last_error,omitempty"`
+	NextAttempt time.Time `json:"next_attempt,omitzero"`
 	// WaitingForWorker says that no worker has taken the run yet.
 	WaitingForWorker bool `json:"waiting_for_worker,omitempty"`
 }
@@ -107,7 +107,7 @@ func (c *RunClient) Get(ctx context.Context, ref RunRef) (*RunDetail, error) {
 	if detail.Status == RunRunning || detail.Status == RunWaiting {
 		return detail, nil
 	}
-	detail.Progress, detail.NextTry, detail.WaitingForWorker, detail.LastError = nil, time.Time{}, false, ""
+	detail.Progress, detail.NextAttempt, detail.WaitingForWorker, detail.LastError = nil, time.Time{}, false, ""
 	detail.LastUpdate = detail.Ended
 	if detail.Status == RunTerminated {
 		detail.Error, err = c.terminatedFor(ctx, detail.RunRef)
@@ -159,7 +159,7 @@ func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecuti
 	}
 	waits := activity.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
 	if next := activity.GetScheduledTime(); waits && next != nil && next.AsTime().After(time.Now()) {
-		d.NextTry = next.AsTime()
+		d.NextAttempt = next.AsTime()
 	} else if waits {
 		d.WaitingForWorker = true
 	}

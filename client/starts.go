@@ -62,7 +62,7 @@ type NextStarts struct {
 	TimeZone    string `json:"time_zone"`
 	Paused      bool   `json:"paused"`
 	PauseReason string `json:"pause_reason,omitempty"`
-	// HeldUntil is the next try of a failing job: starts before it are held back.
+	// HeldUntil is the next run of a failing job: starts before it are held back.
 	HeldUntil time.Time `json:"held_until,omitzero"`
 	// Skipped are coming starts that will not take place since someone said so.
 	Skipped []SkippedStart `json:"skipped,omitempty"`
@@ -88,8 +88,8 @@ func (c *JobClient) NextStarts(ctx context.Context, jobID string, count int) (*N
 		next.PauseReason = live.PauseReason
 	}
 	failing, err := c.failingSchedule(ctx, live)
-	if failing != nil && failing.NextTry.After(now) {
-		next.HeldUntil = failing.NextTry
+	if failing != nil && failing.NextRun.After(now) {
+		next.HeldUntil = failing.NextRun
 	}
 	return next, err
 }
@@ -258,11 +258,11 @@ func (c *JobClient) BackfillStarts(ctx context.Context, jobID string, from, to t
 // checkHeldBack refuses a start of a failing job whose run would be held back.
 func (c *conn) checkHeldBack(ctx context.Context, live *Live, start time.Time) error {
 	failing, err := c.failingSchedule(ctx, live)
-	if err != nil || failing == nil || !start.Before(failing.NextTry) {
+	if err != nil || failing == nil || !start.Before(failing.NextRun) {
 		return err
 	}
 	return fmt.Errorf("job %s is failing: starts before %s are held back, so that a backfill would do nothing; trigger it, and backfill once a run has completed",
-		live.Job.ID, failing.NextTry.UTC().Format(time.RFC3339))
+		live.Job.ID, failing.NextRun.UTC().Format(time.RFC3339))
 }
 
 // checkBackfill refuses starts that would do nothing, since they give way to

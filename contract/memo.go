@@ -12,7 +12,7 @@ const (
 	MemoFailing = "failing" // of a continuous job: a Failing
 )
 
-// Pause, in the memo of a continuous job, says whether it is paused. It can be read
+// Pause is in the memo of a continuous job and says whether it is paused. It can be read
 // without a worker.
 type Pause struct {
 	Paused bool   `json:"paused"`
@@ -46,9 +46,9 @@ type Failing struct {
 	// failed; cut short.
 	Class string `json:"class,omitempty"`
 	Error string `json:"error,omitempty"`
-	// NextTry is the next start that is not held back. It is zero if none is held
+	// NextRun is the next start that is not held back. It is zero if none is held
 	// back, as without pause_after_failures.
-	NextTry time.Time `json:"next_try,omitzero"`
+	NextRun time.Time `json:"next_run,omitzero"`
 }
 
 // Memo keys of a run.
@@ -81,7 +81,7 @@ type RunEnd struct {
 	Failing *Failing `json:"failing,omitempty"`
 }
 
-// ItemOfRun, in the memo of a run that a queue started, says which item it is.
+// ItemOfRun is in the memo of a run that a queue started and says which item it is.
 type ItemOfRun struct {
 	// Instance is that of the queue, and Sequence the number of the item in it.
 	Instance string `json:"instance"`

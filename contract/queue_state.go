@@ -98,7 +98,7 @@ type QueueItem struct {
 }
 
 // Work is what the item asks for: the job and the hash of its spec. Items with the
-// same work that wait at the same time come to one run.
+// same work that wait at the same time make one run.
 func (i QueueItem) Work() string { return Work(i.Job) }
 
 // Work is that of an item of the job.
@@ -187,14 +187,17 @@ func (h *Halt) Reason() string {
 	return h.Error
 }
 
-// AnsweredRequest is what a request that put items in came to, so that it can be
+// AnsweredRequest is the outcome of a request that put items in, so that it can be
 // answered again if the answer was lost.
 type AnsweredRequest struct {
 	ID string `json:"id"`
 	// First is the number of the first new item.
 	First int64 `json:"first"`
-	// Known are the places in the request of the jobs that were in the queue already.
-	Known []int `json:"known,omitempty"`
+	// Known are the numbers of the items that were in the queue already, by their places
+	// in the request.
+	Known map[int]int64 `json:"known,omitempty"`
+	// Refused is how many items of a signal were refused, while others were put in.
+	Refused int `json:"refused,omitempty"`
 }
 
 // Depth is how many items wait, in the queue itself and in its pages.

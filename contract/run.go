@@ -47,7 +47,7 @@ type RunOutput struct {
 	// anything: a later one, see [job.Recurring.GivesWay], or an earlier one that was
 	// still at work.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
-	// HeldUntil is the next try of a failing job: the run came before it, and was held
+	// HeldUntil is the next run of a failing job: the run came before it, and was held
 	// back without doing anything.
 	HeldUntil time.Time `json:"held_until,omitzero"`
 }

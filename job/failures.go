@@ -16,13 +16,13 @@ func (r Recurring) FailureBackoff() Backoff {
 	return Backoff{Initial: initial, Max: max(initial, maxRetryWait), Coefficient: 2}
 }
 
-// NextTry is the start at which a failing job runs again: starts before it are held
+// NextRun is the start at which a failing job runs again: starts before it are held
 // back. The job has failed so many times in a row, the last time at ended. It is zero
 // if no start is held back.
 //
 // The wait is counted from start to start: with a wait of one interval the next start
 // runs.
-func (r Recurring) NextTry(jobID string, failures int, ended time.Time) time.Time {
+func (r Recurring) NextRun(jobID string, failures int, ended time.Time) time.Time {
 	if r.PauseAfterFailures == 0 || failures < r.PauseAfterFailures {
 		return time.Time{}
 	}

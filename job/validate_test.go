@@ -114,6 +114,7 @@ func TestValidateListsAllProblems(t *testing.T) {
 
 // The limits that code uses are the bounds in the tags.
 func TestLimitsAreBounds(t *testing.T) {
+	t.Parallel()
 	for name, bound := range map[string]func(*job.Job, bool){
 		"interval": func(j *job.Job, beyond bool) {
 			j.Trigger = job.Trigger{Continuous: &job.Continuous{Interval: less(job.MinInterval, beyond)}}

@@ -227,7 +227,7 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	jobs := []job.Job{declare("often", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("fine", oneShot())}
 	plan := f.plan(true, jobs...)
 	require.Equal(t, []string{"fine: create", "loop: blocked", "often: blocked"}, actions(plan))
-	require.Contains(t, plan.Changes[2].Note, "does not carry the mark of job do_nothing.often")
+	require.Contains(t, plan.Changes[2].Note, "does not have the search attributes of job do_nothing.often")
 	f.apply(plan)
 	f.inSync(true, jobs...)
 	f.inSync(true, jobs[2]) // Not even when they are no longer declared.

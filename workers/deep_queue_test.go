@@ -275,7 +275,7 @@ func TestTurnOfARepeat(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	const queue, others = "repeated", 20
+	const queue, others = "repeat-awaited", 20
 	startPaged(t, c, queue, 4, contract.QueueState{Paused: true})
 	jobs := recordJobs(t, queue, "i", 12, ledger)
 	_, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})

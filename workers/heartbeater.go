@@ -18,7 +18,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 )
 
-// maxHeartbeatInterval bounds how long a run takes to hear a request to stop.
+// maxHeartbeatInterval bounds how long a request to stop takes to reach a run.
 const maxHeartbeatInterval = 2 * time.Second
 
 // maxHeartbeatWait bounds how many heartbeats of an attempt are under way at
@@ -37,7 +37,7 @@ type heartbeater struct {
 	lease   *lease        // once the attempt has begun
 	// record makes the call, and waits for the answer until ctx ends.
 	record func(context.Context, contract.Heartbeat) error
-	// requests is what Temporal wants of the attempt, or has done with it.
+	// requests are why the attempt has to stop, as the answers to its heartbeats say.
 	requests chan stopCause
 }
 
@@ -73,7 +73,7 @@ func (h *host) newHeartbeater(ctx context.Context, r *run) *heartbeater {
 }
 
 // begin makes the lease of the attempt. It reports false when the attempt is over
-// before it has begun: the task lay about while the process or the network stood
+// before it has begun: the task was delayed while the process or the network stood
 // still, and the run is another worker's. Temporal is asked only if that is
 // possible, since it costs a call.
 func (b *heartbeater) begin(ctx context.Context, tasks *tasks) bool {
@@ -193,7 +193,7 @@ func (b *heartbeater) canceled(ctx context.Context, ended error) error {
 }
 
 // acknowledged says that Temporal has taken a heartbeat for the attempt that has
-// the run. It may want something of it at the same time.
+// the run. The answer may ask the attempt to stop at the same time.
 func acknowledged(err error) bool {
 	return err == nil || temporal.IsCanceledError(err) ||
 		errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)

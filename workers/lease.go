@@ -25,8 +25,8 @@ const maxLeaseMargin = time.Second
 // Err and Done find out that a lease has run out when they are asked, not when a
 // timer has had its turn, so that a handler that looks before it writes writes
 // nothing after a pause of the whole process. Contexts derived from it do not ask:
-// they hear when the timer has its turn or a heartbeat is refused, up to
-// maxHeartbeatInterval after a suspension.
+// they end when the timer fires or a heartbeat is refused, up to maxHeartbeatInterval
+// after a suspension.
 type lease struct {
 	context.Context //nolint:containedctx // It is one.
 

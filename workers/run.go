@@ -92,7 +92,7 @@ const (
 	stopDraining
 	stopTimeout
 	stopTakenBack // someone paused or reset the activity in Temporal
-	stopLost      // Temporal does not hear from the run, or has given it to another worker
+	stopLost      // Temporal gets no heartbeats of the run, or has given it to another worker
 )
 
 func (h *host) newRun(ctx context.Context, in contract.ActivityInput) *run {

@@ -10,7 +10,7 @@ import (
 )
 
 // tasks knows when the process asked for the tasks that it was given. A task was
-// not given out before that, and however long the answer lay about, in a
+// not given out before that, and however long the answer was delayed, in a
 // connection that was cut off or in a process that stood still, it shows.
 type tasks struct {
 	now   clock

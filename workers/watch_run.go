@@ -48,7 +48,7 @@ func watched(in contract.WatchRunInput, err error) error {
 	case temporal.IsCanceledError(err):
 		return temporal.NewNonRetryableApplicationError("the run was canceled", contract.ErrorTypeRunCanceled, nil)
 	case errors.As(err, &notFound):
-		// Someone deleted it: its handler hears of that no sooner than of a termination.
+		// Someone deleted it: its handler learns that no sooner than a termination.
 		return temporal.NewNonRetryableApplicationError(
 			fmt.Sprintf("run %s of %s is not there any more", in.RunID, in.WorkflowID), contract.ErrorTypeRunCutOff, nil)
 	case contract.EndedWithoutHandler(err):

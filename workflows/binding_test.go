@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -132,4 +134,39 @@ func TestFailoverCountsFromTheLastHeartbeat(t *testing.T) {
 			require.Equal(t, append([]look{{30 * time.Second, false}}, c.looks...), looks)
 		})
 	}
+}
+
+// What a continuous job knows of its service is carried on when it continues as new.
+func TestContinuousJobCarriesOnWhatItKnowsOfItsService(t *testing.T) {
+	t.Parallel()
+	released := make(chan struct{})
+	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
+		<-released
+		return contract.ActivityOutput{}, silent("1")
+	})
+	var waits []time.Duration
+	choose := func(_ context.Context, in contract.ChooseServiceInput) (contract.ServiceChoice, error) {
+		waits = append(waits, in.After.Std())
+		return contract.ServiceChoice{Service: "a"}, nil
+	}
+	env.RegisterActivityWithOptions(choose, activity.RegisterOptions{Name: contract.ChooseServiceActivity})
+	env.RegisterDelayedCallback(func() {
+		env.SetContinueAsNewSuggested(true)
+		close(released)
+	}, soon)
+	j := continuous("a", time.Hour)
+	j.Options.Bind = map[string]string{"zone": "north"}
+	j.Options.HeartbeatTimeout, j.Options.FailoverAfter = job.Duration(10*time.Second), job.Duration(30*time.Second)
+	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(j))
+	var again *workflow.ContinueAsNewError
+	require.ErrorAs(t, env.GetWorkflowError(), &again)
+	var state contract.ContinuousState
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &state))
+
+	next := newEnvironment(t, succeed)
+	next.RegisterActivityWithOptions(choose, activity.RegisterOptions{Name: contract.ChooseServiceActivity})
+	send(t, next, time.Minute, contract.MessageStop, contract.StopRequest{})
+	next.ExecuteWorkflow(contract.ContinuousJobType, state)
+	require.NoError(t, next.GetWorkflowError())
+	require.Equal(t, []time.Duration{30 * time.Second, 20 * time.Second}, waits, "less the heartbeat timeout, for which it was silent")
 }

@@ -95,7 +95,7 @@ func (q *queue) serve(ctx workflow.Context) error {
 			q.releasePages(ctx)
 		default:
 			workflow.SetCurrentDetails(ctx, q.details())
-			if err := q.awaitNews(ctx); err != nil {
+			if err := q.awaitWork(ctx); err != nil {
 				return err
 			}
 		}
@@ -134,8 +134,8 @@ func (q *queue) takeUnread(ctx workflow.Context) {
 	q.UnreadSignals = nil
 }
 
-// awaitNews waits until there is something to do.
-func (q *queue) awaitNews(ctx workflow.Context) error {
+// awaitWork waits until there is something to do.
+func (q *queue) awaitWork(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool {
 		return q.signals.Len() > 0 || ready(q.end) || ready(q.reading) || ready(q.stopped) || q.mayStart() || q.mustCancel() ||
 			q.mustOverflow() || q.mustReadPage() || len(q.Overflow.Released) > 0 ||

@@ -234,6 +234,7 @@ func TestJobQueueRefusesMoreThanItsStateMayHold(t *testing.T) {
 
 // A recovered queue first takes in the signals that it had not read.
 func TestJobQueueTakesInUnreadSignals(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, strings.TrimPrefix(in.Job.ID, "count_things."))

@@ -230,3 +230,41 @@ func TestDeepQueueAgainstAModel(t *testing.T) {
 	require.Zero(t, state.Depth())
 	require.Zero(t, state.WaitingBytes)
 }
+
+// A request that is asked for again is answered as at first, although the items that it
+// found in the queue have ended. A signal of which items were refused is not taken again,
+// and not answered as if all of it had been put in.
+func TestRequestIsAnsweredAsAtFirst(t *testing.T) {
+	t.Parallel()
+	env := newEnvironment(t, succeed)
+	again := func(at time.Duration, in contract.EnqueueRequest) *answer {
+		return send(t, env, at, contract.MessageEnqueue, in)
+	}
+	known := batchOf("a", "b", "a", "c")
+	known.RequestID = "known"
+	again(time.Second, batchOf("a"))
+	first := again(2*time.Second, known)
+	other := queued("b")
+	other.Spec = []byte(`{"other":true}`)
+	refused := contract.EnqueueRequest{RequestID: "refused", Items: []contract.EnqueueItem{{Job: other}, {Job: queued("d")}}}
+	signal := func() { env.SignalWorkflow(contract.SignalEnqueue, refused) }
+	env.RegisterDelayedCallback(signal, 3*time.Second)
+	signaled := again(4*time.Second, refused)
+	send(t, env, time.Minute, contract.MessageResumeQueue, contract.ResumeRequest{})
+	env.RegisterDelayedCallback(signal, 2*time.Minute)
+	later := again(3*time.Minute, refused) // Its first item would be taken by now.
+	second := again(4*time.Minute, known)
+	state := endQueue(t, env, time.Hour, contract.QueueState{Name: "tables", Paused: true})
+	require.Equal(t, contract.EnqueueReceipts{Receipts: []contract.EnqueueReceipt{
+		{Sequence: 1, Duplicate: true}, {Sequence: 2, Ahead: 1}, {Sequence: 1, Duplicate: true}, {Sequence: 3, Ahead: 2},
+	}}, first.value)
+	require.Equal(t, contract.EnqueueReceipts{Receipts: []contract.EnqueueReceipt{
+		{Sequence: 1, Duplicate: true}, {Sequence: 2}, {Sequence: 1, Duplicate: true}, {Sequence: 3},
+	}}, second.value, "with the same numbers, and nothing ahead of them")
+	for _, a := range []*answer{signaled, later} {
+		require.ErrorContains(t, a.rejected, "queue tables took request refused by a signal and refused 1 of its items")
+	}
+	require.EqualValues(t, 4, state.Accepted)
+	require.EqualValues(t, 4, state.Completed)
+	require.EqualValues(t, 1, state.Failed, "it is refused once")
+}

@@ -147,7 +147,7 @@ func (q *queue) details() string {
 		fmt.Fprintf(&b, "\nDead letters: %d, the oldest %d dropped\n", n, q.DeadDropped)
 	}
 	if w := q.Stopping; w != nil {
-		fmt.Fprintf(&b, "\nWaiting until %s for the handler of the terminated run of %s to hear\n", w.Until.UTC().Format(time.TimeOnly), w.JobID)
+		fmt.Fprintf(&b, "\nWaiting until %s for the handler of the terminated run of %s to stop\n", w.Until.UTC().Format(time.TimeOnly), w.JobID)
 	}
 	if r := q.Running; r != nil {
 		fmt.Fprintf(&b, "\nRunning: #%d %s since %s\n", r.Sequence, r.Job.ID, r.Started.UTC().Format(time.RFC3339))

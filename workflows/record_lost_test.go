@@ -163,10 +163,7 @@ func (r *recorder) stopping() {
 		_, err := r.client.Queues.Enqueue(r.Context(), j, client.EnqueueOptions{})
 		require.NoError(r, err)
 	}
-	stacktest.WaitFor(r, "the item to run", func() (bool, error) {
-		state, err := r.client.Queues.State(r.Context(), name)
-		return err == nil && state.Running != nil && state.Running.RunID != "", err
-	})
+	r.queueReaches(name, "the item to run", func(s *contract.QueueState) bool { return s.Running != nil && s.Running.RunID != "" })
 	require.NoError(r, r.client.Runs.Terminate(r.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(terminated.ID)}, "recorded"))
 	require.NoError(r, r.client.Queues.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
 	r.save("queue_stopping", r.latest(name, func() {}))
@@ -175,22 +172,12 @@ func (r *recorder) stopping() {
 // stuck records a halted queue whose overflow page cannot be started.
 func (r *recorder) stuck() {
 	const name = "stuck"
-	id := contract.QueueWorkflowID(name)
 	c := r.client.Temporal()
-	run, err := c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
-		ID: id, TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
-	}, contract.JobQueueType, contract.QueueState{Name: name, OnFailure: job.OnFailureHalt, PageSize: contract.PageSize{Items: 2, Bytes: 48 << 10}})
-	require.NoError(r, err)
+	run := r.startQueue(name, contract.QueueState{OnFailure: job.OnFailureHalt, PageSize: contract.PageSize{Items: 2, Bytes: 48 << 10}})
 	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
-	_, err = r.client.Queues.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), client.EnqueueOptions{})
+	_, err := r.client.Queues.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), client.EnqueueOptions{})
 	require.NoError(r, err)
-	reached := func(is func(*contract.QueueState) bool) {
-		stacktest.WaitFor(r, "the state of queue "+name, func() (bool, error) {
-			state, err := r.client.Queues.State(r.Context(), name)
-			return err == nil && is(state), err
-		})
-	}
-	reached(func(s *contract.QueueState) bool { return s.Halted != nil })
+	r.queueReaches(name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	page := contract.QueuePageWorkflowID(name, run.GetRunID()[:8], 4)
 	_, err = c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
 	require.NoError(r, err)
@@ -198,15 +185,15 @@ func (r *recorder) stuck() {
 		_, err := r.client.Queues.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), client.EnqueueOptions{})
 		require.NoError(r, err)
 	}
-	reached(func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
+	r.queueReaches(name, "a page that cannot be started", func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
 	_, err = r.client.Queues.SkipFailed(r.Context(), name)
 	require.NoError(r, err)
-	reached(func(s *contract.QueueState) bool { return s.Halted != nil })
+	r.queueReaches(name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.NoError(r, c.TerminateWorkflow(r.Context(), page, "", "recorded"))
 	_, err = r.client.Queues.Resume(r.Context(), name)
 	require.NoError(r, err)
 	require.NoError(r, r.client.Queues.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
-	for n, ref := range r.runsOf(id) {
+	for n, ref := range r.runsOf(run.GetID()) {
 		r.save(fmt.Sprintf("queue_start_failed_%d", n+1), ref)
 	}
 }

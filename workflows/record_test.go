@@ -39,6 +39,11 @@ func TestRecordHistories(t *testing.T) {
 	if folder == "" {
 		t.Skipf("set %s=testdata/replay to record", recordVariable)
 	}
+	before, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	require.NoError(t, err)
+	for _, file := range before {
+		require.NoError(t, os.Remove(file))
+	}
 	st := stacktest.StartOwn(t, "--history-events", "60")
 	c := client.New(st.Dial(t), st.Namespace)
 	w := &recordedWorker{t: t, stack: st}
@@ -58,6 +63,8 @@ func TestRecordHistories(t *testing.T) {
 	r.signaled()
 	r.halted()
 	r.paged()
+	r.repeated()
+	r.recoveredQueue()
 	r.limits()
 	r.applied()
 
@@ -321,25 +328,18 @@ func (r *recorder) queue() {
 	}
 	_, err := r.client.Queues.CancelItem(r.Context(), name, "record_history.q39")
 	require.NoError(r, err)
-	stacktest.WaitFor(r, "the queue to continue as new", func() (bool, error) {
-		state, err := r.client.Queues.State(r.Context(), name)
-		return err == nil && state.Generation >= 1 && state.Running != nil && state.Running.Job.ID == blocked.ID, err
+	r.queueReaches(name, "to continue as new", func(s *contract.QueueState) bool {
+		return s.Generation >= 1 && s.Running != nil && s.Running.Job.ID == blocked.ID
 	})
 	watching := r.latest(name, func() {})
 	_, err = r.client.Queues.Pause(r.Context(), name, "recorded")
 	require.NoError(r, err)
 	_, err = r.client.Queues.CancelItem(r.Context(), name, blocked.ID)
 	require.NoError(r, err)
-	stacktest.WaitFor(r, "the item to be canceled", func() (bool, error) {
-		state, err := r.client.Queues.State(r.Context(), name)
-		return err == nil && state.Running == nil && state.Canceled == 2, err
-	})
+	r.queueReaches(name, "the item to be canceled", func(s *contract.QueueState) bool { return s.Running == nil && s.Canceled == 2 })
 	_, err = r.client.Queues.Resume(r.Context(), name)
 	require.NoError(r, err)
-	stacktest.WaitFor(r, "the queue to be empty", func() (bool, error) {
-		state, err := r.client.Queues.State(r.Context(), name)
-		return err == nil && state.Running == nil && len(state.Waiting) == 0, err
-	})
+	r.queueReaches(name, "its end", func(s *contract.QueueState) bool { return s.Running == nil && len(s.Waiting) == 0 })
 	last := r.latest(name, func() {})
 	r.save("queue_first", first)
 	r.save("queue_watching", watching)
@@ -358,10 +358,7 @@ func (r *recorder) signaled() {
 		require.NoError(r, r.client.Temporal().SignalWorkflow(r.Context(), contract.QueueWorkflowID(name), "",
 			contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: j}}}))
 	}
-	stacktest.WaitFor(r, "the signaled item to complete", func() (bool, error) {
-		state, err := r.client.Queues.State(r.Context(), name)
-		return err == nil && state.Completed == 2 && state.Failed == 1, err
-	})
+	r.queueReaches(name, "the signaled item to complete", func(s *contract.QueueState) bool { return s.Completed == 2 && s.Failed == 1 })
 	r.save("queue_signaled", r.latest(name, func() {}))
 }
 

@@ -69,7 +69,7 @@ type Breaker struct {
 	Since time.Time `json:"since,omitzero"`
 	// Failures counts failures in a row, tries included.
 	Failures int `json:"failures,omitempty"`
-	// FailedAt is when the last of them was, RetryAt when the next try is.
+	// FailedAt is when the last of them was, RetryAt when the next attempt is.
 	FailedAt time.Time `json:"failed_at,omitzero"`
 	RetryAt  time.Time `json:"retry_at,omitzero"`
 	// Class and Reason are those of the last failure.

@@ -118,7 +118,7 @@ func runProgress(detail *client.RunDetail) string {
 		add("waiting for a worker of type %s", detail.Job.Worker)
 	case detail.WaitingForWorker:
 		add("waiting for a worker")
-	case !detail.NextTry.IsZero():
+	case !detail.NextAttempt.IsZero():
 		add("waiting to try again")
 	default:
 		add("%s", detail.Status)

@@ -58,7 +58,7 @@ keeps a pause. Pausing a paused job adds a reason; one resume ends all pauses.`,
 			long: `resume ends the pause of a job. A recurring job does not run the starts that it
 missed. A continuous job starts an iteration at once and resets its count of
 failures. If the job is not paused, the command says so and changes nothing. To run
-a failing recurring job before its next try, trigger it.`,
+a failing recurring job before its next run, trigger it.`,
 			act: (*client.JobClient).Resume, fits: isPaused, check: checkResume,
 		}),
 		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),

@@ -123,7 +123,7 @@ func (i *invocation) addRecurring(s *sheet, r *job.Recurring) {
 	}
 	if r.PauseAfterFailures > 0 {
 		backoff := r.FailureBackoff()
-		s.add("Failures", "after %d in a row starts are held back; the next try is after %s, growing to %s", r.PauseAfterFailures, backoff.Initial, backoff.Max)
+		s.add("Failures", "after %d in a row starts are held back; the next run is after %s, growing to %s", r.PauseAfterFailures, backoff.Initial, backoff.Max)
 	}
 	s.add("Starts from", "%s", i.when(r.StartAt))
 	s.add("Ends at", "%s", i.when(r.EndAt))
@@ -178,7 +178,7 @@ func (i *invocation) addStatus(s *sheet, detail *client.JobDetail) {
 	s.add("Status", "%s", status)
 	if f := detail.Row.Failing; f != nil && f.Failures > 0 {
 		s.add("Failures in a row", "%d", f.Failures)
-		s.add("Next try", "%s", i.when(f.NextTry))
+		s.add("Next run", "%s", i.when(f.NextRun))
 	}
 	s.add("Last start", "%s", i.when(detail.Row.LastStart))
 	const shown = 3

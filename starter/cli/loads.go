@@ -135,7 +135,7 @@ func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
 		case b.State == pipeline.BreakerClosed:
 			line("%s", clean(fmt.Sprintf("%s has failed %d times in a row, last %s: %s: %s", name, b.Failures, i.moment(b.FailedAt), b.Class, b.Reason)))
 		default:
-			line("%s", i.paint(red, clean(fmt.Sprintf("%s is down since %s, %d failures, next try %s: %s: %s",
+			line("%s", i.paint(red, clean(fmt.Sprintf("%s is down since %s, %d failures, next attempt %s: %s: %s",
 				name, i.moment(b.Since), b.Failures, i.moment(b.RetryAt), b.Class, b.Reason))))
 		}
 		if h := v.Breaker.Held; h != nil && v.Waiting > 0 {

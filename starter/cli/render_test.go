@@ -238,7 +238,7 @@ func TestRunProgress(t *testing.T) {
 		},
 		"running, 1/3 resizing": {Run: resizing},
 		"waiting to try again, attempt 2, last error: no": {
-			Run: again, LastError: "no", NextTry: noon,
+			Run: again, LastError: "no", NextAttempt: noon,
 		},
 	} {
 		require.Equal(t, want, cli.RunProgress(&detail))

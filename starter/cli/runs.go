@@ -76,7 +76,7 @@ runs, the schedule and its pauses, and the server's counters:
   paused         the schedule was paused
   skipped        the start was skipped by skip-next
   superseded     a later start replaced its run, by the misfire policy
-  failing        the job is failing, and the start came before its next try
+  failing        the job is failing, and the start came before its next run
   server_down    the server was down, and a later start replaced it
   missed_window  the server was down for longer than the catch-up window
   buffer_full    more starts waited than a schedule buffers
@@ -295,8 +295,8 @@ func (i *invocation) writeRun(w io.Writer, detail *client.RunDetail) error {
 		s.add("Now", "%s", runProgress(detail))
 		s.add("Updated", "%s", i.when(detail.LastUpdate))
 	}
-	if !detail.NextTry.IsZero() {
-		s.add("Next try", "%s", i.when(detail.NextTry))
+	if !detail.NextAttempt.IsZero() {
+		s.add("Next attempt", "%s", i.when(detail.NextAttempt))
 	}
 	s.add("Worker", "%s", detail.Worker)
 	if output := detail.Output; output != nil {
