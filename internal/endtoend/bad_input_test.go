@@ -159,7 +159,7 @@ one_shot = {}
 			`8:1: a second mode, "queued"`,
 			`9:55: spec.quality: 300 `,
 			`12:1: job type LiveLoadInfluxV1 cannot run in mode recurring`,
-			`13:8: spec: neither influx_url nor mirrors name a server`,
+			`13:8: spec: neither influx_url nor mirrors is set`,
 			`16:29: recurring.recur_every: "P1M" counts years or months`,
 			`17:1: unknown option "run_timout"; did you mean "run_timeout"?`,
 			`18:18: spec.token: `,

@@ -78,7 +78,7 @@ owner = "organization:bulk"
 	require.Equal(t, "stop requested", canceled[0].Result)
 	r = c.run(t.Context(), "runs", "terminate", "take_steps.bulk-1")
 	require.Equal(t, 1, r.code, "it asks even for one")
-	require.Contains(t, r.stderr, "what it has not reported yet is lost")
+	require.Contains(t, r.stderr, "its progress since its last checkpoint is lost")
 	c.ok(t, "runs", "terminate", "take_steps.bulk-1", "--yes", "--reason", "by test")
 	stacktest.WaitFor(t, "the ends in the list", func() (bool, error) {
 		return len(decoded[[]client.Run](t, c, running...)) == 0, nil
@@ -122,7 +122,7 @@ owner = "organization:bulk"
 	require.Equal(t, "starter: unknown job type \"TakeStep\"; did you mean \"TakeSteps\"?\n", r.stderr)
 
 	account := c.ok(t, "runs", "list", "--missed", "--job", "take_steps.bulk-0")
-	require.Regexp(t, `^JOB  DUE  REASON  DETAIL\n\ntake_steps\.bulk-0: 0 starts since .*, 0 runs, 0 missed\. The server counts, since .*: 0 overlaps, 0 outside the catch-up window, 0 at a full buffer\.\n`, account)
+	require.Regexp(t, `^JOB  DUE  REASON  DETAIL\n\ntake_steps\.bulk-0: 0 starts since .*, 0 runs, 0 missed\. The server counted, since .*: 0 overlaps, 0 outside the catch-up window, 0 at a full buffer\.\n`, account)
 	require.Len(t, decoded[client.StartsReport](t, c, "runs", "list", "--missed", "--type", "take_steps", "--tag", "batch").Jobs, n)
 
 }

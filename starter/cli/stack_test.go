@@ -717,7 +717,7 @@ func queueVerbs(t *testing.T, c console) {
 	r = c.run(t.Context(), "queues", "dead", "retry", "worked", "--all")
 	require.Zero(t, r.code)
 	require.Regexp(t, `^JOB +NUMBER  AHEAD  NOTE\ntake_steps\.twice  9 +0 +-\n$`, r.stdout)
-	require.Equal(t, "Dead letter 8 of job take_steps.twice is left: there is one with another spec; retry it when that has ended.\n", r.stderr)
+	require.Equal(t, "Dead letter 8 of job take_steps.twice is left: another one of the job has another spec; retry this one when the job has ended.\n", r.stderr)
 	dead("8", "9")
 	enqueueOtherSpec(t, c)
 }

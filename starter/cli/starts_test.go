@@ -65,7 +65,7 @@ func starts(t *testing.T, c console) {
 
 	c.ok(t, "jobs", "pause", "take_steps.minutes", "--reason", "backfilled")
 	r = c.run(t.Context(), "jobs", "next", "take_steps.minutes", "-n", "1")
-	require.Contains(t, r.stderr, "Job take_steps.minutes is paused (backfilled): none of these takes place until it is resumed.\n")
+	require.Contains(t, r.stderr, "Job take_steps.minutes is paused (backfilled): it does not start until it is resumed.\n")
 
 	backfill := []string{"jobs", "backfill", "take_steps.timed", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-03T12:00:00Z"}
 	r = c.run(t.Context(), backfill...)
