@@ -102,6 +102,9 @@ func outside(p property) []any {
 	if p.Pattern != "" {
 		values = append(values, "\n/\n")
 	}
+	if p.Format == specschema.FormatURL {
+		values = append(values, "ftp://127.0.0.1", "http://user:word@127.0.0.1")
+	}
 	if p.MinLength != nil {
 		values = append(values, strings.Repeat("x", *p.MinLength-1))
 	}

@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 
-	jobs "github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // sample is what one round of a case came to.
@@ -67,7 +67,7 @@ func callOnce(ctx context.Context, c client.Client, id string) (time.Duration, e
 	began := time.Now()
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: taskQueue}, singleWorkflow)
 	if err == nil {
-		err = jobs.Await(ctx, c, id, run.GetRunID(), nil)
+		err = temporalclient.Await(ctx, c, id, run.GetRunID(), nil)
 	}
 	return time.Since(began), err
 }
@@ -78,7 +78,7 @@ func shortTimers(n int) func(context.Context, client.Client, string) (sample, er
 		began := time.Now()
 		run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: taskQueue}, timersWorkflow, n)
 		if err == nil {
-			err = jobs.Await(ctx, c, id, run.GetRunID(), nil)
+			err = temporalclient.Await(ctx, c, id, run.GetRunID(), nil)
 		}
 		return sample{PerSecond: float64(n) / time.Since(began).Seconds()}, err
 	}
@@ -97,7 +97,7 @@ func queue(messages int, children bool) func(context.Context, client.Client, str
 				return sample{}, err
 			}
 		}
-		if err := jobs.Await(ctx, c, id, run.GetRunID(), nil); err != nil {
+		if err := temporalclient.Await(ctx, c, id, run.GetRunID(), nil); err != nil {
 			return sample{}, err
 		}
 		return sample{PerSecond: float64(messages) / time.Since(began).Seconds()}, nil

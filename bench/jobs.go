@@ -95,7 +95,7 @@ func (b *jobBench) startJobWorker(ctx context.Context) error {
 	}
 	b.worker = worker
 	// The first item pays for what is set up once.
-	if _, err := b.jobs.Queues.Enqueue(ctx, queuedJob(warmQueue, "first"), false); err != nil {
+	if _, err := b.jobs.Queues.Enqueue(ctx, queuedJob(warmQueue, "first"), client.EnqueueOptions{}); err != nil {
 		return err
 	}
 	return b.jobs.Queues.AwaitEmpty(ctx, warmQueue, func(*client.Queue) {})

@@ -124,7 +124,7 @@ func (b *queueBench) compareLoops(ctx context.Context, rounds, messages int) err
 // runQueue puts items into a queue of their own and waits until all have run.
 func (b *queueBench) runQueue(ctx context.Context, name string, items int) (sample, error) {
 	began := time.Now()
-	if _, err := b.jobs.Queues.EnqueueAll(ctx, benchJobs(name, items), false, func(int) {}); err != nil {
+	if _, err := b.jobs.Queues.EnqueueAll(ctx, benchJobs(name, items), client.EnqueueOptions{}, func(int) {}); err != nil {
 		return sample{}, err
 	}
 	state, err := b.await(ctx, name, int64(items))
@@ -212,7 +212,7 @@ func (b *queueBench) deep(ctx context.Context, items, ends int) error {
 func (b *queueBench) fill(ctx context.Context, jobs []job.Job) error {
 	began := time.Now()
 	step := time.Now()
-	_, err := b.jobs.Queues.EnqueueAll(ctx, jobs, false, func(done int) {
+	_, err := b.jobs.Queues.EnqueueAll(ctx, jobs, client.EnqueueOptions{}, func(done int) {
 		if time.Since(step) > 10*time.Second {
 			step = time.Now()
 			b.say("  %d enqueued", done)
@@ -225,7 +225,7 @@ func (b *queueBench) fill(ctx context.Context, jobs []job.Job) error {
 	b.found(fmt.Sprintf("enqueue %d items, one producer", len(jobs)), "%.0f/s, load average %s", float64(len(jobs))/took.Seconds(), loadAverage())
 	began = time.Now()
 	fresh := client.New(b.client, b.info.Namespace) // It knows nothing of the pages yet.
-	receipt, err := fresh.Queues.Enqueue(ctx, jobs[len(jobs)/2], false)
+	receipt, err := fresh.Queues.Enqueue(ctx, jobs[len(jobs)/2], client.EnqueueOptions{})
 	if err != nil {
 		return err
 	}

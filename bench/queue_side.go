@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/client"
 )
 
 // sideLoad puts an item a second into another queue.
@@ -59,7 +61,7 @@ func (s *sideLoad) run(ctx context.Context, which string) {
 		j := queuedJob(sideQueue, fmt.Sprintf("%s-%s-%05d", sideQueue, which, n))
 		began := time.Now()
 		// Not ended by the context: an item that was put in has to be looked at.
-		if _, err := s.bench.jobs.Queues.Enqueue(context.WithoutCancel(ctx), j, false); err != nil {
+		if _, err := s.bench.jobs.Queues.Enqueue(context.WithoutCancel(ctx), j, client.EnqueueOptions{}); err != nil {
 			s.err = fmt.Errorf("put an item into queue %s: %w", sideQueue, err)
 			return
 		}

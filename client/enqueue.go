@@ -15,18 +15,31 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// Enqueue puts a queued job into its queue, which is made if it is not there,
-// and gives its place. Once it returns without an error the job is part of the
-// queue's durable state. With again set, the job runs although it ran before.
-// It needs a live worker of any type.
-func (c *QueueClient) Enqueue(ctx context.Context, j job.Job, again bool) (contract.EnqueueReceipt, error) {
-	return c.EnqueueOnce(ctx, j, again, NewRequestID())
+// EnqueueOptions say how jobs are put into a queue.
+type EnqueueOptions struct {
+	// AllowRerun runs a job although it has completed before.
+	AllowRerun bool
+	// RequestID is that of a request that may be made several times: as long as the queue
+	// remembers it, the same one adds no second item. Defaults to a new one.
+	RequestID string
 }
 
-// EnqueueOnce is Enqueue for a request that may be made several times: as long as
-// the queue remembers it, the same request id adds no second item.
-func (c *QueueClient) EnqueueOnce(ctx context.Context, j job.Job, again bool, requestID string) (contract.EnqueueReceipt, error) {
-	return c.enqueueItem(ctx, contract.EnqueueItem{Job: j, AllowRerun: again}, requestID)
+// requestID is that of a batch of items, which begins with the n-th.
+func (o EnqueueOptions) requestID(n int) string {
+	switch {
+	case o.RequestID == "":
+		return newRequestID()
+	case n == 0:
+		return o.RequestID
+	}
+	return fmt.Sprintf("%s-%d", o.RequestID, n)
+}
+
+// Enqueue puts a queued job into its queue, which is made if it is not there,
+// and gives its place. Once it returns without an error the job is part of the
+// queue's durable state. It needs a live worker of any type.
+func (c *QueueClient) Enqueue(ctx context.Context, j job.Job, options EnqueueOptions) (contract.EnqueueReceipt, error) {
+	return c.enqueueItem(ctx, contract.EnqueueItem{Job: j, AllowRerun: options.AllowRerun}, options.requestID(0))
 }
 
 func (c *conn) enqueueItem(ctx context.Context, item contract.EnqueueItem, requestID string) (contract.EnqueueReceipt, error) {
@@ -41,22 +54,18 @@ func (c *conn) enqueueItem(ctx context.Context, item contract.EnqueueItem, reque
 // gives their places. It reports how many are in after each batch. At the first
 // error it ends: what was put in until then, a first part of the jobs, stays in,
 // and its places are given with the error. It needs a live worker of any type.
-func (c *QueueClient) EnqueueAll(ctx context.Context, jobs []job.Job, again bool, report func(done int)) ([]contract.EnqueueReceipt, error) {
+func (c *QueueClient) EnqueueAll(ctx context.Context, jobs []job.Job, options EnqueueOptions, report func(done int)) ([]contract.EnqueueReceipt, error) {
 	items := make([]contract.EnqueueItem, len(jobs))
 	for i, j := range jobs {
 		if j.Queue() != jobs[0].Queue() {
 			return nil, fmt.Errorf("jobs %s and %s belong to different queues", jobs[0].ID, j.ID)
 		}
-		items[i] = contract.EnqueueItem{Job: j, AllowRerun: again}
+		items[i] = contract.EnqueueItem{Job: j, AllowRerun: options.AllowRerun}
 	}
-	return c.enqueueItems(ctx, items, report)
-}
-
-func (c *conn) enqueueItems(ctx context.Context, items []contract.EnqueueItem, report func(done int)) ([]contract.EnqueueReceipt, error) {
 	receipts := make([]contract.EnqueueReceipt, 0, len(items))
 	for len(items) > 0 {
 		n := batchOf(items)
-		put, err := c.putIn(ctx, items[0].Job.Queue(), items[:n], NewRequestID())
+		put, err := c.putIn(ctx, items[0].Job.Queue(), items[:n], options.requestID(len(receipts)))
 		if err != nil {
 			return receipts, err
 		}
@@ -121,7 +130,6 @@ func (c *conn) putIn(ctx context.Context, queue string, items []contract.Enqueue
 }
 
 func (c *conn) enqueueOnce(ctx context.Context, queue string, in contract.EnqueueRequest) ([]contract.EnqueueReceipt, error) {
-	// The server aborts updates of a workflow beyond the tenth under way.
 	c.enqueuing <- struct{}{}
 	defer func() { <-c.enqueuing }()
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)

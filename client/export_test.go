@@ -1,8 +1,17 @@
 package client
 
 import (
+	"context"
+	"slices"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	schedulepb "go.temporal.io/api/schedule/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -17,9 +26,67 @@ type PauseSpan = pauseSpan
 // MaxPauseSpans is maxPauseSpans.
 const MaxPauseSpans = maxPauseSpans
 
-// What a Schedule keeps of its pauses.
+// What a Schedule keeps of its pauses, and which dead letters are retried.
 var (
-	PausesOf  = pausesOf
-	SetPaused = setPaused
-	AddReason = addReason
+	PausesOf           = pausesOf
+	SetPaused          = setPaused
+	AddReason          = addReason
+	LatestDeadLetters  = latestDeadLetters
+	RetriedDeadLetters = retriedDeadLetters
 )
+
+// Schedules changes schedules.
+type Schedules struct{ schedules }
+
+// NewSchedules changes those of a service.
+func NewSchedules(service scheduleService, namespace string) Schedules {
+	return Schedules{schedules{service: service, namespace: namespace}}
+}
+
+// ScheduleEdit is scheduleEdit.
+type ScheduleEdit = scheduleEdit
+
+// NewScheduleEdit changes a schedule alone.
+func NewScheduleEdit(schedule *schedulepb.Schedule) *ScheduleEdit {
+	return &ScheduleEdit{schedule: schedule}
+}
+
+// Change makes a schedule what edit makes of it.
+func (s Schedules) Change(
+	ctx context.Context, jobID string, edit func(now *workflowservice.DescribeScheduleResponse) (*ScheduleEdit, error),
+) error {
+	return s.change(ctx, jobID, edit)
+}
+
+// Trigger has a schedule start a run, and gives its run id.
+func (s Schedules) Trigger(ctx context.Context, jobID string, r *job.Recurring, overlap enumspb.ScheduleOverlapPolicy) (string, error) {
+	triggered, err := s.trigger(ctx, jobID, r, overlap)
+	return triggered.started.GetRunId(), err
+}
+
+// QueueHistory is queueHistory.
+type QueueHistory struct{ queueHistory }
+
+// Add takes in the next event.
+func (h *QueueHistory) Add(event *historypb.HistoryEvent) error { return h.add(event) }
+
+// Input is the state that the run began with.
+func (h *QueueHistory) Input() contract.QueueState { return h.input }
+
+// Answers says that a worker has carried the run on.
+func (h *QueueHistory) Answers() bool { return h.answers }
+
+// Recover makes the state that the run left the input of another one.
+func (h *QueueHistory) Recover(left contract.QueueState, now time.Time) (state contract.QueueState, orphans []string) {
+	return h.recover(left, now)
+}
+
+// NewRun is newRun.
+var NewRun = newRun
+
+// Matches says that a list with a filter has a run: that a query finds its workflow, and
+// that it is kept if the list looks at what was found.
+func Matches(f RunFilter, info *workflowpb.WorkflowExecutionInfo) bool {
+	names := f.executionStatuses()
+	return (len(names) == 0 || slices.Contains(names, info.GetStatus().String())) && (!f.needsLook() || f.matches(newRun(info), info))
+}

@@ -11,6 +11,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 )
 
 // latestRuns are the latest runs of recurring jobs, by job, as their Schedules know
@@ -39,8 +40,8 @@ func (l latestRuns) add(jobID, definition string, actions []*schedulepb.Schedule
 	}
 }
 
-// addFailing notes which recurring jobs are failing. Lists of runs tell it: one call
-// for the runs of many jobs, and another one if some of them have failed.
+// addFailing notes which recurring jobs are failing. It lists runs: one call for the runs
+// of many jobs, and another one if some of them have failed.
 func (c *conn) addFailing(ctx context.Context, rows map[string]JobRow, latest latestRuns) error {
 	found, err := c.failing(ctx, latest)
 	for id, failing := range found {
@@ -51,7 +52,7 @@ func (c *conn) addFailing(ctx context.Context, rows map[string]JobRow, latest la
 	return err
 }
 
-// failingSchedule tells whether a recurring job is failing, nil if it is not.
+// failingSchedule gives the failures in a row of a recurring job, nil if there are none.
 func (c *conn) failingSchedule(ctx context.Context, live *Live) (*contract.Failing, error) {
 	latest := latestRuns{}
 	latest.add(live.Job.ID, live.DefinitionHash, live.Schedule.GetInfo().GetRecentActions())
@@ -60,8 +61,8 @@ func (c *conn) failingSchedule(ctx context.Context, live *Live) (*contract.Faili
 }
 
 // failing finds the jobs that are failing: the latest of their runs that has ended, and
-// that was not terminated, tells of failures. Runs that did not complete tell of the
-// failures before them.
+// that was not terminated, has left failures. Runs that did not complete leave those
+// before them.
 func (c *conn) failing(ctx context.Context, latest latestRuns) (map[string]*contract.Failing, error) {
 	var ids []string
 	for _, runs := range latest {
@@ -72,7 +73,7 @@ func (c *conn) failing(ctx context.Context, latest latestRuns) (map[string]*cont
 		return nil, err
 	}
 	failing := map[string]*contract.Failing{}
-	later := map[string][]string{} // The runs after the one that tells, by job.
+	later := map[string][]string{} // The runs after that one, by job.
 	ids = nil
 	for id, runs := range latest {
 		n := slices.IndexFunc(runs.ids, func(run string) bool { return ended[run] != nil })
@@ -95,12 +96,11 @@ func (c *conn) failing(ctx context.Context, latest latestRuns) (map[string]*cont
 
 // failingEnd is what a run of a definition has left of failures, nil if it left none.
 func failingEnd(info *workflowpb.WorkflowExecutionInfo, definition string) *contract.Failing {
-	if Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()) != definition {
+	if metadata.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()) != definition {
 		return nil
 	}
 	var end contract.RunEnd
-	payload, ok := info.GetMemo().GetFields()[contract.MemoEnd]
-	if !ok || decode(payload, &end) != nil {
+	if !metadata.Field(info.GetMemo(), contract.MemoEnd, &end) {
 		return nil
 	}
 	return end.Failing

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -27,7 +28,7 @@ func (c *JobClient) Find(ctx context.Context, filter job.Filter) ([]job.Found, e
 	}
 	err := c.findSchedules(ctx, findQuery(filter), add)
 	if err == nil {
-		err = c.findLoops(ctx, findQuery(filter), add)
+		err = c.findContinuous(ctx, findQuery(filter), add)
 	}
 	slices.SortFunc(list, func(a, b job.Found) int { return strings.Compare(a.ID, b.ID) })
 	return list, err
@@ -69,7 +70,7 @@ func (c *conn) findSchedules(ctx context.Context, query string, add func(job.Fou
 
 func addSchedule(entry *schedulepb.ScheduleListEntry, add func(job.Found, error) error) error {
 	id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
-	found, err := foundIn(func(name string) string { return Attribute(entry.GetSearchAttributes(), name) })
+	found, err := foundIn(func(name string) string { return metadata.Attribute(entry.GetSearchAttributes(), name) })
 	if !named || found.ID != id {
 		return nil // Not ours.
 	}
@@ -77,13 +78,13 @@ func addSchedule(entry *schedulepb.ScheduleListEntry, add func(job.Found, error)
 	return add(found, err)
 }
 
-func (c *conn) findLoops(ctx context.Context, query string, add func(job.Found, error) error) error {
-	loops := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.ContinuousJobType)
+func (c *conn) findContinuous(ctx context.Context, query string, add func(job.Found, error) error) error {
+	running := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.ContinuousJobType)
 	if query != "" {
-		loops += " AND " + query
+		running += " AND " + query
 	}
-	return c.eachWorkflow(ctx, loops, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
-		found, err := foundIn(func(name string) string { return Attribute(info.GetSearchAttributes(), name) })
+	return c.eachWorkflow(ctx, running, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
+		found, err := foundIn(func(name string) string { return metadata.Attribute(info.GetSearchAttributes(), name) })
 		if info.GetExecution().GetWorkflowId() != contract.JobWorkflowID(found.ID) {
 			return nil // Not ours.
 		}

@@ -9,6 +9,8 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // pollInterval is how often what is followed is looked at.
@@ -60,19 +62,28 @@ func (c *RunClient) FollowIteration(ctx context.Context, jobID string, number in
 }
 
 // Turn is what became of an item of a queue: its run, once it has started, and
-// how it ended, if it has left the queue.
+// how it ended, if it has left the queue. The run of an item that was skipped as a
+// repeat is the one that did its work.
 type Turn struct {
 	Run      *RunRef
 	Finished *contract.FinishedItem
 }
 
+// repeats says that the item was skipped before its turn: its job was in the queue
+// already, with the same spec, when it was put in.
+func (t *Turn) repeats() bool {
+	return t.Finished != nil && t.Finished.Status == contract.ItemSkipped && t.Finished.Started.IsZero()
+}
+
 // AwaitTurn waits until it is an item's turn in its queue, or until it has left
-// the queue, and reports how many items are ahead, -1 while no worker answers. It is
-// an error when the queue's workflow has ended, and when the item has left the queue without a run, and so many others have
-// since that the queue does not know how: it was purged, or canceled.
-func (c *QueueClient) AwaitTurn(ctx context.Context, queue, jobID string, sequence int64, report func(ahead int)) (Turn, error) {
+// the queue, and reports how many items are ahead, -1 while no worker answers. If the item
+// is a repeat of an earlier one, it waits for the turn of that. It is an error when the
+// queue's workflow has ended. It is also one when the item has left the queue without a
+// run, and so many others have since that the queue does not know how.
+func (c *QueueClient) AwaitTurn(ctx context.Context, j job.Job, sequence int64, report func(ahead int)) (Turn, error) {
+	item := contract.QueueItem{Job: j, Sequence: sequence}
 	for {
-		at, err := c.Get(ctx, queue)
+		at, err := c.Get(ctx, j.Queue())
 		if ctx.Err() != nil {
 			return Turn{}, ctx.Err() // Nobody had the time to answer.
 		}
@@ -83,11 +94,19 @@ func (c *QueueClient) AwaitTurn(ctx context.Context, queue, jobID string, sequen
 		if at != nil {
 			var turn *Turn
 			var forgotten bool
-			if turn, ahead, forgotten = turnOf(at.state, jobID, sequence); turn != nil {
+			turn, ahead, forgotten = turnOf(at.state, j.ID, item.Sequence)
+			switch {
+			case forgotten:
+				return c.forgottenTurn(ctx, at.state, item)
+			case turn != nil && turn.repeats():
+				if earlier := earlierItem(at.state, item); earlier != 0 {
+					item.Sequence = earlier
+					continue
+				}
+				turn.Run, err = c.runInPlaceOf(ctx, at.state, item)
+				return *turn, err
+			case turn != nil:
 				return *turn, nil
-			}
-			if forgotten {
-				return c.forgottenTurn(ctx, at.state, jobID, sequence)
 			}
 			if err := at.Err(); err != nil {
 				return Turn{}, err
@@ -98,6 +117,21 @@ func (c *QueueClient) AwaitTurn(ctx context.Context, queue, jobID string, sequen
 			return Turn{}, err
 		}
 	}
+}
+
+// earlierItem is the number of the item that an item is a repeat of, if that runs or
+// waits; else 0.
+func earlierItem(state *contract.QueueState, item contract.QueueItem) int64 {
+	held := state.Waiting
+	if state.Running != nil {
+		held = append([]contract.QueueItem{state.Running.QueueItem}, held...)
+	}
+	for _, earlier := range held {
+		if earlier.Sequence < item.Sequence && earlier.Work() == item.Work() {
+			return earlier.Sequence
+		}
+	}
+	return 0
 }
 
 // turnOf finds an item in a queue's state. It gives a Turn when there is nothing
@@ -130,38 +164,55 @@ func turnOf(state *contract.QueueState, jobID string, sequence int64) (turn *Tur
 
 // forgottenTurn finds the run of an item that its queue has forgotten. The latest run
 // of the job need not be it: the item may have left the queue without one.
-func (c *conn) forgottenTurn(ctx context.Context, state *contract.QueueState, jobID string, sequence int64) (Turn, error) {
-	id := contract.JobWorkflowID(jobID)
+func (c *conn) forgottenTurn(ctx context.Context, state *contract.QueueState, item contract.QueueItem) (Turn, error) {
+	id := contract.JobWorkflowID(item.Job.ID)
 	latest, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
 	if err != nil && !isNotFound(err) {
-		return Turn{}, explain("describe the run of job "+jobID, err)
+		return Turn{}, explain("describe the run of job "+item.Job.ID, err)
 	}
-	if info := latest.GetWorkflowExecutionInfo(); isRunOf(info, state.Instance, sequence) {
+	if info := latest.GetWorkflowExecutionInfo(); isRunOf(info, state.Instance, item.Sequence) {
 		return Turn{Run: &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}}, nil
 	}
 	var found *RunRef
 	listed, err := c.becomes(ctx, func() (bool, error) { // The list lags.
 		err := c.listWorkflows(ctx, "WorkflowId = "+quote(id), 0, func(info *workflowpb.WorkflowExecutionInfo) {
-			if found == nil && isRunOf(info, state.Instance, sequence) { // The latest comes first.
+			if found == nil && isRunOf(info, state.Instance, item.Sequence) { // The latest comes first.
 				found = &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}
 			}
 		})
 		return found != nil, err
 	})
-	if err != nil {
-		return Turn{}, err
+	if !listed && err == nil {
+		found, err = c.runInPlaceOf(ctx, state, item)
 	}
-	if !listed {
-		return Turn{}, fmt.Errorf("item %d of queue %s, job %s, has left the queue without a run: it was canceled, purged, or skipped as a repeat", sequence, state.Name, jobID)
+	if found == nil && err == nil {
+		err = fmt.Errorf("item %d of queue %s, job %s, has left the queue without a run: it was canceled, purged, or skipped as a repeat",
+			item.Sequence, state.Name, item.Job.ID)
 	}
-	return Turn{Run: found}, nil
+	return Turn{Run: found}, err
 }
 
 // isRunOf says that a run is that of an item.
 func isRunOf(info *workflowpb.WorkflowExecutionInfo, instance string, sequence int64) bool {
-	payload, ok := info.GetMemo().GetFields()[contract.MemoItem]
-	var item contract.ItemOfRun
-	return ok && decode(payload, &item) == nil && item.Instance == instance && item.Sequence == sequence
+	var of contract.ItemOfRun
+	return metadata.Field(info.GetMemo(), contract.MemoItem, &of) && of.Instance == instance && of.Sequence == sequence
+}
+
+// runInPlaceOf finds the run that did the work of an item that was a repeat, nil if that
+// is not the latest run of the job.
+func (c *conn) runInPlaceOf(ctx context.Context, state *contract.QueueState, item contract.QueueItem) (*RunRef, error) {
+	id := contract.JobWorkflowID(item.Job.ID)
+	latest, err := c.temporal.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil && !isNotFound(err) {
+		return nil, explain("describe the run of job "+item.Job.ID, err)
+	}
+	info := latest.GetWorkflowExecutionInfo()
+	var of contract.ItemOfRun
+	ran, ok := metadata.Definition(info.GetMemo())
+	if !ok || !metadata.Field(info.GetMemo(), contract.MemoItem, &of) || !contract.IsRepeat(item, state.Instance, of, ran) {
+		return nil, nil //nolint:nilnil // Documented: it is not known.
+	}
+	return &RunRef{WorkflowID: id, RunID: info.GetExecution().GetRunId()}, nil
 }
 
 // pause waits, or gives the error of a context that ends before.

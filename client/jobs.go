@@ -14,13 +14,15 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// JobStatus says how a job stands.
+// JobStatus is the status of a job.
 type JobStatus string
 
-// The states of a job.
+// The statuses of a job.
 const (
 	JobScheduled JobStatus = "scheduled" // recurring, waits for its time
 	JobRunning   JobStatus = "running"   // a run or a loop is under way
@@ -44,8 +46,8 @@ type JobRow struct {
 	Owner       string       `json:"owner,omitempty"`
 	Provider    job.Provider `json:"provider"`
 	PauseReason string       `json:"pause_reason,omitempty"`
-	// Failing tells of the failures of a recurring or continuous job in a row, also
-	// while it is paused.
+	// Failing is set of a recurring or continuous job whose latest runs or iterations
+	// failed, also while it is paused.
 	Failing *contract.Failing `json:"failing,omitempty"`
 	// Tags are those of the definition; of recurring jobs a list only has them if
 	// they were asked for.
@@ -114,14 +116,14 @@ func (c *conn) scheduledRows(ctx context.Context, rows map[string]JobRow, latest
 	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
 		if row, ours := scheduledRow(entry); ours {
 			rows[row.ID] = row
-			latest.add(row.ID, Attribute(entry.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()), entry.GetInfo().GetRecentActions())
+			latest.add(row.ID, metadata.Attribute(entry.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()), entry.GetInfo().GetRecentActions())
 		}
 	})
 }
 
 // scheduledRow reports false for a schedule that is not ours.
 func scheduledRow(entry *schedulepb.ScheduleListEntry) (JobRow, bool) {
-	get := func(name string) string { return Attribute(entry.GetSearchAttributes(), name) }
+	get := func(name string) string { return metadata.Attribute(entry.GetSearchAttributes(), name) }
 	id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
 	if !named || get(contract.AttributeJobID.GetName()) != id {
 		return JobRow{}, false
@@ -188,19 +190,19 @@ func (c *conn) workflowRows(ctx context.Context, rows map[string]JobRow) error {
 		}
 		row := JobRow{
 			ID: run.JobID, Type: run.Type, Mode: run.Mode, Queue: run.Queue,
-			Owner:     Attribute(info.GetSearchAttributes(), contract.AttributeOwner.GetName()),
-			Provider:  job.Provider(Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName())),
+			Owner:     metadata.Attribute(info.GetSearchAttributes(), contract.AttributeOwner.GetName()),
+			Provider:  job.Provider(metadata.Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName())),
 			Status:    jobStatus(run),
 			LastStart: run.Started,
 		}
 		if run.Status == RunWaiting {
 			row.LastStart, row.Next = time.Time{}, run.Started
 		}
-		if j, ok := Definition(info.GetMemo()); ok {
+		if j, ok := metadata.Definition(info.GetMemo()); ok {
 			row.Tags = j.Options.Tags
 		}
 		if run.Status == RunRunning {
-			row.showAs(failing(info.GetMemo()))
+			row.showAs(failingLoop(info.GetMemo()))
 			if pause := pauseOf(info.GetMemo()); pause.Paused {
 				row.Status, row.PauseReason = JobPaused, pause.Reason
 			}
@@ -216,12 +218,12 @@ func (row *JobRow) showAs(f *contract.Failing) {
 	}
 	row.Failing = f
 	if row.Status == JobPaused {
-		f.NextTry = time.Time{} // Nothing is tried until it is resumed.
+		f.NextRun = time.Time{} // Nothing is tried until it is resumed.
 		return
 	}
 	row.Status = JobFailing
-	f.NextTry = later(f.NextTry, row.Next)
-	row.Next = f.NextTry
+	f.NextRun = later(f.NextRun, row.Next)
+	row.Next = f.NextRun
 }
 
 func jobStatus(run Run) JobStatus {
@@ -254,7 +256,7 @@ func (c *conn) waitingRows(ctx context.Context, rows map[string]JobRow) (unread 
 		switch {
 		case errors.Is(err, ErrNoWorker):
 			return append(unread, names[n:]...), nil // All queues have the same workers.
-		case err != nil && (ctx.Err() != nil || isGone(err)):
+		case err != nil && (ctx.Err() != nil || parallel.ServerGone(err)):
 			return nil, err
 		case err != nil:
 			unread = append(unread, name) // One queue's trouble is not that of the others.
@@ -272,7 +274,7 @@ func (c *conn) waitingRows(ctx context.Context, rows map[string]JobRow) (unread 
 			return true
 		})
 		switch {
-		case err != nil && (ctx.Err() != nil || isGone(err)):
+		case err != nil && (ctx.Err() != nil || parallel.ServerGone(err)):
 			return nil, err
 		case err != nil:
 			unread = append(unread, name) // A page of it cannot be read.
@@ -288,7 +290,7 @@ type JobDetail struct {
 	Hash string  `json:"definition_hash"`
 	// Next are the coming starts of a recurring job.
 	Next []time.Time `json:"next,omitempty"`
-	// Missed and Skipped count a recurring job's slots that did not run: outside
+	// Missed and Skipped count a recurring job's starts that have no run: outside
 	// the catch-up window, or because the run before had not ended.
 	Missed  int64 `json:"missed,omitempty"`
 	Skipped int64 `json:"skipped,omitempty"`
@@ -300,7 +302,7 @@ type JobDetail struct {
 	Ahead int `json:"ahead,omitempty"`
 	// Runs are the latest runs, the latest first.
 	Runs []Run `json:"runs,omitempty"`
-	// Note tells what could not be found out.
+	// Note says what could not be found out.
 	Note string `json:"note,omitempty"`
 }
 
@@ -348,12 +350,12 @@ func (c *JobClient) Get(ctx context.Context, jobID string) (*JobDetail, error) {
 
 // notBefore leaves out the starts that are held back.
 func notBefore(failing *contract.Failing, starts []time.Time) []time.Time {
-	if failing == nil || failing.NextTry.IsZero() {
+	if failing == nil || failing.NextRun.IsZero() {
 		return starts
 	}
-	starts = slices.DeleteFunc(starts, failing.NextTry.After)
+	starts = slices.DeleteFunc(starts, failing.NextRun.After)
 	if len(starts) == 0 {
-		return []time.Time{failing.NextTry} // Later than the server looks ahead.
+		return []time.Time{failing.NextRun} // Later than the server looks ahead.
 	}
 	return starts
 }

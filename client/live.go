@@ -4,13 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -18,9 +24,9 @@ import (
 type Live struct {
 	// Job is the definition in force.
 	Job job.Job
-	// DefinitionHash is the hash that marks what is there.
+	// DefinitionHash is that of the search attribute.
 	DefinitionHash string
-	// Paused and PauseReason tell a paused schedule or continuous job.
+	// Paused and PauseReason are set of a paused schedule or continuous job.
 	Paused      bool
 	PauseReason string
 	// PausedItself says of a continuous job that it has paused itself after failures,
@@ -34,12 +40,12 @@ type Live struct {
 	// with, "" if it is that of a run of Job. If there is no reading it, Job is
 	// the definition that the schedule's memo keeps.
 	Input string
-	// Workflow is set of every other job: the run or loop.
+	// Workflow is set of every other job: its run, or the workflow of a continuous job.
 	Workflow *WorkflowLive
 	// Waiting is set of a queued job that has not started.
 	Waiting *contract.QueueItem
-	// Unanswered says which queues could not tell whether the job waits there, nil if it
-	// is known.
+	// Unanswered says of which queues it is not known whether the job waits there, nil if
+	// it is known of all.
 	Unanswered error
 }
 
@@ -52,6 +58,9 @@ type WorkflowLive struct {
 	Begins time.Time // later than Start if it was started for a time ahead
 	Close  time.Time // zero while it runs
 }
+
+// RunStatus is the status as that of a run.
+func (w *WorkflowLive) RunStatus() RunStatus { return runStatus(w.Status) }
 
 // Open says that the workflow has not ended.
 func (w *WorkflowLive) Open() bool {
@@ -66,7 +75,7 @@ func (l *Live) loops() bool {
 // LiveSchedule describes the schedule of a job id. It gives nil when there is
 // none and [ErrNotOurs] when it is someone else's.
 func (c *JobClient) LiveSchedule(ctx context.Context, jobID string) (*Live, error) {
-	description, err := c.schedules().Describe(ctx, jobID)
+	description, err := c.schedules().describe(ctx, jobID)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return nil, nil //nolint:nilnil // Documented: there is none.
@@ -78,11 +87,11 @@ func (c *JobClient) LiveSchedule(ctx context.Context, jobID string) (*Live, erro
 
 // liveSchedule reads the description of a schedule.
 func liveSchedule(jobID string, description *workflowservice.DescribeScheduleResponse) (*Live, error) {
-	if Attribute(description.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
-		return nil, fmt.Errorf("schedule %s does not carry the mark of job %s: %w", contract.ScheduleID(jobID), jobID, ErrNotOurs)
+	if metadata.Attribute(description.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
+		return nil, fmt.Errorf("schedule %s does not have the search attributes of job %s: %w", contract.ScheduleID(jobID), jobID, ErrNotOurs)
 	}
 	live := &Live{
-		DefinitionHash: Attribute(description.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
+		DefinitionHash: metadata.Attribute(description.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
 		Paused:         description.GetSchedule().GetState().GetPaused(),
 		Schedule:       description,
 	}
@@ -105,10 +114,31 @@ func liveSchedule(jobID string, description *workflowservice.DescribeScheduleRes
 	return live, nil
 }
 
+// ScheduleWithoutSkips is the schedule of a recurring job without the starts that people
+// have skipped, see [JobClient.SkipNext].
+func (l *Live) ScheduleWithoutSkips() *schedulepb.Schedule {
+	schedule := proto.CloneOf(l.Schedule.GetSchedule())
+	if spec := schedule.GetSpec(); spec != nil {
+		spec.ExcludeStructuredCalendar = slices.DeleteFunc(spec.GetExcludeStructuredCalendar(), func(calendar *schedulepb.StructuredCalendarSpec) bool {
+			return isSkip(spec, calendar)
+		})
+	}
+	return schedule
+}
+
+// SkippedStarts are the coming starts of a recurring job that people have skipped.
+func (l *Live) SkippedStarts(now time.Time) []time.Time {
+	var times []time.Time
+	for _, skip := range comingSkips(l.Schedule.GetSchedule().GetSpec(), now) {
+		times = append(times, skip.At)
+	}
+	return times
+}
+
 // Recorded is the definition that the memo of a schedule's runs keeps: the one
 // that was applied, even if someone has edited the input of the runs since.
 func (l *Live) Recorded() (job.Job, bool) {
-	return Definition(l.Schedule.GetSchedule().GetAction().GetStartWorkflow().GetMemo())
+	return metadata.Definition(l.Schedule.GetSchedule().GetAction().GetStartWorkflow().GetMemo())
 }
 
 // Next are the coming starts of a recurring job as the server sees them, even if
@@ -128,7 +158,7 @@ func scheduledInput(description *workflowservice.DescribeScheduleResponse) (cont
 		return contract.RunInput{}, errors.New("not that of a run")
 	}
 	var in contract.RunInput
-	if err := decode(payloads[0], &in); err != nil {
+	if err := metadata.Decode(payloads[0], &in); err != nil {
 		return contract.RunInput{}, fmt.Errorf("unreadable (%w)", err)
 	}
 	return in, nil
@@ -161,16 +191,16 @@ func (c *JobClient) LiveWorkflow(ctx context.Context, jobID string) (*Live, erro
 		return nil, fmt.Errorf("describe workflow %s: %w", id, ofServer(ctx, err))
 	}
 	info := response.GetWorkflowExecutionInfo()
-	if Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
-		return nil, fmt.Errorf("workflow %s does not carry the mark of job %s: %w", id, jobID, ErrNotOurs)
+	if metadata.Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName()) != jobID {
+		return nil, fmt.Errorf("workflow %s does not have the search attributes of job %s: %w", id, jobID, ErrNotOurs)
 	}
-	j, ok := Definition(info.GetMemo())
+	j, ok := metadata.Definition(info.GetMemo())
 	if !ok {
 		return nil, fmt.Errorf("workflow %s does not carry the definition of job %s: %w", id, jobID, ErrNotOurs)
 	}
 	live := &Live{
 		Job:            j,
-		DefinitionHash: Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
+		DefinitionHash: metadata.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
 		Workflow: &WorkflowLive{
 			Type:   info.GetType().GetName(),
 			RunID:  info.GetExecution().GetRunId(),
@@ -184,14 +214,14 @@ func (c *JobClient) LiveWorkflow(ctx context.Context, jobID string) (*Live, erro
 	}
 	pause := pauseOf(info.GetMemo())
 	live.Paused, live.PauseReason, live.PausedItself = pause.Paused, pause.Reason, pause.Itself
-	live.Failing = failing(info.GetMemo())
+	live.Failing = failingLoop(info.GetMemo())
 	return live, nil
 }
 
 // Live finds a job by its id alone: its schedule, its workflow, or its place in
 // a queue. It gives [ErrNotFound] when there is nothing, and another error when
-// there is nothing else and queues in which the job may wait do not tell:
-// [ErrNoWorker] if nobody answers for them.
+// there is nothing else and it is not known whether the job waits in a queue:
+// [ErrNoWorker] if no worker answers.
 func (c *JobClient) Live(ctx context.Context, jobID string) (*Live, error) {
 	live, err := c.LiveSchedule(ctx, jobID)
 	if live != nil || err != nil {
@@ -201,7 +231,7 @@ func (c *JobClient) Live(ctx context.Context, jobID string) (*Live, error) {
 	if err != nil || live != nil && live.waitsNowhere() {
 		return live, err
 	}
-	waiting, untold, err := c.waitingItem(ctx, jobID)
+	waiting, unanswered, err := c.waitingItem(ctx, jobID)
 	if err != nil {
 		return nil, err
 	}
@@ -212,14 +242,14 @@ func (c *JobClient) Live(ctx context.Context, jobID string) (*Live, error) {
 		}
 	}
 	switch {
-	case live == nil && waiting == nil && untold != nil:
-		return nil, fmt.Errorf("job %s has no schedule and no run, and %w", jobID, untold)
+	case live == nil && waiting == nil && unanswered != nil:
+		return nil, fmt.Errorf("job %s has no schedule and no run, and %w", jobID, unanswered)
 	case live == nil && waiting == nil:
 		return nil, fmt.Errorf("job %s: %w", jobID, ErrNotFound)
 	case live == nil:
 		live = &Live{Job: waiting.Job}
 	}
-	live.Waiting, live.Unanswered = waiting, untold
+	live.Waiting, live.Unanswered = waiting, unanswered
 	return live, nil
 }
 
@@ -229,9 +259,9 @@ func (l *Live) waitsNowhere() bool {
 	return l.Workflow.Open() && (l.Workflow.Type == contract.ContinuousJobType || l.Job.Mode() == job.ModeOneShot)
 }
 
-// waitingItem looks for a job in all queues. Untold says which of them do not tell
-// whether the job waits there, if it was not found in another one.
-func (c *conn) waitingItem(ctx context.Context, jobID string) (item *contract.QueueItem, untold, err error) {
+// waitingItem looks for a job in all queues. Unanswered says of which queues it is not
+// known whether the job waits there, if it was not found in another one.
+func (c *conn) waitingItem(ctx context.Context, jobID string) (item *contract.QueueItem, unanswered, err error) {
 	names, err := c.queueNames(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -241,7 +271,7 @@ func (c *conn) waitingItem(ctx context.Context, jobID string) (item *contract.Qu
 		state, err := c.queues().State(ctx, name)
 		if errors.Is(err, ErrNoWorker) && ctx.Err() == nil {
 			// All queues have the same workers: nobody answers for the others either.
-			unread = append(unread, fmt.Errorf("%w that could tell whether it waits in %s", ErrNoWorker, queuesText(names[n:])))
+			unread = append(unread, fmt.Errorf("%w for %s, where it may wait", ErrNoWorker, queuesText(names[n:])))
 			break
 		}
 		if err == nil {
@@ -251,10 +281,10 @@ func (c *conn) waitingItem(ctx context.Context, jobID string) (item *contract.Qu
 		}
 		switch {
 		case errors.Is(err, ErrNotFound): // The queue has ended meanwhile.
-		case err != nil && (ctx.Err() != nil || isGone(err)):
+		case err != nil && (ctx.Err() != nil || parallel.ServerGone(err)):
 			return nil, nil, err
 		case err != nil: // One queue's trouble is not that of the others.
-			unread = append(unread, fmt.Errorf("whether it waits in queue %s cannot be told: %w", name, err))
+			unread = append(unread, fmt.Errorf("it may wait in queue %s, which cannot be read: %w", name, err))
 		}
 	}
 	return nil, errors.Join(unread...), nil
@@ -270,18 +300,21 @@ func queuesText(names []string) string {
 	return text
 }
 
-func listRequest(namespace, query string, page []byte, limit int) *workflowservice.ListWorkflowExecutionsRequest {
-	const most = 1000
-	size := int32(most)
-	if limit > 0 && limit < most {
-		size = int32(limit) //nolint:gosec // Below most.
+// pauseOf reads whether a continuous job is paused, and why.
+func pauseOf(memo *commonpb.Memo) contract.Pause {
+	var pause contract.Pause
+	if !metadata.Field(memo, contract.MemoPaused, &pause) {
+		return contract.Pause{}
 	}
-	return &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: namespace, Query: query, NextPageToken: page, PageSize: size,
-	}
+	return pause
 }
 
-// quote writes a value for a visibility query.
-func quote(value string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'"
+// failingLoop reads whether the latest iterations of a continuous job failed, nil if
+// they did not.
+func failingLoop(memo *commonpb.Memo) *contract.Failing {
+	var f contract.Failing
+	if !metadata.Field(memo, contract.MemoFailing, &f) || !f.Failing {
+		return nil
+	}
+	return &f
 }

@@ -10,8 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // sendTries bounds how often a workflow between two runs is asked.
@@ -45,7 +44,7 @@ func send[In, Out any](ctx context.Context, c *conn, message contract.Message[In
 	defer cancel()
 	out, err := deliver(ctx, c, message, contract.JobWorkflowID(jobID), in)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.Type() == contract.ErrorTypeUnchanged {
-		err = app.Details(&out) // It stands so already.
+		err = app.Details(&out) // It is so already.
 		return out, err
 	}
 	return out, explainSent(fmt.Sprintf("%s job %s", string(message), jobID), err)
@@ -56,25 +55,6 @@ func explainSent(what string, err error) error {
 	err = explain(what, err)
 	if errors.Is(err, ErrNoWorker) {
 		return fmt.Errorf("%w %s", err, stillOn)
-	}
-	return err
-}
-
-// SetContinuous gives a running continuous job a new definition, from the next
-// iteration on, or at once if restart is set.
-func (c *JobClient) SetContinuous(ctx context.Context, j job.Job, restart bool) error {
-	return c.ReplaceContinuous(ctx, j, "", restart)
-}
-
-// ReplaceContinuous is SetContinuous if the definition in force has the hash was,
-// or is j already. Otherwise it gives [ErrMoved].
-func (c *JobClient) ReplaceContinuous(ctx context.Context, j job.Job, was string, restart bool) error {
-	_, err := send(ctx, c.conn, contract.MessageSetJob, j.ID, contract.SetJobRequest{
-		Job: j, Was: was, Restart: restart, EndFailurePause: true,
-	})
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) && app.Type() == contract.ErrorTypeOtherDefinition {
-		return fmt.Errorf("job %s was changed by someone else meanwhile: %w", j.ID, ErrMoved)
 	}
 	return err
 }
@@ -90,33 +70,13 @@ func (c *conn) triggerLoop(ctx context.Context, jobID string) (contract.Continuo
 	return state, err
 }
 
-// StopLoop ends the loop of a continuous job and waits until it has ended: its
-// handler has its grace period. One that is not as expected is left alone, and
-// gives [ErrMoved]; nil expects nothing.
-func (c *JobClient) StopLoop(ctx context.Context, jobID, reason string, expected func(*Live) bool) error {
-	live, err := c.LiveWorkflow(ctx, jobID)
-	if err != nil {
-		return err
-	}
-	if live == nil || !live.Workflow.Open() || live.Workflow.Type != contract.ContinuousJobType {
-		return fmt.Errorf("loop of job %s: %w", jobID, ErrNotFound)
-	}
-	if expected != nil && !expected(live) {
-		return fmt.Errorf("job %s was changed by someone else meanwhile: %w", jobID, ErrMoved)
-	}
-	if _, err := send(ctx, c.conn, contract.MessageStop, jobID, contract.StopRequest{Reason: reason}); err != nil {
-		return err
-	}
-	return c.awaitEnd(ctx, live)
-}
-
-// awaitEnd waits until a loop that was told to stop has ended.
+// awaitEnd waits until a continuous job that was asked to stop has ended.
 func (c *conn) awaitEnd(ctx context.Context, live *Live) error {
-	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+workflows.MaxReturnGrace+10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+contract.MaxReturnGrace+10*time.Second)
 	defer cancel()
-	err := Await(ctx, c.temporal, contract.JobWorkflowID(live.Job.ID), "", nil)
+	err := temporalclient.Await(ctx, c.temporal, contract.JobWorkflowID(live.Job.ID), "", nil)
 	if unanswered(err) {
-		return fmt.Errorf("job %s was told to stop and has not ended yet", live.Job.ID)
+		return fmt.Errorf("job %s was asked to stop and has not ended yet", live.Job.ID)
 	}
 	return err
 }

@@ -12,14 +12,16 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // MissedReason says why a start of a recurring job has no run.
 type MissedReason string
 
-// The reasons. They are concluded from what Temporal still knows; where that does
-// not tell, the reason is unknown.
+// The reasons. They are concluded from what Temporal still knows; where that is not
+// enough, the reason is unknown.
 const (
 	MissedOverlap    MissedReason = "overlap"       // a run was under way
 	MissedPaused     MissedReason = "paused"        // the schedule was paused
@@ -49,12 +51,12 @@ type JobStarts struct {
 	// From is when the report begins: what was asked for, or the time since which
 	// the job is known to have the definition that is in force.
 	From time.Time `json:"from"`
-	// Slots are the nominal starts since, Runs those that have a run, Waiting those
-	// that wait for a run under way to end, and Missed the others.
-	Slots   int `json:"slots"`
-	Runs    int `json:"runs"`
-	Waiting int `json:"waiting,omitempty"`
-	Missed  int `json:"missed"`
+	// Scheduled counts the starts of the definition since, Runs those that have a run,
+	// Waiting those that wait for a run under way to end, and Missed the others.
+	Scheduled int `json:"scheduled"`
+	Runs      int `json:"runs"`
+	Waiting   int `json:"waiting,omitempty"`
+	Missed    int `json:"missed"`
 	// The server's own counters, since the schedule was made.
 	ServerOverlap int64     `json:"server_overlap"`
 	ServerWindow  int64     `json:"server_missed_window"`
@@ -83,20 +85,20 @@ type MissedFilter struct {
 	Until time.Time
 }
 
-// MaxReportedStarts bounds the starts that one report looks at.
-const MaxReportedStarts = 10_000
+// maxReportedStarts bounds the starts that one report looks at.
+const maxReportedStarts = 10_000
 
 // maxReportedRuns bounds the runs that are compared with them. There are more runs
 // than starts where people have triggered jobs.
-const maxReportedRuns = 4 * MaxReportedStarts
+const maxReportedRuns = 4 * maxReportedStarts
 
-// settled is how long after its time a start is looked at: by then a run of it is
+// listedAfter is how long after its time a start is looked at: by then a run of it is
 // in the list.
 const listedAfter = 10 * time.Second
 
 // Missed accounts for every start of recurring jobs since a time: it compares the
 // times that their definitions name with the runs that there are. At most
-// MaxReportedStarts starts are looked at; more are an error.
+// maxReportedStarts starts are looked at; more are an error.
 func (c *JobClient) Missed(ctx context.Context, filter MissedFilter) (*StartsReport, error) {
 	report := &StartsReport{Since: filter.Since, Until: filter.Until}
 	if report.Until.IsZero() {
@@ -110,13 +112,13 @@ func (c *JobClient) Missed(ctx context.Context, filter MissedFilter) (*StartsRep
 	if err != nil {
 		return nil, err
 	}
-	slots := 0
+	starts := 0
 	for _, live := range lives {
-		book, err := newAccounting(live, runs[live.Job.ID], report.Since, report.Until, MaxReportedStarts-slots)
+		book, err := newAccounting(live, runs[live.Job.ID], report.Since, report.Until, maxReportedStarts-starts)
 		if err != nil {
 			return nil, err
 		}
-		slots += book.report.Slots
+		starts += book.report.Scheduled
 		report.Missed = append(report.Missed, book.missed...)
 		report.Jobs = append(report.Jobs, book.report)
 	}
@@ -137,7 +139,7 @@ func (c *conn) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Live,
 			return nil, err
 		}
 		if live.Schedule == nil {
-			return nil, &UnsupportedError{"account for its starts", filter.JobID, live.Job.Mode(), "only recurring jobs have times"}
+			return nil, &UnsupportedError{"accounting for starts", filter.JobID, live.Job.Mode(), "only recurring jobs have times"}
 		}
 		return []*Live{live}, nil
 	}
@@ -153,7 +155,7 @@ func (c *conn) recurringJobs(ctx context.Context, filter MissedFilter) ([]*Live,
 	}
 	slices.Sort(ids)
 	lives := make([]*Live, len(ids))
-	err := Each(len(ids), func(i int) (err error) {
+	err := parallel.Each(len(ids), 0, func(i int) (err error) {
 		lives[i], err = c.jobs().LiveSchedule(ctx, ids[i])
 		return err
 	})
@@ -180,7 +182,7 @@ func (c *conn) reportedRuns(ctx context.Context, filter MissedFilter) (map[strin
 			return fmt.Errorf("there are more than %d runs since %s: look at one job, or a shorter time",
 				maxReportedRuns, filter.Since.UTC().Format(time.RFC3339))
 		}
-		run := reportedRun{newRun(info), Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName())}
+		run := reportedRun{newRun(info), metadata.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName())}
 		runs[run.JobID] = append(runs[run.JobID], run)
 		return nil
 	})
@@ -204,7 +206,7 @@ type accounting struct {
 	missed []MissedStart
 }
 
-var errTooManySlots = errors.New("too many starts")
+var errTooManyStarts = errors.New("too many starts")
 
 func newAccounting(live *Live, runs []reportedRun, since, until time.Time, most int) (*accounting, error) {
 	info := live.Schedule.GetInfo()
@@ -235,9 +237,9 @@ func newAccounting(live *Live, runs []reportedRun, since, until time.Time, most 
 		if at.After(until) {
 			break
 		}
-		if b.report.Slots++; b.report.Slots > most {
+		if b.report.Scheduled++; b.report.Scheduled > most {
 			return nil, fmt.Errorf("%w: there are more than %d since %s; look at one job, or a shorter time",
-				errTooManySlots, MaxReportedStarts, since.UTC().Format(time.RFC3339))
+				errTooManyStarts, maxReportedStarts, since.UTC().Format(time.RFC3339))
 		}
 		if b.ran(at) {
 			b.report.Runs++
@@ -250,7 +252,7 @@ func newAccounting(live *Live, runs []reportedRun, since, until time.Time, most 
 }
 
 // definedSince is the time since which the definition in force is taken to be so:
-// the first run that carries its mark, after the last that carries another. If
+// the first run that has its hash, after the last that has another. If
 // there is none, it is when the schedule was last changed, unless that was but a
 // pause or a resume.
 func (b *accounting) definedSince(created time.Time) time.Time {

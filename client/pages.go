@@ -2,15 +2,12 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
-
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/queuepage"
 )
 
 // inPages finds the items of a job that wait in the overflow pages of a queue, in the
@@ -76,10 +73,10 @@ func visitAll(items []contract.QueueItem, visit func(contract.QueueItem) bool) (
 func (c *conn) eachInPages(
 	ctx context.Context, state *contract.QueueState, pages []int64, visit func(contract.QueueItem) bool,
 ) (more bool, _ error) {
-	for chunk := range slices.Chunk(pages, concurrency) {
+	for chunk := range slices.Chunk(pages, parallel.Limit) {
 		read := make([][]contract.QueueItem, len(chunk))
-		err := Each(len(chunk), func(i int) error {
-			page, err := LoadPage(ctx, c.temporal, contract.ReadPageInput{Queue: state.Name, Instance: state.Instance, Page: chunk[i]})
+		err := parallel.Each(len(chunk), 0, func(i int) error {
+			page, err := queuepage.Read(ctx, c.temporal, contract.ReadPageInput{Queue: state.Name, Instance: state.Instance, Page: chunk[i]})
 			if isNotFound(err) {
 				return fmt.Errorf("overflow page %d of queue %s is not there any more: its items cannot be read", chunk[i], state.Name)
 			}
@@ -116,30 +113,4 @@ func (c *QueueClient) Peek(ctx context.Context, name string, from, limit int) ([
 		return limit == 0 || len(items) < limit
 	})
 	return items, err
-}
-
-// ErrNoPage says that a workflow under the id of a page is not that page.
-var ErrNoPage = errors.New("it is not the overflow page of the queue")
-
-// LoadPage reads a page from the history of its workflow, which needs no worker.
-// It gives a serviceerror.NotFound if there is none.
-func LoadPage(ctx context.Context, c client.Client, in contract.ReadPageInput) (contract.QueuePage, error) {
-	var page contract.QueuePage
-	id := contract.QueuePageWorkflowID(in.Queue, in.Instance, in.Page)
-	events := c.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	if !events.HasNext() {
-		return page, fmt.Errorf("workflow %s has no history", id)
-	}
-	started, err := events.Next()
-	if err != nil {
-		return page, err
-	}
-	input := started.GetWorkflowExecutionStartedEventAttributes().GetInput()
-	if err := converter.GetDefaultDataConverter().FromPayloads(input, &page); err != nil {
-		return page, fmt.Errorf("workflow %s: %w: %w", id, ErrNoPage, err)
-	}
-	if len(page.Items) == 0 || page.Queue != in.Queue || page.First != in.Page {
-		return page, fmt.Errorf("workflow %s: %w", id, ErrNoPage)
-	}
-	return page, nil
 }

@@ -12,7 +12,7 @@ type Resumable int
 
 // What Resume undoes.
 const (
-	// ResumableUnknown: nobody can tell, or Resume gives an error for the job.
+	// ResumableUnknown: it is not known, or Resume gives an error for the job.
 	ResumableUnknown Resumable = iota
 	// ResumableNothing: the job is not paused, and a continuous one not failing.
 	ResumableNothing
@@ -23,8 +23,8 @@ const (
 	ResumablePause
 )
 
-// Resumable says what Resume would undo. Of a loop its worker is asked: what else
-// tells of a pause does so only when the iteration under way has ended.
+// Resumable says what Resume would undo. Of a continuous job its worker is asked: Temporal
+// knows of a pause only when the iteration under way has ended.
 func (c *JobClient) Resumable(ctx context.Context, jobID string) (Resumable, error) {
 	live, err := c.Live(ctx, jobID)
 	switch {
@@ -51,8 +51,8 @@ func (c *JobClient) Resumable(ctx context.Context, jobID string) (Resumable, err
 	return ResumableNothing, nil
 }
 
-// Paused says whether a job is paused, and for what. Of a loop its worker is asked,
-// as in Resumable; [ErrNoWorker] if it does not answer.
+// Paused says whether a job is paused, and for what. Of a continuous job its worker is
+// asked, as in Resumable; [ErrNoWorker] if it does not answer.
 func (c *JobClient) Paused(ctx context.Context, jobID string) (paused bool, reason string, err error) {
 	live, err := c.Live(ctx, jobID)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	schedulepb "go.temporal.io/api/schedule/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -36,7 +37,7 @@ func pausesOf(schedule *schedulepb.Schedule) []pauseSpan {
 		return nil
 	}
 	var spans []pauseSpan
-	if err := decode(payload, &spans); err != nil {
+	if err := metadata.Decode(payload, &spans); err != nil {
 		return nil // Someone has edited it.
 	}
 	if len(spans) > 0 && spans[0].To.IsZero() && !schedule.GetState().GetPaused() {
@@ -51,7 +52,7 @@ func keepPauses(schedule *schedulepb.Schedule, spans []pauseSpan) error {
 	fields := maps.Clone(start.GetMemo().GetFields())
 	delete(fields, contract.MemoPauses)
 	if len(spans) > 0 {
-		payload, err := encode(spans[:min(len(spans), maxPauseSpans)])
+		payload, err := metadata.Encode(spans[:min(len(spans), maxPauseSpans)])
 		if err != nil {
 			return err
 		}
@@ -75,7 +76,7 @@ func setPaused(schedule *schedulepb.Schedule, paused bool, reason string, now ti
 	case !paused && open && at.After(spans[0].From):
 		spans[0].To = at
 	case !paused && open:
-		spans = spans[1:] // It was too short to tell.
+		spans = spans[1:] // It was too short to have a time.
 	}
 	schedule.State.Paused, schedule.State.Notes = paused, job.Cut(reason, contract.MaxPauseReason)
 	return keepPauses(schedule, spans)

@@ -6,20 +6,27 @@ import (
 
 	"github.com/stretchr/testify/require"
 	schedulepb "go.temporal.io/api/schedule/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 func scheduleOf(t *testing.T) *schedulepb.Schedule {
 	t.Helper()
-	action, err := client.ScheduleAction(job.Job{
+	of, err := metadata.OfJob(job.Job{
 		ID: "count_things.a", Type: "CountThings", Spec: []byte(`{}`),
 		Trigger: job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}},
 	})
 	require.NoError(t, err)
-	return &schedulepb.Schedule{Action: action, State: &schedulepb.ScheduleState{}}
+	return &schedulepb.Schedule{
+		Action: &schedulepb.ScheduleAction{Action: &schedulepb.ScheduleAction_StartWorkflow{
+			StartWorkflow: &workflowpb.NewWorkflowExecutionInfo{Memo: of.Memo},
+		}},
+		State: &schedulepb.ScheduleState{},
+	}
 }
 
 func TestAScheduleKeepsItsLatestPauses(t *testing.T) {
@@ -38,7 +45,7 @@ func TestAScheduleKeepsItsLatestPauses(t *testing.T) {
 		require.Equal(t, client.PauseSpan{From: at, To: at.Add(2 * time.Minute)}, client.PausesOf(s)[0])
 	}
 	require.Len(t, client.PausesOf(s), client.MaxPauseSpans)
-	_, ok := client.Definition(s.GetAction().GetStartWorkflow().GetMemo())
+	_, ok := metadata.Definition(s.GetAction().GetStartWorkflow().GetMemo())
 	require.True(t, ok, "the definition is kept too")
 }
 
@@ -52,7 +59,7 @@ func TestAPauseWhoseEndNobodyKnowsIsNotKept(t *testing.T) {
 	require.NoError(t, client.SetPaused(s, true, "vendor", now.Add(time.Hour)))
 	require.Len(t, client.PausesOf(s), 1)
 	require.NoError(t, client.SetPaused(s, false, "", now.Add(time.Hour)))
-	require.Empty(t, client.PausesOf(s), "it was too short to tell")
+	require.Empty(t, client.PausesOf(s), "it was too short to have a time")
 }
 
 func TestReasonsOfSeveralPausesAreBounded(t *testing.T) {

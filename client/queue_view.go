@@ -7,7 +7,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// Queue tells of a queue.
+// Queue is a queue as it is.
 type Queue struct {
 	Name   string      `json:"name"`
 	Status QueueStatus `json:"status"`
@@ -51,18 +51,18 @@ type Queue struct {
 	// Stopping is set while the handler of a terminated run may still be at work.
 	Stopping *contract.StoppingHandler `json:"stopping,omitempty"`
 	// Ended is set if the queue's workflow has ended. It does not end by itself. The
-	// other fields tell with what QueueClient.Recover starts the queue again.
+	// other fields are those with which QueueClient.Recover starts the queue again.
 	Ended *QueueEnd `json:"ended,omitempty"`
 
 	state   *contract.QueueState
 	orphans []string
 }
 
-// QueueStatus says in a word how a queue stands. Of one whose workflow has ended it is
-// how that ended, a RunStatus.
+// QueueStatus is the status of a queue. Of one whose workflow has ended it is how that
+// ended, a RunStatus.
 type QueueStatus string
 
-// How a queue stands.
+// The statuses of a queue.
 const (
 	QueueIdle     QueueStatus = "idle"
 	QueueRunning  QueueStatus = "running"
@@ -99,8 +99,8 @@ type QueueHalt struct {
 	RunID string `json:"run_id,omitempty"`
 }
 
-// NewQueue tells of the queue with a state.
-func NewQueue(state *contract.QueueState, now time.Time) *Queue {
+// newQueue is the queue with a state.
+func newQueue(state *contract.QueueState, now time.Time) *Queue {
 	q := &Queue{
 		Name: state.Name, Status: queueStatus(state), Waiting: state.Depth(), Oldest: state.Oldest(), Recent: state.Recent,
 		LastMinute: state.Pace.LastMinute(now), LastHour: state.Pace.LastHour(now),

@@ -11,6 +11,8 @@ import (
 	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -20,7 +22,7 @@ func (c *conn) queueNames(ctx context.Context) ([]string, error) {
 	var names []string
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", contract.JobQueueType)
 	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
-		name := Attribute(info.GetSearchAttributes(), contract.AttributeQueue.GetName())
+		name := metadata.Attribute(info.GetSearchAttributes(), contract.AttributeQueue.GetName())
 		if name != "" && info.GetExecution().GetWorkflowId() == contract.QueueWorkflowID(name) {
 			names = append(names, name)
 		}
@@ -30,14 +32,14 @@ func (c *conn) queueNames(ctx context.Context) ([]string, error) {
 }
 
 // List lists all queues with their states, by name. Beside the error of those
-// that do not tell theirs it gives the others.
+// whose state is not known it gives the others.
 func (c *QueueClient) List(ctx context.Context) ([]Queue, error) {
 	names, err := c.queueNames(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := make([]*Queue, len(names))
-	err = Each(len(names), func(i int) error {
+	err = parallel.Each(len(names), 0, func(i int) error {
 		queue, err := c.Get(ctx, names[i])
 		if errors.Is(err, ErrNotFound) {
 			return nil // It had ended, and someone has deleted it.
@@ -98,14 +100,6 @@ func toQueue[In, Out any](ctx context.Context, c *conn, message contract.Message
 		}
 	}
 	return out, explainSent(what, err)
-}
-
-// RemoveWaiting takes an item out of its queue that has not started, and refuses
-// to stop it if it runs. An item of the job with another number is not meant.
-func (c *QueueClient) RemoveWaiting(ctx context.Context, queue, jobID string, sequence int64) error {
-	_, err := toQueue(ctx, c.conn, contract.MessageCancelItem, queue, fmt.Sprintf("remove job %s from queue %s", jobID, queue),
-		contract.CancelItemRequest{JobID: jobID, WaitingOnly: true, ExpectedSequence: sequence})
-	return err
 }
 
 // CancelItem removes a waiting job from its queue, with its repeats, or stops it
@@ -230,41 +224,6 @@ func (c *QueueClient) SetOnFailure(ctx context.Context, queue string, policy job
 			return summary, explainSent("set queue "+queue, c.orEnded(ctx, queue, err))
 		}
 	}
-}
-
-// LatestDeadLetters leaves one dead letter of each job and spec, in the order of a queue,
-// which is that of the failures: the latest, since its run tells where to go on.
-func LatestDeadLetters(letters []contract.DeadLetter) []contract.DeadLetter {
-	type work struct{ jobID, definitionHash string }
-	latest := map[work]int{}
-	for i, letter := range letters {
-		latest[work{letter.JobID, letter.DefinitionHash}] = i
-	}
-	var kept []contract.DeadLetter
-	for i, letter := range letters {
-		if latest[work{letter.JobID, letter.DefinitionHash}] == i {
-			kept = append(kept, letter)
-		}
-	}
-	return kept
-}
-
-// RetriedDeadLetters tells which of several dead letters can be retried at once, in their order:
-// those of LatestDeadLetters, but of a job that has failed with several specs only those
-// with the first, since a queue holds a job with one spec. The others are left for when
-// that has ended.
-func RetriedDeadLetters(letters []contract.DeadLetter) (retried, left []contract.DeadLetter) {
-	specs := map[string]string{}
-	for _, letter := range LatestDeadLetters(letters) {
-		first, known := specs[letter.JobID]
-		if known && letter.DefinitionHash != first {
-			left = append(left, letter)
-			continue
-		}
-		specs[letter.JobID] = letter.DefinitionHash
-		retried = append(retried, letter)
-	}
-	return retried, left
 }
 
 // DropDead forgets the dead letters with the given numbers, or all if none is

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 )
 
 // DeadRetry is what became of the dead letters that RetryDead was given.
@@ -15,6 +16,9 @@ type DeadRetry struct {
 	// Retried are the letters whose jobs are in the queue again, and Receipts their places.
 	Retried  []contract.DeadLetter
 	Receipts []contract.EnqueueReceipt
+	// Later are letters of jobs that are retried with another spec: they can be retried
+	// when that has ended.
+	Later []contract.DeadLetter
 	// Left are those that cannot be retried.
 	Left []KeptDeadLetter
 }
@@ -32,15 +36,15 @@ func (d *DeadRetry) leave(letter contract.DeadLetter, format string, args ...any
 
 // RetryDead puts the jobs of dead letters into their queue again, at its end, and
 // takes the letters away. Each goes on at the last position that its latest run has
-// left. There is one item for each of RetriedDeadLetters; dead letters that these leave stay,
-// and so do those that cannot be retried, which are named. It reports how many are
-// done. Beside an error it gives what was done before.
-func (c *QueueClient) RetryDead(ctx context.Context, queue string, letters []contract.DeadLetter, report func(done int)) (DeadRetry, error) {
-	letters, _ = RetriedDeadLetters(letters)
-	var outcome DeadRetry
+// left. A queue holds a job with one spec: of a job that failed with several, the letters
+// with the first spec are retried. Letters that are not retried stay. It reports how many
+// of how many are done. Beside an error it gives what was done before.
+func (c *QueueClient) RetryDead(ctx context.Context, queue string, letters []contract.DeadLetter, report func(done, all int)) (DeadRetry, error) {
+	letters, later := retriedDeadLetters(letters)
+	outcome := DeadRetry{Later: later}
 	items := make([]contract.EnqueueItem, len(letters))
 	lacking := make([]string, len(letters))
-	err := Each(len(letters), func(i int) (err error) {
+	err := parallel.Each(len(letters), 0, func(i int) (err error) {
 		items[i], lacking[i], err = c.deadItem(ctx, letters[i])
 		return err
 	})
@@ -61,7 +65,7 @@ func (c *QueueClient) RetryDead(ctx context.Context, queue string, letters []con
 		if alone > 0 {
 			n = 1
 		}
-		receipts, err := c.putIn(ctx, queue, sendable[:n], NewRequestID())
+		receipts, err := c.putIn(ctx, queue, sendable[:n], newRequestID())
 		refused, ok := errors.AsType[*temporal.ApplicationError](err)
 		switch {
 		case ok && refused.Type() == contract.ErrorTypeItemRefused && n > 1:
@@ -76,7 +80,7 @@ func (c *QueueClient) RetryDead(ctx context.Context, queue string, letters []con
 			outcome.Receipts = append(outcome.Receipts, receipts...)
 		}
 		sent, sendable = sent[n:], sendable[n:]
-		report(len(outcome.Retried) + len(outcome.Left))
+		report(len(outcome.Retried)+len(outcome.Left), len(letters))
 	}
 	return outcome, nil
 }
@@ -98,4 +102,38 @@ func (c *conn) deadItem(ctx context.Context, letter contract.DeadLetter) (item c
 	}
 	item.Job, item.RetryOf, item.Cursor = *run.Job, letter.RunID, run.Cursor
 	return item, "", nil
+}
+
+// latestDeadLetters leaves one dead letter of each job and spec, in the order of a queue,
+// which is that of the failures: the latest, since its run has the last position.
+func latestDeadLetters(letters []contract.DeadLetter) []contract.DeadLetter {
+	type work struct{ jobID, definitionHash string }
+	latest := map[work]int{}
+	for i, letter := range letters {
+		latest[work{letter.JobID, letter.DefinitionHash}] = i
+	}
+	var kept []contract.DeadLetter
+	for i, letter := range letters {
+		if latest[work{letter.JobID, letter.DefinitionHash}] == i {
+			kept = append(kept, letter)
+		}
+	}
+	return kept
+}
+
+// retriedDeadLetters are those of latestDeadLetters that can be retried at once, in their
+// order: of a job that has failed with several specs only those with the first. The
+// others are left for later.
+func retriedDeadLetters(letters []contract.DeadLetter) (retried, later []contract.DeadLetter) {
+	specs := map[string]string{}
+	for _, letter := range latestDeadLetters(letters) {
+		first, known := specs[letter.JobID]
+		if known && letter.DefinitionHash != first {
+			later = append(later, letter)
+			continue
+		}
+		specs[letter.JobID] = letter.DefinitionHash
+		retried = append(retried, letter)
+	}
+	return retried, later
 }

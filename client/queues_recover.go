@@ -15,10 +15,10 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/workflows"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 )
 
-// QueueEnd tells how the workflow of a queue has ended.
+// QueueEnd is how the workflow of a queue has ended.
 type QueueEnd struct {
 	RunID string `json:"run_id"`
 	// Status is terminated, failed or timed_out, or what else somebody made of it.
@@ -27,7 +27,7 @@ type QueueEnd struct {
 	// By is who terminated the workflow, and Reason why, or the error it failed with.
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Running is how the run of the item stands that was at work.
+	// Running is the status of the run of the item that was at work.
 	Running RunStatus `json:"running,omitempty"`
 }
 
@@ -66,7 +66,7 @@ func (c *QueueClient) Get(ctx context.Context, name string) (*Queue, error) {
 		return nil, err
 	}
 	if state != nil {
-		return NewQueue(state, time.Now()), nil
+		return newQueue(state, time.Now()), nil
 	}
 	return c.endedQueue(ctx, name)
 }
@@ -82,25 +82,25 @@ func (c *conn) endedQueue(ctx context.Context, name string) (*Queue, error) {
 	if end == nil {
 		return c.queues().Get(ctx, name) // Someone has recovered it meanwhile.
 	}
-	var history workflows.QueueHistory
+	var history queueHistory
 	events := c.temporal.GetWorkflowHistory(ctx, contract.QueueWorkflowID(name), end.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		if err == nil {
-			err = history.Add(event)
+			err = history.add(event)
 		}
 		if err != nil {
 			return nil, explain("the history of queue "+name, err)
 		}
 		end.describe(event)
 	}
-	left := &history.Input
-	if history.Answers {
+	left := &history.input
+	if history.answers {
 		if left, err = c.queryQueue(ctx, name, end.RunID, true); err != nil {
 			return nil, err
 		}
 	}
-	state, orphans := history.Recover(*left, end.At)
+	state, orphans := history.recover(*left, end.At)
 	if item := state.Running; item != nil {
 		run, err := c.temporal.DescribeWorkflowExecution(ctx, contract.JobWorkflowID(item.Job.ID), item.RunID)
 		if err != nil && !isNotFound(err) {
@@ -108,12 +108,15 @@ func (c *conn) endedQueue(ctx context.Context, name string) (*Queue, error) {
 		}
 		end.Running = runStatus(run.GetWorkflowExecutionInfo().GetStatus())
 	}
-	queue := NewQueue(&state, time.Now())
+	queue := newQueue(&state, time.Now())
 	queue.Status, queue.Ended, queue.orphans = QueueStatus(end.Status), end, orphans
+	for _, in := range state.UnreadSignals {
+		queue.Waiting += len(in.Items)
+	}
 	return queue, nil
 }
 
-// queueEnd tells when and how the workflow of a queue has ended, nil if it runs.
+// queueEnd is when and how the workflow of a queue has ended, nil if it runs.
 func (c *conn) queueEnd(ctx context.Context, name string) (*QueueEnd, error) {
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, contract.QueueWorkflowID(name), "")
 	if err != nil {
@@ -131,7 +134,7 @@ func (c *conn) queueEnd(ctx context.Context, name string) (*QueueEnd, error) {
 	}, nil
 }
 
-// tell notes what the last event says of the end.
+// describe notes what the last event says of the end.
 func (e *QueueEnd) describe(event *historypb.HistoryEvent) {
 	if terminated := event.GetWorkflowExecutionTerminatedEventAttributes(); terminated != nil {
 		e.By, e.Reason = terminated.GetIdentity(), terminated.GetReason()
@@ -142,7 +145,7 @@ func (e *QueueEnd) describe(event *historypb.HistoryEvent) {
 }
 
 // endedError is a QueueEndedError if the workflow of a queue has ended, nil if it runs,
-// and another error, as [ErrNotFound], if that cannot be told.
+// and another error, as [ErrNotFound], if that is not known.
 func (c *conn) endedError(ctx context.Context, name string) error {
 	end, err := c.queueEnd(ctx, name)
 	if err != nil {
@@ -184,15 +187,15 @@ func (c *QueueClient) Recover(ctx context.Context, name string) (contract.QueueS
 			return contract.QueueSummary{}, err
 		}
 	}
-	input, err := encode(queue.state)
+	input, err := metadata.Encode(queue.state)
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}
-	attributes, err := encodeAttributes(contract.QueueAttributes(name))
+	attributes, err := metadata.EncodeAttributes(contract.QueueAttributes(name))
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}
-	summary, err := encode(queueSummary(name))
+	summary, err := metadata.Encode(queueSummary(name))
 	if err != nil {
 		return contract.QueueSummary{}, err
 	}

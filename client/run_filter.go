@@ -9,6 +9,8 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -40,14 +42,8 @@ func (f RunFilter) query() string {
 	equal(contract.AttributeOwner.GetName(), f.Owner)
 	equal(contract.AttributeJobMode.GetName(), string(f.Mode))
 	equal(contract.AttributeQueue.GetName(), f.Queue)
-	if statuses := f.statuses(); len(statuses) > 0 {
-		var names []string
-		for _, status := range statuses {
-			if name := quote(visibilityNames[status]); !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-		terms = append(terms, "ExecutionStatus IN ("+strings.Join(names, ", ")+")")
+	if names := f.executionStatuses(); len(names) > 0 {
+		terms = append(terms, "ExecutionStatus IN ('"+strings.Join(names, "', '")+"')")
 	}
 	if !f.Since.IsZero() {
 		terms = append(terms, "ExecutionTime >= "+quote(f.Since.UTC().Format(time.RFC3339Nano)))
@@ -62,10 +58,23 @@ func (f RunFilter) statuses() []RunStatus {
 	return f.Statuses
 }
 
-// needsLook says that a query alone does not tell which runs match.
+// executionStatuses are those that the workflows of matching runs may have.
+func (f RunFilter) executionStatuses() []string {
+	var names []string
+	for _, status := range f.statuses() {
+		names = append(names, executionStatuses[status]...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// needsLook says that a query alone does not find which runs match.
 func (f RunFilter) needsLook() bool {
-	asked := func(status RunStatus) bool { return slices.Contains(f.statuses(), status) }
-	return len(f.Tags) > 0 || asked(RunRunning) != asked(RunWaiting) || asked(RunCanceled) != asked(RunHeldBack)
+	found := f.executionStatuses()
+	return len(f.Tags) > 0 || slices.ContainsFunc(RunStatuses(), func(status RunStatus) bool {
+		return !slices.Contains(f.statuses(), status) &&
+			slices.ContainsFunc(executionStatuses[status], func(name string) bool { return slices.Contains(found, name) })
+	})
 }
 
 // matches decides what the query does not.
@@ -76,7 +85,7 @@ func (f RunFilter) matches(run Run, info *workflowpb.WorkflowExecutionInfo) bool
 	if len(f.Tags) == 0 {
 		return true
 	}
-	j, ok := Definition(info.GetMemo())
+	j, ok := metadata.Definition(info.GetMemo())
 	return ok && hasTags(j.Options.Tags, f.Tags)
 }
 
@@ -93,7 +102,7 @@ func hasTags(tags, wanted map[string]string) bool {
 // withTags keeps the jobs that have tags. Those of a recurring job are in its
 // definition, which lists do not have: its schedule is described.
 func (c *conn) withTags(ctx context.Context, rows []JobRow, wanted map[string]string) ([]JobRow, error) {
-	err := Each(len(rows), func(i int) error {
+	err := parallel.Each(len(rows), 0, func(i int) error {
 		if rows[i].Mode != job.ModeRecurring {
 			return nil
 		}

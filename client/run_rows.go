@@ -8,6 +8,8 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -43,15 +45,14 @@ type Run struct {
 	Worker    string `json:"worker,omitempty"`
 	// Progress is that of a run under way, if it was asked for.
 	Progress *job.Progress `json:"progress,omitempty"`
-	// Message and Counts are the result; Class and Error tell why there is none.
+	// Message and Counts are the result; Class and Error say why there is none.
 	Message string           `json:"message,omitempty"`
 	Counts  map[string]int64 `json:"counts,omitempty"`
 	Class   string           `json:"class,omitempty"`
 	Error   string           `json:"error,omitempty"`
-	// SupersededBy is the start that a completed run gave way to without doing
-	// anything.
+	// SupersededBy is the start that the run gave way to without doing anything.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
-	// HeldUntil is the next try of the job, of a run that was held back.
+	// HeldUntil is the next run of the job, of a run that was held back.
 	HeldUntil time.Time `json:"held_until,omitzero"`
 	// RetryOf is the run id of the run that this one was started in place of.
 	RetryOf string `json:"retry_of,omitempty"`
@@ -73,16 +74,16 @@ func newRun(info *workflowpb.WorkflowExecutionInfo) Run {
 	attributes := info.GetSearchAttributes()
 	run := Run{
 		RunRef:  RunRef{WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId()},
-		JobID:   Attribute(attributes, contract.AttributeJobID.GetName()),
-		Type:    Attribute(attributes, contract.AttributeJobType.GetName()),
-		Mode:    job.Mode(Attribute(attributes, contract.AttributeJobMode.GetName())),
-		Queue:   Attribute(attributes, contract.AttributeQueue.GetName()),
-		Owner:   Attribute(attributes, contract.AttributeOwner.GetName()),
+		JobID:   metadata.Attribute(attributes, contract.AttributeJobID.GetName()),
+		Type:    metadata.Attribute(attributes, contract.AttributeJobType.GetName()),
+		Mode:    job.Mode(metadata.Attribute(attributes, contract.AttributeJobMode.GetName())),
+		Queue:   metadata.Attribute(attributes, contract.AttributeQueue.GetName()),
+		Owner:   metadata.Attribute(attributes, contract.AttributeOwner.GetName()),
 		Status:  runStatus(info.GetStatus()),
 		Started: info.GetStartTime().AsTime(),
 	}
 	if payload, ok := attributes.GetIndexedFields()[scheduledStart]; ok {
-		if err := decode(payload, &run.Scheduled); err != nil {
+		if err := metadata.Decode(payload, &run.Scheduled); err != nil {
 			run.Scheduled = time.Time{}
 		}
 	}
@@ -119,24 +120,20 @@ func later(a, b time.Time) time.Time {
 
 // addMemo adds what the run itself has left in its memo.
 func (r *Run) addMemo(info *workflowpb.WorkflowExecutionInfo) {
-	fields := info.GetMemo().GetFields()
-	if payload, ok := fields[contract.MemoRetryOf]; ok {
-		if err := decode(payload, &r.RetryOf); err != nil {
-			r.RetryOf = ""
-		}
-	}
-	payload, ok := fields[contract.MemoEnd]
-	if !ok {
-		return
+	if !metadata.Field(info.GetMemo(), contract.MemoRetryOf, &r.RetryOf) {
+		r.RetryOf = ""
 	}
 	var end contract.RunEnd
-	if err := decode(payload, &end); err != nil {
-		return // A later version wrote it: the row has what the list itself knows.
+	if !metadata.Field(info.GetMemo(), contract.MemoEnd, &end) {
+		return // The row has what the list itself knows.
 	}
 	r.Taken, r.Attempts, r.Handovers, r.Worker = end.Taken, end.Attempts, end.Handovers, end.Worker
 	r.SupersededBy, r.HeldUntil = end.SupersededBy, end.HeldUntil
-	if !r.HeldUntil.IsZero() {
-		r.Status = RunHeldBack // Canceled by the run itself.
+	switch {
+	case !r.HeldUntil.IsZero():
+		r.Status = RunHeldBack
+	case !r.SupersededBy.IsZero():
+		r.Status = RunSuperseded
 	}
 	r.Message, r.Counts, r.Class, r.Error = end.Message, end.Counts, end.Class, end.Error
 }
@@ -203,7 +200,7 @@ func (c *RunClient) AddProgress(ctx context.Context, runs []Run) error {
 			open = append(open, i)
 		}
 	}
-	return Each(len(open), func(n int) error {
+	return parallel.Each(len(open), 0, func(n int) error {
 		run := &runs[open[n]]
 		detail, err := c.Get(ctx, run.RunRef)
 		if errors.Is(err, ErrNotFound) {

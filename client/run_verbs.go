@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -14,20 +13,19 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// Cancel asks a run to stop: its handler is told, and has the job's stop grace
-// period. It returns once the request is taken. A run that waits for its time
+// Cancel asks a run to stop: its handler has the job's stop grace period. It returns once the request is taken. A run that waits for its time
 // ends without having done anything.
 func (c *RunClient) Cancel(ctx context.Context, ref RunRef, reason string) error {
 	_, err := call(ctx, c.temporal.WorkflowService().RequestCancelWorkflowExecution, &workflowservice.RequestCancelWorkflowExecutionRequest{
 		Namespace:         c.namespace,
 		WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID},
-		Identity:          c.identity, RequestId: NewRequestID(), Reason: reason,
+		Identity:          c.identity, RequestId: newRequestID(), Reason: reason,
 	})
 	return explain("cancel run "+ref.WorkflowID, err)
 }
 
-// Terminate ends a run at once. Its handler is not told; it hears that the run
-// is over when it reports next, and what it has not reported by then is lost.
+// Terminate ends a run at once. Its handler hears of that when it reports next, and what
+// it has not reported by then is lost.
 func (c *RunClient) Terminate(ctx context.Context, ref RunRef, reason string) error {
 	_, err := call(ctx, c.temporal.WorkflowService().TerminateWorkflowExecution, &workflowservice.TerminateWorkflowExecutionRequest{
 		Namespace:         c.namespace,
@@ -37,20 +35,7 @@ func (c *RunClient) Terminate(ctx context.Context, ref RunRef, reason string) er
 	return explain("terminate run "+ref.WorkflowID, err)
 }
 
-// EndWaiting ends the run of a one-shot that waits for its time. One that has
-// begun meanwhile is left alone and gives [ErrMoved].
-func (c *RunClient) EndWaiting(ctx context.Context, jobID, runID, reason string) error {
-	live, err := c.jobs().LiveWorkflow(ctx, jobID)
-	if err != nil {
-		return err
-	}
-	if live == nil || live.Workflow.RunID != runID || !live.Workflow.Open() || !live.Workflow.Begins.After(time.Now()) {
-		return fmt.Errorf("run %s of job %s does not wait any more: %w", runID, jobID, ErrMoved)
-	}
-	return c.Terminate(ctx, RunRef{WorkflowID: contract.JobWorkflowID(jobID), RunID: runID}, reason)
-}
-
-// Retried is what RetryRun started: a run, or a place in a queue.
+// Retried is what Retry started: a run, or a place in a queue.
 type Retried struct {
 	Job job.Job
 	// Run goes on at the last position that the other one has left; zero where a
@@ -59,7 +44,7 @@ type Retried struct {
 	// Receipt is the place in the queue of a queued job, whose run goes on there as
 	// well when its turn comes.
 	Receipt *contract.EnqueueReceipt
-	// ExistedBefore says that it was started by an earlier request, and Status how it stands.
+	// ExistedBefore says that it was started by an earlier request, and Status its status.
 	ExistedBefore bool
 	Status        RunStatus
 }
@@ -123,6 +108,8 @@ func checkRetry(detail *RunDetail) error {
 		return fmt.Errorf("%s has not ended: %w", name, ErrNotRetried)
 	case detail.Status == RunCompleted:
 		return fmt.Errorf("%s completed; trigger the job to run it again: %w", name, ErrNotRetried)
+	case detail.Status == RunSuperseded:
+		return fmt.Errorf("%s gave way to another start; trigger the job to run it: %w", name, ErrNotRetried)
 	case detail.Job == nil:
 		return fmt.Errorf("%s does not carry its definition: %w", name, ErrNotOurs)
 	}

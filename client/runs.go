@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -22,10 +23,10 @@ type RunRef struct {
 	RunID      string `json:"run_id"`
 }
 
-// RunStatus says how a run stands.
+// RunStatus is the status of a run.
 type RunStatus string
 
-// The states of a run.
+// The statuses of a run.
 const (
 	RunRunning    RunStatus = "running"
 	RunWaiting    RunStatus = "waiting" // to be started at a time ahead
@@ -34,8 +35,10 @@ const (
 	RunCanceled   RunStatus = "canceled"
 	RunTerminated RunStatus = "terminated"
 	RunTimedOut   RunStatus = "timed_out"
-	// RunHeldBack: the job is failing, and the run came before the next try.
+	// RunHeldBack: the job is failing, and the run came before the next run.
 	RunHeldBack RunStatus = "held_back"
+	// RunSuperseded: the run gave way to that of another start, see Run.SupersededBy.
+	RunSuperseded RunStatus = "superseded"
 )
 
 // Open says that the run has not ended.
@@ -43,13 +46,14 @@ func (s RunStatus) Open() bool { return s == RunRunning || s == RunWaiting }
 
 // RunStatuses lists every status.
 func RunStatuses() []RunStatus {
-	return []RunStatus{RunRunning, RunWaiting, RunCompleted, RunFailed, RunCanceled, RunTerminated, RunTimedOut, RunHeldBack}
+	return []RunStatus{RunRunning, RunWaiting, RunCompleted, RunFailed, RunCanceled, RunTerminated, RunTimedOut, RunHeldBack, RunSuperseded}
 }
 
-var visibilityNames = map[RunStatus]string{
-	RunRunning: "Running", RunWaiting: "Running", RunCompleted: "Completed", RunFailed: "Failed",
-	RunCanceled: "Canceled", RunTerminated: "Terminated", RunTimedOut: "TimedOut",
-	RunHeldBack: "Canceled",
+// executionStatuses are those that a workflow may have whose run has a status.
+var executionStatuses = map[RunStatus][]string{
+	RunRunning: {"Running"}, RunWaiting: {"Running"}, RunCompleted: {"Completed"}, RunFailed: {"Failed"},
+	RunCanceled: {"Canceled"}, RunTerminated: {"Terminated"}, RunTimedOut: {"TimedOut"},
+	RunHeldBack: {"Canceled"}, RunSuperseded: {"Completed", "Canceled"},
 }
 
 func runStatus(status enumspb.WorkflowExecutionStatus) RunStatus {
@@ -69,9 +73,6 @@ func runStatus(status enumspb.WorkflowExecutionStatus) RunStatus {
 	}
 }
 
-// StatusOf says how a workflow stands.
-func StatusOf(w *WorkflowLive) RunStatus { return runStatus(w.Status) }
-
 // RunDetail is a run with all that is known of it.
 type RunDetail struct {
 	Run
@@ -80,9 +81,9 @@ type RunDetail struct {
 	Output *contract.RunOutput `json:"output,omitempty"`
 	// Cursor is the position that the run has reached, or left behind.
 	Cursor json.RawMessage `json:"cursor,omitempty"`
-	// LastError tells of a run under way that is tried again, and NextTry when.
-	LastError string    `json:"last_error,omitempty"`
-	NextTry   time.Time `json:"next_try,omitzero"`
+	// LastError is that of a run under way that is tried again, and NextAttempt when.
+	LastError   string    `json:"last_error,omitempty"`
+	NextAttempt time.Time `json:"next_attempt,omitzero"`
 	// WaitingForWorker says that no worker has taken the run yet.
 	WaitingForWorker bool `json:"waiting_for_worker,omitempty"`
 }
@@ -98,7 +99,7 @@ func (c *RunClient) Get(ctx context.Context, ref RunRef) (*RunDetail, error) {
 		return nil, fmt.Errorf("workflow %s is a %s, not the run of a job: %w", ref.WorkflowID, info.GetType().GetName(), ErrNotFound)
 	}
 	detail := &RunDetail{Run: newRun(info)}
-	if j, ok := Definition(info.GetMemo()); ok {
+	if j, ok := metadata.Definition(info.GetMemo()); ok {
 		detail.Job = &j
 	}
 	// A run that was terminated leaves its last heartbeat there.
@@ -106,7 +107,7 @@ func (c *RunClient) Get(ctx context.Context, ref RunRef) (*RunDetail, error) {
 	if detail.Status == RunRunning || detail.Status == RunWaiting {
 		return detail, nil
 	}
-	detail.Progress, detail.NextTry, detail.WaitingForWorker, detail.LastError = nil, time.Time{}, false, ""
+	detail.Progress, detail.NextAttempt, detail.WaitingForWorker, detail.LastError = nil, time.Time{}, false, ""
 	detail.LastUpdate = detail.Ended
 	if detail.Status == RunTerminated {
 		detail.Error, err = c.terminatedFor(ctx, detail.RunRef)
@@ -158,20 +159,19 @@ func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecuti
 	}
 	waits := activity.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
 	if next := activity.GetScheduledTime(); waits && next != nil && next.AsTime().After(time.Now()) {
-		d.NextTry = next.AsTime()
+		d.NextAttempt = next.AsTime()
 	} else if waits {
 		d.WaitingForWorker = true
 	}
 	if payloads := activity.GetHeartbeatDetails().GetPayloads(); len(payloads) == 1 {
 		var beat contract.Heartbeat
-		if err := decode(payloads[0], &beat); err == nil {
+		if err := metadata.Decode(payloads[0], &beat); err == nil {
 			d.Progress, d.Cursor = &beat.Progress, beat.Cursor
 		}
 	}
 }
 
-// addEnd adds what the history tells of the end; lists know most of it from the
-// memo.
+// addEnd adds what the history has of the end; lists know most of it from the memo.
 func (d *RunDetail) addEnd(err error) {
 	if err == nil {
 		if output := d.Output; output != nil {

@@ -18,27 +18,28 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// ScheduleService is what the Temporal API has for schedules that exist.
-type ScheduleService interface {
+// scheduleService is what the Temporal API has for schedules that exist.
+type scheduleService interface {
 	DescribeSchedule(context.Context, *workflowservice.DescribeScheduleRequest, ...grpc.CallOption) (*workflowservice.DescribeScheduleResponse, error)
 	UpdateSchedule(context.Context, *workflowservice.UpdateScheduleRequest, ...grpc.CallOption) (*workflowservice.UpdateScheduleResponse, error)
 	PatchSchedule(context.Context, *workflowservice.PatchScheduleRequest, ...grpc.CallOption) (*workflowservice.PatchScheduleResponse, error)
 }
 
-// Schedules changes the schedules of jobs, and is the one way to do so. The server
-// answers a request before it acts, and tells of none that it drops: an update made
+// schedules changes the schedules of jobs, and is the one way to do so. The server
+// answers a request before it acts, and reports none that it drops: an update made
 // for a state that has passed, and a patch (a trigger, a backfill) or an update that
 // is followed by another of its kind at once. So each is read back, and made again
 // until it shows.
 //
 // Errors of the service are given as they are.
-type Schedules struct {
-	Service   ScheduleService
-	Namespace string
-	Identity  string // of who asks, in histories
+type schedules struct {
+	service   scheduleService
+	namespace string
+	identity  string // of who asks, in histories
 }
 
 const (
@@ -58,18 +59,18 @@ const (
 
 var (
 	errNotTaken = errors.New("the server did not take the change in time")
-	// errUntold ends a request that may still be carried out, so that it must not
+	// errOutcomeUnknown ends a request that may still be carried out, so that it must not
 	// be made again.
-	errUntold = errors.New("the server does not tell whether it took the request: look at the job's runs before you ask again")
+	errOutcomeUnknown = errors.New("it is not known whether the server took the request: look at the job's runs before you ask again")
 )
 
-// Describe reads a schedule. The server reads its search attributes first and then the rest:
+// describe reads a schedule. The server reads its search attributes first and then the rest:
 // where they belong to different definitions, it is read again.
-func (s Schedules) Describe(ctx context.Context, jobID string) (*workflowservice.DescribeScheduleResponse, error) {
+func (s schedules) describe(ctx context.Context, jobID string) (*workflowservice.DescribeScheduleResponse, error) {
 	const most = 3
 	for try := 1; ; try++ {
-		now, err := s.Service.DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{
-			Namespace: s.Namespace, ScheduleId: contract.ScheduleID(jobID),
+		now, err := s.service.DescribeSchedule(ctx, &workflowservice.DescribeScheduleRequest{
+			Namespace: s.namespace, ScheduleId: contract.ScheduleID(jobID),
 		})
 		action := now.GetSchedule().GetAction().GetStartWorkflow()
 		if err != nil || try == most || definitionHashOf(now.GetSearchAttributes()) == definitionHashOf(action.GetSearchAttributes()) {
@@ -79,21 +80,21 @@ func (s Schedules) Describe(ctx context.Context, jobID string) (*workflowservice
 }
 
 func definitionHashOf(attributes *commonpb.SearchAttributes) string {
-	return Attribute(attributes, contract.AttributeDefinitionHash.GetName())
+	return metadata.Attribute(attributes, contract.AttributeDefinitionHash.GetName())
 }
 
-// ScheduleEdit is what a schedule shall become.
-type ScheduleEdit struct {
-	Schedule *schedulepb.Schedule
-	// Attributes are its search attributes; nil keeps those that it has.
-	Attributes *commonpb.SearchAttributes
+// scheduleEdit is what a schedule shall become.
+type scheduleEdit struct {
+	schedule *schedulepb.Schedule
+	// attributes are its search attributes; nil keeps those that it has.
+	attributes *commonpb.SearchAttributes
 }
 
-// Change makes a schedule what edit makes of it. It reads the schedule and calls
+// change makes a schedule what edit makes of it. It reads the schedule and calls
 // edit, which may change what it is given, as often as someone else was faster or a
 // change was lost, until edit gives nil: the schedule is as it shall be. It gives up
 // after 20 seconds, or two seconds before the deadline of ctx.
-func (s Schedules) Change(ctx context.Context, jobID string, edit func(now *workflowservice.DescribeScheduleResponse) (*ScheduleEdit, error)) error {
+func (s schedules) change(ctx context.Context, jobID string, edit func(now *workflowservice.DescribeScheduleResponse) (*scheduleEdit, error)) error {
 	within, cancel := giveUpAfter(ctx, maxScheduleChange)
 	defer cancel()
 	for {
@@ -120,10 +121,10 @@ func giveUpAfter(ctx context.Context, longest time.Duration) (context.Context, c
 }
 
 // changeOnce makes one try of a change. It is done when edit says so, with its error.
-func (s Schedules) changeOnce(
-	ctx context.Context, jobID string, edit func(now *workflowservice.DescribeScheduleResponse) (*ScheduleEdit, error),
+func (s schedules) changeOnce(
+	ctx context.Context, jobID string, edit func(now *workflowservice.DescribeScheduleResponse) (*scheduleEdit, error),
 ) (done bool, err error) {
-	now, err := s.Describe(ctx, jobID)
+	now, err := s.describe(ctx, jobID)
 	if err != nil {
 		return false, err
 	}
@@ -131,9 +132,9 @@ func (s Schedules) changeOnce(
 	if err != nil || wanted == nil {
 		return true, err
 	}
-	_, err = s.Service.UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
-		Namespace: s.Namespace, ScheduleId: contract.ScheduleID(jobID), Schedule: wanted.Schedule, SearchAttributes: wanted.Attributes,
-		ConflictToken: now.GetConflictToken(), Identity: s.Identity, RequestId: rand.Text(),
+	_, err = s.service.UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
+		Namespace: s.namespace, ScheduleId: contract.ScheduleID(jobID), Schedule: wanted.schedule, SearchAttributes: wanted.attributes,
+		ConflictToken: now.GetConflictToken(), Identity: s.identity, RequestId: rand.Text(),
 	})
 	if conflicts(err) {
 		return false, nil
@@ -149,7 +150,7 @@ func (s Schedules) changeOnce(
 }
 
 // conflicts says that a schedule has changed since it was described, where a server
-// tells so.
+// says so.
 func conflicts(err error) bool {
 	var failed *serviceerror.FailedPrecondition
 	return errors.As(err, &failed) && strings.Contains(failed.Message, "conflict token")
@@ -157,17 +158,17 @@ func conflicts(err error) bool {
 
 // shows reads a schedule until the condition holds, for so long at most. It reads on
 // while the server is too busy to answer: what was asked for has been taken.
-func (s Schedules) shows(ctx context.Context, jobID string, within time.Duration, condition func(*workflowservice.DescribeScheduleResponse) bool) (bool, error) {
+func (s schedules) shows(ctx context.Context, jobID string, within time.Duration, condition func(*workflowservice.DescribeScheduleResponse) bool) (bool, error) {
 	const first, most = 10 * time.Millisecond, 200 * time.Millisecond
 	began := time.Now()
 	for wait := first; ; wait = min(2*wait, most) {
-		now, err := s.Describe(ctx, jobID)
+		now, err := s.describe(ctx, jobID)
 		switch took := time.Since(began); {
 		case err == nil && condition(now):
 			return true, nil
 		case err == nil && took > within:
 			return false, nil
-		case err != nil && (took > unreadable || !busy(err)):
+		case err != nil && (took > unreadable || !passing(err)):
 			return false, err
 		}
 		select {
@@ -178,32 +179,25 @@ func (s Schedules) shows(ctx context.Context, jobID string, within time.Duration
 	}
 }
 
-// busy says that a call may succeed a moment later.
-func busy(err error) bool {
-	var unavailable *serviceerror.Unavailable
-	var exhausted *serviceerror.ResourceExhausted
-	return errors.As(err, &unavailable) || errors.As(err, &exhausted)
-}
-
-// request makes a patch, which must not be carried out twice, until it shows. What
-// makes a patch and tells whether a schedule has taken it, given the schedule before
-// and now, is called for each try. It gives up after 40 seconds, or two seconds before
+// request makes a patch, which must not be carried out twice, until it shows. For each
+// try, next gives the patch, and how to see in the schedule before and now that it was
+// taken. It gives up after 40 seconds, or two seconds before
 // the deadline of ctx; the second half of that is for finding out about the last try.
-func (s Schedules) request(ctx context.Context, jobID string, next func() (*schedulepb.SchedulePatch, taken)) error {
+func (s schedules) request(ctx context.Context, jobID string, next func() (*schedulepb.SchedulePatch, taken)) error {
 	ctx, cancel := giveUpAfter(ctx, 2*maxScheduleChange)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	for last := time.Now().Add(time.Until(deadline) / 2); ; {
-		before, err := s.Describe(ctx, jobID)
+		before, err := s.describe(ctx, jobID)
 		if err != nil {
 			return err
 		}
 		patch, taken := next()
-		if _, err := s.Service.PatchSchedule(ctx, &workflowservice.PatchScheduleRequest{
-			Namespace: s.Namespace, ScheduleId: contract.ScheduleID(jobID), Patch: patch, Identity: s.Identity, RequestId: rand.Text(),
+		if _, err := s.service.PatchSchedule(ctx, &workflowservice.PatchScheduleRequest{
+			Namespace: s.namespace, ScheduleId: contract.ScheduleID(jobID), Patch: patch, Identity: s.identity, RequestId: rand.Text(),
 		}); err != nil {
 			if ctx.Err() != nil {
-				return untold(err)
+				return outcomeUnknown(err)
 			}
 			return err
 		}
@@ -217,33 +211,33 @@ func (s Schedules) request(ctx context.Context, jobID string, next func() (*sche
 	}
 }
 
-// untold is an error after which a request may still be carried out.
-func untold(err error) error {
+// outcomeUnknown is an error after which a request may still be carried out.
+func outcomeUnknown(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w (%w)", errUntold, err)
+	return fmt.Errorf("%w (%w)", errOutcomeUnknown, err)
 }
 
 // taken finds out whether a schedule has taken the patch that it was sent. Its error
-// says that this cannot be told.
-func (s Schedules) taken(ctx context.Context, jobID string, shown func(now *workflowservice.DescribeScheduleResponse) bool) (bool, error) {
+// says that this is not known.
+func (s schedules) taken(ctx context.Context, jobID string, shown func(now *workflowservice.DescribeScheduleResponse) bool) (bool, error) {
 	if ok, err := s.shows(ctx, jobID, patchShows, shown); ok || err != nil {
-		return ok, untold(err)
+		return ok, outcomeUnknown(err)
 	}
 	if err := s.passBy(ctx, jobID); err != nil {
-		return false, untold(err)
+		return false, outcomeUnknown(err)
 	}
-	now, err := s.Describe(ctx, jobID)
+	now, err := s.describe(ctx, jobID)
 	switch {
 	case err != nil:
-		return false, untold(err)
+		return false, outcomeUnknown(err)
 	case shown(now):
 		return true, nil
 	case now.GetInfo().GetBufferSize() > 0 || now.GetInfo().GetStateSizeBytes() > 0:
-		// It may be among what waits. Schedules that are no workflows, which tell
+		// It may be among what waits. Schedules that are no workflows, which report
 		// their size, do not go by the times of triggers.
-		return false, errUntold
+		return false, errOutcomeUnknown
 	}
 	return false, nil
 }
@@ -253,44 +247,44 @@ type taken func(before, now *workflowservice.DescribeScheduleResponse) bool
 
 // passBy returns once a schedule has looked at all that it was sent before. It does
 // so at once, and in order, so that it is enough to see an update pass, anyone's.
-func (s Schedules) passBy(ctx context.Context, jobID string) error {
+func (s schedules) passBy(ctx context.Context, jobID string) error {
 	var token []byte
-	return s.Change(ctx, jobID, func(now *workflowservice.DescribeScheduleResponse) (*ScheduleEdit, error) {
+	return s.change(ctx, jobID, func(now *workflowservice.DescribeScheduleResponse) (*scheduleEdit, error) {
 		if token == nil {
 			token = now.GetConflictToken()
 		}
 		if !bytes.Equal(now.GetConflictToken(), token) {
 			return nil, nil //nolint:nilnil // It has passed.
 		}
-		return &ScheduleEdit{Schedule: now.GetSchedule()}, nil
+		return &scheduleEdit{schedule: now.GetSchedule()}, nil
 	})
 }
 
-// ScheduleTrigger is what became of a trigger. If neither field is set, a run is
+// scheduleTrigger is what became of a trigger. If neither field is set, a run is
 // under way, and the overlap policy lets no other start or wait.
-type ScheduleTrigger struct {
-	// Started is the run.
-	Started *commonpb.WorkflowExecution
-	// Waits says that it starts when what is under way has ended.
-	Waits bool
+type scheduleTrigger struct {
+	// started is the run.
+	started *commonpb.WorkflowExecution
+	// waits says that it starts when what is under way has ended.
+	waits bool
 }
 
-// Trigger has a schedule start a run now, under an overlap policy; the unspecified
+// trigger has a schedule start a run now, under an overlap policy; the unspecified
 // one is the schedule's own. The run is known by its time, which no other trigger
 // has, and which is no time of the job r.
-func (s Schedules) Trigger(ctx context.Context, jobID string, r *job.Recurring, overlap enumspb.ScheduleOverlapPolicy) (ScheduleTrigger, error) {
-	var out ScheduleTrigger
+func (s schedules) trigger(ctx context.Context, jobID string, r *job.Recurring, overlap enumspb.ScheduleOverlapPolicy) (scheduleTrigger, error) {
+	var out scheduleTrigger
 	err := s.request(ctx, jobID, func() (*schedulepb.SchedulePatch, taken) {
 		at := timestamppb.New(triggerTime(jobID, r, time.Now()))
 		patch := &schedulepb.SchedulePatch{TriggerImmediately: &schedulepb.TriggerImmediatelyRequest{OverlapPolicy: overlap, ScheduledTime: at}}
 		return patch, func(before, now *workflowservice.DescribeScheduleResponse) bool {
-			out = ScheduleTrigger{Waits: now.GetInfo().GetBufferSize() > before.GetInfo().GetBufferSize()}
+			out = scheduleTrigger{waits: now.GetInfo().GetBufferSize() > before.GetInfo().GetBufferSize()}
 			for _, action := range now.GetInfo().GetRecentActions() {
 				if action.GetScheduleTime().AsTime().Equal(at.AsTime()) {
-					out = ScheduleTrigger{Started: action.GetStartWorkflowResult()}
+					out = scheduleTrigger{started: action.GetStartWorkflowResult()}
 				}
 			}
-			return out.Waits || out.Started != nil || now.GetInfo().GetOverlapSkipped() > before.GetInfo().GetOverlapSkipped()
+			return out.waits || out.started != nil || now.GetInfo().GetOverlapSkipped() > before.GetInfo().GetOverlapSkipped()
 		}
 	})
 	return out, err
@@ -317,10 +311,10 @@ func triggerTime(jobID string, r *job.Recurring, now time.Time) time.Time {
 	return now
 }
 
-// Backfill has a schedule start runs for its times from a time up to another, both
+// backfill has a schedule start runs for its times from a time up to another, both
 // inclusive, one after the other and after what is under way. It returns once the
 // schedule has taken the request.
-func (s Schedules) Backfill(ctx context.Context, jobID string, from, to time.Time) error {
+func (s schedules) backfill(ctx context.Context, jobID string, from, to time.Time) error {
 	patch := &schedulepb.SchedulePatch{BackfillRequest: []*schedulepb.BackfillRequest{{
 		StartTime: timestamppb.New(from), EndTime: timestamppb.New(to), OverlapPolicy: enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL,
 	}}}

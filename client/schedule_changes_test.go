@@ -52,7 +52,7 @@ func newForgetful(updates, patches int) (*forgetful, client.Schedules) {
 		Info:          &schedulepb.ScheduleInfo{},
 		ConflictToken: []byte{1},
 	}}
-	return f, client.Schedules{Service: f, Namespace: "default"}
+	return f, client.NewSchedules(f, "default")
 }
 
 func (f *forgetful) DescribeSchedule(context.Context, *workflowservice.DescribeScheduleRequest, ...grpc.CallOption) (*workflowservice.DescribeScheduleResponse, error) {
@@ -84,10 +84,11 @@ func pause(now *workflowservice.DescribeScheduleResponse) (*client.ScheduleEdit,
 		return nil, nil //nolint:nilnil // It is as it shall be.
 	}
 	now.GetSchedule().State.Paused = true
-	return &client.ScheduleEdit{Schedule: now.GetSchedule()}, nil
+	return client.NewScheduleEdit(now.GetSchedule()), nil
 }
 
-func trigger(t *testing.T, s client.Schedules) (client.ScheduleTrigger, error) {
+func trigger(t *testing.T, s client.Schedules) (runID string, err error) {
+	t.Helper()
 	return s.Trigger(t.Context(), "count_things.a", nil, enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED)
 }
 
@@ -99,9 +100,9 @@ func TestWhatAServerDropsIsAskedForAgain(t *testing.T) {
 		require.True(t, f.now.GetSchedule().GetState().GetPaused())
 
 		f, s = newForgetful(1, 2)
-		triggered, err := trigger(t, s)
+		runID, err := trigger(t, s)
 		require.NoError(t, err)
-		require.Equal(t, "r", triggered.Started.GetRunId())
+		require.Equal(t, "r", runID)
 		require.Equal(t, 3, f.asked)
 		require.Len(t, f.now.GetInfo().GetRecentActions(), 1)
 	})
@@ -155,7 +156,7 @@ func TestAChangeIsGivenUpBeforeItsCallersTimeEnds(t *testing.T) {
 		}), "the server did not take the change in time")
 		for updates, want := range map[int]string{
 			0:    "the server did not take the change in time",
-			1000: "the server does not tell whether it took the request: look at the job's runs before you ask again (the server did not take the change in time)",
+			1000: "it is not known whether the server took the request: look at the job's runs before you ask again (the server did not take the change in time)",
 		} {
 			_, s := newForgetful(updates, 1000)
 			require.EqualError(t, within(30*time.Second, func(ctx context.Context) error {

@@ -16,9 +16,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 )
 
-// ServiceState says how a service stands.
+// ServiceState is the state of a service.
 type ServiceState string
 
 // The states of a service.
@@ -38,77 +39,60 @@ type LiveService struct {
 }
 
 // AllStuck says that handlers that were given up hold all slots: the service takes
-// nothing until its process is restarted, though it serves as far as it can tell.
+// nothing until its process is restarted, though its state is serving.
 func (s *LiveService) AllStuck() bool { return s.StuckHandlers > 0 && s.StuckHandlers >= s.Slots }
 
 // errUnreadable says that something under the name of a service is no announcement
 // that this version can read.
 var errUnreadable = errors.New("it cannot be read")
 
-// Services lists the services that live, by worker type and name. Beside the errors
-// of those that cannot be described, or read, it gives the others.
-func Services(ctx context.Context, c sdk.Client) ([]LiveService, error) {
-	services, unread, err := LiveServices(ctx, c)
-	return services, errors.Join(err, unread)
+// Services are the services that Temporal knows, by worker type and name.
+type Services struct {
+	Live []LiveService
+	// Lost are those that fell silent and have not come back under their names.
+	Lost []LiveService
+	// Unreadable joins the errors of announcements that cannot be read: another look will
+	// not read them either.
+	Unreadable error
 }
 
-// LiveServices lists the services that live. Those whose announcement cannot be read
-// are told apart: another look will not read it either.
-func LiveServices(ctx context.Context, c sdk.Client) (services []LiveService, unread, err error) {
-	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND ExecutionStatus = 'Running'", contract.ServiceType))
-}
-
-// KnownServices lists the services that live, and those that fell silent since a time
-// and have not come back under their names. Beside the error of those that cannot be
-// described it gives the others, and apart from it the errors of those that cannot
-// be read.
-func KnownServices(ctx context.Context, c sdk.Client, since time.Time) (services []LiveService, unread, err error) {
-	return servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND (ExecutionStatus = 'Running' OR (%s))", contract.ServiceType, lostSince(since)))
-}
-
-// LostServices lists the services that fell silent since a time and have not
-// come back under their names.
-func LostServices(ctx context.Context, c sdk.Client, since time.Time) ([]LiveService, error) {
-	services, unread, err := servicesOf(ctx, c, fmt.Sprintf("ActivityType = '%s' AND %s", contract.ServiceType, lostSince(since)))
-	// What is described is the latest of a name: one that came back is not lost.
-	return slices.DeleteFunc(services, func(s LiveService) bool { return s.State != ServiceLost }), errors.Join(err, unread)
-}
-
-func lostSince(since time.Time) string {
-	return fmt.Sprintf("ExecutionStatus = 'TimedOut' AND CloseTime > '%s'", since.UTC().Format(time.RFC3339))
-}
-
-// describePatience is how long Temporal may take to describe a service, each time that
-// it is asked. When a host of a cluster dies, what that host had is not answered for
-// some seconds, and must not keep the rest from being asked. The last time is for a
-// server that is slow but well, as far as the caller has time.
-var describePatience = []time.Duration{500 * time.Millisecond, time.Second, 10 * time.Second}
-
-func servicesOf(ctx context.Context, c sdk.Client, query string) (services []LiveService, unread, err error) {
-	found, err := c.ListActivities(ctx, sdk.ListActivitiesOptions{Query: query})
+// Services lists the services that live, and those that fell silent since a time; the
+// zero time means none. Beside the error of those that cannot be described it gives the
+// others.
+func (c *WorkerClient) Services(ctx context.Context, lostSince time.Time) (Services, error) {
+	status := "ExecutionStatus = 'Running'"
+	if !lostSince.IsZero() {
+		status += fmt.Sprintf(" OR (ExecutionStatus = 'TimedOut' AND CloseTime > '%s')", lostSince.UTC().Format(time.RFC3339))
+	}
+	query := fmt.Sprintf("ActivityType = '%s' AND (%s)", contract.ServiceType, status)
+	found, err := c.temporal.ListActivities(ctx, sdk.ListActivitiesOptions{Query: query})
 	if err != nil {
-		return nil, nil, fmt.Errorf("list services: %w", err)
+		return Services{}, fmt.Errorf("list services: %w", err)
 	}
 	ids := map[string]bool{}
 	for info, err := range found.Results {
 		if err != nil {
-			return nil, nil, fmt.Errorf("list services: %w", err)
+			return Services{}, fmt.Errorf("list services: %w", err)
 		}
 		if contract.IsServiceID(info.ActivityID) {
 			ids[info.ActivityID] = true
 		}
 	}
 	known := descriptions{left: slices.Collect(maps.Keys(ids))}
-	for _, patience := range describePatience {
-		known.ask(ctx, c, patience)
+	for _, timeout := range describeTimeouts {
+		known.ask(ctx, c.temporal, timeout)
 	}
-	slices.SortFunc(known.services, func(a, b LiveService) int { return strings.Compare(a.ID(), b.ID()) })
-	slices.SortFunc(known.unreadable, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	if n := len(known.left); n > 0 {
 		err = fmt.Errorf("%d of %d services cannot be described: %w", n, len(ids), known.why)
 	}
-	return known.services, errors.Join(known.unreadable...), err
+	return known.sorted(), err
 }
+
+// describeTimeouts are how long Temporal may take to describe a service, each time that
+// it is asked. When a host of a cluster dies, what that host had is not answered for
+// some seconds, and must not keep the rest from being asked. The last time is for a
+// server that is slow but well, as far as the caller has time.
+var describeTimeouts = []time.Duration{500 * time.Millisecond, time.Second, 10 * time.Second}
 
 // descriptions are what is known of some services.
 type descriptions struct {
@@ -118,17 +102,31 @@ type descriptions struct {
 	why        error    // of one of them
 }
 
+// sorted gives them by worker type and name.
+func (d *descriptions) sorted() Services {
+	slices.SortFunc(d.services, func(a, b LiveService) int { return strings.Compare(a.ID(), b.ID()) })
+	slices.SortFunc(d.unreadable, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	all := Services{Unreadable: errors.Join(d.unreadable...)}
+	for _, service := range d.services {
+		if service.State == ServiceLost {
+			all.Lost = append(all.Lost, service)
+		} else {
+			all.Live = append(all.Live, service)
+		}
+	}
+	return all
+}
+
 // ask describes what is left, several at once.
-func (d *descriptions) ask(ctx context.Context, c sdk.Client, patience time.Duration) {
-	const concurrency = 8
+func (d *descriptions) ask(ctx context.Context, c sdk.Client, timeout time.Duration) {
 	ids := d.left
 	d.left = nil
 	var mu sync.Mutex
 	var group errgroup.Group
-	group.SetLimit(concurrency)
+	group.SetLimit(parallel.Limit)
 	for _, id := range ids {
 		group.Go(func() error {
-			once, cancel := context.WithTimeout(ctx, patience)
+			once, cancel := context.WithTimeout(ctx, timeout)
 			defer cancel()
 			service, err := describeService(once, c, id)
 			mu.Lock()

@@ -60,16 +60,17 @@ func TestServicesAreKnownWithoutThoseThatAreNotDescribed(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 7*time.Second)
 	defer cancel()
-	services, unread, err := client.KnownServices(ctx, c, time.Now())
-	require.NoError(t, unread)
+	known, err := client.New(c, st.Namespace).Workers.Services(ctx, time.Now())
+	require.NoError(t, known.Unreadable)
 	require.ErrorContains(t, err, "1 of 4 services cannot be described: describe service/testing/silent: ")
-	require.Len(t, services, 3)
-	require.Equal(t, "answered", services[0].Name)
-	require.Equal(t, "late", services[1].Name)
-	require.Equal(t, "slow", services[2].Name)
+	require.Empty(t, known.Lost)
+	require.Len(t, known.Live, 3)
+	require.Equal(t, "answered", known.Live[0].Name)
+	require.Equal(t, "late", known.Live[1].Name)
+	require.Equal(t, "slow", known.Live[2].Name)
 }
 
-// announce makes a service that nobody stands for, and gives its id.
+// announce makes a service without a process, and gives its id.
 func announce(t *testing.T, c sdk.Client, namespace, name string) string {
 	t.Helper()
 	id := contract.ServiceID("testing", name)

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// skipMark begins the comment of a calendar that keeps one start from taking
+// skipComment begins the comment of a calendar that keeps one start from taking
 // place: "skip-next 2027-03-01T12:30:00Z by NAME".
-const skipMark = "skip-next "
+const skipComment = "skip-next "
 
 // maxSkips bounds the skipped starts of a schedule, each of which is a calendar
 // that the server looks at for every start.
@@ -35,7 +35,7 @@ func skipCalendar(skip SkippedStart, zone *time.Location) *schedulepb.Structured
 		return []*schedulepb.Range{{Start: v, End: v, Step: 1}}
 	}
 	at := skip.At.In(zone)
-	comment := skipMark + skip.At.UTC().Format(time.RFC3339) + " by " + skip.By
+	comment := skipComment + skip.At.UTC().Format(time.RFC3339) + " by " + skip.By
 	return &schedulepb.StructuredCalendarSpec{
 		Second: only(at.Second()), Minute: only(at.Minute()), Hour: only(at.Hour()),
 		DayOfMonth: only(at.Day()), Month: only(int(at.Month())), Year: only(at.Year()),
@@ -46,8 +46,8 @@ func skipCalendar(skip SkippedStart, zone *time.Location) *schedulepb.Structured
 
 // readSkip reads the comment of a calendar that skipCalendar made.
 func readSkip(calendar *schedulepb.StructuredCalendarSpec) (SkippedStart, bool) {
-	text, marked := strings.CutPrefix(calendar.GetComment(), skipMark)
-	if !marked {
+	text, ours := strings.CutPrefix(calendar.GetComment(), skipComment)
+	if !ours {
 		return SkippedStart{}, false
 	}
 	moment, by, _ := strings.Cut(text, " by ")
@@ -55,24 +55,15 @@ func readSkip(calendar *schedulepb.StructuredCalendarSpec) (SkippedStart, bool) 
 	return SkippedStart{At: at, By: by}, err == nil
 }
 
-// IsSkip says that a calendar among those that a spec excludes is one of ours,
+// isSkip says that a calendar among those that a spec excludes is one of ours,
 // made by SkipNext and not edited since.
-func IsSkip(spec *schedulepb.ScheduleSpec, calendar *schedulepb.StructuredCalendarSpec) bool {
+func isSkip(spec *schedulepb.ScheduleSpec, calendar *schedulepb.StructuredCalendarSpec) bool {
 	skip, ok := readSkip(calendar)
 	if !ok {
 		return false
 	}
 	zone, err := time.LoadLocation(spec.GetTimezoneName())
 	return err == nil && proto.Equal(calendar, skipCalendar(skip, zone))
-}
-
-// SkippedStarts are the coming starts of a job that people have skipped.
-func SkippedStarts(live *Live, now time.Time) []time.Time {
-	var times []time.Time
-	for _, skip := range comingSkips(live.Schedule.GetSchedule().GetSpec(), now) {
-		times = append(times, skip.At)
-	}
-	return times
 }
 
 // comingSkips are the starts after a time that SkipNext keeps from taking place.
@@ -120,7 +111,7 @@ type SkipResult struct {
 // It holds while plans are applied, until the start is past. ErrTooLate says that
 // the start was due before the server had taken the change.
 func (c *JobClient) SkipNext(ctx context.Context, jobID, by string) (*SkipResult, error) {
-	live, err := c.recurring(ctx, jobID, "skip a start")
+	live, err := c.recurring(ctx, jobID, "skipping a start")
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +171,7 @@ func (c *conn) nextNominal(ctx context.Context, live *Live) (nominal, due time.T
 }
 
 // edit is the schedule without the start, nil if it has none such.
-func (skip SkippedStart) edit(live *Live) (*ScheduleEdit, error) {
+func (skip SkippedStart) edit(live *Live) (*scheduleEdit, error) {
 	schedule := live.Schedule.GetSchedule()
 	spec := schedule.GetSpec()
 	// From the epoch: the start may have come since.
@@ -192,11 +183,11 @@ func (skip SkippedStart) edit(live *Live) (*ScheduleEdit, error) {
 		return nil, fmt.Errorf("job %s has %d skipped starts ahead, which is the most: pause it instead", live.Job.ID, len(skips))
 	}
 	spec.ExcludeStructuredCalendar = slices.DeleteFunc(spec.GetExcludeStructuredCalendar(), func(calendar *schedulepb.StructuredCalendarSpec) bool {
-		return IsSkip(spec, calendar)
+		return isSkip(spec, calendar)
 	})
 	var err error
 	if schedule.Spec, err = withSkips(spec, append(skips, skip)); err != nil {
 		return nil, err
 	}
-	return &ScheduleEdit{Schedule: schedule}, nil
+	return &scheduleEdit{schedule: schedule}, nil
 }

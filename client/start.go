@@ -16,28 +16,25 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Start starts a run of a job at once. If a run of the job with the same spec
 // is under way, that one is given instead; with another spec is an error.
-func (c *RunClient) Start(ctx context.Context, j job.Job, trigger contract.StartedBy) (RunRef, error) {
-	return c.StartWithRequestID(ctx, j, trigger, NewRequestID())
+func (c *RunClient) Start(ctx context.Context, j job.Job, by contract.StartedBy) (RunRef, error) {
+	return c.StartAt(ctx, j, by, time.Time{}, "")
 }
 
-// StartWithRequestID is Start for a request that may be made several times: the same
-// request id starts no second run, not even when the first has ended.
-func (c *RunClient) StartWithRequestID(ctx context.Context, j job.Job, trigger contract.StartedBy, requestID string) (RunRef, error) {
-	return c.StartAt(ctx, j, trigger, time.Time{}, requestID)
-}
-
-// StartAt is StartWithRequestID for a time ahead; at one that is past, the run begins
-// at once. Until then the run is [RunWaiting]. If one waits already for another
-// time, it is an error.
-func (c *RunClient) StartAt(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time, requestID string) (RunRef, error) {
+// StartAt is Start for a time ahead; at one that is past, the run begins at once. Until
+// then the run is [RunWaiting]. If one waits already for another time, it is an error.
+//
+// A request that may be made several times has a request id: the same one starts no
+// second run, not even when the first has ended. Without one each request is another.
+func (c *RunClient) StartAt(ctx context.Context, j job.Job, by contract.StartedBy, at time.Time, requestID string) (RunRef, error) {
 	ref, err := c.start(ctx, j, start{
 		workflowType: contract.RunJobType, requestID: requestID,
-		input: contract.RunInput{Job: j, StartedBy: trigger},
+		input: contract.RunInput{Job: j, StartedBy: by},
 		delay: max(time.Until(at), 0),
 	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
@@ -66,7 +63,7 @@ var ErrOtherSpec = errors.New("it has another spec")
 // timed out is started again. With another spec than that of the latest run it
 // gives [ErrOtherSpec], however that ended. It knows the runs of the namespace's
 // retention. The time is that of StartAt.
-func (c *RunClient) StartOnce(ctx context.Context, j job.Job, trigger contract.StartedBy, at time.Time) (Once, error) {
+func (c *RunClient) StartOnce(ctx context.Context, j job.Job, by contract.StartedBy, at time.Time) (Once, error) {
 	live, err := c.jobs().LiveWorkflow(ctx, j.ID)
 	if err != nil {
 		return Once{}, err
@@ -77,8 +74,8 @@ func (c *RunClient) StartOnce(ctx context.Context, j job.Job, trigger contract.S
 		}
 	}
 	ref, err := c.start(ctx, j, start{
-		workflowType: contract.RunJobType, requestID: NewRequestID(), once: true,
-		input: contract.RunInput{Job: j, StartedBy: trigger},
+		workflowType: contract.RunJobType, once: true,
+		input: contract.RunInput{Job: j, StartedBy: by},
 		delay: max(time.Until(at), 0),
 	})
 	if !temporal.IsWorkflowExecutionAlreadyStartedError(err) {
@@ -91,11 +88,11 @@ func (c *RunClient) StartOnce(ctx context.Context, j job.Job, trigger contract.S
 	return Once{RunRef: ref, ExistedBefore: true, Status: runStatus(live.Workflow.Status)}, nil
 }
 
-// StartContinuous starts the loop of a continuous job. A loop that runs with the
-// same definition is left alone; with another, or someone else's, is an error.
+// StartContinuous starts a continuous job. One that runs with the same definition is left
+// alone; with another, or someone else's, is an error.
 func (c *JobClient) StartContinuous(ctx context.Context, j job.Job) error {
 	_, err := c.start(ctx, j, start{
-		workflowType: contract.ContinuousJobType, requestID: NewRequestID(), input: contract.NewContinuousState(j),
+		workflowType: contract.ContinuousJobType, input: contract.NewContinuousState(j),
 	})
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
 		_, _, err = c.holder(ctx, j, time.Time{})
@@ -109,7 +106,7 @@ type start struct {
 	// workflowID defaults to the one that the job's id names.
 	workflowID   string
 	workflowType string
-	requestID    string
+	requestID    string // defaults to a new one
 	input        any
 	delay        time.Duration
 	retryOf      string // a run id
@@ -119,16 +116,19 @@ type start struct {
 // start starts a workflow of a job. It is the call itself and not the SDK's
 // function, since that cannot be given a request id.
 func (c *conn) start(ctx context.Context, j job.Job, s start) (RunRef, error) {
-	m, err := marksOf(j)
+	if s.requestID == "" {
+		s.requestID = newRequestID()
+	}
+	m, err := metadata.OfJob(j)
 	if err != nil {
 		return RunRef{}, err
 	}
-	input, err := encode(s.input)
+	input, err := metadata.Encode(s.input)
 	if err != nil {
 		return RunRef{}, err
 	}
 	if s.retryOf != "" {
-		if m.memo.Fields[contract.MemoRetryOf], err = encode(s.retryOf); err != nil {
+		if m.Memo.Fields[contract.MemoRetryOf], err = metadata.Encode(s.retryOf); err != nil {
 			return RunRef{}, err
 		}
 	}
@@ -147,7 +147,7 @@ func (c *conn) start(ctx context.Context, j job.Job, s start) (RunRef, error) {
 		WorkflowIdReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 
-		Memo: m.memo, SearchAttributes: m.attributes, UserMetadata: m.metadata,
+		Memo: m.Memo, SearchAttributes: m.SearchAttributes, UserMetadata: m.UserMetadata,
 	}
 	if s.once {
 		request.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
@@ -162,8 +162,8 @@ func (c *conn) start(ctx context.Context, j job.Job, s start) (RunRef, error) {
 	return RunRef{WorkflowID: s.workflowID, RunID: response.GetRunId()}, nil
 }
 
-// NewRequestID names a request, so that making it again is harmless.
-func NewRequestID() string { return strings.ToLower(ulid.Make().String()) }
+// newRequestID names a request, so that making it again is harmless.
+func newRequestID() string { return strings.ToLower(ulid.Make().String()) }
 
 // holder gives the workflow that holds a job's id, if it is the job's own, has the
 // definition j, and begins when it should.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -23,13 +24,13 @@ var farFuture = time.Date(2102, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // recurring finds a recurring job. It gives [ErrNotFound] when there is no job
 // of the id, and an [UnsupportedError] when the job has another mode.
-func (c *conn) recurring(ctx context.Context, jobID, verb string) (*Live, error) {
+func (c *conn) recurring(ctx context.Context, jobID, action string) (*Live, error) {
 	live, err := c.jobs().Live(ctx, jobID)
 	if err != nil {
 		return nil, err
 	}
 	if live.Schedule == nil {
-		return nil, &UnsupportedError{Verb: verb, JobID: jobID, Mode: live.Job.Mode(), Hint: "only recurring jobs have times"}
+		return nil, &UnsupportedError{Action: action, JobID: jobID, Mode: live.Job.Mode(), Hint: "only recurring jobs have times"}
 	}
 	return live, nil
 }
@@ -61,7 +62,7 @@ type NextStarts struct {
 	TimeZone    string `json:"time_zone"`
 	Paused      bool   `json:"paused"`
 	PauseReason string `json:"pause_reason,omitempty"`
-	// HeldUntil is the next try of a failing job: starts before it are held back.
+	// HeldUntil is the next run of a failing job: starts before it are held back.
 	HeldUntil time.Time `json:"held_until,omitzero"`
 	// Skipped are coming starts that will not take place since someone said so.
 	Skipped []SkippedStart `json:"skipped,omitempty"`
@@ -70,7 +71,7 @@ type NextStarts struct {
 // NextStarts asks the server for the next starts of a recurring job, from 1 to
 // MaxStarts of them.
 func (c *JobClient) NextStarts(ctx context.Context, jobID string, count int) (*NextStarts, error) {
-	live, err := c.recurring(ctx, jobID, "list its starts")
+	live, err := c.recurring(ctx, jobID, "listing starts")
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +88,8 @@ func (c *JobClient) NextStarts(ctx context.Context, jobID string, count int) (*N
 		next.PauseReason = live.PauseReason
 	}
 	failing, err := c.failingSchedule(ctx, live)
-	if failing != nil && failing.NextTry.After(now) {
-		next.HeldUntil = failing.NextTry
+	if failing != nil && failing.NextRun.After(now) {
+		next.HeldUntil = failing.NextRun
 	}
 	return next, err
 }
@@ -143,7 +144,7 @@ func (c *JobClient) Upcoming(ctx context.Context, until time.Time, filter JobFil
 	if err != nil {
 		return nil, err
 	}
-	if err := Each(len(rows), func(n int) error {
+	if err := parallel.Each(len(rows), 0, func(n int) error {
 		var err error
 		times[n], err = c.startsUntil(ctx, rows[n].ID, times[n], now, until)
 		return err
@@ -208,17 +209,14 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// MaxBackfill is how many runs a backfill starts at most.
-const MaxBackfill = MaxStarts
-
 // confirmBackfill is how long starts that were just due may still be made up for
 // by the schedule itself.
 const confirmBackfill = 2 * time.Minute
 
 // BackfillStarts lists the starts of a recurring job from a time up to another,
 // both inclusive: those that Backfill would run. It refuses what cannot be made
-// up for: times that are not past, more than MaxBackfill starts, and jobs whose
-// late starts give way to later ones.
+// up for: times that are not past, more than [MaxStarts] starts, those of a failing job
+// that would be held back, and those that give way to later ones.
 func (c *JobClient) BackfillStarts(ctx context.Context, jobID string, from, to time.Time) ([]time.Time, error) {
 	live, err := c.recurring(ctx, jobID, "backfill")
 	if err != nil {
@@ -245,10 +243,26 @@ func (c *JobClient) BackfillStarts(ctx context.Context, jobID string, from, to t
 		}
 		if len(more) > 0 {
 			return nil, fmt.Errorf("job %s has more than %d starts from %s to %s: backfill a part at a time",
-				jobID, MaxBackfill, from.Format(time.RFC3339), to.Format(time.RFC3339))
+				jobID, MaxStarts, from.Format(time.RFC3339), to.Format(time.RFC3339))
 		}
 	}
+	if len(times) == 0 {
+		return nil, nil
+	}
+	if err := c.checkHeldBack(ctx, live, times[0]); err != nil {
+		return nil, err
+	}
 	return times, checkBackfill(live.Job, times)
+}
+
+// checkHeldBack refuses a start of a failing job whose run would be held back.
+func (c *conn) checkHeldBack(ctx context.Context, live *Live, start time.Time) error {
+	failing, err := c.failingSchedule(ctx, live)
+	if err != nil || failing == nil || !start.Before(failing.NextRun) {
+		return err
+	}
+	return fmt.Errorf("job %s is failing: starts before %s are held back, so that a backfill would do nothing; trigger it, and backfill once a run has completed",
+		live.Job.ID, failing.NextRun.UTC().Format(time.RFC3339))
 }
 
 // checkBackfill refuses starts that would do nothing, since they give way to
@@ -277,7 +291,7 @@ func (c *JobClient) Backfill(ctx context.Context, jobID string, from, to time.Ti
 	if err != nil || len(times) == 0 {
 		return times, err
 	}
-	if err := c.schedules().Backfill(ctx, jobID, from, to); err != nil {
+	if err := c.schedules().backfill(ctx, jobID, from, to); err != nil {
 		return nil, fmt.Errorf("backfill job %s: %w", jobID, err)
 	}
 	return times, nil

@@ -10,16 +10,16 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// UnsupportedError says that a verb does not fit a job's mode.
+// UnsupportedError says that an action does not fit a job's mode.
 type UnsupportedError struct {
-	Verb, JobID string
-	Mode        job.Mode
-	Hint        string
+	Action, JobID string
+	Mode          job.Mode
+	Hint          string
 }
 
 // Error implements error.
 func (e *UnsupportedError) Error() string {
-	return fmt.Sprintf("job %s is %s and cannot be told to %s: %s", e.JobID, e.Mode, e.Verb, e.Hint)
+	return fmt.Sprintf("job %s: %s jobs do not support %s; %s", e.JobID, e.Mode, e.Action, e.Hint)
 }
 
 // Stop ends what a job does now: a continuous job ends for good, a one-shot or
@@ -87,15 +87,15 @@ func (c *JobClient) Restart(ctx context.Context, jobID, reason string) error {
 	if err != nil || !state.Stop {
 		return err
 	}
-	// It was told to stop before, and is about to end.
+	// It was asked to stop before, and is about to end.
 	if err := c.awaitEnd(ctx, live); err != nil {
 		return err
 	}
 	return c.StartContinuous(ctx, state.Job)
 }
 
-// restartEnded starts a continuous job again that was not there to be told to
-// restart: it had been told to stop, and ended between two looks.
+// restartEnded starts a continuous job again that was not there any more when it was asked
+// to restart: it had been asked to stop, and ended between two looks.
 func (c *conn) restartEnded(ctx context.Context, jobID string, missed error) error {
 	live, err := c.jobs().LiveWorkflow(ctx, jobID)
 	if err != nil {
@@ -197,7 +197,7 @@ func (c *JobClient) TriggerJob(ctx context.Context, j job.Job) (Triggered, error
 		_, err := c.triggerLoop(ctx, j.ID)
 		return Triggered{}, err
 	case job.ModeQueued:
-		receipt, err := c.queues().Enqueue(ctx, j, true)
+		receipt, err := c.queues().Enqueue(ctx, j, EnqueueOptions{AllowRerun: true})
 		return Triggered{Receipt: &receipt}, err
 	case job.ModeRecurring:
 		ref, err := c.triggerSchedule(ctx, j)

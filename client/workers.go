@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,9 +11,10 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 )
 
-// Workers is who serves the jobs of a namespace.
+// Workers are the worker processes of a namespace.
 type Workers struct {
 	// Services are the live worker processes, by worker type and name.
 	Services []LiveService `json:"services"`
@@ -29,7 +31,7 @@ type UnservedType struct {
 	Jobs int `json:"jobs"`
 }
 
-// lostFor is how long a service that fell silent is told of.
+// lostFor is how long a service that fell silent is listed.
 const lostFor = time.Hour
 
 // List lists the live workers, and the job types that have none: of the jobs
@@ -37,21 +39,17 @@ const lostFor = time.Hour
 // from their turn on. A service that died is taken for dead after its service
 // timeout, 15 seconds by default; jobs may take a second to show.
 func (c *WorkerClient) List(ctx context.Context) (*Workers, error) {
-	services, err := Services(ctx, c.temporal)
+	services, err := c.Services(ctx, time.Now().Add(-lostFor))
+	if err := errors.Join(err, services.Unreadable); err != nil {
+		return nil, err
+	}
+	jobs, err := c.jobsByType(ctx)
 	if err != nil {
 		return nil, err
 	}
-	lost, err := LostServices(ctx, c.temporal, time.Now().Add(-lostFor))
-	if err != nil {
-		return nil, err
-	}
-	jobs, err := c.liveStates(ctx)
-	if err != nil {
-		return nil, err
-	}
-	w := &Workers{Services: services, Lost: lost}
+	w := &Workers{Services: services.Live, Lost: services.Lost}
 	for typeName, ids := range jobs {
-		served := slices.ContainsFunc(services, func(s LiveService) bool {
+		served := slices.ContainsFunc(services.Live, func(s LiveService) bool {
 			return s.State == ServiceServing && s.Serves(typeName)
 		})
 		if !served {
@@ -62,8 +60,8 @@ func (c *WorkerClient) List(ctx context.Context) (*Workers, error) {
 	return w, nil
 }
 
-// standing gives the ids of the jobs on schedule and under way, by their type.
-func (c *conn) liveStates(ctx context.Context) (map[string]map[string]bool, error) {
+// jobsByType gives the ids of the jobs on schedule and under way, by their type.
+func (c *conn) jobsByType(ctx context.Context) (map[string]map[string]bool, error) {
 	rows := map[string]JobRow{}
 	if err := c.scheduledRows(ctx, rows, nil); err != nil {
 		return nil, err
@@ -83,8 +81,8 @@ func (c *conn) liveStates(ctx context.Context) (map[string]map[string]bool, erro
 	}
 	query := fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowType IN ('%s', '%s')", contract.RunJobType, contract.ContinuousJobType)
 	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
-		add(Attribute(info.GetSearchAttributes(), contract.AttributeJobType.GetName()),
-			Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName()))
+		add(metadata.Attribute(info.GetSearchAttributes(), contract.AttributeJobType.GetName()),
+			metadata.Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName()))
 	})
 	return jobs, err
 }

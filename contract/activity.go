@@ -16,6 +16,10 @@ const ErrorTypeDraining = "WorkerDraining"
 // heartbeat timeout. Its details are an ActivityOutput with the cursor.
 const ErrorTypeRunLost = "RunLost"
 
+// MaxReturnGrace bounds how long a worker waits for a handler that was cut off before
+// it gives it up.
+const MaxReturnGrace = 30 * time.Second
+
 // ActivityInput is the input of every job type's activity.
 type ActivityInput struct {
 	Job job.Job `json:"job"`
@@ -30,7 +34,7 @@ type ActivityOutput struct {
 	Result job.Result `json:"result"`
 	// Worker is the identity of the process that did the work.
 	Worker string `json:"worker"`
-	// Attempts counts the tries that it took.
+	// Attempts is the number of the activity's attempt that ended it.
 	Attempts int `json:"attempts"`
 	// Stopped says that the handler ended early because it was asked to.
 	Stopped bool `json:"stopped,omitempty"`

@@ -43,7 +43,7 @@ type AppliedType struct {
 	Worker job.WorkerType `json:"worker"`
 }
 
-// AppliedRecord tells what an apply has done so far.
+// AppliedRecord is what an apply has done so far.
 type AppliedRecord struct {
 	Applied map[string]AppliedJob `json:"applied,omitempty"`
 	// Types are job types to keep, by name.
@@ -52,7 +52,7 @@ type AppliedRecord struct {
 	Removed []string `json:"removed,omitempty"`
 }
 
-// Empty says that the record tells nothing.
+// Empty says that the record has nothing in it.
 func (r AppliedRecord) Empty() bool {
 	return len(r.Applied) == 0 && len(r.Types) == 0 && len(r.Removed) == 0
 }

@@ -13,13 +13,17 @@ type Binding struct {
 	Tags map[string]string `json:"tags,omitempty"`
 	// Lost says why the service has to be found again before it gets more work.
 	Lost string `json:"lost,omitempty"`
+	// Silent says that the service fell silent in the last attempt, for the heartbeat
+	// timeout, and NotTaken that it did not take the run in time.
+	Silent   bool `json:"silent,omitempty"`
+	NotTaken bool `json:"not_taken,omitempty"`
 	// Rebinds are the latest changes of the service, oldest first; Rebound counts
 	// them all.
 	Rebinds []Rebind `json:"rebinds,omitempty"`
 	Rebound int      `json:"rebound,omitempty"`
 }
 
-// Rebind is a change of the service that a run or a loop is bound to.
+// Rebind is a change of the service that a run or a continuous job is bound to.
 type Rebind struct {
 	At     time.Time `json:"at"`
 	From   string    `json:"from"`

@@ -36,8 +36,8 @@ const (
 )
 
 // ErrorTypeUnchanged is the type of the error with which ContinuousJob refuses a
-// message since it stands as the message wants it to. The detail is the state, a
-// [ContinuousState]: to whoever asked it is the answer.
+// message that would change nothing. The detail is the state, a [ContinuousState]: it
+// is the answer to the message.
 const ErrorTypeUnchanged = "Unchanged"
 
 // ErrorTypeOtherDefinition is the type of the error of MessageSetJob when the
@@ -69,7 +69,7 @@ type ContinuousState struct {
 	Iterations          int64 `json:"iterations"`
 	Failed              int64 `json:"failed"`
 	ConsecutiveFailures int   `json:"consecutive_failures"`
-	// FailingSince is when the job went over to failing, as its memo tells.
+	// FailingSince is when the job went over to failing, as its memo has it.
 	FailingSince time.Time `json:"failing_since,omitzero"`
 	// Interrupted counts the iterations that were cut short: stopped, restarted, or
 	// handed over by a worker that shut down. They neither failed nor succeeded.

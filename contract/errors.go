@@ -51,7 +51,7 @@ func ErrorClass(err error) string {
 }
 
 // LastCursor is the position that a run which failed or was canceled left behind,
-// as far as the error of the run tells; nil if it left none.
+// as far as the error of the run has it; nil if it left none.
 func LastCursor(err error) json.RawMessage { return LastOutput(err).Result.Cursor }
 
 // LastOutput is what the last attempt of a run left behind that did not complete.
@@ -78,15 +78,15 @@ func LastOutput(err error) ActivityOutput {
 }
 
 func lastHeartbeat(timeout *temporal.TimeoutError) ActivityOutput {
-	var beat Heartbeat
-	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&beat) != nil {
+	var heartbeat Heartbeat
+	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&heartbeat) != nil {
 		return ActivityOutput{}
 	}
-	return ActivityOutput{Worker: beat.Worker, Result: job.Result{Cursor: beat.Cursor}, Progress: beat.Progress}
+	return ActivityOutput{Worker: heartbeat.Worker, Result: job.Result{Cursor: heartbeat.Cursor}, Progress: heartbeat.Progress}
 }
 
-// EndedWithoutHandler says that a run, awaited or watched, was ended over the head
-// of its handler: someone terminated it, or the workflow itself timed out.
+// EndedWithoutHandler says that a run, awaited or watched, was ended without
+// its handler: someone terminated it, or the workflow itself timed out.
 func EndedWithoutHandler(err error) bool {
 	var app *temporal.ApplicationError
 	if errors.As(err, &app) && app.Type() == ErrorTypeRunCutOff {

@@ -12,8 +12,8 @@ const (
 	MemoFailing = "failing" // of a continuous job: a Failing
 )
 
-// Pause tells, in the memo of a continuous job, whether it is paused: it can be
-// read without a worker.
+// Pause is in the memo of a continuous job and says whether it is paused. It can be read
+// without a worker.
 type Pause struct {
 	Paused bool   `json:"paused"`
 	Reason string `json:"reason,omitempty"`
@@ -29,7 +29,7 @@ const MaxPauseReason = 1000
 // first of them first.
 const AlsoFor = "; also: "
 
-// Failing tells whether the latest runs, or iterations, of a job failed. It can be
+// Failing says whether the latest runs, or iterations, of a job failed. It can be
 // read without a worker: in the memo of a continuous job, and in how a run of a
 // recurring job ended. A job that is paused may be failing as well.
 //
@@ -46,9 +46,9 @@ type Failing struct {
 	// failed; cut short.
 	Class string `json:"class,omitempty"`
 	Error string `json:"error,omitempty"`
-	// NextTry is the next start that is not held back. It is zero if none is held
+	// NextRun is the next start that is not held back. It is zero if none is held
 	// back, as without pause_after_failures.
-	NextTry time.Time `json:"next_try,omitzero"`
+	NextRun time.Time `json:"next_run,omitzero"`
 }
 
 // Memo keys of a run.
@@ -63,25 +63,25 @@ const (
 type RunEnd struct {
 	// Taken is when a worker took the run.
 	Taken time.Time `json:"taken"`
-	// Attempts counts the tries over all workers; 0 if that is not known.
+	// Attempts counts the attempts over all workers; 0 if that is not known.
 	Attempts  int    `json:"attempts,omitempty"`
 	Handovers int    `json:"handovers,omitempty"`
 	Worker    string `json:"worker,omitempty"`
 	Message   string `json:"message,omitempty"`
 	// Counts are those of the result, as many as fit in 4 KiB.
 	Counts map[string]int64 `json:"counts,omitempty"`
-	// Class and Error tell why a run failed.
+	// Class and Error say why a run failed.
 	Class string `json:"class,omitempty"`
 	Error string `json:"error,omitempty"`
 	// SupersededBy and HeldUntil are those of RunOutput.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
 	HeldUntil    time.Time `json:"held_until,omitzero"`
-	// Failing tells of the failures in a row as the run leaves them; nil if there are
+	// Failing has the failures in a row as the run leaves them; nil if there are
 	// none, or if no Schedule started the run.
 	Failing *Failing `json:"failing,omitempty"`
 }
 
-// ItemOfRun tells, in the memo of a run that a queue started, which item it is.
+// ItemOfRun is in the memo of a run that a queue started and says which item it is.
 type ItemOfRun struct {
 	// Instance is that of the queue, and Sequence the number of the item in it.
 	Instance string `json:"instance"`

@@ -36,7 +36,8 @@ const (
 const (
 	// SignalEnqueue adds items to a queue without an answer, by the same checks as
 	// MessageEnqueue. The payload is an EnqueueRequest. An item that is refused
-	// shows among the latest items as failed; the others of its request are taken.
+	// shows among the latest items as failed; the others of its request are taken. A
+	// MessageEnqueue with the id of such a request is refused.
 	SignalEnqueue = "enqueue"
 	// SignalReleasePage ends a JobQueuePage.
 	SignalReleasePage = "release"

@@ -17,7 +17,7 @@ func DefaultPageSize() PageSize { return PageSize{Items: 100, Bytes: 48 << 10} }
 // [DefaultPageSize] and items of usual size, 150,000 items.
 const MaxQueuePages = 2000
 
-// Overflow tells of the items in overflow pages. They are numbered without gaps:
+// Overflow is what a queue knows of the items in overflow pages. They are numbered without gaps:
 // every number from the first page's to Last is in its page, and waits unless it is
 // in Removed. So pages never change, and what someone read of them stays true.
 type Overflow struct {

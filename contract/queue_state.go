@@ -17,7 +17,7 @@ const MaxQueueBytes = 1 << 20
 // carries on, and the answer to QueryState. A new queue needs its Name alone.
 type QueueState struct {
 	Name string `json:"name"`
-	// Instance tells this queue, its pages and its runs from those of an earlier
+	// Instance distinguishes this queue, its pages and its runs from those of an earlier
 	// queue of the same name, which numbered its items from 1 as well.
 	Instance string `json:"instance,omitempty"`
 	// Waiting is the head of the queue: the items in the order they will run.
@@ -30,7 +30,7 @@ type QueueState struct {
 	// PageSize bounds the head, the tail and each overflow page.
 	// Defaults to DefaultPageSize.
 	PageSize PageSize `json:"page_size,omitzero"`
-	// Overflow tells of the pages between Waiting and Tail.
+	// Overflow describes the pages between Waiting and Tail.
 	Overflow Overflow `json:"overflow,omitzero"`
 	// Running is the item that runs. It is the lock of the queue: nothing else
 	// starts before its run has really ended.
@@ -75,6 +75,9 @@ type QueueState struct {
 	// SignalsRead counts the signals that this run of the workflow has taken in. Those
 	// after them in its history are in no state yet.
 	SignalsRead int `json:"signals_read,omitempty"`
+	// UnreadSignals are those that the run before had not taken in when it was ended
+	// from outside. This run takes them in first.
+	UnreadSignals []EnqueueRequest `json:"unread_signals,omitempty"`
 }
 
 // QueueItem is a job that waits in a queue.
@@ -94,7 +97,7 @@ type QueueItem struct {
 	Bytes int `json:"bytes"`
 }
 
-// Work tells what the item asks for: the job and the hash of its spec. Items with the
+// Work is what the item asks for: the job and the hash of its spec. Items with the
 // same work that wait at the same time come to one run.
 func (i QueueItem) Work() string { return Work(i.Job) }
 
@@ -114,7 +117,7 @@ type RunningItem struct {
 	// RunID is the run id of its RunJob workflow, once that has started.
 	RunID string `json:"run_id,omitempty"`
 	// Canceled says that someone asked the item to stop, and CancelSent that
-	// its run has been told.
+	// its run has been asked.
 	Canceled   bool `json:"canceled,omitempty"`
 	CancelSent bool `json:"cancel_sent,omitempty"`
 }
@@ -190,8 +193,11 @@ type AnsweredRequest struct {
 	ID string `json:"id"`
 	// First is the number of the first new item.
 	First int64 `json:"first"`
-	// Known are the places in the request of the jobs that were in the queue already.
-	Known []int `json:"known,omitempty"`
+	// Known are the numbers of the items that were in the queue already, by their places
+	// in the request.
+	Known map[int]int64 `json:"known,omitempty"`
+	// Refused is how many items of a signal were refused, while others were put in.
+	Refused int `json:"refused,omitempty"`
 }
 
 // Depth is how many items wait, in the queue itself and in its pages.

@@ -34,7 +34,7 @@ const (
 // RunOutput is the result of RunJob.
 type RunOutput struct {
 	job.Result
-	// Attempts counts the tries over all workers.
+	// Attempts counts the attempts over all workers.
 	Attempts int `json:"attempts"`
 	// Worker is the identity of the process that finished the run.
 	Worker string `json:"worker"`
@@ -47,7 +47,7 @@ type RunOutput struct {
 	// anything: a later one, see [job.Recurring.GivesWay], or an earlier one that was
 	// still at work.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
-	// HeldUntil is the next try of a failing job: the run came before it, and was held
+	// HeldUntil is the next run of a failing job: the run came before it, and was held
 	// back without doing anything.
 	HeldUntil time.Time `json:"held_until,omitzero"`
 }

@@ -10,7 +10,7 @@ import (
 
 // ServiceType is the type of the standalone activity that stands for a service:
 // one live worker process. The process itself carries it out, from start to
-// end, and its heartbeats tell that the process lives. When they stop, Temporal
+// end, and its heartbeats show that the process lives. When they stop, Temporal
 // closes the activity by itself, without help of any worker.
 const ServiceType = "Service"
 
@@ -112,7 +112,7 @@ func (t ServedType) JobType(worker job.WorkerType) job.Type {
 	}
 }
 
-// IsServiceID tells the ids of services from those of other activities.
+// IsServiceID reports whether an id of an activity is that of a service.
 func IsServiceID(id string) bool { return strings.HasPrefix(id, servicePrefix) }
 
 // ChooseServiceInput asks for a service that a bound job's run can go to.

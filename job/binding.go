@@ -21,9 +21,6 @@ const (
 	FailoverFail    Failover = "fail"    // the run fails with the class NoService
 )
 
-// Failovers lists every failover policy in the order of the documentation.
-func Failovers() []Failover { return []Failover{FailoverRequeue, FailoverWait, FailoverFail} }
-
 // FailoverPolicy is Failover or its default.
 func (o Options) FailoverPolicy() Failover {
 	if o.Failover == "" {
@@ -45,9 +42,6 @@ const (
 	TagHost = "host" // the name of its machine
 	TagName = "name" // its own name, unique within its worker type
 )
-
-// MinFailoverAfter is the shortest FailoverAfter.
-const MinFailoverAfter = Duration(time.Second)
 
 // Bounds of tags.
 const (
@@ -94,11 +88,5 @@ func (v *validator) binding(o Options) {
 		if err := CheckTag(name, o.Bind[name]); err != nil {
 			v.at([]string{"bind", name}, "%s", err)
 		}
-	}
-	if o.Failover != "" && !slices.Contains(Failovers(), o.Failover) {
-		v.at([]string{"failover"}, "%.60q is not one of %s", o.Failover, joined(Failovers()))
-	}
-	if o.FailoverAfter != 0 {
-		v.atLeast([]string{"failover_after"}, o.FailoverAfter, MinFailoverAfter)
 	}
 }

@@ -11,6 +11,7 @@ import (
 )
 
 func TestFailoverDefaults(t *testing.T) {
+	t.Parallel()
 	var options job.Options
 	require.Equal(t, job.FailoverRequeue, options.FailoverPolicy())
 	require.Equal(t, job.Duration(30*time.Second), options.FailoverWait())
@@ -20,6 +21,7 @@ func TestFailoverDefaults(t *testing.T) {
 }
 
 func TestBindingIsChecked(t *testing.T) {
+	t.Parallel()
 	for want, change := range map[string]func(*job.Options){
 		`bind.zo ne: tag "zo ne"`:     func(o *job.Options) { o.Bind = map[string]string{"zo ne": "a"} },
 		"bind.zone: tag zone has no":  func(o *job.Options) { o.Bind = map[string]string{"zone": ""} },
@@ -40,6 +42,7 @@ func TestBindingIsChecked(t *testing.T) {
 }
 
 func TestUnboundJobsKeepTheirHash(t *testing.T) {
+	t.Parallel()
 	hash, err := recurring().DefinitionHash()
 	require.NoError(t, err)
 	text := string(job.EncodeJSON(recurring().Options))

@@ -11,6 +11,7 @@ import (
 )
 
 func TestParseDuration(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	for text, want := range map[string]time.Duration{
 		"PT15M":                               15 * time.Minute,
@@ -45,6 +46,7 @@ func TestParseDuration(t *testing.T) {
 }
 
 func TestParseDurationRefuses(t *testing.T) {
+	t.Parallel()
 	const shape = " is not an ISO 8601 duration such as PT15M or P1D"
 	const plain = " is not a duration: write it as PT15M, 15m or 900 (seconds)"
 	for text, want := range map[string]string{
@@ -82,6 +84,7 @@ func TestParseDurationRefuses(t *testing.T) {
 }
 
 func TestDurationString(t *testing.T) {
+	t.Parallel()
 	for want, d := range map[string]time.Duration{
 		"PT0S":           0,
 		"PT15M":          15 * time.Minute,
@@ -96,6 +99,7 @@ func TestDurationString(t *testing.T) {
 }
 
 func TestDurationJSON(t *testing.T) {
+	t.Parallel()
 	type holder struct {
 		Wait job.Duration `json:"wait"`
 	}

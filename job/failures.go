@@ -16,13 +16,13 @@ func (r Recurring) FailureBackoff() Backoff {
 	return Backoff{Initial: initial, Max: max(initial, maxRetryWait), Coefficient: 2}
 }
 
-// NextTry is the start at which a failing job runs again: starts before it are held
+// NextRun is the start at which a failing job runs again: starts before it are held
 // back. The job has failed so many times in a row, the last time at ended. It is zero
 // if no start is held back.
 //
 // The wait is counted from start to start: with a wait of one interval the next start
 // runs.
-func (r Recurring) NextTry(jobID string, failures int, ended time.Time) time.Time {
+func (r Recurring) NextRun(jobID string, failures int, ended time.Time) time.Time {
 	if r.PauseAfterFailures == 0 || failures < r.PauseAfterFailures {
 		return time.Time{}
 	}
@@ -48,19 +48,12 @@ func (r Recurring) IsStart(jobID string, at time.Time) bool {
 func (v *validator) failures(r Recurring) {
 	path := []string{"recurring", "pause_after_failures"}
 	switch {
-	case r.PauseAfterFailures < 0:
-		v.at(path, "%d is negative; 0 means never", r.PauseAfterFailures)
 	case r.PauseAfterFailures > 0 && r.OverlapPolicy() == OverlapAllowAll:
 		v.at(path, "runs that overlap have no order, so that none fail in a row: it does not go with overlap allow_all")
 	case r.PauseAfterFailures > 0 && r.RecurEvery == MinRecurEvery:
 		v.at(path, "a trigger of a job that starts every second cannot be told from a start: recur_every is at least PT2S")
 	}
-	if r.RetryEvery == 0 {
-		return
+	if r.RetryEvery != 0 && r.PauseAfterFailures == 0 {
+		v.atKey([]string{"recurring", "retry_every"}, "retry_every goes with pause_after_failures")
 	}
-	path = []string{"recurring", "retry_every"}
-	if r.PauseAfterFailures == 0 {
-		v.atKey(path, "retry_every goes with pause_after_failures")
-	}
-	v.atLeast(path, r.RetryEvery, MinRetryEvery)
 }

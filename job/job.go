@@ -135,20 +135,16 @@ func canonicalJSON(text json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(value)
 }
 
-// Limits of a definition.
+// Limits of a definition, besides the bounds in the tags of its fields.
 const (
 	// MinInterval is the shortest interval of a continuous job.
 	MinInterval = Duration(10 * time.Millisecond)
 	// MinRecurEvery is the shortest interval of a recurring job.
 	MinRecurEvery = Duration(time.Second)
-	// MinRetryEvery is the shortest wait before a try of a failing job.
-	MinRetryEvery = Duration(time.Second)
 	// MinCatchupWindow is the shortest catch-up window of a recurring job.
 	MinCatchupWindow = Duration(10 * time.Second)
 	// MaxRetryLimit is the largest MaxRetryCount.
 	MaxRetryLimit = 1_000_000
-	// MinHeartbeatTimeout is the shortest heartbeat timeout.
-	MinHeartbeatTimeout = Duration(time.Second)
 	// MaxSpecBytes bounds a spec as it is sent, see [SpecBytes]: it is part of workflow
 	// inputs and of queue state, which Temporal limits to 2 MiB.
 	MaxSpecBytes = 16 << 10
@@ -158,9 +154,6 @@ const (
 	// Temporal terminates a workflow that sets one of more than 2 KiB, and
 	// databases keep 255 characters.
 	MaxOwnerBytes = 128
-	// MaxTimeout is the longest run timeout, heartbeat timeout, stop grace period and
-	// wait before a retry.
-	MaxTimeout = Duration(3650 * 24 * time.Hour)
 )
 
 // SpecBytes is the size of a spec as it is sent and stored: without white space, and

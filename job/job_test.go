@@ -13,6 +13,7 @@ import (
 )
 
 func TestSnakeCase(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{
 		"GenerateLogoAvatarVariantsToMinio": "generate_logo_avatar_variants_to_minio",
 		"GeneratePhotoVariantsToMinio":      "generate_photo_variants_to_minio",
@@ -79,6 +80,7 @@ func hash(t *testing.T, j job.Job) string {
 }
 
 func TestDefinitionHash(t *testing.T) {
+	t.Parallel()
 	base := hash(t, recurring())
 	changed := func(change func(*job.Job)) string {
 		j := recurring()
@@ -109,6 +111,7 @@ func TestDefinitionHash(t *testing.T) {
 }
 
 func TestDefinitionHashOfOneShotAndQueued(t *testing.T) {
+	t.Parallel()
 	for _, schedule := range []job.Trigger{
 		{OneShot: &job.OneShot{}},
 		{Queued: &job.Queued{Queue: "tables"}},
@@ -134,6 +137,7 @@ func TestDefinitionHashOfOneShotAndQueued(t *testing.T) {
 }
 
 func TestDefinitionHashOfNoSpecIsThatOfAnEmptyOne(t *testing.T) {
+	t.Parallel()
 	j := recurring()
 	j.Spec = nil
 	none := hash(t, j)
@@ -142,6 +146,7 @@ func TestDefinitionHashOfNoSpecIsThatOfAnEmptyOne(t *testing.T) {
 }
 
 func TestDefinitionHashRefusesWhatIsNotJSON(t *testing.T) {
+	t.Parallel()
 	for _, spec := range []string{"{", "{} {}", "nope"} {
 		j := recurring()
 		j.Spec = json.RawMessage(spec)
@@ -151,6 +156,7 @@ func TestDefinitionHashRefusesWhatIsNotJSON(t *testing.T) {
 }
 
 func TestJobJSONRoundTrip(t *testing.T) {
+	t.Parallel()
 	j := recurring()
 	j.Options.Owner = job.Owner{Organization: "ucnrs"}
 	text, err := json.Marshal(j)
@@ -165,6 +171,7 @@ func TestJobJSONRoundTrip(t *testing.T) {
 }
 
 func TestTheTimeOfAOneShotIsPartOfItsHash(t *testing.T) {
+	t.Parallel()
 	hash := func(at time.Time) string {
 		j := job.Job{ID: "a.b", Type: "A", Spec: []byte(`{}`), Trigger: job.Trigger{OneShot: &job.OneShot{At: at}}}
 		text, err := j.DefinitionHash()

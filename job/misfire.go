@@ -24,9 +24,6 @@ func Misfires() []Misfire { return []Misfire{MisfireSkip, MisfireOnce, MisfireAl
 const (
 	// DefaultMaxMissed is the default of MaxMissed.
 	DefaultMaxMissed = 100
-	// MaxMaxMissed is the largest MaxMissed: as many starts wait in a schedule
-	// at most.
-	MaxMaxMissed = 1000
 	// longestOnce bounds the catch-up window of a job that did not set one: a
 	// start that is later than that is given up.
 	longestOnce = 31 * 24 * time.Hour

@@ -10,6 +10,7 @@ import (
 )
 
 func TestMisfireValidate(t *testing.T) {
+	t.Parallel()
 	hourly := func(overlap job.Overlap, misfire job.Misfire) job.Recurring {
 		return job.Recurring{RecurEvery: job.Duration(time.Hour), Overlap: overlap, Misfire: misfire}
 	}
@@ -38,8 +39,8 @@ func TestMisfireValidate(t *testing.T) {
 		`recurring.misfire: all goes with overlap buffer_all or allow_all: with skip missed starts are dropped`:                                 hourly(job.OverlapSkip, job.MisfireAll),
 		`recurring.misfire: once goes with overlap skip, buffer_all or allow_all: with buffer_one it cannot be told how many missed starts run`: hourly(job.OverlapBufferOne, job.MisfireOnce),
 		`recurring.max_missed: max_missed goes with misfire all`:                                                                                with(hourly("", ""), func(r *job.Recurring) { r.MaxMissed = 3 }),
-		`recurring.max_missed: 1001 is not from 1 to 1000`:                                                                                      with(hourly("", job.MisfireAll), func(r *job.Recurring) { r.MaxMissed = 1001 }),
-		`recurring.max_missed: -1 is not from 1 to 1000`:                                                                                        with(hourly("", job.MisfireAll), func(r *job.Recurring) { r.MaxMissed = -1 }),
+		`recurring.max_missed: 1001 is more than 1000`:                                                                                          with(hourly("", job.MisfireAll), func(r *job.Recurring) { r.MaxMissed = 1001 }),
+		`recurring.max_missed: -1 is less than 1`:                                                                                               with(hourly("", job.MisfireAll), func(r *job.Recurring) { r.MaxMissed = -1 }),
 		`recurring.catchup_window: catchup_window does not go with misfire skip, which makes up for nothing`: with(hourly("", job.MisfireSkip), func(r *job.Recurring) {
 			r.CatchupWindow = job.Duration(time.Minute)
 		}),
@@ -56,6 +57,7 @@ func TestMisfireValidate(t *testing.T) {
 }
 
 func TestCatchupOfMisfire(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	all := func(r job.Recurring, most int) job.Recurring {
 		r.Misfire, r.MaxMissed, r.Overlap = job.MisfireAll, most, job.OverlapAllowAll
@@ -97,6 +99,7 @@ func TestCatchupOfMisfire(t *testing.T) {
 }
 
 func TestGivesWayTo(t *testing.T) {
+	t.Parallel()
 	due := time.Unix(3600, 0).UTC()
 	r := job.Recurring{RecurEvery: 3e9, Offset: pointer(0), Misfire: job.MisfireOnce, Overlap: job.OverlapAllowAll}
 	require.Zero(t, r.GivesWayTo("", due, due.Add(3*time.Second-1)))

@@ -29,9 +29,8 @@ type OneShot struct {
 // Continuous runs a job again and again until it is stopped.
 type Continuous struct {
 	// Interval is the wait between the end of one iteration and the start of
-	// the next. Required; at least 10 ms, so that a fast handler cannot turn
-	// into a hot loop.
-	Interval Duration `json:"interval" example:"PT1S" help:"the wait between the end of one iteration and the start of the next; at least 10 ms"`
+	// the next. Required; its least value keeps a fast handler from a hot loop.
+	Interval Duration `json:"interval" minimum:"PT0.01S" example:"PT1S" help:"the wait between the end of one iteration and the start of the next"`
 	// RestartOnChange has a changed definition taken over at once: the current
 	// iteration is ended gracefully, and the next goes on at its cursor. Without it
 	// the current iteration ends by itself first. Defaults to false.

@@ -23,21 +23,21 @@ type Options struct {
 	// RunTimeout is the longest that one attempt of a run may take, counted
 	// from the moment a worker takes it: a run that waits for a worker is not
 	// lost. Defaults to one hour.
-	RunTimeout Duration `json:"run_timeout" help:"the longest that one attempt of a run may take, from the moment a worker takes it"`
+	RunTimeout Duration `json:"run_timeout" minimum:"PT0.001S" maximum:"P3650D" help:"the longest that one attempt of a run may take, from the moment a worker takes it"`
 	// HeartbeatTimeout is how long a worker may be silent before its run is
 	// given to another. Workers report every third of it by themselves.
 	// Defaults to 15 seconds.
-	HeartbeatTimeout Duration `json:"heartbeat_timeout" help:"how long a worker may be silent before its run is given to another; at least 1 s"`
+	HeartbeatTimeout Duration `json:"heartbeat_timeout" minimum:"PT1S" maximum:"P3650D" help:"how long a worker may be silent before its run is given to another"`
 	// MaxRetryCount is how often a failed run is tried again. In continuous
 	// mode it counts failed iterations in a row, after which the job pauses
 	// itself. Defaults to 3, and in continuous mode to no limit (-1).
-	MaxRetryCount int `json:"max_retry_count" help:"how often a failed run is tried again; -1 means no limit, the default in continuous mode, where failed iterations in a row are counted"`
+	MaxRetryCount int `json:"max_retry_count" minimum:"-1" maximum:"1000000" help:"how often a failed run is tried again; -1 means no limit, the default in continuous mode, where failed iterations in a row are counted"`
 	// RetryBackoff is the wait before a retry.
 	RetryBackoff Backoff `json:"retry_backoff" help:"the wait before a retry; what is left out has its default, not what is inherited"`
 	// StopGracePeriod is the time a handler has to save its position and
 	// return once it was asked to stop; after it the run is cut off. Defaults
 	// to 10 seconds.
-	StopGracePeriod Duration `json:"stop_grace_period" help:"the time a handler has to save its position and return once it was asked to stop"`
+	StopGracePeriod Duration `json:"stop_grace_period" minimum:"PT0.001S" maximum:"P3650D" help:"the time a handler has to save its position and return once it was asked to stop"`
 	// Bind lists tags that a service must have to get the job's runs. Defaults
 	// to none: any worker of the type does.
 	Bind map[string]string `json:"bind,omitempty" help:"tags that a service, a live worker process, must have to get the job's runs; every service has the tags host and name"`
@@ -45,18 +45,18 @@ type Options struct {
 	// requeue.
 	Failover Failover `json:"failover,omitempty" enum:"requeue,wait,fail" default:"requeue" help:"a bound run whose service dies: another service with the tags takes it over, it waits for its service, or it fails"`
 	// FailoverAfter is how long a bound run waits for its service to return
-	// before it is failed over. At least a second. Defaults to 30 seconds.
-	FailoverAfter Duration `json:"failover_after,omitzero" default:"PT30S" help:"how long a bound run waits for its service to return before failover acts; at least 1 s"`
+	// before it is failed over. Defaults to 30 seconds.
+	FailoverAfter Duration `json:"failover_after,omitzero" minimum:"PT1S" default:"PT30S" help:"how long a bound run waits for its service to return before failover acts"`
 }
 
 // Backoff is an exponential wait with a cap.
 type Backoff struct {
 	// Initial is the first wait. Defaults to one second.
-	Initial Duration `json:"initial" help:"the wait before the first retry"`
+	Initial Duration `json:"initial" minimum:"PT0.001S" maximum:"P3650D" help:"the wait before the first retry"`
 	// Max is the longest wait. Defaults to one minute.
-	Max Duration `json:"max" help:"the longest wait; not shorter than initial"`
+	Max Duration `json:"max" minimum:"PT0.001S" maximum:"P3650D" help:"the longest wait; not shorter than initial"`
 	// Coefficient multiplies the wait after each failure. Defaults to 2.
-	Coefficient float64 `json:"coefficient" help:"what the wait is multiplied by after each failure; at least 1"`
+	Coefficient float64 `json:"coefficient" minimum:"1" maximum:"1000" help:"what the wait is multiplied by after each failure"`
 }
 
 // Wait is the time to wait after the given number of failures in a row: Initial

@@ -11,6 +11,7 @@ import (
 )
 
 func TestBackoffWait(t *testing.T) {
+	t.Parallel()
 	backoff := job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(5 * time.Second), Coefficient: 2}
 	for failures, want := range map[int]time.Duration{
 		0:       time.Second,
@@ -25,11 +26,13 @@ func TestBackoffWait(t *testing.T) {
 }
 
 func TestBackoffWaitThatNeverGrows(t *testing.T) {
+	t.Parallel()
 	backoff := job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(time.Hour), Coefficient: 1}
 	require.Equal(t, time.Second, backoff.Wait(1<<40))
 }
 
 func TestDefaultOptionsAreValidInEveryMode(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, job.Unlimited, job.DefaultOptions(job.ModeContinuous).MaxRetryCount)
 	for _, mode := range []job.Mode{job.ModeOneShot, job.ModeRecurring, job.ModeQueued} {
 		require.Equal(t, 3, job.DefaultOptions(mode).MaxRetryCount, mode)
@@ -42,6 +45,7 @@ func TestDefaultOptionsAreValidInEveryMode(t *testing.T) {
 }
 
 func TestOwner(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]job.Owner{
 		"organization:ucnrs": {Organization: "ucnrs"},
 		"user:ann:b":         {User: "ann:b"},

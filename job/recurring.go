@@ -15,10 +15,9 @@ import (
 // definition does not spell out.
 type Recurring struct {
 	// RecurEvery is the interval between two starts, counted from the Unix
-	// epoch. At least 1 s and in whole seconds, the resolution of a Temporal
-	// Schedule. Exactly one of RecurEvery and Cron is set.
-	RecurEvery Duration `json:"recur_every,omitzero" example:"PT15M" help:"the interval between two starts: whole seconds, at least one; exactly one of recur_every and cron is set"`
-	// Offset shifts the interval. At least zero, shorter than RecurEvery and in
+	// epoch, in whole seconds, the resolution of a Temporal Schedule. Exactly one of RecurEvery and Cron is set.
+	RecurEvery Duration `json:"recur_every,omitzero" minimum:"PT1S" example:"PT15M" help:"the interval between two starts: whole seconds; exactly one of recur_every and cron is set"`
+	// Offset shifts the interval. Shorter than RecurEvery and in
 	// whole seconds. Without it the job id gives the shift, so that jobs of the
 	// same interval do not all start in the same second.
 	Offset *Duration `json:"offset,omitempty" example:"PT5M" help:"shifts the interval: whole seconds, shorter than recur_every; without it, the job id gives a shift"`
@@ -38,11 +37,11 @@ type Recurring struct {
 	// wait or run make up for each in the catch-up window unless once is written.
 	Misfire Misfire `json:"misfire,omitempty" enum:"skip,once,all" default:"once" help:"what becomes of the starts that an outage of the server made the job miss: nothing, one run for all, or a run for each"`
 	// MaxMissed is how many missed starts are made up for with the misfire
-	// policy all: the newest ones. From 1 to 1000. Defaults to 100.
+	// policy all: the newest ones. A schedule buffers 1000. Defaults to 100.
 	MaxMissed int `json:"max_missed,omitempty" minimum:"1" maximum:"1000" default:"100" help:"how many missed starts are made up for with misfire all, the newest ones"`
 	// CatchupWindow is how late a start may be after an outage before it is
-	// given up. At least 10 s. For its default see [Recurring.Catchup].
-	CatchupWindow Duration `json:"catchup_window,omitzero" example:"PT1H" help:"how late a start may be, after an outage, before it is given up; at least 10 s; by default it comes from misfire"`
+	// given up. For its default see [Recurring.Catchup].
+	CatchupWindow Duration `json:"catchup_window,omitzero" minimum:"PT10S" example:"PT1H" help:"how late a start may be, after an outage, before it is given up; by default it comes from misfire"`
 	// StartAt and EndAt limit the times of starts, both inclusive, jitter aside.
 	// Default to no limit.
 	StartAt time.Time `json:"start_at,omitzero" help:"no start is before it"`
@@ -54,9 +53,9 @@ type Recurring struct {
 	PauseAfterFailures int `json:"pause_after_failures,omitempty" minimum:"0" example:"5" help:"failed runs in a row after which starts are held back and the job is tried more rarely; 0 means never, the default"`
 	// RetryEvery is the wait before the first such try, from start to start: starts
 	// before it are held back. It doubles after each, up to an hour, or stays if it is
-	// longer. At least 1 s. Defaults to [Recurring.Period], and to one minute if that
+	// longer. Defaults to [Recurring.Period], and to one minute if that
 	// is longer.
-	RetryEvery Duration `json:"retry_every,omitzero" example:"PT10M" help:"first wait between tries, at least 1 s; it doubles up to an hour; by default one interval, at least one minute"`
+	RetryEvery Duration `json:"retry_every,omitzero" minimum:"PT1S" example:"PT10M" help:"first wait between tries; it doubles up to an hour; by default one interval, at least one minute"`
 }
 
 // Overlap says what happens when a start of a recurring job is due while a run
@@ -140,6 +139,7 @@ func (r Recurring) Times(jobID string) (recurrence.Times, error) {
 
 func (v *validator) recurring(r Recurring) {
 	const mode = "recurring"
+	v.bounds(r, mode)
 	switch {
 	case r.RecurEvery == 0 && r.Cron == "":
 		v.at([]string{mode}, "no time is set: give it exactly one of recur_every, at least %s, and cron", MinRecurEvery)
@@ -150,17 +150,8 @@ func (v *validator) recurring(r Recurring) {
 	default:
 		v.interval(r)
 	}
-	switch period := r.Period(); {
-	case r.Jitter < 0:
-		v.at([]string{mode, "jitter"}, "%s is negative", r.Jitter)
-	case period > 0 && r.Jitter >= period:
+	if period := r.Period(); period > 0 && r.Jitter >= period {
 		v.at([]string{mode, "jitter"}, "%s is not shorter than the time between two starts, %s", r.Jitter, period)
-	}
-	if r.Overlap != "" && !slices.Contains(Overlaps(), r.Overlap) {
-		v.at([]string{mode, "overlap"}, "%.60q is not one of %s", r.Overlap, joined(Overlaps()))
-	}
-	if r.CatchupWindow != 0 {
-		v.atLeast([]string{mode, "catchup_window"}, r.CatchupWindow, MinCatchupWindow)
 	}
 	v.misfire(r)
 	if !r.StartAt.IsZero() && !r.EndAt.IsZero() && !r.EndAt.After(r.StartAt) {
@@ -172,12 +163,7 @@ func (v *validator) recurring(r Recurring) {
 
 func (v *validator) misfire(r Recurring) {
 	at := func(option string) []string { return []string{"recurring", option} }
-	if r.Misfire != "" && !slices.Contains(Misfires(), r.Misfire) {
-		v.at(at("misfire"), "%.60q is not one of %s", r.Misfire, joined(Misfires()))
-	}
 	switch {
-	case r.MaxMissed < 0 || r.MaxMissed > MaxMaxMissed:
-		v.at(at("max_missed"), "%d is not from 1 to %d", r.MaxMissed, MaxMaxMissed)
 	case r.MaxMissed != 0 && r.Misfire != MisfireAll:
 		v.atKey(at("max_missed"), "max_missed goes with misfire all")
 	case r.Misfire == MisfireAll && r.Period() > 0 && r.Jitter >= 0 && r.allWindow() < MinCatchupWindow:
@@ -206,7 +192,6 @@ func (v *validator) misfire(r Recurring) {
 
 func (v *validator) interval(r Recurring) {
 	path := []string{"recurring", "recur_every"}
-	v.atLeast(path, r.RecurEvery, MinRecurEvery)
 	if r.RecurEvery >= MinRecurEvery {
 		v.wholeSeconds(path, r.RecurEvery)
 	}
@@ -218,8 +203,6 @@ func (v *validator) interval(r Recurring) {
 	}
 	path = []string{"recurring", "offset"}
 	switch offset := *r.Offset; {
-	case offset < 0:
-		v.at(path, "%s is negative", offset)
 	case offset >= r.RecurEvery:
 		v.at(path, "%s is not shorter than recur_every, %s", offset, r.RecurEvery)
 	default:

@@ -15,6 +15,7 @@ func pointer(d time.Duration) *job.Duration { return new(job.Duration(d)) }
 func every(d time.Duration) job.Recurring { return job.Recurring{RecurEvery: job.Duration(d)} }
 
 func TestRecurringValidate(t *testing.T) {
+	t.Parallel()
 	may := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for name, r := range map[string]job.Recurring{
 		"interval": every(time.Second),
@@ -34,10 +35,10 @@ func TestRecurringValidate(t *testing.T) {
 	for want, r := range map[string]job.Recurring{
 		`recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`:                  {TimeZone: "UTC"},
 		`recurring.cron: recur_every and cron are both set: a recurring job has exactly one`:                      {RecurEvery: 1e9, Cron: "* * * * *"},
-		`recurring.recur_every: PT0.5S is shorter than PT1S, the least that is possible`:                          every(time.Second / 2),
+		`recurring.recur_every: PT0.5S is shorter than PT1S`:                                                      every(time.Second / 2),
 		`recurring.recur_every: PT1.5S is not a whole number of seconds, the resolution of schedules`:             every(1500 * time.Millisecond),
 		`recurring.offset: PT1H is not shorter than recur_every, PT1H`:                                            {RecurEvery: job.Duration(time.Hour), Offset: pointer(time.Hour)},
-		`recurring.offset: -PT1S is negative`:                                                                     {RecurEvery: job.Duration(time.Hour), Offset: pointer(-time.Second)},
+		`recurring.offset: -PT1S is shorter than PT0S`:                                                            {RecurEvery: job.Duration(time.Hour), Offset: pointer(-time.Second)},
 		`recurring.offset: PT0.5S is not a whole number of seconds, the resolution of schedules`:                  {RecurEvery: job.Duration(time.Hour), Offset: pointer(time.Second / 2)},
 		`recurring.offset: offset goes with recur_every: cron names its times itself`:                             {Cron: "* * * * *", Offset: pointer(0)},
 		`recurring.time_zone: time_zone goes with cron: an interval is the same in every zone`:                    {RecurEvery: 1e9, TimeZone: "UTC"},
@@ -47,11 +48,11 @@ func TestRecurringValidate(t *testing.T) {
 		`recurring.cron: "61 * * * *": minute "61": 61 is not from 0 to 59`:                                       {Cron: "61 * * * *"},
 		`recurring.jitter: PT15M is not shorter than the time between two starts, PT15M`:                          {Cron: "*/15 * * * *", Jitter: job.Duration(15 * time.Minute)},
 		`recurring.jitter: PT1H is not shorter than the time between two starts, PT1H`:                            {RecurEvery: job.Duration(time.Hour), Jitter: job.Duration(time.Hour)},
-		`recurring.jitter: -PT1S is negative`:                                                                     {RecurEvery: job.Duration(time.Hour), Jitter: -1e9},
+		`recurring.jitter: -PT1S is shorter than PT0S`:                                                            {RecurEvery: job.Duration(time.Hour), Jitter: -1e9},
 		`recurring.overlap: "queue" is not one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all`: {
 			RecurEvery: 1e9, Overlap: "queue",
 		},
-		`recurring.catchup_window: PT9S is shorter than PT10S, the least that is possible`: {RecurEvery: 1e9, CatchupWindow: 9e9},
+		`recurring.catchup_window: PT9S is shorter than PT10S`: {RecurEvery: 1e9, CatchupWindow: 9e9},
 		`recurring.end_at: 2026-05-01T00:00:00Z is not later than start_at, 2026-05-01T02:00:00+02:00`: {
 			RecurEvery: 1e9, EndAt: may, StartAt: may.In(time.FixedZone("", 7200)),
 		},
@@ -71,6 +72,7 @@ func validate(r job.Recurring) []string {
 }
 
 func TestRecurringReportsAllItsProblems(t *testing.T) {
+	t.Parallel()
 	require.Len(t, validate(job.Recurring{
 		Cron: "61 * * * *", TimeZone: "Nowhere", Offset: pointer(0), Jitter: -1, Overlap: "x", CatchupWindow: 1,
 		StartAt: time.Unix(2, 0), EndAt: time.Unix(1, 0),
@@ -78,6 +80,7 @@ func TestRecurringReportsAllItsProblems(t *testing.T) {
 }
 
 func TestPeriodAndCatchup(t *testing.T) {
+	t.Parallel()
 	const day = 24 * time.Hour
 	for _, c := range []struct {
 		recurring       job.Recurring
@@ -104,6 +107,7 @@ func TestPeriodAndCatchup(t *testing.T) {
 }
 
 func TestWhatIsNotSetIsNotWritten(t *testing.T) {
+	t.Parallel()
 	text, err := json.Marshal(every(time.Hour))
 	require.NoError(t, err)
 	require.Equal(t, `{"recur_every":"PT1H"}`, string(text))
@@ -123,6 +127,7 @@ func TestWhatIsNotSetIsNotWritten(t *testing.T) {
 // TestHashesOfRecurringJobsStand keeps jobs that are out there as they are: a
 // new option changes the hash only of jobs that set it.
 func TestHashesOfRecurringJobsStand(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, "d7cc1d7c56e61772", hash(t, recurring()))
 	j := recurring()
 	j.Recurring.Offset = pointer(0)
@@ -130,6 +135,7 @@ func TestHashesOfRecurringJobsStand(t *testing.T) {
 }
 
 func TestPhase(t *testing.T) {
+	t.Parallel()
 	require.Zero(t, every(time.Second).Phase("do_nothing.a"))
 	require.Zero(t, job.Recurring{Cron: "* * * * *"}.Phase("do_nothing.a"))
 	require.Equal(t, 9*time.Second, job.Recurring{RecurEvery: 1e10, Offset: pointer(9 * time.Second)}.Phase("do_nothing.a").Std())

@@ -10,6 +10,7 @@ import (
 )
 
 func TestCut(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		text string
 		most int

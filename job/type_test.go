@@ -39,6 +39,7 @@ type definition struct {
 func (d definition) Job() job.Job { return d.job }
 
 func TestNewType(t *testing.T) {
+	t.Parallel()
 	var seen photoSpec
 	photos := job.NewType("MakePhoto", job.WorkerBackend, "Makes a photo.",
 		func(_ context.Context, _ job.Run, spec photoSpec) (job.Result, error) {
@@ -70,17 +71,20 @@ func TestNewType(t *testing.T) {
 }
 
 func TestTypeWithoutModesAllowsAll(t *testing.T) {
+	t.Parallel()
 	for _, mode := range job.Modes() {
 		require.True(t, job.Type{}.Allows(mode))
 	}
 }
 
 func TestTypeWithoutHandler(t *testing.T) {
+	t.Parallel()
 	_, err := job.Type{Name: "Foreign"}.Handle(t.Context(), definition{})
 	require.EqualError(t, err, "job type Foreign has no handler in this process")
 }
 
 func TestDecodeSpec(t *testing.T) {
+	t.Parallel()
 	var spec photoSpec
 	require.NoError(t, job.DecodeSpec(json.RawMessage(" {\"bucket\": \"a\"}\n"), &spec))
 	require.Equal(t, "a", spec.Bucket)
@@ -127,6 +131,7 @@ func (s *defaultSpec) Validate() error {
 }
 
 func TestDecodeSpecFillsInDefaults(t *testing.T) {
+	t.Parallel()
 	var spec defaultSpec
 	require.NoError(t, job.DecodeSpec(nil, &spec))
 	require.Equal(t, defaultSpec{Name: "a", Digit: "5", Wait: job.Duration(time.Minute), Size: 7, Owner: job.Owner{User: "ann"}}, spec)
@@ -142,6 +147,7 @@ func TestDecodeSpecFillsInDefaults(t *testing.T) {
 }
 
 func TestFailure(t *testing.T) {
+	t.Parallel()
 	final := job.Final("InvalidImage", "photo %s: %w", "a.jpg", io.ErrUnexpectedEOF)
 	require.EqualError(t, final, "photo a.jpg: unexpected EOF")
 	require.ErrorIs(t, final, io.ErrUnexpectedEOF)
@@ -162,6 +168,7 @@ func TestFailure(t *testing.T) {
 }
 
 func TestSecretRefName(t *testing.T) {
+	t.Parallel()
 	name, err := job.SecretRef("secret://hobolink.token-1").Name()
 	require.NoError(t, err)
 	require.Equal(t, "hobolink.token-1", name)
@@ -172,6 +179,7 @@ func TestSecretRefName(t *testing.T) {
 }
 
 func TestProgressString(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, "3", job.Progress{Done: 3}.String())
 	require.Equal(t, "3/4 points", job.Progress{Done: 3, Total: 4, Message: "points"}.String())
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 )
@@ -116,43 +115,23 @@ func (v *validator) trigger(s Trigger) {
 		v.addf("%d modes are set (%s): a job has exactly one", len(keys), strings.Join(keys, ", "))
 	}
 	if c := s.Continuous; c != nil {
-		v.atLeast([]string{"continuous", "interval"}, c.Interval, MinInterval)
+		v.bounds(*c, "continuous")
 	}
 	if r := s.Recurring; r != nil {
 		v.recurring(*r)
 	}
 	if q := s.Queued; q != nil {
+		v.bounds(*q, "queued")
 		if err := CheckKey("queue", q.Queue); err != nil {
 			v.at([]string{"queued", "queue"}, "%s", err)
-		}
-		if q.OnFailure != "" && !q.OnFailure.Valid() {
-			v.at([]string{"queued", "on_failure"}, "%.80q is not one of %s, %s", q.OnFailure, OnFailureContinue, OnFailureHalt)
 		}
 	}
 }
 
 func (v *validator) options(o Options) {
-	v.positive("run_timeout", o.RunTimeout)
-	v.atLeast([]string{"heartbeat_timeout"}, o.HeartbeatTimeout, MinHeartbeatTimeout)
-	v.atMost([]string{"heartbeat_timeout"}, o.HeartbeatTimeout)
-	v.positive("stop_grace_period", o.StopGracePeriod)
-	if o.MaxRetryCount > MaxRetryLimit {
-		v.at([]string{"max_retry_count"}, "%d is more than %d; -1 means no limit", o.MaxRetryCount, MaxRetryLimit)
-	}
-	if o.MaxRetryCount < Unlimited {
-		v.at([]string{"max_retry_count"}, "%d is less than -1, which means no limit", o.MaxRetryCount)
-	}
-	backoff := o.RetryBackoff
-	v.positive("retry_backoff", backoff.Initial, "initial")
-	v.positive("retry_backoff", backoff.Max, "max")
-	if backoff.Max < backoff.Initial {
+	v.bounds(o)
+	if backoff := o.RetryBackoff; backoff.Max < backoff.Initial {
 		v.at([]string{"retry_backoff", "max"}, "%s is shorter than initial, %s", backoff.Max, backoff.Initial)
-	}
-	switch c := backoff.Coefficient; {
-	case math.IsNaN(c) || math.IsInf(c, 0):
-		v.at([]string{"retry_backoff", "coefficient"}, "%v is not a number to multiply by", c)
-	case c < 1:
-		v.at([]string{"retry_backoff", "coefficient"}, "%v is less than 1, so that waits would shrink", c)
 	}
 	if o.Owner.Organization != "" && o.Owner.User != "" {
 		v.at([]string{"owner"}, "an owner is an organization or a user, not both")
@@ -180,27 +159,5 @@ func (v *validator) tags(tags map[string]string) {
 		case len(tags[name]) > maxTagBytes:
 			v.at([]string{"tags", name}, "the value has %d bytes, more than %d", len(tags[name]), maxTagBytes)
 		}
-	}
-}
-
-func (v *validator) positive(option string, d Duration, rest ...string) {
-	path := append([]string{option}, rest...)
-	if d <= 0 {
-		v.at(path, "%s is not longer than zero", d)
-	}
-	v.atMost(path, d)
-}
-
-// atMost bounds what Temporal is given as a time limit: sums of them have to be
-// durations too.
-func (v *validator) atMost(path []string, d Duration) {
-	if d > MaxTimeout {
-		v.at(path, "%s is longer than %s, the most that is possible", d, MaxTimeout)
-	}
-}
-
-func (v *validator) atLeast(path []string, d, least Duration) {
-	if d < least {
-		v.at(path, "%s is shorter than %s, the least that is possible", d, least)
 	}
 }

@@ -14,6 +14,7 @@ import (
 )
 
 func TestValidate(t *testing.T) {
+	t.Parallel()
 	require.Empty(t, recurring().Validate())
 
 	for want, change := range map[string]func(*job.Job){
@@ -33,7 +34,7 @@ func TestValidate(t *testing.T) {
 		`recurring: no time is set: give it exactly one of recur_every, at least PT1S, and cron`: func(j *job.Job) {
 			j.Recurring = &job.Recurring{}
 		},
-		`continuous.interval: PT0S is shorter than PT0.01S, the least that is possible`: func(j *job.Job) {
+		`continuous.interval: PT0S is shorter than PT0.01S`: func(j *job.Job) {
 			j.Trigger = job.Trigger{Continuous: &job.Continuous{}}
 		},
 		`queued.on_failure: "stop" is not one of continue, halt`: func(j *job.Job) {
@@ -41,18 +42,18 @@ func TestValidate(t *testing.T) {
 		},
 		`queued.queue: queue "": a name starts with a-z or 0-9, goes on with a-z, 0-9, '.', '_' or '-', ` +
 			`and has at most 64 characters`: func(j *job.Job) { j.Trigger = job.Trigger{Queued: &job.Queued{}} },
-		`run_timeout: PT0S is not longer than zero`: func(j *job.Job) { j.Options.RunTimeout = 0 },
-		`heartbeat_timeout: PT0.000000001S is shorter than PT1S, the least that is possible`: func(j *job.Job) {
+		`run_timeout: PT0S is shorter than PT0.001S`: func(j *job.Job) { j.Options.RunTimeout = 0 },
+		`heartbeat_timeout: PT0.000000001S is shorter than PT1S`: func(j *job.Job) {
 			j.Options.HeartbeatTimeout = 1
 		},
-		`stop_grace_period: PT0S is not longer than zero`:                 func(j *job.Job) { j.Options.StopGracePeriod = 0 },
-		`max_retry_count: -2 is less than -1, which means no limit`:       func(j *job.Job) { j.Options.MaxRetryCount = -2 },
-		`retry_backoff.initial: PT0S is not longer than zero`:             func(j *job.Job) { j.Options.RetryBackoff.Initial = 0 },
-		`retry_backoff.max: PT0.000000001S is shorter than initial, PT1S`: func(j *job.Job) { j.Options.RetryBackoff.Max = 1 },
-		`retry_backoff.coefficient: 0.5 is less than 1, so that waits would shrink`: func(j *job.Job) {
+		`stop_grace_period: PT0S is shorter than PT0.001S`:        func(j *job.Job) { j.Options.StopGracePeriod = 0 },
+		`max_retry_count: -2 is less than -1`:                     func(j *job.Job) { j.Options.MaxRetryCount = -2 },
+		`retry_backoff.initial: PT0S is shorter than PT0.001S`:    func(j *job.Job) { j.Options.RetryBackoff.Initial = 0 },
+		`retry_backoff.max: PT0.5S is shorter than initial, PT1S`: func(j *job.Job) { j.Options.RetryBackoff.Max = job.Duration(time.Second / 2) },
+		`retry_backoff.coefficient: 0.5 is less than 1`: func(j *job.Job) {
 			j.Options.RetryBackoff.Coefficient = 0.5
 		},
-		`retry_backoff.coefficient: NaN is not a number to multiply by`: func(j *job.Job) {
+		`retry_backoff.coefficient: NaN is less than 1`: func(j *job.Job) {
 			j.Options.RetryBackoff.Coefficient = math.NaN()
 		},
 		`owner: the owner has 129 bytes, more than 128`: func(j *job.Job) {
@@ -73,11 +74,11 @@ func TestValidate(t *testing.T) {
 		`tags: the name of tag "` + strings.Repeat("t", 80) + `" has 129 bytes, more than 128`: func(j *job.Job) {
 			j.Options.Tags = map[string]string{strings.Repeat("t", 129): "x"}
 		},
-		`run_timeout: P3651D is longer than P3650D, the most that is possible`: func(j *job.Job) {
-			j.Options.RunTimeout = job.MaxTimeout + job.Duration(24*time.Hour)
+		`run_timeout: P3651D is longer than P3650D`: func(j *job.Job) {
+			j.Options.RunTimeout = job.Duration(3651 * 24 * time.Hour)
 		},
-		`heartbeat_timeout: P3651D is longer than P3650D, the most that is possible`: func(j *job.Job) {
-			j.Options.HeartbeatTimeout = job.MaxTimeout + job.Duration(24*time.Hour)
+		`heartbeat_timeout: P3651D is longer than P3650D`: func(j *job.Job) {
+			j.Options.HeartbeatTimeout = job.Duration(3651 * 24 * time.Hour)
 		},
 		`worker type "temporal-sys-per-ns-tq": names that start with temporal-sys- are Temporal's own`: func(j *job.Job) {
 			j.Worker = "temporal-sys-per-ns-tq"
@@ -107,5 +108,38 @@ func TestValidate(t *testing.T) {
 }
 
 func TestValidateListsAllProblems(t *testing.T) {
+	t.Parallel()
 	require.Len(t, job.Job{}.Validate(), 9)
+}
+
+// The limits that code uses are the bounds in the tags.
+func TestLimitsAreBounds(t *testing.T) {
+	t.Parallel()
+	for name, bound := range map[string]func(*job.Job, bool){
+		"interval": func(j *job.Job, beyond bool) {
+			j.Trigger = job.Trigger{Continuous: &job.Continuous{Interval: less(job.MinInterval, beyond)}}
+		},
+		"recur_every": func(j *job.Job, beyond bool) {
+			j.Recurring = &job.Recurring{RecurEvery: less(job.MinRecurEvery, beyond)}
+		},
+		"catchup_window": func(j *job.Job, beyond bool) { j.Recurring.CatchupWindow = less(job.MinCatchupWindow, beyond) },
+		"max_retry_count": func(j *job.Job, beyond bool) {
+			if j.Options.MaxRetryCount = job.MaxRetryLimit; beyond {
+				j.Options.MaxRetryCount++
+			}
+		},
+	} {
+		j := recurring()
+		bound(&j, false)
+		require.Empty(t, j.Validate(), name)
+		bound(&j, true)
+		require.Len(t, j.Validate(), 1, name)
+	}
+}
+
+func less(d job.Duration, beyond bool) job.Duration {
+	if beyond {
+		return d - 1
+	}
+	return d
 }

@@ -26,6 +26,7 @@ func anyTime() recurrence.Cron {
 }
 
 func TestParseCron(t *testing.T) {
+	t.Parallel()
 	for text, change := range map[string]func(*recurrence.Cron){
 		"* * * * *":              func(*recurrence.Cron) {},
 		" \t*  * * *\t* ":        func(*recurrence.Cron) {},
@@ -60,6 +61,7 @@ func TestParseCron(t *testing.T) {
 }
 
 func TestParseCronRefuses(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"61 * * * *":       `"61 * * * *": minute "61": 61 is not from 0 to 59`,
 		"60 24 0 13 8":     `"60 24 0 13 8": minute "60": 60 is not from 0 to 59; hour "24": 24 is not from 0 to 23; day of month "0": 0 is not from 1 to 31; month "13": 13 is not from 1 to 12; day of week "8": 8 is not from 0 to 7`,

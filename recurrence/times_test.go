@@ -34,6 +34,7 @@ func starts(t testing.TB, r recurrence.Rule, from, to time.Time) []string {
 func every(d time.Duration) recurrence.Rule { return recurrence.Rule{Every: d} }
 
 func TestTimes(t *testing.T) {
+	t.Parallel()
 	march := time.Date(2027, 3, 27, 12, 0, 0, 0, time.UTC) // The day before clocks go forward in Europe.
 	october := time.Date(2027, 10, 30, 12, 0, 0, 0, time.UTC)
 	const day = 24 * time.Hour
@@ -93,6 +94,7 @@ func TestTimes(t *testing.T) {
 }
 
 func TestTimesEnd(t *testing.T) {
+	t.Parallel()
 	last := time.Date(2101, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, r := range []recurrence.Rule{{Cron: "0 0 1 1 *"}, every(time.Hour), {Cron: "0 0 1 1 *", TimeZone: "Pacific/Kiritimati"}} {
 		require.Zero(t, times(t, r).Next(last), r)
@@ -101,6 +103,7 @@ func TestTimesEnd(t *testing.T) {
 }
 
 func TestTimesOfWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	for want, r := range map[string]recurrence.Rule{
 		"needs an interval":    {},
 		"has 1 fields":         {Cron: "never"},
@@ -114,6 +117,7 @@ func TestTimesOfWhatIsWrong(t *testing.T) {
 }
 
 func TestIrregular(t *testing.T) {
+	t.Parallel()
 	from := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	at := func(text string) time.Time {
 		parsed, err := time.Parse(time.RFC3339, text)

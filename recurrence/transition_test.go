@@ -38,6 +38,7 @@ func transitionsOf(zone *time.Location, from, years int) []time.Time {
 // TestDailyJobsStartOnceADay goes through all times of the day around all changes of
 // the clocks.
 func TestDailyJobsStartOnceADay(t *testing.T) {
+	t.Parallel()
 	const date = "2006-01-02"
 	for _, name := range ruledZones {
 		zone, err := time.LoadLocation(name)
@@ -68,6 +69,7 @@ func TestDailyJobsStartOnceADay(t *testing.T) {
 // times: there are as many starts as times that the cron text names, and those that
 // clocks neither skip nor repeat are at them.
 func TestEveryNamedTimeHasOneStart(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // Not a secret.
@@ -123,6 +125,7 @@ func TestEveryNamedTimeHasOneStart(t *testing.T) {
 }
 
 func TestJobsThatClocksChangeAsTheyAre(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		cron, zone string
 		moved, out int
@@ -155,6 +158,7 @@ func TestJobsThatClocksChangeAsTheyAre(t *testing.T) {
 // TestLimitsChangeNoCalendars has rules that start and end far from the years whose
 // transitions are looked at: their calendars are those of the rule without limits.
 func TestLimitsChangeNoCalendars(t *testing.T) {
+	t.Parallel()
 	for _, name := range ruledZones {
 		for _, cron := range []string{"30 2 * * *", "30 1 * * *", "0 0 * * 0"} {
 			rule := recurrence.Rule{Cron: cron, TimeZone: name}

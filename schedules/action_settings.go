@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 )
 
 func attributeNames(start *workflowpb.NewWorkflowExecutionInfo) []string {
@@ -32,7 +32,7 @@ func memoNames(start *workflowpb.NewWorkflowExecutionInfo) []string {
 // definition hash, which does not depend on how it is written, of all else a hash.
 func memoText(start *workflowpb.NewWorkflowExecutionInfo, name string) string {
 	if name == contract.MemoJob {
-		if j, ok := client.Definition(start.GetMemo()); ok {
+		if j, ok := metadata.Definition(start.GetMemo()); ok {
 			if hash, err := j.DefinitionHash(); err == nil {
 				return name + " " + hash
 			}

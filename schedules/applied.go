@@ -159,7 +159,7 @@ func (r *recorder) flush(ctx context.Context) error {
 	if r.pending.Empty() {
 		return nil
 	}
-	if err := r.client.Jobs.Record(ctx, r.provider, r.known, r.pending); err != nil {
+	if err := recordApplied(ctx, r.client, r.provider, r.known, r.pending); err != nil {
 		return err
 	}
 	r.known.Take(r.pending)

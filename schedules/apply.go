@@ -12,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -44,7 +45,7 @@ func (s *Syncer) Apply(ctx context.Context, plan *Plan, report func(Report)) err
 	defer stop(nil)
 	var mu sync.Mutex
 	done := 0
-	err := client.EachOf(len(work), plan.options.Parallel, func(i int) error {
+	err := parallel.Each(len(work), plan.options.Parallel, func(i int) error {
 		if working.Err() != nil {
 			return context.Cause(working)
 		}
@@ -108,7 +109,7 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, plan *Plan) error 
 		if err != nil {
 			return err
 		}
-		receipt, err := s.client.Queues.EnqueueOnce(ctx, j, true, id)
+		receipt, err := s.client.Queues.Enqueue(ctx, j, client.EnqueueOptions{AllowRerun: true, RequestID: id})
 		if err == nil && receipt.Duplicate {
 			err = fmt.Errorf("job %s is in queue %s already; apply again when it has ended", j.ID, j.Queue())
 		}
@@ -119,7 +120,7 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, plan *Plan) error 
 			return err
 		}
 		if change.waiting != "" {
-			if err := s.client.Runs.EndWaiting(ctx, j.ID, change.waiting, "its definition was changed before it began"); err != nil {
+			if err := s.client.Apply.EndWaiting(ctx, j.ID, change.waiting, "its definition was changed before it began"); err != nil {
 				return err
 			}
 		}
@@ -153,7 +154,7 @@ func (s *Syncer) putSchedule(ctx context.Context, change Change) error {
 	if err != nil {
 		return err
 	}
-	return s.client.Jobs.PutSchedule(ctx, client.ScheduleChange{
+	return s.client.Apply.PutSchedule(ctx, client.ScheduleChange{
 		Job: change.job, Schedule: wanted, SetPause: change.setPause,
 		Create: change.Action == ActionCreate || change.Version == "", Expected: hasVersion(change.Version), InSync: hasVersion(version),
 	})
@@ -163,7 +164,7 @@ func (s *Syncer) putLoop(ctx context.Context, change Change) error {
 	if change.Action == ActionCreate || change.liveHash == "" {
 		return s.client.Jobs.StartContinuous(ctx, change.job)
 	}
-	if err := s.client.Jobs.ReplaceContinuous(ctx, change.job, change.liveHash, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
+	if err := s.client.Apply.SetContinuous(ctx, change.job, change.liveHash, change.job.Continuous.RestartOnChange); err != nil || !change.setPause {
 		return err
 	}
 	if change.job.Options.Paused {
@@ -180,11 +181,11 @@ func (s *Syncer) remove(ctx context.Context, r removal, change Change, stopRuns 
 	case resourceSchedule:
 		err = s.deleteSchedule(ctx, r, change, stopRuns)
 	case resourceLoop:
-		err = s.client.Jobs.StopLoop(ctx, change.JobID, "no longer declared", func(live *client.Live) bool {
+		err = s.client.Apply.StopContinuous(ctx, change.JobID, "no longer declared", func(live *client.Live) bool {
 			return workflowVersion(live) == r.version
 		})
 	case resourceItem:
-		err = s.client.Queues.RemoveWaiting(ctx, change.queue, change.JobID, change.sequence)
+		err = s.client.Apply.RemoveWaiting(ctx, change.queue, change.JobID, change.sequence)
 	}
 	if errors.Is(err, client.ErrNotFound) {
 		return nil

@@ -74,7 +74,7 @@ func TestChangesOfOneScheduleAtOnceAreAllMade(t *testing.T) {
 		require.True(t, live.Paused)
 		require.Contains(t, live.PauseReason, "the vendor is away")
 		require.Contains(t, live.PauseReason, "the disk is full")
-		require.Contains(t, client.SkippedStarts(live, time.Now()), skipped.Skipped)
+		require.Contains(t, live.SkippedStarts(time.Now()), skipped.Skipped)
 		for _, ref := range refs {
 			require.False(t, made[ref.RunID], "each trigger has a run of its own")
 			made[ref.RunID] = true

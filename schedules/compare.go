@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -53,7 +54,7 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 		return nil, err
 	}
 	changes := make([]Change, len(declared))
-	if err := client.EachOf(len(declared), options.Parallel, func(i int) error {
+	if err := parallel.Each(len(declared), options.Parallel, func(i int) error {
 		change, err := c.compare(ctx, declared[i])
 		changes[i] = change
 		return err
@@ -81,10 +82,10 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 
 // look reads what a comparison needs to know of all jobs.
 func (c *comparison) look(ctx context.Context, declared []job.Job) (err error) {
-	if c.namespaceID, err = c.client.NamespaceID(ctx); err != nil {
+	if c.namespaceID, err = c.client.Apply.NamespaceID(ctx); err != nil {
 		return err
 	}
-	if c.applied, err = c.client.Jobs.Applied(ctx, c.options.Provider); err != nil {
+	if c.applied, err = readApplied(ctx, c.client, c.options.Provider); err != nil {
 		return err
 	}
 	var queues []string
@@ -96,11 +97,11 @@ func (c *comparison) look(ctx context.Context, declared []job.Job) (err error) {
 	if c.options.own.alone && len(queues) == 0 && !c.mayWait() {
 		return c.lookForOwn(ctx)
 	}
-	survey, err := c.client.Jobs.Survey(ctx, queues)
+	resources, err := c.client.Apply.Resources(ctx, queues)
 	if err != nil {
 		return err
 	}
-	c.live, c.unread, c.broken, c.foreign = survey.Jobs, survey.Unread, survey.Broken, survey.Foreign
+	c.live, c.unread, c.broken, c.foreign = resources.Jobs, resources.Unread, resources.Broken, resources.Foreign
 	return nil
 }
 
@@ -109,13 +110,13 @@ type comparison struct {
 	client  *client.Client
 	options PlanOptions
 	applied contract.AppliedState
-	live    map[string]client.LiveState
+	live    map[string]client.JobResources
 	foreign []client.Foreign
 
 	namespaceID string
-	// broken are queues that do not tell their items, for another reason.
+	// broken are queues whose items are not known, for another reason.
 	broken map[string]error
-	// unread are queues whose items nobody can tell, since no worker answers.
+	// unread are queues whose items are not known, since no worker answers.
 	unread []string
 }
 

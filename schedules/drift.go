@@ -11,6 +11,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -58,18 +59,18 @@ const (
 // Drift compares what was applied last from a provider with the live state. Jobs
 // that run once are not part of it: they end by themselves.
 func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, error) {
-	applied, err := s.client.Jobs.Applied(ctx, provider)
+	applied, err := s.Applied(ctx, provider)
 	if err != nil {
 		return nil, err
 	}
-	survey, err := s.client.Jobs.Survey(ctx, nil)
+	resources, err := s.client.Apply.Resources(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	drift := &Drift{Namespace: s.client.Namespace(), Provider: provider, Jobs: []JobDrift{}, Failing: []JobDrift{}, Foreign: []string{}, Applied: len(applied.Jobs)}
 	ids := slices.Sorted(maps.Keys(applied.Jobs))
 	found := make([]*JobDrift, len(ids))
-	if err := client.Each(len(ids), func(i int) error {
+	if err := parallel.Each(len(ids), 0, func(i int) error {
 		one, err := s.driftOf(ctx, ids[i], applied.Jobs[ids[i]])
 		found[i] = one
 		return err
@@ -85,7 +86,7 @@ func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, erro
 			drift.Jobs = append(drift.Jobs, *one)
 		}
 	}
-	for _, foreign := range survey.Foreign {
+	for _, foreign := range resources.Foreign {
 		drift.Foreign = append(drift.Foreign, foreign.Name)
 	}
 	return drift, nil
@@ -144,7 +145,7 @@ func (s *Syncer) compareLoop(ctx context.Context, drift *JobDrift, applied contr
 		drift.Kind = DriftStopped
 	case live.Workflow.Type != contract.ContinuousJobType:
 	case !live.Workflow.Open():
-		drift.Kind, drift.Note = DriftStopped, fmt.Sprintf("%s at %s", client.StatusOf(live.Workflow), live.Workflow.Close.Format(time.RFC3339))
+		drift.Kind, drift.Note = DriftStopped, fmt.Sprintf("%s at %s", live.Workflow.RunStatus(), live.Workflow.Close.Format(time.RFC3339))
 	default:
 		drift.pause(live, applied)
 	}

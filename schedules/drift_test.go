@@ -180,11 +180,11 @@ func TestWhatWasAppliedIsRemembered(t *testing.T) {
 	f.inSync(false, once)
 	hourly := declare("hourly", recurring(time.Hour))
 	f.apply(f.plan(false, once, hourly))
-	applied, err := f.client.Jobs.Applied(t.Context(), job.ProviderTOML)
+	applied, err := schedules.New(f.client).Applied(t.Context(), job.ProviderTOML)
 	require.NoError(t, err)
 	require.Len(t, applied.Jobs, 2)
 	f.apply(f.plan(true, once))
-	applied, err = f.client.Jobs.Applied(t.Context(), job.ProviderTOML)
+	applied, err = schedules.New(f.client).Applied(t.Context(), job.ProviderTOML)
 	require.NoError(t, err)
 	require.Len(t, applied.Jobs, 1)
 }

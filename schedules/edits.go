@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -19,7 +20,7 @@ import (
 // for, for example since someone edited it in the Web UI. A pause is not among
 // them: people may pause.
 func edits(live *client.Live, wanted *schedulepb.Schedule) []Field {
-	have, want := settings(live.Schedule.GetSchedule()), settings(wanted)
+	have, want := settings(live.ScheduleWithoutSkips()), settings(wanted)
 	var fields []Field
 	for i, s := range want {
 		if old := have[i].value; old != s.value {
@@ -47,7 +48,7 @@ func settings(s *schedulepb.Schedule) []setting {
 	return []setting{
 		{"intervals", texts(spec.GetInterval(), intervalText)},
 		{"calendars", texts(spec.GetStructuredCalendar(), calendarText)},
-		{"skip", texts(excluded(spec), calendarText)},
+		{"skip", texts(spec.GetExcludeStructuredCalendar(), calendarText)},
 		{"time_zone", text(zone(spec))},
 		{"jitter", length(spec.GetJitter())},
 		{"start_at", moment(spec.GetStartTime())},
@@ -62,23 +63,11 @@ func settings(s *schedulepb.Schedule) []setting {
 		{"execution_timeout", length(start.GetWorkflowExecutionTimeout())},
 		{"run_timeout", length(start.GetWorkflowRunTimeout())},
 		{"task_timeout", taskTimeout(start.GetWorkflowTaskTimeout())},
-		{"search_attributes", texts(attributeNames(start), func(name string) string { return name + "=" + client.Attribute(start.GetSearchAttributes(), name) })},
+		{"search_attributes", texts(attributeNames(start), func(name string) string { return name + "=" + metadata.Attribute(start.GetSearchAttributes(), name) })},
 		{"memo", texts(memoNames(start), func(name string) string { return memoText(start, name) })},
-		{"summary", text(client.SummaryText(start.GetUserMetadata()))},
+		{"summary", text(metadata.Summary(start.GetUserMetadata()))},
 		{"other", otherSettings(start)},
 	}
-}
-
-// excluded are the calendars that a spec excludes, without the starts that people
-// have skipped: these are no edit.
-func excluded(spec *schedulepb.ScheduleSpec) []*schedulepb.StructuredCalendarSpec {
-	var list []*schedulepb.StructuredCalendarSpec
-	for _, calendar := range spec.GetExcludeStructuredCalendar() {
-		if !client.IsSkip(spec, calendar) {
-			list = append(list, calendar)
-		}
-	}
-	return list
 }
 
 func intervalText(i *schedulepb.IntervalSpec) string {
@@ -112,7 +101,7 @@ func overlapName(policy enumspb.ScheduleOverlapPolicy) string {
 // zone is the time zone of a spec where it has a meaning, other than UTC, the
 // default.
 func zone(spec *schedulepb.ScheduleSpec) string {
-	dated := len(spec.GetStructuredCalendar()) > 0 || len(excluded(spec)) > 0
+	dated := len(spec.GetStructuredCalendar()) > 0 || len(spec.GetExcludeStructuredCalendar()) > 0
 	if !dated || spec.GetTimezoneName() == "UTC" {
 		return ""
 	}

@@ -122,7 +122,7 @@ func (f *fixture) waitFailing(id string, failures int) contract.Failing {
 		}
 		failing = *row.Failing
 		require.Equal(f, client.JobFailing, row.Status)
-		require.Equal(f, row.Next, failing.NextTry)
+		require.Equal(f, row.Next, failing.NextRun)
 		return failing.Failures >= failures, nil
 	})
 	return failing
@@ -184,14 +184,14 @@ func TestAFailingJobIsHeldBackAndTriedAgain(t *testing.T) {
 	require.Equal(t, client.JobFailing, detail.Row.Status)
 	require.Equal(t, after.Since, detail.Row.Failing.Since)
 	for _, at := range detail.Next {
-		require.False(t, at.Before(detail.Row.Failing.NextTry))
+		require.False(t, at.Before(detail.Row.Failing.NextRun))
 	}
 	require.Len(t, v.ended(false), detail.Row.Failing.Failures, "each failure is counted once")
 	require.True(t, f.plan(false, j).Empty())
 
 	v.set(false, false)
-	stacktest.WaitFor(t, "the next try", func() (bool, error) { return len(v.ended(true)) > 0, nil })
-	require.False(t, v.ended(true)[0].at.Before(after.NextTry))
+	stacktest.WaitFor(t, "the next run", func() (bool, error) { return len(v.ended(true)) > 0, nil })
+	require.False(t, v.ended(true)[0].at.Before(after.NextRun))
 	f.waitHealthy(j.ID)
 	stacktest.WaitFor(t, "the job to go on", func() (bool, error) { return len(v.ended(true)) >= 3, nil })
 	f.everyStartIsToldOf(j.ID)
@@ -223,7 +223,7 @@ func (f *fixture) everyStartIsToldOf(id string) {
 		}
 		held, err := f.client.Runs.List(f.Context(), client.RunFilter{JobID: id, Status: client.RunHeldBack})
 		sum := account.Jobs[0]
-		return failing == len(held) && failing > 0 && sum.Slots == sum.Runs+sum.Missed+sum.Waiting, err
+		return failing == len(held) && failing > 0 && sum.Scheduled == sum.Runs+sum.Missed+sum.Waiting, err
 	})
 }
 
@@ -237,10 +237,19 @@ func TestWhatCountsAsAFailureInARow(t *testing.T) {
 	f.apply(f.plan(false, j))
 	require.Equal(t, client.RunFailed, f.trigger(j.ID))
 	require.Equal(t, client.RunFailed, f.trigger(j.ID))
-	require.Equal(t, 2, f.waitFailing(j.ID, 2).Failures)
+	failing := f.waitFailing(j.ID, 2)
+	require.Equal(t, 2, failing.Failures)
+	backfill := func() error {
+		starts, err := f.client.Jobs.BackfillStarts(t.Context(), j.ID, time.Now().Add(-48*time.Hour), time.Now())
+		require.True(t, err != nil || len(starts) == 2)
+		return err
+	}
+	require.EqualError(t, backfill(), "job call_vendor.daily is failing: starts before "+failing.NextRun.UTC().Format(time.RFC3339)+
+		" are held back, so that a backfill would do nothing; trigger it, and backfill once a run has completed")
 	v.set(false, false)
 	require.Equal(t, client.RunCompleted, f.trigger(j.ID))
 	f.waitHealthy(j.ID)
+	require.NoError(t, backfill())
 	v.set(true, false)
 	require.Equal(t, client.RunFailed, f.trigger(j.ID))
 	require.Equal(t, 1, f.waitFailing(j.ID, 1).Failures, "a success starts the count anew")
@@ -264,7 +273,7 @@ func TestWhatCountsAsAFailureInARow(t *testing.T) {
 	require.NoError(t, f.client.Jobs.Pause(t.Context(), j.ID, "by a tester"))
 	stacktest.WaitFor(t, "the pause in the list", func() (bool, error) {
 		row, err := f.row(j.ID)
-		return row.Status == client.JobPaused && row.Failing != nil && row.Failing.NextTry.IsZero() && row.PauseReason == "by a tester", err
+		return row.Status == client.JobPaused && row.Failing != nil && row.Failing.NextRun.IsZero() && row.PauseReason == "by a tester", err
 	})
 	require.NoError(t, f.client.Jobs.Resume(t.Context(), j.ID, ""))
 

@@ -47,11 +47,11 @@ func TestAJobThatMayWaitIsNotMissing(t *testing.T) {
 	err = c.Jobs.Stop(t.Context(), "do_nothing.waits", "test")
 	require.ErrorIs(t, err, client.ErrNoWorker)
 	require.NotErrorIs(t, err, client.ErrNotFound)
-	require.EqualError(t, err, "job do_nothing.waits has no schedule and no run, and no worker answers that could tell whether it waits in queue photos")
+	require.EqualError(t, err, "job do_nothing.waits has no schedule and no run, and no worker answers for queue photos, where it may wait")
 
 	err = c.Jobs.Stop(t.Context(), ended.ID, "test")
 	require.ErrorIs(t, err, client.ErrNoWorker, "it ran, and may wait to run again")
-	require.EqualError(t, err, "job "+ended.ID+" does not run, and no worker answers that could tell whether it waits in queue photos")
+	require.EqualError(t, err, "job "+ended.ID+" does not run, and no worker answers for queue photos, where it may wait")
 
 	running := declare("running", job.Trigger{OneShot: &job.OneShot{}})
 	_, err = c.Runs.Start(t.Context(), running, contract.StartedByHand)
@@ -73,7 +73,7 @@ func TestAnUnreadablePageIsNotTheTroubleOfOtherJobs(t *testing.T) {
 		Overflow: contract.Overflow{Pages: []int64{1}, Last: 3},
 	})
 	err = f.client.Jobs.Stop(t.Context(), "do_nothing.missing", "test")
-	require.ErrorContains(t, err, "job do_nothing.missing has no schedule and no run, and whether it waits in queue broken cannot be told: ")
+	require.ErrorContains(t, err, "job do_nothing.missing has no schedule and no run, and it may wait in queue broken, which cannot be read: ")
 	require.NotErrorIs(t, err, client.ErrNotFound)
 
 	loop := declare("loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
@@ -83,7 +83,7 @@ func TestAnUnreadablePageIsNotTheTroubleOfOtherJobs(t *testing.T) {
 
 	startQueue(t, f.client, contract.QueueState{Name: "whole", Paused: true})
 	waits := declare("waits", queued("whole"))
-	_, err = f.client.Queues.Enqueue(t.Context(), waits, false)
+	_, err = f.client.Queues.Enqueue(t.Context(), waits, client.EnqueueOptions{})
 	require.NoError(t, err)
 	live, err := f.client.Jobs.Live(t.Context(), waits.ID)
 	require.NoError(t, err)

@@ -158,9 +158,12 @@ func (o *outage) accountFor(jobs map[string]job.Recurring, declared []job.Job) {
 			return true, nil
 		})
 		sum := account.Jobs[0]
-		require.Equal(o, sum.Slots, sum.Runs+sum.Waiting+sum.Missed, key)
+		require.Equal(o, sum.Scheduled, sum.Runs+sum.Waiting+sum.Missed, key)
 		require.Len(o, account.Missed, sum.Missed, key)
 		o.Logf("%s: %+v %v", key, sum, reasons)
+		superseded, err := o.client.Runs.List(o.Context(), client.RunFilter{JobID: j.ID, Status: client.RunSuperseded})
+		require.NoError(o, err)
+		require.GreaterOrEqual(o, len(superseded), reasons[client.MissedSuperseded], key)
 		switch jobs[key].Misfire {
 		case job.MisfireSkip:
 			require.Positive(o, reasons[client.MissedWindow]+reasons[client.MissedSuperseded], key)

@@ -78,7 +78,7 @@ func TestMissedStarts(t *testing.T) {
 	})
 	sum := account.Jobs[0]
 	t.Logf("%+v %v", sum, reasons)
-	require.Equal(t, sum.Slots, sum.Runs+sum.Missed)
+	require.Equal(t, sum.Scheduled, sum.Runs+sum.Missed)
 	require.GreaterOrEqual(t, reasons[client.MissedOverlap], 2)
 	require.GreaterOrEqual(t, reasons[client.MissedPaused], 2)
 	require.Zero(t, reasons[client.MissedServerDown])

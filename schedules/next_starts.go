@@ -18,7 +18,7 @@ func (change *Change) starts(live *client.Live, now time.Time) {
 		return
 	}
 	skipped := map[time.Time]bool{}
-	for _, at := range client.SkippedStarts(live, now) {
+	for _, at := range live.SkippedStarts(now) {
 		skipped[at.UTC()] = true
 	}
 	switch {

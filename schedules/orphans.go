@@ -6,6 +6,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -13,7 +14,7 @@ import (
 func (c *comparison) orphans(ctx context.Context, declared map[string]bool) ([]Change, error) {
 	ids := c.candidates(declared)
 	found := make([]*Change, len(ids))
-	err := client.EachOf(len(ids), c.options.Parallel, func(i int) error {
+	err := parallel.Each(len(ids), c.options.Parallel, func(i int) error {
 		change, err := c.orphan(ctx, ids[i])
 		found[i] = change
 		return err

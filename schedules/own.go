@@ -38,7 +38,7 @@ func (c *comparison) mayWait() bool {
 // lookForOwn lists the live jobs of the provider. Jobs that are named are not listed:
 // each of them is asked for.
 func (c *comparison) lookForOwn(ctx context.Context) error {
-	c.live = map[string]client.LiveState{}
+	c.live = map[string]client.JobResources{}
 	if len(c.options.own.only) > 0 {
 		return nil
 	}
@@ -60,12 +60,12 @@ func (c *comparison) lookForOwn(ctx context.Context) error {
 // it has started.
 func (s *Syncer) deleteSchedule(ctx context.Context, r removal, change Change, stopRuns bool) error {
 	var found *client.Live
-	err := s.client.Jobs.DeleteSchedule(ctx, change.JobID, func(live *client.Live) bool {
+	err := s.client.Apply.DeleteSchedule(ctx, change.JobID, func(live *client.Live) bool {
 		found = live
 		return hasVersion(r.version)(live)
 	})
 	if err != nil || !stopRuns {
 		return err
 	}
-	return s.client.Jobs.StopScheduledRuns(ctx, found)
+	return s.client.Apply.StopScheduledRuns(ctx, found)
 }

@@ -121,7 +121,7 @@ func (d *draw) recurring() *job.Recurring {
 		r.Misfire = job.Misfires()[d.IntN(len(job.Misfires()))]
 	}
 	if d.one(6) {
-		r.MaxMissed = 1 + d.IntN(job.MaxMaxMissed)
+		r.MaxMissed = 1 + d.IntN(1000)
 	}
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(d.duration(0, 20_000*time.Hour).Std())
 	if d.one(3) {

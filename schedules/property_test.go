@@ -198,7 +198,7 @@ func (w *world) listed(kept, set []job.Job) {
 func (w *world) pausedQueue(name string) {
 	w.Helper()
 	opener := declare("opener-of-"+name, queued(name), func(j *job.Job) { j.Provider = job.ProviderAPI })
-	_, err := w.client.Queues.Enqueue(w.Context(), opener, false)
+	_, err := w.client.Queues.Enqueue(w.Context(), opener, client.EnqueueOptions{})
 	require.NoError(w, err)
 	_, err = w.client.Queues.Pause(w.Context(), name, "holds what is put into it")
 	require.NoError(w, err)

@@ -1,18 +1,22 @@
 package schedules
 
 import (
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // scheduleOf is a recurring job as a Temporal Schedule.
 func scheduleOf(j job.Job) (*schedulepb.Schedule, error) {
-	action, err := client.ScheduleAction(j)
+	action, err := scheduleAction(j)
 	if err != nil {
 		return nil, err
 	}
@@ -33,6 +37,29 @@ func scheduleOf(j job.Job) (*schedulepb.Schedule, error) {
 		},
 		State: state,
 	}, nil
+}
+
+// scheduleAction is what the schedule of a recurring job starts: a run of it.
+func scheduleAction(j job.Job) (*schedulepb.ScheduleAction, error) {
+	m, err := metadata.OfJob(j)
+	if err != nil {
+		return nil, err
+	}
+	input, err := metadata.Encode(contract.RunInput{Job: j, StartedBy: contract.StartedBySchedule})
+	if err != nil {
+		return nil, err
+	}
+	return &schedulepb.ScheduleAction{Action: &schedulepb.ScheduleAction_StartWorkflow{
+		StartWorkflow: &workflowpb.NewWorkflowExecutionInfo{
+			WorkflowId:       contract.JobWorkflowID(j.ID),
+			WorkflowType:     &commonpb.WorkflowType{Name: contract.RunJobType},
+			TaskQueue:        &taskqueuepb.TaskQueue{Name: contract.TaskQueue(j.Worker), Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+			Input:            &commonpb.Payloads{Payloads: []*commonpb.Payload{input}},
+			Memo:             m.Memo,
+			SearchAttributes: m.SearchAttributes,
+			UserMetadata:     m.UserMetadata,
+		},
+	}}, nil
 }
 
 const pausedInDefinition = "paused in its definition"

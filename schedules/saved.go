@@ -107,7 +107,7 @@ func (s *Syncer) Replan(ctx context.Context, saved *SavedPlan, parallel int) (*P
 	if saved.Namespace != s.client.Namespace() {
 		return nil, fmt.Errorf("the plan was made for namespace %q, not %q", saved.Namespace, s.client.Namespace())
 	}
-	id, err := s.client.NamespaceID(ctx)
+	id, err := s.client.Apply.NamespaceID(ctx)
 	if err != nil {
 		return nil, err
 	}

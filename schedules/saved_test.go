@@ -50,7 +50,7 @@ func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
 	require.NoError(t, err)
 	other := jobs[1]
 	other.Spec = []byte(`{"a":3}`)
-	require.NoError(t, f.client.Jobs.SetContinuous(t.Context(), other, false))
+	require.NoError(t, f.client.Apply.SetContinuous(t.Context(), other, "", false))
 	stacktest.WaitFor(t, "the plan to be stale", func() (bool, error) {
 		_, err = f.syncer.Replan(t.Context(), saved, 0)
 		return err != nil, nil

@@ -227,7 +227,7 @@ func TestWhatIsNotOursIsLeftAlone(t *testing.T) {
 	jobs := []job.Job{declare("often", recurring(time.Hour)), declare("loop", continuous(time.Hour)), declare("fine", oneShot())}
 	plan := f.plan(true, jobs...)
 	require.Equal(t, []string{"fine: create", "loop: blocked", "often: blocked"}, actions(plan))
-	require.Contains(t, plan.Changes[2].Note, "does not carry the mark of job do_nothing.often")
+	require.Contains(t, plan.Changes[2].Note, "does not have the search attributes of job do_nothing.often")
 	f.apply(plan)
 	f.inSync(true, jobs...)
 	f.inSync(true, jobs[2]) // Not even when they are no longer declared.
@@ -333,7 +333,7 @@ func TestAWaitingItemIsMovedPrunedAndReplaced(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
 	for _, name := range []string{"first", "second"} {
-		_, err := f.client.Queues.Enqueue(t.Context(), declare(name, queued(name)), false)
+		_, err := f.client.Queues.Enqueue(t.Context(), declare(name, queued(name)), client.EnqueueOptions{})
 		require.NoError(t, err)
 		_, err = f.client.Queues.Pause(t.Context(), name, "by test")
 		require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 // what the server counts: two schedules of the same version start the same runs
 // at the same times.
 func scheduleVersion(live *client.Live) (string, error) {
-	return versionOf(live.DefinitionHash, live.Job, live.Input, live.Schedule.GetSchedule())
+	return versionOf(live.DefinitionHash, live.Job, live.Input, live.ScheduleWithoutSkips())
 }
 
 // wantedVersion is the version of a schedule once it is as wanted.

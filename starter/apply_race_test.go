@@ -63,7 +63,7 @@ var lost = regexp.MustCompile(`^(\[\d+/\d+\] (created|updated) \S+` +
 	`|\[\d+/\d+\] failed to (create|update) (\S+): .*job \S+: it (waits in it|runs now) with another spec.*` +
 	`|\[\d+/\d+\] failed to (create|update) (\S+): .*: no worker answers within 10s: is a worker of its type running\?( \(it may still be done when one answers\))?` +
 	`|starter: \d+ of \d+ changes failed` +
-	`|starter: \d+ jobs? (is|are) blocked and left as found)$`)
+	`|starter: \d+ jobs? (is|are) blocked and unchanged)$`)
 
 func rivals(s *site, revision int) {
 	sets := []declaredJobs{

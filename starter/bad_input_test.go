@@ -50,7 +50,7 @@ func TestBadInput(t *testing.T) {
 FILE:15:1: unknown option "recuring"; did you mean "recurring"?
 FILE:19:38: unknown key "every"
 FILE:23:29: recurring.recur_every: "P1M" counts years or months, which have no fixed length: write days or weeks, as in P30D
-FILE:27:29: recurring.recur_every: PT0S is shorter than PT1S, the least that is possible
+FILE:27:29: recurring.recur_every: "PT0S" is shorter than PT1S
 FILE:32:21: heartbeat_timeout: a duration of -5 seconds is negative
 FILE:36:22: recurring.cron: "61 * * * *": minute "61": 61 is not from 0 to 59
 FILE:36:48: recurring.time_zone: "Mars/Olympus" is not the name of a time zone, such as Europe/Prague or UTC

@@ -1,5 +1,5 @@
-// Command starter declares, runs and looks after the jobs of a Temporal
-// namespace; see docs/operating.md.
+// Command starter declares, runs and manages the jobs of a Temporal namespace; see
+// docs/operating.md.
 package main
 
 import (

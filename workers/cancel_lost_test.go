@@ -23,11 +23,11 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	ledger := newLedger(t)
 	const queue = "canceled"
 	schedule := job.Trigger{Queued: &job.Queued{Queue: queue, OnFailure: job.OnFailureHalt}}
-	canceled := mortal(newJob(t, "RecordSteps", "canceled", schedule,
-		recordSpec{Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", IgnoreStop: true}))
+	canceled := withShortTimeout(newJob(t, "RecordSteps", "canceled", schedule,
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t), IgnoreStop: true}))
 	canceled.Options.StopGracePeriod = job.Duration(5 * time.Minute)
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1})
-	_, err := c.Queues.EnqueueAll(t.Context(), []job.Job{canceled, next}, false, func(int) {})
+	_, err := c.Queues.EnqueueAll(t.Context(), []job.Job{canceled, next}, client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
 	ledger.waitFor(t, "step", 1)
 	ref := client.RunRef{WorkflowID: contract.JobWorkflowID(canceled.ID)}
@@ -46,7 +46,7 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 	worker.Kill()
 	startWorker(t, st)
 	ledger.waitFor(t, "end", 1)
-	state := waitEmpty(t, c, queue, 3*time.Minute)
+	state := waitEmpty(t, c, queue)
 	require.EqualValues(t, 1, state.Canceled)
 	require.EqualValues(t, 1, state.Completed)
 	require.Zero(t, state.Failed)
@@ -68,22 +68,15 @@ func TestCancelOfAnItemWhoseWorkerDies(t *testing.T) {
 // stopped. The attempt would have had another one, so that the run did not fail.
 func TestCancelOfARunThatFailsThen(t *testing.T) {
 	t.Parallel()
-	st := stacktest.Start(t)
-	startWorker(t, st)
-	c := newControl(t, st)
-	j := newJob(t, "LeaveMuch", "hung-up", job.Trigger{OneShot: &job.OneShot{}}, leaveSpec{Until: "stopped and failed"})
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
+	c := newControl(t, startShared(t))
+	j := newJob(t, "LeaveMuch", "hung-up", oneShot(), leaveSpec{Until: "stopped and failed"})
+	ref := startRun(t, c, j)
 	stacktest.WaitFor(t, "the handler to be at work", func() (bool, error) {
 		run, err := c.Runs.Get(t.Context(), ref)
 		return err == nil && run.Worker != "", err
 	})
 	require.NoError(t, c.Runs.Cancel(t.Context(), ref, "by a test"))
-	var run *client.RunDetail
-	stacktest.WaitFor(t, "the end of the run", func() (bool, error) {
-		run, err = c.Runs.Get(t.Context(), ref)
-		return err == nil && !run.Ended.IsZero(), err
-	})
+	run := follow(t, c, ref)
 	require.Equal(t, client.RunCanceled, run.Status)
 	require.Contains(t, run.Message, "the vendor hung up")
 	require.JSONEq(t, `7`, string(run.Cursor))

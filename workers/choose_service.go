@@ -15,10 +15,10 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// serviceSearch looks for a service.
+// serviceSearch searches for a service.
 type serviceSearch struct{ contract.ChooseServiceInput }
 
-// chooser serves ChooseServiceActivity. Runs that look at the same time in one
+// chooser serves ChooseServiceActivity. Runs that search at the same time in one
 // process share what they know of the services.
 type chooser struct {
 	mu       sync.Mutex
@@ -45,15 +45,16 @@ func (c *chooser) live(ctx context.Context) ([]client.LiveService, error) {
 	// The others wait for the answer, which holds for them as well.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), servicesAsked)
 	defer cancel()
-	var unread error
-	c.services, unread, c.err = client.LiveServices(ctx, activity.GetClient(ctx))
-	c.tell(ctx, unread)
+	workers := client.New(activity.GetClient(ctx), activity.GetInfo(ctx).Namespace).Workers
+	services, err := workers.Services(ctx, time.Time{})
+	c.services, c.err = services.Live, err
+	c.logUnread(ctx, services.Unreadable)
 	c.asked = time.Now()
 	return c.services, c.err
 }
 
-// tell logs once what is left out.
-func (c *chooser) tell(ctx context.Context, unread error) {
+// logUnread logs once what is left out.
+func (c *chooser) logUnread(ctx context.Context, unread error) {
 	text := ""
 	if unread != nil {
 		text = unread.Error()
@@ -64,19 +65,19 @@ func (c *chooser) tell(ctx context.Context, unread error) {
 	c.unread = text
 }
 
-// ChooseService looks once for a live service that a bound job's run can go to: the
+// ChooseService searches once for a live service that a bound job's run can go to: the
 // one it was on, if that still lives; else, as the failover policy says, another
 // that has the tags and serves the job type. Among several, a job keeps to one
 // as long as it lives, and jobs are spread evenly. A service whose slots are all held
 // by handlers that were given up counts as one that is away: it takes no run until
 // it is restarted.
 //
-// When there is none the attempt fails and says when to look again. So a run that
+// When there is none the attempt fails and says when to search again. So a run that
 // waits holds no place in any worker and spends no history, however long. It
 // fails for good, with class job.ClassNoService, only under the policy fail.
 func (c *chooser) ChooseService(ctx context.Context, input contract.ChooseServiceInput) (contract.ServiceChoice, error) {
 	in := serviceSearch{input}
-	waited, next := in.patience(int(activity.GetInfo(ctx).Attempt))
+	waited, next := in.backoff(int(activity.GetInfo(ctx).Attempt))
 	services, err := c.live(ctx)
 	if err == nil {
 		chosen, err := in.choose(services, waited)
@@ -89,23 +90,24 @@ func (c *chooser) ChooseService(ctx context.Context, input contract.ChooseServic
 	})
 }
 
-// errorTypeNoServiceYet is the type of the error of a look that found no service.
+// errorTypeNoServiceYet is the type of the error of an attempt that found no service.
 const errorTypeNoServiceYet = "NoServiceYet"
 
-// How far apart a run looks for a service: the longer it waits, the further.
+// How long a run waits between two attempts to find a service: the longer it has
+// waited, the longer it waits again.
 const (
-	soonestLook = time.Second
-	latestLook  = 15 * time.Second
+	minSearchInterval = time.Second
+	maxSearchInterval = 15 * time.Second
 )
 
-// patience is how long a run has waited when it looks for the n-th time, and how
-// long it waits then, but not past the moment in which the failover policy comes
-// in. It is the sum of the waits that were asked for, so that no clock has to be
-// right, and time without any worker that could look does not count.
-func (in serviceSearch) patience(n int) (waited, next time.Duration) {
+// backoff is how long a run has waited at its n-th attempt to find a service, and how
+// long it waits then, but not past the moment at which the failover policy applies.
+// It is the sum of the waits that were asked for: it depends on no clock, and time
+// without any worker that could search does not count.
+func (in serviceSearch) backoff(n int) (waited, next time.Duration) {
 	after := in.After.Std()
 	for {
-		next = min(max(waited/4, soonestLook), latestLook)
+		next = min(max(waited/4, minSearchInterval), maxSearchInterval)
 		if waited < after {
 			next = min(next, after-waited)
 		}
@@ -151,13 +153,13 @@ func (in serviceSearch) choose(services []client.LiveService, waited time.Durati
 	case job.FailoverRequeue:
 		return best, nil
 	case job.FailoverFail:
-		return "", temporal.NewNonRetryableApplicationError(in.gone(stuck), job.ClassNoService, nil)
+		return "", temporal.NewNonRetryableApplicationError(in.lost(stuck), job.ClassNoService, nil)
 	default:
 		return "", nil
 	}
 }
 
-// missing is the sentence of the error of a look that found none.
+// missing is the sentence of the error of an attempt that found none.
 func (in serviceSearch) missing(err error) string {
 	switch {
 	case err != nil:
@@ -170,8 +172,8 @@ func (in serviceSearch) missing(err error) string {
 	return fmt.Sprintf("no live %s service has the tags of job %s and serves %s", in.Worker, in.JobID, in.Type)
 }
 
-// gone is the sentence of the error for good.
-func (in serviceSearch) gone(stuck bool) string {
+// lost is the sentence of the error for good.
+func (in serviceSearch) lost(stuck bool) string {
 	switch {
 	case in.Last == "":
 		return fmt.Sprintf("job %s is bound to tags that no live %s service has that serves %s", in.JobID, in.Worker, in.Type)

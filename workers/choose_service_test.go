@@ -81,7 +81,7 @@ func TestChoiceOfAService(t *testing.T) {
 
 // A service that is full of handlers which were given up announces itself as serving,
 // and takes nothing until it is restarted.
-func TestChoiceLeavesOutServicesFullOfDeafHandlers(t *testing.T) {
+func TestChoiceLeavesOutServicesFullOfStuckHandlers(t *testing.T) {
 	t.Parallel()
 	in := contract.ChooseServiceInput{
 		JobID: "count_things.a", Worker: "counting", Type: "CountThings",
@@ -142,24 +142,24 @@ func TestJobsAreSpreadOverServicesAndStay(t *testing.T) {
 	}
 }
 
-// TestRunLooksForAServiceLessAndLessOften bounds how often, and how late.
-func TestRunLooksForAServiceLessAndLessOften(t *testing.T) {
+// TestRunSearchesForAServiceLessAndLessOften bounds how often, and how late.
+func TestRunSearchesForAServiceLessAndLessOften(t *testing.T) {
 	t.Parallel()
 	in := contract.ChooseServiceInput{After: job.Duration(30 * time.Second)}
 	at := map[time.Duration]bool{}
-	looks := 1
-	for ; ; looks++ {
-		waited, next := workers.Patience(in, looks)
+	searches := 1
+	for ; ; searches++ {
+		waited, next := workers.Backoff(in, searches)
 		at[waited] = true
 		require.Positive(t, next)
 		require.LessOrEqual(t, next, max(waited/4, time.Second), "a service that returns is found soon")
-		again, _ := workers.Patience(in, looks+1)
+		again, _ := workers.Backoff(in, searches+1)
 		require.Equal(t, waited+next, again)
 		if waited > 24*time.Hour {
 			break
 		}
 	}
 	require.True(t, at[0])
-	require.True(t, at[30*time.Second], "when the failover policy comes in")
-	require.Less(t, looks, 24*3600/15+50)
+	require.True(t, at[30*time.Second], "when the failover policy applies")
+	require.Less(t, searches, 24*3600/15+50)
 }

@@ -2,7 +2,7 @@ package workers
 
 import "time"
 
-// clock tells how much time has passed on this machine since some moment: only
+// clock is how much time has passed on this machine since some moment: only
 // differences mean anything. It never jumps, whatever becomes of the time of day,
 // and where the system has such a clock it also counts while the machine is
 // suspended.

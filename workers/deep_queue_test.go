@@ -21,40 +21,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// startPaged makes a queue with small pages.
-func startPaged(t *testing.T, c *client.Client, name string, items int, state contract.QueueState) {
-	t.Helper()
-	state.Name, state.PageSize = name, contract.PageSize{Items: items, Bytes: 48 << 10}
-	_, err := c.Temporal().ExecuteWorkflow(t.Context(), sdk.StartWorkflowOptions{
-		ID: contract.QueueWorkflowID(name), TaskQueue: contract.QueuesTaskQueue,
-		TypedSearchAttributes: contract.QueueAttributes(name),
-	}, contract.JobQueueType, state)
-	require.NoError(t, err)
-}
-
-func recordJobs(t *testing.T, queue, prefix string, n int, ledger ledgerOf) []job.Job {
-	t.Helper()
-	jobs := make([]job.Job, n)
-	for i := range jobs {
-		jobs[i] = mortal(newJob(t, "RecordSteps", fmt.Sprintf("%s%05d", prefix, i), job.Trigger{Queued: &job.Queued{Queue: queue}},
-			recordSpec{Ledger: string(ledger), Steps: 1}))
-	}
-	return jobs
-}
-
-func waitEmpty(t *testing.T, c *client.Client, queue string, within time.Duration) *contract.QueueState {
-	t.Helper()
-	var state *contract.QueueState
-	stacktest.WaitWithin(t, within, "queue "+queue+" to be empty", func() (bool, error) {
-		var err error
-		if state, err = c.Queues.State(t.Context(), queue); err != nil {
-			return false, nil //nolint:nilerr // A worker that was just started may not have the workflow yet.
-		}
-		return state.Running == nil && state.Depth() == 0, nil
-	})
-	return state
-}
-
 // promise notes what a caller was promised for jobs, in any order.
 func promise(promised []acknowledged, jobs []job.Job, receipts []contract.EnqueueReceipt) []acknowledged {
 	for i, receipt := range receipts {
@@ -100,7 +66,7 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 		wait.Go(func() {
 			for len(jobs) > 0 {
 				n := min(1+random.IntN(4), len(jobs))
-				receipts, err := c.Queues.EnqueueAll(t.Context(), jobs[:n], false, func(int) {})
+				receipts, err := c.Queues.EnqueueAll(t.Context(), jobs[:n], client.EnqueueOptions{}, func(int) {})
 				if err != nil {
 					t.Error(err)
 					return
@@ -114,8 +80,9 @@ func TestQueueUnderForcedContinueAsNew(t *testing.T) {
 	}
 	wait.Wait()
 	t.Logf("%d items in after %s", items, time.Since(began).Round(time.Millisecond))
-	state := waitEmpty(t, c, "forced", 40*time.Minute)
 	all := int64(items / producers * producers)
+	stacktest.WaitWithin(t, 40*time.Minute, "the last item", func() (bool, error) { return ledger.count(t, "end") >= int(all), nil })
+	state := waitEmpty(t, c, "forced")
 	require.Equal(t, all, state.Accepted)
 	require.Equal(t, all, state.Completed)
 	require.Empty(t, state.DeadLetters)
@@ -151,9 +118,7 @@ func signalAll(t *testing.T, c *client.Client, queue string, jobs []job.Job) {
 func TestDeepQueueSurvivesKills(t *testing.T) {
 	t.Parallel()
 	items := stacktest.Size(120, 400)
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+	random := newRandom(t)
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
@@ -167,13 +132,13 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 		for rest := jobs; len(rest) > 0; rest = rest[min(7, len(rest)):] {
 			batch := rest[:min(7, len(rest))]
 			// A producer that gets an error asks again with the same keys.
-			for try := 0; ; try++ {
-				receipts, err := c.Queues.EnqueueAll(t.Context(), batch, false, func(int) {})
+			for attempt := 0; ; attempt++ {
+				receipts, err := c.Queues.EnqueueAll(t.Context(), batch, client.EnqueueOptions{}, func(int) {})
 				if err == nil {
 					promised = promise(promised, batch, receipts)
 					break
 				}
-				if try == 30 || t.Context().Err() != nil {
+				if attempt == 30 || t.Context().Err() != nil {
 					t.Error(err)
 					return
 				}
@@ -206,7 +171,7 @@ func TestDeepQueueSurvivesKills(t *testing.T) {
 	worker.Kill()
 	st.Restart(t)
 	startWorker(t, st)
-	state = waitEmpty(t, c, "deep", 5*time.Minute)
+	state = waitEmpty(t, c, "deep")
 	require.EqualValues(t, items, state.Completed, "a page that was terminated is read from its history")
 	requireSerial(t, promised, ledger)
 	stacktest.WaitFor(t, "the pages to end", func() (bool, error) {
@@ -224,12 +189,12 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	startPaged(t, c, "known", 8, contract.QueueState{Paused: true})
 	const items = 400 // 49 pages.
 	jobs := recordJobs(t, "known", "i", items, ledger)
-	_, err := c.Queues.EnqueueAll(t.Context(), jobs, false, func(int) {})
+	_, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
 
 	// A part of the file again, and one job by fifty callers at once: what waits in pages
 	// gets another number, and is skipped at its turn.
-	receipts, err := c.Queues.EnqueueAll(t.Context(), jobs[:20], false, func(int) {})
+	receipts, err := c.Queues.EnqueueAll(t.Context(), jobs[:20], client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
 	for i, receipt := range receipts {
 		require.Equal(t, i < 8, receipt.Duplicate, "the head is known at once")
@@ -243,7 +208,7 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 50 {
 		wait.Go(func() {
-			receipt, err := c.Queues.Enqueue(t.Context(), jobs[10], false)
+			receipt, err := c.Queues.Enqueue(t.Context(), jobs[10], client.EnqueueOptions{})
 			if err != nil {
 				t.Error(err)
 			}
@@ -263,14 +228,14 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	_, err = c.Queues.CancelItem(t.Context(), "known", jobs[300].ID)
 	require.NoError(t, err)
 	_, err = c.Queues.CancelItem(t.Context(), "known", jobs[300].ID)
-	require.True(t, client.NotInQueue(err), err)
+	require.ErrorIs(t, err, client.ErrNotInQueue)
 	live, err := c.Jobs.Live(t.Context(), jobs[250].ID)
 	require.NoError(t, err)
 	require.EqualValues(t, 251, live.Waiting.Sequence)
 	detail, err := c.Jobs.Get(t.Context(), jobs[250].ID)
 	require.NoError(t, err)
 	require.Equal(t, 250, detail.Ahead)
-	receipt, err := c.Queues.Enqueue(t.Context(), jobs[300], false)
+	receipt, err := c.Queues.Enqueue(t.Context(), jobs[300], client.EnqueueOptions{})
 	require.NoError(t, err)
 	require.Equal(t, contract.EnqueueReceipt{Sequence: int64(items + repeats + copies + 1), Ahead: items + copies - 1}, receipt, "what was canceled may come again")
 	removed, err = c.Queues.Purge(t.Context(), "known", 21, 390)
@@ -293,7 +258,7 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 	require.Len(t, peeked, len(want)+copies)
 	_, err = c.Queues.Resume(t.Context(), "known")
 	require.NoError(t, err)
-	waitEmpty(t, c, "known", 3*time.Minute)
+	waitEmpty(t, c, "known")
 	var ran []string
 	for _, e := range ledger.read(t) {
 		if e.What == "start" {
@@ -301,6 +266,56 @@ func TestDeepQueueFindsAndMovesWhatIsInPages(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, ran)
+}
+
+// TestTurnOfARepeat follows a repeat of an item in an overflow page: to the run of that
+// item, whether it is awaited before the item's turn or after it.
+func TestTurnOfARepeat(t *testing.T) {
+	t.Parallel()
+	st := startShared(t)
+	c := newControl(t, st)
+	ledger := newLedger(t)
+	const queue, others = "repeat-awaited", 20
+	startPaged(t, c, queue, 4, contract.QueueState{Paused: true})
+	jobs := recordJobs(t, queue, "i", 12, ledger)
+	_, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
+	require.NoError(t, err)
+	queueReaches(t, c, queue, "overflow pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) == 2 })
+	first := jobs[8]
+	receipt, err := c.Queues.Enqueue(t.Context(), first, client.EnqueueOptions{})
+	require.NoError(t, err)
+	require.Equal(t, contract.EnqueueReceipt{Sequence: 13, Ahead: 12}, receipt, "it is not recognized here")
+
+	turns := make(chan client.Turn, 1)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		turn, err := c.Queues.AwaitTurn(t.Context(), first, receipt.Sequence, func(int) {})
+		if err != nil {
+			t.Error(err)
+		}
+		turns <- turn
+	})
+	_, err = c.Queues.Resume(t.Context(), queue)
+	require.NoError(t, err)
+	waiting.Wait()
+	state := waitEmpty(t, c, queue)
+	require.EqualValues(t, 1, state.Skipped)
+	run, err := c.Runs.Get(t.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(first.ID)})
+	require.NoError(t, err)
+	require.Equal(t, client.RunCompleted, run.Status)
+	require.Equal(t, run.RunRef, *(<-turns).Run)
+
+	turn, err := c.Queues.AwaitTurn(t.Context(), first, receipt.Sequence, func(int) {})
+	require.NoError(t, err)
+	require.Equal(t, run.RunRef, *turn.Run)
+	require.Equal(t, contract.ItemSkipped, turn.Finished.Status)
+
+	_, err = c.Queues.EnqueueAll(t.Context(), recordJobs(t, queue, "o", others, ledger), client.EnqueueOptions{}, func(int) {})
+	require.NoError(t, err)
+	waitEmpty(t, c, queue)
+	turn, err = c.Queues.AwaitTurn(t.Context(), first, receipt.Sequence, func(int) {})
+	require.NoError(t, err)
+	require.Equal(t, run.RunRef, *turn.Run, "the queue has forgotten how the item ended")
 }
 
 // occupyPage starts a workflow under the id of a page that is none.
@@ -314,17 +329,6 @@ func occupyPage(t *testing.T, c *client.Client, id string) {
 	})
 }
 
-func queueReaches(t *testing.T, c *client.Client, queue, what string, is func(*contract.QueueState) bool) *contract.QueueState {
-	t.Helper()
-	var state *contract.QueueState
-	stacktest.WaitFor(t, "queue "+queue+": "+what, func() (bool, error) {
-		var err error
-		state, err = c.Queues.State(t.Context(), queue)
-		return err == nil && is(state), err
-	})
-	return state
-}
-
 // TestQueueHaltsOverAPageThatItCannotRead puts something else under the id of a
 // page: the queue says so, and can give the page up.
 func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
@@ -333,7 +337,7 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	startPaged(t, c, "unreadable", 8, contract.QueueState{Paused: true})
-	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, "unreadable", "i", 40, ledger), false, func(int) {})
+	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, "unreadable", "i", 40, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
 	state := queueReaches(t, c, "unreadable", "pages", func(s *contract.QueueState) bool { return len(s.Overflow.Pages) >= 2 })
 	first := state.Overflow.Pages[0]
@@ -347,7 +351,7 @@ func TestQueueHaltsOverAPageThatItCannotRead(t *testing.T) {
 	require.Contains(t, state.Halted.Reason(), "workflow "+page+": it is not the overflow page of the queue")
 	_, err = c.Queues.SkipFailed(t.Context(), "unreadable")
 	require.NoError(t, err)
-	state = waitEmpty(t, c, "unreadable", 3*time.Minute)
+	state = waitEmpty(t, c, "unreadable")
 	require.EqualValues(t, 8, state.Lost)
 	require.EqualValues(t, 32, state.Completed)
 	require.Equal(t, 32, ledger.count(t, "end"))
@@ -362,9 +366,8 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	startPaged(t, c, name, 4, contract.QueueState{OnFailure: job.OnFailureHalt})
-	fails := newJob(t, "RecordSteps", "fails", job.Trigger{Queued: &job.Queued{Queue: name}}, recordSpec{Ledger: string(ledger), Fail: "Broken"})
-	_, err := c.Queues.Enqueue(t.Context(), fails, false)
-	require.NoError(t, err)
+	fails := newJob(t, "RecordSteps", "fails", queuedIn(name), recordSpec{Ledger: string(ledger), Fail: "Broken"})
+	enqueue(t, c, fails)
 	queueReaches(t, c, name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	described, err := c.Temporal().DescribeWorkflowExecution(t.Context(), contract.QueueWorkflowID(name), "")
 	require.NoError(t, err)
@@ -372,7 +375,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	// The head takes numbers 2 to 5.
 	page := contract.QueuePageWorkflowID(name, runID[:8], 6)
 	occupyPage(t, c, page)
-	_, err = c.Queues.EnqueueAll(t.Context(), recordJobs(t, name, "i", 9, ledger), false, func(int) {})
+	_, err = c.Queues.EnqueueAll(t.Context(), recordJobs(t, name, "i", 9, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
 	queueReaches(t, c, name, "a page that is stuck", func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
 	failedStarts := func() (n int) {
@@ -400,7 +403,7 @@ func TestHaltedQueueDoesNotSpinOverAPageThatCannotBeStarted(t *testing.T) {
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), page, "", "by test"))
 	_, err = c.Queues.Resume(t.Context(), name)
 	require.NoError(t, err)
-	state = waitEmpty(t, c, name, 3*time.Minute)
+	state = waitEmpty(t, c, name)
 	require.EqualValues(t, 9, state.Completed)
 	require.Equal(t, 9, ledger.count(t, "end"))
 }

@@ -1,7 +1,6 @@
 package workers_test
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,27 +37,25 @@ func TestCurrentDetailsSayWhereARunIs(t *testing.T) {
 			return strings.Contains(details, want), err
 		})
 	}
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	spec := recordSpec{Ledger: string(newLedger(t)), Steps: 2, Gate: gate}
 	once := newJob(t, "RecordSteps", "once", oneShot(), spec)
-	_, err := c.Runs.Start(t.Context(), once, contract.StartedByHand)
-	require.NoError(t, err)
+	startRun(t, c, once)
 	shows(once, "running: see its pending activity")
 
-	loop := newJob(t, "RecordSteps", "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(1e9)}}, spec)
+	loop := newJob(t, "RecordSteps", "loop", continuousEvery(1e9), spec)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
 	shows(loop, "Iteration 1 runs: see its pending activity")
 
-	homeless := newJob(t, "RecordSteps", "homeless", oneShot(), spec)
-	homeless.Options.Bind = map[string]string{"zone": "nowhere"}
-	_, err = c.Runs.Start(t.Context(), homeless, contract.StartedByHand)
-	require.NoError(t, err)
-	shows(homeless, "looking for a service")
+	unserved := newJob(t, "RecordSteps", "unserved", oneShot(), spec)
+	unserved.Options.Bind = map[string]string{"zone": "nowhere"}
+	startRun(t, c, unserved)
+	shows(unserved, "looking for a service")
 
 	open(t, gate)
 	shows(once, "completed: all steps done")
 	shows(loop, "2 iterations, 0 failed")
-	for _, j := range []job.Job{loop, homeless} {
+	for _, j := range []job.Job{loop, unserved} {
 		require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	}
 }

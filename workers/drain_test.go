@@ -3,7 +3,6 @@ package workers_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"sync"
 	"testing"
@@ -20,38 +19,33 @@ import (
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
-// shutdowns watches a worker tell Temporal that it asks for no more work. The SDK does
-// so for each task queue when its worker stops.
-type shutdowns struct{ told chan string }
+// shutdowns watches a worker report to Temporal that it asks for no more work. The SDK
+// does so for each task queue when its worker stops.
+type shutdowns struct{ reported chan string }
 
 func (s shutdowns) intercept(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
 	err := invoke(ctx, method, request, reply, conn, options...)
 	if shutdown, ok := request.(*workflowservice.ShutdownWorkerRequest); ok {
-		s.told <- shutdown.GetTaskQueue()
+		s.reported <- shutdown.GetTaskQueue()
 	}
 	return err
 }
 
 // TestNoWorkIsTakenAfterAStop has jobs come all the time while one of two workers is
 // stopped. By the ledger of the handlers, a run that is asked for after the worker has
-// told Temporal of its shutdown does not begin on it, and nothing is lost.
+// reported its shutdown does not begin on it, and nothing is lost.
 func TestNoWorkIsTakenAfterAStop(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	stopping := shutdowns{make(chan string, 10)}
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	ended := make(chan error, 1)
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Worker: "testing", Types: testTypes(), Logger: slog.New(slog.DiscardHandler), Service: "first",
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace, Intercept: stopping.intercept},
-		})
-	}()
+	stop := startHost(t, st, workers.Config{
+		Worker: "testing", Types: testTypes(), Service: "first",
+		Temporal: temporalclient.Settings{Intercept: stopping.intercept},
+	})
 	first := os.Getpid()
 	second := startService(t, st, "second")
 
@@ -86,20 +80,22 @@ func TestNoWorkIsTakenAfterAStop(t *testing.T) {
 		return at[first] && at[second.PID()], nil
 	})
 	asksStop := time.Now()
-	stop()
-	for name := ""; name != contract.TaskQueue("testing"); name = <-stopping.told {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		stop()
+	}()
+	for name := ""; name != contract.TaskQueue("testing"); name = <-stopping.reported {
 	}
-	told := time.Now()
+	reported := time.Now()
 	begun := ledger.count(t, "start")
-	require.NoError(t, <-ended)
+	<-ended
 	ledger.waitFor(t, "start", begun+10) // The other one goes on.
 	close(enough)
 	feeding.Wait()
 
 	for _, ref := range runs {
-		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-		require.NoError(t, err)
-		require.Equal(t, client.RunCompleted, run.Status, run.Error)
+		requireCompleted(t, c, ref)
 	}
 	require.Equal(t, len(runs), ledger.count(t, "end"), "nothing is lost, and nothing done twice")
 	late, last := 0, time.Duration(0)
@@ -108,11 +104,11 @@ func TestNoWorkIsTakenAfterAStop(t *testing.T) {
 			continue
 		}
 		last = max(last, e.At.Sub(asksStop))
-		if asked[e.JobID].After(told) {
+		if asked[e.JobID].After(reported) {
 			late++
 		}
 	}
-	require.Zero(t, late, "runs that were asked for after the worker told Temporal of its shutdown began on it")
+	require.Zero(t, late, "runs that were asked for after the worker reported its shutdown began on it")
 	t.Logf("%d runs; the worker took no more %s after the stop and began its last run %s after it",
-		len(runs), told.Sub(asksStop).Round(time.Millisecond), last.Round(time.Millisecond))
+		len(runs), reported.Sub(asksStop).Round(time.Millisecond), last.Round(time.Millisecond))
 }

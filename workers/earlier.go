@@ -65,11 +65,11 @@ func (h *host) earlierRun(ctx context.Context, r *run) (time.Time, error) {
 func (h *host) runOf(ctx context.Context, r *run, start time.Time) (*workflowpb.WorkflowExecutionInfo, error) {
 	for {
 		described, err := h.client.DescribeWorkflowExecution(ctx, contract.ScheduledRunID(r.input.Job.ID, start), "")
-		var none *serviceerror.NotFound
+		var notFound *serviceerror.NotFound
 		switch {
 		case err == nil:
 			return described.GetWorkflowExecutionInfo(), nil
-		case errors.As(err, &none):
+		case errors.As(err, &notFound):
 			return nil, nil //nolint:nilnil // As documented.
 		}
 		r.logger.Warn("the run of an earlier start cannot be looked for", "start", start, "error", err)

@@ -1,7 +1,6 @@
 package workers_test
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,7 +19,7 @@ func TestRunGivesWayToTheRunOfAnEarlierStart(t *testing.T) {
 	st := startShared(t)
 	c := st.Dial(t)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	every := job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(time.Hour)}}
 	j := newJob(t, "RecordSteps", "earlier", every, recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 	times, err := j.Recurring.Times(j.ID)

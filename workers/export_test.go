@@ -5,10 +5,12 @@ import (
 	"log/slog"
 	"time"
 
+	"go.temporal.io/sdk/worker"
 	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Polls watches calls to Temporal, as the host does.
@@ -36,7 +38,7 @@ func NewLease(ctx context.Context, heartbeatTimeout time.Duration, now func() ti
 	return Lease{newLease(ctx, heartbeatTimeout, now(), now)}
 }
 
-// Renew tells of an acknowledged heartbeat that was sent at a time by the clock.
+// Renew takes in that a heartbeat was acknowledged, which was sent at a time by the clock.
 func (l Lease) Renew(sent time.Duration) { l.renew(sent) }
 
 // Heartbeater sends the heartbeats of an attempt.
@@ -88,13 +90,21 @@ func Choose(in contract.ChooseServiceInput, services []client.LiveService, waite
 	return serviceSearch{in}.choose(services, waited)
 }
 
-// Patience is how long a run has waited when it looks for the n-th time, and how
+// Backoff is how long a run has waited at its n-th attempt to find a service, and how
 // long it waits then.
-func Patience(in contract.ChooseServiceInput, n int) (waited, next time.Duration) {
-	return serviceSearch{in}.patience(n)
+func Backoff(in contract.ChooseServiceInput, n int) (waited, next time.Duration) {
+	return serviceSearch{in}.backoff(n)
 }
 
 // NewWatcher serves WatchRunActivity, with room to watch so many runs at once.
 func NewWatcher(places int) func(context.Context, contract.WatchRunInput) error {
 	return newWatcher(places).WatchRun
+}
+
+// Register registers what a host of the job types serves on its three task queues.
+func Register(types []job.Type, jobs, queues, service worker.Registry) {
+	h := &host{Config: Config{Types: types}}
+	h.register(jobsTaskQueue, jobs)
+	h.register(queuesTaskQueue, queues)
+	h.register(serviceTaskQueue, service)
 }

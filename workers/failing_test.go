@@ -19,7 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// failingMemo reads what the memo of a continuous job tells of its failures, as
+// failingMemo reads what the memo of a continuous job says of its failures, as
 // lists do.
 func failingMemo(t *testing.T, c *client.Client, jobID string) contract.Failing {
 	t.Helper()
@@ -60,7 +60,7 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	worker := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
+	j := newJob(t, "RecordSteps", "a", continuousEvery(job.MinInterval.Std()),
 		recordSpec{Ledger: string(ledger), Steps: 1, Fail: "Crash"})
 	j.Options.MaxRetryCount = 3
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(1500 * time.Millisecond), Coefficient: 4}
@@ -76,7 +76,7 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 		return seen[contract.PhasePaused], err
 	})
 	require.True(t, seen[contract.PhaseFailing], "%v", seen)
-	require.Contains(t, loop.PauseReason, "4 iterations in a row failed, the last one: told to fail")
+	require.Contains(t, loop.PauseReason, "4 iterations in a row failed, the last one: the spec says so")
 	starts := ledger.count(t, "start")
 	require.Equal(t, j.Options.MaxRetryCount+1, starts, "max_retry_count")
 	// The history has how long it waited, whatever the machine was doing meanwhile.
@@ -85,10 +85,10 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	require.True(t, failing.Failing)
 	require.Equal(t, loop.FailingSince.UTC(), failing.Since.UTC())
 	require.Equal(t, "Crash", failing.Class)
-	require.Equal(t, "told to fail", failing.Error)
+	require.Equal(t, "the spec says so", failing.Error)
 	worker.WaitOutput(failingAlert + "worker=")
 	require.Equal(t, 1, strings.Count(worker.Output(), failingAlert), "the alert comes once")
-	require.Regexp(t, `level=ERROR msg="the continuous job is failing" .*alert=failing JobID=`+j.ID+` Failures=1 LastError="told to fail"`, worker.Output())
+	require.Regexp(t, `level=ERROR msg="the continuous job is failing" .*alert=failing JobID=`+j.ID+` Failures=1 LastError="the spec says so"`, worker.Output())
 
 	runs, err := c.Runs.List(t.Context(), client.RunFilter{JobID: j.ID})
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 
 	require.NoError(t, c.Jobs.Resume(t.Context(), j.ID, "once more"))
 	ledger.waitFor(t, "start", starts+1)
-	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
 	ended := ledger.count(t, "start")
 	detail, err := c.Jobs.Get(t.Context(), j.ID)
 	require.NoError(t, err)
@@ -108,8 +108,8 @@ func TestCrashingContinuousJobDoesNotRunHot(t *testing.T) {
 	require.Equal(t, ended, ledger.count(t, "start"), "it starts nothing more")
 }
 
-// TestContinuousJobTellsThatItRecovers repairs what an iteration fails over.
-func TestContinuousJobTellsThatItRecovers(t *testing.T) {
+// TestContinuousJobReportsItsRecovery repairs what an iteration fails over.
+func TestContinuousJobReportsItsRecovery(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	worker := startWorker(t, st)
@@ -117,31 +117,31 @@ func TestContinuousJobTellsThatItRecovers(t *testing.T) {
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	open(t, broken)
-	j := mortal(newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
+	j := withShortTimeout(newJob(t, "RecordSteps", "a", continuousEvery(job.MinInterval.Std()),
 		recordSpec{Ledger: string(ledger), Steps: 1, Broken: broken}))
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(100 * time.Millisecond), Coefficient: 1}
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "start", 3)
 	require.True(t, failingMemo(t, c, j.ID).Failing)
 
-	// Another worker, which has to replay what the first one did, tells nothing again.
+	// Another worker, which has to replay what the first one did, reports nothing again.
 	worker.Kill()
 	second := startWorker(t, st)
 	ledger.waitFor(t, "start", ledger.count(t, "start")+2)
 	require.NoError(t, os.Remove(broken))
 	ledger.waitFor(t, "end", 2)
-	stacktest.WaitFor(t, "the memo to tell that it has recovered", func() (bool, error) {
+	stacktest.WaitFor(t, "the memo to say that it has recovered", func() (bool, error) {
 		return !failingMemo(t, c, j.ID).Failing, nil
 	})
-	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
 	second.WaitOutput(recoveredAlert)
 	output := worker.Output() + second.Output()
 	require.Equal(t, 1, strings.Count(output, failingAlert))
 	require.Equal(t, 1, strings.Count(output, recoveredAlert))
 }
 
-// TestJobThatKillsItsWorkers has a run and a loop kill the process that they are in:
-// every death is a try of the run, and none a failure of the loop.
+// TestJobThatKillsItsWorkers has a run and an iteration kill the process that they are in:
+// every death is an attempt of the run, and none a failure of the continuous job.
 func TestJobThatKillsItsWorkers(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
@@ -156,20 +156,18 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 	backoff := job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
 
 	ledger := newLedger(t)
-	once := mortal(newJob(t, "RecordSteps", "run", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1, Kill: 2}))
+	once := withShortTimeout(newJob(t, "RecordSteps", "run", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1, Kill: 2}))
 	once.Options.MaxRetryCount, once.Options.RetryBackoff = 0, backoff
-	ref, err := c.Runs.Start(t.Context(), once, contract.StartedByHand)
-	require.NoError(t, err)
+	ref := startRun(t, c, once)
 	die(2)
-	run := follow(t, c, ref)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	run := requireCompleted(t, c, ref)
 	require.Equal(t, 3, ledger.count(t, "start"))
 	require.Equal(t, 3, run.Attempts)
-	require.Equal(t, 3, listed(t, c, ref, client.RunCompleted).Attempts, "the tries that lists show")
+	require.Equal(t, 3, listed(t, c, ref, client.RunCompleted).Attempts, "the attempts that lists show")
 	require.Equal(t, 2, run.Output.Handovers)
 
 	ledger = newLedger(t)
-	loop := mortal(newJob(t, "RecordSteps", "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+	loop := withShortTimeout(newJob(t, "RecordSteps", "loop", continuousEvery(time.Hour),
 		recordSpec{Ledger: string(ledger), Steps: 1, Kill: 1}))
 	loop.Options.MaxRetryCount, loop.Options.RetryBackoff = 0, backoff
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
@@ -178,7 +176,7 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 		detail, err := c.Jobs.Get(t.Context(), loop.ID)
 		return err == nil && detail.Loop != nil && detail.Loop.Phase == contract.PhaseWaiting && !detail.Loop.NextAt.IsZero(), nil
 	})
-	_, err = c.Jobs.Trigger(t.Context(), loop.ID) // The interval is long, and it backs off for no less.
+	_, err := c.Jobs.Trigger(t.Context(), loop.ID) // The interval is long, and it backs off for no less.
 	require.NoError(t, err)
 	ledger.waitFor(t, "end", 1)
 	stacktest.WaitFor(t, "the success", func() (bool, error) {
@@ -193,7 +191,7 @@ func TestJobThatKillsItsWorkers(t *testing.T) {
 		return true, nil
 	})
 	require.Equal(t, 2, ledger.count(t, "start"))
-	require.NoError(t, c.Jobs.StopLoop(t.Context(), loop.ID, "by test", nil))
+	require.NoError(t, c.Apply.StopContinuous(t.Context(), loop.ID, "by test", nil))
 }
 
 // TestDrainedIterationIsNoSuccess drains the worker of a job that is failing, in
@@ -203,9 +201,9 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	first := startWorker(t, st)
-	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+	j := newJob(t, "RecordSteps", "a", continuousEvery(time.Hour),
 		recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 	state := contract.NewContinuousState(j)
 	state.ConsecutiveFailures, state.Failed, state.Iterations, state.LastError = 2, 2, 2, "it was broken"
@@ -230,5 +228,5 @@ func TestDrainedIterationIsNoSuccess(t *testing.T) {
 	require.True(t, failingMemo(t, c, j.ID).Failing)
 	open(t, gate)
 	ledger.waitFor(t, "end", 1)
-	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
 }

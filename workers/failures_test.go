@@ -3,7 +3,6 @@ package workers_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
-	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -46,28 +43,17 @@ func TestCursorOfAFailedAttemptNeedsNoHeartbeat(t *testing.T) {
 		run.Checkpoint(job.Progress{Done: int64(cursor + 7)}, cursor+7)
 		return job.Result{}, errors.New("the vendor is away")
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Worker: "unheard", Logger: slog.New(slog.DiscardHandler),
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace, Intercept: withhold},
-			Types:    []job.Type{job.NewType("FailTwice", "unheard", "Fails twice.", attempt)},
-		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-ended)
+	startHost(t, st, workers.Config{
+		Worker:   "unheard",
+		Temporal: temporalclient.Settings{Intercept: withhold},
+		Types:    []job.Type{job.NewType("FailTwice", "unheard", "Fails twice.", attempt)},
 	})
 	c := newControl(t, st)
 	j := newJob(t, "FailTwice", "unheard", oneShot(), struct{}{})
 	j.Worker = "unheard"
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Millisecond), Max: job.Duration(time.Millisecond), Coefficient: 1}
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	ref := startRun(t, c, j)
+	requireCompleted(t, c, ref)
 	for _, want := range []int{0, 7, 14} {
 		require.Equal(t, want, <-cursors)
 	}

@@ -2,7 +2,6 @@ package workers_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"syscall"
@@ -24,19 +23,16 @@ import (
 // standing still are as 30 with the default of 15.
 func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	t.Parallel()
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+	random := newRandom(t)
 
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	first := startWorker(t, st)
 	putType := func(name string, i int, spec any) job.Job {
-		j := mortal(newJob(t, name, fmt.Sprintf("i%02d", i), job.Trigger{Queued: &job.Queued{Queue: "zombie"}}, spec))
-		_, err := c.Queues.Enqueue(t.Context(), j, false)
-		require.NoError(t, err)
+		j := withShortTimeout(newJob(t, name, fmt.Sprintf("i%02d", i), queuedIn("continued"), spec))
+		enqueue(t, c, j)
 		return j
 	}
 	put := func(i int, gate string) job.Job {
@@ -76,10 +72,7 @@ func TestStoppedProcessComesBackToALostRun(t *testing.T) {
 	}
 	require.Len(t, ended, 1+after)
 	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, held.ID))
-	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
-		state, err := c.Queues.State(t.Context(), "zombie")
-		return err == nil && state.Completed == int64(1+after) && state.Failed == 0, err
-	})
+	queueReaches(t, c, "continued", "its end", func(s *contract.QueueState) bool { return s.Completed == int64(1+after) && s.Failed == 0 })
 
 	// The process that came back works like any other.
 	second.Signal(syscall.SIGTERM)
@@ -103,8 +96,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 		spec.Ledger = string(ledger)
 		j := newJob(t, "RecordSteps", key, oneShot(), spec)
 		j.Options.MaxRetryCount = 0
-		ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-		require.NoError(t, err)
+		ref := startRun(t, c, j)
 		runs[j.ID] = ref
 		return j
 	}
@@ -118,7 +110,7 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	first.Signal(syscall.SIGTERM)
 	first.WaitOutput("msg=draining")
 	stacktest.WaitFor(t, "the service to be listed as draining", func() (bool, error) {
-		services, err := client.Services(t.Context(), c.Temporal())
+		services, err := liveServices(t, c)
 		return err == nil && len(services) == 1 && services[0].State == client.ServiceDraining, err
 	})
 	late := start("late", recordSpec{Steps: 1})
@@ -131,17 +123,10 @@ func TestDrainWithTenRunningJobs(t *testing.T) {
 	open(t, longGate)
 	second := startWorker(t, st)
 	for id, ref := range runs {
-		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-		require.NoError(t, err)
-		require.Equal(t, client.RunCompleted, run.Status, "%s: %s", id, run.Error)
+		run := requireCompleted(t, c, ref)
 		require.Equal(t, long[id], run.Output.Handovers == 1, id)
 	}
-	steps := map[string]int{}
-	for _, e := range ledger.read(t) {
-		if e.What == "step" {
-			steps[e.JobID]++
-		}
-	}
+	steps := ledger.stepsByJob(t)
 	for id := range runs {
 		switch {
 		case short[id]:
@@ -162,21 +147,18 @@ func TestDrainCutsOffInTime(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	first := startWorker(t, st, "--drain-timeout", "5s")
 	j := newJob(t, "RecordSteps", "ignores", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, IgnoreStop: true})
 	j.Options.MaxRetryCount = 0
 	j.Options.StopGracePeriod = job.Duration(time.Hour)
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
+	ref := startRun(t, c, j)
 	ledger.waitFor(t, "step", 1)
 	first.Signal(syscall.SIGTERM)
 	require.Zero(t, first.Wait())
 	open(t, gate)
 	startWorker(t, st)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	run := requireCompleted(t, c, ref)
 	require.Equal(t, 1, run.Output.Handovers)
 	require.Equal(t, 3, ledger.count(t, "step"))
 }

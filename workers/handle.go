@@ -8,13 +8,13 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
+	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // minReturnGrace is the least time that a handler has to return after it was cut off.
 // Then it counts as stuck. The time is half its stop grace period, within this and
-// workflows.MaxReturnGrace.
+// contract.MaxReturnGrace.
 const minReturnGrace = 5 * time.Second
 
 // errStuck is the error of a run whose handler was given up.
@@ -46,7 +46,7 @@ func (h *host) handle(ctx context.Context, t job.Type, r *run, b *heartbeater) (
 
 	timeout := time.NewTimer(r.input.Job.Options.RunTimeout.Std())
 	defer timeout.Stop()
-	cutOff, giveUp := newAlarm(), newAlarm()
+	cutOff, giveUp := newDeadline(), newDeadline()
 	defer cutOff.Stop()
 	defer giveUp.Stop()
 	ended, draining, lost := ctx.Done(), activity.GetWorkerStopChannel(ctx), b.lease.Context.Done()
@@ -77,7 +77,7 @@ func (h *host) handle(ctx context.Context, t job.Type, r *run, b *heartbeater) (
 		case <-lost:
 			ask(stopLost)
 		case <-ended:
-			cause := wantedBy(context.Cause(ctx))
+			cause := stopCauseOf(context.Cause(ctx))
 			if cause == notStopped { // Longer than Temporal allows.
 				cause = stopLost
 			}
@@ -119,7 +119,7 @@ func (h *host) giveUp(r *run, done <-chan outcome) error {
 // before it ends itself.
 func (h *host) gracePeriods(options job.Options, cause stopCause) (grace, toReturn time.Duration) {
 	grace = options.StopGracePeriod.Std()
-	toReturn = min(max(grace/2, minReturnGrace), workflows.MaxReturnGrace)
+	toReturn = min(max(grace/2, minReturnGrace), contract.MaxReturnGrace)
 	switch cause {
 	case stopLost:
 		return 0, toReturn
@@ -129,20 +129,20 @@ func (h *host) gracePeriods(options job.Options, cause stopCause) (grace, toRetu
 	return grace, toReturn
 }
 
-// alarm is a timer that can be brought forward but not put off.
-type alarm struct {
+// deadline is a timer that can be brought forward but not put off.
+type deadline struct {
 	*time.Timer
 	at time.Time
 }
 
-func newAlarm() *alarm {
+func newDeadline() *deadline {
 	const never = 1 << 62
-	return &alarm{Timer: time.NewTimer(never)}
+	return &deadline{Timer: time.NewTimer(never)}
 }
 
-func (a *alarm) within(d time.Duration) {
-	if at := time.Now().Add(d); a.at.IsZero() || at.Before(a.at) {
-		a.at = at
-		a.Reset(d)
+func (d *deadline) within(wait time.Duration) {
+	if at := time.Now().Add(wait); d.at.IsZero() || at.Before(d.at) {
+		d.at = at
+		d.Reset(wait)
 	}
 }

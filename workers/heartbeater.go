@@ -97,7 +97,7 @@ func (b *heartbeater) check(ctx context.Context) (renewed time.Duration, ours bo
 	defer cancel()
 	b.heartbeat(ctx, b.now(), func(sent time.Duration, err error) (enough bool) {
 		renewed, ours = sent, acknowledged(err)
-		return ours || wantedBy(err) == stopLost
+		return ours || stopCauseOf(err) == stopLost
 	})
 	return renewed, ours
 }
@@ -109,7 +109,7 @@ func (b *heartbeater) keep(ctx context.Context) {
 		if acknowledged(err) {
 			b.lease.renew(sent)
 		}
-		cause := wantedBy(err)
+		cause := stopCauseOf(err)
 		if cause == notStopped {
 			return false
 		}
@@ -125,18 +125,18 @@ func (b *heartbeater) keep(ctx context.Context) {
 func (b *heartbeater) interval() time.Duration { return min(b.timeout/3, maxHeartbeatInterval) }
 
 // heartbeat sends heartbeats, the first at a time by the clock, until ctx ends or
-// hear has had enough. They do not wait for each other's answers: a server that is
+// onAnswer has had enough. They do not wait for each other's answers: a server that is
 // slow has as long for each as its acknowledgement is worth something, and one
 // that was lost on its way holds up no other. Should one overtake another, the
 // position that the next attempt goes on from is that of an interval before.
-func (b *heartbeater) heartbeat(ctx context.Context, first time.Duration, hear func(sent time.Duration, err error) (enough bool)) {
+func (b *heartbeater) heartbeat(ctx context.Context, first time.Duration, onAnswer func(sent time.Duration, err error) (enough bool)) {
 	type answer struct {
 		sent time.Duration
 		err  error
 	}
 	answers := make(chan answer)
-	var underWay sync.WaitGroup
-	defer underWay.Wait()
+	var inFlight sync.WaitGroup
+	defer inFlight.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	interval, timeout := b.interval(), min(leaseLength(b.timeout), maxHeartbeatWait)
@@ -149,7 +149,7 @@ func (b *heartbeater) heartbeat(ctx context.Context, first time.Duration, hear f
 			return
 		case <-next.C:
 			sent := b.now()
-			underWay.Go(func() {
+			inFlight.Go(func() {
 				a := answer{sent, b.send(ctx, timeout)}
 				select {
 				case answers <- a:
@@ -159,10 +159,10 @@ func (b *heartbeater) heartbeat(ctx context.Context, first time.Duration, hear f
 			due = sent + interval
 			next.Reset(interval)
 		case a := <-answers:
-			if ctx.Err() != nil || hear(a.sent, a.err) {
+			if ctx.Err() != nil || onAnswer(a.sent, a.err) {
 				return
 			}
-			if wantedBy(a.err) != notStopped || a.err == nil {
+			if stopCauseOf(a.err) != notStopped || a.err == nil {
 				continue
 			}
 			b.run.logger.Warn("a heartbeat was not acknowledged", "error", a.err)
@@ -199,16 +199,16 @@ func acknowledged(err error) bool {
 		errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset)
 }
 
-// wantedBy is what the error of a heartbeat, or the cause of the end of an
-// activity's context, says of the attempt.
-func wantedBy(err error) stopCause {
-	var gone *serviceerror.NotFound
+// stopCauseOf is why the attempt has to stop by the error of a heartbeat, or by the
+// cause of the end of an activity's context.
+func stopCauseOf(err error) stopCause {
+	var notFound *serviceerror.NotFound
 	switch {
 	case temporal.IsCanceledError(err):
 		return stopCanceled
 	case errors.Is(err, activity.ErrActivityPaused), errors.Is(err, activity.ErrActivityReset):
 		return stopTakenBack
-	case errors.As(err, &gone): // It timed out, or its workflow has ended.
+	case errors.As(err, &notFound): // It timed out, or its workflow has ended.
 		return stopLost
 	case errors.Is(err, worker.ErrWorkerShutdown):
 		return stopDraining

@@ -2,8 +2,6 @@ package workers_test
 
 import (
 	"context"
-	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,8 +13,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
-	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -164,34 +160,23 @@ func (s *slowServer) intercept(
 // next has long been sent.
 func TestSlowServerDoesNotLoseTheRun(t *testing.T) {
 	t.Parallel()
-	st := stacktest.StartOwn(t, "--only", "temporal")
+	st := stacktest.StartNamespace(t)
 	server := &slowServer{delay: 3 * time.Second}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- workers.Run(ctx, workers.Config{
-			Worker: "testing", Types: testTypes(), Logger: slog.New(slog.DiscardHandler), ServiceTimeout: time.Minute,
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace, Intercept: server.intercept},
-		})
-	}()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-ended)
+	startHost(t, st, workers.Config{
+		Worker: "testing", Types: testTypes(), ServiceTimeout: time.Minute,
+		Temporal: temporalclient.Settings{Intercept: server.intercept},
 	})
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	j := newJob(t, "Tick", "slow", oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 	j.Options.HeartbeatTimeout = job.Duration(12 * time.Second)
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
+	ref := startRun(t, c, j)
 	ledger.waitFor(t, "tick", 1)
 	before := server.answered.Load()
 	stacktest.WaitFor(t, "heartbeats of longer than the timeout", func() (bool, error) { return server.answered.Load() >= before+6, nil })
 	open(t, gate)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	run := requireCompleted(t, c, ref)
 	require.Equal(t, 1, run.Output.Attempts)
 	require.Zero(t, ledger.count(t, "stop"), "nobody asked it to stop")
 	require.Equal(t, 1, ledger.count(t, "start"))

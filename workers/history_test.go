@@ -16,30 +16,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// listed waits until a list shows the run as it should be.
-func listed(t *testing.T, c *client.Client, ref client.RunRef, status client.RunStatus) client.Run {
-	t.Helper()
-	var found client.Run
-	stacktest.WaitFor(t, "run "+ref.RunID+" in the list, "+string(status), func() (bool, error) {
-		runs, err := c.Runs.List(t.Context(), client.RunFilter{Status: status})
-		for _, run := range runs {
-			if run.RunRef == ref {
-				found = run
-				return true, err
-			}
-		}
-		return false, err
-	})
-	return found
-}
-
-func follow(t *testing.T, c *client.Client, ref client.RunRef) *client.RunDetail {
-	t.Helper()
-	detail, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	return detail
-}
-
 // TestFailedRunIsInTheHistoryAndRetried has a run fail, be canceled and be
 // terminated, each after its first step, and go on where it was.
 func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
@@ -54,19 +30,15 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 	} {
 		t.Run(string(status), func(t *testing.T) {
 			ledger := newLedger(t)
-			gate, broken := filepath.Join(t.TempDir(), "gate"), filepath.Join(t.TempDir(), "broken")
+			gate, broken := newGate(t), filepath.Join(t.TempDir(), "broken")
 			if status == client.RunFailed {
 				open(t, broken)
 			}
 			j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate, Broken: broken})
 			j.Options.Tags = map[string]string{"test": string(status)}
-			ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-			require.NoError(t, err)
+			ref := startRun(t, c, j)
 			if status != client.RunFailed {
-				stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
-					run, err := c.Runs.Get(t.Context(), ref)
-					return err == nil && run.Progress != nil && run.Progress.Done == 1, err
-				})
+				waitFirstStep(t, c, ref)
 				_, err := c.Runs.Retry(t.Context(), ref)
 				require.ErrorIs(t, err, client.ErrNotRetried, "it has not ended")
 			}
@@ -103,13 +75,7 @@ func TestFailedRunIsInTheHistoryAndRetried(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, retried.Run, again.Run, "asked twice, it runs once")
 			require.Equal(t, client.RunCompleted, follow(t, c, retried.Run).Status)
-			var steps []int
-			for _, e := range ledger.read(t) {
-				if e.What == "step" && e.RunID == retried.Run.RunID {
-					steps = append(steps, e.Step)
-				}
-			}
-			require.Equal(t, []int{2, 3}, steps, "it goes on at the cursor")
+			require.Equal(t, []int{2, 3}, ledger.steps(t, retried.Run.RunID), "it goes on at the cursor")
 			done := listed(t, c, retried.Run, client.RunCompleted)
 			require.Equal(t, ref.RunID, done.RetryOf)
 			require.Equal(t, map[string]int64{"steps": 3}, done.Counts)
@@ -127,11 +93,11 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	open(t, broken)
-	j := newJob(t, "RecordSteps", "a", job.Trigger{Queued: &job.Queued{Queue: "retried"}},
+	j := newJob(t, "RecordSteps", "a", queuedIn("retried"),
 		recordSpec{Ledger: string(ledger), Steps: 2, Broken: broken})
-	receipt, err := c.Queues.Enqueue(t.Context(), j, false)
+	receipt, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 	require.NoError(t, err)
-	turn, err := c.Queues.AwaitTurn(t.Context(), "retried", j.ID, receipt.Sequence, func(int) {})
+	turn, err := c.Queues.AwaitTurn(t.Context(), j, receipt.Sequence, func(int) {})
 	require.NoError(t, err)
 	failed := follow(t, c, *turn.Run)
 	require.Equal(t, client.RunFailed, failed.Status)
@@ -145,18 +111,12 @@ func TestQueuedRunIsRetriedInItsQueue(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, receipt.Sequence+1, retried.Receipt.Sequence)
 	dead(0) // What is tried again is no dead letter any more.
-	turn, err = c.Queues.AwaitTurn(t.Context(), "retried", j.ID, retried.Receipt.Sequence, func(int) {})
+	turn, err = c.Queues.AwaitTurn(t.Context(), j, retried.Receipt.Sequence, func(int) {})
 	require.NoError(t, err)
 	done := follow(t, c, *turn.Run)
 	require.Equal(t, client.RunCompleted, done.Status)
 	require.Equal(t, failed.RunID, done.RetryOf)
-	var steps []int
-	for _, e := range ledger.read(t) {
-		if e.What == "step" && e.RunID == done.RunID {
-			steps = append(steps, e.Step)
-		}
-	}
-	require.Equal(t, []int{2}, steps, "it goes on at the cursor")
+	require.Equal(t, []int{2}, ledger.steps(t, done.RunID), "it goes on at the cursor")
 	again, err := c.Runs.Retry(t.Context(), failed.RunRef)
 	require.NoError(t, err)
 	require.True(t, again.ExistedBefore)
@@ -172,11 +132,11 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 	ledger := newLedger(t)
 	broken := filepath.Join(t.TempDir(), "broken")
 	open(t, broken)
-	j := newJob(t, "RecordSteps", "a", job.Trigger{Queued: &job.Queued{Queue: "dead"}},
+	j := newJob(t, "RecordSteps", "a", queuedIn("dead"),
 		recordSpec{Ledger: string(ledger), Steps: 3, Broken: broken})
 	var letters []contract.DeadLetter
 	for n := range 2 {
-		_, err := c.Queues.Enqueue(t.Context(), j, true)
+		_, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{AllowRerun: true})
 		require.NoError(t, err)
 		stacktest.WaitFor(t, "a dead letter", func() (bool, error) {
 			state, err := c.Queues.State(t.Context(), "dead")
@@ -187,19 +147,13 @@ func TestDeadLetterGoesOnAtItsCursor(t *testing.T) {
 		})
 	}
 	require.NoError(t, os.Remove(broken))
-	outcome, err := c.Queues.RetryDead(t.Context(), "dead", letters, func(int) {})
+	outcome, err := c.Queues.RetryDead(t.Context(), "dead", letters, func(int, int) {})
 	require.NoError(t, err)
 	require.Len(t, outcome.Receipts, 1, "of two letters of one job and spec the latest counts")
-	state := waitEmpty(t, c, "dead", 3*time.Minute)
+	state := waitEmpty(t, c, "dead")
 	require.Empty(t, state.DeadLetters)
 	require.EqualValues(t, 1, state.Completed)
-	var steps []int
-	for _, e := range ledger.read(t) {
-		if e.What == "step" {
-			steps = append(steps, e.Step)
-		}
-	}
-	require.Equal(t, []int{1, 1, 2, 3}, steps)
+	require.Equal(t, []int{1, 1, 2, 3}, ledger.steps(t, ""))
 }
 
 // TestHaltedQueueGoesOnAtTheCursor resumes a queue over an item that failed, whether
@@ -210,8 +164,7 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 	c := newControl(t, st)
 	for name, begin := range map[string]func(job.Job){
 		"halts-awaited": func(j job.Job) {
-			_, err := c.Queues.Enqueue(t.Context(), j, false)
-			require.NoError(t, err)
+			enqueue(t, c, j)
 		},
 		"halts-watched": func(j job.Job) {
 			attributes, err := contract.Attributes(j)
@@ -246,15 +199,9 @@ func TestHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 			require.NoError(t, os.Remove(broken))
 			_, err = c.Queues.Resume(t.Context(), name)
 			require.NoError(t, err)
-			state := waitEmpty(t, c, name, 3*time.Minute)
+			state := waitEmpty(t, c, name)
 			require.EqualValues(t, 1, state.Completed)
-			var steps []int
-			for _, e := range ledger.read(t) {
-				if e.What == "step" {
-					steps = append(steps, e.Step)
-				}
-			}
-			require.Equal(t, []int{1, 2, 3}, steps)
+			require.Equal(t, []int{1, 2, 3}, ledger.steps(t, ""))
 		})
 	}
 }
@@ -266,12 +213,12 @@ func TestRunWaitsForItsTime(t *testing.T) {
 	ledger := newLedger(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
 	at := time.Now().Add(time.Hour)
-	ref, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
+	ref, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at, "")
 	require.NoError(t, err)
-	again, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at, client.NewRequestID())
+	again, err := c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at, "")
 	require.NoError(t, err)
 	require.Equal(t, ref, again, "there is one run of a one-shot")
-	_, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at.Add(time.Hour), client.NewRequestID())
+	_, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, at.Add(time.Hour), "")
 	require.ErrorContains(t, err, "waits until")
 	row := listed(t, c, ref, client.RunWaiting)
 	require.WithinDuration(t, at, row.Scheduled, 10*time.Second, "as late as the request came")
@@ -286,10 +233,9 @@ func TestRunWaitsForItsTime(t *testing.T) {
 	require.Empty(t, ledger.read(t), "it has not begun")
 
 	soon := time.Now().Add(2 * time.Second)
-	ref, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, soon, client.NewRequestID())
+	ref, err = c.Runs.StartAt(t.Context(), j, contract.StartedByHand, soon, "")
 	require.NoError(t, err)
-	done := follow(t, c, ref)
-	require.Equal(t, client.RunCompleted, done.Status)
+	done := requireCompleted(t, c, ref)
 	require.False(t, ledger.read(t)[0].At.Before(soon.Add(-100*time.Millisecond)), "clocks differ by little")
 	require.Equal(t, done.Taken.Sub(done.Scheduled), done.Lateness.Std())
 }

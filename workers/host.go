@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/grpc"
@@ -23,7 +22,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // Config says how a worker process hosts its job types.
@@ -142,7 +140,7 @@ type host struct {
 	state         atomic.Pointer[state]
 }
 
-// state is what the health endpoint tells.
+// state is what the health endpoint reports.
 type state string
 
 const (
@@ -217,7 +215,7 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 			return nil, ctx.Err()
 		}
 		wait := backoff.Wait(attempt)
-		h.logger.Warn("cannot serve yet", "error", err, "next_try_in", wait)
+		h.logger.Warn("cannot serve yet", "error", err, "retry_in", wait)
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -261,31 +259,14 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		WorkerStopTimeout: h.DrainTimeout,
 		OnFatalError:      func(err error) { fatal <- err },
 	}
-	serveRuns := func(taskQueue string, options worker.Options) (worker.Worker, error) {
-		tuner, err := h.slots.tuner()
-		if err != nil {
-			return nil, fmt.Errorf("slots of task queue %s: %w", taskQueue, err)
-		}
-		options.Tuner = tuner
-		w := worker.New(h.client, taskQueue, options)
-		for _, t := range h.Types {
-			w.RegisterActivityWithOptions(h.execute(t), activity.RegisterOptions{Name: t.Name})
-		}
-		return w, nil
-	}
-	jobs, err := serveRuns(contract.TaskQueue(h.Worker), options)
+	jobs, err := h.newWorker(jobsTaskQueue, contract.TaskQueue(h.Worker), options)
 	if err != nil {
 		return err
 	}
-	workflows.RegisterJobs(jobs)
-	// What the workflows themselves need costs next to nothing, and must not wait
-	// for handlers.
-	watching := options
-	watching.MaxConcurrentActivityExecutionSize = MaxActivities
-	queues := worker.New(h.client, contract.QueuesTaskQueue, watching)
-	workflows.RegisterQueues(queues)
-	RegisterActivities(queues)
-
+	queues, err := h.newWorker(queuesTaskQueue, contract.QueuesTaskQueue, options)
+	if err != nil {
+		return err
+	}
 	all := []worker.Worker{jobs, queues}
 	for i, w := range all {
 		if err := w.Start(); err != nil {
@@ -293,11 +274,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 			return fmt.Errorf("worker %s cannot start: %w", h.identity, err)
 		}
 	}
-	service := h.register(namespace, func(taskQueue string) (worker.Worker, error) {
-		own := options
-		own.DisableWorkflowWorker = true
-		return serveRuns(taskQueue, own)
-	})
+	service := h.announce(namespace, options)
 	h.enter(stateServing)
 	h.logger.Info("serving", "task_queue", contract.TaskQueue(h.Worker), "job_types", strings.Join(h.names(), ", "))
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -60,29 +59,15 @@ func leaveMuch(ctx context.Context, run job.Run, spec leaveSpec) (job.Result, er
 	return much, job.ErrStopped
 }
 
-func loopReaches(t *testing.T, c *client.Client, jobID, what string, reached func(*contract.ContinuousState) bool) *contract.ContinuousState {
-	t.Helper()
-	var state *contract.ContinuousState
-	stacktest.WaitFor(t, what, func() (bool, error) {
-		detail, err := c.Jobs.Get(t.Context(), jobID)
-		if err != nil {
-			return false, err
-		}
-		state = detail.Loop
-		return state != nil && reached(state), nil
-	})
-	return state
-}
-
 func TestFailedIterationLeavesItsCursorAndCounts(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	startWorker(t, st)
 	c := newControl(t, st)
-	j := newJob(t, "LeaveMuch", "fails", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "fail"})
+	j := newJob(t, "LeaveMuch", "fails", continuousEvery(time.Hour), leaveSpec{Until: "fail"})
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Hour), Max: job.Duration(time.Hour), Coefficient: 1}
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	state := loopReaches(t, c, j.ID, "the failure", func(s *contract.ContinuousState) bool { return s.Failed == 1 })
+	state := continuousReaches(t, c, j.ID, "the failure", func(s *contract.ContinuousState) bool { return s.Failed == 1 })
 	require.JSONEq(t, "7", string(state.Cursor), "a retry goes on from the last checkpoint")
 	require.Equal(t, map[string]int64{"rows": 3}, state.Totals)
 	failed := state.Recent[0]
@@ -97,12 +82,12 @@ func TestWhatAStoppedHandlerLeavesIsBounded(t *testing.T) {
 	st := stacktest.StartNamespace(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	w := startWorker(t, st)
 	c := newControl(t, st)
-	j := newJob(t, "LeaveMuch", "stopped", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, leaveSpec{Until: "stopped"})
+	j := newJob(t, "LeaveMuch", "stopped", continuousEvery(time.Hour), leaveSpec{Until: "stopped"})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
-	loopReaches(t, c, j.ID, "the iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
+	continuousReaches(t, c, j.ID, "the iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	w.WaitOutput("leaving much")
-	require.NoError(t, c.Jobs.Restart(t.Context(), j.ID, "told to leave"))
-	state := loopReaches(t, c, j.ID, "the end of the iteration", func(s *contract.ContinuousState) bool { return s.Interrupted == 1 })
+	require.NoError(t, c.Jobs.Restart(t.Context(), j.ID, "by test"))
+	state := continuousReaches(t, c, j.ID, "the end of the iteration", func(s *contract.ContinuousState) bool { return s.Interrupted == 1 })
 	require.JSONEq(t, "7", string(state.Cursor), "the last checkpoint in place of 200 KiB")
 	require.Len(t, state.Recent[0].Counts, 100)
 	require.Contains(t, state.Recent[0].Counts, "count 0099")
@@ -119,8 +104,8 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 	st := stacktest.StartNamespace(t) // Another worker would be given the iteration, and hand it over when its test ends.
 	w := startWorker(t, st)
 	c := newControl(t, st)
-	gate := filepath.Join(t.TempDir(), "gate")
-	j := newJob(t, "LeaveMuch", "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+	gate := newGate(t)
+	j := newJob(t, "LeaveMuch", "loop", continuousEvery(time.Hour),
 		leaveSpec{Until: "let go", Gate: gate})
 	j.Options.MaxRetryCount = 0
 	j.Options.StopGracePeriod = job.Duration(time.Minute)
@@ -132,7 +117,7 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 2, number)
 		require.NoError(t, c.Jobs.Resume(t.Context(), j.ID, "test"))
-		require.NoError(t, c.Jobs.SetContinuous(t.Context(), j, false))
+		require.NoError(t, c.Apply.SetContinuous(t.Context(), j, "", false))
 	}
 	for range times {
 		require.NoError(t, c.Jobs.Pause(t.Context(), j.ID, "maintenance"))
@@ -141,18 +126,18 @@ func TestLoopTakesOnlyWhatChangesIt(t *testing.T) {
 
 	open(t, gate)
 	const reason = "maintenance; also: 1 iterations in a row failed, the last one: the vendor is away"
-	loopReaches(t, c, j.ID, "the pause after the failure", func(s *contract.ContinuousState) bool { return s.PauseReason == reason })
+	continuousReaches(t, c, j.ID, "the pause after the failure", func(s *contract.ContinuousState) bool { return s.PauseReason == reason })
 	corrected := j
 	corrected.Spec = job.EncodeJSON(leaveSpec{Until: "let go", Gate: gate + "s"})
-	require.NoError(t, c.Jobs.SetContinuous(t.Context(), corrected, false))
-	state := loopReaches(t, c, j.ID, "the new definition", func(s *contract.ContinuousState) bool {
+	require.NoError(t, c.Apply.SetContinuous(t.Context(), corrected, "", false))
+	state := continuousReaches(t, c, j.ID, "the new definition", func(s *contract.ContinuousState) bool {
 		return string(s.Job.Spec) == string(corrected.Spec)
 	})
 	require.True(t, state.Paused, "someone has paused it besides")
 	require.Equal(t, reason, state.PauseReason)
 
 	require.NoError(t, c.Jobs.Resume(t.Context(), j.ID, "test"))
-	loopReaches(t, c, j.ID, "the next iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
+	continuousReaches(t, c, j.ID, "the next iteration", func(s *contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	for range times {
 		require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "enough"))
 	}

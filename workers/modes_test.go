@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -24,8 +23,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
-func oneShot() job.Trigger { return job.Trigger{OneShot: &job.OneShot{}} }
-
 func TestOneShotRunsAndIsFound(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
@@ -34,11 +31,8 @@ func TestOneShotRunsAndIsFound(t *testing.T) {
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3})
 	j.Options.Owner = job.Owner{Organization: "ucnrs"}
 
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	ref := startRun(t, c, j)
+	run := requireCompleted(t, c, ref)
 	require.Equal(t, "all steps done", run.Output.Message)
 	require.Equal(t, 1, run.Output.Attempts)
 	require.Equal(t, 3, ledger.count(t, "step"))
@@ -66,10 +60,8 @@ func TestErrorsKeepTheirClassAndNoSecrets(t *testing.T) {
 		if name == "RecordSteps" {
 			spec["colour"], spec["steps"] = "green", -1
 		}
-		ref, err := c.Runs.Start(t.Context(), newJob(t, name, "a", oneShot(), spec), contract.StartedByHand)
-		require.NoError(t, err)
-		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-		require.NoError(t, err)
+		ref := startRun(t, c, newJob(t, name, "a", oneShot(), spec))
+		run := follow(t, c, ref)
 		require.Equal(t, client.RunFailed, run.Status)
 		require.Equal(t, want.class, run.Class)
 		require.Contains(t, run.Error, want.message)
@@ -84,7 +76,7 @@ func TestContinuousJobCountsEveryIteration(t *testing.T) {
 	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "fast", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
+	j := newJob(t, "RecordSteps", "fast", continuousEvery(job.MinInterval.Std()),
 		recordSpec{Ledger: string(ledger), Steps: 1})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	first, err := c.Jobs.LiveWorkflow(t.Context(), j.ID)
@@ -116,23 +108,17 @@ func TestStopIsGracefulThenCutOff(t *testing.T) {
 	c := newControl(t, st)
 	for _, ignores := range []bool{false, true} {
 		ledger := newLedger(t)
-		gate := filepath.Join(t.TempDir(), "gate")
+		gate := newGate(t)
 		key := map[bool]string{true: "ignores", false: "hears"}[ignores]
-		j := newJob(t, "RecordSteps", key, job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
+		j := newJob(t, "RecordSteps", key, continuousEvery(time.Hour),
 			recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate, IgnoreStop: ignores})
 		j.Options.StopGracePeriod = job.Duration(time.Second)
 		require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 		ledger.waitFor(t, "step", 1)
 		require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
-		handle := c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "")
-		require.NoError(t, handle.Get(t.Context(), nil))
+		state := stoppedState(t, c, j.ID)
 		require.Equal(t, map[bool]int{true: 0, false: 1}[ignores], ledger.count(t, "stop"))
 		require.Zero(t, ledger.count(t, "end"))
-
-		answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", contract.QueryState)
-		require.NoError(t, err)
-		var state contract.ContinuousState
-		require.NoError(t, answer.Get(&state))
 		require.True(t, state.Recent[0].Stopped)
 		require.JSONEq(t, "1", string(state.Cursor), "the position is kept")
 	}
@@ -143,12 +129,11 @@ func TestCanceledRunWaitsForItsHandler(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: filepath.Join(t.TempDir(), "gate")})
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
+	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t)})
+	ref := startRun(t, c, j)
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
-	err = c.Temporal().GetWorkflow(t.Context(), ref.WorkflowID, ref.RunID).Get(t.Context(), nil)
+	err := c.Temporal().GetWorkflow(t.Context(), ref.WorkflowID, ref.RunID).Get(t.Context(), nil)
 	require.True(t, temporal.IsCanceledError(err), "%v", err)
 	require.Equal(t, 1, ledger.count(t, "stop"))
 }
@@ -161,13 +146,12 @@ func TestActivityPausedByHandGoesOn(t *testing.T) {
 	startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
+	ref := startRun(t, c, j)
 	ledger.waitFor(t, "step", 1)
 	execution := &commonpb.WorkflowExecution{WorkflowId: ref.WorkflowID, RunId: ref.RunID}
-	_, err = c.Temporal().WorkflowService().PauseActivity(t.Context(), &workflowservice.PauseActivityRequest{
+	_, err := c.Temporal().WorkflowService().PauseActivity(t.Context(), &workflowservice.PauseActivityRequest{
 		Namespace: st.Namespace, Execution: execution, Activity: &workflowservice.PauseActivityRequest_Type{Type: j.Type},
 	})
 	require.NoError(t, err)
@@ -182,37 +166,8 @@ func TestActivityPausedByHandGoesOn(t *testing.T) {
 		Namespace: st.Namespace, Execution: execution, Activity: &workflowservice.UnpauseActivityRequest_Type{Type: j.Type},
 	})
 	require.NoError(t, err)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	requireCompleted(t, c, ref)
 	require.Equal(t, 2, ledger.count(t, "step"), "it goes on at its cursor")
-}
-
-func TestWorkerDrainsAndHandsOver(t *testing.T) {
-	t.Parallel()
-	st := stacktest.StartNamespace(t)
-	first := startWorker(t, st)
-	c := newControl(t, st)
-	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
-	j := newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate})
-	j.Options.MaxRetryCount = 0
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
-	ledger.waitFor(t, "step", 1)
-
-	first.Signal(syscall.SIGTERM)
-	require.Zero(t, first.Wait(), "a drained worker exits with 0")
-	require.Equal(t, 1, ledger.count(t, "stop"))
-	open(t, gate)
-	second := startWorker(t, st)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
-	require.Equal(t, 1, run.Output.Handovers)
-	require.Equal(t, 3, ledger.count(t, "step"), "no step is done twice")
-	last := ledger.read(t)
-	require.Equal(t, second.PID(), last[len(last)-1].PID)
 }
 
 func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
@@ -221,27 +176,21 @@ func TestKilledWorkersRunGoesOnElsewhere(t *testing.T) {
 	first := startWorker(t, st)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
-	j := mortal(newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 4, Gate: gate}))
+	gate := newGate(t)
+	j := withShortTimeout(newJob(t, "RecordSteps", "a", oneShot(), recordSpec{Ledger: string(ledger), Steps: 4, Gate: gate}))
 	j.Options.MaxRetryCount = 0 // The worker failed, not the job.
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
-	stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
-		run, err := c.Runs.Get(t.Context(), ref)
-		return err == nil && run.Progress != nil && run.Progress.Done == 1, err
-	})
+	ref := startRun(t, c, j)
+	waitFirstStep(t, c, ref)
 	second := startWorker(t, st)
 	first.Kill()
 	open(t, gate)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	requireCompleted(t, c, ref)
 	require.Equal(t, 4, ledger.count(t, "step"), "the run goes on at its cursor")
 	last := ledger.read(t)
 	require.Equal(t, second.PID(), last[len(last)-1].PID)
 }
 
-// healthAddress is where a process started with --health-address 127.0.0.1:0 tells
+// healthAddress is where a process started with --health-address 127.0.0.1:0 answers
 // whether it is ready.
 func healthAddress(w *stacktest.Process) string {
 	return regexp.MustCompile(`http://127\.0\.0\.1:\d+/readyz`).FindString(w.Output())
@@ -259,27 +208,28 @@ func getHealth(t *testing.T, url string) (int, workers.Health) {
 	return response.StatusCode, health
 }
 
-func TestHealthEndpoint(t *testing.T) {
-	t.Parallel()
-	st := stacktest.StartNamespace(t)
-	w := startWorker(t, st, "--health-address", "127.0.0.1:0")
-	address := healthAddress(w)
-	code, health := getHealth(t, address)
-	require.Equal(t, http.StatusOK, code)
-	require.Equal(t, "serving", health.State)
-	require.ElementsMatch(t, []string{"RecordSteps", "Tick", "LeaveMuch", "PanicAtOnce", "TellSecret"}, health.JobTypes)
-	code, _ = getHealth(t, strings.Replace(address, "readyz", "livez", 1))
-	require.Equal(t, http.StatusOK, code)
-}
-
+// TestWorkerWaitsForTemporal looks at the health endpoint of a worker that starts before
+// Temporal does.
 func TestWorkerWaitsForTemporal(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	st.Kill()
-	w := stacktest.StartProgram(t, st, workerProgram(t, st.Temporal))
+	w := stacktest.StartProgram(t, st, workerProgram(t, st.Temporal, "--health-address", "127.0.0.1:0"))
 	w.WaitOutput("temporal at " + st.Temporal + " cannot be reached")
+	readyz := healthAddress(w)
+	livez := strings.Replace(readyz, "readyz", "livez", 1)
+	code, health := getHealth(t, readyz)
+	require.Equal(t, http.StatusServiceUnavailable, code)
+	require.Equal(t, "connecting", health.State)
+	code, _ = getHealth(t, livez)
+	require.Equal(t, http.StatusOK, code, "a restart does not help")
+
 	st.Restart(t)
 	w.WaitOutput("serving")
+	code, health = getHealth(t, readyz)
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, "serving", health.State)
+	require.ElementsMatch(t, []string{"RecordSteps", "Tick", "LeaveMuch", "PanicAtOnce", "TellSecret"}, health.JobTypes)
 	w.Signal(syscall.SIGTERM)
 	require.Zero(t, w.Wait())
 }
@@ -296,15 +246,15 @@ func TestConfigIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, "a worker in a test needs the address of the test's own Temporal")
 }
 
-// TestStoppedJobIsRestartedAtAnyMoment restarts a continuous job that has been told
+// TestStoppedJobIsRestartedAtAnyMoment restarts a continuous job that was asked
 // to stop, while its handler is about to end, or has just ended.
 func TestStoppedJobIsRestartedAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}},
-		recordSpec{Ledger: string(ledger), Steps: 2, Gate: filepath.Join(t.TempDir(), "never")})
+	j := newJob(t, "RecordSteps", "a", continuousEvery(time.Hour),
+		recordSpec{Ledger: string(ledger), Steps: 2, Gate: newGate(t)})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	for n := range 5 {
 		ledger.waitFor(t, "step", n+1)
@@ -313,7 +263,7 @@ func TestStoppedJobIsRestartedAtAnyMoment(t *testing.T) {
 		require.NoError(t, c.Jobs.Restart(t.Context(), j.ID, "by test"))
 	}
 	ledger.waitFor(t, "step", 6)
-	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "by test", nil))
+	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "by test", nil))
 }
 
 // TestWaitThatIsOverBlamesNoWorker follows an iteration and an item of a queue
@@ -325,6 +275,7 @@ func TestWaitThatIsOverBlamesNoWorker(t *testing.T) {
 	defer cancel()
 	_, err := c.Runs.FollowIteration(ctx, "record_steps.any", 1, func(*contract.ContinuousState) { t.Error("it reported") })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	_, err = c.Queues.AwaitTurn(ctx, "any", "record_steps.any", 1, func(int) { t.Error("it reported") })
+	queued := newJob(t, "RecordSteps", "any", job.Trigger{Queued: &job.Queued{Queue: "any"}}, recordSpec{})
+	_, err = c.Queues.AwaitTurn(ctx, queued, 1, func(int) { t.Error("it reported") })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }

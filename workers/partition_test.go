@@ -1,7 +1,6 @@
 package workers_test
 
 import (
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -23,30 +22,24 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
-	cable := newCable(t, st.Temporal)
-	first := startWorker(t, st, "--address", cable.Address)
-	schedule := job.Trigger{Queued: &job.Queued{Queue: "partition"}}
-	held := mortal(newJob(t, "Tick", "held", schedule, tickSpec{Ledger: string(ledger), Gate: gate, IgnoreStop: true}))
+	gate := newGate(t)
+	proxy := newProxy(t, st.Temporal)
+	first := startWorker(t, st, "--address", proxy.Address)
+	schedule := queuedIn("partition")
+	held := withShortTimeout(newJob(t, "Tick", "held", schedule, tickSpec{Ledger: string(ledger), Gate: gate, IgnoreStop: true}))
 	held.Options.StopGracePeriod = job.Duration(time.Hour) // It is no use to ask this one.
 	held.Options.MaxRetryCount = 20                        // A server may give it to the requests of a worker that is cut off.
 	held.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
-	next := mortal(newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1}))
-	for _, j := range []job.Job{held, next} {
-		_, err := c.Queues.Enqueue(t.Context(), j, false)
-		require.NoError(t, err)
-	}
+	next := withShortTimeout(newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1}))
+	enqueue(t, c, held, next)
 	ledger.waitFor(t, "tick", 3)
 	second := startWorker(t, st)
-	cable.Cut()
+	proxy.Cut()
 	stacktest.WaitFor(t, "the second worker", func() (bool, error) { return ledger.doneBy(t, held.ID)[second.PID()], nil })
-	cable.Mend()
+	proxy.Restore()
 	first.WaitOutput("RunLost") // The worker that was cut off hears of it, or of runs that lay about for it.
 	open(t, gate)
-	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
-		state, err := c.Queues.State(t.Context(), "partition")
-		return err == nil && state.Completed == 2 && state.Failed == 0, err
-	})
+	queueReaches(t, c, "partition", "its end", func(s *contract.QueueState) bool { return s.Completed == 2 && s.Failed == 0 })
 
 	var order []string
 	cutOff := 0
@@ -74,10 +67,8 @@ func TestCutOffWorkerStopsBeforeAnotherBegins(t *testing.T) {
 	second.Signal(syscall.SIGTERM)
 	require.Zero(t, second.Wait())
 	last := newJob(t, "RecordSteps", "last", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
-	ref, err := c.Runs.Start(t.Context(), last, contract.StartedByHand)
-	require.NoError(t, err)
-	_, err = c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
+	ref := startRun(t, c, last)
+	follow(t, c, ref)
 	require.Equal(t, map[int]bool{first.PID(): true}, ledger.doneBy(t, last.ID))
 }
 
@@ -87,25 +78,22 @@ func TestShortCutDoesNotLoseTheRun(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
-	cable := newCable(t, st.Temporal)
-	startWorker(t, st, "--address", cable.Address)
-	for name, cut := range map[string]func(){"silent": cable.Cut, "refused": cable.Break} {
+	proxy := newProxy(t, st.Temporal)
+	startWorker(t, st, "--address", proxy.Address)
+	for name, cut := range map[string]func(){"silent": proxy.Cut, "refused": proxy.Break} {
 		ledger := newLedger(t)
-		gate := filepath.Join(t.TempDir(), "gate")
+		gate := newGate(t)
 		j := newJob(t, "Tick", name, oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 		j.Options.HeartbeatTimeout = job.Duration(15 * time.Second)
-		ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-		require.NoError(t, err)
+		ref := startRun(t, c, j)
 		ledger.waitFor(t, "tick", 1)
 		cut()
 		waitOut(t, 3500*time.Millisecond) // A heartbeat is sent every two seconds.
-		cable.Mend()
+		proxy.Restore()
 		waitOut(t, 2*time.Second)
 		ledger.waitFor(t, "tick", ledger.count(t, "tick")+1)
 		open(t, gate)
-		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-		require.NoError(t, err)
-		require.Equal(t, client.RunCompleted, run.Status, run.Error)
+		run := requireCompleted(t, c, ref)
 		require.Equal(t, 1, run.Output.Attempts, name)
 		require.Zero(t, run.Output.Handovers, name)
 		require.Zero(t, ledger.count(t, "stop"), "%s: nobody asked it to stop", name)

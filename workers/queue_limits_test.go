@@ -23,7 +23,7 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	c := newControl(t, st)
 	ledger := newLedger(t)
 	const queue = "limits"
-	schedule := job.Trigger{Queued: &job.Queued{Queue: queue}}
+	schedule := queuedIn(queue)
 	item := func(key string, change func(*job.Job)) contract.EnqueueItem {
 		j := newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 1})
 		change(&j)
@@ -43,9 +43,9 @@ func TestQueueOutlivesItemsThatTemporalDoesNotStart(t *testing.T) {
 	require.Contains(t, state.Recent[2].Error, "Temporal's own")
 	require.Equal(t, 1, ledger.count(t, "end"), "a definition beyond the bounds of a new one can be tried again")
 
-	_, err := c.Queues.Enqueue(t.Context(), owned.Job, false)
+	_, err := c.Queues.Enqueue(t.Context(), owned.Job, client.EnqueueOptions{})
 	require.ErrorContains(t, err, "owner: the owner has 2063 bytes, more than 128")
-	_, err = c.Queues.Enqueue(t.Context(), described.Job, false)
+	_, err = c.Queues.Enqueue(t.Context(), described.Job, client.EnqueueOptions{})
 	require.ErrorContains(t, err, "description: ")
 	retryWhatIsNotKept(t, c, queue+"-dead")
 	owned.RetryOf = ""
@@ -63,7 +63,7 @@ func retryWhatIsNotKept(t *testing.T, c *client.Client, queue string) {
 		{Sequence: 2, JobID: "record_steps.expired", RunID: "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
 	}
 	startPaged(t, c, queue, 100, contract.QueueState{Accepted: 2, DeadLetters: letters})
-	outcome, err := c.Queues.RetryDead(t.Context(), queue, letters, func(int) {})
+	outcome, err := c.Queues.RetryDead(t.Context(), queue, letters, func(int, int) {})
 	require.NoError(t, err)
 	require.Empty(t, outcome.Receipts)
 	require.Len(t, outcome.Left, 2)
@@ -86,7 +86,7 @@ func TestBatchesOfSpecsWithEscapes(t *testing.T) {
 	for i := range jobs {
 		jobs[i].Spec = json.RawMessage(`{"url": "https://vendor.example/api?station=12&from=1&to=2&format=csv&text= "}`)
 	}
-	receipts, err := c.Queues.EnqueueAll(t.Context(), jobs, false, func(int) {})
+	receipts, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
 	require.Len(t, receipts, items)
 	for i, receipt := range receipts {
@@ -101,21 +101,21 @@ func TestContinuousJobOutlivesADefinitionThatTemporalRefuses(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	j := newJob(t, "RecordSteps", "a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(10 * time.Millisecond)}},
+	j := newJob(t, "RecordSteps", "a", continuousEvery(10*time.Millisecond),
 		recordSpec{Ledger: string(ledger), Steps: 1})
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "end", 1)
 	owned := j
 	owned.Options.Owner.User = strings.Repeat("o", 2050)
-	require.ErrorContains(t, c.Jobs.SetContinuous(t.Context(), owned, true), "owner: the owner has 2055 bytes, more than 128")
+	require.ErrorContains(t, c.Apply.SetContinuous(t.Context(), owned, "", true), "owner: the owner has 2055 bytes, more than 128")
 	forever := j
 	forever.Options.RunTimeout = 1<<63 - 1
-	require.ErrorContains(t, c.Jobs.SetContinuous(t.Context(), forever, true), "run_timeout: ")
+	require.ErrorContains(t, c.Apply.SetContinuous(t.Context(), forever, "", true), "run_timeout: ")
 	ledger.waitFor(t, "end", ledger.count(t, "end")+2)
 	live, err := c.Jobs.LiveWorkflow(t.Context(), j.ID)
 	require.NoError(t, err)
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, live.Workflow.Status)
-	require.NoError(t, c.Jobs.StopLoop(t.Context(), j.ID, "", func(*client.Live) bool { return true }))
+	require.NoError(t, c.Apply.StopContinuous(t.Context(), j.ID, "", func(*client.Live) bool { return true }))
 }
 
 // TestTurnOfAnItemThatTheQueueHasForgotten follows items of jobs that ran before: one
@@ -128,16 +128,16 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 	const queue, others = "forgotten", 20
 	a := recordJobs(t, queue, "a", 1, ledger)[0]
 	put := func(j job.Job) int64 {
-		receipt, err := c.Queues.Enqueue(t.Context(), j, true)
+		receipt, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{AllowRerun: true})
 		require.NoError(t, err)
 		return receipt.Sequence
 	}
 	first := put(a)
-	waitEmpty(t, c, queue, 3*time.Minute)
+	waitEmpty(t, c, queue)
 	second := put(a)
-	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, queue, "b", others, ledger), false, func(int) {})
+	_, err := c.Queues.EnqueueAll(t.Context(), recordJobs(t, queue, "b", others, ledger), client.EnqueueOptions{}, func(int) {})
 	require.NoError(t, err)
-	waitEmpty(t, c, queue, 3*time.Minute)
+	waitEmpty(t, c, queue)
 	runs := map[int64]string{}
 	for _, e := range ledger.read(t) {
 		if e.JobID == a.ID && e.What == "start" {
@@ -145,7 +145,7 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 		}
 	}
 	for _, sequence := range []int64{second, first} {
-		turn, err := c.Queues.AwaitTurn(t.Context(), queue, a.ID, sequence, func(int) {})
+		turn, err := c.Queues.AwaitTurn(t.Context(), a, sequence, func(int) {})
 		require.NoError(t, err)
 		require.Equal(t, runs[sequence], turn.Run.RunID)
 	}
@@ -156,6 +156,6 @@ func TestTurnOfAnItemThatTheQueueHasForgotten(t *testing.T) {
 	removed, err := c.Queues.Purge(t.Context(), queue, third, third)
 	require.NoError(t, err)
 	require.Equal(t, 1, removed)
-	_, err = c.Queues.AwaitTurn(t.Context(), queue, a.ID, third, func(int) {})
+	_, err = c.Queues.AwaitTurn(t.Context(), a, third, func(int) {})
 	require.ErrorContains(t, err, "has left the queue without a run: it was canceled, purged, or skipped as a repeat")
 }

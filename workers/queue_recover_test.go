@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -55,12 +53,12 @@ func TestQueueIsRecovered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ledger := newLedger(t)
-			gate := filepath.Join(t.TempDir(), "gate")
+			gate := newGate(t)
 			jobs := recordJobs(t, name, "i", 40, ledger)
-			jobs[2] = newJob(t, "RecordSteps", "gated", job.Trigger{Queued: &job.Queued{Queue: name}},
+			jobs[2] = newJob(t, "RecordSteps", "gated", queuedIn(name),
 				recordSpec{Ledger: string(ledger), Steps: 2, Gate: gate})
 			startPaged(t, c, name, 4, contract.QueueState{})
-			receipts, err := c.Queues.EnqueueAll(t.Context(), jobs, false, func(int) {})
+			receipts, err := c.Queues.EnqueueAll(t.Context(), jobs, client.EnqueueOptions{}, func(int) {})
 			require.NoError(t, err)
 			promised := promise(nil, jobs, receipts)
 			ledger.waitFor(t, "step", 3)
@@ -103,10 +101,10 @@ func TestQueueIsRecovered(t *testing.T) {
 				open(t, gate)
 			}
 			last := newJob(t, "RecordSteps", "last", jobs[0].Trigger, recordSpec{Ledger: string(ledger), Steps: 1})
-			receipt, err := c.Queues.Enqueue(t.Context(), last, false)
+			receipt, err := c.Queues.Enqueue(t.Context(), last, client.EnqueueOptions{})
 			require.NoError(t, err)
 			promised = append(promised, acknowledged{receipt.Sequence, last.ID})
-			state := waitEmpty(t, c, name, 3*time.Minute)
+			state := waitEmpty(t, c, name)
 			require.EqualValues(t, 41, state.Completed)
 			recoverAtOnce(t, c, name)
 			require.Equal(t, run, runOfQueue(t, c, name), "there was nothing to recover")
@@ -115,20 +113,20 @@ func TestQueueIsRecovered(t *testing.T) {
 	}
 }
 
-// requireEnded checks that a queue whose workflow has ended takes nothing, and that who
-// asks is told what to do.
+// requireEnded checks that a queue whose workflow has ended takes nothing, and that the
+// error says what to do.
 func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 	t.Helper()
 	refused := map[string]error{}
-	_, refused["one job"] = c.Queues.Enqueue(t.Context(), late, false)
+	_, refused["one job"] = c.Queues.Enqueue(t.Context(), late, client.EnqueueOptions{})
 	other := late
 	other.ID += "r"
-	_, refused["several jobs"] = c.Queues.EnqueueAll(t.Context(), []job.Job{late, other}, false, func(int) {})
+	_, refused["several jobs"] = c.Queues.EnqueueAll(t.Context(), []job.Job{late, other}, client.EnqueueOptions{}, func(int) {})
 	_, refused["set"] = c.Queues.SetOnFailure(t.Context(), queue, job.OnFailureHalt)
 	_, refused["pause"] = c.Queues.Pause(t.Context(), queue, "lunch")
 	_, refused["drain"] = c.Queues.Drain(t.Context(), queue)
 	refused["empty"] = c.Queues.AwaitEmpty(t.Context(), queue, func(*client.Queue) {})
-	_, refused["turn"] = c.Queues.AwaitTurn(t.Context(), queue, late.ID, 40, func(int) {})
+	_, refused["turn"] = c.Queues.AwaitTurn(t.Context(), late, 40, func(int) {})
 	for what, err := range refused {
 		var ended *client.QueueEndedError
 		require.ErrorAs(t, err, &ended, what)
@@ -143,9 +141,7 @@ func requireEnded(t *testing.T, c *client.Client, queue string, late job.Job) {
 func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	t.Parallel()
 	const producers, items = 3, 15
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+	random := newRandom(t)
 	st := stacktest.StartOwn(t, "--only", "temporal", "--history-events", "100")
 	worker := startWorker(t, st)
 	c := newControl(t, st)
@@ -161,7 +157,7 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 		jobs := recordJobs(t, queue, fmt.Sprintf("p%d-", producer), items, ledger)
 		producing.Go(func() {
 			for _, j := range jobs {
-				if receipt, ok := enqueueStubbornly(t, c, j); ok {
+				if receipt, ok := enqueueUntilAnswered(t, c, j); ok {
 					mu.Lock()
 					promised = append(promised, acknowledged{receipt.Sequence, j.ID})
 					mu.Unlock()
@@ -206,12 +202,12 @@ func TestQueueIsRecoveredWhereverItEnds(t *testing.T) {
 	}
 }
 
-// enqueueStubbornly asks until there is an answer, as a producer does.
-func enqueueStubbornly(t *testing.T, c *client.Client, j job.Job) (receipt contract.EnqueueReceipt, ok bool) {
+// enqueueUntilAnswered asks until there is an answer, as a producer does.
+func enqueueUntilAnswered(t *testing.T, c *client.Client, j job.Job) (receipt contract.EnqueueReceipt, ok bool) {
 	t.Helper()
 	stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 		var err error
-		receipt, err = c.Queues.EnqueueOnce(t.Context(), j, false, j.ID)
+		receipt, err = c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{RequestID: j.ID})
 		ok = err == nil
 		return ok || errors.Is(err, context.Canceled), nil
 	})

@@ -2,8 +2,6 @@ package workers_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"path/filepath"
 	"sort"
 	"sync"
 	"testing"
@@ -33,12 +31,12 @@ func enqueueAll(t *testing.T, c *client.Client, queue string, n, callers int, le
 	for caller := range callers {
 		wait.Go(func() {
 			for i := caller; i < n; i += callers {
-				j := mortal(newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), job.Trigger{Queued: &job.Queued{Queue: queue}},
+				j := withShortTimeout(newJob(t, "RecordSteps", fmt.Sprintf("i%04d", i), queuedIn(queue),
 					recordSpec{Ledger: string(ledger), Steps: 1}))
 				var receipt contract.EnqueueReceipt
 				stacktest.WaitFor(t, "an acknowledgement of "+j.ID, func() (bool, error) {
 					var err error
-					receipt, err = c.Queues.Enqueue(t.Context(), j, false)
+					receipt, err = c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 					return err == nil, nil
 				})
 				mu.Lock()
@@ -110,9 +108,7 @@ func TestQueueSurvivesKillsOfWorkerAndStack(t *testing.T) {
 	t.Parallel()
 	const callers = 8
 	items := stacktest.Size(100, 400)
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
+	random := newRandom(t)
 
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	worker := startWorker(t, st)
@@ -151,25 +147,18 @@ func TestQueueDoesNotWaitForATerminatedRun(t *testing.T) {
 	st := startShared(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	schedule := job.Trigger{Queued: &job.Queued{Queue: "terminated"}}
-	stuck := mortal(newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
-		Ledger: string(ledger), Steps: 2, Gate: t.TempDir() + "/never", IgnoreStop: true, LogEnd: true,
+	schedule := queuedIn("terminated")
+	stuck := withShortTimeout(newJob(t, "RecordSteps", "stuck", schedule, recordSpec{
+		Ledger: string(ledger), Steps: 2, Gate: newGate(t), IgnoreStop: true, LogEnd: true,
 	}))
 	next := newJob(t, "RecordSteps", "next", schedule, recordSpec{Ledger: string(ledger), Steps: 1, LogEnd: true})
-	for _, j := range []job.Job{stuck, next} {
-		_, err := c.Queues.Enqueue(t.Context(), j, false)
-		require.NoError(t, err)
-	}
+	enqueue(t, c, stuck, next)
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Temporal().TerminateWorkflow(t.Context(), contract.JobWorkflowID(stuck.ID), "", "by test"))
-	stacktest.WaitFor(t, "the queue to wait for the handler", func() (bool, error) {
-		state, err := c.Queues.State(t.Context(), "terminated")
-		return err == nil && state.Stopping != nil && state.Stopping.JobID == stuck.ID, err
-	})
+	queueReaches(t, c, "terminated", "to wait for the handler", func(s *contract.QueueState) bool { return s.Stopping != nil && s.Stopping.JobID == stuck.ID })
 	ledger.waitFor(t, "end", 1)
-	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
-		state, err := c.Queues.State(t.Context(), "terminated")
-		return err == nil && state.Running == nil && state.Failed == 1 && state.Completed == 1 && state.Stopping == nil, err
+	queueReaches(t, c, "terminated", "its end", func(s *contract.QueueState) bool {
+		return s.Running == nil && s.Failed == 1 && s.Completed == 1 && s.Stopping == nil
 	})
 	var order []string
 	for _, e := range ledger.read(t) {
@@ -187,7 +176,7 @@ func TestQueueWaitsForTheHandlerOfADeletedRun(t *testing.T) {
 	t.Parallel()
 	st := startShared(t)
 	c := newControl(t, st)
-	deleted := newJob(t, "RecordSteps", "deleted", job.Trigger{Queued: &job.Queued{Queue: "deleted"}},
+	deleted := newJob(t, "RecordSteps", "deleted", queuedIn("deleted"),
 		recordSpec{Ledger: string(newLedger(t)), Steps: 1})
 	deleted.Options.HeartbeatTimeout = job.Duration(time.Minute)
 	startPaged(t, c, "deleted", 4, contract.QueueState{Accepted: 1, Running: &contract.RunningItem{
@@ -211,12 +200,12 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 		ledger := newLedger(t)
 		spec := recordSpec{Ledger: string(ledger), Steps: 2}
 		if gated {
-			spec.Gate = filepath.Join(t.TempDir(), "gate")
+			spec.Gate = newGate(t)
 		}
-		j := newJob(t, "RecordSteps", queue, job.Trigger{Queued: &job.Queued{Queue: queue}}, spec)
+		j := newJob(t, "RecordSteps", queue, queuedIn(queue), spec)
 		const callers = 50
 		receipts := fromAll(t, callers, func() (contract.EnqueueReceipt, error) {
-			receipt, err := c.Queues.Enqueue(t.Context(), j, false)
+			receipt, err := c.Queues.Enqueue(t.Context(), j, client.EnqueueOptions{})
 			return receipt, err
 		})
 		if gated {
@@ -227,7 +216,7 @@ func TestQueueKnowsARepeatedItem(t *testing.T) {
 			open(t, spec.Gate)
 		}
 		// One that has run is given a place again, and skipped at its turn.
-		waitEmpty(t, c, queue, 3*time.Minute)
+		waitEmpty(t, c, queue)
 		require.Len(t, runsIn(t, ledger), 1)
 		stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
 			runs, err := c.Runs.List(t.Context(), client.RunFilter{JobID: j.ID})
@@ -278,7 +267,7 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 		ledger := newLedger(t)
 		spec := recordSpec{Ledger: string(ledger), Steps: 2}
 		if gated {
-			spec.Gate = filepath.Join(t.TempDir(), "gate")
+			spec.Gate = newGate(t)
 		}
 		j := newJob(t, "RecordSteps", fmt.Sprintf("gated-%t", gated), oneShot(), spec)
 		const callers = 50
@@ -292,9 +281,7 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 		}
 		for ref, times := range given {
 			require.Equal(t, callers, times)
-			run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-			require.NoError(t, err)
-			require.Equal(t, client.RunCompleted, run.Status, run.Error)
+			requireCompleted(t, c, ref)
 			require.Equal(t, map[string]bool{ref.RunID: true}, runsIn(t, ledger))
 		}
 		once, err := c.Runs.StartOnce(t.Context(), j, contract.StartedByHand, time.Time{})
@@ -309,8 +296,7 @@ func TestCallersAtOnceAreGivenOneRun(t *testing.T) {
 		again, err := c.Runs.Start(t.Context(), other, contract.StartedByHand)
 		require.NoError(t, err, "someone wants it again")
 		require.NotContains(t, given, again)
-		_, err = c.Runs.Follow(t.Context(), again, func(*client.RunDetail) {})
-		require.NoError(t, err)
+		follow(t, c, again)
 	}
 }
 
@@ -326,8 +312,7 @@ func TestAFailedOneShotIsStartedAgain(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, once.ExistedBefore)
 		given[once.RunRef] = true
-		run, err := c.Runs.Follow(t.Context(), once.RunRef, func(*client.RunDetail) {})
-		require.NoError(t, err)
+		run := follow(t, c, once.RunRef)
 		require.Equal(t, client.RunFailed, run.Status)
 	}
 	require.Len(t, given, 2)

@@ -9,12 +9,12 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	sdk "go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/queuepage"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -23,13 +23,13 @@ import (
 func ReadPage(ctx context.Context, in contract.ReadPageInput) (contract.ReadPageOutput, error) {
 	c := activity.GetClient(ctx)
 	id := contract.QueuePageWorkflowID(in.Queue, in.Instance, in.Page)
-	page, err := client.LoadPage(ctx, c, in)
+	page, err := queuepage.Read(ctx, c, in)
 	var notFound *serviceerror.NotFound
 	switch {
 	case errors.As(err, &notFound):
 		return contract.ReadPageOutput{}, temporal.NewNonRetryableApplicationError(
 			fmt.Sprintf("workflow %s is not there any more: the items of that page cannot be read", id), contract.ErrorTypePageNotFound, err)
-	case errors.Is(err, client.ErrNoPage):
+	case errors.Is(err, queuepage.ErrNotPage):
 		return contract.ReadPageOutput{}, temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrorTypePageUnreadable, err)
 	case err != nil:
 		return contract.ReadPageOutput{}, err
@@ -74,9 +74,8 @@ func ranSince(ctx context.Context, c sdk.Client, instance string, items []contra
 // itemOfRun reads which item a run is, and its job, from the run's memo. Of a run that
 // no queue has started it gives neither.
 func itemOfRun(memo *commonpb.Memo) (of contract.ItemOfRun, ran job.Job) {
-	data, fields := converter.GetDefaultDataConverter(), memo.GetFields()
-	item, definition := fields[contract.MemoItem], fields[contract.MemoJob]
-	if item == nil || definition == nil || data.FromPayload(item, &of) != nil || data.FromPayload(definition, &ran) != nil {
+	ran, ok := metadata.Definition(memo)
+	if !ok || !metadata.Field(memo, contract.MemoItem, &of) {
 		return contract.ItemOfRun{}, job.Job{}
 	}
 	return of, ran

@@ -57,7 +57,7 @@ func (h *host) execute(t job.Type) func(context.Context, contract.ActivityInput)
 		if err != nil {
 			output.Progress = r.lastProgress()
 		}
-		err = r.verdict(output, err)
+		err = r.activityError(output, err)
 		if temporal.IsCanceledError(err) {
 			err = b.canceled(ctx, err)
 		}
@@ -110,11 +110,11 @@ func (h *host) newRun(ctx context.Context, in contract.ActivityInput) *run {
 			"workflow", info.WorkflowExecution.ID, "run", info.WorkflowExecution.RunID, "attempt", info.Attempt),
 	}
 	if activity.HasHeartbeatDetails(ctx) {
-		var beat contract.Heartbeat
-		if err := activity.GetHeartbeatDetails(ctx, &beat); err != nil {
+		var heartbeat contract.Heartbeat
+		if err := activity.GetHeartbeatDetails(ctx, &heartbeat); err != nil {
 			r.logger.Warn("the last attempt's report cannot be read; starting from the run's cursor", "error", err)
-		} else if len(beat.Cursor) > 0 {
-			r.cursor = beat.Cursor
+		} else if len(heartbeat.Cursor) > 0 {
+			r.cursor = heartbeat.Cursor
 		}
 	}
 	return r
@@ -230,8 +230,8 @@ func (r *run) withCursor(result job.Result) job.Result {
 	return result
 }
 
-// verdict turns what the handler returned into what Temporal should do.
-func (r *run) verdict(output contract.ActivityOutput, err error) error {
+// activityError is the error of the activity for what the handler returned.
+func (r *run) activityError(output contract.ActivityOutput, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -1,9 +1,9 @@
 package workers_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -19,10 +19,17 @@ import (
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
+// liveServices are the services that live.
+func liveServices(t *testing.T, c *client.Client) ([]client.LiveService, error) {
+	t.Helper()
+	services, err := c.Workers.Services(t.Context(), time.Time{})
+	return services.Live, errors.Join(err, services.Unreadable)
+}
+
 // liveNames are the names of the services that live.
 func liveNames(t *testing.T, c *client.Client) []string {
 	t.Helper()
-	services, err := client.Services(t.Context(), c.Temporal())
+	services, err := liveServices(t, c)
 	require.NoError(t, err)
 	names := []string{}
 	for _, s := range services {
@@ -51,9 +58,9 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	c := newControl(t, st)
-	a := startMortal(t, st, "a", "--tag", "zone=north,gpu=2", "--max-concurrent-runs", "7")
+	a := startServiceToKill(t, st, "a", "--tag", "zone=north,gpu=2", "--max-concurrent-runs", "7")
 	waitForServices(t, c, "a")
-	services, err := client.Services(t.Context(), c.Temporal())
+	services, err := liveServices(t, c)
 	require.NoError(t, err)
 	require.Len(t, services, 1)
 	s := services[0]
@@ -73,7 +80,7 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	}
 
 	// No two live services have one name.
-	twin := startMortal(t, st, "a")
+	twin := startServiceToKill(t, st, "a")
 	waitForServices(t, c, "a", "a-2")
 	twin.Signal(syscall.SIGTERM)
 	require.Zero(t, twin.Wait())
@@ -82,10 +89,10 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 	// A process that is silent is taken for dead, and announces itself again.
 	a.Signal(syscall.SIGSTOP)
 	waitForServices(t, c)
-	lost, err := client.LostServices(t.Context(), c.Temporal(), time.Now().Add(-time.Hour))
+	known, err := c.Workers.List(t.Context())
 	require.NoError(t, err)
-	require.Len(t, lost, 1)
-	require.Equal(t, client.ServiceLost, lost[0].State)
+	require.Len(t, known.Lost, 1)
+	require.Equal(t, client.ServiceLost, known.Lost[0].State)
 	a.Signal(syscall.SIGCONT)
 	waitForServices(t, c, "a")
 
@@ -96,37 +103,25 @@ func TestServiceIsAnnouncedUntilItsEnd(t *testing.T) {
 
 	a.Kill()
 	waitForServices(t, c)
-	again := startMortal(t, st, "a")
+	again := startServiceToKill(t, st, "a")
 	waitForServices(t, c, "a")
 	again.Signal(syscall.SIGTERM)
 	require.Zero(t, again.Wait())
 	waitForServices(t, c)
-	lost, err = client.LostServices(t.Context(), c.Temporal(), time.Now().Add(-time.Hour))
+	known, err = c.Workers.List(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, lost, "the last one went in peace")
+	require.Empty(t, known.Lost, "the last one went in peace")
 }
 
 // bound makes a job that is bound to the tag zone=north, and waits at a gate.
 func bound(t *testing.T, key string, schedule job.Trigger, ledger ledgerOf, gate string, failover job.Failover) job.Job {
 	t.Helper()
-	j := mortal(newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate}))
+	j := withShortTimeout(newJob(t, "RecordSteps", key, schedule, recordSpec{Ledger: string(ledger), Steps: 3, Gate: gate}))
 	j.Options.Bind = map[string]string{"zone": "north"}
 	j.Options.Failover = failover
-	j.Options.FailoverAfter = job.Duration(lostAfter)
+	j.Options.FailoverAfter = job.Duration(shortTimeout)
 	require.Empty(t, j.Validate())
 	return j
-}
-
-// doneBy says which processes did something for a job.
-func (l ledgerOf) doneBy(t *testing.T, jobID string) map[int]bool {
-	t.Helper()
-	pids := map[int]bool{}
-	for _, e := range l.read(t) {
-		if e.JobID == jobID {
-			pids[e.PID] = true
-		}
-	}
-	return pids
 }
 
 func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
@@ -134,9 +129,9 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
-	south := startMortal(t, st, "south", "--tag", "zone=south")
-	first := startMortal(t, st, "first", "--tag", "zone=north")
+	gate := newGate(t)
+	south := startServiceToKill(t, st, "south", "--tag", "zone=south")
+	first := startServiceToKill(t, st, "first", "--tag", "zone=north")
 
 	// Failed over by a retry that its service does not take, by the run itself
 	// when there are no retries, not at all, and for good.
@@ -145,32 +140,26 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	once.Options.MaxRetryCount = 0
 	waits := bound(t, "waits", oneShot(), ledger, gate, job.FailoverWait)
 	fails := bound(t, "fails", oneShot(), ledger, gate, job.FailoverFail)
-	queued := bound(t, "queued", job.Trigger{Queued: &job.Queued{Queue: "bound"}}, ledger, gate, "")
-	loop := bound(t, "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate, "")
+	queued := bound(t, "queued", queuedIn("bound"), ledger, gate, "")
+	loop := bound(t, "loop", continuousEvery(time.Hour), ledger, gate, "")
 	runs := map[string]client.RunRef{}
 	for _, j := range []job.Job{retried, once, waits, fails} {
-		ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-		require.NoError(t, err)
+		ref := startRun(t, c, j)
 		runs[j.ID] = ref
 	}
-	_, err := c.Queues.Enqueue(t.Context(), queued, false)
-	require.NoError(t, err)
+	enqueue(t, c, queued)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
 	ledger.waitFor(t, "step", 6)
 	item := queueReaches(t, c, "bound", "a run", func(s *contract.QueueState) bool { return s.Running != nil && s.Running.RunID != "" }).Running
 	atWork := append(slices.Collect(maps.Values(runs)), client.RunRef{WorkflowID: contract.JobWorkflowID(queued.ID), RunID: item.RunID})
 	for _, ref := range atWork {
-		stacktest.WaitFor(t, "the first step in a heartbeat", func() (bool, error) {
-			run, err := c.Runs.Get(t.Context(), ref)
-			return err == nil && run.Progress != nil && run.Progress.Done == 1, err
-		})
+		waitFirstStep(t, c, ref)
 	}
 
-	second := startMortal(t, st, "second", "--tag", "zone=north")
+	second := startServiceToKill(t, st, "second", "--tag", "zone=north")
 	first.Kill()
 	followed := func(j job.Job) *client.RunDetail {
-		run, err := c.Runs.Follow(t.Context(), runs[j.ID], func(*client.RunDetail) {})
-		require.NoError(t, err)
+		run := follow(t, c, runs[j.ID])
 		return run
 	}
 	failed := followed(fails)
@@ -184,7 +173,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	}
 
 	// A service that returns gets what waited for it, and steals nothing.
-	returned := startMortal(t, st, "first", "--tag", "zone=north")
+	returned := startServiceToKill(t, st, "first", "--tag", "zone=north")
 	stacktest.WaitFor(t, waits.ID+" on the service that returned", func() (bool, error) {
 		return ledger.doneBy(t, waits.ID)[returned.PID()], nil
 	})
@@ -213,10 +202,7 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	require.Equal(t, "second", detail.Loop.Binding.Service)
 	require.Equal(t, 1, detail.Loop.Binding.Rebound)
 	require.NoError(t, c.Jobs.Stop(t.Context(), loop.ID, "by test"))
-	stacktest.WaitFor(t, "the queue to be empty", func() (bool, error) {
-		state, err := c.Queues.State(t.Context(), "bound")
-		return err == nil && state.Completed == 1, err
-	})
+	queueReaches(t, c, "bound", "its end", func(s *contract.QueueState) bool { return s.Completed == 1 })
 	require.Equal(t, map[int]bool{first.PID(): true, second.PID(): true}, ledger.doneBy(t, queued.ID))
 
 	steps := map[string]int{}
@@ -237,8 +223,7 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	c := newControl(t, st)
 	j := bound(t, "a", oneShot(), newLedger(t), "", job.FailoverRequeue)
 	j.Options.Bind = map[string]string{"zone": "nowhere"}
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
+	ref := startRun(t, c, j)
 	// It looks again and again, but holds no place in a worker, and spends no history.
 	var events int64
 	stacktest.WaitFor(t, "a third look for a service", func() (bool, error) {
@@ -258,8 +243,7 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	require.Contains(t, waiting.LastError, "no live testing service has the tags of job "+j.ID)
 
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
+	run := follow(t, c, ref)
 	require.Equal(t, client.RunCanceled, run.Status)
 }
 
@@ -268,28 +252,25 @@ func TestBoundAndOtherRunsShareTheSlots(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	startService(t, st, "a", "--tag", "zone=north", "--max-concurrent-runs", "2")
 	var runs []client.RunRef
 	for i := range 4 {
 		for key, bind := range map[string]map[string]string{"bound": {"zone": "north"}, "free": nil} {
 			j := bound(t, fmt.Sprintf("%s%d", key, i), oneShot(), ledger, gate, job.FailoverWait)
 			j.Options.Bind, j.Options.HeartbeatTimeout = bind, job.Duration(30*time.Second)
-			ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-			require.NoError(t, err)
+			ref := startRun(t, c, j)
 			runs = append(runs, ref)
 		}
 	}
 	stacktest.WaitFor(t, "all slots to be in use", func() (bool, error) {
-		services, err := client.Services(t.Context(), c.Temporal())
+		services, err := liveServices(t, c)
 		return err == nil && len(services) == 1 && services[0].Running >= 2, err
 	})
 	require.LessOrEqual(t, ledger.count(t, "start"), 3, "one more than the slots, if both queues answer at once")
 	open(t, gate)
 	for _, ref := range runs {
-		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-		require.NoError(t, err)
-		require.Equal(t, client.RunCompleted, run.Status, run.Error)
+		requireCompleted(t, c, ref)
 	}
 	require.Equal(t, len(runs), ledger.count(t, "end"))
 }

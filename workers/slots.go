@@ -15,7 +15,7 @@ import (
 // requests for several queues that are answered at once can take one slot more
 // than there are.
 type slots struct {
-	most int
+	limit int
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at every change
@@ -23,7 +23,7 @@ type slots struct {
 	asking  int // requests for work under way
 }
 
-func newSlots(most int) *slots { return &slots{most: most, changed: make(chan struct{})} }
+func newSlots(limit int) *slots { return &slots{limit: limit, changed: make(chan struct{})} }
 
 // keep holds one more slot in use until it is given back: a handler goes on whose
 // run was given up.
@@ -36,11 +36,11 @@ func (s *slots) add(used int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.used += used
-	s.announce()
+	s.notify()
 }
 
-// announce tells those who wait that something has changed.
-func (s *slots) announce() {
+// notify wakes those who wait for a change.
+func (s *slots) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -70,7 +70,7 @@ type permit struct{ used bool }
 // ReserveSlot implements worker.SlotSupplier.
 func (q *queueSlots) ReserveSlot(ctx context.Context, _ worker.SlotReservationInfo) (*worker.SlotPermit, error) {
 	for {
-		given, changed := q.try()
+		given, changed := q.reserve()
 		if given != nil {
 			return given, nil
 		}
@@ -84,15 +84,15 @@ func (q *queueSlots) ReserveSlot(ctx context.Context, _ worker.SlotReservationIn
 
 // TryReserveSlot implements worker.SlotSupplier.
 func (q *queueSlots) TryReserveSlot(worker.SlotReservationInfo) *worker.SlotPermit {
-	given, _ := q.try()
+	given, _ := q.reserve()
 	return given
 }
 
-// try gives a permit, or a channel that is closed when it is worth another try.
-func (q *queueSlots) try() (*worker.SlotPermit, <-chan struct{}) {
+// reserve gives a permit, or a channel that is closed at the next change.
+func (q *queueSlots) reserve() (*worker.SlotPermit, <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.used+q.asking >= q.most && (q.used >= q.most || q.own > 0) {
+	if q.used+q.asking >= q.limit && (q.used >= q.limit || q.own > 0) {
 		return nil, q.changed
 	}
 	q.asking++
@@ -130,8 +130,8 @@ func (q *queueSlots) change(given *worker.SlotPermit, do func(*permit)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	do(p)
-	q.announce()
+	q.notify()
 }
 
 // MaxSlots implements worker.SlotSupplier.
-func (q *queueSlots) MaxSlots() int { return q.most }
+func (q *queueSlots) MaxSlots() int { return q.limit }

@@ -2,7 +2,6 @@ package workers_test
 
 import (
 	"net/http"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,18 +31,13 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	w := startWorker(t, st, "--max-concurrent-runs", "1", "--health-address", "127.0.0.1:0")
-	j := stuckJob(t, "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
+	j := stuckJob(t, "loop", continuousEvery(time.Hour), ledger, gate)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
-	handle := c.Temporal().GetWorkflow(t.Context(), contract.JobWorkflowID(j.ID), "")
-	require.NoError(t, handle.Get(t.Context(), nil))
-	answer, err := c.Temporal().QueryWorkflow(t.Context(), handle.GetID(), "", contract.QueryState)
-	require.NoError(t, err)
-	var state contract.ContinuousState
-	require.NoError(t, answer.Get(&state))
+	state := stoppedState(t, c, j.ID)
 	require.Equal(t, "HandlerStuck", state.Recent[0].Class)
 	require.Contains(t, state.Recent[0].Error, j.ID+": its handler ignored the end of its context and was given up")
 	w.WaitOutput(`level=ERROR msg="the handler ignores its context and is given up; restart this process"`)
@@ -56,12 +50,9 @@ func TestStopDoesNotWaitForAStuckHandler(t *testing.T) {
 	require.True(t, health.RestartNeeded)
 
 	after := newJob(t, "RecordSteps", "after", oneShot(), recordSpec{Ledger: string(ledger), Steps: 1})
-	ref, err := c.Runs.Start(t.Context(), after, contract.StartedByHand)
-	require.NoError(t, err)
+	ref := startRun(t, c, after)
 	open(t, gate)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	requireCompleted(t, c, ref)
 	w.WaitOutput("a handler that was given up has ended after all")
 	require.Equal(t, 2, ledger.count(t, "step"), "its second step was not done, but that of the other job")
 	stacktest.WaitFor(t, "the process to be well again", func() (bool, error) {
@@ -77,14 +68,14 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	startService(t, st, "stuck", "--tag", "zone=north", "--max-concurrent-runs", "1")
-	j := stuckJob(t, "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, ledger, gate)
+	j := stuckJob(t, "loop", continuousEvery(time.Hour), ledger, gate)
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), j))
 	ledger.waitFor(t, "step", 1)
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
-	stacktest.WaitFor(t, "the service to tell of its handler", func() (bool, error) {
-		services, err := client.Services(t.Context(), c.Temporal())
+	stacktest.WaitFor(t, "the service to report its handler", func() (bool, error) {
+		services, err := liveServices(t, c)
 		return err == nil && len(services) == 1 && services[0].StuckHandlers == 1 && services[0].State == client.ServiceServing, err
 	})
 
@@ -93,14 +84,11 @@ func TestBoundRunsAvoidAServiceFullOfStuckHandlers(t *testing.T) {
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
 		j := bound(t, key, oneShot(), ledger, "", job.FailoverWait)
 		j.Spec = newJob(t, "RecordSteps", key, oneShot(), recordSpec{Ledger: string(ledger), Steps: 1}).Spec
-		ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-		require.NoError(t, err)
+		ref := startRun(t, c, j)
 		runs = append(runs, ref)
 	}
 	for _, ref := range runs {
-		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-		require.NoError(t, err)
-		require.Equal(t, client.RunCompleted, run.Status, run.Error)
+		run := requireCompleted(t, c, ref)
 		require.Equal(t, "well", run.Output.Binding.Service)
 	}
 	open(t, gate)
@@ -113,36 +101,27 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	st := stacktest.StartNamespace(t)
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	first := startWorker(t, st, "--drain-timeout", "10s")
 
-	queue := job.Trigger{Queued: &job.Queued{Queue: "blocked"}}
+	queue := queuedIn("blocked")
 	stuck := stuckJob(t, "stuck", queue, ledger, gate)
 	next := newJob(t, "RecordSteps", "next", queue, recordSpec{Ledger: string(ledger), Steps: 1})
-	for _, j := range []job.Job{stuck, next} {
-		_, err := c.Queues.Enqueue(t.Context(), j, false)
-		require.NoError(t, err)
-	}
+	enqueue(t, c, stuck, next)
 	slow := stuckJob(t, "slow", oneShot(), ledger, gate)
 	slow.Options.RunTimeout = job.Duration(3 * time.Second)
 	slow.Options.MaxRetryCount = 3
-	timedOut, err := c.Runs.Start(t.Context(), slow, contract.StartedByHand)
-	require.NoError(t, err)
+	timedOut := startRun(t, c, slow)
 	drained := stuckJob(t, "drained", oneShot(), ledger, gate)
 	drained.Options.StopGracePeriod = job.Duration(time.Hour)
 	drained.Options.HeartbeatTimeout = job.Duration(10 * time.Minute) // Nobody waits for that.
-	handedOver, err := c.Runs.Start(t.Context(), drained, contract.StartedByHand)
-	require.NoError(t, err)
+	handedOver := startRun(t, c, drained)
 	ledger.waitFor(t, "step", 3)
 
-	_, err = c.Queues.CancelItem(t.Context(), "blocked", stuck.ID)
+	_, err := c.Queues.CancelItem(t.Context(), "blocked", stuck.ID)
 	require.NoError(t, err)
-	stacktest.WaitFor(t, "the next item to run", func() (bool, error) {
-		state, err := c.Queues.State(t.Context(), "blocked")
-		return err == nil && state.Completed == 1 && state.Failed == 1, err
-	})
-	run, err := c.Runs.Follow(t.Context(), timedOut, func(*client.RunDetail) {})
-	require.NoError(t, err)
+	queueReaches(t, c, "blocked", "the next item to run", func(s *contract.QueueState) bool { return s.Completed == 1 && s.Failed == 1 })
+	run := follow(t, c, timedOut)
 	require.Equal(t, client.RunFailed, run.Status)
 	require.Equal(t, "HandlerStuck", run.Class, "%s: no retry runs beside it", run.Error)
 
@@ -151,16 +130,9 @@ func TestStuckHandlerHoldsUpNoQueueAndNoDrain(t *testing.T) {
 	require.Contains(t, first.Output(), "running=3", "all three are still there at the end")
 	open(t, gate)
 	startWorker(t, st)
-	run, err = c.Runs.Follow(t.Context(), handedOver, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	run = requireCompleted(t, c, handedOver)
 	require.Equal(t, 1, run.Output.Handovers)
-	steps := map[string]int{}
-	for _, e := range ledger.read(t) {
-		if e.What == "step" {
-			steps[e.JobID]++
-		}
-	}
+	steps := ledger.stepsByJob(t)
 	require.Equal(t, map[string]int{stuck.ID: 1, next.ID: 1, slow.ID: 1, drained.ID: 2}, steps, "nothing that needs the context is done after its end")
 }
 
@@ -171,20 +143,17 @@ func TestHandlerThatEndsLateIsNotStuck(t *testing.T) {
 	st := stacktest.StartNamespace(t) // No other worker has its log.
 	c := newControl(t, st)
 	ledger := newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	w := startWorker(t, st)
 	late := stuckJob(t, "late", oneShot(), ledger, gate)
 	late.Options.RunTimeout = job.Duration(3 * time.Second)
 	late.Options.MaxRetryCount = 1
 	late.Options.RetryBackoff = job.Backoff{Initial: job.Duration(100 * time.Millisecond), Max: job.Duration(time.Second), Coefficient: 2}
-	ref, err := c.Runs.Start(t.Context(), late, contract.StartedByHand)
-	require.NoError(t, err)
+	ref := startRun(t, c, late)
 	w.WaitOutput("is cut off")
 	waitOut(t, time.Second)
 	open(t, gate)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	run := requireCompleted(t, c, ref)
 	require.Equal(t, 2, run.Output.Attempts)
 	require.NotContains(t, w.Output(), "is given up")
 	w.WaitOutput("took longer than its run timeout, PT3S")

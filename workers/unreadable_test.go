@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	sdk "go.temporal.io/sdk/client"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
@@ -34,20 +33,18 @@ func TestAnUnreadableAnnouncementIsLeftOut(t *testing.T) {
 	require.NotEmpty(t, task.GetTaskToken(), "it lives")
 	w := startService(t, st, "whole", "--tag", "zone=north")
 	stacktest.WaitFor(t, "both in the list", func() (bool, error) {
-		services, err := client.Services(t.Context(), c.Temporal())
-		return err != nil && len(services) == 1, nil
+		services, err := c.Workers.Services(t.Context(), time.Time{})
+		return services.Unreadable != nil && len(services.Live) == 1, err
 	})
-	services, err := client.Services(t.Context(), c.Temporal())
-	require.ErrorContains(t, err, "service/testing/odd does not announce a service: it cannot be read: ")
-	require.Len(t, services, 1)
+	services, err := c.Workers.Services(t.Context(), time.Time{})
+	require.NoError(t, err)
+	require.ErrorContains(t, services.Unreadable, "service/testing/odd does not announce a service: it cannot be read: ")
+	require.Len(t, services.Live, 1)
 
 	ledger := newLedger(t)
 	j := bound(t, "bound", oneShot(), ledger, "", "")
-	ref, err := c.Runs.Start(t.Context(), j, contract.StartedByHand)
-	require.NoError(t, err)
-	run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-	require.NoError(t, err)
-	require.Equal(t, client.RunCompleted, run.Status, run.Error)
+	ref := startRun(t, c, j)
+	run := requireCompleted(t, c, ref)
 	require.Equal(t, "whole", run.Output.Binding.Service)
 	w.WaitOutput("services are left out of the choice")
 }

@@ -11,8 +11,8 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -23,7 +23,7 @@ import (
 func WatchRun(ctx context.Context, in contract.WatchRunInput) error {
 	done := make(chan error, 1)
 	go func() {
-		done <- client.Await(ctx, activity.GetClient(ctx), in.WorkflowID, in.RunID, nil)
+		done <- temporalclient.Await(ctx, activity.GetClient(ctx), in.WorkflowID, in.RunID, nil)
 	}()
 	ticker := time.NewTicker(5 * time.Second)
 	defer ticker.Stop()
@@ -64,7 +64,7 @@ func watched(in contract.WatchRunInput, err error) error {
 
 // maxWatched is how many of them may be those that watch runs: each lasts as long as
 // its run, and a run that looks for a service must not wait for that.
-const maxWatched = MaxActivities * 3 / 4
+const maxWatched = maxActivities * 3 / 4
 
 // watchAgain is how far apart a run is looked at that no process has room to watch.
 const watchAgain = 5 * time.Second
@@ -88,9 +88,9 @@ func (w *watcher) WatchRun(ctx context.Context, in contract.WatchRunInput) error
 	default:
 	}
 	described, err := activity.GetClient(ctx).DescribeWorkflowExecution(ctx, in.WorkflowID, in.RunID)
-	var gone *serviceerror.NotFound
+	var notFound *serviceerror.NotFound
 	switch {
-	case err != nil && !errors.As(err, &gone):
+	case err != nil && !errors.As(err, &notFound):
 		return fmt.Errorf("look at run %s of %s: %w", in.RunID, in.WorkflowID, err) // Tried again.
 	case described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
 		return temporal.NewApplicationErrorWithOptions("the run is under way, and is looked at again", errorTypeStillRuns, temporal.ApplicationErrorOptions{

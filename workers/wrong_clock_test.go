@@ -3,7 +3,6 @@ package workers_test
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -111,17 +110,9 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 			st := stacktest.StartNamespace(t)
 			clock, log := &wrongClock{}, &logText{}
 			clock.behind.Store(int64(behind))
-			ctx, stop := context.WithCancel(context.Background())
-			ended := make(chan error, 1)
-			go func() {
-				ended <- workers.Run(ctx, workers.Config{
-					Worker: "testing", Types: testTypes(), Logger: slog.New(slog.NewTextHandler(log, nil)),
-					Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace, Intercept: clock.intercept},
-				})
-			}()
-			t.Cleanup(func() {
-				stop()
-				require.NoError(t, <-ended)
+			startHost(t, st, workers.Config{
+				Worker: "testing", Types: testTypes(), Logger: slog.New(slog.NewTextHandler(log, nil)),
+				Temporal: temporalclient.Settings{Intercept: clock.intercept},
 			})
 			requireNormal(t, client.New(st.Dial(t), st.Namespace), func() { clock.behind.Store(int64(-behind)) })
 			require.NotContains(t, log.String(), "RunLost")
@@ -134,13 +125,13 @@ func TestWrongClockOfAWorkerHarmsNoRun(t *testing.T) {
 func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	t.Helper()
 	ledger, items := newLedger(t), newLedger(t)
-	gate := filepath.Join(t.TempDir(), "gate")
+	gate := newGate(t)
 	const every = 2 * time.Second
 	// A machine that is slow lets starts wait, not drop out.
 	interval := newJob(t, "RecordSteps", "interval",
 		job.Trigger{Recurring: &job.Recurring{RecurEvery: job.Duration(every), Misfire: job.MisfireAll}},
 		recordSpec{Ledger: string(ledger), Steps: 2})
-	loop := newJob(t, "RecordSteps", "loop", job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}},
+	loop := newJob(t, "RecordSteps", "loop", continuousEvery(job.MinInterval.Std()),
 		recordSpec{Ledger: string(ledger), Steps: 2})
 	once := newJob(t, "Tick", "once", oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
 	again := newJob(t, "Tick", "again", oneShot(), tickSpec{Ledger: string(ledger), Gate: gate})
@@ -149,8 +140,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	require.NoError(t, err)
 	require.NoError(t, syncer.Apply(t.Context(), plan, func(schedules.Report) {}))
 	require.NoError(t, c.Jobs.StartContinuous(t.Context(), loop))
-	ref, err := c.Runs.Start(t.Context(), once, contract.StartedByHand)
-	require.NoError(t, err)
+	ref := startRun(t, c, once)
 	starts := func(j job.Job) (runs []string) {
 		for _, e := range ledger.read(t) {
 			if e.What == "start" && e.JobID == j.ID {
@@ -167,16 +157,13 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	stacktest.WaitFor(t, "two starts", ranOften(2))
 	promised := enqueueAll(t, c, "clocks", 10, 2, items)
 	happens()
-	second, err := c.Runs.Start(t.Context(), again, contract.StartedByHand)
-	require.NoError(t, err)
+	second := startRun(t, c, again)
 	stacktest.WaitFor(t, "four starts", ranOften(4))
 	// Long enough for heartbeats, which are sent every two seconds.
 	ledger.waitFor(t, "tick", ledger.count(t, "tick")+600)
 	open(t, gate)
 	for _, ref := range []client.RunRef{ref, second} {
-		run, err := c.Runs.Follow(t.Context(), ref, func(*client.RunDetail) {})
-		require.NoError(t, err)
-		require.Equal(t, client.RunCompleted, run.Status, run.Error)
+		run := requireCompleted(t, c, ref)
 		require.Equal(t, 1, run.Output.Attempts)
 	}
 	require.Len(t, starts(once), 1)
@@ -190,7 +177,7 @@ func requireNormal(t *testing.T, c *client.Client, happens func()) {
 	require.EqualValues(t, len(iterations), out.Iterations)
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(iterations))), len(iterations), "none twice")
 
-	state := waitEmpty(t, c, "clocks", 3*time.Minute)
+	state := waitEmpty(t, c, "clocks")
 	require.EqualValues(t, len(promised), state.Completed)
 	requireSerial(t, promised, items)
 

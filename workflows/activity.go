@@ -11,13 +11,9 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// whereProgressIs tells readers of the Web UI where the progress of a run is: in the
+// whereProgressIs points readers of the Web UI to the progress of a run: it is in the
 // heartbeats, which are not in the history.
 const whereProgressIs = "see its pending activity for the progress"
-
-// MaxReturnGrace bounds how long a worker waits for a handler that was cut off before
-// it gives it up.
-const MaxReturnGrace = 30 * time.Second
 
 // longestAttempt is when Temporal takes an attempt for lost that still sends
 // heartbeats. Its worker ends it before: it may take the run timeout, then the stop
@@ -26,7 +22,7 @@ const MaxReturnGrace = 30 * time.Second
 // given out, and then reports how it ended.
 func longestAttempt(options job.Options) time.Duration {
 	const report = 10 * time.Second
-	return options.RunTimeout.Std() + options.StopGracePeriod.Std() + MaxReturnGrace + 2*options.HeartbeatTimeout.Std() + report
+	return options.RunTimeout.Std() + options.StopGracePeriod.Std() + contract.MaxReturnGrace + 2*options.HeartbeatTimeout.Std() + report
 }
 
 // withJobActivity sets the activity options of a job: maxAttempts 0 means no limit.

@@ -6,15 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-func TestAppliedJobsCarriesOnWhatItWasTold(t *testing.T) {
+func TestAppliedJobsCarriesItsRecordsOn(t *testing.T) {
+	t.Parallel()
 	record := func(n int) contract.AppliedRecord {
 		record := contract.AppliedRecord{Applied: map[string]contract.AppliedJob{
 			fmt.Sprintf("a.%d", n%20): {Mode: job.ModeContinuous, Hash: fmt.Sprint(n)},
@@ -32,9 +31,7 @@ func TestAppliedJobsCarriesOnWhatItWasTold(t *testing.T) {
 	for n := range records {
 		want.Take(record(n))
 	}
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(workflows.AppliedJobs, workflow.RegisterOptions{Name: contract.AppliedJobsType})
+	env := newEnvironment(t, succeed)
 	env.RegisterDelayedCallback(func() {
 		for n := range records {
 			env.SignalWorkflow(contract.SignalApplied, record(n))

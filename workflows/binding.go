@@ -14,68 +14,60 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// keptRebinds is how many rebinds a run or a loop keeps to show.
+// keptRebinds is how many rebinds a run or a continuous job keeps to show.
 const keptRebinds = 10
 
-// binding chooses the services of a run or of a loop.
+// binding chooses the services of a run or of a continuous job.
 type binding struct {
 	*contract.Binding
-	// untaken says that the service did not take the run within takeWait.
-	untaken bool
-	// silent says that the service fell silent in the last try, for the heartbeat
-	// timeout, and was not heard of since.
-	silent bool
-	// looking says that a service is being looked for; tell has that shown.
-	looking bool
-	tell    func()
+	searching bool   // a service is being looked for
+	show      func() // shows the binding as it is
 }
 
-// execute runs the activity of a job with the tries that are left: of a job that is
+// execute runs the activity of a job with the attempts that are left: of a job that is
 // not bound on the task queue of its worker type, of a bound one on that of a
 // service with the tags. A run that its service did not take is given to another
 // at the last cursor, which is left in the input.
-func (b *binding) execute(ctx workflow.Context, j job.Job, t *tries, in *contract.ActivityInput) (contract.ActivityOutput, error) {
+func (b *binding) execute(ctx workflow.Context, j job.Job, a *attempts, in *contract.ActivityInput) (contract.ActivityOutput, error) {
 	var output contract.ActivityOutput
 	if len(j.Options.Bind) == 0 {
-		err := workflow.ExecuteActivity(withJobActivity(ctx, j, t.next()), j.Type, *in).Get(ctx, &output)
+		err := workflow.ExecuteActivity(withJobActivity(ctx, j, a.next()), j.Type, *in).Get(ctx, &output)
 		return output, err
 	}
 	for {
 		if err := b.choose(ctx, j); err != nil {
 			return contract.ActivityOutput{}, err
 		}
-		err := workflow.ExecuteActivity(b.onService(withJobActivity(ctx, j, t.next()), j), j.Type, *in).Get(ctx, &output)
+		err := workflow.ExecuteActivity(b.onService(withJobActivity(ctx, j, a.next()), j), j.Type, *in).Get(ctx, &output)
 		if err == nil {
-			b.silent = false
+			b.Silent = false
 			return output, nil
 		}
 		cursor, started, waited := notTaken(err)
 		if !waited {
-			b.note(err)
+			b.ended(err)
 			return output, err
 		}
 		if len(cursor) > 0 {
 			in.Cursor = cursor
 		}
+		b.Lost, b.NotTaken = fmt.Sprintf("the service did not take the run within %s", j.Options.FailoverWait()), true
 		if started {
-			if !t.lose(triesBefore(err)) {
+			b.Silent = lostBefore(err)
+			b.Lost = fmt.Sprintf("the service fell silent during the run and did not return within %s", j.Options.FailoverWait())
+			if !a.lose(attemptsBefore(err)) {
 				return output, err
 			}
-		}
-		b.Lost, b.untaken = fmt.Sprintf("the service did not take the run within %s", j.Options.FailoverWait()), true
-		if started {
-			b.silent = lostBefore(err)
-			b.Lost = fmt.Sprintf("the service fell silent during the run and did not return within %s", j.Options.FailoverWait())
 		}
 	}
 }
 
 // start is execute in a coroutine of its own. The cursor that a change of the
 // service left is in the input when the future is ready.
-func (b *binding) start(ctx workflow.Context, j job.Job, t *tries, in *contract.ActivityInput) workflow.Future {
+func (b *binding) start(ctx workflow.Context, j job.Job, a *attempts, in *contract.ActivityInput) workflow.Future {
 	future, ended := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		output, err := b.execute(ctx, j, t, in)
+		output, err := b.execute(ctx, j, a, in)
 		ended.Set(output, err)
 	})
 	return future
@@ -92,21 +84,21 @@ func (b *binding) onService(ctx workflow.Context, j job.Job) workflow.Context {
 
 // takeWait is how long a run waits for its service to take it: failover_after less
 // the heartbeat timeout. If the service fell silent, the run has waited for that long
-// before, so that it moves within failover_after of the last sign; if not, the rest is
-// waited for then. A half is left in any case: a service that is only busy is not to
-// be asked for all the time.
+// before, so that it moves within failover_after of the last heartbeat. If not, the
+// rest is waited for afterwards. At least a half is left: a service that is only busy
+// is not to be looked for all the time.
 func takeWait(o job.Options) time.Duration {
 	wait := o.FailoverWait().Std()
 	return wait - min(o.HeartbeatTimeout.Std(), wait/2)
 }
 
-// patience is what is left of failover_after for a service that is away.
-func (b *binding) patience(o job.Options) job.Duration {
+// failoverLeft is what is left of failover_after for a service that is away.
+func (b *binding) failoverLeft(o job.Options) job.Duration {
 	left := o.FailoverWait().Std()
-	if b.silent {
+	if b.Silent {
 		left = takeWait(o)
 	}
-	if b.untaken {
+	if b.NotTaken {
 		left -= takeWait(o)
 	}
 	return job.Duration(left)
@@ -116,14 +108,14 @@ func (b *binding) patience(o job.Options) job.Duration {
 func (b *binding) choose(ctx workflow.Context, j job.Job) error {
 	if !sameTags(b.Tags, j.Options.Bind) {
 		// The definition has changed: what was chosen before does not count.
-		b.Service, b.Lost, b.Tags, b.untaken, b.silent = "", "", j.Options.Bind, false, false
+		b.Service, b.Lost, b.Tags, b.NotTaken, b.Silent = "", "", j.Options.Bind, false, false
 	}
 	if b.Service != "" && b.Lost == "" {
 		return nil
 	}
 	in := contract.ChooseServiceInput{
 		JobID: j.ID, Worker: j.Worker, Type: j.Type, Bind: j.Options.Bind, Last: b.Service,
-		Failover: j.Options.FailoverPolicy(), After: b.patience(j.Options), FreeSlot: b.untaken,
+		Failover: j.Options.FailoverPolicy(), After: b.failoverLeft(j.Options), FreeSlot: b.NotTaken,
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           contract.QueuesTaskQueue,
@@ -132,15 +124,16 @@ func (b *binding) choose(ctx workflow.Context, j job.Job) error {
 		Summary:             j.ID,
 	})
 	var choice contract.ServiceChoice
-	b.looks(true)
+	b.searching = true
+	b.show()
+	defer b.show()
 	err := workflow.ExecuteActivity(ctx, contract.ChooseServiceActivity, in).Get(ctx, &choice)
-	b.looks(false)
+	b.searching = false
 	if err != nil {
 		return err
 	}
-	defer b.changed()
 	if choice.Service != b.Service {
-		b.silent = false
+		b.Silent = false
 	}
 	if b.Service != "" && choice.Service != b.Service {
 		b.Rebound++
@@ -149,30 +142,16 @@ func (b *binding) choose(ctx workflow.Context, j job.Job) error {
 			b.Rebinds = append([]contract.Rebind(nil), b.Rebinds[extra:]...)
 		}
 	}
-	b.Service, b.Lost, b.untaken = choice.Service, "", false
+	b.Service, b.Lost, b.NotTaken = choice.Service, "", false
 	return nil
 }
 
-// looks notes whether a service is being looked for.
-func (b *binding) looks(looking bool) {
-	b.looking = looking
-	b.changed()
-}
-
-// changed has the binding shown as it is.
-func (b *binding) changed() {
-	if b.tell != nil {
-		b.tell()
-	}
-}
-
-// note remembers that the service went away in the middle of a run.
-func (b *binding) note(err error) {
+// ended takes in that the service went away in the middle of a run, if it did.
+func (b *binding) ended(err error) {
 	if _, handed := handedBack(err); handed {
 		b.Lost = "the service shut down"
 	}
-	_, b.silent = lostWorker(err)
-	if b.silent {
+	if _, b.Silent = lostWorker(err); b.Silent {
 		b.Lost = "the service fell silent"
 	}
 }
@@ -187,15 +166,15 @@ func notTaken(err error) (cursor json.RawMessage, started, ok bool) {
 	started = errors.Unwrap(timeout) != nil
 	if timeout.HasLastHeartbeatDetails() {
 		started = true
-		var beat contract.Heartbeat
-		if err := timeout.LastHeartbeatDetails(&beat); err == nil {
-			cursor = beat.Cursor
+		var heartbeat contract.Heartbeat
+		if err := timeout.LastHeartbeatDetails(&heartbeat); err == nil {
+			cursor = heartbeat.Cursor
 		}
 	}
 	return cursor, started, true
 }
 
-// lostBefore says that an activity which no worker took has had a try before, in
+// lostBefore says that an activity which no worker took has had an attempt before, in
 // which the worker fell silent.
 func lostBefore(err error) bool {
 	var timeout *temporal.TimeoutError
@@ -222,9 +201,9 @@ func sameTags(a, b map[string]string) bool {
 func (b *binding) details() string {
 	var text string
 	switch {
-	case b.looking && b.Lost != "":
+	case b.searching && b.Lost != "":
 		text = "\n\nlooking for a service: " + b.Lost
-	case b.looking:
+	case b.searching:
 		text = "\n\nlooking for a service"
 	}
 	if b.Service == "" {

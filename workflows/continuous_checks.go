@@ -15,79 +15,79 @@ import (
 // must not use them up.
 
 // unchanged refuses a message that would change nothing.
-func (l *loop) unchanged() error {
-	return temporal.NewApplicationError(fmt.Sprintf("job %s stands so already", l.Job.ID), contract.ErrorTypeUnchanged, l.ContinuousState)
+func (c *continuous) unchanged() error {
+	return temporal.NewApplicationError(fmt.Sprintf("job %s is already in the requested state", c.Job.ID), contract.ErrorTypeUnchanged, c.ContinuousState)
 }
 
 // unless refuses a message if it would change nothing.
-func (l *loop) unless(same bool) error {
+func (c *continuous) unless(same bool) error {
 	if same {
-		return l.unchanged()
+		return c.unchanged()
 	}
 	return nil
 }
 
-func (l *loop) checkStop(contract.StopRequest) error { return l.unless(l.Stop) }
+func (c *continuous) checkStop(contract.StopRequest) error { return c.unless(c.Stop) }
 
 // checkRestart answers a request to a job that is being stopped with the state: it
 // says so, and the caller starts the job again when it has ended.
-func (l *loop) checkRestart(contract.RestartRequest) error {
-	if l.Stop {
-		return l.unchanged()
+func (c *continuous) checkRestart(contract.RestartRequest) error {
+	if c.Stop {
+		return c.unchanged()
 	}
-	if err := l.checkGoing(); err != nil {
+	if err := c.checkGoing(); err != nil {
 		return err
 	}
-	return l.unless(l.Restart && l.Trigger)
+	return c.unless(c.Restart && c.Trigger)
 }
 
-func (l *loop) checkPause(in contract.PauseRequest) error {
-	if err := l.checkAlive(); err != nil {
+func (c *continuous) checkPause(in contract.PauseRequest) error {
+	if err := c.checkAlive(); err != nil {
 		return err
 	}
-	return l.unless(l.Paused && !l.PausedItself && l.PauseReason == job.Cut(in.Reason, maxPauseReason))
+	return c.unless(c.Paused && !c.PausedItself && c.PauseReason == job.Cut(in.Reason, maxPauseReason))
 }
 
-func (l *loop) checkResume(contract.ResumeRequest) error {
-	if err := l.checkAlive(); err != nil {
+func (c *continuous) checkResume(contract.ResumeRequest) error {
+	if err := c.checkAlive(); err != nil {
 		return err
 	}
-	return l.unless(!l.Paused && !l.BacksOff())
+	return c.unless(!c.Paused && !c.BacksOff())
 }
 
-func (l *loop) checkTrigger(contract.TriggerRequest) error {
-	if err := l.checkGoing(); err != nil {
+func (c *continuous) checkTrigger(contract.TriggerRequest) error {
+	if err := c.checkGoing(); err != nil {
 		return err
 	}
-	return l.unless(l.Trigger)
+	return c.unless(c.Trigger)
 }
 
 // checkAlive refuses what would come after a request to stop.
-func (l *loop) checkAlive() error {
-	if l.Stop {
-		return fmt.Errorf("job %s is being stopped; restart it when it has ended", l.Job.ID)
+func (c *continuous) checkAlive() error {
+	if c.Stop {
+		return fmt.Errorf("job %s is being stopped; restart it when it has ended", c.Job.ID)
 	}
 	return nil
 }
 
-func (l *loop) checkGoing() error {
-	if err := l.checkAlive(); err != nil {
+func (c *continuous) checkGoing() error {
+	if err := c.checkAlive(); err != nil {
 		return err
 	}
-	if l.Paused {
-		return fmt.Errorf("job %s is paused (%s): resume it first", l.Job.ID, l.PauseReason)
+	if c.Paused {
+		return fmt.Errorf("job %s is paused (%s): resume it first", c.Job.ID, c.PauseReason)
 	}
 	return nil
 }
 
-func (l *loop) checkSetJob(in contract.SetJobRequest) error {
-	if in.Job.ID != l.Job.ID || in.Job.Mode() != job.ModeContinuous {
-		return fmt.Errorf("%s in mode %s is not a definition of the continuous job %s", in.Job.ID, in.Job.Mode(), l.Job.ID)
+func (c *continuous) checkSetJob(in contract.SetJobRequest) error {
+	if in.Job.ID != c.Job.ID || in.Job.Mode() != job.ModeContinuous {
+		return fmt.Errorf("%s in mode %s is not a definition of the continuous job %s", in.Job.ID, in.Job.Mode(), c.Job.ID)
 	}
 	if problems := in.Job.Validate(); len(problems) > 0 {
-		return fmt.Errorf("job %s does not take the definition: %s", l.Job.ID, problems[0])
+		return fmt.Errorf("job %s does not take the definition: %s", c.Job.ID, problems[0])
 	}
-	current, err := l.Job.DefinitionHash()
+	current, err := c.Job.DefinitionHash()
 	if err != nil {
 		return err
 	}
@@ -95,20 +95,20 @@ func (l *loop) checkSetJob(in contract.SetJobRequest) error {
 	if err != nil {
 		return err
 	}
-	if err := l.checkReplaces(in, current, wanted); err != nil {
+	if err := c.checkReplaces(in, current, wanted); err != nil {
 		return err
 	}
-	if err := l.checkAlive(); err != nil {
+	if err := c.checkAlive(); err != nil {
 		return err
 	}
-	return l.unless(current == wanted && !l.BacksOff() && (l.Restart || !in.Restart) && (!in.EndFailurePause || !l.PausedItself))
+	return c.unless(current == wanted && !c.BacksOff() && (c.Restart || !in.Restart) && (!in.EndFailurePause || !c.PausedItself))
 }
 
 // checkReplaces refuses a definition that was made without knowing the one in
 // force. One that is in force already is taken again.
-func (l *loop) checkReplaces(in contract.SetJobRequest, current, wanted string) error {
+func (c *continuous) checkReplaces(in contract.SetJobRequest, current, wanted string) error {
 	if in.Was != "" && current != in.Was && current != wanted {
-		return temporal.NewApplicationError(fmt.Sprintf("job %s has another definition by now", l.Job.ID), contract.ErrorTypeOtherDefinition)
+		return temporal.NewApplicationError(fmt.Sprintf("job %s has another definition by now", c.Job.ID), contract.ErrorTypeOtherDefinition)
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ func (a *answer) requireUnchanged() contract.ContinuousState {
 // What changes nothing is answered without a trace in the history, since a
 // workflow run takes 2,000 updates.
 func TestContinuousJobRefusesWhatChangesNothing(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
@@ -62,8 +63,9 @@ func TestContinuousJobRefusesWhatChangesNothing(t *testing.T) {
 	}
 }
 
-// The reasons that it is told are part of its state, and of its result.
-func TestContinuousJobBoundsTheReasonsThatItIsTold(t *testing.T) {
+// The reasons in messages are part of its state, and of its result.
+func TestContinuousJobBoundsReasons(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, succeed)
 	long := strings.Repeat("x", 1<<20)
 	pause := send(t, env, soon, contract.MessagePause, contract.PauseRequest{Reason: long})
@@ -96,6 +98,7 @@ func TestContinuousJobBoundsTheReasonsThatItIsTold(t *testing.T) {
 
 // While an iteration runs, one more is asked for once.
 func TestContinuousJobTakesOneTriggerAtATime(t *testing.T) {
+	t.Parallel()
 	n := 0
 	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 		if n++; n == 1 {
@@ -116,6 +119,7 @@ func TestContinuousJobTakesOneTriggerAtATime(t *testing.T) {
 
 // A job that has paused itself goes on when its definition is corrected.
 func TestContinuousJobThatPausedItselfGoesOnWithANewDefinition(t *testing.T) {
+	t.Parallel()
 	var specs []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		specs = append(specs, string(in.Job.Spec))
@@ -129,13 +133,13 @@ func TestContinuousJobThatPausedItselfGoesOnWithANewDefinition(t *testing.T) {
 	corrected := j
 	corrected.Spec = json.RawMessage(`{"v":2}`)
 	env.RegisterDelayedCallback(func() {
-		state := loopState(t, env)
+		state := continuousState(t, env)
 		require.True(t, state.Paused)
 		require.True(t, state.PausedItself)
 	}, time.Minute)
 	set := send(t, env, 2*time.Minute, contract.MessageSetJob, contract.SetJobRequest{Job: corrected, EndFailurePause: true})
 	env.RegisterDelayedCallback(func() {
-		state := loopState(t, env)
+		state := continuousState(t, env)
 		require.False(t, state.Paused)
 		require.Equal(t, contract.PhaseWaiting, state.Phase)
 	}, 3*time.Minute)
@@ -148,6 +152,7 @@ func TestContinuousJobThatPausedItselfGoesOnWithANewDefinition(t *testing.T) {
 
 // A failed iteration leaves what its last attempt had reached, as a run does.
 func TestContinuousJobGoesOnWhereAFailedIterationWas(t *testing.T) {
+	t.Parallel()
 	var cursors []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		cursors = append(cursors, string(in.Cursor))
@@ -161,7 +166,7 @@ func TestContinuousJobGoesOnWhereAFailedIterationWas(t *testing.T) {
 	send(t, env, time.Hour, contract.MessageStop, contract.StopRequest{})
 	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(continuous("a", 2*time.Hour)))
 	require.NoError(t, env.GetWorkflowError())
-	state := loopState(t, env)
+	state := continuousState(t, env)
 	require.Equal(t, []string{""}, cursors)
 	require.JSONEq(t, "7", string(state.Cursor))
 	require.Equal(t, "w1", state.Recent[0].Worker)

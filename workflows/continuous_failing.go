@@ -20,36 +20,35 @@ func lostIteration(err error) bool {
 	return lost
 }
 
-// tellFailing tells in the memo and in the log when the job goes over to failing,
-// and when it does not fail any more: once for each. The log of a workflow is
-// silent when it is replayed.
-func (l *loop) tellFailing(ctx workflow.Context) error {
-	failing := l.ConsecutiveFailures > 0
-	if failing != l.FailingSince.IsZero() {
+// publishFailing writes to the memo and to the log when the job begins to fail, and
+// when it does not fail any more: once for each. A replay writes no log.
+func (c *continuous) publishFailing(ctx workflow.Context) error {
+	failing := c.ConsecutiveFailures > 0
+	if failing != c.FailingSince.IsZero() {
 		return nil
 	}
 	logger := workflow.GetLogger(ctx)
 	var memo contract.Failing
 	switch {
 	case failing:
-		memo = l.latestFailure()
+		memo = c.latestFailure()
 		if memo.Since.IsZero() {
 			memo.Since = workflow.Now(ctx)
 		}
-		l.FailingSince = memo.Since
+		c.FailingSince = memo.Since
 		logger.Error("the continuous job is failing", "alert", alertFailing,
-			"JobID", l.Job.ID, "Failures", l.ConsecutiveFailures, "LastError", l.LastError)
-	case l.LastSuccess.After(l.FailingSince):
+			"JobID", c.Job.ID, "Failures", c.ConsecutiveFailures, "LastError", c.LastError)
+	case c.LastSuccess.After(c.FailingSince):
 		logger.Info("the continuous job has recovered", "alert", alertRecovered,
-			"JobID", l.Job.ID, "FailingSince", l.FailingSince)
-		l.FailingSince = time.Time{}
+			"JobID", c.Job.ID, "FailingSince", c.FailingSince)
+		c.FailingSince = time.Time{}
 	default:
 		logger.Info("the failures of the continuous job are forgotten: it was resumed or has a new definition",
-			"JobID", l.Job.ID, "FailingSince", l.FailingSince)
-		l.FailingSince = time.Time{}
+			"JobID", c.Job.ID, "FailingSince", c.FailingSince)
+		c.FailingSince = time.Time{}
 	}
 	if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoFailing: memo}); err != nil {
-		return fmt.Errorf("publish that job %s fails: %w", l.Job.ID, err)
+		return fmt.Errorf("publish that job %s fails: %w", c.Job.ID, err)
 	}
 	return nil
 }
@@ -61,8 +60,8 @@ const (
 )
 
 // latestFailure is the latest iteration that failed, if the state remembers it.
-func (l *loop) latestFailure() contract.Failing {
-	for _, it := range slices.Backward(l.Recent) {
+func (c *continuous) latestFailure() contract.Failing {
+	for _, it := range slices.Backward(c.Recent) {
 		if it.Error != "" {
 			return contract.Failing{Failing: true, Since: it.End(), Class: it.Class, Error: it.Error}
 		}

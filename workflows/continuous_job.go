@@ -24,15 +24,15 @@ const maxIterationsPerRun = 1000
 // MessageStop ends it gracefully and the workflow completes; a cancel request,
 // from the Web UI for example, does the same and it ends as canceled.
 func ContinuousJob(ctx workflow.Context, state contract.ContinuousState) (*contract.ContinuousOutput, error) {
-	l := &loop{ContinuousState: state}
-	if err := l.listen(ctx); err != nil {
+	c := &continuous{ContinuousState: state}
+	if err := c.listen(ctx); err != nil {
 		return nil, err
 	}
-	l.binding = binding{Binding: &l.ContinuousState.Binding, tell: func() { l.show(ctx) }}
-	return l.turn(ctx)
+	c.binding = binding{Binding: &c.ContinuousState.Binding, show: func() { c.show(ctx) }}
+	return c.run(ctx)
 }
 
-type loop struct {
+type continuous struct {
 	contract.ContinuousState
 	iterationsInRun int
 	// unpublished says that the definition has changed since it was published.
@@ -40,19 +40,19 @@ type loop struct {
 	binding     binding
 }
 
-func (l *loop) listen(ctx workflow.Context) error {
+func (c *continuous) listen(ctx workflow.Context) error {
 	if err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.ContinuousState, error) {
-		return l.ContinuousState, nil
+		return c.ContinuousState, nil
 	}); err != nil {
 		return fmt.Errorf("handle query %s: %w", contract.QueryState, err)
 	}
 	for _, install := range []func() error{
-		func() error { return handle(ctx, contract.MessageStop, l.onStop, l.checkStop) },
-		func() error { return handle(ctx, contract.MessageRestart, l.onRestart, l.checkRestart) },
-		func() error { return handle(ctx, contract.MessagePause, l.onPause, l.checkPause) },
-		func() error { return handle(ctx, contract.MessageResume, l.onResume, l.checkResume) },
-		func() error { return handle(ctx, contract.MessageTrigger, l.onTrigger, l.checkTrigger) },
-		func() error { return handle(ctx, contract.MessageSetJob, l.onSetJob, l.checkSetJob) },
+		func() error { return handle(ctx, contract.MessageStop, c.onStop, c.checkStop) },
+		func() error { return handle(ctx, contract.MessageRestart, c.onRestart, c.checkRestart) },
+		func() error { return handle(ctx, contract.MessagePause, c.onPause, c.checkPause) },
+		func() error { return handle(ctx, contract.MessageResume, c.onResume, c.checkResume) },
+		func() error { return handle(ctx, contract.MessageTrigger, c.onTrigger, c.checkTrigger) },
+		func() error { return handle(ctx, contract.MessageSetJob, c.onSetJob, c.checkSetJob) },
 	} {
 		if err := install(); err != nil {
 			return err
@@ -61,72 +61,73 @@ func (l *loop) listen(ctx workflow.Context) error {
 	return nil
 }
 
-func (l *loop) onStop(in contract.StopRequest) contract.ContinuousState {
-	l.Stop, l.StopReason, l.Phase = true, job.Cut(in.Reason, maxPauseReason), contract.PhaseStopping
-	return l.ContinuousState
+func (c *continuous) onStop(in contract.StopRequest) contract.ContinuousState {
+	c.Stop, c.StopReason, c.Phase = true, job.Cut(in.Reason, maxPauseReason), contract.PhaseStopping
+	return c.ContinuousState
 }
 
-func (l *loop) onRestart(contract.RestartRequest) contract.ContinuousState {
-	l.Restart, l.Trigger = true, true
-	return l.ContinuousState
+func (c *continuous) onRestart(contract.RestartRequest) contract.ContinuousState {
+	c.Restart, c.Trigger = true, true
+	return c.ContinuousState
 }
 
-func (l *loop) onPause(in contract.PauseRequest) contract.ContinuousState {
-	l.Paused, l.PauseReason, l.PausedItself = true, job.Cut(in.Reason, maxPauseReason), false
-	return l.ContinuousState
+func (c *continuous) onPause(in contract.PauseRequest) contract.ContinuousState {
+	c.Paused, c.PauseReason, c.PausedItself = true, job.Cut(in.Reason, maxPauseReason), false
+	return c.ContinuousState
 }
 
-func (l *loop) onResume(contract.ResumeRequest) contract.ContinuousState {
-	l.Paused, l.PauseReason, l.PausedItself = false, "", false
-	l.forgetFailures()
-	return l.ContinuousState
+func (c *continuous) onResume(contract.ResumeRequest) contract.ContinuousState {
+	c.Paused, c.PauseReason, c.PausedItself = false, "", false
+	c.forgetFailures()
+	return c.ContinuousState
 }
 
-func (l *loop) onTrigger(contract.TriggerRequest) contract.ContinuousState {
-	l.Trigger = true
-	return l.ContinuousState
+func (c *continuous) onTrigger(contract.TriggerRequest) contract.ContinuousState {
+	c.Trigger = true
+	return c.ContinuousState
 }
 
-func (l *loop) onSetJob(in contract.SetJobRequest) contract.ContinuousState {
+func (c *continuous) onSetJob(in contract.SetJobRequest) contract.ContinuousState {
 	switch {
-	case in.Job.Options.Paused != l.Job.Options.Paused:
-		l.Paused, l.PauseReason, l.PausedItself = in.Job.Options.Paused, "", false
-		if l.Paused {
-			l.PauseReason = "paused in its definition"
+	case in.Job.Options.Paused != c.Job.Options.Paused:
+		c.Paused, c.PauseReason, c.PausedItself = in.Job.Options.Paused, "", false
+		if c.Paused {
+			c.PauseReason = "paused in its definition"
 		}
-	case in.EndFailurePause && l.PausedItself:
-		l.Paused, l.PauseReason, l.PausedItself = false, "", false
+	case in.EndFailurePause && c.PausedItself:
+		c.Paused, c.PauseReason, c.PausedItself = false, "", false
 	}
-	l.Job = in.Job
-	l.unpublished = true
-	l.forgetFailures()
-	l.Restart = l.Restart || in.Restart
-	return l.ContinuousState
+	c.Job = in.Job
+	c.unpublished = true
+	c.forgetFailures()
+	c.Restart = c.Restart || in.Restart
+	return c.ContinuousState
 }
 
-// turn goes round until the job is stopped or the history has grown enough.
-func (l *loop) turn(ctx workflow.Context) (*contract.ContinuousOutput, error) {
+// run is the one loop that decides what comes next, until the job is stopped or the
+// history has grown enough.
+func (c *continuous) run(ctx workflow.Context) (*contract.ContinuousOutput, error) {
 	for {
-		if err := l.publish(ctx); err != nil {
+		if err := c.publish(ctx); err != nil {
 			return nil, err
 		}
-		if err := l.tellFailing(ctx); err != nil {
+		if err := c.publishFailing(ctx); err != nil {
 			return nil, err
 		}
 		switch {
-		case l.Stop || ctx.Err() != nil:
-			return l.finish(ctx)
-		case l.historyGrown(ctx):
-			l.Generation++
-			return nil, workflow.NewContinueAsNewError(ctx, contract.ContinuousJobType, l.ContinuousState)
-		case l.Paused:
-			if err := l.pause(ctx); err != nil {
+		case c.Stop || ctx.Err() != nil:
+			return c.finish(ctx)
+		case c.historyGrown(ctx):
+			c.Generation++
+			return nil, workflow.NewContinueAsNewError(ctx, contract.ContinuousJobType, c.ContinuousState)
+		case c.Paused:
+			if err := c.pause(ctx); err != nil {
 				return nil, err
 			}
-		case !l.Trigger && workflow.Now(ctx).Before(l.due()):
-			l.sleep(ctx)
+		case !c.Trigger && workflow.Now(ctx).Before(c.due()):
+			c.sleep(ctx)
 		default:
-			if err := l.iterate(ctx); err != nil {
+			if err := c.iterate(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -135,83 +136,84 @@ func (l *loop) turn(ctx workflow.Context) (*contract.ContinuousOutput, error) {
 
 // historyGrown says that it is time to continue as new. Handlers never wait, so
 // none is ever unfinished here.
-func (l *loop) historyGrown(ctx workflow.Context) bool {
-	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || l.iterationsInRun >= maxIterationsPerRun
+func (c *continuous) historyGrown(ctx workflow.Context) bool {
+	return workflow.GetInfo(ctx).GetContinueAsNewSuggested() || c.iterationsInRun >= maxIterationsPerRun
 }
 
-func (l *loop) enter(ctx workflow.Context, phase contract.Phase) {
-	l.Phase = phase
-	l.show(ctx)
+func (c *continuous) enter(ctx workflow.Context, phase contract.Phase) {
+	c.Phase = phase
+	c.show(ctx)
 }
 
 // show sets what people see of the job.
-func (l *loop) show(ctx workflow.Context) {
-	workflow.SetCurrentDetails(ctx, l.details())
+func (c *continuous) show(ctx workflow.Context) {
+	workflow.SetCurrentDetails(ctx, c.details())
 }
 
-// await waits for a message or for a cancel request, which the loop looks at next.
-func (l *loop) await(ctx workflow.Context, condition func() bool) {
+// await waits for a message or for a cancel request, on which run acts next.
+func (c *continuous) await(ctx workflow.Context, condition func() bool) {
 	if err := workflow.Await(ctx, condition); err != nil {
-		workflow.GetLogger(ctx).Info("canceled while waiting", "JobID", l.Job.ID)
+		workflow.GetLogger(ctx).Info("canceled while waiting", "JobID", c.Job.ID)
 	}
 }
 
 // pause waits until the job is resumed or stopped.
-func (l *loop) pause(ctx workflow.Context) error {
-	tell := func(p contract.Pause) error {
-		if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoPaused: p}); err != nil {
-			return fmt.Errorf("publish the pause of job %s: %w", l.Job.ID, err)
-		}
-		return nil
-	}
-	now := contract.Pause{Paused: true, Reason: l.PauseReason, Itself: l.PausedItself}
-	l.enter(ctx, contract.PhasePaused)
-	if err := tell(now); err != nil {
+func (c *continuous) pause(ctx workflow.Context) error {
+	now := contract.Pause{Paused: true, Reason: c.PauseReason, Itself: c.PausedItself}
+	c.enter(ctx, contract.PhasePaused)
+	if err := c.publishPause(ctx, now); err != nil {
 		return err
 	}
-	l.await(ctx, func() bool {
-		return l.Stop || !l.Paused || l.PauseReason != now.Reason || l.PausedItself != now.Itself || l.unpublished
+	c.await(ctx, func() bool {
+		return c.Stop || !c.Paused || c.PauseReason != now.Reason || c.PausedItself != now.Itself || c.unpublished
 	})
-	if l.Paused {
+	if c.Paused {
 		return nil // Stopped, canceled, or paused for another reason.
 	}
-	l.EndedAt = time.Time{} // Resumed: go on at once.
-	return tell(contract.Pause{})
+	c.EndedAt = time.Time{} // Resumed: go on at once.
+	return c.publishPause(ctx, contract.Pause{})
 }
 
-func (l *loop) sleep(ctx workflow.Context) {
+func (c *continuous) publishPause(ctx workflow.Context, p contract.Pause) error {
+	if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoPaused: p}); err != nil {
+		return fmt.Errorf("publish the pause of job %s: %w", c.Job.ID, err)
+	}
+	return nil
+}
+
+func (c *continuous) sleep(ctx workflow.Context) {
 	phase := contract.PhaseWaiting
-	if l.ConsecutiveFailures > 0 {
+	if c.ConsecutiveFailures > 0 {
 		phase = contract.PhaseFailing
 	}
-	due := l.due()
-	l.NextAt = due
-	l.enter(ctx, phase)
+	due := c.due()
+	c.NextAt = due
+	c.enter(ctx, phase)
 	_, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
 		Timeout:      due.Sub(workflow.Now(ctx)),
 		TimerOptions: workflow.TimerOptions{Summary: "until the next iteration"},
 	}, func() bool {
-		return l.Stop || l.Paused || l.Trigger || l.unpublished || !l.due().Equal(due)
+		return c.Stop || c.Paused || c.Trigger || c.unpublished || !c.due().Equal(due)
 	})
-	l.NextAt = time.Time{}
+	c.NextAt = time.Time{}
 	if err != nil {
-		workflow.GetLogger(ctx).Info("canceled while waiting", "JobID", l.Job.ID)
+		workflow.GetLogger(ctx).Info("canceled while waiting", "JobID", c.Job.ID)
 	}
 }
 
-func (l *loop) iterate(ctx workflow.Context) error {
-	l.Trigger, l.Restart = false, false
-	l.iterationsInRun++
-	it := contract.Iteration{Number: l.Iterations + 1, Start: workflow.Now(ctx)}
+func (c *continuous) iterate(ctx workflow.Context) error {
+	c.Trigger, c.Restart = false, false
+	c.iterationsInRun++
+	it := contract.Iteration{Number: c.Iterations + 1, Start: workflow.Now(ctx)}
 	in := contract.ActivityInput{
-		Job:    l.Job,
+		Job:    c.Job,
 		RunID:  fmt.Sprintf("%s/%d", workflow.GetInfo(ctx).FirstRunID, it.Number),
-		Cursor: l.Cursor,
+		Cursor: c.Cursor,
 	}
-	l.enter(ctx, contract.PhaseRunning)
-	future, cancel := l.startActivity(ctx, &in)
+	c.enter(ctx, contract.PhaseRunning)
+	future, cancel := c.startActivity(ctx, &in)
 	defer cancel()
-	if err := l.attend(ctx, future); err != nil {
+	if err := c.attend(ctx, future); err != nil {
 		return err
 	}
 	if !future.IsReady() {
@@ -219,54 +221,54 @@ func (l *loop) iterate(ctx workflow.Context) error {
 	}
 	output, err := endActivity(ctx, future)
 	it.Duration = job.Duration(workflow.Now(ctx).Sub(it.Start))
-	l.Cursor = in.Cursor
+	c.Cursor = in.Cursor
 	if len(output.Result.Cursor) > 0 {
-		l.Cursor = output.Result.Cursor
+		c.Cursor = output.Result.Cursor
 	}
 	it.Worker, it.Message, it.Counts, it.Stopped = output.Worker, output.Result.Message, output.Result.Counts, output.Stopped
 	if err != nil {
 		it.Class, it.Error, it.Lost = contract.ErrorClass(err), contract.ErrorReason(err), lostIteration(err)
 	}
-	l.record(it)
-	if l.exhausted() {
-		l.pauseItself(it.Error)
+	c.record(it)
+	if c.exhausted() {
+		c.pauseItself(it.Error)
 	}
-	l.EndedAt = workflow.Now(ctx)
-	if it.Stopped || l.tookServiceDown(err) {
+	c.EndedAt = workflow.Now(ctx)
+	if it.Stopped || c.tookServiceDown(err) {
 		// Restarted, handed back by a worker that shuts down, or to be failed over:
 		// go on at once.
-		l.EndedAt = time.Time{}
+		c.EndedAt = time.Time{}
 	}
 	return nil
 }
 
 // tookServiceDown says that a bound job's service died during the iteration. When
 // it happens again the job backs off, as it does after failures.
-func (l *loop) tookServiceDown(err error) bool {
+func (c *continuous) tookServiceDown(err error) bool {
 	_, lost := lostWorker(err)
-	return lost && len(l.Job.Options.Bind) > 0 && l.ConsecutiveLost == 1
+	return lost && len(c.Job.Options.Bind) > 0 && c.ConsecutiveLost == 1
 }
 
 // startActivity starts an iteration. When it has ended, the input holds the last
 // cursor that a service left which went away.
-func (l *loop) startActivity(ctx workflow.Context, in *contract.ActivityInput) (workflow.Future, workflow.CancelFunc) {
+func (c *continuous) startActivity(ctx workflow.Context, in *contract.ActivityInput) (workflow.Future, workflow.CancelFunc) {
 	activityCtx, cancel := workflow.WithCancel(ctx)
 	if len(in.Job.Options.Bind) > 0 {
-		return l.binding.start(activityCtx, in.Job, &tries{most: 1}, in), cancel
+		return c.binding.start(activityCtx, in.Job, &attempts{limit: 1}, in), cancel
 	}
 	return workflow.ExecuteActivity(withJobActivity(activityCtx, in.Job, 1), in.Job.Type, *in), cancel
 }
 
 // attend waits until the iteration has ended or should end.
-func (l *loop) attend(ctx workflow.Context, iteration workflow.Future) error {
+func (c *continuous) attend(ctx workflow.Context, iteration workflow.Future) error {
 	for {
-		l.await(ctx, func() bool {
-			return iteration.IsReady() || l.Stop || l.Paused || l.Restart || l.unpublished
+		c.await(ctx, func() bool {
+			return iteration.IsReady() || c.Stop || c.Paused || c.Restart || c.unpublished
 		})
-		if !l.unpublished {
+		if !c.unpublished {
 			return nil
 		}
-		if err := l.publish(ctx); err != nil {
+		if err := c.publish(ctx); err != nil {
 			return err
 		}
 	}
@@ -292,22 +294,22 @@ func endActivity(ctx workflow.Context, future workflow.Future) (contract.Activit
 	return contract.LastOutput(err), err
 }
 
-func (l *loop) finish(ctx workflow.Context) (*contract.ContinuousOutput, error) {
-	l.enter(ctx, contract.PhaseStopped)
-	if err := ctx.Err(); err != nil && !l.Stop {
+func (c *continuous) finish(ctx workflow.Context) (*contract.ContinuousOutput, error) {
+	c.enter(ctx, contract.PhaseStopped)
+	if err := ctx.Err(); err != nil && !c.Stop {
 		return nil, err
 	}
 	return &contract.ContinuousOutput{
-		Iterations: l.Iterations, Failed: l.Failed, Interrupted: l.Interrupted, LostWorkers: l.LostWorkers,
-		Totals: l.Totals, Reason: l.StopReason,
+		Iterations: c.Iterations, Failed: c.Failed, Interrupted: c.Interrupted, LostWorkers: c.LostWorkers,
+		Totals: c.Totals, Reason: c.StopReason,
 	}, nil
 }
 
 // publish makes the definition that is in force findable and readable from
 // outside, if it is not what was published last.
-func (l *loop) publish(ctx workflow.Context) error {
-	l.unpublished = false
-	j := l.Job
+func (c *continuous) publish(ctx workflow.Context) error {
+	c.unpublished = false
+	j := c.Job
 	hash, err := j.DefinitionHash()
 	if err != nil {
 		return err

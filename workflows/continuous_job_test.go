@@ -34,7 +34,7 @@ func send[In, Out any](t *testing.T, env *testsuite.TestWorkflowEnvironment, aft
 	return a
 }
 
-func loopState(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.ContinuousState {
+func continuousState(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.ContinuousState {
 	t.Helper()
 	value, err := env.QueryWorkflow(contract.QueryState)
 	require.NoError(t, err)
@@ -44,6 +44,7 @@ func loopState(t *testing.T, env *testsuite.TestWorkflowEnvironment) contract.Co
 }
 
 func TestContinuousJobRunsUntilStopped(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		last := 0
 		if len(in.Cursor) > 0 {
@@ -60,13 +61,14 @@ func TestContinuousJobRunsUntilStopped(t *testing.T) {
 	var out contract.ContinuousOutput
 	require.NoError(t, env.GetWorkflowResult(&out))
 	require.Equal(t, contract.ContinuousOutput{Iterations: 10, Totals: map[string]int64{"rows": 20}, Reason: "enough"}, out)
-	state := loopState(t, env)
+	state := continuousState(t, env)
 	require.Equal(t, contract.PhaseStopped, state.Phase)
 	require.JSONEq(t, "10", string(state.Cursor))
 	require.Len(t, state.Recent, 10)
 }
 
 func TestContinuousJobBacksOffAndPausesItself(t *testing.T) {
+	t.Parallel()
 	var starts []time.Time
 	var env *testsuite.TestWorkflowEnvironment
 	fail := true
@@ -83,12 +85,12 @@ func TestContinuousJobBacksOffAndPausesItself(t *testing.T) {
 		Initial: job.Duration(2 * time.Second), Max: job.Duration(5 * time.Second), Coefficient: 2,
 	}
 	env.RegisterDelayedCallback(func() {
-		state := loopState(t, env)
+		state := continuousState(t, env)
 		require.Equal(t, contract.PhaseFailing, state.Phase)
 		require.Equal(t, "the vendor is away", state.LastError)
 	}, time.Second)
 	env.RegisterDelayedCallback(func() {
-		state := loopState(t, env)
+		state := continuousState(t, env)
 		require.Equal(t, contract.PhasePaused, state.Phase)
 		require.Contains(t, state.PauseReason, "4 iterations in a row failed, the last one: the vendor is away")
 		fail = false
@@ -109,6 +111,7 @@ func TestContinuousJobBacksOffAndPausesItself(t *testing.T) {
 }
 
 func TestContinuousJobPausesTriggersAndTakesANewDefinition(t *testing.T) {
+	t.Parallel()
 	var specs []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		specs = append(specs, string(in.Job.Spec))
@@ -126,7 +129,7 @@ func TestContinuousJobPausesTriggersAndTakesANewDefinition(t *testing.T) {
 	send(t, env, 5*time.Minute, contract.MessagePause, contract.PauseRequest{Reason: "by hand"})
 	notNow := send(t, env, 6*time.Minute, contract.MessageTrigger, contract.TriggerRequest{})
 	env.RegisterDelayedCallback(func() {
-		require.Equal(t, contract.PhasePaused, loopState(t, env).Phase)
+		require.Equal(t, contract.PhasePaused, continuousState(t, env).Phase)
 		require.Len(t, specs, 2)
 	}, 24*time.Hour)
 	send(t, env, 25*time.Hour, contract.MessageResume, contract.ResumeRequest{})
@@ -139,6 +142,7 @@ func TestContinuousJobPausesTriggersAndTakesANewDefinition(t *testing.T) {
 }
 
 func TestContinuousJobStopsARunningIterationGracefully(t *testing.T) {
+	t.Parallel()
 	for name, ask := range map[string]func(t *testing.T, env *testsuite.TestWorkflowEnvironment){
 		"message": func(t *testing.T, env *testsuite.TestWorkflowEnvironment) {
 			send(t, env, soon, contract.MessageStop, contract.StopRequest{})
@@ -154,7 +158,7 @@ func TestContinuousJobStopsARunningIterationGracefully(t *testing.T) {
 			})
 			ask(t, env)
 			env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(continuous("a", time.Second)))
-			state := loopState(t, env)
+			state := continuousState(t, env)
 			require.True(t, state.Recent[0].Stopped)
 			require.Zero(t, state.Failed)
 			if name == "message" {
@@ -167,6 +171,7 @@ func TestContinuousJobStopsARunningIterationGracefully(t *testing.T) {
 }
 
 func TestContinuousJobContinuesAsNewWithItsState(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{Result: job.Result{Counts: map[string]int64{"n": 1}, Cursor: json.RawMessage(`"here"`)}}, nil
 	})
@@ -188,6 +193,7 @@ func TestContinuousJobContinuesAsNewWithItsState(t *testing.T) {
 
 // However many names a handler counts under, the state stays bounded.
 func TestContinuousJobBoundsItsTotals(t *testing.T) {
+	t.Parallel()
 	n := 0
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		counts := map[string]int64{}
@@ -215,22 +221,23 @@ func silent(cursor string) error {
 	return temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Worker: "w1", Cursor: json.RawMessage(cursor)})
 }
 
-// failingTold collects what the workflow's memo tells of its failures.
-func failingTold(t *testing.T, env *testsuite.TestWorkflowEnvironment) *[]contract.Failing {
+// publishedFailings collects what the workflow writes to its memo about its failures.
+func publishedFailings(t *testing.T, env *testsuite.TestWorkflowEnvironment) *[]contract.Failing {
 	t.Helper()
-	told := &[]contract.Failing{}
+	published := &[]contract.Failing{}
 	env.OnUpsertMemo(mock.Anything).Run(func(args mock.Arguments) {
 		memo, ok := args.Get(0).(map[string]any)
 		require.True(t, ok)
 		if failing, ok := memo[contract.MemoFailing].(contract.Failing); ok {
-			*told = append(*told, failing)
+			*published = append(*published, failing)
 		}
 	}).Return(nil)
-	return told
+	return published
 }
 
 // A worker that dies is not the job's failure, unless it happens again and again.
 func TestContinuousJobDoesNotCountLostWorkers(t *testing.T) {
+	t.Parallel()
 	var starts []time.Time
 	var cursors []string
 	var env *testsuite.TestWorkflowEnvironment
@@ -248,7 +255,7 @@ func TestContinuousJobDoesNotCountLostWorkers(t *testing.T) {
 	j.Options.MaxRetryCount = 0
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(time.Minute), Coefficient: 2}
 	env.RegisterDelayedCallback(func() {
-		state := loopState(t, env)
+		state := continuousState(t, env)
 		require.Equal(t, contract.PhaseWaiting, state.Phase, "lost workers alone are no failing job")
 		require.EqualValues(t, 5, state.LostWorkers)
 		require.Equal(t, 5, state.ConsecutiveLost)
@@ -257,7 +264,7 @@ func TestContinuousJobDoesNotCountLostWorkers(t *testing.T) {
 		require.Zero(t, state.Failed)
 	}, 20*time.Second)
 	env.RegisterDelayedCallback(func() {
-		state := loopState(t, env)
+		state := continuousState(t, env)
 		require.Equal(t, contract.PhasePaused, state.Phase, "six in a row are more than the retries allow")
 		require.EqualValues(t, 11, state.LostWorkers)
 		require.EqualValues(t, 1, state.Failed)
@@ -275,6 +282,7 @@ func TestContinuousJobDoesNotCountLostWorkers(t *testing.T) {
 
 // What is cut short says nothing of how the job does.
 func TestContinuousJobCountsIterationsThatAreCutShortForNothing(t *testing.T) {
+	t.Parallel()
 	n := 0
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		switch n++; n {
@@ -288,7 +296,7 @@ func TestContinuousJobCountsIterationsThatAreCutShortForNothing(t *testing.T) {
 	j := continuous("a", 10*time.Second)
 	j.Options.MaxRetryCount = 1
 	env.RegisterDelayedCallback(func() {
-		state := loopState(t, env)
+		state := continuousState(t, env)
 		require.Equal(t, contract.PhasePaused, state.Phase)
 		require.Contains(t, state.PauseReason, "2 iterations in a row failed, the last one: the vendor is still away")
 		require.EqualValues(t, 3, state.Iterations)
@@ -303,8 +311,9 @@ func TestContinuousJobCountsIterationsThatAreCutShortForNothing(t *testing.T) {
 	require.Equal(t, 3, n)
 }
 
-// The memo and the log tell once that the job fails, and once that it does not.
-func TestContinuousJobTellsThatItIsFailing(t *testing.T) {
+// The memo and the log say once that the job fails, and once that it does not.
+func TestContinuousJobReportsThatItIsFailing(t *testing.T) {
+	t.Parallel()
 	n := 0
 	var log strings.Builder
 	env := loggingEnvironment(t, &log, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
@@ -313,7 +322,7 @@ func TestContinuousJobTellsThatItIsFailing(t *testing.T) {
 		}
 		return contract.ActivityOutput{}, nil
 	})
-	told := failingTold(t, env)
+	published := publishedFailings(t, env)
 	j := continuous("a", 10*time.Second)
 	j.Options.RetryBackoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(time.Second), Coefficient: 1}
 	send(t, env, 65*time.Second, contract.MessagePause, contract.PauseRequest{Reason: "by hand"})
@@ -322,8 +331,8 @@ func TestContinuousJobTellsThatItIsFailing(t *testing.T) {
 	env.ExecuteWorkflow(contract.ContinuousJobType, contract.NewContinuousState(j))
 	require.NoError(t, env.GetWorkflowError())
 	require.Equal(t, 8, n)
-	require.Len(t, *told, 5)
-	for i, failing := range *told {
+	require.Len(t, *published, 5)
+	for i, failing := range *published {
 		if i%2 == 1 {
 			require.Equal(t, contract.Failing{}, failing, "after a success, and when the job is resumed")
 			continue

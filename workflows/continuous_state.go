@@ -24,108 +24,108 @@ const (
 // shownIterations is how many of them the Web UI shows.
 const shownIterations = 5
 
-func (l *loop) record(it contract.Iteration) {
+func (c *continuous) record(it contract.Iteration) {
 	it.Message, it.Error = shorten(it.Message), shorten(it.Error)
-	l.Iterations++
+	c.Iterations++
 	switch {
 	case it.Stopped:
-		l.Interrupted++
+		c.Interrupted++
 	case it.Error == "":
-		l.forgetFailures()
-		l.LastError = ""
-		l.LastSuccess = it.End()
+		c.forgetFailures()
+		c.LastError = ""
+		c.LastSuccess = it.End()
 	default:
-		l.fail(it)
+		c.fail(it)
 	}
 	for _, name := range workflow.DeterministicKeys(it.Counts) {
-		if l.Totals == nil {
-			l.Totals = map[string]int64{}
+		if c.Totals == nil {
+			c.Totals = map[string]int64{}
 		}
 		total := name
-		if _, known := l.Totals[name]; !known && len(l.Totals) >= maxTotals {
+		if _, known := c.Totals[name]; !known && len(c.Totals) >= maxTotals {
 			total = otherTotals
 		}
-		l.Totals[total] += it.Counts[name]
+		c.Totals[total] += it.Counts[name]
 	}
-	l.Recent = append(l.Recent, it)
-	if extra := len(l.Recent) - recentIterations; extra > 0 {
-		l.Recent = append([]contract.Iteration(nil), l.Recent[extra:]...)
+	c.Recent = append(c.Recent, it)
+	if extra := len(c.Recent) - recentIterations; extra > 0 {
+		c.Recent = append([]contract.Iteration(nil), c.Recent[extra:]...)
 	}
 }
 
 // fail takes in an iteration that failed, or whose worker died: that is not the
 // job's fault as long as it does not happen again and again.
-func (l *loop) fail(it contract.Iteration) {
-	l.LastError = it.Error
+func (c *continuous) fail(it contract.Iteration) {
+	c.LastError = it.Error
 	if it.Lost {
-		l.LostWorkers++
-		l.ConsecutiveLost++
-		if l.ConsecutiveLost <= maxLostWorkers {
+		c.LostWorkers++
+		c.ConsecutiveLost++
+		if c.ConsecutiveLost <= maxLostWorkers {
 			return
 		}
 	} else {
-		l.ConsecutiveLost = 0
+		c.ConsecutiveLost = 0
 	}
-	l.Failed++
-	l.ConsecutiveFailures++
+	c.Failed++
+	c.ConsecutiveFailures++
 }
 
 // pauseItself pauses the job after its failures. A pause that someone has asked for
 // meanwhile keeps its reason: whoever resumes the job has to know of both.
-func (l *loop) pauseItself(lastError string) {
-	reason := fmt.Sprintf("%d iterations in a row failed, the last one: %s", l.ConsecutiveFailures, shorten(lastError))
-	l.PausedItself = !l.Paused
-	if l.Paused && l.PauseReason != "" {
+func (c *continuous) pauseItself(lastError string) {
+	reason := fmt.Sprintf("%d iterations in a row failed, the last one: %s", c.ConsecutiveFailures, shorten(lastError))
+	c.PausedItself = !c.Paused
+	if c.Paused && c.PauseReason != "" {
 		const room = maxPauseReason - len(contract.AlsoFor)
-		reason = job.Cut(reason, max(room/2, room-len(l.PauseReason)))
-		reason = job.Cut(l.PauseReason, room-len(reason)) + contract.AlsoFor + reason
+		reason = job.Cut(reason, max(room/2, room-len(c.PauseReason)))
+		reason = job.Cut(c.PauseReason, room-len(reason)) + contract.AlsoFor + reason
 	}
-	l.Paused, l.PauseReason = true, job.Cut(reason, maxPauseReason)
+	c.Paused, c.PauseReason = true, job.Cut(reason, maxPauseReason)
 }
 
-func (l *loop) forgetFailures() { l.ConsecutiveFailures, l.ConsecutiveLost = 0, 0 }
+func (c *continuous) forgetFailures() { c.ConsecutiveFailures, c.ConsecutiveLost = 0, 0 }
 
 // exhausted says that the job has failed more often in a row than its retries allow.
-func (l *loop) exhausted() bool {
-	limit := l.Job.Options.MaxRetryCount
-	return limit != job.Unlimited && l.ConsecutiveFailures > limit
+func (c *continuous) exhausted() bool {
+	limit := c.Job.Options.MaxRetryCount
+	return limit != job.Unlimited && c.ConsecutiveFailures > limit
 }
 
 // due is when the next iteration should start.
-func (l *loop) due() time.Time {
-	if l.EndedAt.IsZero() {
+func (c *continuous) due() time.Time {
+	if c.EndedAt.IsZero() {
 		return time.Time{}
 	}
-	wait := l.Job.Continuous.Interval.Std()
-	if inVain := max(l.ConsecutiveFailures, l.ConsecutiveLost); inVain > 0 {
-		wait = max(wait, l.Job.Options.RetryBackoff.Wait(inVain))
+	wait := c.Job.Continuous.Interval.Std()
+	if inVain := max(c.ConsecutiveFailures, c.ConsecutiveLost); inVain > 0 {
+		wait = max(wait, c.Job.Options.RetryBackoff.Wait(inVain))
 	}
-	return l.EndedAt.Add(wait)
+	return c.EndedAt.Add(wait)
 }
 
 // details is the text that the Web UI shows for the running workflow.
-func (l *loop) details() string {
+func (c *continuous) details() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "**%s** · `%s` · continuous, every %s · **%s**\n\n", l.Job.ID, l.Job.Type, l.Job.Continuous.Interval, l.Phase)
-	if l.Paused {
-		fmt.Fprintf(&b, "Paused: %s\n\n", l.PauseReason)
+	fmt.Fprintf(&b, "**%s** · `%s` · continuous, every %s · **%s**\n\n", c.Job.ID, c.Job.Type, c.Job.Continuous.Interval, c.Phase)
+	if c.Paused {
+		fmt.Fprintf(&b, "Paused: %s\n\n", c.PauseReason)
 	}
-	if l.Phase == contract.PhaseRunning {
-		fmt.Fprintf(&b, "Iteration %d runs: %s\n\n", l.Iterations+1, whereProgressIs)
+	if c.Phase == contract.PhaseRunning {
+		fmt.Fprintf(&b, "Iteration %d runs: %s\n\n", c.Iterations+1, whereProgressIs)
 	}
-	fmt.Fprintf(&b, "%d iterations, %d failed\n", l.Iterations, l.Failed)
-	if l.Interrupted > 0 {
-		fmt.Fprintf(&b, "\nCut short: %d\n", l.Interrupted)
+	fmt.Fprintf(&b, "%d iterations, %d failed\n", c.Iterations, c.Failed)
+	if c.Interrupted > 0 {
+		fmt.Fprintf(&b, "\nCut short: %d\n", c.Interrupted)
 	}
-	if l.LostWorkers > 0 {
-		fmt.Fprintf(&b, "\nLost workers: %d, %d in a row\n", l.LostWorkers, l.ConsecutiveLost)
+	if c.LostWorkers > 0 {
+		fmt.Fprintf(&b, "\nLost workers: %d, %d in a row\n", c.LostWorkers, c.ConsecutiveLost)
 	}
-	if l.LastError != "" {
-		fmt.Fprintf(&b, "\nLast error: %s\n", l.LastError)
+	if c.LastError != "" {
+		fmt.Fprintf(&b, "\nLast error: %s\n", c.LastError)
 	}
-	b.WriteString(l.binding.details())
-	for i := len(l.Recent) - 1; i >= 0 && i >= len(l.Recent)-shownIterations; i-- {
-		it := l.Recent[i]
+	b.WriteString(c.binding.details())
+	for i := len(c.Recent) - 1; i >= 0 && i >= len(c.Recent)-shownIterations; i-- {
+		it := c.Recent[i]
 		text := it.Message
 		if it.Error != "" {
 			text = it.Class + ": " + it.Error

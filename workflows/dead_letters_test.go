@@ -18,6 +18,7 @@ import (
 // A dead letter goes when a retry of its job with its spec is put in, and not for
 // anything else.
 func TestRetryTakesItsDeadLettersAway(t *testing.T) {
+	t.Parallel()
 	var cursors []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		cursors = append(cursors, in.Job.ID+" "+string(in.Cursor))
@@ -60,6 +61,7 @@ func TestRetryTakesItsDeadLettersAway(t *testing.T) {
 // Who retries many sends several batches: that one of them took away the letters of
 // another does not refuse it.
 func TestRetryOfALetterThatARetryTookAway(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
@@ -94,6 +96,7 @@ func TestRetryOfALetterThatARetryTookAway(t *testing.T) {
 // A job that failed with two specs has two works to do: no letter of the one goes for
 // the sake of the other, and a batch with both is refused.
 func TestRetryOfAJobThatFailedWithTwoSpecs(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, succeed)
 	hash := func(j job.Job) string {
 		sum, err := j.DefinitionHash()
@@ -128,6 +131,7 @@ func TestRetryOfAJobThatFailedWithTwoSpecs(t *testing.T) {
 // A queue that is resumed over an item that failed goes on where its run was, whether
 // it awaited the run or, having continued as new, watched it.
 func TestResumeOfAHaltedQueueGoesOnAtTheCursor(t *testing.T) {
+	t.Parallel()
 	for name, watched := range map[string]bool{"awaited": false, "watched": true} {
 		t.Run(name, func(t *testing.T) {
 			left := contract.ActivityOutput{Worker: "w", Result: job.Result{Cursor: json.RawMessage(`"seven"`)}}
@@ -171,6 +175,7 @@ func TestResumeOfAHaltedQueueGoesOnAtTheCursor(t *testing.T) {
 
 // An item that is tried again counts with the cursor that it goes on at.
 func TestAHaltedItemCountsWithItsCursor(t *testing.T) {
+	t.Parallel()
 	const length = 5000
 	left := contract.ActivityOutput{Worker: "w", Result: job.Result{Cursor: job.EncodeJSON(strings.Repeat("x", length))}}
 	tried := 0

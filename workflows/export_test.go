@@ -2,9 +2,9 @@ package workflows
 
 import "github.com/dendrascience/dendra-jobs/contract"
 
-// PauseItself is what an exhausted loop does.
+// PauseItself is what an exhausted continuous job does.
 func PauseItself(s *contract.ContinuousState, lastError string) {
-	l := loop{ContinuousState: *s}
-	l.pauseItself(lastError)
-	*s = l.ContinuousState
+	c := continuous{ContinuousState: *s}
+	c.pauseItself(lastError)
+	*s = c.ContinuousState
 }

@@ -23,8 +23,8 @@ func ownDefinitionHash(ctx workflow.Context) string {
 	return hash
 }
 
-// failingBefore tells of the failures in a row before a run of a Schedule. It is nil
-// if there are none, or none of the same definition.
+// failingBefore is the failures in a row before a run of a Schedule. It is nil if there
+// are none, or none of the same definition.
 func failingBefore(ctx workflow.Context) *contract.Failing {
 	var app *temporal.ApplicationError
 	if !errors.As(workflow.GetLastError(ctx), &app) || !app.HasDetails() {
@@ -38,14 +38,14 @@ func failingBefore(ctx workflow.Context) *contract.Failing {
 	return &before
 }
 
-// heldUntil is the next try of a failing job if the run starts before it, and was not
+// heldUntil is the next run of a failing job if the run starts before it, and was not
 // triggered by someone; else it is zero.
 func (r *run) heldUntil(ctx workflow.Context) time.Time {
-	if r.failing == nil || r.failing.NextTry.IsZero() {
+	if r.failing == nil || r.failing.NextRun.IsZero() {
 		return time.Time{}
 	}
 	due, scheduled := workflow.GetTypedSearchAttributes(ctx).GetTime(scheduledStart)
-	if !scheduled || !due.Before(r.failing.NextTry) {
+	if !scheduled || !due.Before(r.failing.NextRun) {
 		return time.Time{}
 	}
 	// Recorded, since zone data may change between a run and its replay.
@@ -55,7 +55,7 @@ func (r *run) heldUntil(ctx workflow.Context) time.Time {
 	}).Get(&start); err != nil || !start {
 		return time.Time{}
 	}
-	return r.failing.NextTry
+	return r.failing.NextRun
 }
 
 // didNothing is the error with which a run ends that did nothing. Only a canceled run
@@ -96,8 +96,8 @@ func (r *run) oneMore(ctx workflow.Context, err error) *contract.Failing {
 	}
 	// Recorded, as above.
 	if err := workflow.SideEffect(ctx, func(workflow.Context) any {
-		return r.Job.Recurring.NextTry(r.Job.ID, failing.Failures, now)
-	}).Get(&failing.NextTry); err != nil {
+		return r.Job.Recurring.NextRun(r.Job.ID, failing.Failures, now)
+	}).Get(&failing.NextRun); err != nil {
 		workflow.GetLogger(ctx).Warn("no start is held back", "JobID", r.Job.ID, "Error", err)
 	}
 	return &failing
@@ -109,5 +109,5 @@ func heldBack(f *contract.Failing) string {
 	if f.Failures == 1 {
 		runs = "a run has failed"
 	}
-	return fmt.Sprintf("nothing done: %s, and the next try is at %s", runs, f.NextTry.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("nothing done: %s, and the next run is at %s", runs, f.NextRun.UTC().Format(time.RFC3339))
 }

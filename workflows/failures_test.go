@@ -121,6 +121,7 @@ func (l *line) minutes() []int {
 }
 
 func TestAFailingJobIsTriedEverMoreRarely(t *testing.T) {
+	t.Parallel()
 	l := &line{T: t, job: failing(2), hash: "h1"}
 	for n := range 60 {
 		due := noon.Add(time.Duration(n) * 5 * time.Minute)
@@ -134,14 +135,14 @@ func TestAFailingJobIsTriedEverMoreRarely(t *testing.T) {
 			require.Zero(t, end.HeldUntil)
 			continue
 		}
-		require.Equal(t, end.Failing.NextTry, end.HeldUntil)
+		require.Equal(t, end.Failing.NextRun, end.HeldUntil)
 		require.True(t, end.HeldUntil.After(due))
-		require.Contains(t, end.Message, "runs in a row have failed, and the next try is at 2026-05-01T")
+		require.Contains(t, end.Message, "runs in a row have failed, and the next run is at 2026-05-01T")
 		require.Empty(t, end.Error, "it did not fail itself")
 	}
 	require.Equal(t, []int{0, 5, 10, 20, 40, 80, 140, 200, 260}, l.minutes())
 
-	// The next try succeeds, and the job goes on as before.
+	// The next run succeeds, and the job goes on as before.
 	require.Nil(t, l.run(noon.Add(320*time.Minute), succeeds).Failing)
 	require.Nil(t, l.run(noon.Add(325*time.Minute), succeeds).Failing)
 	require.Equal(t, 1, l.run(noon.Add(330*time.Minute), fails).Failing.Failures)
@@ -152,6 +153,7 @@ func TestAFailingJobIsTriedEverMoreRarely(t *testing.T) {
 // Whatever becomes of the runs of a schedule, those that fail are counted, and those
 // that are canceled change nothing.
 func TestFailuresInARowAreCounted(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -170,20 +172,21 @@ func TestFailuresInARowAreCounted(t *testing.T) {
 				inARow, next = 0, time.Time{}
 			default:
 				inARow++
-				next = l.job.Recurring.NextTry(l.job.ID, inARow, due)
+				next = l.job.Recurring.NextRun(l.job.ID, inARow, due)
 			}
 			if inARow == 0 {
 				require.Nil(t, end.Failing)
 				continue
 			}
 			require.Equal(t, inARow, end.Failing.Failures, "limit %d, run %d, which %s", limit, n, how)
-			require.Equal(t, next, end.Failing.NextTry.UTC())
+			require.Equal(t, next, end.Failing.NextRun.UTC())
 		}
 	}
 }
 
 // A run that someone has triggered has a time that is no start of the job.
 func TestATriggeredRunIsNotHeldBack(t *testing.T) {
+	t.Parallel()
 	l := &line{T: t, job: failing(1), hash: "h1"}
 	l.run(noon, fails)
 	l.run(noon.Add(5*time.Minute), fails)
@@ -191,7 +194,7 @@ func TestATriggeredRunIsNotHeldBack(t *testing.T) {
 	end := l.run(noon.Add(11*time.Minute), fails)
 	require.Zero(t, end.HeldUntil)
 	require.Equal(t, 3, end.Failing.Failures)
-	require.Equal(t, noon.Add(30*time.Minute), end.Failing.NextTry)
+	require.Equal(t, noon.Add(30*time.Minute), end.Failing.NextRun)
 	require.Equal(t, noon.Add(30*time.Minute), l.run(noon.Add(15*time.Minute), fails).HeldUntil)
 	require.Nil(t, l.run(noon.Add(16*time.Minute), succeeds).Failing)
 	l.run(noon.Add(20*time.Minute), fails)
@@ -200,6 +203,7 @@ func TestATriggeredRunIsNotHeldBack(t *testing.T) {
 
 // A definition that was changed starts anew.
 func TestFailuresOfAnotherDefinitionDoNotCount(t *testing.T) {
+	t.Parallel()
 	l := &line{T: t, job: failing(1), hash: "h1"}
 	for n := range 3 {
 		l.run(noon.Add(time.Duration(n)*5*time.Minute), fails)
@@ -215,6 +219,7 @@ func TestFailuresOfAnotherDefinitionDoNotCount(t *testing.T) {
 
 // What a run finds that another program or a former version left behind is no count.
 func TestAnErrorOfAnotherKindIsNoCount(t *testing.T) {
+	t.Parallel()
 	for _, last := range []error{
 		&temporal.TerminatedError{}, temporal.NewCanceledError(), errors.New("something"),
 		temporal.NewApplicationError("draining", "WorkerDraining", contract.ActivityOutput{Worker: "w"}),
@@ -229,6 +234,7 @@ func TestAnErrorOfAnotherKindIsNoCount(t *testing.T) {
 
 // Only runs of a schedule pass anything on.
 func TestOtherRunsPassNothingOn(t *testing.T) {
+	t.Parallel()
 	for _, in := range []contract.RunInput{
 		{Job: failing(1), StartedBy: contract.StartedByHand},
 		{Job: oneShot("a"), StartedBy: contract.StartedByApply},

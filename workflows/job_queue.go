@@ -30,6 +30,7 @@ func JobQueue(ctx workflow.Context, state contract.QueueState) error {
 	if q.PageSize == (contract.PageSize{}) {
 		q.PageSize = contract.DefaultPageSize()
 	}
+	q.takeUnread(ctx)
 	if err := q.handleMessages(ctx); err != nil {
 		return err
 	}
@@ -123,6 +124,14 @@ func (q *queue) drainSignals(ctx workflow.Context) {
 		q.SignalsRead++
 		q.takeSignaled(in, workflow.Now(ctx), func() []string { return q.recordedProblems(ctx, in) })
 	}
+}
+
+// takeUnread takes in the signals that a recovered queue had not read.
+func (q *queue) takeUnread(ctx workflow.Context) {
+	for _, in := range q.UnreadSignals {
+		q.takeSignaled(in, workflow.Now(ctx), func() []string { return q.recordedProblems(ctx, in) })
+	}
+	q.UnreadSignals = nil
 }
 
 // awaitNews waits until there is something to do.

@@ -49,6 +49,7 @@ func endQueue(t *testing.T, env *testsuite.TestWorkflowEnvironment, after time.D
 }
 
 func TestJobQueueRunsInOrderOneAtATime(t *testing.T) {
+	t.Parallel()
 	var order []string
 	running := 0
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
@@ -82,6 +83,7 @@ func TestJobQueueRunsInOrderOneAtATime(t *testing.T) {
 }
 
 func TestJobQueueRefusesWhatDoesNotBelong(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
@@ -90,9 +92,9 @@ func TestJobQueueRefusesWhatDoesNotBelong(t *testing.T) {
 	broken := queued("b")
 	broken.Options.RunTimeout = 0
 	cases := map[string]contract.EnqueueRequest{
-		"it belongs to queue others":           put(elsewhere),
-		"its mode is one-shot":                 put(oneShot("c")),
-		"run_timeout: PT0S is not longer than": put(broken),
+		"it belongs to queue others":        put(elsewhere),
+		"its mode is one-shot":              put(oneShot("c")),
+		"run_timeout: PT0S is shorter than": put(broken),
 	}
 	answers := map[string]*answer{}
 	for want, in := range cases {
@@ -108,6 +110,7 @@ func TestJobQueueRefusesWhatDoesNotBelong(t *testing.T) {
 }
 
 func TestJobQueuePausesCancelsAndKnowsDuplicates(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID)
@@ -132,6 +135,7 @@ func TestJobQueuePausesCancelsAndKnowsDuplicates(t *testing.T) {
 }
 
 func TestJobQueueTakesSignals(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID)
@@ -148,6 +152,7 @@ func TestJobQueueTakesSignals(t *testing.T) {
 }
 
 func TestJobQueueAnswersARepeatedRequestWithItsItem(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, errors.New(strings.Repeat("long ", 100_000))
 	})
@@ -164,6 +169,7 @@ func TestJobQueueAnswersARepeatedRequestWithItsItem(t *testing.T) {
 }
 
 func TestJobQueueKeepsARunningItemWhoseCancelMeansWaitingOnly(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
@@ -177,6 +183,7 @@ func TestJobQueueKeepsARunningItemWhoseCancelMeansWaitingOnly(t *testing.T) {
 }
 
 func TestJobQueueKeepsAnItemWhoseCancelMeansAnother(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
@@ -192,6 +199,7 @@ func TestJobQueueKeepsAnItemWhoseCancelMeansAnother(t *testing.T) {
 }
 
 func TestJobQueueRefusesMoreThanItsStateMayHold(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, nil
 	})
@@ -222,4 +230,23 @@ func TestJobQueueRefusesMoreThanItsStateMayHold(t *testing.T) {
 	refused := send(t, full, time.Minute, contract.MessageEnqueue, put(queued("a")))
 	endQueue(t, full, time.Hour, paused)
 	require.ErrorContains(t, refused.rejected, "queue tables is full")
+}
+
+// A recovered queue first takes in the signals that it had not read.
+func TestJobQueueTakesInUnreadSignals(t *testing.T) {
+	t.Parallel()
+	var ran []string
+	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
+		ran = append(ran, strings.TrimPrefix(in.Job.ID, "count_things."))
+		return contract.ActivityOutput{}, nil
+	})
+	state := endQueue(t, env, time.Hour, contract.QueueState{
+		Name: "tables", Accepted: 1, Waiting: []contract.QueueItem{{Sequence: 1, Job: queued("known")}},
+		UnreadSignals: []contract.EnqueueRequest{put(queued("a")), put(queued("known")), put(oneShot("refused")), put(queued("b"))},
+	})
+	require.Equal(t, []string{"known", "a", "b"}, ran)
+	require.EqualValues(t, 3, state.Accepted)
+	require.EqualValues(t, 3, state.Completed)
+	require.EqualValues(t, 1, state.Failed, "what the queue would refuse is refused")
+	require.Empty(t, state.UnreadSignals)
 }

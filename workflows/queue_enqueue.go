@@ -25,8 +25,8 @@ import (
 //   - In takePage, when the queue takes items back from an overflow page. Nothing is
 //     kept of the identities of items in pages, so their repeats are accepted with a
 //     number of their own. Such a repeat is dropped at its turn: if the queue holds
-//     the work by then, or has started it since the repeat was accepted. Each run
-//     tells in its memo how many items were accepted when it started. An item with a
+//     the work by then, or has started it since the repeat was accepted. The memo of
+//     each run has how many items were accepted when it started. An item with a
 //     number up to that was put in while the earlier one waited.
 //
 // Copies may be any number of items apart, since the memo is on the server. The limit:
@@ -60,7 +60,7 @@ func (q *queue) takeSignaled(in contract.EnqueueRequest, now time.Time, problems
 		})
 	}
 	if len(taken.Items) > 0 {
-		q.enqueue(taken, now)
+		q.enqueue(taken, len(in.Items)-len(taken.Items), now)
 	}
 }
 
@@ -111,13 +111,16 @@ func (q *queue) checkEnqueue(in contract.EnqueueRequest) error {
 	if len(in.Items) == 0 || len(in.Items) > contract.MaxBatchItems {
 		return errBatchItems(q.Name, len(in.Items))
 	}
+	if before := q.answeredRequest(in.RequestID); before != nil && before.Refused > 0 {
+		return fmt.Errorf("queue %s took request %s by a signal and refused %d of its items", q.Name, in.RequestID, before.Refused)
+	}
+	if _, ok := q.answered(in); ok {
+		return nil
+	}
 	for _, item := range in.Items {
 		if err := checkItem(q.Name, item, in.RequestID); err != nil {
 			return refusedItem(err)
 		}
-	}
-	if _, ok := q.answered(in); ok {
-		return nil
 	}
 	if q.startsManyPages() {
 		return temporal.NewApplicationError(
@@ -193,13 +196,14 @@ func (q *queue) checkKnown(item contract.EnqueueItem) error {
 	return fmt.Errorf("queue %s refuses job %s: it waits in it with another spec", q.Name, item.Job.ID)
 }
 
-// enqueue appends items unless the queue itself holds their jobs.
-func (q *queue) enqueue(in contract.EnqueueRequest, now time.Time) contract.EnqueueReceipts {
+// enqueue appends items unless the queue itself holds their jobs. Refused is how many
+// items the request had besides.
+func (q *queue) enqueue(in contract.EnqueueRequest, refused int, now time.Time) contract.EnqueueReceipts {
 	if receipts, ok := q.answered(in); ok {
 		return receipts
 	}
 	first := q.Accepted + 1
-	var known []int
+	known := map[int]int64{}
 	receipts := make([]contract.EnqueueReceipt, len(in.Items))
 	for i, item := range in.Items {
 		held, ahead := q.held(item.Job.ID)
@@ -213,10 +217,10 @@ func (q *queue) enqueue(in contract.EnqueueRequest, now time.Time) contract.Enqu
 			held.AllowRerun = held.AllowRerun || item.AllowRerun
 		}
 		receipts[i] = contract.EnqueueReceipt{Sequence: held.Sequence, Ahead: ahead, Duplicate: true}
-		known = append(known, i)
+		known[i] = held.Sequence
 	}
 	if in.RequestID != "" {
-		q.Answered = append(q.Answered, contract.AnsweredRequest{ID: in.RequestID, First: first, Known: known})
+		q.Answered = append(q.Answered, contract.AnsweredRequest{ID: in.RequestID, First: first, Known: known, Refused: refused})
 		if extra := len(q.Answered) - answeredRequests; extra > 0 {
 			q.Answered = slices.Clone(q.Answered[extra:])
 		}
@@ -255,10 +259,8 @@ func (q *queue) answered(in contract.EnqueueRequest) (contract.EnqueueReceipts, 
 	if in.RequestID == "" {
 		return contract.EnqueueReceipts{}, false
 	}
-	for _, before := range q.Answered {
-		if before.ID == in.RequestID {
-			return contract.EnqueueReceipts{Receipts: q.answerAgain(in, before)}, true
-		}
+	if before := q.answeredRequest(in.RequestID); before != nil {
+		return contract.EnqueueReceipts{Receipts: q.answerAgain(in, before)}, true
 	}
 	sequence := q.sequenceOf(in.RequestID)
 	if len(in.Items) != 1 || sequence == 0 {
@@ -267,19 +269,25 @@ func (q *queue) answered(in contract.EnqueueRequest) (contract.EnqueueReceipts, 
 	return contract.EnqueueReceipts{Receipts: []contract.EnqueueReceipt{{Sequence: sequence, Ahead: q.ahead(sequence)}}}, true
 }
 
-func (q *queue) answerAgain(in contract.EnqueueRequest, before contract.AnsweredRequest) []contract.EnqueueReceipt {
+// answeredRequest is a request that put items in before, nil if there is none.
+func (q *queue) answeredRequest(id string) *contract.AnsweredRequest {
+	i := slices.IndexFunc(q.Answered, func(before contract.AnsweredRequest) bool { return id != "" && before.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &q.Answered[i]
+}
+
+func (q *queue) answerAgain(in contract.EnqueueRequest, before *contract.AnsweredRequest) []contract.EnqueueReceipt {
 	next := before.First
 	receipts := make([]contract.EnqueueReceipt, len(in.Items))
-	for i, item := range in.Items {
-		if slices.Contains(before.Known, i) {
-			receipts[i].Duplicate = true
-			if held, ahead := q.held(item.Job.ID); held != nil {
-				receipts[i].Sequence, receipts[i].Ahead = held.Sequence, ahead
-			}
-			continue
+	for i := range in.Items {
+		sequence, known := before.Known[i]
+		if !known {
+			sequence = next
+			next++
 		}
-		receipts[i] = contract.EnqueueReceipt{Sequence: next, Ahead: q.ahead(next)}
-		next++
+		receipts[i] = contract.EnqueueReceipt{Sequence: sequence, Ahead: q.ahead(sequence), Duplicate: known}
 	}
 	return receipts
 }
@@ -296,13 +304,13 @@ func (q *queue) sequenceOf(requestID string) int64 {
 	if q.Running != nil && q.Running.RequestID == requestID {
 		return q.Running.Sequence
 	}
-	for _, item := range q.Waiting {
+	for _, item := range slices.Concat(q.Waiting, q.Tail) {
 		if item.RequestID == requestID {
 			return item.Sequence
 		}
 	}
-	for _, item := range q.Recent {
-		if item.RequestID == requestID {
+	for _, item := range q.Recent { // One that was refused has no number.
+		if item.RequestID == requestID && item.Sequence != 0 {
 			return item.Sequence
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 )
 
-// Bounds of what a queue is told beside its items. All of it is part of its state.
+// Bounds of what messages bring beside items. All of it is part of the state.
 const (
 	// maxPauseReason bounds the reason of a pause, or of a stop, of queues and
 	// continuous jobs; a longer one is cut.

@@ -27,6 +27,7 @@ func stored(t *testing.T, state contract.QueueState) int {
 
 // Texts full of escapes, and tags of services, count with what they are stored with.
 func TestQueueCountsItemsAsTheyAreStored(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, succeed)
 	const signaled = 500
 	env.RegisterDelayedCallback(func() {
@@ -58,7 +59,8 @@ func TestQueueCountsItemsAsTheyAreStored(t *testing.T) {
 }
 
 // What is not an item is part of the state too.
-func TestQueueBoundsWhatItIsTold(t *testing.T) {
+func TestQueueBoundsTheTextsOfMessages(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, succeed)
 	long := strings.Repeat("x", 1<<20)
 	send(t, env, time.Second, contract.MessagePauseQueue, contract.PauseRequest{Reason: long})
@@ -84,6 +86,7 @@ func TestQueueBoundsWhatItIsTold(t *testing.T) {
 }
 
 func TestContinuousJobRefusesADefinitionThatIsNotRight(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, succeed)
 	j := newJob("a", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}})
 	owned := j
@@ -97,6 +100,7 @@ func TestContinuousJobRefusesADefinitionThatIsNotRight(t *testing.T) {
 
 // What a caller counts before it sends an item is what the queue counts that gets it.
 func TestSizeOfAnItemIsTheSameOnceItIsSent(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		`{}`,
 		`{"url": "https://vendor.example/api?station=12&from=1&to=2&format=csv"}`,
@@ -116,6 +120,7 @@ func TestSizeOfAnItemIsTheSameOnceItIsSent(t *testing.T) {
 
 // Purges of single numbers are remembered, as many as there is room for.
 func TestPurgesOfSingleNumbersAreBounded(t *testing.T) {
+	t.Parallel()
 	const ranges, last = 500, 2000
 	env, _ := pagedEnvironment(t, succeed)
 	env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, mock.Anything, mock.Anything, mock.Anything).Return(nil)

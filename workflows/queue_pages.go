@@ -215,18 +215,18 @@ func (q *queue) joinsHead(item contract.QueueItem, work string) bool {
 	return false
 }
 
-// releaseAtOnce is how many pages are told to end at once.
+// releaseAtOnce is how many pages are ended at once.
 const releaseAtOnce = 20
 
 // releasePages ends pages in which nothing waits any more. One that has ended is left so.
 func (q *queue) releasePages(ctx workflow.Context) {
 	n := min(len(q.Overflow.Released), releaseAtOnce)
-	told := make([]workflow.Future, n)
+	signals := make([]workflow.Future, n)
 	for i, first := range q.Overflow.Released[:n] {
 		id := contract.QueuePageWorkflowID(q.Name, q.Instance, first)
-		told[i] = workflow.SignalExternalWorkflow(ctx, id, "", contract.SignalReleasePage, nil)
+		signals[i] = workflow.SignalExternalWorkflow(ctx, id, "", contract.SignalReleasePage, nil)
 	}
-	for _, future := range told {
+	for _, future := range signals {
 		if err := future.Get(ctx, nil); err != nil {
 			workflow.GetLogger(ctx).Info("a page of the queue had ended before", "queue", q.Name, "error", err)
 		}

@@ -28,7 +28,7 @@ type overflowPages struct {
 	latest map[string]startedRun
 }
 
-// startedRun is what the memo of a run tells.
+// startedRun is what the memo of a run has.
 type startedRun struct {
 	contract.ItemOfRun
 	job job.Job
@@ -100,6 +100,7 @@ func batchOf(keys ...string) contract.EnqueueRequest {
 }
 
 func TestBatchIsTakenWholeAndInOrder(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID)
@@ -133,6 +134,7 @@ func TestBatchIsTakenWholeAndInOrder(t *testing.T) {
 }
 
 func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	healed := false
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
@@ -189,6 +191,7 @@ func TestFailureHaltsTheQueueIfItsJobOrTheQueueSaysSo(t *testing.T) {
 }
 
 func TestDeadLettersAreBounded(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		return contract.ActivityOutput{}, temporal.NewNonRetryableApplicationError("bad table", "Bad", nil)
 	})
@@ -207,6 +210,7 @@ func TestDeadLettersAreBounded(t *testing.T) {
 }
 
 func TestHaltedQueueIsDrainedOnAfterResume(t *testing.T) {
+	t.Parallel()
 	failed := false
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		if !failed {
@@ -231,6 +235,7 @@ func TestHaltedQueueIsDrainedOnAfterResume(t *testing.T) {
 // TestFullStateOfADeepQueueStaysSmall fills everything that the state of a queue
 // may hold at a depth of 100,000 items of usual size.
 func TestFullStateOfADeepQueueStaysSmall(t *testing.T) {
+	t.Parallel()
 	paging := contract.DefaultPageSize()
 	state := contract.QueueState{Name: "tables", PageSize: paging}
 	at := time.Date(2026, 11, 21, 9, 30, 15, 123456789, time.UTC)
@@ -265,6 +270,7 @@ func TestFullStateOfADeepQueueStaysSmall(t *testing.T) {
 }
 
 func TestDrainRefusesNewItems(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, succeed)
 	send(t, env, 2*time.Second, contract.MessageEnqueue, batchOf("a", "b"))
 	send(t, env, 3*time.Second, contract.MessageDrainQueue, contract.DrainRequest{})
@@ -282,6 +288,7 @@ func TestDrainRefusesNewItems(t *testing.T) {
 // small pages, while items are canceled, moved and purged, and compares what ran
 // with a plain list to which the same was done.
 func TestDeepQueueRunsItsPagesInOrder(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
@@ -361,12 +368,13 @@ func TestDeepQueueRunsItsPagesInOrder(t *testing.T) {
 	require.Zero(t, state.Depth())
 	require.Zero(t, state.WaitingBytes)
 	require.Empty(t, state.Overflow.Pages)
-	require.Empty(t, state.Overflow.Released, "pages are told to end")
+	require.Empty(t, state.Overflow.Released, "no page is left to be ended")
 	require.Empty(t, state.Overflow.Removed)
 	t.Logf("%d pages", len(pages.byID))
 }
 
 func TestQueueHaltsOverAMissingPage(t *testing.T) {
+	t.Parallel()
 	var ran int
 	env, pages := pagedEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran++

@@ -33,6 +33,7 @@ func keysOf(n int) []string {
 // the second copy of a request whose answer was lost, long after the queue has
 // forgotten the request, even if the run of the first failed or may be repeated.
 func TestRepeatsOfItemsInPagesRunOnce(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env, _ := pagedEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID[len("count_things."):])
@@ -73,6 +74,7 @@ func TestRepeatsOfItemsInPagesRunOnce(t *testing.T) {
 
 // What was put in after the run of the first has started is new, and so is other work.
 func TestWhatIsNoRepeatRuns(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env, _ := pagedEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID[len("count_things."):]+string(in.Job.Spec))
@@ -102,6 +104,7 @@ func TestWhatIsNoRepeatRuns(t *testing.T) {
 
 // A copy that is read while the first copy runs is a repeat all the same.
 func TestFirstCopyRunsWhileThePageIsRead(t *testing.T) {
+	t.Parallel()
 	runs := map[string]int{}
 	env, _ := pagedEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		runs[in.Job.ID]++
@@ -120,6 +123,7 @@ func TestFirstCopyRunsWhileThePageIsRead(t *testing.T) {
 
 // Who cancels a job means all its items.
 func TestCancelTakesRepeatsAway(t *testing.T) {
+	t.Parallel()
 	var ran []string
 	env, _ := pagedEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		ran = append(ran, in.Job.ID[len("count_things."):])
@@ -150,6 +154,7 @@ type modelItem struct {
 // compares what ran with a plain list: of the items of a job that wait at the same time,
 // the first runs, once, at its place.
 func TestDeepQueueAgainstAModel(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // Any number will do.
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // Repeatable on purpose.
@@ -173,7 +178,7 @@ func TestDeepQueueAgainstAModel(t *testing.T) {
 				return item.key != key || !state.Overflow.Waits(item.sequence)
 			})
 			a := &answer{t: t}
-			tell := func(message string, in any) { env.UpdateWorkflow(message, fmt.Sprint(message, step), a, in) }
+			send := func(message string, in any) { env.UpdateWorkflow(message, fmt.Sprint(message, step), a, in) }
 			id := job.ID(testType, key)
 			switch random.IntN(8) {
 			default:
@@ -181,13 +186,13 @@ func TestDeepQueueAgainstAModel(t *testing.T) {
 					accepted++
 					model = append(model, modelItem{accepted, key})
 				}
-				tell(string(contract.MessageEnqueue), batchOf(key))
+				send(string(contract.MessageEnqueue), batchOf(key))
 			case 0:
 				var numbers []int64
 				for _, item := range inPages {
 					numbers = append(numbers, item.sequence)
 				}
-				tell(string(contract.MessageCancelItem), contract.CancelItemRequest{JobID: id, Sequences: numbers})
+				send(string(contract.MessageCancelItem), contract.CancelItemRequest{JobID: id, Sequences: numbers})
 				keep(func(item modelItem) bool { return item.key != key })
 			case 1:
 				i := slices.IndexFunc(model, func(item modelItem) bool { return item.key == key })
@@ -199,11 +204,11 @@ func TestDeepQueueAgainstAModel(t *testing.T) {
 				if len(inPages) > 0 {
 					in.Item = &contract.QueueItem{Sequence: moved.sequence, Job: queued(key)}
 				}
-				tell(string(contract.MessageMoveItem), in)
+				send(string(contract.MessageMoveItem), in)
 				model = slices.Concat([]modelItem{moved}, slices.Delete(slices.Clone(model), i, i+1))
 			case 2:
 				from := random.Int64N(accepted + 1)
-				tell(string(contract.MessagePurge), contract.PurgeRequest{From: from, To: from + 2})
+				send(string(contract.MessagePurge), contract.PurgeRequest{From: from, To: from + 2})
 				keep(func(item modelItem) bool { return item.sequence < from || item.sequence > from+2 })
 			}
 		}, at)
@@ -224,4 +229,42 @@ func TestDeepQueueAgainstAModel(t *testing.T) {
 	require.Equal(t, want, ran)
 	require.Zero(t, state.Depth())
 	require.Zero(t, state.WaitingBytes)
+}
+
+// A request that is asked for again is answered as at first, although the items that it
+// found in the queue have ended. A signal of which items were refused is not taken again,
+// and not answered as if all of it had been put in.
+func TestRequestIsAnsweredAsAtFirst(t *testing.T) {
+	t.Parallel()
+	env := newEnvironment(t, succeed)
+	again := func(at time.Duration, in contract.EnqueueRequest) *answer {
+		return send(t, env, at, contract.MessageEnqueue, in)
+	}
+	known := batchOf("a", "b", "a", "c")
+	known.RequestID = "known"
+	again(time.Second, batchOf("a"))
+	first := again(2*time.Second, known)
+	other := queued("b")
+	other.Spec = []byte(`{"other":true}`)
+	refused := contract.EnqueueRequest{RequestID: "refused", Items: []contract.EnqueueItem{{Job: other}, {Job: queued("d")}}}
+	signal := func() { env.SignalWorkflow(contract.SignalEnqueue, refused) }
+	env.RegisterDelayedCallback(signal, 3*time.Second)
+	signaled := again(4*time.Second, refused)
+	send(t, env, time.Minute, contract.MessageResumeQueue, contract.ResumeRequest{})
+	env.RegisterDelayedCallback(signal, 2*time.Minute)
+	later := again(3*time.Minute, refused) // Its first item would be taken by now.
+	second := again(4*time.Minute, known)
+	state := endQueue(t, env, time.Hour, contract.QueueState{Name: "tables", Paused: true})
+	require.Equal(t, contract.EnqueueReceipts{Receipts: []contract.EnqueueReceipt{
+		{Sequence: 1, Duplicate: true}, {Sequence: 2, Ahead: 1}, {Sequence: 1, Duplicate: true}, {Sequence: 3, Ahead: 2},
+	}}, first.value)
+	require.Equal(t, contract.EnqueueReceipts{Receipts: []contract.EnqueueReceipt{
+		{Sequence: 1, Duplicate: true}, {Sequence: 2}, {Sequence: 1, Duplicate: true}, {Sequence: 3},
+	}}, second.value, "with the same numbers, and nothing ahead of them")
+	for _, a := range []*answer{signaled, later} {
+		require.ErrorContains(t, a.rejected, "queue tables took request refused by a signal and refused 1 of its items")
+	}
+	require.EqualValues(t, 4, state.Accepted)
+	require.EqualValues(t, 4, state.Completed)
+	require.EqualValues(t, 1, state.Failed, "it is refused once")
 }

@@ -36,6 +36,7 @@ func watchedEnvironment(t *testing.T, errorType string, starts *[]time.Time) (*t
 
 // The handler of a run that was terminated hears of it with its next heartbeat.
 func TestJobQueueWaitsForTheHandlerOfATerminatedRun(t *testing.T) {
+	t.Parallel()
 	for errorType, wait := range map[string]time.Duration{"RunCutOff": 20 * time.Second, "RunFailed": 0} {
 		t.Run(errorType, func(t *testing.T) {
 			var starts []time.Time
@@ -58,6 +59,7 @@ func TestJobQueueWaitsForTheHandlerOfATerminatedRun(t *testing.T) {
 
 // The wait goes on where it was when the queue continues as new.
 func TestJobQueueWaitsOnAfterContinueAsNew(t *testing.T) {
+	t.Parallel()
 	var starts []time.Time
 	env, state := watchedEnvironment(t, "RunCutOff", &starts)
 	state = endQueue(t, env, 5*time.Second, state)

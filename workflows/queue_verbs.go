@@ -265,7 +265,7 @@ func (q *queue) handleMessages(ctx workflow.Context) error {
 	for _, install := range []func() error{
 		func() error {
 			return handle(ctx, contract.MessageEnqueue,
-				func(in contract.EnqueueRequest) contract.EnqueueReceipts { return q.enqueue(in, now()) }, q.checkEnqueue)
+				func(in contract.EnqueueRequest) contract.EnqueueReceipts { return q.enqueue(in, 0, now()) }, q.checkEnqueue)
 		},
 		func() error {
 			return handle(ctx, contract.MessageCancelItem,

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
@@ -20,18 +19,12 @@ func (r *recorder) limits() {
 	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	owned := r.job("limits-owned", schedule, "")
 	owned.Options.Owner.User = strings.Repeat("o", 3000)
-	_, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
-		ID: contract.QueueWorkflowID(name), TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
-	}, contract.JobQueueType, contract.QueueState{Name: name})
-	require.NoError(r, err)
+	r.startQueue(name, contract.QueueState{})
 	for i, signaled := range []job.Job{r.job("limits-first", schedule, ""), owned, r.job("limits-second", schedule, ""), r.job("limits-third", schedule, ""), owned} {
 		require.NoError(r, r.client.Temporal().SignalWorkflow(r.Context(), contract.QueueWorkflowID(name), "",
 			contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: signaled}}, RequestID: fmt.Sprint("limits-", i)}))
 	}
-	stacktest.WaitFor(r, "the signaled items to end", func() (bool, error) {
-		state, err := r.client.Queues.State(r.Context(), name)
-		return err == nil && state.Completed == 3 && state.Failed == 2, err
-	})
+	r.queueReaches(name, "the signaled items to end", func(s *contract.QueueState) bool { return s.Completed == 3 && s.Failed == 2 })
 	for n, ref := range r.runsOf(contract.QueueWorkflowID(name)) {
 		r.save(fmt.Sprintf("queue_limits_%d", n+1), ref)
 	}
@@ -43,10 +36,10 @@ func (r *recorder) canceledLost(handler *scripted) {
 	j.Options.HeartbeatTimeout = job.Duration(3 * time.Second)
 	ref, err := r.client.Runs.Start(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
-	stacktest.WaitFor(r, "the first try", func() (bool, error) {
+	stacktest.WaitFor(r, "the first attempt", func() (bool, error) {
 		handler.mu.Lock()
 		defer handler.mu.Unlock()
-		return handler.tries[j.ID] > 0, nil
+		return handler.attempts[j.ID] > 0, nil
 	})
 	require.NoError(r, r.client.Runs.Cancel(r.Context(), ref, "recorded"))
 	r.ended(ref)

@@ -21,11 +21,11 @@ import (
 )
 
 // scripted carries out a job's activity as the job's spec says, one letter for each
-// try: l falls silent, r reports that it has lost the run, f fails, d hands the run
+// attempt: l falls silent, r reports that it has lost the run, f fails, d hands the run
 // back, and everything else succeeds.
 type scripted struct {
-	mu    sync.Mutex
-	tries map[string]int
+	mu       sync.Mutex
+	attempts map[string]int
 }
 
 func (s *scripted) execute(ctx context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
@@ -34,8 +34,8 @@ func (s *scripted) execute(ctx context.Context, in contract.ActivityInput) (cont
 		return contract.ActivityOutput{}, err
 	}
 	s.mu.Lock()
-	n := s.tries[in.Job.ID]
-	s.tries[in.Job.ID]++
+	n := s.attempts[in.Job.ID]
+	s.attempts[in.Job.ID]++
 	s.mu.Unlock()
 	letter := byte('.')
 	if n < len(spec.Do) {
@@ -48,11 +48,11 @@ func (s *scripted) execute(ctx context.Context, in contract.ActivityInput) (cont
 	case 'l':
 		return contract.ActivityOutput{}, activity.ErrResultPending
 	case 'r':
-		return contract.ActivityOutput{}, temporal.NewApplicationError("told to lose the run", contract.ErrorTypeRunLost, output)
+		return contract.ActivityOutput{}, temporal.NewApplicationError("the script loses the run", contract.ErrorTypeRunLost, output)
 	case 'f':
-		return contract.ActivityOutput{}, temporal.NewApplicationError("told to fail", "Refused", output)
+		return contract.ActivityOutput{}, temporal.NewApplicationError("the script fails", "Refused", output)
 	case 'd':
-		return contract.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("told to hand over", contract.ErrorTypeDraining,
+		return contract.ActivityOutput{}, temporal.NewApplicationErrorWithOptions("the script hands over", contract.ErrorTypeDraining,
 			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{output}})
 	}
 	return output, nil
@@ -68,12 +68,12 @@ func (r *recorder) script(key string, schedule job.Trigger, letters string) job.
 	return j
 }
 
-// lost records runs and loops whose workers fall silent, a loop that fails and
+// lost records runs and continuous jobs whose workers fall silent, a job that fails and
 // recovers, and queues with what goes wrong around a run.
 func (r *recorder) lost(st *stacktest.Stack) {
 	w := worker.New(st.Dial(r.T), "scripted", worker.Options{})
-	workflows.RegisterJobs(w)
-	handler := &scripted{tries: map[string]int{}}
+	workflows.Register(w)
+	handler := &scripted{attempts: map[string]int{}}
 	w.RegisterActivityWithOptions(handler.execute, activity.RegisterOptions{Name: "RecordHistory"})
 	require.NoError(r, w.Start())
 	defer w.Stop()
@@ -82,14 +82,14 @@ func (r *recorder) lost(st *stacktest.Stack) {
 	r.run("run_lost_reported", r.script("lost-reported", oneShot, "frr."))
 	r.canceledLost(handler)
 	r.run("run_lost_for_good", r.script("lost-for-good", oneShot, "llllllll"))
-	r.loop("continuous_failing", "ff.l.fff")
-	r.loop("continuous_interrupted", "fd.lfd")
+	r.iterations("continuous_failing", "ff.l.fff")
+	r.iterations("continuous_interrupted", "fd.lfd")
 	r.stopping()
 	r.stuck()
 	r.boundLost(st, handler)
 }
 
-// boundLost records a bound run whose service dies in the middle of a try and does
+// boundLost records a bound run whose service dies in the middle of an attempt and does
 // not return.
 func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
 	j := r.script("bound-lost", job.Trigger{OneShot: &job.OneShot{}}, "l.")
@@ -99,10 +99,10 @@ func (r *recorder) boundLost(st *stacktest.Stack, handler *scripted) {
 	stop := r.service(st, "ghost", handler)
 	ref, err := r.client.Runs.Start(r.Context(), j, contract.StartedByHand)
 	require.NoError(r, err)
-	stacktest.WaitFor(r, "the first try", func() (bool, error) {
+	stacktest.WaitFor(r, "the first attempt", func() (bool, error) {
 		handler.mu.Lock()
 		defer handler.mu.Unlock()
-		return handler.tries[j.ID] > 0, nil
+		return handler.attempts[j.ID] > 0, nil
 	})
 	stop()
 	defer r.service(st, "heir", handler)()
@@ -140,15 +140,15 @@ func (r *recorder) service(st *stacktest.Stack, name string, handler *scripted) 
 	return w.Stop
 }
 
-// loop records a loop through its script, to its end or until it pauses itself.
-func (r *recorder) loop(name, letters string) {
+// iterations records a continuous job through its script, to its end or until it pauses itself.
+func (r *recorder) iterations(name, letters string) {
 	j := r.script(name, job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, letters)
 	j.Options.MaxRetryCount = 2
 	require.NoError(r, r.client.Jobs.StartContinuous(r.Context(), j))
 	r.state(j.ID, func(s contract.ContinuousState) bool {
 		return s.Phase == contract.PhasePaused || s.Iterations > int64(len(letters))
 	})
-	require.NoError(r, r.client.Jobs.StopLoop(r.Context(), j.ID, "recorded", nil))
+	require.NoError(r, r.client.Apply.StopContinuous(r.Context(), j.ID, "recorded", nil))
 	for n, ref := range r.runsOf(contract.JobWorkflowID(j.ID)) {
 		r.save(fmt.Sprintf("%s_%d", name, n+1), ref)
 	}
@@ -160,13 +160,10 @@ func (r *recorder) stopping() {
 	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
 	terminated := r.script("terminated", schedule, "l")
 	for _, j := range []job.Job{terminated, r.script("after", schedule, "")} {
-		_, err := r.client.Queues.Enqueue(r.Context(), j, false)
+		_, err := r.client.Queues.Enqueue(r.Context(), j, client.EnqueueOptions{})
 		require.NoError(r, err)
 	}
-	stacktest.WaitFor(r, "the item to run", func() (bool, error) {
-		state, err := r.client.Queues.State(r.Context(), name)
-		return err == nil && state.Running != nil && state.Running.RunID != "", err
-	})
+	r.queueReaches(name, "the item to run", func(s *contract.QueueState) bool { return s.Running != nil && s.Running.RunID != "" })
 	require.NoError(r, r.client.Runs.Terminate(r.Context(), client.RunRef{WorkflowID: contract.JobWorkflowID(terminated.ID)}, "recorded"))
 	require.NoError(r, r.client.Queues.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
 	r.save("queue_stopping", r.latest(name, func() {}))
@@ -175,38 +172,28 @@ func (r *recorder) stopping() {
 // stuck records a halted queue whose overflow page cannot be started.
 func (r *recorder) stuck() {
 	const name = "stuck"
-	id := contract.QueueWorkflowID(name)
 	c := r.client.Temporal()
-	run, err := c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
-		ID: id, TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
-	}, contract.JobQueueType, contract.QueueState{Name: name, OnFailure: job.OnFailureHalt, PageSize: contract.PageSize{Items: 2, Bytes: 48 << 10}})
-	require.NoError(r, err)
+	run := r.startQueue(name, contract.QueueState{OnFailure: job.OnFailureHalt, PageSize: contract.PageSize{Items: 2, Bytes: 48 << 10}})
 	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
-	_, err = r.client.Queues.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), false)
+	_, err := r.client.Queues.Enqueue(r.Context(), r.script("stuck-failed", schedule, "ff"), client.EnqueueOptions{})
 	require.NoError(r, err)
-	reached := func(is func(*contract.QueueState) bool) {
-		stacktest.WaitFor(r, "the state of queue "+name, func() (bool, error) {
-			state, err := r.client.Queues.State(r.Context(), name)
-			return err == nil && is(state), err
-		})
-	}
-	reached(func(s *contract.QueueState) bool { return s.Halted != nil })
+	r.queueReaches(name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	page := contract.QueuePageWorkflowID(name, run.GetRunID()[:8], 4)
 	_, err = c.ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{ID: page, TaskQueue: "nowhere"}, "Nothing")
 	require.NoError(r, err)
 	for i := range 5 {
-		_, err := r.client.Queues.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), false)
+		_, err := r.client.Queues.Enqueue(r.Context(), r.script(fmt.Sprintf("stuck-%d", i), schedule, ""), client.EnqueueOptions{})
 		require.NoError(r, err)
 	}
-	reached(func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
+	r.queueReaches(name, "a page that cannot be started", func(s *contract.QueueState) bool { return s.Overflow.StartFailed })
 	_, err = r.client.Queues.SkipFailed(r.Context(), name)
 	require.NoError(r, err)
-	reached(func(s *contract.QueueState) bool { return s.Halted != nil })
+	r.queueReaches(name, "a halt", func(s *contract.QueueState) bool { return s.Halted != nil })
 	require.NoError(r, c.TerminateWorkflow(r.Context(), page, "", "recorded"))
 	_, err = r.client.Queues.Resume(r.Context(), name)
 	require.NoError(r, err)
 	require.NoError(r, r.client.Queues.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
-	for n, ref := range r.runsOf(id) {
+	for n, ref := range r.runsOf(run.GetID()) {
 		r.save(fmt.Sprintf("queue_start_failed_%d", n+1), ref)
 	}
 }

@@ -22,33 +22,24 @@ func (r *recorder) halted() {
 	require.NoError(r, err)
 	_, err = r.client.Queues.EnqueueAll(r.Context(), []job.Job{
 		r.job("h-first", schedule, ""), r.job("h-failed", schedule, "final"), r.job("h-moved", schedule, ""), r.job("h-canceled", schedule, ""),
-	}, false, func(int) {})
+	}, client.EnqueueOptions{}, func(int) {})
 	require.NoError(r, err)
-	reached := func(what string, is func(*contract.QueueState) bool) *contract.QueueState {
-		var state *contract.QueueState
-		stacktest.WaitFor(r, what, func() (bool, error) {
-			var err error
-			state, err = r.client.Queues.State(r.Context(), name)
-			return err == nil && is(state), err
-		})
-		return state
-	}
-	reached("a failure", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == 1 })
+	r.queueReaches(name, "a failure", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == 1 })
 	_, err = r.client.Queues.Resume(r.Context(), name)
 	require.NoError(r, err)
-	reached("a second failure", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == 2 })
+	r.queueReaches(name, "a second failure", func(s *contract.QueueState) bool { return s.Halted != nil && s.Failed == 2 })
 	_, err = r.client.Queues.MoveToFront(r.Context(), name, "record_history.h-moved")
 	require.NoError(r, err)
 	_, err = r.client.Queues.Purge(r.Context(), name, 4, 4)
 	require.NoError(r, err)
 	_, err = r.client.Queues.SkipFailed(r.Context(), name)
 	require.NoError(r, err)
-	state := reached("a dead letter", func(s *contract.QueueState) bool { return len(s.DeadLetters) == 1 && s.Completed == 2 })
+	state := r.queueReaches(name, "a dead letter", func(s *contract.QueueState) bool { return len(s.DeadLetters) == 1 && s.Completed == 2 })
 	_, err = r.client.Queues.SetOnFailure(r.Context(), name, job.OnFailureContinue)
 	require.NoError(r, err)
-	_, err = r.client.Queues.RetryDead(r.Context(), name, state.DeadLetters, func(int) {})
+	_, err = r.client.Queues.RetryDead(r.Context(), name, state.DeadLetters, func(int, int) {})
 	require.NoError(r, err)
-	reached("a third failure", func(s *contract.QueueState) bool { return s.Failed == 3 && s.Running == nil })
+	r.queueReaches(name, "a third failure", func(s *contract.QueueState) bool { return s.Failed == 3 && s.Running == nil })
 	_, err = r.client.Queues.DropDead(r.Context(), name, nil)
 	require.NoError(r, err)
 	_, err = r.client.Queues.Drain(r.Context(), name)
@@ -62,16 +53,12 @@ func (r *recorder) halted() {
 // page that is released.
 func (r *recorder) paged() {
 	const name = "paged"
-	id := contract.QueueWorkflowID(name)
-	_, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
-		ID: id, TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
-	}, contract.JobQueueType, contract.QueueState{Name: name, Paused: true, PageSize: contract.PageSize{Items: 4, Bytes: 48 << 10}})
-	require.NoError(r, err)
+	id := r.startQueue(name, contract.QueueState{Paused: true, PageSize: contract.PageSize{Items: 4, Bytes: 48 << 10}}).GetID()
 	var jobs []job.Job
 	for i := range 30 {
 		jobs = append(jobs, r.job(fmt.Sprintf("g%02d", i), job.Trigger{Queued: &job.Queued{Queue: name}}, ""))
 	}
-	_, err = r.client.Queues.EnqueueAll(r.Context(), jobs, false, func(int) {})
+	_, err := r.client.Queues.EnqueueAll(r.Context(), jobs, client.EnqueueOptions{}, func(int) {})
 	require.NoError(r, err)
 	state, err := r.client.Queues.State(r.Context(), name)
 	require.NoError(r, err)
@@ -88,6 +75,85 @@ func (r *recorder) paged() {
 	}
 	require.NoError(r, r.client.Temporal().GetWorkflow(r.Context(), page, "").Get(r.Context(), nil))
 	r.save("queue_page", client.RunRef{WorkflowID: page})
+}
+
+// repeated records a deep queue that starts more pages than it starts at once, and
+// continues as new while it takes them back. Some jobs are put in again: while they wait
+// in the head and in the tail, and in a page, where the repeat is skipped at its turn.
+func (r *recorder) repeated() {
+	const name = "repeated"
+	id := r.startQueue(name, contract.QueueState{Paused: true, PageSize: contract.PageSize{Items: 2, Bytes: 48 << 10}}).GetID()
+	var jobs []job.Job
+	for i := range 21 {
+		jobs = append(jobs, r.job(fmt.Sprintf("r%02d", i), job.Trigger{Queued: &job.Queued{Queue: name}}, ""))
+	}
+	_, err := r.client.Queues.EnqueueAll(r.Context(), jobs, client.EnqueueOptions{}, func(int) {})
+	require.NoError(r, err)
+	receipts, err := r.client.Queues.EnqueueAll(r.Context(), []job.Job{jobs[0], jobs[20], jobs[9]}, client.EnqueueOptions{}, func(int) {})
+	require.NoError(r, err)
+	for i, known := range []bool{true, true, false} {
+		require.Equal(r, known, receipts[i].Duplicate, jobs[i].ID)
+	}
+	_, err = r.client.Queues.Resume(r.Context(), name)
+	require.NoError(r, err)
+	require.NoError(r, r.client.Queues.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
+	state, err := r.client.Queues.State(r.Context(), name)
+	require.NoError(r, err)
+	require.EqualValues(r, 21, state.Completed)
+	require.EqualValues(r, 1, state.Skipped)
+	for n, ref := range r.runsOf(id) {
+		r.save(fmt.Sprintf("queue_repeated_%d", n+1), ref)
+	}
+}
+
+// recoveredQueue records a queue that someone terminates while an item runs and others wait
+// in overflow pages, and the run with which it is recovered.
+func (r *recorder) recoveredQueue() {
+	const name = "recovered"
+	id := r.startQueue(name, contract.QueueState{PageSize: contract.PageSize{Items: 2, Bytes: 48 << 10}}).GetID()
+	schedule := job.Trigger{Queued: &job.Queued{Queue: name}}
+	blocked := r.job("c-blocked", schedule, "wait")
+	jobs := []job.Job{blocked}
+	for i := range 5 {
+		jobs = append(jobs, r.job(fmt.Sprintf("c%02d", i), schedule, ""))
+	}
+	_, err := r.client.Queues.EnqueueAll(r.Context(), jobs, client.EnqueueOptions{}, func(int) {})
+	require.NoError(r, err)
+	r.queueReaches(name, "the item to run and a page to start", func(s *contract.QueueState) bool {
+		return s.Running != nil && s.Running.RunID != "" && len(s.Overflow.Pages) > 0
+	})
+	terminated := r.latest(name, func() {})
+	require.NoError(r, r.client.Temporal().TerminateWorkflow(r.Context(), id, "", "recorded"))
+	_, err = r.client.Queues.Recover(r.Context(), name)
+	require.NoError(r, err)
+	_, err = r.client.Queues.CancelItem(r.Context(), name, blocked.ID)
+	require.NoError(r, err)
+	require.NoError(r, r.client.Queues.AwaitEmpty(r.Context(), name, func(*client.Queue) {}))
+	r.save("queue_terminated", terminated)
+	for n, ref := range r.runsOf(id) {
+		r.save(fmt.Sprintf("queue_recovered_%d", n+1), ref)
+	}
+}
+
+// startQueue starts a queue with a state.
+func (r *recorder) startQueue(name string, state contract.QueueState) sdk.WorkflowRun {
+	state.Name = name
+	run, err := r.client.Temporal().ExecuteWorkflow(r.Context(), sdk.StartWorkflowOptions{
+		ID: contract.QueueWorkflowID(name), TaskQueue: contract.QueuesTaskQueue, TypedSearchAttributes: contract.QueueAttributes(name),
+	}, contract.JobQueueType, state)
+	require.NoError(r, err)
+	return run
+}
+
+// queueReaches waits for a state of a queue.
+func (r *recorder) queueReaches(name, what string, is func(*contract.QueueState) bool) *contract.QueueState {
+	var state *contract.QueueState
+	stacktest.WaitFor(r, "queue "+name+": "+what, func() (bool, error) {
+		var err error
+		state, err = r.client.Queues.State(r.Context(), name)
+		return err == nil && is(state), err
+	})
+	return state
 }
 
 // runsOf lists the runs of a workflow, the first first.

@@ -34,9 +34,15 @@ const recordVariable = "DENDRA_RECORD_HISTORIES"
 // TestRecordHistories writes a history of every shape that the workflows leave
 // behind, for TestRecordedHistoriesReplay. It is skipped unless asked for.
 func TestRecordHistories(t *testing.T) {
+	t.Parallel()
 	folder := os.Getenv(recordVariable)
 	if folder == "" {
 		t.Skipf("set %s=testdata/replay to record", recordVariable)
+	}
+	before, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	require.NoError(t, err)
+	for _, file := range before {
+		require.NoError(t, os.Remove(file))
 	}
 	st := stacktest.StartOwn(t, "--history-events", "60")
 	c := client.New(st.Dial(t), st.Namespace)
@@ -57,6 +63,8 @@ func TestRecordHistories(t *testing.T) {
 	r.signaled()
 	r.halted()
 	r.paged()
+	r.repeated()
+	r.recoveredQueue()
 	r.limits()
 	r.applied()
 
@@ -75,13 +83,13 @@ func TestRecordHistories(t *testing.T) {
 	r.lost(st)
 }
 
-// bound records runs and a loop of bound jobs whose service goes away, and a run
+// bound records runs and iterations of bound jobs whose service goes away, and a run
 // whose service is busy for longer than failover_after.
 func (r *recorder) bound(st *stacktest.Stack) {
 	bind := func(key, do, service string, schedule job.Trigger) job.Job {
 		j := r.job(key, schedule, do)
 		j.Options.Bind = map[string]string{"recorded": service}
-		j.Options.FailoverAfter = job.MinFailoverAfter
+		j.Options.FailoverAfter = job.Duration(time.Second)
 		return j
 	}
 	start := func(j job.Job) client.RunRef {
@@ -115,7 +123,7 @@ func (r *recorder) bound(st *stacktest.Stack) {
 	r.state(loop.ID, func(s contract.ContinuousState) bool { return s.Generation >= 2 })
 	last, err := r.client.Jobs.LiveWorkflow(r.Context(), loop.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.client.Jobs.StopLoop(r.Context(), loop.ID, "recorded", nil))
+	require.NoError(r, r.client.Apply.StopContinuous(r.Context(), loop.ID, "recorded", nil))
 	r.save("continuous_bound", client.RunRef{WorkflowID: contract.JobWorkflowID(loop.ID), RunID: last.Workflow.RunID})
 }
 
@@ -175,11 +183,11 @@ func recordedHandler(ctx context.Context, run job.Run, spec recordedSpec, releas
 	run.Checkpoint(job.Progress{Done: 1, Total: 2, Message: "half"}, 1)
 	switch {
 	case spec.Do == "final":
-		return job.Result{}, job.Final("Refused", "told to fail")
+		return job.Result{}, job.Final("Refused", "the spec says so")
 	case spec.Do == "away" && !released:
-		return job.Result{}, job.Final("Away", "told to be away")
+		return job.Result{}, job.Final("Away", "the spec says so")
 	case spec.Do == "once" && run.Attempt() == 1:
-		return job.Result{}, errors.New("told to fail once")
+		return job.Result{}, errors.New("the spec says so, once")
 	case spec.Do == "wait" && !released:
 		select {
 		case <-run.Stopping():
@@ -266,7 +274,7 @@ func (r *recorder) canceled(name string, j job.Job) {
 	r.save(name, ref)
 }
 
-// continuous records a loop through messages of every kind and continue-as-new.
+// continuous records a continuous job through messages of every kind and continue-as-new.
 func (r *recorder) continuous() {
 	j := r.job("loop", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(50 * time.Millisecond)}}, "")
 	require.NoError(r, r.client.Jobs.StartContinuous(r.Context(), j))
@@ -278,17 +286,17 @@ func (r *recorder) continuous() {
 
 	changed := j
 	changed.Spec = job.EncodeJSON(recordedSpec{Do: "wait"})
-	require.NoError(r, r.client.Jobs.SetContinuous(r.Context(), changed, true))
+	require.NoError(r, r.client.Apply.SetContinuous(r.Context(), changed, "", true))
 	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Phase == contract.PhaseRunning })
 	require.NoError(r, r.client.Jobs.Restart(r.Context(), j.ID, "recorded"))
 	failing := j
 	failing.Spec = job.EncodeJSON(recordedSpec{Do: "final"})
 	failing.Options.MaxRetryCount = 1
-	require.NoError(r, r.client.Jobs.SetContinuous(r.Context(), failing, true))
+	require.NoError(r, r.client.Apply.SetContinuous(r.Context(), failing, "", true))
 	r.state(j.ID, func(s contract.ContinuousState) bool { return s.Phase == contract.PhasePaused })
 	last, err := r.client.Jobs.LiveWorkflow(r.Context(), j.ID)
 	require.NoError(r, err)
-	require.NoError(r, r.client.Jobs.StopLoop(r.Context(), j.ID, "recorded", nil))
+	require.NoError(r, r.client.Apply.StopContinuous(r.Context(), j.ID, "recorded", nil))
 	id := contract.JobWorkflowID(j.ID)
 	r.save("continuous_first", client.RunRef{WorkflowID: id, RunID: first.Workflow.RunID})
 	r.save("continuous_last", client.RunRef{WorkflowID: id, RunID: last.Workflow.RunID})
@@ -307,7 +315,7 @@ func (r *recorder) queue() {
 	const name = "recorded"
 	put := func(key, do string) job.Job {
 		j := r.job(key, job.Trigger{Queued: &job.Queued{Queue: name}}, do)
-		_, err := r.client.Queues.Enqueue(r.Context(), j, false)
+		_, err := r.client.Queues.Enqueue(r.Context(), j, client.EnqueueOptions{})
 		require.NoError(r, err)
 		return j
 	}
@@ -320,25 +328,18 @@ func (r *recorder) queue() {
 	}
 	_, err := r.client.Queues.CancelItem(r.Context(), name, "record_history.q39")
 	require.NoError(r, err)
-	stacktest.WaitFor(r, "the queue to continue as new", func() (bool, error) {
-		state, err := r.client.Queues.State(r.Context(), name)
-		return err == nil && state.Generation >= 1 && state.Running != nil && state.Running.Job.ID == blocked.ID, err
+	r.queueReaches(name, "to continue as new", func(s *contract.QueueState) bool {
+		return s.Generation >= 1 && s.Running != nil && s.Running.Job.ID == blocked.ID
 	})
 	watching := r.latest(name, func() {})
 	_, err = r.client.Queues.Pause(r.Context(), name, "recorded")
 	require.NoError(r, err)
 	_, err = r.client.Queues.CancelItem(r.Context(), name, blocked.ID)
 	require.NoError(r, err)
-	stacktest.WaitFor(r, "the item to be canceled", func() (bool, error) {
-		state, err := r.client.Queues.State(r.Context(), name)
-		return err == nil && state.Running == nil && state.Canceled == 2, err
-	})
+	r.queueReaches(name, "the item to be canceled", func(s *contract.QueueState) bool { return s.Running == nil && s.Canceled == 2 })
 	_, err = r.client.Queues.Resume(r.Context(), name)
 	require.NoError(r, err)
-	stacktest.WaitFor(r, "the queue to be empty", func() (bool, error) {
-		state, err := r.client.Queues.State(r.Context(), name)
-		return err == nil && state.Running == nil && len(state.Waiting) == 0, err
-	})
+	r.queueReaches(name, "its end", func(s *contract.QueueState) bool { return s.Running == nil && len(s.Waiting) == 0 })
 	last := r.latest(name, func() {})
 	r.save("queue_first", first)
 	r.save("queue_watching", watching)
@@ -349,7 +350,7 @@ func (r *recorder) queue() {
 func (r *recorder) signaled() {
 	const name = "signaled"
 	put := r.job("s-first", job.Trigger{Queued: &job.Queued{Queue: name}}, "")
-	_, err := r.client.Queues.Enqueue(r.Context(), put, false)
+	_, err := r.client.Queues.Enqueue(r.Context(), put, client.EnqueueOptions{})
 	require.NoError(r, err)
 	broken := r.job("s-broken", job.Trigger{Queued: &job.Queued{Queue: name}}, "")
 	broken.Options.RunTimeout = 0
@@ -357,10 +358,7 @@ func (r *recorder) signaled() {
 		require.NoError(r, r.client.Temporal().SignalWorkflow(r.Context(), contract.QueueWorkflowID(name), "",
 			contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: j}}}))
 	}
-	stacktest.WaitFor(r, "the signaled item to complete", func() (bool, error) {
-		state, err := r.client.Queues.State(r.Context(), name)
-		return err == nil && state.Completed == 2 && state.Failed == 1, err
-	})
+	r.queueReaches(name, "the signaled item to complete", func(s *contract.QueueState) bool { return s.Completed == 2 && s.Failed == 1 })
 	r.save("queue_signaled", r.latest(name, func() {}))
 }
 
@@ -414,10 +412,10 @@ func (r *recorder) applied() {
 	ref := client.RunRef{WorkflowID: contract.AppliedWorkflowID(job.ProviderTOML)}
 	first := ""
 	stacktest.WaitFor(r, "the record to continue as new", func() (bool, error) {
-		err := r.client.Jobs.Record(r.Context(), job.ProviderTOML, contract.AppliedState{}, contract.AppliedRecord{
+		_, err := r.client.Temporal().SignalWithStartWorkflow(r.Context(), ref.WorkflowID, contract.SignalApplied, contract.AppliedRecord{
 			Applied: map[string]contract.AppliedJob{"record_history.a": {Mode: job.ModeOneShot, Hash: "0123456789abcdef"}},
 			Removed: []string{"record_history.b"},
-		})
+		}, sdk.StartWorkflowOptions{TaskQueue: contract.QueuesTaskQueue}, contract.AppliedJobsType, contract.AppliedState{})
 		require.NoError(r, err)
 		described, err := r.client.Temporal().DescribeWorkflowExecution(r.Context(), ref.WorkflowID, "")
 		require.NoError(r, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
-// recorded lists the histories that must be there, so that none is lost unseen. This
-// command writes all of them anew:
+// recorded lists the histories, so that none is lost unseen. This command writes all of
+// them anew:
 //
 //	DENDRA_RECORD_HISTORIES=testdata/replay go test ./workflows -run TestRecordHistories
 var recorded = []string{
@@ -22,8 +22,10 @@ var recorded = []string{
 	"continuous_bound", "continuous_failing_1", "continuous_failing_2", "continuous_first",
 	"continuous_interrupted_1", "continuous_interrupted_2", "continuous_last",
 	"queue_first", "queue_halted_1", "queue_halted_2", "queue_last", "queue_limits_1", "queue_page",
-	"queue_paged_1", "queue_paged_2", "queue_paged_3", "queue_paged_4", "queue_paged_5", "queue_signaled",
-	"queue_start_failed_1", "queue_start_failed_2", "queue_start_failed_3", "queue_stopping", "queue_watching",
+	"queue_paged_1", "queue_paged_2", "queue_paged_3", "queue_paged_4", "queue_paged_5",
+	"queue_recovered_1", "queue_recovered_2", "queue_repeated_1", "queue_repeated_2", "queue_repeated_3",
+	"queue_repeated_4", "queue_repeated_5", "queue_repeated_6", "queue_signaled",
+	"queue_start_failed_1", "queue_start_failed_2", "queue_start_failed_3", "queue_stopping", "queue_terminated", "queue_watching",
 	"run_bound_busy", "run_bound_failed", "run_bound_lost", "run_bound_moved", "run_canceled",
 	"run_canceled_lost", "run_completed", "run_end_canceled", "run_end_completed", "run_end_failed",
 	"run_end_retry", "run_failed", "run_failed_again", "run_failed_counted", "run_handed_over", "run_held_back",
@@ -34,18 +36,19 @@ var recorded = []string{
 // TestRecordedHistoriesReplay fails when a change of the workflows would break
 // those that run while it is deployed.
 func TestRecordedHistoriesReplay(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/replay/*.json")
 	require.NoError(t, err)
 	var names []string
 	for _, file := range files {
 		names = append(names, strings.TrimSuffix(filepath.Base(file), ".json"))
 	}
-	require.Subset(t, names, recorded)
+	require.ElementsMatch(t, recorded, names)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
 			replayer := worker.NewWorkflowReplayer()
-			workflows.RegisterJobs(replayer)
-			workflows.RegisterQueues(replayer)
+			workflows.Register(replayer)
 			require.NoError(t, replayer.ReplayWorkflowHistoryFromJSONFile(
 				log.NewStructuredLogger(slog.New(slog.DiscardHandler)), file))
 		})

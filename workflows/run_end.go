@@ -21,7 +21,7 @@ func (r *run) keepEnd(ctx workflow.Context, output *contract.RunOutput) error {
 
 func (r *run) end(output *contract.RunOutput) contract.RunEnd {
 	failure := r.failure
-	end := contract.RunEnd{Taken: r.taken, Attempts: r.tries.made, Handovers: r.handovers, Failing: r.failing}
+	end := contract.RunEnd{Taken: r.taken, Attempts: r.attempts.made, Handovers: r.handovers, Failing: r.failing}
 	if output != nil {
 		end.Attempts, end.Worker = output.Attempts, output.Worker
 		end.Message, end.Counts = shorten(output.Message), boundCounts(output.Counts)
@@ -37,10 +37,10 @@ func (r *run) end(output *contract.RunOutput) contract.RunEnd {
 		if end.Worker == "" {
 			end.Worker = activityError.Identity()
 		}
-		// A worker that was lost could not say how often it had tried.
+		// A worker that was lost has not counted its attempts.
 		_, silent := lostWorker(failure)
 		if last.Attempts == 0 && (silent || activityError.RetryState() == enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED) {
-			end.Attempts += max(r.tries.next(), 1)
+			end.Attempts += max(r.attempts.next(), 1)
 		}
 	}
 	if failure != nil && !temporal.IsCanceledError(failure) {

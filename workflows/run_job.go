@@ -18,13 +18,13 @@ const timeoutHeartbeat = enumspb.TIMEOUT_TYPE_HEARTBEAT
 // RunJob is one run of a job: the activity of its job type, with the retries
 // that the job's options ask for. A run that a draining worker hands back goes
 // on at its cursor on another worker and uses up no retry. One whose worker died
-// on the last try has another one, up to maxLostWorkers times.
+// in the last attempt has another one, up to maxLostWorkers times.
 //
-// Canceling the workflow stops the run gracefully: the handler is told, has the
-// stop grace period to save its position, and the workflow ends as canceled
+// Canceling the workflow stops the run gracefully: the handler is asked to stop, has
+// the stop grace period to save its position, and the workflow ends as canceled
 // once the handler has really ended.
 func RunJob(ctx workflow.Context, in contract.RunInput) (*contract.RunOutput, error) {
-	r := &run{RunInput: in, taken: workflow.Now(ctx), tries: triesOf(in.Job), binding: binding{Binding: &contract.Binding{}}}
+	r := &run{RunInput: in, taken: workflow.Now(ctx), attempts: attemptsOf(in.Job), binding: binding{Binding: &contract.Binding{}}}
 	output, err := r.execute(ctx)
 	if failed := r.keepEnd(ctx, output); failed != nil {
 		return nil, failed
@@ -37,7 +37,7 @@ type run struct {
 	taken     time.Time
 	failure   error // of the activity; the run's own may wrap it
 	binding   binding
-	tries     tries
+	attempts  attempts
 	handovers int
 	state     string            // for people
 	failing   *contract.Failing // of a run of a Schedule: the failures in a row, nil if there are none
@@ -52,18 +52,18 @@ func (r *run) execute(ctx workflow.Context) (*contract.RunOutput, error) {
 		r.show(ctx, output.Message)
 		return output, didNothing(ctx)
 	}
-	r.binding.tell = func() { r.show(ctx, r.state) }
+	r.binding.show = func() { r.show(ctx, r.state) }
 	for {
 		r.show(ctx, "running: "+whereProgressIs)
 		in := contract.ActivityInput{Job: r.Job, RunID: info.WorkflowExecution.RunID, Cursor: r.Cursor}
-		output, err := r.binding.execute(ctx, r.Job, &r.tries, &in)
+		output, err := r.binding.execute(ctx, r.Job, &r.attempts, &in)
 		r.Cursor = in.Cursor
 		if err == nil {
-			r.tries.made += output.Attempts
+			r.attempts.made += output.Attempts
 			r.show(ctx, "completed: "+output.Result.Message)
 			done := &contract.RunOutput{
 				Result:       output.Result,
-				Attempts:     r.tries.made,
+				Attempts:     r.attempts.made,
 				Worker:       output.Worker,
 				Handovers:    r.handovers,
 				Binding:      r.bound(),
@@ -106,7 +106,7 @@ func (r *run) failedWhileCanceled(ctx workflow.Context, err error) (contract.Act
 	}
 	last := contract.LastOutput(err)
 	last.Attempts = max(last.Attempts, 1)
-	if most := r.tries.next(); most != 0 && last.Attempts >= most {
+	if most := r.attempts.next(); most != 0 && last.Attempts >= most {
 		return contract.ActivityOutput{}, false
 	}
 	last.Result.Message = "canceled; the last attempt failed: " + contract.ErrorReason(err)
@@ -114,7 +114,7 @@ func (r *run) failedWhileCanceled(ctx workflow.Context, err error) (contract.Act
 }
 
 // lostWhileCanceled reports whether a run was canceled whose worker was lost, and what
-// the worker had last told. The handler has ended by then: its context holds for the
+// the worker had last reported. The handler has ended by then: its context holds for the
 // heartbeat timeout, which has passed.
 func lostWhileCanceled(ctx workflow.Context, err error) (contract.ActivityOutput, bool) {
 	if ctx.Err() == nil {
@@ -128,7 +128,7 @@ func lostWhileCanceled(ctx workflow.Context, err error) (contract.ActivityOutput
 		return contract.ActivityOutput{}, false
 	}
 	last := contract.LastOutput(err)
-	last.Attempts = max(last.Attempts, 1) // A worker that fell silent could not tell.
+	last.Attempts = max(last.Attempts, 1) // A worker that fell silent has not counted.
 	return last, true
 }
 
@@ -180,7 +180,7 @@ func (r *run) passOn(ctx workflow.Context, err error) bool {
 	}
 	if output, ok := handedBack(err); ok {
 		r.takeCursor(output.Result.Cursor)
-		r.tries.handBack(output.Attempts)
+		r.attempts.handBack(output.Attempts)
 		r.handovers++
 		return true
 	}
@@ -188,8 +188,8 @@ func (r *run) passOn(ctx workflow.Context, err error) bool {
 	if !lost {
 		cursor, lost = lostRun(err)
 	}
-	// An activity ends with a lost worker only when it has no more tries.
-	if !lost || !r.tries.lose(max(r.tries.next(), 1)) {
+	// An activity ends with a lost worker only when it has no more attempts.
+	if !lost || !r.attempts.lose(max(r.attempts.next(), 1)) {
 		return false
 	}
 	r.takeCursor(cursor)
@@ -197,7 +197,7 @@ func (r *run) passOn(ctx workflow.Context, err error) bool {
 	return true
 }
 
-// bound is the binding of a bound job, to be told with the result.
+// bound is the binding of a bound job, for the result.
 func (r *run) bound() *contract.Binding {
 	if r.binding.Service == "" {
 		return nil

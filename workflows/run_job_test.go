@@ -26,6 +26,7 @@ func draining(cursor string) error {
 }
 
 func TestRunJobGivesTheResult(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		require.Equal(t, "count_things.a", in.Job.ID)
 		require.NotEmpty(t, in.RunID)
@@ -44,6 +45,7 @@ func TestRunJobGivesTheResult(t *testing.T) {
 }
 
 func TestRunJobRetriesAsOftenAsItsOptionsSay(t *testing.T) {
+	t.Parallel()
 	for _, retries := range []int{0, 2} {
 		calls := 0
 		env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
@@ -60,6 +62,7 @@ func TestRunJobRetriesAsOftenAsItsOptionsSay(t *testing.T) {
 }
 
 func TestRunJobDoesNotRetryAFinalError(t *testing.T) {
+	t.Parallel()
 	calls := 0
 	env := newEnvironment(t, func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 		calls++
@@ -73,6 +76,7 @@ func TestRunJobDoesNotRetryAFinalError(t *testing.T) {
 }
 
 func TestRunJobGoesOnAtTheCursorOfADrainingWorker(t *testing.T) {
+	t.Parallel()
 	var cursors []string
 	env := newEnvironment(t, func(_ context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		cursors = append(cursors, string(in.Cursor))
@@ -93,6 +97,7 @@ func TestRunJobGoesOnAtTheCursorOfADrainingWorker(t *testing.T) {
 }
 
 func TestRunJobEndsAsCanceled(t *testing.T) {
+	t.Parallel()
 	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 		untilCanceled(ctx)
 		return contract.ActivityOutput{}, temporal.NewCanceledError()
@@ -103,6 +108,7 @@ func TestRunJobEndsAsCanceled(t *testing.T) {
 }
 
 func TestRunJobGivesWayToALaterStart(t *testing.T) {
+	t.Parallel()
 	due := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		recurring job.Recurring
@@ -144,6 +150,7 @@ func TestRunJobGivesWayToALaterStart(t *testing.T) {
 
 // A run that gives way must not end a row of failures.
 func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
+	t.Parallel()
 	due := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	recurring := job.Recurring{
 		RecurEvery: job.Duration(time.Minute), Offset: new(job.Duration), Misfire: job.MisfireOnce, Overlap: job.OverlapBufferAll,
@@ -179,7 +186,7 @@ func TestRunJobThatGivesWayPassesFailuresOn(t *testing.T) {
 	}
 }
 
-// lostBy is the error of a worker that may have lost its run, on the given try.
+// lostBy is the error of a worker that may have lost its run, on the given attempt.
 func lostBy(attempt int) error {
 	return temporal.NewApplicationError("the run may be another worker's now", contract.ErrorTypeRunLost,
 		contract.ActivityOutput{Worker: "w1", Attempts: attempt, Result: job.Result{Cursor: json.RawMessage(`"here"`)}})
@@ -188,6 +195,7 @@ func lostBy(attempt int) error {
 // TestRunJobCountsTheTriesOfLostWorkers has a job that kills every worker: its
 // retries are not filled up again.
 func TestRunJobCountsTheTriesOfLostWorkers(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		retries, lost, calls int
 		lose                 func(attempt int) error
@@ -219,7 +227,7 @@ func TestRunJobCountsTheTriesOfLostWorkers(t *testing.T) {
 			j.Options.MaxRetryCount = c.retries
 			env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 			require.Equal(t, c.calls, calls)
-			require.Equal(t, c.calls, end.Attempts, "what lists show as tries")
+			require.Equal(t, c.calls, end.Attempts, "what lists show as attempts")
 			if c.fails {
 				require.Error(t, env.GetWorkflowError())
 				return
@@ -232,8 +240,9 @@ func TestRunJobCountsTheTriesOfLostWorkers(t *testing.T) {
 	}
 }
 
-// A worker that shuts down hands back the tries that are left, and no more.
+// A worker that shuts down hands back the attempts that are left, and no more.
 func TestRunJobHandsOverTheTriesThatAreLeft(t *testing.T) {
+	t.Parallel()
 	calls := 0
 	env := newEnvironment(t, func(ctx context.Context, _ contract.ActivityInput) (contract.ActivityOutput, error) {
 		attempt := int(activity.GetInfo(ctx).Attempt)
@@ -249,5 +258,5 @@ func TestRunJobHandsOverTheTriesThatAreLeft(t *testing.T) {
 	env.ExecuteWorkflow(contract.RunJobType, contract.RunInput{Job: j})
 	_, message := contract.Cause(env.GetWorkflowError())
 	require.Equal(t, "the store is away", message)
-	require.Equal(t, 4, calls, "three tries, and the one that was handed back")
+	require.Equal(t, 4, calls, "three attempts, and the one that was handed back")
 }

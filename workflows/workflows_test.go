@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -35,9 +36,10 @@ func loggingEnvironment(t *testing.T, w io.Writer, handle handler) *testsuite.Te
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(w, nil))))
 	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(20 * time.Second)
-	workflows.RegisterJobs(env)
-	workflows.RegisterQueues(env)
+	env.SetTestTimeout(time.Minute)
+	// With the race detector, on a busy machine, a step takes longer than the default second.
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 30 * time.Second})
+	workflows.Register(env)
 	env.RegisterActivityWithOptions(handle, activity.RegisterOptions{Name: testType})
 	return env
 }

@@ -2,7 +2,6 @@ package extract
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -17,7 +16,7 @@ type PrepareHoboSpec struct {
 	// OperationMode is bulk by default: the extract has published the points of what
 	// it reads itself.
 	OperationMode     pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"bulk" help:"flow that is read and that the points take; live data needs no preparing, since its extract publishes the points too"`
-	Database          string             `json:"database,omitempty" help:"InfluxDB database of the points; defaults to the name of the location"`
+	Database          string             `json:"database,omitempty" pattern:"^[^./\\\\][^/\\\\]*$" maxLength:"255" help:"InfluxDB database of the points; defaults to the name of the location"`
 	Loggers           []HoboDestination  `json:"loggers,omitempty" help:"loggers whose points are stored otherwise; all others need no entry"`
 	IterationDuration job.Duration       `json:"iteration_duration,omitzero" maximum:"PT12H" default:"PT1M" help:"how long an iteration works before it reports: shorter than run_timeout"`
 }
@@ -27,28 +26,12 @@ type PrepareHoboSpec struct {
 type HoboDestination struct {
 	Serial      string `json:"serial" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,31}$" example:"21234001" help:"serial number of the logger"`
 	Location    string `json:"location,omitempty" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" help:"location instead of the spec's"`
-	Database    string `json:"database,omitempty" help:"database instead of the spec's"`
+	Database    string `json:"database,omitempty" pattern:"^[^./\\\\][^/\\\\]*$" maxLength:"255" help:"database instead of the spec's"`
 	Measurement string `json:"measurement,omitempty" help:"InfluxDB measurement; defaults to station_STATION_source_TABLE"`
 }
 
-// Validate reports what the schema cannot say: names that InfluxDB does not take,
-// and loggers that are listed twice.
+// Validate reports loggers that are listed twice or share a measurement.
 func (s *PrepareHoboSpec) Validate() error {
-	return errors.Join(checkDatabase("", s.Database), s.checkLoggers())
-}
-
-// checkDatabase checks the name of a database, unless it is empty.
-func checkDatabase(where, name string) error {
-	if name == "" {
-		return nil
-	}
-	if err := pipeline.CheckStoreName("database", name); err != nil {
-		return fmt.Errorf("%s%w", where, err)
-	}
-	return nil
-}
-
-func (s *PrepareHoboSpec) checkLoggers() error {
 	serials := map[string]bool{}
 	taken := map[destination]string{}
 	for _, logger := range s.Loggers {
@@ -56,9 +39,6 @@ func (s *PrepareHoboSpec) checkLoggers() error {
 			return fmt.Errorf("loggers: logger %s is listed twice", logger.Serial)
 		}
 		serials[logger.Serial] = true
-		if err := checkDatabase("loggers: logger "+logger.Serial+": ", logger.Database); err != nil {
-			return err
-		}
 		if logger.Measurement == "" {
 			continue
 		}

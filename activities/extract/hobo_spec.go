@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -18,9 +17,9 @@ type HoboTimeFrameSpec struct {
 	Organization  string             `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization that owns the data"`
 	Location      string             `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with"`
 	Loggers       []HoboLogger       `json:"loggers" minItems:"1" maxItems:"200" help:"loggers to read, one after the other"`
-	BaseURL       string             `json:"base_url,omitempty" default:"https://api.licor.cloud" help:"URL of the LI-COR Cloud API"`
+	BaseURL       string             `json:"base_url,omitempty" format:"dendra-url" default:"https://api.licor.cloud" help:"URL of the LI-COR Cloud API"`
 	OperationMode pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"live" help:"flow that the data takes"`
-	Database      string             `json:"database,omitempty" help:"InfluxDB database of the points; defaults to the name of the location"`
+	Database      string             `json:"database,omitempty" pattern:"^[^./\\\\][^/\\\\]*$" maxLength:"255" help:"InfluxDB database of the points; defaults to the name of the location"`
 	Start         time.Time          `json:"start,omitzero" help:"time from which a logger that was never read is read; not together with backfill"`
 	Backfill      job.Duration       `json:"backfill,omitzero" help:"how far back a logger that was never read is read; P30D without start"`
 	// Increment is the length of a window: one request, if the vendor can answer it.
@@ -43,15 +42,11 @@ type HoboLogger struct {
 // neither start nor backfill is given.
 const defaultHoboBackfill = job.Duration(30 * 24 * time.Hour)
 
-// Validate reports what the schema cannot say: forms of names, and what does not go
-// together.
+// Validate reports an increment of parts of an hour, loggers that are listed twice, and
+// keys that do not go together.
 func (s *HoboTimeFrameSpec) Validate() error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	problems = append(problems, checkDatabase("", s.Database))
-	if base, err := url.Parse(s.BaseURL); err != nil || base.Host == "" || base.User != nil {
-		add("base_url is not of the form https://HOST")
-	}
 	if !s.Start.IsZero() && s.Backfill != 0 {
 		add("start and backfill are both set: give one")
 	}

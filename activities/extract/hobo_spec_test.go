@@ -41,9 +41,9 @@ func TestSpecProblemsAreNamed(t *testing.T) {
 		`spec.overlap: "P400D" is longer than P366D`:                 `{` + good + `,"overlap":"P400D"}`,
 		`start and backfill`:                                         `{` + good + `,"backfill":"P1D","start":"2026-01-01T00:00:00Z"}`,
 		`spec.max_windows: -1 is less than 1`:                        `{` + good + `,"max_windows":-1}`,
-		`base_url is not of the form`:                                `{` + good + `,"base_url":"https://a:b@c"}`,
-		`database "a/b" has a slash`:                                 `{` + good + `,"database":"a/b"}`,
-		`"colour"`:                                                   `{` + good + `,"colour":1}`,
+		`spec.base_url: this is not a URL of the form`:               `{` + good + `,"base_url":"https://a:b@c"}`,
+		`spec.database: "a/b" does not match the pattern`:            `{` + good + `,"database":"a/b"}`,
+		`"colour"`: `{` + good + `,"colour":1}`,
 	} {
 		require.ErrorContains(t, jobtest.CheckSpec(jobType, text), want, text)
 	}
@@ -70,10 +70,10 @@ func TestPrepareHoboSpecProblemsAreNamed(t *testing.T) {
 		`spec.loggers.0.serial: "1,2" does not match the pattern`:    `{` + good + `,"loggers":[{"serial":"1,2"}]}`,
 		`listed twice`: `{` + good + `,"loggers":[{"serial":"1"},{"serial":"1"}]}`,
 		`spec.loggers.0.location: "L" does not match the pattern`: `{` + good + `,"loggers":[{"serial":"1","location":"L"}]}`,
-		`database "a\\b" has a`:                                   `{` + good + `,"database":"a\\b"}`,
-		`logger 1: database "."`:                                  `{` + good + `,"loggers":[{"serial":"1","database":"."}]}`,
-		`same measurement m`:                                      `{` + good + `,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l"}]}`,
-		`"station"`:                                               `{` + good + `,"loggers":[{"serial":"1","station":"s"}]}`,
+		`spec.database: "a\\b" does not match the pattern`:        `{` + good + `,"database":"a\\b"}`,
+		`spec.loggers.0.database: "." does not match the pattern`: `{` + good + `,"loggers":[{"serial":"1","database":"."}]}`,
+		`same measurement m`: `{` + good + `,"loggers":[{"serial":"1","measurement":"m"},{"serial":"2","measurement":"m","location":"l"}]}`,
+		`"station"`:          `{` + good + `,"loggers":[{"serial":"1","station":"s"}]}`,
 	} {
 		require.ErrorContains(t, jobtest.CheckSpec(jobType, text), want, text)
 	}

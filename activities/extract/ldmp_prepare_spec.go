@@ -3,8 +3,6 @@ package extract
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
@@ -16,10 +14,10 @@ type PrepareLdmpSpec struct {
 	Organization  string             `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization whose raw messages are prepared"`
 	Location      string             `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location that the points are stored with"`
 	OperationMode pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" default:"live" help:"flow that is read, and that the points take if no rule says otherwise"`
-	Database      string             `json:"database,omitempty" default:"{location}" help:"InfluxDB database of the points, with {location}, {organization}, {station} and {table} for names"`
-	Measurement   string             `json:"measurement,omitempty" default:"station_{station}_source_{table}" help:"InfluxDB measurement of the points; {organization} keeps equal names of organizations of one location apart"`
-	Field         string             `json:"field,omitempty" default:"{name}" help:"name of a field, with {name}, {process} and {units} of the record's"`
-	StringFields  []string           `json:"string_fields,omitempty" help:"regular expressions: a field whose name matches one is a string, whatever its type"`
+	Database      string             `json:"database,omitempty" pattern:"^([^./\\\\{}]|\\{(location|organization|station|table)\\})([^/\\\\{}]|\\{(location|organization|station|table)\\})*$" maxLength:"255" default:"{location}" help:"InfluxDB database of the points, with {location}, {organization}, {station} and {table} for names"`
+	Measurement   string             `json:"measurement,omitempty" pattern:"^([^{}\\r\\n]|\\{(organization|station|table)\\})+$" default:"station_{station}_source_{table}" help:"InfluxDB measurement of the points; {organization} keeps equal names of organizations of one location apart"`
+	Field         string             `json:"field,omitempty" pattern:"^([^{}\\r\\n]|\\{(process|units)\\})*\\{name\\}([^{}\\r\\n]|\\{(name|process|units)\\})*$" default:"{name}" help:"name of a field, with {name}, {process} and {units} of the record's"`
+	StringFields  []string           `json:"string_fields,omitempty" format:"regex" help:"regular expressions: a field whose name matches one is a string, whatever its type"`
 	// Rules are applied in their order.
 	Rules             []LdmpRule   `json:"rules,omitempty" help:"what differs for stations, tables and times; a later rule wins over an earlier one"`
 	IterationDuration job.Duration `json:"iteration_duration,omitzero" maximum:"PT12H" default:"PT1M" help:"how long an iteration works before it reports: shorter than run_timeout"`
@@ -35,72 +33,21 @@ type LdmpRule struct {
 
 	Location        string             `json:"location,omitempty" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" help:"location instead of the spec's"`
 	OperationMode   pipeline.Operation `json:"operation_mode,omitempty" enum:"live,test,bulk" help:"flow that the points take: test for a station that is being tried out"`
-	Database        string             `json:"database,omitempty" help:"database instead of the spec's"`
-	Measurement     string             `json:"measurement,omitempty" help:"measurement instead of the spec's"`
-	Field           string             `json:"field,omitempty" help:"names of fields instead of the spec's"`
+	Database        string             `json:"database,omitempty" pattern:"^([^./\\\\{}]|\\{(location|organization|station|table)\\})([^/\\\\{}]|\\{(location|organization|station|table)\\})*$" maxLength:"255" help:"database instead of the spec's"`
+	Measurement     string             `json:"measurement,omitempty" pattern:"^([^{}\\r\\n]|\\{(organization|station|table)\\})+$" help:"measurement instead of the spec's"`
+	Field           string             `json:"field,omitempty" pattern:"^([^{}\\r\\n]|\\{(process|units)\\})*\\{name\\}([^{}\\r\\n]|\\{(name|process|units)\\})*$" help:"names of fields instead of the spec's"`
 	UTCOffset       pipeline.UTCOffset `json:"utc_offset,omitempty" pattern:"^[+-](0[0-9]|1[0-4]):[0-5][0-9]$" help:"offset of the logger's clock instead of the one that it was read with: +HH:MM or -HH:MM"`
-	OddTimeDatabase string             `json:"odd_time_database,omitempty" help:"database of records whose time is not a whole minute"`
+	OddTimeDatabase string             `json:"odd_time_database,omitempty" pattern:"^([^./\\\\{}]|\\{(location|organization|station|table)\\})([^/\\\\{}]|\\{(location|organization|station|table)\\})*$" maxLength:"255" help:"database of records whose time is not a whole minute"`
 	Skip            bool               `json:"skip,omitempty" help:"makes no points of these records"`
 }
 
-// Validate reports what the schema cannot say: names in braces, regular expressions,
-// and times of rules that are not in order.
+// Validate reports rules whose times are not in order.
 func (s *PrepareLdmpSpec) Validate() error {
 	var problems []error
-	check := func(where string, err error) {
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s%w", where, err))
-		}
-	}
-	check("", checkTemplates(s.Measurement, s.Field))
-	check("", checkDatabaseTemplate("database", s.Database))
-	for _, pattern := range s.StringFields {
-		_, err := regexp.Compile(pattern)
-		check("string_fields: ", err)
-	}
 	for i, rule := range s.Rules {
-		where := fmt.Sprintf("rules, number %d: ", i+1)
 		if !rule.BeginsAt.IsZero() && !rule.EndsBefore.IsZero() && !rule.BeginsAt.Before(rule.EndsBefore) {
-			check(where, errors.New("begins_at is not before ends_before"))
+			problems = append(problems, fmt.Errorf("rules.%d: begins_at is not before ends_before", i))
 		}
-		check(where, checkTemplates(rule.Measurement, rule.Field))
-		check(where, checkDatabaseTemplate("database", rule.Database))
-		check(where, checkDatabaseTemplate("odd_time_database", rule.OddTimeDatabase))
-	}
-	return errors.Join(problems...)
-}
-
-// checkBraces finds names in braces that there are not, and gives the template with
-// the shortest names in their place.
-func checkBraces(key, template string, names ...string) (filled string, err error) {
-	filled = template
-	for _, name := range names {
-		filled = strings.ReplaceAll(filled, name, "x")
-	}
-	if strings.ContainsAny(filled, "{}") {
-		return "", fmt.Errorf("%s %q: the names it may have in braces are %s", key, template, strings.Join(names, ", "))
-	}
-	return filled, nil
-}
-
-// checkDatabaseTemplate checks what makes names of databases, unless it is empty.
-func checkDatabaseTemplate(key, template string) error {
-	filled, err := checkBraces(key, template, "{location}", "{organization}", "{station}", "{table}")
-	if err != nil || template == "" {
-		return err
-	}
-	if filled != template {
-		key = fmt.Sprintf("%s %q, filled in as", key, template)
-	}
-	return pipeline.CheckStoreName(key, filled)
-}
-
-func checkTemplates(measurement, field string) error {
-	_, measurementErr := checkBraces("measurement", measurement, "{organization}", "{station}", "{table}")
-	_, fieldErr := checkBraces("field", field, "{name}", "{process}", "{units}")
-	problems := []error{measurementErr, fieldErr}
-	if field != "" && !strings.Contains(field, "{name}") {
-		problems = append(problems, fmt.Errorf("field %q: without {name} all fields would have one name", field))
 	}
 	return errors.Join(problems...)
 }

@@ -27,9 +27,9 @@ type CampbellLdmpSpec struct {
 
 // LdmpStation is a data logger as the LoggerNet server knows it.
 type LdmpStation struct {
-	Station   string             `json:"station" minLength:"1" example:"angelo" help:"name of the station on the LoggerNet server"`
+	Station   string             `json:"station" pattern:"^[^-{}\\[\\]\"';\\\\$\\s][^{}\\[\\]\"';\\\\$\\s]*$" example:"angelo" help:"name of the station on the LoggerNet server"`
 	UTCOffset pipeline.UTCOffset `json:"utc_offset" pattern:"^[+-](0[0-9]|1[0-4]):[0-5][0-9]$" example:"-08:00" help:"how far the logger's clock is ahead of UTC, all year: +HH:MM or -HH:MM"`
-	Tables    []string           `json:"tables" minItems:"1" minLength:"1" help:"names of the tables to read"`
+	Tables    []string           `json:"tables" minItems:"1" pattern:"^[^-{}\\[\\]\"';\\\\$\\s][^{}\\[\\]\"';\\\\$\\s]*$" help:"names of the tables to read"`
 }
 
 const (
@@ -38,8 +38,7 @@ const (
 	defaultLdmpBackfill = job.Duration(72 * time.Hour)
 )
 
-// Validate reports what the schema cannot say: names that the protocol cannot write,
-// tables that are listed twice, and what does not go together.
+// Validate reports tables that are listed twice, and keys that do not go together.
 func (s *CampbellLdmpSpec) Validate() error {
 	return errors.Join(s.checkStart(), s.checkStations())
 }
@@ -63,15 +62,9 @@ func (s *CampbellLdmpSpec) checkStations() error {
 	count := 0
 	keys, sources := map[string]string{}, map[string]string{}
 	for _, station := range s.Stations {
-		if err := ldmp.CheckName("station", station.Station); err != nil {
-			problems = append(problems, err)
-		}
 		for _, table := range station.Tables {
 			count++
 			name := station.Station + " " + table
-			if err := ldmp.CheckName("table", table); err != nil {
-				problems = append(problems, fmt.Errorf("station %s: %w", station.Station, err))
-			}
 			// Bookmarks keep the case of names, measurements do not.
 			source := ldmpSource(station.Station, table)
 			key := strings.ToLower(source)

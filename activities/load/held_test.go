@@ -212,12 +212,12 @@ func TestHeldMessageIsFoundAndSkipped(t *testing.T) {
 
 		other := *held
 		other.Time = other.Time.Add(-time.Hour) // of a stream that was there before
-		require.NoError(t, b.client.AskToSkip(t.Context(), consumer, other))
+		require.NoError(t, b.client.RequestSkip(t.Context(), consumer, other))
 		_, err = b.iteration(t)
 		require.Error(t, err)
 		require.Equal(t, held, b.state(t, pipeline.DefaultMirror).Breaker.Held)
 		for range 2 { // asked twice is as once
-			require.NoError(t, b.client.AskToSkip(t.Context(), consumer, *held))
+			require.NoError(t, b.client.RequestSkip(t.Context(), consumer, *held))
 		}
 		b.spec.IterationDuration = job.Duration(200 * time.Millisecond)
 		stacktest.WaitFor(t, "the message to be skipped", func() (bool, error) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -14,11 +13,11 @@ type LiveInfluxSpec struct {
 	Location string `json:"location" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"common1" help:"location whose prepared messages are loaded"`
 	// InfluxURL is the server of the location's only mirror, or of the one named
 	// default.
-	InfluxURL string        `json:"influx_url,omitempty" example:"http://127.0.0.1:8086" help:"URL of the InfluxDB 1.x server: http://HOST:8086; the mirror named default"`
+	InfluxURL string        `json:"influx_url,omitempty" format:"dendra-url" example:"http://127.0.0.1:8086" help:"URL of the InfluxDB 1.x server: http://HOST:8086; the mirror named default"`
 	Username  string        `json:"username,omitempty" help:"InfluxDB user at influx_url; goes with password"`
 	Password  job.SecretRef `json:"password,omitempty" help:"password of the InfluxDB user: secret://NAME"`
 	// Database is for mirrors that have none of their own.
-	Database string `json:"database,omitempty" help:"database to write to instead of the one that messages name"`
+	Database string `json:"database,omitempty" pattern:"^[^./\\\\][^/\\\\]*$" maxLength:"255" help:"database to write to instead of the one that messages name"`
 	// Mirrors each get all points.
 	Mirrors           []InfluxMirror     `json:"mirrors,omitempty" maxItems:"8" help:"servers that get all points each at its own pace; besides influx_url or instead of it"`
 	Gzip              Gzip               `json:"gzip,omitempty" enum:"auto,always,never" default:"auto" help:"compress writes; auto: unless every address of the server is a loopback or private one"`
@@ -34,10 +33,10 @@ type InfluxMirror struct {
 	// Name tells the mirrors of a location apart. Its position in the stream goes by
 	// it: another name starts anew.
 	Name      string        `json:"name" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"west" help:"name of the mirror; its place in the stream goes by it"`
-	InfluxURL string        `json:"influx_url" example:"http://127.0.0.1:8086" help:"URL of the InfluxDB 1.x server: http://HOST:8086"`
+	InfluxURL string        `json:"influx_url" format:"dendra-url" example:"http://127.0.0.1:8086" help:"URL of the InfluxDB 1.x server: http://HOST:8086"`
 	Username  string        `json:"username,omitempty" help:"InfluxDB user; goes with password"`
 	Password  job.SecretRef `json:"password,omitempty" help:"password of the InfluxDB user: secret://NAME"`
-	Database  string        `json:"database,omitempty" help:"database to write to instead of the job's or the one that messages name"`
+	Database  string        `json:"database,omitempty" pattern:"^[^./\\\\][^/\\\\]*$" maxLength:"255" help:"database to write to instead of the job's or the one that messages name"`
 	Gzip      Gzip          `json:"gzip,omitempty" enum:"auto,always,never" help:"compress writes; defaults to gzip of the job"`
 }
 
@@ -45,62 +44,39 @@ type InfluxMirror struct {
 type Gzip string
 
 // The choices. GzipAuto compresses unless every address of the server is a
-// loopback, private or link-local one; see [influx.Local].
+// loopback, private or link-local one.
 const (
 	GzipAuto   Gzip = "auto"
 	GzipAlways Gzip = "always"
 	GzipNever  Gzip = "never"
 )
 
-// Validate reports what the schema cannot say: forms of URLs and names, mirrors of
-// one name, and what does not go together.
+// Validate reports mirrors of one name, and keys that do not go together.
 func (s *LiveInfluxSpec) Validate() error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if s.InfluxURL == "" && len(s.Mirrors) == 0 {
-		add("neither influx_url nor mirrors say where to write to")
+		add("neither influx_url nor mirrors is set")
 	}
 	if s.InfluxURL == "" && (s.Username != "" || s.Password != "") {
 		add("username and password go with influx_url; a mirror has its own")
 	}
-	if s.Database != "" {
-		if err := pipeline.CheckStoreName("database", s.Database); err != nil {
-			problems = append(problems, err)
-		}
-	}
 	seen := map[string]bool{}
 	for _, m := range s.Mirrors {
-		where := fmt.Sprintf("mirror %q: ", m.Name)
 		switch {
 		case m.Name == pipeline.DefaultMirror:
-			add("%sdefault is the name of the mirror at influx_url", where)
+			add("mirror %q: default is the name of the mirror at influx_url", m.Name)
 		case seen[m.Name]:
-			add("%stwo have this name", where)
+			add("mirror %q: another mirror has this name", m.Name)
 		}
 		seen[m.Name] = true
-		if m.Database != "" {
-			if err := pipeline.CheckStoreName("database", m.Database); err != nil {
-				add("%s%w", where, err)
-			}
-		}
-		problems = append(problems, m.problems(where)...)
 	}
-	if s.InfluxURL != "" {
-		problems = append(problems, s.mirrors()[0].problems("")...)
+	for _, m := range s.mirrors() {
+		if (m.Password == "") != (m.Username == "") {
+			add("mirror %q: username and password are given together or not at all", m.Name)
+		}
 	}
 	return errors.Join(problems...)
-}
-
-func (m InfluxMirror) problems(where string) []error {
-	var problems []error
-	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(where+format, args...)) }
-	if err := influx.CheckURL(m.InfluxURL); err != nil {
-		add("influx_url: %w", err)
-	}
-	if (m.Password == "") != (m.Username == "") {
-		add("username and password are given together or not at all")
-	}
-	return problems
 }
 
 // mirrors are all mirrors, that of the short form first.

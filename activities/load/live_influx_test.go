@@ -37,8 +37,8 @@ func TestSpecProblemsAreNamed(t *testing.T) {
 	jobType := load.LiveInflux(nil)
 	require.NoError(t, jobtest.CheckSpec(jobType, "{"+good+"}"))
 	for want, text := range map[string]string{
-		`spec.location: "L" does not match the pattern`: `{"location":"L","influx_url":"http://127.0.0.1:8086"}`,
-		`influx_url`: `{"location":"l","influx_url":"127.0.0.1:8086"}`,
+		`spec.location: "L" does not match the pattern`:              `{"location":"L","influx_url":"http://127.0.0.1:8086"}`,
+		`spec.influx_url: this is not a URL`:                         `{"location":"l","influx_url":"127.0.0.1:8086"}`,
 		`spec.operation_mode: "prod" is not one of live, test, bulk`: `{` + good + `,"operation_mode":"prod"}`,
 		`spec.password: a secret is named, never written`:            `{` + good + `,"username":"u","password":"plain"}`,
 		`username and password are given`:                            `{` + good + `,"username":"u"}`,
@@ -46,13 +46,13 @@ func TestSpecProblemsAreNamed(t *testing.T) {
 		`spec.batch_bytes: 10 is less than 1000`:                     `{` + good + `,"batch_bytes":10}`,
 		`spec.batch_age: "PT1M" is longer than PT30S`:                `{` + good + `,"batch_age":"PT1M"}`,
 		`mirror "default": default is`:                               `{` + good + `,"mirrors":[{"name":"default","influx_url":"http://127.0.0.1:1"}]}`,
-		`mirror "a": two have this name`:                             `{"location":"l","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"},{"name":"a","influx_url":"http://127.0.0.1:2"}]}`,
-		`mirror "a": influx_url`:                                     `{` + good + `,"mirrors":[{"name":"a","influx_url":"x"}]}`,
+		`mirror "a": another mirror has this name`:                   `{"location":"l","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"},{"name":"a","influx_url":"http://127.0.0.1:2"}]}`,
+		`spec.mirrors.0.influx_url: this is not a URL`:               `{` + good + `,"mirrors":[{"name":"a","influx_url":"x"}]}`,
 		`spec.mirrors.0.name: "A" does not match the pattern`:        `{` + good + `,"mirrors":[{"name":"A","influx_url":"http://127.0.0.1:1"}]}`,
 		`neither influx_url nor mirrors`:                             `{"location":"l"}`,
 		`go with influx_url`:                                         `{"location":"l","username":"u","password":"secret://p","mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1"}]}`,
-		`database "a/b" has a slash`:                                 `{` + good + `,"database":"a/b"}`,
-		`mirror "a": database ".." is no`:                            `{` + good + `,"mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1","database":".."}]}`,
+		`spec.database: "a/b" does not match the pattern`:            `{` + good + `,"database":"a/b"}`,
+		`spec.mirrors.0.database: ".." does not match the pattern`:   `{` + good + `,"mirrors":[{"name":"a","influx_url":"http://127.0.0.1:1","database":".."}]}`,
 		`spec.gzip: "often" is not one of auto, always, never`:       `{` + good + `,"gzip":"often"}`,
 		`"mirrors_to_nowhere`:                                        `{` + good + `,"mirrors_to_nowhere":1}`,
 	} {

@@ -486,6 +486,8 @@ func TestGzip(t *testing.T) {
 // TestStackDiesDuringLoad kills NATS and InfluxDB while points are loaded, at any
 // moment.
 func TestStackDiesDuringLoad(t *testing.T) {
+	t.Parallel()
+	goroutines := stacktest.Goroutines(t)
 	random := newRandom(t)
 	st := stacktest.StartOwn(t)
 	b := newBench(t, "dies", st)
@@ -496,7 +498,7 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	require.NoError(t, writer.CreateDatabase(t.Context(), b.name))
 	_, err = b.iteration(t)
 	require.NoError(t, err)
-	before := runtime.NumGoroutine()
+	before := goroutines()
 	b.publishNumbers(t, 0, 2000)
 	b.spec.BatchPoints = 100
 	b.spec.IterationDuration = job.Duration(time.Minute)
@@ -544,7 +546,7 @@ func TestStackDiesDuringLoad(t *testing.T) {
 	// Those of a connection that InfluxDB may keep, and no more.
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	stacktest.WaitFor(t, "the goroutines to be as many as before", func() (bool, error) {
-		return runtime.NumGoroutine() <= before+4, nil
+		return goroutines() <= before+4, nil
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -241,30 +243,20 @@ func (u *audit) list(ctx context.Context) error {
 	return nil
 }
 
-// each calls do for several items at the same time, and gives the first error.
+// each calls do for several items at the same time, until one fails or ctx ends, and
+// returns the first error.
 func each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
-	working, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	work := make(chan T)
-	var group sync.WaitGroup
-	for range min(auditReaders, len(items)) {
-		group.Go(func() {
-			for item := range work {
-				if working.Err() != nil {
-					continue
-				}
-				if err := do(working, item); err != nil {
-					cancel(err)
-				}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(auditReaders)
+	for _, item := range items {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
+			return do(ctx, item)
 		})
 	}
-	for _, item := range items {
-		work <- item
-	}
-	close(work)
-	group.Wait()
-	return context.Cause(working)
+	return group.Wait()
 }
 
 func (u *audit) progress(total int) {

@@ -179,7 +179,7 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 	elsewhere := r.starter("archive", "audit", "--prefix", "elsewhere/")
 	require.Equal(t, 2, elsewhere.code, elsewhere.stderr)
 	require.Regexp(t, fmt.Sprintf(`(?m)^! empty RAW\.\S+: nothing is archived in archive/elsewhere/, and no job feeds it, though stream RAW on nats \S+ has had %d messages$`, r.serial), elsewhere.stdout)
-	require.Contains(t, elsewhere.stdout, "Archive archive/elsewhere/: 1 thing is wrong")
+	require.Contains(t, elsewhere.stdout, "Archive archive/elsewhere/ has 1 finding")
 
 	env := func(variables ...string) []string { return append(r.st.Env(), variables...) }
 	empty := stacktest.StartOwn(t, "--only", "nats")
@@ -191,19 +191,19 @@ func requireArchiveVerbs(t *testing.T, r *rawStream) {
 	}
 	a := starter(t, env("DENDRA_NATS_URL="+empty.NATS), "loads")
 	require.Equal(t, 1, a.code)
-	require.Equal(t, "starter: there is no stream PREPARED on nats "+empty.NATS+": no worker has been there\n", a.stderr)
+	require.Equal(t, "starter: there is no stream PREPARED on nats "+empty.NATS+": no worker has connected to it yet\n", a.stderr)
 	for want, call := range map[string]struct{ env, args []string }{
 		`^starter: S3 store on 127\.0\.0\.1:1 cannot be reached: `: {env("DENDRA_S3_ENDPOINT=http://127.0.0.1:1"), []string{"list"}},
 		`^starter: nats nats://127\.0\.0\.1:1 cannot be reached: `: {env("DENDRA_NATS_URL=nats://127.0.0.1:1"), []string{"audit"}},
 		`^starter: there is no stream RAW on nats nats://127\.0\.0\.1:\d+; --offline audits the archive alone`: {
 			env(), []string{"audit", "--nats", empty.NATS},
 		},
-		`^starter: DENDRA_S3_SECRET_KEY is not set`:            {env("DENDRA_S3_SECRET_KEY="), []string{"audit"}},
-		`^starter: bucket "no-such-bucket" does not exist on `: {env(), []string{"audit", "--bucket", "no-such-bucket"}},
-		`^starter: x is no key of an object with messages: `:   {env(), []string{"cat", "x"}},
-		`^starter: KEY or a filter is missing`:                 {env(), []string{"cat"}},
-		`^starter: --source needs --organization`:              {env(), []string{"list", "--source", "csi"}},
-		`^starter: --prefix a does not end with a slash`:       {env(), []string{"list", "--prefix", "a"}},
+		`^starter: DENDRA_S3_SECRET_KEY is not set`:               {env("DENDRA_S3_SECRET_KEY="), []string{"audit"}},
+		`^starter: bucket "no-such-bucket" does not exist on `:    {env(), []string{"audit", "--bucket", "no-such-bucket"}},
+		`^starter: x is not the key of an object with messages: `: {env(), []string{"cat", "x"}},
+		`^starter: KEY or a filter is missing`:                    {env(), []string{"cat"}},
+		`^starter: --source needs --organization`:                 {env(), []string{"list", "--source", "csi"}},
+		`^starter: --prefix a does not end with a slash`:          {env(), []string{"list", "--prefix", "a"}},
 	} {
 		a := starter(t, call.env, append([]string{"archive"}, call.args...)...)
 		code := 1
@@ -232,7 +232,7 @@ func requireAuditFinds(t *testing.T, r *rawStream) {
 	require.Empty(t, a.stderr)
 	require.Regexp(t, `(?m)^! stray RAW\.\S+ \d+–\d+: no batch lists this object: `+stray+`$`, a.stdout)
 	require.Regexp(t, `(?m)^! damaged RAW\.\S+ \d+–\d+: object archive/\S+ is damaged: `, a.stdout)
-	require.Contains(t, a.stdout, "Archive archive/: 2 things are wrong (by its keys and records")
+	require.Contains(t, a.stdout, "Archive archive/ has 2 findings (by its keys and records")
 	a = r.starter("archive", "audit", "-o", "json")
 	require.Equal(t, 2, a.code)
 	var report archive.Report

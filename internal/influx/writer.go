@@ -69,12 +69,6 @@ func parseURL(text string) (string, error) {
 	return strings.TrimSuffix(text, "/"), nil
 }
 
-// CheckURL reports why a URL cannot be that of an InfluxDB server.
-func CheckURL(text string) error {
-	_, err := parseURL(text)
-	return err
-}
-
 var defaultHTTPClient = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	Transport: &http.Transport{

@@ -69,7 +69,7 @@ type Breaker struct {
 	Since time.Time `json:"since,omitzero"`
 	// Failures counts failures in a row, tries included.
 	Failures int `json:"failures,omitempty"`
-	// FailedAt is when the last of them was, RetryAt when the next try is.
+	// FailedAt is when the last of them was, RetryAt when the next attempt is.
 	FailedAt time.Time `json:"failed_at,omitzero"`
 	RetryAt  time.Time `json:"retry_at,omitzero"`
 	// Class and Reason are those of the last failure.
@@ -93,15 +93,15 @@ func (h *HeldMessage) Is(message Stored) bool {
 	return h != nil && message.Sequence == h.Sequence && message.Time.Equal(h.Time) && message.Subject == h.Subject
 }
 
-// ClassSkipped is the class of messages that [Client.AskToSkip] had put into quarantine.
+// ClassSkipped is the class of messages that [Client.RequestSkip] had put into quarantine.
 const ClassSkipped = "Skipped"
 
 // skipKey is the key of what a load is asked to skip.
 func skipKey(consumer string) string { return "skip." + consumer }
 
-// AskToSkip asks the loader of a consumer to put a message into quarantine in place of
+// RequestSkip asks the loader of a consumer to put a message into quarantine in place of
 // writing it, when it tries the mirror again. A later message takes its place.
-func (c *Client) AskToSkip(ctx context.Context, consumer string, held HeldMessage) error {
+func (c *Client) RequestSkip(ctx context.Context, consumer string, held HeldMessage) error {
 	value, err := json.Marshal(held)
 	if err != nil {
 		return fmt.Errorf("encode a message to skip: %w", err)

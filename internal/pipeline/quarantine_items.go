@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -326,18 +327,15 @@ func (c *Client) Drop(ctx context.Context, ids []uint64, done func(int)) (int, e
 
 // removeAll removes items, a few at a time, and returns how many there were.
 func (c *Client) removeAll(ctx context.Context, stream jetstream.Stream, ids []uint64) (int, error) {
-	var mu sync.Mutex
-	removed := 0
-	err := each(ids, func(_ int, id uint64) error {
-		there, err := c.remove(ctx, stream, id)
-		if there {
-			mu.Lock()
-			defer mu.Unlock()
-			removed++
+	var removed atomic.Int64
+	err := each(ctx, ids, func(_ int, id uint64) error {
+		found, err := c.remove(ctx, stream, id)
+		if found {
+			removed.Add(1)
 		}
 		return err
 	})
-	return removed, err
+	return int(removed.Load()), err
 }
 
 // remove removes an item; false if there was none.
@@ -355,31 +353,18 @@ func (c *Client) remove(ctx context.Context, stream jetstream.Stream, id uint64)
 	return false, c.failed(ctx, fmt.Sprintf("remove item %d from quarantine", id), failed)
 }
 
-// each calls do for every element, a few at a time, until one fails, and returns
-// the first error.
-func each[E any](list []E, do func(int, E) error) error {
-	var mu sync.Mutex
-	var failed error
-	next := 0
-	take := func(err error) (int, bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if failed == nil {
-			failed = err
-		}
-		if failed != nil || next == len(list) {
-			return 0, false
-		}
-		next++
-		return next - 1, true
-	}
-	var group sync.WaitGroup
-	for range min(itemWorkers, len(list)) {
-		group.Go(func() {
-			for n, ok := take(nil); ok; n, ok = take(do(n, list[n])) {
+// each calls do for every element, a few at a time, until one fails or ctx ends, and
+// returns the first error. Calls that have begun are finished: their items are counted.
+func each[E any](ctx context.Context, list []E, do func(int, E) error) error {
+	group, unfailed := errgroup.WithContext(ctx)
+	group.SetLimit(itemWorkers)
+	for n, element := range list {
+		group.Go(func() error {
+			if unfailed.Err() != nil {
+				return unfailed.Err()
 			}
+			return do(n, element)
 		})
 	}
-	group.Wait()
-	return failed
+	return group.Wait()
 }

@@ -65,7 +65,7 @@ func (c *Client) Replay(ctx context.Context, ids []uint64, done func(Replayed)) 
 func (s *Series) replay(ctx context.Context, stream jetstream.Stream, ids []uint64, counts *Replayed) error {
 	c := s.client
 	items := make([]Item, len(ids))
-	err := each(ids, func(n int, id uint64) error {
+	err := each(ctx, ids, func(n int, id uint64) error {
 		item, err := c.item(ctx, stream, id)
 		if errors.Is(err, ErrNoItem) {
 			return nil

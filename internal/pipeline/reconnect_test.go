@@ -1,9 +1,9 @@
 package pipeline_test
 
 import (
+	"fmt"
+	"net/url"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,15 +15,23 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 )
 
-// sockets is how many sockets the process has, 0 where that cannot be seen.
-func sockets() int {
-	links, err := filepath.Glob("/proc/self/fd/*")
+// connectionsTo counts the sockets that are connected to a server, 0 where that cannot
+// be seen.
+func connectionsTo(t *testing.T, address string) int {
+	t.Helper()
+	server, err := url.Parse(address)
+	require.NoError(t, err)
+	port, err := strconv.Atoi(server.Port())
+	require.NoError(t, err)
+	table, err := os.ReadFile("/proc/self/net/tcp")
 	if err != nil {
 		return 0
 	}
 	n := 0
-	for _, link := range links {
-		if target, err := os.Readlink(link); err == nil && strings.HasPrefix(target, "socket:") {
+	for line := range strings.Lines(string(table)) {
+		const remote, inode = 2, 9
+		fields := strings.Fields(line)
+		if strings.HasSuffix(fields[remote], fmt.Sprintf(":%04X", port)) && fields[inode] != "0" {
 			n++
 		}
 	}
@@ -34,8 +42,10 @@ func sockets() int {
 // is used all the while: each time the client goes on, its consumer with it, and
 // neither goroutines nor connections are left over.
 func TestReconnectsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	goroutines := stacktest.Goroutines(t)
 	st := stacktest.StartOwn(t, "--only", "nats")
-	goroutinesWithout := runtime.NumGoroutine()
+	without := goroutines()
 	client, err := pipeline.Connect(t.Context(), st.NATS)
 	require.NoError(t, err)
 	defer client.Close()
@@ -70,7 +80,7 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 		return nil
 	}
 	require.NoError(t, use())
-	goroutines, connections := runtime.NumGoroutine(), sockets()
+	with, connections := goroutines(), connectionsTo(t, st.NATS)
 	for round := range 2 {
 		st.Kill()
 		_, err := client.Quarantine(t.Context(), []pipeline.Quarantined{refused("reconnects", subject, 1, []byte("x"))})
@@ -92,10 +102,10 @@ func TestReconnectsLeaveNothingBehind(t *testing.T) {
 		return err == nil && info.CachedInfo().NumPending == 0, err
 	})
 	stacktest.WaitFor(t, "as many goroutines and connections as before", func() (bool, error) {
-		return runtime.NumGoroutine() <= goroutines+2 && sockets() <= connections, nil
+		return goroutines() <= with+2 && connectionsTo(t, st.NATS) <= connections, nil
 	})
 	client.Close()
 	stacktest.WaitFor(t, "the end of the client's goroutines", func() (bool, error) {
-		return runtime.NumGoroutine() <= goroutinesWithout+2, nil
+		return goroutines() <= without+2, nil
 	})
 }

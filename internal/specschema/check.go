@@ -261,10 +261,12 @@ func (c *checker) typeMismatch(e *jsonschema.ValidationError, k *kind.Type) {
 
 func (c *checker) format(e *jsonschema.ValidationError, k *kind.Format) {
 	switch k.Want {
-	case FormatDuration, FormatOwner:
+	case FormatDuration, FormatOwner, FormatURL:
 		c.at(e.InstanceLocation, "%s", k.Err)
 	case formatTime:
 		c.at(e.InstanceLocation, "%s is not a date and time with an offset, such as 2026-01-31T12:00:00Z", c.show(e))
+	case formatRegex:
+		c.at(e.InstanceLocation, "%s is not a regular expression: %s", c.show(e), k.Err)
 	default:
 		c.at(e.InstanceLocation, "%s is not of the format %s", c.show(e), k.Want)
 	}

@@ -11,6 +11,7 @@
 //	help                               one phrase for people: the description
 //	default, example                   a value: a string as it is, all else as JSON
 //	enum                               the values that are allowed: a,b,c
+//	format                             regex, or dendra-url: the URL of a server
 //	pattern, minLength, maxLength      bounds of a string
 //	minimum, maximum, exclusiveMinimum bounds of a number; the first two also of a
 //	                                   job.Duration: maximum:"PT12H"
@@ -38,8 +39,10 @@ import (
 const (
 	FormatDuration = "dendra-duration" // what job.ParseDuration reads, or a number of seconds
 	FormatOwner    = "dendra-owner"    // what job.ParseOwner reads
+	FormatURL      = "dendra-url"      // http://HOST:PORT or https://, without credentials and query
 
-	formatTime = "date-time"
+	formatRegex = "regex"
+	formatTime  = "date-time"
 )
 
 // Schema is a compiled JSON schema. It is safe for concurrent use.
@@ -155,6 +158,7 @@ func Parse(text []byte) (*Schema, error) {
 	compiler.UseLoader(noLoader{})
 	compiler.RegisterFormat(&jsonschema.Format{Name: FormatDuration, Validate: checkDuration})
 	compiler.RegisterFormat(&jsonschema.Format{Name: FormatOwner, Validate: checkOwner})
+	compiler.RegisterFormat(&jsonschema.Format{Name: FormatURL, Validate: checkURL})
 	if err := compiler.AddResource(location, document); err != nil {
 		return nil, fmt.Errorf("the schema cannot be used: %w", err)
 	}
@@ -228,6 +232,19 @@ func checkOwner(value any) error {
 	if text, ok := value.(string); ok {
 		_, err := job.ParseOwner(text)
 		return err
+	}
+	return nil
+}
+
+// checkURL does not quote the URL, which may hold a password.
+func checkURL(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return nil
+	}
+	parsed, err := url.Parse(text)
+	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" || parsed.User != nil || parsed.RawQuery != "" {
+		return errors.New("this is not a URL of the form http://HOST:PORT, without credentials and query")
 	}
 	return nil
 }

@@ -338,6 +338,8 @@ type bounded struct {
 	Names []string       `json:"names,omitempty" enum:"ab,cd"`
 	Size  float64        `json:"size,omitempty" minimum:"0.5" default:"1.5" example:"2"`
 	Steps []int          `json:"steps,omitempty" default:"[1,2]"`
+	URL   string         `json:"url,omitempty" format:"dendra-url"`
+	Match []string       `json:"match,omitempty" format:"regex"`
 }
 
 func TestBounds(t *testing.T) {
@@ -357,6 +359,11 @@ func TestBounds(t *testing.T) {
 		`{"waits":["PT1S","PT1S","PT1S"]}`:  {`waits: the list has 3 items, more than 2`},
 		`{"names":["ab","x"],"size":"0.1"}`: {`names.1: "x" is not one of ab, cd`, `size: "0.1" is not a number`},
 		`{"size":0.1}`:                      {`size: 0.1 is less than 0.5`},
+		`{"url":"https://a.example/x","match":["^a+$"]}`: {},
+		`{"url":"127.0.0.1:80"}`:                         {`url: this is not a URL of the form http://HOST:PORT, without credentials and query`},
+		`{"url":"http://user:word@a"}`:                   {`url: this is not a URL of the form http://HOST:PORT, without credentials and query`},
+		`{"url":"http://a?q=1"}`:                         {`url: this is not a URL of the form http://HOST:PORT, without credentials and query`},
+		`{"match":["a","("]}`:                            {"match.1: \"(\" is not a regular expression: error parsing regexp: missing closing ): `(`"},
 	} {
 		require.Equal(t, want, messages(own.Check(decode(t, text))), text)
 		require.Equal(t, want, messages(announced.Check(decode(t, text))), text)
@@ -385,6 +392,12 @@ func TestForRefusesTags(t *testing.T) {
 		}](),
 		"field A: tag maxItems: it is for a value of type array": reflect.TypeFor[struct {
 			A string `json:"a" maxItems:"1"`
+		}](),
+		`field A: tag format: unknown format "regexp"; did you mean "regex"?`: reflect.TypeFor[struct {
+			A string `json:"a" format:"regexp"`
+		}](),
+		"field A: tag format: it is for a value of type string": reflect.TypeFor[struct {
+			A int `json:"a" format:"regex"`
 		}](),
 		`field A: tag maximum: "long" is not a duration`: reflect.TypeFor[struct {
 			A job.Duration `json:"a" maximum:"long"`

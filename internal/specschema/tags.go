@@ -15,9 +15,12 @@ import (
 
 // tagNames are the tags that a field may have.
 var tagNames = []string{
-	"json", "help", "default", "example", "enum", "pattern", "minLength", "maxLength",
+	"json", "help", "default", "example", "enum", "format", "pattern", "minLength", "maxLength",
 	"minimum", "exclusiveMinimum", "maximum", "minItems", "maxItems", "uniqueItems",
 }
+
+// tagFormats are the values of the tag format.
+var tagFormats = []string{formatRegex, FormatURL}
 
 // declare takes what the tags of a field say about its values.
 func (n *node) declare(tag reflect.StructTag) error {
@@ -80,6 +83,10 @@ func (n *node) bound(name, text string) (err error) {
 			n.Enum = append(n.Enum, part)
 		}
 		err = n.wants("string")
+	case "format":
+		if n.Format, err = text, n.wants("string"); err == nil && !slices.Contains(tagFormats, text) {
+			err = errors.New(Unknown("format", text, tagFormats))
+		}
 	case "pattern":
 		n.Pattern, err = text, n.wants("string")
 	case "minLength":

@@ -7,6 +7,8 @@
 //	c := st.Dial(t)                   // a Temporal client
 //	w := stacktest.StartProcess(t, st, "backend", "--health-address", "127.0.0.1:0")
 //
+// Examples have no t: their TestMain takes stacktest.Main().
+//
 // A test whose workers have job types of other tests takes StartNamespace. It costs a
 // fifth of a second, and a Temporal server ten times the work. Tests are parallel.
 //

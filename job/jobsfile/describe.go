@@ -16,7 +16,9 @@ const (
 	kindDate     = "date and time"
 	kindDuration = "duration"
 	kindOwner    = "owner"
+	kindRegex    = "regular expression"
 	kindSecret   = "secret"
+	kindURL      = "URL"
 )
 
 // kindOf names what a value is: one of the above, or its type in JSON; "" is any.
@@ -26,6 +28,10 @@ func kindOf(schema object) string {
 		return kindDuration
 	case schema.text("format") == specschema.FormatOwner:
 		return kindOwner
+	case schema.text("format") == specschema.FormatURL:
+		return kindURL
+	case schema.text("format") == "regex":
+		return kindRegex
 	case schema.text("format") == "date-time":
 		return kindDate
 	case schema.text("pattern") == job.SecretPattern:
@@ -173,6 +179,10 @@ func exampleValue(key string, schema object) any {
 		return "PT1M"
 	case kindOwner:
 		return "organization:NAME"
+	case kindRegex:
+		return ".*"
+	case kindURL:
+		return "http://127.0.0.1:8080"
 	case kindSecret:
 		return "secret://" + strings.ToLower(key)
 	case "integer", "number":

@@ -14,6 +14,7 @@ import (
 // TestDocumentedOverlaps compares the table of overlap in docs/jobs-toml.md with the
 // policies. Settings and options are in docs/job-reference.md, which is generated.
 func TestDocumentedOverlaps(t *testing.T) {
+	t.Parallel()
 	var want []string
 	for _, overlap := range job.Overlaps() {
 		want = append(want, string(overlap))
@@ -23,6 +24,7 @@ func TestDocumentedOverlaps(t *testing.T) {
 
 // TestDocumentedModesAreRead reads each line of the examples of modes.
 func TestDocumentedModesAreRead(t *testing.T) {
+	t.Parallel()
 	for _, heading := range []string{"## Modes", "## Recurring jobs"} {
 		_, section, _ := strings.Cut(document(t), heading+"\n")
 		example := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(section)
@@ -35,6 +37,7 @@ func TestDocumentedModesAreRead(t *testing.T) {
 
 // TestDocumentedExample reads the example as it stands.
 func TestDocumentedExample(t *testing.T) {
+	t.Parallel()
 	example := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(document(t))
 	require.NotNil(t, example)
 	file := read(t, example[1])
@@ -44,6 +47,7 @@ func TestDocumentedExample(t *testing.T) {
 }
 
 func TestDocumentedProblemsAreReal(t *testing.T) {
+	t.Parallel()
 	golden, err := os.ReadFile("testdata/everything-wrong.txt")
 	require.NoError(t, err)
 	_, problems, found := strings.Cut(document(t), "## Problems\n\n```\n")

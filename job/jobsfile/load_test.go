@@ -12,6 +12,7 @@ import (
 )
 
 func TestLoad(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "jobs.toml")
 	require.NoError(t, os.WriteFile(path, []byte("[jobs.post_to_archive.main]\none_shot = {}\n"), 0o600))
@@ -28,6 +29,7 @@ func TestLoad(t *testing.T) {
 }
 
 func TestLoadOfALargeFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "jobs.toml")
 	require.NoError(t, os.WriteFile(path, make([]byte, 5<<20), 0o600))
 	_, problems, err := jobsfile.Load(path, nil)
@@ -36,6 +38,7 @@ func TestLoadOfALargeFile(t *testing.T) {
 }
 
 func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(outside, []byte("x"), 0o600))
 	folder := t.TempDir()
@@ -60,6 +63,7 @@ func TestLoadRefuses(t *testing.T) {
 
 // A mounted ConfigMap is a link to a link to a folder beside it.
 func TestLoadFollowsLinksWithinTheFolder(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(folder, "..2026"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "..2026", "jobs.toml"), nil, 0o600))

@@ -149,10 +149,6 @@ func (j *jobReader) readMode(key string, at *node) job.Trigger {
 		j.report(at.value, "%s: %s", key, err)
 		return schedule
 	}
-	for _, zero := range zeros(good, schedule) {
-		whole = false
-		j.report(at.locate([]string{zero.setting}, false), "%s.%s: PT0S is shorter than %s, the least that is possible", key, zero.setting, zero.least)
-	}
 	probe := probe()
 	probe.Trigger = schedule
 	for _, problem := range probe.Validate() {
@@ -162,28 +158,6 @@ func (j *jobReader) readMode(key string, at *node) job.Trigger {
 		}
 	}
 	return schedule
-}
-
-// zero is a setting that was given as zero, and the least it may be.
-type zero struct {
-	setting string
-	least   job.Duration
-}
-
-// zeros finds the settings of a mode that a file gives as zero, which a
-// definition could not tell from settings that are not given.
-func zeros(given map[string]any, schedule job.Trigger) []zero {
-	if schedule.Recurring == nil {
-		return nil
-	}
-	var found []zero
-	if given["recur_every"] != nil && schedule.Recurring.RecurEvery == 0 {
-		found = append(found, zero{"recur_every", job.MinRecurEvery})
-	}
-	if given["catchup_window"] != nil && schedule.Recurring.CatchupWindow == 0 {
-		found = append(found, zero{"catchup_window", job.MinCatchupWindow})
-	}
-	return found
 }
 
 // readSpec merges the job's spec over that of its type, checks and encodes it.

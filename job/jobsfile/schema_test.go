@@ -45,6 +45,7 @@ func (e editor) check(t testing.TB, text string) error {
 }
 
 func TestSchemaAccepts(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		"",
 		"[defaults]\n[jobs]\n[jobs.live_load_influx_v1]\n",
@@ -61,6 +62,7 @@ func TestSchemaAccepts(t *testing.T) {
 }
 
 func TestSchemaRefuses(t *testing.T) {
+	t.Parallel()
 	e := newEditor(t, testTypes())
 	const one = "[jobs.live_load_influx_v1.a]\n"
 	for text, where := range map[string]string{
@@ -107,6 +109,7 @@ func TestSchemaRefuses(t *testing.T) {
 }
 
 func TestSchemaIsTheSameForTheSameTypes(t *testing.T) {
+	t.Parallel()
 	for range 20 {
 		for _, generate := range []func([]job.Type) ([]byte, error){jobsfile.Schema, jobsfile.Reference} {
 			first, err := generate(testTypes())
@@ -119,6 +122,7 @@ func TestSchemaIsTheSameForTheSameTypes(t *testing.T) {
 }
 
 func TestSchemaSaysDefaultsAndDescriptions(t *testing.T) {
+	t.Parallel()
 	text, err := jobsfile.Schema(testTypes())
 	require.NoError(t, err)
 	var schema struct {
@@ -150,6 +154,7 @@ func TestSchemaSaysDefaultsAndDescriptions(t *testing.T) {
 }
 
 func TestSchemaOfABadType(t *testing.T) {
+	t.Parallel()
 	bad := job.NewType("Bad", "backend", "", nothing[struct {
 		Wait time.Duration `json:"wait"`
 	}])
@@ -181,6 +186,7 @@ type partSpec struct {
 }
 
 func TestReferenceOfEveryKind(t *testing.T) {
+	t.Parallel()
 	types := []job.Type{
 		job.NewType("DoEverything", "backend", "Does it.", nothing[everySpec], job.ModeQueued, job.ModeOneShot),
 		{Name: "PostToArchive", Worker: "archive"},

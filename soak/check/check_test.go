@@ -125,7 +125,7 @@ func (b *book) canceled(failed bool, said string) {
 // gaveWay lists a run of a start that gave way to another.
 func (b *book) gaveWay(at, to int) {
 	run := due(at)
-	run.Superseded = due(to).Due
+	run.Status, run.Superseded = "superseded", due(to).Due
 	b.Samples[0].Runs = append(b.Samples[0].Runs, run)
 	b.Samples[0].Missed[1] = ledger.Missed{Due: run.Due, Reason: "superseded"}
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
-// announcedTimeout is how long Temporal may take to tell the job types that workers
-// announce, and then again those that were applied.
+// announcedTimeout bounds each of the two calls for external job types.
 const announcedTimeout = 5 * time.Second
 
-// lostTypesFor is how long the job types of a worker that fell silent stay known: after
-// an outage of Temporal none lives until they have announced themselves again.
+// lostTypesFor is how long the job types of a lost worker stay known: after an outage of
+// Temporal all workers are lost until they announce themselves again.
 const lostTypesFor = time.Hour
 
-// foreignTypes finds job types by name that this program was not built with: among
+// externalTypes finds job types by name that are not built into this program: among
 // those that workers announce, and else among those of applied jobs. The error says
-// why there may be others that were not found.
-func (i *invocation) foreignTypes(names ...string) (types []job.Type, incomplete error) {
+// why the list may be incomplete.
+func (i *invocation) externalTypes(names ...string) (types []job.Type, incomplete error) {
 	c, err := i.connect(i.ctx)
 	if err != nil {
 		return nil, err
@@ -45,64 +45,58 @@ func (i *invocation) foreignTypes(names ...string) (types []job.Type, incomplete
 	return types, incomplete
 }
 
-// announcedTypes lists the job types that workers announce. Of a type that several
-// announce differently, one that lives has the say, and of these the one that was
-// started last.
+// announcedTypes lists the job types that workers announce. If workers announce a type
+// differently, a live worker comes before a lost one, and a later start before an
+// earlier one.
 func (i *invocation) announcedTypes(c *client.Client) ([]job.Type, error) {
 	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
 	defer cancel()
-	services, unread, err := client.KnownServices(ctx, c.Temporal(), time.Now().Add(-lostTypesFor))
-	if unread != nil {
-		i.note("What cannot be read is left out: %s.", clean(unread.Error()))
+	services, err := c.Workers.Services(ctx, time.Now().Add(-lostTypesFor))
+	if services.Unreadable != nil {
+		i.note("A service is left out: %s.", clean(services.Unreadable.Error()))
 	}
-	slices.SortStableFunc(services, func(a, b client.LiveService) int {
-		if lost := a.State == client.ServiceLost; lost != (b.State == client.ServiceLost) {
-			if lost {
-				return 1
-			}
-			return -1
-		}
-		return b.Started.Compare(a.Started)
-	})
 	var types []job.Type
-	for n := range services {
-		for _, served := range services[n].Types {
-			types = i.addForeign(types, served.JobType(services[n].Worker), "Service "+services[n].ID()+" announces")
+	for _, known := range [][]client.LiveService{services.Live, services.Lost} {
+		slices.SortStableFunc(known, func(a, b client.LiveService) int { return b.Started.Compare(a.Started) })
+		for n := range known {
+			for _, served := range known[n].Types {
+				types = i.addExternal(types, served.JobType(known[n].Worker), "service "+known[n].ID())
+			}
 		}
 	}
 	if err != nil {
-		err = fmt.Errorf("the workers cannot all be asked: %w", err)
+		err = fmt.Errorf("list the job types of workers: %w", err)
 	}
 	return types, err
 }
 
-// appliedTypes lists the job types that were kept with the jobs that were applied.
+// appliedTypes lists the job types that apply recorded with the jobs.
 func (i *invocation) appliedTypes(c *client.Client) ([]job.Type, error) {
 	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
 	defer cancel()
-	applied, err := c.Jobs.Applied(ctx, job.ProviderTOML)
+	applied, err := schedules.New(c).Applied(ctx, job.ProviderTOML)
 	var types []job.Type
 	for _, name := range slices.Sorted(maps.Keys(applied.Types)) {
 		kept := applied.Types[name]
-		types = i.addForeign(types, kept.JobType(kept.Worker), "The record of what was applied has")
+		types = i.addExternal(types, kept.JobType(kept.Worker), "the record of applied jobs")
 	}
 	return types, err
 }
 
-// addForeign adds a job type that came from outside, unless it is known already.
-func (i *invocation) addForeign(types []job.Type, t job.Type, whence string) []job.Type {
+// addExternal adds a job type, unless it is invalid or known already.
+func (i *invocation) addExternal(types []job.Type, t job.Type, source string) []job.Type {
 	_, own := findType(i.Types, t.Name)
 	if _, known := findType(types, t.Name); own || known {
 		return types
 	}
 	if err := checkAnnounced(t); err != nil {
-		i.note("%s what is no job type: %s.", whence, clean(err.Error()))
+		i.note("A job type of %s is invalid: %s.", source, clean(err.Error()))
 		return types
 	}
 	return append(types, t)
 }
 
-// checkAnnounced looks at what came from outside.
+// checkAnnounced validates a job type that another program announced.
 func checkAnnounced(t job.Type) error {
 	if err := job.CheckTypeName(t.Name); err != nil {
 		return err
@@ -114,19 +108,18 @@ func checkAnnounced(t job.Type) error {
 	return err
 }
 
-// foreignOf are those of the job types that jobs have and this program was not built
-// with, for apply to keep.
-func (i *invocation) foreignOf(jobs []job.Job, types []job.Type) map[string]contract.AppliedType {
-	foreign := map[string]contract.AppliedType{}
+// externalOf selects the external job types of jobs, for apply to record.
+func (i *invocation) externalOf(jobs []job.Job, types []job.Type) map[string]contract.AppliedType {
+	external := map[string]contract.AppliedType{}
 	for _, j := range jobs {
 		if _, own := findType(i.Types, j.Type); own {
 			continue
 		}
 		if t, ok := findType(types, j.Type); ok {
-			foreign[t.Name] = contract.AppliedType{Worker: t.Worker, ServedType: contract.ServedType{
+			external[t.Name] = contract.AppliedType{Worker: t.Worker, ServedType: contract.ServedType{
 				Name: t.Name, Description: t.Description, Modes: t.Modes, SpecSchema: t.SpecSchema,
 			}}
 		}
 	}
-	return foreign
+	return external
 }

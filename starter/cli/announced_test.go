@@ -18,11 +18,11 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// foreignFile declares jobs of a type that only the example worker has: one of
+// externalFile declares jobs of a type that only the example worker has: one of
 // them inherits what it needs.
-func foreignFile(t *testing.T, folder string) string {
+func externalFile(t *testing.T, folder string) string {
 	t.Helper()
-	return writeFile(t, "foreign.toml", `
+	return writeFile(t, "external.toml", `
 [jobs.hash_files]
 spec = { max_bytes = 100 }
 
@@ -37,8 +37,8 @@ recurring = { recur_every = "P1D" }
 `)
 }
 
-// TestForeignJobType runs jobs of a type that this program was not built with.
-func TestForeignJobType(t *testing.T) {
+// TestExternalJobType runs jobs of a type that this program was not built with.
+func TestExternalJobType(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	c := console{address: st.Temporal}
@@ -46,13 +46,13 @@ func TestForeignJobType(t *testing.T) {
 	for name, text := range map[string]string{"a": "one", "b": "two", "large": string(make([]byte, 101))} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
-	file := foreignFile(t, folder)
+	file := externalFile(t, folder)
 
 	// Offline, and with no worker of the type, it is unknown.
 	offline := console{address: "127.0.0.1:1"}.run(t.Context(), "validate", file)
 	require.Equal(t, 1, offline.code)
-	require.Contains(t, offline.stderr, "Job types that other workers bring are unknown here: temporal at 127.0.0.1:1 cannot be reached")
-	require.Contains(t, offline.stderr, `foreign.toml:2:7: unknown job type "hash_files"`)
+	require.Contains(t, offline.stderr, "Job types of other programs may be missing: temporal at 127.0.0.1:1 cannot be reached")
+	require.Contains(t, offline.stderr, `external.toml:2:7: unknown job type "hash_files"`)
 	require.Equal(t, 1, c.run(t.Context(), "validate", file).code)
 
 	worker := stacktest.StartProcess(t, st, "example-worker", "--service", "shed", "--tag", "site=north", "--service-timeout", "5s")
@@ -142,17 +142,17 @@ one_shot = {}
 	r := console{}.run(t.Context(), "validate", bad)
 	require.Contains(t, r.stderr, ":4:17: bind.zone: 3 is not a string\n")
 	require.Contains(t, r.stderr, `:5:12: failover: "move" is not one of requeue, wait, fail`)
-	require.Contains(t, r.stderr, ":6:18: failover_after: PT0.5S is shorter than PT1S")
+	require.Contains(t, r.stderr, ":6:18: failover_after: 0.5 is shorter than PT1S")
 	require.Equal(t, job.FailoverRequeue, job.Options{}.FailoverPolicy())
 }
 
-// TestForeignJobTypeOutlastsAnOutage has a job type of another worker while parts of
+// TestExternalJobTypeOutlastsAnOutage has a job type of another worker while parts of
 // Temporal are away, and while no worker that brings it lives.
-func TestForeignJobTypeOutlastsAnOutage(t *testing.T) {
+func TestExternalJobTypeOutlastsAnOutage(t *testing.T) {
 	t.Parallel()
 	st := stacktest.StartOwn(t, "--only", "temporal")
 	c := console{address: st.Temporal}
-	file := foreignFile(t, t.TempDir())
+	file := externalFile(t, t.TempDir())
 	start := func() *stacktest.Process {
 		p := stacktest.StartProcess(t, st, "example-worker", "--service", "shed", "--tag", "site=north", "--service-timeout", "5s")
 		p.WaitOutput("msg=announced")
@@ -173,10 +173,10 @@ func TestForeignJobTypeOutlastsAnOutage(t *testing.T) {
 	worker.Kill()
 	st.Restart(t)
 	c.address = st.Temporal
-	temporal := st.Dial(t)
+	workers := client.New(st.Dial(t), st.Namespace).Workers
 	stacktest.WaitFor(t, "the worker to be lost", func() (bool, error) {
-		lost, err := client.LostServices(t.Context(), temporal, time.Now().Add(-time.Hour))
-		return len(lost) == 1, err
+		services, err := workers.Services(t.Context(), time.Now().Add(-time.Hour))
+		return len(services.Lost) == 1, err
 	})
 	require.Equal(t, valid, c.ok(t, "validate", file))
 	require.Equal(t, 2, c.run(t.Context(), "run", "--type", "Nope", "--spec", "{}").code)
@@ -208,8 +208,8 @@ func TestForeignJobTypeOutlastsAnOutage(t *testing.T) {
 	worker.Signal(syscall.SIGTERM)
 	require.Zero(t, worker.Wait())
 	stacktest.WaitFor(t, "no service to be known", func() (bool, error) {
-		services, _, err := client.KnownServices(t.Context(), temporal, time.Now().Add(-time.Hour))
-		return len(services) == 0, err
+		services, err := workers.Services(t.Context(), time.Now().Add(-time.Hour))
+		return len(services.Live)+len(services.Lost) == 0, err
 	})
 	require.Equal(t, valid, c.ok(t, "validate", file))
 	require.Contains(t, c.run(t.Context(), "run", "--type", "HashFiles", "--spec", `{"folders": "x"}`).stderr, `unknown key "folders"; did you mean "folder"?`)

@@ -23,11 +23,11 @@ func (i *invocation) applyCommand() *cobra.Command {
 		Use:   "apply [PLAN]",
 		Short: "Bring Temporal in line with a jobs file, or carry out a saved plan",
 		Long: `apply shows the plan, asks, and carries it out. A file with a problem is not
-applied at all. A change that fails does not keep the others from being made.
-It can be interrupted and run again: what is done is not done twice.
+applied at all. If a change fails, the others are still made. An interrupted apply
+can be run again: no change is made twice.
 
-Given a plan that "plan --out" has saved, it carries out that one without asking,
-and refuses if anything that the plan rests on has changed since.
+With a plan that "plan --out" saved, apply carries out that plan without asking. It
+refuses if the file's jobs in Temporal have changed since.
 
 Without a terminal to ask on, and with -o json, it needs --yes.
 
@@ -58,7 +58,7 @@ blocked is applied nevertheless.`,
 	return cmd
 }
 
-// replan reads a saved plan, and makes sure that it still holds.
+// replan reads a saved plan, and checks that a new plan would be the same.
 func (i *invocation) replan(cmd *cobra.Command, path string, parallel int) (*schedules.Syncer, *schedules.Plan, error) {
 	if err := checkParallel(cmd, parallel); err != nil {
 		return nil, nil, err
@@ -97,7 +97,7 @@ type applied struct {
 	Results []outcome  `json:"results"`
 }
 
-// outcome is how one change went.
+// outcome is the result of one change.
 type outcome struct {
 	JobID  string           `json:"job_id"`
 	Action schedules.Action `json:"action"`
@@ -149,8 +149,8 @@ func (i *invocation) confirm(ctx context.Context) error {
 	return i.ask(ctx, "\nApply this plan?", "apply", "to apply the plan", "nothing was applied")
 }
 
-// ask asks whether to go on. command and to say what was asked for, and how to
-// do it without being asked; no is the error of a no.
+// ask asks whether to go on. command and to complete the errors that name --yes; no is
+// the error after the answer no.
 func (i *invocation) ask(ctx context.Context, question, command, to, no string) error {
 	if i.format == formatJSON {
 		return fmt.Errorf("%s with -o json does not ask: add --yes %s", command, to)
@@ -188,7 +188,7 @@ func (i *invocation) carryOut(ctx context.Context, syncer *schedules.Syncer, pla
 		result := outcome{JobID: report.Change.JobID, Action: report.Change.Action}
 		if report.Err != nil {
 			if i.ended(report.Err) {
-				return // Not begun, or broken off: told once, at the end.
+				return // Not begun, or interrupted: reported once, at the end.
 			}
 			result.Error = strings.Join(i.sentences(report.Err), "; ")
 		}
@@ -206,8 +206,8 @@ func (i *invocation) carryOut(ctx context.Context, syncer *schedules.Syncer, pla
 	return results, nil
 }
 
-// applyProgress gives what shows a change that has ended, as a bar on a terminal
-// and as a line otherwise, and what clears the bar at the end.
+// applyProgress returns two functions: show shows a change that has ended, in a bar on a
+// terminal and as a line otherwise; finish clears the bar.
 func (i *invocation) applyProgress() (show func(schedules.Report, outcome), finish func()) {
 	var bar *progressbar.ProgressBar
 	if i.IsTerminal(i.Stderr) {
@@ -230,7 +230,7 @@ func (i *invocation) applyProgress() (show func(schedules.Report, outcome), fini
 		}
 		bar.ChangeMax(report.Total)
 		if result.Error != "" {
-			_ = bar.Clear() // The bar is only for show.
+			_ = bar.Clear() // An error of the bar is harmless.
 			i.note("%s", line)
 		}
 		_ = bar.Set(report.Done)
@@ -249,7 +249,7 @@ var past = map[schedules.Action]string{
 	schedules.ActionDelete: "deleted",
 }
 
-// summary says what was done, in one line without a full stop.
+// summary counts the changes in one line without a full stop.
 func summary(results []outcome) string {
 	counts := map[schedules.Action]int{}
 	for _, result := range results {
@@ -279,14 +279,14 @@ func workOf(plan *schedules.Plan) int {
 	return plan.Count(schedules.ActionCreate) + plan.Count(schedules.ActionUpdate) + plan.Count(schedules.ActionDelete)
 }
 
-// verdict is the error of an apply that has left something undone.
+// verdict is the error of an apply with failed or blocked changes.
 func (i *invocation) verdict(plan *schedules.Plan, results []outcome) error {
 	var errs []error
 	if failed := len(results) - succeeded(results); failed > 0 {
 		errs = append(errs, fmt.Errorf("%d of %d changes failed", failed, len(results)))
 	}
 	if n := plan.Count(schedules.ActionBlocked); n > 0 {
-		errs = append(errs, fmt.Errorf("%s blocked and left as found", plural(n, "job is", "jobs are")))
+		errs = append(errs, fmt.Errorf("%s blocked and unchanged", plural(n, "job is", "jobs are")))
 	}
 	return errors.Join(errs...)
 }

@@ -17,16 +17,16 @@ import (
 )
 
 func (i *invocation) archiveCommand() *cobra.Command {
-	cmd := group("archive", "Look into the archive of raw messages",
+	cmd := group("archive", "Audit, list and read the archive of raw messages",
 		i.archiveAuditCommand(), i.archiveListCommand(), i.archiveCatCommand())
-	cmd.Long = `archive looks into the S3 archive that post_to_archive jobs write. The store is
-that of the workers: DENDRA_S3_ENDPOINT, DENDRA_S3_ACCESS_KEY,
-DENDRA_S3_SECRET_KEY, DENDRA_S3_REGION; audit also asks the NATS server of
-DENDRA_NATS_URL, or --nats. Temporal is not needed.`
+	cmd.Long = `archive reads the S3 archive that post_to_archive jobs write. Its settings are those
+of the workers: DENDRA_S3_ENDPOINT, DENDRA_S3_ACCESS_KEY, DENDRA_S3_SECRET_KEY,
+DENDRA_S3_REGION. audit also reads the NATS server of DENDRA_NATS_URL, or --nats.
+Temporal is not needed.`
 	return cmd
 }
 
-// archivePlace are the flags that say where an archive is.
+// archivePlace are the flags for the location of an archive.
 type archivePlace struct{ bucket, prefix string }
 
 func (p *archivePlace) register(flags *pflag.FlagSet) {
@@ -52,16 +52,16 @@ func (i *invocation) archiveAuditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "audit",
 		Annotations: map[string]string{exitMeansChanges: ""},
-		Short:       "Prove that the archive is complete, or find what is wrong",
-		Long: `audit proves that the archive has every message that the raw stream had: its
-batches cover all numbers from 1 without gap or overlap, each accounts for every
-one of its numbers, and each of its objects is there. What the stream acknowledged
-is compared with what is archived. It changes nothing and may run at any time. An
-archive of which nothing is of the server's present stream is not taken for complete:
-that may be another server, or one that lost its stream.
+		Short:       "Check that the archive is complete",
+		Long: `audit checks that the archive has every message that the raw stream had. The batches
+must cover all numbers from 1 without gap or overlap. Each batch must account for
+every one of its numbers, and each of its objects must exist. The messages that the
+stream has acknowledged must be archived. audit changes nothing and may run at any
+time. An archive without messages of the server's present stream is a finding: the
+server may be another one, or may have lost its stream.
 
-Numbers that the stream did not hold any more when their turn came (deleted,
-purged, expired) are told apart from a loss: they are shown as gone.
+Messages that were deleted, purged or expired before they could be archived are not
+a finding: they are shown as gone.
 
 Exit codes: 0 nothing is wrong, 1 error, 2 something is wrong.`,
 		Args: arguments(),
@@ -99,7 +99,7 @@ Exit codes: 0 nothing is wrong, 1 error, 2 something is wrong.`,
 	return cmd
 }
 
-// auditProgress says from time to time how far a long audit is.
+// auditProgress shows the progress of a long audit from time to time.
 func (i *invocation) auditProgress() func(done, total int) {
 	const every = 5 * time.Second
 	next := i.Now().Add(every)
@@ -127,13 +127,13 @@ func (i *invocation) writeAudit(w io.Writer, r archive.Report) error {
 	lines := &lineWriter{w: w}
 	for _, l := range r.Incarnations {
 		for _, gone := range l.Gone {
-			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s %s: gone from the stream before their turn came", l.Incarnation, gone)))
+			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s %s: gone from the stream before they could be archived", l.Incarnation, gone)))
 		}
 		if l.Live != nil && len(l.Live.AckFloors) == 0 {
-			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: no job feeds this archive", l.Incarnation)))
+			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: no job writes this archive", l.Incarnation)))
 		}
 		if l.Live != nil && l.Live.UnderWay > 0 {
-			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: %s under way", l.Incarnation, plural(l.Live.UnderWay, "object is", "objects are"))))
+			lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s: %s being written", l.Incarnation, plural(l.Live.UnderWay, "object is", "objects are"))))
 		}
 	}
 	for _, f := range r.Findings {
@@ -160,11 +160,11 @@ func (i *invocation) writeAudit(w io.Writer, r archive.Report) error {
 	}
 	switch {
 	case r.Clean() && waiting > 0:
-		lines.printf("Archive %s/%s is complete but for %s (%s).", r.Bucket, r.Prefix, plural(int(waiting), "message that waits", "messages that wait"), how)
+		lines.printf("Archive %s/%s is complete except %s (%s).", r.Bucket, r.Prefix, plural(int(waiting), "message that waits", "messages that wait"), how)
 	case r.Clean():
 		lines.printf("Archive %s/%s is complete (%s).", r.Bucket, r.Prefix, how)
 	default:
-		lines.printf("Archive %s/%s: %s wrong (%s).", r.Bucket, r.Prefix, plural(len(r.Findings), "thing is", "things are"), how)
+		lines.printf("Archive %s/%s has %s (%s).", r.Bucket, r.Prefix, plural(len(r.Findings), "finding", "findings"), how)
 	}
 	return lines.err
 }
@@ -188,8 +188,8 @@ type archiveFilter struct{ archive.Filter }
 func (f *archiveFilter) register(i *invocation, flags *pflag.FlagSet) {
 	flags.StringVar(&f.Organization, "organization", "", "only messages of this organization")
 	flags.StringVar(&f.Source, "source", "", "only messages of this source: csi, hobolink")
-	flags.Var(sinceValue{&f.From, i.Now}, "from", "only messages that came at this time or later: 2026-05-01T12:00:00Z, or PT1H ago")
-	flags.Var(sinceValue{&f.To, i.Now}, "to", "only messages that came before this time")
+	flags.Var(sinceValue{&f.From, i.Now}, "from", "only messages received at this time or later: 2026-05-01T12:00:00Z, or PT1H ago")
+	flags.Var(sinceValue{&f.To, i.Now}, "to", "only messages received before this time")
 }
 
 func (f *archiveFilter) check(cmd *cobra.Command) error {
@@ -221,7 +221,7 @@ func (i *invocation) archiveListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the objects that hold messages",
 		Long: `list shows the objects of the archive that hold messages, with the hour in which
-the raw stream took them, and the range of numbers of their batch.`,
+the raw stream received them, and the range of numbers of their batch.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := filter.check(cmd); err != nil {
@@ -279,7 +279,7 @@ JSON each: number, time, subject, headers and body, as they are archived.`,
 			}
 			if len(args) == 1 {
 				if _, ok := archive.ParseDataKey(args[0]); !ok {
-					return fmt.Errorf("%s is no key of an object with messages: starter archive list shows them", clean(args[0]))
+					return fmt.Errorf("%s is not the key of an object with messages: starter archive list shows them", clean(args[0]))
 				}
 				return i.catObject(cmd.Context(), a, filter.Filter, args[0])
 			}
@@ -299,7 +299,7 @@ JSON each: number, time, subject, headers and body, as they are archived.`,
 	return cmd
 }
 
-// catObject writes the lines of an object that a filter takes.
+// catObject writes the lines of an object that match a filter.
 func (i *invocation) catObject(ctx context.Context, a archive.Archive, filter archive.Filter, key string) error {
 	content, err := a.Read(ctx, key)
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// reportStarted tells what was set off, without waiting for its end.
+// reportStarted shows what was started, without waiting for its end.
 func (i *invocation) reportStarted(s *started) error {
 	return i.emit(s, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, s.sentence())
 		if err == nil {
-			i.note("Look at it with: %s", s.lookAt())
+			i.note("Show it with: %s", s.showCommand())
 		}
 		return err
 	})
@@ -28,7 +28,7 @@ func (i *invocation) reportStarted(s *started) error {
 
 func (s *started) sentence() string {
 	switch {
-	case s.Before:
+	case s.Completed:
 		return fmt.Sprintf("Job %s has completed: workflow %s, run %s.", s.Job.ID, s.Run.WorkflowID, s.Run.RunID)
 	case s.Run != nil && !s.At.IsZero():
 		return fmt.Sprintf("Job %s begins at %s: workflow %s, run %s.", s.Job.ID, utc(s.At), s.Run.WorkflowID, s.Run.RunID)
@@ -37,18 +37,18 @@ func (s *started) sentence() string {
 	case s.Receipt != nil:
 		return fmt.Sprintf("Put job %s into queue %s: %s.", s.Job.ID, s.Job.Queue(), receiptText(*s.Receipt))
 	}
-	return fmt.Sprintf("Told job %s to start iteration %d.", s.Job.ID, s.Iteration)
+	return fmt.Sprintf("Triggered iteration %d of job %s.", s.Iteration, s.Job.ID)
 }
 
-// what is what was set off, without the job.
-func (s *started) what() string {
+// result is the sentence without the job, for lists.
+func (s *started) result() string {
 	switch {
 	case s.Run != nil:
 		return fmt.Sprintf("started run %s of %s", s.Run.RunID, s.Run.WorkflowID)
 	case s.Receipt != nil:
 		return fmt.Sprintf("put into queue %s, %s", s.Job.Queue(), receiptText(*s.Receipt))
 	}
-	return fmt.Sprintf("told to start iteration %d", s.Iteration)
+	return fmt.Sprintf("triggered iteration %d", s.Iteration)
 }
 
 func receiptText(receipt contract.EnqueueReceipt) string {
@@ -59,8 +59,8 @@ func receiptText(receipt contract.EnqueueReceipt) string {
 	return text
 }
 
-// lookAt is the command that shows what was set off.
-func (s *started) lookAt() string {
+// showCommand is the command that shows what was started.
+func (s *started) showCommand() string {
 	switch {
 	case s.Run != nil:
 		return fmt.Sprintf("starter runs describe %s %s", s.Run.WorkflowID, s.Run.RunID)
@@ -70,7 +70,7 @@ func (s *started) lookAt() string {
 	return "starter jobs describe " + s.Job.ID
 }
 
-// await follows what was set off to its end.
+// await waits for the end of what was started.
 func (i *invocation) await(ctx context.Context, s *started) error {
 	line := i.newProgress()
 	err := i.follow(ctx, s, line)
@@ -80,7 +80,7 @@ func (i *invocation) await(ctx context.Context, s *started) error {
 		if errors.Is(context.Cause(ctx), errTimeout) {
 			why = fmt.Sprintf("gave up waiting after %s", i.timeout)
 		}
-		return fmt.Errorf("%s; the run goes on, look at it with: %s", why, s.lookAt())
+		return fmt.Errorf("%s; the run goes on, show it with: %s", why, s.showCommand())
 	}
 	return err
 }
@@ -109,7 +109,7 @@ func (i *invocation) followRun(ctx context.Context, s *started, ref client.RunRe
 	return runError(detail)
 }
 
-// runProgress says in a few words where a run is.
+// runProgress is the progress of a run in a few words.
 func runProgress(detail *client.RunDetail) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -118,7 +118,7 @@ func runProgress(detail *client.RunDetail) string {
 		add("waiting for a worker of type %s", detail.Job.Worker)
 	case detail.WaitingForWorker:
 		add("waiting for a worker")
-	case !detail.NextTry.IsZero():
+	case !detail.NextAttempt.IsZero():
 		add("waiting to try again")
 	default:
 		add("%s", detail.Status)
@@ -153,11 +153,12 @@ var endWords = map[client.RunStatus]string{
 	client.RunTerminated: "was terminated",
 	client.RunTimedOut:   "timed out",
 	client.RunHeldBack:   "was held back",
+	client.RunSuperseded: "gave way to another start",
 	client.RunRunning:    "has not ended",
 	client.RunWaiting:    "has not begun",
 }
 
-// writeRunEnd shows how a run ended and what it left behind.
+// writeRunEnd shows the status and the result of a run that has ended.
 func (i *invocation) writeRunEnd(w io.Writer, detail *client.RunDetail) error {
 	var s sheet
 	s.add("Job", "%s", detail.JobID)
@@ -191,7 +192,7 @@ func counts(counts map[string]int64) string {
 func (i *invocation) followItem(ctx context.Context, s *started, line *progressLine) error {
 	begin := time.Now()
 	i.note("%s", s.sentence())
-	turn, err := s.client.Queues.AwaitTurn(ctx, s.Job.Queue(), s.Job.ID, s.Receipt.Sequence, func(ahead int) {
+	turn, err := s.client.Queues.AwaitTurn(ctx, s.Job, s.Receipt.Sequence, func(ahead int) {
 		switch {
 		case ahead < 0:
 			line.show("no worker answers for queue "+s.Job.Queue(), time.Since(begin))
@@ -253,7 +254,7 @@ func iterationStatus(iteration contract.Iteration) string {
 	status := "completed"
 	switch {
 	case iteration.Start.IsZero():
-		return "ended, and its job has forgotten it since"
+		return "ended; its job no longer has its result"
 	case iteration.Error != "":
 		status = "failed"
 	case iteration.Stopped:

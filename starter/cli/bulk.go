@@ -9,35 +9,35 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 )
 
-// bulk does one thing to many jobs or runs.
+// bulk is a command on many jobs or runs.
 type bulk struct {
 	verb     string // "pause"
 	one, all string // "job", "jobs"
 	names    []string
-	// act does it to the n-th and says what came of it. An error that wraps
-	// errNothingToDo is no failure.
+	// act changes the n-th and returns the result. An error that wraps errNothingToDo is
+	// not a failure.
 	act func(n int) (string, error)
 	// warning, if any, is shown before the question.
 	warning string
 }
 
-// errNothingToDo says that there was nothing to do to one of many.
+// errNothingToDo is the error of a command that would change nothing.
 var errNothingToDo = errors.New("nothing to do")
 
-// bulkOutcome is what became of one of many, as JSON.
+// bulkOutcome is the result for one of many, as JSON.
 type bulkOutcome struct {
-	Name  string `json:"name"`
-	Done  string `json:"done,omitempty"`
-	Error string `json:"error,omitempty"`
+	Name   string `json:"name"`
+	Result string `json:"result,omitempty"`
+	Error  string `json:"error,omitempty"`
 }
 
 // shownNames bounds the names that are shown before a question.
 const shownNames = 20
 
-// doAll asks, unless yes is set, and then does it to all, several at a time.
+// doAll asks, unless yes is set, and then acts on all, several at a time.
 func (i *invocation) doAll(ctx context.Context, b bulk, yes bool) error {
 	if i.noteEmpty(b.one, len(b.names)) {
 		return i.emit([]bulkOutcome{}, func(io.Writer) error { return nil })
@@ -67,16 +67,16 @@ func capitalized(word string) string { return string(word[0]-'a'+'A') + word[1:]
 func (b bulk) do(ctx context.Context) []bulkOutcome {
 	outcomes := make([]bulkOutcome, len(b.names))
 	var mu sync.Mutex
-	failed := client.Each(len(b.names), func(n int) error {
+	failed := parallel.Each(len(b.names), 0, func(n int) error {
 		outcome := bulkOutcome{Name: b.names[n]}
 		if err := ctx.Err(); err != nil {
 			outcome.Error = err.Error()
 		} else if done, err := b.act(n); errors.Is(err, errNothingToDo) {
-			outcome.Done = err.Error()
+			outcome.Result = err.Error()
 		} else if err != nil {
 			outcome.Error = clean(err.Error())
 		} else {
-			outcome.Done = done
+			outcome.Result = done
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -100,7 +100,7 @@ func (i *invocation) report(b bulk, outcomes []bulkOutcome) error {
 			if outcome.Error != "" {
 				continue
 			}
-			if _, err := fmt.Fprintf(w, "%s: %s\n", clean(outcome.Name), clean(outcome.Done)); err != nil {
+			if _, err := fmt.Fprintf(w, "%s: %s\n", clean(outcome.Name), clean(outcome.Result)); err != nil {
 				return err
 			}
 		}

@@ -39,15 +39,15 @@ func completeAnyFile(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// completeJobs suggests ids of jobs: those that stand in Temporal, and those of
-// the latest runs.
+// completeJobs suggests ids of jobs: those that are in Temporal, and those of the latest
+// runs.
 func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
-		survey, err := c.Jobs.Survey(ctx, nil)
+		resources, err := c.Apply.Resources(ctx, nil)
 		if err != nil {
 			return err
 		}
-		for id := range survey.Jobs {
+		for id := range resources.Jobs {
 			found[id] = true
 		}
 		runs, err := c.Runs.List(ctx, client.RunFilter{Limit: completionRuns})
@@ -72,16 +72,15 @@ func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string)
 // completeServices suggests the ids of live worker processes.
 func (i *invocation) completeServices(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
-		services, err := client.Services(ctx, c.Temporal())
-		for n := range services {
-			found[services[n].ID()] = true
+		services, err := c.Workers.Services(ctx, time.Time{})
+		for n := range services.Live {
+			found[services.Live[n].ID()] = true
 		}
 		return err
 	})
 }
 
-// suggest finds words for the first argument. What cannot be found in time is
-// not suggested.
+// suggest finds words for the first argument, within the time limit.
 func (i *invocation) suggest(cmd *cobra.Command, args []string, find func(context.Context, *client.Client, map[string]bool) error) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -37,12 +37,12 @@ func identity() string {
 	return fmt.Sprintf("starter@%s/%d", host, os.Getpid())
 }
 
-// defaultReason is what a pause or a stop says that gives no --reason.
+// defaultReason is the reason of a command without --reason.
 func defaultReason() string {
 	if name := userName(); name != "" {
-		return "asked for by " + name
+		return "requested by " + name
 	}
-	return "asked for on the command line"
+	return "requested on the command line"
 }
 
 // userName is who calls the command, "" if that is not known.

@@ -16,17 +16,17 @@ func (i *invocation) driftCommand() *cobra.Command {
 		Use:         "drift",
 		Annotations: map[string]string{exitMeansChanges: ""},
 		Short:       "Show what was changed by hand since the last apply",
-		Long: `drift compares what was applied last with what stands in Temporal, and changes
-nothing. It reads no jobs file: a change made in the file is no drift, and a
-change made in the Web UI or with the Temporal CLI is.
+		Long: `drift compares the last apply with Temporal, and changes nothing. It reads no jobs
+file. A change in the Web UI or with the Temporal CLI is drift; a change in the file
+is not.
 
   ~ edited, paused or resumed, with every value that was changed
-  - its schedule was deleted, or its loop stopped
-  ! named like ours and not ours
-  = paused by itself, since it failed too often: shown, and no drift
+  - the schedule was deleted, or the continuous job was stopped
+  ! unmanaged: it has a job's name, and starter did not create it
+  = paused by itself after too many failures: shown, but not drift
 
-One-shot and queued jobs are left out: they end by themselves. "apply" undoes
-edits and deletions; pauses it keeps unless --reset-pauses is given.
+One-shot and queued jobs are left out, because they end by themselves. "apply" undoes
+edits and deletions. It keeps pauses unless --reset-pauses is given.
 
 Exit codes: 0 all is as it was applied, 1 error, 2 drift.`,
 		Args: arguments(),
@@ -78,7 +78,7 @@ func (i *invocation) writeDrift(w io.Writer, drift *schedules.Drift) error {
 		lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s  %s  paused by itself: %s", one.JobID, one.Mode, clean(one.Note))))
 	}
 	for _, name := range drift.Foreign {
-		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is named like ours and is not ours", clean(name))))
+		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is unmanaged: it has a job's name, and starter did not create it", clean(name))))
 	}
 	if !drift.Empty() || len(drift.Failing) > 0 {
 		lines.printf("")
@@ -93,7 +93,7 @@ func driftTotal(drift *schedules.Drift) string {
 	}
 	parts := []string{plural(len(drift.Jobs), "job has drifted", "jobs have drifted")}
 	if n := len(drift.Foreign); n > 0 {
-		parts = append(parts, plural(n, "thing is not ours", "things are not ours"))
+		parts = append(parts, plural(n, "resource is unmanaged", "resources are unmanaged"))
 	}
 	return fmt.Sprintf("%s, of %d applied", strings.Join(parts, ", "), drift.Applied)
 }

@@ -33,24 +33,22 @@ func (i *invocation) queuesEnqueueCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "enqueue QUEUE",
 		Short: "Put jobs into a queue",
-		Long: `enqueue puts one job into a queue, or one for each line of a file, and prints
-its place. What it prints is stored: no crash loses it.
+		Long: `enqueue puts one job into a queue, or one for each line of a file, and prints the
+number of each item. An item that is printed is stored and survives any crash.
 
-A job is put in with --type and --spec, with --type and --file, or, if Temporal
-has it as a queued job, with --job. A line of the file is a spec, or a key with
-a spec: {"key": "a", "spec": {...}}. All lines are checked before the first is
-put in.
+The job is given by --type and --spec, by --type and --file, or by --job if it is a
+queued job in Temporal. A line of the file is a spec, or a key with a spec:
+{"key": "a", "spec": {...}}. All lines are checked before the first is enqueued.
 
-A job is known by its key. One that is in the queue already is not put in again,
-and one that has completed is skipped when its turn comes, unless --again is
-given. So a command that gives keys can be repeated without harm; without keys
-every call makes new jobs.
+The key identifies the job. A job that is in the queue already is not enqueued again.
+A job that has completed is skipped at its turn, unless --again is given. So a command
+with keys can be repeated. Without keys every call makes new jobs.
 
-An item of a file whose job has completed is skipped even if its spec is another:
-give other work another key, or --again. With --key such a job is refused.
+An item of a file whose job has completed is skipped even if its spec differs: give
+other work another key, or --again. With --key such a job is refused.
 
-The items of a file are put in in its order, in batches. If that fails midway,
-the first items are in: repeat the command for the others.`,
+The items of a file are enqueued in its order, in batches. If that fails midway, the
+first items are in the queue: repeat the command for the others.`,
 		Example: `  starter queues enqueue photos --type GeneratePhotoVariantsToMinio --key a --spec '{"bucket": "uploads", "key": "a.jpg"}'
   starter queues enqueue photos --type GeneratePhotoVariantsToMinio --file photos.jsonl`,
 		Args:              arguments("QUEUE"),
@@ -64,9 +62,9 @@ the first items are in: repeat the command for the others.`,
 	}
 	options.register(i, cmd)
 	flags := cmd.Flags()
-	flags.Var(nameValue{&options.jobID}, "job", "a queued job that Temporal has")
+	flags.Var(nameValue{&options.jobID}, "job", "a queued job in Temporal")
 	flags.Var(textValue{&options.file, argumentFile}, "file", "file with a spec on each line, - for standard input")
-	flags.BoolVar(&options.again, "again", false, "run the job although it ran before")
+	flags.BoolVar(&options.again, "again", false, "run the job even if it has completed")
 	return cmd
 }
 
@@ -82,7 +80,7 @@ func checkEnqueueFlags(cmd *cobra.Command, options *enqueueOptions) error {
 	return needsType(cmd, &options.adHoc)
 }
 
-// placed is a job with its place in the queue.
+// placed is a job with its number in the queue.
 type placed struct {
 	JobID string `json:"job_id"`
 	contract.EnqueueReceipt
@@ -124,8 +122,8 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 	return err
 }
 
-// checkKey refuses a job whose turn would be skipped, and its work lost, since its
-// key stands for a run with another spec. A run that failed is no obstacle.
+// checkKey refuses a job that the queue would skip because its key has completed with
+// another spec. A run that failed does not prevent another.
 func checkKey(ctx context.Context, c *client.Client, j job.Job) error {
 	live, err := c.Jobs.LiveWorkflow(ctx, j.ID)
 	if err != nil || live == nil {
@@ -146,14 +144,14 @@ func writeReceipts(w io.Writer, receipts []placed) error {
 	for _, r := range receipts {
 		note := ""
 		if r.Duplicate {
-			note = "was in the queue already"
+			note = "already in the queue"
 		}
 		t.add(r.JobID, fmt.Sprint(r.Sequence), fmt.Sprint(r.Ahead), note)
 	}
 	return t.write(w)
 }
 
-// queuedJob finds a job that Temporal has, and that belongs to the queue.
+// queuedJob finds a job of the queue in Temporal.
 func queuedJob(ctx context.Context, c *client.Client, queue, jobID string) (job.Job, error) {
 	live, err := c.Jobs.Live(ctx, jobID)
 	switch {
@@ -216,7 +214,7 @@ func (i *invocation) readItems(path string, template job.Job, checker *checker) 
 		key, spec := checker.splitLine(line)
 		j, wrong := checker.complete(template, key, spec)
 		if earlier, ok := lineOf[j.ID]; ok {
-			wrong = append(wrong, fmt.Sprintf("key %q is that of line %d already", key, earlier))
+			wrong = append(wrong, fmt.Sprintf("key %q is already used in line %d", key, earlier))
 		}
 		lineOf[j.ID] = number
 		for _, problem := range wrong {
@@ -236,7 +234,7 @@ func (i *invocation) readItems(path string, template job.Job, checker *checker) 
 	return jobs, nil
 }
 
-// splitLine tells {"key": …, "spec": {…}} from a spec.
+// splitLine splits {"key": …, "spec": {…}}; any other line is a spec.
 func (c *checker) splitLine(line []byte) (key string, spec []byte) {
 	var wrapped struct {
 		Key  string          `json:"key"`
@@ -253,12 +251,12 @@ func (c *checker) splitLine(line []byte) (key string, spec []byte) {
 	return wrapped.Key, wrapped.Spec
 }
 
-// enqueueAll puts the jobs into the queue in their order, shows how far it is,
-// and gives the places of those that are in.
+// enqueueAll puts the jobs into the queue in their order, shows its progress, and
+// returns the receipts of those that are in the queue.
 func (i *invocation) enqueueAll(ctx context.Context, c *client.Client, jobs []job.Job, options enqueueOptions) ([]placed, error) {
 	line := i.newProgress()
 	began := time.Now()
-	receipts, err := c.Queues.EnqueueAll(ctx, jobs, options.again, func(done int) {
+	receipts, err := c.Queues.EnqueueAll(ctx, jobs, client.EnqueueOptions{AllowRerun: options.again}, func(done int) {
 		if line.terminal && len(jobs) > 1 {
 			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(jobs), jobs[0].Queue()), time.Since(began))
 		}

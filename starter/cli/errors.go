@@ -24,7 +24,7 @@ const (
 	exitMisused = 2
 )
 
-// errTimeout is why a command's context ended when --timeout is over.
+// errTimeout is the cause of a command's context that ended by --timeout.
 var errTimeout = errors.New("timeout")
 
 // errChanges makes a plan that is not empty end with its exit code. It is not shown.
@@ -67,7 +67,7 @@ func (i *invocation) sentences(err error) []string {
 		}
 		return lines
 	}
-	if refused := away(err); refused != nil {
+	if refused := unavailable(err); refused != nil {
 		if options, failed := temporalclient.Options(i.settings); failed == nil {
 			err = temporalclient.ExplainCall(options, refused)
 		}
@@ -80,11 +80,11 @@ func (i *invocation) sentences(err error) []string {
 	return []string{clean(err.Error())}
 }
 
-// away is the error with which Temporal, or what it rests on, did not take a call; nil
-// if that is not what went wrong.
-func away(err error) error {
-	if unavailable, ok := errors.AsType[*serviceerror.Unavailable](err); ok {
-		return unavailable
+// unavailable finds the error of a Temporal server, or of its database, that does not
+// accept calls; nil if err is another error.
+func unavailable(err error) error {
+	if down, ok := errors.AsType[*serviceerror.Unavailable](err); ok {
+		return down
 	}
 	exhausted, ok := errors.AsType[*serviceerror.ResourceExhausted](err)
 	if ok && exhausted.Cause == enumspb.RESOURCE_EXHAUSTED_CAUSE_PERSISTENCE_LIMIT {
@@ -93,8 +93,8 @@ func away(err error) error {
 	return nil
 }
 
-// slow says that Temporal did not answer a call in time, of whatever layer the
-// error is. The clients of other servers name theirs themselves.
+// slow says that Temporal did not answer a call in time: the gRPC client, the SDK and the
+// context have errors of their own for that. Errors of other servers are job.Failures.
 func slow(err error) bool {
 	if _, named := errors.AsType[*job.Failure](err); named || errors.Is(err, client.ErrNoWorker) {
 		return false
@@ -104,7 +104,7 @@ func slow(err error) bool {
 	return late || canceled || errors.Is(err, client.ErrSlow) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// ended says that err comes from the end of the command's own context.
+// ended says that err is due to the end of the command's own context.
 func (i *invocation) ended(err error) bool {
 	_, canceled := errors.AsType[*serviceerror.Canceled](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
@@ -112,14 +112,14 @@ func (i *invocation) ended(err error) bool {
 		!errors.Is(err, client.ErrNoWorker) && !errors.Is(err, client.ErrSlow) {
 		return false
 	}
-	// The server knows the deadline of a call and may be a little ahead of us.
+	// The server knows the deadline of a call, and its clock may be ahead.
 	if deadline, ok := i.ctx.Deadline(); ok && time.Until(deadline) < time.Second {
 		<-i.ctx.Done()
 	}
 	return i.ctx.Err() != nil
 }
 
-// aboutJob makes an error about a job that is not there say what to do.
+// aboutJob adds what to do to an error about a job that does not exist.
 func aboutJob(c *client.Client, jobID string, err error) error {
 	if !errors.Is(err, client.ErrNotFound) {
 		return err
@@ -135,10 +135,10 @@ func aboutJob(c *client.Client, jobID string, err error) error {
 	return errors.New(what)
 }
 
-// aboutQueue makes an error about a queue that is not there say what to do.
+// aboutQueue adds what to do to an error about a queue that does not exist.
 func aboutQueue(c *client.Client, name string, err error) error {
 	if !errors.Is(err, client.ErrNotFound) {
 		return err
 	}
-	return fmt.Errorf("there is no queue %s in namespace %s; the first job that is put into it makes it", name, c.Namespace())
+	return fmt.Errorf("there is no queue %s in namespace %s; the first job that is enqueued creates it", name, c.Namespace())
 }

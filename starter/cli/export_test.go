@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
@@ -30,9 +29,8 @@ func (p Program) WriteRun(w io.Writer, detail *client.RunDetail) error {
 	return (&invocation{Program: p.withDefaults()}).writeRun(w, detail)
 }
 
-func (p Program) WriteQueue(w io.Writer, state *contract.QueueState, limit int) error {
-	i := &invocation{Program: p.withDefaults()}
-	return i.writeQueue(w, client.NewQueue(state, i.Now()), limit)
+func (p Program) WriteQueue(w io.Writer, queue *client.Queue, limit int) error {
+	return (&invocation{Program: p.withDefaults()}).writeQueue(w, queue, limit)
 }
 
 func (p Program) WriteWorkers(w io.Writer, workers *client.Workers) error {

@@ -18,10 +18,10 @@ type filters struct {
 	owner    job.Owner
 	tags     map[string]string
 	mode     job.Mode
-	names    []string // of the flags, to tell whether one was given
+	names    []string // of the flags
 }
 
-// register adds the flags; what says what they narrow: "jobs", "runs".
+// register adds the flags; what is the word of their help: "jobs", "runs".
 func (f *filters) register(i *invocation, cmd *cobra.Command, what string, modes ...job.Mode) {
 	flags := cmd.Flags()
 	flags.Var(nameValue{&f.typeName}, "type", "only "+what+" of this type, in CamelCase or snake_case")
@@ -38,8 +38,8 @@ func (f *filters) given(cmd *cobra.Command) []string {
 	return slices.DeleteFunc(slices.Clone(f.names), func(name string) bool { return !cmd.Flags().Changed(name) })
 }
 
-// jobType is the name of the job type as definitions have it. A type that this
-// program was not built with may be there nevertheless.
+// jobType is the name of the job type as definitions have it. An unknown name is used
+// as it is, because Temporal may have jobs of an external type.
 func (f *filters) jobType(i *invocation) string {
 	if t, err := i.typeNamed(f.typeName); err == nil {
 		return t.Name
@@ -47,8 +47,7 @@ func (f *filters) jobType(i *invocation) string {
 	return f.typeName
 }
 
-// checkMatch makes an error of a filter that matches nothing since its job type is
-// unknown. Nothing else that does not match is an error.
+// checkMatch returns an error if nothing was found because the job type is unknown.
 func (f *filters) checkMatch(i *invocation, found int) error {
 	if f.typeName == "" || found > 0 {
 		return nil

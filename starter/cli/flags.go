@@ -42,8 +42,8 @@ func words[T ~string](list []T) []string {
 	return texts
 }
 
-// nameValue is the value of a flag that takes the name of something. It may be
-// left out, but not given empty: a filter without a value would match all there is.
+// nameValue is the value of a flag that takes a name. An empty name is refused: a filter
+// without a value would match everything.
 type nameValue struct{ value *string }
 
 // String implements pflag.Value.
@@ -61,9 +61,9 @@ func (n nameValue) Set(text string) error {
 	return err
 }
 
-// textValue is the value of a flag that takes a text which is checked where it is
-// used. It may be left out, but not given empty, as a script does whose variable is
-// not set: that would silently mean the default, such as the server of this machine.
+// textValue is the value of a flag that takes a text which is checked where it is used.
+// An empty text is refused: a script with an unset variable would silently get the
+// default, such as the server of this machine.
 type textValue struct {
 	value *string
 	what  string // in upper case, for the help
@@ -130,8 +130,7 @@ func (o ownerValue) Set(text string) error {
 	return err
 }
 
-// sinceValue is the value of a flag that takes a point in time, or how long ago
-// it was.
+// sinceValue is the value of a flag that takes a time, or a duration before now.
 type sinceValue struct {
 	value *time.Time
 	now   func() time.Time

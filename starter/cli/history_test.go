@@ -68,14 +68,14 @@ owner = "organization:bulk"
 
 	triggered := decoded[[]cli.BulkOutcome](t, c, with("jobs trigger", "--yes")...)
 	require.Len(t, triggered, n)
-	require.Contains(t, triggered[0].Done, "started run ")
+	require.Contains(t, triggered[0].Result, "started run ")
 	running := with("runs list", "--status", "running")
 	stacktest.WaitFor(t, "the progress of the runs in the list", func() (bool, error) {
 		return strings.Count(c.ok(t, running...), "1/2 on the way") == n, nil
 	})
 	canceled := decoded[[]cli.BulkOutcome](t, c, with("runs cancel", "--yes", "--tag", "part=0")...)
 	require.Len(t, canceled, 2)
-	require.Equal(t, "told to stop", canceled[0].Done)
+	require.Equal(t, "stop requested", canceled[0].Result)
 	r = c.run(t.Context(), "runs", "terminate", "take_steps.bulk-1")
 	require.Equal(t, 1, r.code, "it asks even for one")
 	require.Contains(t, r.stderr, "what it has not reported yet is lost")
@@ -89,7 +89,7 @@ owner = "organization:bulk"
 	retried := decoded[[]cli.BulkOutcome](t, c, with("runs retry", "--yes", "--since", "PT10M")...)
 	require.Len(t, retried, n)
 	for _, outcome := range retried {
-		require.Contains(t, outcome.Done, "started run ", "%+v", outcome)
+		require.Contains(t, outcome.Result, "started run ", "%+v", outcome)
 	}
 	var completed []client.Run
 	stacktest.WaitFor(t, "the retried runs in the list", func() (bool, error) {
@@ -102,7 +102,7 @@ owner = "organization:bulk"
 	stacktest.WaitFor(t, "nothing to retry", func() (bool, error) {
 		outcomes := decoded[[]cli.BulkOutcome](t, c, with("runs retry", "--yes")...)
 		for _, outcome := range outcomes {
-			if !strings.HasPrefix(outcome.Done, "nothing to do: ") {
+			if !strings.HasPrefix(outcome.Result, "nothing to do: ") {
 				return false, fmt.Errorf("%+v", outcome)
 			}
 		}
@@ -140,7 +140,7 @@ func later(t *testing.T, c console) {
 	r = c.run(t.Context(), other...)
 	require.Equal(t, 1, r.code)
 	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ already; cancel that run first\n$`, r.stderr)
-	require.Contains(t, c.run(t.Context(), start...).stderr, " (in 1 h); this is about that one.\n")
+	require.Contains(t, c.run(t.Context(), start...).stderr, " (in 1 h); no other is started.\n")
 	waiting := decoded[client.RunDetail](t, c, "runs", "describe", "take_steps.later")
 	require.Equal(t, client.RunWaiting, waiting.Status)
 	require.True(t, waiting.LastUpdate.Before(time.Now()), "it was asked for in the past: %s", waiting.LastUpdate)
@@ -148,7 +148,7 @@ func later(t *testing.T, c console) {
 		return strings.Contains(c.ok(t, "runs", "list", "--status", "waiting"), "  waits until "), nil
 	})
 	require.Contains(t, c.ok(t, "runs", "describe", "take_steps.later"), "\nWaits until  ")
-	require.Contains(t, c.ok(t, "runs", "cancel", "take_steps.later"), ": told to stop\n")
+	require.Contains(t, c.ok(t, "runs", "cancel", "take_steps.later"), ": stop requested\n")
 	r = c.run(t.Context(), "run", "take_steps.always", "--in", "PT1H")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: job take_steps.always is continuous: only a one-shot can be started for later\n", r.stderr)

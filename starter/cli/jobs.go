@@ -22,21 +22,21 @@ func jobStatuses() []client.JobStatus {
 }
 
 func (i *invocation) jobsCommand() *cobra.Command {
-	return group("jobs", "List, describe and steer jobs",
+	return group("jobs", "List, describe and change jobs",
 		i.jobsListCommand(), i.jobsDescribeCommand(),
 		i.verbCommand(verb{
-			name: "stop", done: "told to stop", short: "End what a job does now",
-			long: `stop ends what a job does now. Its handler is told, and has the job's stop grace
-period to save its position; stop does not wait for it.
+			name: "stop", done: "stop requested", short: "Stop the current run of a job",
+			long: `stop asks the handler of a job to stop. The handler has the job's stop grace period
+to save its position. The command does not wait for the end.
 
   one-shot     its run is canceled
   recurring    its current run is canceled; the schedule goes on
-  continuous   it ends for good; restart or the next apply starts it again
+  continuous   its workflow ends; restart or the next apply starts it again
   queued       its run is canceled, or it leaves the queue if it waits`,
 			act: (*client.JobClient).Stop, fits: mayStop,
 		}),
 		i.verbCommand(verb{
-			name: "restart", done: "told to restart", short: "Restart a continuous job",
+			name: "restart", done: "restart requested", short: "Restart a continuous job",
 			long: `restart ends the current iteration of a continuous job and starts the next at
 once. A continuous job that was stopped is started again. Jobs of other modes
 are triggered instead.`,
@@ -49,18 +49,17 @@ are triggered instead.`,
   recurring    no more runs are started; one under way goes on
   continuous   the current iteration is ended gracefully; no more are started
 
-One-shot and queued jobs cannot be paused: stop them, or pause the queue. A
-pause is kept by apply. A job that is paused already keeps the reason of that and
-gets another one; one resume undoes all.`,
-			act: (*client.JobClient).Pause, fits: mayPause, before: pausedBefore,
+One-shot and queued jobs cannot be paused: stop them, or pause the queue. apply
+keeps a pause. Pausing a paused job adds a reason; one resume ends all pauses.`,
+			act: (*client.JobClient).Pause, fits: mayPause, check: notePause,
 		}),
 		i.verbCommand(verb{
-			name: "resume", done: "resumed", short: "Let a paused job go on",
-			long: `resume lets a paused job go on. What a recurring job missed meanwhile is not
-made up for; a continuous job starts an iteration at once and forgets its
-failures. If the job is not paused, the command says so and changes nothing: to
-run a failing recurring job before its next try, trigger it.`,
-			act: (*client.JobClient).Resume, fits: isPaused, before: pausedUntilNow,
+			name: "resume", done: "resumed", short: "Resume a paused job",
+			long: `resume ends the pause of a job. A recurring job does not run the starts that it
+missed. A continuous job starts an iteration at once and resets its count of
+failures. If the job is not paused, the command says so and changes nothing. To run
+a failing recurring job before its next run, trigger it.`,
+			act: (*client.JobClient).Resume, fits: isPaused, check: checkResume,
 		}),
 		i.triggerCommand(), i.jobsNextCommand(), i.skipNextCommand(), i.backfillCommand(),
 	)
@@ -70,10 +69,10 @@ func (i *invocation) jobsListCommand() *cobra.Command {
 	var filter jobFilters
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the jobs that Temporal knows",
-		Long: `list shows the jobs that Temporal knows: all recurring ones, and the others as
-long as their latest run is within the retention of the namespace. A change may
-take a second to show. Which jobs wait in a queue only a live worker can tell.`,
+		Short: "List the jobs in Temporal",
+		Long: `list shows the jobs in Temporal: all recurring ones, and the others as long as
+their latest run is within the retention of the namespace. A change may take a
+second to appear. Jobs that wait in a queue are listed only if a worker is running.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := i.connect(cmd.Context())
@@ -107,7 +106,7 @@ func (f *jobFilters) register(i *invocation, cmd *cobra.Command) {
 	f.names = append(f.names, "status", "queue")
 }
 
-// findJobs lists the jobs that match, and says what could not be looked at.
+// findJobs lists the jobs that match, and notes the queues that could not be read.
 func (i *invocation) findJobs(ctx context.Context, c *client.Client, f *jobFilters) ([]client.JobRow, error) {
 	filter := client.JobFilter{Type: f.jobType(i), Mode: f.mode, Status: f.status, Owner: f.owner.String(), Tags: f.tags, Queue: f.queue}
 	rows, unread, err := c.Jobs.List(ctx, filter)
@@ -115,7 +114,7 @@ func (i *invocation) findJobs(ctx context.Context, c *client.Client, f *jobFilte
 		return nil, err
 	}
 	for _, queue := range unread {
-		i.note("What waits in queue %s is not shown: it does not answer.", queue)
+		i.note("The items that wait in queue %s are not shown: the queue does not answer.", queue)
 	}
 	return rows, f.checkMatch(i, len(rows))
 }
@@ -133,7 +132,7 @@ func (i *invocation) writeJobs(w io.Writer, rows []client.JobRow) error {
 	return t.write(w)
 }
 
-// jobNote is what a table says beside the status of a job.
+// jobNote is the cell NOTE of a job: its queue, its failure or its pause.
 func (i *invocation) jobNote(row client.JobRow) string {
 	switch {
 	case row.Queue != "":
@@ -144,24 +143,24 @@ func (i *invocation) jobNote(row client.JobRow) string {
 	return inBrief(row.PauseReason)
 }
 
-// failingText says since when a job is failing, and over what.
+// failingText is the start and the error of a job's failures.
 func (i *invocation) failingText(f *contract.Failing) string {
 	return fmt.Sprintf("since %s: %s: %s", i.moment(f.Since), f.Class, f.Error)
 }
 
-// verb is something that a job can be told.
+// verb is a command that changes jobs.
 type verb struct {
 	name, done  string
 	short, long string
 	act         func(c *client.JobClient, ctx context.Context, jobID, reason string) error
-	// before, if set, says how the job stood that is about to be told; errNothingToDo
-	// if there is no need to tell it.
-	before func(ctx context.Context, c *client.Client, jobID string) (string, error)
-	// fits says which of many jobs it is meant for.
+	// check, if set, is called before act. It returns a note on the job's status, and
+	// errNothingToDo if act would change nothing.
+	check func(ctx context.Context, c *client.Client, jobID string) (string, error)
+	// fits selects the jobs to which a command with filters applies.
 	fits func(client.JobRow) bool
 }
 
-// Which of many jobs a verb is meant for, as far as a list tells.
+// mayStop selects jobs with something to stop; a list may be a second old.
 func mayStop(row client.JobRow) bool {
 	switch row.Status {
 	case client.JobRunning, client.JobFailing, client.JobWaiting, client.JobPaused, client.JobScheduled:
@@ -179,8 +178,8 @@ func mayPause(row client.JobRow) bool {
 		row.Mode == job.ModeContinuous && (row.Status == client.JobRunning || row.Status == client.JobFailing)
 }
 
-// pausedBefore says for what a job is paused already.
-func pausedBefore(ctx context.Context, c *client.Client, jobID string) (string, error) {
+// notePause notes the reasons for which a job is paused already.
+func notePause(ctx context.Context, c *client.Client, jobID string) (string, error) {
 	paused, reason, err := c.Jobs.Paused(ctx, jobID)
 	if err != nil || !paused {
 		return "", err
@@ -190,8 +189,8 @@ func pausedBefore(ctx context.Context, c *client.Client, jobID string) (string, 
 
 func alreadyPaused(reason string) string { return "it was paused already: " + reason }
 
-// pausedUntilNow says of a job that it was not paused.
-func pausedUntilNow(ctx context.Context, c *client.Client, jobID string) (string, error) {
+// checkResume finds out whether a job has a pause or failures for a resume to end.
+func checkResume(ctx context.Context, c *client.Client, jobID string) (string, error) {
 	resumable, err := c.Jobs.Resumable(ctx, jobID)
 	switch {
 	case err != nil:
@@ -199,34 +198,37 @@ func pausedUntilNow(ctx context.Context, c *client.Client, jobID string) (string
 	case resumable == client.ResumableNothing:
 		return "it was not paused; to run it now, trigger it", errNothingToDo
 	case resumable == client.ResumableFailures:
-		return "it was not paused, and has forgotten its failures", nil
+		return "it was not paused; its count of failures is reset", nil
 	}
 	return "", nil
 }
 
-// told is what a verb has done, as JSON.
-type told struct {
+// verbResult is what a verb did to a job, as JSON.
+type verbResult struct {
 	JobID  string `json:"job_id"`
-	Done   string `json:"done"`
+	Result string `json:"result"`
 	Reason string `json:"reason"`
-	Before string `json:"before,omitempty"` // how the job stood
+	Note   string `json:"note,omitempty"` // on the job's status before
 }
 
-// text is the outcome for people.
-func (t told) text() string {
-	if t.Before == "" {
-		return t.Done
+// unchanged is the result of a verb that had nothing to do.
+const unchanged = "unchanged"
+
+// withNote is a result as a table shows it.
+func withNote(result, note string) string {
+	if note == "" {
+		return result
 	}
-	return t.Done + "; " + t.Before
+	return result + "; " + note
 }
 
-// tell tells a job.
-func (v verb) tell(ctx context.Context, c *client.Client, jobID, reason string) (told, error) {
-	outcome := told{JobID: jobID, Done: v.done, Reason: reason}
-	if v.before != nil {
+// apply changes one job.
+func (v verb) apply(ctx context.Context, c *client.Client, jobID, reason string) (verbResult, error) {
+	outcome := verbResult{JobID: jobID, Result: v.done, Reason: reason}
+	if v.check != nil {
 		var err error
-		if outcome.Before, err = v.before(ctx, c, jobID); errors.Is(err, errNothingToDo) {
-			outcome.Done = "left as it is"
+		if outcome.Note, err = v.check(ctx, c, jobID); errors.Is(err, errNothingToDo) {
+			outcome.Result = unchanged
 			return outcome, nil
 		} else if err != nil {
 			return outcome, err
@@ -256,13 +258,13 @@ func (i *invocation) verbCommand(v verb) *cobra.Command {
 				reason = defaultReason()
 			}
 			if len(args) == 1 {
-				return i.tell(cmd.Context(), c, v, args[0], reason)
+				return i.changeJob(cmd.Context(), c, v, args[0], reason)
 			}
-			return i.tellMany(cmd.Context(), c, v, args, &filter, reason, yes)
+			return i.changeJobs(cmd.Context(), c, v, args, &filter, reason, yes)
 		},
 	}
 	filter.register(i, cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "a few words for those who find it so (default: your user name)")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason that lists and the history show (default: your user name)")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
@@ -271,24 +273,24 @@ func (i *invocation) verbCommand(v verb) *cobra.Command {
 func bulkHelp(one string) string {
 	return `
 
-With filters it is done to every ` + one + ` that matches all of them. It says how many
-these are and asks; without a terminal to ask on, and with -o json, it needs --yes.
-That no ` + one + ` matches is no error.`
+With filters, the command applies to every ` + one + ` that matches all of them. It shows
+the matches and asks. Without a terminal, and with -o json, it needs --yes. Matching
+no ` + one + ` is not an error.`
 }
 
-func (i *invocation) tell(ctx context.Context, c *client.Client, v verb, jobID, reason string) error {
-	outcome, err := v.tell(ctx, c, jobID, reason)
+func (i *invocation) changeJob(ctx context.Context, c *client.Client, v verb, jobID, reason string) error {
+	outcome, err := v.apply(ctx, c, jobID, reason)
 	if err != nil {
 		return aboutJob(c, jobID, err)
 	}
 	return i.emit(outcome, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "Job %s: %s.\n", jobID, clean(outcome.text()))
+		_, err := fmt.Fprintf(w, "Job %s: %s.\n", jobID, clean(withNote(outcome.Result, outcome.Note)))
 		return err
 	})
 }
 
-// tellMany tells the jobs of a list, or else those that match.
-func (i *invocation) tellMany(ctx context.Context, c *client.Client, v verb, ids []string, f *jobFilters, reason string, yes bool) error {
+// changeJobs changes the jobs of a list, or else those that match.
+func (i *invocation) changeJobs(ctx context.Context, c *client.Client, v verb, ids []string, f *jobFilters, reason string, yes bool) error {
 	named := len(ids) > 0
 	if !named {
 		var err error
@@ -299,16 +301,16 @@ func (i *invocation) tellMany(ctx context.Context, c *client.Client, v verb, ids
 	return i.doAll(ctx, bulk{
 		verb: v.name, one: "job", all: "jobs", names: ids,
 		act: func(n int) (string, error) {
-			outcome, err := v.tell(ctx, c, ids[n], reason)
+			outcome, err := v.apply(ctx, c, ids[n], reason)
 			if err != nil && !named && errors.Is(err, client.ErrNotFound) {
 				return "", fmt.Errorf("%w: %w", errNothingToDo, err) // It ended meanwhile, or never ran.
 			}
-			return outcome.text(), aboutJob(c, ids[n], err)
+			return withNote(outcome.Result, outcome.Note), aboutJob(c, ids[n], err)
 		},
 	}, yes || named)
 }
 
-// fittingJobs finds the jobs that match and that a verb is meant for.
+// fittingJobs finds the jobs that match and to which a verb applies.
 func (i *invocation) fittingJobs(ctx context.Context, c *client.Client, verb string, f *jobFilters, fits func(client.JobRow) bool) ([]string, error) {
 	rows, err := i.findJobs(ctx, c, f)
 	if err != nil {
@@ -332,7 +334,7 @@ func (i *invocation) triggerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "trigger JOB... | --type TYPE ...",
 		Short:             "Run a job now, without waiting",
-		Long:              `trigger is run --detach: it sets off a run of a job that Temporal has.` + bulkHelp("job"),
+		Long:              `trigger is run --detach: it starts a run of a job that is in Temporal.` + bulkHelp("job"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := namesOrFilters(cmd, args, "JOB", &filter.filters); err != nil {
@@ -376,7 +378,7 @@ func (i *invocation) triggerMany(ctx context.Context, ids []string, f *jobFilter
 			if err != nil {
 				return "", err
 			}
-			return s.what(), nil
+			return s.result(), nil
 		},
 	}, yes || named)
 }

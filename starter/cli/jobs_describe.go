@@ -20,9 +20,9 @@ import (
 func (i *invocation) jobsDescribeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe JOB",
-		Short: "Show all that is known of a job",
-		Long: `describe shows the definition of a job that is in force, how it stands, and its
-latest runs. The state of a continuous job comes from a live worker.`,
+		Short: "Show the definition, status and runs of a job",
+		Long: `describe shows the definition of a job as it is in Temporal, its status, and its
+latest runs. For a continuous job it needs a running worker.`,
 		Args:              arguments("JOB"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,7 +42,7 @@ latest runs. The state of a continuous job comes from a live worker.`,
 func (i *invocation) writeJob(w io.Writer, detail *client.JobDetail) error {
 	var s sheet
 	i.addDefinition(&s, detail.Job)
-	i.addStanding(&s, detail)
+	i.addStatus(&s, detail)
 	if loop := detail.Loop; loop != nil {
 		i.addLoop(&s, loop)
 	}
@@ -93,7 +93,7 @@ func modeText(schedule job.Trigger) string {
 	return string(schedule.Mode())
 }
 
-// startTimes says when a recurring job starts.
+// startTimes is the cron expression or the period of a recurring job.
 func startTimes(r job.Recurring) string {
 	text := fmt.Sprintf("every %s", r.RecurEvery)
 	switch {
@@ -108,7 +108,7 @@ func startTimes(r job.Recurring) string {
 	return text
 }
 
-// addRecurring says what becomes of starts that come at a bad time.
+// addRecurring shows the policies for starts that overlap, are missed or fail.
 func (i *invocation) addRecurring(s *sheet, r *job.Recurring) {
 	if r == nil {
 		return
@@ -123,7 +123,7 @@ func (i *invocation) addRecurring(s *sheet, r *job.Recurring) {
 	}
 	if r.PauseAfterFailures > 0 {
 		backoff := r.FailureBackoff()
-		s.add("Failures", "after %d in a row starts are held back: tried after %s, growing to %s", r.PauseAfterFailures, backoff.Initial, backoff.Max)
+		s.add("Failures", "after %d in a row starts are held back; the next run is after %s, growing to %s", r.PauseAfterFailures, backoff.Initial, backoff.Max)
 	}
 	s.add("Starts from", "%s", i.when(r.StartAt))
 	s.add("Ends at", "%s", i.when(r.EndAt))
@@ -164,7 +164,7 @@ func retries(options job.Options) string {
 	return fmt.Sprintf("%s, after %s, growing to %s", count, options.RetryBackoff.Initial, options.RetryBackoff.Max)
 }
 
-func (i *invocation) addStanding(s *sheet, detail *client.JobDetail) {
+func (i *invocation) addStatus(s *sheet, detail *client.JobDetail) {
 	status := string(detail.Row.Status)
 	if detail.Row.PauseReason != "" {
 		status += ": " + detail.Row.PauseReason
@@ -178,7 +178,7 @@ func (i *invocation) addStanding(s *sheet, detail *client.JobDetail) {
 	s.add("Status", "%s", status)
 	if f := detail.Row.Failing; f != nil && f.Failures > 0 {
 		s.add("Failures in a row", "%d", f.Failures)
-		s.add("Next try", "%s", i.when(f.NextTry))
+		s.add("Next run", "%s", i.when(f.NextRun))
 	}
 	s.add("Last start", "%s", i.when(detail.Row.LastStart))
 	const shown = 3
@@ -191,7 +191,7 @@ func (i *invocation) addStanding(s *sheet, detail *client.JobDetail) {
 	}
 	s.add("Next", "%s", strings.Join(next, "\n"))
 	if detail.Missed > 0 || detail.Skipped > 0 {
-		s.add("Not run", "%d missed, %d skipped since the run before had not ended", detail.Missed, detail.Skipped)
+		s.add("Not run", "%d missed, %d skipped because the run before had not ended", detail.Missed, detail.Skipped)
 	}
 }
 
@@ -199,7 +199,7 @@ func (i *invocation) addLoop(s *sheet, loop *contract.ContinuousState) {
 	s.add("Phase", "%s", loop.Phase)
 	s.add("Iterations", "%d, %d failed, %d of these in a row", loop.Iterations, loop.Failed, loop.ConsecutiveFailures)
 	if loop.Interrupted > 0 {
-		s.add("Cut short", "%d", loop.Interrupted)
+		s.add("Interrupted", "%d", loop.Interrupted)
 	}
 	if loop.LostWorkers > 0 {
 		s.add("Lost workers", "%d, %d in a row", loop.LostWorkers, loop.ConsecutiveLost)
@@ -214,7 +214,7 @@ func (i *invocation) addLoop(s *sheet, loop *contract.ContinuousState) {
 	i.addBinding(s, &loop.Binding)
 }
 
-// addBinding shows the service of a bound job, and how it came there.
+// addBinding shows the service of a bound job, and its failovers.
 func (i *invocation) addBinding(s *sheet, b *contract.Binding) {
 	if b == nil || b.Service == "" {
 		return
@@ -243,7 +243,7 @@ func (i *invocation) iterationTable(iterations []contract.Iteration) *table {
 	return t
 }
 
-// since is the time that a run has taken up to now, or took.
+// since is the duration of a run, up to now if it has not ended.
 func (i *invocation) since(run client.Run) time.Duration {
 	if run.Ended.IsZero() {
 		return i.Now().Sub(run.Started)

@@ -13,28 +13,29 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
-const loadsHelp = `loads shows how the loads of locations into their InfluxDB mirrors are doing: how
-many prepared messages wait and since when, the points a second, whether a mirror
-is written to, and what went to quarantine or was too old to store.
+const loadsHelp = `loads shows the loads of locations into their InfluxDB mirrors: how many prepared
+messages wait and since when, the points a second, whether the mirror is up, and the
+messages that went to quarantine or were too old to store.
 
-What waits comes from the stream's own consumers and is right without a loader;
-all else is what the loader told last, every three seconds. A mirror that failed
-is down: it is left alone for a while, then tried with a little. Below the table
-stands why, in the server's words, and which message holds the mirror up, if the
-failure is about one.
+The numbers of waiting messages come from the consumers of the stream and need no
+loader. The others are the loader's last report, every three seconds. A mirror that
+failed is down: the loader waits, then tries it with a small write. Below the table
+are the server's error and the message that blocks the mirror, if the error is about
+one.
 
-It asks the NATS server, and neither Temporal nor a worker. A load is listed as long as its consumer exists.`
+loads reads the NATS server, and neither Temporal nor a worker. A load is listed as
+long as its consumer exists.`
 
-// loaderSilence is how long a loader may be silent before it counts as gone: ten
-// times as long as it takes between two reports.
+// loaderSilence is the age of the last report at which a loader counts as stopped: ten
+// times the interval of reports.
 const loaderSilence = 30 * time.Second
 
 // loadView is a load as it is shown as JSON.
 type loadView struct {
 	pipeline.Load
-	// LagSeconds is how long the first message that waits has been in the stream.
+	// LagSeconds is the age of the oldest waiting message.
 	LagSeconds float64 `json:"lag_seconds"`
-	// Loader tells whether a loader has reported lately.
+	// Loader says that a loader has reported lately.
 	Loader bool `json:"loader"`
 }
 
@@ -74,7 +75,7 @@ func (i *invocation) loadsCommand() *cobra.Command {
 func findLoads(ctx context.Context, client *pipeline.Client, location string) ([]pipeline.Load, error) {
 	loads, err := client.Loads(ctx)
 	if errors.Is(err, pipeline.ErrNoStream) {
-		return nil, fmt.Errorf("there is no stream %s on nats %s: no worker has been there", pipeline.StreamPrepared, client.Address())
+		return nil, fmt.Errorf("there is no stream %s on nats %s: no worker has connected to it yet", pipeline.StreamPrepared, client.Address())
 	}
 	if err != nil || location == "" {
 		return loads, err
@@ -86,7 +87,7 @@ func findLoads(ctx context.Context, client *pipeline.Client, location string) ([
 	return loads, nil
 }
 
-// loadName is what a load is called in sentences.
+// loadName is the name of a load in sentences.
 func loadName(l pipeline.Load) string {
 	return l.Location + "/" + string(l.Operation) + "/" + l.Mirror
 }
@@ -117,7 +118,7 @@ func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
 	}
 	lines := &lineWriter{w: w}
 	first := true
-	say := func(format string, args ...any) {
+	line := func(format string, args ...any) {
 		if first {
 			lines.printf("")
 			first = false
@@ -129,31 +130,31 @@ func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
 		switch b := v.Breaker; {
 		case b.Failures == 0:
 		case b.State == pipeline.BreakerTrying:
-			say("%s", clean(fmt.Sprintf("%s is down since %s, and is tried with what comes: last %s: %s: %s",
+			line("%s", clean(fmt.Sprintf("%s is down since %s, and is being tried: last %s: %s: %s",
 				name, i.moment(b.Since), i.moment(b.FailedAt), b.Class, b.Reason)))
 		case b.State == pipeline.BreakerClosed:
-			say("%s", clean(fmt.Sprintf("%s has failed %d times in a row, last %s: %s: %s", name, b.Failures, i.moment(b.FailedAt), b.Class, b.Reason)))
+			line("%s", clean(fmt.Sprintf("%s has failed %d times in a row, last %s: %s: %s", name, b.Failures, i.moment(b.FailedAt), b.Class, b.Reason)))
 		default:
-			say("%s", i.paint(red, clean(fmt.Sprintf("%s is down since %s, %d failures, next try %s: %s: %s",
+			line("%s", i.paint(red, clean(fmt.Sprintf("%s is down since %s, %d failures, next attempt %s: %s: %s",
 				name, i.moment(b.Since), b.Failures, i.moment(b.RetryAt), b.Class, b.Reason))))
 		}
 		if h := v.Breaker.Held; h != nil && v.Waiting > 0 {
-			say("%s is held up by message %d on %s: starter loads skip %s puts it into quarantine", name, h.Sequence, clean(h.Subject), skipArguments(v, views))
+			line("%s is blocked by message %d on %s: starter loads skip %s puts it into quarantine", name, h.Sequence, clean(h.Subject), skipArguments(v, views))
 		}
 		switch {
 		case v.UpdatedAt.IsZero():
-			say("%s: no loader has told anything yet", name)
+			line("%s: no loader has reported yet", name)
 		case !v.Loader:
-			say("%s: no loader since %s", name, i.moment(v.UpdatedAt))
+			line("%s: no loader since %s", name, i.moment(v.UpdatedAt))
 		}
 		if v.MaxBytes > 0 {
-			say("%s: %s takes at most %d bytes a write", name, v.Address, v.MaxBytes)
+			line("%s: %s accepts at most %d bytes a write", name, v.Address, v.MaxBytes)
 		}
 	}
 	return lines.err
 }
 
-// skipArguments are those by which starter loads skip finds one load among all.
+// skipArguments are the arguments of starter loads skip that select one load.
 func skipArguments(of loadView, all []loadView) string {
 	for _, v := range all {
 		if v.Location == of.Location && (v.Operation != of.Operation || v.Mirror != of.Mirror) {

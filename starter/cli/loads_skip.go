@@ -14,18 +14,19 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
-const loadsSkipHelp = `skip puts the message that holds a location up into quarantine, so that the loader goes
-on after it. It asks first. A message holds a location up when the loader has found
-that the mirror refuses it and nothing before it; starter loads names it.
+const loadsSkipHelp = `skip puts the message that blocks a location into quarantine, so that the loader
+continues after it. It asks first. A message blocks a location if the mirror refuses
+it and accepted all messages before it; starter loads names it.
 
-The loader does it, when it tries the mirror again, within a minute: it stores the
-message in quarantine and acknowledges it then. skip waits for that. Interrupted, it
-leaves the loader asked. starter quarantine replay publishes the message again.`
+The loader skips the message when it tries the mirror again, within a minute: it
+stores it in quarantine, then acknowledges it. The command waits for that. If the wait
+is interrupted, the request remains. starter quarantine replay publishes the message
+again.`
 
-// skipPoll is how often it is looked whether a loader has skipped a message.
+// skipPoll is the interval at which the command checks for the acknowledgement.
 const skipPoll = 500 * time.Millisecond
 
-// skipped is what became of a message, as JSON.
+// skipped is the result for a message, as JSON.
 type skipped struct {
 	Operation pipeline.Operation `json:"operation"`
 	Location  string             `json:"location"`
@@ -34,10 +35,10 @@ type skipped struct {
 	Sequence  uint64             `json:"sequence"`
 	Class     string             `json:"class"`
 	Reason    string             `json:"reason"`
-	// Item is its number in quarantine; 0 if it is not there, since it was stored after
-	// all. A message is there once, with the words of the first mirror that skipped it.
+	// Item is its number in quarantine; 0 if the mirror stored it in the meantime. If
+	// several mirrors skip a message, its item has the error of the first.
 	Item uint64 `json:"item,omitempty"`
-	// ItemTarget is the server that Item is of, if that is not this mirror's.
+	// ItemTarget is the server of that first mirror, if it is another one.
 	ItemTarget string `json:"item_target,omitempty"`
 }
 
@@ -47,7 +48,7 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "skip LOCATION",
-		Short: "Put the message that holds a location up into quarantine",
+		Short: "Put the message that blocks a location into quarantine",
 		Long:  loadsSkipHelp,
 		Args:  arguments("LOCATION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -68,13 +69,13 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 			}
 			held := load.Breaker.Held
 			if !yes {
-				question := clean(fmt.Sprintf("Put message %d on %s into quarantine? It holds up %s: %s: %s",
+				question := clean(fmt.Sprintf("Put message %d on %s into quarantine? It blocks %s: %s: %s",
 					held.Sequence, held.Subject, loadName(load), load.Breaker.Class, load.Breaker.Reason))
 				if err := i.ask(ctx, question, "loads skip", "to skip the message", "nothing was skipped"); err != nil {
 					return err
 				}
 			}
-			if err := client.AskToSkip(ctx, load.Consumer(), *held); err != nil {
+			if err := client.RequestSkip(ctx, load.Consumer(), *held); err != nil {
 				return err
 			}
 			if err := i.awaitSkip(ctx, client, load); err != nil {
@@ -90,17 +91,17 @@ func (i *invocation) loadsSkipCommand() *cobra.Command {
 	return cmd
 }
 
-// heldLoad is the one of a location's loads that a message holds up.
+// heldLoad finds the load of a location that a message blocks.
 func heldLoad(location string, loads []pipeline.Load) (pipeline.Load, error) {
 	held := slices.DeleteFunc(slices.Clone(loads), func(l pipeline.Load) bool { return l.Breaker.Held == nil || l.Waiting == 0 })
 	switch len(held) {
 	case 1:
 		return held[0], nil
 	case 0:
-		text := "no message holds up location " + location
+		text := "no message blocks location " + location
 		for _, l := range loads {
 			if l.Breaker.Failures > 0 {
-				text += fmt.Sprintf("; what %s fails with is about no message: %s: %s", loadName(l), l.Breaker.Class, l.Breaker.Reason)
+				text += fmt.Sprintf("; the error of %s is not about a message: %s: %s", loadName(l), l.Breaker.Class, l.Breaker.Reason)
 			}
 		}
 		return pipeline.Load{}, errors.New(clean(text))
@@ -109,10 +110,10 @@ func heldLoad(location string, loads []pipeline.Load) (pipeline.Load, error) {
 	for n, l := range held {
 		names[n] = fmt.Sprintf("%s by message %d", loadName(l), l.Breaker.Held.Sequence)
 	}
-	return pipeline.Load{}, fmt.Errorf("several are held up, so give --mirror or --operation: %s", strings.Join(names, ", "))
+	return pipeline.Load{}, fmt.Errorf("several loads are blocked, so give --mirror or --operation: %s", strings.Join(names, ", "))
 }
 
-// awaitSkip waits until the loader is done with the message that it was asked to skip.
+// awaitSkip waits until the loader has acknowledged the message.
 func (i *invocation) awaitSkip(ctx context.Context, client *pipeline.Client, load pipeline.Load) error {
 	line, began := i.newProgress(), time.Now()
 	defer line.clear()
@@ -127,13 +128,13 @@ func (i *invocation) awaitSkip(ctx context.Context, client *pipeline.Client, loa
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			i.note("The loader stays asked, and skips message %d when it tries mirror %s again.", load.Breaker.Held.Sequence, load.Mirror)
+			i.note("The request remains: the loader skips message %d when it tries mirror %s again.", load.Breaker.Held.Sequence, load.Mirror)
 			return ctx.Err()
 		}
 	}
 }
 
-// reportSkip tells where the message is.
+// reportSkip shows where the message is.
 func (i *invocation) reportSkip(ctx context.Context, client *pipeline.Client, load pipeline.Load) error {
 	held := load.Breaker.Held
 	outcome := skipped{
@@ -156,9 +157,9 @@ func (i *invocation) reportSkip(ctx context.Context, client *pipeline.Client, lo
 	return i.emit(outcome, func(io.Writer) error {
 		switch {
 		case outcome.Item == 0:
-			return i.print("Message %d on %s was stored meanwhile.", held.Sequence, held.Subject)
+			return i.print("Message %d on %s was stored in the meantime.", held.Sequence, held.Subject)
 		case outcome.ItemTarget != "":
-			return i.print("Message %d on %s no longer holds up %s. It is in quarantine, as item %d of %s.",
+			return i.print("Message %d on %s no longer blocks %s. It is in quarantine, as item %d of %s.",
 				held.Sequence, held.Subject, loadName(load), outcome.Item, clean(outcome.ItemTarget))
 		}
 		return i.print("Message %d on %s is in quarantine, as item %d: %s", held.Sequence, held.Subject, outcome.Item, clean(outcome.Reason))

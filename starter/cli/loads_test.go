@@ -96,7 +96,7 @@ func TestLoadsSkip(t *testing.T) {
 	names := fmt.Sprintf("message %d on %s", held.Sequence, held.Subject)
 	stacktest.WaitFor(t, "loads to name the message", func() (bool, error) {
 		text := c.ok(t, args("skipping")...)
-		return strings.Contains(text, "skipping/live/default is held up by "+names+": starter loads skip skipping") &&
+		return strings.Contains(text, "skipping/live/default is blocked by "+names+": starter loads skip skipping") &&
 			strings.Contains(text, "retention policy not found"), nil
 	})
 
@@ -104,7 +104,7 @@ func TestLoadsSkip(t *testing.T) {
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: there is no terminal to ask on: add --yes to skip the message\n", r.stderr)
 	r = c.run(t.Context(), args("skip", "skipping", "--mirror", "west", "--yes")...)
-	require.Equal(t, "starter: no message holds up location skipping\n", r.stderr)
+	require.Equal(t, "starter: no message blocks location skipping\n", r.stderr)
 
 	said := c.ok(t, args("skip", "skipping", "--yes", "--timeout", "PT1M")...)
 	require.Regexp(t, `^Message `+fmt.Sprint(held.Sequence)+` on dendra.prep.v1.live.skipping is in quarantine, as item \d+: .*retention policy not found`, said)
@@ -124,7 +124,7 @@ func TestLoadsSkip(t *testing.T) {
 	})
 	r = c.run(t.Context(), args("skip", "skipping", "--yes", "--timeout", "PT1M")...)
 	require.Equal(t, 1, r.code)
-	require.Equal(t, "starter: no message holds up location skipping\n", r.stderr, "a second time does nothing")
+	require.Equal(t, "starter: no message blocks location skipping\n", r.stderr, "a second time does nothing")
 	require.Len(t, decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipping")...), 1)
 }
 
@@ -157,11 +157,11 @@ func TestLoadsSkipOfTwoMirrors(t *testing.T) {
 		return []string{"loads", "skip", "skipboth", "--mirror", mirror, "--operation", "live", "--yes", "--timeout", "PT1M", "--nats", st.NATS}
 	}
 	r := c.run(t.Context(), "loads", "skip", "skipboth", "--yes", "--nats", st.NATS)
-	require.Contains(t, r.stderr, "several are held up")
+	require.Contains(t, r.stderr, "several loads are blocked")
 	require.Regexp(t, `^Message \d+ on \S+ is in quarantine, as item \d+: `, c.ok(t, skip("default")...))
 	items := decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipboth")...)
 	require.Len(t, items, 1)
-	require.Regexp(t, fmt.Sprintf(`^Message \d+ on \S+ no longer holds up skipboth/live/west\. It is in quarantine, as item %d of %s\.\n$`, items[0].ID, st.Influx),
+	require.Regexp(t, fmt.Sprintf(`^Message \d+ on \S+ no longer blocks skipboth/live/west\. It is in quarantine, as item %d of %s\.\n$`, items[0].ID, st.Influx),
 		c.ok(t, skip("west")...))
 	require.Len(t, decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipboth")...), 1)
 }

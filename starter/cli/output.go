@@ -19,10 +19,10 @@ const (
 
 // note writes a line to standard error.
 func (i *invocation) note(format string, args ...any) {
-	_, _ = fmt.Fprintf(i.Stderr, format+"\n", args...) // There is nowhere else to say that it failed.
+	_, _ = fmt.Fprintf(i.Stderr, format+"\n", args...) // There is no other place for its error.
 }
 
-// noteEmpty says of a list without entries that it has none.
+// noteEmpty writes a note if a list is empty.
 func (i *invocation) noteEmpty(one string, entries int) (empty bool) {
 	if entries == 0 {
 		i.note("No %s found.", one)
@@ -112,8 +112,8 @@ func (t *table) section(w io.Writer, headline string) error {
 	return t.write(w)
 }
 
-// clean replaces what would break a line or steer a terminal: error messages
-// and job results come from outside.
+// clean replaces control characters, which would break a line or control a terminal:
+// error messages and job results come from outside.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {

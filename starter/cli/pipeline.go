@@ -10,7 +10,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
-// natsFlag adds the flag that says where the pipeline's server is.
+// natsFlag adds the flag for the address of the pipeline's server.
 func (i *invocation) natsFlag(cmd *cobra.Command) {
 	cmd.PersistentFlags().Var(textValue{&i.nats, "URL"}, "nats", fmt.Sprintf("URL of the NATS server (default: $%s, else nats://127.0.0.1:4222)", pipeline.EnvURL))
 }

@@ -41,11 +41,11 @@ func (o *planOptions) register(cmd *cobra.Command) {
 	flags.BoolVar(&o.prune, "prune", false, "delete the jobs that came from a jobs file and are no longer declared")
 	flags.BoolVar(&o.allowMassPrune, "allow-mass-prune", false, "let --prune delete more than a fifth of the jobs, or all")
 	flags.BoolVar(&o.allowEmpty, "allow-empty", false, "let --prune go with a file without jobs")
-	flags.BoolVar(&o.resetPauses, "reset-pauses", false, "resume what was paused by hand, and pause what was resumed")
+	flags.BoolVar(&o.resetPauses, "reset-pauses", false, "resume jobs that were paused by hand, and pause those that were resumed")
 	flags.IntVar(&o.parallel, "parallel", defaultCalls, "calls to the server under way at once, 1 to 64")
 }
 
-// set are the options that a saved plan has of its own, as far as they were given.
+// set lists the given flags that a saved plan determines.
 func (o *planOptions) set(cmd *cobra.Command) []string {
 	var set []string
 	for _, name := range []string{"file", "prune", "allow-mass-prune", "allow-empty", "reset-pauses"} {
@@ -67,12 +67,12 @@ func (i *invocation) planCommand() *cobra.Command {
 
   + create     ~ update, with every value that changes
   - delete     ? no longer declared, kept unless --prune is given
-  ! blocked: something that is not ours holds the name, or a run is in the way
+  ! blocked: the name is taken by an unmanaged resource, or a run has not ended
   = unchanged
 
-Under a schedule that changes stand its next three starts, as the server has
-them now and as they will be then, jitter aside. With --out the plan is saved, and "apply FILE"
-carries out that plan, or refuses if anything it rests on has changed.
+For a schedule that changes, plan shows the next three starts before and after the
+change, without jitter. --out saves the plan. "apply FILE" carries out the saved plan,
+or refuses if the jobs in Temporal have changed since.
 
 Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 		Args: arguments(),
@@ -112,7 +112,7 @@ func (i *invocation) plan(cmd *cobra.Command, options planOptions) (*schedules.S
 	if err := checkParallel(cmd, options.parallel); err != nil {
 		return nil, nil, err
 	}
-	declared, foreign, err := i.load(options.file)
+	declared, external, err := i.load(options.file)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,7 +127,7 @@ func (i *invocation) plan(cmd *cobra.Command, options planOptions) (*schedules.S
 	syncer := schedules.New(c)
 	plan, err := syncer.Plan(cmd.Context(), declared, schedules.PlanOptions{
 		Provider: job.ProviderTOML, Prune: options.prune, AllowMassPrune: options.allowMassPrune,
-		ResetPauses: options.resetPauses, Types: foreign, Parallel: options.parallel,
+		ResetPauses: options.resetPauses, Types: external, Parallel: options.parallel,
 	})
 	return syncer, plan, err
 }
@@ -184,7 +184,7 @@ func savePlan(path string, plan *schedules.Plan, now time.Time) error {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // What matters is told.
+		_ = os.Remove(file.Name()) // The error below matters more.
 		return fmt.Errorf("the plan cannot be saved: %w", err)
 	}
 	return nil
@@ -195,7 +195,8 @@ type planReport struct {
 	Namespace string                   `json:"namespace"`
 	Changes   []schedules.Change       `json:"changes"`
 	Counts    map[schedules.Action]int `json:"counts"`
-	// Foreign are things named like ours that are not ours, and of no declared job.
+	// Foreign are Schedules and workflows with names of jobs that starter did not create,
+	// except those of declared jobs.
 	Foreign []string `json:"foreign"`
 	// Warnings are about jobs that change.
 	Warnings []schedules.Warning `json:"warnings"`
@@ -239,8 +240,8 @@ var marks = map[schedules.Action]struct {
 	schedules.ActionOrphaned:  {"?", faint},
 }
 
-// writePlan shows every job that apply would touch or that someone should know
-// of, and the unchanged ones as a number.
+// writePlan shows every job that apply would change or that has a note, and the number
+// of unchanged ones.
 func (i *invocation) writePlan(w io.Writer, plan *schedules.Plan) error {
 	lines := &lineWriter{w: w}
 	for _, change := range plan.Changes {
@@ -268,7 +269,7 @@ func (i *invocation) writePlan(w io.Writer, plan *schedules.Plan) error {
 		}
 	}
 	for _, name := range plan.Foreign {
-		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is named like ours, is not ours and is left alone", clean(name))))
+		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is unmanaged: it has a job's name, and starter did not create it", clean(name))))
 	}
 	if n := plan.Count(schedules.ActionUnchanged); n > 0 {
 		lines.printf("%s", i.paint(faint, fmt.Sprintf("= unchanged (%d)", n)))

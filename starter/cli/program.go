@@ -12,13 +12,13 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// Program is the starter and what surrounds it.
+// Program is the starter with its environment.
 type Program struct {
 	// Getenv reads an environment variable. Defaults to os.Getenv. The settings
 	// of Temporal are read from the environment of the process itself.
 	Getenv func(string) string
-	// IsTerminal says whether one of the streams is a terminal. Defaults to
-	// asking the operating system.
+	// IsTerminal reports whether one of the streams is a terminal. Defaults to a call of
+	// the operating system.
 	IsTerminal func(stream any) bool
 	// Location is the time zone of the times in tables. Defaults to time.Local.
 	Location *time.Location
@@ -26,11 +26,11 @@ type Program struct {
 	Now func() time.Time
 	// Stderr takes progress and errors. Defaults to os.Stderr.
 	Stderr io.Writer
-	// Stdin is what "-" reads and where confirmations come from. Defaults to os.Stdin.
+	// Stdin is read for "-" and for confirmations. Defaults to os.Stdin.
 	Stdin io.Reader
 	// Stdout takes data. Defaults to os.Stdout.
 	Stdout io.Writer
-	// Types are the job types that jobs may have.
+	// Types are the built-in job types.
 	Types []job.Type
 }
 
@@ -65,8 +65,8 @@ func isTerminal(stream any) bool {
 }
 
 // Execute runs one command line, without the name of the program, and returns
-// its exit code: 0 when it succeeded, 1 when it failed, and 2 when it was called
-// wrongly, or a plan has changes.
+// its exit code: 0 for success, 1 for failure, and 2 for wrong usage, or for a plan that
+// has changes.
 func (p Program) Execute(ctx context.Context, args []string) int {
 	i := &invocation{Program: p.withDefaults(), ctx: ctx}
 	defer i.close()
@@ -86,7 +86,7 @@ type invocation struct {
 	timeout  job.Duration
 
 	// ctx is that of the command, limited by --timeout.
-	ctx     context.Context //nolint:containedctx // The life of the command, asked when it has failed.
+	ctx     context.Context //nolint:containedctx // Its cause explains a failure.
 	closers []func()
 }
 

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// progressLine shows where a wait is, on standard error: on a terminal as one
-// line that is kept up to date, else as a line for every change.
+// progressLine shows the progress of a wait on standard error: on a terminal in one line
+// that is overwritten, otherwise as a line for every change.
 type progressLine struct {
 	i        *invocation
 	terminal bool
@@ -36,10 +36,10 @@ func (l *progressLine) show(text string, since time.Duration) {
 	if width := l.width(); len(line) > width {
 		line = append(line[:width-1], '…')
 	}
-	_, _ = fmt.Fprint(l.i.Stderr, eraseLine, string(line)) // Only for show.
+	_, _ = fmt.Fprint(l.i.Stderr, eraseLine, string(line)) // Its error is harmless.
 }
 
-// clear makes room for what comes after.
+// clear erases the line before other output.
 func (l *progressLine) clear() {
 	if l.terminal && l.shown != "" {
 		_, _ = fmt.Fprint(l.i.Stderr, eraseLine)

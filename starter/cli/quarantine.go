@@ -19,7 +19,7 @@ import (
 )
 
 func (i *invocation) quarantineCommand() *cobra.Command {
-	cmd := group("quarantine", "List, show, replay and drop what the data pipeline could not deal with",
+	cmd := group("quarantine", "List, show, replay and drop messages that the data pipeline rejected",
 		i.quarantineListCommand(), i.quarantineShowCommand(), i.quarantineReplayCommand(), i.quarantineDropCommand())
 	cmd.Long = `quarantine works with the messages that could be neither prepared nor stored. They
 stay on the NATS server until someone replays or drops them.`
@@ -45,7 +45,7 @@ func (f *itemFlags) register(i *invocation, cmd *cobra.Command) {
 	completeFixed(cmd, "operation", words(pipeline.Operations())...)
 }
 
-// given says that at least one filter, or --all, was given.
+// given is the name of a filter that was given, or "all"; "" if there is none.
 func (f *itemFlags) given(cmd *cobra.Command) string {
 	for _, name := range []string{"stage", "operation", "organization", "location", "class", "since"} {
 		if cmd.Flags().Changed(name) {
@@ -74,7 +74,7 @@ type itemView struct {
 	Bytes          int                `json:"bytes"`
 	Cut            bool               `json:"cut,omitempty"`
 	Replayable     bool               `json:"replayable"`
-	// Body is the text of the body, or BodyBase64 has it if it is no text.
+	// Body is a body of text; BodyBase64 is any other.
 	Body       string `json:"body,omitempty"`
 	BodyBase64 string `json:"body_base64,omitempty"`
 }
@@ -94,7 +94,7 @@ func viewOfItem(item pipeline.Item) itemView {
 	return view
 }
 
-// maxListed bounds a list of items, which is put together in memory.
+// maxListed bounds a list of items, which is held in memory.
 const maxListed = 10_000
 
 func (i *invocation) quarantineListCommand() *cobra.Command {
@@ -103,9 +103,9 @@ func (i *invocation) quarantineListCommand() *cobra.Command {
 	var summary, oldest bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List what is in quarantine, or count it by class",
-		Long: `list shows what is in quarantine, the newest first. With --limit items shown, give
---before with the last ID for those before it. --summary counts instead.`,
+		Short: "List the items in quarantine, or count them by class",
+		Long: `list shows the items in quarantine, the newest first. To see more than --limit, give
+the last ID as --before. --summary counts the items instead.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 || limit > maxListed {
@@ -122,13 +122,13 @@ func (i *invocation) quarantineListCommand() *cobra.Command {
 	}
 	flags.register(i, cmd)
 	cmd.Flags().Uint64Var(&flags.filter.Before, "before", 0, "only items with an ID less than this")
-	cmd.Flags().IntVar(&limit, "limit", 50, fmt.Sprintf("show at most so many items, up to %d", maxListed))
+	cmd.Flags().IntVar(&limit, "limit", 50, fmt.Sprintf("show at most this many items, up to %d", maxListed))
 	cmd.Flags().BoolVar(&oldest, "oldest-first", false, "begin with the oldest")
-	cmd.Flags().BoolVar(&summary, "summary", false, "count the items by where they come from and class")
+	cmd.Flags().BoolVar(&summary, "summary", false, "count the items by origin and class")
 	return cmd
 }
 
-// errEnough ends a list that has all it needs.
+// errEnough ends a list at its limit.
 var errEnough = errors.New("enough")
 
 func (i *invocation) listItems(cmd *cobra.Command, filter pipeline.ItemFilter, limit int, oldest bool) error {
@@ -138,7 +138,7 @@ func (i *invocation) listItems(cmd *cobra.Command, filter pipeline.ItemFilter, l
 	}
 	line, began := i.newProgress(), time.Now()
 	defer line.clear()
-	var items []pipeline.Item // the last ones, in a ring
+	var items []pipeline.Item // a ring buffer of the last ones
 	found := 0
 	err = client.Items(cmd.Context(), filter, func(item pipeline.Item) error {
 		if oldest && found == limit {
@@ -187,7 +187,7 @@ func (i *invocation) listItems(cmd *cobra.Command, filter pipeline.ItemFilter, l
 	return err
 }
 
-// itemGroup counts items that come from the same place for the same class of reasons.
+// itemGroup counts items of one origin and one class.
 type itemGroup struct {
 	Stage      pipeline.Stage     `json:"stage"`
 	Operation  pipeline.Operation `json:"operation"`
@@ -251,9 +251,9 @@ func (i *invocation) quarantineShowCommand() *cobra.Command {
 	var bodyOnly bool
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show an item: why it is here, where it came from, what it holds",
-		Long: `show shows everything about an item, its body last and verbatim; on a terminal,
-control characters of the body are shown as spaces.`,
+		Short: "Show an item: its reason, its origin and its body",
+		Long: `show shows an item with its body. On a terminal, control characters of the body are
+shown as spaces.`,
 		Args: arguments("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ids, err := itemIDs(cmd, args)
@@ -326,7 +326,7 @@ func itemIDs(cmd *cobra.Command, args []string) ([]uint64, error) {
 	for n, text := range args {
 		id, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || id == 0 {
-			return nil, misuse(cmd, "%q is not the ID of an item, which is a number", text)
+			return nil, misuse(cmd, "%q is not the ID of an item: IDs are numbers", text)
 		}
 		ids[n] = id
 	}
@@ -334,10 +334,10 @@ func itemIDs(cmd *cobra.Command, args []string) ([]uint64, error) {
 	return slices.Compact(ids), nil
 }
 
-// aboutQuarantined makes an error about an item that is not there say what to do.
+// aboutQuarantined adds what to do to an error about an item that does not exist.
 func aboutQuarantined(err error) error {
 	if errors.Is(err, pipeline.ErrNoItem) {
-		return fmt.Errorf("%w; starter quarantine list shows what is", err)
+		return fmt.Errorf("%w; starter quarantine list shows the items", err)
 	}
 	return err
 }

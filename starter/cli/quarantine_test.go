@@ -139,7 +139,7 @@ func quarantineReplay(t *testing.T, st *stacktest.Stack, client *pipeline.Client
 	require.Equal(t, "1 item replayed.\n", c.ok(t, onNATS(st, "replay", id, "--yes")...))
 	r = c.run(t.Context(), onNATS(st, "replay", id, "--yes")...)
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "item "+id+": it is not in quarantine; starter quarantine list shows what is")
+	require.Contains(t, r.stderr, "item "+id+": it is not in quarantine; starter quarantine list shows the items")
 	type outcome struct{ Replayed, Missing, Left int }
 	require.Equal(t, outcome{Replayed: 6}, decoded[outcome](t, c, onNATS(st, "replay", "--location", "shelf", "--class", "RefusedPoint", "--yes")...))
 	stream, err := client.JetStream().Stream(t.Context(), pipeline.StreamPrepared)
@@ -189,7 +189,7 @@ func TestQuarantineMisuse(t *testing.T) {
 		want string
 	}{
 		{[]string{"show"}, "ID is missing (see starter quarantine show --help)"},
-		{[]string{"show", "x"}, `"x" is not the ID of an item, which is a number (see starter quarantine show --help)`},
+		{[]string{"show", "x"}, `"x" is not the ID of an item: IDs are numbers (see starter quarantine show --help)`},
 		{[]string{"replay"}, "give ID, or filters such as --class, or --all (see starter quarantine replay --help)"},
 		{[]string{"replay", "--all=false", "--yes"}, "give ID, or filters such as --class, or --all (see starter quarantine replay --help)"},
 		{[]string{"drop", "--all=false", "--yes"}, "give ID, or filters such as --class, or --all (see starter quarantine drop --help)"},

@@ -12,19 +12,19 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
-// chosenItems are the items that a verb is about.
+// chosenItems are the items to which a verb applies.
 type chosenItems struct {
 	client *pipeline.Client
 	ids    []uint64
-	// unfit counts the items that fit the filters and not the verb, and whyUnfit is
-	// why the first does not.
-	unfit    int
-	whyUnfit error
+	// refused counts the items that match the filters but that the verb refuses, and
+	// reason is the error of the first.
+	refused int
+	reason  error
 }
 
-// chooseItems finds the items that arguments or filters name, and of those the ones
-// that fit. Items that are named must be there, and fit, all of them.
-func (i *invocation) chooseItems(cmd *cobra.Command, args []string, flags *itemFlags, fits func(pipeline.Item) error) (*chosenItems, error) {
+// chooseItems finds the items of the arguments or filters. Items of arguments must exist,
+// and the verb must accept all of them.
+func (i *invocation) chooseItems(cmd *cobra.Command, args []string, flags *itemFlags, check func(pipeline.Item) error) (*chosenItems, error) {
 	given := flags.given(cmd)
 	switch {
 	case len(args) == 0 && given == "":
@@ -55,7 +55,7 @@ func (i *invocation) chooseItems(cmd *cobra.Command, args []string, flags *itemF
 			if err != nil {
 				return nil, err
 			}
-			if err := fits(item); err != nil {
+			if err := check(item); err != nil {
 				problems = append(problems, err)
 			}
 		}
@@ -68,9 +68,9 @@ func (i *invocation) chooseItems(cmd *cobra.Command, args []string, flags *itemF
 		if seen++; seen%5000 == 0 && line.terminal {
 			line.show(fmt.Sprintf("%d items so far", seen), time.Since(began))
 		}
-		if err := fits(item); err != nil {
-			if chosen.unfit++; chosen.whyUnfit == nil {
-				chosen.whyUnfit = err
+		if err := check(item); err != nil {
+			if chosen.refused++; chosen.reason == nil {
+				chosen.reason = err
 			}
 			return nil
 		}
@@ -79,10 +79,10 @@ func (i *invocation) chooseItems(cmd *cobra.Command, args []string, flags *itemF
 	})
 }
 
-// replayOutcome is what became of items, as JSON.
+// replayOutcome is the result of a replay, as JSON.
 type replayOutcome struct {
 	Replayed int `json:"replayed"`
-	Missing  int `json:"missing,omitempty"` // gone meanwhile
+	Missing  int `json:"missing,omitempty"` // removed by someone else
 	Left     int `json:"left,omitempty"`    // cannot be replayed
 }
 
@@ -91,20 +91,21 @@ func (i *invocation) quarantineReplayCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "replay [ID...]",
-		Short: "Publish items again where they came from",
-		Long: `replay publishes items again where they came from, oldest first, and removes each
-from quarantine when its stream has it. It asks first. What is refused again comes back,
-as an item with another ID. Interrupted, it leaves the rest in quarantine.
+		Short: "Publish items again on their original subjects",
+		Long: `replay publishes items again on their original subjects, oldest first, and removes
+each from quarantine when its stream has stored it. It asks first. A message that is
+rejected again becomes an item with another ID. If replay is interrupted, the other
+items stay in quarantine.
 
-What a vendor sent and is no message (stage extract) cannot be replayed, nor can an
-item whose body had to be cut.`,
+Records of vendors that never became messages (stage extract) cannot be replayed, and
+neither can items with a truncated body.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chosen, err := i.chooseItems(cmd, args, &flags, pipeline.Item.Replayable)
 			if err != nil {
 				return err
 			}
-			if chosen.unfit > 0 {
-				i.note("%s cannot be replayed, the first: %s.", plural(chosen.unfit, "item", "items"), clean(chosen.whyUnfit.Error()))
+			if chosen.refused > 0 {
+				i.note("%s cannot be replayed, the first: %s.", plural(chosen.refused, "item", "items"), clean(chosen.reason.Error()))
 			}
 			if len(chosen.ids) == 0 {
 				i.note("There is nothing to replay.")
@@ -115,11 +116,11 @@ item whose body had to be cut.`,
 				}
 			}
 			counts, err := i.replayItems(cmd.Context(), chosen)
-			outcome := replayOutcome{counts.Published, counts.Missing, chosen.unfit + counts.Refused}
+			outcome := replayOutcome{counts.Published, counts.Missing, chosen.refused + counts.Refused}
 			failed := i.emit(outcome, func(io.Writer) error {
 				text := plural(outcome.Replayed, "item", "items") + " replayed"
 				if outcome.Missing > 0 {
-					text += fmt.Sprintf(", %d gone meanwhile", outcome.Missing)
+					text += fmt.Sprintf(", %d removed by someone else", outcome.Missing)
 				}
 				if left := len(chosen.ids) - counts.Published - counts.Missing; err != nil {
 					text += fmt.Sprintf(", %d left in quarantine", left)
@@ -148,7 +149,7 @@ func (i *invocation) replayItems(ctx context.Context, chosen *chosenItems) (pipe
 	})
 }
 
-// dropOutcome is what became of items, as JSON.
+// dropOutcome is the result of a drop, as JSON.
 type dropOutcome struct {
 	Dropped int `json:"dropped"`
 }
@@ -159,7 +160,7 @@ func (i *invocation) quarantineDropCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop [ID...]",
 		Short: "Remove items for good",
-		Long:  "drop removes items from quarantine. It asks first: nothing brings them back.",
+		Long:  "drop removes items from quarantine. It asks first, because it cannot be undone.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chosen, err := i.chooseItems(cmd, args, &flags, func(pipeline.Item) error { return nil })
 			if err != nil {

@@ -17,33 +17,33 @@ func (i *invocation) queuesCommand() *cobra.Command {
 		i.queueVerbCommand(queueVerb{
 			name: "pause", done: "paused", short: "Start no more items of a queue",
 			long: `pause lets the running item of a queue finish and starts no more until the queue
-is resumed. Items are still accepted. A queue that is paused already keeps the
-reason of that and gets another one; one resume undoes all.`,
-			act: (*client.QueueClient).Pause, before: queuePausedBefore,
+is resumed. Items are still accepted. Pausing a paused queue adds a reason; one
+resume ends all pauses.`,
+			act: (*client.QueueClient).Pause, check: noteQueuePause,
 		}, withReason),
 		i.queueVerbCommand(queueVerb{
-			name: "resume", done: "resumed", short: "Let a paused, drained or halted queue go on",
-			long: `resume lets a queue go on that was paused, and lets one that was drained take
-items again. In a halted queue the item that failed is tried again, first, from
-the last position that it left; if it was being drained, that goes on. Of a queue
-that is nothing of these it says so, and does nothing.`,
-			act: withoutReason((*client.QueueClient).Resume), before: queueGoesOn,
+			name: "resume", done: "resumed", short: "Resume a paused, drained or halted queue",
+			long: `resume ends a pause, and lets a drained queue accept items again. In a halted queue
+the failed item runs again, before the others and from its last checkpoint; a drain
+that the halt interrupted goes on. If the queue is not paused, drained or halted, the
+command says so and changes nothing.`,
+			act: withoutReason((*client.QueueClient).Resume), check: checkQueueResume,
 		}),
 		i.queueVerbCommand(queueVerb{
-			name: "skip", done: "skipped what failed", short: "Let a halted queue go on with the next item",
-			long: `skip lets a halted queue go on with its next item. The item that failed becomes a
-dead letter: starter queues dead list shows it. A page of waiting items that
-someone deleted, and that halted the queue, is given up and counted as lost.`,
+			name: "skip", done: "failed item skipped", short: "Let a halted queue go on with the next item",
+			long: `skip lets a halted queue go on with its next item. The failed item becomes a dead
+letter: starter queues dead list shows it. If the queue halted because an overflow
+page was deleted, the items of the page count as lost.`,
 			act: withoutReason((*client.QueueClient).SkipFailed),
 		}),
 		i.queueVerbCommand(queueVerb{
-			name: "recover", done: "recovered", short: "Start a queue again whose workflow was terminated",
-			long: `recover starts a queue again whose workflow someone terminated, or which failed or
-timed out, as it was: with what waits, in its order, and all that describe shows. An
-item that was at work is awaited first; what has run is not run again. Of a queue that
-runs it says so, and does nothing. It needs the history of the queue's workflow, which
-is kept for the retention of the namespace.`,
-			act: withoutReason((*client.QueueClient).Recover), before: queueRuns,
+			name: "recover", done: "recovered", short: "Restart a queue whose workflow was terminated",
+			long: `recover restarts a queue whose workflow was terminated, failed or timed out. The
+queue has the same items in the same order, and the same dead letters and counts. It
+waits for the item that was running, and runs no item twice. If the queue's workflow
+is running, the command says so and changes nothing. recover reads the history of the
+workflow, which Temporal keeps for the retention of the namespace.`,
+			act: withoutReason((*client.QueueClient).Recover), check: checkRecover,
 		}),
 		i.queuesDrainCommand(), i.queuesPurgeCommand(), i.queuesSetCommand(), i.deadLettersCommand(),
 	)
@@ -53,9 +53,9 @@ func (i *invocation) queuesListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List queues",
-		Long: `list shows all queues: what waits, for how long the oldest item has, and how many
-ran in the last minute and hour. A live worker has to answer for them. A queue is
-made by the first item put into it, and may take a second to show.`,
+		Long: `list shows all queues: how many items wait, the age of the oldest, and how many
+items ran in the last minute and hour. It needs a running worker. The first item
+creates its queue, which may take a second to appear.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := i.connect(cmd.Context())
@@ -109,10 +109,10 @@ func (i *invocation) queuesDescribeCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "describe QUEUE",
-		Short: "Show what waits and runs in a queue",
-		Long: `describe shows a queue: the item that runs, the next that wait, how many ran in
-the last minute and hour, and the last that left it. A live worker has to answer
-for it. peek shows all that wait.`,
+		Short: "Show the status and the items of a queue",
+		Long: `describe shows a queue: the running item, the next that wait, how many ran in the
+last minute and hour, and the last that ended. It needs a running worker. peek shows
+all waiting items.`,
 		Args:              arguments("QUEUE"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -133,7 +133,7 @@ for it. peek shows all that wait.`,
 			return i.emit(queue, func(w io.Writer) error { return i.writeQueue(w, queue, limit) })
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "show at most so many waiting items; 0: as many as the queue itself holds")
+	cmd.Flags().IntVar(&limit, "limit", 20, "show at most this many waiting items; 0: all that are not in overflow pages")
 	return cmd
 }
 
@@ -189,10 +189,10 @@ func (i *invocation) writeQueue(w io.Writer, q *client.Queue, limit int) error {
 		}
 		recent.add(fmt.Sprint(item.Sequence), item.JobID, string(item.Status), i.when(item.Ended), ran, item.Error)
 	}
-	return recent.section(w, "Latest to leave, the last first")
+	return recent.section(w, "Ended, the latest first")
 }
 
-// endText says when a queue's workflow ended, by whom and why.
+// endText is the time, the user and the reason of the end of a queue's workflow.
 func (i *invocation) endText(e *client.QueueEnd) string {
 	text := i.when(e.At)
 	if e.By != "" {
@@ -204,8 +204,8 @@ func (i *invocation) endText(e *client.QueueEnd) string {
 	return text
 }
 
-// runningText is the item that runs; of a queue whose workflow has ended, with what has
-// become of its run.
+// runningText is the running item. If the queue's workflow has ended, it adds the
+// status of the item's run.
 func (i *invocation) runningText(queue *client.Queue) string {
 	text := fmt.Sprintf("%d %s, since %s", queue.Running.Sequence, queue.Running.JobID, i.when(queue.Running.Started))
 	if queue.Ended != nil && queue.Ended.Running != "" {

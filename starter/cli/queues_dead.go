@@ -18,18 +18,18 @@ func (i *invocation) deadLettersCommand() *cobra.Command {
 		i.deadListCommand(), i.deadRetryCommand(), i.deadDropCommand())
 }
 
-// deadList is the dead letters of a queue as they are shown as JSON.
+// deadList is the dead letters of a queue, as JSON.
 type deadList struct {
 	DeadLetters []contract.DeadLetter `json:"dead_letters"`
-	Dropped     int64                 `json:"dropped"` // older ones that made room
+	Dropped     int64                 `json:"dropped"` // older ones, beyond the limit of 100
 }
 
 func (i *invocation) deadListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list QUEUE",
 		Short: "List the items of a queue that failed",
-		Long: `list shows the items of a queue that failed, the last first. A queue keeps the
-latest 100 and counts those that it dropped for them; runs list --queue has all runs.`,
+		Long: `list shows the items of a queue that failed, the latest first. A queue keeps the
+latest 100 and counts the older ones; runs list --queue lists all runs.`,
 		Args:              arguments("QUEUE"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,7 +50,7 @@ latest 100 and counts those that it dropped for them; runs list --queue has all 
 					t.add(fmt.Sprint(letter.Sequence), letter.JobID, i.when(letter.Ended), letter.Error)
 				}
 				if state.DeadDropped > 0 {
-					t.add("...", fmt.Sprintf("and %d that were dropped for later ones", state.DeadDropped), "", "")
+					t.add("...", fmt.Sprintf("and %d older ones that were dropped", state.DeadDropped), "", "")
 				}
 				return t.write(w)
 			})
@@ -62,12 +62,11 @@ func (i *invocation) deadRetryCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "retry QUEUE [JOB...]",
-		Short: "Put items that failed into their queue again",
-		Long: `retry puts jobs that failed into their queue again, at its end, and takes them off
-the dead letters. They go on at the last position that they have left. Of a job that
-failed with several specs the first is put in, and the others stay dead letters. One
-that cannot be retried, since its definition is not kept any more or would be refused,
-is left and named, and the others are retried.`,
+		Short: "Enqueue failed items again",
+		Long: `retry enqueues failed jobs again, at the end of their queue, and removes them from
+the dead letters. Each continues at its last checkpoint. If a job failed with several
+specs, only the first is enqueued. A job whose definition is no longer stored, or
+would be refused, stays a dead letter and is named; the others are retried.`,
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, letters, err := i.chosenDead(cmd, args, all)
@@ -88,13 +87,12 @@ is left and named, and the others are retried.`,
 }
 
 func (i *invocation) retryDead(ctx context.Context, c *client.Client, queue string, letters []contract.DeadLetter) ([]placed, error) {
-	letters, left := client.RetriedDeadLetters(letters)
 	line := i.newProgress()
 	defer line.clear()
 	began := time.Now()
-	outcome, err := c.Queues.RetryDead(ctx, queue, letters, func(done int) {
+	outcome, err := c.Queues.RetryDead(ctx, queue, letters, func(done, all int) {
 		if line.terminal {
-			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(letters), queue), time.Since(began))
+			line.show(fmt.Sprintf("%d of %d in queue %s", done, all, queue), time.Since(began))
 		}
 	})
 	line.clear()
@@ -102,14 +100,14 @@ func (i *invocation) retryDead(ctx context.Context, c *client.Client, queue stri
 	for n, receipt := range outcome.Receipts {
 		all[n] = placed{outcome.Retried[n].JobID, receipt}
 	}
-	for _, letter := range left {
-		i.note("Dead letter %d of job %s is left: there is one with another spec; retry it when that has ended.", letter.Sequence, letter.JobID)
+	for _, letter := range outcome.Later {
+		i.note("Dead letter %d of job %s is left: another one of the job has another spec; retry this one when the job has ended.", letter.Sequence, letter.JobID)
 	}
 	for _, left := range outcome.Left {
 		i.note("Dead letter %d of job %s is left: %s.", left.DeadLetter.Sequence, left.DeadLetter.JobID, left.Why)
 	}
 	if err == nil && len(outcome.Left) > 0 {
-		err = fmt.Errorf("%d of %s of queue %s cannot be retried", len(outcome.Left), plural(len(letters), "dead letter", "dead letters"), queue)
+		err = fmt.Errorf("%d of %s of queue %s cannot be retried", len(outcome.Left), plural(len(outcome.Left)+len(outcome.Retried), "dead letter", "dead letters"), queue)
 	}
 	return all, err
 }
@@ -118,8 +116,8 @@ func (i *invocation) deadDropCommand() *cobra.Command {
 	var all, yes bool
 	cmd := &cobra.Command{
 		Use:               "drop QUEUE [JOB...]",
-		Short:             "Forget items that failed",
-		Long:              "drop forgets dead letters of a queue. It asks first. Their runs stay in runs list.",
+		Short:             "Delete dead letters",
+		Long:              "drop deletes dead letters of a queue. It asks first. Their runs stay in runs list.",
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, letters, err := i.chosenDead(cmd, args, all)
@@ -127,7 +125,7 @@ func (i *invocation) deadDropCommand() *cobra.Command {
 				return err
 			}
 			if len(letters) > 0 && !yes {
-				question := fmt.Sprintf("Forget %s of queue %s?", plural(len(letters), "dead letter", "dead letters"), args[0])
+				question := fmt.Sprintf("Drop %s of queue %s?", plural(len(letters), "dead letter", "dead letters"), args[0])
 				if err := i.ask(cmd.Context(), question, "dead drop", "to drop dead letters", "nothing was dropped"); err != nil {
 					return err
 				}
@@ -152,8 +150,7 @@ func (i *invocation) deadDropCommand() *cobra.Command {
 	return cmd
 }
 
-// chosenDead gives the dead letters of a queue that the arguments name by job, or
-// all. Of a job with several they are all meant.
+// chosenDead returns the dead letters of the jobs in the arguments, or all of the queue.
 func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*client.Client, []contract.DeadLetter, error) {
 	switch {
 	case len(args) == 0:

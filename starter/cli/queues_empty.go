@@ -16,9 +16,9 @@ func (i *invocation) queuesDrainCommand() *cobra.Command {
 	var detach bool
 	cmd := &cobra.Command{
 		Use:   "drain QUEUE",
-		Short: "Take no more items and run those that wait",
-		Long: `drain lets a queue refuse new items, and waits until those that are in it have
-run. The queue stays closed until it is resumed. Interrupting the wait leaves it so.`,
+		Short: "Refuse new items and run those that wait",
+		Long: `drain makes a queue refuse new items, and waits until its items have run. The queue
+refuses items until it is resumed, even if the wait is interrupted.`,
 		Args:              arguments("QUEUE"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,7 +41,7 @@ run. The queue stays closed until it is resumed. Interrupting the wait leaves it
 				return err
 			}
 			return i.emit(queue, func(io.Writer) error {
-				return i.print("Queue %s: empty (%s). It takes no items until it is resumed.", args[0], endedText(queue))
+				return i.print("Queue %s: empty (%s). It refuses items until it is resumed.", args[0], endedText(queue))
 			})
 		},
 	}
@@ -49,7 +49,7 @@ run. The queue stays closed until it is resumed. Interrupting the wait leaves it
 	return cmd
 }
 
-// awaitEmpty waits until a queue is empty, and shows how far it is.
+// awaitEmpty waits until a queue is empty, and shows its progress.
 func (i *invocation) awaitEmpty(ctx context.Context, c *client.Client, queue string) error {
 	line := i.newProgress()
 	defer line.clear()
@@ -73,10 +73,10 @@ func (i *invocation) queuesPurgeCommand() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "purge QUEUE",
-		Short: "Remove what waits in a queue",
-		Long: `purge removes all items that wait in a queue, or those with the numbers --from to
---to, both included. It asks first, unless there are none. What runs goes on; new
-items are still accepted.`,
+		Short: "Remove the waiting items of a queue",
+		Long: `purge removes all waiting items of a queue, or those with the numbers --from to --to,
+both included. It asks first, unless there are none. The running item continues, and
+new items are still accepted.`,
 		Args:              arguments("QUEUE"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -99,7 +99,7 @@ items are still accepted.`,
 				}
 			}
 			if to == 0 {
-				to = q.Accepted // Not what came in while someone read the question.
+				to = q.Accepted // Not the items that were accepted after the question.
 			}
 			removed := 0
 			if n > 0 {

@@ -15,9 +15,9 @@ func (i *invocation) queuesPeekCommand() *cobra.Command {
 	var from, limit int
 	cmd := &cobra.Command{
 		Use:   "peek QUEUE",
-		Short: "Show what waits in a queue, from any place on",
-		Long: `peek shows the items that wait in a queue, in the order they will run, however
-many there are. AHEAD is how many run before.`,
+		Short: "List the waiting items of a queue",
+		Long: `peek lists the waiting items of a queue in the order in which they will run, those
+in overflow pages included. AHEAD is how many run before.`,
 		Args:              arguments("QUEUE"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,17 +42,17 @@ many there are. AHEAD is how many run before.`,
 			})
 		},
 	}
-	cmd.Flags().IntVar(&from, "from", 0, "leave out so many items that come before")
-	cmd.Flags().IntVar(&limit, "limit", 20, "show at most so many items; 0: all")
+	cmd.Flags().IntVar(&from, "from", 0, "skip this many items")
+	cmd.Flags().IntVar(&limit, "limit", 20, "show at most this many items; 0: all")
 	return cmd
 }
 
 func (i *invocation) queuesCancelCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel QUEUE JOB",
-		Short: "Take a job out of a queue",
-		Long: `cancel takes a waiting job out of a queue. One that runs is asked to stop: its
-handler has its grace period, and the next item starts when it has ended.`,
+		Short: "Remove a job from a queue",
+		Long: `cancel removes a waiting job from a queue. The handler of a running job is asked to
+stop and has its grace period; the next item starts when the job has ended.`,
 		Args:              arguments("QUEUE", "JOB"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,9 +66,9 @@ handler has its grace period, and the next item starts when it has ended.`,
 			}
 			return i.emit(receipt, func(io.Writer) error {
 				if receipt.Running {
-					return i.print("Job %s runs in queue %s: told to stop.", args[1], args[0])
+					return i.print("Job %s is running in queue %s: stop requested.", args[1], args[0])
 				}
-				return i.print("Job %s: taken out of queue %s.", args[1], args[0])
+				return i.print("Job %s: removed from queue %s.", args[1], args[0])
 			})
 		},
 	}
@@ -78,7 +78,7 @@ func (i *invocation) queuesMoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:               "move QUEUE JOB",
 		Short:             "Move a waiting job to the front of its queue",
-		Long:              "move makes a waiting job the next one of its queue. What runs goes on.",
+		Long:              "move makes a waiting job the next one of its queue. The running item continues.",
 		Args:              arguments("QUEUE", "JOB"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -97,11 +97,11 @@ func (i *invocation) queuesMoveCommand() *cobra.Command {
 	}
 }
 
-// aboutItem makes an error about a job that is not in a queue say so.
+// aboutItem adds what to do to an error about a job that is not in a queue.
 func aboutItem(c *client.Client, queue, jobID string, err error) error {
 	switch {
-	case client.NotInQueue(err):
-		return fmt.Errorf("job %s is not in queue %s; starter queues peek %s shows what waits", jobID, queue, queue)
+	case errors.Is(err, client.ErrNotInQueue):
+		return fmt.Errorf("job %s is not in queue %s; starter queues peek %s lists the waiting items", jobID, queue, queue)
 	case errors.Is(err, client.ErrNotFound):
 		return aboutQueue(c, queue, err)
 	}
@@ -113,10 +113,9 @@ func (i *invocation) queuesSetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set QUEUE --on-failure WORD",
 		Short: "Set what the failure of an item does to a queue",
-		Long: `set says what the failure of an item does to a queue: continue with the next item,
-or halt until someone resumes or skips. It holds until it is set again. A job that
-says it itself, with on_failure in its table queued, comes first. A queue that is
-not there is made.`,
+		Long: `set sets what a queue does when an item fails: continue with the next item, or halt
+until the queue is resumed or the item skipped. on_failure in a job's table queued
+overrides it for that job. A queue that does not exist is created.`,
 		Args:              arguments("QUEUE"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {

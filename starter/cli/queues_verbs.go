@@ -12,26 +12,26 @@ import (
 	"github.com/dendrascience/dendra-jobs/contract"
 )
 
-// queueAct does to a queue what a verb says.
+// queueAct changes a queue.
 type queueAct func(c *client.QueueClient, ctx context.Context, name, reason string) (contract.QueueSummary, error)
 
-// withoutReason is a verb that takes no reason.
+// withoutReason adapts a call that takes no reason.
 func withoutReason(act func(c *client.QueueClient, ctx context.Context, name string) (contract.QueueSummary, error)) queueAct {
 	return func(c *client.QueueClient, ctx context.Context, name, _ string) (contract.QueueSummary, error) {
 		return act(c, ctx, name)
 	}
 }
 
-// queuePausedBefore says for what a queue is paused already.
-func queuePausedBefore(state *client.Queue) (string, error) {
+// noteQueuePause notes the reasons for which a queue is paused already.
+func noteQueuePause(state *client.Queue) (string, error) {
 	if !state.Paused {
 		return "", nil
 	}
 	return alreadyPaused(state.PauseReason), nil
 }
 
-// queueGoesOn says of a queue that there is nothing to resume.
-func queueGoesOn(state *client.Queue) (string, error) {
+// checkQueueResume finds out whether there is something to resume.
+func checkQueueResume(state *client.Queue) (string, error) {
 	if err := state.Err(); err != nil {
 		return "", err
 	}
@@ -41,50 +41,41 @@ func queueGoesOn(state *client.Queue) (string, error) {
 	return "it was not paused, drained or halted", errNothingToDo
 }
 
-// queueRuns says of a queue that there is nothing to recover.
-func queueRuns(state *client.Queue) (string, error) {
+// checkRecover finds out whether the queue's workflow has ended.
+func checkRecover(state *client.Queue) (string, error) {
 	if state.Ended != nil {
 		return "", nil
 	}
-	return "its workflow runs", errNothingToDo
+	return "its workflow is running", errNothingToDo
 }
 
-// queueTold is what a verb has done to a queue, as JSON.
-type queueTold struct {
+// queueVerbResult is what a verb did to a queue, as JSON.
+type queueVerbResult struct {
 	contract.QueueSummary
-	Before string `json:"before,omitempty"` // how the queue stood
-	done   string
+	Result string `json:"result"`
+	Note   string `json:"note,omitempty"` // on the queue's status before
 }
 
-// text is the outcome for people.
-func (t queueTold) text() string {
-	text := fmt.Sprintf("%s, %d waiting", t.done, t.Waiting)
-	if t.Before == "" {
-		return text
-	}
-	return text + "; " + t.Before
-}
-
-// queueVerb is something that a queue can be told.
+// queueVerb is a command that changes a queue.
 type queueVerb struct {
 	name, done  string
 	short, long string
 	act         queueAct
-	// before, if set, says how the queue stood that is about to be told;
-	// errNothingToDo if there is no need to tell it.
-	before func(*client.Queue) (string, error)
+	// check, if set, is called before act. It returns a note on the queue's status, and
+	// errNothingToDo if act would change nothing.
+	check func(*client.Queue) (string, error)
 }
 
-// tell tells a queue.
-func (v queueVerb) tell(ctx context.Context, c *client.Client, name, reason string) (queueTold, error) {
-	outcome := queueTold{done: v.done}
-	if v.before != nil {
+// apply changes a queue.
+func (v queueVerb) apply(ctx context.Context, c *client.Client, name, reason string) (queueVerbResult, error) {
+	outcome := queueVerbResult{Result: v.done}
+	if v.check != nil {
 		state, err := c.Queues.Get(ctx, name)
 		if err != nil {
 			return outcome, err
 		}
-		if outcome.Before, err = v.before(state); errors.Is(err, errNothingToDo) {
-			outcome.done, outcome.Waiting = "left as it is", state.Waiting
+		if outcome.Note, err = v.check(state); errors.Is(err, errNothingToDo) {
+			outcome.Result, outcome.Waiting = unchanged, state.Waiting
 			if state.Running != nil {
 				outcome.Running = state.Running.JobID
 			}
@@ -100,7 +91,7 @@ func (v queueVerb) tell(ctx context.Context, c *client.Client, name, reason stri
 
 // withReason gives a verb's command the flag --reason.
 func withReason(cmd *cobra.Command, reason *string) {
-	cmd.Flags().StringVar(reason, "reason", "", "a few words for those who find it so (default: your user name)")
+	cmd.Flags().StringVar(reason, "reason", "", "reason that lists and the history show (default: your user name)")
 }
 
 func (i *invocation) queueVerbCommand(v queueVerb, flags ...func(*cobra.Command, *string)) *cobra.Command {
@@ -119,11 +110,14 @@ func (i *invocation) queueVerbCommand(v queueVerb, flags ...func(*cobra.Command,
 			if reason == "" {
 				reason = defaultReason()
 			}
-			outcome, err := v.tell(cmd.Context(), c, args[0], reason)
+			outcome, err := v.apply(cmd.Context(), c, args[0], reason)
 			if err != nil {
 				return aboutQueue(c, args[0], err)
 			}
-			return i.emit(outcome, func(io.Writer) error { return i.print("Queue %s: %s.", args[0], clean(outcome.text())) })
+			return i.emit(outcome, func(io.Writer) error {
+				text := fmt.Sprintf("%s, %d waiting", outcome.Result, outcome.Waiting)
+				return i.print("Queue %s: %s.", args[0], clean(withNote(text, outcome.Note)))
+			})
 		},
 	}
 	for _, add := range flags {

@@ -18,7 +18,7 @@ func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
 	for _, key := range []string{"cut1", "cut2"} {
 		c.ok(t, "queues", "enqueue", "cut", "--type", "TakeSteps", "--key", key, "--spec", `{"steps": 1}`)
 	}
-	require.Equal(t, "Queue cut: left as it is, 2 waiting; its workflow runs.\n", c.ok(t, "queues", "recover", "cut"))
+	require.Equal(t, "Queue cut: unchanged, 2 waiting; its workflow is running.\n", c.ok(t, "queues", "recover", "cut"))
 	require.NoError(t, st.Dial(t).TerminateWorkflow(t.Context(), contract.QueueWorkflowID("cut"), "", "by mistake"))
 
 	const hint = `queue cut does not run, its workflow ended as terminated at \S+Z: starter queues recover cut starts it again with what waits`
@@ -48,7 +48,7 @@ func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
 		require.Regexp(t, `^starter: (\w[^:]*: )?`+hint+`\n$`, r.stderr, fmt.Sprint(args))
 	}
 	require.Equal(t, "Queue cut: recovered, 2 waiting.\n", c.ok(t, "queues", "recover", "cut"))
-	require.Equal(t, "Queue cut: left as it is, 2 waiting; its workflow runs.\n", c.ok(t, "queues", "recover", "cut"))
+	require.Equal(t, "Queue cut: unchanged, 2 waiting; its workflow is running.\n", c.ok(t, "queues", "recover", "cut"))
 	require.Regexp(t, `\nStatus +paused: lunch\nOn failure +halt\nAccepted +2\n`, c.ok(t, "queues", "describe", "cut"))
 	c.ok(t, "queues", "resume", "cut")
 	stacktest.WaitFor(t, "the items to run", func() (bool, error) {

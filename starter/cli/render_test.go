@@ -65,7 +65,7 @@ func TestWritePlan(t *testing.T) {
 = take_steps.e  recurring  paused: by hand
 ? take_steps.f  recurring  no longer declared (kept; --prune deletes it)
 - take_steps.g  continuous
-! schedule job/x is named like ours, is not ours and is left alone
+! schedule job/x is unmanaged: it has a job's name, and starter did not create it
 = unchanged (2)
 warning: Mind the clocks.
 
@@ -238,7 +238,7 @@ func TestRunProgress(t *testing.T) {
 		},
 		"running, 1/3 resizing": {Run: resizing},
 		"waiting to try again, attempt 2, last error: no": {
-			Run: again, LastError: "no", NextTry: noon,
+			Run: again, LastError: "no", NextAttempt: noon,
 		},
 	} {
 		require.Equal(t, want, cli.RunProgress(&detail))
@@ -247,20 +247,20 @@ func TestRunProgress(t *testing.T) {
 
 func TestWriteQueue(t *testing.T) {
 	t.Parallel()
-	item := func(sequence int64, key string) contract.QueueItem {
-		return contract.QueueItem{Sequence: sequence, Job: job.Job{ID: "take_steps." + key}, Accepted: noon.Add(-time.Minute)}
+	item := func(sequence int64, key string) client.WaitingItem {
+		return client.WaitingItem{Sequence: sequence, JobID: "take_steps." + key, Accepted: noon.Add(-time.Minute)}
 	}
-	state := &contract.QueueState{
-		Name: "photos", Accepted: 5, Completed: 1,
-		Running: &contract.RunningItem{QueueItem: item(2, "b"), Started: noon.Add(-30 * time.Second)},
-		Waiting: []contract.QueueItem{item(3, "c"), item(4, "d"), item(5, "e")},
+	queue := &client.Queue{
+		Name: "photos", Status: client.QueueRunning, Accepted: 5, Completed: 1, Waiting: 3, Oldest: noon.Add(-time.Minute),
+		Running: &client.RunningItem{Sequence: 2, JobID: "take_steps.b", Started: noon.Add(-30 * time.Second)},
+		Next:    []client.WaitingItem{item(3, "c"), item(4, "d"), item(5, "e")},
 		Recent: []contract.FinishedItem{{
 			Sequence: 1, JobID: "take_steps.a", Status: contract.ItemCompleted,
 			Started: noon.Add(-40 * time.Second), Ended: noon.Add(-30 * time.Second),
 		}},
 	}
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteQueue(&b, state, 2))
+	require.NoError(t, still(plain).WriteQueue(&b, queue, 2))
 	require.Equal(t, `Queue       photos
 Status      running
 Accepted    5
@@ -276,7 +276,7 @@ NUMBER  JOB           ACCEPTED
 4       take_steps.d  13:59:00 (1 min ago)
 ...     and 1 more    -
 
-Latest to leave, the last first
+Ended, the latest first
 NUMBER  JOB           STATUS     ENDED                RAN  ERROR
 1       take_steps.a  completed  13:59:30 (30 s ago)  10s  -
 `, b.String())
@@ -313,5 +313,5 @@ func TestWriteWorkersInTrouble(t *testing.T) {
 		service("stuck", contract.ServiceHeartbeat{Running: 2, StuckHandlers: 2}),
 	}}))
 	_, troubles, _ := strings.Cut(out.String(), "\n\n")
-	require.Equal(t, "load@stuck has 2 handlers that did not end when told to: restart it\n", troubles)
+	require.Equal(t, "load@stuck has 2 handlers that did not stop when asked to: restart it\n", troubles)
 }

@@ -13,32 +13,32 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 )
 
-const rootHelp = `starter declares, runs and looks after the jobs of one Temporal namespace.
+const rootHelp = `starter declares, runs and manages the jobs of one Temporal namespace.
 
 Jobs are declared in jobs.toml: "validate" checks the file, "schema" lets
 editors check it, "plan" compares it with Temporal, "apply" brings Temporal in
-line. "reconcile" does so with the platform's integrations. "run", "jobs", "upcoming", "runs", "queues" and "workers" work with what
-Temporal has, "quarantine" with what the data pipeline could not deal with,
-"archive" with the archive of raw messages; "loads" tells how far InfluxDB is
-behind the data.
+line, and "reconcile" does so with the platform's integrations. "run", "jobs",
+"upcoming", "runs", "queues" and "workers" show and change what is in Temporal.
+"quarantine" is for messages that the data pipeline rejected, "archive" for the
+archive of raw messages, "loads" for the lag of InfluxDB.
 
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
 
-Temporal is found as the Temporal CLI finds it: flags first, then TEMPORAL_*
+The settings of Temporal are those of the Temporal CLI: flags first, then TEMPORAL_*
 variables (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_PROFILE, ...), then
-the profile file; at last 127.0.0.1:7233 and the namespace "default".
+the profile file. The default is 127.0.0.1:7233 and the namespace "default".
 
 Exit codes:
   0  the command succeeded; of plan and drift: there is nothing to change
   1  it failed; of run: the run failed or was canceled
-  2  it was called wrongly: an unknown flag, or a filter with an unknown value.
+  2  wrong usage: an unknown flag, or a filter with an unknown value.
      Of plan: there are changes, or jobs that are blocked; of drift: there is
-     drift; of archive audit: something is wrong. These three end with 1 when they
-     are called wrongly`
+     drift; of archive audit: something is wrong. Of these three, wrong usage
+     is 1`
 
 func (i *invocation) root() *cobra.Command {
-	root := group("starter", "Declare, run and look after jobs",
+	root := group("starter", "Declare, run and manage jobs",
 		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(), i.reconcileCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
 		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.versionCommand())
@@ -75,7 +75,7 @@ func (i *invocation) start(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-// group makes a command that only holds others: called alone it shows them.
+// group makes a command that has subcommands only: called alone it lists them.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   use,
@@ -136,8 +136,8 @@ const (
 	argumentPlan = "PLAN"
 )
 
-// checkName refuses what names nothing: above all an empty text, which a script
-// gives whose variable is not set.
+// checkName refuses a text that cannot be a name. A script with an unset variable
+// passes an empty one.
 func checkName(cmd *cobra.Command, what, text string) error {
 	if err := checkNameText(text); err != nil {
 		return misuse(cmd, "%s %q: %s", what, text, err)
@@ -145,7 +145,7 @@ func checkName(cmd *cobra.Command, what, text string) error {
 	return nil
 }
 
-// errEmpty says what is wrong with a value that was given, but empty.
+// errEmpty refuses an empty value.
 var errEmpty = errors.New("it is empty")
 
 func checkNameText(text string) error {
@@ -160,27 +160,27 @@ func checkNameText(text string) error {
 	return nil
 }
 
-// usageError says that a command was called wrongly.
+// usageError is the error of wrong usage.
 type usageError struct {
 	text string
-	// changes says that the exit code of wrong calls means something else here.
+	// changes says that the exit code of wrong usage means changes for this command.
 	changes bool
 }
 
 // Error implements error.
 func (e *usageError) Error() string { return e.text }
 
-// exitMeansChanges marks the commands whose exit code 2 tells of changes.
+// exitMeansChanges marks the commands whose exit code 2 means changes.
 const exitMeansChanges = "exit-code-2-means-changes"
 
-// misuse is the error of a command that was called wrongly.
+// misuse makes the error of wrong usage of a command.
 func misuse(cmd *cobra.Command, format string, args ...any) error {
 	_, changes := cmd.Annotations[exitMeansChanges]
 	return &usageError{fmt.Sprintf("%s (see %s --help)", fmt.Sprintf(format, args...), cmd.CommandPath()), changes}
 }
 
-// flagError says in our words what is wrong with the value of a flag that the
-// parser of flags has read itself.
+// flagError rewords errors of the flag parser about numbers and booleans, which are
+// those of strconv.
 func flagError(err error) error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
@@ -196,7 +196,7 @@ func flagError(err error) error {
 		what = "true or false"
 	}
 	if errors.Is(number, strconv.ErrRange) {
-		what += " of a size that there is"
+		what += " of 64 bits"
 	}
 	return fmt.Errorf("invalid argument %q for \"--%s\" flag: it is %s", invalid.GetValue(), flag.Name, what)
 }

@@ -22,29 +22,28 @@ func (i *invocation) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run JOB | --type TYPE",
 		Short: "Run a job now and wait for its end",
-		Long: `run runs a job now, one that Temporal has or, with -f, one of a jobs file, and
-waits for the end of the run. What that is depends on the job's mode:
+		Long: `run starts a job now, one that is in Temporal or, with -f, one of a jobs file, and
+waits for the end of the run. What is started depends on the job's mode:
 
   one-shot     another run of it
-  recurring    a run apart from its schedule, which stays as it is
+  recurring    a run besides its schedule, which does not change
   continuous   the next iteration, at once instead of after the interval
-  queued       it is put into its queue again; the run comes when it is its turn
+  queued       its run, after the items before it in its queue
 
-With --at or --in the run of a one-shot begins later: it waits in Temporal, where
-runs list shows it and runs cancel takes it back. There is one run of a one-shot
-at a time, so that asking twice for the same time makes one run.
+With --at or --in, a one-shot starts later: its run waits in Temporal, where runs
+list shows it and runs cancel cancels it. A one-shot has one run at a time: the same
+command given twice starts one run.
 
-With --type it defines and runs a one-shot of its own. Its spec is checked
-before anything starts, and all that is wrong with it is shown. With --key it
-does so once: if a run under that key and with that spec is under way or has
-completed, the command is about that one, so that a script may repeat it. One
-that failed or was canceled runs again, as every one does with --again; another
-spec under the key is refused.
+With --type the command defines and runs a one-shot. It checks the spec first and
+shows all problems. With --key the job runs once: if a run with that key and that
+spec is running or has completed, the command shows that run, so that a script may
+repeat it. A run that failed or was canceled starts again, as every run does with
+--again. Another spec under the same key is refused.
 
-Ctrl-C ends the waiting, not the run. With --detach it does not wait at all.
+Ctrl-C ends the waiting, not the run. With --detach the command does not wait.
 
-Exit codes: 0 the run completed, 1 it failed or was canceled, or could not be
-started, or the waiting was given up.`,
+Exit codes: 0 the run completed; 1 it failed, was canceled or could not be started,
+or the waiting was interrupted.`,
 		Example: `  starter run live_load_influx_v1.common
   starter run --type GeneratePhotoVariantsToMinio --spec '{"bucket": "uploads", "key": "a.jpg"}'
   starter run --type GeneratePhotoVariantsToMinio --key a --spec '{"bucket": "uploads", "key": "a.jpg"}'`,
@@ -62,7 +61,7 @@ started, or the waiting was given up.`,
 			if err != nil {
 				return err
 			}
-			if detach || !at.IsZero() && !started.Before {
+			if detach || !at.IsZero() && !started.Completed {
 				return i.reportStarted(started)
 			}
 			return i.await(cmd.Context(), started)
@@ -72,7 +71,7 @@ started, or the waiting was given up.`,
 	cmd.Flags().VarP(textValue{&file, argumentFile}, "file", "f", "take the job from this jobs file, not from Temporal")
 	start.register(cmd)
 	cmd.Flags().BoolVar(&again, "again", false, "run a job defined with --type and --key again although it has completed, or, once it has ended, with another spec")
-	cmd.Flags().BoolVar(&detach, "detach", false, "do not wait: print what was started")
+	cmd.Flags().BoolVar(&detach, "detach", false, "print what was started, and do not wait")
 	return cmd
 }
 
@@ -98,8 +97,8 @@ func needsType(cmd *cobra.Command, ad *adHoc) error {
 	return nil
 }
 
-// started is what run or trigger has set off: exactly one of Run, Iteration and
-// Receipt is set.
+// started is what run or trigger started: exactly one of Run, Iteration and Receipt is
+// set.
 type started struct {
 	Job job.Job `json:"job"`
 	// Run is a run that was started, or that was under way already.
@@ -110,13 +109,13 @@ type started struct {
 	Receipt *contract.EnqueueReceipt `json:"receipt,omitempty"`
 	// At is when the run begins, if that is later.
 	At time.Time `json:"at,omitzero"`
-	// Before says that the run had completed before: nothing was started.
-	Before bool `json:"existed_before,omitempty"`
+	// Completed says that the run had completed already: nothing was started.
+	Completed bool `json:"already_completed,omitempty"`
 
 	client *client.Client
 }
 
-// oneShotStart says how a one-shot is started.
+// oneShotStart is how a one-shot is started.
 type oneShotStart struct {
 	at   time.Time // zero: now
 	once bool      // unless it has completed
@@ -186,7 +185,7 @@ func (i *invocation) declared(file, jobID string) (job.Job, error) {
 	return job.Job{}, fmt.Errorf("%s declares no job %s", file, jobID)
 }
 
-// trigger sets off a run of a job, in the way of its mode.
+// trigger starts a run of a job, in the way of its mode.
 func (i *invocation) trigger(ctx context.Context, c *client.Client, j job.Job, start oneShotStart) (*started, error) {
 	s := &started{Job: j, At: start.at, client: c}
 	if !start.at.IsZero() && j.Mode() != job.ModeOneShot {
@@ -204,23 +203,23 @@ func (i *invocation) trigger(ctx context.Context, c *client.Client, j job.Job, s
 			return nil, err
 		}
 	}
-	if err := i.setOff(ctx, s, start); err != nil {
+	if err := i.startJob(ctx, s, start); err != nil {
 		return nil, err
 	}
-	// Not before: a start for another time than that of the run that waits is refused.
-	if underWay != "" && !s.Before {
+	// Not earlier: a start for another time than that of the run that waits is refused.
+	if underWay != "" && !s.Completed {
 		i.note("%s", underWay)
 	}
 	return s, nil
 }
 
-// setOff starts a run of a job that has runs.
-func (i *invocation) setOff(ctx context.Context, s *started, start oneShotStart) error {
+// startJob starts a run of a job that has runs.
+func (i *invocation) startJob(ctx context.Context, s *started, start oneShotStart) error {
 	if start.once {
 		return i.runOnce(ctx, s)
 	}
 	if !start.at.IsZero() {
-		ref, err := s.client.Runs.StartAt(ctx, s.Job, contract.StartedByHand, start.at, client.NewRequestID())
+		ref, err := s.client.Runs.StartAt(ctx, s.Job, contract.StartedByHand, start.at, "")
 		s.Run = &ref
 		return err
 	}
@@ -240,14 +239,14 @@ func (i *invocation) runOnce(ctx context.Context, s *started) error {
 	if err != nil {
 		return aboutKey(err)
 	}
-	s.Run, s.Before = &once.RunRef, once.ExistedBefore && once.Status == client.RunCompleted
-	if s.Before {
-		i.note("Job %s has completed already; this is about that run. With --again it runs again.", s.Job.ID)
+	s.Run, s.Completed = &once.RunRef, once.ExistedBefore && once.Status == client.RunCompleted
+	if s.Completed {
+		i.note("Job %s has completed already; this is its run. With --again it runs again.", s.Job.ID)
 	}
 	return nil
 }
 
-// aboutKey tells how to run work whose key has run with another spec.
+// aboutKey adds to an error how to run a key with another spec.
 func aboutKey(err error) error {
 	if errors.Is(err, client.ErrOtherSpec) {
 		return fmt.Errorf("%w than this one; give another --key, or --again to run this one under it", err)
@@ -255,14 +254,13 @@ func aboutKey(err error) error {
 	return err
 }
 
-// errUnderWay refuses other work than that of a run that has not ended.
+// errUnderWay refuses a spec other than that of the run that has not ended.
 func errUnderWay(jobID string) error {
-	return fmt.Errorf("a run of job %s with another spec is under way: wait for its end, or stop it", jobID)
+	return fmt.Errorf("a run of job %s with another spec is running: wait for its end, or stop it", jobID)
 }
 
-// checkOneShot looks at what Temporal has under the id of a one-shot: starting
-// it gives a run that is under way, whatever that is. What there is to say of such
-// a run is given, "" if there is none.
+// checkOneShot refuses a start if the id of a one-shot belongs to another job. If a run
+// of the job has not ended, a start returns that run: the result is a note about it.
 func (i *invocation) checkOneShot(ctx context.Context, c *client.Client, j job.Job) (underWay string, err error) {
 	live, err := c.Jobs.LiveSchedule(ctx, j.ID)
 	if err == nil && live == nil {
@@ -274,7 +272,7 @@ func (i *invocation) checkOneShot(ctx context.Context, c *client.Client, j job.J
 	case live.Schedule == nil && !live.Workflow.Open() && live.Job.Provider == j.Provider:
 		return "", nil
 	case live.Job.Mode() != job.ModeOneShot || live.Job.Provider != j.Provider:
-		return "", fmt.Errorf("job %s is there already, %s and from provider %s: starter run %s runs it as it is",
+		return "", fmt.Errorf("job %s exists already, %s and from provider %s: starter run %s runs it",
 			j.ID, live.Job.Mode(), live.Job.Provider, j.ID)
 	}
 	if err := live.CheckSpec(j); errors.Is(err, client.ErrOtherSpec) {
@@ -283,12 +281,12 @@ func (i *invocation) checkOneShot(ctx context.Context, c *client.Client, j job.J
 		return "", err
 	}
 	if begins := live.Workflow.Begins; begins.After(i.Now()) {
-		return fmt.Sprintf("A run of job %s waits already, until %s; this is about that one.", j.ID, i.when(begins)), nil
+		return fmt.Sprintf("A run of job %s waits already, until %s; no other is started.", j.ID, i.when(begins)), nil
 	}
-	return fmt.Sprintf("A run of job %s is under way already; this is about that one.", j.ID), nil
+	return fmt.Sprintf("A run of job %s is running already; no other is started.", j.ID), nil
 }
 
-// startTime are the flags that put a start off.
+// startTime are the flags for a later start.
 type startTime struct {
 	at string
 	in job.Duration
@@ -299,7 +297,7 @@ func (s *startTime) register(cmd *cobra.Command) {
 	cmd.Flags().Var(durationOf(&s.in), "in", "begin after this long, as PT30M or 30m, and do not wait for it")
 }
 
-// time gives the zero time if no flag was given.
+// time is the zero time if no flag was given.
 func (s *startTime) time(cmd *cobra.Command, now time.Time) (time.Time, error) {
 	switch {
 	case s.at != "" && s.in != 0:
@@ -314,7 +312,7 @@ func (s *startTime) time(cmd *cobra.Command, now time.Time) (time.Time, error) {
 	case err != nil:
 		return at, misuse(cmd, "--at %q is not a time such as 2026-05-01T12:00:00Z", s.at)
 	case at.Before(now):
-		return at, misuse(cmd, "--at %s is past", s.at)
+		return at, misuse(cmd, "--at %s is in the past", s.at)
 	}
 	return at, nil
 }

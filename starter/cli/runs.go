@@ -57,31 +57,30 @@ func (i *invocation) runsListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List runs, the latest first",
-		Long: `list shows runs within the retention of the namespace, the latest first. A run
-may take a second to show.
+		Long: `list shows runs within the retention of the namespace, the latest first. A run may
+take a second to appear.
 
-  DUE     when a run was to start: a recurring one, or one that was put off
-  LATE    how much later a worker took it, or, while it runs, it was started
-  TRIES   how often it was tried
-  COUNTS  what it did, in numbers
+  DUE     when a recurring or delayed run was due
+  LATE    from then until a worker took the run
+  TRIES   the number of attempts
+  COUNTS  the counts of its result
 
-Iterations of continuous jobs are no runs of their own: with --job and a
-continuous job, list shows the last 20 that the job remembers, which a live
-worker has to tell.
+Iterations of continuous jobs are not runs: with --job and a continuous job, list
+shows its last 20 iterations, if a worker is running.
 
-With --missed it shows the starts of recurring jobs that have no run, of the last
-24 hours unless --since is given, and why that is. The reasons are concluded from
-the runs that there are, the schedule and its pauses, and the server's counters:
+With --missed, list shows the starts of recurring jobs that have no run, of the last
+24 hours unless --since is given, with their reasons. The reasons are derived from the
+runs, the schedule and its pauses, and the server's counters:
 
-  overlap        a run was under way
+  overlap        another run had not ended
   paused         the schedule was paused
-  skipped        someone had the schedule leave the start out
-  superseded     its run gave way to a later start, as misfire has it
-  failing        the job is failing, and the start came before its next try
-  server_down    a later start of the schedule made up for it
-  missed_window  the server was away for longer than the catch-up window
-  buffer_full    more starts waited than a schedule keeps
-  unknown        what is known does not tell`,
+  skipped        the start was skipped by skip-next
+  superseded     a later start replaced its run, by the misfire policy
+  failing        the job is failing, and the start came before its next run
+  server_down    the server was down, and a later start replaced it
+  missed_window  the server was down for longer than the catch-up window
+  buffer_full    more starts waited than a schedule buffers
+  unknown        the reason cannot be derived`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 0 {
@@ -91,13 +90,13 @@ the runs that there are, the schedule and its pauses, and the server's counters:
 				return i.listMissed(cmd, &filter, limit)
 			}
 			if filter.mode == job.ModeContinuous && filter.jobID == "" {
-				return misuse(cmd, "continuous jobs have no runs of their own: give --job to see the iterations of one")
+				return misuse(cmd, "continuous jobs have iterations, not runs: give --job to list those of one")
 			}
 			return i.listRuns(cmd, &filter, limit)
 		},
 	}
 	filter.register(i, cmd, client.RunStatuses()...)
-	cmd.Flags().IntVar(&limit, "limit", 20, "at most so many; 0: all")
+	cmd.Flags().IntVar(&limit, "limit", 20, "show at most this many; 0: all")
 	cmd.Flags().BoolVar(&missed, "missed", false, "starts of recurring jobs that have no run")
 	return cmd
 }
@@ -157,7 +156,7 @@ func (i *invocation) runTable(runs []client.Run, withJob bool) *table {
 	return t
 }
 
-// runName tells a run from the others of its job.
+// runName identifies a run among those of its job.
 func runName(run client.Run) string {
 	if run.Iteration > 0 {
 		return fmt.Sprintf("iteration %d", run.Iteration)
@@ -179,7 +178,7 @@ func shortened(text string, most int) string {
 	return text
 }
 
-// runResult is what came of a run, or how far it is, in a few words.
+// runResult is the result or the progress of a run in a few words.
 func runResult(run client.Run) string {
 	text := run.Message
 	switch {
@@ -194,7 +193,7 @@ func runResult(run client.Run) string {
 func (i *invocation) runsDescribeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe JOB|WORKFLOW_ID [RUN_ID]",
-		Short: "Show all that is known of a run",
+		Short: "Show a run",
 		Long: `describe shows a run: the latest of a job or of a workflow id (such as
 job/archive.daily-2026-05-01T12:00:00Z), or the one with the run id.`,
 		Args:              arguments("JOB or WORKFLOW_ID", "[RUN_ID]"),
@@ -231,7 +230,7 @@ func findRun(ctx context.Context, c *client.Client, name, runID string) (*client
 	if runID != "" && err == nil {
 		return detail, nil
 	}
-	// A recurring job's runs bear their time in their workflow ids.
+	// The workflow ids of a recurring job's runs contain their times.
 	limit := 1
 	if runID != "" {
 		limit = 0
@@ -241,7 +240,7 @@ func findRun(ctx context.Context, c *client.Client, name, runID string) (*client
 		return nil, err
 	}
 	if len(runs) > 0 && runs[0].Iteration > 0 {
-		return nil, fmt.Errorf("job %s is continuous: its iterations are no runs of their own; starter runs list --job %s shows them", name, name)
+		return nil, fmt.Errorf("job %s is continuous and has no runs; starter runs list --job %s shows its iterations", name, name)
 	}
 	for _, run := range runs {
 		switch {
@@ -296,8 +295,8 @@ func (i *invocation) writeRun(w io.Writer, detail *client.RunDetail) error {
 		s.add("Now", "%s", runProgress(detail))
 		s.add("Updated", "%s", i.when(detail.LastUpdate))
 	}
-	if !detail.NextTry.IsZero() {
-		s.add("Next try", "%s", i.when(detail.NextTry))
+	if !detail.NextAttempt.IsZero() {
+		s.add("Next attempt", "%s", i.when(detail.NextAttempt))
 	}
 	s.add("Worker", "%s", detail.Worker)
 	if output := detail.Output; output != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// runVerb is something that can be done to runs.
+// runVerb is a command that changes runs.
 type runVerb struct {
 	name        string
 	short, long string
-	// statuses are those of the runs that it is meant for.
+	// statuses are those of the runs to which it applies.
 	statuses []client.RunStatus
-	// asks says that it asks even for a single run; warning says why.
+	// asks makes it ask even for a single run, with the warning.
 	asks    bool
 	warning string
 	// onePerJob leaves out all runs of a job but the latest.
@@ -27,14 +27,14 @@ type runVerb struct {
 
 func (i *invocation) runsRetryCommand() *cobra.Command {
 	return i.runVerbCommand(runVerb{
-		name: "retry", short: "Run again what failed",
+		name: "retry", short: "Run failed runs again",
 		long: `retry starts a run again that failed, was canceled, terminated or timed out, with
-the definition that it had and from the last position that it has left. A queued
-job is put into its queue again, at its end; its dead letters go.
+its definition and from its last checkpoint. A queued job is enqueued again, at the
+end of its queue; its dead letters are removed.
 
-A run that was followed by another one is left alone; so is a run of a recurring
-job while another one runs with which it may not overlap. A schedule takes no
-notice of a run that retry starts. Asking twice makes one run.`,
+A run is not retried if a later run has its workflow id, or while a run that it must
+not overlap is running. The schedule does not count a run that retry starts. Repeating
+the command starts no second run.`,
 		statuses:  []client.RunStatus{client.RunFailed, client.RunCanceled, client.RunTerminated, client.RunTimedOut},
 		onePerJob: true,
 		act: func(ctx context.Context, c *client.Client, run client.Run, _ string) (string, error) {
@@ -43,13 +43,13 @@ notice of a run that retry starts. Asking twice makes one run.`,
 				return "", err
 			}
 			if retried.ExistedBefore {
-				return "", fmt.Errorf("%w: it was tried again before, as run %s, which is %s", errNothingToDo, retried.Run.RunID, retried.Status)
+				return "", fmt.Errorf("%w: it was retried already, as run %s, which is %s", errNothingToDo, retried.Run.RunID, retried.Status)
 			}
 			s := &started{Job: retried.Job, Receipt: retried.Receipt}
 			if s.Receipt == nil {
 				s.Run = &retried.Run
 			}
-			return s.what(), nil
+			return s.result(), nil
 		},
 	})
 }
@@ -57,28 +57,27 @@ notice of a run that retry starts. Asking twice makes one run.`,
 func (i *invocation) runsCancelCommand() *cobra.Command {
 	return i.runVerbCommand(runVerb{
 		name: "cancel", short: "Ask runs to stop",
-		long: `cancel asks a run to stop. Its handler is told, and has the job's stop grace
-period to save its position; cancel does not wait for it. A run that waits for
-its time ends without having begun.`,
+		long: `cancel asks the handler of a run to stop. The handler has the job's stop grace period
+to save its position; the command does not wait for it. A run whose start is delayed
+ends without starting.`,
 		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting},
 		act: func(ctx context.Context, c *client.Client, run client.Run, reason string) (string, error) {
 			if !run.Status.Open() { // Temporal takes such a request, too.
 				return "", fmt.Errorf("it has ended already: it is %s", run.Status)
 			}
-			return "told to stop", c.Runs.Cancel(ctx, run.RunRef, reason)
+			return "stop requested", c.Runs.Cancel(ctx, run.RunRef, reason)
 		},
 	})
 }
 
-const terminateWarning = "A run that is terminated does not save its position: what it has not reported yet is lost."
+const terminateWarning = "A terminated run does not save its position: its progress since its last checkpoint is lost."
 
 func (i *invocation) runsTerminateCommand() *cobra.Command {
 	return i.runVerbCommand(runVerb{
 		name: "terminate", short: "End runs at once, without saving anything",
-		long: `terminate ends a run at once. Its handler is not told: it hears that the run is
-over when it reports next, and may do things until then. Nothing saves its
-position; retry goes on at the last one that it had reported. Use it for what
-cancel cannot end.`,
+		long: `terminate ends a run at once. Its handler learns of it by its next heartbeat, and may
+work until then. It cannot save its position; retry continues at its last checkpoint.
+Use terminate for runs that cancel cannot end.`,
 		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting},
 		asks:     true, warning: terminateWarning,
 		act: func(ctx context.Context, c *client.Client, run client.Run, reason string) (string, error) {
@@ -96,7 +95,7 @@ func (i *invocation) runVerbCommand(v runVerb) *cobra.Command {
 		Short: v.short,
 		Long: v.long + `
 
-Give a job or a workflow id for its latest run, and a run id for another one.` + bulkHelp("run"),
+A job or a workflow id stands for its latest run; a run id selects another one.` + bulkHelp("run"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := namesOrFilters(cmd, args, "JOB or WORKFLOW_ID", &filter.filters); err != nil {
@@ -108,7 +107,7 @@ Give a job or a workflow id for its latest run, and a run id for another one.` +
 				}
 			}
 			if filter.mode == job.ModeContinuous {
-				return misuse(cmd, "continuous jobs have no runs of their own: see starter jobs --help")
+				return misuse(cmd, "continuous jobs have iterations, not runs: see starter jobs --help")
 			}
 			c, err := i.connect(cmd.Context())
 			if err != nil {
@@ -125,12 +124,12 @@ Give a job or a workflow id for its latest run, and a run id for another one.` +
 		},
 	}
 	filter.register(i, cmd, v.statuses...)
-	cmd.Flags().StringVar(&reason, "reason", "", "a few words for the history (default: your user name)")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason that the history shows (default: your user name)")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-// maxBulkRuns bounds the runs that one command does something to.
+// maxBulkRuns bounds the runs of one command.
 const maxBulkRuns = 1000
 
 // runsFor finds the run that is named, or those that match.
@@ -159,7 +158,7 @@ func (i *invocation) runsFor(ctx context.Context, c *client.Client, v runVerb, a
 		return nil, fmt.Errorf("more than %d runs match; narrow them down, with --since or --job for example", maxBulkRuns)
 	}
 	if len(runs) > 0 && runs[0].Iteration > 0 {
-		return nil, fmt.Errorf("job %s is continuous: its iterations are no runs; see starter jobs --help", f.JobID)
+		return nil, fmt.Errorf("job %s is continuous and has no runs: see starter jobs --help", f.JobID)
 	}
 	if v.onePerJob {
 		runs = i.latestOfEach(runs)
@@ -178,7 +177,7 @@ func (i *invocation) latestOfEach(runs []client.Run) []client.Run {
 		seen[run.JobID] = true
 	}
 	if left := len(runs) - len(kept); left > 0 {
-		i.note("%s left out: of each job the latest is tried, the others one at a time.", plural(left, "earlier run is", "earlier runs are"))
+		i.note("%s left out: with filters only the latest run of each job is retried.", plural(left, "earlier run is", "earlier runs are"))
 	}
 	return kept
 }

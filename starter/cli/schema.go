@@ -11,8 +11,8 @@ func (i *invocation) schemaCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON schema of jobs files",
-		Long: `schema prints a JSON schema of jobs files, with the job types that this program
-knows, for editors to complete and check them:
+		Long: `schema prints a JSON schema of jobs files, with the job types of this program. Editors
+use it to complete and check jobs files:
 
   starter schema > jobs.schema.json
 
@@ -20,8 +20,8 @@ Editors that use Taplo take the schema that the first line of a file names:
 
   #:schema ./jobs.schema.json
 
-"validate" finds more: what spans several keys, and what durations and owners
-are. With --markdown the same is printed as a page to read.`,
+"validate" finds more: rules for several keys together, and for durations and owners.
+With --markdown the command prints the job reference.`,
 		Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			generate := jobsfile.Schema

@@ -30,8 +30,8 @@ func (a *adHoc) register(i *invocation, cmd *cobra.Command) {
 	flags.Var(nameValue{&a.typeName}, "type", "job type, in CamelCase or snake_case")
 	flags.Var(textValue{&a.key, "KEY"}, "key", "key of the job within its type (default: a new ULID)")
 	flags.StringVar(&a.spec, "spec", "", "spec as a JSON object, @FILE, or - for standard input (default: {})")
-	flags.Var(durationOf(&a.runTimeout), "run-timeout", "the longest that one attempt may take (default: PT1H)")
-	flags.IntVar(&a.maxRetry, "max-retry-count", job.DefaultOptions(job.ModeOneShot).MaxRetryCount, "how often a failed run is tried again, -1: without limit")
+	flags.Var(durationOf(&a.runTimeout), "run-timeout", "time limit of one attempt (default: PT1H)")
+	flags.IntVar(&a.maxRetry, "max-retry-count", job.DefaultOptions(job.ModeOneShot).MaxRetryCount, "retries of a failed run, -1: without limit")
 	flags.Var(ownerValue{&a.owner}, "owner", "organization:NAME or user:NAME")
 	completeFixed(cmd, "type", i.typeNames()...)
 }
@@ -58,17 +58,17 @@ func (i *invocation) typeNames() []string {
 	return names
 }
 
-// typeNamed finds a job type among those of this program, or foreign ones.
+// typeNamed finds a job type among those of this program and the external ones.
 func (i *invocation) typeNamed(name string) (job.Type, error) {
 	if t, ok := findType(i.Types, name); ok {
 		return t, nil
 	}
-	foreign, err := i.foreignTypes(name)
-	if t, ok := findType(foreign, name); ok {
+	external, err := i.externalTypes(name)
+	if t, ok := findType(external, name); ok {
 		return t, nil
 	}
 	names := i.typeNames()
-	for _, t := range foreign {
+	for _, t := range external {
 		names = append(names, t.Name)
 	}
 	text := specschema.Unknown("job type", name, names)
@@ -76,13 +76,13 @@ func (i *invocation) typeNamed(name string) (job.Type, error) {
 		text += "; there are " + strings.Join(names, ", ")
 	}
 	if err != nil {
-		i.note("%s (other workers may bring it)", clean(text))
+		i.note("%s (it may be the type of a worker that could not be read)", clean(text))
 		return job.Type{}, err
 	}
 	return job.Type{}, &usageError{text: text}
 }
 
-// definition makes the parts of a job that all jobs of one command share.
+// definition makes the part of the definition that all jobs of one command share.
 func (i *invocation) definition(a adHoc, schedule job.Trigger) (job.Job, *checker, error) {
 	t, err := i.typeNamed(a.typeName)
 	if err != nil {
@@ -104,7 +104,7 @@ func (i *invocation) definition(a adHoc, schedule job.Trigger) (job.Job, *checke
 	return j, c, err
 }
 
-// readSpec gives the text that --spec means.
+// readSpec reads the spec that --spec names or contains.
 func (i *invocation) readSpec(text string) ([]byte, error) {
 	switch path, isFile := strings.CutPrefix(text, "@"); {
 	case text == "":
@@ -147,12 +147,12 @@ func newChecker(t job.Type) (*checker, error) {
 		return nil, err
 	}
 	if schema == nil {
-		return nil, fmt.Errorf("nothing is known of the spec of job type %s here", t.Name)
+		return nil, fmt.Errorf("job type %s has no schema for its spec", t.Name)
 	}
 	return &checker{kind: t, schema: schema}, nil
 }
 
-// complete gives a job its id and its spec, and lists all that is wrong with it.
+// complete sets the id and the spec of a job, and lists all problems.
 func (c *checker) complete(j job.Job, key string, spec []byte) (job.Job, []string) {
 	if key == "" {
 		key = strings.ToLower(ulid.Make().String())
@@ -166,7 +166,7 @@ func (c *checker) complete(j job.Job, key string, spec []byte) (job.Job, []strin
 	return j, problems
 }
 
-// check lists all that is wrong with a spec, and gives it in one line if it is right.
+// check lists all problems of a spec, and returns a valid one in one line.
 func (c *checker) check(spec []byte) (json.RawMessage, []string) {
 	var problems []string
 	for _, problem := range specschema.CheckSpec(c.kind, c.schema, spec) {

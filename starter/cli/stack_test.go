@@ -94,9 +94,9 @@ func withoutWorker(t *testing.T, c console) {
 		r := c.run(t.Context(), "run", "--type", "NobodyServes", "--key", "alone", "--spec", `{"steps": 1}`, "--timeout", "PT3S")
 		require.Equal(t, 1, r.code)
 		require.Regexp(t, `^waiting for a worker of type nobody
-starter: gave up waiting after PT3S; the run goes on, look at it with: starter runs describe job/nobody_serves\.alone [0-9a-f-]{36}
+starter: gave up waiting after PT3S; the run goes on, show it with: starter runs describe job/nobody_serves\.alone [0-9a-f-]{36}
 $`, r.stderr)
-		require.Contains(t, c.ok(t, "jobs", "stop", "nobody_serves.alone"), "Job nobody_serves.alone: told to stop.\n")
+		require.Contains(t, c.ok(t, "jobs", "stop", "nobody_serves.alone"), "Job nobody_serves.alone: stop requested.\n")
 	})
 	t.Run("apply goes on past a change that fails", func(t *testing.T) {
 		t.Parallel()
@@ -130,7 +130,7 @@ func connection(t *testing.T, st *stacktest.Stack) {
 	c := console{address: st.Temporal}
 	for want, args := range map[string][]string{
 		"there is no job take_steps.none in namespace default; starter jobs list shows those there are": {"jobs", "describe", "take_steps.none"},
-		"there is no queue none in namespace default; the first job that is put into it makes it":       {"queues", "describe", "none"},
+		"there is no queue none in namespace default; the first job that is enqueued creates it":        {"queues", "describe", "none"},
 		"there is no run of a job take_steps.none in namespace default":                                 {"runs", "describe", "take_steps.none"},
 		"there is no run job/take_steps.none in namespace default":                                      {"runs", "describe", "job/take_steps.none"},
 		"job take_steps.none has no run 01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40 in namespace default":      {"runs", "describe", "take_steps.none", "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
@@ -362,12 +362,12 @@ one_shot = {}
 `)
 	r := c.run(t.Context(), "plan", "-f", file)
 	require.Equal(t, 2, r.code)
-	require.Contains(t, r.stdout, "! take_steps.taken  one-shot  workflow job/take_steps.taken does not carry the mark of job take_steps.taken: not ours\n")
+	require.Contains(t, r.stdout, "! take_steps.taken  one-shot  workflow job/take_steps.taken does not have the search attributes of job take_steps.taken: not ours\n")
 
 	r = c.run(t.Context(), "apply", "-f", file, "--yes")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stdout, "Applied: 1 created")
-	require.Contains(t, r.stderr, "created take_steps.free\nstarter: 1 job is blocked and left as found\n")
+	require.Contains(t, r.stderr, "created take_steps.free\nstarter: 1 job is blocked and unchanged\n")
 
 	r = c.run(t.Context(), "plan", "-f", file)
 	require.Equal(t, 2, r.code, "blocked jobs are not as declared")
@@ -414,11 +414,11 @@ $`, out)
 
 	// A key that is that of a job from elsewhere is not taken over.
 	r = c.run(t.Context(), "run", "--type", "TakeSteps", "--key", "often", "--spec", `{"steps": 1}`)
-	require.Equal(t, "starter: job take_steps.often is there already, recurring and from provider toml: starter run take_steps.often runs it as it is\n", r.stderr)
+	require.Equal(t, "starter: job take_steps.often exists already, recurring and from provider toml: starter run take_steps.often runs it\n", r.stderr)
 
 	require.Regexp(t, `^Started job take_steps\.once: workflow job/take_steps\.once, run [0-9a-f-]{36}\.\n$`, c.ok(t, "run", "take_steps.once", "--detach"))
 	require.Regexp(t, `^Put job take_steps\.in-line into queue declared: number \d+, 0 ahead\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.in-line"))
-	require.Regexp(t, `^Told job take_steps\.always to start iteration \d+\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.always"))
+	require.Regexp(t, `^Triggered iteration \d+ of job take_steps\.always\.\n$`, c.ok(t, "jobs", "trigger", "take_steps.always"))
 }
 
 // repeatedRun repeats a command with a key, as a script does that has lost the answer.
@@ -431,7 +431,7 @@ func repeatedRun(t *testing.T, c console) {
 	again := repeat(`{"steps": 3}`)
 	require.Zero(t, again.code, again.stderr)
 	require.Equal(t, first.stdout, again.stdout, "the run that has completed")
-	require.Equal(t, "Job take_steps.repeated has completed already; this is about that run. With --again it runs again.\n", again.stderr)
+	require.Equal(t, "Job take_steps.repeated has completed already; this is its run. With --again it runs again.\n", again.stderr)
 	require.Regexp(t, `^Job take_steps\.repeated has completed: workflow job/take_steps\.repeated, run [0-9a-f-]{36}\.\n$`, repeat(`{"steps": 3}`, "--detach").stdout)
 	require.Equal(t, first.stdout, repeat(`{"steps": 3}`, "--in", "PT1H").stdout, "it does not wait for later either")
 	again = repeat(`{"steps": 4}`)
@@ -460,12 +460,12 @@ func interruptedRun(t *testing.T, c console) {
 	}()
 	r := c.run(ctx, "run", "--type", "TakeSteps", "--key", "gated", "--spec", spec)
 	require.Equal(t, 1, r.code)
-	require.Regexp(t, `starter: interrupted; the run goes on, look at it with: starter runs describe job/take_steps\.gated [0-9a-f-]{36}\n$`, r.stderr)
+	require.Regexp(t, `starter: interrupted; the run goes on, show it with: starter runs describe job/take_steps\.gated [0-9a-f-]{36}\n$`, r.stderr)
 
 	r = c.run(t.Context(), "run", "--type", "TakeSteps", "--key", "gated", "--spec", `{"steps": 7}`)
-	require.Equal(t, "starter: a run of job take_steps.gated with another spec is under way: wait for its end, or stop it\n", r.stderr)
+	require.Equal(t, "starter: a run of job take_steps.gated with another spec is running: wait for its end, or stop it\n", r.stderr)
 	r = c.run(t.Context(), "run", "take_steps.gated", "--detach")
-	require.Contains(t, r.stderr, "A run of job take_steps.gated is under way already; this is about that one.\n")
+	require.Contains(t, r.stderr, "A run of job take_steps.gated is running already; no other is started.\n")
 
 	followed := c
 	followed.terminal = true
@@ -505,9 +505,9 @@ func jobs(t *testing.T, c console) {
 	require.Contains(t, c.ok(t, "jobs", "pause", "take_steps.often", "--reason", "for the test"), "Job take_steps.often: paused.\n")
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.often"), "\nStatus       paused: for the test\n")
 	require.Contains(t, c.ok(t, "plan", "-f", writeFile(t, "jobs.toml", declared)), "= take_steps.often  recurring  paused: for the test\n")
-	require.Equal(t, map[string]string{"job_id": "take_steps.often", "done": "resumed", "reason": "done"},
+	require.Equal(t, map[string]string{"job_id": "take_steps.often", "result": "resumed", "reason": "done"},
 		decoded[map[string]string](t, c, "jobs", "resume", "take_steps.often", "--reason", "done"))
-	require.Equal(t, "Job take_steps.often: left as it is; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
+	require.Equal(t, "Job take_steps.often: unchanged; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
 	described := c.ok(t, "jobs", "describe", "take_steps.often")
 	require.Contains(t, described, "\nStatus       scheduled\n")
 	require.Contains(t, described, "\nNext  ")
@@ -519,9 +519,9 @@ func jobs(t *testing.T, c console) {
 	})
 	r := c.run(t.Context(), "run", "take_steps.always")
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "job take_steps.always is paused (asked for ")
+	require.Contains(t, r.stderr, "job take_steps.always is paused (requested ")
 	require.Equal(t, "Job take_steps.always: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
-	require.Equal(t, "Job take_steps.always: left as it is; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
+	require.Equal(t, "Job take_steps.always: unchanged; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
 	c.ok(t, "jobs", "restart", "take_steps.always")
 	detail := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.always")
 	require.Equal(t, job.ModeContinuous, detail.Job.Mode())
@@ -539,8 +539,8 @@ func jobs(t *testing.T, c console) {
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.always"), "\nIterations   ")
 
 	for verb, want := range map[string]string{
-		"pause":   "job take_steps.once is one-shot and cannot be told to pause: stop it, or pause its queue",
-		"restart": "job take_steps.once is one-shot and cannot be told to restart: trigger it instead",
+		"pause":   "job take_steps.once: one-shot jobs do not support pause; stop it, or pause its queue",
+		"restart": "job take_steps.once: one-shot jobs do not support restart; trigger it instead",
 	} {
 		r := c.run(t.Context(), "jobs", verb, "take_steps.once")
 		require.Equal(t, 1, r.code)
@@ -673,10 +673,10 @@ func queueVerbs(t *testing.T, c console) {
 	require.Equal(t, "Queue worked: resumed, 5 waiting.\n", c.ok(t, "queues", "resume", "worked"))
 	halted()
 	require.Equal(t, "Job take_steps.w3: the next one of queue worked, 4 waiting.\n", c.ok(t, "queues", "move", "worked", "take_steps.w3"))
-	require.Equal(t, "Job take_steps.w1: taken out of queue worked.\n", c.ok(t, "queues", "cancel", "worked", "take_steps.w1"))
+	require.Equal(t, "Job take_steps.w1: removed from queue worked.\n", c.ok(t, "queues", "cancel", "worked", "take_steps.w1"))
 	require.Regexp(t, `^AHEAD  NUMBER  JOB +ACCEPTED\n0 +4 +take_steps\.w3 .*\n1 +3 +take_steps\.w2 .*\n$`, c.ok(t, "queues", "peek", "worked", "--limit", "2"))
 	r := c.run(t.Context(), "queues", "cancel", "worked", "take_steps.w1")
-	require.Equal(t, "starter: job take_steps.w1 is not in queue worked; starter queues peek worked shows what waits\n", r.stderr)
+	require.Equal(t, "starter: job take_steps.w1 is not in queue worked; starter queues peek worked lists the waiting items\n", r.stderr)
 	r = c.run(t.Context(), "queues", "purge", "worked", "--from", "5")
 	require.Equal(t, "starter: there is no terminal to ask on: add --yes to purge the queue\n", r.stderr)
 	asked := c
@@ -684,14 +684,14 @@ func queueVerbs(t *testing.T, c console) {
 	r = asked.run(t.Context(), "queues", "purge", "worked", "--from", "5")
 	require.Equal(t, "Remove 1 waiting item of 3 from queue worked? [y/N] starter: nothing was removed\n", r.stderr)
 	require.Equal(t, "Queue worked: 1 item removed.\n", c.ok(t, "queues", "purge", "worked", "--from", "5", "--yes"))
-	require.Equal(t, "Queue worked: skipped what failed, 2 waiting.\n", c.ok(t, "queues", "skip", "worked"))
-	require.Equal(t, "Queue worked: empty (2 completed, 2 failed, 2 canceled, 0 skipped). It takes no items until it is resumed.\n",
+	require.Equal(t, "Queue worked: failed item skipped, 2 waiting.\n", c.ok(t, "queues", "skip", "worked"))
+	require.Equal(t, "Queue worked: empty (2 completed, 2 failed, 2 canceled, 0 skipped). It refuses items until it is resumed.\n",
 		c.ok(t, "queues", "drain", "worked"))
 	r = c.run(t.Context(), "queues", "enqueue", "worked", "--type", "TakeSteps", "--key", "late", "--spec", `{"steps": 1}`)
 	require.Contains(t, r.stderr, "queue worked is being drained: it takes no more items until it is resumed")
 	require.Equal(t, "Queue worked: resumed, 0 waiting.\n", c.ok(t, "queues", "resume", "worked"))
-	require.Equal(t, "Queue worked: left as it is, 0 waiting; it was not paused, drained or halted.\n", c.ok(t, "queues", "resume", "worked"))
-	require.Equal(t, map[string]any{"waiting": 0., "before": "it was not paused, drained or halted"},
+	require.Equal(t, "Queue worked: unchanged, 0 waiting; it was not paused, drained or halted.\n", c.ok(t, "queues", "resume", "worked"))
+	require.Equal(t, map[string]any{"waiting": 0., "result": "unchanged", "note": "it was not paused, drained or halted"},
 		decoded[map[string]any](t, c, "queues", "resume", "worked"))
 
 	c.ok(t, "queues", "set", "worked", "--on-failure", "continue")
@@ -748,7 +748,7 @@ func enqueueOtherSpec(t *testing.T, c console) {
 	c.ok(t, "run", "--type", "TakeSteps", "--key", "busy", "--spec", fmt.Sprintf(`{"steps": 1, "gate": %q}`, gate), "--detach")
 	r = put("busy", `{"steps": 2}`)
 	require.Equal(t, 1, r.code)
-	require.Equal(t, "starter: a run of job take_steps.busy with another spec is under way: wait for its end, or stop it\n", r.stderr)
+	require.Equal(t, "starter: a run of job take_steps.busy with another spec is running: wait for its end, or stop it\n", r.stderr)
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 }
 

@@ -18,8 +18,8 @@ func (i *invocation) jobsNextCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "next JOB",
 		Short: "Show when a recurring job starts next",
-		Long: `next asks the server for the coming starts of a recurring job, jitter included.
-What skip-next skips, and what daylight saving does, is taken into account.`,
+		Long: `next shows the coming starts of a recurring job as the server computes them, with
+jitter. Skipped starts and daylight saving are taken into account.`,
 		Args:              arguments("JOB"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,7 +43,7 @@ What skip-next skips, and what daylight saving does, is taken into account.`,
 
 func (i *invocation) writeNext(w io.Writer, next *client.NextStarts) error {
 	if next.Paused {
-		i.note("Job %s is paused (%s): none of these takes place until it is resumed.", next.JobID, next.PauseReason)
+		i.note("Job %s is paused (%s): it does not start until it is resumed.", next.JobID, next.PauseReason)
 	}
 	if !next.HeldUntil.IsZero() {
 		i.note("Job %s is failing: starts before %s are held back.", next.JobID, utc(next.HeldUntil))
@@ -87,9 +87,9 @@ func (i *invocation) upcomingCommand() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use:   "upcoming",
-		Short: "Show what is due soon, over all recurring jobs",
+		Short: "Show the next starts of all recurring jobs",
 		Long: `upcoming lists the starts of all recurring jobs that are not paused, the next
-first, jitter included. A change may take a second to show.`,
+first, with jitter. A change may take a second to appear.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			const most = job.Duration(24 * time.Hour)
@@ -121,7 +121,7 @@ first, jitter included. A change may take a second to show.`,
 	flags.Var(durationOf(&within), "within", "how far to look ahead, at most a day")
 	flags.Var(nameValue{&filter.typeName}, "type", "only jobs of this type, in CamelCase or snake_case")
 	flags.Var(ownerValue{&filter.owner}, "owner", "only jobs of this owner: organization:NAME or user:NAME")
-	flags.IntVar(&limit, "limit", 20, "list at most so many starts; 0: all")
+	flags.IntVar(&limit, "limit", 20, "show at most this many starts; 0: all")
 	completeFixed(cmd, "type", i.typeNames()...)
 	return cmd
 }
@@ -149,12 +149,12 @@ func (i *invocation) skipNextCommand() *cobra.Command {
 	var by string
 	cmd := &cobra.Command{
 		Use:   "skip-next JOB",
-		Short: "Keep the next start of a recurring job from taking place",
-		Long: `skip-next keeps exactly the next start of a recurring job from taking place; it
-says which one, and what is next now. Called again, it skips the start after
-that. apply keeps what is skipped, and forgets it once it is past.
+		Short: "Skip the next start of a recurring job",
+		Long: `skip-next skips the next start of a recurring job, and shows which one it is and
+which is the next. Repeated, it skips the start after that. apply keeps the skip until
+its time has passed.
 
-Where clocks go back, both starts at a time that comes twice are skipped.`,
+Where clocks are turned back, both starts at a repeated time are skipped.`,
 		Args:              arguments("JOB"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -179,7 +179,7 @@ Where clocks go back, both starts at a time that comes twice are skipped.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&by, "by", "", "who skips it, for those who find it so (default: your user name)")
+	cmd.Flags().StringVar(&by, "by", "", "who skips it, for starter jobs next (default: your user name)")
 	return cmd
 }
 
@@ -197,10 +197,10 @@ func (i *invocation) backfillCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backfill JOB",
 		Short: "Run a recurring job for starts in the past",
-		Long: `backfill runs a recurring job for each of its starts in a time that is past, both
-ends included, one after the other, also if the job is paused. It says how many
-these are and asks; without a terminal to ask on, and with -o json, it needs
---yes. More than 1000 are refused. A start that has run already runs again.`,
+		Long: `backfill runs a recurring job for each of its starts from --from to --to, both
+included, one after the other, even if the job is paused. It shows their number and
+asks. Without a terminal, and with -o json, it needs --yes. More than 1000 starts are
+refused. A start that has run already runs again.`,
 		Args:              arguments("JOB"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -239,7 +239,7 @@ these are and asks; without a terminal to ask on, and with -o json, it needs
 				return aboutJob(c, args[0], err)
 			}
 			return i.emit(result, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "Job %s: %s, for its starts from %s to %s, on the way.\n",
+				_, err := fmt.Fprintf(w, "Job %s: %s requested, for its starts from %s to %s.\n",
 					args[0], plural(len(starts), "run", "runs"), utc(result.First), utc(result.Last))
 				return err
 			})

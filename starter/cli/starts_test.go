@@ -76,7 +76,7 @@ func starts(t *testing.T, c console) {
 	asked.terminal, asked.stdin = true, "n\n"
 	r = asked.run(t.Context(), backfill...)
 	require.Equal(t, "Run job take_steps.timed 3 times, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z? [y/N] starter: nothing was started\n", r.stderr)
-	require.Equal(t, "Job take_steps.timed: 3 runs, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z, on the way.\n",
+	require.Equal(t, "Job take_steps.timed: 3 runs requested, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z.\n",
 		c.ok(t, append(backfill, "--yes")...))
 	stacktest.WaitFor(t, "the runs", func() (bool, error) {
 		runs := decoded[[]client.Run](t, c, "runs", "list", "--job", "take_steps.timed", "--status", "completed")
@@ -87,9 +87,9 @@ func starts(t *testing.T, c console) {
 
 	for want, args := range map[string][]string{
 		"there is no job take_steps.none in namespace default; starter jobs list shows those there are":                                 {"next", "take_steps.none"},
-		"job take_steps.loop is continuous and cannot be told to list its starts: only recurring jobs have times":                       {"next", "take_steps.loop"},
-		"job take_steps.loop is continuous and cannot be told to skip a start: only recurring jobs have times":                          {"skip-next", "take_steps.loop"},
-		"job take_steps.loop is continuous and cannot be told to backfill: only recurring jobs have times":                              {"backfill", "take_steps.loop", "--from", "PT1H"},
+		"job take_steps.loop: continuous jobs do not support listing starts; only recurring jobs have times":                            {"next", "take_steps.loop"},
+		"job take_steps.loop: continuous jobs do not support skipping a start; only recurring jobs have times":                          {"skip-next", "take_steps.loop"},
+		"job take_steps.loop: continuous jobs do not support backfill; only recurring jobs have times":                                  {"backfill", "take_steps.loop", "--from", "PT1H"},
 		"job take_steps.minutes has more than 1000 starts from 2026-03-01T00:00:00Z to 2026-03-02T00:00:00Z: backfill a part at a time": {"backfill", "take_steps.minutes", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z"},
 		"the time to backfill up to, 2099-01-01T00:00:00Z, is not past":                                                                 {"backfill", "take_steps.minutes", "--from", "PT1H", "--to", "2099-01-01T00:00:00Z"},
 	} {

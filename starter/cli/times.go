@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// when writes a time for people: in their time zone, and how far away it is.
+// when writes a time in the user's time zone, with its distance from now.
 func (i *invocation) when(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -20,7 +20,7 @@ func (i *invocation) when(t time.Time) string {
 	return fmt.Sprintf("%s (%s)", local.Format(layout), relative(t.Sub(now)))
 }
 
-// moment writes a time for people, in their time zone.
+// moment writes a time in the user's time zone.
 func (i *invocation) moment(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -29,7 +29,7 @@ func (i *invocation) moment(t time.Time) string {
 	return text
 }
 
-// relative writes how far away a time is.
+// relative writes the distance of a time from now.
 func relative(d time.Duration) string {
 	if d >= 0 {
 		return "in " + span(d)
@@ -52,7 +52,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d d", in(day))
 }
 
-// took writes how long something took, with three digits at most.
+// took writes a duration with at most three digits.
 func took(d time.Duration) string {
 	switch {
 	case d < 10*time.Millisecond:

@@ -27,18 +27,18 @@ func TestMisuse(t *testing.T) {
 		{[]string{"jobs", "stop"}, `give JOB, or filters such as --type (see starter jobs stop --help)`},
 		{[]string{"jobs", "list", "--mode", "once"}, `invalid argument "once" for "--mode" flag: it is one of one-shot, continuous, recurring, queued (see starter jobs list --help)`},
 		{[]string{"jobs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of scheduled, running, failing, paused, waiting, completed, failed, stopped, terminated (see starter jobs list --help)`},
-		{[]string{"runs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of running, waiting, completed, failed, canceled, terminated, timed_out, held_back (see starter runs list --help)`},
+		{[]string{"runs", "list", "--status", "done"}, `invalid argument "done" for "--status" flag: it is one of running, waiting, completed, failed, canceled, terminated, timed_out, held_back, superseded (see starter runs list --help)`},
 		{[]string{"runs", "list", "--since", "noon"}, `invalid argument "noon" for "--since" flag: it is a time such as 2026-05-01T12:00:00Z, or a duration such as PT1H, counted back from now (see starter runs list --help)`},
 		{[]string{"drift", "--what"}, `unknown flag: --what (see starter drift --help)`},
 		{[]string{"jobs", "pause", "--mode", "weekly", "--yes"}, `invalid argument "weekly" for "--mode" flag: it is one of one-shot, continuous, recurring, queued (see starter jobs pause --help)`},
 		{[]string{"runs", "list", "--limit", "many"}, `invalid argument "many" for "--limit" flag: it is a whole number (see starter runs list --help)`},
-		{[]string{"runs", "list", "--limit", "99999999999999999999"}, `invalid argument "99999999999999999999" for "--limit" flag: it is a whole number of a size that there is (see starter runs list --help)`},
+		{[]string{"runs", "list", "--limit", "99999999999999999999"}, `invalid argument "99999999999999999999" for "--limit" flag: it is a whole number of 64 bits (see starter runs list --help)`},
 		{[]string{"runs", "list", "--missed=perhaps"}, `invalid argument "perhaps" for "--missed" flag: it is true or false (see starter runs list --help)`},
 		{[]string{"jobs", "next", "a.b", "-n", "some"}, `invalid argument "some" for "--count" flag: it is a whole number (see starter jobs next --help)`},
 		{[]string{"upcoming", "--owner", "me"}, `invalid argument "me" for "--owner" flag: "me" is not an owner: write organization:NAME or user:NAME (see starter upcoming --help)`},
 		{[]string{"runs", "list", "--limit", "-1"}, `--limit -1 is negative (see starter runs list --help)`},
-		{[]string{"runs", "list", "--missed", "--status", "failed"}, `--status does not go with --missed (see starter runs list --help)`},
-		{[]string{"runs", "list", "--mode", "continuous"}, `continuous jobs have no runs of their own: give --job to see the iterations of one (see starter runs list --help)`},
+		{[]string{"runs", "list", "--missed", "--status", "failed"}, `--status cannot be combined with --missed (see starter runs list --help)`},
+		{[]string{"runs", "list", "--mode", "continuous"}, `continuous jobs have iterations, not runs: give --job to list those of one (see starter runs list --help)`},
 		{[]string{"runs", "list", "--owner", "me"}, `invalid argument "me" for "--owner" flag: "me" is not an owner: write organization:NAME or user:NAME (see starter runs list --help)`},
 		{[]string{"runs", "retry"}, `give JOB or WORKFLOW_ID, or filters such as --type (see starter runs retry --help)`},
 		{[]string{"runs", "retry", "a.b", "--type", "A"}, `give either JOB or WORKFLOW_ID or --type (see starter runs retry --help)`},
@@ -49,7 +49,7 @@ func TestMisuse(t *testing.T) {
 		{[]string{"validate", ""}, `FILE "": it is empty (see starter validate --help)`},
 		{[]string{"jobs", "list", "--namespace", ""}, `invalid argument "" for "--namespace" flag: it is empty (see starter jobs list --help)`},
 		{[]string{"run", "a.b", "--at", "noon"}, `--at "noon" is not a time such as 2026-05-01T12:00:00Z (see starter run --help)`},
-		{[]string{"run", "a.b", "--at", "2026-05-01T12:00:00Z"}, `--at 2026-05-01T12:00:00Z is past (see starter run --help)`},
+		{[]string{"run", "a.b", "--at", "2026-05-01T12:00:00Z"}, `--at 2026-05-01T12:00:00Z is in the past (see starter run --help)`},
 		{[]string{"run", "a.b", "--at", "2100-05-01T12:00:00Z", "--in", "1h"}, `give either --at or --in (see starter run --help)`},
 		{[]string{"run"}, `give either JOB or --type (see starter run --help)`},
 		{[]string{"run", "a.b", "--type", "TakeSteps"}, `give either JOB or --type (see starter run --help)`},
@@ -93,7 +93,7 @@ func TestUnknownTypeOffline(t *testing.T) {
 		r := console{address: "127.0.0.1:1"}.run(t.Context(), "run", "--type", name)
 		require.Equal(t, 1, r.code)
 		note, err, _ := strings.Cut(r.stderr, "\n")
-		require.Equal(t, hint+" (other workers may bring it)", note)
+		require.Equal(t, hint+" (it may be the type of a worker that could not be read)", note)
 		require.Contains(t, err, "starter: temporal at 127.0.0.1:1 cannot be reached; is it running there?")
 	}
 }
@@ -162,7 +162,7 @@ nonsense
 	r := console{}.run(t.Context(), "queues", "enqueue", "q", "--type", "TakeSteps", "--file", items)
 	require.Equal(t, 1, r.code)
 	require.Equal(t, items+`:4: spec.steps: 0 is less than 1
-`+items+`:5: key "a" is that of line 2 already
+`+items+`:5: key "a" is already used in line 2
 `+items+`:6: the spec is not JSON: invalid character 'o' in literal null (expecting 'u')
 starter: `+items+` has 3 problems; nothing was put into the queue
 `, r.stderr)

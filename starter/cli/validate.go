@@ -12,7 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 )
 
-// defaultFile is the jobs file that commands read unless they are told another.
+// defaultFile is the jobs file that commands read by default.
 const defaultFile = "jobs.toml"
 
 func (i *invocation) validateCommand() *cobra.Command {
@@ -23,8 +23,8 @@ func (i *invocation) validateCommand() *cobra.Command {
 problem is a line "file:line:column: message" on standard error; with -o json
 standard output is a list of all problems, empty if there is none.
 
-Only a job type that this program was not built with is looked for among those
-that workers announce, and those that were applied; without Temporal it is unknown.`,
+A job type that is not built into this program is looked up in Temporal: among those
+that workers announce, and those of applied jobs. Without Temporal it is unknown.`,
 		Args:              arguments("[" + argumentFile + "]"),
 		ValidArgsFunction: completeFile,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -54,20 +54,20 @@ func (i *invocation) validate(path string) error {
 	})
 }
 
-// read reads a file with the job types of this program, and, if that does not
-// do, with foreign ones.
-func (i *invocation) read(path string) (file *jobsfile.File, foreign []job.Type, problems []jobsfile.Problem, err error) {
+// read reads a file with the job types of this program, and with external ones if the
+// file has other types.
+func (i *invocation) read(path string) (file *jobsfile.File, external []job.Type, problems []jobsfile.Problem, err error) {
 	file, problems, err = jobsfile.Load(path, i.Types)
 	unknown := unknownTypes(problems)
 	if err != nil || len(unknown) == 0 {
 		return file, nil, problems, err
 	}
-	foreign, incomplete := i.foreignTypes(unknown...)
-	file, problems, err = jobsfile.Load(path, slices.Concat(i.Types, foreign))
+	external, incomplete := i.externalTypes(unknown...)
+	file, problems, err = jobsfile.Load(path, slices.Concat(i.Types, external))
 	if incomplete != nil && len(unknownTypes(problems)) > 0 {
-		i.note("Job types that other workers bring are unknown here: %s.", clean(incomplete.Error()))
+		i.note("Job types of other programs may be missing: %s.", clean(incomplete.Error()))
 	}
-	return file, foreign, problems, err
+	return file, external, problems, err
 }
 
 func unknownTypes(problems []jobsfile.Problem) []string {
@@ -80,10 +80,10 @@ func unknownTypes(problems []jobsfile.Problem) []string {
 	return names
 }
 
-// load reads the jobs of a file and the foreign job types that they have, and shows
+// load reads the jobs of a file and the external job types that they have, and shows
 // all problems if the file has any.
 func (i *invocation) load(path string) ([]job.Job, map[string]contract.AppliedType, error) {
-	file, foreign, problems, err := i.read(path)
+	file, external, problems, err := i.read(path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +91,7 @@ func (i *invocation) load(path string) ([]job.Job, map[string]contract.AppliedTy
 		i.noteProblems(problems)
 		return nil, nil, problemsError(path, len(problems))
 	}
-	return file.Jobs, i.foreignOf(file.Jobs, foreign), nil
+	return file.Jobs, i.externalOf(file.Jobs, external), nil
 }
 
 func (i *invocation) noteProblems(problems []jobsfile.Problem) {

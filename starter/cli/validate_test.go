@@ -48,7 +48,7 @@ func TestValidateShowsAllProblems(t *testing.T) {
 	require.Equal(t, 1, r.code)
 	require.Empty(t, r.stdout)
 	note, problems, _ := strings.Cut(r.stderr, "\n")
-	require.True(t, strings.HasPrefix(note, "Job types that other workers bring are unknown here: temporal at 127.0.0.1:1 cannot be reached"), note)
+	require.True(t, strings.HasPrefix(note, "Job types of other programs may be missing: temporal at 127.0.0.1:1 cannot be reached"), note)
 	require.Equal(t, bad+`:3:18: spec.steps: 0 is less than 1
 `+bad+`:8:29: recurring.recur_every: "P1M" counts years or months, which have no fixed length: write days or weeks, as in P30D
 `+bad+`:10:7: unknown job type "take_stops"; did you mean "take_steps"?

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// version is what this binary was built from.
+// version identifies the sources of this binary.
 type version struct {
 	// Version is that of the module; "(devel)" of a build from a work tree.
 	Version string `json:"version"`
@@ -59,8 +59,8 @@ func readVersion() version {
 	return v
 }
 
-// release names this very program in one word: its version, and a hash of the
-// executable, since a version may stand for several builds.
+// release identifies this build in one word: its version, and a hash of the executable,
+// since there may be several builds of a version.
 func release() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -81,7 +81,7 @@ func release() (string, error) {
 func (i *invocation) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Show what this program was built from",
+		Short: "Show the version of this program",
 		Args:  arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,15 +16,14 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-const workersHelp = `workers shows the services: the live worker processes, with the tags that jobs
-may be bound by, what they were built from, how many handlers are at work of how
-many that may be, and when Temporal last heard from them. One that falls silent
-is gone from the list after its service timeout, 15 seconds by default, and is
-told of as lost for an hour. A draining one takes no more work. In red: handlers
-that did not end when told to.
+const workersHelp = `workers shows the services: the live worker processes, with the tags for the option
+bind, their builds, the running handlers and the limit of handlers, and the time of
+the last heartbeat. A service without heartbeats leaves the list after its service
+timeout, 15 seconds by default, and is listed as lost for an hour. A draining service
+takes no more work. Handlers that did not stop when asked to are shown in red.
 
-Below stand the job types that no live worker serves, of the jobs on schedule
-and of those that run or want to; of what waits in a queue, when it is its turn.`
+Below the table are the job types that no live worker serves although scheduled,
+running or waiting jobs need them. Waiting items of queues count when they are next.`
 
 func (i *invocation) workersCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -59,12 +60,12 @@ func (i *invocation) writeWorkers(out io.Writer, w *client.Workers) error {
 		return err
 	}
 	lines := &lineWriter{w: out}
-	troubles := troublesOf(w.Services)
-	if len(troubles)+len(w.Lost)+len(w.Unserved) > 0 {
+	stuck := stuckHandlers(w.Services)
+	if len(stuck)+len(w.Lost)+len(w.Unserved) > 0 {
 		lines.printf("")
 	}
-	for _, trouble := range troubles {
-		lines.printf("%s", i.paint(red, trouble))
+	for _, text := range stuck {
+		lines.printf("%s", i.paint(red, text))
 	}
 	for n := range w.Lost {
 		s := &w.Lost[n]
@@ -76,20 +77,20 @@ func (i *invocation) writeWorkers(out io.Writer, w *client.Workers) error {
 	return lines.err
 }
 
-// troublesOf says what is wrong with live services.
-func troublesOf(services []client.LiveService) []string {
-	var troubles []string
+// stuckHandlers names the live services with handlers that did not stop.
+func stuckHandlers(services []client.LiveService) []string {
+	var texts []string
 	for n := range services {
 		s := &services[n]
 		if s.StuckHandlers > 0 {
-			troubles = append(troubles, fmt.Sprintf("%s has %s that did not end when told to: restart it",
+			texts = append(texts, fmt.Sprintf("%s has %s that did not stop when asked to: restart it",
 				s.ID(), plural(s.StuckHandlers, "handler", "handlers")))
 		}
 	}
-	return troubles
+	return texts
 }
 
-// ownTags are the tags that were given to the process.
+// ownTags are the tags of the process without those that every process has.
 func ownTags(s *client.LiveService) string {
 	own := maps.Clone(s.Tags)
 	delete(own, job.TagHost)
@@ -108,9 +109,9 @@ func buildText(b contract.Build) string {
 func (i *invocation) workersDescribeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe SERVICE",
-		Short: "Show all that a live worker announces",
+		Short: "Show a live worker and its job types",
 		Long: `describe shows a live worker process by its id, TYPE@NAME, or by its name alone.
-With -o json it gives the schemas of the specs of its job types.`,
+With -o json it includes the schemas of the specs of its job types.`,
 		Args:              arguments("SERVICE"),
 		ValidArgsFunction: i.completeServices,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -118,10 +119,10 @@ With -o json it gives the schemas of the specs of its job types.`,
 			if err != nil {
 				return err
 			}
-			services, unknown := client.Services(cmd.Context(), c.Temporal())
-			s, err := findService(services, args[0], c.Namespace())
-			if s == nil && unknown != nil {
-				return unknown
+			services, failed := c.Workers.Services(cmd.Context(), time.Time{})
+			s, err := findService(services.Live, args[0], c.Namespace())
+			if failed = errors.Join(failed, services.Unreadable); s == nil && failed != nil {
+				return failed
 			}
 			if err != nil {
 				return err
@@ -162,7 +163,7 @@ func (i *invocation) writeService(w io.Writer, s *client.LiveService) error {
 	sh.add("Build", "%s", strings.TrimSpace(s.Build.Module+" "+buildText(s.Build)))
 	sh.add("Running", "%d of %d", s.Running, s.Slots)
 	if s.StuckHandlers > 0 {
-		sh.add("Stuck", "%s, which did not end when told to: restart the process", plural(s.StuckHandlers, "handler", "handlers"))
+		sh.add("Stuck", "%s that did not stop when asked to: restart the process", plural(s.StuckHandlers, "handler", "handlers"))
 	}
 	sh.add("Last seen", "%s", i.when(s.LastSeen))
 	sh.add("Last poll", "%s", i.when(s.LastPoll))

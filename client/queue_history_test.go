@@ -1,4 +1,4 @@
-package workflows_test
+package client_test
 
 import (
 	"fmt"
@@ -10,15 +10,15 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
 
+	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
 // queueEvents writes the history of a queue's run, as far as a recovery reads it.
 type queueEvents struct {
 	t       *testing.T
-	history workflows.QueueHistory
+	history client.QueueHistory
 	last    int64
 }
 
@@ -94,48 +94,76 @@ func waitingJobs(state contract.QueueState) []string {
 	return ids
 }
 
-func signaledItem(key string) contract.EnqueueRequest {
-	j := queued(key)
-	j.Provider = job.ProviderAPI
-	return put(j)
+func queued(key string) job.Job {
+	trigger := job.Trigger{Queued: &job.Queued{Queue: "tables"}}
+	return job.Job{
+		ID: "count_things." + key, Type: "CountThings", Worker: "counting", Provider: job.ProviderAPI,
+		Spec: []byte(`{}`), Trigger: trigger, Options: job.DefaultOptions(trigger.Mode()),
+	}
 }
 
-// What was signaled is part of no state until the queue has read it; what it has read
-// is not taken in twice.
-func TestRecoverTakesInUnreadSignals(t *testing.T) {
+func put(j job.Job) contract.EnqueueRequest {
+	return contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: j}}}
+}
+
+// unreadJobs are the ids of the items in unread signals, without the type.
+func unreadJobs(state contract.QueueState) []string {
+	var ids []string
+	for _, in := range state.UnreadSignals {
+		for _, item := range in.Items {
+			ids = append(ids, item.Job.ID[len("count_things."):])
+		}
+	}
+	return ids
+}
+
+// A signal is part of no state until the queue has read it. The next run gets those that
+// were not read, as far as there is room for them.
+func TestRecoverKeepsUnreadSignals(t *testing.T) {
+	t.Parallel()
 	e := newQueueEvents(t, contract.QueueState{Name: "tables"})
-	e.signal(contract.SignalEnqueue, signaledItem("read"))
+	e.signal(contract.SignalEnqueue, put(queued("read")))
 	e.signal(contract.SignalEnqueue, "this is no request: the queue never sees it")
-	e.signal("other", signaledItem("other"))
+	e.signal("other", put(queued("other")))
 	e.completeTask()
-	e.signal(contract.SignalEnqueue, signaledItem("late"))
-	e.signal(contract.SignalEnqueue, signaledItem("known"))
-	e.signal(contract.SignalEnqueue, contract.EnqueueRequest{Items: []contract.EnqueueItem{{Job: job.Job{ID: "count_things.bad"}}}})
-	require.True(t, e.history.Answers)
-	now := time.Now()
-	state, orphans := e.history.Recover(contract.QueueState{
-		Name: "tables", Accepted: 3, SignalsRead: 1, Generation: 4, PageSize: contract.DefaultPageSize(),
-		Waiting: []contract.QueueItem{{Sequence: 2, Job: queued("read")}, {Sequence: 3, Job: signaledItem("known").Items[0].Job}},
-	}, now)
+	e.signal(contract.SignalEnqueue, put(queued("late")))
+	e.signal(contract.SignalEnqueue, put(queued("later")))
+	require.True(t, e.history.Answers())
+	left := contract.QueueState{
+		Name: "tables", Accepted: 2, SignalsRead: 1, Generation: 4, PageSize: contract.DefaultPageSize(),
+		Waiting: []contract.QueueItem{{Sequence: 2, Job: queued("read")}},
+	}
+	state, orphans := e.history.Recover(left, time.Now())
 	require.Empty(t, orphans)
-	require.Equal(t, []string{"2 read", "3 known", "4 late"}, waitingJobs(state))
+	require.Equal(t, []string{"2 read"}, waitingJobs(state))
+	require.Equal(t, []string{"late", "later"}, unreadJobs(state))
 	require.Zero(t, state.SignalsRead)
 	require.Equal(t, 5, state.Generation)
-	require.EqualValues(t, 1, state.Failed, "what the queue would refuse is refused")
-	require.Equal(t, "count_things.bad", state.Recent[0].JobID)
+
+	size := put(queued("later")).Items[0].Size()
+	left.WaitingBytes = contract.MaxQueueBytes - size - size/2 // There is room for one.
+	state, _ = e.history.Recover(left, time.Now())
+	require.Equal(t, []string{"late"}, unreadJobs(state))
+	require.EqualValues(t, 1, state.Failed)
 }
 
 // A run that no worker has carried on has left what it began with.
 func TestRecoverWithoutAWorkersAnswer(t *testing.T) {
-	e := newQueueEvents(t, contract.QueueState{Name: "tables", Accepted: 1, Waiting: []contract.QueueItem{{Sequence: 1, Job: queued("a")}}})
-	e.signal(contract.SignalEnqueue, signaledItem("b"))
-	require.False(t, e.history.Answers)
-	state, _ := e.history.Recover(e.history.Input, time.Now())
-	require.Equal(t, []string{"1 a", "2 b"}, waitingJobs(state))
+	t.Parallel()
+	e := newQueueEvents(t, contract.QueueState{
+		Name: "tables", Accepted: 1, Waiting: []contract.QueueItem{{Sequence: 1, Job: queued("a")}},
+		UnreadSignals: []contract.EnqueueRequest{put(queued("b"))},
+	})
+	e.signal(contract.SignalEnqueue, put(queued("c")))
+	require.False(t, e.history.Answers())
+	state, _ := e.history.Recover(e.history.Input(), time.Now())
+	require.Equal(t, []string{"1 a"}, waitingJobs(state))
+	require.Equal(t, []string{"b", "c"}, unreadJobs(state))
 }
 
 // The item at work keeps its run. One whose run has not started waits again, first.
 func TestRecoverOfTheItemAtWork(t *testing.T) {
+	t.Parallel()
 	running := func(change func(*contract.RunningItem)) contract.QueueState {
 		item := &contract.RunningItem{QueueItem: contract.QueueItem{Sequence: 2, Job: queued("a"), AllowRerun: true}}
 		change(item)
@@ -143,7 +171,7 @@ func TestRecoverOfTheItemAtWork(t *testing.T) {
 	}
 	const again = "2 a"
 	for name, c := range map[string]struct {
-		tell     func(*queueEvents)
+		events   func(*queueEvents)
 		change   func(*contract.RunningItem)
 		run      string
 		waiting  []string
@@ -151,17 +179,17 @@ func TestRecoverOfTheItemAtWork(t *testing.T) {
 	}{
 		"it is known to run": {change: func(i *contract.RunningItem) { i.RunID = "r9" }, run: "r9", waiting: []string{"3 b"}},
 		"its start was not read": {
-			tell: func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") }, run: "r2", waiting: []string{"3 b"},
+			events: func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") }, run: "r2", waiting: []string{"3 b"},
 		},
 		"it was asked for": {
-			tell: func(e *queueEvents) { e.askItem(2, "count_things.a") }, waiting: []string{again, "3 b"},
+			events: func(e *queueEvents) { e.askItem(2, "count_things.a") }, waiting: []string{again, "3 b"},
 		},
 		"it was not asked for": {waiting: []string{again, "3 b"}},
 		"an earlier item of the job ran": {
-			tell: func(e *queueEvents) { e.started(e.askItem(1, "count_things.a"), "r1") }, waiting: []string{again, "3 b"},
+			events: func(e *queueEvents) { e.started(e.askItem(1, "count_things.a"), "r1") }, waiting: []string{again, "3 b"},
 		},
 		"it ran, failed, and was to be tried again": {
-			tell:   func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") },
+			events: func(e *queueEvents) { e.started(e.askItem(2, "count_things.a"), "r2") },
 			change: func(i *contract.RunningItem) { i.RetryOf = "r2" }, waiting: []string{again, "3 b"},
 		},
 		"it was canceled before it started": {
@@ -169,9 +197,10 @@ func TestRecoverOfTheItemAtWork(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			e := newQueueEvents(t, contract.QueueState{Name: "tables"})
-			if c.tell != nil {
-				c.tell(e)
+			if c.events != nil {
+				c.events(e)
 			}
 			if c.change == nil {
 				c.change = func(*contract.RunningItem) {}
@@ -198,6 +227,7 @@ func TestRecoverOfTheItemAtWork(t *testing.T) {
 // A page that the queue had asked for, and whose items are still in its tail, is started
 // anew: the id must be free.
 func TestRecoverFreesPagesThatWereNotTakenOver(t *testing.T) {
+	t.Parallel()
 	e := newQueueEvents(t, contract.QueueState{Name: "a-1"})
 	for _, first := range []int64{5, 9, 13} {
 		e.started(e.ask(contract.JobQueuePageType, contract.QueuePageWorkflowID("a-1", "0badcafe", first), nil), "p")

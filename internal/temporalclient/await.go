@@ -1,4 +1,4 @@
-package client
+package temporalclient
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/serviceerror"
-	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -18,13 +18,13 @@ var awaitLooks = job.Backoff{Initial: job.Duration(time.Second), Max: job.Durati
 var errRunEnded = errors.New("the run has ended")
 
 // Await waits until a run of a workflow has ended, and decodes its result into what
-// into points to, unless that is nil. Its errors are those of sdk.WorkflowRun.Get.
+// into points to, unless that is nil. Its errors are those of client.WorkflowRun.Get.
 // A run id "" is the current run, and a run that continues as new goes on.
 //
 // Under load the server's long poll for history misses the end of one run in some
 // hundred, and answers up to 20 seconds later. So Await also looks at the run, first
 // after a second, then further and further apart, and at least every ten seconds.
-func Await(ctx context.Context, c sdk.Client, workflowID, runID string, into any) error {
+func Await(ctx context.Context, c client.Client, workflowID, runID string, into any) error {
 	for looks := 0; ; {
 		polling, stop := context.WithCancelCause(ctx)
 		looked := make(chan struct{})
@@ -43,7 +43,7 @@ func Await(ctx context.Context, c sdk.Client, workflowID, runID string, into any
 }
 
 // lookForEnd looks at a run until it has ended or ctx ends, and counts the looks on.
-func lookForEnd(ctx context.Context, c sdk.Client, workflowID, runID string, looks int) int {
+func lookForEnd(ctx context.Context, c client.Client, workflowID, runID string, looks int) int {
 	for {
 		looks++
 		select {

@@ -65,7 +65,7 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 	stacktest.WaitFor(t, "the job to be listed as failing again", func() (bool, error) {
 		return len(decoded[[]client.JobRow](t, c, "jobs", "list", "--status", "failing")) == 1, nil
 	})
-	require.Equal(t, "Job take_steps.failing: resumed; it was not paused, and has forgotten its failures.\n",
+	require.Equal(t, "Job take_steps.failing: resumed; it was not paused; its count of failures is reset.\n",
 		c.ok(t, "jobs", "resume", "take_steps.failing"))
 	pausesOfOneIteration(t, c)
 	resumeAfterLostWorkers(t, c, st)
@@ -127,7 +127,7 @@ func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
 		TypedSearchAttributes: attributes, Memo: map[string]any{contract.MemoJob: j},
 	}, contract.ContinuousJobType, state)
 	require.NoError(t, err)
-	require.Equal(t, "Job take_steps.unlucky: resumed; it was not paused, and has forgotten its failures.\n",
+	require.Equal(t, "Job take_steps.unlucky: resumed; it was not paused; its count of failures is reset.\n",
 		c.ok(t, "jobs", "resume", "take_steps.unlucky"))
 	stacktest.WaitFor(t, "the next iteration", func() (bool, error) {
 		return decoded[client.JobDetail](t, c, "jobs", "describe", j.ID).Loop.Iterations > 0, nil

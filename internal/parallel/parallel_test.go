@@ -1,4 +1,4 @@
-package client_test
+package parallel_test
 
 import (
 	"errors"
@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 
-	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 )
 
 // A server that is gone or refuses us is asked no further; any other failure is
 // one of many.
 func TestEachEndsWhenTheServerIsGone(t *testing.T) {
 	t.Parallel()
-	const n, parallel = 1000, 4
+	const n, limit = 1000, 4
 	other := errors.New("no such schedule")
 	for name, c := range map[string]struct {
 		err error
@@ -28,7 +28,7 @@ func TestEachEndsWhenTheServerIsGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var begun atomic.Int64
-			err := client.EachOf(n, parallel, func(int) error {
+			err := parallel.Each(n, limit, func(int) error {
 				begun.Add(1)
 				return c.err
 			})
@@ -36,7 +36,7 @@ func TestEachEndsWhenTheServerIsGone(t *testing.T) {
 			if c.all {
 				require.EqualValues(t, n, begun.Load())
 			} else {
-				require.LessOrEqual(t, begun.Load(), int64(2*parallel))
+				require.LessOrEqual(t, begun.Load(), int64(2*limit))
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package client_test
+package temporalclient_test
 
 import (
 	"context"
@@ -16,8 +16,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // deafPolls never answers the first long polls for history, as a server that misses
@@ -83,7 +83,7 @@ func TestAwaitDoesNotRestOnALongPoll(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 			defer cancel()
 			awaited := make(chan error, 1)
-			go func() { awaited <- client.Await(ctx, c, id, run.GetRunID(), nil) }()
+			go func() { awaited <- temporalclient.Await(ctx, c, id, run.GetRunID(), nil) }()
 			<-polls.polled
 			require.NoError(t, it.end(id))
 			require.ErrorAs(t, <-awaited, it.want)

@@ -1,0 +1,87 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+)
+
+// Errors that callers distinguish.
+var (
+	// ErrNotFound says that there is no such job, run or queue.
+	ErrNotFound = errors.New("not found")
+	// ErrNotOurs says that something else holds a name of ours.
+	ErrNotOurs = errors.New("not ours")
+	// ErrMoved says that something has changed since it was looked at.
+	ErrMoved = errors.New("plan again")
+	// ErrTooLate says that the server took a change after the time that it was for.
+	ErrTooLate = errors.New("too late to skip")
+	// ErrNoWorker says that no worker answered in time.
+	ErrNoWorker = errors.New("no worker answers")
+	// ErrSlow says that the server itself did not answer in time.
+	ErrSlow = errors.New("temporal does not answer in time")
+	// ErrNotInQueue says that a queue is there, and a job is not in it.
+	ErrNotInQueue = fmt.Errorf("%w in the queue", ErrNotFound)
+)
+
+// answerTimeout is how long a message or query may wait for a worker.
+const answerTimeout = 10 * time.Second
+
+// explain turns a server's answer about something named into one sentence.
+func explain(what string, err error) error {
+	var notFound *serviceerror.NotFound
+	var invalid *serviceerror.InvalidArgument
+	var app *temporal.ApplicationError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrSlow):
+		return fmt.Errorf("%s: %w", what, err)
+	case errors.As(err, &invalid) && strings.Contains(invalid.Message, "RunId"):
+		return fmt.Errorf("%s: %w", what, ErrNotFound) // What is no run id names no run.
+	case errors.As(err, &app) && app.Type() == contract.ErrorTypeNotInQueue:
+		return fmt.Errorf("%s: %w", what, ErrNotInQueue)
+	case errors.As(err, &notFound):
+		return fmt.Errorf("%s: %w", what, ErrNotFound)
+	case unanswered(err):
+		return fmt.Errorf("%s: %w within %s: is a worker of its type running?", what, ErrNoWorker, answerTimeout)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// unanswered says that no worker took a query or message in time. Which error
+// that gives depends on who noticed first: the client, the server, or the part
+// of the server that knows when a worker last asked for work.
+func unanswered(err error) bool {
+	var update *sdk.WorkflowUpdateServiceTimeoutOrCanceledError
+	var late *serviceerror.DeadlineExceeded
+	var canceled *serviceerror.Canceled
+	var refused *serviceerror.FailedPrecondition
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &update) ||
+		errors.As(err, &late) || errors.As(err, &canceled) ||
+		errors.As(err, &refused) && strings.Contains(refused.Message, "no poller seen")
+}
+
+// ofServer makes an error of a call that no worker has to answer, and that took too
+// long, say so.
+func ofServer(ctx context.Context, err error) error {
+	var late *serviceerror.DeadlineExceeded
+	var canceled *serviceerror.Canceled
+	if ctx.Err() == nil && (errors.As(err, &late) || errors.As(err, &canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return ErrSlow
+	}
+	return err
+}
+
+func isNotFound(err error) bool {
+	var notFound *serviceerror.NotFound
+	return errors.As(err, &notFound)
+}

@@ -1,0 +1,27 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/dendrascience/dendra-jobs/contract"
+)
+
+// Registry is the part of a worker, a replayer or a test environment that registers
+// workflows.
+type Registry interface {
+	RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions)
+}
+
+// Register registers all workflows. Each installs the handlers of its queries and
+// updates itself, since they belong to one execution.
+func Register(r Registry) {
+	for name, definition := range map[string]any{
+		contract.RunJobType:        RunJob,
+		contract.ContinuousJobType: ContinuousJob,
+		contract.JobQueueType:      JobQueue,
+		contract.JobQueuePageType:  JobQueuePage,
+		contract.AppliedJobsType:   AppliedJobs,
+	} {
+		r.RegisterWorkflowWithOptions(definition, workflow.RegisterOptions{Name: name})
+	}
+}
