@@ -28,7 +28,7 @@ func (c *JobClient) Find(ctx context.Context, filter job.Filter) ([]job.Found, e
 	}
 	err := c.findSchedules(ctx, findQuery(filter), add)
 	if err == nil {
-		err = c.findLoops(ctx, findQuery(filter), add)
+		err = c.findContinuous(ctx, findQuery(filter), add)
 	}
 	slices.SortFunc(list, func(a, b job.Found) int { return strings.Compare(a.ID, b.ID) })
 	return list, err
@@ -78,12 +78,12 @@ func addSchedule(entry *schedulepb.ScheduleListEntry, add func(job.Found, error)
 	return add(found, err)
 }
 
-func (c *conn) findLoops(ctx context.Context, query string, add func(job.Found, error) error) error {
-	loops := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.ContinuousJobType)
+func (c *conn) findContinuous(ctx context.Context, query string, add func(job.Found, error) error) error {
+	running := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", contract.ContinuousJobType)
 	if query != "" {
-		loops += " AND " + query
+		running += " AND " + query
 	}
-	return c.eachWorkflow(ctx, loops, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
+	return c.eachWorkflow(ctx, running, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
 		found, err := foundIn(func(name string) string { return metadata.Attribute(info.GetSearchAttributes(), name) })
 		if info.GetExecution().GetWorkflowId() != contract.JobWorkflowID(found.ID) {
 			return nil // Not ours.

@@ -22,10 +22,10 @@ type Jobs interface {
 	// Stop ends what a job does now, see `starter jobs stop`. It is no error if the job
 	// does nothing, or is not there.
 	Stop(ctx context.Context, jobID, reason string) error
-	// Enqueue puts a queued job into its queue, unless it is in it already. With again
-	// set it runs although it completed before. Without a provider it gets [ProviderAPI]:
+	// Enqueue puts a queued job into its queue, unless it is in it already. With
+	// allowRerun it runs although it has completed before. Without a provider it gets [ProviderAPI]:
 	// no set of another provider takes it out.
-	Enqueue(ctx context.Context, j Job, again bool) error
+	Enqueue(ctx context.Context, j Job, allowRerun bool) error
 	// Find lists recurring jobs, and continuous jobs that have not been stopped, by id.
 	// The list may lag behind by about a second.
 	Find(ctx context.Context, filter Filter) ([]Found, error)
@@ -145,7 +145,7 @@ func (a Applied) Err() error {
 
 // Filter narrows what Find gives. Empty fields do not.
 type Filter struct {
-	// Provider stands for itself and for the providers under it: "integration" for
+	// Provider means itself and the providers under it: "integration" means
 	// "integration.CONFIG" too.
 	Provider Provider
 	Type     string

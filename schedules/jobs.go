@@ -67,10 +67,10 @@ func (s *Jobs) Stop(ctx context.Context, jobID, reason string) error {
 }
 
 // Enqueue implements [job.Jobs].
-func (s *Jobs) Enqueue(ctx context.Context, j job.Job, again bool) error {
+func (s *Jobs) Enqueue(ctx context.Context, j job.Job, allowRerun bool) error {
 	j, err := j.Enqueueable()
 	if err == nil {
-		_, err = s.client.Queues.Enqueue(ctx, j, client.EnqueueOptions{AllowRerun: again})
+		_, err = s.client.Queues.Enqueue(ctx, j, client.EnqueueOptions{AllowRerun: allowRerun})
 	}
 	return err
 }

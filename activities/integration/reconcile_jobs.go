@@ -15,7 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/iterate"
 )
 
-// reportInterval is how often an iteration of ReconcileJobs tells how it stands.
+// reportInterval is how often an iteration of ReconcileJobs reports.
 const reportInterval = 2 * time.Second
 
 // ReconcileSpec is the spec of ReconcileJobs.

@@ -160,7 +160,7 @@ func TestJobsOfConfigsComeAndGo(t *testing.T) {
 	for _, config := range []string{"a", "b"} {
 		s.ledger.waitFor(t, "work stopped of "+config, 1)
 	}
-	s.standing()
+	s.orchestrated()
 }
 
 // workflows counts those that a query finds.
@@ -173,8 +173,8 @@ func (s *site) workflows(query string) int64 {
 	return answer.GetCount()
 }
 
-// standing waits until these are the configs whose jobs stand.
-func (s *site) standing(configs ...string) {
+// orchestrated waits until these are the configs that have jobs.
+func (s *site) orchestrated(configs ...string) {
 	s.Helper()
 	want := []string{}
 	for _, config := range configs {
@@ -210,7 +210,7 @@ func TestAReconcileThatIsKilledIsCompleted(t *testing.T) {
 	s.ledger.waitFor(t, "orchestrator of", 1+random.IntN(count/2))
 	worker.Kill()
 	worker = startWorker(t, s.stack, s.platform.URL, s.ledger)
-	s.standing(configs...)
+	s.orchestrated(configs...)
 	stacktest.WaitFor(t, "all workflows in the list", func() (bool, error) {
 		return s.workflows("WorkflowType = 'ContinuousJob' AND JobProvider = 'integration'") >= count, nil
 	})
@@ -224,7 +224,7 @@ func TestAReconcileThatIsKilledIsCompleted(t *testing.T) {
 	})
 	worker.Kill()
 	startWorker(t, s.stack, s.platform.URL, s.ledger)
-	s.standing(kept...)
+	s.orchestrated(kept...)
 	for _, config := range gone {
 		s.waitForCondition(config, reconcile.ReasonDisabled)
 		require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, s.ended(reconcile.OrchestratorID(config)), config)

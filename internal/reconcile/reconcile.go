@@ -75,7 +75,7 @@ type Pass struct {
 	stopHints func() // and waits until there are no more
 }
 
-// everything is a key that stands for all configs.
+// everything is the key of all configs.
 const everything = ""
 
 // Begin reads everything, and begins to work on the configs that are not as they should
@@ -191,7 +191,7 @@ func (r *Reconciler) workOn(ctx context.Context, id string) Outcome {
 
 // apply brings the jobs of a config in line.
 func (r *Reconciler) apply(ctx context.Context, c *config, dryRun bool) Outcome {
-	if problem := c.problem(); problem != "" { // What stands goes on until that is mended.
+	if problem := c.problem(); problem != "" { // What runs goes on until that is mended.
 		return Outcome{
 			Config: c.ID, Condition: c.invalid(problem),
 			Changes: []job.Change{{JobID: OrchestratorID(c.ID), Action: job.ActionBlocked, Note: problem}},

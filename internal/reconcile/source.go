@@ -29,7 +29,7 @@ type Config struct {
 	Condition Condition
 }
 
-// Condition says how the orchestrator of a config stands. It is for programs; Message is
+// Condition is the state of the orchestrator of a config. It is for programs; Message is
 // for people.
 type Condition struct {
 	Scheduled bool
@@ -57,7 +57,7 @@ const (
 type Source interface {
 	// Configs lists all configs, or gives an error.
 	Configs(ctx context.Context) ([]Config, error)
-	// SetCondition tells the platform how the orchestrator of a config stands.
+	// SetCondition tells the platform the state of the orchestrator of a config.
 	SetCondition(ctx context.Context, config string, condition Condition) error
 	// Hints calls look with configs that have changed, or with none if it cannot tell
 	// which, until ctx ends or it gives an error. It may call look for nothing.

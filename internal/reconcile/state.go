@@ -22,9 +22,9 @@ type config struct {
 	Config
 	// known says that the platform has it.
 	known bool
-	// live are the jobs of provider integration that stand for the config.
+	// live are the jobs of provider integration that the config has.
 	live []job.Found
-	// owns says that jobs of its orchestrator stand.
+	// owns says that its orchestrator has made jobs.
 	owns bool
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// Jobs is a [job.Jobs] in memory, for tests of handlers that manage jobs. Jobs stand in
-// it until a set removes them or Stop ends them; nothing runs.
+// Jobs is a [job.Jobs] in memory, for tests of handlers that manage jobs. A job
+// is in it until a set removes it or Stop ends it; nothing runs.
 type Jobs struct {
 	mu       sync.Mutex
 	jobs     map[string]job.Job
@@ -22,23 +22,23 @@ type Jobs struct {
 
 var _ job.Jobs = (*Jobs)(nil)
 
-// NewJobs makes Jobs in which some stand already.
-func NewJobs(standing ...job.Job) *Jobs {
+// NewJobs makes Jobs in which some are already.
+func NewJobs(jobs ...job.Job) *Jobs {
 	m := &Jobs{jobs: map[string]job.Job{}, failures: map[string]error{}}
-	for _, j := range standing {
+	for _, j := range jobs {
 		m.jobs[j.ID] = j
 	}
 	return m
 }
 
-// All lists the jobs that stand, by id.
+// All lists the jobs, by id.
 func (m *Jobs) All() []job.Job {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.sorted()
 }
 
-// IDs are those of the jobs that stand, in order.
+// IDs are those of the jobs, in order.
 func (m *Jobs) IDs() []string {
 	ids := []string{}
 	for _, j := range m.All() {
@@ -147,7 +147,7 @@ func (m *Jobs) carryOut(dry bool, jobID string, do func()) error {
 	return nil
 }
 
-// Stop implements [job.Jobs]: a continuous job that is stopped stands no more.
+// Stop implements [job.Jobs]: it removes a continuous job.
 func (m *Jobs) Stop(ctx context.Context, jobID, _ string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -188,8 +188,8 @@ func (m *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Found, error)
 			return nil, err
 		}
 		found := job.Found{ID: j.ID, Type: j.Type, Mode: j.Mode(), Provider: j.Provider, Owner: j.Options.Owner, DefinitionHash: hash}
-		stands := found.Mode == job.ModeRecurring || found.Mode == job.ModeContinuous
-		if stands && filter.Matches(found) {
+		listed := found.Mode == job.ModeRecurring || found.Mode == job.ModeContinuous
+		if listed && filter.Matches(found) {
 			list = append(list, found)
 		}
 	}

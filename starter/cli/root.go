@@ -17,9 +17,10 @@ const rootHelp = `starter declares, runs and manages the jobs of one Temporal na
 
 Jobs are declared in jobs.toml: "validate" checks the file, "schema" lets
 editors check it, "plan" compares it with Temporal, "apply" brings Temporal in
-line. "reconcile" does so with the integrations of the platform. "run", "jobs", "upcoming", "runs", "queues" and "workers" show and change
-what is in Temporal. "quarantine" is for messages that the data pipeline rejected,
-"archive" for the archive of raw messages, "loads" for the lag of InfluxDB.
+line, and "reconcile" does so with the platform's integrations. "run", "jobs",
+"upcoming", "runs", "queues" and "workers" show and change what is in Temporal.
+"quarantine" is for messages that the data pipeline rejected, "archive" for the
+archive of raw messages, "loads" for the lag of InfluxDB.
 
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.

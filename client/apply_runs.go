@@ -16,11 +16,11 @@ import (
 
 // StopScheduledRuns cancels the runs that were under way when a schedule was described,
 // and waits until they have ended: their handlers have their grace period.
-func (c *JobClient) StopScheduledRuns(ctx context.Context, live *Live) error {
+func (c *ApplyClient) StopScheduledRuns(ctx context.Context, live *Live) error {
 	running := live.Schedule.GetInfo().GetRunningWorkflows()
 	ctx, cancel := context.WithTimeout(ctx, live.Job.Options.StopGracePeriod.Std()+contract.MaxReturnGrace+10*time.Second)
 	defer cancel()
-	return parallel.Each(len(running), 0, func(i int) error { return c.stopRun(ctx, running[i]) })
+	return parallel.Each(len(running), parallel.Limit, func(i int) error { return c.stopRun(ctx, running[i]) })
 }
 
 func (c *conn) stopRun(ctx context.Context, run *commonpb.WorkflowExecution) error {
