@@ -442,7 +442,7 @@ func (x *ListIntegrationConfigsResponse) GetNextPageToken() string {
 
 type ListIntegrationJobRegistrationsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most 1,000; 0 means 100. A page may hold fewer: it ends with a config.
+	// How many configs a page is about: at most 1,000; 0 means 100.
 	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`

@@ -1,0 +1,128 @@
+package platform
+
+import (
+	"context"
+	"strconv"
+
+	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dendrascience/dendra-jobs/devstack/internal/platform/store"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
+	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
+)
+
+type integrationService struct{ store *store.Store }
+
+func (s *integrationService) GetIntegrationType(ctx context.Context, r *platformv1.GetIntegrationTypeRequest) (*platformv1.GetIntegrationTypeResponse, error) {
+	found, err := get[*platformv1.IntegrationType](ctx, s.store, kindType, r.GetId())
+	return &platformv1.GetIntegrationTypeResponse{IntegrationType: found}, err
+}
+
+func (s *integrationService) ListIntegrationTypes(ctx context.Context, r *platformv1.ListIntegrationTypesRequest) (*platformv1.ListIntegrationTypesResponse, error) {
+	found, next, err := list(ctx, s.store, store.Filter{Kind: kindType}, r, all[*platformv1.IntegrationType])
+	return &platformv1.ListIntegrationTypesResponse{IntegrationTypes: found, NextPageToken: next}, err
+}
+
+func (s *integrationService) GetIntegrationConfig(ctx context.Context, r *platformv1.GetIntegrationConfigRequest) (*platformv1.GetIntegrationConfigResponse, error) {
+	found, err := get[*platformv1.IntegrationConfig](ctx, s.store, kindConfig, r.GetId())
+	return &platformv1.GetIntegrationConfigResponse{IntegrationConfig: found}, err
+}
+
+func (s *integrationService) ListIntegrationConfigs(ctx context.Context, r *platformv1.ListIntegrationConfigsRequest) (*platformv1.ListIntegrationConfigsResponse, error) {
+	f := store.Filter{Kind: kindConfig, OrganizationID: r.GetOrganizationId(), StationID: r.GetStationId()}
+	found, next, err := list(ctx, s.store, f, r, func(c *platformv1.IntegrationConfig) bool {
+		return r.GetReferencesConfigId() == "" || refersTo(c, r.GetReferencesConfigId())
+	})
+	return &platformv1.ListIntegrationConfigsResponse{IntegrationConfigs: found, NextPageToken: next}, err
+}
+
+func refersTo(c *platformv1.IntegrationConfig, id string) bool {
+	for _, value := range c.GetValues() {
+		if value.GetConfigId() == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *integrationService) UpdateIntegrationConfigStatus(ctx context.Context, r *platformv1.UpdateIntegrationConfigStatusRequest) (*platformv1.UpdateIntegrationConfigStatusResponse, error) {
+	response := &platformv1.UpdateIntegrationConfigStatusResponse{}
+	err := s.store.Update(ctx, actorOf(ctx), func(tx *store.Tx) error {
+		config, err := get[*platformv1.IntegrationConfig](ctx, tx, kindConfig, r.GetConfigId())
+		if err != nil {
+			return err
+		}
+		if err := checkEtag(r.GetEtag(), store.Wrap(config)); err != nil {
+			return err
+		}
+		config = proto.CloneOf(config)
+		observed, stored := r.GetStatus().GetObservedVersion(), config.GetStatus().GetObservedVersion()
+		switch {
+		case observed > config.GetVersion():
+			return connect.Errorf(connect.CodeInvalidArgument, "status.observed_version is %d, and config %s has the version %d",
+				observed, config.GetId(), config.GetVersion())
+		case observed < stored:
+			return platform.Error(connect.CodeAborted, platformv1.ErrorReason_ERROR_REASON_VERSION_BEHIND,
+				"version %d of config %s was observed already, and this is about version %d", stored, config.GetId(), observed)
+		}
+		config.Status = withTransitions(config.GetStatus(), r.GetStatus(), timestamppb.New(tx.Now()))
+		written, err := tx.Put(ctx, store.Wrap(config))
+		response.IntegrationConfig = store.Unwrap[*platformv1.IntegrationConfig](written)
+		return err
+	})
+	return response, failure(err)
+}
+
+// withTransitions is a new status in which the times of transitions are those of the old
+// one, or now.
+func withTransitions(before, after *platformv1.IntegrationConfigStatus, now *timestamppb.Timestamp) *platformv1.IntegrationConfigStatus {
+	after = proto.CloneOf(after)
+	for _, condition := range after.GetConditions() {
+		condition.TransitionTime = now
+		for _, old := range before.GetConditions() {
+			if old.GetType() == condition.GetType() && old.GetStatus() == condition.GetStatus() {
+				condition.TransitionTime = old.GetTransitionTime()
+			}
+		}
+	}
+	return after
+}
+
+func (s *integrationService) CreateLogEntries(ctx context.Context, r *platformv1.CreateLogEntriesRequest) (*platformv1.CreateLogEntriesResponse, error) {
+	err := s.store.Update(ctx, actorOf(ctx), func(tx *store.Tx) error {
+		for _, entry := range r.GetLogEntries() {
+			if _, err := get[*platformv1.IntegrationConfig](ctx, tx, kindConfig, entry.GetConfigId()); err != nil {
+				return err
+			}
+			if err := tx.AddLogEntry(ctx, entry); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return &platformv1.CreateLogEntriesResponse{}, failure(err)
+}
+
+func (s *integrationService) ListLogEntries(ctx context.Context, r *platformv1.ListLogEntriesRequest) (*platformv1.ListLogEntriesResponse, error) {
+	before := int64(0)
+	token, err := readPageToken("log entries of "+r.GetConfigId(), r.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		if before, err = strconv.ParseInt(token, 10, 64); err != nil {
+			return nil, connect.NewError(connect.CodeInvalidArgument, "page_token is not one of this list")
+		}
+	}
+	entries, last, err := s.store.LogEntries(ctx, r.GetConfigId(), before, pageSize(r))
+	if err != nil {
+		return nil, failure(err)
+	}
+	response := &platformv1.ListLogEntriesResponse{LogEntries: entries}
+	if last != 0 {
+		response.NextPageToken = pageToken("log entries of "+r.GetConfigId(), strconv.FormatInt(last, 10))
+	}
+	return response, nil
+}
