@@ -111,8 +111,11 @@ func TestJobsOfConfigsComeAndGo(t *testing.T) {
 	}
 	theirs.Options.Paused = true
 	reconciling := s.reconcileJobs(theirs)
-	before, err := s.client.Jobs.LiveWorkflow(t.Context(), theirs.ID)
-	require.NoError(t, err)
+	var before *client.Live
+	stacktest.WaitFor(t, "the other provider's job to be paused", func() (_ bool, err error) {
+		before, err = s.client.Jobs.LiveWorkflow(t.Context(), theirs.ID)
+		return before != nil && before.Paused, err
+	})
 
 	s.platform.Enable("a", "b", "taken", "NOT A NAME")
 	for _, config := range []string{"a", "b"} {
@@ -153,7 +156,7 @@ func TestJobsOfConfigsComeAndGo(t *testing.T) {
 	require.Equal(t, 1, s.ledger.count(t, "orchestrator of b"))
 	require.Equal(t, 2, s.ledger.count(t, "orchestrator of a"))
 
-	s.platform.Remove("a", "b", "taken", "NOT A NAME")
+	s.platform.Remove("a", "b", "NOT A NAME")
 	for _, config := range []string{"a", "b"} {
 		s.ledger.waitFor(t, "work stopped of "+config, 1)
 	}

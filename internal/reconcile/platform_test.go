@@ -122,7 +122,7 @@ func TestReconcilingWithThePlatform(t *testing.T) {
 	require.Equal(t, "Disabled", server.Condition("a", "Scheduled").GetReason())
 	server.Remove("b")
 	once(t, jobs, source, false)
-	require.Empty(t, jobs.IDs())
+	require.Empty(t, jobs.IDs(), "it is not known any more")
 }
 
 // A change of a config is acted upon at once, and the conditions that follow are not.

@@ -35,6 +35,10 @@ var backoff = job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(
 
 // Reconciler reconciles integration configs.
 type Reconciler struct {
+	// AllowEmpty takes a platform without any config at its word. Otherwise nothing is
+	// changed: it may be the wrong platform, or one that has lost its data.
+	AllowEmpty bool
+
 	jobs   job.Jobs
 	source Source
 	report func(Outcome)

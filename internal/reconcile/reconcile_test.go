@@ -201,7 +201,15 @@ func TestJobsFollowRegistrations(t *testing.T) {
 	p.set("c")
 	once(t, jobs, p, false)
 	p.remove()
-	require.Equal(t, []string{"delete orchestrate_integration.c"}, once(t, jobs, p, false).changes())
+	l := &ledger{}
+	reconciler := reconcile.New(jobs, p, l.take)
+	_, err := reconciler.Once(t.Context(), false)
+	require.EqualError(t, err, "the platform lists no config at all, and jobs of integrations are there (1): nothing is changed; "+
+		"if they are to go, run starter reconcile --allow-empty")
+	reconciler.AllowEmpty = true
+	_, err = reconciler.Once(t.Context(), false)
+	require.NoError(t, err)
+	require.Equal(t, []string{"delete orchestrate_integration.c"}, l.changes())
 	require.Empty(t, once(t, jobs, p, false).outcomes, "nothing is left to do")
 }
 

@@ -42,6 +42,11 @@ func (r *Reconciler) read(ctx context.Context) (*state, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the jobs of integrations cannot be listed: %w", err)
 	}
+	if len(configs) == 0 && len(found) > 0 && !r.AllowEmpty {
+		return nil, job.Retryable(ClassNoConfigs, 0,
+			"the platform lists no config at all, and jobs of integrations are there (%d): nothing is changed; "+
+				"if they are to go, run starter reconcile --allow-empty", len(found))
+	}
 	for _, f := range found {
 		if id, ok := strings.CutPrefix(string(f.Provider), string(job.IntegrationProvider(""))); ok {
 			s.config(id).owns = true

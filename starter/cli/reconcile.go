@@ -19,7 +19,7 @@ import (
 )
 
 func (i *invocation) reconcileCommand() *cobra.Command {
-	var dryRun bool
+	var dryRun, allowEmpty bool
 	cmd := &cobra.Command{
 		Use:   "reconcile",
 		Short: "Bring the jobs of integrations in line with the platform, once",
@@ -47,20 +47,22 @@ Exit codes: 0 all is in line, 1 something failed or is blocked.`, platform.EnvUR
 			if err != nil {
 				return err
 			}
-			r := &reconciliation{i, schedules.NewJobs(c), reconcile.NewPlatform(api), c.Namespace()}
+			r := &reconciliation{i, schedules.NewJobs(c), reconcile.NewPlatform(api), c.Namespace(), allowEmpty}
 			return r.run(cmd.Context(), dryRun)
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "tell what would be done, and do nothing")
+	cmd.Flags().BoolVar(&allowEmpty, "allow-empty", false, "let all jobs of integrations go if the platform lists no config at all")
 	return cmd
 }
 
 // reconciliation is what the command does.
 type reconciliation struct {
 	*invocation
-	jobs      job.Jobs
-	source    reconcile.Source
-	namespace string
+	jobs       job.Jobs
+	source     reconcile.Source
+	namespace  string
+	allowEmpty bool
 }
 
 // reconciled is what the command did, or would do, as JSON.
@@ -135,8 +137,10 @@ func (r *reconciliation) once(ctx context.Context, dryRun bool) (*reconciled, er
 		}
 		report.Configs = append(report.Configs, one)
 	}
+	reconciler := reconcile.New(r.jobs, r.source, take)
+	reconciler.AllowEmpty = r.allowEmpty
 	var err error
-	report.Enabled, err = reconcile.New(r.jobs, r.source, take).Once(ctx, dryRun)
+	report.Enabled, err = reconciler.Once(ctx, dryRun)
 	slices.SortFunc(report.Configs, func(a, b reconciledConfig) int { return strings.Compare(a.Config, b.Config) })
 	return report, err
 }
