@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
+	"github.com/dendrascience/dendra-jobs/activities/changes"
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/activities/integration"
@@ -19,12 +20,13 @@ import (
 )
 
 // Backend are the job types of the backend worker.
-func Backend(store *objects.Store, api *platform.Client) []job.Type {
+func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client) []job.Type {
 	return []job.Type{
 		images.PhotoVariants(store),
 		images.LogoAvatarVariants(store),
 		integration.ReconcileJobs(api),
 		integration.DiscoverTables(api),
+		changes.SideEffects(store, api, client),
 	}
 }
 
@@ -49,7 +51,7 @@ func Load(client *pipeline.Client, store *objects.Store) []job.Type {
 
 // Types describes all built-in job types: they can be checked against, not run.
 func Types() []job.Type {
-	return slices.Concat(Backend(nil, nil), Extract(nil), Load(nil, nil))
+	return slices.Concat(Backend(nil, nil, nil), Extract(nil), Load(nil, nil))
 }
 
 // ConnectObjects makes the S3 client from the environment. It does not connect

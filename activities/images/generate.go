@@ -20,10 +20,16 @@ const (
 	ClassInvalidImage  = "InvalidImage"  // empty, of no accepted format, damaged or cut short; final
 )
 
+// Names of the job types.
+const (
+	LogoAvatarVariantsType = "GenerateLogoAvatarVariantsToMinio"
+	PhotoVariantsType      = "GeneratePhotoVariantsToMinio"
+)
+
 // PhotoVariants is the job type GeneratePhotoVariantsToMinio. The store may be
 // nil where only the description of the type is used.
 func PhotoVariants(store *objects.Store) job.Type {
-	return job.NewType("GeneratePhotoVariantsToMinio", job.WorkerBackend,
+	return job.NewType(PhotoVariantsType, job.WorkerBackend,
 		"Makes square JPEG variants of an uploaded photo, upright and without its metadata.",
 		func(ctx context.Context, run job.Run, spec PhotoSpec) (job.Result, error) {
 			return generate(ctx, run, store, spec.task())
@@ -33,7 +39,7 @@ func PhotoVariants(store *objects.Store) job.Type {
 // LogoAvatarVariants is the job type GenerateLogoAvatarVariantsToMinio. The
 // store may be nil where only the description of the type is used.
 func LogoAvatarVariants(store *objects.Store) job.Type {
-	return job.NewType("GenerateLogoAvatarVariantsToMinio", job.WorkerBackend,
+	return job.NewType(LogoAvatarVariantsType, job.WorkerBackend,
 		"Makes PNG variants of an uploaded logo or avatar: fitted, never cropped, with its transparency.",
 		func(ctx context.Context, run job.Run, spec LogoAvatarSpec) (job.Result, error) {
 			return generate(ctx, run, store, spec.task())

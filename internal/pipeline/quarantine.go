@@ -27,18 +27,18 @@ const (
 	StageExtract Stage = "extract" // a vendor's record that is none
 	StagePrepare Stage = "prepare" // a raw message, or a value in it, that makes no point
 	StageLoad    Stage = "load"    // a prepared message or point that a database refuses
+	StageChange  Stage = "change"  // a change of the platform that a subscriber cannot handle
 )
 
 // Stages lists them all.
-func Stages() []Stage { return []Stage{StageExtract, StagePrepare, StageLoad} }
+func Stages() []Stage { return []Stage{StageExtract, StagePrepare, StageLoad, StageChange} }
 
 // Check reports a stage that there is not.
 func (s Stage) Check() error {
-	switch s {
-	case StageExtract, StagePrepare, StageLoad:
+	if slices.Contains(Stages(), s) {
 		return nil
 	}
-	return fmt.Errorf("stage %q is not one of extract, prepare, load", string(s))
+	return fmt.Errorf("stage %q is not one of extract, prepare, load, change", string(s))
 }
 
 // Headers of a message in quarantine. Its body is what was refused, verbatim.
@@ -57,7 +57,7 @@ const (
 type Quarantined struct {
 	Stage     Stage
 	Operation Operation
-	Name      string // the source or the location; must pass CheckToken
+	Name      string // <organization>.<source>, the location, or <organization id>.<kind>; its parts must pass CheckToken
 	Class     string
 	Reason    string
 	Job       string

@@ -22,7 +22,7 @@ type Item struct {
 	ID        uint64
 	Stage     Stage
 	Operation Operation
-	Name      string // <organization>.<source> or, of the stage load, the location
+	Name      string // <organization>.<source>; of the stage load the location, of the stage change <organization id>.<kind>
 	Class     string
 	Reason    string
 	Job       string
@@ -54,6 +54,8 @@ func (i Item) Replayable() error {
 	switch {
 	case i.Stage == StageExtract:
 		return fmt.Errorf("item %d is what a vendor sent and not a message, so there is no stream that it could go to: %w", i.ID, ErrNotReplayable)
+	case i.Stage == StageChange:
+		return fmt.Errorf("item %d is a change, and its subscriber looks at the resource again by itself (resync_every): %w", i.ID, ErrNotReplayable)
 	case i.Kept < i.Size && i.OriginSequence > 0:
 		return fmt.Errorf("item %d holds only the first %d of %d bytes; the whole is message %d on %s, as long as its stream keeps that: %w",
 			i.ID, i.Kept, i.Size, i.OriginSequence, i.OriginSubject, ErrNotReplayable)
@@ -69,7 +71,7 @@ func (i Item) Replayable() error {
 type ItemFilter struct {
 	Stage        Stage
 	Operation    Operation
-	Organization string // of the stages extract and prepare
+	Organization string // of all stages but load; its id of the stage change
 	Location     string // of the stage load
 	Class        string
 	Since        time.Time // when they were put into quarantine, at the earliest
@@ -93,7 +95,7 @@ func (f ItemFilter) Check() error {
 	}
 	switch {
 	case f.Organization != "" && f.Location != "":
-		problems = append(problems, errors.New("an item is either of an organization (stages extract and prepare) or of a location (stage load)"))
+		problems = append(problems, errors.New("an item is either of an organization (all stages but load) or of a location (stage load)"))
 	case f.Organization != "" && f.Stage == StageLoad:
 		problems = append(problems, errors.New("items of the stage load are found by location, not by organization"))
 	case f.Location != "" && f.Stage != "" && f.Stage != StageLoad:

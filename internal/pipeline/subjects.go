@@ -111,7 +111,7 @@ func parseQuarantineSubject(subject string) (stage Stage, operation Operation, n
 			return "", "", "", false
 		}
 	}
-	want := 2 // an organization and a source
+	want := 2 // an organization, and a source or a kind
 	if stage == StageLoad {
 		want = 1 // a location
 	}

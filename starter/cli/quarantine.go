@@ -37,7 +37,7 @@ func (f *itemFlags) register(i *invocation, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var(choose(&f.filter.Stage, pipeline.Stages()...), "stage", "only items of this stage: "+strings.Join(words(pipeline.Stages()), ", "))
 	flags.Var(choose(&f.filter.Operation, pipeline.Operations()...), "operation", "only items of this operation: "+strings.Join(words(pipeline.Operations()), ", "))
-	flags.Var(nameValue{&f.filter.Organization}, "organization", "only items of this organization (stages extract and prepare)")
+	flags.Var(nameValue{&f.filter.Organization}, "organization", "only items of this organization; of the stage change by its id")
 	flags.Var(nameValue{&f.filter.Location}, "location", "only items of this location (stage load)")
 	flags.Var(nameValue{&f.filter.Class}, "class", "only items of this class, such as RefusedPoint")
 	flags.Var(sinceValue{&f.filter.Since, i.Now}, "since", "only items put into quarantine since this time, or this long ago")

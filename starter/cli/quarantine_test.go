@@ -194,7 +194,7 @@ func TestQuarantineMisuse(t *testing.T) {
 		{[]string{"replay", "--all=false", "--yes"}, "give ID, or filters such as --class, or --all (see starter quarantine replay --help)"},
 		{[]string{"drop", "--all=false", "--yes"}, "give ID, or filters such as --class, or --all (see starter quarantine drop --help)"},
 		{[]string{"drop", "1", "--all"}, "give either ID or --all (see starter quarantine drop --help)"},
-		{[]string{"list", "--stage", "loud"}, `invalid argument "loud" for "--stage" flag: it is one of extract, prepare, load (see starter quarantine list --help)`},
+		{[]string{"list", "--stage", "loud"}, `invalid argument "loud" for "--stage" flag: it is one of extract, prepare, load, change (see starter quarantine list --help)`},
 		{[]string{"list", "--limit", "0"}, "--limit 0 is not from 1 to 10000 (see starter quarantine list --help)"},
 		{[]string{"list", "--stage", "load", "--organization", "o"}, "items of the stage load are found by location, not by organization (see starter quarantine list --help)"},
 		{[]string{"list", "--nats", "nowhere"}, "the NATS URL (DENDRA_NATS_URL) is not of the form nats://HOST:PORT"},

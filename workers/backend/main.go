@@ -1,4 +1,5 @@
-// Command backend is the worker for the platform's own work: image variants, and the jobs of integrations.
+// Command backend is the worker for the platform's own work: image variants, the jobs of
+// integrations, tables, and what follows from changes.
 package main
 
 import (
@@ -23,7 +24,13 @@ func main() {
 			if err != nil {
 				return nil, err
 			}
-			return activities.Backend(store, api), nil
+			client, err := activities.ConnectPipeline(env.Context, env.Getenv)
+			if err != nil {
+				return nil, err
+			}
+			env.Defer(client.Close)
+			env.Alive(client.Alive)
+			return activities.Backend(store, api, client), nil
 		},
 	})
 }

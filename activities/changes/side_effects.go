@@ -1,0 +1,155 @@
+package changes
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/activities/integration"
+	"github.com/dendrascience/dendra-jobs/internal/location"
+	"github.com/dendrascience/dendra-jobs/internal/objects"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/job"
+	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
+)
+
+// SideEffectsSpec is the spec of SideEffectsSubscribeToChanges.
+type SideEffectsSpec struct {
+	Spec
+	TargetBucket string            `json:"target_bucket,omitempty" minLength:"3" default:"media" help:"bucket that the variants of photos and logos are written to"`
+	Tables       *location.Servers `json:"tables,omitempty" help:"servers of the location whose tables are discovered; without it none are"`
+}
+
+// Validate reports what the schema cannot say.
+func (s *SideEffectsSpec) Validate() error {
+	if s.Tables == nil {
+		return nil
+	}
+	if err := s.Tables.Validate(); err != nil {
+		return fmt.Errorf("tables: %w", err)
+	}
+	return nil
+}
+
+// ClassQueueUnreachable is the class of the error of a queue that takes no job in.
+const ClassQueueUnreachable = "QueueUnreachable"
+
+// requestAge is how old a request to discover tables may be that a snapshot finds: what
+// is older was seen when it was made.
+const requestAge = 7 * 24 * time.Hour
+
+// SideEffects makes the job type SideEffectsSubscribeToChanges. Nil clients are enough to
+// describe it.
+//
+// What follows from a change is a job in a queue of the organization. Its id is made of
+// what the job is for, such as the upload's ETag, so that the same change, however often
+// it comes, leads to one run.
+func SideEffects(store *objects.Store, api *platform.Client, client *pipeline.Client) job.Type {
+	return job.NewType("SideEffectsSubscribeToChanges", job.WorkerBackend,
+		"Follows the platform's changes: makes variants of uploaded photos and logos, and discovers tables.",
+		func(ctx context.Context, run job.Run, spec SideEffectsSpec) (job.Result, error) {
+			e := effects{store: store, jobs: run.Jobs(), spec: spec}
+			return Subscriber{
+				Kinds: []platformv1.ResourceKind{
+					platformv1.ResourceKind_RESOURCE_KIND_ORGANIZATION, platformv1.ResourceKind_RESOURCE_KIND_STATION,
+				},
+				Handle:     e.handle,
+				Quarantine: Quarantine(client, run),
+			}.Run(ctx, run, api, spec.Spec)
+		}, job.ModeContinuous)
+}
+
+type effects struct {
+	store *objects.Store
+	jobs  job.Jobs
+	spec  SideEffectsSpec
+}
+
+func (e effects) handle(ctx context.Context, change *platformv1.Change) error {
+	organization, station := change.GetAfter().GetOrganization(), change.GetAfter().GetStation()
+	if organization.GetDeleteTime() != nil {
+		return nil
+	}
+	if logo := organization.GetLogo(); logo != nil && concerns(change, "logo") {
+		spec := images.LogoAvatarSpec{Bucket: logo.GetBucket(), Key: logo.GetKey(), TargetBucket: e.spec.TargetBucket}
+		if err := e.variants(ctx, organization.GetId(), images.LogoAvatarVariantsType, logo, spec); err != nil {
+			return err
+		}
+	}
+	if concerns(change, "photos") {
+		for _, photo := range station.GetPhotos() {
+			object := photo.GetObject()
+			spec := images.PhotoSpec{Bucket: object.GetBucket(), Key: object.GetKey(), TargetBucket: e.spec.TargetBucket}
+			if err := e.variants(ctx, station.GetOrganizationId(), images.PhotoVariantsType, object, spec); err != nil {
+				return err
+			}
+		}
+	}
+	if e.spec.Tables != nil && station != nil && discovers(change) {
+		return e.discover(ctx, station)
+	}
+	return nil
+}
+
+// concerns says whether a change may have to do with one of the fields.
+func concerns(change *platformv1.Change, fields ...string) bool {
+	if change.GetOperation() != platformv1.Operation_OPERATION_UPDATE {
+		return true
+	}
+	return slices.ContainsFunc(change.GetChangedKeys(), func(key string) bool { return slices.Contains(fields, key) })
+}
+
+// discovers says whether the tables of a station may be others, or someone asks for them.
+func discovers(change *platformv1.Change) bool {
+	asked := change.GetAfter().GetStation().GetTableDiscoveryRequestTime()
+	switch change.GetOperation() {
+	case platformv1.Operation_OPERATION_UPDATE:
+		return concerns(change, "table_discovery_request_time", "database", "slug")
+	default:
+		return asked != nil && time.Since(asked.AsTime()) < requestAge
+	}
+}
+
+// variants puts a job into the queue that makes the variants of an upload.
+func (e effects) variants(ctx context.Context, organization, typeName string, upload *platformv1.ObjectReference, spec any) error {
+	info, err := e.store.Stat(ctx, upload.GetBucket(), upload.GetKey())
+	if err != nil {
+		return err
+	}
+	return e.enqueue(ctx, typeName, "images."+organization,
+		digest(upload.GetBucket(), upload.GetKey(), info.ETag, e.spec.TargetBucket), spec)
+}
+
+func (e effects) discover(ctx context.Context, station *platformv1.Station) error {
+	spec := integration.DiscoverSpec{OrganizationID: station.GetOrganizationId(), StationID: station.GetId(), Servers: *e.spec.Tables}
+	asked := station.GetTableDiscoveryRequestTime().AsTime().Format(time.RFC3339Nano)
+	return e.enqueue(ctx, integration.DiscoverTablesType, "tables."+station.GetOrganizationId(),
+		digest(station.GetSlug(), station.GetDatabase(), asked, string(job.EncodeJSON(spec))), spec)
+}
+
+// enqueue puts a job into a queue, which knows by the key that it ran already.
+func (e effects) enqueue(ctx context.Context, typeName, queue, key string, spec any) error {
+	j := job.Job{
+		ID: job.ID(typeName, key), Type: typeName, Worker: job.WorkerBackend, Spec: job.EncodeJSON(spec),
+		Trigger: job.Trigger{Queued: &job.Queued{Queue: queue}}, Options: job.DefaultOptions(job.ModeQueued),
+	}
+	if _, err := j.Enqueueable(); err != nil {
+		return job.Final(ClassBadChange, "%w", err)
+	}
+	if err := e.jobs.Enqueue(ctx, j, false); err != nil {
+		return job.Retryable(ClassQueueUnreachable, 0, "%w", err)
+	}
+	return nil
+}
+
+// digest is a key made of texts.
+func digest(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\n")))
+	return hex.EncodeToString(sum[:16])
+}
