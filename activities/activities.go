@@ -11,17 +11,18 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/extract"
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/activities/load"
+	"github.com/dendrascience/dendra-jobs/activities/reversesync"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Backend are the job types of the backend worker.
-func Backend(store *objects.Store) []job.Type {
-	return []job.Type{
+func Backend(client *pipeline.Client, store *objects.Store, getenv func(string) string) []job.Type {
+	return append([]job.Type{
 		images.PhotoVariants(store),
 		images.LogoAvatarVariants(store),
-	}
+	}, reversesync.Metadata(client, getenv)...)
 }
 
 // Extract are the job types of the extract worker.
@@ -45,7 +46,7 @@ func Load(client *pipeline.Client, store *objects.Store) []job.Type {
 
 // Types describes all built-in job types: they can be checked against, not run.
 func Types() []job.Type {
-	return slices.Concat(Backend(nil), Extract(nil), Load(nil, nil))
+	return slices.Concat(Backend(nil, nil, nil), Extract(nil), Load(nil, nil))
 }
 
 // ConnectObjects makes the S3 client from the environment. It does not connect

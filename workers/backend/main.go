@@ -1,4 +1,5 @@
-// Command backend is the worker for the platform's own work: image variants.
+// Command backend is the worker for the platform's own work: image variants and
+// reverse sync.
 package main
 
 import (
@@ -19,7 +20,13 @@ func main() {
 			if err != nil {
 				return nil, err
 			}
-			return activities.Backend(store), nil
+			client, err := activities.ConnectPipeline(env.Context, env.Getenv)
+			if err != nil {
+				return nil, err
+			}
+			env.Defer(client.Close)
+			env.Alive(client.Alive)
+			return activities.Backend(client, store, env.Getenv), nil
 		},
 	})
 }
