@@ -20,7 +20,7 @@ editors check it, "plan" compares it with Temporal, "apply" brings Temporal in
 line. "run", "jobs", "upcoming", "runs", "queues" and "workers" work with what
 Temporal has, "quarantine" with what the data pipeline could not deal with,
 "archive" with the archive of raw messages; "loads" tells how far InfluxDB is
-behind the data.
+behind the data. "reverse-sync" brings Release 2 in line with Release 3.
 
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
@@ -34,14 +34,14 @@ Exit codes:
   1  it failed; of run: the run failed or was canceled
   2  it was called wrongly: an unknown flag, or a filter with an unknown value.
      Of plan: there are changes, or jobs that are blocked; of drift: there is
-     drift; of archive audit: something is wrong. These three end with 1 when they
-     are called wrongly`
+     drift; of archive audit: something is wrong; of reverse-sync plan and run:
+     something is not in line. These five end with 1 when they are called wrongly`
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and look after jobs",
 		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
-		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.versionCommand())
+		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.reverseSyncCommand(), i.versionCommand())
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)
