@@ -25,7 +25,9 @@ type Info struct {
 	Influx   string `json:"influx"`   // URL of the HTTP API
 	S3       S3     `json:"s3"`
 	HOBOlink API    `json:"hobolink"`
-	LDMP     string `json:"ldmp"` // host:port of the LoggerNet development server
+	LDMP     string `json:"ldmp"`     // host:port of the LoggerNet development server
+	Platform API    `json:"platform"` // reference Platform API
+	Release2 API    `json:"release2"` // its Release 2 metadata API
 
 	Databases []string          `json:"databases"` // InfluxDB databases made at start
 	Buckets   []string          `json:"buckets"`   // S3 buckets made at start
@@ -67,6 +69,10 @@ func (i Info) Env() []string {
 		"DENDRA_HOBOLINK_URL=" + i.HOBOlink.URL,
 		HOBOlinkSecret + "=" + i.HOBOlink.Token,
 		"DENDRA_LDMP_ADDRESS=" + i.LDMP,
+		"DENDRA_PLATFORM_URL=" + i.Platform.URL,
+		"DENDRA_PLATFORM_TOKEN=" + i.Platform.Token,
+		"DENDRA_RELEASE2_URL=" + i.Release2.URL,
+		"DENDRA_RELEASE2_TOKEN=" + i.Release2.Token,
 	}
 }
 
@@ -83,6 +89,9 @@ func (i Info) With(other Info) Info {
 	}
 	if i.HOBOlink.URL == "" {
 		i.HOBOlink = other.HOBOlink
+	}
+	if i.Platform.URL == "" {
+		i.Platform, i.Release2 = other.Platform, other.Release2
 	}
 	for _, address := range []struct {
 		of   *string
@@ -107,6 +116,7 @@ func (i Info) PortFlags() ([]string, error) {
 		{"--s3-port", i.S3.Endpoint},
 		{"--hobolink-port", i.HOBOlink.URL},
 		{"--ldmp-port", tcp(i.LDMP)},
+		{"--platform-port", i.Platform.URL},
 	}
 	flags := make([]string, 0, 2*len(addresses))
 	for _, a := range addresses {

@@ -21,12 +21,13 @@ func TestPortFlags(t *testing.T) {
 	info := stack.Info{
 		Temporal: "127.0.0.1:1", WebUI: "http://127.0.0.1:2", NATS: "nats://127.0.0.1:3", Influx: "http://127.0.0.1:4",
 		S3: stack.S3{Endpoint: "http://127.0.0.1:5"}, HOBOlink: stack.API{URL: "http://127.0.0.1:6"}, LDMP: "127.0.0.1:7",
+		Platform: stack.API{URL: "http://127.0.0.1:8"},
 	}
 	flags, err := info.PortFlags()
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"--temporal-port", "1", "--ui-port", "2", "--nats-port", "3", "--influx-port", "4", "--s3-port", "5", "--hobolink-port", "6",
-		"--ldmp-port", "7",
+		"--ldmp-port", "7", "--platform-port", "8",
 	}, flags)
 
 	info.NATS = "nats"

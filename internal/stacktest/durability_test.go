@@ -2,6 +2,7 @@ package stacktest_test
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"os"
@@ -19,7 +20,10 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
 func TestDataIsKept(t *testing.T) {
@@ -39,6 +43,10 @@ func TestDataIsKept(t *testing.T) {
 			require.NoError(t, err)
 			writePoint(t, dialInflux(t, st), "kept")
 			_, err = dialS3(t, st).PutObject(ctx, "uploads", "kept.txt", strings.NewReader("object"), 6, minio.PutObjectOptions{})
+			require.NoError(t, err)
+			config := platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}
+			token := lastToken(ctx, t, dialPlatform(t, st))
+			_, err = platformtest.Put(ctx, config, keptOrganization, "")
 			require.NoError(t, err)
 
 			end(t, st)
@@ -60,8 +68,30 @@ func TestDataIsKept(t *testing.T) {
 			body, err := io.ReadAll(object)
 			require.NoError(t, err)
 			require.Equal(t, "object", string(body))
+			changes, err := dialPlatform(t, st).Changes.StreamChanges(ctx, &platformv1.StreamChangesRequest{
+				Start: &platformv1.StreamChangesRequest_ResumeToken{ResumeToken: token},
+			})
+			require.NoError(t, err)
+			change, err := changes.Receive()
+			require.NoError(t, err)
+			require.Equal(t, keptOrganization.GetOrganization().GetId(), change.GetChange().GetResourceId())
 		})
 	}
+}
+
+var keptOrganization = &platformv1.Resource{Resource: &platformv1.Resource_Organization{Organization: &platformv1.Organization{
+	Id: "0123456789abcdef01234567", Name: "Kept", Slug: "kept",
+}}}
+
+// lastToken is the resume token after the last change.
+func lastToken(ctx context.Context, t *testing.T, c *platform.Client) string {
+	t.Helper()
+	changes, err := c.Changes.StreamChanges(ctx, &platformv1.StreamChangesRequest{Start: &platformv1.StreamChangesRequest_Now{Now: true}})
+	require.NoError(t, err)
+	defer func() { _ = changes.Close() }()
+	checkpoint, err := changes.Receive()
+	require.NoError(t, err)
+	return checkpoint.GetResumeToken()
 }
 
 func TestTakenPort(t *testing.T) {

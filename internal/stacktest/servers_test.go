@@ -19,7 +19,9 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
 func TestEveryServerAnswers(t *testing.T) {
@@ -95,6 +97,13 @@ func TestEveryServerAnswers(t *testing.T) {
 		require.NotEqual(t, http.StatusOK, status, "the token is asked for")
 		require.Equal(t, "hobolink-dev-token", st.HOBOlink.Token)
 	})
+	t.Run("Platform API", func(t *testing.T) {
+		_, err := dialPlatform(t, st).Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{})
+		require.NoError(t, err)
+		status, body := get(ctx, t, st.Release2.URL+"/stations", st.Release2.Token)
+		require.Equal(t, http.StatusOK, status)
+		require.Contains(t, body, `"total":0`)
+	})
 }
 
 func TestEnvNamesEveryServer(t *testing.T) {
@@ -109,6 +118,10 @@ func TestEnvNamesEveryServer(t *testing.T) {
 		"DENDRA_S3_REGION=us-east-1",
 		"DENDRA_NATS_URL=" + st.NATS,
 		"DENDRA_SECRET_HOBOLINK_DEMO=hobolink-dev-token",
+		"DENDRA_PLATFORM_URL=" + st.Platform.URL,
+		"DENDRA_PLATFORM_TOKEN=" + st.Platform.Token,
+		"DENDRA_RELEASE2_URL=" + st.Release2.URL,
+		"DENDRA_RELEASE2_TOKEN=" + st.Release2.Token,
 	})
 }
 
@@ -142,6 +155,13 @@ func dialJetStream(t *testing.T, st *stacktest.Stack) jetstream.JetStream {
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
 	return js
+}
+
+func dialPlatform(t *testing.T, st *stacktest.Stack) *platform.Client {
+	t.Helper()
+	c, err := platform.New(platform.Config{URL: st.Platform.URL, Token: st.Platform.Token})
+	require.NoError(t, err)
+	return c
 }
 
 func dialS3(t *testing.T, st *stacktest.Stack) *minio.Client {

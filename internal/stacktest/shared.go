@@ -67,7 +67,7 @@ func launchShared(t testing.TB) *Stack {
 	if err := json.Unmarshal([]byte(line), &all); err != nil {
 		t.Fatalf("%s: %v", SharedVariable, err)
 	}
-	s.flags = append(s.flags, "--only", "nats,influx,s3,hobolink,ldmp")
+	s.flags = append(s.flags, "--only", "nats,influx,s3,hobolink,ldmp,platform")
 	s.launch(t)
 	s.Info = s.With(all)
 	s.Namespace = registerNamespace(t, s)

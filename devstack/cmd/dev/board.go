@@ -25,6 +25,8 @@ func (t *terminal) board(info stack.Info, o options, workers []worker, envFile s
 	row("NATS", "%s, with JetStream", info.NATS)
 	row("HOBOlink", "%s, token %s (a development server with made-up weather)", info.HOBOlink.URL, info.HOBOlink.Token)
 	row("LoggerNet", "%s, over LDMP (a development server with made-up stations)", info.LDMP)
+	row("Platform", "%s, token %s (a reference API, for development)", info.Platform.URL, info.Platform.Token)
+	row("Release 2", "%s, the same token", info.Release2.URL)
 	for _, worker := range workers {
 		row("worker", "%s, health on http://%s/readyz", worker.name, worker.health)
 	}

@@ -44,7 +44,7 @@ func run(ctx context.Context, o options, out *terminal) error {
 	if err != nil {
 		return err
 	}
-	out.say("starting the servers: Temporal, Web UI, NATS, InfluxDB, S3, HOBOlink, LoggerNet")
+	out.say("starting the servers: Temporal, Web UI, NATS, InfluxDB, S3, HOBOlink, LoggerNet, Platform API")
 	info, servers, err := startStack(ctx, o, out)
 	if ctx.Err() != nil {
 		err = nil // told to stop while starting: no failure

@@ -27,7 +27,7 @@ type options struct {
 	natsLogin *url.Userinfo
 	logLevel  slog.Level
 
-	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort, ldmpPort int
+	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort, ldmpPort, platformPort int
 }
 
 // Names of the servers in --only; the flag of a server's port begins with its name.
@@ -39,15 +39,16 @@ const (
 	serverS3       = "s3"
 	serverHOBOlink = "hobolink"
 	serverLDMP     = "ldmp"
+	serverPlatform = "platform"
 )
 
 var serverNames = []string{
-	serverTemporal, serverWebUI, serverNATS, serverInflux, serverS3, serverHOBOlink, serverLDMP,
+	serverTemporal, serverWebUI, serverNATS, serverInflux, serverS3, serverHOBOlink, serverLDMP, serverPlatform,
 }
 
 const usage = `devstack runs the servers that Dendra Jobs works with, in one process, on 127.0.0.1 only:
-Temporal with its Web UI, NATS JetStream, InfluxDB 1.8, an S3 gateway, and development servers of
-HOBOlink and LoggerNet.
+Temporal with its Web UI, NATS JetStream, InfluxDB 1.8, an S3 gateway, development servers of HOBOlink
+and LoggerNet, and a reference Platform API.
 When all of them answer it prints one line of JSON with their addresses. SIGINT or SIGTERM ends it.
 
   devstack --data DIR | --ephemeral [flags]
@@ -78,6 +79,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	fs.IntVar(&o.s3Port, "s3-port", 9000, "`port` of the S3 gateway; 0 picks a free one")
 	fs.IntVar(&o.hobolinkPort, "hobolink-port", 8090, "`port` of the HOBOlink development server; 0 picks a free one")
 	fs.IntVar(&o.ldmpPort, "ldmp-port", 1024, "`port` of the LoggerNet development server; 0 picks a free one")
+	fs.IntVar(&o.platformPort, "platform-port", 8091, "`port` of the reference Platform API; 0 picks a free one")
 	fs.BoolVar(&freePorts, "free-ports", false, "pick a free port wherever none is given")
 	fs.StringVar(&o.namespace, "namespace", "default", "Temporal `namespace`")
 	fs.StringVar(&tuning, "temporal-tuning", string(temporal.TuningLatency), "`settings` of Temporal: latency, or stock as its own development server has them")
@@ -136,7 +138,7 @@ func (o *options) freePorts(fs *flag.FlagSet) {
 func (o *options) ports() map[string]*int {
 	return map[string]*int{
 		serverTemporal: &o.temporalPort, serverWebUI: &o.uiPort, serverNATS: &o.natsPort, serverInflux: &o.influxPort,
-		serverS3: &o.s3Port, serverHOBOlink: &o.hobolinkPort, serverLDMP: &o.ldmpPort,
+		serverS3: &o.s3Port, serverHOBOlink: &o.hobolinkPort, serverLDMP: &o.ldmpPort, serverPlatform: &o.platformPort,
 	}
 }
 

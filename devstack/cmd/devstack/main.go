@@ -1,6 +1,7 @@
 // Command devstack runs the servers that Dendra Jobs works with in one
 // process: Temporal and its Web UI, NATS JetStream, InfluxDB 1.8, an S3 gateway,
-// and development servers of HOBOlink and LoggerNet, all of them on 127.0.0.1.
+// development servers of HOBOlink and LoggerNet, and a reference Platform API, all of
+// them on 127.0.0.1.
 package main
 
 import (

@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/devstack/internal/influx"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/loggernet"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/nats"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/platform"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/ports"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/s3"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/temporal"
@@ -43,6 +44,7 @@ const (
 	portS3
 	portHOBOlink
 	portLDMP
+	portPlatform
 	portHistory
 	portMatching
 	portWorker
@@ -75,6 +77,7 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 		portS3:       {Server: "the S3 gateway", Flag: "--s3-port", Port: s.s3Port},
 		portHOBOlink: {Server: "the HOBOlink development server", Flag: "--hobolink-port", Port: s.hobolinkPort},
 		portLDMP:     {Server: "the LoggerNet development server", Flag: "--ldmp-port", Port: s.ldmpPort},
+		portPlatform: {Server: "the reference Platform API", Flag: "--platform-port", Port: s.platformPort},
 		portHistory:  {Server: "Temporal's history service"},
 		portMatching: {Server: "Temporal's matching service"},
 		portWorker:   {Server: "Temporal's worker service"},
@@ -103,6 +106,7 @@ func (s *servers) start(ctx context.Context) (stack.Info, error) {
 		{serverS3, "S3 gateway", func() (func() error, error) { return s.startS3(ctx, reserved, &info) }},
 		{serverHOBOlink, "HOBOlink development server", func() (func() error, error) { return s.startHOBOlink(ctx, reserved, &info) }},
 		{serverLDMP, "LoggerNet development server", func() (func() error, error) { return s.startLoggerNet(ctx, reserved, &info) }},
+		{serverPlatform, "reference Platform API", func() (func() error, error) { return s.startPlatform(ctx, reserved, &info) }},
 		{serverTemporal, "Temporal", func() (func() error, error) { return s.startTemporal(ctx, reserved, &info) }},
 		{serverWebUI, "Web UI", func() (func() error, error) { return s.startWebUI(ctx, reserved, &info) }},
 	} {
@@ -228,6 +232,22 @@ func (s *servers) startLoggerNet(ctx context.Context, reserved *ports.Reservatio
 		return nil, err
 	}
 	info.LDMP = srv.Address()
+	return srv.Stop, nil
+}
+
+func (s *servers) startPlatform(ctx context.Context, reserved *ports.Reservation, info *stack.Info) (func() error, error) {
+	folder, err := s.folder.Sub("platform")
+	if err != nil {
+		return nil, err
+	}
+	srv, err := platform.Start(ctx, platform.Options{
+		Port: reserved.Port(portPlatform), Folder: folder, Failed: s.dies("the reference Platform API"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	info.Platform = stack.API{URL: srv.URL(), Token: platform.Token}
+	info.Release2 = stack.API{URL: srv.Release2URL(), Token: platform.Token}
 	return srv.Stop, nil
 }
 

@@ -22,7 +22,7 @@ func Open(ctx context.Context, file, schema string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := db.ExecContext(ctx, schema); err != nil {
+	if _, err := db.ExecContext(ctx, "BEGIN IMMEDIATE;"+schema+"COMMIT;"); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("schema of %s: %w", file, err)
 	}
