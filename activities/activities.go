@@ -13,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/activities/integration"
 	"github.com/dendrascience/dendra-jobs/activities/load"
+	"github.com/dendrascience/dendra-jobs/activities/reversesync"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
@@ -20,14 +21,14 @@ import (
 )
 
 // Backend are the job types of the backend worker.
-func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client) []job.Type {
-	return []job.Type{
+func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client, getenv func(string) string) []job.Type {
+	return append([]job.Type{
 		images.PhotoVariants(store),
 		images.LogoAvatarVariants(store),
 		integration.ReconcileJobs(api),
 		integration.DiscoverTables(api),
 		changes.SideEffects(store, api, client),
-	}
+	}, reversesync.Metadata(client, getenv)...)
 }
 
 // Extract are the job types of the extract worker.

@@ -18,6 +18,8 @@ const (
 	StreamQuarantine = "QUARANTINE"
 	BucketBookmarks  = "bookmarks"
 	BucketRates      = "rates"
+	// BucketReverseSync holds what reverse sync knows about documents of Release 2.
+	BucketReverseSync = "reverse_sync"
 )
 
 // duplicateWindow is how long the server drops a repeated message id. It covers
@@ -82,6 +84,11 @@ func (s StreamSettings) buckets() []jetstream.KeyValueConfig {
 			Description:  "How the loads of locations into their mirrors are doing",
 			TTL:          loadStateAge,
 			MaxValueSize: maxLoadState,
+		},
+		{
+			Bucket:      BucketReverseSync,
+			Description: "The fields of each document of Release 2 that were last in line with Release 3",
+			Compression: true,
 		},
 	}
 	for i := range configs {

@@ -20,7 +20,8 @@ editors check it, "plan" compares it with Temporal, "apply" brings Temporal in
 line, and "reconcile" does so with the platform's integrations. "run", "jobs",
 "upcoming", "runs", "queues" and "workers" show and change what is in Temporal.
 "quarantine" is for messages that the data pipeline rejected, "archive" for the
-archive of raw messages, "loads" for the lag of InfluxDB.
+archive of raw messages, "loads" for the lag of InfluxDB, "reverse-sync" for
+metadata in Release 2.
 
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
@@ -34,14 +35,14 @@ Exit codes:
   1  it failed; of run: the run failed or was canceled
   2  wrong usage: an unknown flag, or a filter with an unknown value.
      Of plan: there are changes, or jobs that are blocked; of drift: there is
-     drift; of archive audit: something is wrong. Of these three, wrong usage
-     is 1`
+     drift; of archive audit: something is wrong; of reverse-sync plan and run:
+     something is not in line. Of these five, wrong usage is 1`
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and manage jobs",
 		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(), i.reconcileCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
-		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.versionCommand())
+		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.reverseSyncCommand(), i.versionCommand())
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)

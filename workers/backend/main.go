@@ -1,5 +1,5 @@
 // Command backend is the worker for the platform's own work: image variants, the jobs of
-// integrations, tables, and what follows from changes.
+// integrations, tables, what follows from changes, and reverse sync.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 			}
 			env.Defer(client.Close)
 			env.Alive(client.Alive)
-			return activities.Backend(store, api, client), nil
+			return activities.Backend(store, api, client, env.Getenv), nil
 		},
 	})
 }

@@ -1,0 +1,50 @@
+package release2
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Config says how to reach the metadata API.
+type Config struct {
+	// HTTPClient makes the requests. Defaults to one with a pool of its own that
+	// follows no redirects.
+	HTTPClient *http.Client
+	// Timeout is the longest that one request may take, answer included. Defaults to
+	// 30 s.
+	Timeout time.Duration
+	// Token is the bearer token of the service account. Required.
+	Token string
+	// URL is that of the API, to which the names of services are added. Required.
+	URL string
+}
+
+// Names of the environment variables that [ConfigFromEnv] reads.
+const (
+	EnvToken = "DENDRA_RELEASE2_TOKEN"
+	EnvURL   = "DENDRA_RELEASE2_URL"
+)
+
+// ConfigFromEnv reads the configuration through a function like os.Getenv. It lists
+// every variable that is missing or wrong.
+func ConfigFromEnv(getenv func(string) string) (Config, error) {
+	c := Config{Token: getenv(EnvToken), URL: getenv(EnvURL)}
+	return c, c.check()
+}
+
+func (c Config) check() error {
+	var problems []error
+	switch u, err := url.Parse(c.URL); {
+	case c.URL == "":
+		problems = append(problems, fmt.Errorf("%s is not set: it is the URL of the metadata API of Release 2", EnvURL))
+	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https", u.RawQuery != "", u.Fragment != "", u.User != nil:
+		problems = append(problems, fmt.Errorf("%s is not a URL such as https://api.example.org/v2", EnvURL))
+	}
+	if c.Token == "" {
+		problems = append(problems, fmt.Errorf("%s is not set: it is the token of the service account of reverse sync", EnvToken))
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,99 @@
+package reversesync
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// records keeps the record of each entity in a bucket of NATS.
+type records struct {
+	bucket  jetstream.KeyValue
+	address string
+}
+
+func openRecords(ctx context.Context, client *pipeline.Client) (*records, error) {
+	if err := client.Ready(ctx); err != nil {
+		return nil, err
+	}
+	r := &records{address: client.Address()}
+	var err error
+	r.bucket, err = client.JetStream().KeyValue(ctx, pipeline.BucketReverseSync)
+	return r, r.failed(ctx, "open", err)
+}
+
+func (r *records) failed(ctx context.Context, do string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return job.Retryable(pipeline.ClassUnreachable, 0, "nats %s: %s bucket %s: %w", r.address, do, pipeline.BucketReverseSync, err)
+}
+
+// key is that of an entity's record. A key has dots only between its parts.
+func key(kind, id string) string { return kind + "." + strings.ReplaceAll(id, ".", "=") }
+
+func parseKey(text string) (kind, id string) {
+	kind, id, _ = strings.Cut(text, ".")
+	return kind, strings.ReplaceAll(id, "=", ".")
+}
+
+func (r *records) get(ctx context.Context, kind, id string) (Record, error) {
+	entry, err := r.bucket.Get(ctx, key(kind, id))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return Record{}, nil
+	}
+	if err != nil {
+		return Record{}, r.failed(ctx, "read "+key(kind, id)+" of", err)
+	}
+	return r.decode(entry.Key(), entry.Value())
+}
+
+func (r *records) decode(key string, value []byte) (Record, error) {
+	var record Record
+	if err := json.Unmarshal(value, &record); err != nil {
+		return record, fmt.Errorf("nats %s: %s of bucket %s cannot be read: %w", r.address, key, pipeline.BucketReverseSync, err)
+	}
+	return record, nil
+}
+
+func (r *records) put(ctx context.Context, kind, id string, record Record) error {
+	_, err := r.bucket.Put(ctx, key(kind, id), job.EncodeJSON(record))
+	return r.failed(ctx, "write "+key(kind, id)+" of", err)
+}
+
+// each calls take with the encoded record of each entity that a pattern of keys takes.
+// The server sends them all at once.
+func (r *records) each(ctx context.Context, pattern string, take func(kind, id string, value []byte) error) error {
+	watcher, err := r.bucket.Watch(ctx, pattern, jetstream.IgnoreDeletes())
+	if err != nil {
+		return r.failed(ctx, "read", err)
+	}
+	defer func() { _ = watcher.Stop() }() // there is nobody to tell
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case entry, open := <-watcher.Updates():
+			if !open {
+				return r.failed(ctx, "read", errors.New("the connection was closed"))
+			}
+			if entry == nil {
+				return nil // that was all
+			}
+			kind, id := parseKey(entry.Key())
+			if err := take(kind, id, entry.Value()); err != nil {
+				return err
+			}
+		}
+	}
+}
