@@ -52,7 +52,7 @@ func Load(client *pipeline.Client, store *objects.Store) []job.Type {
 
 // Types describes all built-in job types: they can be checked against, not run.
 func Types() []job.Type {
-	return slices.Concat(Backend(nil, nil, nil), Extract(nil), Load(nil, nil))
+	return slices.Concat(Backend(nil, nil, nil, nil), Extract(nil), Load(nil, nil))
 }
 
 // ConnectObjects makes the S3 client from the environment. It does not connect
