@@ -16,7 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// Report tells how one change went, in the order in which changes end.
+// Report says how one change went, in the order in which changes end.
 type Report struct {
 	Change Change
 	Err    error
@@ -193,7 +193,7 @@ func (s *Syncer) remove(ctx context.Context, r removal, change Change, stopRuns 
 	return err
 }
 
-// hasVersion tells a live schedule of a version.
+// hasVersion says that a live schedule has a version.
 func hasVersion(version string) func(*client.Live) bool {
 	return func(live *client.Live) bool {
 		found, err := scheduleVersion(live)

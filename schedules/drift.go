@@ -152,7 +152,7 @@ func (s *Syncer) compareLoop(ctx context.Context, drift *JobDrift, applied contr
 	return nil
 }
 
-// pause tells whether a job is paused other than it was applied.
+// pause says whether a job is paused other than it was applied.
 func (drift *JobDrift) pause(live *client.Live, applied contract.AppliedJob) {
 	if live.Paused == applied.Paused {
 		return

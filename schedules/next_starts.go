@@ -10,7 +10,7 @@ import (
 // shownStarts is how many coming starts a plan shows.
 const shownStarts = 3
 
-// starts tells when a schedule that changes starts runs next, now and then: both
+// starts lists when a schedule that changes starts runs next, now and then: both
 // without jitter, so that one can be held against the other, and without the
 // starts that people have skipped.
 func (change *Change) starts(live *client.Live, now time.Time) {

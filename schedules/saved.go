@@ -27,7 +27,7 @@ type SavedPlan struct {
 	// other differences.
 	Release   string `json:"release"`
 	Namespace string `json:"namespace"`
-	// NamespaceID tells namespaces of the same name on several clusters apart.
+	// NamespaceID distinguishes namespaces of the same name on several clusters.
 	NamespaceID string `json:"namespace_id"`
 
 	Created time.Time    `json:"created"`

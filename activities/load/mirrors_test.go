@@ -103,9 +103,9 @@ func TestMirrorWithoutADefaultPolicy(t *testing.T) {
 		return result
 	}
 	var result job.Result
-	stacktest.WaitFor(t, "the other mirror to have all", func() (bool, error) {
+	stacktest.WaitFor(t, "the other mirror to have all, and this one to fail", func() (bool, error) {
 		result = iteration()
-		return b.loaded(t, other), nil
+		return b.loaded(t, other) && b.state(t, lacking).Breaker.State != pipeline.BreakerClosed, nil
 	})
 	require.EqualValues(t, n, b.countIn(t, databases[other], `"keep"."m"`))
 	state := b.state(t, lacking)

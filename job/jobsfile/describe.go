@@ -11,7 +11,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// What a value is, as far as the reference tells it apart.
+// What a value is, as far as the reference distinguishes it.
 const (
 	kindDate     = "date and time"
 	kindDuration = "duration"

@@ -82,7 +82,7 @@ var ownTable = regexp.MustCompile(`(?m)^[ \t]*(\[{1,2}[ \t]*)?["']?(jobs|default
 
 // notJobs replaces the problems of a file that is something else altogether, for
 // example one with passwords, by one that quotes nothing of it. Why it is not
-// TOML can be told without.
+// TOML can be recognized without.
 func (s *source) notJobs(problems []Problem) []Problem {
 	if ownTable.Match(s.text) {
 		return problems

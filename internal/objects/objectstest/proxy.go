@@ -18,6 +18,8 @@ type Request struct {
 	Method string
 	Path   string // with the bucket
 	Status int
+	// Left is closed when the client has given up waiting for the answer.
+	Left <-chan struct{}
 }
 
 // Proxy passes requests on to a store. Its methods may be called at any time.
@@ -83,7 +85,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	recorder := httptest.NewRecorder()
 	p.upstream.ServeHTTP(recorder, r)
-	seen := Request{Method: r.Method, Path: r.URL.Path, Status: recorder.Code}
+	seen := Request{Method: r.Method, Path: r.URL.Path, Status: recorder.Code, Left: r.Context().Done()}
 	p.mu.Lock()
 	p.seen = append(p.seen, seen)
 	p.mu.Unlock()
