@@ -60,6 +60,13 @@ const (
 	ErrorReason_ERROR_REASON_PERMISSION_DENIED ErrorReason = 13
 	// Something else. The server's log has the details. The code is INTERNAL.
 	ErrorReason_ERROR_REASON_INTERNAL ErrorReason = 14
+	// The caller gave up, or the call took too long. The code is CANCELED or
+	// DEADLINE_EXCEEDED.
+	ErrorReason_ERROR_REASON_CANCELED ErrorReason = 15
+	// The request is larger than the server reads. The code is RESOURCE_EXHAUSTED.
+	ErrorReason_ERROR_REASON_TOO_LARGE ErrorReason = 16
+	// There is no such method. The code is UNIMPLEMENTED.
+	ErrorReason_ERROR_REASON_UNKNOWN_METHOD ErrorReason = 17
 )
 
 // Enum value maps for ErrorReason.
@@ -80,6 +87,9 @@ var (
 		12: "ERROR_REASON_UNAUTHENTICATED",
 		13: "ERROR_REASON_PERMISSION_DENIED",
 		14: "ERROR_REASON_INTERNAL",
+		15: "ERROR_REASON_CANCELED",
+		16: "ERROR_REASON_TOO_LARGE",
+		17: "ERROR_REASON_UNKNOWN_METHOD",
 	}
 	ErrorReason_value = map[string]int32{
 		"ERROR_REASON_UNSPECIFIED":         0,
@@ -97,6 +107,9 @@ var (
 		"ERROR_REASON_UNAUTHENTICATED":     12,
 		"ERROR_REASON_PERMISSION_DENIED":   13,
 		"ERROR_REASON_INTERNAL":            14,
+		"ERROR_REASON_CANCELED":            15,
+		"ERROR_REASON_TOO_LARGE":           16,
+		"ERROR_REASON_UNKNOWN_METHOD":      17,
 	}
 )
 
@@ -131,7 +144,7 @@ var File_dendra_jobs_v1_error_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_error_proto_rawDesc = "" +
 	"\n" +
-	"\x1adendra/jobs/v1/error.proto\x12\x0edendra.jobs.v1*\xeb\x03\n" +
+	"\x1adendra/jobs/v1/error.proto\x12\x0edendra.jobs.v1*\xc3\x04\n" +
 	"\vErrorReason\x12\x1c\n" +
 	"\x18ERROR_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cERROR_REASON_INVALID_REQUEST\x10\x01\x12\x1f\n" +
@@ -148,7 +161,10 @@ const file_dendra_jobs_v1_error_proto_rawDesc = "" +
 	" ERROR_REASON_BACKEND_UNAVAILABLE\x10\v\x12 \n" +
 	"\x1cERROR_REASON_UNAUTHENTICATED\x10\f\x12\"\n" +
 	"\x1eERROR_REASON_PERMISSION_DENIED\x10\r\x12\x19\n" +
-	"\x15ERROR_REASON_INTERNAL\x10\x0eBBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
+	"\x15ERROR_REASON_INTERNAL\x10\x0e\x12\x19\n" +
+	"\x15ERROR_REASON_CANCELED\x10\x0f\x12\x1a\n" +
+	"\x16ERROR_REASON_TOO_LARGE\x10\x10\x12\x1f\n" +
+	"\x1bERROR_REASON_UNKNOWN_METHOD\x10\x11BBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
 
 var (
 	file_dendra_jobs_v1_error_proto_rawDescOnce sync.Once

@@ -325,7 +325,8 @@ type Job struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The job type in snake case, a dot, and a key: extract_hobo_time_frame.demo.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Changes with the definition, and with what people do to it. The server sets it.
+	// Changes with the definition, with edits of the schedule and with pauses. The server sets
+	// it, but not in lists. In UpdateJob it is the one that the job must have; empty means any.
 	Etag string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	// In CamelCase, such as ExtractHoboTimeFrame. Without it, that of the id.
 	Type string `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
@@ -334,7 +335,7 @@ type Job struct {
 	// Where the definition comes from: toml, api, integration. The server sets it.
 	Provider string `protobuf:"bytes,5,opt,name=provider,proto3" json:"provider,omitempty"`
 	// The parameters of the job type, as its schema says. Secrets are references of the form
-	// secret://NAME.
+	// secret://NAME. Whole numbers beyond 2^53 are refused: JSON readers lose their digits.
 	Spec *structpb.Struct `protobuf:"bytes,6,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Types that are valid to be assigned to Mode:
 	//
@@ -344,7 +345,7 @@ type Job struct {
 	//	*Job_Queued
 	Mode    isJob_Mode  `protobuf_oneof:"mode"`
 	Options *JobOptions `protobuf:"bytes,11,opt,name=options,proto3" json:"options,omitempty"`
-	// Keeps a recurring or continuous job from running.
+	// The definition keeps the job from running. A pause by people is in state.
 	Paused bool `protobuf:"varint,12,opt,name=paused,proto3" json:"paused,omitempty"`
 	// What Temporal knows of the job. The server sets it.
 	State         *JobState `protobuf:"bytes,13,opt,name=state,proto3" json:"state,omitempty"`
@@ -1036,24 +1037,22 @@ type JobState struct {
 	LastStartTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=last_start_time,json=lastStartTime,proto3" json:"last_start_time,omitempty"`
 	// When a recurring job is due, or one that was started for later.
 	NextStartTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=next_start_time,json=nextStartTime,proto3" json:"next_start_time,omitempty"`
-	// A continuous job still runs its definition of before.
-	Reconciling bool `protobuf:"varint,6,opt,name=reconciling,proto3" json:"reconciling,omitempty"`
-	// The hash of the definition in force.
-	DefinitionHash string `protobuf:"bytes,7,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
+	// The hash of the definition in force. Not in lists.
+	DefinitionHash string `protobuf:"bytes,6,opt,name=definition_hash,json=definitionHash,proto3" json:"definition_hash,omitempty"`
 	// The coming starts of a recurring job. Not in lists.
-	NextStartTimes []*timestamppb.Timestamp `protobuf:"bytes,8,rep,name=next_start_times,json=nextStartTimes,proto3" json:"next_start_times,omitempty"`
+	NextStartTimes []*timestamppb.Timestamp `protobuf:"bytes,7,rep,name=next_start_times,json=nextStartTimes,proto3" json:"next_start_times,omitempty"`
 	// The state of a continuous job that a worker answers for. Not in lists.
-	Loop *Loop `protobuf:"bytes,9,opt,name=loop,proto3" json:"loop,omitempty"`
+	Loop *Loop `protobuf:"bytes,8,opt,name=loop,proto3" json:"loop,omitempty"`
 	// How many items run before a waiting queued job. Not in lists.
-	Ahead int32 `protobuf:"varint,10,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	Ahead int32 `protobuf:"varint,9,opt,name=ahead,proto3" json:"ahead,omitempty"`
 	// Starts of a recurring job without a run, as the server counts them. Not in lists.
-	Missed  int64 `protobuf:"varint,11,opt,name=missed,proto3" json:"missed,omitempty"`
-	Skipped int64 `protobuf:"varint,12,opt,name=skipped,proto3" json:"skipped,omitempty"`
-	Dropped int64 `protobuf:"varint,13,opt,name=dropped,proto3" json:"dropped,omitempty"`
+	Missed  int64 `protobuf:"varint,10,opt,name=missed,proto3" json:"missed,omitempty"`
+	Skipped int64 `protobuf:"varint,11,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	Dropped int64 `protobuf:"varint,12,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	// What could not be found out. Not in lists.
-	Note string `protobuf:"bytes,14,opt,name=note,proto3" json:"note,omitempty"`
+	Note string `protobuf:"bytes,13,opt,name=note,proto3" json:"note,omitempty"`
 	// The latest runs, the latest first. Not in lists.
-	RunNames      []string `protobuf:"bytes,15,rep,name=run_names,json=runNames,proto3" json:"run_names,omitempty"`
+	RunNames      []string `protobuf:"bytes,14,rep,name=run_names,json=runNames,proto3" json:"run_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1121,13 +1120,6 @@ func (x *JobState) GetNextStartTime() *timestamppb.Timestamp {
 		return x.NextStartTime
 	}
 	return nil
-}
-
-func (x *JobState) GetReconciling() bool {
-	if x != nil {
-		return x.Reconciling
-	}
-	return false
 }
 
 func (x *JobState) GetDefinitionHash() string {
@@ -1475,24 +1467,23 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\fRetryBackoff\x123\n" +
 	"\ainitial\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\ainitial\x12+\n" +
 	"\x03max\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03max\x129\n" +
-	"\vcoefficient\x18\x03 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00\x00\x00\x00R\vcoefficient\"\xe9\x04\n" +
+	"\vcoefficient\x18\x03 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00\x00\x00\x00R\vcoefficient\"\xc7\x04\n" +
 	"\bJobState\x121\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x19.dendra.jobs.v1.JobStatusR\x06status\x12!\n" +
 	"\fpause_reason\x18\x02 \x01(\tR\vpauseReason\x121\n" +
 	"\afailing\x18\x03 \x01(\v2\x17.dendra.jobs.v1.FailingR\afailing\x12B\n" +
 	"\x0flast_start_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\rlastStartTime\x12B\n" +
-	"\x0fnext_start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\rnextStartTime\x12 \n" +
-	"\vreconciling\x18\x06 \x01(\bR\vreconciling\x12'\n" +
-	"\x0fdefinition_hash\x18\a \x01(\tR\x0edefinitionHash\x12D\n" +
-	"\x10next_start_times\x18\b \x03(\v2\x1a.google.protobuf.TimestampR\x0enextStartTimes\x12(\n" +
-	"\x04loop\x18\t \x01(\v2\x14.dendra.jobs.v1.LoopR\x04loop\x12\x14\n" +
-	"\x05ahead\x18\n" +
-	" \x01(\x05R\x05ahead\x12\x16\n" +
-	"\x06missed\x18\v \x01(\x03R\x06missed\x12\x18\n" +
-	"\askipped\x18\f \x01(\x03R\askipped\x12\x18\n" +
-	"\adropped\x18\r \x01(\x03R\adropped\x12\x12\n" +
-	"\x04note\x18\x0e \x01(\tR\x04note\x12\x1b\n" +
-	"\trun_names\x18\x0f \x03(\tR\brunNames\"\xdd\x01\n" +
+	"\x0fnext_start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\rnextStartTime\x12'\n" +
+	"\x0fdefinition_hash\x18\x06 \x01(\tR\x0edefinitionHash\x12D\n" +
+	"\x10next_start_times\x18\a \x03(\v2\x1a.google.protobuf.TimestampR\x0enextStartTimes\x12(\n" +
+	"\x04loop\x18\b \x01(\v2\x14.dendra.jobs.v1.LoopR\x04loop\x12\x14\n" +
+	"\x05ahead\x18\t \x01(\x05R\x05ahead\x12\x16\n" +
+	"\x06missed\x18\n" +
+	" \x01(\x03R\x06missed\x12\x18\n" +
+	"\askipped\x18\v \x01(\x03R\askipped\x12\x18\n" +
+	"\adropped\x18\f \x01(\x03R\adropped\x12\x12\n" +
+	"\x04note\x18\r \x01(\tR\x04note\x12\x1b\n" +
+	"\trun_names\x18\x0e \x03(\tR\brunNames\"\xdd\x01\n" +
 	"\aFailing\x12\x1a\n" +
 	"\bfailures\x18\x01 \x01(\x05R\bfailures\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1f\n" +

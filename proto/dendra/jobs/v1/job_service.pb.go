@@ -161,8 +161,8 @@ func (MissedReason) EnumDescriptor() ([]byte, []int) {
 type CreateJobRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Job   *Job                   `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// The same id again makes nothing and gives the same answer, while the namespace keeps
-	// the job's workflows.
+	// Makes the call one that may be repeated: a job with the id and the same definition
+	// counts as made by an earlier call, and the action of the answer is UNCHANGED.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Says what would be done, and does nothing.
 	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
@@ -537,8 +537,8 @@ type ListJobsRequest struct {
 	// next_page_token of the page before.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Such as status = FAILING AND type = "ExtractHoboTimeFrame". Fields: id, type, mode,
-	// status, provider, owner, queue, tags.NAME. Operators: = and !=; AND joins. A * at the
-	// end of a text stands for any rest.
+	// status, provider, owner, queue, tags.NAME. Operators: = and !=, for tags only =; AND
+	// joins. A * at the end of a value stands for any rest.
 	Filter        string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -597,7 +597,9 @@ func (x *ListJobsRequest) GetFilter() string {
 
 type ListJobsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Jobs  []*Job                 `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	// Without spec, and of the options with owner and tags alone. Tags of recurring jobs are
+	// there if the filter names one. GetJob has the rest.
+	Jobs []*Job `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	// Empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Queues whose waiting items could not be read.
@@ -660,7 +662,8 @@ func (x *ListJobsResponse) GetUnreachable() []string {
 type UpdateJobRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Job   *Job                   `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// The fields that change, such as spec, options.tags, recurring. Empty means all.
+	// The fields that change, with commas between them, such as spec,options.tags,recurring.
+	// Empty means all.
 	UpdateMask string `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	// Makes the job if it is not there.
 	AllowMissing  bool `protobuf:"varint,3,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`
@@ -1823,7 +1826,7 @@ func (x *SkippedStart) GetSkippedBy() string {
 type ListUpcomingStartsRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// As in ListJobs; fields: type, owner.
+	// As in ListJobs. Fields: type, owner, each with = and without *.
 	Filter        string `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2008,7 +2011,7 @@ type ListMissedStartsRequest struct {
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// Defaults to ten seconds ago.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
-	// As in ListJobs; fields: id, type, owner, tags.NAME.
+	// As in ListJobs. Fields: id, type, owner, tags.NAME, each with = and without *.
 	Filter        string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

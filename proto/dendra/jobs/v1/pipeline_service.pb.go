@@ -907,10 +907,9 @@ func (x *GetQuarantineItemResponse) GetItem() *QuarantineItem {
 }
 
 type ReplayQuarantineItemsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Exactly one of ids and filter.
-	Ids    []int64           `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
-	Filter *QuarantineFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Ids    []int64                `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	Filter *QuarantineFilter      `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Without it the answer counts, and nothing is replayed.
 	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1022,10 +1021,9 @@ func (x *ReplayQuarantineItemsResponse) GetLeft() []*QuarantineItem {
 }
 
 type DropQuarantineItemsRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Exactly one of ids and filter.
-	Ids    []int64           `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
-	Filter *QuarantineFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Ids    []int64                `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
+	Filter *QuarantineFilter      `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Without it the answer counts, and nothing is dropped.
 	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1201,18 +1199,22 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\x18GetQuarantineItemRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\x02id\"O\n" +
 	"\x19GetQuarantineItemResponse\x122\n" +
-	"\x04item\x18\x01 \x01(\v2\x1e.dendra.jobs.v1.QuarantineItemR\x04item\"\x8b\x01\n" +
-	"\x1cReplayQuarantineItemsRequest\x12\x1b\n" +
-	"\x03ids\x18\x01 \x03(\x03B\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x03ids\x128\n" +
+	"\x04item\x18\x01 \x01(\v2\x1e.dendra.jobs.v1.QuarantineItemR\x04item\"\xa7\x01\n" +
+	"\x1cReplayQuarantineItemsRequest\x12!\n" +
+	"\x03ids\x18\x01 \x03(\x03B\x0f\xbaH\f\x92\x01\t\x10\xe8\a\"\x04\"\x02 \x00R\x03ids\x128\n" +
 	"\x06filter\x18\x02 \x01(\v2 .dendra.jobs.v1.QuarantineFilterR\x06filter\x12\x14\n" +
-	"\x05force\x18\x03 \x01(\bR\x05force\"v\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force:\x14\xbaH\x11\"\x0f\n" +
+	"\x03ids\n" +
+	"\x06filter\x10\x01\"v\n" +
 	"\x1dReplayQuarantineItemsResponse\x12!\n" +
 	"\freplay_count\x18\x01 \x01(\x05R\vreplayCount\x122\n" +
-	"\x04left\x18\x02 \x03(\v2\x1e.dendra.jobs.v1.QuarantineItemR\x04left\"\x89\x01\n" +
-	"\x1aDropQuarantineItemsRequest\x12\x1b\n" +
-	"\x03ids\x18\x01 \x03(\x03B\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x03ids\x128\n" +
+	"\x04left\x18\x02 \x03(\v2\x1e.dendra.jobs.v1.QuarantineItemR\x04left\"\xa5\x01\n" +
+	"\x1aDropQuarantineItemsRequest\x12!\n" +
+	"\x03ids\x18\x01 \x03(\x03B\x0f\xbaH\f\x92\x01\t\x10\xe8\a\"\x04\"\x02 \x00R\x03ids\x128\n" +
 	"\x06filter\x18\x02 \x01(\v2 .dendra.jobs.v1.QuarantineFilterR\x06filter\x12\x14\n" +
-	"\x05force\x18\x03 \x01(\bR\x05force\"<\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force:\x14\xbaH\x11\"\x0f\n" +
+	"\x03ids\n" +
+	"\x06filter\x10\x01\"<\n" +
 	"\x1bDropQuarantineItemsResponse\x12\x1d\n" +
 	"\n" +
 	"drop_count\x18\x01 \x01(\x05R\tdropCount*\x9f\x01\n" +

@@ -540,7 +540,8 @@ type ListRunsRequest struct {
 	// next_page_token of the page before.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// As in ListJobs. Fields: job_id, type, mode, status, owner, queue, tags.NAME, and
-	// start_time with >=.
+	// start_time, which takes >= alone. With the id of a continuous job the list has its
+	// latest iterations.
 	Filter        string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -599,7 +600,8 @@ func (x *ListRunsRequest) GetFilter() string {
 
 type ListRunsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Runs  []*Run                 `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`
+	// A page may have fewer runs than asked for, or none, and yet not be the last.
+	Runs []*Run `protobuf:"bytes,1,rep,name=runs,proto3" json:"runs,omitempty"`
 	// Empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields

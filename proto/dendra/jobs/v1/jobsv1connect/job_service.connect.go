@@ -176,7 +176,7 @@ var (
 
 // JobServiceClient is a client for the dendra.jobs.v1.JobService service.
 type JobServiceClient interface {
-	// CreateJob makes a job. A job of another definition with the id is ALREADY_EXISTS.
+	// CreateJob makes a job. If there is a job with the id, the error is ALREADY_EXISTS.
 	CreateJob(context.Context, *v1.CreateJobRequest) (*v1.CreateJobResponse, error)
 	GetJob(context.Context, *v1.GetJobRequest) (*v1.GetJobResponse, error)
 	// ListJobs lists in the order of ids.
@@ -217,7 +217,7 @@ func NewJobServiceClient(client *connect.Client) JobServiceClient {
 
 // JobServiceHandler is an implementation of the dendra.jobs.v1.JobService service.
 type JobServiceHandler interface {
-	// CreateJob makes a job. A job of another definition with the id is ALREADY_EXISTS.
+	// CreateJob makes a job. If there is a job with the id, the error is ALREADY_EXISTS.
 	CreateJob(context.Context, *v1.CreateJobRequest) (*v1.CreateJobResponse, error)
 	GetJob(context.Context, *v1.GetJobRequest) (*v1.GetJobResponse, error)
 	// ListJobs lists in the order of ids.

@@ -66,7 +66,8 @@ var (
 // LoadServiceClient is a client for the dendra.jobs.v1.LoadService service.
 type LoadServiceClient interface {
 	ListLoads(context.Context, *v1.ListLoadsRequest) (*v1.ListLoadsResponse, error)
-	// SkipHeldMessage puts the message that blocks a mirror into quarantine.
+	// SkipHeldMessage asks the loader to put the message that blocks a mirror into
+	// quarantine. It does so when it tries the mirror again, within a minute.
 	SkipHeldMessage(context.Context, *v1.SkipHeldMessageRequest) (*v1.SkipHeldMessageResponse, error)
 }
 
@@ -79,7 +80,8 @@ func NewLoadServiceClient(client *connect.Client) LoadServiceClient {
 // LoadServiceHandler is an implementation of the dendra.jobs.v1.LoadService service.
 type LoadServiceHandler interface {
 	ListLoads(context.Context, *v1.ListLoadsRequest) (*v1.ListLoadsResponse, error)
-	// SkipHeldMessage puts the message that blocks a mirror into quarantine.
+	// SkipHeldMessage asks the loader to put the message that blocks a mirror into
+	// quarantine. It does so when it tries the mirror again, within a minute.
 	SkipHeldMessage(context.Context, *v1.SkipHeldMessageRequest) (*v1.SkipHeldMessageResponse, error)
 }
 

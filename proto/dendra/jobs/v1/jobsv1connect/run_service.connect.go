@@ -92,7 +92,7 @@ var (
 // RunServiceClient is a client for the dendra.jobs.v1.RunService service.
 type RunServiceClient interface {
 	GetRun(context.Context, *v1.GetRunRequest) (*v1.GetRunResponse, error)
-	// ListRuns lists the latest first.
+	// ListRuns lists the runs that have not ended, then those that ended latest.
 	ListRuns(context.Context, *v1.ListRunsRequest) (*v1.ListRunsResponse, error)
 	// WatchRun sends the run whenever it changes, and ends with it.
 	WatchRun(context.Context, *v1.WatchRunRequest) (RunServiceWatchRunClientStream, error)
@@ -134,7 +134,7 @@ func (s RunServiceWatchRunClientStream) Close() error {
 // RunServiceHandler is an implementation of the dendra.jobs.v1.RunService service.
 type RunServiceHandler interface {
 	GetRun(context.Context, *v1.GetRunRequest) (*v1.GetRunResponse, error)
-	// ListRuns lists the latest first.
+	// ListRuns lists the runs that have not ended, then those that ended latest.
 	ListRuns(context.Context, *v1.ListRunsRequest) (*v1.ListRunsResponse, error)
 	// WatchRun sends the run whenever it changes, and ends with it.
 	WatchRun(context.Context, *v1.WatchRunRequest, RunServiceWatchRunServerStream) error
