@@ -304,6 +304,8 @@ type JobDetail struct {
 	Runs []Run `json:"runs,omitempty"`
 	// Note says what could not be found out.
 	Note string `json:"note,omitempty"`
+	// Live is what the detail was read from.
+	Live *Live `json:"-"`
 }
 
 // describedRuns is how many runs Job lists.
@@ -315,7 +317,7 @@ func (c *JobClient) Get(ctx context.Context, jobID string) (*JobDetail, error) {
 	if err != nil {
 		return nil, err
 	}
-	detail := &JobDetail{Job: live.Job, Hash: live.DefinitionHash, Row: rowOf(live)}
+	detail := &JobDetail{Job: live.Job, Hash: live.DefinitionHash, Row: rowOf(live), Live: live}
 	if s := live.Schedule; s != nil {
 		detail.Missed, detail.Skipped = s.GetInfo().GetMissedCatchupWindow(), s.GetInfo().GetOverlapSkipped()
 		detail.Dropped = s.GetInfo().GetBufferDropped()

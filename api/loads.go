@@ -1,0 +1,113 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// loadService implements dendra.jobs.v1.LoadService.
+type loadService struct{ *Server }
+
+// pipeline is the client of NATS.
+func (s *Server) pipeline() (*pipeline.Client, error) {
+	if s.Pipeline == nil {
+		return nil, newError(connect.CodeUnavailable, backendDown, "this server is not connected to NATS, which loads and the quarantine need")
+	}
+	return s.Pipeline, nil
+}
+
+// loaderSilence is the age of the last report at which a loader counts as stopped: ten
+// times the interval of reports.
+const loaderSilence = 30 * time.Second
+
+// ListLoads implements the service. Before the first worker there are no streams, and so
+// no loads.
+func (s *loadService) ListLoads(ctx context.Context, _ *jobsv1.ListLoadsRequest) (*jobsv1.ListLoadsResponse, error) {
+	client, err := s.pipeline()
+	if err != nil {
+		return nil, err
+	}
+	loads, err := client.Loads(ctx)
+	if err != nil && !errors.Is(err, pipeline.ErrNoStream) {
+		return nil, err
+	}
+	response := &jobsv1.ListLoadsResponse{}
+	for _, load := range loads {
+		response.Loads = append(response.Loads, loadMessage(load, time.Now()))
+	}
+	return response, nil
+}
+
+func loadMessage(load pipeline.Load, now time.Time) *jobsv1.Load {
+	loader := now.Sub(load.UpdatedAt) < loaderSilence
+	m := &jobsv1.Load{
+		Location: load.Location, Flow: string(load.Operation), Mirror: load.Mirror, Status: loadStatus(load, loader),
+		Address: load.Address, JobId: load.Job, Waiting: int64(load.Waiting), OldestTime: timeOf(load.Oldest),
+		Points: load.Points, Quarantined: load.Quarantined, Expired: load.Expired,
+		LastWriteTime: timeOf(load.LastWrite), UpdateTime: timeOf(load.UpdatedAt),
+		ErrorMessage: load.Breaker.Reason, NextAttemptTime: timeOf(load.Breaker.RetryAt), Failures: int32(load.Breaker.Failures),
+	}
+	if loader {
+		m.PointsPerSecond = load.PointsPerSecond
+	}
+	if load.Breaker.State != pipeline.BreakerClosed {
+		m.DownTime = timeOf(load.Breaker.Since)
+	}
+	if load.Breaker.Held != nil && load.Waiting > 0 {
+		m.HeldSequence = int64(load.Breaker.Held.Sequence)
+	}
+	return m
+}
+
+func loadStatus(load pipeline.Load, loader bool) jobsv1.LoadStatus {
+	switch {
+	case load.Breaker.State == pipeline.BreakerOpen:
+		return jobsv1.LoadStatus_LOAD_STATUS_DOWN
+	case load.Breaker.State == pipeline.BreakerTrying:
+		return jobsv1.LoadStatus_LOAD_STATUS_TRYING
+	case !loader:
+		return jobsv1.LoadStatus_LOAD_STATUS_NO_LOADER
+	case load.Breaker.Failures > 0:
+		return jobsv1.LoadStatus_LOAD_STATUS_FAILING
+	}
+	return jobsv1.LoadStatus_LOAD_STATUS_OK
+}
+
+// SkipHeldMessage implements the service.
+func (s *loadService) SkipHeldMessage(ctx context.Context, r *jobsv1.SkipHeldMessageRequest) (*jobsv1.SkipHeldMessageResponse, error) {
+	client, err := s.pipeline()
+	if err != nil {
+		return nil, err
+	}
+	flow, mirror := pipeline.Operation(r.GetFlow()), r.GetMirror()
+	if flow == "" {
+		flow = pipeline.OperationLive
+	}
+	if mirror == "" {
+		mirror = pipeline.DefaultMirror
+	}
+	if err := flow.Check(); err != nil {
+		return nil, badRequest(violation{"flow", err.Error()})
+	}
+	loads, err := client.Loads(ctx)
+	if err != nil && !errors.Is(err, pipeline.ErrNoStream) {
+		return nil, err
+	}
+	for _, load := range loads {
+		if load.Location != r.GetLocation() || load.Operation != flow || load.Mirror != mirror {
+			continue
+		}
+		held := load.Breaker.Held
+		if held == nil || load.Waiting == 0 {
+			return nil, newError(connect.CodeFailedPrecondition, unsupported, "no message blocks mirror %s of location %s", mirror, load.Location)
+		}
+		return &jobsv1.SkipHeldMessageResponse{Sequence: int64(held.Sequence)}, client.RequestSkip(ctx, load.Consumer(), *held)
+	}
+	return nil, newError(connect.CodeNotFound, notFound, "nothing was loaded of location %.100q with flow %s into mirror %.100q", r.GetLocation(), flow, mirror)
+}
