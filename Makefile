@@ -113,7 +113,7 @@ bin/tools/buf: tools/buf/go.mod tools/buf/go.sum
 # The contract imports buf/validate/validate.proto of it.
 PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
 .PHONY: generate
-generate: bin/tools/buf ## Go code of the contracts in proto/; needs no other tools, and no registry of buf
+generate: bin/tools/buf ## Go code of the contracts in proto/, and the OpenAPI document; needs no other tools, and no registry of buf
 	$(call say,generated code of proto/)
 	@$(BUILD) -o bin/tools/ google.golang.org/protobuf/cmd/protoc-gen-go connectrpc.com/connect/v2/cmd/protoc-gen-connect-go
 	@$(GO) mod download $(PROTOVALIDATE)
@@ -123,10 +123,12 @@ generate: bin/tools/buf ## Go code of the contracts in proto/; needs no other to
 	@bin/tools/buf format --write proto
 	@find proto -name '*.pb.go' -delete -o -name '*.connect.go' -delete
 	@bin/tools/buf generate
+	@$(GO) run ./internal/openapi/generate > bin/jobs.openapi.json
+	@mv bin/jobs.openapi.json docs/jobs.openapi.json
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s) each
-	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' client contract job recurrence schedules activities workers starter internal | sort | \
+	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' api client contract job recurrence schedules activities workers starter internal | sort | \
 	while IFS=: read -r file _ target; do \
 		target=$${target#func }; printf '\n== %s in %s\n' "$$target" "$$(dirname $$file)"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \

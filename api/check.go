@@ -61,14 +61,18 @@ func (s *Server) declaredJob(ctx context.Context, m *jobsv1.Job) (job.Job, *know
 func (k *known) check(j *job.Job) ([]job.Problem, error) {
 	t, ok := k.find(j.Type, j.ID)
 	if !ok {
-		name := j.Type
+		path, name, names := "type", j.Type, k.names()
 		if name == "" {
+			path = "id"
 			name, _, _ = strings.Cut(j.ID, ".")
+			for i := range names {
+				names[i] = job.SnakeCase(k.types[i].Name)
+			}
 		}
 		if k.incomplete != nil {
 			return nil, fmt.Errorf("job type %.80q is not known here, and it may be that of a worker: %w", name, k.incomplete)
 		}
-		return []job.Problem{{Path: []string{"type"}, Message: specschema.Unknown("job type", name, k.names())}}, nil
+		return []job.Problem{{Path: []string{path}, Message: specschema.Unknown("job type", name, names)}}, nil
 	}
 	if t.broken != nil {
 		return nil, t.broken

@@ -166,7 +166,7 @@ func TestUnreadableValuesAreProblems(t *testing.T) {
 	_, problems := api.Definition(&jobsv1.Job{
 		Spec: spec,
 		Mode: &jobsv1.Job_Recurring{Recurring: &jobsv1.Recurring{
-			RecurEvery: durationpb.New(-time.Second), Jitter: &durationpb.Duration{Seconds: math.MaxInt64 / 1e9}, Offset: &durationpb.Duration{Seconds: 1, Nanos: -1},
+			RecurEvery: durationpb.New(-time.Second), Jitter: &durationpb.Duration{Seconds: math.MaxInt64 / int64(time.Second)}, Offset: &durationpb.Duration{Seconds: 1, Nanos: -1},
 		}},
 		Options: &jobsv1.JobOptions{Owner: "ada"},
 	})

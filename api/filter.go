@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 )
@@ -113,6 +114,9 @@ func readFilter(text string, rules map[string]fieldRule) ([]term, error) {
 func parseFilter(text string, rules map[string]fieldRule) ([]term, error) {
 	if len(text) > maxFilterBytes {
 		return nil, filterErrorf("the filter has %d bytes, more than %d", len(text), maxFilterBytes)
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) }) {
+		return nil, filterErrorf("the filter has control characters")
 	}
 	p := filterParser{rest: text, rules: rules}
 	var terms []term

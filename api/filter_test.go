@@ -92,6 +92,7 @@ func TestBadFilters(t *testing.T) {
 		"tags. = x":                       `a tag is written as tags.NAME`,
 		"tags.site != x":                  `field tags.site takes =, not what is at "!= x"`,
 		"tags.site = x*":                  `tag site takes a whole value, or * alone for any`,
+		"type = \"a\x00b\"":               `the filter has control characters`,
 		"type = A AND":                    `at the end: a term is a field`,
 		strings.Repeat("id=a AND ", 40):   `the filter has more than 32 terms`,
 		"id=" + strings.Repeat("a", 2000): `the filter has 2003 bytes, more than 2000`,

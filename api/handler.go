@@ -7,6 +7,7 @@ import (
 
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
+	"connectrpc.com/connect/v2/connectproto"
 	"connectrpc.com/grpcreflect"
 
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
@@ -30,7 +31,9 @@ var batchMethods = []string{
 // and reflection need HTTP/2, without TLS too: see [http.Protocols].
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	connecthttp.Mount(mux, s.connect, connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {
+	// Unlike that of Connect, this codec refuses fields that there are not.
+	strict := connecthttp.WithCodecs(connectproto.NewBinaryCodec(), connectproto.NewJSONCodec())
+	connecthttp.Mount(mux, s.connect, strict, connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {
 		if slices.Contains(batchMethods, spec.Procedure) {
 			return []connecthttp.Option{connecthttp.WithReadMaxBytes(maxBatch)}
 		}

@@ -80,7 +80,7 @@ func plainHTTP(t *testing.T, w *world) {
 		{"POST", "JobService/CreateJob", `{"job":{"id":"../../etc/passwd","oneShot":{}}}`, 400, []string{`"reason":"INVALID_REQUEST"`, `"field":"job.id"`, `"buf.validate.Violations"`}},
 		{"POST", "JobService/CreateJob", `{"job":{"id":"take_step.x","spec":{"steps":1},"oneShot":{}}}`, 400, []string{`unknown job type \"take_step\"`, `did you mean`}},
 		{"POST", "JobService/CreateJob", `{"job":{"id":"only_recurring.x","spec":{"steps":1},"oneShot":{}}}`, 400, []string{`cannot run in mode one-shot`}},
-		{"POST", "JobService/CreateJob", `{"job":{"id":"take_steps.x","spec":{"steps":1}}}`, 400, []string{`"reason":"INVALID_REQUEST"`, `job.mode`}},
+		{"POST", "JobService/CreateJob", `{"job":{"id":"take_steps.x","spec":{"steps":1}}}`, 400, []string{`"reason":"INVALID_REQUEST"`, `no mode is set`}},
 		{"POST", "JobService/CreateJob", `{"job":`, 400, []string{`"code":"invalid_argument"`, `"reason":"INVALID_REQUEST"`}},
 		{"POST", "JobService/CreateJob", `{"nothing":1}`, 400, []string{`"reason":"INVALID_REQUEST"`, `nothing`}},
 		{"POST", "JobService/NoSuchMethod", `{}`, 501, []string{`"reason":"UNKNOWN_METHOD"`}},

@@ -61,7 +61,7 @@ func TestStack(t *testing.T) {
 	for name, clients := range w.transports() {
 		t.Run("every method "+name, func(t *testing.T) {
 			t.Parallel()
-			everyMethod(t, w, strings.ReplaceAll(name, " ", "-"), clients)
+			everyMethod(t, w, strings.ReplaceAll(name, " ", "-")+"-x", clients)
 		})
 	}
 	t.Run("plain HTTP", func(t *testing.T) { t.Parallel(); plainHTTP(t, w) })

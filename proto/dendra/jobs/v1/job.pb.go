@@ -337,6 +337,8 @@ type Job struct {
 	// The parameters of the job type, as its schema says. Secrets are references of the form
 	// secret://NAME. Whole numbers beyond 2^53 are refused: JSON readers lose their digits.
 	Spec *structpb.Struct `protobuf:"bytes,6,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Exactly one is set, but in an update that leaves the mode as it is.
+	//
 	// Types that are valid to be assigned to Mode:
 	//
 	//	*Job_OneShot
@@ -1391,7 +1393,7 @@ var File_dendra_jobs_v1_job_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\n" +
-	"\x18dendra/jobs/v1/job.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xeb\x04\n" +
+	"\x18dendra/jobs/v1/job.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe4\x04\n" +
 	"\x03Job\x12I\n" +
 	"\x02id\x18\x01 \x01(\tB9\xbaH6r422^[a-z][a-z0-9_]{0,127}\\.[a-z0-9][a-z0-9._-]{0,63}$R\x02id\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\x126\n" +
@@ -1408,8 +1410,8 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	" \x01(\v2\x16.dendra.jobs.v1.QueuedH\x00R\x06queued\x124\n" +
 	"\aoptions\x18\v \x01(\v2\x1a.dendra.jobs.v1.JobOptionsR\aoptions\x12\x16\n" +
 	"\x06paused\x18\f \x01(\bR\x06paused\x12.\n" +
-	"\x05state\x18\r \x01(\v2\x18.dendra.jobs.v1.JobStateR\x05stateB\r\n" +
-	"\x04mode\x12\x05\xbaH\x02\b\x01\"D\n" +
+	"\x05state\x18\r \x01(\v2\x18.dendra.jobs.v1.JobStateR\x05stateB\x06\n" +
+	"\x04mode\"D\n" +
 	"\aOneShot\x129\n" +
 	"\n" +
 	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"\xca\x05\n" +

@@ -2318,9 +2318,9 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\vFieldChange\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
 	"\told_value\x18\x02 \x01(\tR\boldValue\x12\x1b\n" +
-	"\tnew_value\x18\x03 \x01(\tR\bnewValue\"(\n" +
-	"\rGetJobRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\"7\n" +
+	"\tnew_value\x18\x03 \x01(\tR\bnewValue\"6\n" +
+	"\rGetJobRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\"7\n" +
 	"\x0eGetJobResponse\x12%\n" +
 	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\"x\n" +
 	"\x0fListJobsRequest\x12$\n" +
@@ -2340,16 +2340,16 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"m\n" +
 	"\x11UpdateJobResponse\x12%\n" +
 	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\x121\n" +
-	"\x06change\x18\x02 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\x89\x01\n" +
-	"\x10DeleteJobRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
+	"\x06change\x18\x02 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\x97\x01\n" +
+	"\x10DeleteJobRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\x12#\n" +
 	"\rallow_missing\x18\x03 \x01(\bR\fallowMissing\x12#\n" +
 	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"F\n" +
 	"\x11DeleteJobResponse\x121\n" +
-	"\x06change\x18\x01 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"(\n" +
-	"\rRunJobRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\"{\n" +
+	"\x06change\x18\x01 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"6\n" +
+	"\rRunJobRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\"{\n" +
 	"\x0eRunJobResponse\x12\x19\n" +
 	"\brun_name\x18\x01 \x01(\tR\arunName\x120\n" +
 	"\x05place\x18\x02 \x01(\v2\x1a.dendra.jobs.v1.QueuePlaceR\x05place\x12\x1c\n" +
@@ -2358,39 +2358,39 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"QueuePlace\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12\x14\n" +
 	"\x05ahead\x18\x02 \x01(\x05R\x05ahead\x12\x1c\n" +
-	"\tduplicate\x18\x03 \x01(\bR\tduplicate\"K\n" +
-	"\x0eStopJobRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12 \n" +
+	"\tduplicate\x18\x03 \x01(\bR\tduplicate\"Y\n" +
+	"\x0eStopJobRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x11\n" +
-	"\x0fStopJobResponse\"N\n" +
-	"\x11RestartJobRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12 \n" +
+	"\x0fStopJobResponse\"\\\n" +
+	"\x11RestartJobRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x14\n" +
-	"\x12RestartJobResponse\"L\n" +
-	"\x0fPauseJobRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12 \n" +
+	"\x12RestartJobResponse\"Z\n" +
+	"\x0fPauseJobRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x12\n" +
-	"\x10PauseJobResponse\"M\n" +
-	"\x10ResumeJobRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12 \n" +
+	"\x10PauseJobResponse\"[\n" +
+	"\x10ResumeJobRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x13\n" +
-	"\x11ResumeJobResponse\"/\n" +
-	"\x14SkipNextStartRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\"\x9a\x01\n" +
+	"\x11ResumeJobResponse\"=\n" +
+	"\x14SkipNextStartRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\"\x9a\x01\n" +
 	"\x15SkipNextStartResponse\x12=\n" +
 	"\fskipped_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\vskippedTime\x12B\n" +
-	"\x0fnext_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\rnextStartTime\"\xd4\x01\n" +
-	"\x12BackfillJobRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12A\n" +
+	"\x0fnext_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\rnextStartTime\"\xe2\x01\n" +
+	"\x12BackfillJobRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12A\n" +
 	"\n" +
 	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\tstartTime\x12=\n" +
 	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\aendTime\x12#\n" +
 	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"R\n" +
 	"\x13BackfillJobResponse\x12;\n" +
 	"\vstart_times\x18\x01 \x03(\v2\x1a.google.protobuf.TimestampR\n" +
-	"startTimes\"R\n" +
-	"\x15ListNextStartsRequest\x12\x17\n" +
-	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12 \n" +
+	"startTimes\"`\n" +
+	"\x15ListNextStartsRequest\x12%\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
 	"\x05count\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\x05count\"\xa9\x02\n" +
 	"\x16ListNextStartsResponse\x12;\n" +

@@ -1155,9 +1155,9 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\tdown_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\bdownTime\x12F\n" +
 	"\x11next_attempt_time\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x0fnextAttemptTime\x12\x1a\n" +
 	"\bfailures\x18\x12 \x01(\x05R\bfailures\x12#\n" +
-	"\rheld_sequence\x18\x13 \x01(\x03R\fheldSequence\"i\n" +
-	"\x16SkipHeldMessageRequest\x12#\n" +
-	"\blocation\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\blocation\x12\x12\n" +
+	"\rheld_sequence\x18\x13 \x01(\x03R\fheldSequence\"w\n" +
+	"\x16SkipHeldMessageRequest\x121\n" +
+	"\blocation\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\blocation\x12\x12\n" +
 	"\x04flow\x18\x02 \x01(\tR\x04flow\x12\x16\n" +
 	"\x06mirror\x18\x03 \x01(\tR\x06mirror\"5\n" +
 	"\x17SkipHeldMessageResponse\x12\x1a\n" +

@@ -1991,9 +1991,9 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x125\n" +
 	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12#\n" +
 	"\rerror_message\x18\x04 \x01(\tR\ferrorMessage\x12\x19\n" +
-	"\brun_name\x18\x05 \x01(\tR\arunName\".\n" +
-	"\x0fGetQueueRequest\x12\x1b\n" +
-	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"?\n" +
+	"\brun_name\x18\x05 \x01(\tR\arunName\"<\n" +
+	"\x0fGetQueueRequest\x12)\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"?\n" +
 	"\x10GetQueueResponse\x12+\n" +
 	"\x05queue\x18\x01 \x01(\v2\x15.dendra.jobs.v1.QueueR\x05queue\"X\n" +
 	"\x11ListQueuesRequest\x12$\n" +
@@ -2011,68 +2011,68 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tB\v\xbaH\b\xd8\x01\x01r\x03\xb0\x01\x01R\trequestId\"I\n" +
 	"\x13EnqueueJobsResponse\x122\n" +
-	"\x06places\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.QueuePlaceR\x06places\"{\n" +
-	"\x15ListQueueItemsRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\x12$\n" +
+	"\x06places\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.QueuePlaceR\x06places\"\x89\x01\n" +
+	"\x15ListQueueItemsRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12$\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"q\n" +
 	"\x16ListQueueItemsResponse\x12/\n" +
 	"\x05items\x18\x01 \x03(\v2\x19.dendra.jobs.v1.QueueItemR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"W\n" +
-	"\x16CancelQueueItemRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\x12\x1e\n" +
-	"\x06job_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05jobId\"3\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"s\n" +
+	"\x16CancelQueueItemRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12,\n" +
+	"\x06job_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05jobId\"3\n" +
 	"\x17CancelQueueItemResponse\x12\x18\n" +
-	"\arunning\x18\x01 \x01(\bR\arunning\"U\n" +
-	"\x14MoveQueueItemRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\x12\x1e\n" +
-	"\x06job_id\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05jobId\"\x17\n" +
-	"\x15MoveQueueItemResponse\"\xa6\x01\n" +
-	"\x11PurgeQueueRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\x12.\n" +
+	"\arunning\x18\x01 \x01(\bR\arunning\"q\n" +
+	"\x14MoveQueueItemRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12,\n" +
+	"\x06job_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05jobId\"\x17\n" +
+	"\x15MoveQueueItemResponse\"\xb4\x01\n" +
+	"\x11PurgeQueueRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12.\n" +
 	"\x0efirst_sequence\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\rfirstSequence\x12,\n" +
 	"\rlast_sequence\x18\x03 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\flastSequence\x12\x14\n" +
 	"\x05force\x18\x04 \x01(\bR\x05force\"X\n" +
 	"\x12PurgeQueueResponse\x12\x1f\n" +
 	"\vpurge_count\x18\x01 \x01(\x05R\n" +
 	"purgeCount\x12!\n" +
-	"\fpurge_sample\x18\x02 \x03(\tR\vpurgeSample\"T\n" +
-	"\x11PauseQueueRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\x12 \n" +
+	"\fpurge_sample\x18\x02 \x03(\tR\vpurgeSample\"b\n" +
+	"\x11PauseQueueRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x14\n" +
-	"\x12PauseQueueResponse\"3\n" +
-	"\x12ResumeQueueRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\"\x15\n" +
-	"\x13ResumeQueueResponse\"2\n" +
-	"\x11DrainQueueRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\"\x14\n" +
-	"\x12DrainQueueResponse\"6\n" +
-	"\x15SkipFailedItemRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\"\x18\n" +
-	"\x16SkipFailedItemResponse\"\x87\x01\n" +
-	"\x1cSetQueueFailurePolicyRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\x12H\n" +
+	"\x12PauseQueueResponse\"A\n" +
+	"\x12ResumeQueueRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"\x15\n" +
+	"\x13ResumeQueueResponse\"@\n" +
+	"\x11DrainQueueRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"\x14\n" +
+	"\x12DrainQueueResponse\"D\n" +
+	"\x15SkipFailedItemRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"\x18\n" +
+	"\x16SkipFailedItemResponse\"\x95\x01\n" +
+	"\x1cSetQueueFailurePolicyRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12H\n" +
 	"\n" +
 	"on_failure\x18\x02 \x01(\x0e2\x1d.dendra.jobs.v1.FailurePolicyB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\tonFailure\"\x1f\n" +
-	"\x1dSetQueueFailurePolicyResponse\"4\n" +
-	"\x13RecoverQueueRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\"\x16\n" +
-	"\x14RecoverQueueResponse\"7\n" +
-	"\x16ListDeadLettersRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\"X\n" +
+	"\x1dSetQueueFailurePolicyResponse\"B\n" +
+	"\x13RecoverQueueRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"\x16\n" +
+	"\x14RecoverQueueResponse\"E\n" +
+	"\x16ListDeadLettersRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"X\n" +
 	"\x17ListDeadLettersResponse\x12=\n" +
-	"\fdead_letters\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\vdeadLetters\"V\n" +
-	"\x17RetryDeadLettersRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\x12\x1c\n" +
+	"\fdead_letters\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\vdeadLetters\"d\n" +
+	"\x17RetryDeadLettersRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12\x1c\n" +
 	"\tsequences\x18\x02 \x03(\x03R\tsequences\"\xb4\x01\n" +
 	"\x18RetryDeadLettersResponse\x124\n" +
 	"\aretried\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\aretried\x122\n" +
 	"\x06places\x18\x02 \x03(\v2\x1a.dendra.jobs.v1.QueuePlaceR\x06places\x12.\n" +
-	"\x04left\x18\x03 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\x04left\"U\n" +
-	"\x16DropDeadLettersRequest\x12\x1d\n" +
-	"\x05queue\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x05queue\x12\x1c\n" +
+	"\x04left\x18\x03 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\x04left\"c\n" +
+	"\x16DropDeadLettersRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12\x1c\n" +
 	"\tsequences\x18\x02 \x03(\x03R\tsequences\"3\n" +
 	"\x17DropDeadLettersResponse\x12\x18\n" +
 	"\adropped\x18\x01 \x01(\x05R\adropped*\xf6\x01\n" +

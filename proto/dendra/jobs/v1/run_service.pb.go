@@ -1061,9 +1061,9 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\vRunProgress\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\x03R\x04done\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\",\n" +
-	"\rGetRunRequest\x12\x1b\n" +
-	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"7\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\":\n" +
+	"\rGetRunRequest\x12)\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"7\n" +
 	"\x0eGetRunResponse\x12%\n" +
 	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"x\n" +
 	"\x0fListRunsRequest\x12$\n" +
@@ -1073,22 +1073,22 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\"c\n" +
 	"\x10ListRunsResponse\x12'\n" +
 	"\x04runs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.RunR\x04runs\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\".\n" +
-	"\x0fWatchRunRequest\x12\x1b\n" +
-	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"9\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"<\n" +
+	"\x0fWatchRunRequest\x12)\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"9\n" +
 	"\x10WatchRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\".\n" +
-	"\x0fRetryRunRequest\x12\x1b\n" +
-	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"I\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"<\n" +
+	"\x0fRetryRunRequest\x12)\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"I\n" +
 	"\x10RetryRunResponse\x12\x19\n" +
 	"\brun_name\x18\x01 \x01(\tR\arunName\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x03R\bsequence\"Q\n" +
-	"\x10CancelRunRequest\x12\x1b\n" +
-	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12 \n" +
+	"\bsequence\x18\x02 \x01(\x03R\bsequence\"_\n" +
+	"\x10CancelRunRequest\x12)\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x13\n" +
-	"\x11CancelRunResponse\"T\n" +
-	"\x13TerminateRunRequest\x12\x1b\n" +
-	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12 \n" +
+	"\x11CancelRunResponse\"b\n" +
+	"\x13TerminateRunRequest\x12)\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x16\n" +
 	"\x14TerminateRunResponse*\x8b\x02\n" +
 	"\tRunStatus\x12\x1a\n" +
