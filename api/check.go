@@ -79,9 +79,7 @@ func (k *known) check(j *job.Job) ([]job.Problem, error) {
 	}
 	j.Type, j.Worker = t.Name, t.Worker
 	problems := specschema.CheckSpec(t.Type, t.schema, j.Spec)
-	for _, problem := range j.Validate() {
-		problems = append(problems, problem)
-	}
+	problems = append(problems, j.Validate()...)
 	if err := t.CheckAllows(j.Mode()); err != nil {
 		problems = append(problems, job.Problem{Path: []string{strings.ReplaceAll(string(j.Mode()), "-", "_")}, Message: err.Error()})
 	}

@@ -31,9 +31,11 @@ var batchMethods = []string{
 // and reflection need HTTP/2, without TLS too: see [http.Protocols].
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	// Unlike that of Connect, this codec refuses fields that there are not.
-	strict := connecthttp.WithCodecs(connectproto.NewBinaryCodec(), connectproto.NewJSONCodec())
-	connecthttp.Mount(mux, s.connect, strict, connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {
+	// People write JSON: a field that there is not is an error, and not passed over.
+	strict := connectproto.NewJSONCodec()
+	strict.UnmarshalOptions.DiscardUnknown = false
+	codecs := connecthttp.WithCodecs(connectproto.NewBinaryCodec(), strict)
+	connecthttp.Mount(mux, s.connect, codecs, connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {
 		if slices.Contains(batchMethods, spec.Procedure) {
 			return []connecthttp.Option{connecthttp.WithReadMaxBytes(maxBatch)}
 		}
