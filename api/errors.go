@@ -128,6 +128,7 @@ var errClasses = []errClass{
 	{matching(client.ErrNotOurs), connect.CodeFailedPrecondition, notOwned},
 	{matching(client.ErrOtherSpec), connect.CodeAlreadyExists, alreadyExists},
 	{matching(client.ErrMoved), connect.CodeAborted, etagMismatch},
+	{matching(schedules.ErrUnderWay), connect.CodeFailedPrecondition, unsupported},
 	{matching(schedules.ErrMassPrune), connect.CodeFailedPrecondition, massDelete},
 	{matching(client.ErrNoWorker), connect.CodeUnavailable, noWorker},
 	{matching(client.ErrSlow), connect.CodeUnavailable, backendDown},

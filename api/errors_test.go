@@ -40,6 +40,7 @@ func TestErrorsHaveCodesAndReasons(t *testing.T) {
 		{&client.UnsupportedError{Action: "pause", JobID: "a.b", Mode: job.ModeQueued, Hint: "stop it"}, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
 		{&client.QueueEndedError{Queue: "q"}, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
 		{&client.StateError{}, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
+		{schedules.ErrUnderWay, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
 		{schedules.ErrMassPrune, connect.CodeFailedPrecondition, "MASS_DELETE", true},
 		{schedules.ErrRefused, connect.CodeUnavailable, "BACKEND_UNAVAILABLE", true},
 		{pipeline.ErrNoItem, connect.CodeNotFound, "NOT_FOUND", true},

@@ -100,10 +100,19 @@ func (s *jobService) create(ctx context.Context, j job.Job, known *known, repeat
 	case change.Action == schedules.ActionUnchanged && change.Version != "" && !repeat:
 		return nil, exists
 	}
-	if !dry {
-		if err := s.carryOut(ctx, plan); err != nil {
+	if dry {
+		return changeMessage(*change, nil), nil
+	}
+	if err := s.carryOut(ctx, plan); err != nil {
+		if !repeat {
 			return nil, err
 		}
+		// Another call with the same job may have been faster.
+		_, now, planned := s.planJob(ctx, j, known, false)
+		if planned != nil || now.Action != schedules.ActionUnchanged || now.Version == "" {
+			return nil, err
+		}
+		change = now
 	}
 	return changeMessage(*change, nil), nil
 }

@@ -71,6 +71,7 @@ func TestStack(t *testing.T) {
 	t.Run("secrets", func(t *testing.T) { t.Parallel(); secrets(t, w) })
 	t.Run("streams that are left", func(t *testing.T) { t.Parallel(); leftStreams(t, w) })
 	t.Run("pages of runs", func(t *testing.T) { t.Parallel(); pagesOfRuns(t, w) })
+	t.Run("repeated creates", func(t *testing.T) { t.Parallel(); repeatedCreates(t, w) })
 	t.Run("ownership", func(t *testing.T) { t.Parallel(); ownership(t, w) })
 }
 
