@@ -144,6 +144,20 @@ func runFilter(terms []term) (client.RunFilter, bool) {
 	return filter, possible
 }
 
+// lookedThrough says that runs have to be looked at one by one, since package client does
+// not know all terms.
+func lookedThrough(terms []term) bool {
+	seen := map[string]bool{}
+	for _, t := range terms {
+		value, exact := t.exact()
+		if t.field != fieldTags && t.op != opFrom && (!exact || value == "" || seen[t.field]) {
+			return true
+		}
+		seen[t.field] = true
+	}
+	return false
+}
+
 // matchesRun says whether a run of a list matches.
 func matchesRun(terms []term, run client.Run) bool {
 	return holdAll(terms, func(field string) string {

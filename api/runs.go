@@ -123,7 +123,10 @@ func (s *runService) ListRuns(ctx context.Context, r *jobsv1.ListRunsRequest) (*
 	if !possible {
 		return &jobsv1.ListRunsResponse{}, nil
 	}
-	keep := func(run client.Run) bool { return matchesRun(terms, run) }
+	var keep func(client.Run) bool
+	if lookedThrough(terms) {
+		keep = func(run client.Run) bool { return matchesRun(terms, run) }
+	}
 	page, err := s.Client.Runs.Page(ctx, filter, keep, place, pageSize(r.GetPageSize()))
 	if errors.Is(err, client.ErrPlace) {
 		return nil, badToken()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -13,9 +14,8 @@ import (
 
 // RunPlace is where a list of runs goes on. The zero value is its beginning.
 type RunPlace struct {
-	// Server is Temporal's page, and Skip how many runs of it were looked at before.
+	// Server is Temporal's own place. Runs that begin meanwhile do not shift it.
 	Server []byte `json:"server,omitempty"`
-	Skip   int    `json:"skip,omitempty"`
 	// Iteration is the number of the last iteration that was listed.
 	Iteration int64 `json:"iteration,omitempty"`
 }
@@ -42,9 +42,6 @@ const (
 // limit does not. A page may have fewer runs, or none, though the list goes on.
 func (c *RunClient) Page(ctx context.Context, filter RunFilter, keep func(Run) bool, from RunPlace, size int) (RunPage, error) {
 	size = min(max(size, 1), maxPageRuns)
-	if keep == nil {
-		keep = func(Run) bool { return true }
-	}
 	if filter.JobID != "" && (filter.Mode == "" || filter.Mode == job.ModeContinuous) {
 		live, err := c.jobs().LiveWorkflow(ctx, filter.JobID)
 		if err != nil && !errors.Is(err, ErrNotOurs) {
@@ -54,35 +51,62 @@ func (c *RunClient) Page(ctx context.Context, filter RunFilter, keep func(Run) b
 			return c.iterationPage(ctx, live, filter, keep, from, size)
 		}
 	}
+	look := filter.needsLook() || keep != nil
 	page := RunPage{}
 	for range maxPageCalls {
-		response, err := c.temporal.ListWorkflow(ctx, listRequest(c.namespace, filter.query(), from.Server, maxPageRuns))
-		if err != nil && len(from.Server) > 0 && isInvalid(err) {
-			return RunPage{}, fmt.Errorf("%w: %w", ErrPlace, err)
+		left := size - len(page.Runs)
+		limit := left
+		if look {
+			limit = maxPageRuns
 		}
-		if err != nil {
-			return RunPage{}, fmt.Errorf("list workflows: %w", ofServer(ctx, err))
-		}
-		found := response.GetExecutions()
-		for n := min(from.Skip, len(found)); n < len(found); n++ {
-			if len(page.Runs) == size {
-				page.Next = &RunPlace{Server: from.Server, Skip: n}
-				return page, nil
+		var runs []Run
+		var next []byte
+		// Temporal's place is at the end of what it was asked for: where that is too much, it
+		// is asked for less.
+		for limit > 0 {
+			response, err := c.runPage(ctx, filter, from, limit)
+			if err != nil {
+				return RunPage{}, err
 			}
-			if run, ok := filter.take(found[n]); ok && keep(run) {
-				page.Runs = append(page.Runs, run)
-			}
+			next = response.GetNextPageToken()
+			runs, limit = filter.takeSome(response.GetExecutions(), keep, left)
 		}
-		if len(response.GetNextPageToken()) == 0 {
+		page.Runs = append(page.Runs, runs...)
+		if len(next) == 0 {
 			return page, nil
 		}
-		from = RunPlace{Server: response.GetNextPageToken()}
-		if len(page.Runs) == size {
+		if from = (RunPlace{Server: next}); len(page.Runs) == size {
 			break
 		}
 	}
 	page.Next = &from
 	return page, nil
+}
+
+// runPage is a page of Temporal.
+func (c *conn) runPage(ctx context.Context, filter RunFilter, from RunPlace, limit int) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	response, err := c.temporal.ListWorkflow(ctx, listRequest(c.namespace, filter.query(), from.Server, limit))
+	if err != nil && len(from.Server) > 0 && isInvalid(err) {
+		return nil, fmt.Errorf("%w: %w", ErrPlace, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list workflows: %w", ofServer(ctx, err))
+	}
+	return response, nil
+}
+
+// takeSome are the runs that match among those that a query has found. If more than most
+// could be, limit is how many of the found have so many; else it is 0.
+func (f RunFilter) takeSome(found []*workflowpb.WorkflowExecutionInfo, keep func(Run) bool, most int) (runs []Run, limit int) {
+	for n, info := range found {
+		if len(runs) == most {
+			return nil, n
+		}
+		if run, ok := f.take(info); ok && (keep == nil || keep(run)) {
+			runs = append(runs, run)
+		}
+	}
+	return runs, 0
 }
 
 // take is the run of a workflow that a query has found, if it matches.
@@ -96,7 +120,7 @@ func (c *conn) iterationPage(ctx context.Context, live *Live, filter RunFilter, 
 	all, err := c.iterations(ctx, live, filter)
 	page := RunPage{}
 	for _, run := range all {
-		if from.Iteration > 0 && run.Iteration >= from.Iteration || !keep(run) {
+		if from.Iteration > 0 && run.Iteration >= from.Iteration || keep != nil && !keep(run) {
 			continue
 		}
 		if len(page.Runs) == size {
