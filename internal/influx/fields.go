@@ -70,7 +70,7 @@ func Fields(ctx context.Context, config Config, database string, keep func(measu
 	select {
 	case o := <-done:
 		if o.err != nil {
-			return nil, schemaError(base, database, o.err)
+			return nil, config.schemaError(base, database, o.err)
 		}
 		return o.found, nil
 	case <-ctx.Done():
@@ -142,7 +142,7 @@ func fieldOf(row []any) (field string, t FieldType, ok bool) {
 }
 
 // schemaError tells what a query about a database failed for.
-func schemaError(base, database string, err error) error {
+func (c Config) schemaError(base, database string, err error) error {
 	text := err.Error()
 	kind := KindTransient
 	switch {
@@ -151,5 +151,5 @@ func schemaError(base, database string, err error) error {
 	case strings.Contains(text, "authoriz"), strings.Contains(text, "authentication"), strings.Contains(text, "expected json response"):
 		kind = KindConfig
 	}
-	return &Error{Kind: kind, Address: base, Text: "fields of database " + database + ": " + text}
+	return &Error{Kind: kind, Address: base, Text: "fields of database " + database + ": " + c.redact(text)}
 }

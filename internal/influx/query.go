@@ -45,7 +45,7 @@ func Query(ctx context.Context, config Config, database, command string) ([]mode
 	select {
 	case o := <-done:
 		if o.err != nil {
-			return nil, fmt.Errorf("influx %s: query %q: %w", base, command, o.err)
+			return nil, fmt.Errorf("influx %s: query %q: %s", base, command, config.redact(o.err.Error()))
 		}
 		response = o.response
 	case <-ctx.Done():
