@@ -330,10 +330,12 @@ spec = { iteration_duration = "PT1S" }
 		wait("side_effects_subscribe_to_changes.main")
 		s.says(phase.env, "reconcile", "--dry-run")
 		s.says(phase.env, "reverse-sync", "plan")
+		if phase.name == "away" {
+			s.look()
+		}
 		s.drain(backend)
 		s.said.WriteString(backend.Output())
 	}
-	s.look()
 
 	seen := map[string]map[string]bool{} // forms of the decoy by place
 	s.each(func(place string, content []byte) {
