@@ -22,13 +22,14 @@ import (
 
 // Backend are the job types of the backend worker.
 func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client, getenv func(string) string) []job.Type {
-	return append([]job.Type{
+	types := append([]job.Type{
 		images.PhotoVariants(store),
 		images.LogoAvatarVariants(store),
 		integration.ReconcileJobs(api),
 		integration.DiscoverTables(api),
 		changes.SideEffects(store, api, client),
 	}, reversesync.Metadata(client, getenv)...)
+	return append(types, integration.Orchestrate(api, slices.Concat(types, Extract(nil), Load(nil, nil))...))
 }
 
 // Extract are the job types of the extract worker.

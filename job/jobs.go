@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Jobs is how a handler manages other jobs; [Run.Jobs] gives it. Its methods may be
@@ -150,6 +151,8 @@ type Filter struct {
 	Provider Provider
 	Type     string
 	Owner    Owner
+	// State asks for the state of the jobs too, which takes further calls.
+	State bool
 }
 
 // Matches says whether the filter lets a job through.
@@ -168,6 +171,20 @@ type Found struct {
 	Owner    Owner
 	// DefinitionHash is that of the definition in force.
 	DefinitionHash string
+	// Paused and Failing are set if the filter asked for the state.
+	Paused bool
+	// Failing is nil unless the latest runs, or iterations, failed.
+	Failing *Failing
+}
+
+// Failing is how a recurring or continuous job fails.
+type Failing struct {
+	// Failures counts the failed runs in a row of a recurring job.
+	Failures int
+	// Since is the end of the first run, or iteration, in a row that failed.
+	Since time.Time
+	// Class and Error are those of the last run, or of the first iteration, that failed.
+	Class, Error string
 }
 
 // IntegrationProvider is the provider of the jobs that the orchestrator of an

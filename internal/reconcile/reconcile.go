@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dendrascience/dendra-jobs/internal/orchestrate"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -178,7 +179,8 @@ func (r *Reconciler) workOn(ctx context.Context, id string) Outcome {
 		c = &config{Config: Config{ID: id}} // Neither known nor listed; its job is asked for all the same.
 	}
 	outcome := r.apply(ctx, c, false)
-	if !c.known || c.Condition == outcome.Condition || ctx.Err() != nil {
+	left := c.Orchestrated && outcome.Condition.gone()
+	if !c.known || c.Condition == outcome.Condition && !left || ctx.Err() != nil {
 		return outcome
 	}
 	if err := r.source.SetCondition(ctx, id, outcome.Condition); err != nil {
@@ -186,6 +188,7 @@ func (r *Reconciler) workOn(ctx context.Context, id string) Outcome {
 		return outcome
 	}
 	c.Condition = outcome.Condition // Nobody else works on the config.
+	c.Orchestrated = c.Orchestrated && !left
 	return outcome
 }
 
@@ -205,7 +208,7 @@ func (r *Reconciler) apply(ctx context.Context, c *config, dryRun bool) Outcome 
 	changes := done.Changes
 	if c.Job == nil && err == nil {
 		// The orchestrator has ended, so that nobody makes these again.
-		done, err = r.jobs.Apply(ctx, job.Set{Provider: job.IntegrationProvider(c.ID), DryRun: dryRun})
+		done, err = orchestrate.Apply(ctx, r.jobs, job.Set{Provider: job.IntegrationProvider(c.ID), DryRun: dryRun})
 		changes = append(changes, done.Changes...)
 	}
 	return Outcome{Config: c.ID, Changes: changes, Condition: c.applied(done, err), Err: err}

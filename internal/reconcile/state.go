@@ -94,7 +94,7 @@ func (c *config) inSync() bool {
 	}
 	if c.Job == nil {
 		told := !c.known || !c.Enabled && c.Condition == (Condition{}) || c.Condition == c.applied(job.Applied{}, nil)
-		return len(c.live) == 0 && !c.owns && told
+		return len(c.live) == 0 && !c.owns && !c.Orchestrated && told
 	}
 	wanted := *c.Job
 	wanted.Provider = job.ProviderIntegration

@@ -18,13 +18,14 @@ type Jobs struct {
 	jobs     map[string]job.Job
 	enqueued []job.Job
 	failures map[string]error
+	states   map[string]job.Found
 }
 
 var _ job.Jobs = (*Jobs)(nil)
 
 // NewJobs makes Jobs in which some are already.
 func NewJobs(jobs ...job.Job) *Jobs {
-	m := &Jobs{jobs: map[string]job.Job{}, failures: map[string]error{}}
+	m := &Jobs{jobs: map[string]job.Job{}, failures: map[string]error{}, states: map[string]job.Found{}}
 	for _, j := range jobs {
 		m.jobs[j.ID] = j
 	}
@@ -59,6 +60,13 @@ func (m *Jobs) Fail(jobID string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.failures[jobID] = err
+}
+
+// SetState has Find give this state of a job to those who ask for it.
+func (m *Jobs) SetState(jobID string, paused bool, failing *job.Failing) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.states[jobID] = job.Found{Paused: paused, Failing: failing}
 }
 
 func (m *Jobs) sorted() []job.Job {
@@ -188,6 +196,9 @@ func (m *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Found, error)
 			return nil, err
 		}
 		found := job.Found{ID: j.ID, Type: j.Type, Mode: j.Mode(), Provider: j.Provider, Owner: j.Options.Owner, DefinitionHash: hash}
+		if filter.State {
+			found.Paused, found.Failing = m.states[j.ID].Paused, m.states[j.ID].Failing
+		}
 		listed := found.Mode == job.ModeRecurring || found.Mode == job.ModeContinuous
 		if listed && filter.Matches(found) {
 			list = append(list, found)

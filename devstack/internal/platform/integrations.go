@@ -47,6 +47,43 @@ func refersTo(c *platformv1.IntegrationConfig, id string) bool {
 	return false
 }
 
+func (s *integrationService) EnableIntegrationConfig(ctx context.Context, r *platformv1.EnableIntegrationConfigRequest) (*platformv1.EnableIntegrationConfigResponse, error) {
+	config, err := s.setEnabled(ctx, r, true)
+	return &platformv1.EnableIntegrationConfigResponse{IntegrationConfig: config}, err
+}
+
+func (s *integrationService) DisableIntegrationConfig(ctx context.Context, r *platformv1.DisableIntegrationConfigRequest) (*platformv1.DisableIntegrationConfigResponse, error) {
+	config, err := s.setEnabled(ctx, r, false)
+	return &platformv1.DisableIntegrationConfigResponse{IntegrationConfig: config}, err
+}
+
+// setEnabled switches a config on or off. One that is so already stays as it is.
+func (s *integrationService) setEnabled(ctx context.Context, r interface {
+	GetId() string
+	GetEtag() string
+}, enabled bool) (stored *platformv1.IntegrationConfig, err error) {
+	err = s.store.Update(ctx, actorOf(ctx), func(tx *store.Tx) error {
+		config, err := get[*platformv1.IntegrationConfig](ctx, tx, kindConfig, r.GetId())
+		if err != nil {
+			return err
+		}
+		if err := checkEtag(r.GetEtag(), store.Wrap(config)); err != nil {
+			return err
+		}
+		if config.GetEnabled() == enabled {
+			stored = config
+			return nil
+		}
+		config = proto.CloneOf(config)
+		config.Enabled = enabled
+		config.Version++
+		written, err := tx.Put(ctx, store.Wrap(config))
+		stored = store.Unwrap[*platformv1.IntegrationConfig](written)
+		return err
+	})
+	return stored, failure(err)
+}
+
 func (s *integrationService) UpdateIntegrationConfigStatus(ctx context.Context, r *platformv1.UpdateIntegrationConfigStatusRequest) (*platformv1.UpdateIntegrationConfigStatusResponse, error) {
 	response := &platformv1.UpdateIntegrationConfigStatusResponse{}
 	err := s.store.Update(ctx, actorOf(ctx), func(tx *store.Tx) error {

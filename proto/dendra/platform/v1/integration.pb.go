@@ -536,9 +536,16 @@ type IntegrationJob struct {
 	Trigger *JobTrigger `protobuf:"bytes,2,opt,name=trigger,proto3" json:"trigger,omitempty"`
 	// The spec. A string of the form ${NAME} in it stands for the value of a variable of the
 	// config, and ${NAME.OTHER} for a variable of the config that NAME refers to. Further
-	// names are config_id, organization_slug, station_id, station_slug and operation_mode.
+	// names are config_id, organization_slug, station_id, station_slug and operation_mode,
+	// which is test if the config or one that it refers to is in test mode.
 	// A key whose variable has no value is left out.
-	Spec          *structpb.Struct `protobuf:"bytes,3,opt,name=spec,proto3" json:"spec,omitempty"`
+	//
+	// If a config refers to another one, and both have a job of this type, it is one job: that
+	// of the other. The lists of the first are appended to its lists of the same keys. A
+	// job whose spec has an empty list runs once a config has filled it.
+	Spec *structpb.Struct `protobuf:"bytes,3,opt,name=spec,proto3" json:"spec,omitempty"`
+	// The worker type that carries the job. Empty for job types that are built in.
+	Worker        string `protobuf:"bytes,4,opt,name=worker,proto3" json:"worker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -592,6 +599,13 @@ func (x *IntegrationJob) GetSpec() *structpb.Struct {
 		return x.Spec
 	}
 	return nil
+}
+
+func (x *IntegrationJob) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
 }
 
 // IntegrationConfig is a configured instance of a type.
@@ -1233,11 +1247,12 @@ const file_dendra_platform_v1_integration_proto_rawDesc = "" +
 	"\x04type\x18\x03 \x01(\x0e2 .dendra.platform.v1.VariableTypeB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04type\x12\x1a\n" +
 	"\brequired\x18\x04 \x01(\bR\brequired\x12$\n" +
-	"\x0econfig_type_id\x18\x05 \x01(\tR\fconfigTypeId\"\xbb\x01\n" +
+	"\x0econfig_type_id\x18\x05 \x01(\tR\fconfigTypeId\"\xfa\x01\n" +
 	"\x0eIntegrationJob\x12:\n" +
 	"\bjob_type\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a2\x18^[A-Z][A-Za-z0-9]{0,63}$R\ajobType\x12@\n" +
 	"\atrigger\x18\x02 \x01(\v2\x1e.dendra.platform.v1.JobTriggerB\x06\xbaH\x03\xc8\x01\x01R\atrigger\x12+\n" +
-	"\x04spec\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x04spec\"\xb7\x05\n" +
+	"\x04spec\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x04spec\x12=\n" +
+	"\x06worker\x18\x04 \x01(\tB%\xbaH\"r 2\x1e^([a-z0-9][a-z0-9._-]{0,63})?$R\x06worker\"\xb7\x05\n" +
 	"\x11IntegrationConfig\x122\n" +
 	"\x02id\x18\x01 \x01(\tB\"\xbaH\x1fr\x1d2\x1b^[a-z0-9][a-z0-9._-]{0,63}$R\x02id\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\x12D\n" +
