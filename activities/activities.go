@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/integration"
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/activities/reversesync"
+	"github.com/dendrascience/dendra-jobs/activities/teardown"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
@@ -28,6 +29,7 @@ func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client
 		integration.ReconcileJobs(api),
 		integration.DiscoverTables(api),
 		changes.SideEffects(store, api, client),
+		teardown.Organization(store, api, client),
 	}, reversesync.Metadata(client, getenv)...)
 	return append(types, integration.Orchestrate(api, slices.Concat(types, Extract(nil), Load(nil, nil))...))
 }

@@ -27,6 +27,12 @@ type Jobs interface {
 	// allowRerun it runs although it has completed before. Without a provider it gets [ProviderAPI]:
 	// no set of another provider takes it out.
 	Enqueue(ctx context.Context, j Job, allowRerun bool) error
+	// RemoveQueue removes a queue with everything in it: what waits and its dead letters
+	// go, what runs is stopped gracefully, and RemoveQueue waits for its end. A queue that
+	// is not there has nothing.
+	RemoveQueue(ctx context.Context, queue, reason string) error
+	// QueueItems counts what RemoveQueue would remove, and says whether the queue is there.
+	QueueItems(ctx context.Context, queue string) (items int, exists bool, err error)
 	// Find lists recurring jobs, and continuous jobs that have not been stopped, by id.
 	// The list may lag behind by about a second.
 	Find(ctx context.Context, filter Filter) ([]Found, error)

@@ -75,6 +75,16 @@ func (s *Jobs) Enqueue(ctx context.Context, j job.Job, allowRerun bool) error {
 	return err
 }
 
+// RemoveQueue implements [job.Jobs].
+func (s *Jobs) RemoveQueue(ctx context.Context, queue, reason string) error {
+	return s.client.Queues.Remove(ctx, queue, reason)
+}
+
+// QueueItems implements [job.Jobs].
+func (s *Jobs) QueueItems(ctx context.Context, queue string) (items int, exists bool, err error) {
+	return s.client.Queues.Items(ctx, queue)
+}
+
 // Find implements [job.Jobs].
 func (s *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Found, error) {
 	return s.client.Jobs.Find(ctx, filter)

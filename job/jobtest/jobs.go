@@ -182,6 +182,26 @@ func (m *Jobs) Enqueue(ctx context.Context, j job.Job, _ bool) error {
 	return err
 }
 
+// RemoveQueue implements [job.Jobs].
+func (m *Jobs) RemoveQueue(ctx context.Context, queue, _ string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.enqueued = slices.DeleteFunc(m.enqueued, func(j job.Job) bool { return j.Queue() == queue })
+	return ctx.Err()
+}
+
+// QueueItems implements [job.Jobs].
+func (m *Jobs) QueueItems(ctx context.Context, queue string) (items int, exists bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, j := range m.enqueued {
+		if j.Queue() == queue {
+			items++
+		}
+	}
+	return items, items > 0, ctx.Err()
+}
+
 // Find implements [job.Jobs].
 func (m *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Found, error) {
 	if err := ctx.Err(); err != nil {

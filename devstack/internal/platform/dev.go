@@ -80,6 +80,7 @@ func keepServerFields(before, given *platformv1.Resource) {
 	if o := given.GetOrganization(); o != nil {
 		stored := before.GetOrganization()
 		o.DeleteTime, o.PurgeTime, o.Finalizers = stored.GetDeleteTime(), stored.GetPurgeTime(), stored.GetFinalizers()
+		o.DeleteArchive = stored.GetDeleteArchive()
 	}
 	if c := given.GetIntegrationConfig(); c != nil {
 		stored := before.GetIntegrationConfig()
