@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/activities/integration"
@@ -48,9 +49,9 @@ func (s *SideEffectsSpec) Validate() error {
 // ClassQueueUnreachable is the class of the error of a queue that takes no job in.
 const ClassQueueUnreachable = "QueueUnreachable"
 
-// requestAge is how old a request to discover tables may be that a snapshot finds: what
-// is older was seen when it was made.
-const requestAge = 7 * 24 * time.Hour
+// recent is how old the last change of a station may be for a snapshot to have its tables
+// discovered: an older one was seen when it was made.
+const recent = 7 * 24 * time.Hour
 
 // SideEffects makes the job type SideEffectsSubscribeToChanges. Nil clients are enough to
 // describe it.
@@ -155,14 +156,20 @@ func concerns(change *platformv1.Change, fields ...string) bool {
 }
 
 // discovers says whether the tables of a station may be others, or someone asks for them.
+// A station that is new, or was read, does not say what was changed.
 func discovers(change *platformv1.Change) bool {
-	asked := change.GetAfter().GetStation().GetTableDiscoveryRequestTime()
-	switch change.GetOperation() {
-	case platformv1.Operation_OPERATION_UPDATE:
+	if change.GetOperation() == platformv1.Operation_OPERATION_UPDATE {
 		return concerns(change, "table_discovery_request_time", "database", "slug")
-	default:
-		return asked != nil && time.Since(asked.AsTime()) < requestAge
 	}
+	station := change.GetAfter().GetStation()
+	for _, at := range []*timestamppb.Timestamp{
+		station.GetTableDiscoveryRequestTime(), station.GetModification().GetCreateTime(), station.GetModification().GetUpdateTime(),
+	} {
+		if at != nil && time.Since(at.AsTime()) < recent {
+			return true
+		}
+	}
+	return false
 }
 
 // variants puts a job into the queue that makes the variants of an upload.

@@ -63,7 +63,7 @@ func (s Subscriber) Run(ctx context.Context, run job.Run, client *platform.Clien
 // snapshot.
 type position struct {
 	Token string `json:"token,omitempty"`
-	// Snapshot is when the last snapshot was begun.
+	// Snapshot is when the last snapshot was finished, zero while one is under way.
 	Snapshot time.Time `json:"snapshot,omitzero"`
 }
 
@@ -108,21 +108,51 @@ func (s *subscription) stream(ctx context.Context) (iterate.Next, error) {
 func (s *subscription) begin() (fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if fresh = s.position.Token == "" || time.Since(s.position.Snapshot) >= s.resyncEvery; fresh {
-		s.position = position{Snapshot: time.Now().UTC()}
+	if fresh = s.position.Token == "" || s.untilResync() == 0; fresh {
+		s.position = position{}
 		s.Count("snapshots", 1)
 	}
 	s.upToDate = false
 	return fresh
 }
 
+// untilResync is how long it is until all resources are looked at again. A snapshot that
+// is under way is finished first, however long it takes.
+func (s *subscription) untilResync() time.Duration {
+	if s.position.Snapshot.IsZero() {
+		return s.resyncEvery
+	}
+	return max(0, s.resyncEvery-time.Since(s.position.Snapshot))
+}
+
+// advance takes over the position of the window.
+func (s *subscription) advance() {
+	if s.window == nil {
+		return
+	}
+	token, checkpoint := s.window.position()
+	if token == "" {
+		return
+	}
+	s.position.Token = token
+	if checkpoint && s.position.Snapshot.IsZero() {
+		s.position.Snapshot = time.Now().UTC()
+	}
+}
+
+// resyncDue says whether all resources are to be looked at again now.
+func (s *subscription) resyncDue() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance()
+	return s.untilResync() == 0
+}
+
 // settle takes over the position of a stream that has ended.
 func (s *subscription) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if token, _, _ := s.window.state(); token != "" {
-		s.position.Token = token
-	}
+	s.advance()
 	s.window = nil
 }
 
@@ -191,8 +221,8 @@ func receive(ctx context.Context, client *platform.Client, request *platformv1.S
 	return responses
 }
 
-// take puts what is received into the window until the iteration is over, or the feed or
-// a change fails.
+// take puts what is received into the window until the iteration is over, a snapshot is
+// due, or the feed or a change fails.
 func (s *subscription) take(ctx context.Context, w *window, responses <-chan received) error {
 	save, deadline := time.NewTicker(saveInterval), time.NewTimer(s.Left())
 	quiet := time.NewTimer(silence)
@@ -219,6 +249,9 @@ func (s *subscription) take(ctx context.Context, w *window, responses <-chan rec
 			}
 		case <-save.C:
 			s.Save()
+			if s.resyncDue() {
+				return nil
+			}
 		case <-silent:
 			return job.Retryable(platform.ClassUnreachable, 0, "the change feed of the Platform API has sent nothing for %s", silence)
 		case <-deadline.C:
@@ -253,12 +286,9 @@ func (s *subscription) note(response *platformv1.StreamChangesResponse) {
 func (s *subscription) report(counts map[string]int64) (job.Progress, any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, unfinished, oldest := s.position, 0, s.newest
-	if s.window != nil {
-		var token string
-		if token, unfinished, oldest = s.window.state(); token != "" {
-			at.Token = token
-		}
+	unfinished, oldest := 0, s.newest
+	if s.advance(); s.window != nil {
+		unfinished, oldest = s.window.unfinished()
 	}
 	text := fmt.Sprintf("%d changes, %d resources read", counts["changes"], counts["reads"])
 	switch {
@@ -270,5 +300,5 @@ func (s *subscription) report(counts map[string]int64) (job.Progress, any) {
 	if n := counts["quarantined"]; n > 0 {
 		text += fmt.Sprintf(", %d in quarantine", n)
 	}
-	return job.Progress{Done: counts["changes"] + counts["reads"], Message: text}, at
+	return job.Progress{Done: counts["changes"] + counts["reads"], Message: text}, s.position
 }

@@ -89,7 +89,9 @@ func (r *Reconciler) Begin(ctx context.Context) (*Pass, error) {
 	}
 	p := &Pass{Enabled: s.enabled(), r: r}
 	p.keys = newKeys(ctx, parallel, backoff, p.do)
-	p.add(s.differing())
+	for _, id := range s.differing() {
+		p.keys.add(id)
+	}
 	hearing, stop := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	following.Go(func() { p.follow(hearing) })
@@ -108,10 +110,13 @@ func (p *Pass) do(ctx context.Context, id string) error {
 		return outcome.Err
 	}
 	s, err := p.r.current(ctx)
-	if err == nil {
-		p.add(s.differing())
+	if err != nil {
+		return err
 	}
-	return err
+	for _, id := range s.differing() {
+		p.keys.addUnlessFailed(id)
+	}
+	return nil
 }
 
 // follow listens to hints. Without them everything still happens, in the next pass.
@@ -125,17 +130,11 @@ func (p *Pass) follow(ctx context.Context) {
 	}
 }
 
-// look has configs looked at now, or all of them.
+// look has configs looked at now, and then all others: configs depend on those that they
+// refer to, and on those that refer to them.
 func (p *Pass) look(configs ...string) {
 	p.r.forget()
-	if len(configs) == 0 {
-		configs = []string{everything}
-	}
-	p.add(configs)
-}
-
-func (p *Pass) add(configs []string) {
-	for _, id := range configs {
+	for _, id := range append(configs, everything) {
 		p.keys.add(id)
 	}
 }
