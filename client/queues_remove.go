@@ -75,19 +75,22 @@ func (c *QueueClient) empty(ctx context.Context, queue string) error {
 	return c.AwaitEmpty(ctx, queue, func(*Queue) {})
 }
 
-// deleteWorkflows removes all executions of a workflow from Temporal.
+// deleteWorkflows removes all executions of a workflow from Temporal. The list of them may
+// lag, so that the latest is removed without it.
 func (c *conn) deleteWorkflows(ctx context.Context, workflowID string) error {
-	query := fmt.Sprintf("WorkflowId = %s", quote(workflowID))
-	return c.eachWorkflow(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
+	remove := func(runID string) error {
 		_, err := call(ctx, c.temporal.WorkflowService().DeleteWorkflowExecution, &workflowservice.DeleteWorkflowExecutionRequest{
-			Namespace: c.namespace,
-			WorkflowExecution: &commonpb.WorkflowExecution{
-				WorkflowId: workflowID, RunId: info.GetExecution().GetRunId(),
-			},
+			Namespace: c.namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
 		})
 		if isNotFound(err) {
 			return nil
 		}
 		return explain("delete "+workflowID, err)
+	}
+	if err := remove(""); err != nil {
+		return err
+	}
+	return c.eachWorkflow(ctx, fmt.Sprintf("WorkflowId = %s", quote(workflowID)), 0, func(info *workflowpb.WorkflowExecutionInfo) error {
+		return remove(info.GetExecution().GetRunId())
 	})
 }

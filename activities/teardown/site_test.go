@@ -9,7 +9,6 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -142,7 +141,7 @@ func (s *site) plant(id, slug string, count int) *organization {
 	databases := []string{"", "own_" + pipeline.SafeName(slug) + id[20:]}
 	for n, database := range databases {
 		station := &platformv1.Station{
-			Id: newID(), OrganizationId: id, Name: "Station", Slug: fmt.Sprintf("%s-%d", slug, n), Database: database,
+			Id: newID(), OrganizationId: id, Name: "Station", Slug: fmt.Sprintf("%s-%d", strings.ReplaceAll(slug, "_", "x"), n), Database: database,
 			Photos: []*platformv1.Photo{{Object: s.upload(id, fmt.Sprint(n))}},
 		}
 		o.stations = append(o.stations, station)
@@ -159,10 +158,7 @@ func (s *site) plant(id, slug string, count int) *organization {
 	s.messages(o, count)
 	s.archived(o, count)
 	s.waitJobs(o, 2)
-	stacktest.WaitWithin(s, 8*time.Second, "variants of "+slug, func() (bool, error) {
-		s.Logf("%d: %s %v", s.manifests(o), s.starter(0, "queues", "describe", "images."+o.id), slices.Sorted(maps.Keys(s.objects())))
-		return s.manifests(o) == 3, nil
-	})
+	stacktest.WaitFor(s, "variants of "+slug, func() (bool, error) { return s.manifests(o) == 3, nil })
 	return o
 }
 
@@ -188,7 +184,7 @@ func (s *site) manifests(o *organization) int {
 	s.Helper()
 	n := 0
 	for key := range s.objects() {
-		if strings.Contains(key, "/"+o.id+"/") && strings.HasSuffix(key, ".json") {
+		if strings.HasPrefix(key, "media/") && strings.Contains(key, "/"+o.id+"/") && strings.HasSuffix(key, ".json") {
 			n++
 		}
 	}
@@ -363,11 +359,16 @@ func (s *site) everything() []string {
 	return all
 }
 
-// without waits until everything is as in before, and shows what differs.
+// requireEverything waits until everything is as it was, and shows what differs.
 func (s *site) requireEverything(before []string) {
 	s.Helper()
 	var missing, left []string
-	stacktest.WaitFor(s, "the lists to settle", func() (bool, error) { // Temporal's lag by about a second.
+	s.Cleanup(func() {
+		if s.Failed() {
+			s.Logf("missing %q, left %q", missing, left)
+		}
+	})
+	stacktest.WaitWithin(s, 15*time.Second, "the lists to settle", func() (bool, error) { // Temporal's lag by about a second.
 		now := s.everything()
 		missing, left = nil, nil
 		for _, line := range before {
@@ -380,7 +381,6 @@ func (s *site) requireEverything(before []string) {
 				left = append(left, line)
 			}
 		}
-		s.Logf("missing %q, left %q", missing, left)
 		return len(missing)+len(left) == 0, nil
 	})
 }

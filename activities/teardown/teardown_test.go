@@ -47,7 +47,7 @@ func (s *site) waitGone(id string) {
 func TestAnOrganizationGoesAndItsNeighboursStay(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	id := newID()[:23] + "0"
+	id := newID()[:22] + "a0"
 	s.neighbours(id)
 	before := s.everything()
 	o := s.plant(id, "org", 3)
@@ -71,7 +71,7 @@ func TestAnOrganizationGoesAndItsNeighboursStay(t *testing.T) {
 	require.NotContains(t, s.starter(0, "teardown", "describe", "org"), "waiting")
 	s.requireEverything(mustHaveEtag(s, full, o))
 
-	s.starter(0, "teardown", "start", id, "--grace", "P0D", "--delete-archive", "--yes")
+	s.starter(0, "teardown", "start", id, "--grace", "0", "--delete-archive", "--yes")
 	s.waitGone(id)
 	s.requireEverything(before)
 	require.Contains(t, s.starter(1, "teardown", "describe", "org"), "there is no organization org")
@@ -152,7 +152,7 @@ func TestATeardownThatIsKilledGoesOn(t *testing.T) {
 	s.plant(newID(), "org_1", 2)
 	before := s.everything()
 	s.plant(id, "org-1", 60)
-	s.starter(0, "teardown", "start", id, "--grace", "P0D", "--delete-archive", "--yes")
+	s.starter(0, "teardown", "start", id, "--grace", "0", "--delete-archive", "--yes")
 	for _, stage := range teardown.Stages() {
 		least := random.Int64N(40)
 		stacktest.WaitFor(t, "stage "+stage, func() (bool, error) {
