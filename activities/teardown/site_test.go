@@ -205,6 +205,9 @@ func (s *site) points(o *organization, count int) {
 			require.NoError(s, s.writer.CreateDatabase(s.Context(), database))
 			var lines bytes.Buffer
 			for n := range count {
+				if n > 0 && station.GetSlug() == "ridge" {
+					break // All have the same.
+				}
 				fmt.Fprintf(&lines, "station_%s_source_t%d v=1 1\n", pipeline.SafeName(station.GetSlug()), n)
 			}
 			require.NoError(s, s.writer.Write(s.Context(), influx.Target{Database: database, Precision: influx.Seconds}, lines.Bytes()))

@@ -301,7 +301,7 @@ func (t *tearing) begin(ctx context.Context, request *platformv1.DeleteOrganizat
 		return platform.Explain(err)
 	}
 	t.organization = answer.GetOrganization()
-	if _, err := schedules.NewJobs(t.client).Apply(ctx, teardown.Set(t.organization, places)); err != nil {
+	if err := teardown.Apply(ctx, schedules.NewJobs(t.client), t.organization, places); err != nil {
 		return fmt.Errorf("organization %s is marked, but its teardown cannot be applied: %w", t.organization.GetSlug(), err)
 	}
 	return t.show(ctx)
@@ -429,7 +429,7 @@ func (t *tearing) undo(ctx context.Context) error {
 		return platform.Explain(err)
 	}
 	t.organization = answer.GetOrganization()
-	if _, err := schedules.NewJobs(t.client).Apply(ctx, teardown.Set(t.organization, teardown.Places{})); err != nil {
+	if err := teardown.Apply(ctx, schedules.NewJobs(t.client), t.organization, teardown.Places{}); err != nil {
 		return fmt.Errorf("organization %s is back, but the job of its teardown cannot be removed: %w", t.organization.GetSlug(), err)
 	}
 	return t.show(ctx)
