@@ -16,8 +16,9 @@ import (
 )
 
 // Find lists the recurring jobs, and the continuous jobs that have not been stopped, that
-// match the filter, by id. Unlike [JobClient.List] it reads nothing of other jobs. The
-// lists behind it lag by about a second.
+// match the filter, by id. A recurring job whose schedule is gone is there as long as it
+// has a run. Unlike [JobClient.List] it reads nothing of other jobs. The lists behind it
+// lag by about a second.
 func (c *JobClient) Find(ctx context.Context, filter job.Filter) ([]job.Found, error) {
 	var list []job.Found
 	add := func(found job.Found, err error) error {
@@ -36,6 +37,9 @@ func (c *JobClient) Find(ctx context.Context, filter job.Filter) ([]job.Found, e
 	}
 	if err == nil {
 		err = c.findContinuous(ctx, findQuery(filter), add)
+	}
+	if err == nil {
+		err = c.findLeft(ctx, filter, list, add)
 	}
 	slices.SortFunc(list, func(a, b job.Found) int { return strings.Compare(a.ID, b.ID) })
 	return list, err
@@ -116,6 +120,32 @@ func (c *conn) findContinuous(ctx context.Context, query string, add func(job.Fo
 		found.Failing = failure(failingLoop(info.GetMemo()))
 		return add(found, err)
 	})
+}
+
+// findLeft finds recurring jobs whose schedule is not in the list and that have a run.
+func (c *conn) findLeft(ctx context.Context, filter job.Filter, list []job.Found, add func(job.Found, error) error) error {
+	known := map[string]bool{}
+	for _, found := range list {
+		known[found.ID] = true
+	}
+	return c.eachWorkflow(ctx, scheduledRunsQuery(findQuery(filter)), 0, func(info *workflowpb.WorkflowExecutionInfo) error {
+		found, err := foundIn(func(name string) string { return metadata.Attribute(info.GetSearchAttributes(), name) })
+		if known[found.ID] {
+			return nil
+		}
+		known[found.ID], found.Mode = true, job.ModeRecurring
+		return add(found, err)
+	})
+}
+
+// scheduledRunsQuery is the visibility query for runs of recurring jobs that are under way.
+func scheduledRunsQuery(terms string) string {
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND %s = '%s'",
+		contract.RunJobType, contract.AttributeJobMode.GetName(), job.ModeRecurring)
+	if terms != "" {
+		query += " AND " + terms
+	}
+	return query
 }
 
 // foundIn reads the search attributes of a job.

@@ -77,3 +77,15 @@ func recordApplied(ctx context.Context, c *client.Client, provider job.Provider,
 	}
 	return nil
 }
+
+// endRecord ends the record of a provider that has no jobs any more. What was recorded can
+// be read as before, and the next record begins anew.
+func endRecord(ctx context.Context, c *client.Client, provider job.Provider) error {
+	id := contract.AppliedWorkflowID(provider)
+	err := c.Temporal().TerminateWorkflow(ctx, id, "", "the provider has no jobs")
+	var notFound *serviceerror.NotFound
+	if err == nil || errors.As(err, &notFound) {
+		return nil
+	}
+	return fmt.Errorf("end the record of what was applied, %s: %w", id, err)
+}
