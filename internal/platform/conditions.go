@@ -41,14 +41,13 @@ func ConditionOf(config *platformv1.IntegrationConfig, conditionType string) *pl
 type ConditionChange struct {
 	Set    []Condition
 	Remove []string // types
-	// Observed is the version of the config that the conditions are about. 0 leaves that
-	// of the other conditions; if there are none, it is the version in force.
+	// Observed is the version of the config that Set is about.
 	Observed int64
 }
 
 // WriteConditions changes conditions of a config. Those of others stay as they are. If it
-// is all so already, or the config is gone, nothing is written. Conditions about an
-// earlier version than the observed one are dropped: who knows the later one writes its own.
+// is all so already, or the config is gone, nothing is written. A condition about an
+// earlier version than the one that is there is dropped.
 func (c *Client) WriteConditions(ctx context.Context, config string, change ConditionChange) error {
 	for try := 1; ; try++ {
 		err := c.writeConditions(ctx, config, change)
@@ -70,7 +69,7 @@ func (c *Client) writeConditions(ctx context.Context, config string, change Cond
 	}
 	now := answer.GetIntegrationConfig()
 	status := change.of(now)
-	if proto.Equal(status, now.GetStatus()) || change.Observed != 0 && change.Observed < now.GetStatus().GetObservedVersion() {
+	if proto.Equal(status, now.GetStatus()) {
 		return nil
 	}
 	_, err = c.Integrations.UpdateIntegrationConfigStatus(ctx, &platformv1.UpdateIntegrationConfigStatusRequest{
@@ -81,46 +80,42 @@ func (c *Client) writeConditions(ctx context.Context, config string, change Cond
 
 // of is the status of a config after the change.
 func (c ConditionChange) of(config *platformv1.IntegrationConfig) *platformv1.IntegrationConfigStatus {
-	status := &platformv1.IntegrationConfigStatus{ObservedVersion: config.GetStatus().GetObservedVersion()}
-	mine := slices.Clone(c.Remove)
-	for _, condition := range c.Set {
-		mine = append(mine, condition.Type)
-	}
-	others := false
+	status := &platformv1.IntegrationConfigStatus{}
 	for _, old := range config.GetStatus().GetConditions() {
 		if slices.Contains(c.Remove, old.GetType()) {
 			continue
 		}
-		others = others || !slices.Contains(mine, old.GetType())
-		i := slices.IndexFunc(c.Set, func(mine Condition) bool { return mine.Type == old.GetType() })
-		if i >= 0 && !c.Set[i].is(old) {
-			old = c.Set[i].message()
+		i := slices.IndexFunc(c.Set, func(set Condition) bool { return set.Type == old.GetType() })
+		if i >= 0 && !c.Set[i].is(old, c.Observed) && c.Observed >= old.GetObservedVersion() {
+			old = c.Set[i].message(c.Observed)
 		}
 		status.Conditions = append(status.Conditions, old)
 	}
 	for _, condition := range c.Set {
 		if ConditionOf(config, condition.Type) == nil {
-			status.Conditions = append(status.Conditions, condition.message())
+			status.Conditions = append(status.Conditions, condition.message(c.Observed))
 		}
 	}
-	switch {
-	case c.Observed != 0:
-		status.ObservedVersion = c.Observed
-	case !others:
-		status.ObservedVersion = config.GetVersion()
+	for i, condition := range status.GetConditions() {
+		if version := condition.GetObservedVersion(); i == 0 || version < status.GetObservedVersion() {
+			status.ObservedVersion = version
+		}
 	}
 	return status
 }
 
-func (c Condition) is(old *platformv1.Condition) bool {
-	now := c.message()
-	return now.GetStatus() == old.GetStatus() && now.GetReason() == old.GetReason() && now.GetMessage() == old.GetMessage()
+func (c Condition) is(old *platformv1.Condition, observed int64) bool {
+	now := c.message(observed)
+	return now.GetStatus() == old.GetStatus() && now.GetReason() == old.GetReason() && now.GetMessage() == old.GetMessage() &&
+		observed == old.GetObservedVersion()
 }
 
-func (c Condition) message() *platformv1.Condition {
+func (c Condition) message(observed int64) *platformv1.Condition {
 	status := platformv1.ConditionStatus_CONDITION_STATUS_FALSE
 	if c.Holds {
 		status = platformv1.ConditionStatus_CONDITION_STATUS_TRUE
 	}
-	return &platformv1.Condition{Type: c.Type, Status: status, Reason: c.Reason, Message: job.Cut(c.Message, maxConditionMessage)}
+	return &platformv1.Condition{
+		Type: c.Type, Status: status, Reason: c.Reason, Message: job.Cut(c.Message, maxConditionMessage), ObservedVersion: observed,
+	}
 }

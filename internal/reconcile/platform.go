@@ -63,7 +63,7 @@ func (p *Platform) Configs(ctx context.Context) ([]Config, error) {
 		for _, r := range page.GetRegistrations() {
 			l.registered[r.GetConfigId()] = append(l.registered[r.GetConfigId()], r)
 			if l.known[r.GetConfigId()] == nil { // It was made in between.
-				l.known[r.GetConfigId()] = &platformv1.IntegrationConfig{Id: r.GetConfigId(), Enabled: true}
+				l.known[r.GetConfigId()] = &platformv1.IntegrationConfig{Id: r.GetConfigId(), Enabled: true, Version: r.GetConfigVersion()}
 			}
 		}
 		return page.GetNextPageToken(), err
@@ -116,7 +116,7 @@ func (l *listing) configs() []Config {
 	configs := make([]Config, len(ids))
 	for i, id := range ids {
 		known := l.known[id]
-		configs[i] = Config{ID: id, Enabled: known.GetEnabled(), Condition: conditionOf(known), Orchestrated: orchestrated(known)}
+		configs[i] = Config{ID: id, Version: known.GetVersion(), Enabled: known.GetEnabled(), Condition: conditionOf(known), Orchestrated: orchestrated(known)}
 		if own := l.registered[id]; len(own) > 0 {
 			configs[i].Job = orchestrator(own[0], l.revision(id, referring[id]))
 		}
@@ -171,7 +171,7 @@ func conditionOf(config *platformv1.IntegrationConfig) Condition {
 	c := platform.ConditionOf(config, conditionType)
 	return Condition{
 		Scheduled: c.GetStatus() == platformv1.ConditionStatus_CONDITION_STATUS_TRUE,
-		Reason:    Reason(c.GetReason()), Message: c.GetMessage(),
+		Reason:    Reason(c.GetReason()), Message: c.GetMessage(), Version: c.GetObservedVersion(),
 	}
 }
 
@@ -185,7 +185,7 @@ func orchestrated(config *platformv1.IntegrationConfig) bool {
 // SetCondition implements [Source]. Without an orchestrator its conditions go. Those of
 // others stay as they are.
 func (p *Platform) SetCondition(ctx context.Context, config string, condition Condition) error {
-	change := platform.ConditionChange{Set: []platform.Condition{{
+	change := platform.ConditionChange{Observed: condition.Version, Set: []platform.Condition{{
 		Type: conditionType, Holds: condition.Scheduled, Reason: string(condition.Reason), Message: condition.Message,
 	}}}
 	if condition.gone() {

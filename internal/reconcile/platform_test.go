@@ -137,18 +137,20 @@ func TestConditionsOfOthersStay(t *testing.T) {
 	p.Disable("a")
 	p.Enable("a")
 	condition := reconcile.Condition{Reason: reconcile.ReasonBlocked, Message: "in the way"}
+	condition.Version = 3
 	require.NoError(t, source.SetCondition(t.Context(), "a", condition))
-	require.EqualValues(t, 3, p.Get("a").GetStatus().GetObservedVersion(), "nobody has written before")
+	require.EqualValues(t, 3, p.Get("a").GetStatus().GetObservedVersion())
 
 	theirs := platform.ConditionChange{Observed: 3, Set: []platform.Condition{{Type: "Ready", Holds: true}, {Type: "Theirs"}}}
 	require.NoError(t, p.Client.WriteConditions(t.Context(), "a", theirs))
 	p.Disable("a")
 	p.Enable("a")
-	condition = reconcile.Condition{Scheduled: true, Reason: reconcile.ReasonApplied}
+	condition = reconcile.Condition{Scheduled: true, Reason: reconcile.ReasonApplied, Version: 5}
 	require.NoError(t, source.SetCondition(t.Context(), "a", condition))
 	require.NotNil(t, p.Condition("a", "Ready"))
 	require.Equal(t, "Applied", p.Condition("a", "Scheduled").GetReason())
-	require.EqualValues(t, 3, p.Get("a").GetStatus().GetObservedVersion(), "it is that of the other conditions")
+	require.EqualValues(t, 5, p.Condition("a", "Scheduled").GetObservedVersion())
+	require.EqualValues(t, 3, p.Get("a").GetStatus().GetObservedVersion(), "the other conditions are about an earlier one")
 
 	configs, err := source.Configs(t.Context())
 	require.NoError(t, err)
@@ -162,7 +164,7 @@ func TestConditionsOfOthersStay(t *testing.T) {
 	require.NoError(t, p.Client.WriteConditions(t.Context(), "a", theirs))
 	require.Equal(t, etags, p.Etags(), "it is about an earlier version")
 
-	require.NoError(t, source.SetCondition(t.Context(), "a", reconcile.Condition{Reason: reconcile.ReasonDisabled}))
+	require.NoError(t, source.SetCondition(t.Context(), "a", reconcile.Condition{Reason: reconcile.ReasonDisabled, Version: 5}))
 	require.Nil(t, p.Condition("a", "Ready"), "it goes with the orchestrator")
 	require.NotNil(t, p.Condition("a", "Theirs"))
 	require.NoError(t, source.SetCondition(t.Context(), "gone", condition))

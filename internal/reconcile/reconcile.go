@@ -186,8 +186,7 @@ func (r *Reconciler) workOn(ctx context.Context, id string) Outcome {
 		outcome.Err = errors.Join(outcome.Err, fmt.Errorf("the condition of config %s cannot be written: %w", id, err))
 		return outcome
 	}
-	c.Condition = outcome.Condition // Nobody else works on the config.
-	c.Orchestrated = c.Orchestrated && !left
+	s.told(c, outcome.Condition)
 	return outcome
 }
 

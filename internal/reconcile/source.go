@@ -30,6 +30,7 @@ const ClassNoConfigs = "NoConfigs"
 // Config is an integration config of the platform.
 type Config struct {
 	ID string
+	Version int64
 	// Enabled says that the user has enabled it.
 	Enabled bool
 	// Job is the orchestrator that the config shall have, nil if it shall have none.
@@ -48,6 +49,8 @@ type Condition struct {
 	Scheduled bool
 	Reason    Reason
 	Message   string // at most maxMessage bytes
+	// Version is that of the config that the condition is about.
+	Version int64
 }
 
 // maxMessage is what the platform takes.
@@ -101,11 +104,17 @@ func (c *Config) problem() string {
 
 // invalid is the condition of a config whose job cannot be applied.
 func (c *Config) invalid(problem string) Condition {
-	return Condition{Reason: ReasonInvalid, Message: job.Cut(problem, maxMessage)}
+	return Condition{Reason: ReasonInvalid, Message: job.Cut(problem, maxMessage), Version: c.Version}
 }
 
 // applied is the condition of a config whose job was applied, or was not.
 func (c *Config) applied(done job.Applied, err error) Condition {
+	condition := c.outcome(done, err)
+	condition.Version = c.Version
+	return condition
+}
+
+func (c *Config) outcome(done job.Applied, err error) Condition {
 	switch {
 	case err != nil:
 		for _, change := range done.Changes {

@@ -95,14 +95,10 @@ func (s *integrationService) UpdateIntegrationConfigStatus(ctx context.Context, 
 			return err
 		}
 		config = proto.CloneOf(config)
-		observed, stored := r.GetStatus().GetObservedVersion(), config.GetStatus().GetObservedVersion()
-		switch {
-		case observed > config.GetVersion():
-			return connect.Errorf(connect.CodeInvalidArgument, "status.observed_version is %d, and config %s has the version %d",
-				observed, config.GetId(), config.GetVersion())
-		case observed < stored:
-			return platform.Error(connect.CodeAborted, platformv1.ErrorReason_ERROR_REASON_VERSION_BEHIND,
-				"version %d of config %s was observed already, and this is about version %d", stored, config.GetId(), observed)
+		for _, condition := range r.GetStatus().GetConditions() {
+			if err := checkObserved(config, condition); err != nil {
+				return err
+			}
 		}
 		config.Status = withTransitions(config.GetStatus(), r.GetStatus(), timestamppb.New(tx.Now()))
 		written, err := tx.Put(ctx, store.Wrap(config))
@@ -110,6 +106,21 @@ func (s *integrationService) UpdateIntegrationConfigStatus(ctx context.Context, 
 		return err
 	})
 	return response, failure(err)
+}
+
+// checkObserved refuses a condition about a version that is not there yet, or is earlier
+// than that of the condition of before.
+func checkObserved(config *platformv1.IntegrationConfig, condition *platformv1.Condition) error {
+	observed, stored := condition.GetObservedVersion(), platform.ConditionOf(config, condition.GetType()).GetObservedVersion()
+	switch {
+	case observed > config.GetVersion():
+		return connect.Errorf(connect.CodeInvalidArgument, "condition %s is about version %d, and config %s has the version %d",
+			condition.GetType(), observed, config.GetId(), config.GetVersion())
+	case observed < stored:
+		return platform.Error(connect.CodeAborted, platformv1.ErrorReason_ERROR_REASON_VERSION_BEHIND,
+			"condition %s was about version %d of config %s already, and this one is about version %d", condition.GetType(), stored, config.GetId(), observed)
+	}
+	return nil
 }
 
 // withTransitions is a new status in which the times of transitions are those of the old

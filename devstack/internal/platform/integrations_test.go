@@ -174,7 +174,7 @@ func TestAStatusIsAboutAVersion(t *testing.T) {
 	report := func(version int64, ready platformv1.ConditionStatus, message string) (*platformv1.IntegrationConfig, error) {
 		response, err := a.Integrations.UpdateIntegrationConfigStatus(t.Context(), &platformv1.UpdateIntegrationConfigStatusRequest{
 			ConfigId: "ridge", Status: &platformv1.IntegrationConfigStatus{ObservedVersion: version, Conditions: []*platformv1.Condition{
-				{Type: "Ready", Status: ready, Message: message},
+				{Type: "Ready", Status: ready, Message: message, ObservedVersion: version},
 			}},
 		})
 		return response.GetIntegrationConfig(), err

@@ -168,7 +168,7 @@ type IntegrationServiceClient interface {
 	EnableIntegrationConfig(context.Context, *v1.EnableIntegrationConfigRequest) (*v1.EnableIntegrationConfigResponse, error)
 	// DisableIntegrationConfig has the jobs of a config go.
 	DisableIntegrationConfig(context.Context, *v1.DisableIntegrationConfigRequest) (*v1.DisableIntegrationConfigResponse, error)
-	// UpdateIntegrationConfigStatus replaces the status of a config. A status about an
+	// UpdateIntegrationConfigStatus replaces the status of a config. A condition about an
 	// earlier version than the stored one is refused with VERSION_BEHIND.
 	UpdateIntegrationConfigStatus(context.Context, *v1.UpdateIntegrationConfigStatusRequest) (*v1.UpdateIntegrationConfigStatusResponse, error)
 	CreateLogEntries(context.Context, *v1.CreateLogEntriesRequest) (*v1.CreateLogEntriesResponse, error)
@@ -201,7 +201,7 @@ type IntegrationServiceHandler interface {
 	EnableIntegrationConfig(context.Context, *v1.EnableIntegrationConfigRequest) (*v1.EnableIntegrationConfigResponse, error)
 	// DisableIntegrationConfig has the jobs of a config go.
 	DisableIntegrationConfig(context.Context, *v1.DisableIntegrationConfigRequest) (*v1.DisableIntegrationConfigResponse, error)
-	// UpdateIntegrationConfigStatus replaces the status of a config. A status about an
+	// UpdateIntegrationConfigStatus replaces the status of a config. A condition about an
 	// earlier version than the stored one is refused with VERSION_BEHIND.
 	UpdateIntegrationConfigStatus(context.Context, *v1.UpdateIntegrationConfigStatusRequest) (*v1.UpdateIntegrationConfigStatusResponse, error)
 	CreateLogEntries(context.Context, *v1.CreateLogEntriesRequest) (*v1.CreateLogEntriesResponse, error)
