@@ -33,7 +33,7 @@ func (c *QueueClient) Items(ctx context.Context, queue string) (items int, exist
 // gracefully and waited for, then the queue itself goes with its history. It is no error
 // if there is no such queue. An item that is put in meanwhile may be lost, or make the
 // queue anew.
-func (c *QueueClient) Remove(ctx context.Context, queue, reason string) error {
+func (c *QueueClient) Remove(ctx context.Context, queue string) error {
 	q, err := c.Get(ctx, queue)
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -43,10 +43,6 @@ func (c *QueueClient) Remove(ctx context.Context, queue, reason string) error {
 	}
 	if q.Ended == nil {
 		if err := c.empty(ctx, queue); err != nil {
-			return err
-		}
-		err := c.runs().Terminate(ctx, RunRef{WorkflowID: contract.QueueWorkflowID(queue)}, reason)
-		if err != nil && !errors.Is(err, ErrNotFound) {
 			return err
 		}
 	}
@@ -75,19 +71,38 @@ func (c *QueueClient) empty(ctx context.Context, queue string) error {
 	return c.AwaitEmpty(ctx, queue, func(*Queue) {})
 }
 
-// deleteWorkflows removes all executions of a workflow from Temporal.
+// deleteWorkflows removes all executions of a workflow from Temporal; one that runs is
+// terminated first. The list of them may lag, so that the latest is removed without it.
 func (c *conn) deleteWorkflows(ctx context.Context, workflowID string) error {
-	query := fmt.Sprintf("WorkflowId = %s", quote(workflowID))
-	return c.eachWorkflow(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
-		_, err := call(ctx, c.temporal.WorkflowService().DeleteWorkflowExecution, &workflowservice.DeleteWorkflowExecutionRequest{
-			Namespace: c.namespace,
-			WorkflowExecution: &commonpb.WorkflowExecution{
-				WorkflowId: workflowID, RunId: info.GetExecution().GetRunId(),
-			},
-		})
-		if isNotFound(err) {
-			return nil
-		}
-		return explain("delete "+workflowID, err)
+	err := c.eachWorkflow(ctx, fmt.Sprintf("WorkflowId = %s AND ExecutionStatus != 'Running'", quote(workflowID)), 0, func(info *workflowpb.WorkflowExecutionInfo) error {
+		return c.deleteWorkflow(ctx, workflowID, info.GetExecution().GetRunId())
 	})
+	if err != nil {
+		return err
+	}
+	for { // The server deletes later, and may forget a request that comes while it is busy.
+		if err := c.deleteWorkflow(ctx, workflowID, ""); err != nil {
+			return err
+		}
+		gone, err := c.becomes(ctx, func() (bool, error) {
+			_, err := c.temporal.DescribeWorkflowExecution(ctx, workflowID, "")
+			if isNotFound(err) {
+				return true, nil
+			}
+			return false, explain(workflowID, ofServer(ctx, err))
+		})
+		if gone || err != nil {
+			return err
+		}
+	}
+}
+
+func (c *conn) deleteWorkflow(ctx context.Context, workflowID, runID string) error {
+	_, err := call(ctx, c.temporal.WorkflowService().DeleteWorkflowExecution, &workflowservice.DeleteWorkflowExecutionRequest{
+		Namespace: c.namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
+	})
+	if isNotFound(err) {
+		return nil
+	}
+	return explain("delete "+workflowID, err)
 }

@@ -30,7 +30,7 @@ type Jobs interface {
 	// RemoveQueue removes a queue with everything in it: what waits and its dead letters
 	// go, what runs is stopped gracefully, and RemoveQueue waits for its end. A queue that
 	// is not there has nothing.
-	RemoveQueue(ctx context.Context, queue, reason string) error
+	RemoveQueue(ctx context.Context, queue string) error
 	// QueueItems counts what RemoveQueue would remove, and says whether the queue is there.
 	QueueItems(ctx context.Context, queue string) (items int, exists bool, err error)
 	// Find lists recurring jobs, and continuous jobs that have not been stopped, by id.

@@ -76,8 +76,8 @@ func (s *Jobs) Enqueue(ctx context.Context, j job.Job, allowRerun bool) error {
 }
 
 // RemoveQueue implements [job.Jobs].
-func (s *Jobs) RemoveQueue(ctx context.Context, queue, reason string) error {
-	return s.client.Queues.Remove(ctx, queue, reason)
+func (s *Jobs) RemoveQueue(ctx context.Context, queue string) error {
+	return s.client.Queues.Remove(ctx, queue)
 }
 
 // QueueItems implements [job.Jobs].

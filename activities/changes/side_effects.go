@@ -130,7 +130,7 @@ func (e effects) tearDown(ctx context.Context, changed *platformv1.Organization)
 	if err != nil || now == nil {
 		return err
 	}
-	if _, err := e.jobs.Apply(ctx, teardown.Set(now, e.places)); err != nil {
+	if err := teardown.Apply(ctx, e.jobs, now, e.places); err != nil {
 		return job.Retryable(ClassQueueUnreachable, 0, "teardown of organization %s: %w", now.GetSlug(), err)
 	}
 	return nil

@@ -274,7 +274,7 @@ func (s *Store) Remove(ctx context.Context, bucket, key string) error {
 		return err
 	}
 	err := s.client.RemoveObject(ctx, bucket, key, minio.RemoveObjectOptions{})
-	if response := (minio.ErrorResponse{}); errors.As(err, &response) && response.Code == minio.NoSuchKey {
+	if response := (minio.ErrorResponse{}); err == nil || errors.As(err, &response) && response.Code == minio.NoSuchKey {
 		return nil
 	}
 	return s.failure(ctx, bucket, key, err)

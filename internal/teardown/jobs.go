@@ -10,11 +10,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
-// reason is shown with what is stopped.
-func (t *teardown) reason() string {
-	return "organization " + t.organization.GetSlug() + " is torn down"
-}
-
 // Queues are the queues of an organization.
 func Queues(organizationID string) []string {
 	return []string{"images." + organizationID, "tables." + organizationID}
@@ -75,7 +70,7 @@ func (t *teardown) queues(ctx context.Context) error {
 			continue
 		}
 		err = t.remove(ctx, "queues", fmt.Sprintf("%s, items: %d", queue, items), 1, func(ctx context.Context) error {
-			return t.Jobs().RemoveQueue(ctx, queue, t.reason())
+			return t.Jobs().RemoveQueue(ctx, queue)
 		})
 		if err != nil {
 			return err

@@ -17,8 +17,10 @@ import (
 // variants removes the variants of photos and logos, whose keys carry the organization's
 // id, and the uploads that its records name and those of no other organization.
 func (t *teardown) variants(ctx context.Context) error {
-	if err := t.queues(ctx); err != nil { // A late change may have put a job into one.
-		return err
+	if !t.spec.DryRun {
+		if err := t.queues(ctx); err != nil { // A late change may have put a job into one.
+			return err
+		}
 	}
 	for _, kind := range []string{"photos", "logos"} {
 		prefix := VariantsPrefix(kind, t.organization.GetId()) + "/"

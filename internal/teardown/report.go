@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Stages are the finalizers that have a stage, in the order in which they are removed.
@@ -23,6 +25,12 @@ const (
 
 // samples is how many names a stage tells of each kind of thing.
 const samples = 5
+
+// maxName and maxText bound names and sentences in bytes: a report is a cursor.
+const (
+	maxName = 200
+	maxText = 500
+)
 
 // Report tells what a teardown has removed so far, or would remove.
 type Report struct {
@@ -43,8 +51,10 @@ type Stage struct {
 	Things []Things `json:"things,omitempty"`
 	// Blocked says in one sentence each what has to be done by someone first.
 	Blocked []string `json:"blocked,omitempty"`
-	// Kept says in one sentence each what is left as it is.
-	Kept []string `json:"kept,omitempty"`
+	// Kept says in one sentence each what is left as it is, the first of it; KeptMore
+	// counts the rest.
+	Kept     []string `json:"kept,omitempty"`
+	KeptMore int      `json:"kept_more,omitempty"`
 }
 
 // Things are things of one kind.
@@ -94,17 +104,20 @@ func (s *Stage) add(kind, name string, n int64) {
 		s.Things = append(s.Things, Things{Kind: kind})
 	}
 	t := &s.Things[at]
+	name = job.Cut(name, maxName)
 	if t.Count += n; len(t.Samples) < samples && !slices.Contains(t.Samples, name) {
 		t.Samples = append(t.Samples, name)
 	}
 }
 
 func (s *Stage) keep(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(s.Kept, text) {
-		s.Kept = append(s.Kept, text)
+	if len(s.Kept) == samples {
+		s.KeptMore++
+		return
 	}
+	s.Kept = append(s.Kept, job.Cut(fmt.Sprintf(format, args...), maxText))
 }
 
 func (s *Stage) block(format string, args ...any) {
-	s.Blocked = append(s.Blocked, fmt.Sprintf(format, args...))
+	s.Blocked = append(s.Blocked, job.Cut(fmt.Sprintf(format, args...), maxText))
 }

@@ -128,7 +128,7 @@ func (t *teardown) purge(ctx context.Context) (job.Result, error) {
 // work does a stage.
 func (t *teardown) work(ctx context.Context, name string) error {
 	t.stage, t.lists = t.report.stage(name), lists{}
-	t.stage.Blocked, t.stage.Kept = nil, nil
+	t.stage.Blocked, t.stage.Kept, t.stage.KeptMore = nil, nil, 0
 	t.save("stage " + name)
 	err := map[string]func(context.Context) error{
 		stageJobs: t.jobs, stageConsumers: t.consumers, stageVariants: t.variants, stageDatabases: t.databases, stageArchive: t.archive,

@@ -1,6 +1,7 @@
 package teardown
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,14 +117,17 @@ func options() job.Options {
 	return o
 }
 
-// Set is the job set that has the teardown of an organization as it should be: its job if
-// the organization is marked as deleted, none otherwise.
-func Set(o *platformv1.Organization, places Places) job.Set {
+// Apply has the teardown of an organization as it should be: its job is there if the
+// organization is marked as deleted, and is not otherwise.
+func Apply(ctx context.Context, jobs job.Jobs, o *platformv1.Organization, places Places) error {
 	set := job.Set{Provider: job.ProviderTeardown, Only: []string{JobID(o.GetId())}}
 	if o.GetDeleteTime() != nil {
 		set.Jobs = []job.Job{Job(o, places)}
+	} else if err := jobs.Stop(ctx, JobID(o.GetId()), "the organization is not marked as deleted"); err != nil {
+		return err // A run that waits would outlive the set.
 	}
-	return set
+	_, err := jobs.Apply(ctx, set)
+	return err
 }
 
 // VariantsPrefix is what the keys of the variants of an organization's photos or logos

@@ -183,7 +183,7 @@ func (m *Jobs) Enqueue(ctx context.Context, j job.Job, _ bool) error {
 }
 
 // RemoveQueue implements [job.Jobs].
-func (m *Jobs) RemoveQueue(ctx context.Context, queue, _ string) error {
+func (m *Jobs) RemoveQueue(ctx context.Context, queue string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.enqueued = slices.DeleteFunc(m.enqueued, func(j job.Job) bool { return j.Queue() == queue })

@@ -219,6 +219,9 @@ func (i *invocation) writeTeardown(w io.Writer, report *teardown.Report) error {
 		for _, text := range s.Kept {
 			lines.printf("  %s %s", i.paint(faint, "="), clean(text))
 		}
+		if s.KeptMore > 0 {
+			lines.printf("  %s and %d more are left", i.paint(faint, "="), s.KeptMore)
+		}
 		for _, text := range s.Blocked {
 			lines.printf("  %s %s", i.paint(red, "!"), clean(text))
 		}
@@ -227,7 +230,7 @@ func (i *invocation) writeTeardown(w io.Writer, report *teardown.Report) error {
 }
 
 func (i *invocation) teardownStartCommand() *cobra.Command {
-	var grace job.Duration
+	var grace string
 	var deleteArchive, yes bool
 	cmd := &cobra.Command{
 		Use:   "start ORGANIZATION",
@@ -244,18 +247,29 @@ the grace period is over. Without --grace the platform says how long that is.`,
 			}
 			request := &platformv1.DeleteOrganizationRequest{Id: t.organization.GetId(), DeleteArchive: deleteArchive}
 			if cmd.Flags().Changed("grace") {
-				if grace < 0 {
-					return misuse(cmd, "--grace %s is negative", grace)
+				period, err := parseGrace(grace)
+				if err != nil {
+					return misuse(cmd, "--grace: %s", err)
 				}
-				request.GracePeriod = durationpb.New(grace.Std())
+				request.GracePeriod = durationpb.New(period.Std())
 			}
 			return t.begin(cmd.Context(), request, yes)
 		},
 	}
-	cmd.Flags().Var(durationOf(&grace), "grace", "how long it can be undone, as P7D")
+	cmd.Flags().Var(textValue{&grace, "DURATION"}, "grace", "how long it can be undone, as P7D; 0 begins at once")
 	cmd.Flags().BoolVar(&deleteArchive, "delete-archive", false, "remove the archive of raw messages too")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask, and do not count first")
 	return cmd
+}
+
+// parseGrace reads a grace period, which may be none.
+func parseGrace(text string) (job.Duration, error) {
+	if slices.Contains([]string{"0", "P0D", "PT0S"}, text) {
+		return 0, nil
+	}
+	var period job.Duration
+	err := durationOf(&period).Set(text)
+	return period, err
 }
 
 // begin marks an organization, and applies its teardown.
@@ -287,7 +301,7 @@ func (t *tearing) begin(ctx context.Context, request *platformv1.DeleteOrganizat
 		return platform.Explain(err)
 	}
 	t.organization = answer.GetOrganization()
-	if _, err := schedules.NewJobs(t.client).Apply(ctx, teardown.Set(t.organization, places)); err != nil {
+	if err := teardown.Apply(ctx, schedules.NewJobs(t.client), t.organization, places); err != nil {
 		return fmt.Errorf("organization %s is marked, but its teardown cannot be applied: %w", t.organization.GetSlug(), err)
 	}
 	return t.show(ctx)
@@ -415,7 +429,7 @@ func (t *tearing) undo(ctx context.Context) error {
 		return platform.Explain(err)
 	}
 	t.organization = answer.GetOrganization()
-	if _, err := schedules.NewJobs(t.client).Apply(ctx, teardown.Set(t.organization, teardown.Places{})); err != nil {
+	if err := teardown.Apply(ctx, schedules.NewJobs(t.client), t.organization, teardown.Places{}); err != nil {
 		return fmt.Errorf("organization %s is back, but the job of its teardown cannot be removed: %w", t.organization.GetSlug(), err)
 	}
 	return t.show(ctx)
