@@ -28,6 +28,7 @@ func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client
 		integration.ReconcileJobs(api),
 		integration.DiscoverTables(api),
 		changes.SideEffects(store, api, client),
+		reversesync.Subscribe(api, client, getenv),
 	}, reversesync.Metadata(client, getenv)...)
 }
 
