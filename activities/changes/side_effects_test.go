@@ -82,6 +82,10 @@ func TestAFeedThatIsCutWhileTheSubscriberIsDown(t *testing.T) {
 	j := applySideEffects(t, c, changes.SideEffectsSpec{Spec: changes.Spec{IterationDuration: job.Duration(2 * time.Second)}})
 	s.addPhoto(0)
 	s.waitCompleted(c, s.queue("images"), 1)
+	stacktest.WaitFor(t, "a saved position", func() (bool, error) {
+		detail, err := c.Jobs.Get(t.Context(), j.ID)
+		return err == nil && detail.Loop != nil && detail.Loop.Iterations > 0 && detail.Loop.Cursor != nil, err
+	})
 	for n := range count {
 		s.addPhoto(n)
 	}

@@ -78,6 +78,8 @@ type subscription struct {
 	mu       sync.Mutex
 	position position
 	window   *window // of the stream that is followed, nil between streams
+	left     int       // what the last window has left unfinished
+	oldest   time.Time // time of the oldest of these
 	newest   time.Time
 	upToDate bool // the last response was a checkpoint
 }
@@ -153,6 +155,7 @@ func (s *subscription) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance()
+	s.left, s.oldest = s.window.unfinished()
 	s.window = nil
 }
 
@@ -286,9 +289,12 @@ func (s *subscription) note(response *platformv1.StreamChangesResponse) {
 func (s *subscription) report(counts map[string]int64) (job.Progress, any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	unfinished, oldest := 0, s.newest
+	unfinished, oldest := s.left, s.oldest
 	if s.advance(); s.window != nil {
 		unfinished, oldest = s.window.unfinished()
+	}
+	if unfinished == 0 {
+		oldest = s.newest
 	}
 	text := fmt.Sprintf("%d changes, %d resources read", counts["changes"], counts["reads"])
 	switch {
