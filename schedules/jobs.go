@@ -49,6 +49,9 @@ func (s *Jobs) Apply(ctx context.Context, set job.Set) (job.Applied, error) {
 			applied.Changes = append(applied.Changes, changed(r.Change, r.Err))
 		}), err)
 	}
+	if err == nil && !set.DryRun && len(set.Jobs)+len(set.Only) == 0 && set.Provider.IsUnder(job.ProviderIntegration) && set.Provider != job.ProviderIntegration {
+		err = endRecord(ctx, s.client, set.Provider) // The config may never come back.
+	}
 	slices.SortFunc(applied.Changes, func(a, b job.Change) int { return strings.Compare(a.JobID, b.JobID) })
 	return applied, err
 }

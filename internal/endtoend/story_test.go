@@ -66,7 +66,7 @@ func (s *story) until(what string, cond func(context.Context) (bool, error)) {
 	}
 	began := time.Now()
 	s.meanwhile(holds)
-	const limit = 20*time.Second
+	const limit = 3 * time.Minute
 	ok := s.chaos.await(limit, holds)
 	if !ok {
 		s.Log(s.starter("jobs", "list").stdout)
@@ -132,7 +132,6 @@ func (s *story) create(o *organization) {
 	})
 	s.discover(o)
 	s.uploadPhoto(o)
-	s.command("reverse-sync", "run")
 	s.until("metadata of "+o.slug+" in Release 2", func(ctx context.Context) (bool, error) {
 		for service, id := range map[string]string{"organizations": o.id, "places": o.site, "stations": o.station} {
 			document, err := s.users.release2.Get(ctx, service, id)
