@@ -30,6 +30,7 @@ func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client
 		integration.DiscoverTables(api),
 		changes.SideEffects(store, api, client),
 		teardown.Organization(store, api, client),
+		reversesync.Subscribe(api, client, getenv),
 	}, reversesync.Metadata(client, getenv)...)
 	return append(types, integration.Orchestrate(api, slices.Concat(types, Extract(nil), Load(nil, nil))...))
 }

@@ -54,7 +54,7 @@ func (s *Jobs) Apply(ctx context.Context, set job.Set) (job.Applied, error) {
 	applied.Changes = append(applied.Changes, left...)
 	slices.SortFunc(applied.Changes, func(a, b job.Change) int { return strings.Compare(a.JobID, b.JobID) })
 	err = errors.Join(err, stopErr)
-	if err == nil && len(set.Jobs) == 0 && len(set.Only) == 0 && !set.DryRun {
+	if err == nil && !set.DryRun && len(set.Jobs)+len(set.Only) == 0 {
 		err = endRecord(ctx, s.client, set.Provider)
 	}
 	return applied, err
