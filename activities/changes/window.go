@@ -220,7 +220,7 @@ func isPoison(err error, try int) bool {
 	if ok && failure.Final {
 		return true
 	}
-	return try >= maxTries && !(ok && strings.HasSuffix(failure.Class, "Unreachable"))
+	return try >= maxTries && (!ok || !strings.HasSuffix(failure.Class, "Unreachable"))
 }
 
 // name is what people call a change: the update of station 5b0f….
