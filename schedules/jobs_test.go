@@ -82,7 +82,7 @@ func manageJobs(t *testing.T, jobs job.Jobs) {
 	applied, err := jobs.Apply(t.Context(), job.Set{Provider: setProvider, Jobs: []job.Job{invalid, again, other, once, once}})
 	require.Equal(t, []string{"blocked loop", "blocked once", "blocked other", "update timed"}, changes(applied))
 	for _, sentence := range []string{
-		"job do_nothing.loop cannot be applied: continuous.interval: PT0S is shorter than PT0.01S, the least that is possible",
+		"job do_nothing.loop cannot be applied: continuous.interval: PT0S is shorter than PT0.01S",
 		"job do_nothing.once cannot be applied: several jobs of the set have this id",
 		"job do_nothing.other cannot be applied: a job of provider integration has this id: stop or delete that one first",
 	} {

@@ -248,7 +248,7 @@ func TestAnInvalidRegistrationHoldsUpNoOther(t *testing.T) {
 	l := once(t, jobs, p, false)
 	require.Equal(t, before, slices.DeleteFunc(jobs.All(), func(j job.Job) bool { return j.ID == reconcile.OrchestratorID("d") }), "they stay as they were")
 	for config, want := range map[string]string{
-		"a":          "continuous.interval: PT0S is shorter than PT0.01S, the least that is possible",
+		"a":          "continuous.interval: PT0S is shorter than PT0.01S",
 		"b":          "it names no worker type",
 		"c":          `the job of config c has the id "orchestrate_integration.a", not orchestrate_integration.c`,
 		"NOT A NAME": `integration config "NOT A NAME": a name starts with a-z or 0-9`,
