@@ -29,7 +29,7 @@ const ClassNoConfigs = "NoConfigs"
 
 // Config is an integration config of the platform.
 type Config struct {
-	ID string
+	ID      string
 	Version int64
 	// Enabled says that the user has enabled it.
 	Enabled bool
