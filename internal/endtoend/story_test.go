@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -34,8 +37,10 @@ type story struct {
 	pipeline *pipeline.Client
 	vendor   *vendor
 	photo    []byte
-	// meanwhile is called while a step waits, until its condition holds.
-	meanwhile func(holds func() bool)
+	// faults are what is still to fail, one for each step that begins.
+	faults []strike
+	// replaced are texts of the jobs file and what is in their place, in pairs.
+	replaced []string
 }
 
 func newStory(t *testing.T, st *stacktest.Stack, c *chaos, serials ...string) *story {
@@ -45,8 +50,9 @@ func newStory(t *testing.T, st *stacktest.Stack, c *chaos, serials ...string) *s
 	require.NoError(t, err)
 	t.Cleanup(nats.Close)
 	return &story{
-		bench: b, chaos: c, users: newUsers(b), pipeline: nats, meanwhile: func(func() bool) {},
-		vendor: newVendor(t, c.random.Uint64(), serials...), photo: smallPhoto(t, c.random),
+		bench: b, chaos: c, users: newUsers(b), pipeline: nats,
+		replaced: []string{`flush_age = "PT10S"`, `flush_age = "PT1S"`},
+		vendor:   newVendor(t, c.random.Uint64(), serials...), photo: smallPhoto(t, c.random),
 	}
 }
 
@@ -65,13 +71,12 @@ func (s *story) until(what string, cond func(context.Context) (bool, error)) {
 		return ok && last == nil
 	}
 	began := time.Now()
-	s.meanwhile(holds)
-	const limit = 3 * time.Minute
-	ok := s.chaos.await(limit, holds)
-	if !ok {
-		s.Log(s.starter("jobs", "list").stdout)
+	if len(s.faults) > 0 {
+		s.chaos.strike(s.faults[0])
+		s.faults = s.faults[1:]
 	}
-	require.True(s, ok, "waited %s for %s; last error: %v", limit, what, last)
+	const limit = 4 * time.Minute // an orchestrator that was told nothing looks again within five
+	require.True(s, s.chaos.await(limit, holds), "waited %s for %s; last error: %v", limit, what, last)
 	s.Logf("%s, after %s", what, time.Since(began).Round(10*time.Millisecond))
 }
 
@@ -98,7 +103,7 @@ func (s *story) command(args ...string) (stdout string) {
 // declare applies the jobs file of make dev, with shorter waits.
 func (s *story) declare() {
 	s.Helper()
-	file := writeFile(s.T, "jobs.toml", readJobs(s.bench, `flush_age = "PT10S"`, `flush_age = "PT1S"`))
+	file := writeFile(s.T, "jobs.toml", readJobs(s.bench, s.replaced...))
 	s.command("apply", "--yes", "-f", file)
 }
 
@@ -294,9 +299,6 @@ func (s *story) quiet() inventory {
 			return false, err
 		}
 		if changed := last.differences(now); last == nil || len(changed) > 0 {
-			if last != nil {
-				s.Logf("still changing:\n%s", strings.Join(changed, "\n"))
-			}
 			last, since = now, time.Now()
 		}
 		return time.Since(since) > 3*time.Second, nil // Batches of the archive are a second old.
@@ -348,6 +350,48 @@ func (s *story) tell() {
 	s.tearDown(org, 2*time.Second)
 	s.untilGone(org)
 	s.requireInventory(neighbours)
+}
+
+// underFaults has every step of the story begin with a fault, of servers and workers, and
+// the change feed drop 30 % of the changes and send 10 % twice.
+func underFaults(t *testing.T) {
+	t.Helper()
+	so := readSoak(t)
+	c := newChaos(t, rand.New(rand.NewPCG(so.seed, 0)))
+	nats, database, api := stacktest.StartOwn(t, "--only", "nats"), stacktest.StartOwn(t, "--only", "influx"), stacktest.StartOwn(t, "--only", "platform")
+	st := stacktest.StartOwn(t, "--only", "temporal,s3")
+	st.Join(nats, database, api)
+	s := newStory(t, st, c, "21234001", "21234002", "21234003")
+	require.NoError(t, platformtest.Fault(t.Context(), s.users.config, 0.3, 0.1, so.seed))
+	c.addServers("NATS", nats)
+	c.addServers("InfluxDB", database)
+	c.addServers("Platform API", api)
+	c.addServers("Temporal with S3", st)
+	secret := "DENDRA_SECRET_VENDOR=" + vendorToken
+	for _, name := range []string{"backend", "extract", "load"} {
+		for i := range 2 {
+			c.addWorker(s.bench, name, fmt.Sprintf("%s-%d", name, i), secret)
+		}
+	}
+	s.faults = c.schedule(so.kills)
+	// What the feed does not tell is found by looking at everything.
+	s.replaced = append(s.replaced, `continuous = { interval = "PT1S" }`, "continuous = { interval = \"PT0.2S\" }\nheartbeat_timeout = \"PT3S\"",
+		"[jobs.side_effects_subscribe_to_changes.main.spec]", "[jobs.side_effects_subscribe_to_changes.main.spec]\nresync_every = \"PT5S\"",
+		`"Metadata of Release 3 to Release 2"`, "\"Metadata of Release 3 to Release 2\"\nspec = { resync_every = \"PT5S\" }",
+		`"Jobs of all integration configs"`, "\"Jobs of all integration configs\"\nspec = { window = \"PT5S\" }")
+	began := time.Now()
+	s.tell()
+	c.mend()
+	t.Logf("told in %s, with %d faults left", time.Since(began).Round(time.Second), len(s.faults))
+}
+
+// TestAnOrganizationUnderFaults has the same end as without them.
+func TestAnOrganizationUnderFaults(t *testing.T) {
+	t.Parallel()
+	if testing.Short() || stacktest.Size(0, 1) == 0 && os.Getenv("DENDRA_SOAK_KILLS") == "" {
+		t.Skip("make soak runs it")
+	}
+	underFaults(t)
 }
 
 // TestAnOrganizationFromItsFirstStationToItsEnd has an organization made, read, disabled
