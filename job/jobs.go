@@ -25,7 +25,8 @@ type Jobs interface {
 	Stop(ctx context.Context, jobID, reason string) error
 	// Enqueue puts a queued job into its queue, unless it is in it already. With
 	// allowRerun it runs although it has completed before. Without a provider it gets [ProviderAPI]:
-	// no set of another provider takes it out.
+	// no set of another provider takes it out. The error wraps [ErrRefused] if the queue
+	// answers that it does not take the job: it is drained or full, or has ended.
 	Enqueue(ctx context.Context, j Job, allowRerun bool) error
 	// RemoveQueue removes a queue with everything in it: what waits and its dead letters
 	// go, what runs is stopped gracefully, and RemoveQueue waits for its end. A queue that
@@ -37,6 +38,9 @@ type Jobs interface {
 	// The list may lag behind by about a second.
 	Find(ctx context.Context, filter Filter) ([]Found, error)
 }
+
+// ErrRefused says that a queue does not take a job.
+var ErrRefused = errors.New("refused")
 
 // Set is the jobs that a provider wants. A job has one provider: a set never changes
 // jobs of another.

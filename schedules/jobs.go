@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.temporal.io/sdk/temporal"
+
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -98,6 +100,10 @@ func (s *Jobs) Enqueue(ctx context.Context, j job.Job, allowRerun bool) error {
 	j, err := j.Enqueueable()
 	if err == nil {
 		_, err = s.client.Queues.Enqueue(ctx, j, client.EnqueueOptions{AllowRerun: allowRerun})
+	}
+	_, answered := errors.AsType[*temporal.ApplicationError](err)
+	if _, ended := errors.AsType[*client.QueueEndedError](err); ended || answered {
+		return fmt.Errorf("%w: %w", job.ErrRefused, err)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -46,8 +47,12 @@ func (s *SideEffectsSpec) Validate() error {
 	return errors.Join(append(problems, places.Validate())...)
 }
 
-// ClassQueueUnreachable is the class of the error of a queue that takes no job in.
-const ClassQueueUnreachable = "QueueUnreachable"
+// Classes of errors of queues: Temporal, or the workers behind it, do not answer, or the
+// queue refuses the job.
+const (
+	ClassQueueUnreachable = "QueueUnreachable"
+	ClassQueueRefused     = "QueueRefused"
+)
 
 // recent is how old the last change of a station may be for a snapshot to have its tables
 // discovered: an older one was seen when it was made.
@@ -96,31 +101,44 @@ func (e effects) handle(ctx context.Context, change *platformv1.Change) error {
 	if organization.GetDeleteTime() != nil {
 		return nil
 	}
+	// One effect that fails keeps no other back.
+	var failed []error
+	if e.spec.Tables != nil && station != nil && discovers(change) {
+		failed = append(failed, e.discover(ctx, change))
+	}
 	if logo := organization.GetLogo(); logo != nil && concerns(change, "logo") {
-		spec := images.LogoAvatarSpec{
+		failed = append(failed, e.variants(ctx, organization.GetId(), images.LogoAvatarVariantsType, logo, images.LogoAvatarSpec{
 			Bucket: logo.GetBucket(), Key: logo.GetKey(), TargetBucket: e.spec.TargetBucket,
 			Prefix: teardown.VariantsPrefix("logos", organization.GetId()),
-		}
-		if err := e.variants(ctx, organization.GetId(), images.LogoAvatarVariantsType, logo, spec); err != nil {
-			return err
-		}
+		}))
 	}
 	if concerns(change, "photos") {
 		for _, photo := range station.GetPhotos() {
 			object := photo.GetObject()
-			spec := images.PhotoSpec{
+			failed = append(failed, e.variants(ctx, station.GetOrganizationId(), images.PhotoVariantsType, object, images.PhotoSpec{
 				Bucket: object.GetBucket(), Key: object.GetKey(), TargetBucket: e.spec.TargetBucket,
 				Prefix: teardown.VariantsPrefix("photos", station.GetOrganizationId()),
-			}
-			if err := e.variants(ctx, station.GetOrganizationId(), images.PhotoVariantsType, object, spec); err != nil {
-				return err
-			}
+			}))
 		}
 	}
-	if e.spec.Tables != nil && station != nil && discovers(change) {
-		return e.discover(ctx, station)
+	return joined(failed)
+}
+
+// joined is one error. What is tried again comes first: it says what becomes of the change.
+func joined(failed []error) error {
+	slices.SortStableFunc(failed, func(a, b error) int { return cmp.Compare(urgency(b), urgency(a)) })
+	return errors.Join(failed...)
+}
+
+func urgency(err error) int {
+	failure, ok := errors.AsType[*job.Failure](err)
+	switch {
+	case ok && strings.HasSuffix(failure.Class, "Unreachable"):
+		return 2
+	case ok && failure.Final:
+		return 0
 	}
-	return nil
+	return 1
 }
 
 // tearDown has the job that tears an organization down if it is marked as deleted, and
@@ -182,11 +200,15 @@ func (e effects) variants(ctx context.Context, organization, typeName string, up
 		digest(upload.GetBucket(), upload.GetKey(), info.ETag, e.spec.TargetBucket), spec)
 }
 
-func (e effects) discover(ctx context.Context, station *platformv1.Station) error {
+func (e effects) discover(ctx context.Context, change *platformv1.Change) error {
+	station, id := change.GetAfter().GetStation(), ""
+	if change.GetOperation() == platformv1.Operation_OPERATION_UPDATE && concerns(change, "database", "slug") {
+		id = change.GetId() // What is changed back is no repeat of what was before.
+	}
 	spec := integration.DiscoverSpec{OrganizationID: station.GetOrganizationId(), StationID: station.GetId(), Servers: *e.spec.Tables}
 	asked := station.GetTableDiscoveryRequestTime().AsTime().Format(time.RFC3339Nano)
 	return e.enqueue(ctx, station.GetOrganizationId(), integration.DiscoverTablesType, "tables."+station.GetOrganizationId(),
-		digest(station.GetSlug(), station.GetDatabase(), asked, string(job.EncodeJSON(spec))), spec)
+		digest(station.GetSlug(), station.GetDatabase(), asked, id, string(job.EncodeJSON(spec))), spec)
 }
 
 // enqueue puts a job into a queue, which knows by the key that it ran already. An
@@ -203,7 +225,11 @@ func (e effects) enqueue(ctx context.Context, organization, typeName, queue, key
 	if _, err := j.Enqueueable(); err != nil {
 		return job.Final(ClassBadChange, "%w", err)
 	}
-	if err := e.jobs.Enqueue(ctx, j, false); err != nil {
+	err = e.jobs.Enqueue(ctx, j, false)
+	switch {
+	case errors.Is(err, job.ErrRefused):
+		return job.Retryable(ClassQueueRefused, 0, "%w", err)
+	case err != nil:
 		return job.Retryable(ClassQueueUnreachable, 0, "%w", err)
 	}
 	return nil

@@ -82,6 +82,7 @@ type subscription struct {
 	oldest   time.Time // time of the oldest of these
 	newest   time.Time
 	upToDate bool // the last response was a checkpoint
+	resync   bool // the next stream begins with a snapshot
 }
 
 // stream follows one stream until the iteration is over. A feed that no longer has what
@@ -110,21 +111,12 @@ func (s *subscription) stream(ctx context.Context) (iterate.Next, error) {
 func (s *subscription) begin() (fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if fresh = s.position.Token == "" || s.untilResync() == 0; fresh {
+	if fresh = s.position.Token == "" || s.resync; fresh {
 		s.position = position{}
 		s.Count("snapshots", 1)
 	}
-	s.upToDate = false
+	s.upToDate, s.resync = false, false
 	return fresh
-}
-
-// untilResync is how long it is until all resources are looked at again. A snapshot that
-// is under way is finished first, however long it takes.
-func (s *subscription) untilResync() time.Duration {
-	if s.position.Snapshot.IsZero() {
-		return s.resyncEvery
-	}
-	return max(0, s.resyncEvery-time.Since(s.position.Snapshot))
 }
 
 // advance takes over the position of the window.
@@ -142,12 +134,15 @@ func (s *subscription) advance() {
 	}
 }
 
-// resyncDue says whether all resources are to be looked at again now.
+// resyncDue says whether all resources are to be looked at again now. Changes that were
+// made until then are handled first: a snapshot does not tell of them.
 func (s *subscription) resyncDue() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance()
-	return s.untilResync() == 0
+	unfinished, _ := s.window.unfinished()
+	s.resync = s.upToDate && unfinished == 0 && !s.position.Snapshot.IsZero() && time.Since(s.position.Snapshot) >= s.resyncEvery
+	return s.resync
 }
 
 // settle takes over the position of a stream that has ended.
@@ -246,8 +241,11 @@ func (s *subscription) take(ctx context.Context, w *window, responses <-chan rec
 			}
 			s.note(r.response)
 			w.add(r.response)
+			if r.response.GetChange() == nil && s.resyncDue() {
+				return nil
+			}
 		case <-w.changed:
-			if w.failure() != nil {
+			if w.failure() != nil || s.resyncDue() {
 				return nil
 			}
 		case <-save.C:
