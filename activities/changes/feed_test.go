@@ -234,3 +234,31 @@ func TestAPlatformThatIsAway(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, f.ids(), 1)
 }
+
+// TestOneEffectThatFailsKeepsNoOtherBack: a photo that is gone, and a queue that refuses,
+// end in quarantine, and the other effects of the change and the feed go on.
+func TestOneEffectThatFailsKeepsNoOtherBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	s.stations[0].Photos = []*platformv1.Photo{{Object: &platformv1.ObjectReference{Bucket: "no-such-bucket", Key: "x"}}}
+	s.addPhoto(0)
+	s.addPhoto(1)
+	f := s.follow(s.api, changes.Spec{})
+	_, err := f.iterate(t.Context())
+	require.NoError(t, err)
+	require.Len(t, f.ids(), 2)
+
+	s.addPhoto(1)
+	refused := s.follow(s.api, changes.Spec{})
+	refused.jobs.Refuse(s.queue("images"))
+	_, err = refused.iterate(t.Context())
+	require.NoError(t, err, "the iteration does not fail")
+	var classes []string
+	require.NoError(t, s.pipeline.Items(t.Context(), pipeline.ItemFilter{Stage: pipeline.StageChange, Organization: s.organization.GetId()},
+		func(item pipeline.Item) error {
+			classes = append(classes, item.Class)
+			return nil
+		}))
+	require.Contains(t, classes, changes.ClassQueueRefused)
+	require.Contains(t, classes, objects.ClassBucketMissing)
+}

@@ -82,7 +82,7 @@ type subscription struct {
 	oldest   time.Time // time of the oldest of these
 	newest   time.Time
 	upToDate bool // the last response was a checkpoint
-	resync   bool // the next stream begins with a snapshot
+	resync   bool // the next stream shall begin with a snapshot
 }
 
 // stream follows one stream until the iteration is over. A feed that no longer has what
@@ -111,11 +111,11 @@ func (s *subscription) stream(ctx context.Context) (iterate.Next, error) {
 func (s *subscription) begin() (fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if fresh = s.position.Token == "" || s.resync; fresh {
+	if fresh = s.position.Token == ""; fresh {
 		s.position = position{}
 		s.Count("snapshots", 1)
 	}
-	s.upToDate, s.resync = false, false
+	s.upToDate = false
 	return fresh
 }
 
@@ -152,6 +152,9 @@ func (s *subscription) settle() {
 	s.advance()
 	s.left, s.oldest = s.window.unfinished()
 	s.window = nil
+	if s.resync {
+		s.position.Token, s.upToDate, s.resync = "", false, false
+	}
 }
 
 // follow follows a stream. What is in hand is finished before it returns.

@@ -117,7 +117,7 @@ func (d *discovery) sync(ctx context.Context, station *platformv1.Station, table
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		d.counts["gone"]++
-		add(platformv1.LogLevel_LOG_LEVEL_WARN, known[name].GetEtag(), "Table %s is gone: no mirror has measurement %s.", name, known[name].GetMeasurement())
+		add(platformv1.LogLevel_LOG_LEVEL_WARN, known[name].GetEtag(), "Table %s is gone: measurement %s is not there, or is no longer this station's.", name, known[name].GetMeasurement())
 	}
 	// First, since nothing tells of a change after it was written.
 	if err := d.log(ctx, station, findings); err != nil {

@@ -102,7 +102,7 @@ func (d *discovery) discover(ctx context.Context) error {
 		if len(wanted) == 0 {
 			continue
 		}
-		if err := d.database(ctx, database, location.OwnersOf(byDatabase[database]), wanted); err != nil {
+		if err := d.database(ctx, database, location.OwnersOf(database, byDatabase[database]), wanted); err != nil {
 			return err
 		}
 	}

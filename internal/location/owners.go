@@ -10,17 +10,17 @@ import (
 // Owners tells whose table a measurement of a database is.
 type Owners struct {
 	bySlug map[string][]*platformv1.Station // by safe slug
-	only   *platformv1.Station              // if no other has this database
+	only   *platformv1.Station              // whose record names the database, if no other station has it
 }
 
 // OwnersOf are the owners in a database of these stations.
-func OwnersOf(stations []*platformv1.Station) Owners {
+func OwnersOf(database string, stations []*platformv1.Station) Owners {
 	o := Owners{bySlug: map[string][]*platformv1.Station{}}
 	for _, s := range stations {
 		slug := strings.ToLower(pipeline.SafeName(s.GetSlug()))
 		o.bySlug[slug] = append(o.bySlug[slug], s)
 	}
-	if len(stations) == 1 {
+	if len(stations) == 1 && stations[0].GetDatabase() == database {
 		o.only = stations[0]
 	}
 	return o
@@ -42,7 +42,7 @@ const maxSlug = 64
 //
 //	station_ridge_source_tenmin     table tenmin of station ridge
 //	station_ridge_imported_notes    its table imported_notes
-//	source_tenmin, tenmin           table tenmin of the only station of the database
+//	source_tenmin, tenmin           table tenmin of the only station of its database
 func (o Owners) Table(measurement string) (*platformv1.Station, string) {
 	if !strings.HasPrefix(measurement, stationPart) {
 		return o.only, strings.TrimPrefix(measurement, sourcePart)

@@ -22,8 +22,12 @@ func stations(slugs ...string) []*platformv1.Station {
 // TestOwnersOfMeasurements: what looks like the name of another station is its own.
 func TestOwnersOfMeasurements(t *testing.T) {
 	t.Parallel()
-	several := location.OwnersOf(stations("ridge", "ridge-2", "ridge_source_x", "a-b", "a_b"))
-	alone := location.OwnersOf(stations("ridge"))
+	several := location.OwnersOf("d", stations("ridge", "ridge-2", "ridge_source_x", "a-b", "a_b"))
+	own := stations("ridge")
+	own[0].Database = "d"
+	alone := location.OwnersOf("d", own)
+	station, _ := location.OwnersOf("common1", own).Table("source_tenmin")
+	require.Nil(t, station, "organizations may share a database that no record names")
 	for measurement, want := range map[string][2]string{ // slug and table
 		"station_ridge_source_tenmin":                 {"ridge", "tenmin"},
 		"station_Ridge_source_TenMin":                 {"ridge", "TenMin"},
@@ -66,7 +70,7 @@ func FuzzOwners(f *testing.F) {
 	f.Add("a_source_b", "imported_x", "station_a_imported_b")
 	f.Add("", "", "station__source_")
 	f.Fuzz(func(t *testing.T, slug, table, measurement string) {
-		o := location.OwnersOf(stations(slug, "other"))
+		o := location.OwnersOf("d", stations(slug, "other"))
 		if station, name := o.Table(measurement); station != nil {
 			require.NotEmpty(t, name)
 			require.True(t, strings.HasSuffix(measurement, name))

@@ -204,7 +204,7 @@ func (t *teardown) measurements(ctx context.Context, config influx.Config, datab
 	if err != nil {
 		return err
 	}
-	owners := location.OwnersOf(stations)
+	owners := location.OwnersOf(database, stations)
 	for _, name := range names {
 		of, _ := owners.Named(name)
 		if !slices.ContainsFunc(of, t.owns) {

@@ -17,6 +17,7 @@ type Jobs struct {
 	mu       sync.Mutex
 	jobs     map[string]job.Job
 	enqueued []job.Job
+	refusing []string // queues
 	failures map[string]error
 	states   map[string]job.Found
 }
@@ -168,6 +169,13 @@ func (m *Jobs) Stop(ctx context.Context, jobID, _ string) error {
 	return nil
 }
 
+// Refuse has a queue refuse jobs, as one does that is drained.
+func (m *Jobs) Refuse(queue string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refusing = append(m.refusing, queue)
+}
+
 // Enqueue implements [job.Jobs].
 func (m *Jobs) Enqueue(ctx context.Context, j job.Job, _ bool) error {
 	m.mu.Lock()
@@ -176,6 +184,9 @@ func (m *Jobs) Enqueue(ctx context.Context, j job.Job, _ bool) error {
 		return err
 	}
 	j, err := j.Enqueueable()
+	if err == nil && slices.Contains(m.refusing, j.Queue()) {
+		err = fmt.Errorf("%w: queue %s is being drained", job.ErrRefused, j.Queue())
+	}
 	if err == nil {
 		m.enqueued = append(m.enqueued, j)
 	}
