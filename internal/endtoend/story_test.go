@@ -315,11 +315,13 @@ func (s *story) requireInventory(want inventory) {
 		if err != nil {
 			return false, err
 		}
-		differences = want.differences(now)
-		if len(differences) > 0 {
-			return false, errors.New(strings.Join(differences, "\n"))
+		found := want.differences(now)
+		slices.Sort(found)
+		if len(found) > 0 && !slices.Equal(found, differences) {
+			s.Logf("differences to what was there before:\n%s", strings.Join(found, "\n"))
 		}
-		return true, nil
+		differences = found
+		return len(found) == 0, nil
 	})
 }
 
