@@ -92,7 +92,7 @@ func (c ConditionChange) of(config *platformv1.IntegrationConfig) *platformv1.In
 			continue
 		}
 		others = others || !slices.Contains(mine, old.GetType())
-		i := slices.IndexFunc(c.Set, func(new Condition) bool { return new.Type == old.GetType() })
+		i := slices.IndexFunc(c.Set, func(mine Condition) bool { return mine.Type == old.GetType() })
 		if i >= 0 && !c.Set[i].is(old) {
 			old = c.Set[i].message()
 		}
