@@ -82,6 +82,10 @@ func TestAFeedThatIsCutWhileTheSubscriberIsDown(t *testing.T) {
 	j := applySideEffects(t, c, changes.SideEffectsSpec{Spec: changes.Spec{IterationDuration: job.Duration(2 * time.Second)}})
 	s.addPhoto(0)
 	s.waitCompleted(c, s.queue("images"), 1)
+	stacktest.WaitFor(t, "a position to go on from", func() (bool, error) {
+		detail, err := c.Jobs.Get(t.Context(), j.ID)
+		return err == nil && detail.Loop != nil && len(detail.Loop.Recent) > 0, err
+	})
 	for n := range count {
 		s.addPhoto(n)
 	}
