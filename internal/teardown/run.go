@@ -63,6 +63,9 @@ func Run(ctx context.Context, run job.Run, clients Clients, spec Spec) (job.Resu
 	if spec.DryRun {
 		return t.plan(ctx)
 	}
+	if t.spec.DeleteTime.IsZero() && organization.GetDeleteTime() != nil {
+		t.spec.DeleteTime = organization.GetDeleteTime().AsTime()
+	}
 	result, err := t.purge(ctx)
 	return result, keepTrying(err)
 }
@@ -99,9 +102,11 @@ func (t *teardown) plan(ctx context.Context) (job.Result, error) {
 // purge removes the parts that are left, and a finalizer after each.
 func (t *teardown) purge(ctx context.Context) (job.Result, error) {
 	for _, name := range Stages() {
-		if !t.organization.GetDeleteTime().AsTime().Equal(t.spec.DeleteTime) || t.organization.GetDeleteTime() == nil {
-			return t.result("organization %s is not marked by the deletion of %s any more: nothing is done",
-				t.organization.GetSlug(), t.spec.DeleteTime.Format(time.RFC3339)), nil
+		if t.organization.GetDeleteTime() == nil {
+			return t.result("organization %s is not marked as deleted: nothing is done", t.organization.GetSlug()), nil
+		}
+		if marked := t.organization.GetDeleteTime().AsTime(); !marked.Equal(t.spec.DeleteTime) {
+			return t.result("organization %s was marked anew, at %s: another run is for that", t.organization.GetSlug(), marked.Format(time.RFC3339)), nil
 		}
 		if !slices.Contains(t.organization.GetFinalizers(), name) {
 			continue

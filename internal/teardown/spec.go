@@ -19,7 +19,7 @@ const Type = "HandleOrganizationTeardown"
 type Spec struct {
 	OrganizationID string `json:"organization_id" pattern:"^[0-9a-f]{24}$" example:"5b0f155746a1b867a114e030" help:"organization that is torn down"`
 	// DeleteTime tells one deletion from another: after an undeletion nothing is done.
-	DeleteTime    time.Time `json:"delete_time,omitzero" help:"when the organization was marked as deleted: a run for another mark does nothing"`
+	DeleteTime    time.Time `json:"delete_time,omitzero" help:"when the organization was marked as deleted: a run for another mark does nothing; defaults to the mark that it has"`
 	DryRun        bool      `json:"dry_run,omitempty" help:"tells what would be removed, and removes nothing"`
 	DeleteArchive bool      `json:"delete_archive,omitempty" help:"goes with dry_run: tells of the archive as well; otherwise the mark of the organization says it"`
 	Places
@@ -41,10 +41,13 @@ type Archive struct {
 // Validate reports what the schema cannot say.
 func (s *Spec) Validate() error {
 	problems := []error{s.Places.Validate()}
-	if s.DryRun == s.DeleteTime.IsZero() {
-		return errors.Join(problems...)
+	if s.DryRun && !s.DeleteTime.IsZero() {
+		problems = append(problems, errors.New("delete_time does not go with dry_run"))
 	}
-	return errors.Join(append(problems, errors.New("exactly one of delete_time and dry_run is given"))...)
+	if s.DeleteArchive && !s.DryRun {
+		problems = append(problems, errors.New("delete_archive goes with dry_run: the mark of the organization says whether its archive goes"))
+	}
+	return errors.Join(problems...)
 }
 
 // Validate reports what the schema cannot say.
