@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -135,6 +136,53 @@ func TestThePositionIsKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]int64{"reads": 6, "snapshots": 1, "too_old": 1}, result.Counts)
 	require.Len(t, f.ids(), 4, "no job but the new one has another id")
+}
+
+// slow are queues that take a job in when the gate is closed.
+type slow struct {
+	*jobtest.Jobs
+	gate chan struct{}
+}
+
+func (s slow) Enqueue(ctx context.Context, j job.Job, allowRerun bool) error {
+	select {
+	case <-s.gate:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.Jobs.Enqueue(ctx, j, allowRerun)
+}
+
+// TestHowFarItIsBehind: a subscriber says how old the oldest change is that it has not
+// finished. Changes of other resources do not wait for it.
+func TestHowFarItIsBehind(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	f := s.follow(s.api, changes.Spec{})
+	_, err := f.iterate(t.Context())
+	require.NoError(t, err)
+	jobs := slow{f.jobs, make(chan struct{})}
+	f.run = f.run.NextAttempt(jobtest.WithJobs(jobs))
+	s.addPhoto(0)
+	s.rename(1)
+	var failed error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, failed = f.typ.Handle(t.Context(), f.run)
+	}()
+	says := func(pattern string) func() (bool, error) {
+		return func() (bool, error) {
+			all := f.run.Checkpoints()
+			return len(all) > 0 && regexp.MustCompile(pattern).MatchString(all[len(all)-1].Progress.Message), nil
+		}
+	}
+	stacktest.WaitFor(t, "a lag", says(`^2 changes, 0 resources read, [2-9]s behind, \d in hand$`))
+	close(jobs.gate)
+	stacktest.WaitFor(t, "the end of the lag", says(`^2 changes, 0 resources read, up to date$`))
+	f.run.Stop()
+	<-ended
+	require.NoError(t, failed)
 }
 
 // TestAChangeThatCannotBeHandled is in quarantine once, and the feed goes on.

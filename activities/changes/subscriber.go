@@ -77,7 +77,7 @@ type subscription struct {
 
 	mu       sync.Mutex
 	position position
-	window   *window // of the stream that is followed, nil between streams
+	window   *window   // of the stream that is followed, nil between streams
 	left     int       // what the last window has left unfinished
 	oldest   time.Time // time of the oldest of these
 	newest   time.Time

@@ -104,6 +104,7 @@ func TestOrderAndLanes(t *testing.T) {
 		for n, station := range []string{"", "slow", "a", "a", "b", "slow"} {
 			if n > 0 {
 				w.add(event(n, station))
+				synctest.Wait() // The first two have the slots.
 			}
 		}
 		w.add(checkpoint(6))
