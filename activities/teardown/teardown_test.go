@@ -56,10 +56,13 @@ func TestAnOrganizationGoesAndItsNeighboursStay(t *testing.T) {
 	var report teardown.Report
 	s.read(0, &report, "teardown", "plan", "org", "--archive", "delete")
 	counts := map[string]int64{
-		"jobs": 2, "queues": 1, "consumers": 1, "raw_messages": 6, "prepared_messages": 3, "quarantine_items": 6, "bookmarks": 2,
+		"jobs": 2, "consumers": 1, "raw_messages": 6, "prepared_messages": 3, "quarantine_items": 6, "bookmarks": 2,
 		"variants": 3 + 4 + 4 + 3, "uploads": 3, "databases": 1, "measurements": 3 + 6, "archived": 12,
 	}
-	require.Equal(t, counts, report.Counts())
+	planned := report.Counts()
+	require.Positive(t, planned["queues"])
+	delete(planned, "queues") // Each that was made: which, is up to the subscriber.
+	require.Equal(t, counts, planned)
 	s.requireEverything(full)
 
 	jobs := s.owned(o)
