@@ -84,7 +84,7 @@ func (s *metadataSync) handle(ctx context.Context, run job.Run, spec Spec) (job.
 		Message: message,
 		Counts: map[string]int64{
 			"entities": int64(output.Entities), "created": int64(output.Created), "updated": int64(output.Updated),
-			"conflicts": int64(output.Conflicts), "gone": int64(output.Gone),
+			"conflicts": int64(output.Conflicts), "gone": int64(output.Gone), "failed": int64(output.Failed),
 		},
 		Output: job.EncodeJSON(output),
 	}, err

@@ -195,7 +195,8 @@ func TestErrorsOfThePlatform(t *testing.T) {
 	}{
 		{connect.NewError(connect.CodeUnavailable, "busy"), platform.ClassUnreachable, "the Platform API does not answer: unavailable: busy"},
 		{connect.NewError(connect.CodePermissionDenied, "no"), platform.ClassRefused, "the Platform API refuses the token: permission_denied: no"},
-		{connect.NewError(connect.CodeInternal, "broken"), platform.ClassAnswer, "the Platform API answers: internal: broken"},
+		{connect.NewError(connect.CodeInvalidArgument, "wrong"), platform.ClassAnswer, "the Platform API answers: invalid_argument: wrong"},
+		{connect.NewError(connect.CodeInternal, "broken"), platform.ClassUnreachable, "the Platform API is in trouble: internal: broken"},
 	} {
 		source := failing(t, test.err)
 		_, err := source.Configs(t.Context())
