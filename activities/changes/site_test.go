@@ -105,7 +105,7 @@ func (s *site) variants(prefix string, upload *platformv1.ObjectReference) (keys
 	s.Helper()
 	data, _, err := s.store.Get(s.Context(), upload.GetBucket(), upload.GetKey(), 1<<20)
 	require.NoError(s, err)
-	for info, err := range s.store.List(s.Context(), "media", prefix+"/"+objects.Hash(data)[:32]+"/") {
+	for info, err := range s.store.List(s.Context(), "media", prefix+"/"+s.organization.GetId()+"/"+objects.Hash(data)[:32]+"/") {
 		require.NoError(s, err)
 		keys = append(keys, info.Key)
 	}
