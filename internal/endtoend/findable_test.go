@@ -92,6 +92,10 @@ func TestJobsOfEveryModeAreFound(t *testing.T) {
 				var runs []client.Run
 				err := json.Unmarshal([]byte(b.ok("runs", "list", "-o", "json", filter[0], filter[1], "--status", "completed")), &runs)
 				for _, run := range runs {
+					if filter[0] == "--mode" && run.JobID != m.id { // Stations of make dev have tables.
+						require.Equal(t, m.mode, run.Mode)
+						continue
+					}
 					require.Equal(t, m.id, run.JobID)
 					require.Equal(t, m.jobType, run.Type)
 					require.Equal(t, m.mode, run.Mode)
