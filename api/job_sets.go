@@ -30,8 +30,8 @@ func (s *jobSetService) plan(ctx context.Context, set *jobsv1.JobSet) (*schedule
 	if err != nil {
 		return nil, err
 	}
-	if provider.IsUnder(job.ProviderIntegration) {
-		return nil, newError(connect.CodeFailedPrecondition, notOwned, "jobs of provider %s are made by an integration: change its config", provider)
+	if provider.IsUnder(job.ProviderIntegration) || provider == job.ProviderTeardown {
+		return nil, newError(connect.CodeFailedPrecondition, notOwned, "jobs of provider %s are made by other jobs, from what the platform has", provider)
 	}
 	declared, err := s.declared(ctx, provider, set.GetJobs(), func(i int) string { return fmt.Sprintf("job_set.jobs[%d]", i) })
 	if err != nil {
