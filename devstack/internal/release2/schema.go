@@ -18,7 +18,7 @@ var schemas []byte
 type service struct {
 	name     string
 	defaults document
-	create   *jsonschema.Schema // also of an update
+	create   *jsonschema.Schema
 	patch    *jsonschema.Schema
 }
 
