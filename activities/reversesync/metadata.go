@@ -67,8 +67,7 @@ func (s *metadataSync) handle(ctx context.Context, run job.Run, spec Spec) (job.
 			if d.Action != reversesync.ActionConflict {
 				return
 			}
-			run.Logger().Warn("a document of Release 2 is left as it is", "kind", d.Kind, "id", d.ID,
-				"reason", d.Conflict.Reason, "fields", d.Conflict.Fields, "edited_by", d.Conflict.EditedBy, "message", d.Conflict.Message)
+			tell(run, d)
 			if len(output.First) < maxListed {
 				output.First = append(output.First, Found{d.ID, d.Name, d.Conflict.Reason, d.Conflict.Fields})
 			}
@@ -89,4 +88,10 @@ func (s *metadataSync) handle(ctx context.Context, run job.Run, spec Spec) (job.
 		},
 		Output: job.EncodeJSON(output),
 	}, err
+}
+
+// tell writes a conflict to the log.
+func tell(run job.Run, d reversesync.Difference) {
+	run.Logger().Warn("a document of Release 2 is left as it is", "kind", d.Kind, "id", d.ID,
+		"reason", d.Conflict.Reason, "fields", d.Conflict.Fields, "edited_by", d.Conflict.EditedBy, "message", d.Conflict.Message)
 }

@@ -268,6 +268,18 @@ func (s *Store) put(ctx context.Context, object Object, onlyNew bool) (Info, err
 	}, nil
 }
 
+// Remove removes an object. It is no error if there is none.
+func (s *Store) Remove(ctx context.Context, bucket, key string) error {
+	if err := checkKey(bucket, key); err != nil {
+		return err
+	}
+	err := s.client.RemoveObject(ctx, bucket, key, minio.RemoveObjectOptions{})
+	if response := (minio.ErrorResponse{}); err == nil || errors.As(err, &response) && response.Code == minio.NoSuchKey {
+		return nil
+	}
+	return s.failure(ctx, bucket, key, err)
+}
+
 // List yields the objects of a bucket whose keys begin with prefix, in the
 // order of their keys. After an error it ends.
 func (s *Store) List(ctx context.Context, bucket, prefix string) iter.Seq2[Info, error] {

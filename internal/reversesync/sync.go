@@ -410,3 +410,41 @@ func (s *Syncer) Conflicts(ctx context.Context) ([]Known, error) {
 	})
 	return list, err
 }
+
+// RetryRefused looks again at all entities whose documents Release 2 has refused, in the
+// order of the kinds: what they refer to may be there now. Take gets what was done, one
+// at a time. It ends with [job.ErrStopped] when stopping is closed.
+func (s *Syncer) RetryRefused(ctx context.Context, stopping <-chan struct{}, take func(Difference)) error {
+	conflicts, err := s.Conflicts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range Kinds() {
+		var mu sync.Mutex
+		working, workCtx := errgroup.WithContext(ctx)
+		working.SetLimit(writers)
+		for _, known := range conflicts {
+			if known.Kind != k.Name || known.Reason != ReasonRefused {
+				continue
+			}
+			working.Go(func() error {
+				select {
+				case <-stopping:
+					return job.ErrStopped
+				default:
+				}
+				diff, err := s.SyncOne(workCtx, k, known.ID, false)
+				if err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					take(diff)
+				}
+				return err
+			})
+		}
+		if err := working.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
