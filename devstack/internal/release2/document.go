@@ -70,7 +70,7 @@ func coerceString(text string, underID bool) string {
 	return text
 }
 
-// dropped are keys that creates may hold, and that are not written: the
+// dropped are keys that creates and updates may hold, and that are not written: the
 // server sets them, or adds them to what it answers.
 var dropped = []string{
 	"_include", "access_levels_resolved", "config_built_lookup", "created_at", "created_by", "datastream",
@@ -78,7 +78,7 @@ var dropped = []string{
 	"terms_info", "updated_at", "updated_by", "version_id",
 }
 
-// prepared is the document of a create with defaults and without dropped keys.
+// prepared is a document of a create or update with defaults and without dropped keys.
 func (s *service) prepared(given document) document {
 	d := maps.Clone(given)
 	for _, key := range dropped {

@@ -13,14 +13,20 @@ import (
 // query is the query of a find, or of a get within a patch.
 type query struct {
 	conditions []condition
+	sort       order
 	limit      int
 	skip       int
 }
 
 type condition struct {
-	key   string
-	op    string // "" for equality
-	value any
+	key    string
+	op     string // "" for equality
+	values []any
+}
+
+type order struct {
+	key        string
+	descending bool
 }
 
 const (
@@ -29,8 +35,8 @@ const (
 )
 
 var (
-	operators = []string{"", "$gt", "$lt"}
-	queryKey  = regexp.MustCompile(`^([^\[\]]+)(?:\[([^\[\]]+)\])?$`)
+	operators = []string{"", "$in", "$ne", "$gt", "$gte", "$lt", "$lte"}
+	queryKey  = regexp.MustCompile(`^([^\[\]]+)(?:\[([^\[\]]+)\])?(?:\[\d*\])?$`)
 	number    = regexp.MustCompile(`^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$`)
 )
 
@@ -51,7 +57,11 @@ func parseQuery(values url.Values) (query, error) {
 		if !slices.Contains(operators, op) {
 			return q, badRequest("Invalid query parameter %s", op)
 		}
-		q.conditions = append(q.conditions, condition{name, op, coerceQuery(name, texts[0])})
+		c := condition{key: name, op: op}
+		for _, text := range texts {
+			c.values = append(c.values, coerceQuery(name, text))
+		}
+		q.conditions = append(q.conditions, c)
 	}
 	return q, nil
 }
@@ -66,7 +76,8 @@ func (q *query) control(name, key, text string) error {
 		q.limit = min(n, maxLimit)
 	case name == "$skip" && n >= 0:
 		q.skip = n
-	case name == "$sort" && key == "_id" && n > 0: // as it is anyway
+	case name == "$sort" && key != "":
+		q.sort = order{key, n < 0}
 	default:
 		return badRequest("Invalid query parameter %s", name)
 	}
@@ -101,11 +112,25 @@ func (q query) matches(d document) bool {
 
 func (c condition) matches(d document) bool {
 	stored := lookup(d, c.key)
-	if c.op == "" {
-		return holds(stored, c.value)
+	switch c.op {
+	case "", "$in":
+		return slices.ContainsFunc(c.values, func(want any) bool { return holds(stored, want) })
+	case "$ne":
+		return !slices.ContainsFunc(c.values, func(want any) bool { return holds(stored, want) })
 	}
-	sign, ok := compare(stored, c.value)
-	return ok && (sign > 0 && c.op == "$gt" || sign < 0 && c.op == "$lt")
+	sign, ok := compare(stored, c.values[0])
+	switch {
+	case !ok:
+		return false
+	case c.op == "$gt":
+		return sign > 0
+	case c.op == "$gte":
+		return sign >= 0
+	case c.op == "$lt":
+		return sign < 0
+	default:
+		return sign <= 0
+	}
 }
 
 // lookup is the value of a key with dots.
@@ -154,4 +179,23 @@ func truth(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// order orders documents, which are in the order of ids.
+func (q query) order(documents []document) {
+	if q.sort.key == "" {
+		return
+	}
+	slices.SortStableFunc(documents, func(a, b document) int {
+		sign, _ := compare(lookup(a, q.sort.key), lookup(b, q.sort.key))
+		if q.sort.descending {
+			return -sign
+		}
+		return sign
+	})
+}
+
+// inOrderOfIDs says whether the query needs no look at documents to be answered.
+func (q query) inOrderOfIDs() bool {
+	return len(q.conditions) == 0 && (q.sort == order{} || q.sort == order{key: "_id"})
 }

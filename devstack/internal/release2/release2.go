@@ -52,6 +52,7 @@ func (a *API) Handler(actor func(context.Context) string) http.Handler {
 	handle("GET /{service}", http.StatusOK, (*request).find)
 	handle("POST /{service}", http.StatusCreated, (*request).create)
 	handle("GET /{service}/{id}", http.StatusOK, (*request).get)
+	handle("PUT /{service}/{id}", http.StatusOK, (*request).update)
 	handle("PATCH /{service}/{id}", http.StatusOK, (*request).patch)
 	handle("DELETE /{service}/{id}", http.StatusOK, (*request).remove)
 	return mux
@@ -163,6 +164,30 @@ func (r *request) create() (any, error) {
 		return nil, conflict(id)
 	}
 	d["created_at"], d["created_by"] = r.now.Format(timeLayout), r.user
+	return r.write(d, d)
+}
+
+// update replaces a document. A query would not compare and set, as it is not coerced:
+// so there may be none.
+func (r *request) update() (any, error) {
+	if r.URL.RawQuery != "" {
+		return nil, badRequest("An update with a query compares nothing here: patch instead")
+	}
+	before, err := r.matching()
+	if err != nil {
+		return nil, err
+	}
+	given, err := r.body()
+	if err != nil {
+		return nil, err
+	}
+	d := r.service.prepared(given)
+	d["_id"] = before["_id"]
+	if err := validate(r.service.create, d); err != nil {
+		return nil, err
+	}
+	d = coerceObject(d, false)
+	d["created_at"], d["created_by"] = before["created_at"], before["created_by"]
 	return r.write(d, d)
 }
 

@@ -90,13 +90,16 @@ func TestTheServerStampsDocuments(t *testing.T) {
 	require.NotEqual(t, made["version_id"], patched["version_id"])
 	require.NotEqual(t, made["updated_by"], patched["updated_by"])
 	require.Equal(t, made["created_by"], patched["created_by"])
-	require.Equal(t, made["created_at"], patched["created_at"])
+	updated := a.call(t, http.StatusOK, "PUT", "/stations/"+id(1), with(station(1), "name", "Another"), "bob")
+	require.NotEqual(t, patched["version_id"], updated["version_id"])
+	require.Equal(t, made["created_at"], updated["created_at"])
+	require.Equal(t, "ready", updated["state"], "an update replaces the document")
 
 	without := station(2)
 	delete(without, "_id")
 	require.Regexp(t, `^[0-9a-f]{24}$`, a.call(t, http.StatusCreated, "POST", "/stations", without)["_id"])
 	a.call(t, http.StatusConflict, "POST", "/stations", station(1))
-	require.Equal(t, "Station 1", a.call(t, http.StatusOK, "DELETE", "/stations/"+id(1), nil)["name"])
+	require.Equal(t, "Another", a.call(t, http.StatusOK, "DELETE", "/stations/"+id(1), nil)["name"])
 	a.call(t, http.StatusNotFound, "GET", "/stations/"+id(1), nil)
 	a.call(t, http.StatusNotFound, "GET", "/photos", nil)
 }
@@ -118,6 +121,7 @@ func TestWritesThatAreRefused(t *testing.T) {
 		"slug":                     {"POST", "/stations", with(station(2), "slug", "No_Slug"), "/slug"},
 		"id":                       {"POST", "/stations", with(station(2), "_id", "2"), "/_id"},
 		"empty list":               {"POST", "/stations", with(station(2), "thing_type_ids", []any{}), "/thing_type_ids"},
+		"unknown key of an update": {"PUT", path, with(station(1), "colour", "red"), "colour"},
 		"patch without $set":       {"PATCH", path, document{"name": "x"}, "name"},
 		"patch of what is stamped": {"PATCH", path, document{"$set": document{"version_id": id(9)}}, "version_id"},
 		"patch of what is added":   {"PATCH", path, document{"$set": document{"access_levels_resolved": document{}}}, "access_levels_resolved"},
@@ -169,6 +173,7 @@ func TestAVersionComparesAndSets(t *testing.T) {
 	require.Equal(t, "current", a.call(t, http.StatusOK, "GET", "/stations/"+id(1), nil)["state"])
 	require.Equal(t, "mine", a.call(t, http.StatusOK, "PATCH", path+current, set)["state"])
 	a.call(t, http.StatusNotFound, "PATCH", path+current, set)
+	a.call(t, http.StatusBadRequest, "PUT", path+current, station(1))
 }
 
 func TestReadsAnswerMoreThanWritesTake(t *testing.T) {
@@ -182,8 +187,8 @@ func TestReadsAnswerMoreThanWritesTake(t *testing.T) {
 	require.Equal(t, document{"member_level": 2.0, "public_level": 1.0}, read["access_levels_resolved"])
 	require.Equal(t, document{"a": 1.0}, read["general_config_resolved"])
 	require.Equal(t, document{"name": "One", "slug": "one"}, read["organization_lookup"])
-	created := a.call(t, http.StatusCreated, "POST", "/stations", with(read, "_id", id(3)))
-	require.NotContains(t, created, "access_levels_resolved", "a create drops them")
+	updated := a.call(t, http.StatusOK, "PUT", "/stations/"+id(2), read)
+	require.NotContains(t, updated, "access_levels_resolved", "an update drops them")
 }
 
 func TestQueriesAreCoerced(t *testing.T) {
@@ -196,17 +201,20 @@ func TestQueriesAreCoerced(t *testing.T) {
 		a.call(t, http.StatusCreated, "POST", "/stations", s)
 	}
 	for query, want := range map[string][]any{
-		"slug=abc":                      {id(1)},
-		"slug=123":                      {}, // a number
-		"slug=true":                     {}, // a boolean
-		"organization_id=" + id(101):    {id(1)},
-		"is_hidden=true":                {id(2)},
-		"utc_offset=-3600":              {id(1)},
-		"utc_offset[$lt]=-1":            {id(1), id(2)},
-		"_id[$gt]=" + id(1):             {id(2)},
-		"thing_type_ids=" + id(201):     {id(1)},
-		"thing_type_ids=" + id(300):     {id(0), id(1), id(2)},
-		"$sort[_id]=1&$skip=1&$limit=1": {id(1)},
+		"slug=abc":                     {id(1)},
+		"slug=123":                     {}, // a number
+		"slug=true":                    {}, // a boolean
+		"organization_id=" + id(101):   {id(1)},
+		"is_hidden=true":               {id(2)},
+		"utc_offset=-3600":             {id(1)},
+		"utc_offset[$lt]=-1":           {id(1), id(2)},
+		"_id[$gt]=" + id(1):            {id(2)},
+		"slug[$ne]=abc":                {id(0), id(2)},
+		"_id[$in][]=" + id(0):          {id(0)},
+		"thing_type_ids=" + id(201):    {id(1)},
+		"thing_type_ids=" + id(300):    {id(0), id(1), id(2)},
+		"$sort[utc_offset]=1&$limit=2": {id(2), id(1)},
+		"$sort[_id]=-1&$skip=1":        {id(1), id(0)},
 	} {
 		found := a.call(t, http.StatusOK, "GET", "/stations?"+query, nil)
 		ids := []any{}
@@ -215,7 +223,7 @@ func TestQueriesAreCoerced(t *testing.T) {
 		}
 		require.Equal(t, want, ids, query)
 	}
-	for _, wrong := range []string{"slug[$regex]=a", "slug[$in][]=a", "$sort[name]=1", "$limit=x", "$select[]=name", "a[b][c]=d"} {
+	for _, wrong := range []string{"slug[$regex]=a", "$limit=x", "$select[]=name", "a[b][c]=d"} {
 		a.call(t, http.StatusBadRequest, "GET", "/stations?"+wrong, nil)
 	}
 }

@@ -18,7 +18,7 @@ var schemas []byte
 type service struct {
 	name     string
 	defaults document
-	create   *jsonschema.Schema
+	create   *jsonschema.Schema // also of an update
 	patch    *jsonschema.Schema
 }
 

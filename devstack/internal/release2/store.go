@@ -51,9 +51,9 @@ func remove(ctx context.Context, db querier, service, id string) error {
 	return err
 }
 
-// find returns a page of documents in the order of their ids, and how many match.
+// find returns a page of documents, and how many match.
 func find(ctx context.Context, db querier, service string, q query) (page []document, total int, err error) {
-	if len(q.conditions) == 0 {
+	if q.inOrderOfIDs() {
 		if err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM documents WHERE service = ?`, service).Scan(&total); err != nil {
 			return nil, 0, err
 		}
@@ -64,6 +64,7 @@ func find(ctx context.Context, db querier, service string, q query) (page []docu
 	if err != nil {
 		return nil, 0, err
 	}
+	q.order(matching)
 	first := min(q.skip, len(matching))
 	return matching[first:min(first+q.limit, len(matching))], len(matching), nil
 }

@@ -43,7 +43,7 @@ func termsInfo(ctx context.Context, db querier, terms map[string]any) (document,
 // findTerm returns the type of the vocabulary that a term is of.
 func findTerm(ctx context.Context, db querier, scheme, label, term string) (kind string, err error) {
 	found, _, err := find(ctx, db, "vocabularies", query{limit: 1, conditions: []condition{
-		{key: "is_enabled", value: true}, {key: "scheme_id", value: scheme}, {key: "label", value: label},
+		{key: "is_enabled", values: []any{true}}, {key: "scheme_id", values: []any{scheme}}, {key: "label", values: []any{label}},
 	}})
 	if err != nil {
 		return "", err
