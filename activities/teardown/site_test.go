@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -29,6 +30,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/teardown"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
@@ -159,6 +161,15 @@ func (s *site) plant(id, slug string, count int) *organization {
 	s.archived(o, count)
 	s.waitJobs(o, 2)
 	stacktest.WaitFor(s, "variants of "+slug, func() (bool, error) { return s.manifests(o) == 3, nil })
+	for _, queue := range teardown.Queues(id) { // For each upload, and for each station.
+		stacktest.WaitFor(s, "queue "+queue, func() (bool, error) {
+			q, err := s.client.Queues.Get(s.Context(), queue)
+			if errors.Is(err, client.ErrNotFound) {
+				return false, nil
+			}
+			return err == nil && q.Completed == 3 && q.Status == client.QueueIdle, err
+		})
+	}
 	return o
 }
 
