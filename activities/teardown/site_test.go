@@ -329,11 +329,6 @@ func (s *site) everything() []string {
 			}
 		}
 	}
-	info, err := s.pipeline.JetStream().Stream(s.Context(), "KV_"+pipeline.BucketBookmarks)
-	require.NoError(s, err)
-	state, err := info.Info(s.Context())
-	require.NoError(s, err)
-	add("bookmark revisions %d", state.State.Msgs)
 	keys, err := s.pipeline.BookmarkKeys(s.Context())
 	require.NoError(s, err)
 	for _, key := range keys {

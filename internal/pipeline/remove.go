@@ -102,20 +102,20 @@ func (c *Client) BookmarkKeys(ctx context.Context) ([]string, error) {
 	return keys, ctx.Err()
 }
 
-// RemoveBookmark removes a bookmark with its history. A server that is killed soon after
-// may have its earlier values again, behind a mark that the key is gone.
+// RemoveBookmark removes a bookmark with its history. A mark that the key is gone stays: a
+// server that is killed right after may have earlier values again, and they do not count.
 func (c *Client) RemoveBookmark(ctx context.Context, key string) error {
 	if err := c.Ready(ctx); err != nil {
 		return err
 	}
 	bucket, err := c.js.KeyValue(ctx, BucketBookmarks)
 	if err == nil {
-		err = bucket.Purge(ctx, key) // The mark is a message, and as durable as one.
+		err = bucket.Purge(ctx, key)
 	}
 	if err != nil {
 		return c.failed(ctx, "remove "+key+" of bucket "+BucketBookmarks, err)
 	}
-	return c.PurgeSubject(ctx, "KV_"+BucketBookmarks, "$KV."+BucketBookmarks+"."+key)
+	return nil
 }
 
 // OrganizationOf is the slug in the context of a message, "" if it has none.
