@@ -57,6 +57,7 @@ func (i *invocation) root() *cobra.Command {
 	flags.Var(textValue{&i.settings.Address, "HOST:PORT"}, "address", "address of Temporal")
 	flags.Var(textValue{&i.settings.Namespace, "NAME"}, "namespace", "Temporal namespace")
 	flags.Var(textValue{&i.settings.Profile, "NAME"}, "profile", "profile of the Temporal CLI's configuration file")
+	i.server.register(flags)
 	i.format = formatTable
 	flags.VarP(choose(&i.format, formatTable, formatJSON), "output", "o", "table or json")
 	flags.BoolVar(&i.noColor, "no-color", false, "no colors, as with NO_COLOR set")
