@@ -62,9 +62,11 @@ func New(config Config) *Server {
 
 // Clients are clients of all services of the Job API.
 type Clients struct {
+	Alerts     jobsv1connect.AlertServiceClient
 	Jobs       jobsv1connect.JobServiceClient
 	JobSets    jobsv1connect.JobSetServiceClient
 	Loads      jobsv1connect.LoadServiceClient
+	Overview   jobsv1connect.OverviewServiceClient
 	Quarantine jobsv1connect.QuarantineServiceClient
 	Queues     jobsv1connect.QueueServiceClient
 	Runs       jobsv1connect.RunServiceClient
@@ -76,9 +78,11 @@ type Clients struct {
 func NewClients(transport connect.Transport, interceptors ...connect.ClientInterceptor) *Clients {
 	c := connect.NewClient(transport, interceptors...)
 	return &Clients{
+		Alerts:     jobsv1connect.NewAlertServiceClient(c),
 		Jobs:       jobsv1connect.NewJobServiceClient(c),
 		JobSets:    jobsv1connect.NewJobSetServiceClient(c),
 		Loads:      jobsv1connect.NewLoadServiceClient(c),
+		Overview:   jobsv1connect.NewOverviewServiceClient(c),
 		Quarantine: jobsv1connect.NewQuarantineServiceClient(c),
 		Queues:     jobsv1connect.NewQueueServiceClient(c),
 		Runs:       jobsv1connect.NewRunServiceClient(c),
