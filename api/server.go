@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -27,6 +28,9 @@ type Config struct {
 	Types []job.Type
 	// Logger gets what errors do not tell callers. Defaults to slog.Default().
 	Logger *slog.Logger
+	// Interceptors see every call before it is read, and the errors that callers see. The
+	// first is the outermost.
+	Interceptors []connect.ServerInterceptor
 	// Timeout bounds a call that is no stream. Defaults to two minutes.
 	Timeout time.Duration
 }
@@ -48,7 +52,8 @@ func New(config Config) *Server {
 		config.Timeout = 2 * time.Minute
 	}
 	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config)}
-	s.connect = connect.NewServer(s.limitTime, s.explainErrors, validate.NewServerInterceptor())
+	interceptors := append(slices.Clone(config.Interceptors), s.limitTime, s.explainErrors, validate.NewServerInterceptor())
+	s.connect = connect.NewServer(interceptors...)
 	s.connect.SetUnknownHandler(unknownMethod)
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})
 	jobsv1connect.RegisterJobSetServiceHandler(s.connect, &jobSetService{s})
