@@ -54,10 +54,12 @@ func (s *Server) routes() http.Handler {
 	jobAPI, page := s.api.Handler(), s.config.Page(s.clients)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch caller, _ := auth.CallerOf(r.Context()); {
-		case isAPI(r):
+		case strings.HasPrefix(r.URL.Path, "/dendra.") || isHealth(r):
 			jobAPI.ServeHTTP(w, r)
 		case caller.Role < auth.RoleViewer:
 			s.refuse(w, r, noRole(caller))
+		case isAPI(r):
+			jobAPI.ServeHTTP(w, r)
 		default:
 			page.ServeHTTP(w, r)
 		}
