@@ -46,10 +46,10 @@ type Log struct {
 	logger *slog.Logger
 	path   string
 
-	mu     sync.Mutex
-	to     io.Writer
-	file   *os.File // nil for a log that is no file
-	broken error    // why the last line is not in the log
+	mu   sync.Mutex
+	to   io.Writer
+	file *os.File // nil for a log that is no file
+	lost int      // lines that could not be written
 }
 
 // New makes a log that writes to a stream, such as standard output.
@@ -90,7 +90,8 @@ func (l *Log) reopen() error {
 	if err := l.open(); err != nil {
 		return err
 	}
-	return before.Close()
+	_ = before.Close() // Its lines are on the disk.
+	return nil
 }
 
 // Close closes the file.
@@ -103,18 +104,26 @@ func (l *Log) Close() error {
 	return l.file.Close()
 }
 
-// Ready says why the log takes no lines, nil if it does. After a line that could not be
-// written it opens the file anew.
+// Ready says why the log takes no lines, nil if it does. After lines that could not be
+// written it opens the file anew, and writes how many they are.
 func (l *Log) Ready() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.broken == nil {
+	if l.lost == 0 {
 		return nil
 	}
-	if l.broken = l.reopen(); l.broken == nil {
-		l.broken = l.sync()
+	if err := l.reopen(); err != nil {
+		return err
 	}
-	return l.broken
+	gap := Record{Time: time.Now().UTC(), Code: "gap", Note: fmt.Sprintf("%d lines before this one could not be written", l.lost)}
+	line, err := json.Marshal(gap)
+	if err == nil {
+		_, err = fmt.Fprintf(l.to, "\n%s\n", line) // What was written of the last line ends here.
+	}
+	if err = errors.Join(err, l.sync()); err == nil {
+		l.lost = 0
+	}
+	return err
 }
 
 // Write appends a line, and waits until it is on the disk. A line that cannot be written is
@@ -127,7 +136,7 @@ func (l *Log) Write(record Record) {
 		_, err = l.to.Write(append(line, '\n'))
 	}
 	if err = errors.Join(err, l.sync()); err != nil {
-		l.broken = err
+		l.lost++
 		l.logger.Error("a line of the audit log cannot be written", "error", err, "caller", record.Caller,
 			"procedure", record.Procedure, "resource", record.Resource, "code", record.Code)
 	}
