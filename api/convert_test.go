@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -213,7 +214,7 @@ type enum interface {
 	Descriptor() protoreflect.EnumDescriptor
 }
 
-func checkWords[E enum](t *testing.T, words []string) {
+func checkWords[E messages.Enum](t *testing.T, words []string) {
 	t.Helper()
 	var e E
 	require.Equal(t, e.Descriptor().Values().Len()-1, len(words), "%s", e.Descriptor().FullName())

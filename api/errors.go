@@ -47,6 +47,12 @@ const (
 	internalReason   = jobsv1.ErrorReason_ERROR_REASON_INTERNAL
 )
 
+// NewError makes an error as those of the API are: with a code and a reason. Its text is
+// for the caller.
+func NewError(code connect.Code, reason jobsv1.ErrorReason, format string, args ...any) *connect.Error {
+	return newError(code, reason, format, args...)
+}
+
 // newError makes an error with a reason. Its text is for the caller.
 func newError(code connect.Code, reason jobsv1.ErrorReason, format string, args ...any) *connect.Error {
 	return withInfo(connect.NewError(code, fmt.Sprintf(format, args...)), reason, nil)

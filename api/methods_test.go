@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -29,6 +30,7 @@ func everyMethod(t *testing.T, w *world, key string, c *calledClients) {
 	t.Run("of workers", func(t *testing.T) { workersAndTypes(t, c) })
 	t.Run("of job sets", func(t *testing.T) { jobSets(t, key, c) })
 	t.Run("of the pipeline", func(t *testing.T) { loadsAndQuarantine(t, w, key, c) })
+	t.Run("of the overview", func(t *testing.T) { overviews(t, key, c) })
 	if !t.Failed() {
 		c.requireAllCalled(t, w)
 	}
@@ -428,7 +430,7 @@ func queues(t *testing.T, key string, c *calledClients) {
 	_, err = c.Jobs.DeleteJob(ctx, &jobsv1.DeleteJobRequest{Id: id("d"), Etag: made.GetJob().GetEtag()})
 	require.NoError(t, err)
 	require.Zero(t, get().GetWaiting())
-	purged, err := c.Queues.PurgeQueue(ctx, &jobsv1.PurgeQueueRequest{Queue: queue, Force: true})
+	purged, err := c.Queues.PurgeQueue(ctx, &jobsv1.PurgeQueueRequest{Queue: queue})
 	require.NoError(t, err)
 	require.Zero(t, purged.GetPurgeCount())
 	_, err = c.Queues.RecoverQueue(ctx, &jobsv1.RecoverQueueRequest{Queue: queue})
@@ -577,14 +579,14 @@ func loadsAndQuarantine(t *testing.T, w *world, key string, c *calledClients) {
 	require.Equal(t, "body 2", string(item.GetItem().GetBody()))
 	require.NotEmpty(t, item.GetItem().GetNotReplayable())
 
-	replay, err := c.Quarantine.ReplayQuarantineItems(ctx, &jobsv1.ReplayQuarantineItemsRequest{Filter: filter, Force: true})
+	replay, err := c.Quarantine.ReplayQuarantineItems(ctx, &jobsv1.ReplayQuarantineItemsRequest{Filter: filter})
 	require.NoError(t, err)
 	require.Zero(t, replay.GetReplayCount())
 	require.Len(t, replay.GetLeft(), 3)
 	drop, err := c.Quarantine.DropQuarantineItems(ctx, &jobsv1.DropQuarantineItemsRequest{Filter: filter})
 	require.NoError(t, err)
 	require.EqualValues(t, 3, drop.GetDropCount())
-	drop, err = c.Quarantine.DropQuarantineItems(ctx, &jobsv1.DropQuarantineItemsRequest{Ids: []int64{newest.GetId()}, Force: true})
+	drop, err = c.Quarantine.DropQuarantineItems(ctx, &jobsv1.DropQuarantineItemsRequest{Ids: []int64{newest.GetId()}})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, drop.GetDropCount())
 	_, err = c.Quarantine.GetQuarantineItem(ctx, &jobsv1.GetQuarantineItemRequest{Id: newest.GetId()})
@@ -612,4 +614,36 @@ func heldMessage(t *testing.T, w *world, location string) int64 {
 		},
 	}))
 	return int64(ack.Sequence)
+}
+
+func overviews(t *testing.T, key string, c *calledClients) {
+	ctx := t.Context()
+	id := "take_steps.overview-" + key
+	j := steps(t, id)
+	j.Mode = &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}
+	_, err := c.Jobs.CreateJob(ctx, &jobsv1.CreateJobRequest{Job: j})
+	require.NoError(t, err)
+
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	stream, err := c.Overview.WatchOverview(watching, &jobsv1.WatchOverviewRequest{})
+	require.NoError(t, err)
+	first, err := stream.Receive()
+	require.NoError(t, err)
+	require.False(t, first.GetDelta(), "the first message is all")
+	require.NotEmpty(t, first.GetOverview().GetWorkers())
+
+	find := func(o *jobsv1.Overview) *jobsv1.JobOverview {
+		for _, j := range o.GetJobs() {
+			if j.GetId() == id {
+				return j
+			}
+		}
+		return nil
+	}
+	stacktest.WaitFor(t, "the job to be in the overview as completed", func() (bool, error) {
+		got, err := c.Overview.GetOverview(ctx, &jobsv1.GetOverviewRequest{})
+		return find(got.GetOverview()).GetOutcomes() == "C", err
+	})
+	stop()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,7 @@ import (
 type runService struct{ *Server }
 
 // refName is the name of a run: WORKFLOW_ID@RUN_ID.
-func refName(ref client.RunRef) string { return ref.WorkflowID + "@" + ref.RunID }
+func refName(ref client.RunRef) string { return messages.RunName(ref) }
 
 // iterationName is the name of an iteration: JOB_ID#NUMBER.
 func iterationName(jobID string, number int64) string {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/overview"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
@@ -23,10 +25,16 @@ type Config struct {
 	// Pipeline is that of NATS, which loads and the quarantine need. Without it they are
 	// unavailable.
 	Pipeline *pipeline.Client
+	// Overview reads for the overview. Its Run has to be running. If it is nil, the server
+	// makes one when it is asked for the overview first: see Server.Close.
+	Overview *overview.Reader
 	// Types are the job types that are known besides those that workers announce.
 	Types []job.Type
 	// Logger gets what errors do not tell callers. Defaults to slog.Default().
 	Logger *slog.Logger
+	// Interceptors see every call before it is read, and the errors that callers see. The
+	// first is the outermost.
+	Interceptors []connect.ServerInterceptor
 	// Timeout bounds a call that is no stream. Defaults to two minutes.
 	Timeout time.Duration
 }
@@ -37,6 +45,7 @@ type Server struct {
 	connect *connect.Server
 	syncer  *schedules.Syncer
 	types   *types
+	reader  ownReader
 }
 
 // New makes a server.
@@ -48,17 +57,22 @@ func New(config Config) *Server {
 		config.Timeout = 2 * time.Minute
 	}
 	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config)}
-	s.connect = connect.NewServer(s.limitTime, s.explainErrors, validate.NewServerInterceptor())
+	interceptors := append(slices.Clone(config.Interceptors), s.limitTime, s.explainErrors, validate.NewServerInterceptor())
+	s.connect = connect.NewServer(interceptors...)
 	s.connect.SetUnknownHandler(unknownMethod)
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})
 	jobsv1connect.RegisterJobSetServiceHandler(s.connect, &jobSetService{s})
 	jobsv1connect.RegisterLoadServiceHandler(s.connect, &loadService{s})
+	jobsv1connect.RegisterOverviewServiceHandler(s.connect, &overviewService{s})
 	jobsv1connect.RegisterQuarantineServiceHandler(s.connect, &quarantineService{s})
 	jobsv1connect.RegisterQueueServiceHandler(s.connect, &queueService{s})
 	jobsv1connect.RegisterRunServiceHandler(s.connect, &runService{s})
 	jobsv1connect.RegisterWorkerServiceHandler(s.connect, &workerService{s})
 	return s
 }
+
+// Close ends what the server has begun on its own: the reader of the overview.
+func (s *Server) Close() { s.reader.close() }
 
 // Clients are clients of all services of the Job API.
 type Clients struct {

@@ -150,6 +150,7 @@ func startWorld(t *testing.T) *world {
 	w.server = api.New(api.Config{
 		Client: w.client, Pipeline: w.pipeline, Types: ownTypes(), Logger: newLogger(w.log),
 	})
+	t.Cleanup(w.server.Close)
 	w.url = serve(t, w.server.Handler())
 	return w
 }
