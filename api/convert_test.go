@@ -3,7 +3,6 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/schedules"

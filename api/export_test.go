@@ -2,11 +2,11 @@ package api
 
 import (
 	"context"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 
 	"connectrpc.com/connect/v2"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/messages"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 

@@ -1,11 +1,11 @@
 package api
 
 import (
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/schedules"

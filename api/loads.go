@@ -3,11 +3,11 @@ package api
 import (
 	"context"
 	"errors"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"time"
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )

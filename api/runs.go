@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"

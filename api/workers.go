@@ -2,10 +2,10 @@ package api
 
 import (
 	"context"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"slices"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/internal/messages"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 

@@ -144,7 +144,8 @@ func (r *Reader) allSources() []*source {
 		{name: "drift", every: time.Minute, timeout: time.Hour, later: true, read: r.readDrift},
 	}
 	if r.Pipeline != nil {
-		list = append(list, &source{name: "loads", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readLoads})
+		list = append(list, &source{name: "loads", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readLoads},
+			&source{name: "stations", every: 30 * time.Second, timeout: 30 * time.Second, later: true, read: r.readStations})
 	}
 	if r.Platform != nil {
 		list = append(list, &source{name: "integrations", every: 15 * time.Second, timeout: 30 * time.Second, later: true, read: r.readIntegrations})

@@ -28,6 +28,7 @@ type state struct {
 	queues  map[string]*queueState
 	workers map[string]*workerState
 	loads   []*jobsv1.Load
+	stations []*jobsv1.StationOverview
 	// integrations are those of the platform.
 	integrations []*jobsv1.IntegrationOverview
 	servers      map[string]*jobsv1.ServerHealth
@@ -62,7 +63,7 @@ func (s *state) notes() []string {
 
 // overview is the state as a message. It has no revision yet.
 func (s *state) overview(now time.Time) *jobsv1.Overview {
-	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Loads: s.loads, Integrations: s.integrations, Drift: s.drift.message}
+	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Loads: s.loads, Stations: s.stations, Integrations: s.integrations, Drift: s.drift.message}
 	waiting := s.waitingRows()
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
@@ -156,6 +157,9 @@ func rowMessage(row client.JobRow) *jobsv1.JobOverview {
 	}
 }
 
+// influxPrefix begins the names of those servers.
+const influxPrefix = "influxdb/"
+
 // influxServers are the servers that loads write into, as they report them.
 func influxServers(loads []*jobsv1.Load) []*jobsv1.ServerHealth {
 	servers := map[string]*jobsv1.ServerHealth{}
@@ -163,7 +167,7 @@ func influxServers(loads []*jobsv1.Load) []*jobsv1.ServerHealth {
 		if load.GetAddress() == "" {
 			continue
 		}
-		name := "influxdb/" + load.GetLocation() + "/" + load.GetMirror()
+		name := influxPrefix + load.GetLocation() + "/" + load.GetMirror()
 		down := load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_DOWN || load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_TRYING
 		known := servers[name]
 		if known != nil && (!known.GetUp() || !down) {
