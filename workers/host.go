@@ -181,6 +181,7 @@ func Run(ctx context.Context, config Config) error {
 	h.tasks = newTasks(h.now, h.names())
 	h.enter(stateConnecting)
 	metrics.WorkerServing.Add(0, string(h.Worker))
+	zeroMetrics(h.names())
 	metrics.Slots.Add(int64(config.MaxConcurrentRuns), string(h.Worker))
 	defer metrics.Slots.Add(-int64(config.MaxConcurrentRuns), string(h.Worker))
 	stopHealth, err := h.serveHealth(ctx)

@@ -45,7 +45,9 @@ func (r *run) countAttempt(err error) {
 }
 
 // runCounter counts the runs that end in a process. A run that is terminated ends in none.
-type runCounter struct{ interceptor.WorkerInterceptorBase }
+type runCounter struct {
+	interceptor.WorkerInterceptorBase
+}
 
 // InterceptWorkflow implements interceptor.WorkerInterceptor.
 func (*runCounter) InterceptWorkflow(ctx workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
@@ -82,4 +84,24 @@ func runOutcome(result any, err error) string {
 		return metrics.HeldBack
 	}
 	return metrics.Completed
+}
+
+// zeroMetrics makes the counters by outcome begin with 0: an increase from nothing to 1 is
+// not seen.
+func zeroMetrics(jobTypes []string) {
+	both := []string{metrics.Completed, metrics.Failed, metrics.Canceled}
+	for _, name := range jobTypes {
+		for _, outcome := range both {
+			metrics.Runs.Add(0, name, outcome)
+			metrics.Attempts.Add(0, name, outcome)
+		}
+		metrics.Runs.Add(0, name, metrics.HeldBack)
+		for _, outcome := range []string{metrics.TimedOut, metrics.HandedOver, metrics.Lost, metrics.Stuck} {
+			metrics.Attempts.Add(0, name, outcome)
+		}
+		metrics.LeasesLost.Add(0, name)
+		metrics.HeartbeatFailed.Add(0, name)
+		metrics.HandlersRunning.Add(0, name)
+		metrics.HandlersStuck.Add(0, name)
+	}
 }

@@ -97,13 +97,11 @@ func gauge(name, help string, labels ...string) Gauge {
 	return Gauge{v}
 }
 
-// Bounds are those of the buckets of durations, in seconds: from a quick
-// handler to one of hours.
-var Bounds = []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400}
-
 func histogram(name, help string, labels ...string) Histogram {
 	d := define("histogram", name, help, labels)
-	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.Name, Help: help, Buckets: Bounds}, labels)
+	// In seconds: from a quick handler to one of hours.
+	bounds := []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400}
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.Name, Help: help, Buckets: bounds}, labels)
 	process.registry.MustRegister(v)
 	return Histogram{v}
 }

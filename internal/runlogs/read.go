@@ -85,7 +85,7 @@ func Read(ctx context.Context, client *pipeline.Client, name Name, ended func(co
 		return job.Retryable(pipeline.ClassUnreachable, 0, "nats %s: read the log of %s: %w", client.Address(), name.JobID, err)
 	}
 	if err := client.Reach(ctx); err != nil {
-		return err
+		return fmt.Errorf("the logs of runs are in NATS: %w", err)
 	}
 	stream, err := client.JetStream().Stream(ctx, pipeline.StreamRunLogs)
 	if err != nil {
@@ -99,7 +99,9 @@ func Read(ctx context.Context, client *pipeline.Client, name Name, ended func(co
 	for {
 		fetch := consumer.FetchNoWait
 		if !last {
-			fetch = func(n int) (jetstream.MessageBatch, error) { return consumer.Fetch(n, jetstream.FetchMaxWait(followWait)) }
+			fetch = func(n int) (jetstream.MessageBatch, error) {
+				return consumer.Fetch(n, jetstream.FetchMaxWait(followWait))
+			}
 		}
 		batch, err := fetch(pipeline.MaxRunLogLines)
 		if err != nil {
