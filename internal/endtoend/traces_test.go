@@ -137,8 +137,10 @@ func (c *collector) names(name string) []string {
 func (c *collector) await(name string, want ...string) {
 	c.Helper()
 	stacktest.WaitFor(c, "the path to span "+name, func() (bool, error) {
-		got := c.path(name)
-		return slices.Equal(got, want), fmt.Errorf("%q", got)
+		if got := c.path(name); !slices.Equal(got, want) {
+			return false, fmt.Errorf("%q", got)
+		}
+		return true, nil
 	})
 }
 
@@ -215,7 +217,7 @@ func TestLogsOfARun(t *testing.T) {
 
 	a := b.starter(append(args[:4:4], "missing", "--spec", `{"bucket": "uploads", "key": "missing.jpg"}`)...)
 	require.Equal(t, 1, a.code)
-	require.Regexp(t, `ERROR attempt 1: attempt ended class=ObjectMissing error=".*missing\.jpg.*" outcome=failed\n$`,
+	require.Regexp(t, `ERROR attempt 4: attempt ended class=ObjectMissing error=".*missing\.jpg.*" outcome=failed\n$`,
 		b.ok("runs", "logs", "generate_photo_variants_to_minio.missing"))
 
 	a = b.starter("runs", "logs", "generate_photo_variants_to_minio.logged", "--nats", "nats://127.0.0.1:1")
