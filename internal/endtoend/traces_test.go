@@ -175,7 +175,7 @@ func TestTraceFromStartToStore(t *testing.T) {
 	logger := l.vendor.Options().Loggers[0]
 	ok("run", "--type", "ExtractHoboTimeFrame", "--key", "traced", "--spec", fmt.Sprintf(
 		`{"base_url": %q, "token": "secret://traced", "organization": "ucnrs", "location": "traced", "database": "traced",
-		"backfill": "PT2H", "loggers": [{"serial": %q, "measurement": "m"}]}`, l.url, logger))
+		"backfill": "PT2H", "loggers": [{"serial": %q, "station": "s", "measurement": "m"}]}`, l.url, logger))
 	c.await("NATS publish", run("dendra-jobs-extract", "ExtractHoboTimeFrame", "NATS publish")...)
 	c.await("HOBOlink GET /v1/data", run("dendra-jobs-extract", "ExtractHoboTimeFrame", "HOBOlink GET /v1/data")...)
 

@@ -85,7 +85,7 @@ func (s StreamSettings) streams() []jetstream.StreamConfig {
 // RunLogsRoot begins the subjects of [StreamRunLogs], and MaxRunLogLines is how many
 // lines it keeps of a run.
 const (
-	RunLogsRoot    = "run_logs"
+	RunLogsRoot    = "dendra.run_logs.v1"
 	MaxRunLogLines = 1000
 )
 

@@ -146,7 +146,7 @@ type Name struct {
 	Loop bool
 }
 
-// subject is run_logs.JOB.RUN. A job's id has dots, and no "=".
+// subject is dendra.run_logs.v1.JOB.RUN. A job's id has dots, and no "=".
 func (n Name) subject() string {
 	run := "iterations"
 	if !n.Loop {
