@@ -116,7 +116,7 @@ func (p Program) host(ctx context.Context, config Config) error {
 		Defer:   func(f func()) { closers = append(closers, f) },
 
 		KeepLogs: func(logs RunLogs) { config.RunLogs = logs },
-		Alive:   func(check func() error) { checks = append(checks, check) },
+		Alive:    func(check func() error) { checks = append(checks, check) },
 	})
 	if ctx.Err() != nil {
 		return nil // Stopped while it connected to what its types need.

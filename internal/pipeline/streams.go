@@ -17,9 +17,9 @@ const (
 	StreamPrepared   = "PREPARED"
 	StreamQuarantine = "QUARANTINE"
 	// StreamRunLogs holds the last lines of the logs of runs; see package runlogs.
-	StreamRunLogs    = "RUN_LOGS"
-	BucketBookmarks  = "bookmarks"
-	BucketRates      = "rates"
+	StreamRunLogs   = "RUN_LOGS"
+	BucketBookmarks = "bookmarks"
+	BucketRates     = "rates"
 	// BucketReverseSync holds what reverse sync knows about documents of Release 2.
 	BucketReverseSync = "reverse_sync"
 )

@@ -36,7 +36,7 @@ func Header(ctx context.Context) *commonpb.Header {
 	if len(carrier) == 0 {
 		return nil
 	}
-	payload, err := converter.GetDefaultDataConverter().ToPayload(map[string]string(carrier))
+	payload, err := converter.GetDefaultDataConverter().ToPayload(carrier)
 	if err != nil {
 		return nil // a map of strings has no error
 	}
