@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/activities/integration"
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/activities/reversesync"
+	"github.com/dendrascience/dendra-jobs/activities/teardown"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
@@ -24,13 +25,16 @@ import (
 
 // Backend are the job types of the backend worker.
 func Backend(store *objects.Store, api *platform.Client, client *pipeline.Client, getenv func(string) string) []job.Type {
-	return append([]job.Type{
+	types := append([]job.Type{
 		images.PhotoVariants(store),
 		images.LogoAvatarVariants(store),
 		integration.ReconcileJobs(api),
 		integration.DiscoverTables(api),
 		changes.SideEffects(store, api, client),
+		teardown.Organization(store, api, client),
+		reversesync.Subscribe(api, client, getenv),
 	}, reversesync.Metadata(client, getenv)...)
+	return append(types, integration.Orchestrate(api, slices.Concat(types, Extract(nil), Load(nil, nil))...))
 }
 
 // Extract are the job types of the extract worker.

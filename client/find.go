@@ -16,19 +16,30 @@ import (
 )
 
 // Find lists the recurring jobs, and the continuous jobs that have not been stopped, that
-// match the filter, by id. Unlike [JobClient.List] it reads nothing of other jobs. The
-// lists behind it lag by about a second.
+// match the filter, by id. A recurring job whose schedule is gone is there as long as it
+// has a run. Unlike [JobClient.List] it reads nothing of other jobs. The lists behind it
+// lag by about a second.
 func (c *JobClient) Find(ctx context.Context, filter job.Filter) ([]job.Found, error) {
 	var list []job.Found
 	add := func(found job.Found, err error) error {
 		if err == nil && filter.Matches(found) {
+			if !filter.State {
+				found.Paused, found.Failing = false, nil
+			}
 			list = append(list, found)
 		}
 		return err
 	}
-	err := c.findSchedules(ctx, findQuery(filter), add)
+	latest := latestRuns{}
+	err := c.findSchedules(ctx, findQuery(filter), latest, add)
+	if err == nil && filter.State {
+		err = c.addFailures(ctx, list, latest)
+	}
 	if err == nil {
 		err = c.findContinuous(ctx, findQuery(filter), add)
+	}
+	if err == nil {
+		err = c.findLeft(ctx, filter, list, add)
 	}
 	slices.SortFunc(list, func(a, b job.Found) int { return strings.Compare(a.ID, b.ID) })
 	return list, err
@@ -50,7 +61,23 @@ func findQuery(filter job.Filter) string {
 	return strings.Join(terms, " AND ")
 }
 
-func (c *conn) findSchedules(ctx context.Context, query string, add func(job.Found, error) error) error {
+// addFailures notes which recurring jobs are failing.
+func (c *conn) addFailures(ctx context.Context, list []job.Found, latest latestRuns) error {
+	failing, err := c.failing(ctx, latest)
+	for i := range list {
+		list[i].Failing = failure(failing[list[i].ID])
+	}
+	return err
+}
+
+func failure(f *contract.Failing) *job.Failing {
+	if f == nil {
+		return nil
+	}
+	return &job.Failing{Failures: f.Failures, Since: f.Since, Class: f.Class, Error: f.Error}
+}
+
+func (c *conn) findSchedules(ctx context.Context, query string, latest latestRuns, add func(job.Found, error) error) error {
 	request := &workflowservice.ListSchedulesRequest{Namespace: c.namespace, MaximumPageSize: 1000, Query: query}
 	for {
 		response, err := call(ctx, c.temporal.WorkflowService().ListSchedules, request)
@@ -58,7 +85,7 @@ func (c *conn) findSchedules(ctx context.Context, query string, add func(job.Fou
 			return fmt.Errorf("list schedules: %w", err)
 		}
 		for _, entry := range response.GetSchedules() {
-			if err := addSchedule(entry, add); err != nil {
+			if err := addSchedule(entry, latest, add); err != nil {
 				return err
 			}
 		}
@@ -68,13 +95,14 @@ func (c *conn) findSchedules(ctx context.Context, query string, add func(job.Fou
 	}
 }
 
-func addSchedule(entry *schedulepb.ScheduleListEntry, add func(job.Found, error) error) error {
+func addSchedule(entry *schedulepb.ScheduleListEntry, latest latestRuns, add func(job.Found, error) error) error {
 	id, named := contract.JobIDOfSchedule(entry.GetScheduleId())
 	found, err := foundIn(func(name string) string { return metadata.Attribute(entry.GetSearchAttributes(), name) })
 	if !named || found.ID != id {
 		return nil // Not ours.
 	}
-	found.Mode = job.ModeRecurring
+	found.Mode, found.Paused = job.ModeRecurring, entry.GetInfo().GetPaused()
+	latest.add(id, found.DefinitionHash, entry.GetInfo().GetRecentActions())
 	return add(found, err)
 }
 
@@ -88,9 +116,36 @@ func (c *conn) findContinuous(ctx context.Context, query string, add func(job.Fo
 		if info.GetExecution().GetWorkflowId() != contract.JobWorkflowID(found.ID) {
 			return nil // Not ours.
 		}
-		found.Mode = job.ModeContinuous
+		found.Mode, found.Paused = job.ModeContinuous, pauseOf(info.GetMemo()).Paused
+		found.Failing = failure(failingLoop(info.GetMemo()))
 		return add(found, err)
 	})
+}
+
+// findLeft finds recurring jobs whose schedule is not in the list and that have a run.
+func (c *conn) findLeft(ctx context.Context, filter job.Filter, list []job.Found, add func(job.Found, error) error) error {
+	known := map[string]bool{}
+	for _, found := range list {
+		known[found.ID] = true
+	}
+	return c.eachWorkflow(ctx, scheduledRunsQuery(findQuery(filter)), 0, func(info *workflowpb.WorkflowExecutionInfo) error {
+		found, err := foundIn(func(name string) string { return metadata.Attribute(info.GetSearchAttributes(), name) })
+		if known[found.ID] {
+			return nil
+		}
+		known[found.ID], found.Mode = true, job.ModeRecurring
+		return add(found, err)
+	})
+}
+
+// scheduledRunsQuery is the visibility query for runs of recurring jobs that are under way.
+func scheduledRunsQuery(terms string) string {
+	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND %s = '%s'",
+		contract.RunJobType, contract.AttributeJobMode.GetName(), job.ModeRecurring)
+	if terms != "" {
+		query += " AND " + terms
+	}
+	return query
 }
 
 // foundIn reads the search attributes of a job.

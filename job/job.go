@@ -39,6 +39,7 @@ const (
 	ProviderTOML        Provider = "toml"        // jobs.toml
 	ProviderIntegration Provider = "integration" // the orchestrators of the Platform API's integrations, see [IntegrationProvider]
 	ProviderAPI         Provider = "api"         // a client: the CLI or the Job API
+	ProviderTeardown    Provider = "teardown"    // organizations that are marked as deleted
 )
 
 // KeyPattern is the regular expression that a job key and the name of a queue match.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Jobs is how a handler manages other jobs; [Run.Jobs] gives it. Its methods may be
@@ -24,12 +25,22 @@ type Jobs interface {
 	Stop(ctx context.Context, jobID, reason string) error
 	// Enqueue puts a queued job into its queue, unless it is in it already. With
 	// allowRerun it runs although it has completed before. Without a provider it gets [ProviderAPI]:
-	// no set of another provider takes it out.
+	// no set of another provider takes it out. The error wraps [ErrRefused] if the queue
+	// answers that it does not take the job: it is drained or full, or has ended.
 	Enqueue(ctx context.Context, j Job, allowRerun bool) error
+	// RemoveQueue removes a queue with everything in it: what waits and its dead letters
+	// go, what runs is stopped gracefully, and RemoveQueue waits for its end. A queue that
+	// is not there has nothing.
+	RemoveQueue(ctx context.Context, queue string) error
+	// QueueItems counts what RemoveQueue would remove, and says whether the queue is there.
+	QueueItems(ctx context.Context, queue string) (items int, exists bool, err error)
 	// Find lists recurring jobs, and continuous jobs that have not been stopped, by id.
 	// The list may lag behind by about a second.
 	Find(ctx context.Context, filter Filter) ([]Found, error)
 }
+
+// ErrRefused says that a queue does not take a job.
+var ErrRefused = errors.New("refused")
 
 // Set is the jobs that a provider wants. A job has one provider: a set never changes
 // jobs of another.
@@ -150,6 +161,8 @@ type Filter struct {
 	Provider Provider
 	Type     string
 	Owner    Owner
+	// State asks for the state of the jobs too, which takes further calls.
+	State bool
 }
 
 // Matches says whether the filter lets a job through.
@@ -168,6 +181,20 @@ type Found struct {
 	Owner    Owner
 	// DefinitionHash is that of the definition in force.
 	DefinitionHash string
+	// Paused and Failing are set if the filter asked for the state.
+	Paused bool
+	// Failing is nil unless the latest runs, or iterations, failed.
+	Failing *Failing
+}
+
+// Failing is how a recurring or continuous job fails.
+type Failing struct {
+	// Failures counts the failed runs in a row of a recurring job.
+	Failures int
+	// Since is the end of the first run, or iteration, in a row that failed.
+	Since time.Time
+	// Class and Error are those of the last run, or of the first iteration, that failed.
+	Class, Error string
 }
 
 // IntegrationProvider is the provider of the jobs that the orchestrator of an

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"go.temporal.io/sdk/temporal"
+
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -49,8 +52,34 @@ func (s *Jobs) Apply(ctx context.Context, set job.Set) (job.Applied, error) {
 			applied.Changes = append(applied.Changes, changed(r.Change, r.Err))
 		}), err)
 	}
+	left, stopErr := s.stopLeftRuns(ctx, set, applied)
+	applied.Changes = append(applied.Changes, left...)
 	slices.SortFunc(applied.Changes, func(a, b job.Change) int { return strings.Compare(a.JobID, b.JobID) })
+	err = errors.Join(err, stopErr)
+	if err == nil && !set.DryRun && len(set.Jobs)+len(set.Only) == 0 {
+		err = endRecord(ctx, s.client, set.Provider)
+	}
 	return applied, err
+}
+
+// stopLeftRuns stops what is left of recurring jobs that the set does not have: runs whose
+// schedule went earlier, when an Apply was cut off, or that began as it went.
+func (s *Jobs) stopLeftRuns(ctx context.Context, set job.Set, applied job.Applied) ([]job.Change, error) {
+	left, err := s.client.Apply.RunsLeft(ctx, set.Provider, func(id string) bool {
+		return len(set.Only) > 0 && !slices.Contains(set.Only, id) ||
+			slices.ContainsFunc(set.Jobs, func(j job.Job) bool { return j.ID == id })
+	})
+	changes := make([]job.Change, len(left))
+	err = errors.Join(err, parallel.Each(len(left), parallel.Limit, func(i int) error {
+		changes[i] = job.Change{Action: job.ActionDelete, JobID: left[i].JobID, Note: "its schedule was gone, and it had a run"}
+		if !set.DryRun {
+			changes[i].Err = s.client.Apply.StopRuns(ctx, left[i])
+		}
+		return changes[i].Err
+	}))
+	return slices.DeleteFunc(changes, func(change job.Change) bool {
+		return slices.ContainsFunc(applied.Changes, func(done job.Change) bool { return done.JobID == change.JobID })
+	}), err
 }
 
 func changed(change Change, err error) job.Change {
@@ -72,7 +101,21 @@ func (s *Jobs) Enqueue(ctx context.Context, j job.Job, allowRerun bool) error {
 	if err == nil {
 		_, err = s.client.Queues.Enqueue(ctx, j, client.EnqueueOptions{AllowRerun: allowRerun})
 	}
+	_, answered := errors.AsType[*temporal.ApplicationError](err)
+	if _, ended := errors.AsType[*client.QueueEndedError](err); ended || answered {
+		return fmt.Errorf("%w: %w", job.ErrRefused, err)
+	}
 	return err
+}
+
+// RemoveQueue implements [job.Jobs].
+func (s *Jobs) RemoveQueue(ctx context.Context, queue string) error {
+	return s.client.Queues.Remove(ctx, queue)
+}
+
+// QueueItems implements [job.Jobs].
+func (s *Jobs) QueueItems(ctx context.Context, queue string) (items int, exists bool, err error) {
+	return s.client.Queues.Items(ctx, queue)
 }
 
 // Find implements [job.Jobs].

@@ -179,6 +179,43 @@ func TestAnEmptySetEndsJobsGracefully(t *testing.T) {
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, description.GetWorkflowExecutionInfo().GetStatus())
 }
 
+// An Apply that is cut off between a schedule and its run is completed by the next: the
+// run is found, though nothing else of the job is left.
+func TestARunWithoutItsScheduleIsStopped(t *testing.T) {
+	t.Parallel()
+	h := &patientHandler{begun: map[string]int{}, ended: map[string]int{}}
+	f := newFixture(t, stacktest.StartNamespace(t), job.NewType("WaitForStop", "testing", "Waits to be stopped.", h.handle))
+	timed := declare("timed", recurring(time.Second), func(j *job.Job) { j.ID, j.Type = job.ID("WaitForStop", "timed"), "WaitForStop" })
+	jobs := schedules.NewJobs(f.client)
+	_, err := jobs.Apply(t.Context(), job.Set{Provider: setProvider, Jobs: []job.Job{timed}})
+	require.NoError(t, err)
+	stacktest.WaitFor(t, "the handler to be at work", func() (bool, error) { return h.counts(h.begun) == 1, nil })
+	require.NoError(t, f.client.Apply.DeleteSchedule(t.Context(), timed.ID, nil))
+	find := func() []job.Found {
+		found, err := jobs.Find(t.Context(), job.Filter{Provider: setProvider})
+		require.NoError(t, err)
+		return found
+	}
+	stacktest.WaitFor(t, "the run to be in the list", func() (bool, error) { return len(find()) == 1, nil })
+	require.Equal(t, job.ModeRecurring, find()[0].Mode)
+
+	want := []job.Change{{Action: job.ActionDelete, JobID: timed.ID, Note: "its schedule was gone, and it had a run"}}
+	for _, dryRun := range []bool{true, false} {
+		applied, err := jobs.Apply(t.Context(), job.Set{Provider: setProvider, DryRun: dryRun})
+		require.NoError(t, err)
+		require.Equal(t, want, applied.Changes)
+	}
+	require.Equal(t, 1, h.counts(h.ended))
+	applied, err := jobs.Apply(t.Context(), job.Set{Provider: setProvider})
+	require.NoError(t, err)
+	require.Empty(t, applied.Changes)
+
+	record, err := f.temporal.DescribeWorkflowExecution(t.Context(), contract.AppliedWorkflowID(setProvider), "")
+	require.NoError(t, err)
+	require.NotEqual(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, record.GetWorkflowExecutionInfo().GetStatus(),
+		"a provider without jobs has no open record")
+}
+
 // A run that another provider has started belongs to it as long as it is under way.
 func TestARunOfAnotherProviderBlocksAOneShot(t *testing.T) {
 	t.Parallel()

@@ -67,5 +67,5 @@ func (s *Syncer) deleteSchedule(ctx context.Context, r removal, change Change, s
 	if err != nil || !stopRuns {
 		return err
 	}
-	return s.client.Apply.StopScheduledRuns(ctx, found)
+	return s.client.Apply.StopRuns(ctx, found.Runs())
 }

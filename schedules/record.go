@@ -63,6 +63,18 @@ func foldApplied(state *contract.AppliedState, event *historypb.HistoryEvent) er
 	return nil
 }
 
+// endRecord ends the record of a provider that has no jobs left. Another apply begins it
+// anew. What that one writes at the same moment may be lost; the next apply finds it.
+func endRecord(ctx context.Context, c *client.Client, provider job.Provider) error {
+	id := contract.AppliedWorkflowID(provider)
+	var notFound *serviceerror.NotFound
+	err := c.Temporal().TerminateWorkflow(ctx, id, "", fmt.Sprintf("provider %s has no jobs left", provider))
+	if err != nil && !errors.As(err, &notFound) {
+		return fmt.Errorf("end the record of what was applied, %s: %w", id, err)
+	}
+	return nil
+}
+
 // recordApplied adds to what was applied from a provider. If nobody keeps the record, it
 // is begun with what is known. It needs no worker.
 func recordApplied(ctx context.Context, c *client.Client, provider job.Provider, known contract.AppliedState, record contract.AppliedRecord) error {

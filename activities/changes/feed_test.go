@@ -4,87 +4,24 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
+	"regexp"
 	"slices"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
-	"connectrpc.com/connect/v2"
-	"connectrpc.com/connect/v2/connecthttp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/activities/changes"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
-	"github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1/platformv1connect"
 )
-
-// lossy is a change feed in front of another: it drops some changes and doubles others.
-type lossy struct {
-	feed           platformv1connect.ChangeServiceClient
-	dropped, twice float64
-
-	mu     sync.Mutex
-	random *rand.Rand
-}
-
-func (l *lossy) StreamChanges(ctx context.Context, r *platformv1.StreamChangesRequest, to platformv1connect.ChangeServiceStreamChangesServerStream) error {
-	from, err := l.feed.StreamChanges(ctx, r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = from.Close() }()
-	for {
-		response, err := from.Receive()
-		if err != nil {
-			return err
-		}
-		for range l.times(response) {
-			if err := to.Send(response); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// times says how often a response is sent. Checkpoints always are.
-func (l *lossy) times(response *platformv1.StreamChangesResponse) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch drawn := l.random.Float64(); {
-	case response.GetChange() == nil:
-		return 1
-	case drawn < l.dropped:
-		return 0
-	case drawn < l.dropped+l.twice:
-		return 2
-	}
-	return 1
-}
-
-// inFront puts a lossy feed before that of the site.
-func (s *site) inFront(dropped, twice float64) *platform.Client {
-	s.Helper()
-	seed := rand.Uint64()
-	s.Logf("seed of the lossy feed: %d", seed)
-	server := connect.NewServer()
-	platformv1connect.RegisterChangeServiceHandler(server, &lossy{
-		feed: s.api.Changes, dropped: dropped, twice: twice, random: rand.New(rand.NewPCG(seed, 0)),
-	})
-	mux := http.NewServeMux()
-	connecthttp.Mount(mux, server)
-	listener := httptest.NewServer(mux)
-	s.Cleanup(listener.Close)
-	api, err := platform.New(platform.Config{URL: listener.URL, Token: s.platform.Token})
-	require.NoError(s, err)
-	return api
-}
 
 // follower runs iterations of SideEffects one after another, with queues in memory.
 type follower struct {
@@ -95,15 +32,20 @@ type follower struct {
 
 func (s *site) follow(api *platform.Client, spec changes.Spec) *follower {
 	f := &follower{typ: changes.SideEffects(s.store, api, s.pipeline), jobs: jobtest.NewJobs()}
+	spec.IterationDuration = job.Duration(time.Minute)
 	j := jobtest.NewJob(f.typ, s.organization.GetId(), job.Trigger{Continuous: &job.Continuous{Interval: job.MinInterval}}, changes.SideEffectsSpec{Spec: spec})
 	f.run = jobtest.NewRun(j, jobtest.WithJobs(f.jobs))
 	return f
 }
 
+// iterate runs an iteration until it is up to date.
 func (f *follower) iterate(ctx context.Context) (job.Result, error) {
-	result, err := f.typ.Handle(ctx, f.run)
-	f.run = f.run.NextAttempt()
-	return result, err
+	f.run = f.run.NextAttempt(jobtest.OnCheckpoint(func(r *jobtest.Run, c jobtest.Checkpoint) {
+		if strings.Contains(c.Progress.Message, ", up to date") {
+			r.Stop()
+		}
+	}))
+	return f.typ.Handle(ctx, f.run)
 }
 
 // ids are those of the jobs that were put into queues.
@@ -115,36 +57,46 @@ func (f *follower) ids() map[string]int {
 	return ids
 }
 
-var quick = changes.Spec{IterationDuration: job.Duration(500 * time.Millisecond)}
-
-// TestALossyFeed drops three changes of ten, in snapshots too, and doubles one. In the
-// end there are the same jobs as of a feed that is whole.
+// TestALossyFeed drops three changes of ten, and doubles one. In the end there are the
+// same jobs as of a feed that is whole: an iteration that has not ended looks at all
+// resources again.
 func TestALossyFeed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 20)
-	losing, whole := quick, quick
-	losing.ResyncEvery = job.Duration(time.Second)
-	f := s.follow(s.inFront(0.3, 0.1), losing)
+	seed := rand.Uint64()
+	t.Logf("seed of the feed's fault: %d", seed)
+	require.NoError(t, platformtest.Fault(t.Context(), s.platform, 0.3, 0.1, seed))
+	f := s.follow(s.api, changes.Spec{ResyncEvery: job.Duration(time.Second)})
+	var result job.Result
+	var failed error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		result, failed = f.typ.Handle(t.Context(), f.run)
+	}()
+	stacktest.WaitFor(t, "the first snapshot", func() (bool, error) {
+		return slices.ContainsFunc(f.run.Checkpoints(), func(c jobtest.Checkpoint) bool {
+			return strings.HasSuffix(c.Progress.Message, "21 resources read, up to date")
+		}), nil
+	})
 	for n := range 60 {
 		if n%3 == 0 {
 			s.addPhoto(n % 20)
 		}
 		s.rename(n % 20)
-		if n%20 == 0 {
-			_, err := f.iterate(t.Context())
-			require.NoError(t, err)
-		}
 	}
-	complete := s.follow(s.api, whole)
-	_, err := complete.iterate(t.Context())
+	whole := s.follow(s.api, changes.Spec{})
+	_, err := whole.iterate(t.Context())
 	require.NoError(t, err)
-	want := slices.Sorted(maps.Keys(complete.ids()))
+	want := slices.Sorted(maps.Keys(whole.ids()))
 	require.Len(t, want, 20)
-	for iterations := 0; !slices.Equal(want, slices.Sorted(maps.Keys(f.ids()))); iterations++ {
-		require.Less(t, iterations, 100)
-		_, err := f.iterate(t.Context())
-		require.NoError(t, err)
-	}
+	stacktest.WaitFor(t, "all jobs", func() (bool, error) {
+		return slices.Equal(want, slices.Sorted(maps.Keys(f.ids()))), nil
+	})
+	f.run.Stop()
+	<-ended
+	require.NoError(t, failed)
+	require.Positive(t, result.Counts["snapshots"])
 }
 
 // TestThePositionIsKept: an iteration begins where the one before has ended, and one that
@@ -152,7 +104,7 @@ func TestALossyFeed(t *testing.T) {
 func TestThePositionIsKept(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 5)
-	f := s.follow(s.api, quick)
+	f := s.follow(s.api, changes.Spec{})
 	s.addPhoto(0)
 	result, err := f.iterate(t.Context())
 	require.NoError(t, err)
@@ -186,6 +138,53 @@ func TestThePositionIsKept(t *testing.T) {
 	require.Len(t, f.ids(), 4, "no job but the new one has another id")
 }
 
+// slow are queues that take a job in when the gate is closed.
+type slow struct {
+	*jobtest.Jobs
+	gate chan struct{}
+}
+
+func (s slow) Enqueue(ctx context.Context, j job.Job, allowRerun bool) error {
+	select {
+	case <-s.gate:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.Jobs.Enqueue(ctx, j, allowRerun)
+}
+
+// TestHowFarItIsBehind: a subscriber says how old the oldest change is that it has not
+// finished. Changes of other resources do not wait for it.
+func TestHowFarItIsBehind(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	f := s.follow(s.api, changes.Spec{})
+	_, err := f.iterate(t.Context())
+	require.NoError(t, err)
+	jobs := slow{f.jobs, make(chan struct{})}
+	f.run = f.run.NextAttempt(jobtest.WithJobs(jobs))
+	s.addPhoto(0)
+	s.rename(1)
+	var failed error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, failed = f.typ.Handle(t.Context(), f.run)
+	}()
+	says := func(pattern string) func() (bool, error) {
+		return func() (bool, error) {
+			all := f.run.Checkpoints()
+			return len(all) > 0 && regexp.MustCompile(pattern).MatchString(all[len(all)-1].Progress.Message), nil
+		}
+	}
+	stacktest.WaitFor(t, "a lag", says(`^2 changes, 0 resources read, [2-9]s behind, \d in hand$`))
+	close(jobs.gate)
+	stacktest.WaitFor(t, "the end of the lag", says(`^2 changes, 0 resources read, up to date$`))
+	f.run.Stop()
+	<-ended
+	require.NoError(t, failed)
+}
+
 // TestAChangeThatCannotBeHandled is in quarantine once, and the feed goes on.
 func TestAChangeThatCannotBeHandled(t *testing.T) {
 	t.Parallel()
@@ -193,7 +192,7 @@ func TestAChangeThatCannotBeHandled(t *testing.T) {
 	s.stations[0].Photos = []*platformv1.Photo{{Object: &platformv1.ObjectReference{Bucket: "no-such-bucket", Key: "x"}}}
 	s.putStation(0)
 	s.addPhoto(1)
-	f := s.follow(s.api, changes.Spec{IterationDuration: quick.IterationDuration, ResyncEvery: job.Duration(time.Second)})
+	f := s.follow(s.api, changes.Spec{ResyncEvery: job.Duration(time.Second)})
 	for snapshots := int64(0); snapshots < 3; {
 		result, err := f.iterate(t.Context())
 		require.NoError(t, err)
@@ -224,14 +223,42 @@ func TestAPlatformThatIsAway(t *testing.T) {
 		api   *platform.Client
 		class string
 	}{{away, platform.ClassUnreachable}, {nil, platform.ClassNoPlatform}} {
-		_, err := s.follow(c.api, quick).iterate(t.Context())
+		_, err := s.follow(c.api, changes.Spec{}).iterate(t.Context())
 		var failure *job.Failure
 		require.ErrorAs(t, err, &failure)
 		require.Equal(t, c.class, failure.Class)
 	}
-	f := s.follow(s.api, quick)
+	f := s.follow(s.api, changes.Spec{})
 	s.addPhoto(0)
 	_, err = f.iterate(t.Context())
 	require.NoError(t, err)
 	require.Len(t, f.ids(), 1)
+}
+
+// TestOneEffectThatFailsKeepsNoOtherBack: a photo that is gone, and a queue that refuses,
+// end in quarantine, and the other effects of the change and the feed go on.
+func TestOneEffectThatFailsKeepsNoOtherBack(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, 2)
+	s.stations[0].Photos = []*platformv1.Photo{{Object: &platformv1.ObjectReference{Bucket: "no-such-bucket", Key: "x"}}}
+	s.addPhoto(0)
+	s.addPhoto(1)
+	f := s.follow(s.api, changes.Spec{})
+	_, err := f.iterate(t.Context())
+	require.NoError(t, err)
+	require.Len(t, f.ids(), 2)
+
+	s.addPhoto(1)
+	refused := s.follow(s.api, changes.Spec{})
+	refused.jobs.Refuse(s.queue("images"))
+	_, err = refused.iterate(t.Context())
+	require.NoError(t, err, "the iteration does not fail")
+	var classes []string
+	require.NoError(t, s.pipeline.Items(t.Context(), pipeline.ItemFilter{Stage: pipeline.StageChange, Organization: s.organization.GetId()},
+		func(item pipeline.Item) error {
+			classes = append(classes, item.Class)
+			return nil
+		}))
+	require.Contains(t, classes, changes.ClassQueueRefused)
+	require.Contains(t, classes, objects.ClassBucketMissing)
 }

@@ -1,13 +1,18 @@
 package changes
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
 	"github.com/dendrascience/dendra-jobs/activities/integration"
@@ -15,6 +20,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/teardown"
 	"github.com/dendrascience/dendra-jobs/job"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
@@ -24,25 +30,33 @@ type SideEffectsSpec struct {
 	Spec
 	TargetBucket string            `json:"target_bucket,omitempty" minLength:"3" default:"media" help:"bucket that the variants of photos and logos are written to"`
 	Tables       *location.Servers `json:"tables,omitempty" help:"servers of the location whose tables are discovered; without it none are"`
+	// The places of a teardown are these, target_bucket and tables.
+	Archive   teardown.Archive   `json:"archive,omitzero" help:"archive of raw messages, which goes with a deleted organization if that was asked for"`
+	Locations []location.Servers `json:"locations,omitempty" maxItems:"63" help:"further locations that a deleted organization is removed from, besides tables"`
 }
 
 // Validate reports what the schema cannot say.
 func (s *SideEffectsSpec) Validate() error {
-	if s.Tables == nil {
-		return nil
+	var problems []error
+	if s.Tables != nil {
+		if err := s.Tables.Validate(); err != nil {
+			problems = append(problems, fmt.Errorf("tables: %w", err))
+		}
 	}
-	if err := s.Tables.Validate(); err != nil {
-		return fmt.Errorf("tables: %w", err)
-	}
-	return nil
+	places := teardown.Places{Locations: s.Locations}
+	return errors.Join(append(problems, places.Validate())...)
 }
 
-// ClassQueueUnreachable is the class of the error of a queue that takes no job in.
-const ClassQueueUnreachable = "QueueUnreachable"
+// Classes of errors of queues: Temporal, or the workers behind it, do not answer, or the
+// queue refuses the job.
+const (
+	ClassQueueUnreachable = "QueueUnreachable"
+	ClassQueueRefused     = "QueueRefused"
+)
 
-// requestAge is how old a request to discover tables may be that a snapshot finds: what
-// is older was seen when it was made.
-const requestAge = 7 * 24 * time.Hour
+// recent is how old the last change of a station may be for a snapshot to have its tables
+// discovered: an older one was seen when it was made.
+const recent = 7 * 24 * time.Hour
 
 // SideEffects makes the job type SideEffectsSubscribeToChanges. Nil clients are enough to
 // describe it.
@@ -52,9 +66,13 @@ const requestAge = 7 * 24 * time.Hour
 // it comes, leads to one run.
 func SideEffects(store *objects.Store, api *platform.Client, client *pipeline.Client) job.Type {
 	return job.NewType("SideEffectsSubscribeToChanges", job.WorkerBackend,
-		"Follows the platform's changes: makes variants of uploaded photos and logos, and discovers tables.",
+		"Follows the platform's changes: makes variants of photos and logos, discovers tables, tears down organizations.",
 		func(ctx context.Context, run job.Run, spec SideEffectsSpec) (job.Result, error) {
-			e := effects{store: store, jobs: run.Jobs(), spec: spec}
+			places, err := teardown.PlacesOf(run.Job().Spec)
+			if err != nil {
+				return job.Result{}, err
+			}
+			e := effects{store: store, platform: api, jobs: run.Jobs(), spec: spec, places: places}
 			return Subscriber{
 				Kinds: []platformv1.ResourceKind{
 					platformv1.ResourceKind_RESOURCE_KIND_ORGANIZATION, platformv1.ResourceKind_RESOURCE_KIND_STATION,
@@ -66,35 +84,85 @@ func SideEffects(store *objects.Store, api *platform.Client, client *pipeline.Cl
 }
 
 type effects struct {
-	store *objects.Store
-	jobs  job.Jobs
-	spec  SideEffectsSpec
+	store    *objects.Store
+	platform *platform.Client
+	jobs     job.Jobs
+	spec     SideEffectsSpec
+	places   teardown.Places
 }
 
 func (e effects) handle(ctx context.Context, change *platformv1.Change) error {
 	organization, station := change.GetAfter().GetOrganization(), change.GetAfter().GetStation()
+	if organization != nil && concerns(change, "delete_time", "purge_time") {
+		if err := e.tearDown(ctx, organization); err != nil {
+			return err
+		}
+	}
 	if organization.GetDeleteTime() != nil {
 		return nil
 	}
+	// One effect that fails keeps no other back.
+	var failed []error
+	if e.spec.Tables != nil && station != nil && discovers(change) {
+		failed = append(failed, e.discover(ctx, change))
+	}
 	if logo := organization.GetLogo(); logo != nil && concerns(change, "logo") {
-		spec := images.LogoAvatarSpec{Bucket: logo.GetBucket(), Key: logo.GetKey(), TargetBucket: e.spec.TargetBucket}
-		if err := e.variants(ctx, organization.GetId(), images.LogoAvatarVariantsType, logo, spec); err != nil {
-			return err
-		}
+		failed = append(failed, e.variants(ctx, organization.GetId(), images.LogoAvatarVariantsType, logo, images.LogoAvatarSpec{
+			Bucket: logo.GetBucket(), Key: logo.GetKey(), TargetBucket: e.spec.TargetBucket,
+			Prefix: teardown.VariantsPrefix("logos", organization.GetId()),
+		}))
 	}
 	if concerns(change, "photos") {
 		for _, photo := range station.GetPhotos() {
 			object := photo.GetObject()
-			spec := images.PhotoSpec{Bucket: object.GetBucket(), Key: object.GetKey(), TargetBucket: e.spec.TargetBucket}
-			if err := e.variants(ctx, station.GetOrganizationId(), images.PhotoVariantsType, object, spec); err != nil {
-				return err
-			}
+			failed = append(failed, e.variants(ctx, station.GetOrganizationId(), images.PhotoVariantsType, object, images.PhotoSpec{
+				Bucket: object.GetBucket(), Key: object.GetKey(), TargetBucket: e.spec.TargetBucket,
+				Prefix: teardown.VariantsPrefix("photos", station.GetOrganizationId()),
+			}))
 		}
 	}
-	if e.spec.Tables != nil && station != nil && discovers(change) {
-		return e.discover(ctx, station)
+	return joined(failed)
+}
+
+// joined is one error. What is tried again comes first: it says what becomes of the change.
+func joined(failed []error) error {
+	slices.SortStableFunc(failed, func(a, b error) int { return cmp.Compare(urgency(b), urgency(a)) })
+	return errors.Join(failed...)
+}
+
+func urgency(err error) int {
+	failure, ok := errors.AsType[*job.Failure](err)
+	switch {
+	case ok && strings.HasSuffix(failure.Class, "Unreachable"):
+		return 2
+	case ok && failure.Final:
+		return 0
+	}
+	return 1
+}
+
+// tearDown has the job that tears an organization down if it is marked as deleted, and
+// has it not otherwise. A change may be old: the organization as it is now counts.
+func (e effects) tearDown(ctx context.Context, changed *platformv1.Organization) error {
+	now, err := e.organization(ctx, changed.GetId())
+	if err != nil || now == nil {
+		return err
+	}
+	if err := teardown.Apply(ctx, e.jobs, now, e.places); err != nil {
+		return job.Retryable(ClassQueueUnreachable, 0, "teardown of organization %s: %w", now.GetSlug(), err)
 	}
 	return nil
+}
+
+// organization is an organization as it is now, nil if it is gone.
+func (e effects) organization(ctx context.Context, id string) (*platformv1.Organization, error) {
+	within, cancel := context.WithTimeout(ctx, platform.Timeout)
+	defer cancel()
+	answer, err := e.platform.Organizations.GetOrganization(within, &platformv1.GetOrganizationRequest{Id: id})
+	if connect.CodeOf(err) == connect.CodeNotFound {
+		return nil, nil //nolint:nilnil // Documented: it is gone.
+	}
+	return answer.GetOrganization(), platform.Explain(err)
 }
 
 // concerns says whether a change may have to do with one of the fields.
@@ -106,14 +174,20 @@ func concerns(change *platformv1.Change, fields ...string) bool {
 }
 
 // discovers says whether the tables of a station may be others, or someone asks for them.
+// A station that is new, or was read, does not say what was changed.
 func discovers(change *platformv1.Change) bool {
-	asked := change.GetAfter().GetStation().GetTableDiscoveryRequestTime()
-	switch change.GetOperation() {
-	case platformv1.Operation_OPERATION_UPDATE:
+	if change.GetOperation() == platformv1.Operation_OPERATION_UPDATE {
 		return concerns(change, "table_discovery_request_time", "database", "slug")
-	default:
-		return asked != nil && time.Since(asked.AsTime()) < requestAge
 	}
+	station := change.GetAfter().GetStation()
+	for _, at := range []*timestamppb.Timestamp{
+		station.GetTableDiscoveryRequestTime(), station.GetModification().GetCreateTime(), station.GetModification().GetUpdateTime(),
+	} {
+		if at != nil && time.Since(at.AsTime()) < recent {
+			return true
+		}
+	}
+	return false
 }
 
 // variants puts a job into the queue that makes the variants of an upload.
@@ -122,19 +196,28 @@ func (e effects) variants(ctx context.Context, organization, typeName string, up
 	if err != nil {
 		return err
 	}
-	return e.enqueue(ctx, typeName, "images."+organization,
+	return e.enqueue(ctx, organization, typeName, "images."+organization,
 		digest(upload.GetBucket(), upload.GetKey(), info.ETag, e.spec.TargetBucket), spec)
 }
 
-func (e effects) discover(ctx context.Context, station *platformv1.Station) error {
+func (e effects) discover(ctx context.Context, change *platformv1.Change) error {
+	station, id := change.GetAfter().GetStation(), ""
+	if change.GetOperation() == platformv1.Operation_OPERATION_UPDATE && concerns(change, "database", "slug") {
+		id = change.GetId() // What is changed back is no repeat of what was before.
+	}
 	spec := integration.DiscoverSpec{OrganizationID: station.GetOrganizationId(), StationID: station.GetId(), Servers: *e.spec.Tables}
 	asked := station.GetTableDiscoveryRequestTime().AsTime().Format(time.RFC3339Nano)
-	return e.enqueue(ctx, integration.DiscoverTablesType, "tables."+station.GetOrganizationId(),
-		digest(station.GetSlug(), station.GetDatabase(), asked, string(job.EncodeJSON(spec))), spec)
+	return e.enqueue(ctx, station.GetOrganizationId(), integration.DiscoverTablesType, "tables."+station.GetOrganizationId(),
+		digest(station.GetSlug(), station.GetDatabase(), asked, id, string(job.EncodeJSON(spec))), spec)
 }
 
-// enqueue puts a job into a queue, which knows by the key that it ran already.
-func (e effects) enqueue(ctx context.Context, typeName, queue, key string, spec any) error {
+// enqueue puts a job into a queue, which knows by the key that it ran already. An
+// organization that is marked as deleted gets no more jobs.
+func (e effects) enqueue(ctx context.Context, organization, typeName, queue, key string, spec any) error {
+	now, err := e.organization(ctx, organization)
+	if err != nil || now == nil || now.GetDeleteTime() != nil {
+		return err
+	}
 	j := job.Job{
 		ID: job.ID(typeName, key), Type: typeName, Worker: job.WorkerBackend, Spec: job.EncodeJSON(spec),
 		Trigger: job.Trigger{Queued: &job.Queued{Queue: queue}}, Options: job.DefaultOptions(job.ModeQueued),
@@ -142,7 +225,11 @@ func (e effects) enqueue(ctx context.Context, typeName, queue, key string, spec 
 	if _, err := j.Enqueueable(); err != nil {
 		return job.Final(ClassBadChange, "%w", err)
 	}
-	if err := e.jobs.Enqueue(ctx, j, false); err != nil {
+	err = e.jobs.Enqueue(ctx, j, false)
+	switch {
+	case errors.Is(err, job.ErrRefused):
+		return job.Retryable(ClassQueueRefused, 0, "%w", err)
+	case err != nil:
 		return job.Retryable(ClassQueueUnreachable, 0, "%w", err)
 	}
 	return nil

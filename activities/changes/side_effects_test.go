@@ -37,6 +37,9 @@ func TestSideEffects(t *testing.T) {
 	s.organization.Logo = s.upload()
 	s.putOrganization()
 	s.addPhoto(0)
+	writer, err := influx.NewWriter(influx.Config{URL: st.Influx})
+	require.NoError(t, err)
+	require.NoError(t, writer.CreateDatabase(t.Context(), "effects"))
 	j := applySideEffects(t, c, changes.SideEffectsSpec{
 		Spec:   changes.Spec{IterationDuration: job.Duration(time.Second)},
 		Tables: &location.Servers{Location: "effects", InfluxURL: st.Influx},
@@ -46,17 +49,15 @@ func TestSideEffects(t *testing.T) {
 	s.addPhoto(1)
 	s.rename(2)
 	s.waitCompleted(c, s.queue("images"), 4)
+	s.waitCompleted(c, s.queue("tables"), 3) // The stations are new.
 
-	writer, err := influx.NewWriter(influx.Config{URL: st.Influx})
-	require.NoError(t, err)
-	require.NoError(t, writer.CreateDatabase(t.Context(), "effects"))
 	require.NoError(t, writer.Write(t.Context(), influx.Target{Database: "effects", Precision: influx.Seconds}, []byte("station_station_2_source_tenmin v=1 1\n")))
 	s.askForTables(2)
 	stacktest.WaitFor(t, "the discovered table", func() (bool, error) {
 		answer, err := s.api.Tables.ListTableInfos(t.Context(), &platformv1.ListTableInfosRequest{StationId: s.stations[2].GetId()})
 		return len(answer.GetTableInfos()) == 1, err
 	})
-	s.waitCompleted(c, s.queue("tables"), 1)
+	s.waitCompleted(c, s.queue("tables"), 4)
 	stacktest.WaitFor(t, "an iteration that is up to date", func() (bool, error) {
 		detail, err := c.Jobs.Get(t.Context(), j.ID)
 		if err != nil || detail.Loop == nil || len(detail.Loop.Recent) == 0 {
@@ -65,7 +66,17 @@ func TestSideEffects(t *testing.T) {
 		last := detail.Loop.Recent[len(detail.Loop.Recent)-1]
 		return strings.HasSuffix(last.Message, "up to date"), nil
 	})
+	describe := stacktest.StartProcess(t, st, "starter", "jobs", "describe", j.ID)
+	require.Zero(t, describe.Wait(), describe.Output())
+	require.Regexp(t, `(?m)^\d+ .* \d+ changes, \d+ resources read, up to date$`, describe.Output())
+	require.Regexp(t, `(?m)^Totals +.*reads 4, snapshots 1`, describe.Output())
 	s.waitCompleted(c, s.queue("images"), 4)
+	require.Len(t, s.variants("logos", s.organization.GetLogo()), 3+1, "variants and a manifest")
+	for _, station := range s.stations {
+		for _, photo := range station.GetPhotos() {
+			require.Len(t, s.variants("photos", photo.GetObject()), 4+1)
+		}
+	}
 }
 
 // TestAFeedThatIsCutWhileTheSubscriberIsDown: the worker is killed amid its work, the log
@@ -82,6 +93,10 @@ func TestAFeedThatIsCutWhileTheSubscriberIsDown(t *testing.T) {
 	j := applySideEffects(t, c, changes.SideEffectsSpec{Spec: changes.Spec{IterationDuration: job.Duration(2 * time.Second)}})
 	s.addPhoto(0)
 	s.waitCompleted(c, s.queue("images"), 1)
+	stacktest.WaitFor(t, "a saved position", func() (bool, error) {
+		detail, err := c.Jobs.Get(t.Context(), j.ID)
+		return err == nil && detail.Loop != nil && detail.Loop.Iterations > 0 && detail.Loop.Cursor != nil, err
+	})
 	for n := range count {
 		s.addPhoto(n)
 	}

@@ -100,6 +100,18 @@ func (s *site) upload() *platformv1.ObjectReference {
 	return &platformv1.ObjectReference{Bucket: "uploads", Key: key}
 }
 
+// variants lists what was made of an upload.
+func (s *site) variants(prefix string, upload *platformv1.ObjectReference) (keys []string) {
+	s.Helper()
+	data, _, err := s.store.Get(s.Context(), upload.GetBucket(), upload.GetKey(), 1<<20)
+	require.NoError(s, err)
+	for info, err := range s.store.List(s.Context(), "media", prefix+"/"+s.organization.GetId()+"/"+objects.Hash(data)[:32]+"/") {
+		require.NoError(s, err)
+		keys = append(keys, info.Key)
+	}
+	return keys
+}
+
 // addPhoto gives a station one more photo.
 func (s *site) addPhoto(n int) {
 	s.Helper()
@@ -163,5 +175,6 @@ func (s *site) waitCompleted(c *client.Client, queue string, count int) {
 		ids, err = s.completed(c, queue)
 		return len(ids) >= count, err
 	})
-	require.Len(s, slices.Compact(ids), count, "no job ran twice: %v", ids)
+	require.Len(s, ids, count)
+	require.Len(s, slices.Compact(slices.Clone(ids)), count, "a job ran twice: %v", ids)
 }

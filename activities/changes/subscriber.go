@@ -63,7 +63,7 @@ func (s Subscriber) Run(ctx context.Context, run job.Run, client *platform.Clien
 // snapshot.
 type position struct {
 	Token string `json:"token,omitempty"`
-	// Snapshot is when the last snapshot was begun.
+	// Snapshot is when the last snapshot was finished, zero while one is under way.
 	Snapshot time.Time `json:"snapshot,omitzero"`
 }
 
@@ -77,9 +77,12 @@ type subscription struct {
 
 	mu       sync.Mutex
 	position position
-	window   *window // of the stream that is followed, nil between streams
+	window   *window   // of the stream that is followed, nil between streams
+	left     int       // what the last window has left unfinished
+	oldest   time.Time // time of the oldest of these
 	newest   time.Time
 	upToDate bool // the last response was a checkpoint
+	resync   bool // the next stream shall begin with a snapshot
 }
 
 // stream follows one stream until the iteration is over. A feed that no longer has what
@@ -108,22 +111,50 @@ func (s *subscription) stream(ctx context.Context) (iterate.Next, error) {
 func (s *subscription) begin() (fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if fresh = s.position.Token == "" || time.Since(s.position.Snapshot) >= s.resyncEvery; fresh {
-		s.position = position{Snapshot: time.Now().UTC()}
+	if fresh = s.position.Token == ""; fresh {
+		s.position = position{}
 		s.Count("snapshots", 1)
 	}
 	s.upToDate = false
 	return fresh
 }
 
+// advance takes over the position of the window.
+func (s *subscription) advance() {
+	if s.window == nil {
+		return
+	}
+	token, checkpoint := s.window.position()
+	if token == "" {
+		return
+	}
+	s.position.Token = token
+	if checkpoint && s.position.Snapshot.IsZero() {
+		s.position.Snapshot = time.Now().UTC()
+	}
+}
+
+// resyncDue says whether all resources are to be looked at again now. Changes that were
+// made until then are handled first: a snapshot does not tell of them.
+func (s *subscription) resyncDue() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance()
+	unfinished, _ := s.window.unfinished()
+	s.resync = s.upToDate && unfinished == 0 && !s.position.Snapshot.IsZero() && time.Since(s.position.Snapshot) >= s.resyncEvery
+	return s.resync
+}
+
 // settle takes over the position of a stream that has ended.
 func (s *subscription) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if token, _, _ := s.window.state(); token != "" {
-		s.position.Token = token
-	}
+	s.advance()
+	s.left, s.oldest = s.window.unfinished()
 	s.window = nil
+	if s.resync {
+		s.position.Token, s.upToDate, s.resync = "", false, false
+	}
 }
 
 // follow follows a stream. What is in hand is finished before it returns.
@@ -191,8 +222,8 @@ func receive(ctx context.Context, client *platform.Client, request *platformv1.S
 	return responses
 }
 
-// take puts what is received into the window until the iteration is over, or the feed or
-// a change fails.
+// take puts what is received into the window until the iteration is over, a snapshot is
+// due, or the feed or a change fails.
 func (s *subscription) take(ctx context.Context, w *window, responses <-chan received) error {
 	save, deadline := time.NewTicker(saveInterval), time.NewTimer(s.Left())
 	quiet := time.NewTimer(silence)
@@ -213,12 +244,18 @@ func (s *subscription) take(ctx context.Context, w *window, responses <-chan rec
 			}
 			s.note(r.response)
 			w.add(r.response)
+			if r.response.GetChange() == nil && s.resyncDue() {
+				return nil
+			}
 		case <-w.changed:
-			if w.failure() != nil {
+			if w.failure() != nil || s.resyncDue() {
 				return nil
 			}
 		case <-save.C:
 			s.Save()
+			if s.resyncDue() {
+				return nil
+			}
 		case <-silent:
 			return job.Retryable(platform.ClassUnreachable, 0, "the change feed of the Platform API has sent nothing for %s", silence)
 		case <-deadline.C:
@@ -253,12 +290,12 @@ func (s *subscription) note(response *platformv1.StreamChangesResponse) {
 func (s *subscription) report(counts map[string]int64) (job.Progress, any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, unfinished, oldest := s.position, 0, s.newest
-	if s.window != nil {
-		var token string
-		if token, unfinished, oldest = s.window.state(); token != "" {
-			at.Token = token
-		}
+	unfinished, oldest := s.left, s.oldest
+	if s.advance(); s.window != nil {
+		unfinished, oldest = s.window.unfinished()
+	}
+	if unfinished == 0 {
+		oldest = s.newest
 	}
 	text := fmt.Sprintf("%d changes, %d resources read", counts["changes"], counts["reads"])
 	switch {
@@ -270,5 +307,5 @@ func (s *subscription) report(counts map[string]int64) (job.Progress, any) {
 	if n := counts["quarantined"]; n > 0 {
 		text += fmt.Sprintf(", %d in quarantine", n)
 	}
-	return job.Progress{Done: counts["changes"] + counts["reads"], Message: text}, at
+	return job.Progress{Done: counts["changes"] + counts["reads"], Message: text}, s.position
 }

@@ -41,15 +41,17 @@ type window struct {
 	items     []*item // in the order of the feed
 	resources map[resource][]*item
 	token     string // of the last item that is acknowledged
+	reached   bool   // a checkpoint is acknowledged, and all before it
 	err       error  // why the feed cannot go on
 }
 
 // item is a response of the feed.
 type item struct {
-	token  string
-	change *platformv1.Change // nil in a checkpoint, and when it is finished
-	time   time.Time
-	done   bool
+	token      string
+	change     *platformv1.Change // nil in a checkpoint, and when it is finished
+	time       time.Time
+	checkpoint bool
+	done       bool
 }
 
 type resource struct {
@@ -69,7 +71,7 @@ func newWindow(ctx context.Context, lanes int, stopped <-chan struct{}) *window 
 // add takes the next response of the feed.
 func (w *window) add(response *platformv1.StreamChangesResponse) {
 	change := response.GetChange()
-	i := &item{token: response.GetResumeToken(), change: change, time: change.GetTime().AsTime(), done: change == nil}
+	i := &item{token: response.GetResumeToken(), change: change, time: change.GetTime().AsTime(), checkpoint: change == nil, done: change == nil}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.items = append(w.items, i)
@@ -128,6 +130,7 @@ func (w *window) advance() {
 	n := 0
 	for n < len(w.items) && w.items[n].done {
 		w.token = w.items[n].token
+		w.reached = w.reached || w.items[n].checkpoint
 		n++
 	}
 	w.items = w.items[n:]
@@ -238,15 +241,22 @@ func (w *window) full() bool {
 	return len(w.items) >= maxWindow
 }
 
-// state tells how far the changes are: the token of the last that is acknowledged, how
-// many are not, and the time of the oldest of these.
-func (w *window) state() (token string, unfinished int, oldest time.Time) {
+// position is the token of the last item that is acknowledged. It says whether a
+// checkpoint was among these.
+func (w *window) position() (token string, checkpoint bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.token, w.reached
+}
+
+// unfinished tells how many items are not acknowledged, and the time of the oldest.
+func (w *window) unfinished() (count int, oldest time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.items) > 0 {
 		oldest = w.items[0].time
 	}
-	return w.token, len(w.items), oldest
+	return len(w.items), oldest
 }
 
 // failure says why the feed cannot go on, nil if it can.

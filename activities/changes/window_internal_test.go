@@ -85,7 +85,7 @@ func (l *ledger) done() []string {
 }
 
 func token(w *window) string {
-	token, _, _ := w.state()
+	token, _ := w.position()
 	return token
 }
 
@@ -104,10 +104,11 @@ func TestOrderAndLanes(t *testing.T) {
 		for n, station := range []string{"", "slow", "a", "a", "b", "slow"} {
 			if n > 0 {
 				w.add(event(n, station))
+				synctest.Wait() // The first two have the slots.
 			}
 		}
 		w.add(checkpoint(6))
-		_, unfinished, _ := w.state()
+		unfinished, _ := w.unfinished()
 		require.Equal(t, 6, unfinished)
 		time.Sleep(9 * time.Second) // the clock of the test bubble
 		require.Len(t, l.done(), 3, "what is slow holds up its own resource alone")

@@ -48,9 +48,6 @@ type preparation struct {
 	series   *pipeline.Series
 }
 
-// metadataJob says in the metadata of a consumer whose it is.
-const metadataJob = "dendra-job"
-
 // problem is why a message is in quarantine.
 type problem struct{ class, reason string }
 
@@ -59,7 +56,7 @@ func (p *preparation) work(ctx context.Context) error {
 	consumer, err := p.pipeline.Consumer(ctx, pipeline.StreamRaw, pipeline.ConsumerOptions{
 		Name:     PrepareConsumerName(p.operation, p.organization, p.source, p.Job().ID),
 		Subject:  pipeline.RawSubject(p.operation, p.organization, p.source),
-		Metadata: map[string]string{metadataJob: p.Job().ID},
+		Metadata: map[string]string{pipeline.MetadataJob: p.Job().ID},
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 
 	"github.com/dendrascience/dendra-jobs/internal/imaging"
@@ -59,7 +60,19 @@ type generation struct {
 	written int
 }
 
+// working bounds the images that this process works on at once: each is in memory, and
+// keeps a core busy while it does not wait for the store.
+var working = make(chan struct{}, 2*runtime.NumCPU())
+
 func generate(ctx context.Context, run job.Run, store *objects.Store, t task) (job.Result, error) {
+	select {
+	case working <- struct{}{}:
+		defer func() { <-working }()
+	case <-run.Stopping():
+		return job.Result{}, job.ErrStopped
+	case <-ctx.Done():
+		return job.Result{}, ctx.Err()
+	}
 	g := &generation{task: t, run: run, store: store, stored: map[string]Variant{}}
 	result, err := g.generate(ctx)
 	switch {

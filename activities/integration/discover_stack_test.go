@@ -198,7 +198,7 @@ func TestWhatHasChangedAboutTablesIsTold(t *testing.T) {
 	counts, findings := o.discover()
 	require.Equal(t, map[string]int64{"stations": 1, "tables": 1, "changed": 1, "fields_retyped": 1, "gone": 1, "written": 1}, counts)
 	changed := "Table tenmin has changed: types changed: at from float to string; fields gone: v; fields added: w."
-	gone := "Table hour is gone: no mirror has measurement station_ridge_source_hour."
+	gone := "Table hour is gone: measurement station_ridge_source_hour is not there, or is no longer this station's."
 	require.Equal(t, []string{"station ridge: " + changed, "station ridge: " + gone}, findings)
 	require.Equal(t, []string{"WARN " + changed, "WARN " + gone}, o.logged(config))
 	require.Equal(t, []string{

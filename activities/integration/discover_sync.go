@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/internal/location"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
@@ -35,7 +36,7 @@ type foundTable struct {
 }
 
 // tables are the tables of a database that the mirrors have, by station.
-func (d *discovery) tables(database string, of owners, sources []source) map[string][]foundTable {
+func (d *discovery) tables(database string, of location.Owners, sources []source) map[string][]foundTable {
 	measurements := map[string]bool{}
 	for _, s := range sources {
 		for measurement := range s.found {
@@ -45,7 +46,7 @@ func (d *discovery) tables(database string, of owners, sources []source) map[str
 	tables := map[string][]foundTable{}
 	taken := map[string]string{} // measurements by the ids of their tables
 	for _, measurement := range slices.Sorted(maps.Keys(measurements)) {
-		station, name := of.table(measurement)
+		station, name := of.Table(measurement)
 		id := station.GetId() + "/" + name
 		problem := ""
 		if other, found := taken[id]; found {
@@ -116,7 +117,7 @@ func (d *discovery) sync(ctx context.Context, station *platformv1.Station, table
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		d.counts["gone"]++
-		add(platformv1.LogLevel_LOG_LEVEL_WARN, known[name].GetEtag(), "Table %s is gone: no mirror has measurement %s.", name, known[name].GetMeasurement())
+		add(platformv1.LogLevel_LOG_LEVEL_WARN, known[name].GetEtag(), "Table %s is gone: measurement %s is not there, or is no longer this station's.", name, known[name].GetMeasurement())
 	}
 	// First, since nothing tells of a change after it was written.
 	if err := d.log(ctx, station, findings); err != nil {

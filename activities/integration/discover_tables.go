@@ -102,7 +102,7 @@ func (d *discovery) discover(ctx context.Context) error {
 		if len(wanted) == 0 {
 			continue
 		}
-		if err := d.database(ctx, database, ownersOf(byDatabase[database]), wanted); err != nil {
+		if err := d.database(ctx, database, location.OwnersOf(database, byDatabase[database]), wanted); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (d *discovery) listStations(ctx context.Context) ([]*platformv1.Station, er
 }
 
 // database brings the tables of stations in line with what the mirrors have in a database.
-func (d *discovery) database(ctx context.Context, database string, of owners, stations []*platformv1.Station) error {
+func (d *discovery) database(ctx context.Context, database string, of location.Owners, stations []*platformv1.Station) error {
 	sources, err := d.read(ctx, database, of)
 	if err != nil {
 		return err
@@ -154,14 +154,14 @@ func (d *discovery) databaseName(database string) string {
 }
 
 // read asks all mirrors for the measurements of a database that are some station's.
-func (d *discovery) read(ctx context.Context, database string, of owners) ([]source, error) {
+func (d *discovery) read(ctx context.Context, database string, of location.Owners) ([]source, error) {
 	sources := make([]source, len(d.mirrors))
 	group, within := errgroup.WithContext(ctx)
 	for i, m := range d.mirrors {
 		group.Go(func() error {
 			sources[i].mirror = m.Name
 			found, err := influx.Fields(within, m.config, cmp.Or(m.Database, database), func(measurement string) bool {
-				station, _ := of.table(measurement)
+				station, _ := of.Table(measurement)
 				return station != nil
 			})
 			if errors.Is(err, influx.ErrNoDatabase) {

@@ -120,13 +120,13 @@ func (l ledger) untilStopped(ctx context.Context, run job.Run, line string) (job
 }
 
 // startWorker runs a worker process on the stack.
-func startWorker(t *testing.T, st *stacktest.Stack, platformURL string, l ledger) *stacktest.Process {
+func startWorker(t *testing.T, st *stacktest.Stack, api platform.Config, l ledger) *stacktest.Process {
 	t.Helper()
 	path, err := os.Executable()
 	require.NoError(t, err)
 	w := stacktest.StartProgram(t, st, stacktest.Program{
 		Name: "test worker", Path: path, Args: []string{"--address", st.Temporal, "--namespace", st.Namespace},
-		Env: []string{ledgerVariable + "=" + string(l), platform.EnvURL + "=" + platformURL, platform.EnvToken + "=" + token},
+		Env: []string{ledgerVariable + "=" + string(l), platform.EnvURL + "=" + api.URL, platform.EnvToken + "=" + api.Token},
 	})
 	w.WaitOutput("serving")
 	return w

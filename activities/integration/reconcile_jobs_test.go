@@ -17,15 +17,6 @@ import (
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 )
 
-const token = "hunter2hunter2"
-
-func connect(t *testing.T, url string) *platform.Client {
-	t.Helper()
-	client, err := platform.New(platform.Config{URL: url, Token: token})
-	require.NoError(t, err)
-	return client
-}
-
 func newRun(t *testing.T, typ job.Type, window string, jobs job.Jobs) *jobtest.Run {
 	t.Helper()
 	j := jobtest.NewJob(typ, "main", job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}}, map[string]string{"window": window})
@@ -37,7 +28,7 @@ func newRun(t *testing.T, typ job.Type, window string, jobs job.Jobs) *jobtest.R
 func TestAnIterationIsAWindow(t *testing.T) {
 	t.Parallel()
 	server, jobs := reconciletest.New(t), jobtest.NewJobs()
-	typ := integration.ReconcileJobs(connect(t, server.URL))
+	typ := integration.ReconcileJobs(server.Client)
 	server.Enable("a", "b", "c")
 	jobs.Fail(reconcile.OrchestratorID("b"), errors.New("not now"))
 	began := time.Now()
@@ -73,7 +64,7 @@ func TestAStopBreaksOffWhatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	server, begun := reconciletest.New(t), make(chan struct{})
 	server.Enable("a")
-	typ := integration.ReconcileJobs(connect(t, server.URL))
+	typ := integration.ReconcileJobs(server.Client)
 	run := newRun(t, typ, "PT1H", hangingJobs{jobtest.NewJobs(), begun})
 	go func() {
 		<-begun
@@ -85,8 +76,10 @@ func TestAStopBreaksOffWhatIsUnderWay(t *testing.T) {
 
 func TestAnIterationFailsWhenThePlatformIsAway(t *testing.T) {
 	t.Parallel()
+	nowhere, err := platform.New(platform.Config{URL: "http://127.0.0.1:1", Token: "hunter2"})
+	require.NoError(t, err)
 	for class, typ := range map[string]job.Type{
-		platform.ClassUnreachable: integration.ReconcileJobs(connect(t, "http://127.0.0.1:1")),
+		platform.ClassUnreachable: integration.ReconcileJobs(nowhere),
 		platform.ClassNoPlatform:  integration.ReconcileJobs(nil),
 	} {
 		_, err := typ.Handle(t.Context(), newRun(t, typ, "PT1S", jobtest.NewJobs()))
@@ -100,18 +93,19 @@ func TestAnIterationFailsWhenThePlatformIsAway(t *testing.T) {
 func TestAConfigIsSeenWithinTheWindow(t *testing.T) {
 	t.Parallel()
 	server, jobs := reconciletest.New(t), jobtest.NewJobs()
-	typ := integration.ReconcileJobs(connect(t, server.URL))
+	typ := integration.ReconcileJobs(server.Client)
 	run := newRun(t, typ, "PT1H", jobs)
+	server.Enable("first")
 	ended := make(chan error)
 	go func() {
 		_, err := typ.Handle(t.Context(), run)
 		ended <- err
 	}()
-	stacktest.WaitFor(t, "the iteration to begin", func() (bool, error) { return server.Listeners() == 1, nil })
+	stacktest.WaitFor(t, "the iteration to begin", func() (bool, error) { return len(jobs.IDs()) == 1, nil })
 	server.Enable("a")
-	stacktest.WaitFor(t, "the job", func() (bool, error) { return len(jobs.IDs()) == 1, nil })
+	stacktest.WaitFor(t, "the job", func() (bool, error) { return len(jobs.IDs()) == 2, nil })
 	server.Disable("a")
-	stacktest.WaitFor(t, "no job", func() (bool, error) { return len(jobs.IDs()) == 0, nil })
+	stacktest.WaitFor(t, "no job", func() (bool, error) { return len(jobs.IDs()) == 1, nil })
 	run.Stop()
 	require.NoError(t, <-ended)
 }

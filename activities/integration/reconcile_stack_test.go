@@ -25,7 +25,7 @@ import (
 type site struct {
 	*testing.T
 	stack    *stacktest.Stack
-	platform *reconciletest.Server
+	platform *reconciletest.Platform
 	client   *client.Client
 	jobs     job.Jobs
 	ledger   ledger
@@ -54,7 +54,7 @@ func (s *site) reconcileJobs(others ...job.Job) job.Job {
 func (s *site) once(dryRun bool) []string {
 	s.Helper()
 	outcomes := make(chan reconcile.Outcome, 1000)
-	_, err := reconcile.New(s.jobs, reconcile.NewPlatform(connect(s.T, s.platform.URL)), func(o reconcile.Outcome) { outcomes <- o }).Once(s.Context(), dryRun)
+	_, err := reconcile.New(s.jobs, reconcile.NewPlatform(s.platform.Client), func(o reconcile.Outcome) { outcomes <- o }).Once(s.Context(), dryRun)
 	require.NoError(s, err)
 	close(outcomes)
 	changes := []string{}
@@ -104,7 +104,7 @@ func (s *site) iterations(j job.Job, more int64) {
 func TestJobsOfConfigsComeAndGo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	startWorker(t, s.stack, s.platform.URL, s.ledger)
+	startWorker(t, s.stack, s.platform.Config, s.ledger)
 	theirs := job.Job{
 		ID: reconcile.OrchestratorID("taken"), Type: reconcile.OrchestratorType, Worker: job.WorkerBackend, Spec: []byte(`{"config_id":"theirs"}`),
 		Trigger: job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Hour)}}, Options: job.DefaultOptions(job.ModeContinuous),
@@ -117,14 +117,13 @@ func TestJobsOfConfigsComeAndGo(t *testing.T) {
 		return before != nil && before.Paused, err
 	})
 
-	s.platform.Enable("a", "b", "taken", "NOT A NAME")
+	s.platform.Enable("a", "b", "taken")
 	for _, config := range []string{"a", "b"} {
 		s.ledger.waitFor(t, "orchestrator of "+config, 1)
 		s.ledger.waitFor(t, "work of "+config, 1)
 		s.waitForCondition(config, reconcile.ReasonApplied)
 	}
 	s.waitForCondition("taken", reconcile.ReasonBlocked)
-	s.waitForCondition("NOT A NAME", reconcile.ReasonInvalid)
 
 	s.platform.Disable("a")
 	s.waitForCondition("a", reconcile.ReasonDisabled)
@@ -149,14 +148,14 @@ func TestJobsOfConfigsComeAndGo(t *testing.T) {
 	s.waitForCondition("a", reconcile.ReasonApplied)
 	stacktest.WaitFor(t, "nothing to do", func() (bool, error) { return len(s.once(true)) == 0, nil })
 	require.Empty(t, s.once(false))
-	writes, started := s.platform.Writes(), s.workflows("WorkflowType = 'ContinuousJob'")
+	etags, started := s.platform.Etags(), s.workflows("WorkflowType = 'ContinuousJob'")
 	s.iterations(reconciling, 2)
-	require.Equal(t, writes, s.platform.Writes())
+	require.Equal(t, etags, s.platform.Etags())
 	require.Equal(t, started, s.workflows("WorkflowType = 'ContinuousJob'"))
 	require.Equal(t, 1, s.ledger.count(t, "orchestrator of b"))
 	require.Equal(t, 2, s.ledger.count(t, "orchestrator of a"))
 
-	s.platform.Remove("a", "b", "NOT A NAME")
+	s.platform.Remove("a", "b")
 	for _, config := range []string{"a", "b"} {
 		s.ledger.waitFor(t, "work stopped of "+config, 1)
 	}
@@ -206,10 +205,10 @@ func TestAReconcileThatIsKilledIsCompleted(t *testing.T) {
 	}
 	s.platform.Enable(configs...)
 	s.reconcileJobs()
-	worker := startWorker(t, s.stack, s.platform.URL, s.ledger)
+	worker := startWorker(t, s.stack, s.platform.Config, s.ledger)
 	s.ledger.waitFor(t, "orchestrator of", 1+random.IntN(count/2))
 	worker.Kill()
-	worker = startWorker(t, s.stack, s.platform.URL, s.ledger)
+	worker = startWorker(t, s.stack, s.platform.Config, s.ledger)
 	s.orchestrated(configs...)
 	stacktest.WaitFor(t, "all workflows in the list", func() (bool, error) {
 		return s.workflows("WorkflowType = 'ContinuousJob' AND JobProvider = 'integration'") >= count, nil
@@ -223,7 +222,7 @@ func TestAReconcileThatIsKilledIsCompleted(t *testing.T) {
 		return s.workflows("WorkflowType = 'ContinuousJob' AND JobProvider = 'integration' AND ExecutionStatus = 'Completed'") >= least, nil
 	})
 	worker.Kill()
-	startWorker(t, s.stack, s.platform.URL, s.ledger)
+	startWorker(t, s.stack, s.platform.Config, s.ledger)
 	s.orchestrated(kept...)
 	for _, config := range gone {
 		s.waitForCondition(config, reconcile.ReasonDisabled)

@@ -8,69 +8,8 @@ import (
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
-
-// owners tells whose table a measurement of a database is.
-type owners struct {
-	bySlug map[string]*platformv1.Station // nil if several stations have this safe slug
-	only   *platformv1.Station            // if no other has this database
-}
-
-func ownersOf(stations []*platformv1.Station) owners {
-	o := owners{bySlug: map[string]*platformv1.Station{}}
-	for _, s := range stations {
-		slug := strings.ToLower(pipeline.SafeName(s.GetSlug()))
-		if _, taken := o.bySlug[slug]; taken {
-			s = nil
-		}
-		o.bySlug[slug] = s
-	}
-	if len(stations) == 1 {
-		o.only = stations[0]
-	}
-	return o
-}
-
-// Parts of the names of measurements. Those of imported files have imported in the place
-// of source.
-const (
-	stationPart = "station_"
-	sourcePart  = "source_"
-	importPart  = "imported_"
-)
-
-// maxSlug is what the platform takes.
-const maxSlug = 64
-
-// table gives the station and the table of a measurement. The station is nil if it is
-// that of none.
-//
-//	station_ridge_source_tenmin     table tenmin of station ridge
-//	station_ridge_imported_notes    its table imported_notes
-//	source_tenmin, tenmin           table tenmin of the only station of the database
-func (o owners) table(measurement string) (*platformv1.Station, string) {
-	rest, named := strings.CutPrefix(measurement, stationPart)
-	if !named {
-		return o.only, strings.TrimPrefix(measurement, sourcePart)
-	}
-	// A slug may hold the words that follow it: the longest that is one counts.
-	for end := len(rest); ; {
-		at := max(strings.LastIndex(rest[:end], "_"+sourcePart), strings.LastIndex(rest[:end], "_"+importPart))
-		if at < 0 {
-			return nil, ""
-		}
-		end = at + 1 // What is before may end with this underscore.
-		if at > maxSlug {
-			continue
-		}
-		table := strings.TrimPrefix(rest[at+1:], sourcePart)
-		if station := o.bySlug[strings.ToLower(rest[:at])]; station != nil && table != "" && table != importPart {
-			return station, table
-		}
-	}
-}
 
 // source is what a mirror has of a database; found is nil if it has no such database.
 type source struct {

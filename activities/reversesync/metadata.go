@@ -67,8 +67,7 @@ func (s *metadataSync) handle(ctx context.Context, run job.Run, spec Spec) (job.
 			if d.Action != reversesync.ActionConflict {
 				return
 			}
-			run.Logger().Warn("a document of Release 2 is left as it is", "kind", d.Kind, "id", d.ID,
-				"reason", d.Conflict.Reason, "fields", d.Conflict.Fields, "edited_by", d.Conflict.EditedBy, "message", d.Conflict.Message)
+			tell(run, d)
 			if len(output.First) < maxListed {
 				output.First = append(output.First, Found{d.ID, d.Name, d.Conflict.Reason, d.Conflict.Fields})
 			}
@@ -85,8 +84,14 @@ func (s *metadataSync) handle(ctx context.Context, run job.Run, spec Spec) (job.
 		Message: message,
 		Counts: map[string]int64{
 			"entities": int64(output.Entities), "created": int64(output.Created), "updated": int64(output.Updated),
-			"conflicts": int64(output.Conflicts), "gone": int64(output.Gone),
+			"conflicts": int64(output.Conflicts), "gone": int64(output.Gone), "failed": int64(output.Failed),
 		},
 		Output: job.EncodeJSON(output),
 	}, err
+}
+
+// tell writes a conflict to the log.
+func tell(run job.Run, d reversesync.Difference) {
+	run.Logger().Warn("a document of Release 2 is left as it is", "kind", d.Kind, "id", d.ID,
+		"reason", d.Conflict.Reason, "fields", d.Conflict.Fields, "edited_by", d.Conflict.EditedBy, "message", d.Conflict.Message)
 }

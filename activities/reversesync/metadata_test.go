@@ -78,7 +78,7 @@ func TestRuns(t *testing.T) {
 	result, _ = handle(reversesync.Spec{})
 	require.Equal(t, "entities: 1, created: 1, updated: 0, in conflict: 0, in line: 0", result.Message)
 	result, _ = handle(reversesync.Spec{})
-	require.Equal(t, map[string]int64{"entities": 1, "created": 0, "updated": 0, "conflicts": 0, "gone": 0}, result.Counts)
+	require.Equal(t, map[string]int64{"entities": 1, "created": 0, "updated": 0, "conflicts": 0, "gone": 0, "failed": 0}, result.Counts)
 
 	human, err := release2.New(release2.Config{URL: st.Release2.URL, Token: st.Release2.Token + ":ada"})
 	require.NoError(t, err)

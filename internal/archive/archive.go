@@ -54,6 +54,14 @@ func (a Archive) ConsumerMetadata(generation int) map[string]string {
 	return map[string]string{metadataBucket: a.Bucket, metadataPrefix: a.Prefix, metadataGeneration: strconv.Itoa(generation)}
 }
 
+// ConsumerPrefix is what the names of consumers begin with that feed an archive.
+const ConsumerPrefix = "archive-"
+
+// IsConsumer says whether a consumer of the raw stream feeds an archive, of any layout.
+func IsConsumer(c pipeline.ConsumerState) bool {
+	return strings.HasPrefix(c.Name, ConsumerPrefix) && c.Subject == pipeline.RawSubjects
+}
+
 // feeds says whether a consumer feeds a generation of this archive.
 func (a Archive) feeds(c pipeline.ConsumerState, generation int) bool {
 	return c.Metadata[metadataBucket] == a.Bucket && c.Metadata[metadataPrefix] == a.Prefix &&

@@ -88,6 +88,18 @@ var (
 		`([A-Za-z0-9_-]+\.\d{8}T\d{6}Z(?:\.\d+)?)-(\d{20})-(\d{20})\.ndjson\.zst$`)
 )
 
+// ConflictPrefix is what the keys begin with of content whose key was taken.
+const ConflictPrefix = conflictRoot
+
+// ConflictOf is the organization of content whose key was taken; false if the key is not
+// of that form.
+func ConflictOf(key string) (organization string, ok bool) {
+	rest, found := strings.CutPrefix(key, conflictRoot)
+	_, of, _ := strings.Cut(rest, "/")
+	data, ok := ParseDataKey(root + of)
+	return data.Organization, found && ok
+}
+
 // Data is what the key of an object with messages says.
 type Data struct {
 	Partition

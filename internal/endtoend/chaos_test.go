@@ -144,10 +144,10 @@ const (
 )
 
 // addWorker starts a worker that fails from time to time.
-func (c *chaos) addWorker(b *bench, program, service string) {
+func (c *chaos) addWorker(b *bench, program, service string, env ...string) {
 	c.Helper()
 	start := func() *stacktest.Process {
-		return stacktest.StartProcess(c.T, b.st, program, "--service", service)
+		return stacktest.StartProgram(c.T, b.st, stacktest.Program{Name: program, Args: []string{"--service", service}, Env: env})
 	}
 	w := start()
 	restart := func() { w = start() }

@@ -70,7 +70,7 @@ func Fields(ctx context.Context, config Config, database string, keep func(measu
 	select {
 	case o := <-done:
 		if o.err != nil {
-			return nil, schemaError(base, database, o.err)
+			return nil, config.schemaError(base, database, o.err)
 		}
 		return o.found, nil
 	case <-ctx.Done():
@@ -142,14 +142,17 @@ func fieldOf(row []any) (field string, t FieldType, ok bool) {
 }
 
 // schemaError tells what a query about a database failed for.
-func schemaError(base, database string, err error) error {
+func (c Config) schemaError(base, database string, err error) error {
+	if err == nil {
+		return nil
+	}
 	text := err.Error()
 	kind := KindTransient
 	switch {
-	case strings.HasPrefix(text, ErrNoDatabase.Error()):
+	case strings.Contains(text, ErrNoDatabase.Error()):
 		return fmt.Errorf("influx %s: %w: %s", base, ErrNoDatabase, database)
 	case strings.Contains(text, "authoriz"), strings.Contains(text, "authentication"), strings.Contains(text, "expected json response"):
 		kind = KindConfig
 	}
-	return &Error{Kind: kind, Address: base, Text: "fields of database " + database + ": " + text}
+	return &Error{Kind: kind, Address: base, Text: "database " + database + ": " + c.redact(text)}
 }

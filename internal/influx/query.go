@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/influxdata/influxdb1-client/models"
@@ -45,7 +46,7 @@ func Query(ctx context.Context, config Config, database, command string) ([]mode
 	select {
 	case o := <-done:
 		if o.err != nil {
-			return nil, fmt.Errorf("influx %s: query %q: %w", base, command, o.err)
+			return nil, fmt.Errorf("influx %s: query %q: %s", base, command, config.redact(o.err.Error()))
 		}
 		response = o.response
 	case <-ctx.Done():
@@ -83,4 +84,49 @@ func Count(ctx context.Context, config Config, database, measurement string) (ma
 		}
 	}
 	return counts, nil
+}
+
+// Databases lists the databases of a server.
+func Databases(ctx context.Context, config Config) ([]string, error) {
+	return names(ctx, config, "", "SHOW DATABASES")
+}
+
+// MeasurementNames lists the measurements of a database, also those without fields.
+func MeasurementNames(ctx context.Context, config Config, database string) ([]string, error) {
+	return names(ctx, config, database, "SHOW MEASUREMENTS")
+}
+
+// names are the first column of an answer.
+func names(ctx context.Context, config Config, database, command string) ([]string, error) {
+	rows, err := Query(ctx, config, database, command)
+	if err != nil {
+		return nil, config.schemaError(config.URL, database, err)
+	}
+	var list []string
+	for _, row := range rows {
+		for _, value := range row.Values {
+			name, ok := value[0].(string)
+			if !ok {
+				return nil, fmt.Errorf("influx %s: a name is a %T", config.URL, value[0])
+			}
+			list = append(list, name)
+		}
+	}
+	return list, nil
+}
+
+// DropDatabase removes a database. It is no error if there is none.
+func DropDatabase(ctx context.Context, config Config, database string) error {
+	_, err := Query(ctx, config, "", "DROP DATABASE "+quoteIdentifier(database))
+	return config.schemaError(config.URL, database, err)
+}
+
+// DropMeasurement removes a measurement of a database with all its points. It is no error
+// if there is none.
+func DropMeasurement(ctx context.Context, config Config, database, measurement string) error {
+	_, err := Query(ctx, config, database, "DROP MEASUREMENT "+quoteIdentifier(measurement))
+	if err != nil && strings.Contains(err.Error(), "measurement not found") {
+		return nil
+	}
+	return config.schemaError(config.URL, database, err)
 }

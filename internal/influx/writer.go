@@ -36,6 +36,14 @@ type Config struct {
 	Username string
 }
 
+// redact keeps the password out of what the server says.
+func (c Config) redact(text string) string {
+	if c.Password == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, c.Password, "***")
+}
+
 // Writer writes to one server. It is safe for concurrent use.
 type Writer struct {
 	config  Config
@@ -203,7 +211,7 @@ func (w *Writer) do(ctx context.Context, method, path string, header http.Header
 		Kind:       kindOf(response.StatusCode, text),
 		Address:    w.address,
 		Status:     response.StatusCode,
-		Text:       job.Cut(text, maxText),
+		Text:       job.Cut(w.config.redact(text), maxText),
 		RetryAfter: retryAfter(response.Header),
 		full:       text,
 	}

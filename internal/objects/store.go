@@ -280,6 +280,20 @@ func (s *Store) span(ctx context.Context, method, bucket string) (context.Contex
 	return tracing.Call(ctx, "S3 "+method, "server.address", s.endpoint, "aws.s3.bucket", bucket)
 }
 
+// Remove removes an object. It is no error if there is none.
+func (s *Store) Remove(ctx context.Context, bucket, key string) (err error) {
+	if err := checkKey(bucket, key); err != nil {
+		return err
+	}
+	ctx, end := s.span(ctx, "DELETE", bucket)
+	defer func() { end(err) }()
+	err = s.client.RemoveObject(ctx, bucket, key, minio.RemoveObjectOptions{})
+	if response := (minio.ErrorResponse{}); err == nil || errors.As(err, &response) && response.Code == minio.NoSuchKey {
+		return nil
+	}
+	return s.failure(ctx, bucket, key, err)
+}
+
 // List yields the objects of a bucket whose keys begin with prefix, in the
 // order of their keys. After an error it ends.
 func (s *Store) List(ctx context.Context, bucket, prefix string) iter.Seq2[Info, error] {

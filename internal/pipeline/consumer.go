@@ -9,6 +9,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// MetadataJob is the key of a consumer's metadata that names the job it belongs to.
+const MetadataJob = "dendra-job"
+
 // ConsumerOptions set up a durable consumer.
 type ConsumerOptions struct {
 	// Name is the durable name: no dots, spaces or wildcards.

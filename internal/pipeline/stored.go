@@ -52,8 +52,12 @@ func (c *Client) StreamState(ctx context.Context, name string) (StreamState, err
 type ConsumerState struct {
 	Name     string
 	Metadata map[string]string
+	// Subject is the one that it consumes, "" if there are several or none.
+	Subject string
 	// AckFloor is the number in the stream up to which everything is acknowledged.
 	AckFloor uint64
+	// Unanswered is how many messages are with a reader, or were.
+	Unanswered int
 }
 
 // ConsumerStates lists the consumers of a stream; see [ErrNoStream].
@@ -65,7 +69,10 @@ func (c *Client) ConsumerStates(ctx context.Context, name string) ([]ConsumerSta
 	var states []ConsumerState
 	lister := stream.ListConsumers(ctx)
 	for info := range lister.Info() {
-		states = append(states, ConsumerState{Name: info.Name, Metadata: info.Config.Metadata, AckFloor: info.AckFloor.Stream})
+		states = append(states, ConsumerState{
+			Name: info.Name, Metadata: info.Config.Metadata, Subject: info.Config.FilterSubject,
+			AckFloor: info.AckFloor.Stream, Unanswered: info.NumAckPending,
+		})
 	}
 	if err := lister.Err(); err != nil {
 		return nil, c.failed(ctx, "list the consumers of stream "+name, err)

@@ -15,7 +15,7 @@ const (
 	ClassAnswer      = "PlatformAnswer"      // any other error of the API
 	ClassNoPlatform  = "NoPlatform"          // the worker is not told where the API is
 	ClassRefused     = "PlatformRefused"     // it refuses the token
-	ClassUnreachable = "PlatformUnreachable" // no answer, or one of a server that is too busy
+	ClassUnreachable = "PlatformUnreachable" // no answer, or one of a server in trouble
 )
 
 // Need is the error of a job type on a worker that has no client.
@@ -54,6 +54,8 @@ func Explain(err error) error {
 	switch code {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeResourceExhausted:
 		return job.Retryable(ClassUnreachable, 0, "the Platform API does not answer: %w", err)
+	case connect.CodeInternal, connect.CodeUnimplemented, connect.CodeUnknown: // as of a proxy that has no server behind it
+		return job.Retryable(ClassUnreachable, 0, "the Platform API is in trouble: %w", err)
 	case connect.CodeUnauthenticated, connect.CodePermissionDenied:
 		return job.Retryable(ClassRefused, 0, "the Platform API refuses the token: %w", err)
 	}

@@ -3,11 +3,13 @@ package platform
 
 import (
 	"context"
-	"net/http"
+	"errors"
+	"strings"
 
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
 
+	"github.com/dendrascience/dendra-jobs/internal/apiclient"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1/platformv1connect"
 )
 
@@ -26,7 +28,7 @@ func New(c Config) (*Client, error) {
 		return nil, err
 	}
 	// Contexts limit the time of calls; a stream of changes has no limit.
-	transport := connecthttp.NewTransport(&http.Client{Transport: http.DefaultTransport}, c.URL)
+	transport := connecthttp.NewTransport(apiclient.HTTP, c.URL)
 	client := connect.NewClient(transport, bearer(c.Token))
 	return &Client{
 		Changes:       platformv1connect.NewChangeServiceClient(client),
@@ -37,14 +39,44 @@ func New(c Config) (*Client, error) {
 	}, nil
 }
 
-// bearer sends the token with every call.
+// bearer sends the token with every call, and takes it out of the server's errors.
 func bearer(token string) connect.ClientInterceptor {
 	return func(next connect.ClientFunc) connect.ClientFunc {
 		return func(ctx context.Context, spec connect.Spec) (connect.ClientStream, error) {
 			if info, ok := connect.CallInfoForClientContext(ctx); ok {
 				info.RequestHeader().Set("Authorization", "Bearer "+token)
 			}
-			return next(ctx, spec)
+			stream, err := next(ctx, spec)
+			if err != nil {
+				return stream, mask(err, token)
+			}
+			return masked{stream, token}, nil
 		}
 	}
+}
+
+// masked is a stream whose errors do not have the token.
+type masked struct {
+	connect.ClientStream
+	token string
+}
+
+func (m masked) SendHeaders() error    { return mask(m.ClientStream.SendHeaders(), m.token) }
+func (m masked) Send(msg any) error    { return mask(m.ClientStream.Send(msg), m.token) }
+func (m masked) CloseSend() error      { return mask(m.ClientStream.CloseSend(), m.token) }
+func (m masked) Receive(msg any) error { return mask(m.ClientStream.Receive(msg), m.token) }
+
+func mask(err error, token string) error {
+	failed, ok := errors.AsType[*connect.Error](err)
+	if !ok || !strings.Contains(failed.Message(), token) {
+		return err
+	}
+	clean := connect.NewError(failed.Code(), apiclient.Mask(failed.Message(), token)).WithCause(failed.Unwrap())
+	for _, detail := range failed.Details() {
+		clean = clean.WithDetail(detail)
+	}
+	if failed.IsRemote() {
+		clean = clean.WithRemote()
+	}
+	return clean
 }

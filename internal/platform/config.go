@@ -1,10 +1,6 @@
 package platform
 
-import (
-	"errors"
-	"fmt"
-	"net/url"
-)
+import "github.com/dendrascience/dendra-jobs/internal/apiclient"
 
 // Config says how to reach the Platform API.
 type Config struct {
@@ -29,15 +25,8 @@ func ConfigFromEnv(getenv func(string) string) (Config, error) {
 }
 
 func (c Config) check() error {
-	var problems []error
-	switch u, err := url.Parse(c.URL); {
-	case c.URL == "":
-		problems = append(problems, fmt.Errorf("%s is not set: it is the URL of the Platform API", EnvURL))
-	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https", u.RawQuery != "", u.Fragment != "", u.User != nil:
-		problems = append(problems, fmt.Errorf("%s: it is not a URL such as https://svcs.dendra.science/api/rpc", EnvURL))
-	}
-	if c.Token == "" {
-		problems = append(problems, fmt.Errorf("%s is not set", EnvToken))
-	}
-	return errors.Join(problems...)
+	return apiclient.Check(
+		apiclient.Setting{Name: EnvURL, Value: c.URL, Meaning: "the URL of the Platform API", Example: "https://svcs.dendra.science/api/rpc"},
+		apiclient.Setting{Name: EnvToken, Value: c.Token},
+	)
 }

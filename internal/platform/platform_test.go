@@ -2,12 +2,15 @@ package platform_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"connectrpc.com/connect/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/job"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -23,7 +26,7 @@ func TestConfigFromEnv(t *testing.T) {
 
 	for _, wrong := range []string{"svcs.dendra.science", "ftp://host", "https://user:secret@host", "https://host?x=1"} {
 		_, err = platform.New(platform.Config{URL: wrong, Token: "t"})
-		require.EqualError(t, err, "DENDRA_PLATFORM_URL: it is not a URL such as https://svcs.dendra.science/api/rpc")
+		require.EqualError(t, err, "DENDRA_PLATFORM_URL is not a URL such as https://svcs.dendra.science/api/rpc")
 	}
 }
 
@@ -35,4 +38,35 @@ func TestReasonOfAnError(t *testing.T) {
 	require.Equal(t, tooOld, platform.Reason(fmt.Errorf("changes: %w", err)))
 	require.Zero(t, platform.Reason(connect.NewError(connect.CodeOutOfRange, "another")))
 	require.Zero(t, platform.Reason(fmt.Errorf("another")))
+}
+
+// TestErrorsDoNotHaveTheToken: a server may say what it was sent, and a proxy has pages of
+// its own.
+func TestErrorsDoNotHaveTheToken(t *testing.T) {
+	t.Parallel()
+	answer := http.StatusNotFound
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(answer)
+		_, _ = fmt.Fprintf(w, `{"code":"not_found","message":"nothing for %s"}`, r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(server.Close)
+	c, err := platform.New(platform.Config{URL: server.URL, Token: "s3cret"})
+	require.NoError(t, err)
+	_, err = c.Metadata.GetStation(t.Context(), &platformv1.GetStationRequest{Id: "1"})
+	require.Equal(t, connect.CodeNotFound, connect.CodeOf(err))
+	require.EqualError(t, platform.Explain(err), "the Platform API answers: not_found: nothing for Bearer ***")
+	stream, err := c.Changes.StreamChanges(t.Context(), &platformv1.StreamChangesRequest{})
+	if err == nil {
+		_, err = stream.Receive()
+		require.NoError(t, stream.Close())
+	}
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "s3cret")
+
+	answer = http.StatusFound
+	_, err = c.Metadata.GetStation(t.Context(), &platformv1.GetStationRequest{Id: "1"})
+	var failure *job.Failure
+	require.ErrorAs(t, platform.Explain(err), &failure)
+	require.NotEmpty(t, failure.Class)
 }

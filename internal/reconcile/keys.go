@@ -44,6 +44,19 @@ func newKeys(ctx context.Context, parallel int, backoff job.Backoff, do func(ctx
 func (k *keys) add(key string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.addLocked(key)
+}
+
+// addUnlessFailed is add for a key that does not wait after a failure.
+func (k *keys) addUnlessFailed(key string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e := k.entries[key]; e == nil || e.retry == nil {
+		k.addLocked(key)
+	}
+}
+
+func (k *keys) addLocked(key string) {
 	if k.closed {
 		return
 	}

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/dendrascience/dendra-jobs/internal/orchestrate"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -88,7 +89,9 @@ func (r *Reconciler) Begin(ctx context.Context) (*Pass, error) {
 	}
 	p := &Pass{Enabled: s.enabled(), r: r}
 	p.keys = newKeys(ctx, parallel, backoff, p.do)
-	p.add(s.differing())
+	for _, id := range s.differing() {
+		p.keys.add(id)
+	}
 	hearing, stop := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	following.Go(func() { p.follow(hearing) })
@@ -107,10 +110,13 @@ func (p *Pass) do(ctx context.Context, id string) error {
 		return outcome.Err
 	}
 	s, err := p.r.current(ctx)
-	if err == nil {
-		p.add(s.differing())
+	if err != nil {
+		return err
 	}
-	return err
+	for _, id := range s.differing() {
+		p.keys.addUnlessFailed(id)
+	}
+	return nil
 }
 
 // follow listens to hints. Without them everything still happens, in the next pass.
@@ -124,17 +130,11 @@ func (p *Pass) follow(ctx context.Context) {
 	}
 }
 
-// look has configs looked at now, or all of them.
+// look has configs looked at now, and then all others: configs depend on those that they
+// refer to, and on those that refer to them.
 func (p *Pass) look(configs ...string) {
 	p.r.forget()
-	if len(configs) == 0 {
-		configs = []string{everything}
-	}
-	p.add(configs)
-}
-
-func (p *Pass) add(configs []string) {
-	for _, id := range configs {
+	for _, id := range append(configs, everything) {
 		p.keys.add(id)
 	}
 }
@@ -178,14 +178,15 @@ func (r *Reconciler) workOn(ctx context.Context, id string) Outcome {
 		c = &config{Config: Config{ID: id}} // Neither known nor listed; its job is asked for all the same.
 	}
 	outcome := r.apply(ctx, c, false)
-	if !c.known || c.Condition == outcome.Condition || ctx.Err() != nil {
+	left := c.Orchestrated && outcome.Condition.gone()
+	if !c.known || c.Condition == outcome.Condition && !left || ctx.Err() != nil {
 		return outcome
 	}
 	if err := r.source.SetCondition(ctx, id, outcome.Condition); err != nil {
 		outcome.Err = errors.Join(outcome.Err, fmt.Errorf("the condition of config %s cannot be written: %w", id, err))
 		return outcome
 	}
-	c.Condition = outcome.Condition // Nobody else works on the config.
+	s.told(c, outcome.Condition)
 	return outcome
 }
 
@@ -205,7 +206,7 @@ func (r *Reconciler) apply(ctx context.Context, c *config, dryRun bool) Outcome 
 	changes := done.Changes
 	if c.Job == nil && err == nil {
 		// The orchestrator has ended, so that nobody makes these again.
-		done, err = r.jobs.Apply(ctx, job.Set{Provider: job.IntegrationProvider(c.ID), DryRun: dryRun})
+		done, err = orchestrate.Apply(ctx, r.jobs, job.Set{Provider: job.IntegrationProvider(c.ID), DryRun: dryRun})
 		changes = append(changes, done.Changes...)
 	}
 	return Outcome{Config: c.ID, Changes: changes, Condition: c.applied(done, err), Err: err}

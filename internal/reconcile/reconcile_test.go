@@ -196,6 +196,10 @@ func TestJobsFollowRegistrations(t *testing.T) {
 	require.Equal(t, ids("c"), jobs.IDs())
 	require.Equal(t, reconcile.Condition{Reason: reconcile.ReasonDisabled}, p.condition("b"))
 	p.change("c", func(c *reconcile.Config) { c.Job = nil })
+	_, err := reconcile.New(jobs, p, nil).Once(t.Context(), false)
+	require.EqualError(t, err, "the platform registers no job at all, and finds nothing wrong with configs that have jobs (1, such as c): "+
+		"nothing is changed; if the jobs are to go, run starter reconcile --allow-empty")
+	p.change("c", func(c *reconcile.Config) { c.Findings = "values.serial: missing" })
 	require.Equal(t, []string{"delete orchestrate_integration.c"}, once(t, jobs, p, false).changes(), "though it is enabled")
 	require.Equal(t, reconcile.ReasonNoJobs, p.condition("c").Reason)
 	p.set("c")
@@ -203,7 +207,7 @@ func TestJobsFollowRegistrations(t *testing.T) {
 	p.remove()
 	l := &ledger{}
 	reconciler := reconcile.New(jobs, p, l.take)
-	_, err := reconciler.Once(t.Context(), false)
+	_, err = reconciler.Once(t.Context(), false)
 	require.EqualError(t, err, "the platform lists no config at all, and jobs of integrations are there (1): nothing is changed; "+
 		"if they are to go, run starter reconcile --allow-empty")
 	reconciler.AllowEmpty = true

@@ -11,6 +11,15 @@ import (
 // config has. That job makes the others.
 const OrchestratorType = "OrchestrateIntegration"
 
+// OrchestratorSpec is the spec of jobs of [OrchestratorType].
+type OrchestratorSpec struct {
+	ConfigID string `json:"config_id" minLength:"1" help:"the integration config whose jobs it makes"`
+	// Revision has a change reach the job at once, whose trigger has restart_on_change.
+	Revision   string       `json:"revision,omitempty" help:"changes with what the jobs follow from; ReconcileJobs sets it"`
+	Window     job.Duration `json:"window,omitzero" minimum:"PT1S" maximum:"PT12H" default:"PT5M" help:"time after which everything is looked at again: shorter than run_timeout"`
+	CheckEvery job.Duration `json:"check_every,omitzero" minimum:"PT0.1S" maximum:"PT1H" default:"PT30S" help:"how often the state of the jobs is looked at"`
+}
+
 // OrchestratorID is the id of that job.
 func OrchestratorID(config string) string { return job.ID(OrchestratorType, config) }
 
@@ -20,13 +29,18 @@ const ClassNoConfigs = "NoConfigs"
 
 // Config is an integration config of the platform.
 type Config struct {
-	ID string
+	ID      string
+	Version int64
 	// Enabled says that the user has enabled it.
 	Enabled bool
 	// Job is the orchestrator that the config shall have, nil if it shall have none.
 	Job *job.Job
+	// Findings say why an enabled config has no job.
+	Findings string
 	// Condition is what the platform was told last, the zero value if it never was.
 	Condition Condition
+	// Orchestrated says that the platform has conditions that an orchestrator wrote.
+	Orchestrated bool
 }
 
 // Condition is the state of the orchestrator of a config. It is for programs; Message is
@@ -35,6 +49,8 @@ type Condition struct {
 	Scheduled bool
 	Reason    Reason
 	Message   string // at most maxMessage bytes
+	// Version is that of the config that the condition is about.
+	Version int64
 }
 
 // maxMessage is what the platform takes.
@@ -53,11 +69,15 @@ const (
 	ReasonFailed   Reason = "ApplyFailed"         // it is tried again
 )
 
+// gone says that the config shall have no orchestrator, and has none.
+func (c Condition) gone() bool { return c.Reason == ReasonDisabled || c.Reason == ReasonNoJobs }
+
 // Source is the platform, as far as reconciliation needs it.
 type Source interface {
 	// Configs lists all configs, or gives an error.
 	Configs(ctx context.Context) ([]Config, error)
-	// SetCondition tells the platform the state of the orchestrator of a config.
+	// SetCondition tells the platform the state of the orchestrator of a config. Conditions
+	// that an orchestrator wrote go with it.
 	SetCondition(ctx context.Context, config string, condition Condition) error
 	// Hints calls look with configs that have changed, or with none if it cannot tell
 	// which, until ctx ends or it gives an error. It may call look for nothing.
@@ -84,11 +104,17 @@ func (c *Config) problem() string {
 
 // invalid is the condition of a config whose job cannot be applied.
 func (c *Config) invalid(problem string) Condition {
-	return Condition{Reason: ReasonInvalid, Message: job.Cut(problem, maxMessage)}
+	return Condition{Reason: ReasonInvalid, Message: job.Cut(problem, maxMessage), Version: c.Version}
 }
 
 // applied is the condition of a config whose job was applied, or was not.
 func (c *Config) applied(done job.Applied, err error) Condition {
+	condition := c.outcome(done, err)
+	condition.Version = c.Version
+	return condition
+}
+
+func (c *Config) outcome(done job.Applied, err error) Condition {
 	switch {
 	case err != nil:
 		for _, change := range done.Changes {
@@ -97,8 +123,10 @@ func (c *Config) applied(done job.Applied, err error) Condition {
 			}
 		}
 		return Condition{Reason: ReasonFailed, Message: job.Cut(err.Error(), maxMessage)}
+	case c.Job == nil && c.Enabled && c.Findings != "":
+		return Condition{Reason: ReasonNoJobs, Message: job.Cut("the platform registers no job for this config: "+c.Findings, maxMessage)}
 	case c.Job == nil && c.Enabled:
-		return Condition{Reason: ReasonNoJobs, Message: "the platform registers no job for this config: check it, and its organization"}
+		return Condition{Reason: ReasonNoJobs, Message: "configs of this type have no jobs"}
 	case c.Job == nil:
 		return Condition{Reason: ReasonDisabled}
 	}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -15,6 +16,7 @@ import (
 type state struct {
 	at      time.Time
 	configs map[string]*config
+	mu      sync.Mutex // of what is told to the platform
 }
 
 // config is what is known of one integration config.
@@ -55,7 +57,10 @@ func (r *Reconciler) read(ctx context.Context) (*state, error) {
 			c.live = append(c.live, f)
 		}
 	}
-	return s, nil
+	if !r.AllowEmpty {
+		err = s.checkRegistrations()
+	}
+	return s, err
 }
 
 func (s *state) config(id string) *config {
@@ -63,6 +68,35 @@ func (s *state) config(id string) *config {
 		s.configs[id] = &config{Config: Config{ID: id}}
 	}
 	return s.configs[id]
+}
+
+// told notes what the platform was told of a config.
+func (s *state) told(c *config, condition Condition) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.Condition = condition
+	c.Orchestrated = c.Orchestrated && !condition.gone()
+}
+
+// checkRegistrations refuses a platform that registers nothing at all, for configs that
+// are enabled, that it finds nothing wrong with, and that have jobs.
+func (s *state) checkRegistrations() error {
+	var without []string
+	for _, id := range slices.Sorted(maps.Keys(s.configs)) {
+		c := s.configs[id]
+		if c.Job != nil {
+			return nil
+		}
+		if c.Enabled && c.Findings == "" && (c.owns || len(c.live) > 0) {
+			without = append(without, id)
+		}
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	return job.Retryable(ClassNoConfigs, 0,
+		"the platform registers no job at all, and finds nothing wrong with configs that have jobs (%d, such as %s): nothing is changed; "+
+			"if the jobs are to go, run starter reconcile --allow-empty", len(without), without[0])
 }
 
 // enabled counts the configs that shall have a job.
@@ -78,6 +112,8 @@ func (s *state) enabled() int {
 
 // differing are the configs that do not look as they should, in order.
 func (s *state) differing() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(s.configs)) {
 		if !s.configs[id].inSync() {
@@ -94,7 +130,7 @@ func (c *config) inSync() bool {
 	}
 	if c.Job == nil {
 		told := !c.known || !c.Enabled && c.Condition == (Condition{}) || c.Condition == c.applied(job.Applied{}, nil)
-		return len(c.live) == 0 && !c.owns && told
+		return len(c.live) == 0 && !c.owns && !c.Orchestrated && told
 	}
 	wanted := *c.Job
 	wanted.Provider = job.ProviderIntegration

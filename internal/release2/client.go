@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/apiclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -34,7 +34,7 @@ func New(config Config) (*Client, error) {
 		return nil, err
 	}
 	if config.HTTPClient == nil {
-		config.HTTPClient = defaultHTTPClient
+		config.HTTPClient = apiclient.HTTP
 	}
 	if config.Timeout <= 0 {
 		config.Timeout = 30 * time.Second
@@ -48,19 +48,6 @@ func New(config Config) (*Client, error) {
 		base:    strings.TrimSuffix(config.URL, "/"),
 		address: base.Scheme + "://" + base.Host,
 	}, nil
-}
-
-// defaultHTTPClient is shared, so that connections are. A redirect is an error: it would
-// take the token elsewhere.
-var defaultHTTPClient = &http.Client{
-	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	Transport: &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-		TLSHandshakeTimeout: 10 * time.Second,
-		IdleConnTimeout:     90 * time.Second,
-		MaxIdleConnsPerHost: 16,
-	},
 }
 
 // List gives the documents of a service in the order of their ids. A document that is
@@ -87,6 +74,20 @@ func (c *Client) List(ctx context.Context, service string) iter.Seq2[Document, e
 			}
 		}
 	}
+}
+
+// Check finds out whether there is such a service.
+func (c *Client) Check(ctx context.Context, service string) error {
+	var page struct {
+		Data []Document `json:"data"`
+	}
+	if err := c.call(ctx, http.MethodGet, service, "", url.Values{"$limit": {"1"}}, nil, &page); err != nil {
+		return err
+	}
+	if page.Data == nil {
+		return job.Retryable(ClassUnreachable, 0, "release 2 at %s: GET %s: the answer is not a list of documents; check %s", c.address, service, EnvURL)
+	}
+	return nil
 }
 
 // Get reads a document. The error is [ErrNotFound] if there is none.
@@ -146,7 +147,7 @@ func (c *Client) call(ctx context.Context, method, service, id string, query url
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode/100 != 2 {
-		return c.refused(what, response)
+		return c.refused(what, id != "", response)
 	}
 	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
 		return c.unreachable(ctx, what, fmt.Errorf("the answer cannot be read: %w", err))

@@ -97,8 +97,50 @@ func TestTroubleOfTheServer(t *testing.T) {
 		return err.Error()
 	}
 	require.Equal(t, "release 2 at "+server.URL+": GET stations/a/b: 503 Service Unavailable: busy with ***", get())
+	answer = func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte(`{"message":"busy","errors":{"name":"too long"}}`))
+	}
+	require.Contains(t, get(), `503 Service Unavailable: busy; {"name":"too long"}`)
 	answer = func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }
 	require.Contains(t, get(), "the answer cannot be read")
 	answer = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	require.Contains(t, get(), "no answer within 50ms")
+}
+
+// TestNotFoundIsWhatRelease2Says: the 404 of a proxy, or of a wrong URL, is no missing
+// document.
+func TestNotFoundIsWhatRelease2Says(t *testing.T) {
+	t.Parallel()
+	body := `{"name":"NotFound","message":"No record found for id '1'","code":404,"className":"not-found","errors":{}}`
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(body))
+	}))
+	t.Cleanup(server.Close)
+	c, err := release2.New(release2.Config{URL: server.URL, Token: "s3cret"})
+	require.NoError(t, err)
+	get := func() error {
+		_, err := c.Get(t.Context(), "stations", "1")
+		return err
+	}
+	unreachable := func(err error) {
+		var failure *job.Failure
+		require.ErrorAs(t, err, &failure)
+		require.Equal(t, []any{release2.ClassUnreachable, false}, []any{failure.Class, failure.Final})
+		require.NotErrorIs(t, err, release2.ErrNotFound)
+		require.ErrorContains(t, err, "404 Not Found: ")
+		require.ErrorContains(t, err, "; check DENDRA_RELEASE2_URL")
+	}
+	require.ErrorIs(t, get(), release2.ErrNotFound)
+	_, err = c.Patch(t.Context(), "stations", "1", "2", release2.Patch{})
+	require.ErrorIs(t, err, release2.ErrNotFound)
+	_, err = c.Create(t.Context(), "stations", release2.Document{})
+	unreachable(err)
+	for _, err := range c.List(t.Context(), "stations") {
+		unreachable(err)
+	}
+	unreachable(c.Check(t.Context(), "stations"))
+	body = "default backend - 404"
+	unreachable(get())
 }

@@ -1,17 +1,15 @@
 package release2
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
-	"net/url"
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/internal/apiclient"
 )
 
 // Config says how to reach the metadata API.
 type Config struct {
-	// HTTPClient makes the requests. Defaults to one with a pool of its own that
-	// follows no redirects.
+	// HTTPClient makes the requests. Defaults to one that follows no redirects.
 	HTTPClient *http.Client
 	// Timeout is the longest that one request may take, answer included. Defaults to
 	// 30 s.
@@ -36,15 +34,8 @@ func ConfigFromEnv(getenv func(string) string) (Config, error) {
 }
 
 func (c Config) check() error {
-	var problems []error
-	switch u, err := url.Parse(c.URL); {
-	case c.URL == "":
-		problems = append(problems, fmt.Errorf("%s is not set: it is the URL of the metadata API of Release 2", EnvURL))
-	case err != nil, u.Host == "", u.Scheme != "http" && u.Scheme != "https", u.RawQuery != "", u.Fragment != "", u.User != nil:
-		problems = append(problems, fmt.Errorf("%s is not a URL such as https://api.example.org/v2", EnvURL))
-	}
-	if c.Token == "" {
-		problems = append(problems, fmt.Errorf("%s is not set: it is the token of the service account of reverse sync", EnvToken))
-	}
-	return errors.Join(problems...)
+	return apiclient.Check(
+		apiclient.Setting{Name: EnvURL, Value: c.URL, Meaning: "the URL of the metadata API of Release 2", Example: "https://api.example.org/v2"},
+		apiclient.Setting{Name: EnvToken, Value: c.Token, Meaning: "the token of the service account of reverse sync"},
+	)
 }

@@ -55,7 +55,10 @@ var numeric = regexp.MustCompile(`^[0-9]+([eE][0-9]+)?$`)
 // versionQuery is a query that matches one version_id.
 //
 // For an id that looks like a number it is the interval between two ids that do not: the
-// nearest below that ends in f, and the nearest above that ends in a.
+// nearest below that ends in f, and the nearest above that ends in a. That matches up to
+// ten ids, which differ in the last digit. To be
+// taken for the version that was read, an edit would have to be made within a second of
+// it, by the same process of the server.
 func versionQuery(id string) url.Values {
 	if !numeric.MatchString(id) {
 		return url.Values{"version_id": {id}}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/dendrascience/dendra-jobs/internal/apiclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -16,12 +17,13 @@ import (
 const (
 	ClassToken       = "Release2Token"       // 401; final
 	ClassRefused     = "Release2Refused"     // 400 and other 4xx: what was sent is not accepted; final
-	ClassUnreachable = "Release2Unreachable" // no answer, or one of a server in trouble
+	ClassUnreachable = "Release2Unreachable" // no answer, one of a server in trouble, or one of something else at its URL
 )
 
 // Errors that callers ask for.
 var (
-	// ErrNotFound means that there is no such document, or none of that version.
+	// ErrNotFound means that Release 2 says that it has no such document, or none of that
+	// version. Another 404 is [ClassUnreachable]: it may be of a proxy or a wrong URL.
 	ErrNotFound = errors.New("not found")
 	// ErrExists means that there is a document with that id.
 	ErrExists = errors.New("exists already")
@@ -30,18 +32,19 @@ var (
 // maxText bounds a message of the server, which may repeat all that it was sent.
 const maxText = 1000
 
-// refused makes the error of an answer that is no success.
-func (c *Client) refused(what string, response *http.Response) error {
+// refused makes the error of an answer that is no success. one says that the request
+// was about one document that is there.
+func (c *Client) refused(what string, one bool, response *http.Response) error {
 	status := response.StatusCode
-	switch status {
-	case http.StatusNotFound:
-		return fmt.Errorf("release 2 at %s: %s: %w", c.address, what, ErrNotFound)
-	case http.StatusConflict:
-		return fmt.Errorf("release 2 at %s: %s: %w", c.address, what, ErrExists)
-	}
-	said := strings.ReplaceAll(errorText(response), c.config.Token, "***")
-	text := fmt.Sprintf("%d %s: %s", status, http.StatusText(status), said)
+	said := readError(response)
+	text := fmt.Sprintf("%d %s: %s", status, http.StatusText(status), said.text(c.config.Token))
 	switch {
+	case status == http.StatusNotFound && one && said.Name == "NotFound":
+		return fmt.Errorf("release 2 at %s: %s: %w", c.address, what, ErrNotFound)
+	case status == http.StatusNotFound:
+		return job.Retryable(ClassUnreachable, 0, "release 2 at %s: %s: %s; check %s", c.address, what, text, EnvURL)
+	case status == http.StatusConflict:
+		return fmt.Errorf("release 2 at %s: %s: %w", c.address, what, ErrExists)
 	case status == http.StatusUnauthorized:
 		return job.Final(ClassToken, "release 2 at %s refuses the token: %s", c.address, text)
 	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
@@ -50,27 +53,41 @@ func (c *Client) refused(what string, response *http.Response) error {
 	return job.Final(ClassRefused, "release 2 at %s: %s: %s", c.address, what, text)
 }
 
-// errorText is the server's message with its details, on one line.
-func errorText(response *http.Response) string {
+// said is what the server says of an error.
+type said struct {
+	Name    string          `json:"name"`
+	Message string          `json:"message"`
+	Errors  json.RawMessage `json:"errors"` // a list, or an object by field
+}
+
+// readError reads the error that an answer holds: none if it is not one of the server.
+func readError(response *http.Response) said {
+	var s said
 	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
-	if err != nil && len(body) == 0 {
+	if err != nil && len(body) == 0 || json.Unmarshal(body, &s) != nil {
+		return said{}
+	}
+	return s
+}
+
+// text is the message with its details, on one line and without the token.
+func (s said) text(token string) string {
+	if s.Message == "" {
 		return "no message"
 	}
-	var answer struct {
-		Message string            `json:"message"`
-		Errors  []json.RawMessage `json:"errors"`
+	text := s.Message
+	var details []json.RawMessage
+	if json.Unmarshal(s.Errors, &details) != nil && len(s.Errors) > len("{}") {
+		details = []json.RawMessage{s.Errors}
 	}
-	if json.Unmarshal(body, &answer) != nil || answer.Message == "" {
-		return "no message"
-	}
-	text := answer.Message
-	for _, detail := range answer.Errors {
+	for _, detail := range details {
 		var words string
 		if json.Unmarshal(detail, &words) != nil {
 			words = string(detail)
 		}
 		text += "; " + words
 	}
+	text = apiclient.Mask(text, token)
 	return job.Cut(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '

@@ -21,7 +21,7 @@ type Conversion string
 const (
 	// asAccessLevel: 0 restricted, 1 metadata, 2 graph, 3 download.
 	asAccessLevel Conversion = "access level"
-	// asCurrentSite: the site of the latest deployment that has no end.
+	// asCurrentSite: the site of the latest deployment that has begun and has no end.
 	asCurrentSite      Conversion = "current site"
 	asDatapointsConfig Conversion = "datapoints config"
 	// asMinutes: a duration in minutes, rounded up.
@@ -148,8 +148,9 @@ func point(v protoreflect.Value) any {
 
 func currentSite(deployments protoreflect.List) any {
 	var current *platformv1.Deployment
+	now := time.Now()
 	for _, d := range messages[*platformv1.Deployment](deployments) {
-		if d.GetEndTime() == nil && (current == nil || !d.GetBeginTime().AsTime().Before(current.GetBeginTime().AsTime())) {
+		if d.GetEndTime() == nil && !d.GetBeginTime().AsTime().After(now) && (current == nil || !d.GetBeginTime().AsTime().Before(current.GetBeginTime().AsTime())) {
 			current = d
 		}
 	}

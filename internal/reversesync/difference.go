@@ -35,11 +35,47 @@ const (
 type Record struct {
 	// Account is the user who wrote the document last when it was reverse sync.
 	Account string `json:"account,omitempty"`
-	// Fields are the hashes of the fields that were in line last, by path. Without any,
-	// the document was never in line.
+	// Fields are the hashes of the fields that were in line last, by path: "" for one that
+	// had no value. Without any, the document was never in line.
 	Fields map[string]string `json:"fields,omitempty"`
+	// Pending is a write of the document that was begun. It is here before the write is
+	// sent, and gone when its outcome is known.
+	Pending *Pending `json:"pending,omitempty"`
 	// Conflict is why the document is left alone, if it is.
 	Conflict *Conflict `json:"conflict,omitempty"`
+}
+
+// Pending is a write that may have been made.
+type Pending struct {
+	// VersionID is of the document that the write replaces, empty if it creates one.
+	VersionID string `json:"version_id,omitempty"`
+	// Fields are the hashes of the fields that it writes, by path.
+	Fields map[string]string `json:"fields,omitempty"`
+}
+
+// before are the hashes of the fields that were in line last, as far as is known of a
+// document, and all paths that have ever been written.
+//
+// A document that still has the version that a pending write replaces was not written.
+// Another one may have been, and then edited. So only what the write held is taken for
+// its own: a value from before it may be the edit of somebody who took the write back.
+func (r Record) before(d release2.Document) (fields map[string]string, paths map[string]bool) {
+	fields, paths = r.Fields, map[string]bool{}
+	for path := range r.Fields {
+		paths[path] = true
+	}
+	if p := r.Pending; p != nil && p.VersionID != d.VersionID() {
+		fields = p.Fields
+		for path := range p.Fields {
+			paths[path] = true
+		}
+	}
+	return fields, paths
+}
+
+// hadDocument says whether the entity has ever had a document.
+func (r Record) hadDocument() bool {
+	return len(r.Fields) > 0 || r.Pending != nil && r.Pending.VersionID != ""
 }
 
 // Conflict is why a document is left alone.
@@ -82,8 +118,10 @@ type Difference struct {
 	Fields   []FieldDifference `json:"fields,omitempty"`
 	Conflict *Conflict         `json:"conflict,omitempty"`
 
-	want   Projection
-	record Record // as it should be, if nothing is written
+	want    Projection
+	record  Record // as it should be, if nothing is written
+	version string // of the document that was to be written
+	wrote   bool   // it was written
 }
 
 // paths are those of the fields.
@@ -100,37 +138,42 @@ func (d *Difference) paths() []string {
 func compare(want Projection, d release2.Document, record Record, overwrite bool) (Difference, error) {
 	diff := Difference{Action: ActionNone, want: want, record: Record{Account: record.Account, Fields: map[string]string{}}}
 	if d == nil {
-		if len(record.Fields) == 0 || overwrite {
+		if !record.hadDocument() || overwrite {
 			diff.Action = ActionCreate
 			return diff, nil
 		}
 		diff.record = record
 		return diff.withConflict(Conflict{Reason: ReasonDeleted}, record.Conflict), nil
 	}
-	paths := maps.Clone(record.Fields)
-	if paths == nil {
-		paths = map[string]string{}
+	before, known := record.before(d)
+	if p := record.Pending; p != nil && p.VersionID == d.VersionID() {
+		diff.record.Pending = p // it may still be under way
 	}
-	maps.Copy(paths, want.hashes())
+	paths := maps.Clone(known)
+	for path := range want {
+		paths[path] = true
+	}
 	var edited []string
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		is, err := inDocument(d, path)
 		if err != nil {
 			return diff, err
 		}
-		before, known := record.Fields[path]
 		if should := want[path]; hash(is) == hash(should) {
 			if should != nil {
 				diff.record.Fields[path] = hash(should)
 			}
 			continue
 		}
-		if known {
-			diff.record.Fields[path] = before
-		}
-		// What is in the record was so when reverse sync wrote the document last, and
+		// A path that is known was written when reverse sync wrote the document last, and
 		// since then nobody else has, if the account did it.
-		ours := hash(is) == before || known && record.Account != "" && d.UpdatedBy() == record.Account
+		ours := hash(is) == before[path] || known[path] && record.Account != "" && d.UpdatedBy() == record.Account
+		switch {
+		case known[path] && ours:
+			diff.record.Fields[path] = hash(is)
+		case known[path]:
+			diff.record.Fields[path] = before[path]
+		}
 		diff.Fields = append(diff.Fields, FieldDifference{Path: path, Release2: is, Release3: want[path], Edited: !ours})
 		if !ours {
 			edited = append(edited, path)

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1/platformv1connect"
 )
@@ -153,38 +154,43 @@ var errGone = errors.New("not in Release 3")
 // list gives all entities of the kind in the order of their ids.
 func (k Kind) list(ctx context.Context, s Source) iter.Seq2[Entity, error] {
 	return func(yield func(Entity, error) bool) {
-		for token := ""; ; {
+		err := platform.Pages(ctx, func(ctx context.Context, token string) (string, error) {
 			page, next, err := k.page(ctx, s, token)
 			if err != nil {
-				yield(nil, k.failed("entities", err))
-				return
+				return "", err
 			}
 			for _, entity := range page {
 				if !yield(entity, nil) {
-					return
+					return "", nil
 				}
 			}
-			if token = next; token == "" {
-				return
-			}
+			return next, nil
+		})
+		if err != nil {
+			yield(nil, k.failed("entities", err))
 		}
 	}
 }
 
 // read reads an entity. The error is errGone if there is none.
 func (k Kind) read(ctx context.Context, s Source, id string) (Entity, error) {
-	entity, err := k.get(ctx, s, id)
+	within, cancel := context.WithTimeout(ctx, platform.Timeout)
+	defer cancel()
+	entity, err := k.get(within, s, id)
 	if connect.CodeOf(err) == connect.CodeNotFound {
 		err = errGone
 	}
 	if err != nil && !errors.Is(err, errGone) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		err = k.failed(id, err)
 	}
 	return entity, err
 }
 
 func (k Kind) failed(what string, err error) error {
-	return fmt.Errorf("read %s of kind %s from the Platform API: %w", what, k.Name, err)
+	return fmt.Errorf("read %s of kind %s from the Platform API: %w", what, k.Name, platform.Explain(err))
 }
 
 func entities[E Entity](all []E) []Entity {

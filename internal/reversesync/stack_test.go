@@ -2,8 +2,11 @@ package reversesync_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -29,6 +32,8 @@ const organizationID = "5a8f00000000000000000001"
 type releases struct {
 	*reversesync.Syncer
 
+	other    *reversesync.Syncer // another worker's, whose requests are not counted
+	env      map[string]string
 	platform platform.Config
 	release2 stack.API
 	requests *requests
@@ -39,19 +44,42 @@ type releases struct {
 // requests counts what reverse sync asks of both releases.
 type requests struct {
 	all, writes atomic.Int64
-	// after is called after each request that writes.
-	after func()
+	// unlimited counts requests that have no time limit.
+	unlimited atomic.Int64
+	// instead answers a request, unless it returns 0: with this status, or for -1 as a
+	// server that is away.
+	instead func(*http.Request) int
+	// seen is called after each request that both releases have answered.
+	seen func(*http.Request)
+}
+
+// isWrite says whether a request writes a document.
+func isWrite(request *http.Request) bool {
+	return request.Method == http.MethodPatch || request.Method == http.MethodPost && request.Header.Get("Content-Type") == "application/json"
 }
 
 // RoundTrip implements http.RoundTripper.
 func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	r.all.Add(1)
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if request.Method == http.MethodPatch || request.Method == http.MethodPost && request.Header.Get("Content-Type") == "application/json" {
+	if _, limited := request.Context().Deadline(); !limited {
+		r.unlimited.Add(1)
+	}
+	if isWrite(request) {
 		r.writes.Add(1)
-		if r.after != nil {
-			r.after()
+	}
+	if r.instead != nil {
+		switch status := r.instead(request); status {
+		case 0:
+		case -1:
+			return nil, errors.New("connection refused")
+		default:
+			body := `{"name":"` + strings.ReplaceAll(http.StatusText(status), " ", "") + `","message":"as the test says"}`
+			return &http.Response{StatusCode: status, Request: request, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 		}
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if r.seen != nil {
+		r.seen(request)
 	}
 	return response, err
 }
@@ -60,7 +88,7 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 func newReleases(t *testing.T) *releases {
 	t.Helper()
 	st := stacktest.StartOwn(t, "--only", "nats,platform")
-	r := &releases{platform: platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}, release2: st.Release2, requests: &requests{}}
+	r := &releases{env: map[string]string{}, platform: platform.Config{URL: st.Platform.URL, Token: st.Platform.Token}, release2: st.Release2, requests: &requests{}}
 	var err error
 	r.client, err = pipeline.Connect(t.Context(), st.NATS)
 	require.NoError(t, err)
@@ -84,9 +112,17 @@ func newReleases(t *testing.T) *releases {
 	}
 	r.Syncer, err = reversesync.New(t.Context(), source, documents, r.client)
 	require.NoError(t, err)
+	for _, line := range st.Env() {
+		name, value, _ := strings.Cut(line, "=")
+		r.env[name] = value
+	}
+	r.other, err = reversesync.Open(t.Context(), r.getenv, r.client)
+	require.NoError(t, err)
 	r.put(t, &platformv1.Organization{Id: organizationID, Name: "Erica", Slug: "erica", IsEnabled: true})
 	return r
 }
+
+func (r *releases) getenv(name string) string { return r.env[name] }
 
 // put writes an entity into Release 3.
 func (r *releases) put(t *testing.T, entity reversesync.Entity) {

@@ -47,15 +47,22 @@ func parseKey(text string) (kind, id string) {
 	return kind, strings.ReplaceAll(id, "=", ".")
 }
 
-func (r *records) get(ctx context.Context, kind, id string) (Record, error) {
+// revised is a record as it was read.
+type revised struct {
+	Record
+	revision uint64 // 0: there was none
+}
+
+func (r *records) get(ctx context.Context, kind, id string) (revised, error) {
 	entry, err := r.bucket.Get(ctx, key(kind, id))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return Record{}, nil
+		return revised{}, nil
 	}
 	if err != nil {
-		return Record{}, r.failed(ctx, "read "+key(kind, id)+" of", err)
+		return revised{}, r.failed(ctx, "read "+key(kind, id)+" of", err)
 	}
-	return r.decode(entry.Key(), entry.Value())
+	record, err := r.decode(entry.Key(), entry.Value())
+	return revised{record, entry.Revision()}, err
 }
 
 func (r *records) decode(key string, value []byte) (Record, error) {
@@ -66,14 +73,33 @@ func (r *records) decode(key string, value []byte) (Record, error) {
 	return record, nil
 }
 
-func (r *records) put(ctx context.Context, kind, id string, record Record) error {
-	_, err := r.bucket.Put(ctx, key(kind, id), job.EncodeJSON(record))
-	return r.failed(ctx, "write "+key(kind, id)+" of", err)
+// errStale means that another syncer has written the record meanwhile.
+var errStale = errors.New("the record was written by another syncer meanwhile")
+
+// put writes a record that was of this revision when it was read, and returns the
+// revision that it has then. The error is errStale if it has another one by now.
+func (r *records) put(ctx context.Context, kind, id string, record Record, revision uint64) (written uint64, err error) {
+	value := job.EncodeJSON(record)
+	if revision == 0 {
+		written, err = r.bucket.Create(ctx, key(kind, id), value)
+	} else {
+		written, err = r.bucket.Update(ctx, key(kind, id), value, revision)
+	}
+	if errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
+		return 0, errStale
+	}
+	return written, r.failed(ctx, "write "+key(kind, id)+" of", err)
 }
 
-// each calls take with the encoded record of each entity that a pattern of keys takes.
-// The server sends them all at once.
-func (r *records) each(ctx context.Context, pattern string, take func(kind, id string, value []byte) error) error {
+// encoded is a record that takes less memory.
+type encoded struct {
+	value    []byte
+	revision uint64
+}
+
+// each calls take with the record of each entity that a pattern of keys takes. The
+// server sends them all at once.
+func (r *records) each(ctx context.Context, pattern string, take func(kind, id string, record encoded) error) error {
 	watcher, err := r.bucket.Watch(ctx, pattern, jetstream.IgnoreDeletes())
 	if err != nil {
 		return r.failed(ctx, "read", err)
@@ -91,7 +117,7 @@ func (r *records) each(ctx context.Context, pattern string, take func(kind, id s
 				return nil // that was all
 			}
 			kind, id := parseKey(entry.Key())
-			if err := take(kind, id, entry.Value()); err != nil {
+			if err := take(kind, id, encoded{entry.Value(), entry.Revision()}); err != nil {
 				return err
 			}
 		}

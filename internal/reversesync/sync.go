@@ -22,12 +22,9 @@ import (
 const (
 	// writers is how many documents are written at once.
 	writers = 8
-	// tries is how often a document is read anew that others write at the same time.
+	// tries is how often an entity is compared anew that others write at the same time.
 	tries = 5
 )
-
-// ClassBusy is the class of the error about a document that others write all the time.
-const ClassBusy = "Release2Busy"
 
 // Syncer brings documents in line. It is safe for concurrent use, also by several
 // processes.
@@ -35,6 +32,7 @@ type Syncer struct {
 	source   Source
 	release2 *release2.Client
 	records  *records
+	checked  sync.Map // services that are known to be there
 }
 
 // New makes a syncer. It opens the bucket of the records.
@@ -43,89 +41,154 @@ func New(ctx context.Context, source Source, documents *release2.Client, client 
 	return &Syncer{source: source, release2: documents, records: records}, err
 }
 
+// check finds out once whether Release 2 has a service: with a wrong URL all documents
+// would seem to be deleted.
+func (s *Syncer) check(ctx context.Context, service string) error {
+	if _, known := s.checked.Load(service); known {
+		return nil
+	}
+	err := s.release2.Check(ctx, service)
+	if err == nil {
+		s.checked.Store(service, true)
+	}
+	return err
+}
+
+// errMissed means that a document is not as it was read.
+var errMissed = errors.New("the document was changed meanwhile")
+
 // SyncOne brings the document of one entity in line, and says what was done. Overwrite
 // takes no heed of edits in Release 2.
 //
-// It reads the document before the entity. A document that is still of that version when
-// it is written has then seen nothing newer than the entity.
+// It is safe to be called again after any error, and by several syncers at once.
 func (s *Syncer) SyncOne(ctx context.Context, k Kind, id string, overwrite bool) (Difference, error) {
+	if err := s.check(ctx, k.Service); err != nil {
+		return Difference{}, err
+	}
+	var wrote *Difference
+	missed := map[string]int{} // how often a version could not be written
 	for range tries {
-		d, err := s.release2.Get(ctx, k.Service, id)
-		if err != nil && !errors.Is(err, release2.ErrNotFound) {
-			return Difference{}, err
-		}
-		record, err := s.records.get(ctx, k.Name, id)
-		if err != nil {
-			return Difference{}, err
-		}
-		entity, err := k.read(ctx, s.source, id)
-		if errors.Is(err, errGone) {
-			return s.gone(ctx, k, id, record)
-		}
-		if err != nil {
-			return Difference{}, err
-		}
-		diff, err := k.compare(entity, d, record, overwrite)
-		if err != nil {
+		diff, err := s.syncOnce(ctx, k, id, overwrite)
+		switch {
+		case errors.Is(err, errMissed):
+			missed[diff.version]++
+		case errors.Is(err, errStale):
+			if diff.wrote {
+				wrote = &diff
+			}
+		case err == nil && diff.Action == ActionNone && wrote != nil:
+			return *wrote, nil
+		default:
 			return diff, err
-		}
-		done, err := s.write(ctx, k, &diff, d, record)
-		if err != nil {
-			return diff, err
-		}
-		if done {
-			return diff, s.keep(ctx, diff, record)
 		}
 	}
-	return Difference{}, job.Retryable(ClassBusy, 0, "%s %s was changed in Release 2 by others %d times meanwhile", k.Name, id, tries)
+	for version, times := range missed {
+		if times == tries {
+			return Difference{}, job.Final(release2.ClassRefused, "%s %s: Release 2 shows version %q and does not find it to write it", k.Name, id, version)
+		}
+	}
+	// A class with which the change feed does not give up, as for a server that is away.
+	return Difference{}, job.Retryable(release2.ClassUnreachable, 0, "%s %s was changed by others %d times while it was compared", k.Name, id, tries)
+}
+
+// syncOnce is one try of SyncOne. The error is errMissed or errStale if there has to be
+// another one.
+//
+// It reads the record, then the document, then the entity. A record that is as it was
+// read when it is written says that no other syncer has written the document since: they
+// write the record first. A document that is as it was read has seen nothing newer than
+// the entity.
+func (s *Syncer) syncOnce(ctx context.Context, k Kind, id string, overwrite bool) (Difference, error) {
+	before, err := s.records.get(ctx, k.Name, id)
+	if err != nil {
+		return Difference{}, err
+	}
+	d, err := s.release2.Get(ctx, k.Service, id)
+	if err != nil && !errors.Is(err, release2.ErrNotFound) {
+		return Difference{}, err
+	}
+	entity, err := k.read(ctx, s.source, id)
+	if errors.Is(err, errGone) {
+		diff := gone(k, id, before.Record)
+		return diff, s.keep(ctx, diff, before)
+	}
+	if err != nil {
+		return Difference{}, err
+	}
+	diff, err := k.compare(entity, d, before.Record, overwrite)
+	if err != nil {
+		return diff, err
+	}
+	if diff.Action == ActionCreate || diff.Action == ActionUpdate {
+		err = s.write(ctx, k, &diff, d, before)
+		return diff, err
+	}
+	return diff, s.keep(ctx, diff, before)
 }
 
 // gone leaves the document of an entity that Release 3 has no more.
-func (s *Syncer) gone(ctx context.Context, k Kind, id string, record Record) (Difference, error) {
+func gone(k Kind, id string, record Record) Difference {
 	diff := Difference{Kind: k.Name, ID: id, Action: ActionGone, record: record}
 	diff.record.Conflict = nil
-	return diff, s.keep(ctx, diff, record)
+	return diff
 }
 
 // keep writes the record if it is not as it was.
-func (s *Syncer) keep(ctx context.Context, diff Difference, before Record) error {
-	if bytes.Equal(job.EncodeJSON(diff.record), job.EncodeJSON(before)) {
+func (s *Syncer) keep(ctx context.Context, diff Difference, before revised) error {
+	if bytes.Equal(job.EncodeJSON(diff.record), job.EncodeJSON(before.Record)) {
 		return nil
 	}
-	return s.records.put(ctx, diff.Kind, diff.ID, diff.record)
+	_, err := s.records.put(ctx, diff.Kind, diff.ID, diff.record, before.revision)
+	return err
 }
 
-// write writes the document, if that is what is to be done. It reports false if the
-// document was changed meanwhile.
-func (s *Syncer) write(ctx context.Context, k Kind, diff *Difference, d release2.Document, record Record) (done bool, err error) {
-	var written release2.Document
-	switch diff.Action {
-	case ActionCreate:
-		var patch release2.Patch
-		if patch, err = diff.want.patch(nil, slices.Collect(maps.Keys(diff.want))); err == nil {
-			patch.Set["_id"] = diff.ID
-			written, err = s.release2.Create(ctx, k.Service, patch.Set)
-		}
-	case ActionUpdate:
-		var patch release2.Patch
-		if patch, err = diff.want.patch(d, diff.paths()); err == nil {
-			written, err = s.release2.Patch(ctx, k.Service, diff.ID, d.VersionID(), patch)
-		}
-	default:
-		return true, nil
+// write creates or patches the document. The record says so before, and tells the
+// outcome afterwards.
+func (s *Syncer) write(ctx context.Context, k Kind, diff *Difference, d release2.Document, before revised) error {
+	paths := diff.paths()
+	if diff.Action == ActionCreate {
+		paths = slices.Collect(maps.Keys(diff.want))
 	}
+	patch, err := diff.want.patch(d, paths)
+	if err != nil {
+		return err
+	}
+	diff.version = d.VersionID()
+	pending := diff.record
+	pending.Conflict = before.Conflict
+	pending.Pending = &Pending{VersionID: diff.version, Fields: diff.want.hashes()}
+	revision, err := s.records.put(ctx, diff.Kind, diff.ID, pending, before.revision)
+	if err != nil {
+		return err
+	}
+	written, err := s.send(ctx, k, *diff, patch)
 	failure, _ := errors.AsType[*job.Failure](err)
 	switch {
 	case err == nil:
+		diff.wrote = true
 		diff.record = Record{Account: written.UpdatedBy(), Fields: diff.want.hashes()}
-		return true, nil
 	case errors.Is(err, release2.ErrNotFound), errors.Is(err, release2.ErrExists):
-		return false, nil
+		_, err := s.records.put(ctx, diff.Kind, diff.ID, before.Record, revision) // nothing was written
+		return cmp.Or(err, errMissed)
 	case failure != nil && failure.Class == release2.ClassRefused:
-		*diff = diff.withConflict(Conflict{Reason: ReasonRefused, Message: err.Error(), VersionID: d.VersionID()}, record.Conflict)
-		return true, nil
+		*diff = diff.withConflict(Conflict{Reason: ReasonRefused, Message: err.Error(), VersionID: diff.version}, before.Conflict)
+	default:
+		return err
 	}
-	return false, err
+	_, err = s.records.put(ctx, diff.Kind, diff.ID, diff.record, revision)
+	return err
+}
+
+// send sends what is to be written.
+func (s *Syncer) send(ctx context.Context, k Kind, diff Difference, patch release2.Patch) (release2.Document, error) {
+	switch {
+	case diff.Action == ActionCreate:
+		patch.Set["_id"] = diff.ID
+		return s.release2.Create(ctx, k.Service, patch.Set)
+	case diff.version == "":
+		return nil, job.Final(release2.ClassRefused, "the document has no version_id that guards it against edits: save it once in Release 2")
+	}
+	return s.release2.Patch(ctx, k.Service, diff.ID, diff.version, patch)
 }
 
 // compare finds what has to be done about an entity.
@@ -151,6 +214,7 @@ type Report struct {
 	Updated   int    `json:"updated"`
 	Conflicts int    `json:"conflicts"`
 	Gone      int    `json:"gone"`
+	Failed    int    `json:"failed"`
 }
 
 func (r *Report) count(action Action) {
@@ -170,7 +234,10 @@ func (r *Report) count(action Action) {
 // String is one line: "entities: 10000, created: 2, updated: 1, in conflict: 1, in line: 9996".
 func (r Report) String() string {
 	text := fmt.Sprintf("entities: %d, created: %d, updated: %d, in conflict: %d, in line: %d",
-		r.Entities, r.Created, r.Updated, r.Conflicts, r.Entities-r.Created-r.Updated-r.Conflicts)
+		r.Entities, r.Created, r.Updated, r.Conflicts, r.Entities-r.Created-r.Updated-r.Conflicts-r.Failed)
+	if r.Failed > 0 {
+		text += fmt.Sprintf(", failed: %d", r.Failed)
+	}
 	if r.Gone > 0 {
 		text += fmt.Sprintf("; documents of entities that are gone: %d", r.Gone)
 	}
@@ -191,9 +258,13 @@ type Run struct {
 
 // Sync compares all documents of a kind with their entities, page by page, and brings
 // those in line that are not.
+//
+// It goes on past an entity that fails; its error tells of these in the end. It ends at
+// once if what it fails with concerns all entities.
 func (s *Syncer) Sync(ctx context.Context, k Kind, run Run) (Report, error) {
 	var mu sync.Mutex
 	report := Report{Kind: k.Name}
+	var failed failures
 	take := func(diff Difference) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -204,59 +275,79 @@ func (s *Syncer) Sync(ctx context.Context, k Kind, run Run) (Report, error) {
 	}
 	working, workCtx := errgroup.WithContext(ctx)
 	working.SetLimit(writers)
-	err := s.compareAll(workCtx, k, func(diff Difference, record Record) error {
+	syncOne := func(id string) error {
+		done, err := s.SyncOne(workCtx, k, id, false)
+		if err == nil {
+			take(done)
+		}
+		return failed.note(k.Name+" "+id, err)
+	}
+	err := s.compareAll(workCtx, k, func(diff Difference, before revised, err error) error {
 		select {
 		case <-run.Stopping:
 			return job.ErrStopped
 		default:
 		}
 		mu.Lock()
-		report.Entities++
-		if run.Progress != nil && report.Entities%pageSize == 0 {
-			run.Progress(report)
+		if diff.Action != ActionGone {
+			report.Entities++
+			if run.Progress != nil && report.Entities%pageSize == 0 {
+				run.Progress(report)
+			}
 		}
 		mu.Unlock()
 		switch {
+		case err != nil:
+			return failed.note(k.Name+" "+diff.ID, err)
 		case run.DryRun:
 			take(diff)
-		case diff.Action == ActionNone:
-			working.Go(func() error { return s.keep(workCtx, diff, record) })
+		case diff.Action == ActionCreate, diff.Action == ActionUpdate, diff.Action == ActionConflict:
+			working.Go(func() error { return syncOne(diff.ID) })
 		default:
 			working.Go(func() error {
-				done, err := s.SyncOne(workCtx, k, diff.ID, false)
-				if err == nil {
-					take(done)
+				err := s.keep(workCtx, diff, before)
+				if errors.Is(err, errStale) {
+					return syncOne(diff.ID)
 				}
-				return err
+				if err == nil {
+					take(diff)
+				}
+				return failed.note(k.Name+" "+diff.ID, err)
 			})
 		}
 		return workCtx.Err()
-	}, func(id string, record Record) error {
-		take(Difference{Kind: k.Name, ID: id, Action: ActionGone})
-		if run.DryRun || record.Conflict == nil {
-			return nil
-		}
-		_, err := s.gone(workCtx, k, id, record)
-		return err
 	})
-	// What a writer failed with is why the rest was canceled.
-	if failed := working.Wait(); failed != nil {
-		err = failed
+	// What a writer ended with is why the rest was canceled.
+	if ended := working.Wait(); ended != nil {
+		err = ended
+	}
+	report.Failed = failed.count
+	if err == nil {
+		err = failed.err(report.Entities)
 	}
 	return report, err
 }
 
 // compareAll compares the entities of a kind with the documents, both in the order of
-// their ids. It calls gone for those that have a record and are not in Release 3.
-func (s *Syncer) compareAll(ctx context.Context, k Kind, take func(Difference, Record) error, gone func(id string, record Record) error) error {
-	// Encoded, they take less memory.
-	known := map[string][]byte{}
-	err := s.records.each(ctx, k.Name+".>", func(_, id string, value []byte) error {
-		known[id] = value
+// their ids, and then finds the records whose entities are gone. Take gets an error if
+// only this entity cannot be compared.
+func (s *Syncer) compareAll(ctx context.Context, k Kind, take func(Difference, revised, error) error) error {
+	known := map[string]encoded{}
+	err := s.records.each(ctx, k.Name+".>", func(_, id string, record encoded) error {
+		known[id] = record
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	record := func(id string) (revised, error) {
+		found, ok := known[id]
+		if !ok {
+			return revised{}, nil
+		}
+		delete(known, id)
+		record, err := s.records.decode(key(k.Name, id), found.value)
+		return revised{record, found.revision}, err
 	}
 	documents, stop := iter.Pull2(s.release2.List(ctx, k.Service))
 	defer stop()
@@ -275,31 +366,22 @@ func (s *Syncer) compareAll(ctx context.Context, k Kind, take func(Difference, R
 		if err != nil {
 			return err
 		}
-		var record Record
-		if value, ok := known[id]; ok {
-			if record, err = s.records.decode(key(k.Name, id), value); err != nil {
-				return err
-			}
-			delete(known, id)
-		}
 		found := d
 		if !more || d.ID() != id {
 			found = nil
 		}
-		diff, err := k.compare(entity, found, record, false)
-		if err != nil {
-			return err
+		diff := Difference{Kind: k.Name, ID: id}
+		before, wrong := record(id)
+		if wrong == nil {
+			diff, wrong = k.compare(entity, found, before.Record, false)
 		}
-		if err := take(diff, record); err != nil {
+		if err := take(diff, before, wrong); err != nil {
 			return err
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(known)) {
-		record, err := s.records.decode(key(k.Name, id), known[id])
-		if err == nil {
-			err = gone(id, record)
-		}
-		if err != nil {
+		before, wrong := record(id)
+		if err := take(gone(k, id, before.Record), before, wrong); err != nil {
 			return err
 		}
 	}
@@ -316,8 +398,8 @@ type Known struct {
 // Conflicts lists the conflicts that were found and are not resolved, by kind and id.
 func (s *Syncer) Conflicts(ctx context.Context) ([]Known, error) {
 	list := []Known{}
-	err := s.records.each(ctx, ">", func(kind, id string, value []byte) error {
-		record, err := s.records.decode(key(kind, id), value)
+	err := s.records.each(ctx, ">", func(kind, id string, found encoded) error {
+		record, err := s.records.decode(key(kind, id), found.value)
 		if err == nil && record.Conflict != nil {
 			list = append(list, Known{kind, id, *record.Conflict})
 		}
@@ -327,4 +409,42 @@ func (s *Syncer) Conflicts(ctx context.Context) ([]Known, error) {
 		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.ID, b.ID))
 	})
 	return list, err
+}
+
+// RetryRefused looks again at all entities whose documents Release 2 has refused, in the
+// order of the kinds: what they refer to may be there now. Take gets what was done, one
+// at a time. It ends with [job.ErrStopped] when stopping is closed.
+func (s *Syncer) RetryRefused(ctx context.Context, stopping <-chan struct{}, take func(Difference)) error {
+	conflicts, err := s.Conflicts(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range Kinds() {
+		var mu sync.Mutex
+		working, workCtx := errgroup.WithContext(ctx)
+		working.SetLimit(writers)
+		for _, known := range conflicts {
+			if known.Kind != k.Name || known.Reason != ReasonRefused {
+				continue
+			}
+			working.Go(func() error {
+				select {
+				case <-stopping:
+					return job.ErrStopped
+				default:
+				}
+				diff, err := s.SyncOne(workCtx, k, known.ID, false)
+				if err == nil {
+					mu.Lock()
+					defer mu.Unlock()
+					take(diff)
+				}
+				return err
+			})
+		}
+		if err := working.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -198,10 +198,10 @@ func TestAWriteWhoseRecordIsLostIsNoEdit(t *testing.T) {
 	for _, name := range []string{"Second", "Third"} {
 		r.putStations(t, 1, func(s *platformv1.Station) { s.Name = name })
 		ctx, cancel := context.WithCancel(t.Context())
-		r.requests.after = cancel
+		r.requests.seen = whenWritten(cancel)
 		_, err := r.SyncOne(ctx, kind(t, "station"), newStation(1).GetId(), false)
 		require.ErrorIs(t, err, context.Canceled)
-		r.requests.after = nil
+		r.requests.seen = nil
 	}
 	r.putStations(t, 1, func(s *platformv1.Station) { s.Name = "Last" })
 	report, differences := r.sync(t, "station", false)
@@ -218,6 +218,7 @@ func TestFullSyncWithoutChange(t *testing.T) {
 	began := time.Now()
 	report, _ := r.sync(t, "station", false)
 	require.Equal(t, reversesync.Report{Kind: "station", Entities: stations, Created: stations}, report)
+	require.Zero(t, r.requests.unlimited.Load(), "no request may take as long as it likes")
 	t.Logf("created %d documents in %s with %d requests", stations, time.Since(began), r.requests.all.Load())
 	for range 2 {
 		all, writes := r.requests.all.Load(), r.requests.writes.Load()

@@ -17,14 +17,16 @@ type Jobs struct {
 	mu       sync.Mutex
 	jobs     map[string]job.Job
 	enqueued []job.Job
+	refusing []string // queues
 	failures map[string]error
+	states   map[string]job.Found
 }
 
 var _ job.Jobs = (*Jobs)(nil)
 
 // NewJobs makes Jobs in which some are already.
 func NewJobs(jobs ...job.Job) *Jobs {
-	m := &Jobs{jobs: map[string]job.Job{}, failures: map[string]error{}}
+	m := &Jobs{jobs: map[string]job.Job{}, failures: map[string]error{}, states: map[string]job.Found{}}
 	for _, j := range jobs {
 		m.jobs[j.ID] = j
 	}
@@ -59,6 +61,13 @@ func (m *Jobs) Fail(jobID string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.failures[jobID] = err
+}
+
+// SetState has Find give this state of a job to those who ask for it.
+func (m *Jobs) SetState(jobID string, paused bool, failing *job.Failing) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.states[jobID] = job.Found{Paused: paused, Failing: failing}
 }
 
 func (m *Jobs) sorted() []job.Job {
@@ -160,6 +169,13 @@ func (m *Jobs) Stop(ctx context.Context, jobID, _ string) error {
 	return nil
 }
 
+// Refuse has a queue refuse jobs, as one does that is drained.
+func (m *Jobs) Refuse(queue string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refusing = append(m.refusing, queue)
+}
+
 // Enqueue implements [job.Jobs].
 func (m *Jobs) Enqueue(ctx context.Context, j job.Job, _ bool) error {
 	m.mu.Lock()
@@ -168,10 +184,33 @@ func (m *Jobs) Enqueue(ctx context.Context, j job.Job, _ bool) error {
 		return err
 	}
 	j, err := j.Enqueueable()
+	if err == nil && slices.Contains(m.refusing, j.Queue()) {
+		err = fmt.Errorf("%w: queue %s is being drained", job.ErrRefused, j.Queue())
+	}
 	if err == nil {
 		m.enqueued = append(m.enqueued, j)
 	}
 	return err
+}
+
+// RemoveQueue implements [job.Jobs].
+func (m *Jobs) RemoveQueue(ctx context.Context, queue string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.enqueued = slices.DeleteFunc(m.enqueued, func(j job.Job) bool { return j.Queue() == queue })
+	return ctx.Err()
+}
+
+// QueueItems implements [job.Jobs].
+func (m *Jobs) QueueItems(ctx context.Context, queue string) (items int, exists bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, j := range m.enqueued {
+		if j.Queue() == queue {
+			items++
+		}
+	}
+	return items, items > 0, ctx.Err()
 }
 
 // Find implements [job.Jobs].
@@ -188,6 +227,9 @@ func (m *Jobs) Find(ctx context.Context, filter job.Filter) ([]job.Found, error)
 			return nil, err
 		}
 		found := job.Found{ID: j.ID, Type: j.Type, Mode: j.Mode(), Provider: j.Provider, Owner: j.Options.Owner, DefinitionHash: hash}
+		if filter.State {
+			found.Paused, found.Failing = m.states[j.ID].Paused, m.states[j.ID].Failing
+		}
 		listed := found.Mode == job.ModeRecurring || found.Mode == job.ModeContinuous
 		if listed && filter.Matches(found) {
 			list = append(list, found)

@@ -78,7 +78,7 @@ func TestReconcile(t *testing.T) {
 	r := c.run(t.Context(), "reconcile")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: DENDRA_PLATFORM_URL is not set: it is the URL of the Platform API\nstarter: DENDRA_PLATFORM_TOKEN is not set\n", r.stderr)
-	c.env = map[string]string{platform.EnvURL: server.URL, platform.EnvToken: "hunter2hunter2"}
+	c.env = map[string]string{platform.EnvURL: server.URL, platform.EnvToken: server.Token}
 
 	temporal := client.New(st.Dial(t), st.Namespace)
 	pausedLoop(t, temporal, "orchestrate_integration.taken", reconcile.OrchestratorType, map[string]string{"config_id": "taken"})
@@ -95,7 +95,7 @@ Plan for namespace ` + st.Namespace + `: 2 to create, 0 to update, 0 to delete, 
 	require.Equal(t, 1, r.code)
 	require.Equal(t, plan, r.stdout)
 	require.Equal(t, failed, r.stderr)
-	require.Zero(t, server.Writes())
+	require.Nil(t, server.Condition("a", "Scheduled"))
 
 	r = c.run(t.Context(), "reconcile")
 	require.Equal(t, 1, r.code)
@@ -119,8 +119,8 @@ Plan for namespace ` + st.Namespace + `: 2 to create, 0 to update, 0 to delete, 
 	nothing := fmt.Sprintf("Plan for namespace %s: 0 to create, 0 to update, 0 to delete, 0 blocked; 1 config is enabled.\n", st.Namespace)
 	stacktest.WaitFor(t, "nothing to do", func() (bool, error) { return c.ok(t, "reconcile") == nothing, nil })
 
-	server.Fail(fmt.Errorf("broken"))
+	c.env[platform.EnvToken] = "hunter2"
 	r = c.run(t.Context(), "reconcile")
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "starter: the configs of the platform cannot be read: the Platform API answers: ")
+	require.Contains(t, r.stderr, "starter: the configs of the platform cannot be read: the Platform API refuses the token: ")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/internal/reversesync"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 func (i *invocation) reverseSyncCommand() *cobra.Command {
@@ -132,15 +133,15 @@ func (i *invocation) reverseSync(cmd *cobra.Command, only string, dryRun bool) e
 		if only != "" && kind.Name != only {
 			continue
 		}
-		var report reversesync.Report
-		report, err = syncer.Sync(cmd.Context(), kind, reversesync.Run{DryRun: dryRun, Take: outcome.add, Progress: func(r reversesync.Report) {
+		report, failed := syncer.Sync(cmd.Context(), kind, reversesync.Run{DryRun: dryRun, Take: outcome.add, Progress: func(r reversesync.Report) {
 			if line.terminal {
 				line.show(kind.Name+": "+r.String(), time.Since(began))
 			}
 		}})
 		outcome.Kinds = append(outcome.Kinds, report)
-		if err != nil {
-			break // What comes later may refer to what failed.
+		err = errors.Join(err, failed)
+		if failure, ok := errors.AsType[*job.Failure](failed); failed != nil && (!ok || failure.Class != reversesync.ClassFailed) {
+			break // What comes later may refer to what is not there.
 		}
 	}
 	line.clear()

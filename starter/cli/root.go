@@ -21,7 +21,7 @@ line, and "reconcile" does so with the platform's integrations. "run", "jobs",
 "upcoming", "runs", "queues" and "workers" show and change what is in Temporal.
 "quarantine" is for messages that the data pipeline rejected, "archive" for the
 archive of raw messages, "loads" for the lag of InfluxDB, "reverse-sync" for
-metadata in Release 2.
+metadata in Release 2, "teardown" for organizations that are deleted.
 
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
@@ -36,13 +36,14 @@ Exit codes:
   2  wrong usage: an unknown flag, or a filter with an unknown value.
      Of plan: there are changes, or jobs that are blocked; of drift: there is
      drift; of archive audit: something is wrong; of reverse-sync plan and run:
-     something is not in line. Of these five, wrong usage is 1`
+     something is not in line; of teardown plan: something blocks it. Of these,
+     wrong usage is 1`
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and manage jobs",
-		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(), i.reconcileCommand(),
+		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(), i.reconcileCommand(), i.integrationsCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
-		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.reverseSyncCommand(), i.versionCommand())
+		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.reverseSyncCommand(), i.teardownCommand(), i.versionCommand())
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)

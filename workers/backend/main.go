@@ -3,8 +3,6 @@
 package main
 
 import (
-	"runtime"
-
 	"github.com/dendrascience/dendra-jobs/activities"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
@@ -13,8 +11,9 @@ import (
 func main() {
 	workers.Main(workers.Program{
 		Worker: job.WorkerBackend,
-		// Image work keeps a core busy; waiting for the store does not.
-		MaxConcurrentRuns: 2 * runtime.NumCPU(),
+		// Most wait: each enabled integration config has a continuous job. Image work, which
+		// keeps cores busy, bounds itself.
+		MaxConcurrentRuns: 500,
 		Types: func(env workers.Environment) ([]job.Type, error) {
 			store, err := activities.ConnectObjects(env.Getenv)
 			if err != nil {

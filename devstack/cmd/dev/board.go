@@ -47,6 +47,7 @@ Dendra Jobs runs.
 In a second terminal:
 
   . %s
+  starter integrations list    # what the organization demo of the Platform API has
   starter jobs list
   starter --help
 

@@ -58,6 +58,11 @@ func run(ctx context.Context, o options, out *terminal) error {
 			out.say("the servers did not stop within %s and were killed; their data is safe", stack.StopGrace)
 		}
 	}
+	if info.Platform.URL != "" {
+		if err := seed(ctx, info); err != nil && ctx.Err() == nil {
+			out.say("the Platform API was not filled: %v", err)
+		}
+	}
 	envFile := filepath.Join(o.dir, "env")
 	if err := writeEnv(envFile, o.bin, info); err != nil {
 		stopStack()

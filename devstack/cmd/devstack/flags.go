@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/devstack/internal/nats"
+	"github.com/dendrascience/dendra-jobs/devstack/internal/platform"
 	"github.com/dendrascience/dendra-jobs/devstack/internal/temporal"
 )
 
@@ -25,6 +26,7 @@ type options struct {
 	natsSync  nats.Sync
 	routes    nats.Routes
 	natsLogin *url.Userinfo
+	token     string // of the reference Platform API
 	logLevel  slog.Level
 
 	temporalPort, uiPort, natsPort, influxPort, s3Port, hobolinkPort, ldmpPort, platformPort int
@@ -87,6 +89,7 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 	fs.StringVar(&natsSync, "nats-sync-interval", "2m", "how often JetStream syncs its files to disk: a `duration`, or always to sync before each acknowledgement")
 	fs.StringVar(&routes, "nats-routes", "", "make NATS a node of a cluster whose nodes find each other at these `ports`, with commas between them, its own first; makes no streams")
 	fs.StringVar(&natsLogin, "nats-login", "", "`user:password` that NATS asks its clients for")
+	fs.StringVar(&o.token, "platform-token", "", "bearer `token` that the reference Platform API and its Release 2 metadata API ask for (default "+platform.Token+")")
 	fs.StringVar(&level, "log-level", "warn", "`level` of the log on standard error: debug, info, warn or error")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -110,6 +113,9 @@ func parseFlags(args []string, errOut io.Writer) (options, error) {
 		return o, err
 	}
 	var err error
+	if o.token == "" {
+		o.token = platform.Token
+	}
 	if o.natsSync, err = nats.ParseSync(natsSync); err != nil {
 		return o, fmt.Errorf("--nats-sync-interval: %w", err)
 	}

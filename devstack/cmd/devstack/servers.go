@@ -241,13 +241,13 @@ func (s *servers) startPlatform(ctx context.Context, reserved *ports.Reservation
 		return nil, err
 	}
 	srv, err := platform.Start(ctx, platform.Options{
-		Port: reserved.Port(portPlatform), Folder: folder, Failed: s.dies("the reference Platform API"),
+		Port: reserved.Port(portPlatform), Folder: folder, Token: s.token, Failed: s.dies("the reference Platform API"),
 	})
 	if err != nil {
 		return nil, err
 	}
-	info.Platform = stack.API{URL: srv.URL(), Token: platform.Token}
-	info.Release2 = stack.API{URL: srv.Release2URL(), Token: platform.Token}
+	info.Platform = stack.API{URL: srv.URL(), Token: s.token}
+	info.Release2 = stack.API{URL: srv.Release2URL(), Token: s.token}
 	return srv.Stop, nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"connectrpc.com/connect/v2/connecthttp"
 )
 
-// Token is the bearer token of the service account of the jobs. Token:NAME is that of
-// somebody else, by name.
+// Token is the usual bearer token of the service account of the jobs. Token:NAME is that
+// of somebody else, by name.
 const Token = "platform-dev-token"
 
 // Actor is the service account of the jobs.
@@ -24,11 +24,11 @@ func actorOf(ctx context.Context) string {
 	return actor
 }
 
-// authenticated refuses requests without a token.
-func authenticated(next http.Handler) http.Handler {
+// authenticated refuses requests without the token.
+func authenticated(token string, next http.Handler) http.Handler {
 	errors := connecthttp.NewErrorWriter()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		actor, ok := authenticate(r.Header.Get("Authorization"))
+		actor, ok := authenticate(token, r.Header.Get("Authorization"))
 		switch {
 		case ok:
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), actorKey{}, actor)))
@@ -40,17 +40,14 @@ func authenticated(next http.Handler) http.Handler {
 	})
 }
 
-func authenticate(header string) (actor string, ok bool) {
-	token, ok := strings.CutPrefix(header, "Bearer ")
+func authenticate(token, header string) (actor string, ok bool) {
+	given, ok := strings.CutPrefix(header, "Bearer "+token)
 	if !ok {
 		return "", false
 	}
-	token, name, named := strings.Cut(token, ":")
-	if token != Token || named && name == "" {
-		return "", false
+	if given == "" {
+		return Actor, true
 	}
-	if named {
-		return name, true
-	}
-	return Actor, true
+	name, named := strings.CutPrefix(given, ":")
+	return name, named && name != ""
 }

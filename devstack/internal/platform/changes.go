@@ -112,10 +112,16 @@ func (s *subscription) tail(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		fault, err := s.store.Fault(ctx)
+		if err != nil {
+			return err
+		}
 		for _, entry := range entries {
 			s.token.Seq = entry.Seq
-			if err := s.send(entry.Change); err != nil {
-				return err
+			for range fault.Times(s.token.Kinds, entry.Seq) {
+				if err := s.send(entry.Change); err != nil {
+					return err
+				}
 			}
 			due = true
 		}

@@ -25,6 +25,7 @@ func (s *devService) mount(mux *http.ServeMux, path string) {
 	mux.HandleFunc("PUT "+path+"resources", s.put)
 	mux.HandleFunc("DELETE "+path+"resources/{kind}/{id}", s.delete)
 	mux.HandleFunc("POST "+path+"trim", s.trim)
+	mux.HandleFunc("POST "+path+"fault", s.fault)
 }
 
 // put makes or replaces a resource. With If-Match the stored one must have that etag.
@@ -80,6 +81,7 @@ func keepServerFields(before, given *platformv1.Resource) {
 	if o := given.GetOrganization(); o != nil {
 		stored := before.GetOrganization()
 		o.DeleteTime, o.PurgeTime, o.Finalizers = stored.GetDeleteTime(), stored.GetPurgeTime(), stored.GetFinalizers()
+		o.DeleteArchive = stored.GetDeleteArchive()
 	}
 	if c := given.GetIntegrationConfig(); c != nil {
 		stored := before.GetIntegrationConfig()
@@ -134,6 +136,18 @@ func (s *devService) trim(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer(w, nil, s.store.Trim(r.Context(), keep))
+}
+
+// fault sets the fault of the change feed.
+func (s *devService) fault(w http.ResponseWriter, r *http.Request) {
+	drop, err1 := strconv.ParseFloat(r.FormValue("drop"), 64)
+	double, err2 := strconv.ParseFloat(r.FormValue("double"), 64)
+	seed, err3 := strconv.ParseUint(r.FormValue("seed"), 10, 64)
+	if errors.Join(err1, err2, err3) != nil || !(drop >= 0 && double >= 0 && drop+double <= 1) {
+		answer(w, nil, connect.NewError(connect.CodeInvalidArgument, "drop and double are shares, at most 1 together, and seed is a number"))
+		return
+	}
+	answer(w, nil, s.store.SetFault(r.Context(), store.Fault{Drop: drop, Double: double, Seed: seed}))
 }
 
 // answer writes a resource, or what went wrong.

@@ -47,6 +47,43 @@ func refersTo(c *platformv1.IntegrationConfig, id string) bool {
 	return false
 }
 
+func (s *integrationService) EnableIntegrationConfig(ctx context.Context, r *platformv1.EnableIntegrationConfigRequest) (*platformv1.EnableIntegrationConfigResponse, error) {
+	config, err := s.setEnabled(ctx, r, true)
+	return &platformv1.EnableIntegrationConfigResponse{IntegrationConfig: config}, err
+}
+
+func (s *integrationService) DisableIntegrationConfig(ctx context.Context, r *platformv1.DisableIntegrationConfigRequest) (*platformv1.DisableIntegrationConfigResponse, error) {
+	config, err := s.setEnabled(ctx, r, false)
+	return &platformv1.DisableIntegrationConfigResponse{IntegrationConfig: config}, err
+}
+
+// setEnabled switches a config on or off. One that is so already stays as it is.
+func (s *integrationService) setEnabled(ctx context.Context, r interface {
+	GetId() string
+	GetEtag() string
+}, enabled bool) (stored *platformv1.IntegrationConfig, err error) {
+	err = s.store.Update(ctx, actorOf(ctx), func(tx *store.Tx) error {
+		config, err := get[*platformv1.IntegrationConfig](ctx, tx, kindConfig, r.GetId())
+		if err != nil {
+			return err
+		}
+		if err := checkEtag(r.GetEtag(), store.Wrap(config)); err != nil {
+			return err
+		}
+		if config.GetEnabled() == enabled {
+			stored = config
+			return nil
+		}
+		config = proto.CloneOf(config)
+		config.Enabled = enabled
+		config.Version++
+		written, err := tx.Put(ctx, store.Wrap(config))
+		stored = store.Unwrap[*platformv1.IntegrationConfig](written)
+		return err
+	})
+	return stored, failure(err)
+}
+
 func (s *integrationService) UpdateIntegrationConfigStatus(ctx context.Context, r *platformv1.UpdateIntegrationConfigStatusRequest) (*platformv1.UpdateIntegrationConfigStatusResponse, error) {
 	response := &platformv1.UpdateIntegrationConfigStatusResponse{}
 	err := s.store.Update(ctx, actorOf(ctx), func(tx *store.Tx) error {
@@ -58,14 +95,10 @@ func (s *integrationService) UpdateIntegrationConfigStatus(ctx context.Context, 
 			return err
 		}
 		config = proto.CloneOf(config)
-		observed, stored := r.GetStatus().GetObservedVersion(), config.GetStatus().GetObservedVersion()
-		switch {
-		case observed > config.GetVersion():
-			return connect.Errorf(connect.CodeInvalidArgument, "status.observed_version is %d, and config %s has the version %d",
-				observed, config.GetId(), config.GetVersion())
-		case observed < stored:
-			return platform.Error(connect.CodeAborted, platformv1.ErrorReason_ERROR_REASON_VERSION_BEHIND,
-				"version %d of config %s was observed already, and this is about version %d", stored, config.GetId(), observed)
+		for _, condition := range r.GetStatus().GetConditions() {
+			if err := checkObserved(config, condition); err != nil {
+				return err
+			}
 		}
 		config.Status = withTransitions(config.GetStatus(), r.GetStatus(), timestamppb.New(tx.Now()))
 		written, err := tx.Put(ctx, store.Wrap(config))
@@ -73,6 +106,21 @@ func (s *integrationService) UpdateIntegrationConfigStatus(ctx context.Context, 
 		return err
 	})
 	return response, failure(err)
+}
+
+// checkObserved refuses a condition about a version that is not there yet, or is earlier
+// than that of the condition of before.
+func checkObserved(config *platformv1.IntegrationConfig, condition *platformv1.Condition) error {
+	observed, stored := condition.GetObservedVersion(), platform.ConditionOf(config, condition.GetType()).GetObservedVersion()
+	switch {
+	case observed > config.GetVersion():
+		return connect.Errorf(connect.CodeInvalidArgument, "condition %s is about version %d, and config %s has the version %d",
+			condition.GetType(), observed, config.GetId(), config.GetVersion())
+	case observed < stored:
+		return platform.Error(connect.CodeAborted, platformv1.ErrorReason_ERROR_REASON_VERSION_BEHIND,
+			"condition %s was about version %d of config %s already, and this one is about version %d", condition.GetType(), stored, config.GetId(), observed)
+	}
+	return nil
 }
 
 // withTransitions is a new status in which the times of transitions are those of the old

@@ -174,7 +174,7 @@ func TestAStatusIsAboutAVersion(t *testing.T) {
 	report := func(version int64, ready platformv1.ConditionStatus, message string) (*platformv1.IntegrationConfig, error) {
 		response, err := a.Integrations.UpdateIntegrationConfigStatus(t.Context(), &platformv1.UpdateIntegrationConfigStatusRequest{
 			ConfigId: "ridge", Status: &platformv1.IntegrationConfigStatus{ObservedVersion: version, Conditions: []*platformv1.Condition{
-				{Type: "Ready", Status: ready, Message: message},
+				{Type: "Ready", Status: ready, Message: message, ObservedVersion: version},
 			}},
 		})
 		return response.GetIntegrationConfig(), err
@@ -247,4 +247,49 @@ func TestLogEntriesAreWrittenOnce(t *testing.T) {
 	page, err := a.Integrations.ListLogEntries(t.Context(), &platformv1.ListLogEntriesRequest{ConfigId: "ridge"})
 	require.NoError(t, err)
 	require.Empty(t, page.GetLogEntries())
+}
+
+func TestConfigsAreSwitched(t *testing.T) {
+	t.Parallel()
+	a := startIntegration(t)
+	enable := func(name, etag string) (*platformv1.IntegrationConfig, error) {
+		response, err := a.Integrations.EnableIntegrationConfig(t.Context(), &platformv1.EnableIntegrationConfigRequest{Id: name, Etag: etag})
+		return response.GetIntegrationConfig(), err
+	}
+	disabled, err := a.Integrations.DisableIntegrationConfig(t.Context(), &platformv1.DisableIntegrationConfigRequest{Id: "ridge"})
+	require.NoError(t, err)
+	c := disabled.GetIntegrationConfig()
+	require.False(t, c.GetEnabled())
+	require.EqualValues(t, 2, c.GetVersion())
+	require.Empty(t, a.registrations(t))
+	again, err := a.Integrations.DisableIntegrationConfig(t.Context(), &platformv1.DisableIntegrationConfigRequest{Id: "ridge"})
+	require.NoError(t, err)
+	requireEqual(t, c, again.GetIntegrationConfig(), "it is so already")
+	_, err = enable("ridge", "0")
+	require.Equal(t, connect.CodeAborted, connect.CodeOf(err))
+	enabled, err := enable("ridge", c.GetEtag())
+	require.NoError(t, err)
+	require.EqualValues(t, 3, enabled.GetVersion())
+	require.Len(t, a.registrations(t), 1)
+	_, err = enable("gone", "")
+	require.Equal(t, connect.CodeNotFound, connect.CodeOf(err))
+}
+
+// What goes through a connection that is tried out is not live.
+func TestModeOfAReferenceIsThatOfAConfig(t *testing.T) {
+	t.Parallel()
+	a := startIntegration(t)
+	require.Equal(t, "live", a.registrations(t)[0].GetSpec().GetFields()["operation_mode"].GetStringValue())
+	tried := account()
+	tried.GetIntegrationConfig().OperationMode = platformv1.OperationMode_OPERATION_MODE_TEST
+	a.put(t, tried)
+	require.Equal(t, "test", a.registrations(t)[0].GetSpec().GetFields()["operation_mode"].GetStringValue())
+
+	list := func(of string) int {
+		response, err := a.Integrations.ListIntegrationJobRegistrations(t.Context(), &platformv1.ListIntegrationJobRegistrationsRequest{ReferencesConfigId: of})
+		require.NoError(t, err)
+		return len(response.GetRegistrations())
+	}
+	require.Equal(t, 1, list("account"))
+	require.Zero(t, list("ridge"))
 }

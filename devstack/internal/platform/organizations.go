@@ -44,7 +44,7 @@ func (s *organizationService) DeleteOrganization(ctx context.Context, r *platfor
 			grace = r.GetGracePeriod().AsDuration()
 		}
 		o.DeleteTime, o.PurgeTime = timestamppb.New(tx.Now()), timestamppb.New(tx.Now().Add(grace))
-		o.Finalizers = finalizers
+		o.Finalizers, o.DeleteArchive = finalizers, r.GetDeleteArchive()
 		return nil
 	})
 	return &platformv1.DeleteOrganizationResponse{Organization: marked}, err
@@ -59,7 +59,7 @@ func (s *organizationService) UndeleteOrganization(ctx context.Context, r *platf
 			return platform.Error(connect.CodeFailedPrecondition, platformv1.ErrorReason_ERROR_REASON_PURGE_BEGUN,
 				"%s is purged since %s", store.Name(kindOrganization, o.GetId()), o.GetPurgeTime().AsTime().Format(time.RFC3339))
 		}
-		o.DeleteTime, o.PurgeTime, o.Finalizers = nil, nil, nil
+		o.DeleteTime, o.PurgeTime, o.Finalizers, o.DeleteArchive = nil, nil, nil, false
 		return nil
 	})
 	return &platformv1.UndeleteOrganizationResponse{Organization: undeleted}, err

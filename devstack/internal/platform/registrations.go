@@ -15,7 +15,8 @@ import (
 // CheckIntegrationConfig says what.
 func (s *integrationService) ListIntegrationJobRegistrations(ctx context.Context, r *platformv1.ListIntegrationJobRegistrationsRequest) (*platformv1.ListIntegrationJobRegistrationsResponse, error) {
 	configs, next, err := list(ctx, s.store, store.Filter{Kind: kindConfig}, r, func(c *platformv1.IntegrationConfig) bool {
-		return c.GetEnabled() && (r.GetConfigId() == "" || r.GetConfigId() == c.GetId())
+		return c.GetEnabled() && (r.GetConfigId() == "" || r.GetConfigId() == c.GetId()) &&
+			(r.GetReferencesConfigId() == "" || refersTo(c, r.GetReferencesConfigId()))
 	})
 	if err != nil {
 		return nil, err
@@ -48,6 +49,7 @@ func (c *checked) registrations() []*platformv1.IntegrationJobRegistration {
 			JobType:          job.GetJobType(),
 			Trigger:          proto.CloneOf(job.GetTrigger()),
 			Spec:             spec.GetStructValue(),
+			Worker:           job.GetWorker(),
 		})
 	}
 	return registrations
@@ -98,14 +100,25 @@ func (c *checked) value(name, of string) (*structpb.Value, bool) {
 	case "station_slug":
 		text = c.station.GetSlug()
 	case "operation_mode":
-		text = "live"
-		if c.config.GetOperationMode() == platformv1.OperationMode_OPERATION_MODE_TEST {
-			text = "test"
-		}
+		text = c.operationMode()
 	default:
 		return specValue(c.config.GetValues()[name])
 	}
 	return structpb.NewStringValue(text), text != ""
+}
+
+// operationMode is test if the config or one that it refers to is in test mode: what goes
+// through a connection that is tried out is not live.
+func (c *checked) operationMode() string {
+	const test = platformv1.OperationMode_OPERATION_MODE_TEST
+	tried := c.config.GetOperationMode() == test
+	for _, referred := range c.references {
+		tried = tried || referred.GetOperationMode() == test
+	}
+	if tried {
+		return "test"
+	}
+	return "live"
 }
 
 // specValue is a variable's value in a spec.

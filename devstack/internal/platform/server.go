@@ -39,6 +39,8 @@ type Options struct {
 	// GracePeriod is how long an organization can be undeleted when its deletion does
 	// not say. Defaults to 30 days.
 	GracePeriod time.Duration
+	// Token is the bearer token of the service account of the jobs. Defaults to [Token].
+	Token string
 	// Keep is how many changes the log keeps. Defaults to [store.DefaultKeep].
 	Keep int64
 	// Now is the clock. Defaults to time.Now.
@@ -51,6 +53,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.GracePeriod == 0 {
 		o.GracePeriod = 30 * 24 * time.Hour
+	}
+	if o.Token == "" {
+		o.Token = Token
 	}
 	return o
 }
@@ -120,5 +125,5 @@ func (s *Server) handler(o Options) http.Handler {
 	connecthttp.Mount(mux, server)
 	(&devService{store: s.store}).mount(mux, platformtest.Path)
 	mux.Handle(Release2Path+"/", http.StripPrefix(Release2Path, s.release2.Handler(actorOf)))
-	return authenticated(mux)
+	return authenticated(o.Token, mux)
 }

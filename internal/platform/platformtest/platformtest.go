@@ -49,6 +49,14 @@ func Trim(ctx context.Context, c platform.Config, keep int) error {
 	return err
 }
 
+// Fault has the change feed drop a share of the changes, such as 0.3, and send another
+// share twice. What a snapshot reads is not touched. It stays so, also after a restart of
+// the server, until Fault is called with 0 and 0. The seed decides which changes.
+func Fault(ctx context.Context, c platform.Config, drop, double float64, seed uint64) error {
+	_, err := call(ctx, c, http.MethodPost, fmt.Sprintf("fault?drop=%g&double=%g&seed=%d", drop, double, seed), nil, "")
+	return err
+}
+
 func call(ctx context.Context, c platform.Config, method, path string, body []byte, etag string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.URL+Path+path, bytes.NewReader(body))
 	if err != nil {

@@ -536,9 +536,16 @@ type IntegrationJob struct {
 	Trigger *JobTrigger `protobuf:"bytes,2,opt,name=trigger,proto3" json:"trigger,omitempty"`
 	// The spec. A string of the form ${NAME} in it stands for the value of a variable of the
 	// config, and ${NAME.OTHER} for a variable of the config that NAME refers to. Further
-	// names are config_id, organization_slug, station_id, station_slug and operation_mode.
+	// names are config_id, organization_slug, station_id, station_slug and operation_mode,
+	// which is test if the config or one that it refers to is in test mode.
 	// A key whose variable has no value is left out.
-	Spec          *structpb.Struct `protobuf:"bytes,3,opt,name=spec,proto3" json:"spec,omitempty"`
+	//
+	// If a config refers to another one, and both have a job of this type, it is one job: that
+	// of the other. The lists of the first are appended to its lists of the same keys. A
+	// job whose spec has an empty list runs once a config has filled it.
+	Spec *structpb.Struct `protobuf:"bytes,3,opt,name=spec,proto3" json:"spec,omitempty"`
+	// The worker type that carries the job. Empty for job types that are built in.
+	Worker        string `protobuf:"bytes,4,opt,name=worker,proto3" json:"worker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -592,6 +599,13 @@ func (x *IntegrationJob) GetSpec() *structpb.Struct {
 		return x.Spec
 	}
 	return nil
+}
+
+func (x *IntegrationJob) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
 }
 
 // IntegrationConfig is a configured instance of a type.
@@ -985,7 +999,7 @@ func (x *SecretReference) GetVersion() string {
 // IntegrationConfigStatus is what the jobs found about a config.
 type IntegrationConfigStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The version of the config that the conditions are about.
+	// The lowest of the versions that the conditions are about.
 	ObservedVersion int64        `protobuf:"varint,1,opt,name=observed_version,json=observedVersion,proto3" json:"observed_version,omitempty"`
 	Conditions      []*Condition `protobuf:"bytes,2,rep,name=conditions,proto3" json:"conditions,omitempty"`
 	unknownFields   protoimpl.UnknownFields
@@ -1047,8 +1061,10 @@ type Condition struct {
 	Message string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
 	// When the status last changed. The server sets it.
 	TransitionTime *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=transition_time,json=transitionTime,proto3" json:"transition_time,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The version of the config that the condition is about.
+	ObservedVersion int64 `protobuf:"varint,6,opt,name=observed_version,json=observedVersion,proto3" json:"observed_version,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Condition) Reset() {
@@ -1114,6 +1130,13 @@ func (x *Condition) GetTransitionTime() *timestamppb.Timestamp {
 		return x.TransitionTime
 	}
 	return nil
+}
+
+func (x *Condition) GetObservedVersion() int64 {
+	if x != nil {
+		return x.ObservedVersion
+	}
+	return 0
 }
 
 // LogEntry is a line about a config, for people.
@@ -1233,11 +1256,12 @@ const file_dendra_platform_v1_integration_proto_rawDesc = "" +
 	"\x04type\x18\x03 \x01(\x0e2 .dendra.platform.v1.VariableTypeB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04type\x12\x1a\n" +
 	"\brequired\x18\x04 \x01(\bR\brequired\x12$\n" +
-	"\x0econfig_type_id\x18\x05 \x01(\tR\fconfigTypeId\"\xbb\x01\n" +
+	"\x0econfig_type_id\x18\x05 \x01(\tR\fconfigTypeId\"\xfa\x01\n" +
 	"\x0eIntegrationJob\x12:\n" +
 	"\bjob_type\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a2\x18^[A-Z][A-Za-z0-9]{0,63}$R\ajobType\x12@\n" +
 	"\atrigger\x18\x02 \x01(\v2\x1e.dendra.platform.v1.JobTriggerB\x06\xbaH\x03\xc8\x01\x01R\atrigger\x12+\n" +
-	"\x04spec\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x04spec\"\xb7\x05\n" +
+	"\x04spec\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x04spec\x12=\n" +
+	"\x06worker\x18\x04 \x01(\tB%\xbaH\"r 2\x1e^([a-z0-9][a-z0-9._-]{0,63})?$R\x06worker\"\xb7\x05\n" +
 	"\x11IntegrationConfig\x122\n" +
 	"\x02id\x18\x01 \x01(\tB\"\xbaH\x1fr\x1d2\x1b^[a-z0-9][a-z0-9._-]{0,63}$R\x02id\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\x12D\n" +
@@ -1274,14 +1298,15 @@ const file_dendra_platform_v1_integration_proto_rawDesc = "" +
 	"\x10observed_version\x18\x01 \x01(\x03R\x0fobservedVersion\x12=\n" +
 	"\n" +
 	"conditions\x18\x02 \x03(\v2\x1d.dendra.platform.v1.ConditionR\n" +
-	"conditions\"\xae\x02\n" +
+	"conditions\"\xd9\x02\n" +
 	"\tCondition\x123\n" +
 	"\x04type\x18\x01 \x01(\tB\x1f\xbaH\x1cr\x1a2\x18^[A-Z][A-Za-z0-9]{0,63}$R\x04type\x12G\n" +
 	"\x06status\x18\x02 \x01(\x0e2#.dendra.platform.v1.ConditionStatusB\n" +
 	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x06status\x12:\n" +
 	"\x06reason\x18\x03 \x01(\tB\"\xbaH\x1fr\x1d2\x1b^([A-Z][A-Za-z0-9]{0,63})?$R\x06reason\x12\"\n" +
 	"\amessage\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\xe8\aR\amessage\x12C\n" +
-	"\x0ftransition_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0etransitionTime\"\x98\x02\n" +
+	"\x0ftransition_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0etransitionTime\x12)\n" +
+	"\x10observed_version\x18\x06 \x01(\x03R\x0fobservedVersion\"\x98\x02\n" +
 	"\bLogEntry\x12\x1a\n" +
 	"\x02id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\xc8\x01R\x02id\x12$\n" +

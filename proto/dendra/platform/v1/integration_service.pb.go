@@ -447,9 +447,11 @@ type ListIntegrationJobRegistrationsRequest struct {
 	// next_page_token of the page before.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Lists those of one config. Empty means all.
-	ConfigId      string `protobuf:"bytes,3,opt,name=config_id,json=configId,proto3" json:"config_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ConfigId string `protobuf:"bytes,3,opt,name=config_id,json=configId,proto3" json:"config_id,omitempty"`
+	// Lists those of configs that refer to one config. Empty means all.
+	ReferencesConfigId string `protobuf:"bytes,4,opt,name=references_config_id,json=referencesConfigId,proto3" json:"references_config_id,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ListIntegrationJobRegistrationsRequest) Reset() {
@@ -499,6 +501,13 @@ func (x *ListIntegrationJobRegistrationsRequest) GetPageToken() string {
 func (x *ListIntegrationJobRegistrationsRequest) GetConfigId() string {
 	if x != nil {
 		return x.ConfigId
+	}
+	return ""
+}
+
+func (x *ListIntegrationJobRegistrationsRequest) GetReferencesConfigId() string {
+	if x != nil {
+		return x.ReferencesConfigId
 	}
 	return ""
 }
@@ -571,7 +580,9 @@ type IntegrationJobRegistration struct {
 	JobType          string        `protobuf:"bytes,7,opt,name=job_type,json=jobType,proto3" json:"job_type,omitempty"`
 	Trigger          *JobTrigger   `protobuf:"bytes,8,opt,name=trigger,proto3" json:"trigger,omitempty"`
 	// Secrets are references of the form secret://NAME.
-	Spec          *structpb.Struct `protobuf:"bytes,9,opt,name=spec,proto3" json:"spec,omitempty"`
+	Spec *structpb.Struct `protobuf:"bytes,9,opt,name=spec,proto3" json:"spec,omitempty"`
+	// The worker type that carries it. Empty for job types that are built in.
+	Worker        string `protobuf:"bytes,10,opt,name=worker,proto3" json:"worker,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -667,6 +678,13 @@ func (x *IntegrationJobRegistration) GetSpec() *structpb.Struct {
 		return x.Spec
 	}
 	return nil
+}
+
+func (x *IntegrationJobRegistration) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
 }
 
 type CheckIntegrationConfigRequest struct {
@@ -823,6 +841,200 @@ func (x *Finding) GetMessage() string {
 	return ""
 }
 
+type EnableIntegrationConfigRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The etag that the resource must have. Empty means any.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EnableIntegrationConfigRequest) Reset() {
+	*x = EnableIntegrationConfigRequest{}
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnableIntegrationConfigRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnableIntegrationConfigRequest) ProtoMessage() {}
+
+func (x *EnableIntegrationConfigRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnableIntegrationConfigRequest.ProtoReflect.Descriptor instead.
+func (*EnableIntegrationConfigRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *EnableIntegrationConfigRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *EnableIntegrationConfigRequest) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
+type EnableIntegrationConfigResponse struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	IntegrationConfig *IntegrationConfig     `protobuf:"bytes,1,opt,name=integration_config,json=integrationConfig,proto3" json:"integration_config,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *EnableIntegrationConfigResponse) Reset() {
+	*x = EnableIntegrationConfigResponse{}
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EnableIntegrationConfigResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EnableIntegrationConfigResponse) ProtoMessage() {}
+
+func (x *EnableIntegrationConfigResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EnableIntegrationConfigResponse.ProtoReflect.Descriptor instead.
+func (*EnableIntegrationConfigResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *EnableIntegrationConfigResponse) GetIntegrationConfig() *IntegrationConfig {
+	if x != nil {
+		return x.IntegrationConfig
+	}
+	return nil
+}
+
+type DisableIntegrationConfigRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The etag that the resource must have. Empty means any.
+	Etag          string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DisableIntegrationConfigRequest) Reset() {
+	*x = DisableIntegrationConfigRequest{}
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisableIntegrationConfigRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisableIntegrationConfigRequest) ProtoMessage() {}
+
+func (x *DisableIntegrationConfigRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisableIntegrationConfigRequest.ProtoReflect.Descriptor instead.
+func (*DisableIntegrationConfigRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *DisableIntegrationConfigRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DisableIntegrationConfigRequest) GetEtag() string {
+	if x != nil {
+		return x.Etag
+	}
+	return ""
+}
+
+type DisableIntegrationConfigResponse struct {
+	state             protoimpl.MessageState `protogen:"open.v1"`
+	IntegrationConfig *IntegrationConfig     `protobuf:"bytes,1,opt,name=integration_config,json=integrationConfig,proto3" json:"integration_config,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
+}
+
+func (x *DisableIntegrationConfigResponse) Reset() {
+	*x = DisableIntegrationConfigResponse{}
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DisableIntegrationConfigResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DisableIntegrationConfigResponse) ProtoMessage() {}
+
+func (x *DisableIntegrationConfigResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DisableIntegrationConfigResponse.ProtoReflect.Descriptor instead.
+func (*DisableIntegrationConfigResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *DisableIntegrationConfigResponse) GetIntegrationConfig() *IntegrationConfig {
+	if x != nil {
+		return x.IntegrationConfig
+	}
+	return nil
+}
+
 type UpdateIntegrationConfigStatusRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	ConfigId string                 `protobuf:"bytes,1,opt,name=config_id,json=configId,proto3" json:"config_id,omitempty"`
@@ -835,7 +1047,7 @@ type UpdateIntegrationConfigStatusRequest struct {
 
 func (x *UpdateIntegrationConfigStatusRequest) Reset() {
 	*x = UpdateIntegrationConfigStatusRequest{}
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[14]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -847,7 +1059,7 @@ func (x *UpdateIntegrationConfigStatusRequest) String() string {
 func (*UpdateIntegrationConfigStatusRequest) ProtoMessage() {}
 
 func (x *UpdateIntegrationConfigStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[14]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -860,7 +1072,7 @@ func (x *UpdateIntegrationConfigStatusRequest) ProtoReflect() protoreflect.Messa
 
 // Deprecated: Use UpdateIntegrationConfigStatusRequest.ProtoReflect.Descriptor instead.
 func (*UpdateIntegrationConfigStatusRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{14}
+	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UpdateIntegrationConfigStatusRequest) GetConfigId() string {
@@ -893,7 +1105,7 @@ type UpdateIntegrationConfigStatusResponse struct {
 
 func (x *UpdateIntegrationConfigStatusResponse) Reset() {
 	*x = UpdateIntegrationConfigStatusResponse{}
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[15]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -905,7 +1117,7 @@ func (x *UpdateIntegrationConfigStatusResponse) String() string {
 func (*UpdateIntegrationConfigStatusResponse) ProtoMessage() {}
 
 func (x *UpdateIntegrationConfigStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[15]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -918,7 +1130,7 @@ func (x *UpdateIntegrationConfigStatusResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use UpdateIntegrationConfigStatusResponse.ProtoReflect.Descriptor instead.
 func (*UpdateIntegrationConfigStatusResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{15}
+	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UpdateIntegrationConfigStatusResponse) GetIntegrationConfig() *IntegrationConfig {
@@ -937,7 +1149,7 @@ type CreateLogEntriesRequest struct {
 
 func (x *CreateLogEntriesRequest) Reset() {
 	*x = CreateLogEntriesRequest{}
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[16]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1161,7 @@ func (x *CreateLogEntriesRequest) String() string {
 func (*CreateLogEntriesRequest) ProtoMessage() {}
 
 func (x *CreateLogEntriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[16]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1174,7 @@ func (x *CreateLogEntriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateLogEntriesRequest.ProtoReflect.Descriptor instead.
 func (*CreateLogEntriesRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{16}
+	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CreateLogEntriesRequest) GetLogEntries() []*LogEntry {
@@ -980,7 +1192,7 @@ type CreateLogEntriesResponse struct {
 
 func (x *CreateLogEntriesResponse) Reset() {
 	*x = CreateLogEntriesResponse{}
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[17]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -992,7 +1204,7 @@ func (x *CreateLogEntriesResponse) String() string {
 func (*CreateLogEntriesResponse) ProtoMessage() {}
 
 func (x *CreateLogEntriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[17]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1005,7 +1217,7 @@ func (x *CreateLogEntriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateLogEntriesResponse.ProtoReflect.Descriptor instead.
 func (*CreateLogEntriesResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{17}
+	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{21}
 }
 
 type ListLogEntriesRequest struct {
@@ -1021,7 +1233,7 @@ type ListLogEntriesRequest struct {
 
 func (x *ListLogEntriesRequest) Reset() {
 	*x = ListLogEntriesRequest{}
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[18]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1033,7 +1245,7 @@ func (x *ListLogEntriesRequest) String() string {
 func (*ListLogEntriesRequest) ProtoMessage() {}
 
 func (x *ListLogEntriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[18]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1046,7 +1258,7 @@ func (x *ListLogEntriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLogEntriesRequest.ProtoReflect.Descriptor instead.
 func (*ListLogEntriesRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{18}
+	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListLogEntriesRequest) GetConfigId() string {
@@ -1081,7 +1293,7 @@ type ListLogEntriesResponse struct {
 
 func (x *ListLogEntriesResponse) Reset() {
 	*x = ListLogEntriesResponse{}
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[19]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1093,7 +1305,7 @@ func (x *ListLogEntriesResponse) String() string {
 func (*ListLogEntriesResponse) ProtoMessage() {}
 
 func (x *ListLogEntriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[19]
+	mi := &file_dendra_platform_v1_integration_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1106,7 +1318,7 @@ func (x *ListLogEntriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListLogEntriesResponse.ProtoReflect.Descriptor instead.
 func (*ListLogEntriesResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{19}
+	return file_dendra_platform_v1_integration_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListLogEntriesResponse) GetLogEntries() []*LogEntry {
@@ -1153,15 +1365,16 @@ const file_dendra_platform_v1_integration_service_proto_rawDesc = "" +
 	"\x14references_config_id\x18\x05 \x01(\tR\x12referencesConfigId\"\xa0\x01\n" +
 	"\x1eListIntegrationConfigsResponse\x12V\n" +
 	"\x13integration_configs\x18\x01 \x03(\v2%.dendra.platform.v1.IntegrationConfigR\x12integrationConfigs\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x8a\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xbc\x01\n" +
 	"&ListIntegrationJobRegistrationsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x12\x1b\n" +
-	"\tconfig_id\x18\x03 \x01(\tR\bconfigId\"\xa7\x01\n" +
+	"\tconfig_id\x18\x03 \x01(\tR\bconfigId\x120\n" +
+	"\x14references_config_id\x18\x04 \x01(\tR\x12referencesConfigId\"\xa7\x01\n" +
 	"'ListIntegrationJobRegistrationsResponse\x12T\n" +
 	"\rregistrations\x18\x01 \x03(\v2..dendra.platform.v1.IntegrationJobRegistrationR\rregistrations\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa1\x03\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb9\x03\n" +
 	"\x1aIntegrationJobRegistration\x12\x1b\n" +
 	"\tconfig_id\x18\x01 \x01(\tR\bconfigId\x12%\n" +
 	"\x0econfig_version\x18\x02 \x01(\x03R\rconfigVersion\x12'\n" +
@@ -1172,7 +1385,9 @@ const file_dendra_platform_v1_integration_service_proto_rawDesc = "" +
 	"\x0eoperation_mode\x18\x06 \x01(\x0e2!.dendra.platform.v1.OperationModeR\roperationMode\x12\x19\n" +
 	"\bjob_type\x18\a \x01(\tR\ajobType\x128\n" +
 	"\atrigger\x18\b \x01(\v2\x1e.dendra.platform.v1.JobTriggerR\atrigger\x12+\n" +
-	"\x04spec\x18\t \x01(\v2\x17.google.protobuf.StructR\x04spec\"}\n" +
+	"\x04spec\x18\t \x01(\v2\x17.google.protobuf.StructR\x04spec\x12\x16\n" +
+	"\x06worker\x18\n" +
+	" \x01(\tR\x06worker\"}\n" +
 	"\x1dCheckIntegrationConfigRequest\x12\\\n" +
 	"\x12integration_config\x18\x01 \x01(\v2%.dendra.platform.v1.IntegrationConfigB\x06\xbaH\x03\xd8\x01\x03R\x11integrationConfig\"\xaf\x01\n" +
 	"\x1eCheckIntegrationConfigResponse\x127\n" +
@@ -1180,7 +1395,17 @@ const file_dendra_platform_v1_integration_service_proto_rawDesc = "" +
 	"\rregistrations\x18\x02 \x03(\v2..dendra.platform.v1.IntegrationJobRegistrationR\rregistrations\"9\n" +
 	"\aFinding\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\xad\x01\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\"M\n" +
+	"\x1eEnableIntegrationConfigRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag\"w\n" +
+	"\x1fEnableIntegrationConfigResponse\x12T\n" +
+	"\x12integration_config\x18\x01 \x01(\v2%.dendra.platform.v1.IntegrationConfigR\x11integrationConfig\"N\n" +
+	"\x1fDisableIntegrationConfigRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
+	"\x04etag\x18\x02 \x01(\tR\x04etag\"x\n" +
+	" DisableIntegrationConfigResponse\x12T\n" +
+	"\x12integration_config\x18\x01 \x01(\v2%.dendra.platform.v1.IntegrationConfigR\x11integrationConfig\"\xad\x01\n" +
 	"$UpdateIntegrationConfigStatusRequest\x12$\n" +
 	"\tconfig_id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\bconfigId\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\x12K\n" +
@@ -1199,14 +1424,16 @@ const file_dendra_platform_v1_integration_service_proto_rawDesc = "" +
 	"\x16ListLogEntriesResponse\x12=\n" +
 	"\vlog_entries\x18\x01 \x03(\v2\x1c.dendra.platform.v1.LogEntryR\n" +
 	"logEntries\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xbc\t\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xd3\v\n" +
 	"\x12IntegrationService\x12x\n" +
 	"\x12GetIntegrationType\x12-.dendra.platform.v1.GetIntegrationTypeRequest\x1a..dendra.platform.v1.GetIntegrationTypeResponse\"\x03\x90\x02\x01\x12~\n" +
 	"\x14ListIntegrationTypes\x12/.dendra.platform.v1.ListIntegrationTypesRequest\x1a0.dendra.platform.v1.ListIntegrationTypesResponse\"\x03\x90\x02\x01\x12~\n" +
 	"\x14GetIntegrationConfig\x12/.dendra.platform.v1.GetIntegrationConfigRequest\x1a0.dendra.platform.v1.GetIntegrationConfigResponse\"\x03\x90\x02\x01\x12\x84\x01\n" +
 	"\x16ListIntegrationConfigs\x121.dendra.platform.v1.ListIntegrationConfigsRequest\x1a2.dendra.platform.v1.ListIntegrationConfigsResponse\"\x03\x90\x02\x01\x12\x9f\x01\n" +
 	"\x1fListIntegrationJobRegistrations\x12:.dendra.platform.v1.ListIntegrationJobRegistrationsRequest\x1a;.dendra.platform.v1.ListIntegrationJobRegistrationsResponse\"\x03\x90\x02\x01\x12\x84\x01\n" +
-	"\x16CheckIntegrationConfig\x121.dendra.platform.v1.CheckIntegrationConfigRequest\x1a2.dendra.platform.v1.CheckIntegrationConfigResponse\"\x03\x90\x02\x01\x12\x99\x01\n" +
+	"\x16CheckIntegrationConfig\x121.dendra.platform.v1.CheckIntegrationConfigRequest\x1a2.dendra.platform.v1.CheckIntegrationConfigResponse\"\x03\x90\x02\x01\x12\x87\x01\n" +
+	"\x17EnableIntegrationConfig\x122.dendra.platform.v1.EnableIntegrationConfigRequest\x1a3.dendra.platform.v1.EnableIntegrationConfigResponse\"\x03\x90\x02\x02\x12\x8a\x01\n" +
+	"\x18DisableIntegrationConfig\x123.dendra.platform.v1.DisableIntegrationConfigRequest\x1a4.dendra.platform.v1.DisableIntegrationConfigResponse\"\x03\x90\x02\x02\x12\x99\x01\n" +
 	"\x1dUpdateIntegrationConfigStatus\x128.dendra.platform.v1.UpdateIntegrationConfigStatusRequest\x1a9.dendra.platform.v1.UpdateIntegrationConfigStatusResponse\"\x03\x90\x02\x02\x12r\n" +
 	"\x10CreateLogEntries\x12+.dendra.platform.v1.CreateLogEntriesRequest\x1a,.dendra.platform.v1.CreateLogEntriesResponse\"\x03\x90\x02\x02\x12l\n" +
 	"\x0eListLogEntries\x12).dendra.platform.v1.ListLogEntriesRequest\x1a*.dendra.platform.v1.ListLogEntriesResponse\"\x03\x90\x02\x01BJZHgithub.com/dendrascience/dendra-jobs/proto/dendra/platform/v1;platformv1b\x06proto3"
@@ -1223,7 +1450,7 @@ func file_dendra_platform_v1_integration_service_proto_rawDescGZIP() []byte {
 	return file_dendra_platform_v1_integration_service_proto_rawDescData
 }
 
-var file_dendra_platform_v1_integration_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_dendra_platform_v1_integration_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_dendra_platform_v1_integration_service_proto_goTypes = []any{
 	(*GetIntegrationTypeRequest)(nil),               // 0: dendra.platform.v1.GetIntegrationTypeRequest
 	(*GetIntegrationTypeResponse)(nil),              // 1: dendra.platform.v1.GetIntegrationTypeResponse
@@ -1239,59 +1466,69 @@ var file_dendra_platform_v1_integration_service_proto_goTypes = []any{
 	(*CheckIntegrationConfigRequest)(nil),           // 11: dendra.platform.v1.CheckIntegrationConfigRequest
 	(*CheckIntegrationConfigResponse)(nil),          // 12: dendra.platform.v1.CheckIntegrationConfigResponse
 	(*Finding)(nil),                                 // 13: dendra.platform.v1.Finding
-	(*UpdateIntegrationConfigStatusRequest)(nil),    // 14: dendra.platform.v1.UpdateIntegrationConfigStatusRequest
-	(*UpdateIntegrationConfigStatusResponse)(nil),   // 15: dendra.platform.v1.UpdateIntegrationConfigStatusResponse
-	(*CreateLogEntriesRequest)(nil),                 // 16: dendra.platform.v1.CreateLogEntriesRequest
-	(*CreateLogEntriesResponse)(nil),                // 17: dendra.platform.v1.CreateLogEntriesResponse
-	(*ListLogEntriesRequest)(nil),                   // 18: dendra.platform.v1.ListLogEntriesRequest
-	(*ListLogEntriesResponse)(nil),                  // 19: dendra.platform.v1.ListLogEntriesResponse
-	(*IntegrationType)(nil),                         // 20: dendra.platform.v1.IntegrationType
-	(*IntegrationConfig)(nil),                       // 21: dendra.platform.v1.IntegrationConfig
-	(OperationMode)(0),                              // 22: dendra.platform.v1.OperationMode
-	(*JobTrigger)(nil),                              // 23: dendra.platform.v1.JobTrigger
-	(*structpb.Struct)(nil),                         // 24: google.protobuf.Struct
-	(*IntegrationConfigStatus)(nil),                 // 25: dendra.platform.v1.IntegrationConfigStatus
-	(*LogEntry)(nil),                                // 26: dendra.platform.v1.LogEntry
+	(*EnableIntegrationConfigRequest)(nil),          // 14: dendra.platform.v1.EnableIntegrationConfigRequest
+	(*EnableIntegrationConfigResponse)(nil),         // 15: dendra.platform.v1.EnableIntegrationConfigResponse
+	(*DisableIntegrationConfigRequest)(nil),         // 16: dendra.platform.v1.DisableIntegrationConfigRequest
+	(*DisableIntegrationConfigResponse)(nil),        // 17: dendra.platform.v1.DisableIntegrationConfigResponse
+	(*UpdateIntegrationConfigStatusRequest)(nil),    // 18: dendra.platform.v1.UpdateIntegrationConfigStatusRequest
+	(*UpdateIntegrationConfigStatusResponse)(nil),   // 19: dendra.platform.v1.UpdateIntegrationConfigStatusResponse
+	(*CreateLogEntriesRequest)(nil),                 // 20: dendra.platform.v1.CreateLogEntriesRequest
+	(*CreateLogEntriesResponse)(nil),                // 21: dendra.platform.v1.CreateLogEntriesResponse
+	(*ListLogEntriesRequest)(nil),                   // 22: dendra.platform.v1.ListLogEntriesRequest
+	(*ListLogEntriesResponse)(nil),                  // 23: dendra.platform.v1.ListLogEntriesResponse
+	(*IntegrationType)(nil),                         // 24: dendra.platform.v1.IntegrationType
+	(*IntegrationConfig)(nil),                       // 25: dendra.platform.v1.IntegrationConfig
+	(OperationMode)(0),                              // 26: dendra.platform.v1.OperationMode
+	(*JobTrigger)(nil),                              // 27: dendra.platform.v1.JobTrigger
+	(*structpb.Struct)(nil),                         // 28: google.protobuf.Struct
+	(*IntegrationConfigStatus)(nil),                 // 29: dendra.platform.v1.IntegrationConfigStatus
+	(*LogEntry)(nil),                                // 30: dendra.platform.v1.LogEntry
 }
 var file_dendra_platform_v1_integration_service_proto_depIdxs = []int32{
-	20, // 0: dendra.platform.v1.GetIntegrationTypeResponse.integration_type:type_name -> dendra.platform.v1.IntegrationType
-	20, // 1: dendra.platform.v1.ListIntegrationTypesResponse.integration_types:type_name -> dendra.platform.v1.IntegrationType
-	21, // 2: dendra.platform.v1.GetIntegrationConfigResponse.integration_config:type_name -> dendra.platform.v1.IntegrationConfig
-	21, // 3: dendra.platform.v1.ListIntegrationConfigsResponse.integration_configs:type_name -> dendra.platform.v1.IntegrationConfig
+	24, // 0: dendra.platform.v1.GetIntegrationTypeResponse.integration_type:type_name -> dendra.platform.v1.IntegrationType
+	24, // 1: dendra.platform.v1.ListIntegrationTypesResponse.integration_types:type_name -> dendra.platform.v1.IntegrationType
+	25, // 2: dendra.platform.v1.GetIntegrationConfigResponse.integration_config:type_name -> dendra.platform.v1.IntegrationConfig
+	25, // 3: dendra.platform.v1.ListIntegrationConfigsResponse.integration_configs:type_name -> dendra.platform.v1.IntegrationConfig
 	10, // 4: dendra.platform.v1.ListIntegrationJobRegistrationsResponse.registrations:type_name -> dendra.platform.v1.IntegrationJobRegistration
-	22, // 5: dendra.platform.v1.IntegrationJobRegistration.operation_mode:type_name -> dendra.platform.v1.OperationMode
-	23, // 6: dendra.platform.v1.IntegrationJobRegistration.trigger:type_name -> dendra.platform.v1.JobTrigger
-	24, // 7: dendra.platform.v1.IntegrationJobRegistration.spec:type_name -> google.protobuf.Struct
-	21, // 8: dendra.platform.v1.CheckIntegrationConfigRequest.integration_config:type_name -> dendra.platform.v1.IntegrationConfig
+	26, // 5: dendra.platform.v1.IntegrationJobRegistration.operation_mode:type_name -> dendra.platform.v1.OperationMode
+	27, // 6: dendra.platform.v1.IntegrationJobRegistration.trigger:type_name -> dendra.platform.v1.JobTrigger
+	28, // 7: dendra.platform.v1.IntegrationJobRegistration.spec:type_name -> google.protobuf.Struct
+	25, // 8: dendra.platform.v1.CheckIntegrationConfigRequest.integration_config:type_name -> dendra.platform.v1.IntegrationConfig
 	13, // 9: dendra.platform.v1.CheckIntegrationConfigResponse.findings:type_name -> dendra.platform.v1.Finding
 	10, // 10: dendra.platform.v1.CheckIntegrationConfigResponse.registrations:type_name -> dendra.platform.v1.IntegrationJobRegistration
-	25, // 11: dendra.platform.v1.UpdateIntegrationConfigStatusRequest.status:type_name -> dendra.platform.v1.IntegrationConfigStatus
-	21, // 12: dendra.platform.v1.UpdateIntegrationConfigStatusResponse.integration_config:type_name -> dendra.platform.v1.IntegrationConfig
-	26, // 13: dendra.platform.v1.CreateLogEntriesRequest.log_entries:type_name -> dendra.platform.v1.LogEntry
-	26, // 14: dendra.platform.v1.ListLogEntriesResponse.log_entries:type_name -> dendra.platform.v1.LogEntry
-	0,  // 15: dendra.platform.v1.IntegrationService.GetIntegrationType:input_type -> dendra.platform.v1.GetIntegrationTypeRequest
-	2,  // 16: dendra.platform.v1.IntegrationService.ListIntegrationTypes:input_type -> dendra.platform.v1.ListIntegrationTypesRequest
-	4,  // 17: dendra.platform.v1.IntegrationService.GetIntegrationConfig:input_type -> dendra.platform.v1.GetIntegrationConfigRequest
-	6,  // 18: dendra.platform.v1.IntegrationService.ListIntegrationConfigs:input_type -> dendra.platform.v1.ListIntegrationConfigsRequest
-	8,  // 19: dendra.platform.v1.IntegrationService.ListIntegrationJobRegistrations:input_type -> dendra.platform.v1.ListIntegrationJobRegistrationsRequest
-	11, // 20: dendra.platform.v1.IntegrationService.CheckIntegrationConfig:input_type -> dendra.platform.v1.CheckIntegrationConfigRequest
-	14, // 21: dendra.platform.v1.IntegrationService.UpdateIntegrationConfigStatus:input_type -> dendra.platform.v1.UpdateIntegrationConfigStatusRequest
-	16, // 22: dendra.platform.v1.IntegrationService.CreateLogEntries:input_type -> dendra.platform.v1.CreateLogEntriesRequest
-	18, // 23: dendra.platform.v1.IntegrationService.ListLogEntries:input_type -> dendra.platform.v1.ListLogEntriesRequest
-	1,  // 24: dendra.platform.v1.IntegrationService.GetIntegrationType:output_type -> dendra.platform.v1.GetIntegrationTypeResponse
-	3,  // 25: dendra.platform.v1.IntegrationService.ListIntegrationTypes:output_type -> dendra.platform.v1.ListIntegrationTypesResponse
-	5,  // 26: dendra.platform.v1.IntegrationService.GetIntegrationConfig:output_type -> dendra.platform.v1.GetIntegrationConfigResponse
-	7,  // 27: dendra.platform.v1.IntegrationService.ListIntegrationConfigs:output_type -> dendra.platform.v1.ListIntegrationConfigsResponse
-	9,  // 28: dendra.platform.v1.IntegrationService.ListIntegrationJobRegistrations:output_type -> dendra.platform.v1.ListIntegrationJobRegistrationsResponse
-	12, // 29: dendra.platform.v1.IntegrationService.CheckIntegrationConfig:output_type -> dendra.platform.v1.CheckIntegrationConfigResponse
-	15, // 30: dendra.platform.v1.IntegrationService.UpdateIntegrationConfigStatus:output_type -> dendra.platform.v1.UpdateIntegrationConfigStatusResponse
-	17, // 31: dendra.platform.v1.IntegrationService.CreateLogEntries:output_type -> dendra.platform.v1.CreateLogEntriesResponse
-	19, // 32: dendra.platform.v1.IntegrationService.ListLogEntries:output_type -> dendra.platform.v1.ListLogEntriesResponse
-	24, // [24:33] is the sub-list for method output_type
-	15, // [15:24] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	25, // 11: dendra.platform.v1.EnableIntegrationConfigResponse.integration_config:type_name -> dendra.platform.v1.IntegrationConfig
+	25, // 12: dendra.platform.v1.DisableIntegrationConfigResponse.integration_config:type_name -> dendra.platform.v1.IntegrationConfig
+	29, // 13: dendra.platform.v1.UpdateIntegrationConfigStatusRequest.status:type_name -> dendra.platform.v1.IntegrationConfigStatus
+	25, // 14: dendra.platform.v1.UpdateIntegrationConfigStatusResponse.integration_config:type_name -> dendra.platform.v1.IntegrationConfig
+	30, // 15: dendra.platform.v1.CreateLogEntriesRequest.log_entries:type_name -> dendra.platform.v1.LogEntry
+	30, // 16: dendra.platform.v1.ListLogEntriesResponse.log_entries:type_name -> dendra.platform.v1.LogEntry
+	0,  // 17: dendra.platform.v1.IntegrationService.GetIntegrationType:input_type -> dendra.platform.v1.GetIntegrationTypeRequest
+	2,  // 18: dendra.platform.v1.IntegrationService.ListIntegrationTypes:input_type -> dendra.platform.v1.ListIntegrationTypesRequest
+	4,  // 19: dendra.platform.v1.IntegrationService.GetIntegrationConfig:input_type -> dendra.platform.v1.GetIntegrationConfigRequest
+	6,  // 20: dendra.platform.v1.IntegrationService.ListIntegrationConfigs:input_type -> dendra.platform.v1.ListIntegrationConfigsRequest
+	8,  // 21: dendra.platform.v1.IntegrationService.ListIntegrationJobRegistrations:input_type -> dendra.platform.v1.ListIntegrationJobRegistrationsRequest
+	11, // 22: dendra.platform.v1.IntegrationService.CheckIntegrationConfig:input_type -> dendra.platform.v1.CheckIntegrationConfigRequest
+	14, // 23: dendra.platform.v1.IntegrationService.EnableIntegrationConfig:input_type -> dendra.platform.v1.EnableIntegrationConfigRequest
+	16, // 24: dendra.platform.v1.IntegrationService.DisableIntegrationConfig:input_type -> dendra.platform.v1.DisableIntegrationConfigRequest
+	18, // 25: dendra.platform.v1.IntegrationService.UpdateIntegrationConfigStatus:input_type -> dendra.platform.v1.UpdateIntegrationConfigStatusRequest
+	20, // 26: dendra.platform.v1.IntegrationService.CreateLogEntries:input_type -> dendra.platform.v1.CreateLogEntriesRequest
+	22, // 27: dendra.platform.v1.IntegrationService.ListLogEntries:input_type -> dendra.platform.v1.ListLogEntriesRequest
+	1,  // 28: dendra.platform.v1.IntegrationService.GetIntegrationType:output_type -> dendra.platform.v1.GetIntegrationTypeResponse
+	3,  // 29: dendra.platform.v1.IntegrationService.ListIntegrationTypes:output_type -> dendra.platform.v1.ListIntegrationTypesResponse
+	5,  // 30: dendra.platform.v1.IntegrationService.GetIntegrationConfig:output_type -> dendra.platform.v1.GetIntegrationConfigResponse
+	7,  // 31: dendra.platform.v1.IntegrationService.ListIntegrationConfigs:output_type -> dendra.platform.v1.ListIntegrationConfigsResponse
+	9,  // 32: dendra.platform.v1.IntegrationService.ListIntegrationJobRegistrations:output_type -> dendra.platform.v1.ListIntegrationJobRegistrationsResponse
+	12, // 33: dendra.platform.v1.IntegrationService.CheckIntegrationConfig:output_type -> dendra.platform.v1.CheckIntegrationConfigResponse
+	15, // 34: dendra.platform.v1.IntegrationService.EnableIntegrationConfig:output_type -> dendra.platform.v1.EnableIntegrationConfigResponse
+	17, // 35: dendra.platform.v1.IntegrationService.DisableIntegrationConfig:output_type -> dendra.platform.v1.DisableIntegrationConfigResponse
+	19, // 36: dendra.platform.v1.IntegrationService.UpdateIntegrationConfigStatus:output_type -> dendra.platform.v1.UpdateIntegrationConfigStatusResponse
+	21, // 37: dendra.platform.v1.IntegrationService.CreateLogEntries:output_type -> dendra.platform.v1.CreateLogEntriesResponse
+	23, // 38: dendra.platform.v1.IntegrationService.ListLogEntries:output_type -> dendra.platform.v1.ListLogEntriesResponse
+	28, // [28:39] is the sub-list for method output_type
+	17, // [17:28] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_dendra_platform_v1_integration_service_proto_init() }
@@ -1307,7 +1544,7 @@ func file_dendra_platform_v1_integration_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_platform_v1_integration_service_proto_rawDesc), len(file_dendra_platform_v1_integration_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -53,7 +53,10 @@ type Organization struct {
 	// What has to be removed elsewhere before the record goes. The server sets them when it
 	// marks the organization as deleted. Their names are jobs, consumers, variants,
 	// databases and archive, in the order in which they are removed.
-	Finalizers    []string `protobuf:"bytes,19,rep,name=finalizers,proto3" json:"finalizers,omitempty"`
+	Finalizers []string `protobuf:"bytes,19,rep,name=finalizers,proto3" json:"finalizers,omitempty"`
+	// The finalizer archive means that the archive of the organization is removed too.
+	// Otherwise it is kept. DeleteOrganization sets it.
+	DeleteArchive bool `protobuf:"varint,20,opt,name=delete_archive,json=deleteArchive,proto3" json:"delete_archive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -221,6 +224,13 @@ func (x *Organization) GetFinalizers() []string {
 	return nil
 }
 
+func (x *Organization) GetDeleteArchive() bool {
+	if x != nil {
+		return x.DeleteArchive
+	}
+	return false
+}
+
 // OperationalSettings are defaults for the stations of an organization.
 type OperationalSettings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -288,7 +298,7 @@ var File_dendra_platform_v1_organization_proto protoreflect.FileDescriptor
 
 const file_dendra_platform_v1_organization_proto_rawDesc = "" +
 	"\n" +
-	"%dendra/platform/v1/organization.proto\x12\x12dendra.platform.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fdendra/platform/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf1\x06\n" +
+	"%dendra/platform/v1/organization.proto\x12\x12dendra.platform.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fdendra/platform/v1/common.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x98\a\n" +
 	"\fOrganization\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[0-9a-f]{24}$R\x02id\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\x12D\n" +
@@ -315,7 +325,8 @@ const file_dendra_platform_v1_organization_proto_rawDesc = "" +
 	"purge_time\x18\x12 \x01(\v2\x1a.google.protobuf.TimestampR\tpurgeTime\x12\x1e\n" +
 	"\n" +
 	"finalizers\x18\x13 \x03(\tR\n" +
-	"finalizers\"\xdc\x01\n" +
+	"finalizers\x12%\n" +
+	"\x0edelete_archive\x18\x14 \x01(\bR\rdeleteArchive\"\xdc\x01\n" +
 	"\x13OperationalSettings\x12*\n" +
 	"\x11default_time_zone\x18\x01 \x01(\tR\x0fdefaultTimeZone\x12B\n" +
 	"\x0fsample_interval\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x0esampleInterval\x12U\n" +

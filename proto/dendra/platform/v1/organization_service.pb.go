@@ -233,7 +233,9 @@ type DeleteOrganizationRequest struct {
 	// The etag that the resource must have. Empty means any.
 	Etag string `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
 	// How long it can be undeleted. Without it the server decides.
-	GracePeriod   *durationpb.Duration `protobuf:"bytes,3,opt,name=grace_period,json=gracePeriod,proto3" json:"grace_period,omitempty"`
+	GracePeriod *durationpb.Duration `protobuf:"bytes,3,opt,name=grace_period,json=gracePeriod,proto3" json:"grace_period,omitempty"`
+	// Has the archive of the organization removed too. Defaults to keeping it.
+	DeleteArchive bool `protobuf:"varint,4,opt,name=delete_archive,json=deleteArchive,proto3" json:"delete_archive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -287,6 +289,13 @@ func (x *DeleteOrganizationRequest) GetGracePeriod() *durationpb.Duration {
 		return x.GracePeriod
 	}
 	return nil
+}
+
+func (x *DeleteOrganizationRequest) GetDeleteArchive() bool {
+	if x != nil {
+		return x.DeleteArchive
+	}
+	return false
 }
 
 type DeleteOrganizationResponse struct {
@@ -552,11 +561,12 @@ const file_dendra_platform_v1_organization_service_proto_rawDesc = "" +
 	"\fshow_deleted\x18\x03 \x01(\bR\vshowDeleted\"\x8b\x01\n" +
 	"\x19ListOrganizationsResponse\x12F\n" +
 	"\rorganizations\x18\x01 \x03(\v2 .dendra.platform.v1.OrganizationR\rorganizations\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x90\x01\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb7\x01\n" +
 	"\x19DeleteOrganizationRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\x12F\n" +
-	"\fgrace_period\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\vgracePeriod\"b\n" +
+	"\fgrace_period\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\vgracePeriod\x12%\n" +
+	"\x0edelete_archive\x18\x04 \x01(\bR\rdeleteArchive\"b\n" +
 	"\x1aDeleteOrganizationResponse\x12D\n" +
 	"\forganization\x18\x01 \x01(\v2 .dendra.platform.v1.OrganizationR\forganization\"J\n" +
 	"\x1bUndeleteOrganizationRequest\x12\x17\n" +

@@ -42,6 +42,12 @@ const (
 	// IntegrationServiceCheckIntegrationConfigProcedure is the procedure name of the
 	// IntegrationService's CheckIntegrationConfig RPC.
 	IntegrationServiceCheckIntegrationConfigProcedure = "/dendra.platform.v1.IntegrationService/CheckIntegrationConfig"
+	// IntegrationServiceEnableIntegrationConfigProcedure is the procedure name of the
+	// IntegrationService's EnableIntegrationConfig RPC.
+	IntegrationServiceEnableIntegrationConfigProcedure = "/dendra.platform.v1.IntegrationService/EnableIntegrationConfig"
+	// IntegrationServiceDisableIntegrationConfigProcedure is the procedure name of the
+	// IntegrationService's DisableIntegrationConfig RPC.
+	IntegrationServiceDisableIntegrationConfigProcedure = "/dendra.platform.v1.IntegrationService/DisableIntegrationConfig"
 	// IntegrationServiceUpdateIntegrationConfigStatusProcedure is the procedure name of the
 	// IntegrationService's UpdateIntegrationConfigStatus RPC.
 	IntegrationServiceUpdateIntegrationConfigStatusProcedure = "/dendra.platform.v1.IntegrationService/UpdateIntegrationConfigStatus"
@@ -102,6 +108,22 @@ var (
 			IdempotencyLevel: connect.IdempotencyNoSideEffects,
 		}
 	})
+	integrationServiceEnableIntegrationConfigSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_dendra_platform_v1_integration_service_proto.Services().ByName("IntegrationService").Methods().ByName("EnableIntegrationConfig"),
+			Procedure:        IntegrationServiceEnableIntegrationConfigProcedure,
+			IdempotencyLevel: connect.IdempotencyIdempotent,
+		}
+	})
+	integrationServiceDisableIntegrationConfigSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_dendra_platform_v1_integration_service_proto.Services().ByName("IntegrationService").Methods().ByName("DisableIntegrationConfig"),
+			Procedure:        IntegrationServiceDisableIntegrationConfigProcedure,
+			IdempotencyLevel: connect.IdempotencyIdempotent,
+		}
+	})
 	integrationServiceUpdateIntegrationConfigStatusSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType:       connect.StreamTypeUnary,
@@ -141,7 +163,12 @@ type IntegrationServiceClient interface {
 	// CheckIntegrationConfig says what is wrong with a config, and which jobs it would have
 	// if it were enabled. The config need not be stored. Nothing connects to the vendor.
 	CheckIntegrationConfig(context.Context, *v1.CheckIntegrationConfigRequest) (*v1.CheckIntegrationConfigResponse, error)
-	// UpdateIntegrationConfigStatus replaces the status of a config. A status about an
+	// EnableIntegrationConfig has the jobs of a config run. A config with findings can be
+	// enabled too: it registers no jobs until it is mended.
+	EnableIntegrationConfig(context.Context, *v1.EnableIntegrationConfigRequest) (*v1.EnableIntegrationConfigResponse, error)
+	// DisableIntegrationConfig has the jobs of a config go.
+	DisableIntegrationConfig(context.Context, *v1.DisableIntegrationConfigRequest) (*v1.DisableIntegrationConfigResponse, error)
+	// UpdateIntegrationConfigStatus replaces the status of a config. A condition about an
 	// earlier version than the stored one is refused with VERSION_BEHIND.
 	UpdateIntegrationConfigStatus(context.Context, *v1.UpdateIntegrationConfigStatusRequest) (*v1.UpdateIntegrationConfigStatusResponse, error)
 	CreateLogEntries(context.Context, *v1.CreateLogEntriesRequest) (*v1.CreateLogEntriesResponse, error)
@@ -169,7 +196,12 @@ type IntegrationServiceHandler interface {
 	// CheckIntegrationConfig says what is wrong with a config, and which jobs it would have
 	// if it were enabled. The config need not be stored. Nothing connects to the vendor.
 	CheckIntegrationConfig(context.Context, *v1.CheckIntegrationConfigRequest) (*v1.CheckIntegrationConfigResponse, error)
-	// UpdateIntegrationConfigStatus replaces the status of a config. A status about an
+	// EnableIntegrationConfig has the jobs of a config run. A config with findings can be
+	// enabled too: it registers no jobs until it is mended.
+	EnableIntegrationConfig(context.Context, *v1.EnableIntegrationConfigRequest) (*v1.EnableIntegrationConfigResponse, error)
+	// DisableIntegrationConfig has the jobs of a config go.
+	DisableIntegrationConfig(context.Context, *v1.DisableIntegrationConfigRequest) (*v1.DisableIntegrationConfigResponse, error)
+	// UpdateIntegrationConfigStatus replaces the status of a config. A condition about an
 	// earlier version than the stored one is refused with VERSION_BEHIND.
 	UpdateIntegrationConfigStatus(context.Context, *v1.UpdateIntegrationConfigStatusRequest) (*v1.UpdateIntegrationConfigStatusResponse, error)
 	CreateLogEntries(context.Context, *v1.CreateLogEntriesRequest) (*v1.CreateLogEntriesResponse, error)
@@ -188,6 +220,8 @@ func RegisterIntegrationServiceHandler(server *connect.Server, svc IntegrationSe
 		connect.Method{Spec: integrationServiceListIntegrationConfigsSpec(), Handler: adapter.listIntegrationConfigs},
 		connect.Method{Spec: integrationServiceListIntegrationJobRegistrationsSpec(), Handler: adapter.listIntegrationJobRegistrations},
 		connect.Method{Spec: integrationServiceCheckIntegrationConfigSpec(), Handler: adapter.checkIntegrationConfig},
+		connect.Method{Spec: integrationServiceEnableIntegrationConfigSpec(), Handler: adapter.enableIntegrationConfig},
+		connect.Method{Spec: integrationServiceDisableIntegrationConfigSpec(), Handler: adapter.disableIntegrationConfig},
 		connect.Method{Spec: integrationServiceUpdateIntegrationConfigStatusSpec(), Handler: adapter.updateIntegrationConfigStatus},
 		connect.Method{Spec: integrationServiceCreateLogEntriesSpec(), Handler: adapter.createLogEntries},
 		connect.Method{Spec: integrationServiceListLogEntriesSpec(), Handler: adapter.listLogEntries},
@@ -219,6 +253,14 @@ func (UnimplementedIntegrationServiceHandler) ListIntegrationJobRegistrations(co
 
 func (UnimplementedIntegrationServiceHandler) CheckIntegrationConfig(context.Context, *v1.CheckIntegrationConfigRequest) (*v1.CheckIntegrationConfigResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.platform.v1.IntegrationService.CheckIntegrationConfig is not implemented")
+}
+
+func (UnimplementedIntegrationServiceHandler) EnableIntegrationConfig(context.Context, *v1.EnableIntegrationConfigRequest) (*v1.EnableIntegrationConfigResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.platform.v1.IntegrationService.EnableIntegrationConfig is not implemented")
+}
+
+func (UnimplementedIntegrationServiceHandler) DisableIntegrationConfig(context.Context, *v1.DisableIntegrationConfigRequest) (*v1.DisableIntegrationConfigResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.platform.v1.IntegrationService.DisableIntegrationConfig is not implemented")
 }
 
 func (UnimplementedIntegrationServiceHandler) UpdateIntegrationConfigStatus(context.Context, *v1.UpdateIntegrationConfigStatusRequest) (*v1.UpdateIntegrationConfigStatusResponse, error) {
@@ -280,6 +322,22 @@ func (c *integrationServiceClient) ListIntegrationJobRegistrations(ctx context.C
 func (c *integrationServiceClient) CheckIntegrationConfig(ctx context.Context, req *v1.CheckIntegrationConfigRequest) (*v1.CheckIntegrationConfigResponse, error) {
 	var res v1.CheckIntegrationConfigResponse
 	if err := c.client.CallUnary(ctx, integrationServiceCheckIntegrationConfigSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *integrationServiceClient) EnableIntegrationConfig(ctx context.Context, req *v1.EnableIntegrationConfigRequest) (*v1.EnableIntegrationConfigResponse, error) {
+	var res v1.EnableIntegrationConfigResponse
+	if err := c.client.CallUnary(ctx, integrationServiceEnableIntegrationConfigSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *integrationServiceClient) DisableIntegrationConfig(ctx context.Context, req *v1.DisableIntegrationConfigRequest) (*v1.DisableIntegrationConfigResponse, error) {
+	var res v1.DisableIntegrationConfigResponse
+	if err := c.client.CallUnary(ctx, integrationServiceDisableIntegrationConfigSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -377,6 +435,30 @@ func (h integrationServiceHandler) checkIntegrationConfig(ctx context.Context, _
 		return err
 	}
 	res, err := h.svc.CheckIntegrationConfig(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h integrationServiceHandler) enableIntegrationConfig(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.EnableIntegrationConfigRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.EnableIntegrationConfig(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h integrationServiceHandler) disableIntegrationConfig(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.DisableIntegrationConfigRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.DisableIntegrationConfig(ctx, &req)
 	if err != nil {
 		return err
 	}

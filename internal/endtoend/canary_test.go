@@ -1,0 +1,358 @@
+package endtoend_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	temporal "go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
+)
+
+// canary is the value of a secret, to be looked for where it must not be.
+type canary struct {
+	name, value string
+	forms       map[string][]byte // by name of the form
+}
+
+// newCanary makes a random one. Each encoding changes some of its characters.
+func newCanary(t *testing.T, name string) canary {
+	t.Helper()
+	random := make([]byte, 12)
+	_, err := rand.Read(random)
+	require.NoError(t, err)
+	c := canary{name: name, value: name + "/+&%=" + hex.EncodeToString(random)}
+	quoted, err := json.Marshal(c.value)
+	require.NoError(t, err)
+	c.forms = map[string][]byte{
+		"plain": []byte(c.value), "JSON": bytes.Trim(quoted, `"`),
+		"URL query": []byte(url.QueryEscape(c.value)), "URL path": []byte(url.PathEscape(c.value)),
+	}
+	// What is before it in a text, such as a user's name, shifts its place in base64.
+	for shift := range 3 {
+		shifted := append(make([]byte, shift), c.value...)
+		for name, encoding := range map[string]*base64.Encoding{"base64": base64.RawStdEncoding, "base64url": base64.RawURLEncoding} {
+			whole := encoding.EncodeToString(shifted)
+			c.forms[fmt.Sprintf("%s, shifted by %d", name, shift)] = []byte(whole[(shift*8+5)/6 : len(shifted)*8/6])
+		}
+	}
+	return c
+}
+
+// in gives the forms in which it is in a text.
+func (c canary) in(text []byte) []string {
+	var found []string
+	for name, form := range c.forms {
+		if bytes.Contains(text, form) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// traces is all that the system leaves behind where people and programs can read it.
+type traces struct {
+	*bench
+	workers []*stacktest.Process
+	said    bytes.Buffer // by commands
+}
+
+// worker starts a worker whose log is looked at.
+func (s *traces) worker(name string, env ...string) *stacktest.Process {
+	s.Helper()
+	w := s.bench.worker(name, env...)
+	s.workers = append(s.workers, w)
+	return w
+}
+
+// says runs a command of bin/starter, whether or not it succeeds.
+func (s *traces) says(env []string, args ...string) answer {
+	s.Helper()
+	a := starter(s.T, append(s.st.Env(), env...), args...)
+	fmt.Fprintf(&s.said, "%s\n%s\n%s\n", args, a.stdout, a.stderr)
+	return a
+}
+
+// each gives all there is, by place. It ends the stack, so that its files are complete.
+func (s *traces) each(look func(place string, content []byte)) {
+	s.Helper()
+	marshaled := func(place string, m proto.Message, err error) {
+		require.NoError(s, err)
+		content, err := proto.Marshal(m) // Payloads are in it as they are.
+		require.NoError(s, err)
+		look(place, content)
+	}
+	api := s.client.Temporal()
+	var token []byte
+	for {
+		page, err := api.ListWorkflow(s.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: s.st.Namespace, NextPageToken: token})
+		marshaled("list", page, err)
+		for _, info := range page.GetExecutions() {
+			id, run := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+			description, err := api.DescribeWorkflowExecution(s.Context(), id, run)
+			marshaled("description", description, err)
+			events := api.GetWorkflowHistory(s.Context(), id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+			for events.HasNext() {
+				event, err := events.Next()
+				marshaled("history", event, err)
+			}
+		}
+		if token = page.GetNextPageToken(); len(token) == 0 {
+			break
+		}
+	}
+	schedules, err := api.ScheduleClient().List(s.Context(), temporal.ScheduleListOptions{})
+	require.NoError(s, err)
+	for schedules.HasNext() {
+		entry, err := schedules.Next()
+		require.NoError(s, err)
+		description, err := api.WorkflowService().DescribeSchedule(s.Context(), &workflowservice.DescribeScheduleRequest{
+			Namespace: s.st.Namespace, ScheduleId: entry.ID,
+		})
+		marshaled("schedule", description, err)
+	}
+	s.drain(s.workers...)
+	for _, w := range s.workers {
+		look("log", []byte(w.Output()))
+	}
+	look("command", s.said.Bytes())
+	require.Zero(s, s.st.Stop())
+	look("log of the servers", []byte(s.st.Log()))
+	require.NoError(s, filepath.WalkDir(s.st.Data, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		within, _ := filepath.Rel(s.st.Data, path)
+		server, _, _ := strings.Cut(filepath.ToSlash(within), "/")
+		look("files of "+server, content)
+		return err
+	}))
+}
+
+// talkative is a vendor or a database that refuses everything, and quotes the secret,
+// beside a text.
+func talkative(t *testing.T, text string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given := r.Header.Get("Authorization")
+		if _, password, ok := r.BasicAuth(); ok {
+			given = password
+		}
+		said := "this is not known: " + given + " but " + text
+		answer, _ := json.Marshal(map[string]string{"error": said, "message": said}) // strings always encode
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = w.Write(answer)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// decoyOrganization is the id of the organization that tells the decoy.
+const decoyOrganization = "5b0f155746a1b867a114e030"
+
+// plant puts the decoy where a secret could get to: into a resource of the platform, and
+// into a message.
+func (s *traces) plant(decoy canary) {
+	s.Helper()
+	config := platform.Config{URL: s.st.Platform.URL, Token: s.st.Platform.Token}
+	for _, r := range []*platformv1.Resource{
+		{Resource: &platformv1.Resource_Organization{Organization: &platformv1.Organization{
+			Id: decoyOrganization, Name: "Demo", Slug: "demo", IsEnabled: true, Description: decoy.value,
+		}}},
+		{Resource: &platformv1.Resource_Station{Station: &platformv1.Station{
+			Id: "5b0f155746a1b867a114e041", OrganizationId: decoyOrganization, Name: "Ridge", Slug: "ridge", Database: "stored",
+		}}},
+	} {
+		_, err := platformtest.Put(s.Context(), config, r, "")
+		require.NoError(s, err)
+	}
+	nats, err := pipeline.Connect(s.Context(), s.st.NATS)
+	require.NoError(s, err)
+	s.Cleanup(nats.Close)
+	_, err = nats.JetStream().Publish(s.Context(), pipeline.RawSubject(pipeline.OperationTest, "demo", "decoy"),
+		[]byte(base64.StdEncoding.EncodeToString([]byte("jobs:"+decoy.value))))
+	require.NoError(s, err)
+}
+
+// failing waits until further iterations of a continuous job have failed.
+func (s *traces) failing(jobID string) {
+	s.Helper()
+	s.further("failed iterations of "+jobID, jobID, func(loop *contract.ContinuousState) int64 { return loop.Failed })
+}
+
+// succeeding waits until further iterations of a continuous job have succeeded.
+func (s *traces) succeeding(jobID string) {
+	s.Helper()
+	s.further("iterations of "+jobID, jobID, func(loop *contract.ContinuousState) int64 {
+		return loop.Iterations - loop.Failed - loop.Interrupted
+	})
+}
+
+func (s *traces) further(what, jobID string, count func(*contract.ContinuousState) int64) {
+	s.Helper()
+	least := int64(-1)
+	stacktest.WaitFor(s, what, func() (bool, error) {
+		loop, err := s.loop(jobID)
+		if err != nil || loop == nil {
+			return false, err
+		}
+		if least < 0 {
+			least = count(loop) + 2
+		}
+		return count(loop) >= least, nil
+	})
+}
+
+// look has commands show all that there is.
+func (s *traces) look() {
+	s.Helper()
+	var jobs []client.JobRow
+	require.NoError(s, json.Unmarshal([]byte(s.says(nil, "jobs", "list", "-o", "json").stdout), &jobs))
+	for _, j := range jobs {
+		s.says(nil, "jobs", "describe", j.ID)
+		s.says(nil, "jobs", "describe", "-o", "json", j.ID)
+	}
+	var runs []client.Run
+	require.NoError(s, json.Unmarshal([]byte(s.says(nil, "runs", "list", "-o", "json").stdout), &runs))
+	for _, run := range runs {
+		s.says(nil, "runs", "describe", run.WorkflowID)
+		s.says(nil, "runs", "describe", "-o", "json", run.WorkflowID)
+	}
+	for _, command := range []string{"runs list", "queues list", "workers", "quarantine list", "loads", "drift", "upcoming"} {
+		s.says(nil, strings.Fields(command)...)
+	}
+}
+
+// TestSecretsStayOnTheWorkers has jobs and commands succeed and fail with secrets, and
+// looks for these in all that is left behind. A decoy that was planted is found there.
+func TestSecretsStayOnTheWorkers(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("needs the embedded stack; skipped with -short")
+	}
+	api, refused, vendor, influx, decoy := newCanary(t, "platform"), newCanary(t, "refused"),
+		newCanary(t, "vendor"), newCanary(t, "influx"), newCanary(t, "decoy")
+	s := &traces{bench: newBench(t, stacktest.StartOwn(t, "--platform-token", api.value))}
+	weather := httptest.NewServer(hobolinktest.NewHandler(hobolinktest.Options{Token: vendor.value}))
+	t.Cleanup(weather.Close)
+	secrets := []string{"DENDRA_SECRET_VENDOR=" + vendor.value, "DENDRA_SECRET_REFUSED=" + refused.value, "DENDRA_SECRET_INFLUX=" + influx.value}
+	const nowhere = "http://127.0.0.1:1"
+	quoting := talkative(t, decoy.value)
+
+	s.plant(decoy)
+	s.worker("extract", secrets...)
+	s.worker("load", secrets...)
+	loaders := ""
+	for location, url := range map[string]string{"stored": s.st.Influx, "quoted": quoting, "away": nowhere} {
+		loaders += fmt.Sprintf(`
+[jobs.live_load_influx_v1.%[1]s]
+description = %[3]q
+continuous = { interval = "PT0.1S" }
+retry_backoff = { initial = "PT0.1S", max = "PT0.2S" }
+spec = { location = "%[1]s", influx_url = %[2]q, username = "jobs", password = "secret://influx", iteration_duration = "PT1S" }
+`, location, url, decoy.value)
+	}
+	declare(s.bench, loaders+`
+[jobs.reconcile_jobs.main]
+continuous = { interval = "PT0.1S" }
+retry_backoff = { initial = "PT0.1S", max = "PT0.2S" }
+spec = { window = "PT1S" }
+
+[jobs.side_effects_subscribe_to_changes.main]
+continuous = { interval = "PT0.1S" }
+retry_backoff = { initial = "PT0.1S", max = "PT0.2S" }
+spec = { iteration_duration = "PT1S" }
+`)
+	extract := func(key, location, url, token string) answer {
+		return s.says(nil, "run", "--type", "ExtractHoboTimeFrame", "--key", key, "--max-retry-count", "0", "--spec", fmt.Sprintf(
+			`{"base_url": %q, "token": "secret://%s", "organization": "demo", "location": %q, "backfill": "PT6H", "overlap": "PT1H",
+			  "loggers": [{"serial": %q, "station": "Ridge"}]}`, url, token, location, hobolinktest.DefaultLoggers()[0]))
+	}
+	discover := func(key, url string) answer {
+		return s.says(nil, "run", "--type", "DiscoverAndSyncTables", "--key", key, "--max-retry-count", "0", "--spec", fmt.Sprintf(
+			`{"organization_id": %q, "location": "stored", "influx_url": %q, "username": "jobs", "password": "secret://influx"}`,
+			decoyOrganization, url))
+	}
+	for _, location := range []string{"stored", "quoted", "away"} {
+		require.Zero(t, extract(location, location, weather.URL, "vendor").code, s.said.String())
+	}
+	require.Equal(t, 1, extract("refused", "stored", weather.URL, "refused").code)
+	require.Contains(t, extract("quoting", "stored", quoting, "refused").stderr, "this is not known: Bearer ***")
+	require.Equal(t, 1, extract("nowhere", "stored", nowhere, "vendor").code)
+	require.Equal(t, 1, extract("decoy", "stored", nowhere+"/"+url.PathEscape(decoy.value), "vendor").code) // it is in the spec
+	s.succeeding("live_load_influx_v1.stored")
+	s.failing("live_load_influx_v1.quoted")
+	s.failing("live_load_influx_v1.away")
+
+	// The platform with its token, with another one, and not there.
+	for _, phase := range []struct {
+		name string
+		env  []string
+	}{
+		{"good", nil},
+		{"refused", []string{"DENDRA_PLATFORM_TOKEN=" + refused.value, "DENDRA_RELEASE2_TOKEN=" + refused.value}},
+		{"away", []string{"DENDRA_PLATFORM_URL=" + nowhere, "DENDRA_RELEASE2_URL=" + nowhere}},
+	} {
+		backend := s.bench.worker("backend", append(phase.env, secrets...)...)
+		wait, code := s.failing, 1
+		if phase.name == "good" {
+			wait, code = s.succeeding, 0
+			require.Equal(t, 1, discover("quoted", quoting).code)
+		}
+		require.Equal(t, code, discover(phase.name, s.st.Influx).code, s.said.String())
+		require.Equal(t, code, s.says(nil, "run", "--type", "ReverseSyncOrganizationMetadata", "--key", phase.name, "--max-retry-count", "0").code, s.said.String())
+		wait("reconcile_jobs.main")
+		wait("side_effects_subscribe_to_changes.main")
+		s.says(phase.env, "reconcile", "--dry-run")
+		s.says(phase.env, "reverse-sync", "plan")
+		if phase.name == "away" {
+			s.look()
+		}
+		s.drain(backend)
+		s.said.WriteString(backend.Output())
+	}
+
+	seen := map[string]map[string]bool{} // forms of the decoy by place
+	s.each(func(place string, content []byte) {
+		for _, secret := range []canary{api, refused, vendor, influx} {
+			require.Empty(t, secret.in(content), "the secret %s is in: %s", secret.name, place)
+		}
+		for _, form := range decoy.in(content) {
+			if seen[place] == nil {
+				seen[place] = map[string]bool{}
+			}
+			seen[place][form] = true
+		}
+	})
+	for place, form := range map[string]string{
+		"list": "JSON", "description": "JSON", "history": "plain", "log": "plain", "command": "URL path",
+		"files of temporal": "plain", "files of platform": "plain", "files of nats": "base64, shifted by 2",
+	} {
+		require.True(t, seen[place][form], "the decoy that was planted is not found in: %s, as %s; it is in %v", place, form, seen)
+	}
+}

@@ -1,0 +1,171 @@
+package endtoend_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
+	"github.com/dendrascience/dendra-jobs/internal/release2"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
+)
+
+// readSeed gives the resources that make dev writes, with texts replaced by others, in pairs.
+func readSeed(t *testing.T, replaced ...string) []*platformv1.Resource {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(stacktest.Root(t), "devstack", "cmd", "dev", "seed.json"))
+	require.NoError(t, err)
+	var texts []json.RawMessage
+	require.NoError(t, json.Unmarshal([]byte(strings.NewReplacer(replaced...).Replace(string(text))), &texts))
+	resources := make([]*platformv1.Resource, len(texts))
+	for i, text := range texts {
+		resources[i] = &platformv1.Resource{}
+		require.NoError(t, protojson.Unmarshal(text, resources[i]))
+	}
+	return resources
+}
+
+// readJobs gives the jobs file of make dev for the servers of a stack.
+func readJobs(b *bench, replaced ...string) string {
+	b.Helper()
+	text, err := os.ReadFile(filepath.Join(stacktest.Root(b), "jobs.toml"))
+	require.NoError(b, err)
+	return strings.NewReplacer(append(replaced, "http://127.0.0.1:8086", b.st.Influx)...).Replace(string(text))
+}
+
+// users is the platform as its users see it.
+type users struct {
+	*platform.Client
+	config   platform.Config
+	release2 *release2.Client
+}
+
+func newUsers(b *bench) *users {
+	b.Helper()
+	u := &users{config: platform.Config{URL: b.st.Platform.URL, Token: b.st.Platform.Token + ":ada"}}
+	var err error
+	u.Client, err = platform.New(u.config)
+	require.NoError(b, err)
+	u.release2, err = release2.New(release2.Config{URL: b.st.Release2.URL, Token: b.st.Release2.Token})
+	require.NoError(b, err)
+	return u
+}
+
+func (u *users) put(ctx context.Context, resources ...*platformv1.Resource) error {
+	for _, r := range resources {
+		if _, err := platformtest.Put(ctx, u.config, r, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// organization is one with a site, a station, and a HOBO logger at the station.
+type organization struct {
+	id, slug, site, station string
+	stationSlug, serial     string
+}
+
+// newOrganization is the nth one. The ids of all look alike.
+func newOrganization(n int, slug, stationSlug, serial string) *organization {
+	id := func(part int) string { return fmt.Sprintf("5b0f155746a1b867a114e%x%02x", n, part) }
+	return &organization{id: id(0), site: id(1), station: id(2), slug: slug, stationSlug: stationSlug, serial: serial}
+}
+
+// account and logger are the ids of its configs.
+func (o *organization) account() string { return o.slug }
+func (o *organization) logger() string  { return o.slug + "-logger" }
+
+// extractJob is the only job that the configs make, besides their orchestrators.
+func (o *organization) extractJob() string { return "extract_hobo_time_frame." + o.account() }
+
+func (o *organization) measurement() string {
+	return "station_" + strings.ReplaceAll(o.stationSlug, "-", "_") + "_source_" + o.serial
+}
+
+// stationWith is its station with further fields.
+func (o *organization) stationWith(change func(*platformv1.Station)) *platformv1.Resource {
+	s := &platformv1.Station{
+		Id: o.station, OrganizationId: o.id, Name: "Station of " + o.slug, Slug: o.stationSlug, Database: "common1",
+		IsActive: true, IsEnabled: true, IsStationary: true, TimeZone: "PST",
+		Deployments: []*platformv1.Deployment{{SiteId: o.site}},
+	}
+	change(s)
+	return &platformv1.Resource{Resource: &platformv1.Resource_Station{Station: s}}
+}
+
+// resources are what a user makes, one after the other.
+func (o *organization) resources(vendor string) []*platformv1.Resource {
+	text := func(value string) *platformv1.VariableValue {
+		return &platformv1.VariableValue{Value: &platformv1.VariableValue_StringValue{StringValue: value}}
+	}
+	config := func(c *platformv1.IntegrationConfig) *platformv1.Resource {
+		c.OrganizationId, c.Name, c.Enabled, c.OperationMode = o.id, "HOBOs of "+o.slug, true, platformv1.OperationMode_OPERATION_MODE_LIVE
+		return &platformv1.Resource{Resource: &platformv1.Resource_IntegrationConfig{IntegrationConfig: c}}
+	}
+	return []*platformv1.Resource{
+		{Resource: &platformv1.Resource_Organization{Organization: &platformv1.Organization{
+			Id: o.id, Name: "Organization " + o.slug, Slug: o.slug, IsEnabled: true,
+		}}},
+		{Resource: &platformv1.Resource_Site{Site: &platformv1.Site{Id: o.site, OrganizationId: o.id, Name: "Site of " + o.slug, Slug: "site-" + o.slug}}},
+		o.stationWith(func(*platformv1.Station) {}),
+		config(&platformv1.IntegrationConfig{Id: o.account(), TypeId: "hobolink-account", Values: map[string]*platformv1.VariableValue{
+			"base_url": text(vendor), "location": text("common1"), "backfill": text("PT3H"),
+			"token": {Value: &platformv1.VariableValue_Secret{Secret: &platformv1.SecretReference{Name: "vendor"}}},
+		}}),
+		config(&platformv1.IntegrationConfig{Id: o.logger(), TypeId: "hobolink-logger", StationId: o.station, Values: map[string]*platformv1.VariableValue{
+			"account": {Value: &platformv1.VariableValue_ConfigId{ConfigId: o.account()}}, "serial": text(o.serial),
+		}}),
+	}
+}
+
+// vendor is a HOBOlink account with loggers that have measured until a moment ago.
+type vendor struct {
+	*hobolinktest.Handler
+	url string
+	now time.Time
+}
+
+const vendorToken = "token-of-the-vendor"
+
+func newVendor(t *testing.T, seed uint64, serials ...string) *vendor {
+	t.Helper()
+	v := &vendor{now: time.Now().UTC()}
+	v.Handler = hobolinktest.NewHandler(hobolinktest.Options{
+		Seed: seed, RateLimit: 1000, Token: vendorToken, Loggers: serials, Now: func() time.Time { return v.now },
+	})
+	server := httptest.NewServer(v)
+	t.Cleanup(server.Close)
+	v.url = server.URL
+	return v
+}
+
+// measured is how many times of a logger a database has to have.
+func (v *vendor) measured(serial string) int64 {
+	var first time.Time
+	for _, request := range v.Requests() {
+		if len(request.Loggers) == 1 && request.Loggers[0] == serial && (first.IsZero() || request.Start.Before(first)) {
+			first = request.Start
+		}
+	}
+	if first.IsZero() {
+		return -1
+	}
+	times := map[time.Time]bool{}
+	for _, o := range v.Observations(serial, first, v.now) {
+		times[o.Time] = true
+	}
+	return int64(len(times))
+}
