@@ -94,7 +94,7 @@ type effects struct {
 func (e effects) handle(ctx context.Context, change *platformv1.Change) error {
 	organization, station := change.GetAfter().GetOrganization(), change.GetAfter().GetStation()
 	if organization != nil && concerns(change, "delete_time", "purge_time") {
-		if err := e.tearDown(ctx, organization); err != nil {
+		if err := e.tearDown(ctx, change); err != nil {
 			return err
 		}
 	}
@@ -141,14 +141,22 @@ func urgency(err error) int {
 	return 1
 }
 
-// tearDown has the job that tears an organization down if it is marked as deleted, and
-// has it not otherwise. A change may be old: the organization as it is now counts.
-func (e effects) tearDown(ctx context.Context, changed *platformv1.Organization) error {
-	now, err := e.organization(ctx, changed.GetId())
+// tearDown has the job that tears an organization down that is marked as deleted, and ends
+// that of a mark that was taken away. A change may be old: whether the organization is
+// marked is asked.
+func (e effects) tearDown(ctx context.Context, change *platformv1.Change) error {
+	now, err := e.organization(ctx, change.GetResourceId())
 	if err != nil || now == nil {
 		return err
 	}
-	if err := teardown.Apply(ctx, e.jobs, now, e.places); err != nil {
+	before := change.GetBefore().GetOrganization()
+	if before.GetDeleteTime() != nil && before.GetDeleteTime().AsTime() != now.GetDeleteTime().AsTime() {
+		err = teardown.Withdraw(ctx, e.jobs, before)
+	}
+	if err == nil {
+		err = teardown.Apply(ctx, e.jobs, now, e.places)
+	}
+	if err != nil {
 		return job.Retryable(ClassQueueUnreachable, 0, "teardown of organization %s: %w", now.GetSlug(), err)
 	}
 	return nil

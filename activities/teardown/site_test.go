@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
@@ -29,6 +30,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/teardown"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
@@ -159,6 +161,15 @@ func (s *site) plant(id, slug string, count int) *organization {
 	s.archived(o, count)
 	s.waitJobs(o, 2)
 	stacktest.WaitFor(s, "variants of "+slug, func() (bool, error) { return s.manifests(o) == 3, nil })
+	for _, queue := range teardown.Queues(id) { // For each upload, and for each station.
+		stacktest.WaitFor(s, "queue "+queue, func() (bool, error) {
+			q, err := s.client.Queues.Get(s.Context(), queue)
+			if errors.Is(err, client.ErrNotFound) {
+				return false, nil
+			}
+			return err == nil && q.Completed == 3 && q.Status == client.QueueIdle, err
+		})
+	}
 	return o
 }
 
@@ -318,11 +329,6 @@ func (s *site) everything() []string {
 			}
 		}
 	}
-	info, err := s.pipeline.JetStream().Stream(s.Context(), "KV_"+pipeline.BucketBookmarks)
-	require.NoError(s, err)
-	state, err := info.Info(s.Context())
-	require.NoError(s, err)
-	add("bookmark revisions %d", state.State.Msgs)
 	keys, err := s.pipeline.BookmarkKeys(s.Context())
 	require.NoError(s, err)
 	for _, key := range keys {

@@ -105,6 +105,13 @@ func (s *story) listNATS(ctx context.Context, add func(name, what string)) error
 		for subject, n := range info.State.Subjects {
 			what := fmt.Sprint(n, " messages")
 			if strings.HasPrefix(name, "KV_") { // A key has its earlier values beside the one in force.
+				last, err := stream.GetLastMsgForSubject(ctx, subject)
+				if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && last.Header.Get("KV-Operation") != "" {
+					continue // It is gone.
+				}
+				if err != nil {
+					return err
+				}
 				what = "a key"
 			}
 			add(name+" "+subject, what)

@@ -102,9 +102,20 @@ func (c *Client) BookmarkKeys(ctx context.Context) ([]string, error) {
 	return keys, ctx.Err()
 }
 
-// RemoveBookmark removes a bookmark with its history.
+// RemoveBookmark removes a bookmark with its history. A mark that the key is gone stays: a
+// server that is killed right after may have earlier values again, and they do not count.
 func (c *Client) RemoveBookmark(ctx context.Context, key string) error {
-	return c.PurgeSubject(ctx, "KV_"+BucketBookmarks, "$KV."+BucketBookmarks+"."+key)
+	if err := c.Ready(ctx); err != nil {
+		return err
+	}
+	bucket, err := c.js.KeyValue(ctx, BucketBookmarks)
+	if err == nil {
+		err = bucket.Purge(ctx, key)
+	}
+	if err != nil {
+		return c.failed(ctx, "remove "+key+" of bucket "+BucketBookmarks, err)
+	}
+	return nil
 }
 
 // OrganizationOf is the slug in the context of a message, "" if it has none.

@@ -419,6 +419,7 @@ func (s *Syncer) RetryRefused(ctx context.Context, stopping <-chan struct{}, tak
 	if err != nil {
 		return err
 	}
+	var failed failures // one that fails stays refused, and keeps no other back
 	for _, k := range Kinds() {
 		var mu sync.Mutex
 		working, workCtx := errgroup.WithContext(ctx)
@@ -439,7 +440,7 @@ func (s *Syncer) RetryRefused(ctx context.Context, stopping <-chan struct{}, tak
 					defer mu.Unlock()
 					take(diff)
 				}
-				return err
+				return failed.note(k.Name+" "+known.ID, err)
 			})
 		}
 		if err := working.Wait(); err != nil {

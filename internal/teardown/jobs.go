@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -28,6 +29,16 @@ func (t *teardown) jobs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := t.removeConfigs(ctx, configs); err != nil {
+		return err
+	}
+	if err := t.settleJobs(ctx, configs); err != nil {
+		return err
+	}
+	return t.queues(ctx)
+}
+
+func (t *teardown) removeConfigs(ctx context.Context, configs []string) error {
 	for _, config := range configs {
 		for _, set := range []job.Set{
 			{Provider: job.ProviderIntegration, Only: []string{reconcile.OrchestratorID(config)}},
@@ -41,7 +52,46 @@ func (t *teardown) jobs(ctx context.Context) error {
 			}
 		}
 	}
-	return t.queues(ctx)
+	return nil
+}
+
+// listLag is how long the lists of Temporal have to show no job of the organization. A run
+// that its Schedule started as it was deleted is in them after about a second.
+const listLag = 3 * time.Second
+
+// settleJobs waits until the lists have shown no job of the configs for a while. What they
+// show is removed.
+func (t *teardown) settleJobs(ctx context.Context, configs []string) error {
+	if t.spec.DryRun || len(configs) == 0 {
+		return nil
+	}
+	for empty := time.Now(); time.Since(empty) < listLag; {
+		found, err := t.Jobs().Find(ctx, job.Filter{Provider: job.ProviderIntegration})
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(found, func(f job.Found) bool { return ofConfig(f, configs) }) {
+			if err := t.removeConfigs(ctx, configs); err != nil {
+				return err
+			}
+			empty = time.Now()
+		}
+		select {
+		case <-time.After(settlePoll):
+		case <-t.Stopping():
+			return job.ErrStopped
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// ofConfig says that a job is one of the configs' or their orchestrator.
+func ofConfig(f job.Found, configs []string) bool {
+	return slices.ContainsFunc(configs, func(config string) bool {
+		return f.Provider == job.IntegrationProvider(config) || f.ID == reconcile.OrchestratorID(config)
+	})
 }
 
 // removeJobs makes a set empty.

@@ -82,14 +82,18 @@ func PlacesOf(spec json.RawMessage) (Places, error) {
 	return places, nil
 }
 
-// JobID is the id of the job that tears an organization down.
-func JobID(organizationID string) string { return job.ID(Type, organizationID) }
+// JobID is the id of the job that tears an organization down that is marked as deleted.
+// Each mark has a job of its own, so that whoever hears late of an undeletion cannot end
+// the teardown of the next mark.
+func JobID(o *platformv1.Organization) string {
+	return job.ID(Type, o.GetId()+"-"+o.GetDeleteTime().AsTime().UTC().Format("20060102t150405.000"))
+}
 
 // Job is the job that tears an organization down that is marked as deleted. It waits in
 // Temporal until the purge is due.
 func Job(o *platformv1.Organization, places Places) job.Job {
 	j := job.Job{
-		ID: JobID(o.GetId()), Type: Type, Worker: job.WorkerBackend, Provider: job.ProviderTeardown,
+		ID: JobID(o), Type: Type, Worker: job.WorkerBackend, Provider: job.ProviderTeardown,
 		Spec:    job.EncodeJSON(Spec{OrganizationID: o.GetId(), DeleteTime: o.GetDeleteTime().AsTime(), Places: places}),
 		Trigger: job.Trigger{OneShot: &job.OneShot{At: o.GetPurgeTime().AsTime()}},
 		Options: options(),
@@ -120,16 +124,25 @@ func options() job.Options {
 	return o
 }
 
-// Apply has the teardown of an organization as it should be: its job is there if the
-// organization is marked as deleted, and is not otherwise.
+// Apply has the job that tears an organization down be there, if it is marked as deleted.
 func Apply(ctx context.Context, jobs job.Jobs, o *platformv1.Organization, places Places) error {
-	set := job.Set{Provider: job.ProviderTeardown, Only: []string{JobID(o.GetId())}}
-	if o.GetDeleteTime() != nil {
-		set.Jobs = []job.Job{Job(o, places)}
-	} else if err := jobs.Stop(ctx, JobID(o.GetId()), "the organization is not marked as deleted"); err != nil {
+	if o.GetDeleteTime() == nil {
+		return nil
+	}
+	_, err := jobs.Apply(ctx, job.Set{Provider: job.ProviderTeardown, Only: []string{JobID(o)}, Jobs: []job.Job{Job(o, places)}})
+	return err
+}
+
+// Withdraw ends the job of a mark that was taken away. Without it the job ends by itself
+// when the purge would be due, and does nothing.
+func Withdraw(ctx context.Context, jobs job.Jobs, marked *platformv1.Organization) error {
+	if marked.GetDeleteTime() == nil {
+		return nil
+	}
+	if err := jobs.Stop(ctx, JobID(marked), "the organization is not marked as deleted any more"); err != nil {
 		return err // A run that waits would outlive the set.
 	}
-	_, err := jobs.Apply(ctx, set)
+	_, err := jobs.Apply(ctx, job.Set{Provider: job.ProviderTeardown, Only: []string{JobID(marked)}})
 	return err
 }
 

@@ -331,7 +331,7 @@ type teardownState struct {
 	DeleteArchive  bool      `json:"delete_archive"`
 	// Finalizers are those that are left.
 	Finalizers []string `json:"finalizers"`
-	JobID      string   `json:"job_id"`
+	JobID      string   `json:"job_id,omitempty"`
 	// Status is that of the job's latest run, "" if there is none.
 	Status      client.RunStatus `json:"status,omitempty"`
 	LastError   string           `json:"last_error,omitempty"`
@@ -346,16 +346,17 @@ func (t *tearing) show(ctx context.Context) error {
 	o := t.organization
 	state := teardownState{
 		OrganizationID: o.GetId(), Slug: o.GetSlug(), DeleteArchive: o.GetDeleteArchive(),
-		Finalizers: append([]string{}, o.GetFinalizers()...), JobID: teardown.JobID(o.GetId()),
+		Finalizers: append([]string{}, o.GetFinalizers()...),
 	}
+	detail, err := (*client.RunDetail)(nil), error(nil)
 	if o.GetDeleteTime() != nil {
-		state.Deleted, state.Purge = o.GetDeleteTime().AsTime(), o.GetPurgeTime().AsTime()
+		state.Deleted, state.Purge, state.JobID = o.GetDeleteTime().AsTime(), o.GetPurgeTime().AsTime(), teardown.JobID(o)
+		detail, err = t.client.Runs.Get(ctx, client.RunRef{WorkflowID: contract.JobWorkflowID(state.JobID)})
 	}
-	detail, err := t.client.Runs.Get(ctx, client.RunRef{WorkflowID: contract.JobWorkflowID(state.JobID)})
 	if err != nil && !errors.Is(err, client.ErrNotFound) {
 		return err
 	}
-	if err == nil {
+	if err == nil && detail != nil {
 		state.Status, state.LastError, state.NextAttempt, state.Message = detail.Status, detail.LastError, detail.NextAttempt, detail.Message
 		if state.LastError == "" {
 			state.LastError = detail.Error
@@ -428,8 +429,9 @@ func (t *tearing) undo(ctx context.Context) error {
 	case err != nil:
 		return platform.Explain(err)
 	}
+	marked := t.organization
 	t.organization = answer.GetOrganization()
-	if err := teardown.Apply(ctx, schedules.NewJobs(t.client), t.organization, teardown.Places{}); err != nil {
+	if err := teardown.Withdraw(ctx, schedules.NewJobs(t.client), marked); err != nil {
 		return fmt.Errorf("organization %s is back, but the job of its teardown cannot be removed: %w", t.organization.GetSlug(), err)
 	}
 	return t.show(ctx)

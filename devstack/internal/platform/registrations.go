@@ -55,7 +55,8 @@ func (c *checked) registrations() []*platformv1.IntegrationJobRegistration {
 	return registrations
 }
 
-var placeholder = regexp.MustCompile(`^\$\{([a-z0-9_]+)(?:\.([a-z0-9_]+))?\}$`)
+// reference is how a spec refers to a variable of the config, or of one that it refers to.
+var reference = regexp.MustCompile(`^\$\{([a-z0-9_]+)(?:\.([a-z0-9_]+))?\}$`)
 
 // fill puts values in the place of names. It reports false if a name has no value.
 func (c *checked) fill(template *structpb.Value) (*structpb.Value, bool) {
@@ -77,14 +78,14 @@ func (c *checked) fill(template *structpb.Value) (*structpb.Value, bool) {
 		}
 		return structpb.NewListValue(filled), true
 	case *structpb.Value_StringValue:
-		if names := placeholder.FindStringSubmatch(v.StringValue); names != nil {
+		if names := reference.FindStringSubmatch(v.StringValue); names != nil {
 			return c.value(names[1], names[2])
 		}
 	}
 	return template, true
 }
 
-// value is what a placeholder stands for.
+// value is that of a variable, or of one of the config that the variable refers to.
 func (c *checked) value(name, of string) (*structpb.Value, bool) {
 	if of != "" {
 		return specValue(c.references[name].GetValues()[of])
