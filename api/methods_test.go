@@ -309,6 +309,19 @@ func runs(t *testing.T, key string, c *calledClients) {
 	require.Equal(t, retried.GetRunName(), once.GetRunName())
 	require.Equal(t, failed, watched(t, c, retried.GetRunName()).GetRetryOf())
 
+	// What its handler logged is kept, and sent until the run has ended.
+	logged, err := c.Runs.WatchRunLogs(ctx, &jobsv1.WatchRunLogsRequest{Name: failed})
+	sent := drain(t, logged, err)
+	kept, err := c.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: failed})
+	require.NoError(t, err)
+	require.Len(t, kept.GetLines(), len(sent))
+	end := sent[len(sent)-1].GetLine()
+	require.Equal(t, "attempt ended", end.GetMessage())
+	require.EqualValues(t, 1, end.GetAttempt())
+	require.Equal(t, "Told", end.GetAttributes().GetFields()["class"].GetStringValue())
+	_, err = c.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: "take_steps.no-such-job"})
+	requireError(t, err, connect.CodeNotFound, jobsv1.ErrorReason_ERROR_REASON_NOT_FOUND)
+
 	gate := filepath.Join(t.TempDir(), "gate")
 	held := oneShot(t, c, "take_steps.held-"+key, "gate", gate)
 	_, err = c.Runs.RetryRun(ctx, &jobsv1.RetryRunRequest{Name: held})
