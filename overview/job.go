@@ -163,12 +163,12 @@ func (j *jobState) row() client.JobRow {
 }
 
 // overview is the message of the job, nil if there is no such job any more. Waiting is how
-// it waits in a queue, if it does.
-func (j *jobState) overview(waiting client.JobRow, waits bool, now time.Time) *jobsv1.JobOverview {
+// it waits in a queue, if it does. Complete says that all its latest runs are known.
+func (j *jobState) overview(waiting client.JobRow, waits, complete bool, now time.Time) *jobsv1.JobOverview {
 	if !j.shown() && !waits {
 		return nil
 	}
-	if j.starts.update(j, now) || j.waited != waits {
+	if complete && j.starts.update(j, now) || j.waited != waits {
 		j.message = nil
 	}
 	if j.message != nil {

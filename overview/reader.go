@@ -264,6 +264,16 @@ func (r *Reader) notes() []string {
 // stale is the age from which on what was read last is read again for someone who asks.
 const stale = 5 * time.Second
 
+// begun says that all that a snapshot waits for was tried. It is called with the lock.
+func (r *Reader) begun() bool {
+	for _, s := range r.sources {
+		if !s.later && s.tried.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
 // fresh says that all that a snapshot waits for was read lately. It is called with the
 // lock.
 func (r *Reader) fresh(asked time.Time) bool {
@@ -376,6 +386,9 @@ func (s *Subscription) Close() {
 func (r *Reader) publish(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !r.begun() {
+		return // It would say that there are no workers, and more that is not so.
+	}
 	next := r.state.overview(now)
 	next.Notes = r.notes()
 	next.Alerts = r.state.alerts(next, r.Limits, now)

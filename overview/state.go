@@ -27,6 +27,8 @@ type state struct {
 
 	queues  map[string]*queueState
 	workers map[string]*workerState
+	// workersRead says that the workers were ever read.
+	workersRead bool
 	loads   []*jobsv1.Load
 	stations []*jobsv1.StationOverview
 	// integrations are those of the platform.
@@ -69,7 +71,7 @@ func (s *state) overview(now time.Time) *jobsv1.Overview {
 		j := s.jobs[id]
 		row, waits := waiting[id]
 		delete(waiting, id)
-		if m := j.overview(row, waits, now); m != nil {
+		if m := j.overview(row, waits, s.complete, now); m != nil {
 			o.Jobs = append(o.Jobs, m)
 		}
 	}
@@ -110,6 +112,9 @@ func (s *state) serves(typeName string, tags map[string]string) bool {
 // unserved are the types, and the tags, that jobs ask for and no live worker has: of jobs
 // on schedule, and of those that run.
 func (s *state) unserved() (types []*jobsv1.UnservedType, tags []*jobsv1.UnservedTags) {
+	if !s.workersRead {
+		return nil, nil // Nobody knows.
+	}
 	asked := map[string]int{}
 	bound := map[string]*jobsv1.UnservedTags{}
 	for _, j := range s.jobs {
