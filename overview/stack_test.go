@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -21,6 +23,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
@@ -40,6 +43,7 @@ type world struct {
 	api    *api.Clients
 	reader *overview.Reader
 	calls  *atomic.Int64 // of Temporal, by the reader
+	away   *atomic.Bool  // set, Temporal does not answer the reader
 	stop   func()        // ends the worker
 	dir    string
 }
@@ -47,9 +51,17 @@ type world struct {
 func startWorld(t *testing.T, config overview.Config) *world {
 	t.Helper()
 	st := stacktest.StartNamespace(t)
-	w := &world{calls: &atomic.Int64{}, dir: t.TempDir()}
+	w := &world{calls: &atomic.Int64{}, away: &atomic.Bool{}, dir: t.TempDir()}
+	proxy, err := grpcproxy.Start(t.Context(), st.Temporal, grpcproxy.Options{Refuse: func(string) error {
+		if w.away.Load() {
+			return status.Error(codes.Unavailable, "away for a test")
+		}
+		return nil
+	}})
+	require.NoError(t, err)
+	t.Cleanup(proxy.Close)
 	counted, err := sdk.Dial(sdk.Options{
-		HostPort: st.Temporal, Namespace: st.Namespace, Logger: slog.New(slog.DiscardHandler),
+		HostPort: proxy.Address, Namespace: st.Namespace, Logger: slog.New(slog.DiscardHandler),
 		ConnectionOptions: sdk.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(
 			func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 				w.calls.Add(1)
@@ -261,6 +273,24 @@ func TestJobsOfEachMode(t *testing.T) {
 
 func hasPrefix(j *jobsv1.JobOverview, text string) bool {
 	return len(j.GetOutcomes()) >= len(text) && j.GetOutcomes()[:len(text)] == text
+}
+
+func TestTemporalIsAway(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, overview.Config{})
+	w.create(t, recurring(newJob(t, "take_steps.every", nil), time.Second))
+	w.await(t, "runs", func(o *jobsv1.Overview) bool { return hasPrefix(find(o, "take_steps.every"), "CC") })
+	w.away.Store(true)
+	o := w.await(t, "that Temporal is down", func(o *jobsv1.Overview) bool {
+		return alert(o, "server-down/temporal") != nil && len(o.GetNotes()) >= 3
+	})
+	require.True(t, hasPrefix(find(o, "take_steps.every"), "CC"), "what was read before stays")
+	require.Len(t, o.GetWorkers(), 1)
+	runs := len(find(o, "take_steps.every").GetOutcomes())
+	w.away.Store(false)
+	w.await(t, "what has happened meanwhile", func(o *jobsv1.Overview) bool {
+		return alert(o, "server-down/temporal") == nil && len(o.GetNotes()) == 0 && len(find(o, "take_steps.every").GetOutcomes()) >= runs+5
+	})
 }
 
 func TestQueues(t *testing.T) {
