@@ -126,6 +126,9 @@ type source struct {
 // rest is how many times longer than a read the time between two reads is.
 const rest = 10
 
+// failedRest is the time after a read that failed, if that source is read more often.
+const failedRest = 2 * time.Second
+
 // maxRest bounds that time.
 const maxRest = time.Minute
 
@@ -185,8 +188,11 @@ func (r *Reader) keepReading(ctx context.Context, s *source) {
 		}
 		now := time.Now()
 		r.finish(s, err, now)
-		took := now.Sub(begin) - time.Duration(waited.Load())
-		if pause(ctx, max(s.every, min(rest*took, maxRest))) != nil {
+		wait := rest * (now.Sub(begin) - time.Duration(waited.Load()))
+		if err != nil {
+			wait = failedRest // Its time says nothing: it is that of a server that does not answer.
+		}
+		if pause(ctx, max(s.every, min(wait, maxRest))) != nil {
 			return
 		}
 	}

@@ -439,4 +439,3 @@ func TestViewersCostNoCalls(t *testing.T) {
 		return w.calls.Load() == before, nil
 	})
 }
-

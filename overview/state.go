@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -29,8 +29,8 @@ type state struct {
 	workers map[string]*workerState
 	// workersRead says that the workers were ever read.
 	workersRead bool
-	loads   []*jobsv1.Load
-	stations []*jobsv1.StationOverview
+	loads       []*jobsv1.Load
+	stations    []*jobsv1.StationOverview
 	// integrations are those of the platform.
 	integrations []*jobsv1.IntegrationOverview
 	servers      map[string]*jobsv1.ServerHealth
