@@ -208,12 +208,6 @@ func TestEnumsHaveAllWords(t *testing.T) {
 	}))
 }
 
-type enum interface {
-	~int32
-	comparable
-	Descriptor() protoreflect.EnumDescriptor
-}
-
 func checkWords[E messages.Enum](t *testing.T, words []string) {
 	t.Helper()
 	var e E

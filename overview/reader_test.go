@@ -40,32 +40,35 @@ func start(t *testing.T, r *overview.Reader) {
 	t.Cleanup(func() { stop(); <-done })
 }
 
+// elapse lets the time of a bubble pass.
+func elapse(d time.Duration) { <-time.After(d) }
+
 func TestReaderRestsWhileNobodyLooks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
 		r := newReader(t, overview.Config{Grace: 10 * time.Second}, time.Second, func(*overview.Reader) error { reads++; return nil })
 		start(t, r)
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		synctest.Wait()
 		require.Zero(t, reads, "nobody has asked")
 
 		_, err := r.Await(t.Context())
 		require.NoError(t, err)
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		synctest.Wait()
 		asked := reads
 		require.InDelta(t, 10, asked, 2, "it goes on for the time of grace")
 
 		subscription := r.Subscribe()
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		synctest.Wait()
 		require.InDelta(t, 60, reads-asked, 2, "it goes on while someone watches")
 		subscription.Close()
-		time.Sleep(time.Minute)
+		elapse(time.Minute)
 		synctest.Wait()
 		before := reads
-		time.Sleep(time.Hour)
+		elapse(time.Hour)
 		synctest.Wait()
 		require.Equal(t, before, reads)
 	})
@@ -76,7 +79,7 @@ func TestReaderReadsAlwaysIfItIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reads := 0
 		start(t, newReader(t, overview.Config{Always: true}, time.Second, func(*overview.Reader) error { reads++; return nil }))
-		time.Sleep(time.Hour)
+		elapse(time.Hour)
 		synctest.Wait()
 		require.InDelta(t, 3600, reads, 5)
 	})
@@ -88,10 +91,10 @@ func TestSlowReadsAreFarApart(t *testing.T) {
 		reads := 0
 		start(t, newReader(t, overview.Config{Always: true}, time.Second, func(*overview.Reader) error {
 			reads++
-			time.Sleep(2 * time.Second)
+			elapse(2 * time.Second)
 			return nil
 		}))
-		time.Sleep(time.Hour)
+		elapse(time.Hour)
 		synctest.Wait()
 		require.InDelta(t, 3600/22, reads, 3, "between two reads is ten times what one takes")
 	})
@@ -113,13 +116,13 @@ func TestOldDataStaysWithANote(t *testing.T) {
 		require.Empty(t, first.Overview.GetNotes())
 		require.Len(t, first.Overview.GetJobs(), 1)
 		broken = errors.New("the server\nis gone")
-		time.Sleep(3 * time.Second)
+		elapse(3 * time.Second)
 		then := r.Snapshot().Overview
 		require.Equal(t, []string{"test: the server; is gone"}, then.GetNotes())
 		require.Len(t, then.GetJobs(), 1)
 		require.Greater(t, then.GetRevision(), first.Revision())
 		broken = nil
-		time.Sleep(3 * time.Second)
+		elapse(3 * time.Second)
 		require.Empty(t, r.Snapshot().Overview.GetNotes())
 	})
 }

@@ -21,10 +21,10 @@ type starts struct {
 
 	// missed are the times of starts without a run, in nanoseconds since 1970.
 	missed []int64
-	// looked is the latest start that was looked at, and next the one after it.
-	looked, next time.Time
-	runs         int // how many runs there were then
-	latestRun    int64
+	// next is the start that was not looked at yet.
+	next      time.Time
+	runs      int // how many runs there were then
+	latestRun int64
 }
 
 // define takes over a definition.
