@@ -17,9 +17,9 @@ func Outcomes(runs ...client.Run) string {
 	return o.text(nil)
 }
 
-// Missed are the starts of a job that have no run.
-func Missed(j job.Job, paused bool, now time.Time, runs ...client.Run) []time.Time {
-	state := &jobState{id: j.ID, definedBy: "hash", schedule: &client.SeenSchedule{DefinitionHash: "hash"}}
+// Missed are the starts of a job that have no run. It is known to be on since a time.
+func Missed(j job.Job, paused bool, on, now time.Time, runs ...client.Run) []time.Time {
+	state := &jobState{id: j.ID, definedBy: "hash", schedule: &client.SeenSchedule{DefinitionHash: "hash"}, onSince: on}
 	if paused {
 		state.schedule.Status = client.JobPaused
 	}

@@ -18,6 +18,8 @@ type jobState struct {
 	id string
 	// schedule is set of a recurring job.
 	schedule *client.SeenSchedule
+	// onSince is since when the schedule is known not to be paused.
+	onSince time.Time
 	// own is set of a job whose workflow bears its id, as the latest one has it.
 	own       *client.JobRow
 	ownOpened time.Time

@@ -64,13 +64,15 @@ func TestMissedStarts(t *testing.T) {
 		return runs
 	}
 	missed := func(paused bool, until time.Duration, runs []client.Run) []time.Time {
-		return overview.Missed(hourly, paused, now.Add(until), runs...)
+		return overview.Missed(hourly, paused, now, now.Add(until), runs...)
 	}
 	require.Empty(t, missed(false, time.Hour, nil), "of a job that has not run nothing is known")
 	require.Empty(t, missed(false, 3*time.Hour+30*time.Second, ran(0, 1, 2)), "a run that is a little late may come yet")
 	require.Equal(t, at(3), missed(false, 3*time.Hour+2*time.Minute, ran(0, 1, 2)))
 	require.Equal(t, at(1, 4), missed(false, 4*time.Hour+2*time.Minute, ran(0, 2, 3)))
 	require.Equal(t, at(1), missed(true, 4*time.Hour+2*time.Minute, ran(0, 2, 3)), "nobody waits for the starts of a paused job")
+	require.Equal(t, at(4), overview.Missed(hourly, false, at(3)[0], now.Add(5*time.Hour-time.Minute), ran(0)...),
+		"before it was known to be on, it may have been paused")
 	long := aRun("long", 0, client.RunRunning)
 	require.Empty(t, missed(false, 5*time.Hour, []client.Run{long}), "it is under way still")
 }

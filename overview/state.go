@@ -65,7 +65,9 @@ func (s *state) notes() []string {
 
 // overview is the state as a message. It has no revision yet.
 func (s *state) overview(now time.Time) *jobsv1.Overview {
-	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Loads: s.loads, Stations: s.stations, Integrations: s.integrations, Drift: s.drift.message}
+	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Drift: s.drift.message}
+	// A snapshot puts its own objects into these lists.
+	o.Loads, o.Stations, o.Integrations = slices.Clone(s.loads), slices.Clone(s.stations), slices.Clone(s.integrations)
 	waiting := s.waitingRows()
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
