@@ -163,6 +163,7 @@ bench: build ## Temporal's latency and throughput, workers that die, plan and ap
 	@bin/bench queue
 	@bin/bench archive
 	@bin/bench publish
+	@bin/bench overview
 	@bin/bench storm
 
 # How long there are faults, the seed of all that is random (by default of the

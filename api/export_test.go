@@ -5,8 +5,8 @@ import (
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dendrascience/dendra-jobs/internal/messages"
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 

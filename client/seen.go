@@ -130,13 +130,23 @@ func (c *RunClient) scan(ctx context.Context, query string, limit int, visit fun
 type SeenSchedule struct {
 	JobRow
 	DefinitionHash string
+
+	skips []SkippedStart
+}
+
+// Skips says that people have the schedule leave out a start.
+func (s *SeenSchedule) Skips(at time.Time) bool {
+	return slices.ContainsFunc(s.skips, func(skip SkippedStart) bool { return skip.At.Equal(at) })
 }
 
 // ScanSchedules goes through the recurring jobs.
 func (c *JobClient) ScanSchedules(ctx context.Context, visit func(SeenSchedule)) error {
 	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
 		if row, ours := scheduledRow(entry); ours {
-			visit(SeenSchedule{row, metadata.Attribute(entry.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName())})
+			visit(SeenSchedule{
+				JobRow: row, DefinitionHash: metadata.Attribute(entry.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
+				skips: comingSkips(entry.GetInfo().GetSpec(), time.Time{}),
+			})
 		}
 	})
 }

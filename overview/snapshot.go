@@ -82,7 +82,7 @@ func WorkerName(w *jobsv1.Worker) string { return w.GetType() + "@" + w.GetName(
 // diff compares two lists that are ordered by names.
 func diff[M proto.Message](was, is []M, name func(M) string) (changed []M, removed []string) {
 	for i, n := 0, 0; i < len(was) || n < len(is); {
-		order := 0
+		var order int
 		switch {
 		case i == len(was):
 			order = 1

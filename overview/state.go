@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -27,8 +27,10 @@ type state struct {
 
 	queues  map[string]*queueState
 	workers map[string]*workerState
-	loads   []*jobsv1.Load
-	stations []*jobsv1.StationOverview
+	// workersRead says that the workers were ever read.
+	workersRead bool
+	loads       []*jobsv1.Load
+	stations    []*jobsv1.StationOverview
 	// integrations are those of the platform.
 	integrations []*jobsv1.IntegrationOverview
 	servers      map[string]*jobsv1.ServerHealth
@@ -63,13 +65,15 @@ func (s *state) notes() []string {
 
 // overview is the state as a message. It has no revision yet.
 func (s *state) overview(now time.Time) *jobsv1.Overview {
-	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Loads: s.loads, Stations: s.stations, Integrations: s.integrations, Drift: s.drift.message}
+	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Drift: s.drift.message}
+	// A snapshot puts its own objects into these lists.
+	o.Loads, o.Stations, o.Integrations = slices.Clone(s.loads), slices.Clone(s.stations), slices.Clone(s.integrations)
 	waiting := s.waitingRows()
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
 		row, waits := waiting[id]
 		delete(waiting, id)
-		if m := j.overview(row, waits, now); m != nil {
+		if m := j.overview(row, waits, s.complete, now); m != nil {
 			o.Jobs = append(o.Jobs, m)
 		}
 	}
@@ -110,6 +114,9 @@ func (s *state) serves(typeName string, tags map[string]string) bool {
 // unserved are the types, and the tags, that jobs ask for and no live worker has: of jobs
 // on schedule, and of those that run.
 func (s *state) unserved() (types []*jobsv1.UnservedType, tags []*jobsv1.UnservedTags) {
+	if !s.workersRead {
+		return nil, nil // Nobody knows.
+	}
 	asked := map[string]int{}
 	bound := map[string]*jobsv1.UnservedTags{}
 	for _, j := range s.jobs {
