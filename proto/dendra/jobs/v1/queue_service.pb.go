@@ -1952,6 +1952,155 @@ func (x *DropDeadLettersResponse) GetDropped() int32 {
 	return 0
 }
 
+type WatchQueueItemRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Queue    string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Sequence int64                  `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	JobId    string                 `protobuf:"bytes,3,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	// The definition that was put in. Without it, that in Temporal.
+	Job           *Job `protobuf:"bytes,4,opt,name=job,proto3" json:"job,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchQueueItemRequest) Reset() {
+	*x = WatchQueueItemRequest{}
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchQueueItemRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchQueueItemRequest) ProtoMessage() {}
+
+func (x *WatchQueueItemRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchQueueItemRequest.ProtoReflect.Descriptor instead.
+func (*WatchQueueItemRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *WatchQueueItemRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *WatchQueueItemRequest) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *WatchQueueItemRequest) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *WatchQueueItemRequest) GetJob() *Job {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+type WatchQueueItemResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many items run before it.
+	Ahead int32 `protobuf:"varint,1,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	// No worker answers for the queue now, and ahead is not known.
+	Unanswered bool `protobuf:"varint,2,opt,name=unanswered,proto3" json:"unanswered,omitempty"`
+	// The name of its run, or of the run that did its work.
+	RunName string `protobuf:"bytes,3,opt,name=run_name,json=runName,proto3" json:"run_name,omitempty"`
+	// How it left the queue without a run: canceled, skipped, failed.
+	Status        string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
+	ErrorMessage  string `protobuf:"bytes,5,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchQueueItemResponse) Reset() {
+	*x = WatchQueueItemResponse{}
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchQueueItemResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchQueueItemResponse) ProtoMessage() {}
+
+func (x *WatchQueueItemResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchQueueItemResponse.ProtoReflect.Descriptor instead.
+func (*WatchQueueItemResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *WatchQueueItemResponse) GetAhead() int32 {
+	if x != nil {
+		return x.Ahead
+	}
+	return 0
+}
+
+func (x *WatchQueueItemResponse) GetUnanswered() bool {
+	if x != nil {
+		return x.Unanswered
+	}
+	return false
+}
+
+func (x *WatchQueueItemResponse) GetRunName() string {
+	if x != nil {
+		return x.RunName
+	}
+	return ""
+}
+
+func (x *WatchQueueItemResponse) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *WatchQueueItemResponse) GetErrorMessage() string {
+	if x != nil {
+		return x.ErrorMessage
+	}
+	return ""
+}
+
 var File_dendra_jobs_v1_queue_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
@@ -2075,7 +2224,20 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12\x1c\n" +
 	"\tsequences\x18\x02 \x03(\x03R\tsequences\"3\n" +
 	"\x17DropDeadLettersResponse\x12\x18\n" +
-	"\adropped\x18\x01 \x01(\x05R\adropped*\xf6\x01\n" +
+	"\adropped\x18\x01 \x01(\x05R\adropped\"\xbe\x01\n" +
+	"\x15WatchQueueItemRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12#\n" +
+	"\bsequence\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\bsequence\x12,\n" +
+	"\x06job_id\x18\x03 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05jobId\x12%\n" +
+	"\x03job\x18\x04 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\"\xa6\x01\n" +
+	"\x16WatchQueueItemResponse\x12\x14\n" +
+	"\x05ahead\x18\x01 \x01(\x05R\x05ahead\x12\x1e\n" +
+	"\n" +
+	"unanswered\x18\x02 \x01(\bR\n" +
+	"unanswered\x12\x19\n" +
+	"\brun_name\x18\x03 \x01(\tR\arunName\x12\x16\n" +
+	"\x06status\x18\x04 \x01(\tR\x06status\x12#\n" +
+	"\rerror_message\x18\x05 \x01(\tR\ferrorMessage*\xf6\x01\n" +
 	"\vQueueStatus\x12\x1c\n" +
 	"\x18QUEUE_STATUS_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11QUEUE_STATUS_IDLE\x10\x01\x12\x18\n" +
@@ -2085,7 +2247,7 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x15QUEUE_STATUS_DRAINING\x10\x05\x12\x18\n" +
 	"\x14QUEUE_STATUS_DRAINED\x10\x06\x12\x19\n" +
 	"\x15QUEUE_STATUS_STOPPING\x10\a\x12\x16\n" +
-	"\x12QUEUE_STATUS_ENDED\x10\b2\x9c\f\n" +
+	"\x12QUEUE_STATUS_ENDED\x10\b2\x84\r\n" +
 	"\fQueueService\x12R\n" +
 	"\bGetQueue\x12\x1f.dendra.jobs.v1.GetQueueRequest\x1a .dendra.jobs.v1.GetQueueResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\n" +
@@ -2103,7 +2265,8 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"DrainQueue\x12!.dendra.jobs.v1.DrainQueueRequest\x1a\".dendra.jobs.v1.DrainQueueResponse\"\x03\x90\x02\x02\x12_\n" +
 	"\x0eSkipFailedItem\x12%.dendra.jobs.v1.SkipFailedItemRequest\x1a&.dendra.jobs.v1.SkipFailedItemResponse\x12y\n" +
 	"\x15SetQueueFailurePolicy\x12,.dendra.jobs.v1.SetQueueFailurePolicyRequest\x1a-.dendra.jobs.v1.SetQueueFailurePolicyResponse\"\x03\x90\x02\x02\x12^\n" +
-	"\fRecoverQueue\x12#.dendra.jobs.v1.RecoverQueueRequest\x1a$.dendra.jobs.v1.RecoverQueueResponse\"\x03\x90\x02\x02\x12g\n" +
+	"\fRecoverQueue\x12#.dendra.jobs.v1.RecoverQueueRequest\x1a$.dendra.jobs.v1.RecoverQueueResponse\"\x03\x90\x02\x02\x12f\n" +
+	"\x0eWatchQueueItem\x12%.dendra.jobs.v1.WatchQueueItemRequest\x1a&.dendra.jobs.v1.WatchQueueItemResponse\"\x03\x90\x02\x010\x01\x12g\n" +
 	"\x0fListDeadLetters\x12&.dendra.jobs.v1.ListDeadLettersRequest\x1a'.dendra.jobs.v1.ListDeadLettersResponse\"\x03\x90\x02\x01\x12e\n" +
 	"\x10RetryDeadLetters\x12'.dendra.jobs.v1.RetryDeadLettersRequest\x1a(.dendra.jobs.v1.RetryDeadLettersResponse\x12b\n" +
 	"\x0fDropDeadLetters\x12&.dendra.jobs.v1.DropDeadLettersRequest\x1a'.dendra.jobs.v1.DropDeadLettersResponseBBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
@@ -2121,7 +2284,7 @@ func file_dendra_jobs_v1_queue_service_proto_rawDescGZIP() []byte {
 }
 
 var file_dendra_jobs_v1_queue_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dendra_jobs_v1_queue_service_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_dendra_jobs_v1_queue_service_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_dendra_jobs_v1_queue_service_proto_goTypes = []any{
 	(QueueStatus)(0),                      // 0: dendra.jobs.v1.QueueStatus
 	(*Queue)(nil),                         // 1: dendra.jobs.v1.Queue
@@ -2159,66 +2322,71 @@ var file_dendra_jobs_v1_queue_service_proto_goTypes = []any{
 	(*RetryDeadLettersResponse)(nil),      // 33: dendra.jobs.v1.RetryDeadLettersResponse
 	(*DropDeadLettersRequest)(nil),        // 34: dendra.jobs.v1.DropDeadLettersRequest
 	(*DropDeadLettersResponse)(nil),       // 35: dendra.jobs.v1.DropDeadLettersResponse
-	(*timestamppb.Timestamp)(nil),         // 36: google.protobuf.Timestamp
-	(FailurePolicy)(0),                    // 37: dendra.jobs.v1.FailurePolicy
-	(*Job)(nil),                           // 38: dendra.jobs.v1.Job
-	(*QueuePlace)(nil),                    // 39: dendra.jobs.v1.QueuePlace
+	(*WatchQueueItemRequest)(nil),         // 36: dendra.jobs.v1.WatchQueueItemRequest
+	(*WatchQueueItemResponse)(nil),        // 37: dendra.jobs.v1.WatchQueueItemResponse
+	(*timestamppb.Timestamp)(nil),         // 38: google.protobuf.Timestamp
+	(FailurePolicy)(0),                    // 39: dendra.jobs.v1.FailurePolicy
+	(*Job)(nil),                           // 40: dendra.jobs.v1.Job
+	(*QueuePlace)(nil),                    // 41: dendra.jobs.v1.QueuePlace
 }
 var file_dendra_jobs_v1_queue_service_proto_depIdxs = []int32{
 	0,  // 0: dendra.jobs.v1.Queue.status:type_name -> dendra.jobs.v1.QueueStatus
-	36, // 1: dendra.jobs.v1.Queue.oldest_time:type_name -> google.protobuf.Timestamp
+	38, // 1: dendra.jobs.v1.Queue.oldest_time:type_name -> google.protobuf.Timestamp
 	2,  // 2: dendra.jobs.v1.Queue.running:type_name -> dendra.jobs.v1.QueueItem
-	37, // 3: dendra.jobs.v1.Queue.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
-	36, // 4: dendra.jobs.v1.QueueItem.accept_time:type_name -> google.protobuf.Timestamp
-	36, // 5: dendra.jobs.v1.QueueItem.start_time:type_name -> google.protobuf.Timestamp
-	36, // 6: dendra.jobs.v1.DeadLetter.end_time:type_name -> google.protobuf.Timestamp
+	39, // 3: dendra.jobs.v1.Queue.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
+	38, // 4: dendra.jobs.v1.QueueItem.accept_time:type_name -> google.protobuf.Timestamp
+	38, // 5: dendra.jobs.v1.QueueItem.start_time:type_name -> google.protobuf.Timestamp
+	38, // 6: dendra.jobs.v1.DeadLetter.end_time:type_name -> google.protobuf.Timestamp
 	1,  // 7: dendra.jobs.v1.GetQueueResponse.queue:type_name -> dendra.jobs.v1.Queue
 	1,  // 8: dendra.jobs.v1.ListQueuesResponse.queues:type_name -> dendra.jobs.v1.Queue
-	38, // 9: dendra.jobs.v1.EnqueueJobsRequest.jobs:type_name -> dendra.jobs.v1.Job
-	39, // 10: dendra.jobs.v1.EnqueueJobsResponse.places:type_name -> dendra.jobs.v1.QueuePlace
+	40, // 9: dendra.jobs.v1.EnqueueJobsRequest.jobs:type_name -> dendra.jobs.v1.Job
+	41, // 10: dendra.jobs.v1.EnqueueJobsResponse.places:type_name -> dendra.jobs.v1.QueuePlace
 	2,  // 11: dendra.jobs.v1.ListQueueItemsResponse.items:type_name -> dendra.jobs.v1.QueueItem
-	37, // 12: dendra.jobs.v1.SetQueueFailurePolicyRequest.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
+	39, // 12: dendra.jobs.v1.SetQueueFailurePolicyRequest.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
 	3,  // 13: dendra.jobs.v1.ListDeadLettersResponse.dead_letters:type_name -> dendra.jobs.v1.DeadLetter
 	3,  // 14: dendra.jobs.v1.RetryDeadLettersResponse.retried:type_name -> dendra.jobs.v1.DeadLetter
-	39, // 15: dendra.jobs.v1.RetryDeadLettersResponse.places:type_name -> dendra.jobs.v1.QueuePlace
+	41, // 15: dendra.jobs.v1.RetryDeadLettersResponse.places:type_name -> dendra.jobs.v1.QueuePlace
 	3,  // 16: dendra.jobs.v1.RetryDeadLettersResponse.left:type_name -> dendra.jobs.v1.DeadLetter
-	4,  // 17: dendra.jobs.v1.QueueService.GetQueue:input_type -> dendra.jobs.v1.GetQueueRequest
-	6,  // 18: dendra.jobs.v1.QueueService.ListQueues:input_type -> dendra.jobs.v1.ListQueuesRequest
-	8,  // 19: dendra.jobs.v1.QueueService.EnqueueJobs:input_type -> dendra.jobs.v1.EnqueueJobsRequest
-	10, // 20: dendra.jobs.v1.QueueService.ListQueueItems:input_type -> dendra.jobs.v1.ListQueueItemsRequest
-	12, // 21: dendra.jobs.v1.QueueService.CancelQueueItem:input_type -> dendra.jobs.v1.CancelQueueItemRequest
-	14, // 22: dendra.jobs.v1.QueueService.MoveQueueItem:input_type -> dendra.jobs.v1.MoveQueueItemRequest
-	16, // 23: dendra.jobs.v1.QueueService.PurgeQueue:input_type -> dendra.jobs.v1.PurgeQueueRequest
-	18, // 24: dendra.jobs.v1.QueueService.PauseQueue:input_type -> dendra.jobs.v1.PauseQueueRequest
-	20, // 25: dendra.jobs.v1.QueueService.ResumeQueue:input_type -> dendra.jobs.v1.ResumeQueueRequest
-	22, // 26: dendra.jobs.v1.QueueService.DrainQueue:input_type -> dendra.jobs.v1.DrainQueueRequest
-	24, // 27: dendra.jobs.v1.QueueService.SkipFailedItem:input_type -> dendra.jobs.v1.SkipFailedItemRequest
-	26, // 28: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:input_type -> dendra.jobs.v1.SetQueueFailurePolicyRequest
-	28, // 29: dendra.jobs.v1.QueueService.RecoverQueue:input_type -> dendra.jobs.v1.RecoverQueueRequest
-	30, // 30: dendra.jobs.v1.QueueService.ListDeadLetters:input_type -> dendra.jobs.v1.ListDeadLettersRequest
-	32, // 31: dendra.jobs.v1.QueueService.RetryDeadLetters:input_type -> dendra.jobs.v1.RetryDeadLettersRequest
-	34, // 32: dendra.jobs.v1.QueueService.DropDeadLetters:input_type -> dendra.jobs.v1.DropDeadLettersRequest
-	5,  // 33: dendra.jobs.v1.QueueService.GetQueue:output_type -> dendra.jobs.v1.GetQueueResponse
-	7,  // 34: dendra.jobs.v1.QueueService.ListQueues:output_type -> dendra.jobs.v1.ListQueuesResponse
-	9,  // 35: dendra.jobs.v1.QueueService.EnqueueJobs:output_type -> dendra.jobs.v1.EnqueueJobsResponse
-	11, // 36: dendra.jobs.v1.QueueService.ListQueueItems:output_type -> dendra.jobs.v1.ListQueueItemsResponse
-	13, // 37: dendra.jobs.v1.QueueService.CancelQueueItem:output_type -> dendra.jobs.v1.CancelQueueItemResponse
-	15, // 38: dendra.jobs.v1.QueueService.MoveQueueItem:output_type -> dendra.jobs.v1.MoveQueueItemResponse
-	17, // 39: dendra.jobs.v1.QueueService.PurgeQueue:output_type -> dendra.jobs.v1.PurgeQueueResponse
-	19, // 40: dendra.jobs.v1.QueueService.PauseQueue:output_type -> dendra.jobs.v1.PauseQueueResponse
-	21, // 41: dendra.jobs.v1.QueueService.ResumeQueue:output_type -> dendra.jobs.v1.ResumeQueueResponse
-	23, // 42: dendra.jobs.v1.QueueService.DrainQueue:output_type -> dendra.jobs.v1.DrainQueueResponse
-	25, // 43: dendra.jobs.v1.QueueService.SkipFailedItem:output_type -> dendra.jobs.v1.SkipFailedItemResponse
-	27, // 44: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:output_type -> dendra.jobs.v1.SetQueueFailurePolicyResponse
-	29, // 45: dendra.jobs.v1.QueueService.RecoverQueue:output_type -> dendra.jobs.v1.RecoverQueueResponse
-	31, // 46: dendra.jobs.v1.QueueService.ListDeadLetters:output_type -> dendra.jobs.v1.ListDeadLettersResponse
-	33, // 47: dendra.jobs.v1.QueueService.RetryDeadLetters:output_type -> dendra.jobs.v1.RetryDeadLettersResponse
-	35, // 48: dendra.jobs.v1.QueueService.DropDeadLetters:output_type -> dendra.jobs.v1.DropDeadLettersResponse
-	33, // [33:49] is the sub-list for method output_type
-	17, // [17:33] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	40, // 17: dendra.jobs.v1.WatchQueueItemRequest.job:type_name -> dendra.jobs.v1.Job
+	4,  // 18: dendra.jobs.v1.QueueService.GetQueue:input_type -> dendra.jobs.v1.GetQueueRequest
+	6,  // 19: dendra.jobs.v1.QueueService.ListQueues:input_type -> dendra.jobs.v1.ListQueuesRequest
+	8,  // 20: dendra.jobs.v1.QueueService.EnqueueJobs:input_type -> dendra.jobs.v1.EnqueueJobsRequest
+	10, // 21: dendra.jobs.v1.QueueService.ListQueueItems:input_type -> dendra.jobs.v1.ListQueueItemsRequest
+	12, // 22: dendra.jobs.v1.QueueService.CancelQueueItem:input_type -> dendra.jobs.v1.CancelQueueItemRequest
+	14, // 23: dendra.jobs.v1.QueueService.MoveQueueItem:input_type -> dendra.jobs.v1.MoveQueueItemRequest
+	16, // 24: dendra.jobs.v1.QueueService.PurgeQueue:input_type -> dendra.jobs.v1.PurgeQueueRequest
+	18, // 25: dendra.jobs.v1.QueueService.PauseQueue:input_type -> dendra.jobs.v1.PauseQueueRequest
+	20, // 26: dendra.jobs.v1.QueueService.ResumeQueue:input_type -> dendra.jobs.v1.ResumeQueueRequest
+	22, // 27: dendra.jobs.v1.QueueService.DrainQueue:input_type -> dendra.jobs.v1.DrainQueueRequest
+	24, // 28: dendra.jobs.v1.QueueService.SkipFailedItem:input_type -> dendra.jobs.v1.SkipFailedItemRequest
+	26, // 29: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:input_type -> dendra.jobs.v1.SetQueueFailurePolicyRequest
+	28, // 30: dendra.jobs.v1.QueueService.RecoverQueue:input_type -> dendra.jobs.v1.RecoverQueueRequest
+	36, // 31: dendra.jobs.v1.QueueService.WatchQueueItem:input_type -> dendra.jobs.v1.WatchQueueItemRequest
+	30, // 32: dendra.jobs.v1.QueueService.ListDeadLetters:input_type -> dendra.jobs.v1.ListDeadLettersRequest
+	32, // 33: dendra.jobs.v1.QueueService.RetryDeadLetters:input_type -> dendra.jobs.v1.RetryDeadLettersRequest
+	34, // 34: dendra.jobs.v1.QueueService.DropDeadLetters:input_type -> dendra.jobs.v1.DropDeadLettersRequest
+	5,  // 35: dendra.jobs.v1.QueueService.GetQueue:output_type -> dendra.jobs.v1.GetQueueResponse
+	7,  // 36: dendra.jobs.v1.QueueService.ListQueues:output_type -> dendra.jobs.v1.ListQueuesResponse
+	9,  // 37: dendra.jobs.v1.QueueService.EnqueueJobs:output_type -> dendra.jobs.v1.EnqueueJobsResponse
+	11, // 38: dendra.jobs.v1.QueueService.ListQueueItems:output_type -> dendra.jobs.v1.ListQueueItemsResponse
+	13, // 39: dendra.jobs.v1.QueueService.CancelQueueItem:output_type -> dendra.jobs.v1.CancelQueueItemResponse
+	15, // 40: dendra.jobs.v1.QueueService.MoveQueueItem:output_type -> dendra.jobs.v1.MoveQueueItemResponse
+	17, // 41: dendra.jobs.v1.QueueService.PurgeQueue:output_type -> dendra.jobs.v1.PurgeQueueResponse
+	19, // 42: dendra.jobs.v1.QueueService.PauseQueue:output_type -> dendra.jobs.v1.PauseQueueResponse
+	21, // 43: dendra.jobs.v1.QueueService.ResumeQueue:output_type -> dendra.jobs.v1.ResumeQueueResponse
+	23, // 44: dendra.jobs.v1.QueueService.DrainQueue:output_type -> dendra.jobs.v1.DrainQueueResponse
+	25, // 45: dendra.jobs.v1.QueueService.SkipFailedItem:output_type -> dendra.jobs.v1.SkipFailedItemResponse
+	27, // 46: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:output_type -> dendra.jobs.v1.SetQueueFailurePolicyResponse
+	29, // 47: dendra.jobs.v1.QueueService.RecoverQueue:output_type -> dendra.jobs.v1.RecoverQueueResponse
+	37, // 48: dendra.jobs.v1.QueueService.WatchQueueItem:output_type -> dendra.jobs.v1.WatchQueueItemResponse
+	31, // 49: dendra.jobs.v1.QueueService.ListDeadLetters:output_type -> dendra.jobs.v1.ListDeadLettersResponse
+	33, // 50: dendra.jobs.v1.QueueService.RetryDeadLetters:output_type -> dendra.jobs.v1.RetryDeadLettersResponse
+	35, // 51: dendra.jobs.v1.QueueService.DropDeadLetters:output_type -> dendra.jobs.v1.DropDeadLettersResponse
+	35, // [35:52] is the sub-list for method output_type
+	18, // [18:35] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_queue_service_proto_init() }
@@ -2234,7 +2402,7 @@ func file_dendra_jobs_v1_queue_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_queue_service_proto_rawDesc), len(file_dendra_jobs_v1_queue_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
