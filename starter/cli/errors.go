@@ -162,3 +162,8 @@ func aboutQueue(c *client.Client, name string, err error) error {
 	}
 	return fmt.Errorf("there is no queue %s in namespace %s; the first job that is enqueued creates it", name, c.Namespace())
 }
+
+// errUnderWay refuses a spec other than that of the run that has not ended.
+func errUnderWay(jobID string) error {
+	return fmt.Errorf("a run of job %s with another spec is running: wait for its end, or stop it", jobID)
+}

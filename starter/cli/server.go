@@ -40,8 +40,15 @@ func (s *server) register(flags *pflag.FlagSet) {
 }
 
 // api gives clients of the Job API: of --server, else of a server in this process that
-// works on Temporal.
-func (i *invocation) api(ctx context.Context) (*api.Clients, error) { return i.apiClients(ctx, false) }
+// works on Temporal. A command has one set of clients.
+func (i *invocation) api(ctx context.Context) (*api.Clients, error) {
+	if i.clients != nil {
+		return i.clients, nil
+	}
+	clients, err := i.apiClients(ctx, false)
+	i.clients = clients
+	return clients, err
+}
 
 // apiWithPipeline is api for commands that need NATS too.
 func (i *invocation) apiWithPipeline(ctx context.Context) (*api.Clients, error) {
