@@ -140,7 +140,9 @@ type JobSet struct {
 	// Lets the plan delete more than a fifth of the jobs.
 	AllowMassDelete bool `protobuf:"varint,4,opt,name=allow_mass_delete,json=allowMassDelete,proto3" json:"allow_mass_delete,omitempty"`
 	// Makes jobs that people have paused or resumed as declared.
-	ResetPauses   bool `protobuf:"varint,5,opt,name=reset_pauses,json=resetPauses,proto3" json:"reset_pauses,omitempty"`
+	ResetPauses bool `protobuf:"varint,5,opt,name=reset_pauses,json=resetPauses,proto3" json:"reset_pauses,omitempty"`
+	// How many calls to Temporal may be under way at once. 0 means 8.
+	Parallel      int32 `protobuf:"varint,6,opt,name=parallel,proto3" json:"parallel,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,6 +212,13 @@ func (x *JobSet) GetResetPauses() bool {
 	return false
 }
 
+func (x *JobSet) GetParallel() int32 {
+	if x != nil {
+		return x.Parallel
+	}
+	return 0
+}
+
 type PlanJobSetResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Plan          *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
@@ -263,7 +272,15 @@ type Plan struct {
 	Foreign  []string       `protobuf:"bytes,2,rep,name=foreign,proto3" json:"foreign,omitempty"`
 	Warnings []*PlanWarning `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Changes with what the plan found. ApplyJobSet takes it.
-	Etag          string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
+	Etag      string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
+	Namespace string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Distinguishes namespaces of the same name on several clusters.
+	NamespaceId string `protobuf:"bytes,6,opt,name=namespace_id,json=namespaceId,proto3" json:"namespace_id,omitempty"`
+	// Why ApplyJobSet would refuse the plan. Empty if it would not.
+	Refusal string `protobuf:"bytes,7,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// Nothing has to change, but ApplyJobSet has to write down what an earlier call that was
+	// cut off did.
+	Unrecorded    bool `protobuf:"varint,8,opt,name=unrecorded,proto3" json:"unrecorded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,6 +341,34 @@ func (x *Plan) GetEtag() string {
 		return x.Etag
 	}
 	return ""
+}
+
+func (x *Plan) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Plan) GetNamespaceId() string {
+	if x != nil {
+		return x.NamespaceId
+	}
+	return ""
+}
+
+func (x *Plan) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
+func (x *Plan) GetUnrecorded() bool {
+	if x != nil {
+		return x.Unrecorded
+	}
+	return false
 }
 
 // PlanWarning is about starts that daylight saving skips or doubles.
@@ -554,7 +599,8 @@ type GetDriftResponse struct {
 	// Continuous jobs that have paused themselves. They are no drift.
 	Failing []*JobDrift `protobuf:"bytes,3,rep,name=failing,proto3" json:"failing,omitempty"`
 	// How many jobs were applied and still count as such.
-	Applied       int32 `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"`
+	Applied       int32  `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"`
+	Namespace     string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -617,6 +663,13 @@ func (x *GetDriftResponse) GetApplied() int32 {
 	return 0
 }
 
+func (x *GetDriftResponse) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 // JobDrift is how a job is not as it was applied.
 type JobDrift struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -624,7 +677,9 @@ type JobDrift struct {
 	Kind   DriftKind              `protobuf:"varint,2,opt,name=kind,proto3,enum=dendra.jobs.v1.DriftKind" json:"kind,omitempty"`
 	Fields []*FieldChange         `protobuf:"bytes,3,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Why a job is paused, or how it ended.
-	Note          string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
+	Note string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
+	// one-shot, recurring, continuous or queued.
+	Mode          string `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -687,26 +742,40 @@ func (x *JobDrift) GetNote() string {
 	return ""
 }
 
+func (x *JobDrift) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
 var File_dendra_jobs_v1_job_set_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_job_set_service_proto_rawDesc = "" +
 	"\n" +
 	"$dendra/jobs/v1/job_set_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/job_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"L\n" +
 	"\x11PlanJobSetRequest\x127\n" +
-	"\ajob_set\x18\x01 \x01(\v2\x16.dendra.jobs.v1.JobSetB\x06\xbaH\x03\xc8\x01\x01R\x06jobSet\"\xb2\x01\n" +
+	"\ajob_set\x18\x01 \x01(\v2\x16.dendra.jobs.v1.JobSetB\x06\xbaH\x03\xc8\x01\x01R\x06jobSet\"\xd9\x01\n" +
 	"\x06JobSet\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12'\n" +
 	"\x04jobs\x18\x02 \x03(\v2\x13.dendra.jobs.v1.JobR\x04jobs\x12\x14\n" +
 	"\x05prune\x18\x03 \x01(\bR\x05prune\x12*\n" +
 	"\x11allow_mass_delete\x18\x04 \x01(\bR\x0fallowMassDelete\x12!\n" +
-	"\freset_pauses\x18\x05 \x01(\bR\vresetPauses\">\n" +
+	"\freset_pauses\x18\x05 \x01(\bR\vresetPauses\x12%\n" +
+	"\bparallel\x18\x06 \x01(\x05B\t\xbaH\x06\x1a\x04\x18@(\x00R\bparallel\">\n" +
 	"\x12PlanJobSetResponse\x12(\n" +
-	"\x04plan\x18\x01 \x01(\v2\x14.dendra.jobs.v1.PlanR\x04plan\"\xa2\x01\n" +
+	"\x04plan\x18\x01 \x01(\v2\x14.dendra.jobs.v1.PlanR\x04plan\"\x9d\x02\n" +
 	"\x04Plan\x123\n" +
 	"\achanges\x18\x01 \x03(\v2\x19.dendra.jobs.v1.JobChangeR\achanges\x12\x18\n" +
 	"\aforeign\x18\x02 \x03(\tR\aforeign\x127\n" +
 	"\bwarnings\x18\x03 \x03(\v2\x1b.dendra.jobs.v1.PlanWarningR\bwarnings\x12\x12\n" +
-	"\x04etag\x18\x04 \x01(\tR\x04etag\"y\n" +
+	"\x04etag\x18\x04 \x01(\tR\x04etag\x12\x1c\n" +
+	"\tnamespace\x18\x05 \x01(\tR\tnamespace\x12!\n" +
+	"\fnamespace_id\x18\x06 \x01(\tR\vnamespaceId\x12\x18\n" +
+	"\arefusal\x18\a \x01(\tR\arefusal\x12\x1e\n" +
+	"\n" +
+	"unrecorded\x18\b \x01(\bR\n" +
+	"unrecorded\"y\n" +
 	"\vPlanWarning\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x129\n" +
@@ -720,17 +789,19 @@ const file_dendra_jobs_v1_job_set_service_proto_rawDesc = "" +
 	"\x04done\x18\x02 \x01(\x05R\x04done\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x05R\x05total\"-\n" +
 	"\x0fGetDriftRequest\x12\x1a\n" +
-	"\bprovider\x18\x01 \x01(\tR\bprovider\"\xac\x01\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\"\xca\x01\n" +
 	"\x10GetDriftResponse\x120\n" +
 	"\x06drifts\x18\x01 \x03(\v2\x18.dendra.jobs.v1.JobDriftR\x06drifts\x12\x18\n" +
 	"\aforeign\x18\x02 \x03(\tR\aforeign\x122\n" +
 	"\afailing\x18\x03 \x03(\v2\x18.dendra.jobs.v1.JobDriftR\afailing\x12\x18\n" +
-	"\aapplied\x18\x04 \x01(\x05R\aapplied\"\x99\x01\n" +
+	"\aapplied\x18\x04 \x01(\x05R\aapplied\x12\x1c\n" +
+	"\tnamespace\x18\x05 \x01(\tR\tnamespace\"\xad\x01\n" +
 	"\bJobDrift\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12-\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x19.dendra.jobs.v1.DriftKindR\x04kind\x123\n" +
 	"\x06fields\x18\x03 \x03(\v2\x1b.dendra.jobs.v1.FieldChangeR\x06fields\x12\x12\n" +
-	"\x04note\x18\x04 \x01(\tR\x04note*\xb5\x01\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\x12\x12\n" +
+	"\x04mode\x18\x05 \x01(\tR\x04mode*\xb5\x01\n" +
 	"\tDriftKind\x12\x1a\n" +
 	"\x16DRIFT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11DRIFT_KIND_EDITED\x10\x01\x12\x15\n" +

@@ -411,8 +411,10 @@ func (*ListJobTypesRequest) Descriptor() ([]byte, []int) {
 }
 
 type ListJobTypesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobTypes      []*JobType             `protobuf:"bytes,1,rep,name=job_types,json=jobTypes,proto3" json:"job_types,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	JobTypes []*JobType             `protobuf:"bytes,1,rep,name=job_types,json=jobTypes,proto3" json:"job_types,omitempty"`
+	// Why types of workers may be missing, and which announcements are not valid.
+	Warnings      []string `protobuf:"bytes,2,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -450,6 +452,13 @@ func (*ListJobTypesResponse) Descriptor() ([]byte, []int) {
 func (x *ListJobTypesResponse) GetJobTypes() []*JobType {
 	if x != nil {
 		return x.JobTypes
+	}
+	return nil
+}
+
+func (x *ListJobTypesResponse) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
 	}
 	return nil
 }
@@ -565,9 +574,10 @@ const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"\fUnservedType\x12\x19\n" +
 	"\bjob_type\x18\x01 \x01(\tR\ajobType\x12\x12\n" +
 	"\x04jobs\x18\x02 \x01(\x05R\x04jobs\"\x15\n" +
-	"\x13ListJobTypesRequest\"L\n" +
+	"\x13ListJobTypesRequest\"h\n" +
 	"\x14ListJobTypesResponse\x124\n" +
-	"\tjob_types\x18\x01 \x03(\v2\x17.dendra.jobs.v1.JobTypeR\bjobTypes\"\xa7\x01\n" +
+	"\tjob_types\x18\x01 \x03(\v2\x17.dendra.jobs.v1.JobTypeR\bjobTypes\x12\x1a\n" +
+	"\bwarnings\x18\x02 \x03(\tR\bwarnings\"\xa7\x01\n" +
 	"\aJobType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12 \n" +
