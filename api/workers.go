@@ -44,11 +44,11 @@ func workerMessage(service client.LiveService) *jobsv1.Worker {
 // ListJobTypes implements the service.
 func (s *workerService) ListJobTypes(ctx context.Context, _ *jobsv1.ListJobTypesRequest) (*jobsv1.ListJobTypesResponse, error) {
 	known := s.types.all(ctx)
-	if known.incomplete != nil {
-		return nil, known.incomplete
-	}
 	slices.SortFunc(known.types, func(a, b jobType) int { return strings.Compare(a.Name, b.Name) })
-	response := &jobsv1.ListJobTypesResponse{}
+	response := &jobsv1.ListJobTypesResponse{Warnings: known.warnings}
+	if known.incomplete != nil {
+		response.Warnings = append(response.Warnings, explain(ctx, known.incomplete).Message())
+	}
 	for _, t := range known.types {
 		m := &jobsv1.JobType{Name: t.Name, Worker: string(t.Worker), Description: t.Description, Modes: words(t.Modes)}
 		if t.schema != nil {

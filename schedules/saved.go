@@ -60,13 +60,18 @@ func (p *Plan) Save(w io.Writer, release string, now time.Time) error {
 // found is what the plan rests on.
 func (p *Plan) found() []SavedState {
 	found := make([]SavedState, len(p.Changes))
-	for i, change := range p.Changes {
-		found[i] = SavedState{JobID: change.JobID, Action: change.Action, Version: change.Version, Fields: change.Fields}
-		for _, r := range change.replaces {
-			found[i].Removes = append(found[i].Removes, string(r.resource)+" "+r.version)
-		}
+	for i := range p.Changes {
+		found[i] = p.Changes[i].found()
 	}
 	return found
+}
+
+func (change *Change) found() SavedState {
+	state := SavedState{JobID: change.JobID, Action: change.Action, Version: change.Version, Fields: change.Fields}
+	for _, r := range change.replaces {
+		state.Removes = append(state.Removes, string(r.resource)+" "+r.version)
+	}
+	return state
 }
 
 // ReadPlan reads a saved plan. It refuses what is not one, and one that another
