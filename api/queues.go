@@ -92,13 +92,19 @@ func unreachableName(mu *sync.Mutex, list *[]string, name string) {
 // EnqueueJobs implements the service.
 func (s *queueService) EnqueueJobs(ctx context.Context, r *jobsv1.EnqueueJobsRequest) (*jobsv1.EnqueueJobsResponse, error) {
 	field := func(i int) string { return fmt.Sprintf("jobs[%d]", i) }
-	declared, err := s.declared(ctx, job.ProviderAPI, r.GetJobs(), field)
+	jobs, err := s.liveJobs(ctx, r.GetJobIds())
+	if len(r.GetJobs()) > 0 {
+		var declared *declaredJobs
+		if declared, err = s.declared(ctx, job.ProviderAPI, r.GetJobs(), field); err == nil {
+			jobs = declared.jobs
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	var wrong []violation
-	for i, j := range declared.jobs {
-		if j.Queue() == "" || j.Queue() != declared.jobs[0].Queue() {
+	for i, j := range jobs {
+		if j.Queue() == "" || j.Queue() != jobs[0].Queue() {
 			wrong = append(wrong, violation{field(i) + ".queued", "all jobs of a request have the mode queued, and the same queue"})
 		}
 	}
@@ -106,18 +112,18 @@ func (s *queueService) EnqueueJobs(ctx context.Context, r *jobsv1.EnqueueJobsReq
 		return nil, badRequest(wrong...)
 	}
 	if r.GetRefuseOtherSpec() {
-		for _, j := range declared.jobs {
+		for _, j := range jobs {
 			if err := s.refuseOtherSpec(ctx, j); err != nil {
 				return nil, err
 			}
 		}
 	}
 	options := client.EnqueueOptions{AllowRerun: r.GetAllowRerun(), RequestID: r.GetRequestId()}
-	receipts, err := s.Client.Queues.EnqueueAll(ctx, declared.jobs, options, func(int) {})
+	receipts, err := s.Client.Queues.EnqueueAll(ctx, jobs, options, func(int) {})
 	if err != nil && len(receipts) > 0 {
 		failed := explain(ctx, err)
 		reason, _ := InfoOf(failed)
-		return nil, withInfo(connect.NewError(failed.Code(), fmt.Sprintf("%d of %d jobs are in the queue, then: %s", len(receipts), len(declared.jobs), failed.Message())),
+		return nil, withInfo(connect.NewError(failed.Code(), fmt.Sprintf("%d of %d jobs are in the queue, then: %s", len(receipts), len(jobs), failed.Message())),
 			reason, map[string]string{"enqueued": fmt.Sprint(len(receipts))}).WithCause(err)
 	}
 	response := &jobsv1.EnqueueJobsResponse{}
@@ -150,6 +156,19 @@ func (s *queueService) ListQueueItems(ctx context.Context, r *jobsv1.ListQueueIt
 		})
 	}
 	return response, nil
+}
+
+// liveJobs are the definitions that Temporal has of jobs.
+func (s *queueService) liveJobs(ctx context.Context, ids []string) ([]job.Job, error) {
+	jobs := make([]job.Job, len(ids))
+	for i, id := range ids {
+		live, err := s.Client.Jobs.Live(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		jobs[i] = live.Job
+	}
+	return jobs, nil
 }
 
 // refuseOtherSpec refuses a job that its queue would skip, since its id has completed with

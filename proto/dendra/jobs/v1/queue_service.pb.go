@@ -1164,8 +1164,10 @@ type EnqueueJobsRequest struct {
 	// Refuses a job that would be skipped at its turn, since it has completed with another
 	// spec.
 	RefuseOtherSpec bool `protobuf:"varint,4,opt,name=refuse_other_spec,json=refuseOtherSpec,proto3" json:"refuse_other_spec,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Queued jobs that Temporal has already, all of one queue.
+	JobIds        []string `protobuf:"bytes,5,rep,name=job_ids,json=jobIds,proto3" json:"job_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EnqueueJobsRequest) Reset() {
@@ -1224,6 +1226,13 @@ func (x *EnqueueJobsRequest) GetRefuseOtherSpec() bool {
 		return x.RefuseOtherSpec
 	}
 	return false
+}
+
+func (x *EnqueueJobsRequest) GetJobIds() []string {
+	if x != nil {
+		return x.JobIds
+	}
+	return nil
 }
 
 type EnqueueJobsResponse struct {
@@ -2693,14 +2702,17 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x12ListQueuesResponse\x12-\n" +
 	"\x06queues\x18\x01 \x03(\v2\x15.dendra.jobs.v1.QueueR\x06queues\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12 \n" +
-	"\vunreachable\x18\x03 \x03(\tR\vunreachable\"\xc3\x01\n" +
-	"\x12EnqueueJobsRequest\x124\n" +
-	"\x04jobs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.JobB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x04jobs\x12\x1f\n" +
+	"\vunreachable\x18\x03 \x03(\tR\vunreachable\"\x91\x02\n" +
+	"\x12EnqueueJobsRequest\x122\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.JobB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x04jobs\x12\x1f\n" +
 	"\vallow_rerun\x18\x02 \x01(\bR\n" +
 	"allowRerun\x12*\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tB\v\xbaH\b\xd8\x01\x01r\x03\xb0\x01\x01R\trequestId\x12*\n" +
-	"\x11refuse_other_spec\x18\x04 \x01(\bR\x0frefuseOtherSpec\"I\n" +
+	"\x11refuse_other_spec\x18\x04 \x01(\bR\x0frefuseOtherSpec\x126\n" +
+	"\ajob_ids\x18\x05 \x03(\tB\x1d\xbaH\x1a\x92\x01\x17\x10\xe8\a\"\x12r\x102\x0e^[!-~]{1,512}$R\x06jobIds:\x16\xbaH\x13\"\x11\n" +
+	"\x04jobs\n" +
+	"\ajob_ids\x10\x01\"I\n" +
 	"\x13EnqueueJobsResponse\x122\n" +
 	"\x06places\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.QueuePlaceR\x06places\"\x89\x01\n" +
 	"\x15ListQueueItemsRequest\x12+\n" +
