@@ -12,12 +12,14 @@ import (
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connectproto"
 	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/schedules"
@@ -183,6 +185,32 @@ func explain(ctx context.Context, err error) *connect.Error {
 		}
 	}
 	return internalError().WithCause(err)
+}
+
+// explain is explain with the address of a Temporal server that does not answer.
+func (s *Server) explain(ctx context.Context, err error) *connect.Error {
+	explained := explain(ctx, err)
+	if explained == nil || s.Address == "" || ctx.Err() != nil {
+		return explained
+	}
+	if text := s.aboutTemporal(err); text != "" {
+		return newError(connect.CodeUnavailable, backendDown, "%s", text).WithCause(err)
+	}
+	return explained
+}
+
+// aboutTemporal says that Temporal does not answer, "" if err is about something else.
+func (s *Server) aboutTemporal(err error) string {
+	switch {
+	case ofType[*connect.Error](err), ofType[*job.Failure](err), errors.Is(err, client.ErrNoWorker):
+		return ""
+	case ofType[*serviceerror.Unavailable](err), ofType[*serviceerror.ResourceExhausted](err):
+		return temporalclient.ExplainCall(sdk.Options{HostPort: s.Address, Namespace: s.Client.Namespace()}, err).Error()
+	case ofType[*serviceerror.DeadlineExceeded](err), ofType[*serviceerror.Canceled](err),
+		errors.Is(err, client.ErrSlow), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("temporal at %s does not answer in time", s.Address)
+	}
+	return ""
 }
 
 // oneLine is the text of an error; joined errors have one on each line.

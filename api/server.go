@@ -23,6 +23,8 @@ type Config struct {
 	// Pipeline is that of NATS, which loads and the quarantine need. Without it they are
 	// unavailable.
 	Pipeline *pipeline.Client
+	// Address is that of Temporal, for the texts of errors. Without it they do not name one.
+	Address string
 	// Types are the job types that are known besides those that workers announce.
 	Types []job.Type
 	// Logger gets what errors do not tell callers. Defaults to slog.Default().

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // Environment variables of a remote server.
@@ -55,8 +56,13 @@ func (i *invocation) apiClients(ctx context.Context, withPipeline bool) (*api.Cl
 	if err != nil {
 		return nil, err
 	}
+	options, err := temporalclient.Options(i.settings)
+	if err != nil {
+		return nil, err
+	}
 	// The log has what an internal error does not tell.
-	config := api.Config{Client: temporal, Types: i.Types, Logger: slog.New(slog.NewTextHandler(i.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
+	logger := slog.New(slog.NewTextHandler(i.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	config := api.Config{Client: temporal, Address: options.HostPort, Types: i.Types, Logger: logger}
 	if withPipeline {
 		if config.Pipeline, err = i.connectPipeline(ctx); err != nil {
 			return nil, err
