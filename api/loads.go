@@ -57,6 +57,7 @@ func loadMessage(load pipeline.Load, now time.Time) *jobsv1.Load {
 		ErrorMessage: load.Breaker.Reason, NextAttemptTime: timeOf(load.Breaker.RetryAt), Failures: int32(load.Breaker.Failures),
 		ErrorClass: load.Breaker.Class, FailureTime: timeOf(load.Breaker.FailedAt), MaxBytes: int64(load.MaxBytes), DoneSequence: int64(load.Done),
 	}
+	m.LoaderReports = loader
 	if loader {
 		m.PointsPerSecond = load.PointsPerSecond
 	}
@@ -110,6 +111,9 @@ func (s *loadService) SkipHeldMessage(ctx context.Context, r *jobsv1.SkipHeldMes
 		held := load.Breaker.Held
 		if held == nil || load.Waiting == 0 {
 			return nil, newError(connect.CodeFailedPrecondition, unsupported, "no message blocks mirror %s of location %s", mirror, load.Location)
+		}
+		if r.GetSequence() != 0 && r.GetSequence() != int64(held.Sequence) {
+			return nil, newError(connect.CodeAborted, etagMismatch, "message %d does not block mirror %s of location %s any more: look again", r.GetSequence(), mirror, load.Location)
 		}
 		return &jobsv1.SkipHeldMessageResponse{Sequence: int64(held.Sequence), Subject: held.Subject}, client.RequestSkip(ctx, load.Consumer(), *held)
 	}

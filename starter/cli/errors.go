@@ -154,11 +154,3 @@ func aboutJob(c *client.Client, jobID string, err error) error {
 	}
 	return errors.New(what)
 }
-
-// aboutQueue adds what to do to an error about a queue that does not exist.
-func aboutQueue(c *client.Client, name string, err error) error {
-	if !errors.Is(err, client.ErrNotFound) {
-		return err
-	}
-	return fmt.Errorf("there is no queue %s in namespace %s; the first job that is enqueued creates it", name, c.Namespace())
-}

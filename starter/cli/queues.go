@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -33,14 +32,14 @@ creates its queue, which may take a second to appear.`,
 			if err != nil {
 				return err
 			}
-			list, err := listQueues(cmd.Context(), clients)
+			list, err := listAll(cmd.Context(), clients.Queues.ListQueues, &jobsv1.ListQueuesRequest{})
 			if err != nil {
 				return err
 			}
 			if len(list.GetUnreachable()) == 0 {
 				i.noteEmpty("queue", len(list.GetQueues()))
 			}
-			if err := i.emitMessage(list, func(w io.Writer) error { return i.writeQueues(w, list.GetQueues()) }); err != nil {
+			if err := i.emit(list, func(w io.Writer) error { return i.writeQueues(w, list.GetQueues()) }); err != nil {
 				return err
 			}
 			if unreachable := list.GetUnreachable(); len(unreachable) > 0 {
@@ -51,32 +50,13 @@ creates its queue, which may take a second to appear.`,
 	}
 }
 
-// pageSize is the size of the pages that commands ask for.
-const pageSize = 1000
-
-// listQueues lists all queues in one answer.
-func listQueues(ctx context.Context, clients *api.Clients) (*jobsv1.ListQueuesResponse, error) {
-	all := &jobsv1.ListQueuesResponse{}
-	for token := ""; ; {
-		page, err := clients.Queues.ListQueues(ctx, &jobsv1.ListQueuesRequest{PageSize: pageSize, PageToken: token})
-		if err != nil {
-			return nil, err
-		}
-		all.Queues = append(all.Queues, page.GetQueues()...)
-		all.Unreachable = append(all.Unreachable, page.GetUnreachable()...)
-		if token = page.GetNextPageToken(); token == "" {
-			return all, nil
-		}
-	}
-}
-
 func (i *invocation) writeQueues(w io.Writer, queues []*jobsv1.Queue) error {
 	t := newTable("QUEUE", "STATUS", "WAITING", "OLDEST", "RUNNING", "LAST MINUTE", "LAST HOUR",
 		"COMPLETED", "FAILED", "CANCELED", "SKIPPED", "DEAD")
 	for _, q := range queues {
 		oldest := ""
 		if q.GetOldestTime() != nil {
-			oldest = span(max(i.Now().Sub(stamp(q.GetOldestTime())), 0))
+			oldest = span(max(i.Now().Sub(toTime(q.GetOldestTime())), 0))
 		}
 		t.add(q.GetName(), queueStatus(q), fmt.Sprint(q.GetWaiting()), oldest, q.GetRunning().GetJobId(),
 			fmt.Sprint(q.GetRanLastMinute()), fmt.Sprint(q.GetRanLastHour()),
@@ -123,13 +103,13 @@ all waiting items.`,
 			}
 			answer, err := clients.Queues.GetQueue(cmd.Context(), &jobsv1.GetQueueRequest{Name: args[0]})
 			if err != nil {
-				return aboutQueue(args[0], err)
+				return aboutQueue(err)
 			}
 			queue := answer.GetQueue()
 			if queue.GetEnd() != nil {
 				defer i.note("%s.", clean(endedQueue(queue)))
 			}
-			return i.emitMessage(answer, func(w io.Writer) error { return i.writeQueue(w, queue, limit) })
+			return i.emit(answer, func(w io.Writer) error { return i.writeQueue(w, queue, limit) })
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 20, "show at most this many waiting items; 0: all that are not in overflow pages")
@@ -139,7 +119,7 @@ all waiting items.`,
 // endedQueue tells what to do about a queue whose workflow has ended.
 func endedQueue(q *jobsv1.Queue) string {
 	return fmt.Sprintf("queue %s does not run, its workflow ended as %s at %s: starter queues recover %s starts it again with what waits",
-		q.GetName(), api.Word(q.GetEnd().GetStatus()), utc(stamp(q.GetEnd().GetEndTime())), q.GetName())
+		q.GetName(), api.Word(q.GetEnd().GetStatus()), utc(toTime(q.GetEnd().GetEndTime())), q.GetName())
 }
 
 func (i *invocation) writeQueue(w io.Writer, q *jobsv1.Queue, limit int) error {
@@ -150,7 +130,7 @@ func (i *invocation) writeQueue(w io.Writer, q *jobsv1.Queue, limit int) error {
 		s.add("Workflow ended", "%s", i.endText(e))
 	}
 	if h := q.GetHalt(); h != nil {
-		s.add("Halted", "%s: %s", i.when(stamp(h.GetStartTime())), h.GetReason())
+		s.add("Halted", "%s: %s", i.when(toTime(h.GetStartTime())), h.GetReason())
 	}
 	s.add("On failure", "%s", api.Word(q.GetOnFailure()))
 	s.add("Accepted", "%d", q.GetAccepted())
@@ -160,11 +140,11 @@ func (i *invocation) writeQueue(w io.Writer, q *jobsv1.Queue, limit int) error {
 		s.add("Running", "%s", i.runningText(q))
 	}
 	if handler := q.GetStopping(); handler != nil {
-		s.add("Stopping", "until %s the handler of the terminated run of job %s may still be at work", i.when(stamp(handler.GetEndTime())), handler.GetJobId())
+		s.add("Stopping", "until %s the handler of the terminated run of job %s may still be at work", i.when(toTime(handler.GetEndTime())), handler.GetJobId())
 	}
 	s.add("Waiting", "%d", q.GetWaiting())
 	if q.GetOldestTime() != nil {
-		s.add("Oldest", "accepted %s", i.when(stamp(q.GetOldestTime())))
+		s.add("Oldest", "accepted %s", i.when(toTime(q.GetOldestTime())))
 	}
 	if q.GetDeadLetters() > 0 {
 		s.add("Dead letters", "%s", deadText(q))
@@ -177,7 +157,7 @@ func (i *invocation) writeQueue(w io.Writer, q *jobsv1.Queue, limit int) error {
 		if limit > 0 && n == limit {
 			break
 		}
-		waiting.add(fmt.Sprint(item.GetSequence()), item.GetJobId(), i.when(stamp(item.GetAcceptTime())))
+		waiting.add(fmt.Sprint(item.GetSequence()), item.GetJobId(), i.when(toTime(item.GetAcceptTime())))
 	}
 	if more := int(q.GetWaiting()) - len(waiting.rows); more > 0 && len(waiting.rows) > 0 {
 		waiting.add("...", fmt.Sprintf("and %d more", more), "")
@@ -190,16 +170,16 @@ func (i *invocation) writeQueue(w io.Writer, q *jobsv1.Queue, limit int) error {
 		item := q.GetRecent()[n]
 		ran := ""
 		if item.GetStartTime() != nil {
-			ran = took(stamp(item.GetEndTime()).Sub(stamp(item.GetStartTime())))
+			ran = took(toTime(item.GetEndTime()).Sub(toTime(item.GetStartTime())))
 		}
-		recent.add(fmt.Sprint(item.GetSequence()), item.GetJobId(), api.Word(item.GetStatus()), i.when(stamp(item.GetEndTime())), ran, item.GetErrorMessage())
+		recent.add(fmt.Sprint(item.GetSequence()), item.GetJobId(), api.Word(item.GetStatus()), i.when(toTime(item.GetEndTime())), ran, item.GetErrorMessage())
 	}
 	return recent.section(w, "Ended, the latest first")
 }
 
 // endText is the time, the user and the reason of the end of a queue's workflow.
 func (i *invocation) endText(e *jobsv1.QueueEnd) string {
-	text := i.when(stamp(e.GetEndTime()))
+	text := i.when(toTime(e.GetEndTime()))
 	if e.GetEndedBy() != "" {
 		text += " by " + e.GetEndedBy()
 	}
@@ -212,7 +192,7 @@ func (i *invocation) endText(e *jobsv1.QueueEnd) string {
 // runningText is the running item. If the queue's workflow has ended, it adds the
 // status of the item's run.
 func (i *invocation) runningText(q *jobsv1.Queue) string {
-	text := fmt.Sprintf("%d %s, since %s", q.GetRunning().GetSequence(), q.GetRunning().GetJobId(), i.when(stamp(q.GetRunning().GetStartTime())))
+	text := fmt.Sprintf("%d %s, since %s", q.GetRunning().GetSequence(), q.GetRunning().GetJobId(), i.when(toTime(q.GetRunning().GetStartTime())))
 	if status := api.Word(q.GetEnd().GetRunningStatus()); status != "" {
 		text += fmt.Sprintf("; its run is %s", status)
 	}

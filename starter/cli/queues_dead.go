@@ -32,13 +32,13 @@ the oldest comes first.`,
 			}
 			answer, err := clients.Queues.ListDeadLetters(cmd.Context(), &jobsv1.ListDeadLettersRequest{Queue: args[0]})
 			if err != nil {
-				return aboutQueue(args[0], err)
+				return aboutQueue(err)
 			}
 			i.noteEmpty("dead letter", len(answer.GetDeadLetters()))
-			return i.emitMessage(answer, func(w io.Writer) error {
+			return i.emit(answer, func(w io.Writer) error {
 				t := newTable("NUMBER", "JOB", "FAILED", "ERROR")
 				for _, letter := range slices.Backward(answer.GetDeadLetters()) {
-					t.add(fmt.Sprint(letter.GetSequence()), letter.GetJobId(), i.when(stamp(letter.GetEndTime())), letter.GetErrorMessage())
+					t.add(fmt.Sprint(letter.GetSequence()), letter.GetJobId(), i.when(toTime(letter.GetEndTime())), letter.GetErrorMessage())
 				}
 				if answer.GetDropped() > 0 {
 					t.add("...", fmt.Sprintf("and %d older ones that were dropped", answer.GetDropped()), "", "")
@@ -68,7 +68,7 @@ would be refused, stays a dead letter and is named; the others are retried.`,
 			if len(sequences) > 0 {
 				answer, err = clients.Queues.RetryDeadLetters(cmd.Context(), &jobsv1.RetryDeadLettersRequest{Queue: args[0], Sequences: sequences})
 				if err != nil {
-					return aboutQueue(args[0], err)
+					return aboutQueue(err)
 				}
 			}
 			return i.reportRetry(args[0], answer)
@@ -85,7 +85,7 @@ func (i *invocation) reportRetry(queue string, answer *jobsv1.RetryDeadLettersRe
 	for _, letter := range answer.GetLeft() {
 		i.note("Dead letter %d of job %s is left: %s.", letter.GetSequence(), letter.GetJobId(), clean(letter.GetErrorMessage()))
 	}
-	err := i.emitMessage(answer, func(w io.Writer) error {
+	err := i.emit(answer, func(w io.Writer) error {
 		places := make([]placed, len(answer.GetPlaces()))
 		for n, place := range answer.GetPlaces() {
 			places[n] = placed{answer.GetRetried()[n].GetJobId(), place}
@@ -120,10 +120,10 @@ func (i *invocation) deadDropCommand() *cobra.Command {
 				}
 				answer, err = clients.Queues.DropDeadLetters(cmd.Context(), &jobsv1.DropDeadLettersRequest{Queue: args[0], Sequences: sequences})
 				if err != nil {
-					return aboutQueue(args[0], err)
+					return aboutQueue(err)
 				}
 			}
-			return i.emitMessage(answer, func(io.Writer) error {
+			return i.emit(answer, func(io.Writer) error {
 				return i.print("Queue %s: %s dropped.", args[0], plural(int(answer.GetDropped()), "dead letter", "dead letters"))
 			})
 		},
@@ -148,7 +148,7 @@ func (i *invocation) chosenDead(cmd *cobra.Command, args []string, all bool) (*a
 	}
 	answer, err := clients.Queues.ListDeadLetters(cmd.Context(), &jobsv1.ListDeadLettersRequest{Queue: args[0]})
 	if err != nil {
-		return nil, nil, aboutQueue(args[0], err)
+		return nil, nil, aboutQueue(err)
 	}
 	var sequences []int64
 	for _, letter := range answer.GetDeadLetters() {

@@ -29,18 +29,18 @@ refuses items until it is resumed, even if the wait is interrupted.`,
 			}
 			answer, err := clients.Queues.DrainQueue(cmd.Context(), &jobsv1.DrainQueueRequest{Queue: args[0]})
 			if err != nil {
-				return aboutQueue(args[0], err)
+				return aboutQueue(err)
 			}
 			if detach {
-				return i.emitMessage(answer, func(io.Writer) error {
+				return i.emit(answer, func(io.Writer) error {
 					return i.print("Queue %s: draining, %d waiting.", args[0], answer.GetSummary().GetWaiting())
 				})
 			}
 			queue, err := i.awaitEmpty(cmd.Context(), clients, args[0])
 			if err != nil {
-				return aboutQueue(args[0], err)
+				return aboutQueue(err)
 			}
-			return i.emitMessage(queue, func(io.Writer) error {
+			return i.emit(queue, func(io.Writer) error {
 				return i.print("Queue %s: empty (%s). It refuses items until it is resumed.", args[0], endedText(queue.GetQueue()))
 			})
 		},
@@ -109,12 +109,12 @@ new items are still accepted.`,
 			}
 			queue, err := clients.Queues.GetQueue(cmd.Context(), &jobsv1.GetQueueRequest{Name: args[0]})
 			if err != nil {
-				return aboutQueue(args[0], err)
+				return aboutQueue(err)
 			}
 			request := &jobsv1.PurgeQueueRequest{Queue: args[0], FirstSequence: from, LastSequence: to}
 			answer, err := clients.Queues.PurgeQueue(cmd.Context(), request)
 			if err != nil {
-				return aboutQueue(args[0], err)
+				return aboutQueue(err)
 			}
 			if n := int(answer.GetPurgeCount()); n > 0 {
 				if !yes {
@@ -127,10 +127,10 @@ new items are still accepted.`,
 					request.LastSequence = queue.GetQueue().GetAccepted() // Not the items that were accepted after the question.
 				}
 				if answer, err = clients.Queues.PurgeQueue(cmd.Context(), request); err != nil {
-					return aboutQueue(args[0], err)
+					return aboutQueue(err)
 				}
 			}
-			return i.emitMessage(answer, func(io.Writer) error {
+			return i.emit(answer, func(io.Writer) error {
 				return i.print("Queue %s: %s removed.", args[0], plural(int(answer.GetPurgeCount()), "item", "items"))
 			})
 		},

@@ -31,13 +31,13 @@ in overflow pages included. AHEAD is how many run before.`,
 			}
 			answer, err := listItems(cmd.Context(), clients, args[0], from, limit)
 			if err != nil {
-				return aboutQueue(args[0], err)
+				return aboutQueue(err)
 			}
 			i.noteEmpty("item", len(answer.GetItems()))
-			return i.emitMessage(answer, func(w io.Writer) error {
+			return i.emit(answer, func(w io.Writer) error {
 				t := newTable("AHEAD", "NUMBER", "JOB", "ACCEPTED")
 				for _, item := range answer.GetItems() {
-					t.add(fmt.Sprint(item.GetAhead()), fmt.Sprint(item.GetSequence()), item.GetJobId(), i.when(stamp(item.GetAcceptTime())))
+					t.add(fmt.Sprint(item.GetAhead()), fmt.Sprint(item.GetSequence()), item.GetJobId(), i.when(toTime(item.GetAcceptTime())))
 				}
 				return t.write(w)
 			})
@@ -51,22 +51,21 @@ in overflow pages included. AHEAD is how many run before.`,
 // listItems lists the waiting items of a queue in one answer, but for the first from; limit
 // 0 means all.
 func listItems(ctx context.Context, clients *api.Clients, queue string, from, limit int) (*jobsv1.ListQueueItemsResponse, error) {
-	all := &jobsv1.ListQueueItemsResponse{}
-	for token := ""; ; {
-		size := pageSize
-		if limit > 0 {
-			size = min(size, from+limit-len(all.GetItems()))
-		}
-		page, err := clients.Queues.ListQueueItems(ctx, &jobsv1.ListQueueItemsRequest{Queue: queue, PageSize: int32(size), PageToken: token})
-		if err != nil {
-			return nil, err
-		}
-		all.Items = append(all.Items, page.GetItems()...)
-		if token = page.GetNextPageToken(); token == "" || limit > 0 && len(all.GetItems()) >= from+limit {
-			all.Items = all.GetItems()[min(from, len(all.GetItems())):]
-			return all, nil
-		}
+	request := &jobsv1.ListQueueItemsRequest{Queue: queue}
+	if limit > 0 {
+		request.PageSize = int32(min(from+limit, largestPage))
 	}
+	all, err := listSome(ctx, clients.Queues.ListQueueItems, request, func(all *jobsv1.ListQueueItemsResponse) bool {
+		return limit > 0 && len(all.GetItems()) >= from+limit
+	})
+	if err != nil {
+		return nil, err
+	}
+	all.Items = all.GetItems()[min(from, len(all.GetItems())):]
+	if limit > 0 {
+		all.Items = all.GetItems()[:min(limit, len(all.GetItems()))]
+	}
+	return all, nil
 }
 
 func (i *invocation) queuesCancelCommand() *cobra.Command {
@@ -86,7 +85,7 @@ stop and has its grace period; the next item starts when the job has ended.`,
 			if err != nil {
 				return aboutItem(args[0], args[1], err)
 			}
-			return i.emitMessage(answer, func(io.Writer) error {
+			return i.emit(answer, func(io.Writer) error {
 				if answer.GetRunning() {
 					return i.print("Job %s is running in queue %s: stop requested.", args[1], args[0])
 				}
@@ -112,19 +111,11 @@ func (i *invocation) queuesMoveCommand() *cobra.Command {
 			if err != nil {
 				return aboutItem(args[0], args[1], err)
 			}
-			return i.emitMessage(answer, func(io.Writer) error {
+			return i.emit(answer, func(io.Writer) error {
 				return i.print("Job %s: the next one of queue %s, %d waiting.", args[1], args[0], answer.GetSummary().GetWaiting())
 			})
 		},
 	}
-}
-
-// aboutItem adds what to do to an error about a job that is not in a queue.
-func aboutItem(queue, jobID string, err error) error {
-	if missing(err) == "queue_item" {
-		return fmt.Errorf("job %s is not in queue %s; starter queues peek %s lists the waiting items", jobID, queue, queue)
-	}
-	return aboutQueue(queue, err)
 }
 
 func (i *invocation) queuesSetCommand() *cobra.Command {
@@ -156,7 +147,7 @@ overrides it for that job. A queue that does not exist is created.`,
 			if err != nil {
 				return err
 			}
-			return i.emitMessage(answer, func(io.Writer) error { return i.print("Queue %s: on failure %s.", args[0], policy) })
+			return i.emit(answer, func(io.Writer) error { return i.print("Queue %s: on failure %s.", args[0], policy) })
 		},
 	}
 	cmd.Flags().Var(choose(&policy, job.OnFailureContinue, job.OnFailureHalt), "on-failure", "continue or halt")
