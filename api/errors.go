@@ -46,6 +46,7 @@ const (
 	canceled         = jobsv1.ErrorReason_ERROR_REASON_CANCELED
 	tooLarge         = jobsv1.ErrorReason_ERROR_REASON_TOO_LARGE
 	unknownProcedure = jobsv1.ErrorReason_ERROR_REASON_UNKNOWN_METHOD
+	notRetried       = jobsv1.ErrorReason_ERROR_REASON_NOT_RETRIED
 	internalReason   = jobsv1.ErrorReason_ERROR_REASON_INTERNAL
 )
 
@@ -125,7 +126,7 @@ var errClasses = []errClass{
 	{ofType[*client.UnsupportedError], connect.CodeFailedPrecondition, unsupported},
 	{ofType[*client.QueueEndedError], connect.CodeFailedPrecondition, unsupported},
 	{ofType[*client.StateError], connect.CodeFailedPrecondition, unsupported},
-	{matching(client.ErrNotRetried), connect.CodeFailedPrecondition, unsupported},
+	{matching(client.ErrNotRetried), connect.CodeFailedPrecondition, notRetried},
 	{matching(client.ErrTooLate), connect.CodeFailedPrecondition, unsupported},
 	{matching(client.ErrNotOurs), connect.CodeFailedPrecondition, notOwned},
 	{matching(client.ErrOtherSpec), connect.CodeAlreadyExists, alreadyExists},

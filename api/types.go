@@ -62,8 +62,8 @@ type known struct {
 	types []jobType
 	// incomplete says why there may be more.
 	incomplete error
-	// warnings are about announcements that are not valid.
-	warnings []string
+	// notes say what cannot be used, and why.
+	notes []string
 }
 
 // find finds a type by its name, or by the job's id if that is "".
@@ -87,14 +87,14 @@ func (k *known) names() []string {
 	return names
 }
 
-// add adds an external type unless it is known, or cannot be used. Source is who tells of it.
+// add adds an external type unless it is known, or cannot be used.
 func (k *known) add(t job.Type, source string) {
 	if _, ok := k.find(t.Name, ""); ok {
 		return
 	}
 	made := newJobType(t, true)
 	if made.broken != nil {
-		k.warnings = append(k.warnings, fmt.Sprintf("a job type of %s is not valid: %s", source, oneLine(made.broken)))
+		k.notes = append(k.notes, fmt.Sprintf("A job type of %s is invalid: %s.", source, oneLine(made.broken)))
 		return
 	}
 	k.types = append(k.types, made)
@@ -132,7 +132,7 @@ func (t *types) addAnnounced(ctx context.Context, k *known) {
 		k.incomplete = fmt.Errorf("list the job types of workers: %w", err)
 	}
 	if services.Unreadable != nil {
-		k.warnings = append(k.warnings, "a service is left out: "+oneLine(services.Unreadable))
+		k.notes = append(k.notes, fmt.Sprintf("A service is left out: %s.", oneLine(services.Unreadable)))
 	}
 	for _, some := range [][]client.LiveService{services.Live, services.Lost} {
 		slices.SortStableFunc(some, func(a, b client.LiveService) int { return b.Started.Compare(a.Started) })

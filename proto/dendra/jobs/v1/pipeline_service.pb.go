@@ -206,7 +206,9 @@ type Load struct {
 	// The most that the server was found to take in one write, in bytes. 0 if it takes all.
 	MaxBytes int64 `protobuf:"varint,23,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	// All messages of the load up to this number are done with.
-	DoneSequence  int64 `protobuf:"varint,24,opt,name=done_sequence,json=doneSequence,proto3" json:"done_sequence,omitempty"`
+	DoneSequence int64 `protobuf:"varint,24,opt,name=done_sequence,json=doneSequence,proto3" json:"done_sequence,omitempty"`
+	// The loader has reported within the last 30 seconds.
+	LoaderReports bool `protobuf:"varint,25,opt,name=loader_reports,json=loaderReports,proto3" json:"loader_reports,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -409,13 +411,22 @@ func (x *Load) GetDoneSequence() int64 {
 	return 0
 }
 
+func (x *Load) GetLoaderReports() bool {
+	if x != nil {
+		return x.LoaderReports
+	}
+	return false
+}
+
 type SkipHeldMessageRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Location string                 `protobuf:"bytes,1,opt,name=location,proto3" json:"location,omitempty"`
 	// Defaults to live.
 	Flow string `protobuf:"bytes,2,opt,name=flow,proto3" json:"flow,omitempty"`
 	// Defaults to default.
-	Mirror        string `protobuf:"bytes,3,opt,name=mirror,proto3" json:"mirror,omitempty"`
+	Mirror string `protobuf:"bytes,3,opt,name=mirror,proto3" json:"mirror,omitempty"`
+	// The message that is meant, as held_sequence of the load has it. 0 means whichever it is.
+	Sequence      int64 `protobuf:"varint,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -469,6 +480,13 @@ func (x *SkipHeldMessageRequest) GetMirror() string {
 		return x.Mirror
 	}
 	return ""
+}
+
+func (x *SkipHeldMessageRequest) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
 }
 
 type SkipHeldMessageResponse struct {
@@ -1480,7 +1498,7 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\x10ListLoadsRequest\x121\n" +
 	"\blocation\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,512}$R\blocation\"?\n" +
 	"\x11ListLoadsResponse\x12*\n" +
-	"\x05loads\x18\x01 \x03(\v2\x14.dendra.jobs.v1.LoadR\x05loads\"\xb7\a\n" +
+	"\x05loads\x18\x01 \x03(\v2\x14.dendra.jobs.v1.LoadR\x05loads\"\xde\a\n" +
 	"\x04Load\x12\x1a\n" +
 	"\blocation\x18\x01 \x01(\tR\blocation\x12\x12\n" +
 	"\x04flow\x18\x02 \x01(\tR\x04flow\x12\x16\n" +
@@ -1509,11 +1527,13 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"errorClass\x12=\n" +
 	"\ffailure_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\vfailureTime\x12\x1b\n" +
 	"\tmax_bytes\x18\x17 \x01(\x03R\bmaxBytes\x12#\n" +
-	"\rdone_sequence\x18\x18 \x01(\x03R\fdoneSequence\"w\n" +
+	"\rdone_sequence\x18\x18 \x01(\x03R\fdoneSequence\x12%\n" +
+	"\x0eloader_reports\x18\x19 \x01(\bR\rloaderReports\"\x9c\x01\n" +
 	"\x16SkipHeldMessageRequest\x121\n" +
 	"\blocation\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\blocation\x12\x12\n" +
 	"\x04flow\x18\x02 \x01(\tR\x04flow\x12\x16\n" +
-	"\x06mirror\x18\x03 \x01(\tR\x06mirror\"O\n" +
+	"\x06mirror\x18\x03 \x01(\tR\x06mirror\x12#\n" +
+	"\bsequence\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\bsequence\"O\n" +
 	"\x17SkipHeldMessageResponse\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\"\xc7\x03\n" +
