@@ -143,7 +143,7 @@ func driftMessages(drifts []schedules.JobDrift) []*jobsv1.JobDrift {
 	var list []*jobsv1.JobDrift
 	for _, drift := range drifts {
 		list = append(list, &jobsv1.JobDrift{
-			JobId: drift.JobID, Kind: enumOf[jobsv1.DriftKind](drift.Kind), Fields: fieldMessages(drift.Fields), Note: drift.Note, Mode: string(drift.Mode),
+			JobId: drift.JobID, Kind: enumOf[jobsv1.DriftKind](drift.Kind), Fields: fieldMessages(drift.Fields), Note: drift.Note, Mode: word(string(drift.Mode)),
 		})
 	}
 	return list

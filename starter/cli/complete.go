@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // completionTimeout is how long a shell may wait for suggestions.
@@ -58,15 +58,27 @@ func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) (
 	})
 }
 
-// completeQueues suggests queues of the latest runs.
+// completeQueues suggests queues.
 func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
-		runs, err := c.Runs.List(ctx, client.RunFilter{Mode: job.ModeQueued, Limit: completionRuns})
-		for _, run := range runs {
-			found[run.Queue] = true
-		}
-		return err
-	})
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	clients, err := i.api(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	list, err := listAll(ctx, clients.Queues.ListQueues, &jobsv1.ListQueuesRequest{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	names := list.GetUnreachable()
+	for _, queue := range list.GetQueues() {
+		names = append(names, queue.GetName())
+	}
+	slices.Sort(names)
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeServices suggests the ids of live worker processes.

@@ -290,7 +290,7 @@ type JobChange struct {
 	PlannedStartTimes []*timestamppb.Timestamp `protobuf:"bytes,7,rep,name=planned_start_times,json=plannedStartTimes,proto3" json:"planned_start_times,omitempty"`
 	// Why the change failed. Empty if it did not, or was not tried.
 	ErrorMessage string `protobuf:"bytes,8,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
-	// one-shot, recurring, continuous or queued.
+	// one_shot, recurring, continuous or queued.
 	Mode string `protobuf:"bytes,9,opt,name=mode,proto3" json:"mode,omitempty"`
 	// Changes with what was found of the job, and with what is to be done.
 	Etag          string `protobuf:"bytes,10,opt,name=etag,proto3" json:"etag,omitempty"`

@@ -546,6 +546,61 @@ func (x *ApplyJobSetResponse) GetTotal() int32 {
 	return 0
 }
 
+// AppliedJobSet is all answers of ApplyJobSet together, with the plan that was shown before.
+// starter apply gives it as JSON.
+type AppliedJobSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Plan  *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
+	// The changes that were tried, in the order of ids.
+	Changes       []*JobChange `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AppliedJobSet) Reset() {
+	*x = AppliedJobSet{}
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AppliedJobSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AppliedJobSet) ProtoMessage() {}
+
+func (x *AppliedJobSet) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AppliedJobSet.ProtoReflect.Descriptor instead.
+func (*AppliedJobSet) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *AppliedJobSet) GetPlan() *Plan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *AppliedJobSet) GetChanges() []*JobChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 type GetDriftRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means toml.
@@ -556,7 +611,7 @@ type GetDriftRequest struct {
 
 func (x *GetDriftRequest) Reset() {
 	*x = GetDriftRequest{}
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +623,7 @@ func (x *GetDriftRequest) String() string {
 func (*GetDriftRequest) ProtoMessage() {}
 
 func (x *GetDriftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +636,7 @@ func (x *GetDriftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDriftRequest.ProtoReflect.Descriptor instead.
 func (*GetDriftRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{7}
+	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetDriftRequest) GetProvider() string {
@@ -607,7 +662,7 @@ type GetDriftResponse struct {
 
 func (x *GetDriftResponse) Reset() {
 	*x = GetDriftResponse{}
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -619,7 +674,7 @@ func (x *GetDriftResponse) String() string {
 func (*GetDriftResponse) ProtoMessage() {}
 
 func (x *GetDriftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -632,7 +687,7 @@ func (x *GetDriftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDriftResponse.ProtoReflect.Descriptor instead.
 func (*GetDriftResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{8}
+	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetDriftResponse) GetDrifts() []*JobDrift {
@@ -678,7 +733,7 @@ type JobDrift struct {
 	Fields []*FieldChange         `protobuf:"bytes,3,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Why a job is paused, or how it ended.
 	Note string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
-	// one-shot, recurring, continuous or queued.
+	// one_shot, recurring, continuous or queued.
 	Mode          string `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -686,7 +741,7 @@ type JobDrift struct {
 
 func (x *JobDrift) Reset() {
 	*x = JobDrift{}
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -698,7 +753,7 @@ func (x *JobDrift) String() string {
 func (*JobDrift) ProtoMessage() {}
 
 func (x *JobDrift) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -711,7 +766,7 @@ func (x *JobDrift) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobDrift.ProtoReflect.Descriptor instead.
 func (*JobDrift) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{9}
+	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *JobDrift) GetJobId() string {
@@ -787,7 +842,10 @@ const file_dendra_jobs_v1_job_set_service_proto_rawDesc = "" +
 	"\x13ApplyJobSetResponse\x121\n" +
 	"\x06change\x18\x01 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\x05R\x04done\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x05R\x05total\"-\n" +
+	"\x05total\x18\x03 \x01(\x05R\x05total\"n\n" +
+	"\rAppliedJobSet\x12(\n" +
+	"\x04plan\x18\x01 \x01(\v2\x14.dendra.jobs.v1.PlanR\x04plan\x123\n" +
+	"\achanges\x18\x02 \x03(\v2\x19.dendra.jobs.v1.JobChangeR\achanges\"-\n" +
 	"\x0fGetDriftRequest\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\"\xca\x01\n" +
 	"\x10GetDriftResponse\x120\n" +
@@ -829,7 +887,7 @@ func file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP() []byte {
 }
 
 var file_dendra_jobs_v1_job_set_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dendra_jobs_v1_job_set_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_dendra_jobs_v1_job_set_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_dendra_jobs_v1_job_set_service_proto_goTypes = []any{
 	(DriftKind)(0),                // 0: dendra.jobs.v1.DriftKind
 	(*PlanJobSetRequest)(nil),     // 1: dendra.jobs.v1.PlanJobSetRequest
@@ -839,38 +897,41 @@ var file_dendra_jobs_v1_job_set_service_proto_goTypes = []any{
 	(*PlanWarning)(nil),           // 5: dendra.jobs.v1.PlanWarning
 	(*ApplyJobSetRequest)(nil),    // 6: dendra.jobs.v1.ApplyJobSetRequest
 	(*ApplyJobSetResponse)(nil),   // 7: dendra.jobs.v1.ApplyJobSetResponse
-	(*GetDriftRequest)(nil),       // 8: dendra.jobs.v1.GetDriftRequest
-	(*GetDriftResponse)(nil),      // 9: dendra.jobs.v1.GetDriftResponse
-	(*JobDrift)(nil),              // 10: dendra.jobs.v1.JobDrift
-	(*Job)(nil),                   // 11: dendra.jobs.v1.Job
-	(*JobChange)(nil),             // 12: dendra.jobs.v1.JobChange
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*FieldChange)(nil),           // 14: dendra.jobs.v1.FieldChange
+	(*AppliedJobSet)(nil),         // 8: dendra.jobs.v1.AppliedJobSet
+	(*GetDriftRequest)(nil),       // 9: dendra.jobs.v1.GetDriftRequest
+	(*GetDriftResponse)(nil),      // 10: dendra.jobs.v1.GetDriftResponse
+	(*JobDrift)(nil),              // 11: dendra.jobs.v1.JobDrift
+	(*Job)(nil),                   // 12: dendra.jobs.v1.Job
+	(*JobChange)(nil),             // 13: dendra.jobs.v1.JobChange
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*FieldChange)(nil),           // 15: dendra.jobs.v1.FieldChange
 }
 var file_dendra_jobs_v1_job_set_service_proto_depIdxs = []int32{
 	2,  // 0: dendra.jobs.v1.PlanJobSetRequest.job_set:type_name -> dendra.jobs.v1.JobSet
-	11, // 1: dendra.jobs.v1.JobSet.jobs:type_name -> dendra.jobs.v1.Job
+	12, // 1: dendra.jobs.v1.JobSet.jobs:type_name -> dendra.jobs.v1.Job
 	4,  // 2: dendra.jobs.v1.PlanJobSetResponse.plan:type_name -> dendra.jobs.v1.Plan
-	12, // 3: dendra.jobs.v1.Plan.changes:type_name -> dendra.jobs.v1.JobChange
+	13, // 3: dendra.jobs.v1.Plan.changes:type_name -> dendra.jobs.v1.JobChange
 	5,  // 4: dendra.jobs.v1.Plan.warnings:type_name -> dendra.jobs.v1.PlanWarning
-	13, // 5: dendra.jobs.v1.PlanWarning.start_time:type_name -> google.protobuf.Timestamp
+	14, // 5: dendra.jobs.v1.PlanWarning.start_time:type_name -> google.protobuf.Timestamp
 	2,  // 6: dendra.jobs.v1.ApplyJobSetRequest.job_set:type_name -> dendra.jobs.v1.JobSet
-	12, // 7: dendra.jobs.v1.ApplyJobSetResponse.change:type_name -> dendra.jobs.v1.JobChange
-	10, // 8: dendra.jobs.v1.GetDriftResponse.drifts:type_name -> dendra.jobs.v1.JobDrift
-	10, // 9: dendra.jobs.v1.GetDriftResponse.failing:type_name -> dendra.jobs.v1.JobDrift
-	0,  // 10: dendra.jobs.v1.JobDrift.kind:type_name -> dendra.jobs.v1.DriftKind
-	14, // 11: dendra.jobs.v1.JobDrift.fields:type_name -> dendra.jobs.v1.FieldChange
-	1,  // 12: dendra.jobs.v1.JobSetService.PlanJobSet:input_type -> dendra.jobs.v1.PlanJobSetRequest
-	6,  // 13: dendra.jobs.v1.JobSetService.ApplyJobSet:input_type -> dendra.jobs.v1.ApplyJobSetRequest
-	8,  // 14: dendra.jobs.v1.JobSetService.GetDrift:input_type -> dendra.jobs.v1.GetDriftRequest
-	3,  // 15: dendra.jobs.v1.JobSetService.PlanJobSet:output_type -> dendra.jobs.v1.PlanJobSetResponse
-	7,  // 16: dendra.jobs.v1.JobSetService.ApplyJobSet:output_type -> dendra.jobs.v1.ApplyJobSetResponse
-	9,  // 17: dendra.jobs.v1.JobSetService.GetDrift:output_type -> dendra.jobs.v1.GetDriftResponse
-	15, // [15:18] is the sub-list for method output_type
-	12, // [12:15] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	13, // 7: dendra.jobs.v1.ApplyJobSetResponse.change:type_name -> dendra.jobs.v1.JobChange
+	4,  // 8: dendra.jobs.v1.AppliedJobSet.plan:type_name -> dendra.jobs.v1.Plan
+	13, // 9: dendra.jobs.v1.AppliedJobSet.changes:type_name -> dendra.jobs.v1.JobChange
+	11, // 10: dendra.jobs.v1.GetDriftResponse.drifts:type_name -> dendra.jobs.v1.JobDrift
+	11, // 11: dendra.jobs.v1.GetDriftResponse.failing:type_name -> dendra.jobs.v1.JobDrift
+	0,  // 12: dendra.jobs.v1.JobDrift.kind:type_name -> dendra.jobs.v1.DriftKind
+	15, // 13: dendra.jobs.v1.JobDrift.fields:type_name -> dendra.jobs.v1.FieldChange
+	1,  // 14: dendra.jobs.v1.JobSetService.PlanJobSet:input_type -> dendra.jobs.v1.PlanJobSetRequest
+	6,  // 15: dendra.jobs.v1.JobSetService.ApplyJobSet:input_type -> dendra.jobs.v1.ApplyJobSetRequest
+	9,  // 16: dendra.jobs.v1.JobSetService.GetDrift:input_type -> dendra.jobs.v1.GetDriftRequest
+	3,  // 17: dendra.jobs.v1.JobSetService.PlanJobSet:output_type -> dendra.jobs.v1.PlanJobSetResponse
+	7,  // 18: dendra.jobs.v1.JobSetService.ApplyJobSet:output_type -> dendra.jobs.v1.ApplyJobSetResponse
+	10, // 19: dendra.jobs.v1.JobSetService.GetDrift:output_type -> dendra.jobs.v1.GetDriftResponse
+	17, // [17:20] is the sub-list for method output_type
+	14, // [14:17] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_job_set_service_proto_init() }
@@ -886,7 +947,7 @@ func file_dendra_jobs_v1_job_set_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_job_set_service_proto_rawDesc), len(file_dendra_jobs_v1_job_set_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
