@@ -2609,6 +2609,155 @@ func (x *DropDeadLettersResponse) GetDropped() int32 {
 	return 0
 }
 
+type WatchQueueItemRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Queue    string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Sequence int64                  `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	JobId    string                 `protobuf:"bytes,3,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	// The definition that was put in. Without it, that in Temporal.
+	Job           *Job `protobuf:"bytes,4,opt,name=job,proto3" json:"job,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchQueueItemRequest) Reset() {
+	*x = WatchQueueItemRequest{}
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchQueueItemRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchQueueItemRequest) ProtoMessage() {}
+
+func (x *WatchQueueItemRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchQueueItemRequest.ProtoReflect.Descriptor instead.
+func (*WatchQueueItemRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *WatchQueueItemRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *WatchQueueItemRequest) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *WatchQueueItemRequest) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *WatchQueueItemRequest) GetJob() *Job {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+type WatchQueueItemResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many items run before it.
+	Ahead int32 `protobuf:"varint,1,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	// No worker answers for the queue now, and ahead is not known.
+	Unanswered bool `protobuf:"varint,2,opt,name=unanswered,proto3" json:"unanswered,omitempty"`
+	// The name of its run, or of the run that did its work.
+	RunName string `protobuf:"bytes,3,opt,name=run_name,json=runName,proto3" json:"run_name,omitempty"`
+	// How it left the queue without a run: canceled, skipped, failed.
+	Status        string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
+	ErrorMessage  string `protobuf:"bytes,5,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchQueueItemResponse) Reset() {
+	*x = WatchQueueItemResponse{}
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchQueueItemResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchQueueItemResponse) ProtoMessage() {}
+
+func (x *WatchQueueItemResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchQueueItemResponse.ProtoReflect.Descriptor instead.
+func (*WatchQueueItemResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *WatchQueueItemResponse) GetAhead() int32 {
+	if x != nil {
+		return x.Ahead
+	}
+	return 0
+}
+
+func (x *WatchQueueItemResponse) GetUnanswered() bool {
+	if x != nil {
+		return x.Unanswered
+	}
+	return false
+}
+
+func (x *WatchQueueItemResponse) GetRunName() string {
+	if x != nil {
+		return x.RunName
+	}
+	return ""
+}
+
+func (x *WatchQueueItemResponse) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *WatchQueueItemResponse) GetErrorMessage() string {
+	if x != nil {
+		return x.ErrorMessage
+	}
+	return ""
+}
+
 var File_dendra_jobs_v1_queue_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
@@ -2791,7 +2940,20 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12\x1c\n" +
 	"\tsequences\x18\x02 \x03(\x03R\tsequences\"3\n" +
 	"\x17DropDeadLettersResponse\x12\x18\n" +
-	"\adropped\x18\x01 \x01(\x05R\adropped*\x8f\x01\n" +
+	"\adropped\x18\x01 \x01(\x05R\adropped\"\xbe\x01\n" +
+	"\x15WatchQueueItemRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12#\n" +
+	"\bsequence\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\bsequence\x12,\n" +
+	"\x06job_id\x18\x03 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05jobId\x12%\n" +
+	"\x03job\x18\x04 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\"\xa6\x01\n" +
+	"\x16WatchQueueItemResponse\x12\x14\n" +
+	"\x05ahead\x18\x01 \x01(\x05R\x05ahead\x12\x1e\n" +
+	"\n" +
+	"unanswered\x18\x02 \x01(\bR\n" +
+	"unanswered\x12\x19\n" +
+	"\brun_name\x18\x03 \x01(\tR\arunName\x12\x16\n" +
+	"\x06status\x18\x04 \x01(\tR\x06status\x12#\n" +
+	"\rerror_message\x18\x05 \x01(\tR\ferrorMessage*\x8f\x01\n" +
 	"\n" +
 	"ItemStatus\x12\x1b\n" +
 	"\x17ITEM_STATUS_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -2808,7 +2970,7 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x15QUEUE_STATUS_DRAINING\x10\x05\x12\x18\n" +
 	"\x14QUEUE_STATUS_DRAINED\x10\x06\x12\x19\n" +
 	"\x15QUEUE_STATUS_STOPPING\x10\a\x12\x16\n" +
-	"\x12QUEUE_STATUS_ENDED\x10\b2\x9c\f\n" +
+	"\x12QUEUE_STATUS_ENDED\x10\b2\x84\r\n" +
 	"\fQueueService\x12R\n" +
 	"\bGetQueue\x12\x1f.dendra.jobs.v1.GetQueueRequest\x1a .dendra.jobs.v1.GetQueueResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\n" +
@@ -2826,7 +2988,8 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"DrainQueue\x12!.dendra.jobs.v1.DrainQueueRequest\x1a\".dendra.jobs.v1.DrainQueueResponse\"\x03\x90\x02\x02\x12_\n" +
 	"\x0eSkipFailedItem\x12%.dendra.jobs.v1.SkipFailedItemRequest\x1a&.dendra.jobs.v1.SkipFailedItemResponse\x12y\n" +
 	"\x15SetQueueFailurePolicy\x12,.dendra.jobs.v1.SetQueueFailurePolicyRequest\x1a-.dendra.jobs.v1.SetQueueFailurePolicyResponse\"\x03\x90\x02\x02\x12^\n" +
-	"\fRecoverQueue\x12#.dendra.jobs.v1.RecoverQueueRequest\x1a$.dendra.jobs.v1.RecoverQueueResponse\"\x03\x90\x02\x02\x12g\n" +
+	"\fRecoverQueue\x12#.dendra.jobs.v1.RecoverQueueRequest\x1a$.dendra.jobs.v1.RecoverQueueResponse\"\x03\x90\x02\x02\x12f\n" +
+	"\x0eWatchQueueItem\x12%.dendra.jobs.v1.WatchQueueItemRequest\x1a&.dendra.jobs.v1.WatchQueueItemResponse\"\x03\x90\x02\x010\x01\x12g\n" +
 	"\x0fListDeadLetters\x12&.dendra.jobs.v1.ListDeadLettersRequest\x1a'.dendra.jobs.v1.ListDeadLettersResponse\"\x03\x90\x02\x01\x12e\n" +
 	"\x10RetryDeadLetters\x12'.dendra.jobs.v1.RetryDeadLettersRequest\x1a(.dendra.jobs.v1.RetryDeadLettersResponse\x12b\n" +
 	"\x0fDropDeadLetters\x12&.dendra.jobs.v1.DropDeadLettersRequest\x1a'.dendra.jobs.v1.DropDeadLettersResponseBBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
@@ -2844,7 +3007,7 @@ func file_dendra_jobs_v1_queue_service_proto_rawDescGZIP() []byte {
 }
 
 var file_dendra_jobs_v1_queue_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_dendra_jobs_v1_queue_service_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_dendra_jobs_v1_queue_service_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_dendra_jobs_v1_queue_service_proto_goTypes = []any{
 	(ItemStatus)(0),                       // 0: dendra.jobs.v1.ItemStatus
 	(QueueStatus)(0),                      // 1: dendra.jobs.v1.QueueStatus
@@ -2888,89 +3051,94 @@ var file_dendra_jobs_v1_queue_service_proto_goTypes = []any{
 	(*RetryDeadLettersResponse)(nil),      // 39: dendra.jobs.v1.RetryDeadLettersResponse
 	(*DropDeadLettersRequest)(nil),        // 40: dendra.jobs.v1.DropDeadLettersRequest
 	(*DropDeadLettersResponse)(nil),       // 41: dendra.jobs.v1.DropDeadLettersResponse
-	(*timestamppb.Timestamp)(nil),         // 42: google.protobuf.Timestamp
-	(FailurePolicy)(0),                    // 43: dendra.jobs.v1.FailurePolicy
-	(RunStatus)(0),                        // 44: dendra.jobs.v1.RunStatus
-	(*Job)(nil),                           // 45: dendra.jobs.v1.Job
-	(*QueuePlace)(nil),                    // 46: dendra.jobs.v1.QueuePlace
+	(*WatchQueueItemRequest)(nil),         // 42: dendra.jobs.v1.WatchQueueItemRequest
+	(*WatchQueueItemResponse)(nil),        // 43: dendra.jobs.v1.WatchQueueItemResponse
+	(*timestamppb.Timestamp)(nil),         // 44: google.protobuf.Timestamp
+	(FailurePolicy)(0),                    // 45: dendra.jobs.v1.FailurePolicy
+	(RunStatus)(0),                        // 46: dendra.jobs.v1.RunStatus
+	(*Job)(nil),                           // 47: dendra.jobs.v1.Job
+	(*QueuePlace)(nil),                    // 48: dendra.jobs.v1.QueuePlace
 }
 var file_dendra_jobs_v1_queue_service_proto_depIdxs = []int32{
 	1,  // 0: dendra.jobs.v1.Queue.status:type_name -> dendra.jobs.v1.QueueStatus
-	42, // 1: dendra.jobs.v1.Queue.oldest_time:type_name -> google.protobuf.Timestamp
+	44, // 1: dendra.jobs.v1.Queue.oldest_time:type_name -> google.protobuf.Timestamp
 	8,  // 2: dendra.jobs.v1.Queue.running:type_name -> dendra.jobs.v1.QueueItem
-	43, // 3: dendra.jobs.v1.Queue.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
+	45, // 3: dendra.jobs.v1.Queue.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
 	3,  // 4: dendra.jobs.v1.Queue.halt:type_name -> dendra.jobs.v1.QueueHalt
 	4,  // 5: dendra.jobs.v1.Queue.end:type_name -> dendra.jobs.v1.QueueEnd
 	5,  // 6: dendra.jobs.v1.Queue.stopping:type_name -> dendra.jobs.v1.StoppingHandler
 	8,  // 7: dendra.jobs.v1.Queue.next:type_name -> dendra.jobs.v1.QueueItem
 	6,  // 8: dendra.jobs.v1.Queue.recent:type_name -> dendra.jobs.v1.FinishedItem
-	42, // 9: dendra.jobs.v1.QueueHalt.start_time:type_name -> google.protobuf.Timestamp
-	44, // 10: dendra.jobs.v1.QueueEnd.status:type_name -> dendra.jobs.v1.RunStatus
-	42, // 11: dendra.jobs.v1.QueueEnd.end_time:type_name -> google.protobuf.Timestamp
-	44, // 12: dendra.jobs.v1.QueueEnd.running_status:type_name -> dendra.jobs.v1.RunStatus
-	42, // 13: dendra.jobs.v1.StoppingHandler.end_time:type_name -> google.protobuf.Timestamp
+	44, // 9: dendra.jobs.v1.QueueHalt.start_time:type_name -> google.protobuf.Timestamp
+	46, // 10: dendra.jobs.v1.QueueEnd.status:type_name -> dendra.jobs.v1.RunStatus
+	44, // 11: dendra.jobs.v1.QueueEnd.end_time:type_name -> google.protobuf.Timestamp
+	46, // 12: dendra.jobs.v1.QueueEnd.running_status:type_name -> dendra.jobs.v1.RunStatus
+	44, // 13: dendra.jobs.v1.StoppingHandler.end_time:type_name -> google.protobuf.Timestamp
 	0,  // 14: dendra.jobs.v1.FinishedItem.status:type_name -> dendra.jobs.v1.ItemStatus
-	42, // 15: dendra.jobs.v1.FinishedItem.accept_time:type_name -> google.protobuf.Timestamp
-	42, // 16: dendra.jobs.v1.FinishedItem.start_time:type_name -> google.protobuf.Timestamp
-	42, // 17: dendra.jobs.v1.FinishedItem.end_time:type_name -> google.protobuf.Timestamp
-	42, // 18: dendra.jobs.v1.QueueItem.accept_time:type_name -> google.protobuf.Timestamp
-	42, // 19: dendra.jobs.v1.QueueItem.start_time:type_name -> google.protobuf.Timestamp
-	42, // 20: dendra.jobs.v1.DeadLetter.end_time:type_name -> google.protobuf.Timestamp
+	44, // 15: dendra.jobs.v1.FinishedItem.accept_time:type_name -> google.protobuf.Timestamp
+	44, // 16: dendra.jobs.v1.FinishedItem.start_time:type_name -> google.protobuf.Timestamp
+	44, // 17: dendra.jobs.v1.FinishedItem.end_time:type_name -> google.protobuf.Timestamp
+	44, // 18: dendra.jobs.v1.QueueItem.accept_time:type_name -> google.protobuf.Timestamp
+	44, // 19: dendra.jobs.v1.QueueItem.start_time:type_name -> google.protobuf.Timestamp
+	44, // 20: dendra.jobs.v1.DeadLetter.end_time:type_name -> google.protobuf.Timestamp
 	2,  // 21: dendra.jobs.v1.GetQueueResponse.queue:type_name -> dendra.jobs.v1.Queue
 	2,  // 22: dendra.jobs.v1.ListQueuesResponse.queues:type_name -> dendra.jobs.v1.Queue
-	45, // 23: dendra.jobs.v1.EnqueueJobsRequest.jobs:type_name -> dendra.jobs.v1.Job
-	46, // 24: dendra.jobs.v1.EnqueueJobsResponse.places:type_name -> dendra.jobs.v1.QueuePlace
+	47, // 23: dendra.jobs.v1.EnqueueJobsRequest.jobs:type_name -> dendra.jobs.v1.Job
+	48, // 24: dendra.jobs.v1.EnqueueJobsResponse.places:type_name -> dendra.jobs.v1.QueuePlace
 	8,  // 25: dendra.jobs.v1.ListQueueItemsResponse.items:type_name -> dendra.jobs.v1.QueueItem
 	7,  // 26: dendra.jobs.v1.MoveQueueItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
 	7,  // 27: dendra.jobs.v1.PauseQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
 	7,  // 28: dendra.jobs.v1.ResumeQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
 	7,  // 29: dendra.jobs.v1.DrainQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
 	7,  // 30: dendra.jobs.v1.SkipFailedItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
-	43, // 31: dendra.jobs.v1.SetQueueFailurePolicyRequest.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
+	45, // 31: dendra.jobs.v1.SetQueueFailurePolicyRequest.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
 	7,  // 32: dendra.jobs.v1.SetQueueFailurePolicyResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
 	7,  // 33: dendra.jobs.v1.RecoverQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
 	9,  // 34: dendra.jobs.v1.ListDeadLettersResponse.dead_letters:type_name -> dendra.jobs.v1.DeadLetter
 	9,  // 35: dendra.jobs.v1.RetryDeadLettersResponse.retried:type_name -> dendra.jobs.v1.DeadLetter
-	46, // 36: dendra.jobs.v1.RetryDeadLettersResponse.places:type_name -> dendra.jobs.v1.QueuePlace
+	48, // 36: dendra.jobs.v1.RetryDeadLettersResponse.places:type_name -> dendra.jobs.v1.QueuePlace
 	9,  // 37: dendra.jobs.v1.RetryDeadLettersResponse.left:type_name -> dendra.jobs.v1.DeadLetter
 	9,  // 38: dendra.jobs.v1.RetryDeadLettersResponse.later:type_name -> dendra.jobs.v1.DeadLetter
-	10, // 39: dendra.jobs.v1.QueueService.GetQueue:input_type -> dendra.jobs.v1.GetQueueRequest
-	12, // 40: dendra.jobs.v1.QueueService.ListQueues:input_type -> dendra.jobs.v1.ListQueuesRequest
-	14, // 41: dendra.jobs.v1.QueueService.EnqueueJobs:input_type -> dendra.jobs.v1.EnqueueJobsRequest
-	16, // 42: dendra.jobs.v1.QueueService.ListQueueItems:input_type -> dendra.jobs.v1.ListQueueItemsRequest
-	18, // 43: dendra.jobs.v1.QueueService.CancelQueueItem:input_type -> dendra.jobs.v1.CancelQueueItemRequest
-	20, // 44: dendra.jobs.v1.QueueService.MoveQueueItem:input_type -> dendra.jobs.v1.MoveQueueItemRequest
-	22, // 45: dendra.jobs.v1.QueueService.PurgeQueue:input_type -> dendra.jobs.v1.PurgeQueueRequest
-	24, // 46: dendra.jobs.v1.QueueService.PauseQueue:input_type -> dendra.jobs.v1.PauseQueueRequest
-	26, // 47: dendra.jobs.v1.QueueService.ResumeQueue:input_type -> dendra.jobs.v1.ResumeQueueRequest
-	28, // 48: dendra.jobs.v1.QueueService.DrainQueue:input_type -> dendra.jobs.v1.DrainQueueRequest
-	30, // 49: dendra.jobs.v1.QueueService.SkipFailedItem:input_type -> dendra.jobs.v1.SkipFailedItemRequest
-	32, // 50: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:input_type -> dendra.jobs.v1.SetQueueFailurePolicyRequest
-	34, // 51: dendra.jobs.v1.QueueService.RecoverQueue:input_type -> dendra.jobs.v1.RecoverQueueRequest
-	36, // 52: dendra.jobs.v1.QueueService.ListDeadLetters:input_type -> dendra.jobs.v1.ListDeadLettersRequest
-	38, // 53: dendra.jobs.v1.QueueService.RetryDeadLetters:input_type -> dendra.jobs.v1.RetryDeadLettersRequest
-	40, // 54: dendra.jobs.v1.QueueService.DropDeadLetters:input_type -> dendra.jobs.v1.DropDeadLettersRequest
-	11, // 55: dendra.jobs.v1.QueueService.GetQueue:output_type -> dendra.jobs.v1.GetQueueResponse
-	13, // 56: dendra.jobs.v1.QueueService.ListQueues:output_type -> dendra.jobs.v1.ListQueuesResponse
-	15, // 57: dendra.jobs.v1.QueueService.EnqueueJobs:output_type -> dendra.jobs.v1.EnqueueJobsResponse
-	17, // 58: dendra.jobs.v1.QueueService.ListQueueItems:output_type -> dendra.jobs.v1.ListQueueItemsResponse
-	19, // 59: dendra.jobs.v1.QueueService.CancelQueueItem:output_type -> dendra.jobs.v1.CancelQueueItemResponse
-	21, // 60: dendra.jobs.v1.QueueService.MoveQueueItem:output_type -> dendra.jobs.v1.MoveQueueItemResponse
-	23, // 61: dendra.jobs.v1.QueueService.PurgeQueue:output_type -> dendra.jobs.v1.PurgeQueueResponse
-	25, // 62: dendra.jobs.v1.QueueService.PauseQueue:output_type -> dendra.jobs.v1.PauseQueueResponse
-	27, // 63: dendra.jobs.v1.QueueService.ResumeQueue:output_type -> dendra.jobs.v1.ResumeQueueResponse
-	29, // 64: dendra.jobs.v1.QueueService.DrainQueue:output_type -> dendra.jobs.v1.DrainQueueResponse
-	31, // 65: dendra.jobs.v1.QueueService.SkipFailedItem:output_type -> dendra.jobs.v1.SkipFailedItemResponse
-	33, // 66: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:output_type -> dendra.jobs.v1.SetQueueFailurePolicyResponse
-	35, // 67: dendra.jobs.v1.QueueService.RecoverQueue:output_type -> dendra.jobs.v1.RecoverQueueResponse
-	37, // 68: dendra.jobs.v1.QueueService.ListDeadLetters:output_type -> dendra.jobs.v1.ListDeadLettersResponse
-	39, // 69: dendra.jobs.v1.QueueService.RetryDeadLetters:output_type -> dendra.jobs.v1.RetryDeadLettersResponse
-	41, // 70: dendra.jobs.v1.QueueService.DropDeadLetters:output_type -> dendra.jobs.v1.DropDeadLettersResponse
-	55, // [55:71] is the sub-list for method output_type
-	39, // [39:55] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	47, // 39: dendra.jobs.v1.WatchQueueItemRequest.job:type_name -> dendra.jobs.v1.Job
+	10, // 40: dendra.jobs.v1.QueueService.GetQueue:input_type -> dendra.jobs.v1.GetQueueRequest
+	12, // 41: dendra.jobs.v1.QueueService.ListQueues:input_type -> dendra.jobs.v1.ListQueuesRequest
+	14, // 42: dendra.jobs.v1.QueueService.EnqueueJobs:input_type -> dendra.jobs.v1.EnqueueJobsRequest
+	16, // 43: dendra.jobs.v1.QueueService.ListQueueItems:input_type -> dendra.jobs.v1.ListQueueItemsRequest
+	18, // 44: dendra.jobs.v1.QueueService.CancelQueueItem:input_type -> dendra.jobs.v1.CancelQueueItemRequest
+	20, // 45: dendra.jobs.v1.QueueService.MoveQueueItem:input_type -> dendra.jobs.v1.MoveQueueItemRequest
+	22, // 46: dendra.jobs.v1.QueueService.PurgeQueue:input_type -> dendra.jobs.v1.PurgeQueueRequest
+	24, // 47: dendra.jobs.v1.QueueService.PauseQueue:input_type -> dendra.jobs.v1.PauseQueueRequest
+	26, // 48: dendra.jobs.v1.QueueService.ResumeQueue:input_type -> dendra.jobs.v1.ResumeQueueRequest
+	28, // 49: dendra.jobs.v1.QueueService.DrainQueue:input_type -> dendra.jobs.v1.DrainQueueRequest
+	30, // 50: dendra.jobs.v1.QueueService.SkipFailedItem:input_type -> dendra.jobs.v1.SkipFailedItemRequest
+	32, // 51: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:input_type -> dendra.jobs.v1.SetQueueFailurePolicyRequest
+	34, // 52: dendra.jobs.v1.QueueService.RecoverQueue:input_type -> dendra.jobs.v1.RecoverQueueRequest
+	42, // 53: dendra.jobs.v1.QueueService.WatchQueueItem:input_type -> dendra.jobs.v1.WatchQueueItemRequest
+	36, // 54: dendra.jobs.v1.QueueService.ListDeadLetters:input_type -> dendra.jobs.v1.ListDeadLettersRequest
+	38, // 55: dendra.jobs.v1.QueueService.RetryDeadLetters:input_type -> dendra.jobs.v1.RetryDeadLettersRequest
+	40, // 56: dendra.jobs.v1.QueueService.DropDeadLetters:input_type -> dendra.jobs.v1.DropDeadLettersRequest
+	11, // 57: dendra.jobs.v1.QueueService.GetQueue:output_type -> dendra.jobs.v1.GetQueueResponse
+	13, // 58: dendra.jobs.v1.QueueService.ListQueues:output_type -> dendra.jobs.v1.ListQueuesResponse
+	15, // 59: dendra.jobs.v1.QueueService.EnqueueJobs:output_type -> dendra.jobs.v1.EnqueueJobsResponse
+	17, // 60: dendra.jobs.v1.QueueService.ListQueueItems:output_type -> dendra.jobs.v1.ListQueueItemsResponse
+	19, // 61: dendra.jobs.v1.QueueService.CancelQueueItem:output_type -> dendra.jobs.v1.CancelQueueItemResponse
+	21, // 62: dendra.jobs.v1.QueueService.MoveQueueItem:output_type -> dendra.jobs.v1.MoveQueueItemResponse
+	23, // 63: dendra.jobs.v1.QueueService.PurgeQueue:output_type -> dendra.jobs.v1.PurgeQueueResponse
+	25, // 64: dendra.jobs.v1.QueueService.PauseQueue:output_type -> dendra.jobs.v1.PauseQueueResponse
+	27, // 65: dendra.jobs.v1.QueueService.ResumeQueue:output_type -> dendra.jobs.v1.ResumeQueueResponse
+	29, // 66: dendra.jobs.v1.QueueService.DrainQueue:output_type -> dendra.jobs.v1.DrainQueueResponse
+	31, // 67: dendra.jobs.v1.QueueService.SkipFailedItem:output_type -> dendra.jobs.v1.SkipFailedItemResponse
+	33, // 68: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:output_type -> dendra.jobs.v1.SetQueueFailurePolicyResponse
+	35, // 69: dendra.jobs.v1.QueueService.RecoverQueue:output_type -> dendra.jobs.v1.RecoverQueueResponse
+	43, // 70: dendra.jobs.v1.QueueService.WatchQueueItem:output_type -> dendra.jobs.v1.WatchQueueItemResponse
+	37, // 71: dendra.jobs.v1.QueueService.ListDeadLetters:output_type -> dendra.jobs.v1.ListDeadLettersResponse
+	39, // 72: dendra.jobs.v1.QueueService.RetryDeadLetters:output_type -> dendra.jobs.v1.RetryDeadLettersResponse
+	41, // 73: dendra.jobs.v1.QueueService.DropDeadLetters:output_type -> dendra.jobs.v1.DropDeadLettersResponse
+	57, // [57:74] is the sub-list for method output_type
+	40, // [40:57] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_queue_service_proto_init() }
@@ -2987,7 +3155,7 @@ func file_dendra_jobs_v1_queue_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_queue_service_proto_rawDesc), len(file_dendra_jobs_v1_queue_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   40,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
