@@ -84,7 +84,7 @@ func bindingMessage(b *contract.Binding) *jobsv1.Binding {
 func changeMessage(change schedules.Change, failed error) *jobsv1.JobChange {
 	m := &jobsv1.JobChange{
 		Action: enumOf[jobsv1.JobAction](change.Action), JobId: change.JobID, Fields: fieldMessages(change.Fields),
-		Note: change.Note, Drifted: change.Drifted,
+		Note: change.Note, Drifted: change.Drifted, Mode: word(string(change.Mode)), Etag: change.Fingerprint(),
 		CurrentStartTimes: timesOf(change.NextNow), PlannedStartTimes: timesOf(change.NextThen),
 	}
 	if failed != nil {

@@ -28,7 +28,7 @@ const loaderSilence = 30 * time.Second
 
 // ListLoads implements the service. Before the first worker there are no streams, and so
 // no loads.
-func (s *loadService) ListLoads(ctx context.Context, _ *jobsv1.ListLoadsRequest) (*jobsv1.ListLoadsResponse, error) {
+func (s *loadService) ListLoads(ctx context.Context, r *jobsv1.ListLoadsRequest) (*jobsv1.ListLoadsResponse, error) {
 	client, err := s.pipeline()
 	if err != nil {
 		return nil, err
@@ -39,6 +39,9 @@ func (s *loadService) ListLoads(ctx context.Context, _ *jobsv1.ListLoadsRequest)
 	}
 	response := &jobsv1.ListLoadsResponse{}
 	for _, load := range loads {
+		if r.GetLocation() != "" && r.GetLocation() != load.Location {
+			continue
+		}
 		response.Loads = append(response.Loads, loadMessage(load, time.Now()))
 	}
 	return response, nil
@@ -52,7 +55,9 @@ func loadMessage(load pipeline.Load, now time.Time) *jobsv1.Load {
 		Points: load.Points, Quarantined: load.Quarantined, Expired: load.Expired,
 		LastWriteTime: timeOf(load.LastWrite), UpdateTime: timeOf(load.UpdatedAt),
 		ErrorMessage: load.Breaker.Reason, NextAttemptTime: timeOf(load.Breaker.RetryAt), Failures: int32(load.Breaker.Failures),
+		ErrorClass: load.Breaker.Class, FailureTime: timeOf(load.Breaker.FailedAt), MaxBytes: int64(load.MaxBytes), DoneSequence: int64(load.Done),
 	}
+	m.LoaderReports = loader
 	if loader {
 		m.PointsPerSecond = load.PointsPerSecond
 	}
@@ -60,7 +65,7 @@ func loadMessage(load pipeline.Load, now time.Time) *jobsv1.Load {
 		m.DownTime = timeOf(load.Breaker.Since)
 	}
 	if load.Breaker.Held != nil && load.Waiting > 0 {
-		m.HeldSequence = int64(load.Breaker.Held.Sequence)
+		m.HeldSequence, m.HeldSubject = int64(load.Breaker.Held.Sequence), load.Breaker.Held.Subject
 	}
 	return m
 }
@@ -107,7 +112,10 @@ func (s *loadService) SkipHeldMessage(ctx context.Context, r *jobsv1.SkipHeldMes
 		if held == nil || load.Waiting == 0 {
 			return nil, newError(connect.CodeFailedPrecondition, unsupported, "no message blocks mirror %s of location %s", mirror, load.Location)
 		}
-		return &jobsv1.SkipHeldMessageResponse{Sequence: int64(held.Sequence)}, client.RequestSkip(ctx, load.Consumer(), *held)
+		if r.GetSequence() != 0 && r.GetSequence() != int64(held.Sequence) {
+			return nil, newError(connect.CodeAborted, etagMismatch, "message %d does not block mirror %s of location %s any more: look again", r.GetSequence(), mirror, load.Location)
+		}
+		return &jobsv1.SkipHeldMessageResponse{Sequence: int64(held.Sequence), Subject: held.Subject}, client.RequestSkip(ctx, load.Consumer(), *held)
 	}
 	return nil, newError(connect.CodeNotFound, notFound, "nothing was loaded of location %.100q with flow %s into mirror %.100q", r.GetLocation(), flow, mirror)
 }

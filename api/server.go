@@ -18,7 +18,8 @@ import (
 
 // Config says what a server works with.
 type Config struct {
-	// Client is that of Temporal. Required.
+	// Client is that of Temporal. Only a server that is asked for nothing but loads and the
+	// quarantine works without it.
 	Client *client.Client
 	// Pipeline is that of NATS, which loads and the quarantine need. Without it they are
 	// unavailable.

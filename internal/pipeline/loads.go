@@ -265,6 +265,8 @@ type Load struct {
 	Unanswered int    `json:"unanswered"`
 	// Oldest is when the first of them came into the stream.
 	Oldest time.Time `json:"oldest,omitzero"`
+	// Done is the number up to which all messages of the load are done with.
+	Done uint64 `json:"done"`
 }
 
 // Loads lists the loads that have a consumer, by location, operation and mirror.
@@ -289,6 +291,7 @@ func (c *Client) Loads(ctx context.Context) ([]Load, error) {
 		load := Load{
 			LoadState: LoadState{Operation: operation, Location: location, Mirror: mirror},
 			Waiting:   info.NumPending + uint64(info.NumAckPending), Unanswered: info.NumAckPending,
+			Done: info.AckFloor.Stream,
 		}
 		if bucket != nil {
 			entry, err := bucket.Get(ctx, info.Name)

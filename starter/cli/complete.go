@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -58,14 +57,15 @@ func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) (
 	})
 }
 
-// completeQueues suggests queues of the latest runs.
+// completeQueues suggests queues.
 func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return i.suggest(cmd, args, func(ctx context.Context, c *api.Clients, found map[string]bool) error {
-		q := &query{}
-		q.is("mode", string(job.ModeQueued))
-		runs, err := c.Runs.ListRuns(ctx, &jobsv1.ListRunsRequest{Filter: q.String(), PageSize: completionRuns})
-		for _, run := range runs.GetRuns() {
-			found[run.GetQueue()] = true
+		listed, err := listAll(ctx, c.Queues.ListQueues, &jobsv1.ListQueuesRequest{})
+		for _, name := range listed.GetUnreachable() {
+			found[name] = true
+		}
+		for _, queue := range listed.GetQueues() {
+			found[queue.GetName()] = true
 		}
 		return err
 	})

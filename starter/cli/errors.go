@@ -154,16 +154,3 @@ func aboutJob(c *client.Client, jobID string, err error) error {
 	}
 	return errors.New(what)
 }
-
-// aboutQueue adds what to do to an error about a queue that does not exist.
-func aboutQueue(c *client.Client, name string, err error) error {
-	if !errors.Is(err, client.ErrNotFound) {
-		return err
-	}
-	return fmt.Errorf("there is no queue %s in namespace %s; the first job that is enqueued creates it", name, c.Namespace())
-}
-
-// errUnderWay refuses a spec other than that of the run that has not ended.
-func errUnderWay(jobID string) error {
-	return fmt.Errorf("a run of job %s with another spec is running: wait for its end, or stop it", jobID)
-}

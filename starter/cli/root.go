@@ -41,7 +41,7 @@ Exit codes:
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and manage jobs",
-		withoutServer(i.validateCommand()), withoutServer(i.schemaCommand()), i.planCommand(), i.applyCommand(), i.driftCommand(),
+		i.validateCommand(), withoutServer(i.schemaCommand()), i.planCommand(), i.applyCommand(), i.driftCommand(),
 		withoutServer(i.reconcileCommand()), withoutServer(i.integrationsCommand()),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
 		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(),

@@ -163,7 +163,7 @@ func (i *invocation) defineOneShot(ad adHoc) (job.Job, error) {
 
 // declared finds a job in a jobs file.
 func (i *invocation) declared(file, jobID string) (job.Job, error) {
-	jobs, _, err := i.load(file)
+	jobs, err := i.load(file)
 	if err != nil {
 		return job.Job{}, err
 	}

@@ -42,20 +42,17 @@ func (s *server) register(flags *pflag.FlagSet) {
 // api gives clients of the Job API: of --server, else of a server in this process that
 // works on Temporal. A command has one set of clients.
 func (i *invocation) api(ctx context.Context) (*api.Clients, error) {
-	if i.clients != nil {
-		return i.clients, nil
+	if i.clients == nil {
+		clients, err := i.connectAPI(ctx)
+		if err != nil {
+			return nil, err
+		}
+		i.clients = clients
 	}
-	clients, err := i.apiClients(ctx, false)
-	i.clients = clients
-	return clients, err
+	return i.clients, nil
 }
 
-// apiWithPipeline is api for commands that need NATS too.
-func (i *invocation) apiWithPipeline(ctx context.Context) (*api.Clients, error) {
-	return i.apiClients(ctx, true)
-}
-
-func (i *invocation) apiClients(ctx context.Context, withPipeline bool) (*api.Clients, error) {
+func (i *invocation) connectAPI(ctx context.Context) (*api.Clients, error) {
 	if i.serverURL() != "" {
 		return i.remote()
 	}
@@ -67,15 +64,25 @@ func (i *invocation) apiClients(ctx context.Context, withPipeline bool) (*api.Cl
 	if err != nil {
 		return nil, err
 	}
-	// The log has what an internal error does not tell.
-	logger := slog.New(slog.NewTextHandler(i.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	config := api.Config{Client: temporal, Address: options.HostPort, Types: i.Types, Logger: logger}
-	if withPipeline {
-		if config.Pipeline, err = i.connectPipeline(ctx); err != nil {
-			return nil, err
-		}
+	return api.NewInProcess(api.Config{Client: temporal, Address: options.HostPort, Types: i.Types, Logger: i.logger()}), nil
+}
+
+// apiWithPipeline gives clients of the Job API for loads and the quarantine: of --server,
+// else of a server in this process that works on NATS alone.
+func (i *invocation) apiWithPipeline(ctx context.Context) (*api.Clients, error) {
+	if i.serverURL() != "" {
+		return i.remote()
 	}
-	return api.New(config).InProcess(), nil
+	streams, err := i.connectPipeline(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return api.NewInProcess(api.Config{Pipeline: streams, Logger: i.logger()}), nil
+}
+
+// logger has what an internal error does not tell.
+func (i *invocation) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(i.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 }
 
 // serverURL is the URL of the remote server, "" for none.

@@ -289,7 +289,11 @@ type JobChange struct {
 	CurrentStartTimes []*timestamppb.Timestamp `protobuf:"bytes,6,rep,name=current_start_times,json=currentStartTimes,proto3" json:"current_start_times,omitempty"`
 	PlannedStartTimes []*timestamppb.Timestamp `protobuf:"bytes,7,rep,name=planned_start_times,json=plannedStartTimes,proto3" json:"planned_start_times,omitempty"`
 	// Why the change failed. Empty if it did not, or was not tried.
-	ErrorMessage  string `protobuf:"bytes,8,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	ErrorMessage string `protobuf:"bytes,8,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	// one_shot, recurring, continuous or queued.
+	Mode string `protobuf:"bytes,9,opt,name=mode,proto3" json:"mode,omitempty"`
+	// Changes with what was found of the job, and with what is to be done.
+	Etag          string `protobuf:"bytes,10,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -376,6 +380,20 @@ func (x *JobChange) GetPlannedStartTimes() []*timestamppb.Timestamp {
 func (x *JobChange) GetErrorMessage() string {
 	if x != nil {
 		return x.ErrorMessage
+	}
+	return ""
+}
+
+func (x *JobChange) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *JobChange) GetEtag() string {
+	if x != nil {
+		return x.Etag
 	}
 	return ""
 }
@@ -2439,7 +2457,7 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\"m\n" +
 	"\x11CreateJobResponse\x12%\n" +
 	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\x121\n" +
-	"\x06change\x18\x02 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\xf5\x02\n" +
+	"\x06change\x18\x02 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\x9d\x03\n" +
 	"\tJobChange\x121\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x19.dendra.jobs.v1.JobActionR\x06action\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x123\n" +
@@ -2448,7 +2466,10 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\adrifted\x18\x05 \x01(\bR\adrifted\x12J\n" +
 	"\x13current_start_times\x18\x06 \x03(\v2\x1a.google.protobuf.TimestampR\x11currentStartTimes\x12J\n" +
 	"\x13planned_start_times\x18\a \x03(\v2\x1a.google.protobuf.TimestampR\x11plannedStartTimes\x12#\n" +
-	"\rerror_message\x18\b \x01(\tR\ferrorMessage\"[\n" +
+	"\rerror_message\x18\b \x01(\tR\ferrorMessage\x12\x12\n" +
+	"\x04mode\x18\t \x01(\tR\x04mode\x12\x12\n" +
+	"\x04etag\x18\n" +
+	" \x01(\tR\x04etag\"[\n" +
 	"\vFieldChange\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
 	"\told_value\x18\x02 \x01(\tR\boldValue\x12\x1b\n" +
