@@ -79,7 +79,7 @@ func (s *runService) GetRun(ctx context.Context, r *jobsv1.GetRunRequest) (*jobs
 	if err != nil {
 		return nil, err
 	}
-	return &jobsv1.GetRunResponse{Run: runDetailMessage(detail)}, nil
+	return &jobsv1.GetRunResponse{Run: RunMessage(detail)}, nil
 }
 
 // run reads a run of a job of this system.
@@ -135,6 +135,11 @@ func (s *runService) ListRuns(ctx context.Context, r *jobsv1.ListRunsRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	if r.GetWithProgress() {
+		if err := s.Client.Runs.AddProgress(ctx, page.Runs); err != nil {
+			return nil, err
+		}
+	}
 	response := &jobsv1.ListRunsResponse{}
 	for _, run := range page.Runs {
 		response.Runs = append(response.Runs, runMessage(run))
@@ -162,7 +167,7 @@ func (s *runService) WatchRun(ctx context.Context, r *jobsv1.WatchRunRequest, st
 	defer stop(nil)
 	var sent *jobsv1.Run
 	send := func(detail *client.RunDetail) {
-		run := runDetailMessage(detail)
+		run := RunMessage(detail)
 		if proto.Equal(run, sent) {
 			return
 		}
@@ -203,8 +208,13 @@ func (s *runService) watchIteration(ctx context.Context, named namedRun, stream 
 	if err != nil || run.Status != "" && !run.Status.Open() {
 		return err
 	}
-	if _, err := s.Client.Runs.FollowIteration(ctx, named.jobID, named.iteration, func(*contract.ContinuousState) {}); err != nil {
+	ended, err := s.Client.Runs.FollowIteration(ctx, named.jobID, named.iteration, func(*contract.ContinuousState) {})
+	if err != nil {
 		return err
+	}
+	if ended.Start.IsZero() { // The job has forgotten it.
+		forgotten := &jobsv1.Run{Name: iterationName(named.jobID, named.iteration), JobId: named.jobID, Iteration: named.iteration}
+		return stream.Send(&jobsv1.WatchRunResponse{Run: forgotten})
 	}
 	if run, err = s.iteration(ctx, named); err != nil {
 		return err
@@ -222,10 +232,17 @@ func (s *runService) RetryRun(ctx context.Context, r *jobsv1.RetryRunRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	if retried.Receipt != nil {
-		return &jobsv1.RetryRunResponse{Sequence: retried.Receipt.Sequence}, nil
+	response := &jobsv1.RetryRunResponse{}
+	if receipt := retried.Receipt; receipt != nil {
+		response.Sequence, response.Ahead, response.Duplicate = receipt.Sequence, int32(receipt.Ahead), receipt.Duplicate
+		response.Queue = retried.Job.Queue()
+	} else {
+		response.RunName = refName(retried.Run)
 	}
-	return &jobsv1.RetryRunResponse{RunName: refName(retried.Run)}, nil
+	if retried.ExistedBefore {
+		response.ExistingStatus = enumOf[jobsv1.RunStatus](retried.Status)
+	}
+	return response, nil
 }
 
 // named reads the run that a request names: a workflow that is no run of a job is none.

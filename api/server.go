@@ -19,7 +19,8 @@ import (
 
 // Config says what a server works with.
 type Config struct {
-	// Client is that of Temporal. Required.
+	// Client is that of Temporal. Only a server that is asked for nothing but loads and the
+	// quarantine works without it.
 	Client *client.Client
 	// Pipeline is that of NATS, which loads and the quarantine need. Without it they are
 	// unavailable.
@@ -27,6 +28,8 @@ type Config struct {
 	// Overview reads for the overview. Its Run has to be running. If it is nil, the server
 	// makes one when it is asked for the overview first: see Server.Close.
 	Overview *overview.Reader
+	// Address is that of Temporal, for the texts of errors. Without it they do not name one.
+	Address string
 	// Types are the job types that are known besides those that workers announce.
 	Types []job.Type
 	// Logger gets what errors do not tell callers. Defaults to slog.Default().

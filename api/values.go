@@ -77,3 +77,7 @@ func valueOf(text json.RawMessage) *structpb.Value {
 	}
 	return value
 }
+
+// Word is the word of people and of jobs files for a value of an enum of the contract:
+// timed_out for RUN_STATUS_TIMED_OUT. It is "" for the unspecified value.
+func Word[E messages.Enum](e E) string { return wordOf[string](e) }

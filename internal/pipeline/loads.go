@@ -265,6 +265,8 @@ type Load struct {
 	Unanswered int    `json:"unanswered"`
 	// Oldest is when the first of them came into the stream.
 	Oldest time.Time `json:"oldest,omitzero"`
+	// Done is the number up to which all messages of the load are done with.
+	Done uint64 `json:"done"`
 }
 
 // Waiting is how many messages of a load are not acknowledged, and when the first of them
@@ -322,6 +324,7 @@ func (c *Client) Loads(ctx context.Context) ([]Load, error) {
 		load := Load{
 			LoadState: LoadState{Operation: operation, Location: location, Mirror: mirror},
 			Waiting:   info.NumPending + uint64(info.NumAckPending), Unanswered: info.NumAckPending,
+			Done: info.AckFloor.Stream,
 		}
 		if bucket != nil {
 			entry, err := bucket.Get(ctx, info.Name)

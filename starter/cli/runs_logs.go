@@ -13,10 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/client"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/runlogs"
-	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 const runsLogsHelp = `logs shows what the handler of a run logged, on all workers: the latest run of a job or of
@@ -25,13 +26,6 @@ or the one with --iteration.
 
 Workers keep the last 1000 lines of each run in NATS, for seven days. --follow shows
 lines as they come, until the run has ended. With -o json, each line is a JSON object.`
-
-// runLog is the log to show.
-type runLog struct {
-	name      runlogs.Name
-	iteration int64 // only this one's lines, if it is not 0
-	ended     func(context.Context) (bool, error)
-}
 
 func (i *invocation) runsLogsCommand() *cobra.Command {
 	var follow bool
@@ -43,7 +37,7 @@ func (i *invocation) runsLogsCommand() *cobra.Command {
 		Args:              arguments("JOB or WORKFLOW_ID", "[RUN_ID]"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.connect(cmd.Context())
+			c, err := i.logClients(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -51,18 +45,16 @@ func (i *invocation) runsLogsCommand() *cobra.Command {
 			if len(args) > 1 {
 				runID = args[1]
 			}
-			log, err := findLog(cmd.Context(), c, args[0], runID)
-			if err != nil {
+			name, loop, err := findLog(cmd.Context(), c, args[0], runID)
+			switch {
+			case err != nil:
 				return err
-			}
-			if iteration != 0 && !log.name.Loop {
+			case iteration != 0 && !loop:
 				return misuse(cmd, "--iteration is for continuous jobs, and %s is none", args[0])
+			case iteration != 0:
+				name = fmt.Sprintf("%s#%d", name, iteration)
 			}
-			log.iteration = iteration
-			if !follow {
-				log.ended = nil
-			}
-			return i.showLog(cmd.Context(), log)
+			return i.showLog(cmd.Context(), c, name, follow)
 		},
 	}
 	cmd.Flags().BoolVar(&follow, "follow", false, "show lines as they come, until the run has ended")
@@ -71,102 +63,129 @@ func (i *invocation) runsLogsCommand() *cobra.Command {
 	return cmd
 }
 
-// findLog finds the log of a run, or of the iterations of a continuous job.
-func findLog(ctx context.Context, c *client.Client, name, runID string) (runLog, error) {
+// logClients gives clients of the Job API for the logs of runs, which needs Temporal and
+// NATS.
+func (i *invocation) logClients(ctx context.Context) (*api.Clients, error) {
+	if i.serverURL() != "" {
+		return i.remote()
+	}
+	config, err := i.apiConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if config.Pipeline, err = i.connectPipeline(ctx); err != nil {
+		return nil, err
+	}
+	return api.NewInProcess(config), nil
+}
+
+// findLog gives the name of a log in the Job API: of a run, or of a continuous job.
+func findLog(ctx context.Context, c *api.Clients, name, runID string) (log string, loop bool, err error) {
 	jobID := name
 	if id, isWorkflow := contract.JobIDOfSchedule(name); isWorkflow {
 		jobID = id
 	}
-	live, err := c.Jobs.Live(ctx, jobID)
+	found, err := c.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: jobID})
 	switch {
-	case err == nil && live.Job.Mode() == job.ModeContinuous:
-		return runLog{
-			name:  runlogs.Name{JobID: jobID, Loop: true},
-			ended: func(context.Context) (bool, error) { return false, nil },
-		}, nil
-	case err != nil && (!errors.Is(err, client.ErrNotFound) && !errors.Is(err, client.ErrNotOurs) || ctx.Err() != nil):
-		return runLog{}, err
+	case err == nil && found.GetJob().GetContinuous() != nil:
+		return jobID, true, nil
+	case err != nil && notFound(err) == "" && !hasReason(err, jobsv1.ErrorReason_ERROR_REASON_NOT_OWNED):
+		return "", false, err
 	}
 	run, err := findRun(ctx, c, name, runID)
-	if err != nil {
-		return runLog{}, err
-	}
-	return runLog{
-		name: runlogs.Name{JobID: run.JobID, RunID: run.RunID},
-		ended: func(ctx context.Context) (bool, error) {
-			now, err := c.Runs.Get(ctx, run.RunRef)
-			return err == nil && !now.Status.Open(), err
-		},
-	}, nil
+	return run.GetName(), false, err
 }
 
-func (i *invocation) showLog(ctx context.Context, log runLog) error {
-	nats, err := i.connectPipeline(ctx)
-	if err != nil {
-		return err
-	}
+func (i *invocation) showLog(ctx context.Context, c *api.Clients, name string, follow bool) error {
 	lines := 0
-	err = runlogs.Read(ctx, nats, log.name, log.ended, func(line runlogs.Line) error {
-		if log.iteration != 0 && iterationOf(line) != fmt.Sprint(log.iteration) {
-			return nil
-		}
+	show := func(line *jobsv1.LogLine) error {
 		lines++
 		return i.writeLogLine(i.Stdout, line)
-	})
+	}
+	var err error
+	if follow {
+		err = followLog(ctx, c, name, show)
+	} else {
+		err = listLog(ctx, c, name, show)
+	}
+	if err == nil {
+		i.noteEmpty("line", lines)
+	}
+	return err
+}
+
+func listLog(ctx context.Context, c *api.Clients, name string, show func(*jobsv1.LogLine) error) error {
+	response, err := c.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: name})
 	if err != nil {
 		return err
 	}
-	i.noteEmpty("line", lines)
+	for _, line := range response.GetLines() {
+		if err := show(line); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-// Attributes of lines, which all of a log have.
-const (
-	logRunID   = "run_id"
-	logAttempt = "attempt"
-)
+func followLog(ctx context.Context, c *api.Clients, name string, show func(*jobsv1.LogLine) error) error {
+	stream, err := c.Runs.WatchRunLogs(ctx, &jobsv1.WatchRunLogsRequest{Name: name})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stream.Close() }() // It is at its end, or left.
+	for {
+		message, err := stream.Receive()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := show(message.GetLine()); err != nil {
+			return err
+		}
+	}
+}
 
-// commonAttributes are the same in all lines of a log, or are shown before its text.
-var commonAttributes = []string{"job_id", "job_type", "workflow_id", logRunID, logAttempt, "trace_id", "span_id", "worker"}
+// hiddenAttributes are the same in all lines of a log.
+var hiddenAttributes = []string{"trace_id", "span_id", "worker"}
 
 // writeLogLine writes "12:00:05.120 INFO attempt 1: text key=value".
-func (i *invocation) writeLogLine(w io.Writer, line runlogs.Line) error {
+func (i *invocation) writeLogLine(w io.Writer, line *jobsv1.LogLine) error {
 	if i.format == formatJSON {
-		text, err := json.Marshal(line)
+		text, err := compactMessage(line)
 		if err == nil {
 			_, err = fmt.Fprintf(w, "%s\n", text)
 		}
 		return err
 	}
-	text := fmt.Sprintf("%s %-5s", line.Time.In(i.Location).Format(time.DateTime+".000"), clean(line.Level))
-	switch number := iterationOf(line); {
-	case number != "":
-		text += " iteration " + number + ":"
-	case len(line.Attributes[logAttempt]) > 0:
-		text += " attempt " + plainValue(line.Attributes[logAttempt]) + ":"
+	text := fmt.Sprintf("%s %-5s", toTime(line.GetTime()).In(i.Location).Format(time.DateTime+".000"), clean(line.GetLevel()))
+	switch {
+	case line.GetIteration() != 0:
+		text += fmt.Sprintf(" iteration %d:", line.GetIteration())
+	case line.GetAttempt() != 0:
+		text += fmt.Sprintf(" attempt %d:", line.GetAttempt())
 	}
-	text += " " + clean(line.Message)
-	for _, name := range slices.Sorted(maps.Keys(line.Attributes)) {
-		if !slices.Contains(commonAttributes, name) {
-			text += " " + clean(name) + "=" + plainValue(line.Attributes[name])
+	text += " " + clean(line.GetMessage())
+	fields := line.GetAttributes().GetFields()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(hiddenAttributes, name) {
+			text += " " + clean(name) + "=" + plainValue(fields[name])
 		}
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
 }
 
-// iterationOf is the number of the iteration that logged a line, "" of a run.
-func iterationOf(line runlogs.Line) string {
-	_, number, _ := strings.Cut(plainValue(line.Attributes[logRunID]), "/")
-	return number
-}
-
 // plainValue is a value of JSON as people read it: a text without quotes where it
 // needs none.
-func plainValue(value json.RawMessage) string {
-	var text string
-	if json.Unmarshal(value, &text) != nil || text == "" || strings.ContainsAny(text, " =\"") {
-		text = string(value)
+func plainValue(value *structpb.Value) string {
+	if text, ok := value.GetKind().(*structpb.Value_StringValue); ok && text.StringValue != "" && !strings.ContainsAny(text.StringValue, " =\"") {
+		return clean(text.StringValue)
 	}
-	return clean(text)
+	text, err := json.Marshal(value.AsInterface())
+	if err != nil {
+		return clean(value.String())
+	}
+	return clean(string(text))
 }

@@ -32,7 +32,7 @@ type serveOptions struct {
 }
 
 func (i *invocation) serveCommand() *cobra.Command {
-	o := &serveOptions{listen: "127.0.0.1:8090", auditLog: "-", stopTimeout: defaultStopTimeout}
+	o := &serveOptions{listen: "127.0.0.1:8080", auditLog: "-", stopTimeout: defaultStopTimeout}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the Job API and the status page, and reconcile",
@@ -113,15 +113,13 @@ func (i *invocation) serve(cmd *cobra.Command, o *serveOptions) error {
 
 // serveAPI is what the API works with. NATS may come later.
 func (i *invocation) serveAPI(ctx context.Context, logger *slog.Logger) (api.Config, error) {
-	c, err := i.connect(ctx)
+	config, err := i.apiConfig(ctx)
 	if err != nil {
 		return api.Config{}, err
 	}
-	p, err := i.connectPipeline(ctx)
-	if err != nil {
-		return api.Config{}, err
-	}
-	return api.Config{Client: c, Pipeline: p, Types: i.Types, Logger: logger}, nil
+	config.Logger = logger
+	config.Pipeline, err = i.connectPipeline(ctx)
+	return config, err
 }
 
 func (o *serveOptions) auth(logger *slog.Logger) (auth.Config, error) {

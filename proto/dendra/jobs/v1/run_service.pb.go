@@ -145,7 +145,15 @@ type Run struct {
 	// No worker has taken the run yet. Not in lists.
 	WaitingForWorker bool `protobuf:"varint,28,opt,name=waiting_for_worker,json=waitingForWorker,proto3" json:"waiting_for_worker,omitempty"`
 	// The spec that the run has. Not in lists.
-	Spec          *structpb.Struct `protobuf:"bytes,29,opt,name=spec,proto3" json:"spec,omitempty"`
+	Spec *structpb.Struct `protobuf:"bytes,29,opt,name=spec,proto3" json:"spec,omitempty"`
+	// The job's mode: one_shot, recurring, continuous, queued.
+	Mode string `protobuf:"bytes,30,opt,name=mode,proto3" json:"mode,omitempty"`
+	// The latest sign of life.
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// The worker type that serves the job. Not in lists.
+	WorkerType string `protobuf:"bytes,32,opt,name=worker_type,json=workerType,proto3" json:"worker_type,omitempty"`
+	// The service of a bound job. Not in lists.
+	Binding       *Binding `protobuf:"bytes,33,opt,name=binding,proto3" json:"binding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -383,6 +391,34 @@ func (x *Run) GetSpec() *structpb.Struct {
 	return nil
 }
 
+func (x *Run) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *Run) GetUpdateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdateTime
+	}
+	return nil
+}
+
+func (x *Run) GetWorkerType() string {
+	if x != nil {
+		return x.WorkerType
+	}
+	return ""
+}
+
+func (x *Run) GetBinding() *Binding {
+	if x != nil {
+		return x.Binding
+	}
+	return nil
+}
+
 // RunProgress is how far a run under way is.
 type RunProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -542,7 +578,10 @@ type ListRunsRequest struct {
 	// As in ListJobs. Fields: job_id, type, mode, status, owner, queue, tags.NAME, and
 	// start_time, which takes >= alone. With the id of a continuous job the list has its
 	// latest iterations.
-	Filter        string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
+	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Adds attempts, worker and progress of runs under way, of the first 100 of a page. Each
+	// takes a call to Temporal.
+	WithProgress  bool `protobuf:"varint,4,opt,name=with_progress,json=withProgress,proto3" json:"with_progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -596,6 +635,13 @@ func (x *ListRunsRequest) GetFilter() string {
 		return x.Filter
 	}
 	return ""
+}
+
+func (x *ListRunsRequest) GetWithProgress() bool {
+	if x != nil {
+		return x.WithProgress
+	}
+	return false
 }
 
 type ListRunsResponse struct {
@@ -789,9 +835,15 @@ type RetryRunResponse struct {
 	// The name of the run. Empty where a queue starts it.
 	RunName string `protobuf:"bytes,1,opt,name=run_name,json=runName,proto3" json:"run_name,omitempty"`
 	// The number of the item of a queued job.
-	Sequence      int64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Sequence int64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// How many items run before it, and whether the queue held the job already.
+	Ahead     int32  `protobuf:"varint,3,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	Duplicate bool   `protobuf:"varint,4,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
+	Queue     string `protobuf:"bytes,5,opt,name=queue,proto3" json:"queue,omitempty"`
+	// The status of a run that an earlier call has started.
+	ExistingStatus RunStatus `protobuf:"varint,6,opt,name=existing_status,json=existingStatus,proto3,enum=dendra.jobs.v1.RunStatus" json:"existing_status,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RetryRunResponse) Reset() {
@@ -836,6 +888,34 @@ func (x *RetryRunResponse) GetSequence() int64 {
 		return x.Sequence
 	}
 	return 0
+}
+
+func (x *RetryRunResponse) GetAhead() int32 {
+	if x != nil {
+		return x.Ahead
+	}
+	return 0
+}
+
+func (x *RetryRunResponse) GetDuplicate() bool {
+	if x != nil {
+		return x.Duplicate
+	}
+	return false
+}
+
+func (x *RetryRunResponse) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *RetryRunResponse) GetExistingStatus() RunStatus {
+	if x != nil {
+		return x.ExistingStatus
+	}
+	return RunStatus_RUN_STATUS_UNSPECIFIED
 }
 
 type CancelRunRequest struct {
@@ -1286,8 +1366,7 @@ var File_dendra_jobs_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	" dendra/jobs/v1/run_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\n" +
-	"\n" +
+	" dendra/jobs/v1/run_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\v\n" +
 	"\x03Run\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x19\n" +
@@ -1322,7 +1401,13 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"last_error\x18\x1a \x01(\tR\tlastError\x12F\n" +
 	"\x11next_attempt_time\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampR\x0fnextAttemptTime\x12,\n" +
 	"\x12waiting_for_worker\x18\x1c \x01(\bR\x10waitingForWorker\x12+\n" +
-	"\x04spec\x18\x1d \x01(\v2\x17.google.protobuf.StructR\x04spec\x1a9\n" +
+	"\x04spec\x18\x1d \x01(\v2\x17.google.protobuf.StructR\x04spec\x12\x12\n" +
+	"\x04mode\x18\x1e \x01(\tR\x04mode\x12;\n" +
+	"\vupdate_time\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"updateTime\x12\x1f\n" +
+	"\vworker_type\x18  \x01(\tR\n" +
+	"workerType\x121\n" +
+	"\abinding\x18! \x01(\v2\x17.dendra.jobs.v1.BindingR\abinding\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"Q\n" +
@@ -1333,12 +1418,13 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\rGetRunRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"7\n" +
 	"\x0eGetRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"x\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"\x9d\x01\n" +
 	"\x0fListRunsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x12 \n" +
-	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\"c\n" +
+	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\x12#\n" +
+	"\rwith_progress\x18\x04 \x01(\bR\fwithProgress\"c\n" +
 	"\x10ListRunsResponse\x12'\n" +
 	"\x04runs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.RunR\x04runs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"<\n" +
@@ -1347,10 +1433,14 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x10WatchRunResponse\x12%\n" +
 	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"<\n" +
 	"\x0fRetryRunRequest\x12)\n" +
-	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"I\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"\xd7\x01\n" +
 	"\x10RetryRunResponse\x12\x19\n" +
 	"\brun_name\x18\x01 \x01(\tR\arunName\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x03R\bsequence\"_\n" +
+	"\bsequence\x18\x02 \x01(\x03R\bsequence\x12\x14\n" +
+	"\x05ahead\x18\x03 \x01(\x05R\x05ahead\x12\x1c\n" +
+	"\tduplicate\x18\x04 \x01(\bR\tduplicate\x12\x14\n" +
+	"\x05queue\x18\x05 \x01(\tR\x05queue\x12B\n" +
+	"\x0fexisting_status\x18\x06 \x01(\x0e2\x19.dendra.jobs.v1.RunStatusR\x0eexistingStatus\"_\n" +
 	"\x10CancelRunRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x13\n" +
@@ -1438,6 +1528,7 @@ var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
 	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
 	(*structpb.Value)(nil),        // 23: google.protobuf.Value
 	(*structpb.Struct)(nil),       // 24: google.protobuf.Struct
+	(*Binding)(nil),               // 25: dendra.jobs.v1.Binding
 }
 var file_dendra_jobs_v1_run_service_proto_depIdxs = []int32{
 	0,  // 0: dendra.jobs.v1.Run.status:type_name -> dendra.jobs.v1.RunStatus
@@ -1454,34 +1545,37 @@ var file_dendra_jobs_v1_run_service_proto_depIdxs = []int32{
 	23, // 11: dendra.jobs.v1.Run.cursor:type_name -> google.protobuf.Value
 	21, // 12: dendra.jobs.v1.Run.next_attempt_time:type_name -> google.protobuf.Timestamp
 	24, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
-	1,  // 14: dendra.jobs.v1.GetRunResponse.run:type_name -> dendra.jobs.v1.Run
-	1,  // 15: dendra.jobs.v1.ListRunsResponse.runs:type_name -> dendra.jobs.v1.Run
-	1,  // 16: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
-	19, // 17: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
-	19, // 18: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
-	21, // 19: dendra.jobs.v1.LogLine.time:type_name -> google.protobuf.Timestamp
-	24, // 20: dendra.jobs.v1.LogLine.attributes:type_name -> google.protobuf.Struct
-	3,  // 21: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
-	5,  // 22: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
-	7,  // 23: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
-	15, // 24: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
-	17, // 25: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
-	9,  // 26: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
-	11, // 27: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
-	13, // 28: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
-	4,  // 29: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
-	6,  // 30: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
-	8,  // 31: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
-	16, // 32: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
-	18, // 33: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
-	10, // 34: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
-	12, // 35: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
-	14, // 36: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
-	29, // [29:37] is the sub-list for method output_type
-	21, // [21:29] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	21, // 14: dendra.jobs.v1.Run.update_time:type_name -> google.protobuf.Timestamp
+	25, // 15: dendra.jobs.v1.Run.binding:type_name -> dendra.jobs.v1.Binding
+	1,  // 16: dendra.jobs.v1.GetRunResponse.run:type_name -> dendra.jobs.v1.Run
+	1,  // 17: dendra.jobs.v1.ListRunsResponse.runs:type_name -> dendra.jobs.v1.Run
+	1,  // 18: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
+	0,  // 19: dendra.jobs.v1.RetryRunResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
+	19, // 20: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
+	19, // 21: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
+	21, // 22: dendra.jobs.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	24, // 23: dendra.jobs.v1.LogLine.attributes:type_name -> google.protobuf.Struct
+	3,  // 24: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
+	5,  // 25: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
+	7,  // 26: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
+	15, // 27: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
+	17, // 28: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
+	9,  // 29: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
+	11, // 30: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
+	13, // 31: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
+	4,  // 32: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
+	6,  // 33: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
+	8,  // 34: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
+	16, // 35: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
+	18, // 36: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
+	10, // 37: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
+	12, // 38: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
+	14, // 39: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
+	32, // [32:40] is the sub-list for method output_type
+	24, // [24:32] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_run_service_proto_init() }
@@ -1489,6 +1583,7 @@ func file_dendra_jobs_v1_run_service_proto_init() {
 	if File_dendra_jobs_v1_run_service_proto != nil {
 		return
 	}
+	file_dendra_jobs_v1_job_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
