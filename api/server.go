@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -57,7 +56,8 @@ func New(config Config) *Server {
 		config.Timeout = 2 * time.Minute
 	}
 	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config)}
-	interceptors := append(slices.Clone(config.Interceptors), s.limitTime, s.explainErrors, validate.NewServerInterceptor())
+	interceptors := append([]connect.ServerInterceptor{traced(config.Logger), observe}, config.Interceptors...)
+	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor())
 	s.connect = connect.NewServer(interceptors...)
 	s.connect.SetUnknownHandler(unknownMethod)
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})

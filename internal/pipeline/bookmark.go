@@ -131,7 +131,7 @@ func (c *Client) Advance(ctx context.Context, from Bookmark, position time.Time,
 // Bookmarks reads all bookmarks, up to a limit, in no particular order. What cannot be read
 // is left out. It makes nothing: without a bucket there are none.
 func (c *Client) Bookmarks(ctx context.Context, limit int) ([]Bookmark, error) {
-	if err := c.reach(ctx); err != nil {
+	if err := c.Reach(ctx); err != nil {
 		return nil, err
 	}
 	bucket, err := c.js.KeyValue(ctx, BucketBookmarks)
