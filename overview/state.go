@@ -25,9 +25,9 @@ type state struct {
 	// complete says that the history was read since the last gap in the scans.
 	complete bool
 
-	queues  map[string]*queueState
-	workers map[string]*workerState
-	loads   []*jobsv1.Load
+	queues   map[string]*queueState
+	workers  map[string]*workerState
+	loads    []*jobsv1.Load
 	stations []*jobsv1.StationOverview
 	// integrations are those of the platform.
 	integrations []*jobsv1.IntegrationOverview
