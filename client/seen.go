@@ -130,6 +130,8 @@ func (c *RunClient) scan(ctx context.Context, query string, limit int, visit fun
 type SeenSchedule struct {
 	JobRow
 	DefinitionHash string
+	// Limits are those of the definition; nil if it has none, or if the list does not tell.
+	Limits *contract.Limits
 
 	skips []SkippedStart
 }
@@ -143,10 +145,12 @@ func (s *SeenSchedule) Skips(at time.Time) bool {
 func (c *JobClient) ScanSchedules(ctx context.Context, visit func(SeenSchedule)) error {
 	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
 		if row, ours := scheduledRow(entry); ours {
-			visit(SeenSchedule{
-				JobRow: row, DefinitionHash: metadata.Attribute(entry.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName()),
-				skips: comingSkips(entry.GetInfo().GetSpec(), time.Time{}),
-			})
+			seen := SeenSchedule{JobRow: row, DefinitionHash: definitionHashOf(entry.GetSearchAttributes()), skips: comingSkips(entry.GetInfo().GetSpec(), time.Time{})}
+			var limits contract.Limits
+			if metadata.Field(entry.GetMemo(), contract.MemoLimits, &limits) && limits.Definition == seen.DefinitionHash {
+				seen.Limits = &limits
+			}
+			visit(seen)
 		}
 	})
 }

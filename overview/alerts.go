@@ -21,11 +21,14 @@ type Limits struct {
 	LoadAge time.Duration
 	// StationAge is how long a station may send nothing. Defaults to 24 hours.
 	StationAge time.Duration
+	// Freshness is that of recurring and continuous jobs that have none of their own.
+	// Defaults to no limit.
+	Freshness time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
 	return Limits{
-		QueueAge: cmp.Or(l.QueueAge, time.Hour), LoadAge: cmp.Or(l.LoadAge, 15*time.Minute), StationAge: cmp.Or(l.StationAge, 24*time.Hour),
+		QueueAge: cmp.Or(l.QueueAge, time.Hour), LoadAge: cmp.Or(l.LoadAge, 15*time.Minute), StationAge: cmp.Or(l.StationAge, 24*time.Hour), Freshness: l.Freshness,
 	}
 }
 
@@ -141,12 +144,8 @@ func (a *alerting) job(j *jobsv1.JobOverview) {
 		a.add(jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, j.GetId(), timeOrZero(f.GetSince()), actions,
 			"Job %s %s: %s", j.GetId(), failures(f.GetFailures()), orUnknown(f.GetErrorMessage()))
 	}
-	if limit := j.GetFreshness(); limit != nil && !paused {
-		if since, late := a.older(j.GetLastSuccessTime(), limit.AsDuration()); late {
-			a.add(jobsv1.AlertRule_ALERT_RULE_JOB_LATE, j.GetId(), since, []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RUN_JOB},
-				"Job %s last succeeded at %s, and should at least every %s.",
-				j.GetId(), j.GetLastSuccessTime().AsTime().Format(time.RFC3339), limit.AsDuration())
-		}
+	if !paused && (recurs || j.GetMode() == string(job.ModeContinuous)) {
+		a.late(j)
 	}
 	if n := missedLately(j.GetOutcomes()); n > 0 && recurs && !paused {
 		a.add(jobsv1.AlertRule_ALERT_RULE_STARTS_MISSED, j.GetId(), time.Time{},

@@ -35,6 +35,8 @@ type jobState struct {
 	definedAt   time.Time
 	starts      starts
 	lastSuccess time.Time
+	// known is since when the job is known.
+	known time.Time
 
 	// message is what was made of it last; nil if something has changed since.
 	message *jobsv1.JobOverview
@@ -190,6 +192,7 @@ func (j *jobState) overview(waiting client.JobRow, waits, complete bool, now tim
 	} else {
 		m.Outcomes, m.MedianDuration = j.outcomes.text(j.starts.missed), j.outcomes.median()
 	}
+	j.addLimits(m, now)
 	j.message, j.waited = m, waits
 	return m
 }

@@ -100,6 +100,12 @@ func (i *invocation) addDefinition(s *sheet, j job.Job) {
 	s.add("Run timeout", "%s, heartbeat %s, stop grace period %s",
 		j.Options.RunTimeout, j.Options.HeartbeatTimeout, j.Options.StopGracePeriod)
 	s.add("Retries", "%s", retries(j.Options))
+	if j.Options.Freshness != 0 {
+		s.add("Freshness", "a success at least every %s", j.Options.Freshness)
+	}
+	if j.Options.Deadline != nil {
+		s.add("Deadline", "a success each day by %s", j.Options.Deadline)
+	}
 }
 
 func modeText(schedule job.Trigger) string {

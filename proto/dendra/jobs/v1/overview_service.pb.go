@@ -674,8 +674,10 @@ type JobOverview struct {
 	// The median of the durations of the completed runs among the latest 100.
 	MedianDuration *durationpb.Duration `protobuf:"bytes,14,opt,name=median_duration,json=medianDuration,proto3" json:"median_duration,omitempty"`
 	// The limits that the definition sets. Unset means none.
-	Freshness     *durationpb.Duration `protobuf:"bytes,15,opt,name=freshness,proto3" json:"freshness,omitempty"`
-	Deadline      string               `protobuf:"bytes,16,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Freshness *durationpb.Duration `protobuf:"bytes,15,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	Deadline  string               `protobuf:"bytes,16,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// Since when the server knows the job. A job without a success is late from then on.
+	FirstSeenTime *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=first_seen_time,json=firstSeenTime,proto3" json:"first_seen_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -820,6 +822,13 @@ func (x *JobOverview) GetDeadline() string {
 		return x.Deadline
 	}
 	return ""
+}
+
+func (x *JobOverview) GetFirstSeenTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FirstSeenTime
+	}
+	return nil
 }
 
 // IntegrationOverview is an integration config of the platform.
@@ -1059,7 +1068,7 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\alatency\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12#\n" +
 	"\rerror_message\x18\x05 \x01(\tR\ferrorMessage\x129\n" +
 	"\n" +
-	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\x9b\x05\n" +
+	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\xdf\x05\n" +
 	"\vJobOverview\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
@@ -1077,7 +1086,8 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\boutcomes\x18\r \x01(\tR\boutcomes\x12B\n" +
 	"\x0fmedian_duration\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x0emedianDuration\x127\n" +
 	"\tfreshness\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\tfreshness\x12\x1a\n" +
-	"\bdeadline\x18\x10 \x01(\tR\bdeadline\"\x92\x02\n" +
+	"\bdeadline\x18\x10 \x01(\tR\bdeadline\x12B\n" +
+	"\x0ffirst_seen_time\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\rfirstSeenTime\"\x92\x02\n" +
 	"\x13IntegrationOverview\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\"\n" +
@@ -1160,16 +1170,17 @@ var file_dendra_jobs_v1_overview_service_proto_depIdxs = []int32{
 	12, // 22: dendra.jobs.v1.JobOverview.last_success_time:type_name -> google.protobuf.Timestamp
 	18, // 23: dendra.jobs.v1.JobOverview.median_duration:type_name -> google.protobuf.Duration
 	18, // 24: dendra.jobs.v1.JobOverview.freshness:type_name -> google.protobuf.Duration
-	12, // 25: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
-	0,  // 26: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
-	2,  // 27: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
-	1,  // 28: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
-	3,  // 29: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
-	28, // [28:30] is the sub-list for method output_type
-	26, // [26:28] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	12, // 25: dendra.jobs.v1.JobOverview.first_seen_time:type_name -> google.protobuf.Timestamp
+	12, // 26: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
+	0,  // 27: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
+	2,  // 28: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
+	1,  // 29: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
+	3,  // 30: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
+	29, // [29:31] is the sub-list for method output_type
+	27, // [27:29] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_overview_service_proto_init() }
