@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -207,13 +208,7 @@ func TestEnumsHaveAllWords(t *testing.T) {
 	}))
 }
 
-type enum interface {
-	~int32
-	comparable
-	Descriptor() protoreflect.EnumDescriptor
-}
-
-func checkWords[E enum](t *testing.T, words []string) {
+func checkWords[E messages.Enum](t *testing.T, words []string) {
 	t.Helper()
 	var e E
 	require.Equal(t, e.Descriptor().Values().Len()-1, len(words), "%s", e.Descriptor().FullName())

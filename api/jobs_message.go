@@ -3,6 +3,7 @@ package api
 import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -34,11 +35,7 @@ func rowState(row client.JobRow) *jobsv1.JobState {
 		Status: enumOf[jobsv1.JobStatus](row.Status), PauseReason: row.PauseReason,
 		LastStartTime: timeOf(row.LastStart), NextStartTime: timeOf(row.Next),
 	}
-	if f := row.Failing; f != nil {
-		state.Failing = &jobsv1.Failing{
-			Failures: int32(f.Failures), Since: timeOf(f.Since), ErrorClass: f.Class, ErrorMessage: f.Error, NextRunTime: timeOf(f.NextRun),
-		}
-	}
+	state.Failing = messages.Failing(row.Failing)
 	return state
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -22,10 +23,6 @@ func (s *Server) pipeline() (*pipeline.Client, error) {
 	return s.Pipeline, nil
 }
 
-// loaderSilence is the age of the last report at which a loader counts as stopped: ten
-// times the interval of reports.
-const loaderSilence = 30 * time.Second
-
 // ListLoads implements the service. Before the first worker there are no streams, and so
 // no loads.
 func (s *loadService) ListLoads(ctx context.Context, _ *jobsv1.ListLoadsRequest) (*jobsv1.ListLoadsResponse, error) {
@@ -39,44 +36,9 @@ func (s *loadService) ListLoads(ctx context.Context, _ *jobsv1.ListLoadsRequest)
 	}
 	response := &jobsv1.ListLoadsResponse{}
 	for _, load := range loads {
-		response.Loads = append(response.Loads, loadMessage(load, time.Now()))
+		response.Loads = append(response.Loads, messages.Load(load, time.Now()))
 	}
 	return response, nil
-}
-
-func loadMessage(load pipeline.Load, now time.Time) *jobsv1.Load {
-	loader := now.Sub(load.UpdatedAt) < loaderSilence
-	m := &jobsv1.Load{
-		Location: load.Location, Flow: string(load.Operation), Mirror: load.Mirror, Status: loadStatus(load, loader),
-		Address: load.Address, JobId: load.Job, Waiting: int64(load.Waiting), OldestTime: timeOf(load.Oldest),
-		Points: load.Points, Quarantined: load.Quarantined, Expired: load.Expired,
-		LastWriteTime: timeOf(load.LastWrite), UpdateTime: timeOf(load.UpdatedAt),
-		ErrorMessage: load.Breaker.Reason, NextAttemptTime: timeOf(load.Breaker.RetryAt), Failures: int32(load.Breaker.Failures),
-	}
-	if loader {
-		m.PointsPerSecond = load.PointsPerSecond
-	}
-	if load.Breaker.State != pipeline.BreakerClosed {
-		m.DownTime = timeOf(load.Breaker.Since)
-	}
-	if load.Breaker.Held != nil && load.Waiting > 0 {
-		m.HeldSequence = int64(load.Breaker.Held.Sequence)
-	}
-	return m
-}
-
-func loadStatus(load pipeline.Load, loader bool) jobsv1.LoadStatus {
-	switch {
-	case load.Breaker.State == pipeline.BreakerOpen:
-		return jobsv1.LoadStatus_LOAD_STATUS_DOWN
-	case load.Breaker.State == pipeline.BreakerTrying:
-		return jobsv1.LoadStatus_LOAD_STATUS_TRYING
-	case !loader:
-		return jobsv1.LoadStatus_LOAD_STATUS_NO_LOADER
-	case load.Breaker.Failures > 0:
-		return jobsv1.LoadStatus_LOAD_STATUS_FAILING
-	}
-	return jobsv1.LoadStatus_LOAD_STATUS_OK
 }
 
 // SkipHeldMessage implements the service.

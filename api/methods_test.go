@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -29,6 +30,7 @@ func everyMethod(t *testing.T, w *world, key string, c *calledClients) {
 	t.Run("of workers", func(t *testing.T) { workersAndTypes(t, c) })
 	t.Run("of job sets", func(t *testing.T) { jobSets(t, key, c) })
 	t.Run("of the pipeline", func(t *testing.T) { loadsAndQuarantine(t, w, key, c) })
+	t.Run("of the overview", func(t *testing.T) { overviews(t, key, c) })
 	if !t.Failed() {
 		c.requireAllCalled(t, w)
 	}
@@ -306,6 +308,19 @@ func runs(t *testing.T, key string, c *calledClients) {
 	require.NoError(t, err)
 	require.Equal(t, retried.GetRunName(), once.GetRunName())
 	require.Equal(t, failed, watched(t, c, retried.GetRunName()).GetRetryOf())
+
+	// What its handler logged is kept, and sent until the run has ended.
+	logged, err := c.Runs.WatchRunLogs(ctx, &jobsv1.WatchRunLogsRequest{Name: failed})
+	sent := drain(t, logged, err)
+	kept, err := c.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: failed})
+	require.NoError(t, err)
+	require.Len(t, kept.GetLines(), len(sent))
+	end := sent[len(sent)-1].GetLine()
+	require.Equal(t, "attempt ended", end.GetMessage())
+	require.EqualValues(t, 1, end.GetAttempt())
+	require.Equal(t, "Told", end.GetAttributes().GetFields()["class"].GetStringValue())
+	_, err = c.Runs.ListRunLogs(ctx, &jobsv1.ListRunLogsRequest{Name: "take_steps.no-such-job"})
+	requireError(t, err, connect.CodeNotFound, jobsv1.ErrorReason_ERROR_REASON_NOT_FOUND)
 
 	gate := filepath.Join(t.TempDir(), "gate")
 	held := oneShot(t, c, "take_steps.held-"+key, "gate", gate)
@@ -612,4 +627,36 @@ func heldMessage(t *testing.T, w *world, location string) int64 {
 		},
 	}))
 	return int64(ack.Sequence)
+}
+
+func overviews(t *testing.T, key string, c *calledClients) {
+	ctx := t.Context()
+	id := "take_steps.overview-" + key
+	j := steps(t, id)
+	j.Mode = &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}
+	_, err := c.Jobs.CreateJob(ctx, &jobsv1.CreateJobRequest{Job: j})
+	require.NoError(t, err)
+
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	stream, err := c.Overview.WatchOverview(watching, &jobsv1.WatchOverviewRequest{})
+	require.NoError(t, err)
+	first, err := stream.Receive()
+	require.NoError(t, err)
+	require.False(t, first.GetDelta(), "the first message is all")
+	require.NotEmpty(t, first.GetOverview().GetWorkers())
+
+	find := func(o *jobsv1.Overview) *jobsv1.JobOverview {
+		for _, j := range o.GetJobs() {
+			if j.GetId() == id {
+				return j
+			}
+		}
+		return nil
+	}
+	stacktest.WaitFor(t, "the job to be in the overview as completed", func() (bool, error) {
+		got, err := c.Overview.GetOverview(ctx, &jobsv1.GetOverviewRequest{})
+		return find(got.GetOverview()).GetOutcomes() == "C", err
+	})
+	stop()
 }

@@ -9,8 +9,8 @@ import (
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -25,7 +25,7 @@ func (s *queueService) GetQueue(ctx context.Context, r *jobsv1.GetQueueRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return &jobsv1.GetQueueResponse{Queue: queueMessage(queue)}, nil
+	return &jobsv1.GetQueueResponse{Queue: messages.Queue(queue)}, nil
 }
 
 // ListQueues implements the service.
@@ -67,7 +67,7 @@ func (s *queueService) queues(ctx context.Context, names []string) (queues []*jo
 		queue, err := s.Client.Queues.Get(ctx, names[i])
 		switch {
 		case err == nil:
-			found[i] = queueMessage(queue)
+			found[i] = messages.Queue(queue)
 		case errors.Is(err, client.ErrNotFound): // Someone has deleted it.
 		case ctx.Err() != nil || parallel.ServerGone(err):
 			return err
@@ -143,33 +143,4 @@ func (s *queueService) ListQueueItems(ctx context.Context, r *jobsv1.ListQueueIt
 		})
 	}
 	return response, nil
-}
-
-// queueMessage is a queue on the wire.
-func queueMessage(q *client.Queue) *jobsv1.Queue {
-	m := &jobsv1.Queue{
-		Name: q.Name, Status: enumOf[jobsv1.QueueStatus](q.Status), Waiting: int32(q.Waiting), OldestTime: timeOf(q.Oldest),
-		RanLastMinute: int32(q.LastMinute), RanLastHour: int32(q.LastHour),
-		Accepted: q.Accepted, Completed: q.Completed, Failed: q.Failed, Canceled: q.Canceled, Skipped: q.Skipped,
-		DeadLetters: int32(q.DeadLetters), OnFailure: enumOf[jobsv1.FailurePolicy](q.OnFailure),
-	}
-	if item := q.Running; item != nil {
-		m.Running = &jobsv1.QueueItem{Sequence: item.Sequence, JobId: item.JobID, StartTime: timeOf(item.Started)}
-		if item.RunID != "" {
-			m.Running.RunName = refName(client.RunRef{WorkflowID: contract.JobWorkflowID(item.JobID), RunID: item.RunID})
-		}
-	}
-	switch {
-	case q.Ended != nil:
-		m.Status = jobsv1.QueueStatus_QUEUE_STATUS_ENDED
-		m.Reason = fmt.Sprintf("its workflow ended as %s", q.Ended.Status)
-		if q.Ended.Reason != "" {
-			m.Reason += ": " + q.Ended.Reason
-		}
-	case q.Halted != nil:
-		m.Reason = q.Halted.Reason
-	case q.Paused:
-		m.Reason = q.PauseReason
-	}
-	return m
 }

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect/v2"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -21,7 +22,7 @@ import (
 type runService struct{ *Server }
 
 // refName is the name of a run: WORKFLOW_ID@RUN_ID.
-func refName(ref client.RunRef) string { return ref.WorkflowID + "@" + ref.RunID }
+func refName(ref client.RunRef) string { return messages.RunName(ref) }
 
 // iterationName is the name of an iteration: JOB_ID#NUMBER.
 func iterationName(jobID string, number int64) string {

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -13,6 +12,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/overview"
 	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
@@ -24,6 +24,9 @@ type Config struct {
 	// Pipeline is that of NATS, which loads and the quarantine need. Without it they are
 	// unavailable.
 	Pipeline *pipeline.Client
+	// Overview reads for the overview. Its Run has to be running. If it is nil, the server
+	// makes one when it is asked for the overview first: see Server.Close.
+	Overview *overview.Reader
 	// Types are the job types that are known besides those that workers announce.
 	Types []job.Type
 	// Logger gets what errors do not tell callers. Defaults to slog.Default().
@@ -41,6 +44,7 @@ type Server struct {
 	connect *connect.Server
 	syncer  *schedules.Syncer
 	types   *types
+	reader  ownReader
 }
 
 // New makes a server.
@@ -52,18 +56,23 @@ func New(config Config) *Server {
 		config.Timeout = 2 * time.Minute
 	}
 	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config)}
-	interceptors := append(slices.Clone(config.Interceptors), s.limitTime, s.explainErrors, validate.NewServerInterceptor())
+	interceptors := append([]connect.ServerInterceptor{traced(config.Logger), observe}, config.Interceptors...)
+	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor())
 	s.connect = connect.NewServer(interceptors...)
 	s.connect.SetUnknownHandler(unknownMethod)
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})
 	jobsv1connect.RegisterJobSetServiceHandler(s.connect, &jobSetService{s})
 	jobsv1connect.RegisterLoadServiceHandler(s.connect, &loadService{s})
+	jobsv1connect.RegisterOverviewServiceHandler(s.connect, &overviewService{s})
 	jobsv1connect.RegisterQuarantineServiceHandler(s.connect, &quarantineService{s})
 	jobsv1connect.RegisterQueueServiceHandler(s.connect, &queueService{s})
 	jobsv1connect.RegisterRunServiceHandler(s.connect, &runService{s})
 	jobsv1connect.RegisterWorkerServiceHandler(s.connect, &workerService{s})
 	return s
 }
+
+// Close ends what the server has begun on its own: the reader of the overview.
+func (s *Server) Close() { s.reader.close() }
 
 // Clients are clients of all services of the Job API.
 type Clients struct {

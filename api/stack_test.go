@@ -21,6 +21,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -65,7 +66,8 @@ func TestStack(t *testing.T) {
 		})
 	}
 	t.Run("plain HTTP", func(t *testing.T) { t.Parallel(); plainHTTP(t, w) })
-	t.Run("buf curl", func(t *testing.T) { t.Parallel(); bufCurl(t, w) })
+	t.Run("every method by curl", func(t *testing.T) { t.Parallel(); methodsByCurl(t, w) })
+	t.Run("every method by buf curl", func(t *testing.T) { t.Parallel(); methodsByBuf(t, w) })
 	t.Run("health", func(t *testing.T) { t.Parallel(); health(t, w) })
 	t.Run("abuse", func(t *testing.T) { t.Parallel(); abuse(t, w) })
 	t.Run("secrets", func(t *testing.T) { t.Parallel(); secrets(t, w) })
@@ -131,10 +133,12 @@ func startWorld(t *testing.T) *world {
 	t.Cleanup(w.pipeline.Close)
 
 	ctx, stop := context.WithCancel(context.Background())
+	logs := runlogs.Keep(ctx, w.pipeline, newLogger(w.log))
+	t.Cleanup(logs.Close)
 	done := make(chan error, 1)
 	go func() {
 		done <- workers.Run(ctx, workers.Config{
-			Logger: newLogger(w.log), Worker: "apitest", Types: append(ownTypes(), announcedType()),
+			RunLogs: logs, Logger: newLogger(w.log), Worker: "apitest", Types: append(ownTypes(), announcedType()),
 			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
 		})
 	}()
@@ -150,6 +154,7 @@ func startWorld(t *testing.T) *world {
 	w.server = api.New(api.Config{
 		Client: w.client, Pipeline: w.pipeline, Types: ownTypes(), Logger: newLogger(w.log),
 	})
+	t.Cleanup(w.server.Close)
 	w.url = serve(t, w.server.Handler())
 	return w
 }
@@ -191,21 +196,33 @@ type calledClients struct {
 	called map[string]bool
 }
 
-// transports are all ways to the server.
+// through gives clients that call through a transport.
+func (w *world) through(transport connect.Transport) *calledClients {
+	called := &calledClients{called: map[string]bool{}}
+	called.Clients = api.NewClients(transport, called.note)
+	return called
+}
+
+// over gives clients that call over HTTP.
+func (w *world) over(c *http.Client, options ...connecthttp.Option) *calledClients {
+	return w.through(connecthttp.NewTransport(c, w.url, options...))
+}
+
+// jsonWithGet has calls written as people write them.
+func jsonWithGet() []connecthttp.Option {
+	return []connecthttp.Option{connecthttp.WithProtoJSON(), connecthttp.WithHTTPGet(), connecthttp.WithHTTPGetMaxURLSize(4<<10, true)}
+}
+
+// transports are the ways to the server of the Go client.
 func (w *world) transports() map[string]*calledClients {
-	over := func(c *http.Client, options ...connecthttp.Option) *calledClients {
-		called := &calledClients{called: map[string]bool{}}
-		called.Clients = api.NewClients(connecthttp.NewTransport(c, w.url, options...), called.note)
-		return called
-	}
 	inProcess := &calledClients{called: map[string]bool{}}
 	inProcess.Clients = w.server.InProcess(inProcess.note)
 	return map[string]*calledClients{
 		"in process": inProcess,
-		"protobuf":   over(&http.Client{}),
-		"json":       over(&http.Client{}, connecthttp.WithProtoJSON(), connecthttp.WithHTTPGet(), connecthttp.WithHTTPGetMaxURLSize(4<<10, true)),
-		"grpc":       over(http2(), connecthttp.WithGRPC()),
-		"grpc web":   over(&http.Client{}, connecthttp.WithGRPCWeb()),
+		"protobuf":   w.over(&http.Client{}),
+		"json":       w.over(&http.Client{}, jsonWithGet()...),
+		"grpc":       w.over(http2(), connecthttp.WithGRPC()),
+		"grpc web":   w.over(&http.Client{}, connecthttp.WithGRPCWeb()),
 	}
 }
 

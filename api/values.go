@@ -11,16 +11,12 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // timeOf is a time on the wire, nil for the zero time.
-func timeOf(t time.Time) *timestamppb.Timestamp {
-	if t.IsZero() {
-		return nil
-	}
-	return timestamppb.New(t)
-}
+func timeOf(t time.Time) *timestamppb.Timestamp { return messages.Time(t) }
 
 func timesOf(times []time.Time) []*timestamppb.Timestamp {
 	list := make([]*timestamppb.Timestamp, len(times))
@@ -46,38 +42,16 @@ func durationOf(d job.Duration) *durationpb.Duration {
 	return durationpb.New(d.Std())
 }
 
-// enum is an enum of the contract. The words of this system are its names in lower case,
-// without the prefix.
-type enum interface {
-	~int32
-	Descriptor() protoreflect.EnumDescriptor
-}
-
-// enumPrefix is that of the names of an enum's values: RUN_STATUS_.
-func enumPrefix[E enum]() string {
-	var e E
-	zero := string(e.Descriptor().Values().ByNumber(0).Name())
-	return strings.TrimSuffix(zero, "UNSPECIFIED")
-}
-
 // enumOf is the value that a word stands for; unspecified if there is none.
-func enumOf[E enum, S ~string](word S) E {
-	var e E
-	name := enumPrefix[E]() + strings.ToUpper(strings.ReplaceAll(string(word), "-", "_"))
-	value := e.Descriptor().Values().ByName(protoreflect.Name(name))
-	if value == nil {
-		return 0
-	}
-	return E(value.Number())
-}
+func enumOf[E messages.Enum, S ~string](word S) E { return messages.EnumOf[E](word) }
 
 // wordOf is the word that a value stands for, "" if it is unspecified.
-func wordOf[S ~string, E enum](e E) S {
+func wordOf[S ~string, E messages.Enum](e E) S {
 	value := e.Descriptor().Values().ByNumber(protoreflect.EnumNumber(e))
 	if e == 0 || value == nil {
 		return ""
 	}
-	return S(strings.ToLower(strings.TrimPrefix(string(value.Name()), enumPrefix[E]())))
+	return S(strings.ToLower(strings.TrimPrefix(string(value.Name()), messages.EnumPrefix[E]())))
 }
 
 // structOf is a JSON object on the wire. Numbers become floating-point ones.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -20,25 +20,12 @@ func (s *workerService) ListWorkers(ctx context.Context, _ *jobsv1.ListWorkersRe
 	}
 	response := &jobsv1.ListWorkersResponse{}
 	for _, service := range slices.Concat(workers.Services, workers.Lost) {
-		response.Workers = append(response.Workers, workerMessage(service))
+		response.Workers = append(response.Workers, messages.Worker(service))
 	}
 	for _, unserved := range workers.Unserved {
 		response.UnservedTypes = append(response.UnservedTypes, &jobsv1.UnservedType{JobType: unserved.Type, Jobs: int32(unserved.Jobs)})
 	}
 	return response, nil
-}
-
-func workerMessage(service client.LiveService) *jobsv1.Worker {
-	m := &jobsv1.Worker{
-		Name: service.Name, Type: string(service.Worker), Status: enumOf[jobsv1.WorkerStatus](service.State), Tags: service.Tags,
-		Identity: service.Identity, StartTime: timeOf(service.Started), LastSeenTime: timeOf(service.LastSeen), LastPollTime: timeOf(service.LastPoll),
-		Version: service.Build.Version, Revision: service.Build.Revision,
-		Slots: int32(service.Slots), Running: int32(service.Running), StuckHandlers: int32(service.StuckHandlers),
-	}
-	for _, served := range service.Types {
-		m.JobTypes = append(m.JobTypes, served.Name)
-	}
-	return m
 }
 
 // ListJobTypes implements the service.

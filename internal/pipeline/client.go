@@ -150,6 +150,18 @@ func (c *Client) Close() {
 	}
 }
 
+// Ping has the server answer, and says how long that took.
+func (c *Client) Ping(ctx context.Context) (time.Duration, error) {
+	if err := c.waitConnected(ctx); err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	if err := c.nc.FlushWithContext(ctx); err != nil {
+		return 0, c.failed(ctx, "ping", err)
+	}
+	return time.Since(begin), nil
+}
+
 // Alive is an error when the connection is closed for good, as it is after an error of
 // the server that nats.go does not know. Only a new client helps then.
 func (c *Client) Alive() error {
@@ -171,7 +183,7 @@ func (c *Client) closed() error {
 // other method does this first. Its error is of class [ClassUnreachable], or of class
 // [ClassServerTooOld], and names the address.
 func (c *Client) Ready(ctx context.Context) error {
-	if err := c.reach(ctx); err != nil {
+	if err := c.Reach(ctx); err != nil {
 		return err
 	}
 	if c.ensured.Load() {
@@ -196,8 +208,9 @@ func (c *Client) Ready(ctx context.Context) error {
 	}
 }
 
-// reach waits for a connection, and looks whether its server is new enough.
-func (c *Client) reach(ctx context.Context) error {
+// Reach is Ready without the streams: it waits for a connection, and looks whether its server
+// is new enough.
+func (c *Client) Reach(ctx context.Context) error {
 	if err := c.waitConnected(ctx); err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 func (i *invocation) runsCommand() *cobra.Command {
-	return group("runs", "List, describe, retry and end runs",
-		i.runsListCommand(), i.runsDescribeCommand(),
+	return group("runs", "List, describe, retry and end runs, and show their logs",
+		i.runsListCommand(), i.runsDescribeCommand(), i.runsLogsCommand(),
 		i.runsRetryCommand(), i.runsCancelCommand(), i.runsTerminateCommand())
 }
 

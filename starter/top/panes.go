@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/overview"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -190,9 +191,9 @@ func queueRow(q *jobsv1.Queue, c clock) row {
 
 func loadRow(l *jobsv1.Load, c clock) row {
 	return row{
-		name: loadName(l), urgent: l.GetStatus() != jobsv1.LoadStatus_LOAD_STATUS_OK,
+		name: overview.LoadName(l), urgent: l.GetStatus() != jobsv1.LoadStatus_LOAD_STATUS_OK,
 		cells: []string{
-			loadName(l), word(l.GetStatus(), "LOAD_STATUS_"), fmt.Sprint(l.GetWaiting()), c.ago(l.GetOldestTime()),
+			overview.LoadName(l), word(l.GetStatus(), "LOAD_STATUS_"), fmt.Sprint(l.GetWaiting()), c.ago(l.GetOldestTime()),
 			fmt.Sprintf("%.0f", l.GetPointsPerSecond()), fmt.Sprint(l.GetQuarantined()), l.GetErrorMessage(),
 		},
 	}
@@ -204,9 +205,9 @@ func workerRow(w *jobsv1.Worker, c clock) row {
 		tags = append(tags, name+"="+w.GetTags()[name])
 	}
 	return row{
-		name: workerName(w), urgent: w.GetStatus() == jobsv1.WorkerStatus_WORKER_STATUS_LOST,
+		name: overview.WorkerName(w), urgent: w.GetStatus() == jobsv1.WorkerStatus_WORKER_STATUS_LOST,
 		cells: []string{
-			workerName(w), word(w.GetStatus(), "WORKER_STATUS_"), fmt.Sprintf("%d of %d", w.GetRunning(), w.GetSlots()),
+			overview.WorkerName(w), word(w.GetStatus(), "WORKER_STATUS_"), fmt.Sprintf("%d of %d", w.GetRunning(), w.GetSlots()),
 			c.ago(w.GetLastPollTime()), w.GetVersion(), strings.Join(tags, " "),
 		},
 	}

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/dendrascience/dendra-jobs/overview"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -18,19 +19,11 @@ func merged(was *jobsv1.Overview, message *jobsv1.WatchOverviewResponse) *jobsv1
 	}
 	now.Jobs = replaced(was.GetJobs(), now.GetJobs(), message.GetRemovedJobs(), (*jobsv1.JobOverview).GetId)
 	now.Queues = replaced(was.GetQueues(), now.GetQueues(), message.GetRemovedQueues(), (*jobsv1.Queue).GetName)
-	now.Loads = replaced(was.GetLoads(), now.GetLoads(), message.GetRemovedLoads(), loadName)
-	now.Workers = replaced(was.GetWorkers(), now.GetWorkers(), message.GetRemovedWorkers(), workerName)
+	now.Loads = replaced(was.GetLoads(), now.GetLoads(), message.GetRemovedLoads(), overview.LoadName)
+	now.Workers = replaced(was.GetWorkers(), now.GetWorkers(), message.GetRemovedWorkers(), overview.WorkerName)
 	now.Integrations = replaced(was.GetIntegrations(), now.GetIntegrations(), message.GetRemovedIntegrations(), (*jobsv1.IntegrationOverview).GetName)
 	return now
 }
-
-// loadName is the name of a load in alerts and in what was removed.
-func loadName(l *jobsv1.Load) string {
-	return l.GetLocation() + "/" + l.GetFlow() + "/" + l.GetMirror()
-}
-
-// workerName is the name of a worker in alerts and in what was removed.
-func workerName(w *jobsv1.Worker) string { return w.GetType() + "/" + w.GetName() }
 
 // replaced is a list in the order of its keys, with entries that changed and without those
 // that are no more.

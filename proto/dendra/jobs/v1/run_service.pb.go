@@ -1014,6 +1014,274 @@ func (*TerminateRunResponse) Descriptor() ([]byte, []int) {
 	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{13}
 }
 
+type ListRunLogsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of a run or of an iteration, or the id of a continuous job, which means all its
+	// iterations.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunLogsRequest) Reset() {
+	*x = ListRunLogsRequest{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunLogsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunLogsRequest) ProtoMessage() {}
+
+func (x *ListRunLogsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunLogsRequest.ProtoReflect.Descriptor instead.
+func (*ListRunLogsRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ListRunLogsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ListRunLogsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lines         []*LogLine             `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunLogsResponse) Reset() {
+	*x = ListRunLogsResponse{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunLogsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunLogsResponse) ProtoMessage() {}
+
+func (x *ListRunLogsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunLogsResponse.ProtoReflect.Descriptor instead.
+func (*ListRunLogsResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ListRunLogsResponse) GetLines() []*LogLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+type WatchRunLogsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in ListRunLogs.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRunLogsRequest) Reset() {
+	*x = WatchRunLogsRequest{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRunLogsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRunLogsRequest) ProtoMessage() {}
+
+func (x *WatchRunLogsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRunLogsRequest.ProtoReflect.Descriptor instead.
+func (*WatchRunLogsRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *WatchRunLogsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type WatchRunLogsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Line          *LogLine               `protobuf:"bytes,1,opt,name=line,proto3" json:"line,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRunLogsResponse) Reset() {
+	*x = WatchRunLogsResponse{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRunLogsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRunLogsResponse) ProtoMessage() {}
+
+func (x *WatchRunLogsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRunLogsResponse.ProtoReflect.Descriptor instead.
+func (*WatchRunLogsResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *WatchRunLogsResponse) GetLine() *LogLine {
+	if x != nil {
+		return x.Line
+	}
+	return nil
+}
+
+// LogLine is a line that a handler logged.
+type LogLine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Time  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// DEBUG, INFO, WARN or ERROR.
+	Level   string `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
+	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// The number of the iteration. 0 of a run.
+	Iteration int64 `protobuf:"varint,4,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	// The number of the attempt. 0 if it is not known.
+	Attempt int32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// What else the line says.
+	Attributes    *structpb.Struct `protobuf:"bytes,6,opt,name=attributes,proto3" json:"attributes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogLine) Reset() {
+	*x = LogLine{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogLine) ProtoMessage() {}
+
+func (x *LogLine) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
+func (*LogLine) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *LogLine) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *LogLine) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+func (x *LogLine) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *LogLine) GetIteration() int64 {
+	if x != nil {
+		return x.Iteration
+	}
+	return 0
+}
+
+func (x *LogLine) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *LogLine) GetAttributes() *structpb.Struct {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
 var File_dendra_jobs_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
@@ -1090,7 +1358,24 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x13TerminateRunRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x16\n" +
-	"\x14TerminateRunResponse*\x8b\x02\n" +
+	"\x14TerminateRunResponse\"?\n" +
+	"\x12ListRunLogsRequest\x12)\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"D\n" +
+	"\x13ListRunLogsResponse\x12-\n" +
+	"\x05lines\x18\x01 \x03(\v2\x17.dendra.jobs.v1.LogLineR\x05lines\"@\n" +
+	"\x13WatchRunLogsRequest\x12)\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"C\n" +
+	"\x14WatchRunLogsResponse\x12+\n" +
+	"\x04line\x18\x01 \x01(\v2\x17.dendra.jobs.v1.LogLineR\x04line\"\xda\x01\n" +
+	"\aLogLine\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\tR\x05level\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12\x1c\n" +
+	"\titeration\x18\x04 \x01(\x03R\titeration\x12\x18\n" +
+	"\aattempt\x18\x05 \x01(\x05R\aattempt\x127\n" +
+	"\n" +
+	"attributes\x18\x06 \x01(\v2\x17.google.protobuf.StructR\n" +
+	"attributes*\x8b\x02\n" +
 	"\tRunStatus\x12\x1a\n" +
 	"\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12RUN_STATUS_RUNNING\x10\x01\x12\x16\n" +
@@ -1101,12 +1386,14 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x15RUN_STATUS_TERMINATED\x10\x06\x12\x18\n" +
 	"\x14RUN_STATUS_TIMED_OUT\x10\a\x12\x18\n" +
 	"\x14RUN_STATUS_HELD_BACK\x10\b\x12\x19\n" +
-	"\x15RUN_STATUS_SUPERSEDED\x10\t2\x8f\x04\n" +
+	"\x15RUN_STATUS_SUPERSEDED\x10\t2\xce\x05\n" +
 	"\n" +
 	"RunService\x12L\n" +
 	"\x06GetRun\x12\x1d.dendra.jobs.v1.GetRunRequest\x1a\x1e.dendra.jobs.v1.GetRunResponse\"\x03\x90\x02\x01\x12R\n" +
 	"\bListRuns\x12\x1f.dendra.jobs.v1.ListRunsRequest\x1a .dendra.jobs.v1.ListRunsResponse\"\x03\x90\x02\x01\x12T\n" +
-	"\bWatchRun\x12\x1f.dendra.jobs.v1.WatchRunRequest\x1a .dendra.jobs.v1.WatchRunResponse\"\x03\x90\x02\x010\x01\x12R\n" +
+	"\bWatchRun\x12\x1f.dendra.jobs.v1.WatchRunRequest\x1a .dendra.jobs.v1.WatchRunResponse\"\x03\x90\x02\x010\x01\x12[\n" +
+	"\vListRunLogs\x12\".dendra.jobs.v1.ListRunLogsRequest\x1a#.dendra.jobs.v1.ListRunLogsResponse\"\x03\x90\x02\x01\x12`\n" +
+	"\fWatchRunLogs\x12#.dendra.jobs.v1.WatchRunLogsRequest\x1a$.dendra.jobs.v1.WatchRunLogsResponse\"\x03\x90\x02\x010\x01\x12R\n" +
 	"\bRetryRun\x12\x1f.dendra.jobs.v1.RetryRunRequest\x1a .dendra.jobs.v1.RetryRunResponse\"\x03\x90\x02\x02\x12U\n" +
 	"\tCancelRun\x12 .dendra.jobs.v1.CancelRunRequest\x1a!.dendra.jobs.v1.CancelRunResponse\"\x03\x90\x02\x02\x12^\n" +
 	"\fTerminateRun\x12#.dendra.jobs.v1.TerminateRunRequest\x1a$.dendra.jobs.v1.TerminateRunResponse\"\x03\x90\x02\x02BBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
@@ -1124,7 +1411,7 @@ func file_dendra_jobs_v1_run_service_proto_rawDescGZIP() []byte {
 }
 
 var file_dendra_jobs_v1_run_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dendra_jobs_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_dendra_jobs_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
 	(RunStatus)(0),                // 0: dendra.jobs.v1.RunStatus
 	(*Run)(nil),                   // 1: dendra.jobs.v1.Run
@@ -1141,47 +1428,60 @@ var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
 	(*CancelRunResponse)(nil),     // 12: dendra.jobs.v1.CancelRunResponse
 	(*TerminateRunRequest)(nil),   // 13: dendra.jobs.v1.TerminateRunRequest
 	(*TerminateRunResponse)(nil),  // 14: dendra.jobs.v1.TerminateRunResponse
-	nil,                           // 15: dendra.jobs.v1.Run.CountsEntry
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 18: google.protobuf.Value
-	(*structpb.Struct)(nil),       // 19: google.protobuf.Struct
+	(*ListRunLogsRequest)(nil),    // 15: dendra.jobs.v1.ListRunLogsRequest
+	(*ListRunLogsResponse)(nil),   // 16: dendra.jobs.v1.ListRunLogsResponse
+	(*WatchRunLogsRequest)(nil),   // 17: dendra.jobs.v1.WatchRunLogsRequest
+	(*WatchRunLogsResponse)(nil),  // 18: dendra.jobs.v1.WatchRunLogsResponse
+	(*LogLine)(nil),               // 19: dendra.jobs.v1.LogLine
+	nil,                           // 20: dendra.jobs.v1.Run.CountsEntry
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 23: google.protobuf.Value
+	(*structpb.Struct)(nil),       // 24: google.protobuf.Struct
 }
 var file_dendra_jobs_v1_run_service_proto_depIdxs = []int32{
 	0,  // 0: dendra.jobs.v1.Run.status:type_name -> dendra.jobs.v1.RunStatus
-	16, // 1: dendra.jobs.v1.Run.scheduled_time:type_name -> google.protobuf.Timestamp
-	16, // 2: dendra.jobs.v1.Run.start_time:type_name -> google.protobuf.Timestamp
-	16, // 3: dendra.jobs.v1.Run.taken_time:type_name -> google.protobuf.Timestamp
-	16, // 4: dendra.jobs.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	17, // 5: dendra.jobs.v1.Run.lateness:type_name -> google.protobuf.Duration
+	21, // 1: dendra.jobs.v1.Run.scheduled_time:type_name -> google.protobuf.Timestamp
+	21, // 2: dendra.jobs.v1.Run.start_time:type_name -> google.protobuf.Timestamp
+	21, // 3: dendra.jobs.v1.Run.taken_time:type_name -> google.protobuf.Timestamp
+	21, // 4: dendra.jobs.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	22, // 5: dendra.jobs.v1.Run.lateness:type_name -> google.protobuf.Duration
 	2,  // 6: dendra.jobs.v1.Run.progress:type_name -> dendra.jobs.v1.RunProgress
-	15, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
-	18, // 8: dendra.jobs.v1.Run.output:type_name -> google.protobuf.Value
-	16, // 9: dendra.jobs.v1.Run.superseded_by_time:type_name -> google.protobuf.Timestamp
-	16, // 10: dendra.jobs.v1.Run.held_until_time:type_name -> google.protobuf.Timestamp
-	18, // 11: dendra.jobs.v1.Run.cursor:type_name -> google.protobuf.Value
-	16, // 12: dendra.jobs.v1.Run.next_attempt_time:type_name -> google.protobuf.Timestamp
-	19, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
+	20, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
+	23, // 8: dendra.jobs.v1.Run.output:type_name -> google.protobuf.Value
+	21, // 9: dendra.jobs.v1.Run.superseded_by_time:type_name -> google.protobuf.Timestamp
+	21, // 10: dendra.jobs.v1.Run.held_until_time:type_name -> google.protobuf.Timestamp
+	23, // 11: dendra.jobs.v1.Run.cursor:type_name -> google.protobuf.Value
+	21, // 12: dendra.jobs.v1.Run.next_attempt_time:type_name -> google.protobuf.Timestamp
+	24, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
 	1,  // 14: dendra.jobs.v1.GetRunResponse.run:type_name -> dendra.jobs.v1.Run
 	1,  // 15: dendra.jobs.v1.ListRunsResponse.runs:type_name -> dendra.jobs.v1.Run
 	1,  // 16: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
-	3,  // 17: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
-	5,  // 18: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
-	7,  // 19: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
-	9,  // 20: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
-	11, // 21: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
-	13, // 22: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
-	4,  // 23: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
-	6,  // 24: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
-	8,  // 25: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
-	10, // 26: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
-	12, // 27: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
-	14, // 28: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
-	23, // [23:29] is the sub-list for method output_type
-	17, // [17:23] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	19, // 17: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
+	19, // 18: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
+	21, // 19: dendra.jobs.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	24, // 20: dendra.jobs.v1.LogLine.attributes:type_name -> google.protobuf.Struct
+	3,  // 21: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
+	5,  // 22: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
+	7,  // 23: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
+	15, // 24: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
+	17, // 25: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
+	9,  // 26: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
+	11, // 27: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
+	13, // 28: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
+	4,  // 29: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
+	6,  // 30: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
+	8,  // 31: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
+	16, // 32: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
+	18, // 33: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
+	10, // 34: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
+	12, // 35: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
+	14, // 36: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
+	29, // [29:37] is the sub-list for method output_type
+	21, // [21:29] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_run_service_proto_init() }
@@ -1195,7 +1495,7 @@ func file_dendra_jobs_v1_run_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_run_service_proto_rawDesc), len(file_dendra_jobs_v1_run_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
