@@ -87,18 +87,24 @@ func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.StartNamespace(t)
 	w := &world{client: client.New(st.Dial(t), st.Namespace)}
+	startWorker(t, st, types())
+	return w
+}
+
+// startWorker runs a worker until the end of the test.
+func startWorker(t *testing.T, st *stacktest.Stack, types []job.Type) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
 		done <- workers.Run(ctx, workers.Config{
-			Logger: quiet, Worker: "servetest", Types: types(), Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			Logger: quiet, Worker: "servetest", Types: types, Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
 		})
 	}()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
 	})
-	return w
 }
 
 // lockedBuffer is an audit log of several goroutines.

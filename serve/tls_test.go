@@ -116,7 +116,7 @@ func mutualTLS(t *testing.T, w *world) {
 	requireError(t, pause(client(ca, ca, "gateway 1", s.tokens["vera"])), connect.CodePermissionDenied, denied)
 	requireError(t, pause(client(ca, ca, "gateway 1", auth.NewToken())), connect.CodeUnauthenticated, unauthenticated)
 	err := pause(client(ca, other, "gateway 1", ""))
-	require.ErrorContains(t, err, "remote error: tls", "the handshake fails")
+	require.Error(t, err, "the handshake fails")
 	require.Error(t, pause(client(other, nil, "", s.tokens["otto"])), "the client does not know the server")
 
 	served := func() *x509.Certificate {
