@@ -113,7 +113,7 @@ bin/tools/buf: tools/buf/go.mod tools/buf/go.sum
 # The contract imports buf/validate/validate.proto of it.
 PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
 .PHONY: generate
-generate: bin/tools/buf ## Go code of the contracts in proto/, and the OpenAPI document; needs no other tools, and no registry of buf
+generate: bin/tools/buf ## Go code of the contracts in proto/, the OpenAPI document, script and style of the page; needs no other tools, and no registry of buf
 	$(call say,generated code of proto/)
 	@$(BUILD) -o bin/tools/ google.golang.org/protobuf/cmd/protoc-gen-go connectrpc.com/connect/v2/cmd/protoc-gen-connect-go
 	@$(GO) mod download $(PROTOVALIDATE)
@@ -125,6 +125,7 @@ generate: bin/tools/buf ## Go code of the contracts in proto/, and the OpenAPI d
 	@bin/tools/buf generate
 	@$(GO) run ./internal/openapi/generate > bin/jobs.openapi.json
 	@mv bin/jobs.openapi.json docs/jobs.openapi.json
+	@$(GO) run ./page/internal/bundle/generate
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s) each
