@@ -148,7 +148,7 @@ func (p *Page) followOverview(r *http.Request, send func(message) bool) error {
 		if err != nil {
 			return err
 		}
-		p.samples.take(changes.GetOverview())
+		p.samples.take(changes.GetOverview(), time.Now())
 		made, err := newEvent(changes, values.Get("view") == "home")
 		if err != nil {
 			return err

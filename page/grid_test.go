@@ -110,7 +110,10 @@ func TestTheSearchFindsPartsOfNames(t *testing.T) {
 	d := tell(t, 20)
 	b := newTab(t, 1280, 900)
 	b.open(d.url + "/")
-	b.do(chromedp.KeyEvent("/"), chromedp.SendKeys(chromedp.CSS("#q"), "STATION-0007"))
+	b.do(chromedp.KeyEvent("/"))
+	b.until("the focus", `document.activeElement.id === "q"`)
+	b.script(`document.querySelector("#q").value = ""`) // The key is sent as a character too.
+	b.do(chromedp.SendKeys(chromedp.CSS("#q"), "STATION-0007"))
 	b.until("one row", `document.querySelectorAll("#grid tbody tr:not([hidden])").length === 1`)
 	require.Equal(t, []string{"extract_hobo_time_frame.station-0007"}, b.shown())
 	require.Equal(t, "1 of 20", is[string](b, `document.querySelector("#shown").textContent`))

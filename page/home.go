@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect/v2"
 
@@ -69,7 +70,7 @@ func (p *Page) readOverview(ctx context.Context, runs int) (*jobsv1.Overview, er
 	if err != nil {
 		return nil, err
 	}
-	p.samples.take(answer.GetOverview())
+	p.samples.take(answer.GetOverview(), time.Now())
 	return answer.GetOverview(), nil
 }
 

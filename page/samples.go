@@ -32,10 +32,9 @@ type sample struct {
 }
 
 // take notes how the loads of an overview are.
-func (s *samples) take(o *jobsv1.Overview) {
+func (s *samples) take(o *jobsv1.Overview, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
 	if s.loads == nil {
 		s.loads = map[string][]sample{}
 	}

@@ -192,6 +192,11 @@ func everyView(t *testing.T, w *world) {
 		w.add(t, &jobsv1.Job{Id: "take_steps." + key, Mode: &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: "backlog"}}}, map[string]any{"waits": gate})
 	}
 	w.outcomes(t, id, "F")
+	stacktest.WaitFor(t, "the overview to have the queue", func() (bool, error) {
+		answer, err := w.api.Overview.GetOverview(t.Context(), &jobsv1.GetOverviewRequest{})
+		return len(answer.GetOverview().GetQueues()) > 0, err
+	})
+	shoot(t, w.url, map[string]string{"job": "/jobs/" + id, "run": "/runs/" + url.PathEscape(failed.GetName()), "queue": "/queues/backlog"})
 	views := map[string]string{
 		"/": "Jobs", "/jobs/" + id: "Definition", "/jobs/" + loop: "Iterations", "/runs/" + url.PathEscape(failed.GetName()): "NoFile",
 		"/queues": "backlog", "/queues/backlog": "take_steps.queue-b", "/loads": "Loads", "/quarantine": "Quarantine", "/workers": "pagetest",

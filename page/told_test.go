@@ -85,7 +85,8 @@ func (o *toldOverview) WatchOverview(ctx context.Context, r *jobsv1.WatchOvervie
 // told is a page with an overview that the test sets.
 type told struct {
 	*toldOverview
-	url string
+	url  string
+	page *page.Page
 
 	requestsMu sync.Mutex
 	requests   []string
@@ -143,7 +144,8 @@ func tell(t *testing.T, jobs int) *told {
 	server := connect.NewServer()
 	jobsv1connect.RegisterOverviewServiceHandler(server, d.toldOverview)
 	clients := &api.Clients{Overview: jobsv1connect.NewOverviewServiceClient(connect.NewClient(connectinprocess.New(server)))}
-	s := httptest.NewServer(d.ServeHTTP(page.New(page.Config{API: clients})))
+	d.page = page.New(page.Config{API: clients})
+	s := httptest.NewServer(d.ServeHTTP(d.page))
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()
