@@ -134,7 +134,7 @@ contract: breaking ## take the Job API as it is now as what clients were built f
 	@bin/tools/buf build -o proto/jobs.v1.binpb --path proto/dendra/jobs --exclude-source-info
 
 .PHONY: generate
-generate: bin/tools/buf bin/proto/buf/validate/validate.proto ## Go code of the contracts in proto/, and the OpenAPI document; needs no other tools, and no registry of buf
+generate: bin/tools/buf bin/proto/buf/validate/validate.proto ## Go code of the contracts in proto/, the OpenAPI document, script and style of the page; needs no other tools, and no registry of buf
 	$(call say,generated code of proto/)
 	@$(BUILD) -o bin/tools/ google.golang.org/protobuf/cmd/protoc-gen-go connectrpc.com/connect/v2/cmd/protoc-gen-connect-go
 	@bin/tools/buf lint
@@ -143,6 +143,7 @@ generate: bin/tools/buf bin/proto/buf/validate/validate.proto ## Go code of the 
 	@bin/tools/buf generate
 	@$(GO) run ./internal/openapi/generate > bin/jobs.openapi.json
 	@mv bin/jobs.openapi.json docs/jobs.openapi.json
+	@$(GO) run ./page/internal/bundle/generate
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s) each

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/serve/auth"
 )
@@ -60,6 +61,8 @@ func (s *Server) routes() http.Handler {
 			s.refuse(w, r, noRole(caller))
 		case isAPI(r):
 			jobAPI.ServeHTTP(w, r)
+		case r.URL.Path == "/metrics":
+			metrics.Handler().ServeHTTP(w, r)
 		default:
 			page.ServeHTTP(w, r)
 		}

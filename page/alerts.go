@@ -1,0 +1,100 @@
+package page
+
+import (
+	"net/http"
+	"strings"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// alert is an alert with its actions.
+type alert struct {
+	*jobsv1.Alert
+	// Link leads to its object. Empty if there is no view of it.
+	Link string
+	// Action is the sentence that leads to an action that takes more than a click.
+	Actions []button
+}
+
+func newAlerts(alerts []*jobsv1.Alert) []alert {
+	shown := make([]alert, len(alerts))
+	for i, a := range alerts {
+		shown[i] = alert{Alert: a, Link: alertLink(a)}
+		for _, action := range a.GetActions() {
+			if made, ok := alertButton(action, a.GetObject()); ok {
+				shown[i].Actions = append(shown[i].Actions, made)
+			}
+		}
+	}
+	return shown
+}
+
+func alertLink(a *jobsv1.Alert) string {
+	switch a.GetRule() {
+	case jobsv1.AlertRule_ALERT_RULE_JOB_FAILING, jobsv1.AlertRule_ALERT_RULE_JOB_LATE, jobsv1.AlertRule_ALERT_RULE_DEADLINE_MISSED,
+		jobsv1.AlertRule_ALERT_RULE_STARTS_MISSED:
+		return jobPath(a.GetObject())
+	case jobsv1.AlertRule_ALERT_RULE_QUEUE_HALTED, jobsv1.AlertRule_ALERT_RULE_QUEUE_ENDED, jobsv1.AlertRule_ALERT_RULE_QUEUE_BEHIND:
+		return queuePath(a.GetObject())
+	case jobsv1.AlertRule_ALERT_RULE_LOAD_BEHIND, jobsv1.AlertRule_ALERT_RULE_BREAKER_OPEN:
+		return "/loads"
+	case jobsv1.AlertRule_ALERT_RULE_NO_WORKER:
+		return "/workers"
+	case jobsv1.AlertRule_ALERT_RULE_INTEGRATION_FAILING:
+		return "/integrations"
+	case jobsv1.AlertRule_ALERT_RULE_DRIFT:
+		return "/plan"
+	}
+	return ""
+}
+
+// alertButton is the button of an action, or the link to its form.
+func alertButton(action jobsv1.AlertAction, object string) (button, bool) {
+	switch action {
+	case jobsv1.AlertAction_ALERT_ACTION_RUN_JOB:
+		return verbButton("run-job", "id", object), true
+	case jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB:
+		return verbButton("resume-job", "id", object), true
+	case jobsv1.AlertAction_ALERT_ACTION_RESTART_JOB:
+		return verbButton("restart-job", "id", object), true
+	case jobsv1.AlertAction_ALERT_ACTION_RESUME_QUEUE:
+		return verbButton("resume-queue", "queue", object), true
+	case jobsv1.AlertAction_ALERT_ACTION_SKIP_FAILED_ITEM:
+		return verbButton("skip-failed-item", "queue", object), true
+	case jobsv1.AlertAction_ALERT_ACTION_RECOVER_QUEUE:
+		return verbButton("recover-queue", "queue", object), true
+	case jobsv1.AlertAction_ALERT_ACTION_SKIP_HELD_MESSAGE:
+		return verbButton("skip-held-message", "load", object), true
+	case jobsv1.AlertAction_ALERT_ACTION_BACKFILL_JOB:
+		return button{Label: "Backfill…", Link: jobPath(object) + "#backfill"}, true
+	}
+	return button{}, false
+}
+
+// alertsView is all alerts, and the silences.
+type alertsView struct {
+	Alerts   []alert
+	Silences []*jobsv1.Silence
+	// Note says why there are no silences to show.
+	Note  string
+	Rules []string
+}
+
+func (p *Page) alerts(r *http.Request) (*document, error) {
+	o, err := p.readOverview(r.Context(), 1)
+	if err != nil {
+		return nil, err
+	}
+	data := alertsView{Alerts: newAlerts(o.GetAlerts())}
+	if silences, err := p.API.Alerts.ListSilences(r.Context(), &jobsv1.ListSilencesRequest{}); err != nil {
+		data.Note = "Silences cannot be read: " + sentence(err) + "."
+	} else {
+		data.Silences = silences.GetSilences()
+	}
+	for number := range int32(len(jobsv1.AlertRule_name)) {
+		if number > 0 {
+			data.Rules = append(data.Rules, strings.TrimPrefix(jobsv1.AlertRule_name[number], "ALERT_RULE_"))
+		}
+	}
+	return &document{Title: "Alerts", View: "alerts", Section: "/alerts", Revision: p.revision(o), Follow: []string{"alerts"}, Data: data}, nil
+}

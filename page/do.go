@@ -1,0 +1,125 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"connectrpc.com/connect/v2"
+)
+
+// maxNames is how many names an answer has.
+const maxNames = 20
+
+// maxForm bounds a form in bytes.
+const maxForm = 1 << 20
+
+// answer is what became of a form: it is done, or it needs a confirmation, or it failed.
+type answer struct {
+	OK bool `json:"ok"`
+	// Ask says that nothing was done: the same form with its Fields does it.
+	Ask   bool     `json:"ask,omitempty"`
+	Title string   `json:"title"`
+	Text  string   `json:"text"`
+	Names []string `json:"names,omitempty"`
+	// More is how many names are left out.
+	More   int     `json:"more,omitempty"`
+	Link   string  `json:"link,omitempty"`
+	Action string  `json:"action,omitempty"`
+	Fields []field `json:"fields,omitempty"`
+	// Back is where people came from.
+	Back string `json:"-"`
+}
+
+// do does what a button says.
+func (p *Page) do(w http.ResponseWriter, r *http.Request) {
+	values, ok := p.form(w, r)
+	if !ok {
+		return
+	}
+	name := r.PathValue("verb")
+	v, known := verbs()[name]
+	if !known {
+		p.reply(w, r, http.StatusNotFound, &answer{Title: "Not done", Text: "There is no such action."})
+		return
+	}
+	label := strings.TrimSuffix(v.Label, "…")
+	confirmed := values.Get("confirmed") == "yes"
+	if !confirmed && v.preview == nil && v.Confirm != "" {
+		p.reply(w, r, http.StatusOK, ask(r, label, fmt.Sprintf(v.Confirm, values.Get(v.Object)), values))
+		return
+	}
+	act := v.do
+	if !confirmed && v.preview != nil {
+		act = v.preview
+	}
+	is, err := act(r.Context(), p.API, values)
+	switch {
+	case err != nil:
+		p.reply(w, r, errorStatus(err), &answer{Title: "Nothing was done", Text: "Nothing was done: " + sentence(err) + "."})
+	case is.Preview:
+		a := ask(r, label, is.Text, values)
+		a.Names = is.Names
+		p.reply(w, r, http.StatusOK, a)
+	default:
+		p.reply(w, r, http.StatusOK, &answer{OK: true, Title: label, Text: is.Text, Link: is.Link, Names: is.Names})
+	}
+}
+
+// form reads the form of a request.
+func (p *Page) form(w http.ResponseWriter, r *http.Request) (url.Values, bool) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		p.reply(w, r, http.StatusBadRequest, &answer{Title: "Not done", Text: "The form cannot be read."})
+		return nil, false
+	}
+	return r.PostForm, true
+}
+
+// ask asks whether the form is meant.
+func ask(r *http.Request, label, text string, values url.Values) *answer {
+	a := &answer{Ask: true, Title: label, Text: text, Action: r.URL.Path}
+	for name, all := range values {
+		for _, value := range all {
+			if name != "confirmed" && name != "chosen" {
+				a.Fields = append(a.Fields, field{name, value})
+			}
+		}
+	}
+	a.Fields = append(a.Fields, field{"confirmed", "yes"})
+	return a
+}
+
+// errorStatus is the HTTP status of an error of the API.
+func errorStatus(err error) int {
+	switch connect.CodeOf(err) {
+	case connect.CodeInvalidArgument:
+		return http.StatusBadRequest
+	case connect.CodeNotFound:
+		return http.StatusNotFound
+	case connect.CodePermissionDenied, connect.CodeUnauthenticated:
+		return http.StatusForbidden
+	case connect.CodeAlreadyExists, connect.CodeAborted, connect.CodeFailedPrecondition:
+		return http.StatusConflict
+	}
+	return http.StatusBadGateway
+}
+
+// reply answers a form: the script gets JSON, a browser without it a document.
+func (p *Page) reply(w http.ResponseWriter, r *http.Request, status int, a *answer) {
+	if strings.Contains(r.Header.Get("Accept"), "application/json") {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		if err := json.NewEncoder(w).Encode(a); err != nil {
+			p.Logger.DebugContext(r.Context(), "an answer could not be sent", "error", err)
+		}
+		return
+	}
+	a.Back = "/"
+	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host && strings.HasPrefix(from.Path, "/") {
+		a.Back = from.RequestURI()
+	}
+	p.write(w, r, status, &document{Title: a.Title, View: "answer", Data: a})
+}

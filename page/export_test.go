@@ -1,0 +1,10 @@
+package page
+
+import (
+	"time"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// Sample notes how loads were.
+func (p *Page) Sample(o *jobsv1.Overview, at time.Time) { p.samples.take(o, at) }

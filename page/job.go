@@ -1,0 +1,191 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// jobPath is the address of a job.
+func jobPath(id string) string { return "/jobs/" + url.PathEscape(id) }
+
+// jobView is all about one job.
+type jobView struct {
+	*jobsv1.Job
+	Mode    string
+	Status  string
+	Summary *jobsv1.JobOverview
+	Runs    []*jobsv1.Run
+	// NextPage is the address of older runs.
+	NextPage   string
+	Linked     *linkedRun
+	Next       *jobsv1.ListNextStartsResponse
+	Missed     []*jobsv1.MissedStart
+	Counts     *jobsv1.StartCounts
+	Definition string
+	Buttons    []button
+	// Notes say what could not be read.
+	Notes []string
+	// From and To are what the form of a backfill begins with.
+	From, To string
+}
+
+// jobRuns is how many runs the view of a job lists.
+const jobRuns = 50
+
+func (p *Page) job(r *http.Request) (*document, error) {
+	id, values := r.PathValue("id"), r.URL.Query()
+	answer, err := p.API.Jobs.GetJob(r.Context(), &jobsv1.GetJobRequest{Id: id})
+	if err != nil {
+		return nil, err
+	}
+	j := answer.GetJob()
+	now := time.Now().UTC()
+	data := &jobView{
+		Job: j, Mode: modeOf(j), Status: word(j.GetState().GetStatus()), Definition: definition(j),
+		From: now.Add(-p.MissedSince).Format(formTime), To: now.Format(formTime),
+	}
+	data.Buttons = jobButtons(id, data.Mode, j.GetState().GetStatus())
+	// What cannot be read is told, and leaves the rest to be seen.
+	notes := make([]error, 5)
+	var group errgroup.Group
+	read := func(n int, f func() error) {
+		group.Go(func() error {
+			notes[n] = f()
+			return nil
+		})
+	}
+	var revision string
+	read(0, func() error {
+		o, err := p.readOverview(r.Context(), defaultRuns)
+		if err != nil {
+			return err
+		}
+		revision = p.revision(o)
+		for _, one := range o.GetJobs() {
+			if one.GetId() == id {
+				data.Summary = one
+			}
+		}
+		return nil
+	})
+	read(1, func() error { return p.jobRuns(r.Context(), data, values) })
+	if name := values.Get("run"); name != "" {
+		read(2, func() (err error) {
+			data.Linked, err = p.window(r.Context(), name, defaultRuns, func(name string) string {
+				return jobPath(id) + "?" + url.Values{"run": {name}}.Encode()
+			})
+			return err
+		})
+	}
+	if data.Mode == "recurring" {
+		read(3, func() (err error) {
+			data.Next, err = p.API.Jobs.ListNextStarts(r.Context(), &jobsv1.ListNextStartsRequest{Id: id, Count: 10})
+			return err
+		})
+		read(4, func() error { return p.missed(r.Context(), data, now) })
+	}
+	_ = group.Wait() // The errors are in notes.
+	for n, what := range []string{"The overview", "The runs", "The linked run", "The next starts", "Missed starts"} {
+		if notes[n] != nil {
+			data.Notes = append(data.Notes, what+" cannot be read: "+sentence(notes[n])+".")
+		}
+	}
+	return &document{Title: id, View: "job", Section: "/", Revision: revision, Follow: []string{"job:" + id}, Data: data}, nil
+}
+
+// jobRuns reads a page of the job's runs.
+func (p *Page) jobRuns(ctx context.Context, data *jobView, values url.Values) error {
+	answer, err := p.API.Runs.ListRuns(ctx, &jobsv1.ListRunsRequest{
+		PageSize: jobRuns, PageToken: values.Get("page"), Filter: jobFilter(data.GetId()),
+	})
+	if err != nil {
+		return err
+	}
+	data.Runs = answer.GetRuns()
+	if token := answer.GetNextPageToken(); token != "" {
+		data.NextPage = jobPath(data.GetId()) + "?" + url.Values{"page": {token}}.Encode() + "#runs"
+	}
+	return nil
+}
+
+// missed reads the starts that have no run.
+func (p *Page) missed(ctx context.Context, data *jobView, now time.Time) error {
+	answer, err := p.API.Jobs.ListMissedStarts(ctx, &jobsv1.ListMissedStartsRequest{
+		StartTime: timestamppb.New(now.Add(-p.MissedSince)), Filter: "id = " + strconv.Quote(data.GetId()),
+	})
+	if err != nil {
+		return err
+	}
+	data.Missed = answer.GetMissedStarts()
+	if len(answer.GetCounts()) > 0 {
+		data.Counts = answer.GetCounts()[0]
+	}
+	return nil
+}
+
+// modeOf is the mode of a job.
+func modeOf(j *jobsv1.Job) string {
+	switch {
+	case j.GetRecurring() != nil:
+		return "recurring"
+	case j.GetContinuous() != nil:
+		return "continuous"
+	case j.GetQueued() != nil:
+		return "queued"
+	}
+	return "one_shot"
+}
+
+// definition is what the job is declared as, in the API's JSON.
+func definition(j *jobsv1.Job) string {
+	declared := proto.CloneOf(j)
+	declared.State = nil
+	return indented(declared)
+}
+
+// indented is a message as JSON.
+func indented(m proto.Message) string {
+	text, err := protojson.Marshal(m)
+	if err != nil {
+		return err.Error()
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, text, "", "  "); err != nil {
+		return err.Error()
+	}
+	return out.String()
+}
+
+// jobButtons are the actions that a job allows.
+func jobButtons(id, mode string, status jobsv1.JobStatus) []button {
+	var verbs []string
+	paused := status == jobsv1.JobStatus_JOB_STATUS_PAUSED
+	switch mode {
+	case "recurring":
+		verbs = []string{"run-job", "skip-next", "pause-job", "stop-job"}
+	case "continuous":
+		verbs = []string{"run-job", "restart-job", "pause-job", "stop-job"}
+	default:
+		verbs = []string{"run-job", "stop-job"}
+	}
+	var buttons []button
+	for _, name := range verbs {
+		if name == "pause-job" && paused {
+			name = "resume-job"
+		}
+		buttons = append(buttons, verbButton(name, "id", id))
+	}
+	return buttons
+}

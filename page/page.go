@@ -1,0 +1,102 @@
+package page
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// Config says what the page shows.
+type Config struct {
+	// API are clients of the Job API. Required.
+	API *api.Clients
+	// Declared gives the jobs that a plan compares with Temporal. Without it the page shows
+	// drift alone.
+	Declared func(context.Context) (*jobsv1.JobSet, error)
+	// Logger gets what the page could not show. Defaults to slog.Default().
+	Logger *slog.Logger
+	// MissedSince is how far back starts without a run are looked for. Defaults to a day.
+	MissedSince time.Duration
+	// Namespace is that of Temporal. Defaults to default.
+	Namespace string
+	// SampleEvery is how often Run notes how loads are. Defaults to ten seconds.
+	SampleEvery time.Duration
+	// TemporalUI is the address of Temporal's Web UI. Without it there are no links to it.
+	TemporalUI string
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.MissedSince == 0 {
+		c.MissedSince = 24 * time.Hour
+	}
+	if c.Namespace == "" {
+		c.Namespace = "default"
+	}
+	if c.SampleEvery == 0 {
+		c.SampleEvery = 10 * time.Second
+	}
+	return c
+}
+
+// Page serves the status page.
+type Page struct {
+	Config
+	handler http.Handler
+	samples samples
+	// epoch names this process in the ids of events: another one counts otherwise.
+	epoch string
+}
+
+// New makes a page. Its Run keeps the samples of charts.
+func New(config Config) *Page {
+	p := &Page{Config: config.withDefaults(), epoch: rand.Text()[:8]}
+	p.handler = p.routes()
+	return p
+}
+
+// ServeHTTP implements [http.Handler].
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
+
+// contentPolicy lets browsers load from the page alone, and run no scripts of its HTML.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// routes are all addresses of the page.
+func (p *Page) routes() http.Handler {
+	views := http.NewServeMux()
+	for path, view := range map[string]view{
+		"/{$}": p.home, "/jobs/{id}": p.job, "/runs/{name...}": p.run, "/queues": p.queues, "/queues/{name}": p.queue,
+		"/loads": p.loads, "/quarantine": p.quarantine, "/quarantine/{id}": p.quarantineItem, "/workers": p.workers,
+		"/integrations": p.integrations, "/plan": p.plan, "/alerts": p.alerts,
+	} {
+		views.Handle("GET "+path, p.show(view))
+	}
+	views.HandleFunc("GET /jobs/{id}/outcomes/{back}", p.outcome)
+	views.HandleFunc("GET /loads/samples", p.loadSamples)
+	views.HandleFunc("POST /do/{verb}", p.do)
+	views.HandleFunc("POST /bulk", p.bulk)
+	views.Handle("GET /static/", p.static())
+	views.Handle("/", p.show(func(*http.Request) (*document, error) { return nil, errNoView }))
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /events", p.events)
+	mux.Handle("/", gzhttp.GzipHandler(views))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", contentPolicy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "same-origin")
+		header.Set("Cache-Control", "no-store")
+		mux.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,171 @@
+package page
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// loadRow is a load with how far it is behind.
+type loadRow struct {
+	*jobsv1.Load
+	Name, Status, Lag string
+	Buttons           []button
+}
+
+func (p *Page) loads(r *http.Request) (*document, error) {
+	o, err := p.readOverview(r.Context(), 1)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]loadRow, len(o.GetLoads()))
+	for i, l := range o.GetLoads() {
+		rows[i] = loadRow{Load: l, Name: loadName(l), Status: word(l.GetStatus()), Lag: "none"}
+		if l.GetWaiting() > 0 && l.GetOldestTime() != nil {
+			rows[i].Lag = exact(time.Since(l.GetOldestTime().AsTime()))
+		}
+		if l.GetHeldSequence() > 0 {
+			rows[i].Buttons = []button{verbButton("skip-held-message", "load", rows[i].Name)}
+		}
+	}
+	return &document{Title: "Loads", View: "loads", Section: "/loads", Revision: p.revision(o), Follow: []string{"loads"}, Chart: true, Data: rows}, nil
+}
+
+// quarantineView is a page of items.
+type quarantineView struct {
+	Items    []quarantineRow
+	NextPage string
+	Filter   []field
+	Filtered bool
+	All      []button
+}
+
+type quarantineRow struct {
+	*jobsv1.QuarantineItem
+	Buttons []button
+}
+
+// quarantineFields are the fields that items are found by.
+var quarantineFields = []string{"stage", "flow", "organization", "location", "error_class"}
+
+func readQuarantineFilter(values url.Values) *jobsv1.QuarantineFilter {
+	return &jobsv1.QuarantineFilter{
+		Stage: values.Get("stage"), Flow: values.Get("flow"), Organization: values.Get("organization"),
+		Location: values.Get("location"), ErrorClass: values.Get("error_class"),
+	}
+}
+
+func quarantineButtons(id int64) []button {
+	return []button{verbButton("replay", "item", decimal(id)), verbButton("drop", "item", decimal(id))}
+}
+
+func (p *Page) quarantine(r *http.Request) (*document, error) {
+	values := r.URL.Query()
+	answer, err := p.API.Quarantine.ListQuarantineItems(r.Context(), &jobsv1.ListQuarantineItemsRequest{
+		PageToken: values.Get("page"), Filter: readQuarantineFilter(values),
+	})
+	if err != nil {
+		return nil, err
+	}
+	data, shown, pairs := quarantineView{}, url.Values{}, []string{}
+	for _, name := range quarantineFields {
+		data.Filter = append(data.Filter, field{name, values.Get(name)})
+		if value := values.Get(name); value != "" {
+			data.Filtered = true
+			shown.Set(name, value)
+			pairs = append(pairs, name, value)
+		}
+	}
+	for _, item := range answer.GetItems() {
+		data.Items = append(data.Items, quarantineRow{item, quarantineButtons(item.GetId())})
+	}
+	if len(data.Items) > 0 {
+		data.All = []button{verbButton("replay", pairs...).named("Replay all of these…"), verbButton("drop", pairs...).named("Drop all of these…")}
+	}
+	if token := answer.GetNextPageToken(); token != "" {
+		shown.Set("page", token)
+		data.NextPage = "/quarantine?" + shown.Encode()
+	}
+	return &document{Title: "Quarantine", View: "quarantine", Section: "/quarantine", Data: data}, nil
+}
+
+// quarantineItem is one item with what was refused.
+type quarantineItem struct {
+	quarantineRow
+	// Text is the beginning of the body. Empty if it is no text.
+	Text string
+}
+
+// maxBody is how much of a body is shown, in bytes.
+const maxBody = 64 << 10
+
+func (p *Page) quarantineItem(r *http.Request) (*document, error) {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	if err != nil {
+		return nil, errNoView
+	}
+	answer, err := p.API.Quarantine.GetQuarantineItem(r.Context(), &jobsv1.GetQuarantineItemRequest{Id: id})
+	if err != nil {
+		return nil, err
+	}
+	item := answer.GetItem()
+	data := quarantineItem{quarantineRow: quarantineRow{item, quarantineButtons(id)}}
+	if body := item.GetBody(); utf8.Valid(body) {
+		data.Text = string(body[:min(len(body), maxBody)])
+	}
+	return &document{Title: "Quarantine " + decimal(id), View: "quarantine-item", Section: "/quarantine", Data: data}, nil
+}
+
+// workerRow is a worker with the jobs that are bound to its tags.
+type workerRow struct {
+	*jobsv1.Worker
+	Status string
+	Bound  []string
+}
+
+type workersView struct {
+	Workers       []workerRow
+	UnservedTypes []*jobsv1.UnservedType
+	UnservedTags  []unservedTags
+}
+
+// unservedTags are tags that no worker has, as text.
+type unservedTags struct {
+	JobType, Tags string
+	Jobs          int32
+}
+
+func (p *Page) workers(r *http.Request) (*document, error) {
+	o, err := p.readOverview(r.Context(), 1)
+	if err != nil {
+		return nil, err
+	}
+	data := workersView{UnservedTypes: o.GetUnservedTypes()}
+	for _, worker := range o.GetWorkers() {
+		data.Workers = append(data.Workers, workerRow{Worker: worker, Status: word(worker.GetStatus())})
+	}
+	for _, unserved := range o.GetUnservedTags() {
+		tags, err := json.Marshal(unserved.GetTags())
+		if err != nil {
+			return nil, err
+		}
+		data.UnservedTags = append(data.UnservedTags, unservedTags{unserved.GetJobType(), string(tags), unserved.GetJobs()})
+	}
+	return &document{Title: "Workers", View: "workers", Section: "/workers", Revision: p.revision(o), Follow: []string{"workers"}, Data: data}, nil
+}
+
+func (p *Page) integrations(r *http.Request) (*document, error) {
+	o, err := p.readOverview(r.Context(), 1)
+	if err != nil {
+		return nil, err
+	}
+	return &document{
+		Title: "Integrations", View: "integrations", Section: "/integrations", Revision: p.revision(o),
+		Follow: []string{"integrations"}, Data: o.GetIntegrations(),
+	}, nil
+}

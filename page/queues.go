@@ -1,0 +1,150 @@
+package page
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// queuePath is the address of a queue.
+func queuePath(name string) string { return "/queues/" + url.PathEscape(name) }
+
+// queueRow is a queue with how long it takes.
+type queueRow struct {
+	*jobsv1.Queue
+	Status string
+	ToGo   string
+}
+
+func newQueueRow(q *jobsv1.Queue) queueRow {
+	return queueRow{Queue: q, Status: word(q.GetStatus()), ToGo: toGo(q, int(q.GetWaiting()))}
+}
+
+// queueItem is an item with how long it takes until it runs.
+type queueItem struct {
+	*jobsv1.QueueItem
+	Position int
+	ToGo     string
+	Buttons  []button
+}
+
+// perMinute is how many items a queue runs in a minute, as measured in the last one, or in
+// the last hour if that is too few to tell.
+func perMinute(q *jobsv1.Queue) float64 {
+	if q.GetRanLastMinute() >= 5 {
+		return float64(q.GetRanLastMinute())
+	}
+	return float64(q.GetRanLastHour()) / 60
+}
+
+// toGo says how long it takes until so many items have run.
+func toGo(q *jobsv1.Queue, items int) string {
+	switch q.GetStatus() {
+	case jobsv1.QueueStatus_QUEUE_STATUS_PAUSED, jobsv1.QueueStatus_QUEUE_STATUS_HALTED, jobsv1.QueueStatus_QUEUE_STATUS_ENDED,
+		jobsv1.QueueStatus_QUEUE_STATUS_STOPPING:
+		return "not while it is " + word(q.GetStatus())
+	}
+	rate := perMinute(q)
+	switch {
+	case items <= 0:
+		return "now"
+	case rate == 0:
+		return "not known: none ran in the last hour"
+	}
+	return wait(time.Duration(float64(items) / rate * float64(time.Minute)))
+}
+
+func (p *Page) queues(r *http.Request) (*document, error) {
+	o, err := p.readOverview(r.Context(), 1)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]queueRow, len(o.GetQueues()))
+	for i, q := range o.GetQueues() {
+		rows[i] = newQueueRow(q)
+	}
+	return &document{Title: "Queues", View: "queues", Section: "/queues", Revision: p.revision(o), Follow: []string{"queues"}, Data: rows}, nil
+}
+
+// queueView is all about one queue.
+type queueView struct {
+	queueRow
+	Items       []queueItem
+	NextPage    string
+	DeadLetters []deadLetter
+	Buttons     []button
+	DeadButtons []button
+	Notes       []string
+}
+
+// deadLetter is a failed item with its actions.
+type deadLetter struct {
+	*jobsv1.DeadLetter
+	Buttons []button
+}
+
+func (p *Page) queue(r *http.Request) (*document, error) {
+	ctx, name := r.Context(), r.PathValue("name")
+	answer, err := p.API.Queues.GetQueue(ctx, &jobsv1.GetQueueRequest{Name: name})
+	if err != nil {
+		return nil, err
+	}
+	q := answer.GetQueue()
+	data := queueView{queueRow: newQueueRow(q), Buttons: queueButtons(q)}
+	items, err := p.API.Queues.ListQueueItems(ctx, &jobsv1.ListQueueItemsRequest{Queue: name, PageToken: r.URL.Query().Get("page")})
+	if err != nil {
+		data.Notes = append(data.Notes, "The items cannot be read: "+sentence(err)+".")
+	}
+	for _, item := range items.GetItems() {
+		data.Items = append(data.Items, queueItem{
+			QueueItem: item, Position: int(item.GetAhead()) + 1, ToGo: toGo(q, int(item.GetAhead())),
+			Buttons: []button{
+				verbButton("move-item", "queue", name, "job", item.GetJobId()), verbButton("cancel-item", "queue", name, "job", item.GetJobId()),
+			},
+		})
+	}
+	if token := items.GetNextPageToken(); token != "" {
+		data.NextPage = queuePath(name) + "?" + url.Values{"page": {token}}.Encode()
+	}
+	letters, err := p.API.Queues.ListDeadLetters(ctx, &jobsv1.ListDeadLettersRequest{Queue: name})
+	if err != nil {
+		data.Notes = append(data.Notes, "The dead letters cannot be read: "+sentence(err)+".")
+	}
+	for _, letter := range letters.GetDeadLetters() {
+		number := decimal(letter.GetSequence())
+		data.DeadLetters = append(data.DeadLetters, deadLetter{letter, []button{
+			verbButton("retry-dead-letters", "queue", name, "sequence", number), verbButton("drop-dead-letters", "queue", name, "sequence", number),
+		}})
+	}
+	if len(data.DeadLetters) > 1 {
+		data.DeadButtons = []button{
+			verbButton("retry-dead-letters", "queue", name).named("Retry all"), verbButton("drop-dead-letters", "queue", name).named("Drop all…"),
+		}
+	}
+	return &document{Title: "Queue " + name, View: "queue", Section: "/queues", Follow: []string{"queue:" + name}, Data: data}, nil
+}
+
+// queueButtons are the actions that a queue allows.
+func queueButtons(q *jobsv1.Queue) []button {
+	var verbs []string
+	switch q.GetStatus() {
+	case jobsv1.QueueStatus_QUEUE_STATUS_HALTED:
+		verbs = []string{"resume-queue", "skip-failed-item"}
+	case jobsv1.QueueStatus_QUEUE_STATUS_PAUSED, jobsv1.QueueStatus_QUEUE_STATUS_DRAINING, jobsv1.QueueStatus_QUEUE_STATUS_DRAINED:
+		verbs = []string{"resume-queue"}
+	case jobsv1.QueueStatus_QUEUE_STATUS_ENDED:
+		verbs = []string{"recover-queue"}
+	default:
+		verbs = []string{"pause-queue", "drain-queue"}
+	}
+	if q.GetWaiting() > 0 {
+		verbs = append(verbs, "purge-queue")
+	}
+	buttons := make([]button, len(verbs))
+	for i, name := range verbs {
+		buttons[i] = verbButton(name, "queue", q.GetName())
+	}
+	return buttons
+}

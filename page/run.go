@@ -1,0 +1,66 @@
+package page
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// runPath is the address of a run.
+func runPath(name string) string { return "/runs/" + url.PathEscape(name) }
+
+// runView is all about one run.
+type runView struct {
+	*jobsv1.Run
+	Status     string
+	Spec       string
+	Cursor     string
+	Output     string
+	Temporal   string
+	Buttons    []button
+	InProgress bool
+}
+
+func (p *Page) run(r *http.Request) (*document, error) {
+	answer, err := p.API.Runs.GetRun(r.Context(), &jobsv1.GetRunRequest{Name: r.PathValue("name")})
+	if err != nil {
+		return nil, err
+	}
+	run := answer.GetRun()
+	data := runView{Run: run, Status: word(run.GetStatus()), Temporal: p.temporalLink(run.GetName())}
+	if run.GetSpec() != nil {
+		data.Spec = indented(run.GetSpec())
+	}
+	if run.GetCursor() != nil {
+		data.Cursor = indented(run.GetCursor())
+	}
+	if run.GetOutput() != nil {
+		data.Output = indented(run.GetOutput())
+	}
+	switch run.GetStatus() {
+	case jobsv1.RunStatus_RUN_STATUS_RUNNING, jobsv1.RunStatus_RUN_STATUS_WAITING:
+		data.InProgress = true
+		data.Buttons = []button{verbButton("cancel-run", "name", run.GetName()), verbButton("terminate-run", "name", run.GetName())}
+	case jobsv1.RunStatus_RUN_STATUS_FAILED, jobsv1.RunStatus_RUN_STATUS_CANCELED, jobsv1.RunStatus_RUN_STATUS_TERMINATED,
+		jobsv1.RunStatus_RUN_STATUS_TIMED_OUT:
+		data.Buttons = []button{verbButton("retry-run", "name", run.GetName())}
+	}
+	doc := &document{Title: "Run of " + run.GetJobId(), View: "run", Section: "/", Follow: []string{"job:" + run.GetJobId()}, Data: data}
+	if data.InProgress {
+		doc.Run = run.GetName()
+	}
+	return doc, nil
+}
+
+// temporalLink is the address of a run in Temporal's Web UI. Empty if there is none: an
+// iteration is part of an activity.
+func (p *Page) temporalLink(name string) string {
+	at := strings.LastIndex(name, "@")
+	if p.TemporalUI == "" || at < 0 {
+		return ""
+	}
+	return strings.TrimSuffix(p.TemporalUI, "/") + "/namespaces/" + url.PathEscape(p.Namespace) +
+		"/workflows/" + url.PathEscape(name[:at]) + "/" + url.PathEscape(name[at+1:]) + "/history"
+}

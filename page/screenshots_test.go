@@ -1,0 +1,84 @@
+package page_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// screenshots is a folder: go test ./page -args -screenshots=../docs/screenshots.
+var screenshots = flag.String("screenshots", "", "folder for pictures of the page")
+
+// shoot takes pictures of addresses, wide and narrow, light and dark.
+func shoot(t *testing.T, address string, paths map[string]string) {
+	t.Helper()
+	if *screenshots == "" {
+		return
+	}
+	for name, path := range paths {
+		for _, width := range []int64{1280, 400} {
+			for _, scheme := range []string{"light", "dark"} {
+				b := newTab(t, width, 900)
+				b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+					_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+						Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+					})
+					return err
+				}))
+				b.open(address + path)
+				b.until("what is drawn later", `!document.querySelector(".o") || document.querySelector(".o .c")`)
+				b.until("charts", `!document.querySelector(".chart") || document.querySelector(".chart canvas")`)
+				picture, err := chromedp.Run(b, chromedp.CaptureScreenshot())
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(filepath.Join(*screenshots, fmt.Sprintf("page-%s-%d-%s.png", name, width, scheme)), picture, 0o600))
+			}
+		}
+	}
+}
+
+// Loads have charts of how far behind they were.
+func TestLoadsHaveCharts(t *testing.T) {
+	t.Parallel()
+	d := tell(t, 40)
+	now := time.Now()
+	loads := func(at time.Time, n float64) []*jobsv1.Load {
+		behind := time.Duration(20*(1+math.Sin(n/20))) * time.Second
+		return []*jobsv1.Load{
+			{
+				Location: "main", Flow: "live", Mirror: "default", Status: jobsv1.LoadStatus_LOAD_STATUS_OK, Waiting: 3,
+				OldestTime: timestamppb.New(at.Add(-behind)), PointsPerSecond: 812.5, LastWriteTime: timestamppb.New(at), JobId: "load_influx.main",
+			},
+			{
+				Location: "main", Flow: "live", Mirror: "backup", Status: jobsv1.LoadStatus_LOAD_STATUS_DOWN, Waiting: 4821, Failures: 7, HeldSequence: 99,
+				OldestTime: timestamppb.New(now.Add(-40 * time.Minute)), ErrorMessage: "the server answers with 503.", LastWriteTime: timestamppb.New(now.Add(-41 * time.Minute)),
+				NextAttemptTime: timestamppb.New(now.Add(40 * time.Second)),
+			},
+		}
+	}
+	for n := range 340 {
+		at := now.Add(time.Duration(n-340) * 10 * time.Second)
+		d.page.Sample(&jobsv1.Overview{Loads: loads(at, float64(n))}, at)
+	}
+	d.mu.Lock()
+	d.is.Loads = loads(now, 340)
+	d.mu.Unlock()
+	b := newTab(t, 1280, 900)
+	b.open(d.url + "/loads")
+	b.until("two charts", `document.querySelectorAll(".chart canvas").length === 2`)
+	require.Contains(t, is[string](b, "document.querySelector('main').innerText"), "main/live/backup")
+	b.requireCalm()
+	shoot(t, d.url, map[string]string{"loads": "/loads", "jobs": "/"})
+}
