@@ -14,6 +14,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/stack"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/overview"
@@ -28,6 +29,8 @@ type overviewOptions struct {
 	viewers int
 	changes int
 	watch   time.Duration
+	// temporal is the address of a stack that has the jobs and their runs already.
+	temporal string
 }
 
 // overviewBench measures the overview of many jobs, as all who look at it get it.
@@ -41,6 +44,7 @@ func overviewBench(ctx context.Context, args []string, out io.Writer) error {
 	fs.IntVar(&o.viewers, "viewers", 20, "those who watch")
 	fs.IntVar(&o.changes, "changes", 20, "changes of each kind, to see how soon they show")
 	fs.DurationVar(&o.watch, "watch", time.Minute, "how long calls of Temporal are counted")
+	fs.StringVar(&o.temporal, "temporal", "", "`address` of the Temporal of a bench that runs, whose jobs are looked at; \"\" makes them")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -71,29 +75,11 @@ type overviewFigures struct {
 }
 
 func (o overviewOptions) measure(ctx context.Context, out io.Writer) (f *overviewFigures, err error) {
-	b, err := newJobBench(ctx, o.bin, out)
+	b, closeBench, err := o.prepare(ctx, out)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	jobs := make([]job.Job, o.jobs)
-	for n := range jobs {
-		// None is due while the bench runs.
-		jobs[n] = newJob(gridKey(n), job.Trigger{Recurring: &job.Recurring{
-			RecurEvery: job.Duration(time.Hour), StartAt: time.Now().Add(24 * time.Hour).Truncate(time.Second),
-		}})
-	}
-	begin := time.Now()
-	if err := b.apply(ctx, jobs); err != nil {
-		return nil, err
-	}
-	b.say("applied %d jobs in %s", len(jobs), time.Since(begin).Round(100*time.Millisecond))
-	begin = time.Now()
-	if err := b.pastRuns(ctx, jobs, o.runs, o.worked); err != nil {
-		return nil, err
-	}
-	b.say("made %d runs in %s", len(jobs)*o.runs, time.Since(begin).Round(time.Second))
-
+	defer func() { err = errors.Join(err, closeBench()) }()
 	v, err := b.newViewing(ctx)
 	if err != nil {
 		return nil, err
@@ -112,6 +98,45 @@ func (o overviewOptions) measure(ctx context.Context, out io.Writer) (f *overvie
 	f.load = loadAverage()
 	f.memory, err = residentMemory(os.Getpid())
 	return f, err
+}
+
+// prepare makes the jobs and their runs, or finds them.
+func (o overviewOptions) prepare(ctx context.Context, out io.Writer) (b *jobBench, closeBench func() error, err error) {
+	if o.temporal != "" {
+		temporal, err := temporalclient.Dial(ctx, temporalclient.Settings{Address: o.temporal})
+		if err != nil {
+			return nil, nil, err
+		}
+		info := stack.Info{Temporal: o.temporal, Namespace: "default"}
+		b := &jobBench{bench: &bench{client: temporal, info: info}, jobs: client.New(temporal, info.Namespace), out: out}
+		return b, func() error { temporal.Close(); return nil }, nil
+	}
+	if b, err = newJobBench(ctx, o.bin, out); err != nil {
+		return nil, nil, err
+	}
+	return b, b.close, b.make(ctx, o)
+}
+
+// make makes jobs and runs of them that have ended.
+func (b *jobBench) make(ctx context.Context, o overviewOptions) error {
+	jobs := make([]job.Job, o.jobs)
+	for n := range jobs {
+		// None is due while the bench runs.
+		jobs[n] = newJob(gridKey(n), job.Trigger{Recurring: &job.Recurring{
+			RecurEvery: job.Duration(time.Hour), StartAt: time.Now().Add(24 * time.Hour).Truncate(time.Second),
+		}})
+	}
+	begin := time.Now()
+	if err := b.apply(ctx, jobs); err != nil {
+		return err
+	}
+	b.say("applied %d jobs in %s", len(jobs), time.Since(begin).Round(100*time.Millisecond))
+	begin = time.Now()
+	if err := b.pastRuns(ctx, jobs, o.runs, o.worked); err != nil {
+		return err
+	}
+	b.say("made %d runs in %s", len(jobs)*o.runs, time.Since(begin).Round(time.Second))
+	return nil
 }
 
 // viewing is a server of the overview in this process, whose calls are counted.

@@ -124,13 +124,13 @@ type source struct {
 }
 
 // rest is how many times longer than a read the time between two reads is.
-const rest = 10
+const rest = 3
 
 // failedRest is the time after a read that failed, if that source is read more often.
 const failedRest = 2 * time.Second
 
 // maxRest bounds that time.
-const maxRest = time.Minute
+const maxRest = 20 * time.Second
 
 func (r *Reader) allSources() []*source {
 	list := []*source{

@@ -96,7 +96,7 @@ func TestSlowReadsAreFarApart(t *testing.T) {
 		}))
 		elapse(time.Hour)
 		synctest.Wait()
-		require.InDelta(t, 3600/22, reads, 3, "between two reads is ten times what one takes")
+		require.InDelta(t, 3600/8, reads, 3, "between two reads is three times what one takes")
 	})
 }
 
