@@ -32,7 +32,7 @@ type serveOptions struct {
 }
 
 func (i *invocation) serveCommand() *cobra.Command {
-	o := &serveOptions{listen: "127.0.0.1:8090", auditLog: "-", stopTimeout: defaultStopTimeout}
+	o := &serveOptions{listen: "127.0.0.1:8080", auditLog: "-", stopTimeout: defaultStopTimeout}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the Job API and the status page, and reconcile",
