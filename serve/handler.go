@@ -50,9 +50,9 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// routes are the API and the page.
+// routes are the API, the page, and the metrics.
 func (s *Server) routes() http.Handler {
-	jobAPI, page := s.api.Handler(), s.config.Page(s.clients)
+	jobAPI, page, measured := s.api.Handler(), s.config.Page(s.clients), metrics.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch caller, _ := auth.CallerOf(r.Context()); {
 		case strings.HasPrefix(r.URL.Path, "/dendra.") || isHealth(r):
@@ -62,7 +62,7 @@ func (s *Server) routes() http.Handler {
 		case isAPI(r):
 			jobAPI.ServeHTTP(w, r)
 		case r.URL.Path == "/metrics":
-			metrics.Handler().ServeHTTP(w, r)
+			measured.ServeHTTP(w, r)
 		default:
 			page.ServeHTTP(w, r)
 		}

@@ -232,6 +232,10 @@ func probes(t *testing.T, w *world) {
 		require.Equal(t, http.StatusOK, got.status)
 		require.Equal(t, "ok\n", got.body)
 	}
+	require.Equal(t, http.StatusUnauthorized, s.do(t, http.DefaultClient, s.request(t, http.MethodGet, "/metrics", nil)).status)
+	measured := s.do(t, http.DefaultClient, s.request(t, http.MethodGet, "/metrics", nil, "Authorization", "Bearer "+s.tokens["vera"]))
+	require.Equal(t, http.StatusOK, measured.status)
+	require.Contains(t, measured.body, "go_goroutines")
 	broken := audit.New(brokenWriter{}, quiet)
 	s = w.open(t, func(c *serve.Config) { c.Audit = broken })
 	pause := func() error {
