@@ -12,7 +12,7 @@ type alert struct {
 	*jobsv1.Alert
 	// Link leads to its object. Empty if there is no view of it.
 	Link string
-	// Action is the sentence that leads to an action that takes more than a click.
+	// Actions are the buttons of what helps.
 	Actions []button
 }
 

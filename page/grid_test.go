@@ -41,6 +41,7 @@ func TestAThousandJobs(t *testing.T) {
 	b.open(d.url + "/")
 	b.until("the first paint", `performance.getEntriesByName("first-contentful-paint").length`)
 	t.Logf("first contentful paint after %.0f ms", is[float64](b, `performance.getEntriesByName("first-contentful-paint")[0].startTime`))
+	t.Log(is[string](b, `JSON.stringify((e => ({response: e.responseStart, end: e.responseEnd, parsed: e.domInteractive, loaded: e.loadEventEnd}))(performance.getEntriesByType("navigation")[0]))`))
 	b.until("cells on the screen", `document.querySelector("#j-extract_hobo_time_frame\\.station-0000 .c")`)
 	require.Less(t, is[int](b, `document.querySelectorAll("#grid .c").length`), 4000, "cells are made for what is on the screen alone")
 

@@ -81,7 +81,7 @@ func (p *Page) failed(r *http.Request, err error) (int, *document) {
 	default:
 		p.Logger.WarnContext(r.Context(), "a view cannot be read", "path", r.URL.Path, "error", err)
 	}
-	return status, &document{Title: "Not found", View: "failed", Data: sentence(err)}
+	return status, &document{Title: "Not shown", View: "failed", Data: sentence(err)}
 }
 
 // sentence is what an error tells people.

@@ -162,6 +162,7 @@ let revision = data.revision ?? "";
 let timer = 0;
 let reading: AbortController | null = null;
 let stale = false;
+let lastRead = 0;
 let alerts = -1;
 const original = new Map<string, string>();
 document.querySelectorAll<HTMLElement>("[data-live]").forEach((part) => original.set(part.id, part.outerHTML));
@@ -264,13 +265,17 @@ function keepFocus(part: HTMLElement, change: () => void): void {
   }
 }
 
-// readAgain reads the live parts of this view again, at most once in 300 ms.
-function readAgain(): void {
+// readAgain reads the live parts of this view again: what people have done at once, what
+// changes by itself at most every two seconds.
+function readAgain(atOnce = false): void {
   stale = true;
-  if (frozen || timer) return;
+  if (frozen || timer && !atOnce) return;
+  window.clearTimeout(timer);
+  const due = atOnce ? 300 : Math.max(300, lastRead + 2000 - Date.now());
   timer = window.setTimeout(async () => {
     timer = 0;
     stale = false;
+    lastRead = Date.now();
     reading?.abort();
     const mine = reading = new AbortController();
     try {
@@ -283,7 +288,7 @@ function readAgain(): void {
     } catch {
       if (!mine.signal.aborted && !frozen) tell("No connection; trying again");
     }
-  }, 300);
+  }, due);
 }
 
 function replaceParts(fresh: Document): void {
@@ -324,7 +329,7 @@ function setFrozen(on: boolean): void {
   } else {
     say("Live again");
     connect();
-    readAgain();
+    readAgain(true);
   }
 }
 
@@ -385,7 +390,7 @@ async function send(action: string, values: URLSearchParams): Promise<void> {
     return;
   }
   show(answer);
-  if (answer.ok) readAgain();
+  if (answer.ok) readAgain(true);
 }
 
 function list(answer: Answer): HTMLElement[] {
