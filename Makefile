@@ -125,6 +125,11 @@ generate: bin/tools/buf ## Go code of the contracts in proto/, and the OpenAPI d
 	@bin/tools/buf generate
 	@$(GO) run ./internal/openapi/generate > bin/jobs.openapi.json
 	@mv bin/jobs.openapi.json docs/jobs.openapi.json
+	@$(GO) run ./internal/breaking/generate
+
+.PHONY: breaking
+breaking: ## that the contract of the Job API breaks no client: proto/contract.txt has all that they rely on
+	@$(GO) test -count=1 ./internal/breaking
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s) each

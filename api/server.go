@@ -37,6 +37,8 @@ type Server struct {
 	connect *connect.Server
 	syncer  *schedules.Syncer
 	types   *types
+	lists   *jobLists
+	watches *watches
 }
 
 // New makes a server.
@@ -47,7 +49,7 @@ func New(config Config) *Server {
 	if config.Timeout == 0 {
 		config.Timeout = 2 * time.Minute
 	}
-	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config)}
+	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config), lists: &jobLists{}, watches: newWatches(config.Client)}
 	s.connect = connect.NewServer(s.limitTime, s.explainErrors, validate.NewServerInterceptor())
 	s.connect.SetUnknownHandler(unknownMethod)
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})

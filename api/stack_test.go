@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
 	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
@@ -34,6 +36,8 @@ type world struct {
 	pipeline *pipeline.Client
 	url      string // of the server over HTTP
 	log      *lockedBuffer
+	stack    *stacktest.Stack
+	temporal sdk.Client
 }
 
 // lockedBuffer is a log of several goroutines.
@@ -58,20 +62,22 @@ func (b *lockedBuffer) String() string {
 func TestStack(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t)
-	for name, clients := range w.transports() {
+	for name, clients := range w.allTransports(t) {
 		t.Run("every method "+name, func(t *testing.T) {
 			t.Parallel()
 			everyMethod(t, w, strings.ReplaceAll(name, " ", "-")+"-x", clients)
 		})
 	}
 	t.Run("plain HTTP", func(t *testing.T) { t.Parallel(); plainHTTP(t, w) })
-	t.Run("buf curl", func(t *testing.T) { t.Parallel(); bufCurl(t, w) })
+	t.Run("buf curl", func(t *testing.T) { t.Parallel(); bufCurls(t, w) })
 	t.Run("health", func(t *testing.T) { t.Parallel(); health(t, w) })
 	t.Run("abuse", func(t *testing.T) { t.Parallel(); abuse(t, w) })
 	t.Run("secrets", func(t *testing.T) { t.Parallel(); secrets(t, w) })
 	t.Run("streams that are left", func(t *testing.T) { t.Parallel(); leftStreams(t, w) })
 	t.Run("pages of runs", func(t *testing.T) { t.Parallel(); pagesOfRuns(t, w) })
 	t.Run("repeated creates", func(t *testing.T) { t.Parallel(); repeatedCreates(t, w) })
+	t.Run("drift", func(t *testing.T) { t.Parallel(); driftByHand(t, w) })
+	t.Run("pages of jobs", func(t *testing.T) { t.Parallel(); pagesOfJobs(t, w) })
 	t.Run("ownership", func(t *testing.T) { t.Parallel(); ownership(t, w) })
 }
 
@@ -124,7 +130,8 @@ func announcedType() job.Type {
 func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.Start(t)
-	w := &world{client: client.New(st.Dial(t), st.Namespace), log: &lockedBuffer{}}
+	temporal := st.Dial(t)
+	w := &world{client: client.New(temporal, st.Namespace), log: &lockedBuffer{}, stack: st, temporal: temporal}
 	var err error
 	w.pipeline, err = pipeline.Connect(t.Context(), st.NATS)
 	require.NoError(t, err)
@@ -207,6 +214,29 @@ func (w *world) transports() map[string]*calledClients {
 		"grpc":       over(http2(), connecthttp.WithGRPC()),
 		"grpc web":   over(&http.Client{}, connecthttp.WithGRPCWeb()),
 	}
+}
+
+// allTransports are those and the programs curl and buf, where they are.
+func (w *world) allTransports(t *testing.T) map[string]*calledClients {
+	t.Helper()
+	all := w.transports()
+	through := func(c http.RoundTripper, options ...connecthttp.Option) *calledClients {
+		called := &calledClients{called: map[string]bool{}}
+		options = append(options, connecthttp.WithProtoJSON())
+		called.Clients = api.NewClients(connecthttp.NewTransport(&http.Client{Transport: c}, w.url, options...), called.note)
+		return called
+	}
+	if _, err := exec.LookPath("curl"); err == nil {
+		all["curl"] = through(curl{}, connecthttp.WithHTTPGet())
+	} else {
+		t.Log("there is no curl: its tests are left out")
+	}
+	if buf := newBufCurl(t); buf != nil {
+		all["buf curl"] = through(buf)
+	} else {
+		t.Log("there is no bin/tools/buf, which make generate builds: its tests are left out")
+	}
+	return all
 }
 
 // note is an interceptor.
