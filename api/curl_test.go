@@ -93,7 +93,7 @@ func (b *bufCurl) RoundTrip(r *http.Request) (*http.Response, error) {
 	out, err := b.command(r.Context(), in, "--protocol", "grpc", "--data", "@-", r.URL.String()).Output()
 	var failure []byte
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && json.Valid(exit.Stderr) {
-		failure = exit.Stderr
+		failure, err = exit.Stderr, nil
 	} else if err != nil {
 		return nil, told(err)
 	}

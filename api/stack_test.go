@@ -76,6 +76,7 @@ func TestStack(t *testing.T) {
 	t.Run("streams that are left", func(t *testing.T) { t.Parallel(); leftStreams(t, w) })
 	t.Run("pages of runs", func(t *testing.T) { t.Parallel(); pagesOfRuns(t, w) })
 	t.Run("repeated creates", func(t *testing.T) { t.Parallel(); repeatedCreates(t, w) })
+	t.Run("documented commands", func(t *testing.T) { t.Parallel(); documentedCommands(t, w) })
 	t.Run("drift", func(t *testing.T) { t.Parallel(); driftByHand(t, w) })
 	t.Run("pages of jobs", func(t *testing.T) { t.Parallel(); pagesOfJobs(t, w) })
 	t.Run("ownership", func(t *testing.T) { t.Parallel(); ownership(t, w) })
