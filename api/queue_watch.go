@@ -60,3 +60,11 @@ func (s *queueService) itemJob(ctx context.Context, r *jobsv1.WatchQueueItemRequ
 	}
 	return j, nil
 }
+
+// causeOf is why a context was ended, if it was, or the error.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}

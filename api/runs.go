@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"connectrpc.com/connect/v2"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
@@ -163,35 +162,11 @@ func (s *runService) WatchRun(ctx context.Context, r *jobsv1.WatchRunRequest, st
 	if err != nil {
 		return err
 	}
-	watching, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var sent *jobsv1.Run
-	send := func(detail *client.RunDetail) {
-		run := RunMessage(detail)
-		if proto.Equal(run, sent) {
-			return
-		}
-		sent = run
-		if err := stream.Send(&jobsv1.WatchRunResponse{Run: run}); err != nil {
-			stop(err)
-		}
+	send := func(run *jobsv1.Run) error { return stream.Send(&jobsv1.WatchRunResponse{Run: run}) }
+	if !first.Status.Open() {
+		return send(RunMessage(first))
 	}
-	if first.Status.Open() {
-		send(first)
-		if first, err = s.Client.Runs.Follow(watching, first.RunRef, send); err != nil {
-			return causeOf(watching, err)
-		}
-	}
-	send(first)
-	return context.Cause(watching)
-}
-
-// causeOf is why a context was ended, if it was, or the error.
-func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
+	return s.watches.follow(ctx, first, send)
 }
 
 // watchIteration sends an iteration now and when it has ended.

@@ -47,6 +47,8 @@ type Server struct {
 	connect *connect.Server
 	syncer  *schedules.Syncer
 	types   *types
+	lists   *jobLists
+	watches *watches
 	reader  ownReader
 }
 
@@ -58,7 +60,7 @@ func New(config Config) *Server {
 	if config.Timeout == 0 {
 		config.Timeout = 2 * time.Minute
 	}
-	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config)}
+	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config), lists: &jobLists{}, watches: newWatches(config.Client)}
 	interceptors := append([]connect.ServerInterceptor{traced(config.Logger), observe}, config.Interceptors...)
 	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor())
 	s.connect = connect.NewServer(interceptors...)

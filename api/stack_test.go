@@ -17,6 +17,7 @@ import (
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
 	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
@@ -35,6 +36,8 @@ type world struct {
 	pipeline *pipeline.Client
 	url      string // of the server over HTTP
 	log      *lockedBuffer
+	stack    *stacktest.Stack
+	temporal sdk.Client
 }
 
 // lockedBuffer is a log of several goroutines.
@@ -74,6 +77,9 @@ func TestStack(t *testing.T) {
 	t.Run("streams that are left", func(t *testing.T) { t.Parallel(); leftStreams(t, w) })
 	t.Run("pages of runs", func(t *testing.T) { t.Parallel(); pagesOfRuns(t, w) })
 	t.Run("repeated creates", func(t *testing.T) { t.Parallel(); repeatedCreates(t, w) })
+	t.Run("documented commands", func(t *testing.T) { t.Parallel(); documentedCommands(t, w) })
+	t.Run("drift", func(t *testing.T) { t.Parallel(); driftByHand(t, w) })
+	t.Run("pages of jobs", func(t *testing.T) { t.Parallel(); pagesOfJobs(t, w) })
 	t.Run("ownership", func(t *testing.T) { t.Parallel(); ownership(t, w) })
 }
 
@@ -126,7 +132,8 @@ func announcedType() job.Type {
 func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.Start(t)
-	w := &world{client: client.New(st.Dial(t), st.Namespace), log: &lockedBuffer{}}
+	temporal := st.Dial(t)
+	w := &world{client: client.New(temporal, st.Namespace), log: &lockedBuffer{}, stack: st, temporal: temporal}
 	var err error
 	w.pipeline, err = pipeline.Connect(t.Context(), st.NATS)
 	require.NoError(t, err)

@@ -1101,7 +1101,8 @@ func (x *RetryBackoff) GetCoefficient() float64 {
 	return 0
 }
 
-// JobState is what Temporal knows of a job. Lists leave out what is marked so.
+// JobState is what Temporal knows of a job. Lists leave out what is marked so. It does not
+// say whether a run under way still has an older definition: the spec of each run is in Run.
 type JobState struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Status JobStatus              `protobuf:"varint,1,opt,name=status,proto3,enum=dendra.jobs.v1.JobStatus" json:"status,omitempty"`

@@ -161,8 +161,11 @@ func (MissedReason) EnumDescriptor() ([]byte, []int) {
 type CreateJobRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Job   *Job                   `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// Makes the call one that may be repeated: a job with the id and the same definition
-	// counts as made by an earlier call, and the action of the answer is UNCHANGED.
+	// Makes the call one that may be repeated, also at the same time and on several servers:
+	// the job is made once, and each answer says CREATE. With another definition the error is
+	// ALREADY_EXISTS. The server does not keep the id: a job with the id and definition of the
+	// request counts as made by it. It knows jobs that run once as long as the namespace's
+	// retention keeps their run, at least. A repeat after DeleteJob makes the job again.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Says what would be done, and does nothing.
 	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
@@ -1940,6 +1943,7 @@ func (x *SkippedStart) GetSkippedBy() string {
 	return ""
 }
 
+// ListUpcomingStartsRequest has no pages: end_time bounds the list.
 type ListUpcomingStartsRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
@@ -2123,6 +2127,7 @@ func (x *UpcomingStart) GetOwner() string {
 	return ""
 }
 
+// ListMissedStartsRequest has no pages: start_time and end_time bound the list.
 type ListMissedStartsRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`

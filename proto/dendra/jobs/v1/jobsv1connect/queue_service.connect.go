@@ -223,7 +223,8 @@ type QueueServiceClient interface {
 	ResumeQueue(context.Context, *v1.ResumeQueueRequest) (*v1.ResumeQueueResponse, error)
 	// DrainQueue accepts no more items, and runs those that wait.
 	DrainQueue(context.Context, *v1.DrainQueueRequest) (*v1.DrainQueueResponse, error)
-	// SkipFailedItem lets a halted queue go on with the next item.
+	// SkipFailedItem lets a halted queue go on with the next item. The answer comes when the
+	// queue has taken the request, and does not wait for the next item.
 	SkipFailedItem(context.Context, *v1.SkipFailedItemRequest) (*v1.SkipFailedItemResponse, error)
 	// SetQueueFailurePolicy says what the failure of an item does to the queue.
 	SetQueueFailurePolicy(context.Context, *v1.SetQueueFailurePolicyRequest) (*v1.SetQueueFailurePolicyResponse, error)
@@ -287,7 +288,8 @@ type QueueServiceHandler interface {
 	ResumeQueue(context.Context, *v1.ResumeQueueRequest) (*v1.ResumeQueueResponse, error)
 	// DrainQueue accepts no more items, and runs those that wait.
 	DrainQueue(context.Context, *v1.DrainQueueRequest) (*v1.DrainQueueResponse, error)
-	// SkipFailedItem lets a halted queue go on with the next item.
+	// SkipFailedItem lets a halted queue go on with the next item. The answer comes when the
+	// queue has taken the request, and does not wait for the next item.
 	SkipFailedItem(context.Context, *v1.SkipFailedItemRequest) (*v1.SkipFailedItemResponse, error)
 	// SetQueueFailurePolicy says what the failure of an item does to the queue.
 	SetQueueFailurePolicy(context.Context, *v1.SetQueueFailurePolicyRequest) (*v1.SetQueueFailurePolicyResponse, error)
