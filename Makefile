@@ -85,7 +85,7 @@ soak-tests: build ## the long form of the fault tests, under the race detector
 	@packages=$$($(INTEGRATION)); DENDRA_TEST_SOAK=1 $(TEST_STACK) -race -timeout 90m $(TESTFLAGS) $$packages
 
 .PHONY: lint
-lint: bin/tools/built ## gofmt, go vet, golangci-lint, workflowcheck
+lint: bin/tools/built breaking ## gofmt, go vet, golangci-lint, workflowcheck, buf
 	$(call say,gofmt)
 	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' 2>/dev/null || find . -name '*.go' -not -path './bin/*')); \
 		if [ -n "$$files" ]; then printf 'not formatted, run gofmt -w on:\n%s\n' "$$files"; exit 1; fi
@@ -116,21 +116,37 @@ bin/tools/buf: tools/buf/go.mod tools/buf/go.sum
 
 # The contract imports buf/validate/validate.proto of it.
 PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
-.PHONY: generate
-generate: bin/tools/buf ## Go code of the contracts in proto/; needs no other tools, and no registry of buf
-	$(call say,generated code of proto/)
-	@$(BUILD) -o bin/tools/ google.golang.org/protobuf/cmd/protoc-gen-go connectrpc.com/connect/v2/cmd/protoc-gen-connect-go
+bin/proto/buf/validate/validate.proto: Makefile
 	@$(GO) mod download $(PROTOVALIDATE)
 	@mkdir -p bin/proto/buf/validate
 	@cp -f "$$($(GO) env GOMODCACHE)/$(PROTOVALIDATE)/proto/protovalidate/buf/validate/validate.proto" bin/proto/buf/validate/
+
+# proto/jobs.v1.binpb is the Job API that clients were built for. A change that would break
+# them needs a version v2.
+.PHONY: breaking
+breaking: bin/tools/buf bin/proto/buf/validate/validate.proto ## does the contract still serve the clients that there are?
+	$(call say,buf lint and buf breaking)
+	@bin/tools/buf lint
+	@bin/tools/buf breaking --against proto/jobs.v1.binpb --exclude-imports
+
+.PHONY: contract
+contract: breaking ## take the Job API as it is now as what clients were built for
+	@bin/tools/buf build -o proto/jobs.v1.binpb --path proto/dendra/jobs --exclude-source-info
+
+.PHONY: generate
+generate: bin/tools/buf bin/proto/buf/validate/validate.proto ## Go code of the contracts in proto/, and the OpenAPI document; needs no other tools, and no registry of buf
+	$(call say,generated code of proto/)
+	@$(BUILD) -o bin/tools/ google.golang.org/protobuf/cmd/protoc-gen-go connectrpc.com/connect/v2/cmd/protoc-gen-connect-go
 	@bin/tools/buf lint
 	@bin/tools/buf format --write proto
 	@find proto -name '*.pb.go' -delete -o -name '*.connect.go' -delete
 	@bin/tools/buf generate
+	@$(GO) run ./internal/openapi/generate > bin/jobs.openapi.json
+	@mv bin/jobs.openapi.json docs/jobs.openapi.json
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME (default 20s) each
-	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' client contract job recurrence schedules activities workers starter internal | sort | \
+	@grep -rn --include='*_test.go' -o '^func Fuzz[A-Za-z0-9_]*' api client contract job recurrence schedules activities workers starter internal | sort | \
 	while IFS=: read -r file _ target; do \
 		target=$${target#func }; printf '\n== %s in %s\n' "$$target" "$$(dirname $$file)"; \
 		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \
@@ -147,6 +163,7 @@ bench: build ## Temporal's latency and throughput, workers that die, plan and ap
 	@bin/bench queue
 	@bin/bench archive
 	@bin/bench publish
+	@bin/bench overview
 	@bin/bench storm
 
 # How long there are faults, the seed of all that is random (by default of the

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -92,7 +91,7 @@ func (c *conn) stopRun(ctx context.Context, run *commonpb.WorkflowExecution) err
 	case err == nil, errors.As(err, &ended), isNotFound(err):
 		return nil // However it ended.
 	case unanswered(err):
-		return fmt.Errorf("run %s was told to stop and has not ended yet", run.GetWorkflowId())
+		return stateErrorf("run %s was told to stop and has not ended yet", run.GetWorkflowId())
 	}
 	return err
 }

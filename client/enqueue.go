@@ -58,7 +58,7 @@ func (c *QueueClient) EnqueueAll(ctx context.Context, jobs []job.Job, options En
 	items := make([]contract.EnqueueItem, len(jobs))
 	for i, j := range jobs {
 		if j.Queue() != jobs[0].Queue() {
-			return nil, fmt.Errorf("jobs %s and %s belong to different queues", jobs[0].ID, j.ID)
+			return nil, stateErrorf("jobs %s and %s belong to different queues", jobs[0].ID, j.ID)
 		}
 		items[i] = contract.EnqueueItem{Job: j, AllowRerun: options.AllowRerun}
 	}
@@ -110,7 +110,7 @@ func (c *conn) putIn(ctx context.Context, queue string, items []contract.Enqueue
 		what = fmt.Sprintf("enqueue job %s in queue %s", items[0].Job.ID, queue)
 	}
 	if queue == "" {
-		return nil, fmt.Errorf("job %s names no queue", items[0].Job.ID)
+		return nil, stateErrorf("job %s names no queue", items[0].Job.ID)
 	}
 	in := contract.EnqueueRequest{Items: items, RequestID: requestID}
 	for attempts, waits := 0, 0; ; {

@@ -32,6 +32,14 @@ var (
 	ErrNotInQueue = fmt.Errorf("%w in the queue", ErrNotFound)
 )
 
+// StateError says, in one sentence, that an action does not fit the state of what it is for.
+type StateError struct{ text string }
+
+// Error implements error.
+func (e *StateError) Error() string { return e.text }
+
+func stateErrorf(format string, args ...any) error { return &StateError{fmt.Sprintf(format, args...)} }
+
 // answerTimeout is how long a message or query may wait for a worker.
 const answerTimeout = 10 * time.Second
 
@@ -84,4 +92,9 @@ func ofServer(ctx context.Context, err error) error {
 func isNotFound(err error) bool {
 	var notFound *serviceerror.NotFound
 	return errors.As(err, &notFound)
+}
+
+func isInvalid(err error) bool {
+	var invalid *serviceerror.InvalidArgument
+	return errors.As(err, &invalid)
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -52,7 +51,7 @@ func (c *RunClient) FollowIteration(ctx context.Context, jobID string, number in
 			return &contract.Iteration{Number: number}, nil
 		}
 		if state != nil && (state.Phase == contract.PhaseStopped || state.Phase == contract.PhasePaused) {
-			return nil, fmt.Errorf("job %s was %s before iteration %d", jobID, state.Phase, number)
+			return nil, stateErrorf("job %s was %s before iteration %d", jobID, state.Phase, number)
 		}
 		report(state)
 		if err := pause(ctx, pollInterval); err != nil {
@@ -186,7 +185,7 @@ func (c *conn) forgottenTurn(ctx context.Context, state *contract.QueueState, it
 		found, err = c.runInPlaceOf(ctx, state, item)
 	}
 	if found == nil && err == nil {
-		err = fmt.Errorf("item %d of queue %s, job %s, has left the queue without a run: it was canceled, purged, or skipped as a repeat",
+		err = stateErrorf("item %d of queue %s, job %s, has left the queue without a run: it was canceled, purged, or skipped as a repeat",
 			item.Sequence, state.Name, item.Job.ID)
 	}
 	return Turn{Run: found}, err

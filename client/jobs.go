@@ -178,9 +178,7 @@ func nextStart(times []*timestamppb.Timestamp) time.Time {
 
 // workflowRows adds the jobs whose workflow bears their id: every mode but recurring.
 func (c *conn) workflowRows(ctx context.Context, rows map[string]JobRow) error {
-	query := fmt.Sprintf("WorkflowType = '%s' OR (WorkflowType = '%s' AND JobMode IN ('%s', '%s'))",
-		contract.ContinuousJobType, contract.RunJobType, job.ModeOneShot, job.ModeQueued)
-	return c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
+	return c.listWorkflows(ctx, unscheduled, 0, func(info *workflowpb.WorkflowExecutionInfo) {
 		run := newRun(info)
 		if run.WorkflowID != contract.JobWorkflowID(run.JobID) {
 			return // Not ours.
@@ -188,27 +186,36 @@ func (c *conn) workflowRows(ctx context.Context, rows map[string]JobRow) error {
 		if later, ok := rows[run.JobID]; ok && (later.Mode == job.ModeRecurring || later.Status == JobWaiting || !later.LastStart.Before(run.Started)) {
 			return // Of a job with a schedule that is the job's status, whatever ran before.
 		}
-		row := JobRow{
-			ID: run.JobID, Type: run.Type, Mode: run.Mode, Queue: run.Queue,
-			Owner:     metadata.Attribute(info.GetSearchAttributes(), contract.AttributeOwner.GetName()),
-			Provider:  job.Provider(metadata.Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName())),
-			Status:    jobStatus(run),
-			LastStart: run.Started,
-		}
-		if run.Status == RunWaiting {
-			row.LastStart, row.Next = time.Time{}, run.Started
-		}
-		if j, ok := metadata.Definition(info.GetMemo()); ok {
-			row.Tags = j.Options.Tags
-		}
-		if run.Status == RunRunning {
-			row.showAs(failingLoop(info.GetMemo()))
-			if pause := pauseOf(info.GetMemo()); pause.Paused {
-				row.Status, row.PauseReason = JobPaused, pause.Reason
-			}
-		}
-		rows[run.JobID] = row
+		rows[run.JobID] = ownRow(run, info)
 	})
+}
+
+// unscheduled is the query for the workflows of the jobs that have no schedule.
+var unscheduled = fmt.Sprintf("WorkflowType = '%s' OR (WorkflowType = '%s' AND JobMode IN ('%s', '%s'))",
+	contract.ContinuousJobType, contract.RunJobType, job.ModeOneShot, job.ModeQueued)
+
+// ownRow is the job whose id a workflow bears.
+func ownRow(run Run, info *workflowpb.WorkflowExecutionInfo) JobRow {
+	row := JobRow{
+		ID: run.JobID, Type: run.Type, Mode: run.Mode, Queue: run.Queue,
+		Owner:     metadata.Attribute(info.GetSearchAttributes(), contract.AttributeOwner.GetName()),
+		Provider:  job.Provider(metadata.Attribute(info.GetSearchAttributes(), contract.AttributeProvider.GetName())),
+		Status:    jobStatus(run),
+		LastStart: run.Started,
+	}
+	if run.Status == RunWaiting {
+		row.LastStart, row.Next = time.Time{}, run.Started
+	}
+	if j, ok := metadata.Definition(info.GetMemo()); ok {
+		row.Tags = j.Options.Tags
+	}
+	if run.Status == RunRunning {
+		row.showAs(failingLoop(info.GetMemo()))
+		if pause := pauseOf(info.GetMemo()); pause.Paused {
+			row.Status, row.PauseReason = JobPaused, pause.Reason
+		}
+	}
+	return row
 }
 
 // showAs notes that a job is failing, if it is.
@@ -304,6 +311,8 @@ type JobDetail struct {
 	Runs []Run `json:"runs,omitempty"`
 	// Note says what could not be found out.
 	Note string `json:"note,omitempty"`
+	// Live is what the detail was read from.
+	Live *Live `json:"-"`
 }
 
 // describedRuns is how many runs Job lists.
@@ -315,7 +324,7 @@ func (c *JobClient) Get(ctx context.Context, jobID string) (*JobDetail, error) {
 	if err != nil {
 		return nil, err
 	}
-	detail := &JobDetail{Job: live.Job, Hash: live.DefinitionHash, Row: rowOf(live)}
+	detail := &JobDetail{Job: live.Job, Hash: live.DefinitionHash, Row: rowOf(live), Live: live}
 	if s := live.Schedule; s != nil {
 		detail.Missed, detail.Skipped = s.GetInfo().GetMissedCatchupWindow(), s.GetInfo().GetOverlapSkipped()
 		detail.Dropped = s.GetInfo().GetBufferDropped()

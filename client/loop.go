@@ -64,7 +64,7 @@ func (c *conn) triggerLoop(ctx context.Context, jobID string) (contract.Continuo
 	state, err := send(ctx, c, contract.MessageTrigger, jobID, contract.TriggerRequest{})
 	if errors.Is(err, ErrNotFound) {
 		if live, liveErr := c.jobs().LiveWorkflow(ctx, jobID); liveErr == nil && live != nil && !live.Workflow.Open() {
-			return state, fmt.Errorf("job %s was stopped; restart it first", jobID)
+			return state, stateErrorf("job %s was stopped; restart it first", jobID)
 		}
 	}
 	return state, err
@@ -76,7 +76,7 @@ func (c *conn) awaitEnd(ctx context.Context, live *Live) error {
 	defer cancel()
 	err := temporalclient.Await(ctx, c.temporal, contract.JobWorkflowID(live.Job.ID), "", nil)
 	if unanswered(err) {
-		return fmt.Errorf("job %s was asked to stop and has not ended yet", live.Job.ID)
+		return stateErrorf("job %s was asked to stop and has not ended yet", live.Job.ID)
 	}
 	return err
 }

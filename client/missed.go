@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -179,7 +178,7 @@ func (c *conn) reportedRuns(ctx context.Context, filter MissedFilter) (map[strin
 	runs, count := map[string][]reportedRun{}, 0
 	err := c.eachWorkflow(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) error {
 		if count++; count > maxReportedRuns {
-			return fmt.Errorf("there are more than %d runs since %s: look at one job, or a shorter time",
+			return stateErrorf("there are more than %d runs since %s: look at one job, or a shorter time",
 				maxReportedRuns, filter.Since.UTC().Format(time.RFC3339))
 		}
 		run := reportedRun{newRun(info), metadata.Attribute(info.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName())}
@@ -206,7 +205,7 @@ type accounting struct {
 	missed []MissedStart
 }
 
-var errTooManyStarts = errors.New("too many starts")
+var errTooManyStarts = stateErrorf("too many starts")
 
 func newAccounting(live *Live, runs []reportedRun, since, until time.Time, most int) (*accounting, error) {
 	info := live.Schedule.GetInfo()

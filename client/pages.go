@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/dendrascience/dendra-jobs/contract"
@@ -78,7 +77,7 @@ func (c *conn) eachInPages(
 		err := parallel.Each(len(chunk), 0, func(i int) error {
 			page, err := queuepage.Read(ctx, c.temporal, contract.ReadPageInput{Queue: state.Name, Instance: state.Instance, Page: chunk[i]})
 			if isNotFound(err) {
-				return fmt.Errorf("overflow page %d of queue %s is not there any more: its items cannot be read", chunk[i], state.Name)
+				return stateErrorf("overflow page %d of queue %s is not there any more: its items cannot be read", chunk[i], state.Name)
 			}
 			read[i] = slices.DeleteFunc(page.Items, func(item contract.QueueItem) bool { return !state.Overflow.Waits(item.Sequence) })
 			return err
@@ -110,6 +109,31 @@ func (c *QueueClient) Peek(ctx context.Context, name string, from, limit int) ([
 	var items []Placed
 	err = c.eachWaiting(ctx, state, from, func(item contract.QueueItem) bool {
 		items = append(items, Placed{Ahead: ahead + len(items), QueueItem: item})
+		return limit == 0 || len(items) < limit
+	})
+	return items, err
+}
+
+// PeekAfter is Peek for the items that come after the one with a number, which need not
+// wait any more. Items that someone moves meanwhile may be given twice, or not.
+func (c *QueueClient) PeekAfter(ctx context.Context, name string, sequence int64, limit int) ([]Placed, error) {
+	state, err := c.State(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	place, gone := 0, int64(0)
+	if ahead, waits := state.Position(sequence); waits {
+		place = ahead - state.Busy() + 1
+	} else {
+		gone = sequence // So have those before it.
+	}
+	var items []Placed
+	index := place
+	err = c.eachWaiting(ctx, state, place, func(item contract.QueueItem) bool {
+		if item.Sequence > gone {
+			items = append(items, Placed{Ahead: index + state.Busy(), QueueItem: item})
+		}
+		index++
 		return limit == 0 || len(items) < limit
 	})
 	return items, err

@@ -145,3 +145,6 @@ func queueStatus(state *contract.QueueState) QueueStatus {
 // CountBetween counts the waiting items with the numbers from to to, both included; 0
 // means the first and the last.
 func (q *Queue) CountBetween(from, to int64) int { return q.state.CountBetween(from, to) }
+
+// Held are the waiting items that the queue itself holds, with their jobs.
+func (q *Queue) Held() []contract.QueueItem { return q.state.Waiting }

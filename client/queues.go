@@ -31,6 +31,9 @@ func (c *conn) queueNames(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), err
 }
 
+// Names lists the queues that exist, by name.
+func (c *QueueClient) Names(ctx context.Context) ([]string, error) { return c.queueNames(ctx) }
+
 // List lists all queues with their states, by name. Beside the error of those
 // whose state is not known it gives the others.
 func (c *QueueClient) List(ctx context.Context) ([]Queue, error) {

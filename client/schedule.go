@@ -87,9 +87,9 @@ func (c *conn) triggerSchedule(ctx context.Context, j job.Job) (RunRef, error) {
 	case err != nil:
 		return RunRef{}, fmt.Errorf("trigger job %s: %w", j.ID, err)
 	case triggered.waits:
-		return RunRef{}, fmt.Errorf("job %s was triggered, and its run waits for one that is under way", j.ID)
+		return RunRef{}, stateErrorf("job %s was triggered, and its run waits for one that is under way", j.ID)
 	case triggered.started == nil:
-		return RunRef{}, fmt.Errorf("job %s was not started: a run of it is under way and its overlap policy is to skip", j.ID)
+		return RunRef{}, stateErrorf("job %s was not started: a run of it is under way and its overlap policy is to skip", j.ID)
 	}
 	return RunRef{WorkflowID: triggered.started.GetWorkflowId(), RunID: triggered.started.GetRunId()}, nil
 }

@@ -143,7 +143,7 @@ func (c *conn) nextNominal(ctx context.Context, live *Live) (nominal, due time.T
 		return nominal, due, err
 	}
 	if len(times) == 0 {
-		return nominal, due, fmt.Errorf("job %s has no start to skip: its schedule has ended", jobID)
+		return nominal, due, stateErrorf("job %s has no start to skip: its schedule has ended", jobID)
 	}
 	due = times[0]
 	spec := live.Schedule.GetSchedule().GetSpec()
@@ -165,7 +165,7 @@ func (c *conn) nextNominal(ctx context.Context, live *Live) (nominal, due time.T
 		}
 	}
 	if nominal.IsZero() {
-		return nominal, due, fmt.Errorf("the schedule of job %s is not the one of its definition: apply it first", jobID)
+		return nominal, due, stateErrorf("the schedule of job %s is not the one of its definition: apply it first", jobID)
 	}
 	return nominal, due, nil
 }
@@ -180,7 +180,7 @@ func (skip SkippedStart) edit(live *Live) (*scheduleEdit, error) {
 	}
 	skips := comingSkips(spec, time.Now())
 	if len(skips) >= maxSkips {
-		return nil, fmt.Errorf("job %s has %d skipped starts ahead, which is the most: pause it instead", live.Job.ID, len(skips))
+		return nil, stateErrorf("job %s has %d skipped starts ahead, which is the most: pause it instead", live.Job.ID, len(skips))
 	}
 	spec.ExcludeStructuredCalendar = slices.DeleteFunc(spec.GetExcludeStructuredCalendar(), func(calendar *schedulepb.StructuredCalendarSpec) bool {
 		return isSkip(spec, calendar)

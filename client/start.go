@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -183,10 +182,10 @@ func (c *conn) holder(ctx context.Context, j job.Job, at time.Time) (RunRef, *Li
 		return RunRef{}, nil, err
 	}
 	if live == nil || live.DefinitionHash != hash {
-		return RunRef{}, nil, fmt.Errorf("job %s runs with another definition now; try again when that has ended", j.ID)
+		return RunRef{}, nil, stateErrorf("job %s runs with another definition now; try again when that has ended", j.ID)
 	}
 	if begins := live.Workflow.Begins; begins.After(time.Now()) && begins.Sub(at).Abs() > sameStart {
-		return RunRef{}, nil, fmt.Errorf("job %s waits until %s already; cancel that run first", j.ID, begins.Format(time.RFC3339))
+		return RunRef{}, nil, stateErrorf("job %s waits until %s already; cancel that run first", j.ID, begins.Format(time.RFC3339))
 	}
 	return RunRef{WorkflowID: contract.JobWorkflowID(j.ID), RunID: live.Workflow.RunID}, live, nil
 }

@@ -225,11 +225,11 @@ func (c *JobClient) BackfillStarts(ctx context.Context, jobID string, from, to t
 	r := live.Job.Recurring
 	switch now := time.Now(); {
 	case from.After(to):
-		return nil, fmt.Errorf("the time to backfill from, %s, is after the time up to which, %s", from.Format(time.RFC3339), to.Format(time.RFC3339))
+		return nil, stateErrorf("the time to backfill from, %s, is after the time up to which, %s", from.Format(time.RFC3339), to.Format(time.RFC3339))
 	case to.After(now):
-		return nil, fmt.Errorf("the time to backfill up to, %s, is not past", to.Format(time.RFC3339))
+		return nil, stateErrorf("the time to backfill up to, %s, is not past", to.Format(time.RFC3339))
 	case r != nil && r.GivesWay() && r.Misfire == job.MisfireSkip && now.Sub(to) < confirmBackfill:
-		return nil, fmt.Errorf("job %s takes no backfill up to %s: with misfire skip, a start of the last %s gives way to later ones",
+		return nil, stateErrorf("job %s takes no backfill up to %s: with misfire skip, a start of the last %s gives way to later ones",
 			jobID, to.Format(time.RFC3339), job.Duration(confirmBackfill))
 	}
 	times, err := c.starts(ctx, jobID, from.Add(-time.Millisecond), to)
@@ -242,7 +242,7 @@ func (c *JobClient) BackfillStarts(ctx context.Context, jobID string, from, to t
 			return nil, err
 		}
 		if len(more) > 0 {
-			return nil, fmt.Errorf("job %s has more than %d starts from %s to %s: backfill a part at a time",
+			return nil, stateErrorf("job %s has more than %d starts from %s to %s: backfill a part at a time",
 				jobID, MaxStarts, from.Format(time.RFC3339), to.Format(time.RFC3339))
 		}
 	}
@@ -261,7 +261,7 @@ func (c *conn) checkHeldBack(ctx context.Context, live *Live, start time.Time) e
 	if err != nil || failing == nil || !start.Before(failing.NextRun) {
 		return err
 	}
-	return fmt.Errorf("job %s is failing: starts before %s are held back, so that a backfill would do nothing; trigger it, and backfill once a run has completed",
+	return stateErrorf("job %s is failing: starts before %s are held back, so that a backfill would do nothing; trigger it, and backfill once a run has completed",
 		live.Job.ID, failing.NextRun.UTC().Format(time.RFC3339))
 }
 
@@ -277,7 +277,7 @@ func checkBackfill(j job.Job, times []time.Time) error {
 		if j.Recurring.Misfire != job.MisfireOnce {
 			hint = ", and those before " + now.Add(-j.Recurring.TakenAsMissed().Std()).UTC().Format(time.RFC3339) + " do not"
 		}
-		return fmt.Errorf("job %s takes no backfill of its start at %s: with misfire %s and overlap %s it gives way to later ones%s",
+		return stateErrorf("job %s takes no backfill of its start at %s: with misfire %s and overlap %s it gives way to later ones%s",
 			j.ID, at.Format(time.RFC3339), j.Recurring.Misfire, j.Recurring.OverlapPolicy(), hint)
 	}
 	return nil

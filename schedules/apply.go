@@ -81,6 +81,10 @@ func (s *Syncer) refused(err error) error {
 	return fmt.Errorf("%w in namespace %q (%s); nothing more was tried", ErrRefused, s.client.Namespace(), denied.Message)
 }
 
+// ErrUnderWay says that what a change would start is under way, since someone else has
+// started it.
+var ErrUnderWay = errors.New("apply again when it has ended")
+
 // ErrRefused says that the server lets nothing be changed.
 var ErrRefused = errors.New("the server refuses changes")
 
@@ -111,7 +115,7 @@ func (s *Syncer) carryOut(ctx context.Context, change Change, plan *Plan) error 
 		}
 		receipt, err := s.client.Queues.Enqueue(ctx, j, client.EnqueueOptions{AllowRerun: true, RequestID: id})
 		if err == nil && receipt.Duplicate {
-			err = fmt.Errorf("job %s is in queue %s already; apply again when it has ended", j.ID, j.Queue())
+			err = fmt.Errorf("job %s is in queue %s already; %w", j.ID, j.Queue(), ErrUnderWay)
 		}
 		return err
 	default:

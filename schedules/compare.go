@@ -39,6 +39,10 @@ type PlanOptions struct {
 	Types map[string]contract.AppliedType `json:"types,omitempty"`
 	// Parallel bounds the calls under way at once. 0 is the default, 8.
 	Parallel int `json:"-"`
+	// Only narrows the plan to the jobs with these ids, and looks at nothing else. With
+	// it, the runs that a schedule has started are stopped when it is deleted. Defaults to
+	// all jobs.
+	Only []string `json:"-"`
 
 	own ownOptions
 }
@@ -48,6 +52,9 @@ func (s *Syncer) Plan(ctx context.Context, declared []job.Job, options PlanOptio
 	ids := map[string]bool{}
 	for _, j := range declared {
 		ids[j.ID] = true
+	}
+	if len(options.Only) > 0 {
+		options.own = ownOptions{alone: true, only: options.Only}
 	}
 	c := &comparison{client: s.client, options: options}
 	if err := c.look(ctx, declared); err != nil {
@@ -136,7 +143,7 @@ func (c *comparison) compare(ctx context.Context, j job.Job) (Change, error) {
 		return change, fmt.Errorf("job %s has no mode", j.ID)
 	}
 	if errors.Is(err, client.ErrNotOurs) {
-		change.Action, change.Note = ActionBlocked, err.Error()
+		change.Action, change.Note, change.Taken = ActionBlocked, err.Error(), true
 		return change, nil
 	}
 	if err != nil {
@@ -198,7 +205,7 @@ func (c *comparison) changesMode(change *Change, owner job.Provider, r removal) 
 
 // blockedBy notes that the job's name belongs to a job of another provider.
 func (change *Change) blockedBy(owner job.Provider) {
-	change.Action, change.Fields, change.replaces = ActionBlocked, nil, nil
+	change.Action, change.Fields, change.replaces, change.Taken = ActionBlocked, nil, nil, true
 	change.Note = owner.HasID()
 }
 

@@ -95,6 +95,11 @@ func (s *Syncer) Drift(ctx context.Context, provider job.Provider) (*Drift, erro
 // Empty says that everything is as it was applied.
 func (d *Drift) Empty() bool { return len(d.Jobs) == 0 && len(d.Foreign) == 0 }
 
+// DriftOf compares a job with what was applied of it. It gives nil if it is so still.
+func (s *Syncer) DriftOf(ctx context.Context, id string, applied contract.AppliedJob) (*JobDrift, error) {
+	return s.driftOf(ctx, id, applied)
+}
+
 func (s *Syncer) driftOf(ctx context.Context, id string, applied contract.AppliedJob) (*JobDrift, error) {
 	drift := &JobDrift{JobID: id, Mode: applied.Mode}
 	var err error

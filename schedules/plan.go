@@ -1,6 +1,8 @@
 package schedules
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,6 +44,9 @@ type Change struct {
 	// Version names the live state; "" if there is none. Apply leaves a job alone
 	// whose live state has another version by then.
 	Version string `json:"version,omitempty"`
+	// Taken says of a blocked job that a job of another provider, or something that is no
+	// job of this system, has its id.
+	Taken bool `json:"-"`
 
 	// job is the definition to bring about, or to delete.
 	job job.Job
@@ -147,6 +152,12 @@ func (p *Plan) warn(now time.Time) {
 // Recorded says that what the plan leaves as it is, is known to be applied.
 func (p *Plan) Recorded() bool {
 	return p.unrecorded.Empty()
+}
+
+// Fingerprint changes with what the plan would do and with what it has found.
+func (p *Plan) Fingerprint() string {
+	sum := sha256.Sum256(job.EncodeJSON(p.found()))
+	return hex.EncodeToString(sum[:8])
 }
 
 // CheckPrune refuses a plan that deletes more than a fifth of the provider's live

@@ -13,6 +13,17 @@ import (
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
+// Version names the live state of a job, as [Change].Version does.
+func Version(live *client.Live) (string, error) {
+	switch {
+	case live.Schedule != nil:
+		return scheduleVersion(live)
+	case live.Waiting != nil:
+		return itemVersion(live.Waiting), nil
+	}
+	return workflowVersion(live), nil
+}
+
 // scheduleVersion names what a live schedule is, apart from its pause and from
 // what the server counts: two schedules of the same version start the same runs
 // at the same times.

@@ -8,6 +8,7 @@ const (
 	location   = "location"
 	operation  = "operation"
 	mirror     = "mirror"
+	procedure  = "procedure"
 )
 
 // Outcomes of runs and attempts.
@@ -37,6 +38,12 @@ var (
 	HeartbeatFailed = counter("heartbeats_failed_total", "Heartbeats that Temporal did not acknowledge", jobType)
 	Checkpoints     = counter("checkpoints_total", "Checkpoints of handlers", jobType)
 	LogLinesLost    = counter("run_log_lines_lost_total", "Lines of run logs that could not be kept in NATS")
+)
+
+// The metrics of servers of the Job API.
+var (
+	APICalls    = counter("api_calls_total", "Calls of the Job API that ended, by code", procedure, "code")
+	APIDuration = histogram("api_call_duration_seconds", "How long calls of the Job API took, streams left out", procedure)
 )
 
 // The metrics of loads into InfluxDB. Load jobs know them.

@@ -150,6 +150,18 @@ func (c *Client) Close() {
 	}
 }
 
+// Ping has the server answer, and says how long that took.
+func (c *Client) Ping(ctx context.Context) (time.Duration, error) {
+	if err := c.waitConnected(ctx); err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	if err := c.nc.FlushWithContext(ctx); err != nil {
+		return 0, c.failed(ctx, "ping", err)
+	}
+	return time.Since(begin), nil
+}
+
 // Alive is an error when the connection is closed for good, as it is after an error of
 // the server that nats.go does not know. Only a new client helps then.
 func (c *Client) Alive() error {

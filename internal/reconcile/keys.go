@@ -56,6 +56,15 @@ func (k *keys) addUnlessFailed(key string) {
 	}
 }
 
+// repeatWorking has the keys that are worked on now worked on once more.
+func (k *keys) repeatWorking() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, e := range k.entries {
+		e.again = e.again || e.working
+	}
+}
+
 func (k *keys) addLocked(key string) {
 	if k.closed {
 		return

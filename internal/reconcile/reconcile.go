@@ -134,6 +134,8 @@ func (p *Pass) follow(ctx context.Context) {
 // refer to, and on those that refer to them.
 func (p *Pass) look(configs ...string) {
 	p.r.forget()
+	// Those at work may have read what is forgotten now.
+	p.keys.repeatWorking()
 	for _, id := range append(configs, everything) {
 		p.keys.add(id)
 	}

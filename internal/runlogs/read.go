@@ -76,11 +76,8 @@ const followWait = 500 * time.Millisecond
 // makes no stream.
 func Read(ctx context.Context, client *pipeline.Client, name Name, ended func(context.Context) (bool, error), show func(Line) error) error {
 	failed := func(err error) error {
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return ctx.Err()
-		case errors.Is(err, jetstream.ErrStreamNotFound):
-			return fmt.Errorf("nats %s keeps no logs of runs: no worker has written one", client.Address())
 		}
 		return job.Retryable(pipeline.ClassUnreachable, 0, "nats %s: read the log of %s: %w", client.Address(), name.JobID, err)
 	}
@@ -88,6 +85,9 @@ func Read(ctx context.Context, client *pipeline.Client, name Name, ended func(co
 		return fmt.Errorf("the logs of runs are in NATS: %w", err)
 	}
 	stream, err := client.JetStream().Stream(ctx, pipeline.StreamRunLogs)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil // No worker has kept a line.
+	}
 	if err != nil {
 		return failed(err)
 	}

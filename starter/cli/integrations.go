@@ -27,8 +27,8 @@ off. A job of type ReconcileJobs makes and removes their jobs within seconds.
 	return cmd
 }
 
-// api is a client of the Platform API.
-func (i *invocation) api() (*platform.Client, error) {
+// platformAPI is a client of the Platform API.
+func (i *invocation) platformAPI() (*platform.Client, error) {
 	config, err := platform.ConfigFromEnv(i.Getenv)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (i *invocation) integrationsListCommand() *cobra.Command {
   not ready  a job is not there; integrations describe says why`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			api, err := i.api()
+			api, err := i.platformAPI()
 			if err != nil {
 				return err
 			}
@@ -282,7 +282,7 @@ Exit codes: 0 nothing is wrong, 1 something is.`,
 		Args:              arguments("CONFIG"),
 		ValidArgsFunction: i.completeIntegrations,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := i.api()
+			api, err := i.platformAPI()
 			if err != nil {
 				return err
 			}
@@ -331,7 +331,7 @@ it is; integrations check says what.`,
 		Args:              arguments("CONFIG"),
 		ValidArgsFunction: i.completeIntegrations,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := i.api()
+			api, err := i.platformAPI()
 			if err != nil {
 				return err
 			}
@@ -359,7 +359,7 @@ func (i *invocation) integrationsDisableCommand() *cobra.Command {
 		Args:              arguments("CONFIG"),
 		ValidArgsFunction: i.completeIntegrations,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := i.api()
+			api, err := i.platformAPI()
 			if err != nil {
 				return err
 			}
@@ -385,7 +385,7 @@ func (i *invocation) writeSwitched(c *platformv1.IntegrationConfig) error {
 
 // completeIntegrations suggests ids of configs.
 func (i *invocation) completeIntegrations(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	api, err := i.api()
+	api, err := i.platformAPI()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

@@ -53,7 +53,7 @@ log.`,
 		Args:              arguments("CONFIG"),
 		ValidArgsFunction: i.completeIntegrations,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			api, err := i.api()
+			api, err := i.platformAPI()
 			if err != nil {
 				return err
 			}

@@ -96,6 +96,7 @@ type invocation struct {
 	noColor  bool
 	settings temporalclient.Settings
 	nats     string
+	server   server
 	timeout  job.Duration
 
 	// ctx is that of the command, limited by --timeout.

@@ -21,7 +21,8 @@ line, and "reconcile" does so with the platform's integrations. "run", "jobs",
 "upcoming", "runs", "queues" and "workers" show and change what is in Temporal.
 "quarantine" is for messages that the data pipeline rejected, "archive" for the
 archive of raw messages, "loads" for the lag of InfluxDB, "reverse-sync" for
-metadata in Release 2, "teardown" for organizations that are deleted.
+metadata in Release 2, "teardown" for organizations that are deleted. "serve" is
+the server of the Job API and the status page.
 
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
@@ -43,7 +44,7 @@ func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and manage jobs",
 		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(), i.reconcileCommand(), i.integrationsCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
-		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.reverseSyncCommand(), i.teardownCommand(), i.versionCommand())
+		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.reverseSyncCommand(), i.teardownCommand(), i.serveCommand(), i.versionCommand())
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)
@@ -57,6 +58,7 @@ func (i *invocation) root() *cobra.Command {
 	flags.Var(textValue{&i.settings.Address, "HOST:PORT"}, "address", "address of Temporal")
 	flags.Var(textValue{&i.settings.Namespace, "NAME"}, "namespace", "Temporal namespace")
 	flags.Var(textValue{&i.settings.Profile, "NAME"}, "profile", "profile of the Temporal CLI's configuration file")
+	i.server.register(flags)
 	i.format = formatTable
 	flags.VarP(choose(&i.format, formatTable, formatJSON), "output", "o", "table or json")
 	flags.BoolVar(&i.noColor, "no-color", false, "no colors, as with NO_COLOR set")

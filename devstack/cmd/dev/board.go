@@ -11,11 +11,16 @@ import (
 )
 
 // board shows what is where, whether the jobs file was applied, and how to go on.
-func (t *terminal) board(info stack.Info, o options, workers []worker, envFile string, applied bool) {
+func (t *terminal) board(info stack.Info, o options, processes []process, envFile string, applied bool) {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	row := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintf(w, "  %s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	for _, p := range processes {
+		if p.name == serveName {
+			row("Status page", "http://%s", p.address)
+		}
 	}
 	row("Web UI", "%s/namespaces/%s/workflows", info.WebUI, info.Namespace)
 	row("Temporal", "%s, namespace %s", info.Temporal, info.Namespace)
@@ -27,8 +32,10 @@ func (t *terminal) board(info stack.Info, o options, workers []worker, envFile s
 	row("LoggerNet", "%s, over LDMP (a development server with made-up stations)", info.LDMP)
 	row("Platform", "%s, token %s (a reference API, for development)", info.Platform.URL, info.Platform.Token)
 	row("Release 2", "%s, the same token", info.Release2.URL)
-	for _, worker := range workers {
-		row("worker", "%s, health on http://%s/readyz", worker.name, worker.health)
+	for _, p := range processes {
+		if name, ok := strings.CutPrefix(p.name, "worker "); ok {
+			row("worker", "%s, health on http://%s/readyz", name, p.address)
+		}
 	}
 	if applied {
 		row("jobs", "%s, applied again whenever it changes", o.jobs)

@@ -40,7 +40,7 @@ func run(ctx context.Context, o options, out *terminal) error {
 		return fmt.Errorf("%s cannot be locked: %w", o.dir, err)
 	}
 	defer func() { _ = lock.Close() }()
-	workers, err := newWorkers(o)
+	processes, err := newProcesses(o)
 	if err != nil {
 		return err
 	}
@@ -74,11 +74,11 @@ func run(ctx context.Context, o options, out *terminal) error {
 	// at once when there are no servers left to hand their work back to.
 	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorking()
-	running, stopWorkers := superviseAll(working, workers, env, out)
+	running, stopWorkers := superviseAll(working, processes, env, out)
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	syncing := watchJobs(watching, o, env, out, func(applied bool) {
-		out.board(info, o, workers, envFile, applied)
+		out.board(info, o, processes, envFile, applied)
 	})
 
 	var died error
@@ -127,19 +127,19 @@ func startStack(ctx context.Context, o options, out *terminal) (stack.Info, *sta
 	return info, p, nil
 }
 
-// superviseAll keeps the workers running. The returned function stops them, the
+// superviseAll keeps the processes running. The returned function stops them, the
 // last one first.
-func superviseAll(ctx context.Context, workers []worker, env []string, out *terminal) (*sync.WaitGroup, func()) {
+func superviseAll(ctx context.Context, processes []process, env []string, out *terminal) (*sync.WaitGroup, func()) {
 	var (
 		running sync.WaitGroup
 		stops   []func()
 	)
-	for _, w := range workers {
+	for _, p := range processes {
 		ctx, stop := context.WithCancel(ctx)
 		ended := make(chan struct{})
 		running.Go(func() {
 			defer close(ended)
-			w.supervise(ctx, env, out)
+			p.supervise(ctx, env, out)
 		})
 		stops = append(stops, func() { stop(); <-ended })
 	}

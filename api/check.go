@@ -1,0 +1,110 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/dendrascience/dendra-jobs/internal/specschema"
+	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// declaredJobs are the jobs of a request, checked.
+type declaredJobs struct {
+	jobs  []job.Job
+	known *known
+}
+
+// declared reads and checks the jobs of a request, which get the provider. Field names one
+// of them in the request: job, or jobs[3]. All that is wrong is one error.
+func (s *Server) declared(ctx context.Context, provider job.Provider, messages []*jobsv1.Job, field func(i int) string) (*declaredJobs, error) {
+	d := &declaredJobs{jobs: make([]job.Job, len(messages))}
+	var wrong []violation
+	problems := make([][]job.Problem, len(messages))
+	for i, m := range messages {
+		d.jobs[i], problems[i] = Definition(m)
+		d.jobs[i].Provider = provider
+	}
+	d.known = s.types.forJobs(ctx, d.jobs)
+	first := map[string]int{}
+	for i := range d.jobs {
+		found, err := d.known.check(&d.jobs[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, problem := range append(problems[i], found...) {
+			wrong = append(wrong, violation{fieldOf(field(i), problem), problem.Message})
+		}
+		if before, ok := first[d.jobs[i].ID]; ok {
+			wrong = append(wrong, violation{field(i) + ".id", fmt.Sprintf("%s has the same id", field(before))})
+		} else {
+			first[d.jobs[i].ID] = i
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, badRequest(wrong...)
+	}
+	return d, nil
+}
+
+// declaredJob is declared for the field job of a request.
+func (s *Server) declaredJob(ctx context.Context, m *jobsv1.Job) (job.Job, *known, error) {
+	d, err := s.declared(ctx, job.ProviderAPI, []*jobsv1.Job{m}, func(int) string { return "job" })
+	if err != nil {
+		return job.Job{}, nil, err
+	}
+	return d.jobs[0], d.known, nil
+}
+
+// check completes a job with what its type says, and lists all that is wrong with it.
+func (k *known) check(j *job.Job) ([]job.Problem, error) {
+	t, ok := k.find(j.Type, j.ID)
+	if !ok {
+		path, name, names := "type", j.Type, k.names()
+		if name == "" {
+			path = "id"
+			name, _, _ = strings.Cut(j.ID, ".")
+			for i := range names {
+				names[i] = job.SnakeCase(k.types[i].Name)
+			}
+		}
+		if k.incomplete != nil {
+			return nil, fmt.Errorf("job type %.80q is not known here, and it may be that of a worker: %w", name, k.incomplete)
+		}
+		return []job.Problem{{Path: []string{path}, Message: specschema.Unknown("job type", name, names)}}, nil
+	}
+	if t.broken != nil {
+		return nil, t.broken
+	}
+	j.Type, j.Worker = t.Name, t.Worker
+	problems := specschema.CheckSpec(t.Type, t.schema, j.Spec)
+	problems = append(problems, j.Validate()...)
+	if err := t.CheckAllows(j.Mode()); err != nil {
+		problems = append(problems, job.Problem{Path: []string{strings.ReplaceAll(string(j.Mode()), "-", "_")}, Message: err.Error()})
+	}
+	return problems, nil
+}
+
+// wireNames are the fields of the contract with other names than those of definitions.
+var wireNames = map[string]string{"at": "start_time", "start_at": "start_time", "end_at": "end_time"}
+
+// fieldOf is the field of a request that a problem of a job is about.
+func fieldOf(prefix string, problem job.Problem) string {
+	path := problem.Path
+	if len(path) == 0 {
+		return prefix
+	}
+	switch path[0] {
+	case "one_shot", "recurring", "continuous", "queued":
+		if len(path) == 2 {
+			if name, ok := wireNames[path[1]]; ok {
+				return prefix + "." + path[0] + "." + name
+			}
+		}
+	case "spec", "id", "type", "paused":
+	default:
+		prefix += ".options"
+	}
+	return prefix + "." + strings.Join(path, ".")
+}

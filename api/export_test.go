@@ -1,0 +1,78 @@
+package api
+
+import (
+	"context"
+
+	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/api/messages"
+	"github.com/dendrascience/dendra-jobs/client"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// Explain is explain, for tests.
+func Explain(ctx context.Context, err error) *connect.Error { return explain(ctx, err) }
+
+// JobStatuses is jobStatuses, for tests.
+func JobStatuses() []client.JobStatus { return jobStatuses() }
+
+// EnumOf is enumOf, and WordOf wordOf, for tests.
+func EnumOf[E messages.Enum](word string) E { return enumOf[E](word) }
+
+// WordOf is wordOf, for tests.
+func WordOf[E messages.Enum](e E) string { return wordOf[string](e) }
+
+// JobsMatching are the rows that a filter of ListJobs lets through, and what package client
+// is told of it.
+func JobsMatching(filter string, rows []client.JobRow) ([]client.JobRow, client.JobFilter, error) {
+	terms, err := parseFilter(filter, jobFields())
+	if err != nil {
+		return nil, client.JobFilter{}, err
+	}
+	narrow, possible := jobFilter(terms)
+	var matching []client.JobRow
+	for _, row := range rows {
+		if possible && matchesJob(terms, row) {
+			matching = append(matching, row)
+		}
+	}
+	return matching, narrow, nil
+}
+
+// RunFilterOf is what package client is told of a filter of ListRuns.
+func RunFilterOf(filter string) (client.RunFilter, error) {
+	terms, err := parseFilter(filter, runFields())
+	narrow, _ := runFilter(terms)
+	return narrow, err
+}
+
+// Page cuts a page out of ordered names.
+func Page(names []string, place string, size int) (page []string, next string) {
+	return after(names, func(name string) string { return name }, place, size)
+}
+
+// TokenOf writes the page token of a list.
+func TokenOf(place string, list ...string) string { return pagesOf[string](list...).write(place) }
+
+// ReadToken reads it.
+func ReadToken(token string, list ...string) (string, error) {
+	return pagesOf[string](list...).read(token)
+}
+
+// Merge sets the fields of an update mask.
+func Merge(into, from *jobsv1.Job, updateMask string) error {
+	paths, err := readMask(updateMask)
+	if err != nil {
+		return err
+	}
+	return paths.merge(into, from)
+}
+
+// Procedures are the paths of all methods.
+func (s *Server) Procedures() []string {
+	var all []string
+	for spec := range s.connect.Specs() {
+		all = append(all, spec.Procedure)
+	}
+	return all
+}

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connecthttp"
+	"connectrpc.com/connect/v2/connectproto"
+	"connectrpc.com/grpcreflect"
+
+	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+)
+
+// Bounds of a request message in bytes, as it is sent and as it is unpacked.
+const (
+	maxRequest = 1 << 20
+	// maxBatch is that of methods that take many jobs.
+	maxBatch = 32 << 20
+)
+
+// batchMethods are the methods that take many jobs.
+var batchMethods = []string{
+	jobsv1connect.JobSetServicePlanJobSetProcedure,
+	jobsv1connect.JobSetServiceApplyJobSetProcedure,
+	jobsv1connect.QueueServiceEnqueueJobsProcedure,
+}
+
+// Handler serves the API over HTTP: Connect with JSON and protobuf, gRPC and gRPC-Web. gRPC
+// and reflection need HTTP/2, without TLS too: see [http.Protocols].
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	// People write JSON: a field that there is not is an error, and not passed over.
+	strict := connectproto.NewJSONCodec()
+	strict.UnmarshalOptions.DiscardUnknown = false
+	codecs := connecthttp.WithCodecs(connectproto.NewBinaryCodec(), strict)
+	connecthttp.Mount(mux, s.connect, codecs, connecthttp.WithConditionalOptions(func(spec connect.Spec) []connecthttp.Option {
+		if slices.Contains(batchMethods, spec.Procedure) {
+			return []connecthttp.Option{connecthttp.WithReadMaxBytes(maxBatch)}
+		}
+		return []connecthttp.Option{connecthttp.WithReadMaxBytes(maxRequest)}
+	}))
+	services := s.services()
+	health := connect.NewServer(s.explainErrors)
+	s.registerHealth(health, services)
+	connecthttp.Mount(mux, health, connecthttp.WithReadMaxBytes(maxRequest))
+	reflector := grpcreflect.NewStaticReflector(append(services, healthService)...)
+	mux.Handle(grpcreflect.NewHandlerV1(reflector))
+	mux.Handle(grpcreflect.NewHandlerV1Alpha(reflector))
+	return mux
+}
+
+// services are the names of the services of the API.
+func (s *Server) services() []string {
+	var names []string
+	for spec := range s.connect.Specs() {
+		service, _, _ := strings.Cut(strings.TrimPrefix(spec.Procedure, "/"), "/")
+		if !slices.Contains(names, service) {
+			names = append(names, service)
+		}
+	}
+	return names
+}

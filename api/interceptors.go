@@ -1,0 +1,48 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"connectrpc.com/connect/v2"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// limitTime bounds calls that are no streams.
+func (s *Server) limitTime(next connect.ServerFunc) connect.ServerFunc {
+	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) error {
+		if spec.StreamType == connect.StreamTypeUnary {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, s.Timeout)
+			defer cancel()
+		}
+		return next(ctx, spec, stream)
+	}
+}
+
+// explainErrors gives every error a code and a reason, and turns panics into errors.
+func (s *Server) explainErrors(next connect.ServerFunc) connect.ServerFunc {
+	return func(ctx context.Context, spec connect.Spec, stream connect.ServerStream) (err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				s.Logger.ErrorContext(ctx, "a call of the Job API panicked", "procedure", spec.Procedure, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+				err = internalError()
+			}
+		}()
+		explained := explain(ctx, next(ctx, spec, stream))
+		if explained != nil && explained.Code() == connect.CodeInternal {
+			s.Logger.ErrorContext(ctx, "a call of the Job API failed", "procedure", spec.Procedure, "error", explained.Unwrap())
+		}
+		if explained == nil {
+			return nil // And not a nil of another type.
+		}
+		return explained
+	}
+}
+
+// unknownMethod refuses calls of methods that there are not.
+func unknownMethod(_ context.Context, spec connect.Spec, _ connect.ServerStream) error {
+	return newError(connect.CodeUnimplemented, jobsv1.ErrorReason_ERROR_REASON_UNKNOWN_METHOD, "there is no method %.200s", spec.Procedure)
+}

@@ -1,0 +1,96 @@
+package api
+
+import (
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/dendrascience/dendra-jobs/api/messages"
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/schedules"
+)
+
+// rowMessage is a job of a list.
+func rowMessage(row client.JobRow) *jobsv1.Job {
+	m := &jobsv1.Job{
+		Id: row.ID, Type: row.Type, Provider: string(row.Provider), State: rowState(row),
+		Options: &jobsv1.JobOptions{Owner: row.Owner, Tags: row.Tags},
+	}
+	switch row.Mode {
+	case job.ModeOneShot:
+		m.Mode = &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}}
+	case job.ModeRecurring:
+		m.Mode = &jobsv1.Job_Recurring{Recurring: &jobsv1.Recurring{}}
+	case job.ModeContinuous:
+		m.Mode = &jobsv1.Job_Continuous{Continuous: &jobsv1.Continuous{}}
+	case job.ModeQueued:
+		m.Mode = &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: row.Queue}}
+	}
+	return m
+}
+
+func rowState(row client.JobRow) *jobsv1.JobState {
+	state := &jobsv1.JobState{
+		Status: enumOf[jobsv1.JobStatus](row.Status), PauseReason: row.PauseReason,
+		LastStartTime: timeOf(row.LastStart), NextStartTime: timeOf(row.Next),
+	}
+	state.Failing = messages.Failing(row.Failing)
+	return state
+}
+
+func detailState(detail *client.JobDetail) *jobsv1.JobState {
+	state := rowState(detail.Row)
+	state.DefinitionHash, state.NextStartTimes = detail.Hash, timesOf(detail.Next)
+	state.Ahead, state.Note = int32(detail.Ahead), detail.Note
+	state.Missed, state.Skipped, state.Dropped = detail.Missed, detail.Skipped, detail.Dropped
+	for _, run := range detail.Runs {
+		state.RunNames = append(state.RunNames, runName(run))
+	}
+	if detail.Loop != nil {
+		state.Loop = loopMessage(detail.Loop)
+	}
+	return state
+}
+
+func loopMessage(loop *contract.ContinuousState) *jobsv1.Loop {
+	return &jobsv1.Loop{
+		Phase: string(loop.Phase), Iterations: loop.Iterations, Failed: loop.Failed, Interrupted: loop.Interrupted,
+		LostWorkers: loop.LostWorkers, Totals: loop.Totals, Cursor: valueOf(loop.Cursor),
+		NextTime: timeOf(loop.NextAt), LastSuccessTime: timeOf(loop.LastSuccess), LastError: loop.LastError,
+	}
+}
+
+// changeMessage is what a plan says of a job, and why the change failed.
+func changeMessage(change schedules.Change, failed error) *jobsv1.JobChange {
+	m := &jobsv1.JobChange{
+		Action: enumOf[jobsv1.JobAction](change.Action), JobId: change.JobID, Fields: fieldMessages(change.Fields),
+		Note: change.Note, Drifted: change.Drifted,
+		CurrentStartTimes: timesOf(change.NextNow), PlannedStartTimes: timesOf(change.NextThen),
+	}
+	if failed != nil {
+		m.ErrorMessage = oneLine(failed)
+	}
+	return m
+}
+
+func fieldMessages(fields []schedules.Field) []*jobsv1.FieldChange {
+	var list []*jobsv1.FieldChange
+	for _, field := range fields {
+		list = append(list, &jobsv1.FieldChange{Path: field.Path, OldValue: field.Old, NewValue: field.New})
+	}
+	return list
+}
+
+// placeMessage is the place of an item in a queue.
+func placeMessage(receipt contract.EnqueueReceipt) *jobsv1.QueuePlace {
+	return &jobsv1.QueuePlace{Sequence: receipt.Sequence, Ahead: int32(receipt.Ahead), Duplicate: receipt.Duplicate}
+}
+
+// latenessOf is a duration on the wire, nil where it is not known.
+func latenessOf(run client.Run) *durationpb.Duration {
+	if run.Scheduled.IsZero() || run.Status == client.RunWaiting {
+		return nil
+	}
+	return durationpb.New(run.Lateness.Std())
+}

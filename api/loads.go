@@ -1,0 +1,75 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/api/messages"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// loadService implements dendra.jobs.v1.LoadService.
+type loadService struct{ *Server }
+
+// pipeline is the client of NATS.
+func (s *Server) pipeline() (*pipeline.Client, error) {
+	if s.Pipeline == nil {
+		return nil, newError(connect.CodeUnavailable, backendDown, "this server is not connected to NATS, which loads and the quarantine need")
+	}
+	return s.Pipeline, nil
+}
+
+// ListLoads implements the service. Before the first worker there are no streams, and so
+// no loads.
+func (s *loadService) ListLoads(ctx context.Context, _ *jobsv1.ListLoadsRequest) (*jobsv1.ListLoadsResponse, error) {
+	client, err := s.pipeline()
+	if err != nil {
+		return nil, err
+	}
+	loads, err := client.Loads(ctx)
+	if err != nil && !errors.Is(err, pipeline.ErrNoStream) {
+		return nil, err
+	}
+	response := &jobsv1.ListLoadsResponse{}
+	for _, load := range loads {
+		response.Loads = append(response.Loads, messages.Load(load, time.Now()))
+	}
+	return response, nil
+}
+
+// SkipHeldMessage implements the service.
+func (s *loadService) SkipHeldMessage(ctx context.Context, r *jobsv1.SkipHeldMessageRequest) (*jobsv1.SkipHeldMessageResponse, error) {
+	client, err := s.pipeline()
+	if err != nil {
+		return nil, err
+	}
+	flow, mirror := pipeline.Operation(r.GetFlow()), r.GetMirror()
+	if flow == "" {
+		flow = pipeline.OperationLive
+	}
+	if mirror == "" {
+		mirror = pipeline.DefaultMirror
+	}
+	if err := flow.Check(); err != nil {
+		return nil, badRequest(violation{"flow", err.Error()})
+	}
+	loads, err := client.Loads(ctx)
+	if err != nil && !errors.Is(err, pipeline.ErrNoStream) {
+		return nil, err
+	}
+	for _, load := range loads {
+		if load.Location != r.GetLocation() || load.Operation != flow || load.Mirror != mirror {
+			continue
+		}
+		held := load.Breaker.Held
+		if held == nil || load.Waiting == 0 {
+			return nil, newError(connect.CodeFailedPrecondition, unsupported, "no message blocks mirror %s of location %s", mirror, load.Location)
+		}
+		return &jobsv1.SkipHeldMessageResponse{Sequence: int64(held.Sequence)}, client.RequestSkip(ctx, load.Consumer(), *held)
+	}
+	return nil, newError(connect.CodeNotFound, notFound, "nothing was loaded of location %.100q with flow %s into mirror %.100q", r.GetLocation(), flow, mirror)
+}

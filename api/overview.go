@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dendrascience/dendra-jobs/overview"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+)
+
+// ownReader is the reader that a server makes if it was given none.
+type ownReader struct {
+	mu     sync.Mutex
+	reader *overview.Reader
+	stop   context.CancelFunc
+	done   chan struct{}
+}
+
+// overview is the reader of the overview.
+func (s *Server) overview() *overview.Reader {
+	if s.Overview != nil {
+		return s.Overview
+	}
+	s.reader.mu.Lock()
+	defer s.reader.mu.Unlock()
+	if s.reader.reader == nil {
+		s.reader.reader = overview.New(overview.Config{Client: s.Client, Pipeline: s.Pipeline, Logger: s.Logger})
+		ctx, stop := context.WithCancel(context.Background())
+		s.reader.stop, s.reader.done = stop, make(chan struct{})
+		go func() {
+			defer close(s.reader.done)
+			_ = s.reader.reader.Run(ctx) // It ends when it is told to.
+		}()
+	}
+	return s.reader.reader
+}
+
+func (o *ownReader) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.reader != nil {
+		o.stop()
+		<-o.done
+		o.reader = nil
+	}
+}
+
+// overviewService implements dendra.jobs.v1.OverviewService.
+type overviewService struct{ *Server }
+
+// GetOverview implements the service.
+func (s *overviewService) GetOverview(ctx context.Context, r *jobsv1.GetOverviewRequest) (*jobsv1.GetOverviewResponse, error) {
+	reader := s.overview()
+	snapshot, err := reader.Await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	message := snapshot.Message(int(r.GetRuns()))
+	message.ReadTime = timestamppb.New(reader.LastRead())
+	return &jobsv1.GetOverviewResponse{Overview: message}, nil
+}
+
+// WatchOverview implements the service.
+func (s *overviewService) WatchOverview(ctx context.Context, r *jobsv1.WatchOverviewRequest, stream jobsv1connect.OverviewServiceWatchOverviewServerStream) error {
+	reader := s.overview()
+	subscription := reader.Subscribe()
+	defer subscription.Close()
+	sent := reader.Since(r.GetRevision())
+	for {
+		snapshot, err := subscription.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if snapshot == sent {
+			continue // The caller has it.
+		}
+		message := snapshot.Delta(sent, int(r.GetRuns()))
+		message.Overview.ReadTime = timestamppb.New(reader.LastRead())
+		if err := stream.Send(message); err != nil {
+			return err //nolint:wrapcheck // It is the stream's.
+		}
+		sent = snapshot
+	}
+}

@@ -1,0 +1,146 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/api/messages"
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// queueService implements dendra.jobs.v1.QueueService.
+type queueService struct{ *Server }
+
+// GetQueue implements the service.
+func (s *queueService) GetQueue(ctx context.Context, r *jobsv1.GetQueueRequest) (*jobsv1.GetQueueResponse, error) {
+	queue, err := s.Client.Queues.Get(ctx, r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return &jobsv1.GetQueueResponse{Queue: messages.Queue(queue)}, nil
+}
+
+// ListQueues implements the service.
+func (s *queueService) ListQueues(ctx context.Context, r *jobsv1.ListQueuesRequest) (*jobsv1.ListQueuesResponse, error) {
+	pages := pagesOf[string]("ListQueues")
+	place, err := pages.read(r.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.Client.Queues.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, next := after(names, func(name string) string { return name }, place, pageSize(r.GetPageSize()))
+	response := &jobsv1.ListQueuesResponse{}
+	if response.Queues, response.Unreachable, err = s.queues(ctx, names); err != nil {
+		return nil, err
+	}
+	if next != "" {
+		response.NextPageToken = pages.write(next)
+	}
+	return response, nil
+}
+
+// queues asks queues for their states. Once no worker answers for one, the others are not
+// asked: all queues have the same workers.
+func (s *queueService) queues(ctx context.Context, names []string) (queues []*jobsv1.Queue, unreachable []string, _ error) {
+	found := make([]*jobsv1.Queue, len(names))
+	var mu sync.Mutex
+	deserted := false
+	err := parallel.Each(len(names), 0, func(i int) error {
+		mu.Lock()
+		silent := deserted
+		mu.Unlock()
+		if silent {
+			unreachableName(&mu, &unreachable, names[i])
+			return nil
+		}
+		queue, err := s.Client.Queues.Get(ctx, names[i])
+		switch {
+		case err == nil:
+			found[i] = messages.Queue(queue)
+		case errors.Is(err, client.ErrNotFound): // Someone has deleted it.
+		case ctx.Err() != nil || parallel.ServerGone(err):
+			return err
+		default:
+			unreachableName(&mu, &unreachable, names[i])
+			mu.Lock()
+			defer mu.Unlock()
+			deserted = deserted || errors.Is(err, client.ErrNoWorker)
+		}
+		return nil
+	})
+	slices.Sort(unreachable)
+	return slices.DeleteFunc(found, func(q *jobsv1.Queue) bool { return q == nil }), unreachable, err
+}
+
+func unreachableName(mu *sync.Mutex, list *[]string, name string) {
+	mu.Lock()
+	defer mu.Unlock()
+	*list = append(*list, name)
+}
+
+// EnqueueJobs implements the service.
+func (s *queueService) EnqueueJobs(ctx context.Context, r *jobsv1.EnqueueJobsRequest) (*jobsv1.EnqueueJobsResponse, error) {
+	field := func(i int) string { return fmt.Sprintf("jobs[%d]", i) }
+	declared, err := s.declared(ctx, job.ProviderAPI, r.GetJobs(), field)
+	if err != nil {
+		return nil, err
+	}
+	var wrong []violation
+	for i, j := range declared.jobs {
+		if j.Queue() == "" || j.Queue() != declared.jobs[0].Queue() {
+			wrong = append(wrong, violation{field(i) + ".queued", "all jobs of a request have the mode queued, and the same queue"})
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, badRequest(wrong...)
+	}
+	options := client.EnqueueOptions{AllowRerun: r.GetAllowRerun(), RequestID: r.GetRequestId()}
+	receipts, err := s.Client.Queues.EnqueueAll(ctx, declared.jobs, options, func(int) {})
+	if err != nil && len(receipts) > 0 {
+		failed := explain(ctx, err)
+		reason, _ := InfoOf(failed)
+		return nil, withInfo(connect.NewError(failed.Code(), fmt.Sprintf("%d of %d jobs are in the queue, then: %s", len(receipts), len(declared.jobs), failed.Message())),
+			reason, map[string]string{"enqueued": fmt.Sprint(len(receipts))}).WithCause(err)
+	}
+	response := &jobsv1.EnqueueJobsResponse{}
+	for _, receipt := range receipts {
+		response.Places = append(response.Places, placeMessage(receipt))
+	}
+	return response, err
+}
+
+// ListQueueItems implements the service.
+func (s *queueService) ListQueueItems(ctx context.Context, r *jobsv1.ListQueueItemsRequest) (*jobsv1.ListQueueItemsResponse, error) {
+	pages := pagesOf[int64]("ListQueueItems", r.GetQueue())
+	place, err := pages.read(r.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	size := pageSize(r.GetPageSize())
+	items, err := s.Client.Queues.PeekAfter(ctx, r.GetQueue(), place, size+1)
+	if err != nil {
+		return nil, err
+	}
+	response := &jobsv1.ListQueueItemsResponse{}
+	if len(items) > size {
+		items = items[:size]
+		response.NextPageToken = pages.write(items[size-1].Sequence)
+	}
+	for _, item := range items {
+		response.Items = append(response.Items, &jobsv1.QueueItem{
+			Sequence: item.Sequence, JobId: item.Job.ID, AcceptTime: timeOf(item.Accepted), Ahead: int32(item.Ahead),
+		})
+	}
+	return response, nil
+}

@@ -1,0 +1,256 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect/v2"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/dendrascience/dendra-jobs/api/messages"
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+)
+
+// runService implements dendra.jobs.v1.RunService.
+type runService struct{ *Server }
+
+// refName is the name of a run: WORKFLOW_ID@RUN_ID.
+func refName(ref client.RunRef) string { return messages.RunName(ref) }
+
+// iterationName is the name of an iteration: JOB_ID#NUMBER.
+func iterationName(jobID string, number int64) string {
+	return jobID + "#" + strconv.FormatInt(number, 10)
+}
+
+func runName(run client.Run) string {
+	if run.Iteration > 0 {
+		return iterationName(run.JobID, run.Iteration)
+	}
+	return refName(run.RunRef)
+}
+
+// namedRun is a run by its name.
+type namedRun struct {
+	client.RunRef
+	jobID     string // of an iteration
+	iteration int64  // 0 of a run
+}
+
+// readRunName reads the name of a run. Without a run id it is the latest of the workflow.
+func readRunName(name string) (namedRun, error) {
+	if jobID, number, ok := strings.Cut(name, "#"); ok {
+		n, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || n <= 0 {
+			return namedRun{}, badRequest(violation{"name", "an iteration is named JOB_ID#NUMBER"})
+		}
+		return namedRun{jobID: jobID, iteration: n}, nil
+	}
+	workflowID, runID := name, ""
+	if at := strings.LastIndexByte(name, '@'); at >= 0 {
+		workflowID, runID = name[:at], name[at+1:]
+	}
+	if !strings.HasPrefix(workflowID, contract.JobWorkflowID("")) {
+		return namedRun{}, badRequest(violation{"name", fmt.Sprintf("a run is named WORKFLOW_ID@RUN_ID, and its workflow id begins with %s", contract.JobWorkflowID(""))})
+	}
+	return namedRun{RunRef: client.RunRef{WorkflowID: workflowID, RunID: runID}}, nil
+}
+
+// GetRun implements the service.
+func (s *runService) GetRun(ctx context.Context, r *jobsv1.GetRunRequest) (*jobsv1.GetRunResponse, error) {
+	named, err := readRunName(r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	if named.iteration > 0 {
+		run, err := s.iteration(ctx, named)
+		if err != nil {
+			return nil, err
+		}
+		return &jobsv1.GetRunResponse{Run: runMessage(run)}, nil
+	}
+	detail, err := s.run(ctx, named)
+	if err != nil {
+		return nil, err
+	}
+	return &jobsv1.GetRunResponse{Run: runDetailMessage(detail)}, nil
+}
+
+// run reads a run of a job of this system.
+func (s *runService) run(ctx context.Context, named namedRun) (*client.RunDetail, error) {
+	if named.iteration > 0 {
+		return nil, newError(connect.CodeFailedPrecondition, unsupported,
+			"%s is an iteration of a continuous job: stop, restart or run the job", iterationName(named.jobID, named.iteration))
+	}
+	detail, err := s.Client.Runs.Get(ctx, named.RunRef)
+	if err == nil && detail.JobID == "" {
+		err = fmt.Errorf("run %s has no search attributes of a job: %w", named.WorkflowID, client.ErrNotFound)
+	}
+	return detail, err
+}
+
+// iteration finds an iteration that its job remembers.
+func (s *runService) iteration(ctx context.Context, named namedRun) (client.Run, error) {
+	runs, err := s.Client.Runs.List(ctx, client.RunFilter{JobID: named.jobID, Mode: job.ModeContinuous})
+	for _, run := range runs {
+		if run.Iteration == named.iteration {
+			return run, nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("iteration %d of job %s: %w", named.iteration, named.jobID, client.ErrNotFound)
+	}
+	return client.Run{}, err
+}
+
+// ListRuns implements the service.
+func (s *runService) ListRuns(ctx context.Context, r *jobsv1.ListRunsRequest) (*jobsv1.ListRunsResponse, error) {
+	terms, err := readFilter(r.GetFilter(), runFields())
+	if err != nil {
+		return nil, err
+	}
+	pages := pagesOf[client.RunPlace]("ListRuns", r.GetFilter())
+	place, err := pages.read(r.GetPageToken())
+	if err != nil {
+		return nil, err
+	}
+	filter, possible := runFilter(terms)
+	if !possible {
+		return &jobsv1.ListRunsResponse{}, nil
+	}
+	var keep func(client.Run) bool
+	if lookedThrough(terms) {
+		keep = func(run client.Run) bool { return matchesRun(terms, run) }
+	}
+	page, err := s.Client.Runs.Page(ctx, filter, keep, place, pageSize(r.GetPageSize()))
+	if errors.Is(err, client.ErrPlace) {
+		return nil, badToken()
+	}
+	if err != nil {
+		return nil, err
+	}
+	response := &jobsv1.ListRunsResponse{}
+	for _, run := range page.Runs {
+		response.Runs = append(response.Runs, runMessage(run))
+	}
+	if page.Next != nil {
+		response.NextPageToken = pages.write(*page.Next)
+	}
+	return response, nil
+}
+
+// WatchRun implements the service.
+func (s *runService) WatchRun(ctx context.Context, r *jobsv1.WatchRunRequest, stream jobsv1connect.RunServiceWatchRunServerStream) error {
+	named, err := readRunName(r.GetName())
+	if err != nil {
+		return err
+	}
+	if named.iteration > 0 {
+		return s.watchIteration(ctx, named, stream)
+	}
+	first, err := s.run(ctx, named)
+	if err != nil {
+		return err
+	}
+	watching, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var sent *jobsv1.Run
+	send := func(detail *client.RunDetail) {
+		run := runDetailMessage(detail)
+		if proto.Equal(run, sent) {
+			return
+		}
+		sent = run
+		if err := stream.Send(&jobsv1.WatchRunResponse{Run: run}); err != nil {
+			stop(err)
+		}
+	}
+	if first.Status.Open() {
+		send(first)
+		if first, err = s.Client.Runs.Follow(watching, first.RunRef, send); err != nil {
+			return causeOf(watching, err)
+		}
+	}
+	send(first)
+	return context.Cause(watching)
+}
+
+// causeOf is why a context was ended, if it was, or the error.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// watchIteration sends an iteration now and when it has ended.
+func (s *runService) watchIteration(ctx context.Context, named namedRun, stream jobsv1connect.RunServiceWatchRunServerStream) error {
+	run, err := s.iteration(ctx, named)
+	if err == nil {
+		err = stream.Send(&jobsv1.WatchRunResponse{Run: runMessage(run)})
+	} else if errors.Is(err, client.ErrNotFound) {
+		// It may be one to come.
+		if live, known := s.Client.Jobs.LiveWorkflow(ctx, named.jobID); known == nil && live != nil && live.Workflow.Open() {
+			err = nil
+		}
+	}
+	if err != nil || run.Status != "" && !run.Status.Open() {
+		return err
+	}
+	if _, err := s.Client.Runs.FollowIteration(ctx, named.jobID, named.iteration, func(*contract.ContinuousState) {}); err != nil {
+		return err
+	}
+	if run, err = s.iteration(ctx, named); err != nil {
+		return err
+	}
+	return stream.Send(&jobsv1.WatchRunResponse{Run: runMessage(run)})
+}
+
+// RetryRun implements the service.
+func (s *runService) RetryRun(ctx context.Context, r *jobsv1.RetryRunRequest) (*jobsv1.RetryRunResponse, error) {
+	detail, err := s.named(ctx, r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	retried, err := s.Client.Runs.Retry(ctx, detail.RunRef)
+	if err != nil {
+		return nil, err
+	}
+	if retried.Receipt != nil {
+		return &jobsv1.RetryRunResponse{Sequence: retried.Receipt.Sequence}, nil
+	}
+	return &jobsv1.RetryRunResponse{RunName: refName(retried.Run)}, nil
+}
+
+// named reads the run that a request names: a workflow that is no run of a job is none.
+func (s *runService) named(ctx context.Context, name string) (*client.RunDetail, error) {
+	named, err := readRunName(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.run(ctx, named)
+}
+
+// CancelRun implements the service.
+func (s *runService) CancelRun(ctx context.Context, r *jobsv1.CancelRunRequest) (*jobsv1.CancelRunResponse, error) {
+	detail, err := s.named(ctx, r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return &jobsv1.CancelRunResponse{}, s.Client.Runs.Cancel(ctx, detail.RunRef, reasonOr(ctx, r.GetReason()))
+}
+
+// TerminateRun implements the service.
+func (s *runService) TerminateRun(ctx context.Context, r *jobsv1.TerminateRunRequest) (*jobsv1.TerminateRunResponse, error) {
+	detail, err := s.named(ctx, r.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return &jobsv1.TerminateRunResponse{}, s.Client.Runs.Terminate(ctx, detail.RunRef, reasonOr(ctx, r.GetReason()))
+}

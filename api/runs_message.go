@@ -1,0 +1,39 @@
+package api
+
+import (
+	"github.com/dendrascience/dendra-jobs/client"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// runMessage is a run of a list.
+func runMessage(run client.Run) *jobsv1.Run {
+	m := &jobsv1.Run{
+		Name: runName(run), JobId: run.JobID, JobType: run.Type, Status: enumOf[jobsv1.RunStatus](run.Status),
+		Queue: run.Queue, Owner: run.Owner, Iteration: run.Iteration,
+		ScheduledTime: timeOf(run.Scheduled), StartTime: timeOf(run.Started), TakenTime: timeOf(run.Taken), EndTime: timeOf(run.Ended),
+		Lateness: latenessOf(run), Attempts: int32(run.Attempts), Handovers: int32(run.Handovers), Worker: run.Worker,
+		Message: run.Message, Counts: run.Counts, ErrorClass: run.Class, ErrorMessage: run.Error,
+		SupersededByTime: timeOf(run.SupersededBy), HeldUntilTime: timeOf(run.HeldUntil),
+	}
+	if run.RetryOf != "" {
+		m.RetryOf = refName(client.RunRef{WorkflowID: run.WorkflowID, RunID: run.RetryOf})
+	}
+	if p := run.Progress; p != nil {
+		m.Progress = &jobsv1.RunProgress{Done: p.Done, Total: p.Total, Message: p.Message}
+	}
+	return m
+}
+
+// runDetailMessage is a run with all that is known of it.
+func runDetailMessage(detail *client.RunDetail) *jobsv1.Run {
+	m := runMessage(detail.Run)
+	m.Cursor, m.LastError, m.NextAttemptTime = valueOf(detail.Cursor), detail.LastError, timeOf(detail.NextAttempt)
+	m.WaitingForWorker = detail.WaitingForWorker
+	if detail.Output != nil {
+		m.Output = valueOf(detail.Output.Output)
+	}
+	if detail.Job != nil {
+		m.Spec = structOf(detail.Job.Spec)
+	}
+	return m
+}

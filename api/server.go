@@ -1,0 +1,136 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"connectrpc.com/connect/v2"
+	"connectrpc.com/connect/v2/connectinprocess"
+	"connectrpc.com/validate"
+
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/overview"
+	"github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1/jobsv1connect"
+	"github.com/dendrascience/dendra-jobs/schedules"
+)
+
+// Config says what a server works with.
+type Config struct {
+	// Client is that of Temporal. Required.
+	Client *client.Client
+	// Pipeline is that of NATS, which loads and the quarantine need. Without it they are
+	// unavailable.
+	Pipeline *pipeline.Client
+	// Overview reads for the overview. Its Run has to be running. If it is nil, the server
+	// makes one when it is asked for the overview first: see Server.Close.
+	Overview *overview.Reader
+	// Types are the job types that are known besides those that workers announce.
+	Types []job.Type
+	// Logger gets what errors do not tell callers. Defaults to slog.Default().
+	Logger *slog.Logger
+	// Interceptors see every call before it is read, and the errors that callers see. The
+	// first is the outermost.
+	Interceptors []connect.ServerInterceptor
+	// Timeout bounds a call that is no stream. Defaults to two minutes.
+	Timeout time.Duration
+}
+
+// Server serves the Job API.
+type Server struct {
+	Config
+	connect *connect.Server
+	syncer  *schedules.Syncer
+	types   *types
+	reader  ownReader
+}
+
+// New makes a server.
+func New(config Config) *Server {
+	if config.Logger == nil {
+		config.Logger = slog.Default()
+	}
+	if config.Timeout == 0 {
+		config.Timeout = 2 * time.Minute
+	}
+	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config)}
+	interceptors := append([]connect.ServerInterceptor{traced(config.Logger), observe}, config.Interceptors...)
+	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor())
+	s.connect = connect.NewServer(interceptors...)
+	s.connect.SetUnknownHandler(unknownMethod)
+	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})
+	jobsv1connect.RegisterJobSetServiceHandler(s.connect, &jobSetService{s})
+	jobsv1connect.RegisterLoadServiceHandler(s.connect, &loadService{s})
+	jobsv1connect.RegisterOverviewServiceHandler(s.connect, &overviewService{s})
+	jobsv1connect.RegisterQuarantineServiceHandler(s.connect, &quarantineService{s})
+	jobsv1connect.RegisterQueueServiceHandler(s.connect, &queueService{s})
+	jobsv1connect.RegisterRunServiceHandler(s.connect, &runService{s})
+	jobsv1connect.RegisterWorkerServiceHandler(s.connect, &workerService{s})
+	return s
+}
+
+// Close ends what the server has begun on its own: the reader of the overview.
+func (s *Server) Close() { s.reader.close() }
+
+// Clients are clients of all services of the Job API.
+type Clients struct {
+	Alerts     jobsv1connect.AlertServiceClient
+	Jobs       jobsv1connect.JobServiceClient
+	JobSets    jobsv1connect.JobSetServiceClient
+	Loads      jobsv1connect.LoadServiceClient
+	Overview   jobsv1connect.OverviewServiceClient
+	Quarantine jobsv1connect.QuarantineServiceClient
+	Queues     jobsv1connect.QueueServiceClient
+	Runs       jobsv1connect.RunServiceClient
+	Workers    jobsv1connect.WorkerServiceClient
+}
+
+// NewClients makes clients that call through a transport, such as that of
+// connecthttp.NewTransport.
+func NewClients(transport connect.Transport, interceptors ...connect.ClientInterceptor) *Clients {
+	c := connect.NewClient(transport, interceptors...)
+	return &Clients{
+		Alerts:     jobsv1connect.NewAlertServiceClient(c),
+		Jobs:       jobsv1connect.NewJobServiceClient(c),
+		JobSets:    jobsv1connect.NewJobSetServiceClient(c),
+		Loads:      jobsv1connect.NewLoadServiceClient(c),
+		Overview:   jobsv1connect.NewOverviewServiceClient(c),
+		Quarantine: jobsv1connect.NewQuarantineServiceClient(c),
+		Queues:     jobsv1connect.NewQueueServiceClient(c),
+		Runs:       jobsv1connect.NewRunServiceClient(c),
+		Workers:    jobsv1connect.NewWorkerServiceClient(c),
+	}
+}
+
+// InProcess gives clients that call the server without a network.
+func (s *Server) InProcess(interceptors ...connect.ClientInterceptor) *Clients {
+	return NewClients(connectinprocess.New(s.connect), interceptors...)
+}
+
+// NewInProcess makes a server and gives clients that call it without a network.
+func NewInProcess(config Config) *Clients { return New(config).InProcess() }
+
+type callerKey struct{}
+
+// WithCaller says in a context who makes the calls, for the reasons that histories keep.
+func WithCaller(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, callerKey{}, name)
+}
+
+// callerOf is who makes a call.
+func callerOf(ctx context.Context) string {
+	if name, ok := ctx.Value(callerKey{}).(string); ok && name != "" {
+		return name
+	}
+	return "a client of the Job API"
+}
+
+// reasonOr is the reason that a request gives, or says who made it.
+func reasonOr(ctx context.Context, reason string) string {
+	if reason == "" {
+		return "requested by " + callerOf(ctx)
+	}
+	return reason
+}

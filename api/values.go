@@ -1,0 +1,79 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dendrascience/dendra-jobs/api/messages"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// timeOf is a time on the wire, nil for the zero time.
+func timeOf(t time.Time) *timestamppb.Timestamp { return messages.Time(t) }
+
+func timesOf(times []time.Time) []*timestamppb.Timestamp {
+	list := make([]*timestamppb.Timestamp, len(times))
+	for i, t := range times {
+		list[i] = timestamppb.New(t)
+	}
+	return list
+}
+
+// toTime is a time of a request, zero if it has none.
+func toTime(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+// durationOf is a duration on the wire, nil for zero.
+func durationOf(d job.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d.Std())
+}
+
+// enumOf is the value that a word stands for; unspecified if there is none.
+func enumOf[E messages.Enum, S ~string](word S) E { return messages.EnumOf[E](word) }
+
+// wordOf is the word that a value stands for, "" if it is unspecified.
+func wordOf[S ~string, E messages.Enum](e E) S {
+	value := e.Descriptor().Values().ByNumber(protoreflect.EnumNumber(e))
+	if e == 0 || value == nil {
+		return ""
+	}
+	return S(strings.ToLower(strings.TrimPrefix(string(value.Name()), messages.EnumPrefix[E]())))
+}
+
+// structOf is a JSON object on the wire. Numbers become floating-point ones.
+func structOf(text json.RawMessage) *structpb.Struct {
+	if len(text) == 0 {
+		return nil
+	}
+	object := &structpb.Struct{}
+	if err := protojson.Unmarshal(text, object); err != nil {
+		return nil // Not JSON: it was never checked.
+	}
+	return object
+}
+
+// valueOf is any JSON on the wire.
+func valueOf(text json.RawMessage) *structpb.Value {
+	if len(text) == 0 {
+		return nil
+	}
+	value := &structpb.Value{}
+	if err := protojson.Unmarshal(text, value); err != nil {
+		return structpb.NewStringValue(string(text))
+	}
+	return value
+}

@@ -1,0 +1,99 @@
+package overview
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// loopState is what a continuous job has answered.
+type loopState struct {
+	asked       time.Time
+	iterations  []iteration
+	running     bool
+	lastSuccess time.Time
+}
+
+// iteration is one of a continuous job.
+type iteration struct {
+	number int64
+	letter byte
+	took   time.Duration
+}
+
+// take notes an answer.
+func (l *loopState) take(state *contract.ContinuousState) {
+	if n := len(l.iterations); n > 0 && l.iterations[n-1].number > state.Iterations {
+		l.iterations = nil // It was started anew, and counts from the beginning.
+	}
+	last := int64(0)
+	if n := len(l.iterations); n > 0 {
+		last = l.iterations[n-1].number
+	}
+	for _, it := range state.Recent {
+		if it.Number > last {
+			run := client.IterationRun(state, it)
+			l.iterations = append(l.iterations, iteration{it.Number, letters[run.Status], run.Took.Std()})
+		}
+	}
+	l.iterations = l.iterations[max(0, len(l.iterations)-maxOutcomes):]
+	l.running, l.lastSuccess = state.Phase == contract.PhaseRunning, state.LastSuccess
+}
+
+// outcomes are the iterations that are known, and the median of the completed ones.
+func (l *loopState) outcomes(row client.JobRow) (string, *durationpb.Duration) {
+	var text []byte
+	var durations []time.Duration
+	for _, it := range l.iterations {
+		text = append(text, it.letter)
+		if it.letter == 'C' {
+			durations = append(durations, it.took)
+		}
+	}
+	if l.running && (row.Status == client.JobRunning || row.Status == client.JobFailing) {
+		text = append(text, 'R')
+	}
+	return string(text[max(0, len(text)-maxOutcomes):]), medianOf(durations)
+}
+
+// nextLoop is the continuous job that was asked longest ago, "" if none is due.
+func (s *state) nextLoop(now time.Time) string {
+	best, at := "", now.Add(-askEvery)
+	for id, j := range s.jobs {
+		if j.own != nil && j.own.Mode == job.ModeContinuous && j.active() && j.loop.asked.Before(at) {
+			best, at = id, j.loop.asked
+		}
+	}
+	return best
+}
+
+// readLoop asks one continuous job for its iterations.
+func (r *Reader) readLoop(ctx context.Context) error {
+	r.mu.Lock()
+	id := r.state.nextLoop(time.Now())
+	live := r.state.live()
+	if id != "" {
+		r.state.jobs[id].loop.asked = time.Now()
+	}
+	r.mu.Unlock()
+	if id == "" || !live {
+		return nil
+	}
+	state, err := r.client.Jobs.LoopState(ctx, id)
+	if err != nil {
+		return fmt.Errorf("continuous job %s: %w", id, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if j := r.state.jobs[id]; j != nil {
+		j.loop.take(state)
+		j.message = nil
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package overview
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dendrascience/dendra-jobs/api/messages"
+	"github.com/dendrascience/dendra-jobs/client"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// state is all that a reader knows. It is under the lock of the reader.
+type state struct {
+	jobs map[string]*jobState
+	// latestSeen is the latest time of Temporal at which a run is known to have started or
+	// ended, and lastScan when runs were looked for last.
+	latestSeen time.Time
+	lastScan   time.Time
+	// complete says that the history was read since the last gap in the scans.
+	complete bool
+
+	queues  map[string]*queueState
+	workers map[string]*workerState
+	// workersRead says that the workers were ever read.
+	workersRead bool
+	loads       []*jobsv1.Load
+	stations    []*jobsv1.StationOverview
+	// integrations are those of the platform.
+	integrations []*jobsv1.IntegrationOverview
+	servers      map[string]*jobsv1.ServerHealth
+	drift        driftState
+
+	// fired are the times since which alerts are on, by name.
+	fired map[string]time.Time
+	// dropped counts the jobs that have run once and are left out.
+	dropped int
+	// noteOfQueues says why queues cannot be read.
+	noteOfQueues string
+}
+
+func newState() state {
+	return state{
+		jobs: map[string]*jobState{}, queues: map[string]*queueState{}, workers: map[string]*workerState{},
+		servers: map[string]*jobsv1.ServerHealth{}, fired: map[string]time.Time{},
+	}
+}
+
+// notes say what is not shown.
+func (s *state) notes() []string {
+	var notes []string
+	if s.dropped > 0 {
+		notes = append(notes, fmt.Sprintf("%d jobs that ran once and have ended are left out: the latest %d are shown", s.dropped, maxEnded))
+	}
+	if s.noteOfQueues != "" {
+		notes = append(notes, s.noteOfQueues)
+	}
+	return notes
+}
+
+// overview is the state as a message. It has no revision yet.
+func (s *state) overview(now time.Time) *jobsv1.Overview {
+	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Drift: s.drift.message}
+	// A snapshot puts its own objects into these lists.
+	o.Loads, o.Stations, o.Integrations = slices.Clone(s.loads), slices.Clone(s.stations), slices.Clone(s.integrations)
+	waiting := s.waitingRows()
+	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+		j := s.jobs[id]
+		row, waits := waiting[id]
+		delete(waiting, id)
+		if m := j.overview(row, waits, s.complete, now); m != nil {
+			o.Jobs = append(o.Jobs, m)
+		}
+	}
+	for _, row := range waiting {
+		o.Jobs = append(o.Jobs, rowMessage(row))
+	}
+	if len(waiting) > 0 {
+		slices.SortFunc(o.Jobs, func(a, b *jobsv1.JobOverview) int { return strings.Compare(a.GetId(), b.GetId()) })
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		if m := s.queues[name].message; m != nil {
+			o.Queues = append(o.Queues, m)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.workers)) {
+		if m := s.workers[id].message; m != nil {
+			o.Workers = append(o.Workers, m)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.servers)) {
+		o.Servers = append(o.Servers, s.servers[name])
+	}
+	o.Servers = append(o.Servers, influxServers(s.loads)...)
+	o.UnservedTypes, o.UnservedTags = s.unserved()
+	return o
+}
+
+// serves says that a live worker serves a type and has tags.
+func (s *state) serves(typeName string, tags map[string]string) bool {
+	for _, w := range s.workers {
+		if w.service != nil && w.service.State == client.ServiceServing && w.service.Serves(typeName) && w.service.Has(tags) {
+			return true
+		}
+	}
+	return false
+}
+
+// unserved are the types, and the tags, that jobs ask for and no live worker has: of jobs
+// on schedule, and of those that run.
+func (s *state) unserved() (types []*jobsv1.UnservedType, tags []*jobsv1.UnservedTags) {
+	if !s.workersRead {
+		return nil, nil // Nobody knows.
+	}
+	asked := map[string]int{}
+	bound := map[string]*jobsv1.UnservedTags{}
+	for _, j := range s.jobs {
+		if !j.active() {
+			continue
+		}
+		typeName := j.typeName()
+		asked[typeName]++
+		if bind := j.bind(); len(bind) > 0 {
+			key := typeName + " " + tagsText(bind)
+			if bound[key] == nil {
+				bound[key] = &jobsv1.UnservedTags{JobType: typeName, Tags: bind}
+			}
+			bound[key].Jobs++
+		}
+	}
+	for _, typeName := range slices.Sorted(maps.Keys(asked)) {
+		if typeName != "" && !s.serves(typeName, nil) {
+			types = append(types, &jobsv1.UnservedType{JobType: typeName, Jobs: int32(asked[typeName])}) //nolint:gosec // Jobs of a process.
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(bound)) {
+		if m := bound[key]; s.serves(m.GetJobType(), nil) && !s.serves(m.GetJobType(), m.GetTags()) {
+			tags = append(tags, m)
+		}
+	}
+	return types, tags
+}
+
+// tagsText writes tags in the order of their names: zone=a,gpu=b.
+func tagsText(tags map[string]string) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		texts = append(texts, name+"="+tags[name])
+	}
+	return strings.Join(texts, ",")
+}
+
+// rowMessage is a job without its runs.
+func rowMessage(row client.JobRow) *jobsv1.JobOverview {
+	return &jobsv1.JobOverview{
+		Id: row.ID, Type: row.Type, Mode: string(row.Mode), Status: messages.EnumOf[jobsv1.JobStatus](row.Status),
+		Provider: string(row.Provider), Owner: row.Owner, Queue: row.Queue, PauseReason: row.PauseReason,
+		Failing: messages.Failing(row.Failing), LastStartTime: messages.Time(row.LastStart), NextStartTime: messages.Time(row.Next),
+	}
+}
+
+// influxPrefix begins the names of those servers.
+const influxPrefix = "influxdb/"
+
+// influxServers are the servers that loads write into, as they report them.
+func influxServers(loads []*jobsv1.Load) []*jobsv1.ServerHealth {
+	servers := map[string]*jobsv1.ServerHealth{}
+	for _, load := range loads {
+		if load.GetAddress() == "" {
+			continue
+		}
+		name := influxPrefix + load.GetLocation() + "/" + load.GetMirror()
+		down := load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_DOWN || load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_TRYING
+		known := servers[name]
+		if known != nil && (!known.GetUp() || !down) {
+			continue // One flow says enough.
+		}
+		health := &jobsv1.ServerHealth{Name: name, Address: load.GetAddress(), Up: !down}
+		if down {
+			health.ErrorMessage, health.SinceTime = load.GetErrorMessage(), load.GetDownTime()
+		}
+		servers[name] = health
+	}
+	list := slices.Collect(maps.Values(servers))
+	slices.SortFunc(list, func(a, b *jobsv1.ServerHealth) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return list
+}

@@ -1,0 +1,150 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// Record is one line of the log.
+type Record struct {
+	Time      time.Time `json:"time"`
+	Caller    string    `json:"caller"`
+	Role      string    `json:"role"`
+	Address   string    `json:"address"`
+	Procedure string    `json:"procedure"`
+	// Resource is such as job/extract_hobo_time_frame.demo. Empty if the request was not read.
+	Resource string `json:"resource,omitempty"`
+	// Request is what else the request says, but for definitions of jobs.
+	Request   json.RawMessage `json:"request,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+	RequestID string          `json:"request_id,omitempty"`
+	// DryRun says that nothing was to be changed.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Code is ok, or that of the error, such as permission_denied.
+	Code string `json:"code"`
+	// Error is the reason of the error, such as ETAG_MISMATCH.
+	Error string `json:"error,omitempty"`
+	// Before and After are the resource as it was and is: of a job its definition and
+	// whether it is paused, of a queue its status.
+	Before json.RawMessage `json:"before,omitempty"`
+	After  json.RawMessage `json:"after,omitempty"`
+	// Changes are what an apply did to each job. The first maxChanges are listed.
+	Changes     []json.RawMessage `json:"changes,omitempty"`
+	ChangeCount int               `json:"change_count,omitempty"`
+	// Note says what could not be found out.
+	Note string `json:"note,omitempty"`
+}
+
+// Log is an audit log. Its methods may be called at once by several goroutines.
+type Log struct {
+	logger *slog.Logger
+	path   string
+
+	mu   sync.Mutex
+	to   io.Writer
+	file *os.File // nil for a log that is no file
+	lost int      // lines that could not be written
+}
+
+// New makes a log that writes to a stream, such as standard output.
+func New(to io.Writer, logger *slog.Logger) *Log { return &Log{logger: logger, to: to} }
+
+// Open makes a log that appends to a file, which it makes if need be. Nobody else may read
+// it.
+func Open(path string, logger *slog.Logger) (*Log, error) {
+	l := &Log{logger: logger, path: path}
+	if err := l.open(); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func (l *Log) open() error {
+	file, err := os.OpenFile(l.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("the audit log cannot be opened: %w", err)
+	}
+	l.to, l.file = file, file
+	return nil
+}
+
+// Reopen opens the file anew, for programs that rotate logs: they move the file, then send
+// SIGHUP.
+func (l *Log) Reopen() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reopen()
+}
+
+func (l *Log) reopen() error {
+	if l.file == nil {
+		return nil
+	}
+	before := l.file
+	if err := l.open(); err != nil {
+		return err
+	}
+	_ = before.Close() // Its lines are on the disk.
+	return nil
+}
+
+// Close closes the file.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
+}
+
+// Ready says why the log takes no lines, nil if it does. After lines that could not be
+// written it opens the file anew, and writes how many they are.
+func (l *Log) Ready() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost == 0 {
+		return nil
+	}
+	if err := l.reopen(); err != nil {
+		return err
+	}
+	gap := Record{Time: time.Now().UTC(), Code: "gap", Note: fmt.Sprintf("%d lines before this one could not be written", l.lost)}
+	line, err := json.Marshal(gap)
+	if err == nil {
+		_, err = fmt.Fprintf(l.to, "\n%s\n", line) // What was written of the last line ends here.
+	}
+	if err = errors.Join(err, l.sync()); err == nil {
+		l.lost = 0
+	}
+	return err
+}
+
+// Write appends a line, and waits until it is on the disk. A line that cannot be written is
+// told in the log of the process.
+func (l *Log) Write(record Record) {
+	line, err := json.Marshal(record)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		_, err = l.to.Write(append(line, '\n'))
+	}
+	if err = errors.Join(err, l.sync()); err != nil {
+		l.lost++
+		l.logger.Error("a line of the audit log cannot be written", "error", err, "caller", record.Caller,
+			"procedure", record.Procedure, "resource", record.Resource, "code", record.Code)
+	}
+}
+
+func (l *Log) sync() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Sync()
+}

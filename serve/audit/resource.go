@@ -1,0 +1,88 @@
+package audit
+
+import (
+	"encoding/json"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// kinds are what the services are about.
+var kinds = map[string]string{
+	"JobService": "job", "JobSetService": "job-set", "QueueService": "queue", "RunService": "run",
+	"LoadService": "load", "QuarantineService": "quarantine", "AlertService": "silence",
+}
+
+// naming are the fields that name a resource, in the order in which they do.
+var naming = []protoreflect.Name{"job", "job_set", "silence", "id", "name", "provider", "location", "flow", "mirror", "queue", "job_id", "jobs"}
+
+// resourceOf names what a request is about, such as queue/photos/generate_variants.a.
+func resourceOf(method protoreflect.MethodDescriptor, request proto.Message) string {
+	kind, ok := kinds[string(method.Parent().Name())]
+	if !ok {
+		kind = strings.ToLower(strings.TrimSuffix(string(method.Parent().Name()), "Service"))
+	}
+	return strings.Join(append([]string{kind}, namesIn(request.ProtoReflect())...), "/")
+}
+
+// maxNames bounds the names of a list.
+const maxNames = 100
+
+func namesIn(m protoreflect.Message) []string {
+	var names []string
+	for _, name := range naming {
+		field := m.Descriptor().Fields().ByName(name)
+		switch {
+		case field == nil || !m.Has(field):
+		case field.IsList() && field.Message() != nil:
+			list := m.Get(field).List()
+			var each []string
+			for i := range min(list.Len(), maxNames) {
+				each = append(each, strings.Join(namesIn(list.Get(i).Message()), "/"))
+			}
+			names = append(names, strings.Join(each, ","))
+		case field.IsList():
+		case field.Message() != nil:
+			names = append(names, namesIn(m.Get(field).Message())...)
+		case field.Kind() == protoreflect.StringKind:
+			names = append(names, m.Get(field).String())
+		}
+	}
+	return names
+}
+
+// text is a field of a request, "" if it has none such.
+func text(request proto.Message, name protoreflect.Name) string {
+	m := request.ProtoReflect()
+	if field := m.Descriptor().Fields().ByName(name); field != nil && field.Kind() == protoreflect.StringKind && !field.IsList() {
+		return m.Get(field).String()
+	}
+	return ""
+}
+
+func isSet(request proto.Message, name protoreflect.Name) bool {
+	m := request.ProtoReflect()
+	field := m.Descriptor().Fields().ByName(name)
+	return field != nil && m.Has(field)
+}
+
+// elsewhere are the fields that other parts of a line have, or that are definitions.
+var elsewhere = []protoreflect.Name{"job", "jobs", "job_set", "reason", "request_id", "validate_only", "id", "name", "queue", "job_id", "location", "flow", "mirror"}
+
+// restOf is what else a request says.
+func restOf(request proto.Message) json.RawMessage {
+	rest := proto.Clone(request)
+	m := rest.ProtoReflect()
+	for _, name := range elsewhere {
+		if field := m.Descriptor().Fields().ByName(name); field != nil {
+			m.Clear(field)
+		}
+	}
+	encoded, err := protojson.Marshal(rest)
+	if err != nil || string(encoded) == "{}" {
+		return nil
+	}
+	return redactJSON(encoded)
+}

@@ -1,0 +1,105 @@
+package auth
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+
+	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// Cookie is the name of the cookie that holds the token of the status page.
+const Cookie = "dendra_jobs_token"
+
+// Config says how callers are known. Without any of it everybody is an admin.
+type Config struct {
+	// File has tokens and the names of client certificates. Nil means none.
+	File *File
+	// OIDC takes tokens of an issuer. Nil means none.
+	OIDC *OIDC
+	// Logger gets what callers are not told. Defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+// Authenticator finds out who sends a request.
+type Authenticator struct {
+	file   *File
+	issuer *issuer
+	logger *slog.Logger
+}
+
+// New makes an authenticator.
+func New(config Config) *Authenticator {
+	a := &Authenticator{file: config.File, logger: config.Logger}
+	if a.logger == nil {
+		a.logger = slog.Default()
+	}
+	if config.OIDC != nil {
+		a.issuer = newIssuer(*config.OIDC)
+	}
+	return a
+}
+
+// Open says that everybody is let in, because nothing says how to know callers.
+func (a *Authenticator) Open() bool { return a.file == nil && a.issuer == nil }
+
+// Authenticate finds out who sends a request: by the bearer token, else by the cookie, else
+// by the client certificate. What is given and not valid is refused, whatever else is given.
+func (a *Authenticator) Authenticate(r *http.Request) (Caller, *connect.Error) {
+	caller, err := a.find(r)
+	switch {
+	case errors.Is(err, errIssuerDown):
+		a.logger.ErrorContext(r.Context(), "a token cannot be checked", "error", err)
+		return Caller{}, api.NewError(connect.CodeUnavailable, jobsv1.ErrorReason_ERROR_REASON_BACKEND_UNAVAILABLE, "%s", errIssuerDown)
+	case err != nil:
+		return Caller{}, Unauthenticated("%.500s", err)
+	}
+	caller.Address = Address(r)
+	return caller, nil
+}
+
+func (a *Authenticator) find(r *http.Request) (Caller, error) {
+	if a.Open() {
+		return Caller{Name: "local", Role: RoleAdmin}, nil
+	}
+	if given := r.Header.Values("Authorization"); len(given) > 0 {
+		scheme, token, _ := strings.Cut(given[0], " ")
+		if len(given) > 1 || !strings.EqualFold(scheme, "Bearer") {
+			return Caller{}, errors.New("the header Authorization is not of the form: Bearer TOKEN")
+		}
+		return a.Token(r, strings.TrimSpace(token))
+	}
+	if cookie, err := r.Cookie(Cookie); err == nil {
+		return a.Token(r, cookie.Value)
+	}
+	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 && a.file != nil {
+		return a.file.certificate(r.TLS.VerifiedChains[0][0].Subject.CommonName)
+	}
+	return Caller{}, errors.New("the request has no credentials: send the header Authorization: Bearer TOKEN")
+}
+
+// Token finds the caller of a token.
+func (a *Authenticator) Token(r *http.Request, token string) (Caller, error) {
+	switch {
+	case a.file != nil && (a.issuer == nil || strings.HasPrefix(token, tokenPrefix)):
+		return a.file.token(token)
+	case a.issuer != nil:
+		return a.issuer.token(r.Context(), token)
+	}
+	return Caller{}, errors.New("no tokens are taken here")
+}
+
+// Address is the remote address of a request, without the port. What proxies say of it is
+// not believed.
+func Address(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

@@ -1,0 +1,230 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dendrascience/dendra-jobs/overview"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// pane is one of the lists.
+type pane int
+
+const (
+	paneAlerts pane = iota
+	paneJobs
+	paneQueues
+	paneLoads
+	paneWorkers
+	paneIntegrations
+	panes
+)
+
+// title is the name of a pane.
+func (p pane) title() string {
+	return [...]string{"alerts", "jobs", "queues", "loads", "workers", "integrations"}[p]
+}
+
+// row is a line of a pane.
+type row struct {
+	// name is that of what it shows, for actions.
+	name  string
+	cells []string
+	// urgent rows are painted.
+	urgent bool
+	// paused says what "p" does: it resumes.
+	paused bool
+	alert  *jobsv1.Alert
+}
+
+// text is all that a filter looks at.
+func (r row) text() string { return strings.ToLower(strings.Join(r.cells, " ")) }
+
+// clock turns times into text.
+type clock struct {
+	now      time.Time
+	location *time.Location
+}
+
+// ago is how long ago a time was.
+func (c clock) ago(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "-"
+	}
+	return short(c.now.Sub(t.AsTime()))
+}
+
+// in is how long it is until a time: a time that has come is now.
+func (c clock) in(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "-"
+	}
+	if left := t.AsTime().Sub(c.now); left > 0 {
+		return short(left)
+	}
+	return "now"
+}
+
+// short is a duration in its largest unit.
+func short(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0s"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// word is the name of a value of an enum without its prefix, as JOB_STATUS_FAILING is failing.
+func word(name fmt.Stringer, prefix string) string {
+	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name.String(), prefix)), "_", " ")
+}
+
+// header and rows give a pane's columns, the most important first after the name.
+func (p pane) header() []string {
+	switch p {
+	case paneAlerts:
+		return []string{"OBJECT", "SINCE", "WHAT", "HELPS"}
+	case paneJobs:
+		return []string{"JOB", "STATUS", "LATEST RUNS", "OK", "NEXT", "TAKES", "NOTE"}
+	case paneQueues:
+		return []string{"QUEUE", "STATUS", "WAITING", "OLDEST", "RUNNING", "HOUR", "DEAD", "NOTE"}
+	case paneLoads:
+		return []string{"LOAD", "STATUS", "WAITING", "LAG", "POINTS/S", "QUARANTINED", "NOTE"}
+	case paneWorkers:
+		return []string{"WORKER", "STATUS", "RUNNING", "POLLED", "VERSION", "TAGS"}
+	case paneIntegrations:
+		return []string{"CONFIG", "STATUS", "TYPE", "ORGANIZATION", "STATION", "NOTE"}
+	}
+	return nil
+}
+
+func (p pane) rows(o *jobsv1.Overview, c clock) []row {
+	var rows []row
+	switch p {
+	case paneAlerts:
+		for _, alert := range o.GetAlerts() {
+			rows = append(rows, alertRow(alert, c))
+		}
+	case paneJobs:
+		for _, job := range o.GetJobs() {
+			rows = append(rows, jobRow(job, c))
+		}
+	case paneQueues:
+		for _, queue := range o.GetQueues() {
+			rows = append(rows, queueRow(queue, c))
+		}
+	case paneLoads:
+		for _, load := range o.GetLoads() {
+			rows = append(rows, loadRow(load, c))
+		}
+	case paneWorkers:
+		for _, worker := range o.GetWorkers() {
+			rows = append(rows, workerRow(worker, c))
+		}
+	case paneIntegrations:
+		for _, integration := range o.GetIntegrations() {
+			rows = append(rows, integrationRow(integration))
+		}
+	}
+	return rows
+}
+
+func alertRow(a *jobsv1.Alert, c clock) row {
+	helps := make([]string, len(a.GetActions()))
+	for n, action := range a.GetActions() {
+		helps[n] = word(action, "ALERT_ACTION_")
+	}
+	text := a.GetText()
+	if a.GetSilence() != "" {
+		text = "(silenced) " + text
+	}
+	return row{
+		name: a.GetObject(), urgent: a.GetSilence() == "", alert: a,
+		cells: []string{a.GetObject(), c.ago(a.GetFireTime()), text, strings.Join(helps, ", ")},
+	}
+}
+
+func jobRow(j *jobsv1.JobOverview, c clock) row {
+	note := j.GetPauseReason()
+	if failing := j.GetFailing(); failing != nil {
+		note = failing.GetErrorMessage()
+	}
+	takes := "-"
+	if j.GetMedianDuration() != nil {
+		takes = short(j.GetMedianDuration().AsDuration())
+	}
+	return row{
+		name: j.GetId(), urgent: urgentJob(j.GetStatus()), paused: j.GetStatus() == jobsv1.JobStatus_JOB_STATUS_PAUSED,
+		cells: []string{
+			j.GetId(), word(j.GetStatus(), "JOB_STATUS_"), j.GetOutcomes(), c.ago(j.GetLastSuccessTime()),
+			c.in(j.GetNextStartTime()), takes, note,
+		},
+	}
+}
+
+func urgentJob(s jobsv1.JobStatus) bool {
+	return s == jobsv1.JobStatus_JOB_STATUS_FAILING || s == jobsv1.JobStatus_JOB_STATUS_FAILED || s == jobsv1.JobStatus_JOB_STATUS_TERMINATED
+}
+
+func queueRow(q *jobsv1.Queue, c clock) row {
+	status := q.GetStatus()
+	return row{
+		name:   q.GetName(),
+		urgent: status == jobsv1.QueueStatus_QUEUE_STATUS_HALTED || status == jobsv1.QueueStatus_QUEUE_STATUS_ENDED,
+		paused: status == jobsv1.QueueStatus_QUEUE_STATUS_PAUSED || status == jobsv1.QueueStatus_QUEUE_STATUS_HALTED,
+		cells: []string{
+			q.GetName(), word(status, "QUEUE_STATUS_"), fmt.Sprint(q.GetWaiting()), c.ago(q.GetOldestTime()),
+			q.GetRunning().GetJobId(), fmt.Sprint(q.GetRanLastHour()), fmt.Sprint(q.GetDeadLetters()), q.GetReason(),
+		},
+	}
+}
+
+func loadRow(l *jobsv1.Load, c clock) row {
+	return row{
+		name: overview.LoadName(l), urgent: l.GetStatus() != jobsv1.LoadStatus_LOAD_STATUS_OK,
+		cells: []string{
+			overview.LoadName(l), word(l.GetStatus(), "LOAD_STATUS_"), fmt.Sprint(l.GetWaiting()), c.ago(l.GetOldestTime()),
+			fmt.Sprintf("%.0f", l.GetPointsPerSecond()), fmt.Sprint(l.GetQuarantined()), l.GetErrorMessage(),
+		},
+	}
+}
+
+func workerRow(w *jobsv1.Worker, c clock) row {
+	tags := make([]string, 0, len(w.GetTags()))
+	for _, name := range sortedKeys(w.GetTags()) {
+		tags = append(tags, name+"="+w.GetTags()[name])
+	}
+	return row{
+		name: overview.WorkerName(w), urgent: w.GetStatus() == jobsv1.WorkerStatus_WORKER_STATUS_LOST,
+		cells: []string{
+			overview.WorkerName(w), word(w.GetStatus(), "WORKER_STATUS_"), fmt.Sprintf("%d of %d", w.GetRunning(), w.GetSlots()),
+			c.ago(w.GetLastPollTime()), w.GetVersion(), strings.Join(tags, " "),
+		},
+	}
+}
+
+func integrationRow(i *jobsv1.IntegrationOverview) row {
+	status := "ready"
+	switch {
+	case !i.GetEnabled():
+		status = "disabled"
+	case !i.GetReady():
+		status = "not ready"
+	case i.GetDegraded():
+		status = "degraded"
+	}
+	return row{
+		name: i.GetName(), urgent: i.GetEnabled() && (!i.GetReady() || i.GetDegraded()),
+		cells: []string{i.GetName(), status, i.GetType(), i.GetOrganization(), i.GetStation(), i.GetReason()},
+	}
+}
