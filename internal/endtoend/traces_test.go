@@ -4,20 +4,26 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"connectrpc.com/connect/v2/connecthttp"
 	"github.com/stretchr/testify/require"
 	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // span is a span as a collector gets it.
@@ -134,6 +140,19 @@ func (c *collector) names(name string) []string {
 	return names
 }
 
+// traces are the ids of the traces that spans with the name belong to.
+func (c *collector) traces(name string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var traces []string
+	for _, s := range c.spans {
+		if s.name == name {
+			traces = append(traces, s.trace)
+		}
+	}
+	return traces
+}
+
 func (c *collector) await(name string, want ...string) {
 	c.Helper()
 	stacktest.WaitFor(c, "the path to span "+name, func() (bool, error) {
@@ -200,6 +219,54 @@ func TestTraceFromStartToStore(t *testing.T) {
 	defer c.mu.Unlock()
 	require.NotContains(t, fmt.Sprint(c.spans), l.vendor.Options().Token)
 	require.False(t, slices.ContainsFunc(c.spans, func(s span) bool { return strings.Contains(s.name, "Query") }))
+}
+
+// TestTraceFromTheAPIToTheStore follows a call of the Job API through the workflow and the
+// activity that it starts to the S3 store, in one trace.
+func TestTraceFromTheAPIToTheStore(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, stacktest.StartOwn(t))
+	c := newCollector(t)
+	b.worker("backend", c.env()...)
+	serving := stacktest.StartProgram(t, b.st, stacktest.Program{Name: "starter", Env: c.env(), Args: []string{"serve", "--listen", "127.0.0.1:0"}})
+	serving.WaitOutput("starter: serving http")
+	url := regexp.MustCompile(`serving (http://127\.0\.0\.1:\d+)`).FindStringSubmatch(serving.Output())[1]
+	clients := api.NewClients(connecthttp.NewTransport(http.DefaultClient, url))
+
+	b.upload("called.jpg", photo(t, newRandom(t)))
+	spec, err := structpb.NewStruct(map[string]any{"bucket": "uploads", "key": "called.jpg"})
+	require.NoError(t, err)
+	_, err = clients.Jobs.CreateJob(t.Context(), &jobsv1.CreateJobRequest{Job: &jobsv1.Job{
+		Id: "generate_photo_variants_to_minio.called", Spec: spec, Mode: &jobsv1.Job_OneShot{OneShot: &jobsv1.OneShot{}},
+	}})
+	require.NoError(t, err)
+	worker := "dendra-jobs-backend "
+	c.await("S3 PUT", "starter dendra.jobs.v1.JobService/CreateJob", "starter StartWorkflow:RunJob", worker+"RunWorkflow:RunJob",
+		worker+"StartActivity:GeneratePhotoVariantsToMinio", worker+"RunActivity:GeneratePhotoVariantsToMinio", worker+"S3 PUT")
+
+	// The log that the API sends is the one of the activity.
+	watched, err := clients.Runs.WatchRunLogs(t.Context(), &jobsv1.WatchRunLogsRequest{Name: "job/generate_photo_variants_to_minio.called"})
+	require.NoError(t, err)
+	defer func() { _ = watched.Close() }()
+	var lines []*jobsv1.LogLine
+	for {
+		next, err := watched.Receive()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		lines = append(lines, next.GetLine())
+	}
+	require.NotEmpty(t, lines)
+	require.Equal(t, "attempt began", lines[0].GetMessage())
+	require.Equal(t, "attempt ended", lines[len(lines)-1].GetMessage())
+	require.Contains(t, c.traces("S3 PUT"), lines[0].GetAttributes().GetFields()["trace_id"].GetStringValue())
+	listed, err := clients.Runs.ListRunLogs(t.Context(), &jobsv1.ListRunLogsRequest{Name: "job/generate_photo_variants_to_minio.called"})
+	require.NoError(t, err)
+	require.Len(t, listed.GetLines(), len(lines))
+	for i, line := range listed.GetLines() {
+		require.True(t, proto.Equal(lines[i], line), "%v\n%v", lines[i], line)
+	}
 }
 
 // TestLogsOfARun reads the log of a run with bin/starter, as it comes and afterwards.

@@ -84,9 +84,21 @@ func Read(ctx context.Context, client *pipeline.Client, name Name, ended func(co
 	if err := client.Reach(ctx); err != nil {
 		return fmt.Errorf("the logs of runs are in NATS: %w", err)
 	}
+	last := ended == nil
 	stream, err := client.JetStream().Stream(ctx, pipeline.StreamRunLogs)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil // No worker has kept a line.
+	for errors.Is(err, jetstream.ErrStreamNotFound) { // No worker has kept a line.
+		if last {
+			return nil
+		}
+		if last, err = ended(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(followWait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		stream, err = client.JetStream().Stream(ctx, pipeline.StreamRunLogs)
 	}
 	if err != nil {
 		return failed(err)
@@ -95,7 +107,6 @@ func Read(ctx context.Context, client *pipeline.Client, name Name, ended func(co
 	if err != nil {
 		return failed(err)
 	}
-	last := ended == nil
 	for {
 		fetch := consumer.FetchNoWait
 		if !last {

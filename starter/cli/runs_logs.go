@@ -25,7 +25,8 @@ a workflow id, or the one with the run id. Of a continuous job it shows the iter
 or the one with --iteration.
 
 Workers keep the last 1000 lines of each run in NATS, for seven days. --follow shows
-lines as they come, until the run has ended. With -o json, each line is a JSON object.`
+lines as they come, until the run has ended. With -o json, each line is a JSON object,
+as the Job API has it.`
 
 func (i *invocation) runsLogsCommand() *cobra.Command {
 	var follow bool
