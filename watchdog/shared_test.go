@@ -13,13 +13,11 @@ import (
 	"github.com/dendrascience/dendra-jobs/watchdog"
 )
 
-func TestMain(m *testing.M) { stacktest.Shared(m) }
-
 // TestReplicas works with watchdogs that share a bucket of a real NATS.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	// The bucket has one name: these tests have a NATS of their own, one after the other.
-	st := stacktest.Start(t, "--temporal=false")
+	st := stacktest.StartOwn(t)
 	p, err := pipeline.Connect(t.Context(), st.NATS)
 	require.NoError(t, err)
 	t.Cleanup(p.Close)
