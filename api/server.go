@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/validate"
 
 	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/alerts"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/overview"
@@ -50,6 +51,7 @@ type Server struct {
 	lists   *jobLists
 	watches *watches
 	reader  ownReader
+	bucket  *alerts.Bucket // nil without NATS
 }
 
 // New makes a server.
@@ -61,10 +63,14 @@ func New(config Config) *Server {
 		config.Timeout = 2 * time.Minute
 	}
 	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config), lists: &jobLists{}, watches: newWatches(config.Client)}
+	if config.Pipeline != nil {
+		s.bucket = alerts.NewBucket(config.Pipeline)
+	}
 	interceptors := append([]connect.ServerInterceptor{traced(config.Logger), observe}, config.Interceptors...)
 	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor())
 	s.connect = connect.NewServer(interceptors...)
 	s.connect.SetUnknownHandler(unknownMethod)
+	jobsv1connect.RegisterAlertServiceHandler(s.connect, &alertService{s})
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})
 	jobsv1connect.RegisterJobSetServiceHandler(s.connect, &jobSetService{s})
 	jobsv1connect.RegisterLoadServiceHandler(s.connect, &loadService{s})

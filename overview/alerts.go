@@ -65,6 +65,12 @@ func RuleWord(rule jobsv1.AlertRule) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(rule.String(), "ALERT_RULE_"), "_", "-"))
 }
 
+// RuleOf is the rule of a word; unspecified if there is none.
+func RuleOf(word string) jobsv1.AlertRule {
+	name := "ALERT_RULE_" + strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
+	return jobsv1.AlertRule(jobsv1.AlertRule_value[name])
+}
+
 // alerting collects alerts.
 type alerting struct {
 	limits Limits

@@ -144,7 +144,7 @@ func (r *Reader) allSources() []*source {
 		{name: "states of queues", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readQueue},
 		{name: "continuous jobs", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readLoop},
 		{name: "servers", every: 5 * time.Second, timeout: 10 * time.Second, read: r.readServers},
-		{name: "drift", every: time.Minute, timeout: time.Hour, later: true, read: r.readDrift},
+		{name: driftSource, every: time.Minute, timeout: time.Hour, later: true, read: r.readDrift},
 	}
 	if r.Pipeline != nil {
 		list = append(list, &source{name: "loads", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readLoads},

@@ -46,6 +46,12 @@ var (
 	APIDuration = histogram("api_call_duration_seconds", "How long calls of the Job API took, streams left out", procedure)
 )
 
+// The metrics of the watchdog.
+var (
+	AlertsFiring  = recently("alerts_firing", "Alerts that fire", "rule")
+	Notifications = counter("notifications_total", "Messages of the watchdog that a receiver has taken, or not", "receiver", "result")
+)
+
 // The metrics of loads into InfluxDB. Load jobs know them.
 var (
 	LoadPoints      = counter("load_points_total", "Points that a mirror has stored, repeats included", location, operation, mirror)

@@ -30,6 +30,7 @@ type serveOptions struct {
 	oidc           auth.OIDC
 	origins        []string
 	auditLog       string
+	watchdog       string
 	maxCalls       int
 	maxConnections int
 	stopTimeout    job.Duration
@@ -45,6 +46,7 @@ func (i *invocation) serveCommand() *cobra.Command {
 		Long: `serve is the HTTP server of the Job API and the status page. With --file it also
 keeps Temporal in line with a jobs file, and with --integrations with the
 platform's integrations. Any number of replicas may run: Temporal holds all state.
+A watchdog in it tells about alerts, once among all replicas.
 
 Without --credentials and --oidc-issuer everybody who can connect is an admin, and
 serve listens on loopback addresses only. "serve token new" makes a token.
@@ -76,6 +78,7 @@ func (o *serveOptions) register(cmd *cobra.Command) {
 	flags.Var(textValue{&o.temporalUI, "URL"}, "temporal-ui", "address of Temporal's Web UI, which the page links to")
 	flags.StringSliceVar(&o.origins, "allow-origin", nil, "`ORIGIN` of a web page that may call the API, such as https://dashboard.example.org; several, or separated by commas")
 	flags.Var(textValue{&o.auditLog, argumentFile}, "audit-log", "file of the audit log, - for standard output")
+	flags.Var(textValue{&o.watchdog, argumentFile}, "watchdog", "file of limits and receivers of alerts, such as watchdog.toml; by default they go to the log")
 	flags.IntVar(&o.maxCalls, "max-calls", 2000, "calls that one caller may have under way")
 	flags.IntVar(&o.maxConnections, "max-connections", 4096, "connections of all callers")
 	flags.Var(durationOf(&o.stopTimeout), "stop-timeout", "how long calls may take to end when the server stops")
@@ -110,7 +113,10 @@ func (i *invocation) serve(cmd *cobra.Command, o *serveOptions) error {
 	if config.Background, err = i.syncing(o.sync, config.API.Client, logger); err != nil {
 		return err
 	}
-	config.API.Overview = overview.New(i.overviewConfig(config.API, logger))
+	watching, err := i.watching(o.watchdog, &config.API, logger)
+	if err != nil {
+		return err
+	}
 	var shown *page.Page
 	config.Page = func(clients *api.Clients) http.Handler {
 		shown = page.New(page.Config{
@@ -118,8 +124,7 @@ func (i *invocation) serve(cmd *cobra.Command, o *serveOptions) error {
 		})
 		return shown
 	}
-	config.Background = append(config.Background,
-		func(ctx context.Context, _ *api.Clients) error { return config.API.Overview.Run(ctx) },
+	config.Background = append(append(config.Background, watching...),
 		func(ctx context.Context, _ *api.Clients) error { return shown.Run(ctx) })
 	server, err := serve.New(config)
 	if err != nil {

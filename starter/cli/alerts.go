@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/overview"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+func (i *invocation) alertsCommand() *cobra.Command {
+	cmd := group("alerts", "List what needs a person, and silence the watchdog about it",
+		i.alertsListCommand(), i.silenceCommand(), i.silencesCommand(), i.unsilenceCommand())
+	i.natsFlag(cmd)
+	return cmd
+}
+
+// emitMessage writes a message as its JSON, or calls write for people.
+func (i *invocation) emitMessage(m proto.Message, write func(w io.Writer) error) error {
+	if i.format == formatJSON {
+		return writeMessage(i.Stdout, m)
+	}
+	return write(i.Stdout)
+}
+
+func (i *invocation) alertsListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the alerts, the most urgent first",
+		Long: `list shows the alerts that are on now, also those that have not held long enough for
+the watchdog to tell them. SILENCE names the silence that keeps it from telling.`,
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			clients, err := i.apiWithPipeline(cmd.Context())
+			if err != nil {
+				return err
+			}
+			answer, err := clients.Alerts.ListAlerts(cmd.Context(), &jobsv1.ListAlertsRequest{})
+			if err != nil {
+				return err
+			}
+			i.noteEmpty("alert", len(answer.GetAlerts()))
+			return i.emitMessage(answer, func(w io.Writer) error {
+				t := newTable("RULE", "OBJECT", "SINCE", "SILENCE", "TEXT")
+				for _, a := range answer.GetAlerts() {
+					t.add(overview.RuleWord(a.GetRule()), a.GetObject(), i.when(a.GetFireTime().AsTime()), a.GetSilence(), a.GetText())
+				}
+				return t.write(w)
+			})
+		},
+	}
+}
+
+func (i *invocation) silenceCommand() *cobra.Command {
+	reason, period := "", job.Duration(2*time.Hour)
+	cmd := &cobra.Command{
+		Use:   "silence RULE[/OBJECT]",
+		Short: "Keep the watchdog from telling about alerts for a time",
+		Long: `silence keeps all replicas from telling about alerts of a rule, or about one alert.
+OBJECT may end with a star. all stands for every rule: all/extract_hobo.*. An alert that
+is still on when the silence ends is told then. Silences are kept in NATS.`,
+		Args: arguments("RULE[/OBJECT]"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			word, object, _ := strings.Cut(args[0], "/")
+			rule := overview.RuleOf(word)
+			if rule == jobsv1.AlertRule_ALERT_RULE_UNSPECIFIED && word != "all" {
+				return misuse(cmd, "%q is not a rule: the rules are %s, and all", word, strings.Join(ruleWords(), ", "))
+			}
+			clients, err := i.apiWithPipeline(cmd.Context())
+			if err != nil {
+				return err
+			}
+			answer, err := clients.Alerts.CreateSilence(cmd.Context(), &jobsv1.CreateSilenceRequest{Silence: &jobsv1.Silence{
+				Rule: rule, Object: object, Reason: reason, EndTime: timestamppb.New(time.Now().Add(period.Std())),
+			}})
+			if err != nil {
+				return err
+			}
+			return i.emitMessage(answer, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "Silence %s holds until %s.\n", answer.GetSilence().GetName(), answer.GetSilence().GetEndTime().AsTime().Format(time.RFC3339))
+				return err
+			})
+		},
+	}
+	cmd.Flags().Var(durationOf(&period), "for", "how long it holds, at most P90D")
+	cmd.Flags().Var(textValue{&reason, "TEXT"}, "reason", "why, for people")
+	return cmd
+}
+
+// ruleWords are the words of all rules.
+func ruleWords() []string {
+	var words []string
+	for n := int32(1); ; n++ {
+		if _, ok := jobsv1.AlertRule_name[n]; !ok {
+			return words
+		}
+		words = append(words, overview.RuleWord(jobsv1.AlertRule(n)))
+	}
+}
+
+func (i *invocation) silencesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "silences",
+		Short: "List the silences that have not ended",
+		Args:  arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			clients, err := i.apiWithPipeline(cmd.Context())
+			if err != nil {
+				return err
+			}
+			answer, err := clients.Alerts.ListSilences(cmd.Context(), &jobsv1.ListSilencesRequest{})
+			if err != nil {
+				return err
+			}
+			i.noteEmpty("silence", len(answer.GetSilences()))
+			return i.emitMessage(answer, func(w io.Writer) error {
+				t := newTable("NAME", "RULE", "OBJECT", "UNTIL", "BY", "REASON")
+				for _, s := range answer.GetSilences() {
+					rule := "all"
+					if s.GetRule() != jobsv1.AlertRule_ALERT_RULE_UNSPECIFIED {
+						rule = overview.RuleWord(s.GetRule())
+					}
+					t.add(s.GetName(), rule, s.GetObject(), s.GetEndTime().AsTime().Format(time.RFC3339), s.GetCreator(), s.GetReason())
+				}
+				return t.write(w)
+			})
+		},
+	}
+}
+
+func (i *invocation) unsilenceCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "unsilence NAME",
+		Short: "End a silence",
+		Args:  arguments("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			clients, err := i.apiWithPipeline(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if _, err := clients.Alerts.DeleteSilence(cmd.Context(), &jobsv1.DeleteSilenceRequest{Name: args[0]}); err != nil {
+				return err
+			}
+			i.note("Silence %s has ended.", args[0])
+			return nil
+		},
+	}
+}
