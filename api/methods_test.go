@@ -401,6 +401,15 @@ func queues(t *testing.T, key string, c *calledClients) {
 	becomes(jobsv1.QueueStatus_QUEUE_STATUS_HALTED)
 	require.EqualValues(t, 1, get().GetCompleted())
 	require.Equal(t, jobsv1.FailurePolicy_FAILURE_POLICY_HALT, get().GetOnFailure())
+	watched, err := c.Queues.WatchQueueItem(ctx, &jobsv1.WatchQueueItemRequest{
+		Queue: queue, JobId: id("a"), Sequence: placed.GetPlaces()[0].GetSequence(), Job: item("a", "fail", true),
+	})
+	turns := drain(t, watched, err)
+	require.Contains(t, turns[len(turns)-1].GetRunName(), "job/"+id("a")+"@")
+	watched, err = c.Queues.WatchQueueItem(ctx, &jobsv1.WatchQueueItemRequest{Queue: "another", JobId: id("a"), Sequence: 1, Job: item("a")})
+	require.NoError(t, err)
+	_, err = watched.Receive()
+	requireError(t, err, connect.CodeInvalidArgument, jobsv1.ErrorReason_ERROR_REASON_INVALID_REQUEST)
 	_, err = c.Queues.SkipFailedItem(ctx, &jobsv1.SkipFailedItemRequest{Queue: queue})
 	require.NoError(t, err)
 	letters, err := c.Queues.ListDeadLetters(ctx, &jobsv1.ListDeadLettersRequest{Queue: queue})
