@@ -112,12 +112,12 @@ func (s *soak) fillQueue(ctx context.Context, producer int) {
 		}
 		s.untilAcknowledged(random, ledger.Call{Producer: name, Queue: queue, Jobs: jobs}, func(killAfter time.Duration) error {
 			out, err := s.starter(s.ctx, killAfter, "queues", "enqueue", queue, "--type", jobType, "--file", path, "--max-retry-count=-1")
-			var receipts []json.RawMessage
+			var answer struct{ Places []json.RawMessage }
 			if err == nil {
-				err = json.Unmarshal(out, &receipts)
+				err = json.Unmarshal(out, &answer)
 			}
-			if err == nil && len(receipts) != len(jobs) {
-				err = fmt.Errorf("%d of %d items were acknowledged", len(receipts), len(jobs))
+			if err == nil && len(answer.Places) != len(jobs) {
+				err = fmt.Errorf("%d of %d items were acknowledged", len(answer.Places), len(jobs))
 			}
 			return err
 		})

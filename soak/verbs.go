@@ -134,8 +134,8 @@ func (s *soak) watchHalts(ctx context.Context) {
 	random := s.random(streamHalts)
 	for wait(ctx, 4*time.Second) {
 		out, err := s.starter(ctx, 0, "queues", "describe", queueName(haltedQueue))
-		var queue struct{ Halted *struct{} }
-		if err != nil || json.Unmarshal(out, &queue) != nil || queue.Halted == nil {
+		var answer struct{ Queue struct{ Halt *struct{} } }
+		if err != nil || json.Unmarshal(out, &answer) != nil || answer.Queue.Halt == nil {
 			continue
 		}
 		wait(ctx, between(random, 0, 5*time.Second))
