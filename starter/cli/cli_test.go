@@ -97,6 +97,7 @@ type console struct {
 	stdin     string
 	terminal  bool
 	env       map[string]string
+	now       func() time.Time
 }
 
 func (c console) run(ctx context.Context, args ...string) result {
@@ -104,7 +105,7 @@ func (c console) run(ctx context.Context, args ...string) result {
 	program := cli.Program{
 		Getenv: func(name string) string { return c.env[name] },
 		Stdin:  strings.NewReader(c.stdin), Stdout: &stdout, Stderr: &stderr,
-		Types: testTypes(),
+		Types: testTypes(), Now: c.now,
 	}
 	if c.terminal {
 		program.IsTerminal = func(any) bool { return true }
