@@ -231,6 +231,13 @@ func samePlans(w *twins) {
 		require.Equal(w, 1, r.code)
 		require.Equal(w, "starter: "+saved[name]+" is not applied: what the plan was made against has changed since: take_steps.always; plan again\n", r.stderr)
 	}
+	// A plan that was made in process is that of the server.
+	near := w.here
+	near.namespace = w.remote.Namespace
+	again := filepath.Join(w.TempDir(), "plan")
+	require.Equal(w, 2, near.run(w.Context(), "plan", "-f", file, "--out", again).code)
+	require.Contains(w, w.there.ok(w.T, "apply", again), "Applied: 0 created, 1 updated, 0 deleted in ")
+
 	r := w.there.run(w.Context(), "apply", saved["here"])
 	require.Equal(w, fmt.Sprintf("starter: %s is not applied: the plan was made for namespace %q, not %q\n", saved["here"], w.local.Namespace, w.remote.Namespace), r.stderr)
 }
