@@ -48,14 +48,14 @@ func driftByHand(t *testing.T, st *stacktest.Stack, c console) {
 		return answer
 	}
 	var jobs strings.Builder
-	for _, key := range []string{"paused", "edited", "deleted", "fine"} {
+	for _, key := range []string{"paused-one", "edited", "deleted", "fine"} {
 		fmt.Fprintf(&jobs, "[jobs.take_steps.%s]\nspec = { steps = 1 }\nrecurring = { recur_every = \"P1D\" }\n\n", key)
 	}
 	file := writeFile(t, "jobs.toml", jobs.String())
 	require.Contains(t, c.ok(t, "apply", "-f", file, "--yes"), "Applied: 4 created")
 	require.Contains(t, c.ok(t, "drift"), "0 jobs have drifted, of 4 applied.")
 
-	require.NoError(t, schedule("paused").Pause(t.Context(), sdk.SchedulePauseOptions{Note: "vendor is down"}))
+	require.NoError(t, schedule("paused-one").Pause(t.Context(), sdk.SchedulePauseOptions{Note: "vendor is down"}))
 	edited := live("edited").GetSchedule()
 	edited.GetSpec().GetInterval()[0].Interval, edited.GetSpec().GetInterval()[0].Phase = durationpb.New(time.Hour), nil
 	_, err := temporal.WorkflowService().UpdateSchedule(t.Context(), &workflowservice.UpdateScheduleRequest{
@@ -79,7 +79,7 @@ func driftByHand(t *testing.T, st *stacktest.Stack, c console) {
 	require.Regexp(t, `^- take_steps\.deleted  recurring  its schedule was deleted
 ~ take_steps\.edited  recurring  edited
     schedule\.intervals: \["every P1D at [^"]+"\] → \["every PT1H at PT0S"\]
-~ take_steps\.paused  recurring  paused: vendor is down
+~ take_steps\.paused-one  recurring  paused: vendor is down
     paused: false → true
 ! schedule job/take_steps\.foreign is unmanaged: it has a job's name, and starter did not create it
 
@@ -97,20 +97,20 @@ $`, r.stdout)
 	r = c.run(t.Context(), "plan", "-f", taken)
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.stdout, "! take_steps.foreign  recurring  schedule job/take_steps.foreign ")
-	require.Contains(t, r.stdout, "= take_steps.paused  recurring  paused: vendor is down")
+	require.Contains(t, r.stdout, "= take_steps.paused-one  recurring  paused: vendor is down")
 	require.Contains(t, r.stdout, "1 to create, 1 to update, 0 to delete, 1 blocked, 2 unchanged")
 	r = c.run(t.Context(), "apply", "-f", taken, "--yes")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stdout, "Applied: 1 created, 1 updated, 0 deleted in ")
 	require.Contains(t, r.stderr, "starter: 1 job is blocked and unchanged\n")
 	require.Equal(t, foreign, live("foreign").String(), "untouched")
-	require.True(t, live("paused").GetSchedule().GetState().GetPaused(), "the pause is kept")
-	require.Equal(t, "vendor is down", live("paused").GetSchedule().GetState().GetNotes())
+	require.True(t, live("paused-one").GetSchedule().GetState().GetPaused(), "the pause is kept")
+	require.Equal(t, "vendor is down", live("paused-one").GetSchedule().GetState().GetNotes())
 
 	require.NoError(t, schedule("foreign").Delete(t.Context()))
 	stacktest.WaitFor(t, "the pause to be all of the drift", func() (bool, error) {
 		r = c.run(t.Context(), "drift")
-		return strings.HasPrefix(r.stdout, "~ take_steps.paused  recurring  paused: vendor is down\n    paused: false → true\n\n"), nil
+		return strings.HasPrefix(r.stdout, "~ take_steps.paused-one  recurring  paused: vendor is down\n    paused: false → true\n\n"), nil
 	})
 	c.ok(t, "apply", "-f", file, "--yes", "--reset-pauses")
 	require.Empty(t, answered[jobsv1.GetDriftResponse](t, c, "drift").GetDrifts())
