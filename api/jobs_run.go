@@ -21,8 +21,11 @@ func (s *jobService) RunJob(ctx context.Context, r *jobsv1.RunJobRequest) (*jobs
 	}
 	at := toTime(r.GetStartTime())
 	if j.Mode() != job.ModeOneShot && (!at.IsZero() || r.GetOnce()) {
-		return nil, newError(connect.CodeFailedPrecondition, unsupported,
-			"job %s is %s: only a one-shot can be started for later, or once", j.ID, j.Mode())
+		how := "for later"
+		if r.GetOnce() {
+			how = "once"
+		}
+		return nil, newError(connect.CodeFailedPrecondition, unsupported, "job %s is %s: only a one-shot can be started %s", j.ID, j.Mode(), how)
 	}
 	response := &jobsv1.RunJobResponse{JobId: j.ID, Queue: j.Queue(), BeginTime: timeOf(at)}
 	switch j.Mode() {

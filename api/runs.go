@@ -78,7 +78,7 @@ func (s *runService) GetRun(ctx context.Context, r *jobsv1.GetRunRequest) (*jobs
 	if err != nil {
 		return nil, err
 	}
-	return &jobsv1.GetRunResponse{Run: runDetailMessage(detail)}, nil
+	return &jobsv1.GetRunResponse{Run: RunMessage(detail)}, nil
 }
 
 // run reads a run of a job of this system.
@@ -166,7 +166,7 @@ func (s *runService) WatchRun(ctx context.Context, r *jobsv1.WatchRunRequest, st
 	defer stop(nil)
 	var sent *jobsv1.Run
 	send := func(detail *client.RunDetail) {
-		run := runDetailMessage(detail)
+		run := RunMessage(detail)
 		if proto.Equal(run, sent) {
 			return
 		}

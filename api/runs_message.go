@@ -25,8 +25,8 @@ func runMessage(run client.Run) *jobsv1.Run {
 	return m
 }
 
-// runDetailMessage is a run with all that is known of it.
-func runDetailMessage(detail *client.RunDetail) *jobsv1.Run {
+// RunMessage is a run on the wire with all that is known of it.
+func RunMessage(detail *client.RunDetail) *jobsv1.Run {
 	m := runMessage(detail.Run)
 	m.Cursor, m.LastError, m.NextAttemptTime = valueOf(detail.Cursor), detail.LastError, timeOf(detail.NextAttempt)
 	m.WaitingForWorker = detail.WaitingForWorker

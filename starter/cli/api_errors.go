@@ -22,6 +22,7 @@ const (
 	reasonUnsupported = jobsv1.ErrorReason_ERROR_REASON_UNSUPPORTED
 	reasonNoWorker    = jobsv1.ErrorReason_ERROR_REASON_NO_WORKER
 	reasonBackendDown = jobsv1.ErrorReason_ERROR_REASON_BACKEND_UNAVAILABLE
+	reasonNotRetried  = jobsv1.ErrorReason_ERROR_REASON_NOT_RETRIED
 	reasonExists      = jobsv1.ErrorReason_ERROR_REASON_ALREADY_EXISTS
 )
 

@@ -313,9 +313,6 @@ func (i *invocation) writeNextStarts(lines *lineWriter, change *jobsv1.JobChange
 	}
 }
 
-// modeWord is a mode of the Job API in tables.
-func modeWord(mode string) string { return strings.ReplaceAll(mode, "_", "-") }
-
 // times are times of the Job API.
 func times(list []*timestamppb.Timestamp) []time.Time {
 	all := make([]time.Time, len(list))

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -84,6 +85,7 @@ type invocation struct {
 	settings temporalclient.Settings
 	nats     string
 	server   server
+	clients  *api.Clients // once they are needed
 	timeout  job.Duration
 
 	// ctx is that of the command, limited by --timeout.

@@ -40,8 +40,19 @@ func (s *server) register(flags *pflag.FlagSet) {
 }
 
 // api gives clients of the Job API: of --server, else of a server in this process that
-// works on Temporal.
+// works on Temporal. A command has one set of clients.
 func (i *invocation) api(ctx context.Context) (*api.Clients, error) {
+	if i.clients == nil {
+		clients, err := i.connectAPI(ctx)
+		if err != nil {
+			return nil, err
+		}
+		i.clients = clients
+	}
+	return i.clients, nil
+}
+
+func (i *invocation) connectAPI(ctx context.Context) (*api.Clients, error) {
 	if i.serverURL() != "" {
 		return i.remote()
 	}
