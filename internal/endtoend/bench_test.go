@@ -103,9 +103,12 @@ func (b *bench) ok(args ...string) string {
 func (b *bench) run(args ...string) (client.RunDetail, answer) {
 	b.Helper()
 	a := b.starter(append([]string{"run", "-o", "json"}, args...)...)
-	var detail client.RunDetail
-	require.NoError(b, json.Unmarshal([]byte(a.stdout), &detail), a.stderr)
-	return detail, a
+	var ended jobsv1.Run
+	require.NoError(b, protojson.Unmarshal([]byte(a.stdout), &ended), a.stderr)
+	workflowID, runID, _ := strings.Cut(ended.GetName(), "@")
+	detail, err := b.client.Runs.Get(b.Context(), client.RunRef{WorkflowID: workflowID, RunID: runID})
+	require.NoError(b, err)
+	return *detail, a
 }
 
 // completed is run for a run that has to complete.

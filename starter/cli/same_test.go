@@ -46,7 +46,7 @@ func newTwins(t *testing.T) *twins {
 	startWorker(t, w.remote)
 	w.url = serve(t, w.remote, connectPipeline(t, w.remote))
 	// Times are told from a fixed moment.
-	now := func() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
+	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	w.here = console{address: w.local.Temporal, namespace: w.local.Namespace, now: now}
 	w.there = console{now: now, env: map[string]string{"DENDRA_SERVER": w.url}}
 	return w
@@ -256,7 +256,7 @@ func TestPipelineCommandsAreTheSameWithAServer(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
 	streams := connectPipeline(t, st)
-	now := func() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
+	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	here := console{now: now}
 	there := console{now: now, env: map[string]string{"DENDRA_SERVER": serve(t, st, streams)}}
 	same := func(code int, args ...string) result {
