@@ -310,7 +310,7 @@ func runs(t *testing.T, key string, c *calledClients) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	held := oneShot(t, c, "take_steps.held-"+key, "gate", gate)
 	_, err = c.Runs.RetryRun(ctx, &jobsv1.RetryRunRequest{Name: held})
-	requireError(t, err, connect.CodeFailedPrecondition, jobsv1.ErrorReason_ERROR_REASON_UNSUPPORTED)
+	requireError(t, err, connect.CodeFailedPrecondition, jobsv1.ErrorReason_ERROR_REASON_NOT_RETRIED)
 	_, err = c.Runs.CancelRun(ctx, &jobsv1.CancelRunRequest{Name: held})
 	require.NoError(t, err)
 	require.Equal(t, jobsv1.RunStatus_RUN_STATUS_CANCELED, watched(t, c, held).GetStatus())

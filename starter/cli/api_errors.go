@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strings"
@@ -66,6 +67,9 @@ func (i *invocation) ofServer(err error) string {
 	}
 	if _, network := errors.AsType[net.Error](err); network {
 		return fmt.Sprintf("the server %s cannot be reached (%s)", server, innermost(err))
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Sprintf("the server %s broke off its answer", server)
 	}
 	switch failed.Code() {
 	case connect.CodeUnauthenticated:
