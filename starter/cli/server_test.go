@@ -13,16 +13,14 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/api"
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
 
-// twins are two sets of the same jobs: one command works on the first in process, and on
+// twinJobs are two sets of the same jobs: one command works on the first in process, and on
 // the second through a server.
-const twins = `
+const twinJobs = `
 [jobs.take_steps.twin-NAME]
 spec = { steps = 2 }
 owner = "user:twin"
@@ -55,15 +53,6 @@ spec = { steps = 2 }
 continuous = { interval = "PT1H" }
 `
 
-// serveAPI serves the Job API over HTTP.
-func serveAPI(t *testing.T, st *stacktest.Stack) string {
-	t.Helper()
-	server := api.New(api.Config{Client: client.New(st.Dial(t), st.Namespace), Address: st.Temporal, Types: testTypes()})
-	web := httptest.NewServer(server.Handler())
-	t.Cleanup(web.Close)
-	return web.URL
-}
-
 // varying is what two runs of the same command cannot have the same.
 var varying = []struct {
 	pattern *regexp.Regexp
@@ -88,7 +77,7 @@ func comparable(r result, name string) result {
 // withServer runs every command twice, in process and through a server: what they write
 // is the same.
 func withServer(t *testing.T, c console, st *stacktest.Stack) {
-	c.ok(t, "apply", "--yes", "-f", writeFile(t, "twins.toml", strings.ReplaceAll(twins, "NAME", "aaa")+strings.ReplaceAll(twins, "NAME", "bbb")))
+	c.ok(t, "apply", "--yes", "-f", writeFile(t, "twins.toml", strings.ReplaceAll(twinJobs, "NAME", "aaa")+strings.ReplaceAll(twinJobs, "NAME", "bbb")))
 	for _, name := range []string{"aaa", "bbb"} {
 		c.run(t.Context(), "run", "take_steps.once-"+name)
 		c.run(t.Context(), "run", "take_steps.fails-"+name)
@@ -107,7 +96,7 @@ func withServer(t *testing.T, c console, st *stacktest.Stack) {
 	in := c
 	in.now = time.Now().Truncate(time.Second)
 	through := in
-	through.address, through.env = "", map[string]string{cli.EnvServer: serveAPI(t, st)}
+	through.address, through.env = "", map[string]string{cli.EnvServer: serve(t, st, nil)}
 	t.Run("reads", func(t *testing.T) { sameReads(t, in, through) })
 	t.Run("changes", func(t *testing.T) { sameChanges(t, in, through) })
 	t.Run("failures", func(t *testing.T) { sameFailures(t, in, through) })
