@@ -2,8 +2,7 @@ package cli_test
 
 import (
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -66,7 +65,7 @@ var varying = []struct {
 	{regexp.MustCompile(`"etag": "[^"]*"|"definitionHash": "[^"]*"`), "HASH"},
 }
 
-func comparable(r result, name string) result {
+func withoutVarying(r result, name string) result {
 	for _, text := range []*string{&r.stdout, &r.stderr} {
 		*text = strings.NewReplacer("-"+name, "-NAME").Replace(*text)
 		for _, v := range varying {
@@ -184,7 +183,7 @@ func sameChanges(t *testing.T, in, through console) {
 		"jobs stop take_steps.none-NAME",
 	} {
 		run := func(c console, name string) result {
-			return comparable(c.run(t.Context(), strings.Fields(strings.ReplaceAll(line, "NAME", name))...), name)
+			return withoutVarying(c.run(t.Context(), strings.Fields(strings.ReplaceAll(line, "NAME", name))...), name)
 		}
 		direct, served := run(in, "aaa"), run(through, "bbb")
 		// Progress is of the moment.
@@ -242,7 +241,7 @@ func TestWrongServer(t *testing.T) {
 		return server.URL
 	}
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
-	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	plainly := answers(http.StatusNotFound)
