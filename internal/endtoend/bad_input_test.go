@@ -1,7 +1,6 @@
 package endtoend_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"

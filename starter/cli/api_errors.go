@@ -98,7 +98,8 @@ func tlsText(err error) string {
 	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return wrong.Err.Error()
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+	_, noRecord := errors.AsType[tls.RecordHeaderError](err)
+	if noRecord || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
 		return "it does not speak TLS; is its URL http://?"
 	}
 	if _, ok := errors.AsType[tls.AlertError](err); ok {
