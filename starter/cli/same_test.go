@@ -30,18 +30,18 @@ func serve(t *testing.T, st *stacktest.Stack, streams *pipeline.Client) string {
 	return server.URL
 }
 
-// twins are two namespaces of one server in which the same is done: in the one by commands
+// doubles are two namespaces of one server in which the same is done: in the one by commands
 // that work in process, in the other by commands with --server.
-type twins struct {
+type doubles struct {
 	*testing.T
 	here, there   console
 	local, remote *stacktest.Stack
 	url           string
 }
 
-func newTwins(t *testing.T) *twins {
+func newDoubles(t *testing.T) *doubles {
 	t.Helper()
-	w := &twins{T: t, local: stacktest.StartNamespace(t), remote: stacktest.StartNamespace(t)}
+	w := &doubles{T: t, local: stacktest.StartNamespace(t), remote: stacktest.StartNamespace(t)}
 	startWorker(t, w.local)
 	startWorker(t, w.remote)
 	w.url = serve(t, w.remote, connectPipeline(t, w.remote))
@@ -63,7 +63,7 @@ var (
 
 // told is what a command gave, without what differs between the namespaces and between two
 // runs of a command.
-func (w *twins) told(r result) result {
+func (w *doubles) told(r result) result {
 	namespaces := strings.NewReplacer(w.local.Namespace, "NAMESPACE", w.remote.Namespace, "NAMESPACE")
 	r.stdout = tookTime.ReplaceAllString(namespaces.Replace(r.stdout), " in a while.\n")
 	r.stdout = etag.ReplaceAllString(r.stdout, `"$1": ""`)
@@ -72,7 +72,7 @@ func (w *twins) told(r result) result {
 }
 
 // both changes the two namespaces, and wants the same answers.
-func (w *twins) both(code int, args ...string) result {
+func (w *doubles) both(code int, args ...string) result {
 	w.Helper()
 	here, there := w.told(w.here.run(w.Context(), args...)), w.told(w.there.run(w.Context(), args...))
 	require.Equal(w, code, here.code, "%v\n%s%s", args, here.stdout, here.stderr)
@@ -84,7 +84,7 @@ func (w *twins) both(code int, args ...string) result {
 
 // reads reads the namespace of the server in both ways and both forms, and wants the same
 // bytes. What goes on there may change between the two, so it tries again.
-func (w *twins) reads(code int, args ...string) {
+func (w *doubles) reads(code int, args ...string) {
 	w.Helper()
 	local := w.here
 	local.namespace = w.remote.Namespace
@@ -106,7 +106,7 @@ func (w *twins) reads(code int, args ...string) {
 // and with --server.
 func TestCommandsAreTheSameWithAServer(t *testing.T) {
 	t.Parallel()
-	w := newTwins(t)
+	w := newDoubles(t)
 	sameQueues(w)
 	samePlans(w)
 	w.reads(0, "validate", writeFile(t, "jobs.toml", declared))
@@ -114,7 +114,7 @@ func TestCommandsAreTheSameWithAServer(t *testing.T) {
 }
 
 // sameQueues works with a queue that halts, and with queues that there are not.
-func sameQueues(w *twins) {
+func sameQueues(w *doubles) {
 	put := func(queue, key, spec string, more ...string) {
 		w.both(0, append([]string{"queues", "enqueue", queue, "--type", "TakeSteps", "--key", key, "--spec", spec, "--max-retry-count", "0"}, more...)...)
 	}
@@ -184,7 +184,7 @@ func sameQueues(w *twins) {
 }
 
 // samePlans applies a file, a saved plan, and what is refused.
-func samePlans(w *twins) {
+func samePlans(w *doubles) {
 	file := writeFile(w.T, "jobs.toml", declared)
 	plans := func(code int, args ...string) {
 		for _, form := range forms {
@@ -243,7 +243,7 @@ func samePlans(w *twins) {
 }
 
 // awaitPlan waits until the lists of both namespaces have what was applied.
-func (w *twins) awaitPlan(file string, code int) {
+func (w *doubles) awaitPlan(file string, code int) {
 	w.Helper()
 	for _, c := range []console{w.here, w.there} {
 		stacktest.WaitFor(w, "the plan", func() (bool, error) { return c.run(w.Context(), "plan", "-f", file).code == code, nil })
