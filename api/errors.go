@@ -220,9 +220,16 @@ func (s *Server) aboutTemporal(err error) string {
 	return ""
 }
 
-// oneLine is the text of an error; joined errors have one on each line.
+// oneLine is the text of an error; joined errors have one on each line. Of those that say the
+// same, one is enough.
 func oneLine(err error) string {
-	return job.Cut(strings.ReplaceAll(err.Error(), "\n", "; "), maxErrorText)
+	var lines []string
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSuffix(line, "\n"); !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return job.Cut(strings.Join(lines, "; "), maxErrorText)
 }
 
 // maxErrorText bounds the text of an error in bytes: gRPC sends it in a header.

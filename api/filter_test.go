@@ -66,7 +66,7 @@ func TestFiltersNarrowWhatIsAskedFor(t *testing.T) {
 
 	runs, err := api.RunFilterOf(`job_id = a.b AND status = HELD_BACK AND start_time >= "2027-01-31T12:00:00Z" AND type = X*`)
 	require.NoError(t, err)
-	require.Equal(t, client.RunFilter{JobID: "a.b", Status: client.RunHeldBack, Since: time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC)}, runs)
+	require.Equal(t, client.RunFilter{JobID: "a.b", Status: client.RunHeldBack, Statuses: []client.RunStatus{client.RunHeldBack}, Since: time.Date(2027, 1, 31, 12, 0, 0, 0, time.UTC)}, runs)
 }
 
 func TestBadFilters(t *testing.T) {

@@ -139,7 +139,7 @@ func (s *jobService) ListMissedStarts(ctx context.Context, r *jobsv1.ListMissedS
 	if err != nil {
 		return nil, err
 	}
-	response := &jobsv1.ListMissedStartsResponse{}
+	response := &jobsv1.ListMissedStartsResponse{EndTime: timeOf(report.Until)}
 	for _, missed := range report.Missed {
 		response.MissedStarts = append(response.MissedStarts, &jobsv1.MissedStart{
 			JobId: missed.JobID, JobType: missed.Type, Owner: missed.Owner, StartTime: timeOf(missed.Scheduled),

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -35,6 +36,9 @@ func (s *loadService) ListLoads(ctx context.Context, r *jobsv1.ListLoadsRequest)
 		return nil, err
 	}
 	response := &jobsv1.ListLoadsResponse{}
+	if err != nil {
+		response.Note = fmt.Sprintf("there is no stream %s on nats %s: no worker has connected to it yet", pipeline.StreamPrepared, client.Address())
+	}
 	for _, load := range loads {
 		if r.GetLocation() != "" && r.GetLocation() != load.Location {
 			continue

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.org/soak/ledger"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // The load.
@@ -111,13 +112,9 @@ func (s *soak) fillQueue(ctx context.Context, producer int) {
 			return
 		}
 		s.untilAcknowledged(random, ledger.Call{Producer: name, Queue: queue, Jobs: jobs}, func(killAfter time.Duration) error {
-			out, err := s.starter(s.ctx, killAfter, "queues", "enqueue", queue, "--type", jobType, "--file", path, "--max-retry-count=-1")
-			var receipts []json.RawMessage
-			if err == nil {
-				err = json.Unmarshal(out, &receipts)
-			}
-			if err == nil && len(receipts) != len(jobs) {
-				err = fmt.Errorf("%d of %d items were acknowledged", len(receipts), len(jobs))
+			answer, err := told[jobsv1.EnqueueJobsResponse](s.starter(s.ctx, killAfter, "queues", "enqueue", queue, "--type", jobType, "--file", path, "--max-retry-count=-1"))
+			if acknowledged := len(answer.GetPlaces()); err == nil && acknowledged != len(jobs) {
+				err = fmt.Errorf("%d of %d items were acknowledged", acknowledged, len(jobs))
 			}
 			return err
 		})

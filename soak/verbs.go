@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.org/soak/ledger"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // verbs are drawn as often as they stand here.
@@ -80,11 +80,11 @@ func (s *soak) verb(ctx context.Context, group, verb, target string, args ...str
 	if err != nil {
 		noted.Said = err.Error()
 	} else if verb == "cancel" {
-		var receipt struct{ Running bool }
-		if err := json.Unmarshal(out, &receipt); err != nil {
+		receipt, err := told[jobsv1.CancelQueueItemResponse](out, nil)
+		if err != nil {
 			s.trouble("the answer to the cancel of %s cannot be read: %s", target, err)
 		}
-		noted.Running = receipt.Running
+		noted.Running = receipt.GetRunning()
 	}
 	s.write(s.verbsGiven, noted)
 }
@@ -133,9 +133,8 @@ func (s *soak) apply(ctx context.Context, _ *rand.Rand) {
 func (s *soak) watchHalts(ctx context.Context) {
 	random := s.random(streamHalts)
 	for wait(ctx, 4*time.Second) {
-		out, err := s.starter(ctx, 0, "queues", "describe", queueName(haltedQueue))
-		var queue struct{ Halted *struct{} }
-		if err != nil || json.Unmarshal(out, &queue) != nil || queue.Halted == nil {
+		described, err := told[jobsv1.GetQueueResponse](s.starter(ctx, 0, "queues", "describe", queueName(haltedQueue)))
+		if err != nil || described.GetQueue().GetStatus() != jobsv1.QueueStatus_QUEUE_STATUS_HALTED {
 			continue
 		}
 		wait(ctx, between(random, 0, 5*time.Second))
@@ -145,29 +144,24 @@ func (s *soak) watchHalts(ctx context.Context) {
 
 // sample asks the starter what became of the starts of a recurring job.
 func (s *soak) sample(ctx context.Context, j ledger.Recurring) error {
-	var told struct {
-		Until  time.Time
-		Missed []ledger.Missed
-		Jobs   []struct{ From time.Time }
-	}
 	since := s.began.Add(-time.Minute).Format(time.RFC3339)
-	sample := ledger.Sample{Job: j.Job}
-	for _, ask := range []struct {
-		args []string
-		into any
-	}{
-		{[]string{"--missed"}, &told}, {nil, &sample.Runs},
-	} {
-		out, err := s.starter(ctx, 0, append([]string{"runs", "list", "--job", j.Job, "--since", since, "--limit", "0"}, ask.args...)...)
-		if err == nil {
-			err = json.Unmarshal(out, ask.into)
-		}
-		if err != nil {
-			return err
-		}
+	list := []string{"runs", "list", "--job", j.Job, "--since", since, "--limit", "0"}
+	missed, err := told[jobsv1.ListMissedStartsResponse](s.starter(ctx, 0, append(list, "--missed")...))
+	if err != nil {
+		return err
 	}
-	if len(told.Jobs) == 1 {
-		sample.From, sample.Until, sample.Missed = told.Jobs[0].From, told.Until, told.Missed
+	runs, err := told[jobsv1.ListRunsResponse](s.starter(ctx, 0, list...))
+	if err != nil {
+		return err
+	}
+	sample := ledger.Sample{Job: j.Job, Runs: toldRuns(runs)}
+	if counts := missed.GetCounts(); len(counts) == 1 {
+		sample.From, sample.Until = counts[0].GetStartTime().AsTime(), missed.GetEndTime().AsTime()
+		for _, start := range missed.GetMissedStarts() {
+			sample.Missed = append(sample.Missed, ledger.Missed{
+				Due: start.GetStartTime().AsTime(), Reason: lower(start.GetReason(), "MISSED_REASON_"),
+			})
+		}
 	}
 	s.write(s.samples, sample)
 	return nil

@@ -3,7 +3,6 @@ package endtoend_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"math/rand/v2"
@@ -17,11 +16,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // bench is a stack with what a test looks at it with.
@@ -103,9 +104,12 @@ func (b *bench) ok(args ...string) string {
 func (b *bench) run(args ...string) (client.RunDetail, answer) {
 	b.Helper()
 	a := b.starter(append([]string{"run", "-o", "json"}, args...)...)
-	var detail client.RunDetail
-	require.NoError(b, json.Unmarshal([]byte(a.stdout), &detail), a.stderr)
-	return detail, a
+	var ended jobsv1.Run
+	require.NoError(b, protojson.Unmarshal([]byte(a.stdout), &ended), a.stderr)
+	workflowID, runID, _ := strings.Cut(ended.GetName(), "@")
+	detail, err := b.client.Runs.Get(b.Context(), client.RunRef{WorkflowID: workflowID, RunID: runID})
+	require.NoError(b, err)
+	return *detail, a
 }
 
 // completed is run for a run that has to complete.

@@ -20,15 +20,16 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	temporal "go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/hobolink/hobolinktest"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/platform/platformtest"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	platformv1 "github.com/dendrascience/dendra-jobs/proto/dendra/platform/v1"
 )
 
@@ -231,17 +232,18 @@ func (s *traces) further(what, jobID string, count func(*contract.ContinuousStat
 // look has commands show all that there is.
 func (s *traces) look() {
 	s.Helper()
-	var jobs []client.JobRow
-	require.NoError(s, json.Unmarshal([]byte(s.says(nil, "jobs", "list", "-o", "json").stdout), &jobs))
-	for _, j := range jobs {
-		s.says(nil, "jobs", "describe", j.ID)
-		s.says(nil, "jobs", "describe", "-o", "json", j.ID)
+	var jobs jobsv1.ListJobsResponse
+	require.NoError(s, protojson.Unmarshal([]byte(s.says(nil, "jobs", "list", "-o", "json").stdout), &jobs))
+	for _, j := range jobs.GetJobs() {
+		s.says(nil, "jobs", "describe", j.GetId())
+		s.says(nil, "jobs", "describe", "-o", "json", j.GetId())
 	}
-	var runs []client.Run
-	require.NoError(s, json.Unmarshal([]byte(s.says(nil, "runs", "list", "-o", "json").stdout), &runs))
-	for _, run := range runs {
-		s.says(nil, "runs", "describe", run.WorkflowID)
-		s.says(nil, "runs", "describe", "-o", "json", run.WorkflowID)
+	var runs jobsv1.ListRunsResponse
+	require.NoError(s, protojson.Unmarshal([]byte(s.says(nil, "runs", "list", "-o", "json").stdout), &runs))
+	for _, run := range runs.GetRuns() {
+		workflowID, _, _ := strings.Cut(run.GetName(), "@")
+		s.says(nil, "runs", "describe", workflowID)
+		s.says(nil, "runs", "describe", "-o", "json", workflowID)
 	}
 	for _, command := range []string{"runs list", "queues list", "workers", "quarantine list", "loads", "drift", "upcoming"} {
 		s.says(nil, strings.Fields(command)...)

@@ -7,11 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/dendrascience/dendra-jobs/activities/images"
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // workflowIDs are those that a visibility query finds.
@@ -89,27 +92,27 @@ func TestJobsOfEveryModeAreFound(t *testing.T) {
 		}
 		for _, filter := range [][2]string{{"--job", m.id}, {"--type", m.jobType}, {"--mode", string(m.mode)}} {
 			stacktest.WaitFor(t, "completed runs", func() (bool, error) {
-				var runs []client.Run
-				err := json.Unmarshal([]byte(b.ok("runs", "list", "-o", "json", filter[0], filter[1], "--status", "completed")), &runs)
-				for _, run := range runs {
-					if filter[0] == "--mode" && run.JobID != m.id { // Stations of make dev have tables.
-						require.Equal(t, m.mode, run.Mode)
+				var listed jobsv1.ListRunsResponse
+				err := protojson.Unmarshal([]byte(b.ok("runs", "list", "-o", "json", filter[0], filter[1], "--status", "completed")), &listed)
+				for _, run := range listed.GetRuns() {
+					require.Equal(t, m.mode, job.Mode(strings.ReplaceAll(run.GetMode(), "_", "-")))
+					if filter[0] == "--mode" && run.GetJobId() != m.id { // Stations of make dev have tables.
 						continue
 					}
-					require.Equal(t, m.id, run.JobID)
-					require.Equal(t, m.jobType, run.Type)
-					require.Equal(t, m.mode, run.Mode)
+					require.Equal(t, m.id, run.GetJobId())
+					require.Equal(t, m.jobType, run.GetJobType())
 				}
-				return len(runs) > 0, err
+				return len(listed.GetRuns()) > 0, err
 			})
 		}
 	}
 
-	var rows []client.JobRow
-	require.NoError(t, json.Unmarshal([]byte(b.ok("jobs", "list", "-o", "json")), &rows))
+	var all jobsv1.ListJobsResponse
+	require.NoError(t, protojson.Unmarshal([]byte(b.ok("jobs", "list", "-o", "json")), &all))
 	listed := map[string]job.Mode{}
-	for _, row := range rows {
-		listed[row.ID] = row.Mode
+	for _, j := range all.GetJobs() {
+		known, _ := api.Definition(j)
+		listed[j.GetId()] = known.Mode()
 	}
 	for _, m := range modes {
 		require.Equal(t, m.mode, listed[m.id], m.id)

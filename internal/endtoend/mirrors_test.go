@@ -2,7 +2,6 @@ package endtoend_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,10 +14,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // TestLoaderDiesBetweenWriteAndAck kills the load worker (SIGKILL) when InfluxDB has
@@ -118,26 +119,26 @@ mirrors = [{ name = "down", influx_url = "http://%s" }]
 		return counts["v"]
 	}
 	require.EqualValues(t, stored, count(), "stored")
-	loads := func() map[string]map[string]any {
-		var all []map[string]any
-		require.NoError(t, json.Unmarshal([]byte(b.ok("loads", "kill", "-o", "json")), &all))
-		byMirror := map[string]map[string]any{}
-		for _, l := range all {
-			byMirror[fmt.Sprint(l["mirror"])] = l
+	loads := func() map[string]*jobsv1.Load {
+		var all jobsv1.ListLoadsResponse
+		require.NoError(t, protojson.Unmarshal([]byte(b.ok("loads", "kill", "-o", "json")), &all))
+		byMirror := map[string]*jobsv1.Load{}
+		for _, l := range all.GetLoads() {
+			byMirror[l.GetMirror()] = l
 		}
 		return byMirror
 	}
-	require.GreaterOrEqual(t, loads()["default"]["waiting"], float64(points-stored+unheard), "and not acknowledged")
+	require.GreaterOrEqual(t, loads()["default"].GetWaiting(), int64(points-stored+unheard), "and not acknowledged")
 
 	b.worker("load")
-	stacktest.WaitFor(t, "all to be acknowledged", func() (bool, error) { return loads()["default"]["waiting"] == 0.0, nil })
+	stacktest.WaitFor(t, "all to be acknowledged", func() (bool, error) { return loads()["default"].GetWaiting() == 0, nil })
 	require.EqualValues(t, points, count(), "nothing is lost, nothing is there twice")
 	stacktest.WaitFor(t, "the other mirror to be seen as down", func() (bool, error) {
-		breaker, ok := loads()["down"]["breaker"].(map[string]any)
-		return ok && breaker["state"] != "closed" && breaker["class"] == "InfluxUnreachable", nil
+		load := loads()["down"]
+		return load.GetDownTime() != nil && load.GetErrorClass() == "InfluxUnreachable", nil
 	})
-	require.Equal(t, float64(points), loads()["down"]["waiting"])
-	require.Positive(t, loads()["down"]["lag_seconds"])
+	require.EqualValues(t, points, loads()["down"].GetWaiting())
+	require.NotNil(t, loads()["down"].GetOldestTime())
 	text := b.ok("loads")
 	require.Regexp(t, `kill +live +default +ok +0 `, text)
 	require.Regexp(t, `kill +live +down +(down|trying) +600 `, text)
@@ -145,7 +146,7 @@ mirrors = [{ name = "down", influx_url = "http://%s" }]
 
 	a := b.starter("loads", "nowhere")
 	require.Equal(t, 1, a.code)
-	require.Contains(t, a.stderr, "starter: nothing has been loaded of location nowhere on nats nats://")
+	require.Contains(t, a.stderr, "starter: nothing has been loaded of location nowhere\n")
 	a = starter(t, append(b.st.Env(), "DENDRA_NATS_URL=nats://"+refusing(t).address()), "loads")
 	require.Equal(t, 1, a.code)
 	require.Regexp(t, `^starter: nats nats://127\.0\.0\.1:\d+ cannot be reached: [^\n]+\n$`, a.stderr)

@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/dendrascience/dendra-jobs/internal/influx"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // TestRefusedPointsAreReplayed has InfluxDB refuse points, replays them while the
@@ -39,19 +41,16 @@ batch_age = "PT0.2S"
 		_, err = client.Publish(t.Context(), []pipeline.Outgoing{{Subject: pipeline.PrepSubject("live", "second_thoughts"), Body: body}})
 		require.NoError(t, err)
 	}
-	type item struct {
-		ID     uint64
-		Reason string
-		Body   string
+	items := func(args ...string) []*jobsv1.QuarantineItem {
+		var list jobsv1.ListQuarantineItemsResponse
+		answer := b.ok(append([]string{"quarantine", "list", "--location", "second_thoughts", "-o", "json"}, args...)...)
+		require.NoError(t, protojson.Unmarshal([]byte(answer), &list))
+		return list.GetItems()
 	}
-	items := func(args ...string) (found []item) {
-		require.NoError(t, json.Unmarshal([]byte(b.ok(append([]string{"quarantine", "list", "--location", "second_thoughts", "-o", "json"}, args...)...)), &found))
-		return found
-	}
-	awaitItems := func(above uint64, n int) (found []item) {
+	awaitItems := func(above int64, n int) (found []*jobsv1.QuarantineItem) {
 		stacktest.WaitFor(t, "refused points in quarantine", func() (bool, error) {
 			found = items()
-			return len(found) == n && found[n-1].ID > above, nil
+			return len(found) == n && found[n-1].GetId() > above, nil
 		})
 		return found
 	}
@@ -66,20 +65,27 @@ batch_age = "PT0.2S"
 	for minute := 1; minute <= 3; minute++ {
 		publish(minute, "no number")
 	}
+	bodies := func(list []*jobsv1.QuarantineItem) (texts []string) {
+		for _, item := range list {
+			texts = append(texts, b.ok("quarantine", "show", fmt.Sprint(item.GetId()), "--body"))
+		}
+		return texts
+	}
 	first := awaitItems(0, 3)
-	require.Contains(t, first[0].Reason, "field type conflict")
+	refused := bodies(first)
+	require.Contains(t, first[0].GetReason(), "field type conflict")
 
 	// The reason is still there: all of them come back, as others.
 	const replay = "quarantine replay --location second_thoughts --class RefusedPoint --yes"
 	require.Equal(t, "3 items replayed.\n", b.ok(strings.Fields(replay)...))
-	second := awaitItems(first[0].ID, 3)
-	require.Equal(t, []string{first[0].Body, first[1].Body, first[2].Body}, []string{second[0].Body, second[1].Body, second[2].Body})
+	second := awaitItems(first[0].GetId(), 3)
+	require.Equal(t, refused, bodies(second))
 	require.EqualValues(t, 1, stored())
 
 	// Now it is gone.
 	_, err = influx.Query(t.Context(), influx.Config{URL: b.st.Influx}, "second_thoughts", `DROP MEASUREMENT "m"`)
 	require.NoError(t, err)
-	require.Contains(t, b.ok("quarantine", "show", fmt.Sprint(second[0].ID)), `"upload_id":"u-1"`, "with all of its context")
+	require.Contains(t, b.ok("quarantine", "show", fmt.Sprint(second[0].GetId())), `"upload_id":"u-1"`, "with all of its context")
 	require.Equal(t, "3 items replayed.\n", b.ok(strings.Fields(replay)...))
 	stacktest.WaitFor(t, "the points in InfluxDB", func() (bool, error) { return stored() == 3, nil })
 	require.Empty(t, items())

@@ -16,6 +16,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/grpcproxy"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // externalFile declares jobs of a type that only the example worker has: one of
@@ -77,11 +78,11 @@ one_shot = {}
 	require.Equal(t, 0, c.run(t.Context(), "plan", "-f", file).code)
 	stacktest.WaitFor(t, "the applied job to run", func() (bool, error) {
 		run := c.run(t.Context(), "runs", "describe", "hash_files.once", "-o", "json")
-		return run.code == 0 && decoded[client.RunDetail](t, c, "runs", "describe", "hash_files.once").Status == client.RunCompleted, nil
+		return run.code == 0 && answered[jobsv1.Run](t, c, "runs", "describe", "hash_files.once").GetStatus() == jobsv1.RunStatus_RUN_STATUS_COMPLETED, nil
 	})
-	detail := decoded[client.RunDetail](t, c, "runs", "describe", "hash_files.once")
-	require.Equal(t, map[string]int64{"files": 2, "too_large": 1}, detail.Output.Counts)
-	require.Equal(t, "shed", detail.Output.Binding.Service)
+	detail := answered[jobsv1.Run](t, c, "runs", "describe", "hash_files.once")
+	require.Equal(t, map[string]int64{"files": 2, "too_large": 1}, detail.GetCounts())
+	require.Equal(t, "shed", detail.GetBinding().GetService())
 	require.Contains(t, c.ok(t, "runs", "describe", "hash_files.once"), "Service   shed")
 
 	ad := c.ok(t, "run", "--type", "hash_files", "--spec", `{"folder": "`+folder+`"}`)
@@ -90,11 +91,11 @@ one_shot = {}
 	require.Contains(t, r.stderr, `unknown key "folders"; did you mean "folder"?`)
 
 	// The list, and what is missing from it.
-	w := decoded[client.Workers](t, c, "workers")
-	require.Len(t, w.Services, 1)
-	require.Equal(t, "files@shed", w.Services[0].ID())
-	require.Empty(t, w.Lost)
-	require.Empty(t, w.Unserved)
+	w := answered[jobsv1.ListWorkersResponse](t, c, "workers")
+	require.Len(t, w.GetWorkers(), 1)
+	require.Equal(t, "shed", w.GetWorkers()[0].GetName())
+	require.Equal(t, jobsv1.WorkerStatus_WORKER_STATUS_SERVING, w.GetWorkers()[0].GetStatus())
+	require.Empty(t, w.GetUnservedTypes())
 	row := regexp.MustCompile(`(?m)^files@shed +serving +\S+ +site=north +\(devel\)( [0-9a-f]{12})? +0/50 .* ago\) +1$`)
 	stacktest.WaitFor(t, "the service to tell that it is idle", func() (bool, error) {
 		listed := c.ok(t, "workers")
@@ -104,16 +105,17 @@ one_shot = {}
 		return true, nil
 	})
 	require.Contains(t, c.ok(t, "workers", "describe", "shed"), "HashFiles  all    Hashes the files of a folder.")
-	require.Contains(t, string(decoded[client.LiveService](t, c, "workers", "describe", "files@shed").Types[0].SpecSchema), "max_bytes")
-	require.Equal(t, "starter: there is no live service x in namespace default\n", c.run(t.Context(), "workers", "describe", "x").stderr)
+	require.Contains(t, answered[jobsv1.Worker](t, c, "workers", "describe", "files@shed").GetTypes()[0].GetSpecSchema().String(), "max_bytes")
+	require.Equal(t, "starter: there is no live service x\n", c.run(t.Context(), "workers", "describe", "x").stderr)
 
 	worker.Kill()
 	stacktest.WaitWithin(t, time.Minute, "the job type without a worker", func() (bool, error) {
-		w = decoded[client.Workers](t, c, "workers")
-		return len(w.Services) == 0, nil
+		w = answered[jobsv1.ListWorkersResponse](t, c, "workers")
+		return len(w.GetWorkers()) == 1 && w.GetWorkers()[0].GetStatus() == jobsv1.WorkerStatus_WORKER_STATUS_LOST, nil
 	})
-	require.Equal(t, []client.UnservedType{{Type: "HashFiles", Jobs: 1}}, w.Unserved, "the one on schedule")
-	require.Len(t, w.Lost, 1)
+	require.Len(t, w.GetUnservedTypes(), 1, "the one on schedule")
+	require.Equal(t, "HashFiles", w.GetUnservedTypes()[0].GetJobType())
+	require.EqualValues(t, 1, w.GetUnservedTypes()[0].GetJobs())
 	terminal := console{address: st.Temporal, terminal: true}
 	text := terminal.ok(t, "workers")
 	require.Contains(t, text, "\x1b[31mNo live worker serves HashFiles (1 job)\x1b[0m\n")

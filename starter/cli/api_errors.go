@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strings"
@@ -67,6 +68,9 @@ func (i *invocation) ofServer(err error) string {
 	if _, network := errors.AsType[net.Error](err); network {
 		return fmt.Sprintf("the server %s cannot be reached (%s)", server, innermost(err))
 	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Sprintf("the server %s broke off its answer", server)
+	}
 	switch failed.Code() {
 	case connect.CodeUnauthenticated:
 		return fmt.Sprintf("the server %s does not know you: give a token with --token-file or $%s, or a certificate with --client-cert", server, EnvToken)
@@ -94,7 +98,8 @@ func tlsText(err error) string {
 	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return wrong.Err.Error()
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+	_, noRecord := errors.AsType[tls.RecordHeaderError](err)
+	if noRecord || strings.Contains(err.Error(), "server gave HTTP response to HTTPS client") {
 		return "it does not speak TLS; is its URL http://?"
 	}
 	if _, ok := errors.AsType[tls.AlertError](err); ok {

@@ -97,6 +97,7 @@ type console struct {
 	stdin     string
 	terminal  bool
 	env       map[string]string
+	now       time.Time // zero: the clock
 }
 
 func (c console) run(ctx context.Context, args ...string) result {
@@ -105,6 +106,9 @@ func (c console) run(ctx context.Context, args ...string) result {
 		Getenv: func(name string) string { return c.env[name] },
 		Stdin:  strings.NewReader(c.stdin), Stdout: &stdout, Stderr: &stderr,
 		Types: testTypes(),
+	}
+	if !c.now.IsZero() {
+		program.Now = func() time.Time { return c.now }
 	}
 	if c.terminal {
 		program.IsTerminal = func(any) bool { return true }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -17,23 +16,23 @@ func (p Program) WritePlan(w io.Writer, plan *jobsv1.Plan) error {
 	return i.writePlan(w, plan)
 }
 
-func (p Program) WriteJobs(w io.Writer, rows []client.JobRow) error {
-	return (&invocation{Program: p.withDefaults()}).writeJobs(w, rows)
+func (p Program) WriteJobs(w io.Writer, jobs []*jobsv1.Job) error {
+	return (&invocation{Program: p.withDefaults()}).writeJobs(w, jobs)
 }
 
-func (p Program) WriteJob(w io.Writer, detail *client.JobDetail) error {
-	return (&invocation{Program: p.withDefaults()}).writeJob(w, detail)
+func (p Program) WriteJob(w io.Writer, j *jobsv1.Job, runs []*jobsv1.Run) error {
+	return (&invocation{Program: p.withDefaults()}).writeJob(w, j, runs)
 }
 
-func (p Program) WriteRun(w io.Writer, detail *client.RunDetail) error {
-	return (&invocation{Program: p.withDefaults()}).writeRun(w, detail)
+func (p Program) WriteRun(w io.Writer, run *jobsv1.Run) error {
+	return (&invocation{Program: p.withDefaults()}).writeRun(w, run)
 }
 
 func (p Program) WriteQueue(w io.Writer, queue *jobsv1.Queue, limit int) error {
 	return (&invocation{Program: p.withDefaults()}).writeQueue(w, queue, limit)
 }
 
-func (p Program) WriteWorkers(w io.Writer, workers *client.Workers) error {
+func (p Program) WriteWorkers(w io.Writer, workers *jobsv1.ListWorkersResponse) error {
 	return (&invocation{Program: p.withDefaults()}).writeWorkers(w, workers)
 }
 
@@ -51,7 +50,7 @@ func (p Program) ReadItems(path string) ([]job.Job, error) {
 	return i.readItems(path, template, checker)
 }
 
-func RunProgress(detail *client.RunDetail) string { return runProgress(detail) }
+func RunProgress(run *jobsv1.Run) string { return runProgress(run) }
 
 // BulkOutcome is what became of one of many.
 type BulkOutcome = bulkOutcome

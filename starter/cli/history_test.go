@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
 
@@ -36,10 +36,10 @@ owner = "organization:bulk"
 		return append(append(strings.Fields(command), tag...), args...)
 	}
 	stacktest.WaitFor(t, "the jobs in the list", func() (bool, error) {
-		return len(decoded[[]client.JobRow](t, c, with("jobs list")...)) == n, nil
+		return len(answered[jobsv1.ListJobsResponse](t, c, with("jobs list")...).GetJobs()) == n, nil
 	})
-	require.Len(t, decoded[[]client.JobRow](t, c, with("jobs list", "--tag", "part=0")...), 2)
-	require.Len(t, decoded[[]client.JobRow](t, c, "jobs", "list", "--type", "take_steps", "--owner", "organization:bulk"), n)
+	require.Len(t, answered[jobsv1.ListJobsResponse](t, c, with("jobs list", "--tag", "part=0")...).GetJobs(), 2)
+	require.Len(t, answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--type", "take_steps", "--owner", "organization:bulk").GetJobs(), n)
 
 	r := c.run(t.Context(), with("jobs pause")...)
 	require.Equal(t, 1, r.code)
@@ -53,7 +53,7 @@ owner = "organization:bulk"
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, "take_steps.bulk-0: paused\ntake_steps.bulk-1: paused\ntake_steps.bulk-2: paused\n", r.stdout)
 	stacktest.WaitFor(t, "the pauses in the list", func() (bool, error) {
-		return len(decoded[[]client.JobRow](t, c, with("jobs list", "--status", "paused")...)) == n, nil
+		return len(answered[jobsv1.ListJobsResponse](t, c, with("jobs list", "--status", "paused")...).GetJobs()) == n, nil
 	})
 	r = c.run(t.Context(), with("jobs pause", "--yes")...)
 	require.Zero(t, r.code, r.stderr)
@@ -62,7 +62,7 @@ owner = "organization:bulk"
 	r = c.run(t.Context(), "jobs", "pause", "take_steps.bulk-0", "take_steps.none")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "take_steps.bulk-0: paused\n", r.stdout)
-	require.Equal(t, "starter: take_steps.none: there is no job take_steps.none in namespace default; starter jobs list shows those there are\n"+
+	require.Equal(t, "starter: take_steps.none: there is no job take_steps.none; starter jobs list shows those there are\n"+
 		"starter: 1 of 2 jobs failed\n", r.stderr)
 	c.ok(t, "jobs", "resume", "take_steps.bulk-0")
 
@@ -81,7 +81,7 @@ owner = "organization:bulk"
 	require.Contains(t, r.stderr, "its progress since its last checkpoint is lost")
 	c.ok(t, "runs", "terminate", "take_steps.bulk-1", "--yes", "--reason", "by test")
 	stacktest.WaitFor(t, "the ends in the list", func() (bool, error) {
-		return len(decoded[[]client.Run](t, c, running...)) == 0, nil
+		return len(answered[jobsv1.ListRunsResponse](t, c, running...).GetRuns()) == 0, nil
 	})
 	require.Regexp(t, `\nError     terminated by \S+: by test\n`, c.ok(t, "runs", "describe", "take_steps.bulk-1"))
 
@@ -91,14 +91,14 @@ owner = "organization:bulk"
 	for _, outcome := range retried {
 		require.Contains(t, outcome.Result, "started run ", "%+v", outcome)
 	}
-	var completed []client.Run
+	var completed []*jobsv1.Run
 	stacktest.WaitFor(t, "the retried runs in the list", func() (bool, error) {
-		completed = decoded[[]client.Run](t, c, with("runs list", "--status", "completed")...)
+		completed = answered[jobsv1.ListRunsResponse](t, c, with("runs list", "--status", "completed")...).GetRuns()
 		return len(completed) == n, nil
 	})
-	require.NotEmpty(t, completed[0].RetryOf)
-	require.Equal(t, 1, completed[0].Attempts)
-	require.Equal(t, map[string]int64{"steps": 2}, completed[0].Counts)
+	require.NotEmpty(t, completed[0].GetRetryOf())
+	require.EqualValues(t, 1, completed[0].GetAttempts())
+	require.Equal(t, map[string]int64{"steps": 2}, completed[0].GetCounts())
 	stacktest.WaitFor(t, "nothing to retry", func() (bool, error) {
 		outcomes := decoded[[]cli.BulkOutcome](t, c, with("runs retry", "--yes")...)
 		for _, outcome := range outcomes {
@@ -117,13 +117,19 @@ owner = "organization:bulk"
 		require.Zero(t, r.code)
 		require.Equal(t, want, r.stderr)
 	}
+	r = c.run(t.Context(), "runs", "list", "--job", "take_steps.none")
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "starter: there is no job take_steps.none; starter jobs list shows those there are\n", r.stderr)
+	r = c.run(t.Context(), "runs", "cancel", "take_steps.bulk-0", "take_steps.bulk-1")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, " it has ended already: it is completed\nstarter: 2 of 2 runs failed\n")
 	r = c.run(t.Context(), "runs", "list", "--type", "TakeStep")
 	require.Equal(t, 2, r.code)
 	require.Equal(t, "starter: unknown job type \"TakeStep\"; did you mean \"TakeSteps\"?\n", r.stderr)
 
 	account := c.ok(t, "runs", "list", "--missed", "--job", "take_steps.bulk-0")
 	require.Regexp(t, `^JOB  DUE  REASON  DETAIL\n\ntake_steps\.bulk-0: 0 starts since .*, 0 runs, 0 missed\. The server counted, since .*: 0 overlaps, 0 outside the catch-up window, 0 at a full buffer\.\n`, account)
-	require.Len(t, decoded[client.StartsReport](t, c, "runs", "list", "--missed", "--type", "take_steps", "--tag", "batch").Jobs, n)
+	require.Len(t, answered[jobsv1.ListMissedStartsResponse](t, c, "runs", "list", "--missed", "--type", "take_steps", "--tag", "batch").GetCounts(), n)
 
 }
 
@@ -141,9 +147,9 @@ func later(t *testing.T, c console) {
 	require.Equal(t, 1, r.code)
 	require.Regexp(t, `^starter: job take_steps\.later waits until \S+ already; cancel that run first\n$`, r.stderr)
 	require.Contains(t, c.run(t.Context(), start...).stderr, " (in 1 h); no other is started.\n")
-	waiting := decoded[client.RunDetail](t, c, "runs", "describe", "take_steps.later")
-	require.Equal(t, client.RunWaiting, waiting.Status)
-	require.True(t, waiting.LastUpdate.Before(time.Now()), "it was asked for in the past: %s", waiting.LastUpdate)
+	waiting := answered[jobsv1.Run](t, c, "runs", "describe", "take_steps.later")
+	require.Equal(t, jobsv1.RunStatus_RUN_STATUS_WAITING, waiting.GetStatus())
+	require.True(t, waiting.GetUpdateTime().AsTime().Before(time.Now()), "it was asked for in the past: %s", waiting.GetUpdateTime())
 	stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
 		return strings.Contains(c.ok(t, "runs", "list", "--status", "waiting"), "  waits until "), nil
 	})

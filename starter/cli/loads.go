@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -56,6 +57,9 @@ func (i *invocation) loadsCommand() *cobra.Command {
 // listLoads lists the loads of a location, which has to have some, or of all if it is "".
 func listLoads(ctx context.Context, clients *api.Clients, location string) (*jobsv1.ListLoadsResponse, error) {
 	answer, err := clients.Loads.ListLoads(ctx, &jobsv1.ListLoadsRequest{Location: location})
+	if answer.GetNote() != "" {
+		return nil, errors.New(answer.GetNote())
+	}
 	if err == nil && location != "" && len(answer.GetLoads()) == 0 {
 		err = fmt.Errorf("nothing has been loaded of location %s", location)
 	}

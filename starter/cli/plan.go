@@ -216,14 +216,6 @@ func checkOut(path string) error {
 	return nil
 }
 
-// list makes a list that JSON writes as [] when it is empty.
-func list[E any](items []E) []E {
-	if items == nil {
-		return []E{}
-	}
-	return items
-}
-
 // marks are the signs of the actions, and their colors.
 var marks = map[jobsv1.JobAction]struct {
 	sign  string

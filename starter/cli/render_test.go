@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
@@ -96,11 +96,23 @@ Plan for namespace default: 1 to create, 2 to update, 1 to delete, 1 blocked, 2 
 
 func TestWriteJobs(t *testing.T) {
 	t.Parallel()
+	at := func(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(noon.Add(d)) }
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteJobs(&b, []client.JobRow{
-		{ID: "take_steps.a", Mode: job.ModeRecurring, Status: client.JobScheduled, LastStart: noon.Add(-90 * time.Second), Next: noon.Add(4 * time.Minute), Owner: "user:ada"},
-		{ID: "take_steps.b", Mode: job.ModeContinuous, Status: client.JobPaused, PauseReason: "two\nlines", LastStart: noon.Add(-50 * time.Hour)},
-		{ID: "take_steps.long-key", Mode: job.ModeQueued, Status: client.JobWaiting, Queue: "photos"},
+	require.NoError(t, still(plain).WriteJobs(&b, []*jobsv1.Job{
+		{
+			Id: "take_steps.a", Mode: &jobsv1.Job_Recurring{}, Options: &jobsv1.JobOptions{Owner: "user:ada"},
+			State: &jobsv1.JobState{
+				Status: jobsv1.JobStatus_JOB_STATUS_SCHEDULED, LastStartTime: at(-90 * time.Second), NextStartTime: at(4 * time.Minute),
+			},
+		},
+		{
+			Id: "take_steps.b", Mode: &jobsv1.Job_Continuous{},
+			State: &jobsv1.JobState{Status: jobsv1.JobStatus_JOB_STATUS_PAUSED, PauseReason: "two\nlines", LastStartTime: at(-50 * time.Hour)},
+		},
+		{
+			Id: "take_steps.long-key", Mode: &jobsv1.Job_Queued{Queued: &jobsv1.Queued{Queue: "photos"}},
+			State: &jobsv1.JobState{Status: jobsv1.JobStatus_JOB_STATUS_WAITING},
+		},
 	}))
 	require.Equal(t, `JOB                  MODE        STATUS     LAST START                  NEXT                 OWNER     NOTE
 take_steps.a         recurring   scheduled  13:58:30 (2 min ago)        14:04:00 (in 4 min)  user:ada  -
@@ -119,19 +131,24 @@ func TestWriteJob(t *testing.T) {
 	}
 	j.Options.Owner = job.Owner{Organization: "ucnrs"}
 	j.Options.Tags = map[string]string{"b": "2", "a": "1"}
-	var b strings.Builder
-	require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{
-		Job: j,
-		Row: client.JobRow{Status: client.JobRunning, LastStart: noon.Add(-3 * time.Hour)},
-		Loop: &contract.ContinuousState{
-			Phase: contract.PhaseFailing, Iterations: 7, Failed: 2, ConsecutiveFailures: 1,
-			Totals: map[string]int64{"steps": 12, "points": 3}, NextAt: noon.Add(time.Second), LastError: "no",
-			Recent: []contract.Iteration{
-				{Number: 6, Start: noon.Add(-9 * time.Second), Duration: job.Duration(1234 * time.Millisecond), Message: "fine"},
-				{Number: 7, Start: noon.Add(-time.Second), Duration: job.Duration(5 * time.Millisecond), Class: "Told", Error: "no"},
-			},
+	m := api.JobMessage(j)
+	m.State = &jobsv1.JobState{
+		Status: jobsv1.JobStatus_JOB_STATUS_RUNNING, LastStartTime: timestamppb.New(noon.Add(-3 * time.Hour)),
+		Loop: &jobsv1.Loop{
+			Phase: "failing", Iterations: 7, Failed: 2, ConsecutiveFailures: 1,
+			Totals: map[string]int64{"steps": 12, "points": 3}, NextTime: timestamppb.New(noon.Add(time.Second)), LastError: "no",
 		},
-	}))
+	}
+	iteration := func(number int64, ago, lasted time.Duration) *jobsv1.Run {
+		return &jobsv1.Run{
+			Iteration: number, StartTime: timestamppb.New(noon.Add(-ago)), EndTime: timestamppb.New(noon.Add(lasted - ago)),
+		}
+	}
+	sixth, seventh := iteration(6, 9*time.Second, 1234*time.Millisecond), iteration(7, time.Second, 5*time.Millisecond)
+	sixth.Message, seventh.ErrorClass, seventh.ErrorMessage = "fine", "Told", "no"
+	underWay := &jobsv1.Run{Iteration: 8, StartTime: timestamppb.New(noon)}
+	var b strings.Builder
+	require.NoError(t, still(plain).WriteJob(&b, m, []*jobsv1.Run{underWay, seventh, sixth}))
 	require.Equal(t, `Job          take_steps.b
 Type         TakeSteps
 Mode         continuous, PT1S between iterations
@@ -160,25 +177,23 @@ NUMBER  START               TOOK   RESULT
 `, b.String())
 }
 
-// TestWriteJSON has characters that encoding/json escapes, and numbers that a float
-// cannot hold.
+// TestWriteJSON has characters that encoding/json escapes.
 func TestWriteJSON(t *testing.T) {
 	t.Parallel()
-	spec, err := json.Marshal(map[string]any{"query": "a<b && c>d", "n": json.Number("12345678901234567890"), "x": json.Number("1.50")})
+	spec, err := json.Marshal(map[string]any{"query": "a<b && c>d", "x": 1.5})
 	require.NoError(t, err)
 	require.Contains(t, string(spec), `\u0026`)
 	const want = `Spec%[1]s {
-%[2]s   "n": 12345678901234567890,
 %[2]s   "query": "a<b && c>d",
-%[2]s   "x": 1.50
+%[2]s   "x": 1.5
 %[2]s }
 `
 	j := job.Job{ID: "take_steps.b", Type: "TakeSteps", Spec: spec, Trigger: job.Trigger{OneShot: &job.OneShot{}}}
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{Job: j}))
+	require.NoError(t, still(plain).WriteJob(&b, api.JobMessage(j), nil))
 	require.Contains(t, b.String(), fmt.Sprintf(want, strings.Repeat(" ", 8), strings.Repeat(" ", 12)))
 	b.Reset()
-	require.NoError(t, still(plain).WriteRun(&b, &client.RunDetail{Job: &j, Run: client.Run{RunRef: client.RunRef{WorkflowID: "job/take_steps.b"}}}))
+	require.NoError(t, still(plain).WriteRun(&b, &jobsv1.Run{Name: "job/take_steps.b@", Spec: api.JobMessage(j).GetSpec()}))
 	require.Contains(t, b.String(), fmt.Sprintf(want, strings.Repeat(" ", 5), strings.Repeat(" ", 9)))
 }
 
@@ -196,28 +211,22 @@ func TestWriteRecurringJob(t *testing.T) {
 		},
 	} {
 		var b strings.Builder
-		require.NoError(t, still(plain).WriteJob(&b, &client.JobDetail{Job: job.Job{
+		require.NoError(t, still(plain).WriteJob(&b, api.JobMessage(job.Job{
 			ID: "take_steps.b", Type: "TakeSteps", Trigger: job.Trigger{Recurring: &r}, Options: job.DefaultOptions(job.ModeRecurring),
-		}}))
+		}), nil))
 		require.Contains(t, b.String(), want)
 	}
 }
 
 func TestWriteRun(t *testing.T) {
 	t.Parallel()
-	run := client.Run{
-		RunRef: client.RunRef{WorkflowID: "job/take_steps.a", RunID: "0196"},
-		JobID:  "take_steps.a", Type: "TakeSteps", Mode: job.ModeOneShot, Status: client.RunCompleted,
-		Started: noon.Add(-time.Hour), Ended: noon.Add(-time.Hour + 90*time.Second),
-		Worker: "load@host/1", Attempts: 2,
-	}
+	output, err := structpb.NewValue([]any{"a"})
+	require.NoError(t, err)
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteRun(&b, &client.RunDetail{
-		Run: run,
-		Output: &contract.RunOutput{
-			Result:    job.Result{Message: "done", Counts: map[string]int64{"steps": 2}, Output: json.RawMessage(`["a"]`)},
-			Handovers: 1,
-		},
+	require.NoError(t, still(plain).WriteRun(&b, &jobsv1.Run{
+		Name: "job/take_steps.a@0196", JobId: "take_steps.a", JobType: "TakeSteps", Mode: "one_shot", Status: jobsv1.RunStatus_RUN_STATUS_COMPLETED,
+		StartTime: timestamppb.New(noon.Add(-time.Hour)), EndTime: timestamppb.New(noon.Add(-time.Hour + 90*time.Second)),
+		Worker: "load@host/1", Attempts: 2, Message: "done", Counts: map[string]int64{"steps": 2}, Output: output, Handovers: 1,
 	}))
 	require.Equal(t, `Job        take_steps.a
 Type       TakeSteps
@@ -239,21 +248,16 @@ Handovers  1
 
 func TestRunProgress(t *testing.T) {
 	t.Parallel()
-	running := client.Run{Status: client.RunRunning, Attempts: 1}
-	resizing, again := running, running
-	resizing.Progress = &job.Progress{Done: 1, Total: 3, Message: "resizing"}
-	again.Attempts = 2
-	for want, detail := range map[string]client.RunDetail{
-		"running": {Run: running},
-		"waiting for a worker of type load": {
-			Run: running, WaitingForWorker: true, Job: &job.Job{Worker: job.WorkerLoad},
-		},
-		"running, 1/3 resizing": {Run: resizing},
+	const running = jobsv1.RunStatus_RUN_STATUS_RUNNING
+	for want, run := range map[string]*jobsv1.Run{
+		"running":                           {Status: running, Attempts: 1},
+		"waiting for a worker of type load": {Status: running, Attempts: 1, WaitingForWorker: true, WorkerType: "load"},
+		"running, 1/3 resizing":             {Status: running, Attempts: 1, Progress: &jobsv1.RunProgress{Done: 1, Total: 3, Message: "resizing"}},
 		"waiting to try again, attempt 2, last error: no": {
-			Run: again, LastError: "no", NextAttempt: noon,
+			Status: running, Attempts: 2, LastError: "no", NextAttemptTime: timestamppb.New(noon),
 		},
 	} {
-		require.Equal(t, want, cli.RunProgress(&detail))
+		require.Equal(t, want, cli.RunProgress(run))
 	}
 }
 
@@ -314,16 +318,15 @@ func TestWhen(t *testing.T) {
 
 func TestWriteWorkersInTrouble(t *testing.T) {
 	t.Parallel()
-	service := func(name string, beat contract.ServiceHeartbeat) client.LiveService {
-		return client.LiveService{
-			Service:          contract.Service{Worker: "load", Name: name, Slots: 50, Tags: map[string]string{job.TagHost: "field"}},
-			ServiceHeartbeat: beat, State: client.ServiceServing, LastSeen: noon,
+	service := func(name string, running, stuck int32) *jobsv1.Worker {
+		return &jobsv1.Worker{
+			Type: "load", Name: name, Slots: 50, Tags: map[string]string{job.TagHost: "field"}, Running: running, StuckHandlers: stuck,
+			Status: jobsv1.WorkerStatus_WORKER_STATUS_SERVING, LastSeenTime: timestamppb.New(noon),
 		}
 	}
 	var out strings.Builder
-	require.NoError(t, still(plain).WriteWorkers(&out, &client.Workers{Services: []client.LiveService{
-		service("well", contract.ServiceHeartbeat{Running: 1}),
-		service("stuck", contract.ServiceHeartbeat{Running: 2, StuckHandlers: 2}),
+	require.NoError(t, still(plain).WriteWorkers(&out, &jobsv1.ListWorkersResponse{Workers: []*jobsv1.Worker{
+		service("well", 1, 0), service("stuck", 2, 2),
 	}}))
 	_, troubles, _ := strings.Cut(out.String(), "\n\n")
 	require.Equal(t, "load@stuck has 2 handlers that did not stop when asked to: restart it\n", troubles)

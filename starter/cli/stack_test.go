@@ -13,12 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
-	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -52,6 +51,7 @@ func TestStack(t *testing.T) {
 	t.Run("starts", func(t *testing.T) { starts(t, c) })
 	t.Run("standing", func(t *testing.T) { standing(t, c, st) })
 	t.Run("completion", func(t *testing.T) { completion(t, c) })
+	t.Run("with a server", func(t *testing.T) { withServer(t, c, st) })
 }
 
 // terminate ends a job that no worker serves.
@@ -130,11 +130,11 @@ func connection(t *testing.T, st *stacktest.Stack) {
 
 	c := console{address: st.Temporal}
 	for want, args := range map[string][]string{
-		"there is no job take_steps.none in namespace default; starter jobs list shows those there are": {"jobs", "describe", "take_steps.none"},
-		"there is no queue none; the first job that is enqueued creates it":                             {"queues", "describe", "none"},
-		"there is no run of a job take_steps.none in namespace default":                                 {"runs", "describe", "take_steps.none"},
-		"there is no run job/take_steps.none in namespace default":                                      {"runs", "describe", "job/take_steps.none"},
-		"job take_steps.none has no run 01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40 in namespace default":      {"runs", "describe", "take_steps.none", "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
+		"there is no job take_steps.none; starter jobs list shows those there are": {"jobs", "describe", "take_steps.none"},
+		"there is no queue none; the first job that is enqueued creates it":        {"queues", "describe", "none"},
+		"there is no run of a job take_steps.none":                                 {"runs", "describe", "take_steps.none"},
+		"there is no run job/take_steps.none":                                      {"runs", "describe", "job/take_steps.none"},
+		"job take_steps.none has no run 01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40":      {"runs", "describe", "take_steps.none", "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
 	} {
 		r := c.run(t.Context(), args...)
 		require.Equal(t, 1, r.code)
@@ -143,7 +143,7 @@ func connection(t *testing.T, st *stacktest.Stack) {
 	for _, args := range [][]string{{"run"}, {"jobs", "stop"}, {"jobs", "restart"}, {"jobs", "pause"}, {"jobs", "resume"}, {"jobs", "trigger"}} {
 		r := c.run(t.Context(), append(args, "take_steps.none")...)
 		require.Equal(t, 1, r.code)
-		require.Equal(t, "starter: there is no job take_steps.none in namespace default; starter jobs list shows those there are\n", r.stderr)
+		require.Equal(t, "starter: there is no job take_steps.none; starter jobs list shows those there are\n", r.stderr)
 	}
 }
 
@@ -183,7 +183,7 @@ $`, r.stdout)
 
 	r = c.run(t.Context(), "run", "take_steps.often", "-f", file)
 	require.Equal(t, 1, r.code)
-	require.Equal(t, "starter: job take_steps.often is not in namespace default yet: apply it first\n", r.stderr)
+	require.Equal(t, "starter: job take_steps.often is not there yet: apply it first\n", r.stderr)
 
 	r = c.run(t.Context(), "apply", "-f", file, "--yes")
 	require.Zero(t, r.code, r.stderr)
@@ -379,10 +379,10 @@ Counts  steps 3
 Worker  clitest@.*
 $`, out)
 
-	detail := decoded[client.RunDetail](t, c, "run", "--type", "TakeSteps", "--spec", `{"steps": 2}`)
-	require.Regexp(t, `^take_steps\.[0-9a-z]{26}$`, detail.JobID)
-	require.Equal(t, map[string]int64{"steps": 2}, detail.Output.Counts)
-	require.Equal(t, job.ProviderAPI, detail.Job.Provider)
+	detail := answered[jobsv1.Run](t, c, "run", "--type", "TakeSteps", "--spec", `{"steps": 2}`)
+	require.Regexp(t, `^take_steps\.[0-9a-z]{26}$`, detail.GetJobId())
+	require.Equal(t, map[string]int64{"steps": 2}, detail.GetCounts())
+	require.EqualValues(t, 2, detail.GetSpec().GetFields()["steps"].GetNumberValue())
 
 	r := c.run(t.Context(), "run", "--type", "TakeSteps", "--key", "fails", "--spec", `{"steps": 1, "fail": true}`)
 	require.Equal(t, 1, r.code)
@@ -486,19 +486,19 @@ func jobs(t *testing.T, c console) {
 		}
 		return true, nil
 	})
-	rows := decoded[[]client.JobRow](t, c, "jobs", "list", "--mode", "recurring")
+	rows := answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--mode", "recurring").GetJobs()
 	require.Len(t, rows, 1)
-	require.Equal(t, "take_steps.often", rows[0].ID)
-	require.Equal(t, client.JobScheduled, rows[0].Status)
-	require.False(t, rows[0].Next.IsZero())
-	require.Len(t, decoded[[]client.JobRow](t, c, "jobs", "list", "--owner", "user:ada"), 1)
-	require.Equal(t, []client.JobRow{}, decoded[[]client.JobRow](t, c, "jobs", "list", "--type", "OnlyRecurring"))
+	require.Equal(t, "take_steps.often", rows[0].GetId())
+	require.Equal(t, jobsv1.JobStatus_JOB_STATUS_SCHEDULED, rows[0].GetState().GetStatus())
+	require.NotNil(t, rows[0].GetState().GetNextStartTime())
+	require.Len(t, answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--owner", "user:ada").GetJobs(), 1)
+	require.Empty(t, answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--type", "OnlyRecurring").GetJobs())
+	require.Equal(t, "{\n  \"jobs\": []\n}\n", c.run(t.Context(), "jobs", "list", "--type", "OnlyRecurring", "-o", "json").stdout)
 
 	require.Contains(t, c.ok(t, "jobs", "pause", "take_steps.often", "--reason", "for the test"), "Job take_steps.often: paused.\n")
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.often"), "\nStatus       paused: for the test\n")
 	require.Contains(t, c.ok(t, "plan", "-f", writeFile(t, "jobs.toml", declared)), "= take_steps.often  recurring  paused: for the test\n")
-	require.Equal(t, map[string]string{"job_id": "take_steps.often", "result": "resumed", "reason": "done"},
-		decoded[map[string]string](t, c, "jobs", "resume", "take_steps.often", "--reason", "done"))
+	require.False(t, answered[jobsv1.ResumeJobResponse](t, c, "jobs", "resume", "take_steps.often", "--reason", "done").GetUnchanged())
 	require.Equal(t, "Job take_steps.often: unchanged; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.often"))
 	described := c.ok(t, "jobs", "describe", "take_steps.often")
 	require.Contains(t, described, "\nStatus       scheduled\n")
@@ -515,9 +515,9 @@ func jobs(t *testing.T, c console) {
 	require.Equal(t, "Job take_steps.always: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
 	require.Equal(t, "Job take_steps.always: unchanged; it was not paused; to run it now, trigger it.\n", c.ok(t, "jobs", "resume", "take_steps.always"))
 	c.ok(t, "jobs", "restart", "take_steps.always")
-	detail := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.always")
-	require.Equal(t, job.ModeContinuous, detail.Job.Mode())
-	require.NotNil(t, detail.Loop)
+	detail := answered[jobsv1.Job](t, c, "jobs", "describe", "take_steps.always")
+	require.NotNil(t, detail.GetContinuous())
+	require.NotNil(t, detail.GetState().GetLoop())
 	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
 	c.ok(t, "jobs", "restart", "take_steps.always")
 	require.Regexp(t, `\nStatus +running\n`, c.ok(t, "jobs", "describe", "take_steps.always"), "restarted although it was still being stopped")
@@ -546,13 +546,14 @@ func runs(t *testing.T, c console) {
 	stacktest.WaitFor(t, "the run in the list", func() (bool, error) {
 		return strings.Contains(c.ok(t, "runs", "list", "--job", "take_steps.adhoc", "--since", "PT1H"), "take_steps.adhoc  completed "), nil
 	})
-	listed := decoded[[]client.Run](t, c, "runs", "list", "--job", "take_steps.often", "--mode", "recurring", "--status", "completed", "--type", "TakeSteps")
+	listed := answered[jobsv1.ListRunsResponse](t, c, "runs", "list", "--job", "take_steps.often", "--mode", "recurring", "--status", "completed", "--type", "TakeSteps").GetRuns()
 	require.NotEmpty(t, listed)
-	detail := decoded[client.RunDetail](t, c, "runs", "describe", "take_steps.often", listed[0].RunID)
-	require.Equal(t, listed[0].RunRef, detail.RunRef)
-	require.Equal(t, detail, decoded[client.RunDetail](t, c, "runs", "describe", listed[0].WorkflowID))
-	require.Equal(t, listed[0].RunRef, decoded[client.RunDetail](t, c, "runs", "describe", "take_steps.often").RunRef)
-	require.Empty(t, decoded[[]client.Run](t, c, "runs", "list", "--since", "2100-01-01T00:00:00Z"))
+	workflowID, runID, _ := strings.Cut(listed[0].GetName(), "@")
+	detail := answered[jobsv1.Run](t, c, "runs", "describe", "take_steps.often", runID)
+	require.Equal(t, listed[0].GetName(), detail.GetName())
+	require.True(t, proto.Equal(detail, answered[jobsv1.Run](t, c, "runs", "describe", workflowID)))
+	require.Equal(t, listed[0].GetName(), answered[jobsv1.Run](t, c, "runs", "describe", "take_steps.often").GetName())
+	require.Empty(t, answered[jobsv1.ListRunsResponse](t, c, "runs", "list", "--since", "2100-01-01T00:00:00Z").GetRuns())
 
 	described := c.ok(t, "runs", "describe", "take_steps.adhoc")
 	require.Contains(t, described, "\nOutput    {\n            \"last\": 3\n          }\n")

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 const timed = `
@@ -31,31 +31,32 @@ continuous = { interval = "PT1H" }
 func starts(t *testing.T, c console) {
 	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", timed), "--yes")
 
-	next := decoded[client.NextStarts](t, c, "jobs", "next", "take_steps.timed", "-n", "3")
-	require.Len(t, next.Starts, 3)
-	require.Equal(t, "Europe/Prague", next.TimeZone)
+	next := answered[jobsv1.ListNextStartsResponse](t, c, "jobs", "next", "take_steps.timed", "-n", "3")
+	require.Len(t, next.GetStartTimes(), 3)
+	at := func(n int) string { return next.GetStartTimes()[n].AsTime().Format(time.RFC3339) }
+	require.Equal(t, "Europe/Prague", next.GetTimeZone())
 	out := c.ok(t, "jobs", "next", "take_steps.timed")
 	require.Regexp(t, `^LOCAL TIME +UTC +WHEN +EUROPE/PRAGUE\n`, out)
-	require.Contains(t, out, next.Starts[2].UTC().Format(time.RFC3339))
+	require.Contains(t, out, at(2))
 	require.Contains(t, out, "04:30:00 CE")
 
 	r := c.run(t.Context(), "jobs", "skip-next", "take_steps.timed", "--by", "ada")
-	require.Equal(t, "Job take_steps.timed: the start of "+next.Starts[0].Format(time.RFC3339)+" is skipped; the next start is "+
-		next.Starts[1].Format(time.RFC3339)+".\n", r.stdout, r.stderr)
-	skipped := decoded[client.SkipResult](t, c, "jobs", "skip-next", "take_steps.timed")
-	require.Equal(t, next.Starts[1], skipped.Skipped)
-	require.Equal(t, next.Starts[2], skipped.Next)
+	require.Equal(t, "Job take_steps.timed: the start of "+at(0)+" is skipped; the next start is "+
+		at(1)+".\n", r.stdout, r.stderr)
+	skipped := answered[jobsv1.SkipNextStartResponse](t, c, "jobs", "skip-next", "take_steps.timed")
+	require.Equal(t, at(1), skipped.GetSkippedTime().AsTime().Format(time.RFC3339))
+	require.Equal(t, at(2), skipped.GetNextStartTime().AsTime().Format(time.RFC3339))
 	r = c.run(t.Context(), "jobs", "next", "take_steps.timed", "-n", "1")
-	require.Contains(t, r.stderr, "The start of "+next.Starts[0].Format(time.RFC3339)+" is skipped by ada.\n")
-	require.Contains(t, r.stdout, next.Starts[2].Format(time.RFC3339))
+	require.Contains(t, r.stderr, "The start of "+at(0)+" is skipped by ada.\n")
+	require.Contains(t, r.stdout, at(2))
 
-	var upcoming client.Upcoming
+	var upcoming *jobsv1.ListUpcomingStartsResponse
 	stacktest.WaitFor(t, "the list to have the schedule", func() (bool, error) {
-		upcoming = decoded[client.Upcoming](t, c, "upcoming", "--within", "PT30M", "--owner", "user:me", "--limit", "2")
-		return upcoming.Count > 0, nil
+		upcoming = answered[jobsv1.ListUpcomingStartsResponse](t, c, "upcoming", "--within", "PT30M", "--owner", "user:me", "--limit", "2")
+		return len(upcoming.GetStarts()) > 0, nil
 	})
-	require.InDelta(t, 30, upcoming.Count, 1)
-	require.Len(t, upcoming.Starts, 2)
+	require.Len(t, upcoming.GetStarts(), 2)
+	require.InDelta(t, 30, len(answered[jobsv1.ListUpcomingStartsResponse](t, c, "upcoming", "--within", "PT30M", "--owner", "user:me", "--limit", "0").GetStarts()), 1)
 	r = c.run(t.Context(), "upcoming", "--within", "PT30M", "--owner", "user:me", "--limit", "2")
 	require.Regexp(t, `\n\n\d+ starts of 1 job within PT30M; at most 1 in one second, at [0-9:]+\.\n$`, r.stdout)
 	require.Regexp(t, `^\d+ more; --limit 0 lists all\.\n$`, r.stderr)
@@ -79,19 +80,19 @@ func starts(t *testing.T, c console) {
 	require.Equal(t, "Job take_steps.timed: 3 runs requested, for its starts from 2026-03-01T03:30:00Z to 2026-03-03T03:30:00Z.\n",
 		c.ok(t, append(backfill, "--yes")...))
 	stacktest.WaitFor(t, "the runs", func() (bool, error) {
-		runs := decoded[[]client.Run](t, c, "runs", "list", "--job", "take_steps.timed", "--status", "completed")
+		runs := answered[jobsv1.ListRunsResponse](t, c, "runs", "list", "--job", "take_steps.timed", "--status", "completed").GetRuns()
 		return len(runs) == 3, nil
 	})
 	require.Equal(t, "Job take_steps.timed has no start from 2026-03-01T00:00:00Z to 2026-03-01T01:00:00Z.\n",
 		c.ok(t, "jobs", "backfill", "take_steps.timed", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-01T01:00:00Z"))
 
 	for want, args := range map[string][]string{
-		"there is no job take_steps.none in namespace default; starter jobs list shows those there are":                                 {"next", "take_steps.none"},
+		"there is no job take_steps.none; starter jobs list shows those there are":                                                      {"next", "take_steps.none"},
 		"job take_steps.loop: continuous jobs do not support listing starts; only recurring jobs have times":                            {"next", "take_steps.loop"},
 		"job take_steps.loop: continuous jobs do not support skipping a start; only recurring jobs have times":                          {"skip-next", "take_steps.loop"},
 		"job take_steps.loop: continuous jobs do not support backfill; only recurring jobs have times":                                  {"backfill", "take_steps.loop", "--from", "PT1H"},
 		"job take_steps.minutes has more than 1000 starts from 2026-03-01T00:00:00Z to 2026-03-02T00:00:00Z: backfill a part at a time": {"backfill", "take_steps.minutes", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z"},
-		"the time to backfill up to, 2099-01-01T00:00:00Z, is not past":                                                                 {"backfill", "take_steps.minutes", "--from", "PT1H", "--to", "2099-01-01T00:00:00Z"},
+		"end_time: it is not past": {"backfill", "take_steps.minutes", "--from", "PT1H", "--to", "2099-01-01T00:00:00Z"},
 	} {
 		r := c.run(t.Context(), append([]string{"jobs"}, args...)...)
 		require.Equal(t, 1, r.code, args)

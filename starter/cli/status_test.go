@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	sdk "go.temporal.io/sdk/client"
 
-	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -31,30 +31,30 @@ recurring = { recur_every = "P1D" }
 // standing looks at how lists show jobs that fail, or were paused twice.
 func standing(t *testing.T, c console, st *stacktest.Stack) {
 	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", failingLoop), "--yes")
-	var rows []client.JobRow
+	var rows []*jobsv1.Job
 	stacktest.WaitFor(t, "the job to be listed as failing", func() (bool, error) {
-		rows = decoded[[]client.JobRow](t, c, "jobs", "list", "--status", "failing")
+		rows = answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--status", "failing").GetJobs()
 		return len(rows) == 1, nil
 	})
-	require.Equal(t, "take_steps.failing", rows[0].ID)
-	require.Equal(t, "Told", rows[0].Failing.Class)
-	require.Contains(t, rows[0].Failing.Error, "told to fail")
+	require.Equal(t, "take_steps.failing", rows[0].GetId())
+	require.Equal(t, "Told", rows[0].GetState().GetFailing().GetErrorClass())
+	require.Contains(t, rows[0].GetState().GetFailing().GetErrorMessage(), "told to fail")
 	require.Regexp(t, `take_steps\.failing  continuous  failing .*  since .*: Told: told to fail\n$`, c.ok(t, "jobs", "list", "--status", "failing"))
 	require.Regexp(t, `\nStatus +failing since .*: Told: told to fail\n`, c.ok(t, "jobs", "describe", "take_steps.failing"))
 
 	// Verbs find it by its status, and it is paused then, whatever it was.
 	require.Equal(t, "take_steps.failing: paused\n", c.ok(t, "jobs", "pause", "--status", "failing", "--yes", "--reason", "no database"))
 	stacktest.WaitFor(t, "the pause in the list", func() (bool, error) {
-		return len(decoded[[]client.JobRow](t, c, "jobs", "list", "--status", "paused", "--mode", "continuous")) == 1, nil
+		return len(answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--status", "paused", "--mode", "continuous").GetJobs()) == 1, nil
 	})
-	require.Empty(t, decoded[[]client.JobRow](t, c, "jobs", "list", "--status", "failing"))
+	require.Empty(t, answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--status", "failing").GetJobs())
 
 	// What is paused a second time keeps the first reason.
 	require.Equal(t, "Job take_steps.failing: paused; it was paused already: no database.\n",
 		c.ok(t, "jobs", "pause", "take_steps.failing", "--reason", "maintenance"))
 	stacktest.WaitFor(t, "both reasons", func() (bool, error) {
-		rows = decoded[[]client.JobRow](t, c, "jobs", "list", "--status", "paused", "--mode", "continuous")
-		return rows[0].PauseReason == "no database; also: maintenance", nil
+		rows = answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--status", "paused", "--mode", "continuous").GetJobs()
+		return rows[0].GetState().GetPauseReason() == "no database; also: maintenance", nil
 	})
 	for _, reason := range []string{"vendor", "server", "vendor"} {
 		c.ok(t, "jobs", "pause", "take_steps.twice-paused", "--reason", reason)
@@ -64,7 +64,7 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 	require.Contains(t, c.ok(t, "jobs", "describe", "take_steps.twice-paused"), " scheduled\n")
 	require.Equal(t, "Job take_steps.failing: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.failing"))
 	stacktest.WaitFor(t, "the job to be listed as failing again", func() (bool, error) {
-		return len(decoded[[]client.JobRow](t, c, "jobs", "list", "--status", "failing")) == 1, nil
+		return len(answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--status", "failing").GetJobs()) == 1, nil
 	})
 	require.Equal(t, "Job take_steps.failing: resumed; it was not paused; its count of failures is reset.\n",
 		c.ok(t, "jobs", "resume", "take_steps.failing"))
@@ -76,7 +76,7 @@ func standing(t *testing.T, c console, st *stacktest.Stack) {
 	// A run id that is none names no run, and no worker is blamed for it.
 	r := c.run(t.Context(), "runs", "describe", "job/take_steps.once", "nonsense")
 	require.Equal(t, 1, r.code)
-	require.Equal(t, "starter: job/take_steps.once has no run nonsense in namespace default\n", r.stderr)
+	require.Equal(t, "starter: job/take_steps.once has no run nonsense\n", r.stderr)
 }
 
 // pausesOfOneIteration pauses a loop three times before its iteration has ended: until
@@ -101,13 +101,13 @@ stop_grace_period = "PT5M"
 	} {
 		require.Equal(t, "Job take_steps.deaf: "+pause.told+".\n", c.ok(t, "jobs", "pause", "take_steps.deaf", "--reason", pause.reason))
 	}
-	loop := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.deaf").Loop
-	require.Equal(t, contract.PhaseRunning, loop.Phase, "the iteration goes on")
-	require.Equal(t, "vendor; also: server; also: disk", loop.PauseReason)
+	loop := answered[jobsv1.Job](t, c, "jobs", "describe", "take_steps.deaf").GetState().GetLoop()
+	require.Equal(t, string(contract.PhaseRunning), loop.GetPhase(), "the iteration goes on")
+	require.Equal(t, "vendor; also: server; also: disk", loop.GetPauseReason())
 	require.NoError(t, os.WriteFile(gate, nil, 0o600))
 	stacktest.WaitFor(t, "the end of the iteration", func() (bool, error) {
-		detail := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.deaf")
-		return detail.Row.PauseReason == "vendor; also: server; also: disk", nil
+		detail := answered[jobsv1.Job](t, c, "jobs", "describe", "take_steps.deaf")
+		return detail.GetState().GetPauseReason() == "vendor; also: server; also: disk", nil
 	})
 	require.Equal(t, "Job take_steps.deaf: resumed.\n", c.ok(t, "jobs", "resume", "take_steps.deaf"))
 	c.ok(t, "jobs", "stop", "take_steps.deaf")
@@ -117,7 +117,8 @@ stop_grace_period = "PT5M"
 // latest iterations died, which counts as no failure.
 func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
 	t.Helper()
-	j := decoded[client.JobDetail](t, c, "jobs", "describe", "take_steps.failing").Job
+	j, problems := api.Definition(answered[jobsv1.Job](t, c, "jobs", "describe", "take_steps.failing"))
+	require.Empty(t, problems)
 	j.ID, j.Spec = "take_steps.unlucky", json.RawMessage(`{"steps": 1}`)
 	state := contract.NewContinuousState(j)
 	state.ConsecutiveLost, state.LostWorkers, state.EndedAt = 3, 3, time.Now()
@@ -131,7 +132,7 @@ func resumeAfterLostWorkers(t *testing.T, c console, st *stacktest.Stack) {
 	require.Equal(t, "Job take_steps.unlucky: resumed; it was not paused; its count of failures is reset.\n",
 		c.ok(t, "jobs", "resume", "take_steps.unlucky"))
 	stacktest.WaitFor(t, "the next iteration", func() (bool, error) {
-		return decoded[client.JobDetail](t, c, "jobs", "describe", j.ID).Loop.Iterations > 0, nil
+		return answered[jobsv1.Job](t, c, "jobs", "describe", j.ID).GetState().GetLoop().GetIterations() > 0, nil
 	})
 	c.ok(t, "jobs", "stop", j.ID)
 }

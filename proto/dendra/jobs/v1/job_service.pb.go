@@ -2193,8 +2193,10 @@ func (x *ListMissedStartsRequest) GetFilter() string {
 type ListMissedStartsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The latest first.
-	MissedStarts  []*MissedStart `protobuf:"bytes,1,rep,name=missed_starts,json=missedStarts,proto3" json:"missed_starts,omitempty"`
-	Counts        []*StartCounts `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty"`
+	MissedStarts []*MissedStart `protobuf:"bytes,1,rep,name=missed_starts,json=missedStarts,proto3" json:"missed_starts,omitempty"`
+	Counts       []*StartCounts `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty"`
+	// Up to when starts are counted.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2239,6 +2241,13 @@ func (x *ListMissedStartsResponse) GetMissedStarts() []*MissedStart {
 func (x *ListMissedStartsResponse) GetCounts() []*StartCounts {
 	if x != nil {
 		return x.Counts
+	}
+	return nil
+}
+
+func (x *ListMissedStartsResponse) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
 	}
 	return nil
 }
@@ -2598,10 +2607,11 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\tstartTime\x125\n" +
 	"\bend_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12 \n" +
-	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\"\x91\x01\n" +
+	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\"\xc8\x01\n" +
 	"\x18ListMissedStartsResponse\x12@\n" +
 	"\rmissed_starts\x18\x01 \x03(\v2\x1b.dendra.jobs.v1.MissedStartR\fmissedStarts\x123\n" +
-	"\x06counts\x18\x02 \x03(\v2\x1b.dendra.jobs.v1.StartCountsR\x06counts\"\xde\x01\n" +
+	"\x06counts\x18\x02 \x03(\v2\x1b.dendra.jobs.v1.StartCountsR\x06counts\x125\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\xde\x01\n" +
 	"\vMissedStart\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x19\n" +
 	"\bjob_type\x18\x02 \x01(\tR\ajobType\x12\x14\n" +
@@ -2756,45 +2766,46 @@ var file_dendra_jobs_v1_job_service_proto_depIdxs = []int32{
 	40, // 32: dendra.jobs.v1.ListMissedStartsRequest.end_time:type_name -> google.protobuf.Timestamp
 	37, // 33: dendra.jobs.v1.ListMissedStartsResponse.missed_starts:type_name -> dendra.jobs.v1.MissedStart
 	38, // 34: dendra.jobs.v1.ListMissedStartsResponse.counts:type_name -> dendra.jobs.v1.StartCounts
-	40, // 35: dendra.jobs.v1.MissedStart.start_time:type_name -> google.protobuf.Timestamp
-	1,  // 36: dendra.jobs.v1.MissedStart.reason:type_name -> dendra.jobs.v1.MissedReason
-	40, // 37: dendra.jobs.v1.StartCounts.start_time:type_name -> google.protobuf.Timestamp
-	40, // 38: dendra.jobs.v1.StartCounts.server_since_time:type_name -> google.protobuf.Timestamp
-	2,  // 39: dendra.jobs.v1.JobService.CreateJob:input_type -> dendra.jobs.v1.CreateJobRequest
-	6,  // 40: dendra.jobs.v1.JobService.GetJob:input_type -> dendra.jobs.v1.GetJobRequest
-	8,  // 41: dendra.jobs.v1.JobService.ListJobs:input_type -> dendra.jobs.v1.ListJobsRequest
-	10, // 42: dendra.jobs.v1.JobService.UpdateJob:input_type -> dendra.jobs.v1.UpdateJobRequest
-	12, // 43: dendra.jobs.v1.JobService.DeleteJob:input_type -> dendra.jobs.v1.DeleteJobRequest
-	14, // 44: dendra.jobs.v1.JobService.RunJob:input_type -> dendra.jobs.v1.RunJobRequest
-	17, // 45: dendra.jobs.v1.JobService.StopJob:input_type -> dendra.jobs.v1.StopJobRequest
-	19, // 46: dendra.jobs.v1.JobService.RestartJob:input_type -> dendra.jobs.v1.RestartJobRequest
-	21, // 47: dendra.jobs.v1.JobService.PauseJob:input_type -> dendra.jobs.v1.PauseJobRequest
-	23, // 48: dendra.jobs.v1.JobService.ResumeJob:input_type -> dendra.jobs.v1.ResumeJobRequest
-	25, // 49: dendra.jobs.v1.JobService.SkipNextStart:input_type -> dendra.jobs.v1.SkipNextStartRequest
-	27, // 50: dendra.jobs.v1.JobService.BackfillJob:input_type -> dendra.jobs.v1.BackfillJobRequest
-	29, // 51: dendra.jobs.v1.JobService.ListNextStarts:input_type -> dendra.jobs.v1.ListNextStartsRequest
-	32, // 52: dendra.jobs.v1.JobService.ListUpcomingStarts:input_type -> dendra.jobs.v1.ListUpcomingStartsRequest
-	35, // 53: dendra.jobs.v1.JobService.ListMissedStarts:input_type -> dendra.jobs.v1.ListMissedStartsRequest
-	3,  // 54: dendra.jobs.v1.JobService.CreateJob:output_type -> dendra.jobs.v1.CreateJobResponse
-	7,  // 55: dendra.jobs.v1.JobService.GetJob:output_type -> dendra.jobs.v1.GetJobResponse
-	9,  // 56: dendra.jobs.v1.JobService.ListJobs:output_type -> dendra.jobs.v1.ListJobsResponse
-	11, // 57: dendra.jobs.v1.JobService.UpdateJob:output_type -> dendra.jobs.v1.UpdateJobResponse
-	13, // 58: dendra.jobs.v1.JobService.DeleteJob:output_type -> dendra.jobs.v1.DeleteJobResponse
-	15, // 59: dendra.jobs.v1.JobService.RunJob:output_type -> dendra.jobs.v1.RunJobResponse
-	18, // 60: dendra.jobs.v1.JobService.StopJob:output_type -> dendra.jobs.v1.StopJobResponse
-	20, // 61: dendra.jobs.v1.JobService.RestartJob:output_type -> dendra.jobs.v1.RestartJobResponse
-	22, // 62: dendra.jobs.v1.JobService.PauseJob:output_type -> dendra.jobs.v1.PauseJobResponse
-	24, // 63: dendra.jobs.v1.JobService.ResumeJob:output_type -> dendra.jobs.v1.ResumeJobResponse
-	26, // 64: dendra.jobs.v1.JobService.SkipNextStart:output_type -> dendra.jobs.v1.SkipNextStartResponse
-	28, // 65: dendra.jobs.v1.JobService.BackfillJob:output_type -> dendra.jobs.v1.BackfillJobResponse
-	30, // 66: dendra.jobs.v1.JobService.ListNextStarts:output_type -> dendra.jobs.v1.ListNextStartsResponse
-	33, // 67: dendra.jobs.v1.JobService.ListUpcomingStarts:output_type -> dendra.jobs.v1.ListUpcomingStartsResponse
-	36, // 68: dendra.jobs.v1.JobService.ListMissedStarts:output_type -> dendra.jobs.v1.ListMissedStartsResponse
-	54, // [54:69] is the sub-list for method output_type
-	39, // [39:54] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	40, // 35: dendra.jobs.v1.ListMissedStartsResponse.end_time:type_name -> google.protobuf.Timestamp
+	40, // 36: dendra.jobs.v1.MissedStart.start_time:type_name -> google.protobuf.Timestamp
+	1,  // 37: dendra.jobs.v1.MissedStart.reason:type_name -> dendra.jobs.v1.MissedReason
+	40, // 38: dendra.jobs.v1.StartCounts.start_time:type_name -> google.protobuf.Timestamp
+	40, // 39: dendra.jobs.v1.StartCounts.server_since_time:type_name -> google.protobuf.Timestamp
+	2,  // 40: dendra.jobs.v1.JobService.CreateJob:input_type -> dendra.jobs.v1.CreateJobRequest
+	6,  // 41: dendra.jobs.v1.JobService.GetJob:input_type -> dendra.jobs.v1.GetJobRequest
+	8,  // 42: dendra.jobs.v1.JobService.ListJobs:input_type -> dendra.jobs.v1.ListJobsRequest
+	10, // 43: dendra.jobs.v1.JobService.UpdateJob:input_type -> dendra.jobs.v1.UpdateJobRequest
+	12, // 44: dendra.jobs.v1.JobService.DeleteJob:input_type -> dendra.jobs.v1.DeleteJobRequest
+	14, // 45: dendra.jobs.v1.JobService.RunJob:input_type -> dendra.jobs.v1.RunJobRequest
+	17, // 46: dendra.jobs.v1.JobService.StopJob:input_type -> dendra.jobs.v1.StopJobRequest
+	19, // 47: dendra.jobs.v1.JobService.RestartJob:input_type -> dendra.jobs.v1.RestartJobRequest
+	21, // 48: dendra.jobs.v1.JobService.PauseJob:input_type -> dendra.jobs.v1.PauseJobRequest
+	23, // 49: dendra.jobs.v1.JobService.ResumeJob:input_type -> dendra.jobs.v1.ResumeJobRequest
+	25, // 50: dendra.jobs.v1.JobService.SkipNextStart:input_type -> dendra.jobs.v1.SkipNextStartRequest
+	27, // 51: dendra.jobs.v1.JobService.BackfillJob:input_type -> dendra.jobs.v1.BackfillJobRequest
+	29, // 52: dendra.jobs.v1.JobService.ListNextStarts:input_type -> dendra.jobs.v1.ListNextStartsRequest
+	32, // 53: dendra.jobs.v1.JobService.ListUpcomingStarts:input_type -> dendra.jobs.v1.ListUpcomingStartsRequest
+	35, // 54: dendra.jobs.v1.JobService.ListMissedStarts:input_type -> dendra.jobs.v1.ListMissedStartsRequest
+	3,  // 55: dendra.jobs.v1.JobService.CreateJob:output_type -> dendra.jobs.v1.CreateJobResponse
+	7,  // 56: dendra.jobs.v1.JobService.GetJob:output_type -> dendra.jobs.v1.GetJobResponse
+	9,  // 57: dendra.jobs.v1.JobService.ListJobs:output_type -> dendra.jobs.v1.ListJobsResponse
+	11, // 58: dendra.jobs.v1.JobService.UpdateJob:output_type -> dendra.jobs.v1.UpdateJobResponse
+	13, // 59: dendra.jobs.v1.JobService.DeleteJob:output_type -> dendra.jobs.v1.DeleteJobResponse
+	15, // 60: dendra.jobs.v1.JobService.RunJob:output_type -> dendra.jobs.v1.RunJobResponse
+	18, // 61: dendra.jobs.v1.JobService.StopJob:output_type -> dendra.jobs.v1.StopJobResponse
+	20, // 62: dendra.jobs.v1.JobService.RestartJob:output_type -> dendra.jobs.v1.RestartJobResponse
+	22, // 63: dendra.jobs.v1.JobService.PauseJob:output_type -> dendra.jobs.v1.PauseJobResponse
+	24, // 64: dendra.jobs.v1.JobService.ResumeJob:output_type -> dendra.jobs.v1.ResumeJobResponse
+	26, // 65: dendra.jobs.v1.JobService.SkipNextStart:output_type -> dendra.jobs.v1.SkipNextStartResponse
+	28, // 66: dendra.jobs.v1.JobService.BackfillJob:output_type -> dendra.jobs.v1.BackfillJobResponse
+	30, // 67: dendra.jobs.v1.JobService.ListNextStarts:output_type -> dendra.jobs.v1.ListNextStartsResponse
+	33, // 68: dendra.jobs.v1.JobService.ListUpcomingStarts:output_type -> dendra.jobs.v1.ListUpcomingStartsResponse
+	36, // 69: dendra.jobs.v1.JobService.ListMissedStarts:output_type -> dendra.jobs.v1.ListMissedStartsResponse
+	55, // [55:70] is the sub-list for method output_type
+	40, // [40:55] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_job_service_proto_init() }

@@ -128,8 +128,10 @@ func (x *ListLoadsRequest) GetLocation() string {
 }
 
 type ListLoadsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Loads         []*Load                `protobuf:"bytes,1,rep,name=loads,proto3" json:"loads,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Loads []*Load                `protobuf:"bytes,1,rep,name=loads,proto3" json:"loads,omitempty"`
+	// Why nothing could be found out. Empty if something could.
+	Note          string `protobuf:"bytes,2,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -169,6 +171,13 @@ func (x *ListLoadsResponse) GetLoads() []*Load {
 		return x.Loads
 	}
 	return nil
+}
+
+func (x *ListLoadsResponse) GetNote() string {
+	if x != nil {
+		return x.Note
+	}
+	return ""
 }
 
 // Load is a mirror of a location.
@@ -1496,9 +1505,10 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\n" +
 	"%dendra/jobs/v1/pipeline_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"E\n" +
 	"\x10ListLoadsRequest\x121\n" +
-	"\blocation\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,512}$R\blocation\"?\n" +
+	"\blocation\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,512}$R\blocation\"S\n" +
 	"\x11ListLoadsResponse\x12*\n" +
-	"\x05loads\x18\x01 \x03(\v2\x14.dendra.jobs.v1.LoadR\x05loads\"\xde\a\n" +
+	"\x05loads\x18\x01 \x03(\v2\x14.dendra.jobs.v1.LoadR\x05loads\x12\x12\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note\"\xde\a\n" +
 	"\x04Load\x12\x1a\n" +
 	"\blocation\x18\x01 \x01(\tR\blocation\x12\x12\n" +
 	"\x04flow\x18\x02 \x01(\tR\x04flow\x12\x16\n" +

@@ -1,0 +1,122 @@
+package main_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+)
+
+// envServe makes this test binary a server of the Job API, to be killed.
+const envServe = "STARTER_TEST_SERVES"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(envServe) == "" {
+		os.Exit(m.Run())
+	}
+	if err := serveAPI(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// serveAPI serves the Job API until standard input ends, and writes its URL to standard
+// output.
+func serveAPI() error {
+	settings := temporalclient.Settings{Address: os.Getenv("TEMPORAL_ADDRESS"), Namespace: os.Getenv("TEMPORAL_NAMESPACE")}
+	temporal, err := temporalclient.Dial(context.Background(), settings)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	server := httptest.NewServer(api.New(api.Config{
+		Client: client.New(temporal, settings.Namespace), Address: settings.Address, Types: activities.Types(),
+	}).Handler())
+	defer server.Close()
+	fmt.Println(server.URL)
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // It ends with the test, at the latest.
+	return nil
+}
+
+// startServer starts a server in a process of its own, and returns its URL and a function
+// that kills it.
+func (s *site) startServer() (url string, kill func()) {
+	s.Helper()
+	server := exec.CommandContext(s.Context(), os.Args[0])
+	server.Env = append(append(os.Environ(), s.stack.Env()...), envServe+"=1", "TEMPORAL_ADDRESS="+s.stack.Temporal, "TEMPORAL_NAMESPACE="+s.stack.Namespace)
+	server.Stderr = os.Stderr
+	stdin, err := server.StdinPipe()
+	require.NoError(s, err)
+	stdout, err := server.StdoutPipe()
+	require.NoError(s, err)
+	require.NoError(s, server.Start())
+	kill = func() {
+		_ = server.Process.Kill() // It may be dead.
+		_ = server.Wait()         // Its exit code is that of a kill.
+		_ = stdin.Close()
+	}
+	s.Cleanup(kill)
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(s, err)
+	return strings.TrimSpace(line), kill
+}
+
+// TestAnApplyWhoseServerIsKilledIsCompletedByTheNext kills the server of a remote apply
+// twice (SIGKILL), at a random number of changes each time.
+func TestAnApplyWhoseServerIsKilledIsCompletedByTheNext(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	s := newSite(t)
+	declared := declaredJobs{recurring: 120, continuous: 20, oneShot: 40, queued: 20}
+	file := declared.file(t)
+	left := 200
+	for range 2 {
+		if left < 2 {
+			break // The machine was elsewhere, and all was done before the server was killed.
+		}
+		url, kill := s.startServer()
+		least := random.IntN(left/2) + 1
+		remote := s.start("apply", "-f", file, "--yes", "--server", url)
+		stacktest.WaitFor(s, fmt.Sprintf("%d changes of %d", least, left), func() (bool, error) {
+			return created(remote) >= least, nil
+		})
+		kill()
+		if code := remote.Wait(); code != 0 {
+			require.Equal(t, 1, code, remote.Output())
+			require.Contains(t, remote.Output(), "changes were made; apply again to go on")
+			require.Contains(t, remote.Output(), "starter: the server "+url+" ")
+		}
+		_, err := http.Get(url) //nolint:gosec,noctx // The server of this test.
+		require.Error(t, err, "it is gone")
+		left -= created(remote)
+	}
+	url, _ := s.startServer()
+	s.must(0, "apply", "-f", file, "--yes", "--server", url)
+	require.Contains(t, s.must(0, "plan", "-f", file, "--server", url), "200 unchanged")
+	require.Contains(t, s.must(0, "plan", "-f", file, "--prune"), "0 to create, 0 to update, 0 to delete, 0 blocked, 200 unchanged")
+	once := declared.onces()
+	stacktest.WaitFor(s, "a run of each job that runs once", func() (bool, error) { return !slices.Contains(s.runs(once), 0), nil })
+	s.must(0, "apply", "-f", file, "--yes", "--server", url)
+	require.Equal(t, slices.Repeat([]int{1}, len(once)), s.runs(once))
+	stacktest.WaitFor(s, "all schedules in the list", func() (bool, error) { return len(s.schedules()) >= 120, nil })
+	require.Len(t, s.schedules(), 120)
+	s.must(0, "drift", "--server", url)
+}
