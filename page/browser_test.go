@@ -73,7 +73,7 @@ func newTab(t *testing.T, width, height int64) *tab {
 			b.errors = append(b.errors, fmt.Sprintf("%+v", event.ExceptionDetails))
 		case *runtime.EventConsoleAPICalled:
 			if event.Type == runtime.ConsoleAPICalledTypeError {
-				b.errors = append(b.errors, fmt.Sprintf("%s", event.Args[0].Value))
+				b.errors = append(b.errors, event.Args[0].Value.String())
 			}
 		}
 	}))
