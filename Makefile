@@ -71,6 +71,8 @@ test-unit: ## unit tests under the race detector, those of devstack/ without it
 test-integration: ## integration tests on the embedded stack (needs make build)
 	$(call say,integration tests on the embedded stack)
 	@packages=$$($(INTEGRATION)); $(TEST_STACK) -timeout 20m $(TESTFLAGS) $$packages
+	$(call say,alert rules (the first time a minute for the engine of Prometheus))
+	@cd alerttest && $(GO) test -count=1 ./...
 
 .PHONY: test-race
 test-race: build test-unit ## unit and integration tests, all under the race detector
@@ -83,7 +85,7 @@ soak-tests: build ## the long form of the fault tests, under the race detector
 	@packages=$$($(INTEGRATION)); DENDRA_TEST_SOAK=1 $(TEST_STACK) -race -timeout 90m $(TESTFLAGS) $$packages
 
 .PHONY: lint
-lint: bin/tools/built ## gofmt, go vet, golangci-lint, workflowcheck
+lint: bin/tools/built breaking ## gofmt, go vet, golangci-lint, workflowcheck, buf
 	$(call say,gofmt)
 	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go' 2>/dev/null || find . -name '*.go' -not -path './bin/*')); \
 		if [ -n "$$files" ]; then printf 'not formatted, run gofmt -w on:\n%s\n' "$$files"; exit 1; fi
@@ -91,12 +93,14 @@ lint: bin/tools/built ## gofmt, go vet, golangci-lint, workflowcheck
 	@$(GO) vet ./...
 	@cd soak && $(GO) vet ./...
 	@cd bench && $(GO) vet ./...
+	@cd alerttest && $(GO) vet ./...
 	$(call say,golangci-lint)
 	@bin/tools/golangci-lint run --allow-parallel-runners ./...
 	@cd devstack && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
 	@cd docs/example-worker && ../../bin/tools/golangci-lint run --allow-parallel-runners ./...
 	@cd soak && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
 	@cd bench && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
+	@cd alerttest && ../bin/tools/golangci-lint run --allow-parallel-runners ./...
 	$(call say,workflowcheck)
 	@bin/tools/workflowcheck -config workflowcheck.config.yaml ./workflows/...
 
@@ -112,13 +116,27 @@ bin/tools/buf: tools/buf/go.mod tools/buf/go.sum
 
 # The contract imports buf/validate/validate.proto of it.
 PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
-.PHONY: generate
-generate: bin/tools/buf ## Go code of the contracts in proto/, the OpenAPI document, script and style of the page; needs no other tools, and no registry of buf
-	$(call say,generated code of proto/)
-	@$(BUILD) -o bin/tools/ google.golang.org/protobuf/cmd/protoc-gen-go connectrpc.com/connect/v2/cmd/protoc-gen-connect-go
+bin/proto/buf/validate/validate.proto: Makefile
 	@$(GO) mod download $(PROTOVALIDATE)
 	@mkdir -p bin/proto/buf/validate
 	@cp -f "$$($(GO) env GOMODCACHE)/$(PROTOVALIDATE)/proto/protovalidate/buf/validate/validate.proto" bin/proto/buf/validate/
+
+# proto/jobs.v1.binpb is the Job API that clients were built for. A change that would break
+# them needs a version v2.
+.PHONY: breaking
+breaking: bin/tools/buf bin/proto/buf/validate/validate.proto ## does the contract still serve the clients that there are?
+	$(call say,buf lint and buf breaking)
+	@bin/tools/buf lint
+	@bin/tools/buf breaking --against proto/jobs.v1.binpb --exclude-imports
+
+.PHONY: contract
+contract: breaking ## take the Job API as it is now as what clients were built for
+	@bin/tools/buf build -o proto/jobs.v1.binpb --path proto/dendra/jobs --exclude-source-info
+
+.PHONY: generate
+generate: bin/tools/buf bin/proto/buf/validate/validate.proto ## Go code of the contracts in proto/, the OpenAPI document, script and style of the page; needs no other tools, and no registry of buf
+	$(call say,generated code of proto/)
+	@$(BUILD) -o bin/tools/ google.golang.org/protobuf/cmd/protoc-gen-go connectrpc.com/connect/v2/cmd/protoc-gen-connect-go
 	@bin/tools/buf lint
 	@bin/tools/buf format --write proto
 	@find proto -name '*.pb.go' -delete -o -name '*.connect.go' -delete
@@ -146,6 +164,7 @@ bench: build ## Temporal's latency and throughput, workers that die, plan and ap
 	@bin/bench queue
 	@bin/bench archive
 	@bin/bench publish
+	@bin/bench overview
 	@bin/bench storm
 
 # How long there are faults, the seed of all that is random (by default of the

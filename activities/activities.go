@@ -5,6 +5,7 @@ package activities
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
 	"github.com/dendrascience/dendra-jobs/activities/archive"
@@ -18,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/objects"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -80,6 +82,14 @@ func ConnectPlatform(getenv func(string) string) (*platform.Client, error) {
 		return nil, err
 	}
 	return platform.New(config)
+}
+
+// RunLogs keeps the logs of runs on the server of a client. Closing sends what is left,
+// and comes before the client is closed.
+func RunLogs(ctx context.Context, client *pipeline.Client, logger *slog.Logger, closing func(func())) *runlogs.Keeper {
+	keeper := runlogs.Keep(context.WithoutCancel(ctx), client, logger)
+	closing(keeper.Close)
+	return keeper
 }
 
 // ConnectPipeline connects to the NATS server that the environment names, and

@@ -3,7 +3,6 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -19,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -206,12 +206,6 @@ func TestEnumsHaveAllWords(t *testing.T) {
 		client.MissedOverlap, client.MissedPaused, client.MissedSkipped, client.MissedServerDown, client.MissedWindow,
 		client.MissedBuffer, client.MissedSuperseded, client.MissedFailing, client.MissedUnknown,
 	}))
-}
-
-type enum interface {
-	~int32
-	comparable
-	Descriptor() protoreflect.EnumDescriptor
 }
 
 func checkWords[E messages.Enum](t *testing.T, words []string) {

@@ -12,12 +12,14 @@ import (
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connectproto"
 	"go.temporal.io/api/serviceerror"
+	sdk "go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/schedules"
@@ -44,6 +46,7 @@ const (
 	canceled         = jobsv1.ErrorReason_ERROR_REASON_CANCELED
 	tooLarge         = jobsv1.ErrorReason_ERROR_REASON_TOO_LARGE
 	unknownProcedure = jobsv1.ErrorReason_ERROR_REASON_UNKNOWN_METHOD
+	notRetried       = jobsv1.ErrorReason_ERROR_REASON_NOT_RETRIED
 	internalReason   = jobsv1.ErrorReason_ERROR_REASON_INTERNAL
 )
 
@@ -129,7 +132,7 @@ var errClasses = []errClass{
 	{ofType[*client.UnsupportedError], connect.CodeFailedPrecondition, unsupported},
 	{ofType[*client.QueueEndedError], connect.CodeFailedPrecondition, unsupported},
 	{ofType[*client.StateError], connect.CodeFailedPrecondition, unsupported},
-	{matching(client.ErrNotRetried), connect.CodeFailedPrecondition, unsupported},
+	{matching(client.ErrNotRetried), connect.CodeFailedPrecondition, notRetried},
 	{matching(client.ErrTooLate), connect.CodeFailedPrecondition, unsupported},
 	{matching(client.ErrNotOurs), connect.CodeFailedPrecondition, notOwned},
 	{matching(client.ErrOtherSpec), connect.CodeAlreadyExists, alreadyExists},
@@ -189,6 +192,32 @@ func explain(ctx context.Context, err error) *connect.Error {
 		}
 	}
 	return internalError().WithCause(err)
+}
+
+// explain is explain with the address of a Temporal server that does not answer.
+func (s *Server) explain(ctx context.Context, err error) *connect.Error {
+	explained := explain(ctx, err)
+	if explained == nil || s.Address == "" || ctx.Err() != nil {
+		return explained
+	}
+	if text := s.aboutTemporal(err); text != "" {
+		return newError(connect.CodeUnavailable, backendDown, "%s", text).WithCause(err)
+	}
+	return explained
+}
+
+// aboutTemporal says that Temporal does not answer, "" if err is about something else.
+func (s *Server) aboutTemporal(err error) string {
+	switch {
+	case ofType[*connect.Error](err), ofType[*job.Failure](err), errors.Is(err, client.ErrNoWorker):
+		return ""
+	case ofType[*serviceerror.Unavailable](err), ofType[*serviceerror.ResourceExhausted](err):
+		return temporalclient.ExplainCall(sdk.Options{HostPort: s.Address, Namespace: s.Client.Namespace()}, err).Error()
+	case ofType[*serviceerror.DeadlineExceeded](err), ofType[*serviceerror.Canceled](err),
+		errors.Is(err, client.ErrSlow), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("temporal at %s does not answer in time", s.Address)
+	}
+	return ""
 }
 
 // oneLine is the text of an error; joined errors have one on each line.

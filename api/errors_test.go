@@ -36,7 +36,7 @@ func TestErrorsHaveCodesAndReasons(t *testing.T) {
 		{client.ErrNoWorker, connect.CodeUnavailable, "NO_WORKER", true},
 		{client.ErrSlow, connect.CodeUnavailable, "BACKEND_UNAVAILABLE", true},
 		{client.ErrOtherSpec, connect.CodeAlreadyExists, "ALREADY_EXISTS", true},
-		{client.ErrNotRetried, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
+		{client.ErrNotRetried, connect.CodeFailedPrecondition, "NOT_RETRIED", true},
 		{&client.UnsupportedError{Action: "pause", JobID: "a.b", Mode: job.ModeQueued, Hint: "stop it"}, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
 		{&client.QueueEndedError{Queue: "q"}, connect.CodeFailedPrecondition, "UNSUPPORTED", true},
 		{&client.StateError{}, connect.CodeFailedPrecondition, "UNSUPPORTED", true},

@@ -2,10 +2,10 @@ package api
 
 import (
 	"context"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )

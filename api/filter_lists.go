@@ -136,12 +136,35 @@ func runFilter(terms []term) (client.RunFilter, bool) {
 		JobID: exact["job_id"], Type: exact["type"], Mode: modeOf(exact["mode"]), Status: client.RunStatus(exact["status"]),
 		Owner: exact["owner"], Queue: exact["queue"], Tags: tags,
 	}
+	filter.Statuses = statusesOf(terms)
 	for _, t := range terms {
 		if t.op == opFrom {
 			filter.Since, _ = time.Parse(time.RFC3339, t.value) // It was checked.
 		}
 	}
 	return filter, possible
+}
+
+// statusesOf are the statuses that terms leave, nil if they name none.
+func statusesOf(terms []term) []client.RunStatus {
+	named := false
+	var left []client.RunStatus
+	for _, status := range client.RunStatuses() {
+		fits := true
+		for _, t := range terms {
+			if t.field == "status" {
+				named = true
+				fits = fits && t.holds(word(string(status)))
+			}
+		}
+		if fits {
+			left = append(left, status)
+		}
+	}
+	if !named {
+		return nil
+	}
+	return left
 }
 
 // lookedThrough says that runs have to be looked at one by one, since package client does

@@ -31,7 +31,7 @@ func (s *Server) explainErrors(next connect.ServerFunc) connect.ServerFunc {
 				err = internalError()
 			}
 		}()
-		explained := explain(ctx, next(ctx, spec, stream))
+		explained := s.explain(ctx, next(ctx, spec, stream))
 		if explained != nil && explained.Code() == connect.CodeInternal {
 			s.Logger.ErrorContext(ctx, "a call of the Job API failed", "procedure", spec.Procedure, "error", explained.Unwrap())
 		}

@@ -88,6 +88,10 @@ func (r *reader) options(o job.Options, m *jobsv1.JobOptions) job.Options {
 	set(&o.StopGracePeriod, m.GetStopGracePeriod(), "stop_grace_period")
 	o.Failover = wordOf[job.Failover](m.GetFailover())
 	set(&o.FailoverAfter, m.GetFailoverAfter(), "failover_after")
+	set(&o.Freshness, m.GetFreshness(), "freshness")
+	if d := m.GetDeadline(); d != nil {
+		o.Deadline = &job.Deadline{Time: d.GetTime(), TimeZone: d.GetTimeZone()}
+	}
 	return o
 }
 

@@ -46,7 +46,7 @@ func recurringMessage(r job.Recurring) *jobsv1.Recurring {
 
 func optionsMessage(o job.Options) *jobsv1.JobOptions {
 	retries := int32(o.MaxRetryCount)
-	return &jobsv1.JobOptions{
+	m := &jobsv1.JobOptions{
 		Description: o.Description, Owner: o.Owner.String(), Tags: o.Tags,
 		RunTimeout: durationOf(o.RunTimeout), HeartbeatTimeout: durationOf(o.HeartbeatTimeout), MaxRetryCount: &retries,
 		RetryBackoff: &jobsv1.RetryBackoff{
@@ -54,5 +54,10 @@ func optionsMessage(o job.Options) *jobsv1.JobOptions {
 		},
 		StopGracePeriod: durationOf(o.StopGracePeriod), Bind: o.Bind,
 		Failover: enumOf[jobsv1.FailoverPolicy](o.Failover), FailoverAfter: durationOf(o.FailoverAfter),
+		Freshness: durationOf(o.Freshness),
 	}
+	if d := o.Deadline; d != nil {
+		m.Deadline = &jobsv1.Deadline{Time: d.Time, TimeZone: d.TimeZone}
+	}
+	return m
 }

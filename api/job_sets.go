@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"connectrpc.com/connect/v2"
@@ -38,7 +39,7 @@ func (s *jobSetService) plan(ctx context.Context, set *jobsv1.JobSet) (*schedule
 		return nil, err
 	}
 	return s.syncer.Plan(ctx, declared.jobs, schedules.PlanOptions{
-		Provider: provider, Prune: set.GetPrune(), AllowMassPrune: set.GetAllowMassDelete(), ResetPauses: set.GetResetPauses(),
+		Provider: provider, Prune: set.GetPrune(), AllowMassPrune: set.GetAllowMassDelete(), ResetPauses: set.GetResetPauses(), Parallel: int(set.GetParallel()),
 		Types: declared.known.externalOf(declared.jobs),
 	})
 }
@@ -56,7 +57,13 @@ func providerOf(field, name string, otherwise job.Provider) (job.Provider, error
 }
 
 func planMessage(plan *schedules.Plan) *jobsv1.Plan {
-	m := &jobsv1.Plan{Foreign: plan.Foreign, Etag: plan.Fingerprint()}
+	m := &jobsv1.Plan{
+		Foreign: plan.Foreign, Etag: plan.Fingerprint(), Namespace: plan.Namespace, NamespaceId: plan.NamespaceID(),
+		Unrecorded: plan.Empty() && !plan.Recorded(),
+	}
+	if err := plan.CheckPrune(); err != nil {
+		m.Refusal = err.Error()
+	}
 	for _, change := range plan.Changes {
 		m.Changes = append(m.Changes, changeMessage(change, nil))
 	}
@@ -98,7 +105,7 @@ func (s *jobSetService) ApplyJobSet(ctx context.Context, r *jobsv1.ApplyJobSetRe
 	switch {
 	case context.Cause(applying) != nil:
 		return context.Cause(applying)
-	case failures > 0:
+	case failures > 0 && !errors.Is(err, schedules.ErrRefused):
 		return nil // The answers say which.
 	}
 	return err
@@ -128,6 +135,7 @@ func (s *jobSetService) GetDrift(ctx context.Context, r *jobsv1.GetDriftRequest)
 	}
 	return &jobsv1.GetDriftResponse{
 		Drifts: driftMessages(drift.Jobs), Foreign: drift.Foreign, Failing: driftMessages(drift.Failing), Applied: int32(drift.Applied),
+		Namespace: drift.Namespace,
 	}, nil
 }
 
@@ -135,7 +143,7 @@ func driftMessages(drifts []schedules.JobDrift) []*jobsv1.JobDrift {
 	var list []*jobsv1.JobDrift
 	for _, drift := range drifts {
 		list = append(list, &jobsv1.JobDrift{
-			JobId: drift.JobID, Kind: enumOf[jobsv1.DriftKind](drift.Kind), Fields: fieldMessages(drift.Fields), Note: drift.Note,
+			JobId: drift.JobID, Kind: enumOf[jobsv1.DriftKind](drift.Kind), Fields: fieldMessages(drift.Fields), Note: drift.Note, Mode: word(string(drift.Mode)),
 		})
 	}
 	return list

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"time"
 
 	"connectrpc.com/connect/v2"
 
@@ -48,18 +49,15 @@ func (s *jobService) ListJobs(ctx context.Context, r *jobsv1.ListJobsRequest) (*
 	if !possible {
 		return &jobsv1.ListJobsResponse{}, nil
 	}
-	rows, unread, err := s.Client.Jobs.List(ctx, filter)
-	if err != nil {
-		return nil, err
-	}
-	var matching []client.JobRow
-	for _, row := range rows {
-		if matchesJob(terms, row) {
-			matching = append(matching, row)
+	list, kept := s.lists.get(r.GetFilter())
+	if place == "" || !kept {
+		if list, err = s.listJobs(ctx, terms, filter); err != nil {
+			return nil, err
 		}
+		s.lists.keep(r.GetFilter(), list)
 	}
-	page, next := after(matching, func(row client.JobRow) string { return row.ID }, place, pageSize(r.GetPageSize()))
-	response := &jobsv1.ListJobsResponse{Unreachable: unread}
+	page, next := after(list.rows, func(row client.JobRow) string { return row.ID }, place, pageSize(r.GetPageSize()))
+	response := &jobsv1.ListJobsResponse{Unreachable: list.unread}
 	for _, row := range page {
 		response.Jobs = append(response.Jobs, rowMessage(row))
 	}
@@ -67,6 +65,18 @@ func (s *jobService) ListJobs(ctx context.Context, r *jobsv1.ListJobsRequest) (*
 		response.NextPageToken = pages.write(next)
 	}
 	return response, nil
+}
+
+// listJobs lists the jobs that fit a filter.
+func (s *jobService) listJobs(ctx context.Context, terms []term, filter client.JobFilter) (jobList, error) {
+	rows, unread, err := s.Client.Jobs.List(ctx, filter)
+	list := jobList{unread: unread, read: time.Now()}
+	for _, row := range rows {
+		if matchesJob(terms, row) {
+			list.rows = append(list.rows, row)
+		}
+	}
+	return list, err
 }
 
 // CreateJob implements the service.
@@ -113,6 +123,9 @@ func (s *jobService) create(ctx context.Context, j job.Job, known *known, repeat
 			return nil, err
 		}
 		change = now
+	}
+	if repeat && change.Action == schedules.ActionUnchanged && change.Version != "" {
+		change.Action, change.Note = schedules.ActionCreate, "" // As the first call said.
 	}
 	return changeMessage(*change, nil), nil
 }

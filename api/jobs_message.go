@@ -1,9 +1,9 @@
 package api
 
 import (
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -58,14 +58,30 @@ func loopMessage(loop *contract.ContinuousState) *jobsv1.Loop {
 		Phase: string(loop.Phase), Iterations: loop.Iterations, Failed: loop.Failed, Interrupted: loop.Interrupted,
 		LostWorkers: loop.LostWorkers, Totals: loop.Totals, Cursor: valueOf(loop.Cursor),
 		NextTime: timeOf(loop.NextAt), LastSuccessTime: timeOf(loop.LastSuccess), LastError: loop.LastError,
+		ConsecutiveFailures: int32(loop.ConsecutiveFailures), ConsecutiveLostWorkers: int32(loop.ConsecutiveLost),
+		FailingSinceTime: timeOf(loop.FailingSince), PauseReason: loop.PauseReason, Binding: bindingMessage(&loop.Binding),
 	}
+}
+
+// bindingMessage is the service of a bound job, nil if it has none.
+func bindingMessage(b *contract.Binding) *jobsv1.Binding {
+	if b == nil || b.Service == "" {
+		return nil
+	}
+	m := &jobsv1.Binding{Service: b.Service}
+	for _, rebind := range b.Rebinds {
+		m.Rebinds = append(m.Rebinds, &jobsv1.Rebind{
+			RebindTime: timeOf(rebind.At), OldService: rebind.From, NewService: rebind.To, Reason: rebind.Reason,
+		})
+	}
+	return m
 }
 
 // changeMessage is what a plan says of a job, and why the change failed.
 func changeMessage(change schedules.Change, failed error) *jobsv1.JobChange {
 	m := &jobsv1.JobChange{
 		Action: enumOf[jobsv1.JobAction](change.Action), JobId: change.JobID, Fields: fieldMessages(change.Fields),
-		Note: change.Note, Drifted: change.Drifted,
+		Note: change.Note, Drifted: change.Drifted, Mode: word(string(change.Mode)), Etag: change.Fingerprint(),
 		CurrentStartTimes: timesOf(change.NextNow), PlannedStartTimes: timesOf(change.NextThen),
 	}
 	if failed != nil {

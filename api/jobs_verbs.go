@@ -1,36 +1,13 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
-
-// RunJob implements the service.
-func (s *jobService) RunJob(ctx context.Context, r *jobsv1.RunJobRequest) (*jobsv1.RunJobResponse, error) {
-	live, err := s.Client.Jobs.Live(ctx, r.GetId())
-	if err != nil {
-		return nil, err
-	}
-	if live.Job.Mode() == job.ModeContinuous {
-		number, err := s.Client.Jobs.TriggerIteration(ctx, r.GetId())
-		return &jobsv1.RunJobResponse{Iteration: number, RunName: iterationName(r.GetId(), number)}, err
-	}
-	triggered, err := s.Client.Jobs.TriggerJob(ctx, live.Job)
-	if err != nil {
-		return nil, err
-	}
-	response := &jobsv1.RunJobResponse{}
-	if triggered.Receipt != nil {
-		response.Place = placeMessage(*triggered.Receipt)
-	} else {
-		response.RunName = refName(triggered.Run)
-	}
-	return response, nil
-}
 
 // StopJob implements the service.
 func (s *jobService) StopJob(ctx context.Context, r *jobsv1.StopJobRequest) (*jobsv1.StopJobResponse, error) {
@@ -44,17 +21,30 @@ func (s *jobService) RestartJob(ctx context.Context, r *jobsv1.RestartJobRequest
 
 // PauseJob implements the service.
 func (s *jobService) PauseJob(ctx context.Context, r *jobsv1.PauseJobRequest) (*jobsv1.PauseJobResponse, error) {
-	return &jobsv1.PauseJobResponse{}, s.Client.Jobs.Pause(ctx, r.GetId(), reasonOr(ctx, r.GetReason()))
+	// What cannot be found out keeps no job from being paused.
+	paused, before, err := s.Client.Jobs.Paused(ctx, r.GetId())
+	if err != nil || !paused {
+		before = ""
+	}
+	return &jobsv1.PauseJobResponse{PreviousReason: before}, s.Client.Jobs.Pause(ctx, r.GetId(), reasonOr(ctx, r.GetReason()))
 }
 
 // ResumeJob implements the service.
 func (s *jobService) ResumeJob(ctx context.Context, r *jobsv1.ResumeJobRequest) (*jobsv1.ResumeJobResponse, error) {
-	return &jobsv1.ResumeJobResponse{}, s.Client.Jobs.Resume(ctx, r.GetId(), reasonOr(ctx, r.GetReason()))
+	resumable, err := s.Client.Jobs.Resumable(ctx, r.GetId())
+	if err != nil {
+		return nil, err
+	}
+	if resumable == client.ResumableNothing {
+		return &jobsv1.ResumeJobResponse{Unchanged: true}, nil
+	}
+	response := &jobsv1.ResumeJobResponse{FailuresReset: resumable == client.ResumableFailures}
+	return response, s.Client.Jobs.Resume(ctx, r.GetId(), reasonOr(ctx, r.GetReason()))
 }
 
 // SkipNextStart implements the service.
 func (s *jobService) SkipNextStart(ctx context.Context, r *jobsv1.SkipNextStartRequest) (*jobsv1.SkipNextStartResponse, error) {
-	result, err := s.Client.Jobs.SkipNext(ctx, r.GetId(), callerOf(ctx))
+	result, err := s.Client.Jobs.SkipNext(ctx, r.GetId(), cmp.Or(r.GetSkippedBy(), callerOf(ctx)))
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +53,10 @@ func (s *jobService) SkipNextStart(ctx context.Context, r *jobsv1.SkipNextStartR
 
 // BackfillJob implements the service.
 func (s *jobService) BackfillJob(ctx context.Context, r *jobsv1.BackfillJobRequest) (*jobsv1.BackfillJobResponse, error) {
-	from, to := r.GetStartTime().AsTime(), r.GetEndTime().AsTime()
+	from, to := r.GetStartTime().AsTime(), toTime(r.GetEndTime())
+	if to.IsZero() {
+		to = time.Now()
+	}
 	switch {
 	case from.After(to):
 		return nil, badRequest(violation{"end_time", "it is before start_time"})
@@ -157,6 +150,8 @@ func (s *jobService) ListMissedStarts(ctx context.Context, r *jobsv1.ListMissedS
 		response.Counts = append(response.Counts, &jobsv1.StartCounts{
 			JobId: counts.JobID, StartTime: timeOf(counts.From), Scheduled: int32(counts.Scheduled), Runs: int32(counts.Runs),
 			Waiting: int32(counts.Waiting), Missed: int32(counts.Missed),
+			ServerOverlap: counts.ServerOverlap, ServerMissedWindow: counts.ServerWindow, ServerBufferFull: counts.ServerBuffer,
+			ServerSinceTime: timeOf(counts.ServerSince),
 		})
 	}
 	return response, nil

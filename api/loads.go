@@ -3,11 +3,11 @@ package api
 import (
 	"context"
 	"errors"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"time"
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -25,7 +25,7 @@ func (s *Server) pipeline() (*pipeline.Client, error) {
 
 // ListLoads implements the service. Before the first worker there are no streams, and so
 // no loads.
-func (s *loadService) ListLoads(ctx context.Context, _ *jobsv1.ListLoadsRequest) (*jobsv1.ListLoadsResponse, error) {
+func (s *loadService) ListLoads(ctx context.Context, r *jobsv1.ListLoadsRequest) (*jobsv1.ListLoadsResponse, error) {
 	client, err := s.pipeline()
 	if err != nil {
 		return nil, err
@@ -36,6 +36,9 @@ func (s *loadService) ListLoads(ctx context.Context, _ *jobsv1.ListLoadsRequest)
 	}
 	response := &jobsv1.ListLoadsResponse{}
 	for _, load := range loads {
+		if r.GetLocation() != "" && r.GetLocation() != load.Location {
+			continue
+		}
 		response.Loads = append(response.Loads, messages.Load(load, time.Now()))
 	}
 	return response, nil
@@ -69,7 +72,10 @@ func (s *loadService) SkipHeldMessage(ctx context.Context, r *jobsv1.SkipHeldMes
 		if held == nil || load.Waiting == 0 {
 			return nil, newError(connect.CodeFailedPrecondition, unsupported, "no message blocks mirror %s of location %s", mirror, load.Location)
 		}
-		return &jobsv1.SkipHeldMessageResponse{Sequence: int64(held.Sequence)}, client.RequestSkip(ctx, load.Consumer(), *held)
+		if r.GetSequence() != 0 && r.GetSequence() != int64(held.Sequence) {
+			return nil, newError(connect.CodeAborted, etagMismatch, "message %d does not block mirror %s of location %s any more: look again", r.GetSequence(), mirror, load.Location)
+		}
+		return &jobsv1.SkipHeldMessageResponse{Sequence: int64(held.Sequence), Subject: held.Subject}, client.RequestSkip(ctx, load.Consumer(), *held)
 	}
 	return nil, newError(connect.CodeNotFound, notFound, "nothing was loaded of location %.100q with flow %s into mirror %.100q", r.GetLocation(), flow, mirror)
 }

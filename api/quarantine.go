@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -16,7 +18,7 @@ type quarantineService struct{ *Server }
 func itemFilter(m *jobsv1.QuarantineFilter) (pipeline.ItemFilter, error) {
 	filter := pipeline.ItemFilter{
 		Stage: pipeline.Stage(m.GetStage()), Operation: pipeline.Operation(m.GetFlow()),
-		Organization: m.GetOrganization(), Location: m.GetLocation(), Class: m.GetErrorClass(), Since: toTime(m.GetStartTime()),
+		Organization: m.GetOrganization(), Location: m.GetLocation(), Class: m.GetErrorClass(), Since: toTime(m.GetStartTime()), Before: uint64(m.GetBeforeId()),
 	}
 	if err := filter.Check(); err != nil {
 		return filter, badRequest(violation{"filter", oneLine(err)})
@@ -36,18 +38,26 @@ func (s *quarantineService) ListQuarantineItems(ctx context.Context, r *jobsv1.L
 		return nil, err
 	}
 	f := r.GetFilter()
-	pages := pagesOf[uint64]("ListQuarantineItems", f.GetStage(), f.GetFlow(), f.GetOrganization(), f.GetLocation(), f.GetErrorClass(), f.GetStartTime().String())
-	if filter.Before, err = pages.read(r.GetPageToken()); err != nil {
+	pages := pagesOf[uint64]("ListQuarantineItems", f.GetStage(), f.GetFlow(), f.GetOrganization(), f.GetLocation(), f.GetErrorClass(),
+		f.GetStartTime().String(), strconv.FormatInt(f.GetBeforeId(), 10), strconv.FormatBool(r.GetOldestFirst()))
+	place, err := pages.read(r.GetPageToken())
+	if err != nil {
 		return nil, err
 	}
+	if place > 0 && !r.GetOldestFirst() {
+		filter.Before = place
+	}
 	size := pageSize(r.GetPageSize())
-	newest := make([]pipeline.Item, 0, size) // the last ones, as a ring
+	items := make([]pipeline.Item, 0, size) // of the newest ones a ring
 	found := 0
 	err = client.Items(ctx, filter, func(item pipeline.Item) error {
-		if len(newest) < size {
-			newest = append(newest, item)
-		} else {
-			newest[found%size] = item
+		switch {
+		case r.GetOldestFirst() && item.ID <= place:
+			return nil
+		case len(items) < size:
+			items = append(items, item)
+		case !r.GetOldestFirst():
+			items[found%size] = item
 		}
 		found++
 		return nil
@@ -55,15 +65,60 @@ func (s *quarantineService) ListQuarantineItems(ctx context.Context, r *jobsv1.L
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(newest, func(a, b pipeline.Item) int { return int(int64(b.ID) - int64(a.ID)) })
-	response := &jobsv1.ListQuarantineItemsResponse{}
-	for _, item := range newest {
+	if !r.GetOldestFirst() {
+		slices.SortFunc(items, func(a, b pipeline.Item) int { return cmp.Compare(b.ID, a.ID) })
+	}
+	response := &jobsv1.ListQuarantineItemsResponse{TotalSize: int64(found)}
+	for _, item := range items {
 		response.Items = append(response.Items, itemMessage(item))
 	}
 	if found > size {
-		response.NextPageToken = pages.write(newest[size-1].ID)
+		response.NextPageToken = pages.write(items[size-1].ID)
 	}
 	return response, nil
+}
+
+// SummarizeQuarantine implements the service.
+func (s *quarantineService) SummarizeQuarantine(ctx context.Context, r *jobsv1.SummarizeQuarantineRequest) (*jobsv1.SummarizeQuarantineResponse, error) {
+	client, err := s.pipeline()
+	if err != nil {
+		return nil, err
+	}
+	filter, err := itemFilter(r.GetFilter())
+	if err != nil {
+		return nil, err
+	}
+	type origin struct{ stage, operation, name, class string }
+	groups := map[origin]*jobsv1.QuarantineGroup{}
+	response := &jobsv1.SummarizeQuarantineResponse{}
+	err = client.Items(ctx, filter, func(item pipeline.Item) error { // The oldest comes first.
+		of := origin{string(item.Stage), string(item.Operation), item.Name, item.Class}
+		group := groups[of]
+		if group == nil {
+			group = &jobsv1.QuarantineGroup{
+				Stage: string(item.Stage), Flow: string(item.Operation), Name: item.Name, ErrorClass: item.Class,
+				OldestTime: timeOf(item.Time), NewestTime: timeOf(item.Time),
+			}
+			groups[of] = group
+			response.Groups = append(response.Groups, group)
+		}
+		group.ItemCount++
+		if item.Replayable() == nil {
+			group.ReplayableCount++
+		}
+		if item.Time.Before(group.GetOldestTime().AsTime()) {
+			group.OldestTime = timeOf(item.Time)
+		}
+		if item.Time.After(group.GetNewestTime().AsTime()) {
+			group.NewestTime = timeOf(item.Time)
+		}
+		group.LatestId = int64(item.ID)
+		return nil
+	})
+	slices.SortFunc(response.Groups, func(a, b *jobsv1.QuarantineGroup) int {
+		return cmp.Or(cmp.Compare(b.GetItemCount(), a.GetItemCount()), cmp.Compare(b.GetLatestId(), a.GetLatestId()))
+	})
+	return response, err
 }
 
 // GetQuarantineItem implements the service.
@@ -86,7 +141,7 @@ func itemMessage(item pipeline.Item) *jobsv1.QuarantineItem {
 		Id: int64(item.ID), Stage: string(item.Stage), Flow: string(item.Operation), Name: item.Name,
 		ErrorClass: item.Class, Reason: item.Reason, JobId: item.Job, Target: item.Target,
 		OriginSubject: item.OriginSubject, OriginSequence: int64(item.OriginSequence),
-		QuarantineTime: timeOf(item.Time), Size: int64(item.Size),
+		QuarantineTime: timeOf(item.Time), Size: int64(item.Size), KeptSize: int64(item.Kept),
 	}
 	if err := item.Replayable(); err != nil {
 		m.NotReplayable = err.Error()
@@ -99,6 +154,23 @@ type chosenItems struct {
 	ids []uint64
 	// left are items that the request does not apply to: at most [maxLeft].
 	left []*jobsv1.QuarantineItem
+	// leftCount counts all of these.
+	leftCount int
+}
+
+// first takes the first so many of the items, 0 for all.
+func (c *chosenItems) first(count int32) {
+	if count > 0 && len(c.ids) > int(count) {
+		c.ids = c.ids[:count]
+	}
+}
+
+// last is the id of the last item, 0 if there is none.
+func (c *chosenItems) last() int64 {
+	if len(c.ids) == 0 {
+		return 0
+	}
+	return int64(c.ids[len(c.ids)-1])
 }
 
 // maxLeft bounds the items that an answer names.
@@ -111,7 +183,9 @@ func (s *quarantineService) choose(ctx context.Context, client *pipeline.Client,
 	take := func(item pipeline.Item) error {
 		if fits(item) == nil {
 			chosen.ids = append(chosen.ids, item.ID)
-		} else if len(chosen.left) < maxLeft {
+			return nil
+		}
+		if chosen.leftCount++; len(chosen.left) < maxLeft {
 			chosen.left = append(chosen.left, itemMessage(item))
 		}
 		return nil
@@ -150,13 +224,17 @@ func (s *quarantineService) ReplayQuarantineItems(ctx context.Context, r *jobsv1
 	if err != nil {
 		return nil, err
 	}
-	response := &jobsv1.ReplayQuarantineItemsResponse{ReplayCount: int32(len(chosen.ids)), Left: chosen.left}
+	chosen.first(r.GetMaxCount())
+	response := &jobsv1.ReplayQuarantineItemsResponse{
+		ReplayCount: int32(len(chosen.ids)), Left: chosen.left, LeftCount: int32(chosen.leftCount), LastId: chosen.last(),
+	}
 	if r.GetForce() {
 		replayed, err := client.Replay(ctx, chosen.ids, nil)
 		if err != nil {
 			return nil, err
 		}
-		response.ReplayCount = int32(replayed.Published)
+		response.ReplayCount, response.MissingCount = int32(replayed.Published), int32(replayed.Missing)
+		response.LeftCount += int32(replayed.Refused)
 	}
 	return response, nil
 }
@@ -171,7 +249,8 @@ func (s *quarantineService) DropQuarantineItems(ctx context.Context, r *jobsv1.D
 	if err != nil {
 		return nil, err
 	}
-	response := &jobsv1.DropQuarantineItemsResponse{DropCount: int32(len(chosen.ids))}
+	chosen.first(r.GetMaxCount())
+	response := &jobsv1.DropQuarantineItemsResponse{DropCount: int32(len(chosen.ids)), LastId: chosen.last()}
 	if r.GetForce() {
 		dropped, err := client.Drop(ctx, chosen.ids, nil)
 		if err != nil {

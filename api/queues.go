@@ -9,8 +9,8 @@ import (
 
 	"connectrpc.com/connect/v2"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"github.com/dendrascience/dendra-jobs/internal/parallel"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
@@ -23,9 +23,9 @@ type queueService struct{ *Server }
 func (s *queueService) GetQueue(ctx context.Context, r *jobsv1.GetQueueRequest) (*jobsv1.GetQueueResponse, error) {
 	queue, err := s.Client.Queues.Get(ctx, r.GetName())
 	if err != nil {
-		return nil, err
+		return nil, aboutQueue(r.GetName(), err)
 	}
-	return &jobsv1.GetQueueResponse{Queue: messages.Queue(queue)}, nil
+	return &jobsv1.GetQueueResponse{Queue: wholeQueueMessage(queue)}, nil
 }
 
 // ListQueues implements the service.
@@ -92,25 +92,38 @@ func unreachableName(mu *sync.Mutex, list *[]string, name string) {
 // EnqueueJobs implements the service.
 func (s *queueService) EnqueueJobs(ctx context.Context, r *jobsv1.EnqueueJobsRequest) (*jobsv1.EnqueueJobsResponse, error) {
 	field := func(i int) string { return fmt.Sprintf("jobs[%d]", i) }
-	declared, err := s.declared(ctx, job.ProviderAPI, r.GetJobs(), field)
+	jobs, err := s.liveJobs(ctx, r.GetJobIds())
+	if len(r.GetJobs()) > 0 {
+		var declared *declaredJobs
+		if declared, err = s.declared(ctx, job.ProviderAPI, r.GetJobs(), field); err == nil {
+			jobs = declared.jobs
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
 	var wrong []violation
-	for i, j := range declared.jobs {
-		if j.Queue() == "" || j.Queue() != declared.jobs[0].Queue() {
+	for i, j := range jobs {
+		if j.Queue() == "" || j.Queue() != jobs[0].Queue() {
 			wrong = append(wrong, violation{field(i) + ".queued", "all jobs of a request have the mode queued, and the same queue"})
 		}
 	}
 	if len(wrong) > 0 {
 		return nil, badRequest(wrong...)
 	}
+	if r.GetRefuseOtherSpec() {
+		for _, j := range jobs {
+			if err := s.refuseOtherSpec(ctx, j); err != nil {
+				return nil, err
+			}
+		}
+	}
 	options := client.EnqueueOptions{AllowRerun: r.GetAllowRerun(), RequestID: r.GetRequestId()}
-	receipts, err := s.Client.Queues.EnqueueAll(ctx, declared.jobs, options, func(int) {})
+	receipts, err := s.Client.Queues.EnqueueAll(ctx, jobs, options, func(int) {})
 	if err != nil && len(receipts) > 0 {
 		failed := explain(ctx, err)
 		reason, _ := InfoOf(failed)
-		return nil, withInfo(connect.NewError(failed.Code(), fmt.Sprintf("%d of %d jobs are in the queue, then: %s", len(receipts), len(declared.jobs), failed.Message())),
+		return nil, withInfo(connect.NewError(failed.Code(), fmt.Sprintf("%d of %d jobs are in the queue, then: %s", len(receipts), len(jobs), failed.Message())),
 			reason, map[string]string{"enqueued": fmt.Sprint(len(receipts))}).WithCause(err)
 	}
 	response := &jobsv1.EnqueueJobsResponse{}
@@ -130,7 +143,7 @@ func (s *queueService) ListQueueItems(ctx context.Context, r *jobsv1.ListQueueIt
 	size := pageSize(r.GetPageSize())
 	items, err := s.Client.Queues.PeekAfter(ctx, r.GetQueue(), place, size+1)
 	if err != nil {
-		return nil, err
+		return nil, aboutQueue(r.GetQueue(), err)
 	}
 	response := &jobsv1.ListQueueItemsResponse{}
 	if len(items) > size {
@@ -143,4 +156,50 @@ func (s *queueService) ListQueueItems(ctx context.Context, r *jobsv1.ListQueueIt
 		})
 	}
 	return response, nil
+}
+
+// liveJobs are the definitions that Temporal has of jobs.
+func (s *queueService) liveJobs(ctx context.Context, ids []string) ([]job.Job, error) {
+	jobs := make([]job.Job, len(ids))
+	for i, id := range ids {
+		live, err := s.Client.Jobs.Live(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		jobs[i] = live.Job
+	}
+	return jobs, nil
+}
+
+// refuseOtherSpec refuses a job that its queue would skip, since its id has completed with
+// another spec. A run that failed does not prevent another.
+func (s *queueService) refuseOtherSpec(ctx context.Context, j job.Job) error {
+	live, err := s.Client.Jobs.LiveWorkflow(ctx, j.ID)
+	if err != nil || live == nil {
+		return err
+	}
+	err = live.CheckSpec(j)
+	switch {
+	case errors.Is(err, client.ErrOtherSpec) && live.Workflow.Open():
+		return newError(connect.CodeFailedPrecondition, unsupported, "a run of job %s with another spec is running: wait for its end, or stop it", j.ID)
+	case live.Workflow.Open() || live.Workflow.RunStatus() == client.RunCompleted:
+		return err
+	}
+	return nil
+}
+
+// wholeQueueMessage is a queue on the wire, with its items.
+func wholeQueueMessage(q *client.Queue) *jobsv1.Queue {
+	m := messages.Queue(q)
+	for _, item := range q.Next {
+		m.Next = append(m.Next, &jobsv1.QueueItem{Sequence: item.Sequence, JobId: item.JobID, AcceptTime: timeOf(item.Accepted)})
+	}
+	for _, item := range q.Recent {
+		m.Recent = append(m.Recent, &jobsv1.FinishedItem{
+			Sequence: item.Sequence, JobId: item.JobID, Status: enumOf[jobsv1.ItemStatus](item.Status),
+			AcceptTime: timeOf(item.Accepted), StartTime: timeOf(item.Started), EndTime: timeOf(item.Ended),
+			RunName: messages.ItemRunName(item.JobID, item.RunID), ErrorMessage: item.Error,
+		})
+	}
+	return m
 }

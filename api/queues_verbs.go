@@ -2,25 +2,62 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
+// resourceKey is the key of the metadata of an error NOT_FOUND that says what is not there:
+// queue or queue_item.
+const resourceKey = "resource"
+
+// aboutQueue says in an error what is not there.
+func aboutQueue(queue string, err error) error {
+	switch {
+	case errors.Is(err, client.ErrNotInQueue):
+		return missing("queue_item", fmt.Sprintf("the job is not in queue %s", queue))
+	case errors.Is(err, client.ErrNotFound):
+		return missing("queue", fmt.Sprintf("there is no queue %s", queue))
+	}
+	return err
+}
+
+func missing(resource, text string) error {
+	return withInfo(connect.NewError(connect.CodeNotFound, text), notFound, map[string]string{resourceKey: resource})
+}
+
+// summaryMessage is a queue right after a change.
+func summaryMessage(s contract.QueueSummary) *jobsv1.QueueSummary {
+	return &jobsv1.QueueSummary{Waiting: int32(s.Waiting), RunningJobId: s.Running, Paused: s.Paused, Draining: s.Draining, Halted: s.Halted}
+}
+
+// summaryOf is a queue that was not changed.
+func summaryOf(q *client.Queue) *jobsv1.QueueSummary {
+	m := &jobsv1.QueueSummary{Waiting: int32(q.Waiting), Paused: q.Paused, Draining: q.Draining, Halted: q.Halted != nil}
+	if q.Running != nil {
+		m.RunningJobId = q.Running.JobID
+	}
+	return m
+}
+
 // CancelQueueItem implements the service.
 func (s *queueService) CancelQueueItem(ctx context.Context, r *jobsv1.CancelQueueItemRequest) (*jobsv1.CancelQueueItemResponse, error) {
 	receipt, err := s.Client.Queues.CancelItem(ctx, r.GetQueue(), r.GetJobId())
-	return &jobsv1.CancelQueueItemResponse{Running: receipt.Running}, err
+	return &jobsv1.CancelQueueItemResponse{Running: receipt.Running}, aboutQueue(r.GetQueue(), err)
 }
 
 // MoveQueueItem implements the service.
 func (s *queueService) MoveQueueItem(ctx context.Context, r *jobsv1.MoveQueueItemRequest) (*jobsv1.MoveQueueItemResponse, error) {
-	_, err := s.Client.Queues.MoveToFront(ctx, r.GetQueue(), r.GetJobId())
-	return &jobsv1.MoveQueueItemResponse{}, err
+	summary, err := s.Client.Queues.MoveToFront(ctx, r.GetQueue(), r.GetJobId())
+	return &jobsv1.MoveQueueItemResponse{Summary: summaryMessage(summary)}, aboutQueue(r.GetQueue(), err)
 }
 
 // purgeSample is how many jobs the answer to a purge that is only counted names, and
@@ -38,14 +75,14 @@ func (s *queueService) PurgeQueue(ctx context.Context, r *jobsv1.PurgeQueueReque
 	}
 	if r.GetForce() {
 		removed, err := s.Client.Queues.Purge(ctx, r.GetQueue(), first, last)
-		return &jobsv1.PurgeQueueResponse{PurgeCount: int32(removed)}, err
+		return &jobsv1.PurgeQueueResponse{PurgeCount: int32(removed)}, aboutQueue(r.GetQueue(), err)
 	}
 	queue, err := s.Client.Queues.Get(ctx, r.GetQueue())
 	if err == nil {
 		err = queue.Err()
 	}
 	if err != nil {
-		return nil, err
+		return nil, aboutQueue(r.GetQueue(), err)
 	}
 	response := &jobsv1.PurgeQueueResponse{PurgeCount: int32(queue.CountBetween(first, last))}
 	items, err := s.Client.Queues.Peek(ctx, r.GetQueue(), 0, purgeLook)
@@ -59,26 +96,43 @@ func (s *queueService) PurgeQueue(ctx context.Context, r *jobsv1.PurgeQueueReque
 
 // PauseQueue implements the service.
 func (s *queueService) PauseQueue(ctx context.Context, r *jobsv1.PauseQueueRequest) (*jobsv1.PauseQueueResponse, error) {
-	_, err := s.Client.Queues.Pause(ctx, r.GetQueue(), reasonOr(ctx, r.GetReason()))
-	return &jobsv1.PauseQueueResponse{}, err
+	queue, err := s.Client.Queues.Get(ctx, r.GetQueue())
+	if err != nil {
+		return nil, aboutQueue(r.GetQueue(), err)
+	}
+	summary, err := s.Client.Queues.Pause(ctx, r.GetQueue(), reasonOr(ctx, r.GetReason()))
+	if err != nil {
+		return nil, aboutQueue(r.GetQueue(), err)
+	}
+	return &jobsv1.PauseQueueResponse{Summary: summaryMessage(summary), AlreadyPaused: queue.Paused, PreviousReason: queue.PauseReason}, nil
 }
 
 // ResumeQueue implements the service.
 func (s *queueService) ResumeQueue(ctx context.Context, r *jobsv1.ResumeQueueRequest) (*jobsv1.ResumeQueueResponse, error) {
-	_, err := s.Client.Queues.Resume(ctx, r.GetQueue())
-	return &jobsv1.ResumeQueueResponse{}, err
+	queue, err := s.Client.Queues.Get(ctx, r.GetQueue())
+	if err == nil {
+		err = queue.Err()
+	}
+	if err != nil {
+		return nil, aboutQueue(r.GetQueue(), err)
+	}
+	if !queue.Paused && !queue.Draining && queue.Halted == nil {
+		return &jobsv1.ResumeQueueResponse{Summary: summaryOf(queue), Unchanged: true}, nil
+	}
+	summary, err := s.Client.Queues.Resume(ctx, r.GetQueue())
+	return &jobsv1.ResumeQueueResponse{Summary: summaryMessage(summary)}, aboutQueue(r.GetQueue(), err)
 }
 
 // DrainQueue implements the service.
 func (s *queueService) DrainQueue(ctx context.Context, r *jobsv1.DrainQueueRequest) (*jobsv1.DrainQueueResponse, error) {
-	_, err := s.Client.Queues.Drain(ctx, r.GetQueue())
-	return &jobsv1.DrainQueueResponse{}, err
+	summary, err := s.Client.Queues.Drain(ctx, r.GetQueue())
+	return &jobsv1.DrainQueueResponse{Summary: summaryMessage(summary)}, aboutQueue(r.GetQueue(), err)
 }
 
 // SkipFailedItem implements the service.
 func (s *queueService) SkipFailedItem(ctx context.Context, r *jobsv1.SkipFailedItemRequest) (*jobsv1.SkipFailedItemResponse, error) {
-	_, err := s.Client.Queues.SkipFailed(ctx, r.GetQueue())
-	return &jobsv1.SkipFailedItemResponse{}, err
+	summary, err := s.Client.Queues.SkipFailed(ctx, r.GetQueue())
+	return &jobsv1.SkipFailedItemResponse{Summary: summaryMessage(summary)}, aboutQueue(r.GetQueue(), err)
 }
 
 // SetQueueFailurePolicy implements the service.
@@ -87,30 +141,37 @@ func (s *queueService) SetQueueFailurePolicy(ctx context.Context, r *jobsv1.SetQ
 	if err := job.CheckKey("queue", r.GetQueue()); err != nil {
 		return nil, badRequest(violation{"queue", err.Error()})
 	}
-	_, err := s.Client.Queues.SetOnFailure(ctx, r.GetQueue(), wordOf[job.OnFailure](r.GetOnFailure()))
-	return &jobsv1.SetQueueFailurePolicyResponse{}, err
+	summary, err := s.Client.Queues.SetOnFailure(ctx, r.GetQueue(), wordOf[job.OnFailure](r.GetOnFailure()))
+	return &jobsv1.SetQueueFailurePolicyResponse{Summary: summaryMessage(summary)}, err
 }
 
 // RecoverQueue implements the service.
 func (s *queueService) RecoverQueue(ctx context.Context, r *jobsv1.RecoverQueueRequest) (*jobsv1.RecoverQueueResponse, error) {
-	_, err := s.Client.Queues.Recover(ctx, r.GetQueue())
-	return &jobsv1.RecoverQueueResponse{}, err
+	queue, err := s.Client.Queues.Get(ctx, r.GetQueue())
+	if err != nil {
+		return nil, aboutQueue(r.GetQueue(), err)
+	}
+	if queue.Ended == nil {
+		return &jobsv1.RecoverQueueResponse{Summary: summaryOf(queue), Unchanged: true}, nil
+	}
+	summary, err := s.Client.Queues.Recover(ctx, r.GetQueue())
+	return &jobsv1.RecoverQueueResponse{Summary: summaryMessage(summary)}, aboutQueue(r.GetQueue(), err)
 }
 
 // ListDeadLetters implements the service.
 func (s *queueService) ListDeadLetters(ctx context.Context, r *jobsv1.ListDeadLettersRequest) (*jobsv1.ListDeadLettersResponse, error) {
-	letters, err := s.deadLetters(ctx, r.GetQueue(), nil)
+	state, err := s.Client.Queues.State(ctx, r.GetQueue())
 	if err != nil {
-		return nil, err
+		return nil, aboutQueue(r.GetQueue(), err)
 	}
-	return &jobsv1.ListDeadLettersResponse{DeadLetters: letterMessages(letters)}, nil
+	return &jobsv1.ListDeadLettersResponse{DeadLetters: letterMessages(state.DeadLetters), Dropped: state.DeadDropped}, nil
 }
 
 // deadLetters are those of a queue with the numbers, or all.
 func (s *queueService) deadLetters(ctx context.Context, queue string, sequences []int64) ([]contract.DeadLetter, error) {
 	state, err := s.Client.Queues.State(ctx, queue)
 	if err != nil {
-		return nil, err
+		return nil, aboutQueue(queue, err)
 	}
 	if len(sequences) == 0 {
 		return state.DeadLetters, nil
@@ -146,7 +207,7 @@ func (s *queueService) RetryDeadLetters(ctx context.Context, r *jobsv1.RetryDead
 	for _, later := range outcome.Later {
 		m := letterMessage(later)
 		m.ErrorMessage = "another one of the job, with another spec, is retried: retry this one when that has ended"
-		response.Left = append(response.Left, m)
+		response.Later = append(response.Later, m)
 	}
 	for _, left := range outcome.Left {
 		m := letterMessage(left.DeadLetter)
@@ -159,7 +220,7 @@ func (s *queueService) RetryDeadLetters(ctx context.Context, r *jobsv1.RetryDead
 // DropDeadLetters implements the service.
 func (s *queueService) DropDeadLetters(ctx context.Context, r *jobsv1.DropDeadLettersRequest) (*jobsv1.DropDeadLettersResponse, error) {
 	dropped, err := s.Client.Queues.DropDead(ctx, r.GetQueue(), r.GetSequences())
-	return &jobsv1.DropDeadLettersResponse{Dropped: int32(dropped)}, err
+	return &jobsv1.DropDeadLettersResponse{Dropped: int32(dropped)}, aboutQueue(r.GetQueue(), err)
 }
 
 func letterMessages(letters []contract.DeadLetter) []*jobsv1.DeadLetter {
@@ -171,11 +232,8 @@ func letterMessages(letters []contract.DeadLetter) []*jobsv1.DeadLetter {
 }
 
 func letterMessage(letter contract.DeadLetter) *jobsv1.DeadLetter {
-	m := &jobsv1.DeadLetter{
+	return &jobsv1.DeadLetter{
 		Sequence: letter.Sequence, JobId: letter.JobID, EndTime: timeOf(letter.Ended), ErrorMessage: letter.Error,
+		RunName: messages.ItemRunName(letter.JobID, letter.RunID),
 	}
-	if letter.RunID != "" {
-		m.RunName = refName(client.RunRef{WorkflowID: contract.JobWorkflowID(letter.JobID), RunID: letter.RunID})
-	}
-	return m
 }

@@ -42,7 +42,10 @@ func repeatedCreates(t *testing.T, w *world) {
 				all.Go(func() {
 					j := steps(t, id, "gate", gate)
 					set(j)
-					_, errs[i] = servers[i%2].Jobs.CreateJob(t.Context(), &jobsv1.CreateJobRequest{Job: j, RequestId: requestID})
+					made, err := servers[i%2].Jobs.CreateJob(t.Context(), &jobsv1.CreateJobRequest{Job: j, RequestId: requestID})
+					if errs[i] = err; err == nil && made.GetChange().GetAction() != created {
+						errs[i] = fmt.Errorf("the answer says %s", made.GetChange().GetAction())
+					}
 				})
 			}
 			all.Wait()

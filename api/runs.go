@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"strconv"
 	"strings"
 
 	"connectrpc.com/connect/v2"
-	"google.golang.org/protobuf/proto"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -79,7 +78,7 @@ func (s *runService) GetRun(ctx context.Context, r *jobsv1.GetRunRequest) (*jobs
 	if err != nil {
 		return nil, err
 	}
-	return &jobsv1.GetRunResponse{Run: runDetailMessage(detail)}, nil
+	return &jobsv1.GetRunResponse{Run: RunMessage(detail)}, nil
 }
 
 // run reads a run of a job of this system.
@@ -135,6 +134,11 @@ func (s *runService) ListRuns(ctx context.Context, r *jobsv1.ListRunsRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	if r.GetWithProgress() {
+		if err := s.Client.Runs.AddProgress(ctx, page.Runs); err != nil {
+			return nil, err
+		}
+	}
 	response := &jobsv1.ListRunsResponse{}
 	for _, run := range page.Runs {
 		response.Runs = append(response.Runs, runMessage(run))
@@ -158,35 +162,11 @@ func (s *runService) WatchRun(ctx context.Context, r *jobsv1.WatchRunRequest, st
 	if err != nil {
 		return err
 	}
-	watching, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var sent *jobsv1.Run
-	send := func(detail *client.RunDetail) {
-		run := runDetailMessage(detail)
-		if proto.Equal(run, sent) {
-			return
-		}
-		sent = run
-		if err := stream.Send(&jobsv1.WatchRunResponse{Run: run}); err != nil {
-			stop(err)
-		}
+	send := func(run *jobsv1.Run) error { return stream.Send(&jobsv1.WatchRunResponse{Run: run}) }
+	if !first.Status.Open() {
+		return send(RunMessage(first))
 	}
-	if first.Status.Open() {
-		send(first)
-		if first, err = s.Client.Runs.Follow(watching, first.RunRef, send); err != nil {
-			return causeOf(watching, err)
-		}
-	}
-	send(first)
-	return context.Cause(watching)
-}
-
-// causeOf is why a context was ended, if it was, or the error.
-func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
+	return s.watches.follow(ctx, first, send)
 }
 
 // watchIteration sends an iteration now and when it has ended.
@@ -203,8 +183,13 @@ func (s *runService) watchIteration(ctx context.Context, named namedRun, stream 
 	if err != nil || run.Status != "" && !run.Status.Open() {
 		return err
 	}
-	if _, err := s.Client.Runs.FollowIteration(ctx, named.jobID, named.iteration, func(*contract.ContinuousState) {}); err != nil {
+	ended, err := s.Client.Runs.FollowIteration(ctx, named.jobID, named.iteration, func(*contract.ContinuousState) {})
+	if err != nil {
 		return err
+	}
+	if ended.Start.IsZero() { // The job has forgotten it.
+		forgotten := &jobsv1.Run{Name: iterationName(named.jobID, named.iteration), JobId: named.jobID, Iteration: named.iteration}
+		return stream.Send(&jobsv1.WatchRunResponse{Run: forgotten})
 	}
 	if run, err = s.iteration(ctx, named); err != nil {
 		return err
@@ -222,10 +207,17 @@ func (s *runService) RetryRun(ctx context.Context, r *jobsv1.RetryRunRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	if retried.Receipt != nil {
-		return &jobsv1.RetryRunResponse{Sequence: retried.Receipt.Sequence}, nil
+	response := &jobsv1.RetryRunResponse{}
+	if receipt := retried.Receipt; receipt != nil {
+		response.Sequence, response.Ahead, response.Duplicate = receipt.Sequence, int32(receipt.Ahead), receipt.Duplicate
+		response.Queue = retried.Job.Queue()
+	} else {
+		response.RunName = refName(retried.Run)
 	}
-	return &jobsv1.RetryRunResponse{RunName: refName(retried.Run)}, nil
+	if retried.ExistedBefore {
+		response.ExistingStatus = enumOf[jobsv1.RunStatus](retried.Status)
+	}
+	return response, nil
 }
 
 // named reads the run that a request names: a workflow that is no run of a job is none.

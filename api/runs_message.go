@@ -13,6 +13,7 @@ func runMessage(run client.Run) *jobsv1.Run {
 		ScheduledTime: timeOf(run.Scheduled), StartTime: timeOf(run.Started), TakenTime: timeOf(run.Taken), EndTime: timeOf(run.Ended),
 		Lateness: latenessOf(run), Attempts: int32(run.Attempts), Handovers: int32(run.Handovers), Worker: run.Worker,
 		Message: run.Message, Counts: run.Counts, ErrorClass: run.Class, ErrorMessage: run.Error,
+		Mode: word(string(run.Mode)), UpdateTime: timeOf(run.LastUpdate),
 		SupersededByTime: timeOf(run.SupersededBy), HeldUntilTime: timeOf(run.HeldUntil),
 	}
 	if run.RetryOf != "" {
@@ -24,16 +25,16 @@ func runMessage(run client.Run) *jobsv1.Run {
 	return m
 }
 
-// runDetailMessage is a run with all that is known of it.
-func runDetailMessage(detail *client.RunDetail) *jobsv1.Run {
+// RunMessage is a run on the wire with all that is known of it.
+func RunMessage(detail *client.RunDetail) *jobsv1.Run {
 	m := runMessage(detail.Run)
 	m.Cursor, m.LastError, m.NextAttemptTime = valueOf(detail.Cursor), detail.LastError, timeOf(detail.NextAttempt)
 	m.WaitingForWorker = detail.WaitingForWorker
 	if detail.Output != nil {
-		m.Output = valueOf(detail.Output.Output)
+		m.Output, m.Binding = valueOf(detail.Output.Output), bindingMessage(detail.Output.Binding)
 	}
 	if detail.Job != nil {
-		m.Spec = structOf(detail.Job.Spec)
+		m.Spec, m.WorkerType = structOf(detail.Job.Spec), string(detail.Job.Worker)
 	}
 	return m
 }

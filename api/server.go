@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -20,7 +19,8 @@ import (
 
 // Config says what a server works with.
 type Config struct {
-	// Client is that of Temporal. Required.
+	// Client is that of Temporal. Only a server that is asked for nothing but loads and the
+	// quarantine works without it.
 	Client *client.Client
 	// Pipeline is that of NATS, which loads and the quarantine need. Without it they are
 	// unavailable.
@@ -28,6 +28,8 @@ type Config struct {
 	// Overview reads for the overview. Its Run has to be running. If it is nil, the server
 	// makes one when it is asked for the overview first: see Server.Close.
 	Overview *overview.Reader
+	// Address is that of Temporal, for the texts of errors. Without it they do not name one.
+	Address string
 	// Types are the job types that are known besides those that workers announce.
 	Types []job.Type
 	// Logger gets what errors do not tell callers. Defaults to slog.Default().
@@ -45,6 +47,8 @@ type Server struct {
 	connect *connect.Server
 	syncer  *schedules.Syncer
 	types   *types
+	lists   *jobLists
+	watches *watches
 	reader  ownReader
 }
 
@@ -56,8 +60,9 @@ func New(config Config) *Server {
 	if config.Timeout == 0 {
 		config.Timeout = 2 * time.Minute
 	}
-	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config)}
-	interceptors := append(slices.Clone(config.Interceptors), s.limitTime, s.explainErrors, validate.NewServerInterceptor())
+	s := &Server{Config: config, syncer: schedules.New(config.Client), types: newTypes(config), lists: &jobLists{}, watches: newWatches(config.Client)}
+	interceptors := append([]connect.ServerInterceptor{traced(config.Logger), observe}, config.Interceptors...)
+	interceptors = append(interceptors, s.limitTime, s.explainErrors, validate.NewServerInterceptor())
 	s.connect = connect.NewServer(interceptors...)
 	s.connect.SetUnknownHandler(unknownMethod)
 	jobsv1connect.RegisterJobServiceHandler(s.connect, &jobService{s})

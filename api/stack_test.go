@@ -17,10 +17,12 @@ import (
 	"connectrpc.com/connect/v2"
 	"connectrpc.com/connect/v2/connecthttp"
 	"github.com/stretchr/testify/require"
+	sdk "go.temporal.io/sdk/client"
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -34,6 +36,8 @@ type world struct {
 	pipeline *pipeline.Client
 	url      string // of the server over HTTP
 	log      *lockedBuffer
+	stack    *stacktest.Stack
+	temporal sdk.Client
 }
 
 // lockedBuffer is a log of several goroutines.
@@ -65,13 +69,17 @@ func TestStack(t *testing.T) {
 		})
 	}
 	t.Run("plain HTTP", func(t *testing.T) { t.Parallel(); plainHTTP(t, w) })
-	t.Run("buf curl", func(t *testing.T) { t.Parallel(); bufCurl(t, w) })
+	t.Run("every method by curl", func(t *testing.T) { t.Parallel(); methodsByCurl(t, w) })
+	t.Run("every method by buf curl", func(t *testing.T) { t.Parallel(); methodsByBuf(t, w) })
 	t.Run("health", func(t *testing.T) { t.Parallel(); health(t, w) })
 	t.Run("abuse", func(t *testing.T) { t.Parallel(); abuse(t, w) })
 	t.Run("secrets", func(t *testing.T) { t.Parallel(); secrets(t, w) })
 	t.Run("streams that are left", func(t *testing.T) { t.Parallel(); leftStreams(t, w) })
 	t.Run("pages of runs", func(t *testing.T) { t.Parallel(); pagesOfRuns(t, w) })
 	t.Run("repeated creates", func(t *testing.T) { t.Parallel(); repeatedCreates(t, w) })
+	t.Run("documented commands", func(t *testing.T) { t.Parallel(); documentedCommands(t, w) })
+	t.Run("drift", func(t *testing.T) { t.Parallel(); driftByHand(t, w) })
+	t.Run("pages of jobs", func(t *testing.T) { t.Parallel(); pagesOfJobs(t, w) })
 	t.Run("ownership", func(t *testing.T) { t.Parallel(); ownership(t, w) })
 }
 
@@ -124,17 +132,20 @@ func announcedType() job.Type {
 func startWorld(t *testing.T) *world {
 	t.Helper()
 	st := stacktest.Start(t)
-	w := &world{client: client.New(st.Dial(t), st.Namespace), log: &lockedBuffer{}}
+	temporal := st.Dial(t)
+	w := &world{client: client.New(temporal, st.Namespace), log: &lockedBuffer{}, stack: st, temporal: temporal}
 	var err error
 	w.pipeline, err = pipeline.Connect(t.Context(), st.NATS)
 	require.NoError(t, err)
 	t.Cleanup(w.pipeline.Close)
 
 	ctx, stop := context.WithCancel(context.Background())
+	logs := runlogs.Keep(ctx, w.pipeline, newLogger(w.log))
+	t.Cleanup(logs.Close)
 	done := make(chan error, 1)
 	go func() {
 		done <- workers.Run(ctx, workers.Config{
-			Logger: newLogger(w.log), Worker: "apitest", Types: append(ownTypes(), announcedType()),
+			RunLogs: logs, Logger: newLogger(w.log), Worker: "apitest", Types: append(ownTypes(), announcedType()),
 			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
 		})
 	}()
@@ -192,21 +203,33 @@ type calledClients struct {
 	called map[string]bool
 }
 
-// transports are all ways to the server.
+// through gives clients that call through a transport.
+func (w *world) through(transport connect.Transport) *calledClients {
+	called := &calledClients{called: map[string]bool{}}
+	called.Clients = api.NewClients(transport, called.note)
+	return called
+}
+
+// over gives clients that call over HTTP.
+func (w *world) over(c *http.Client, options ...connecthttp.Option) *calledClients {
+	return w.through(connecthttp.NewTransport(c, w.url, options...))
+}
+
+// jsonWithGet has calls written as people write them.
+func jsonWithGet() []connecthttp.Option {
+	return []connecthttp.Option{connecthttp.WithProtoJSON(), connecthttp.WithHTTPGet(), connecthttp.WithHTTPGetMaxURLSize(4<<10, true)}
+}
+
+// transports are the ways to the server of the Go client.
 func (w *world) transports() map[string]*calledClients {
-	over := func(c *http.Client, options ...connecthttp.Option) *calledClients {
-		called := &calledClients{called: map[string]bool{}}
-		called.Clients = api.NewClients(connecthttp.NewTransport(c, w.url, options...), called.note)
-		return called
-	}
 	inProcess := &calledClients{called: map[string]bool{}}
 	inProcess.Clients = w.server.InProcess(inProcess.note)
 	return map[string]*calledClients{
 		"in process": inProcess,
-		"protobuf":   over(&http.Client{}),
-		"json":       over(&http.Client{}, connecthttp.WithProtoJSON(), connecthttp.WithHTTPGet(), connecthttp.WithHTTPGetMaxURLSize(4<<10, true)),
-		"grpc":       over(http2(), connecthttp.WithGRPC()),
-		"grpc web":   over(&http.Client{}, connecthttp.WithGRPCWeb()),
+		"protobuf":   w.over(&http.Client{}),
+		"json":       w.over(&http.Client{}, jsonWithGet()...),
+		"grpc":       w.over(http2(), connecthttp.WithGRPC()),
+		"grpc web":   w.over(&http.Client{}, connecthttp.WithGRPCWeb()),
 	}
 }
 

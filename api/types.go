@@ -62,6 +62,8 @@ type known struct {
 	types []jobType
 	// incomplete says why there may be more.
 	incomplete error
+	// notes say what cannot be used, and why.
+	notes []string
 }
 
 // find finds a type by its name, or by the job's id if that is "".
@@ -86,13 +88,16 @@ func (k *known) names() []string {
 }
 
 // add adds an external type unless it is known, or cannot be used.
-func (k *known) add(t job.Type) {
+func (k *known) add(t job.Type, source string) {
 	if _, ok := k.find(t.Name, ""); ok {
 		return
 	}
-	if made := newJobType(t, true); made.broken == nil {
-		k.types = append(k.types, made)
+	made := newJobType(t, true)
+	if made.broken != nil {
+		k.notes = append(k.notes, fmt.Sprintf("A job type of %s is invalid: %s.", source, oneLine(made.broken)))
+		return
 	}
+	k.types = append(k.types, made)
 }
 
 // all are the types of this program and those that workers announce, or that applied jobs
@@ -126,11 +131,14 @@ func (t *types) addAnnounced(ctx context.Context, k *known) {
 	if err != nil {
 		k.incomplete = fmt.Errorf("list the job types of workers: %w", err)
 	}
+	if services.Unreadable != nil {
+		k.notes = append(k.notes, fmt.Sprintf("A service is left out: %s.", oneLine(services.Unreadable)))
+	}
 	for _, some := range [][]client.LiveService{services.Live, services.Lost} {
 		slices.SortStableFunc(some, func(a, b client.LiveService) int { return b.Started.Compare(a.Started) })
 		for n := range some {
 			for _, served := range some[n].Types {
-				k.add(served.JobType(some[n].Worker))
+				k.add(served.JobType(some[n].Worker), "service "+some[n].ID())
 			}
 		}
 	}
@@ -146,7 +154,7 @@ func (t *types) addApplied(ctx context.Context, k *known, provider job.Provider)
 	}
 	for _, name := range sortedKeys(applied.Types) {
 		kept := applied.Types[name]
-		k.add(kept.JobType(kept.Worker))
+		k.add(kept.JobType(kept.Worker), "the record of applied jobs")
 	}
 }
 

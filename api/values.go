@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/internal/messages"
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -77,3 +77,7 @@ func valueOf(text json.RawMessage) *structpb.Value {
 	}
 	return value
 }
+
+// Word is the word of people and of jobs files for a value of an enum of the contract:
+// timed_out for RUN_STATUS_TIMED_OUT. It is "" for the unspecified value.
+func Word[E messages.Enum](e E) string { return wordOf[string](e) }

@@ -2,10 +2,11 @@ package api
 
 import (
 	"context"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"slices"
 	"strings"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
+	"github.com/dendrascience/dendra-jobs/client"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -13,14 +14,18 @@ import (
 type workerService struct{ *Server }
 
 // ListWorkers implements the service.
-func (s *workerService) ListWorkers(ctx context.Context, _ *jobsv1.ListWorkersRequest) (*jobsv1.ListWorkersResponse, error) {
+func (s *workerService) ListWorkers(ctx context.Context, r *jobsv1.ListWorkersRequest) (*jobsv1.ListWorkersResponse, error) {
 	workers, err := s.Client.Workers.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	response := &jobsv1.ListWorkersResponse{}
 	for _, service := range slices.Concat(workers.Services, workers.Lost) {
-		response.Workers = append(response.Workers, messages.Worker(service))
+		m := messages.Worker(service)
+		if r.GetWithTypes() {
+			m.Types = servedMessages(service)
+		}
+		response.Workers = append(response.Workers, m)
 	}
 	for _, unserved := range workers.Unserved {
 		response.UnservedTypes = append(response.UnservedTypes, &jobsv1.UnservedType{JobType: unserved.Type, Jobs: int32(unserved.Jobs)})
@@ -28,14 +33,27 @@ func (s *workerService) ListWorkers(ctx context.Context, _ *jobsv1.ListWorkersRe
 	return response, nil
 }
 
+// servedMessages are the job types of a worker, as it announced them.
+func servedMessages(service client.LiveService) []*jobsv1.JobType {
+	var list []*jobsv1.JobType
+	for _, served := range service.Types {
+		list = append(list, &jobsv1.JobType{
+			Name: served.Name, Worker: string(service.Worker), Description: served.Description, Modes: words(served.Modes),
+			SpecSchema: structOf(served.SpecSchema),
+		})
+	}
+	slices.SortFunc(list, func(a, b *jobsv1.JobType) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return list
+}
+
 // ListJobTypes implements the service.
 func (s *workerService) ListJobTypes(ctx context.Context, _ *jobsv1.ListJobTypesRequest) (*jobsv1.ListJobTypesResponse, error) {
 	known := s.types.all(ctx)
-	if known.incomplete != nil {
-		return nil, known.incomplete
-	}
 	slices.SortFunc(known.types, func(a, b jobType) int { return strings.Compare(a.Name, b.Name) })
-	response := &jobsv1.ListJobTypesResponse{}
+	response := &jobsv1.ListJobTypesResponse{Notes: known.notes}
+	if known.incomplete != nil {
+		response.Incomplete = s.explain(ctx, known.incomplete).Message()
+	}
 	for _, t := range known.types {
 		m := &jobsv1.JobType{Name: t.Name, Worker: string(t.Worker), Description: t.Description, Modes: words(t.Modes)}
 		if t.schema != nil {

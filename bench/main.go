@@ -31,6 +31,8 @@ const usage = `bench measures the embedded servers.
   bench load [flags]      points from the stream into InfluxDB, against the same
                           posted from memory, and the memory that a stalled mirror
                           costs; bench load --help
+  bench overview [flags]  the overview of a thousand jobs: its size, its calls of Temporal,
+                          and how soon changes show; bench overview --help
   bench archive [flags]   raw messages from the stream into the archive; bench archive --help
   bench publish [flags]   messages into the raw stream, with JetStream syncing its
                           files now and then or always; bench publish --help
@@ -71,6 +73,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return loadBench(ctx, args[1:], out)
 	case "archive":
 		return archiveBench(ctx, args[1:], out)
+	case "overview":
+		return overviewBench(ctx, args[1:], out)
 	case "publish":
 		return publishBench(ctx, args[1:], out)
 	default:

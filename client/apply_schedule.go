@@ -55,9 +55,13 @@ func (c *conn) createSchedule(ctx context.Context, change ScheduleChange) (bool,
 	if err != nil {
 		return false, err
 	}
+	memo, err := metadata.OfSchedule(change.Job)
+	if err != nil {
+		return false, err
+	}
 	id := contract.ScheduleID(change.Job.ID)
 	_, err = call(ctx, c.temporal.WorkflowService().CreateSchedule, &workflowservice.CreateScheduleRequest{
-		Namespace: c.namespace, ScheduleId: id, Schedule: change.Schedule, SearchAttributes: m.SearchAttributes,
+		Namespace: c.namespace, ScheduleId: id, Schedule: change.Schedule, SearchAttributes: m.SearchAttributes, Memo: memo,
 		Identity: c.identity, RequestId: newRequestID(),
 	})
 	var exists *serviceerror.AlreadyExists
@@ -82,11 +86,15 @@ func (change ScheduleChange) edit(live *Live) (*scheduleEdit, error) {
 	if err != nil {
 		return nil, err
 	}
+	memo, err := metadata.OfSchedule(change.Job)
+	if err != nil {
+		return nil, err
+	}
 	schedule, err := change.over(live)
 	if err != nil {
 		return nil, fmt.Errorf("schedule %s: %w", id, err)
 	}
-	return &scheduleEdit{schedule: schedule, attributes: m.SearchAttributes}, nil
+	return &scheduleEdit{schedule: schedule, attributes: m.SearchAttributes, memo: memo}, nil
 }
 
 // over is the schedule to write in place of the one that is there: everything

@@ -88,6 +88,8 @@ type scheduleEdit struct {
 	schedule *schedulepb.Schedule
 	// attributes are its search attributes; nil keeps those that it has.
 	attributes *commonpb.SearchAttributes
+	// memo is that of the schedule itself; nil keeps the one that it has.
+	memo *commonpb.Memo
 }
 
 // change makes a schedule what edit makes of it. It reads the schedule and calls
@@ -133,7 +135,7 @@ func (s schedules) changeOnce(
 		return true, err
 	}
 	_, err = s.service.UpdateSchedule(ctx, &workflowservice.UpdateScheduleRequest{
-		Namespace: s.namespace, ScheduleId: contract.ScheduleID(jobID), Schedule: wanted.schedule, SearchAttributes: wanted.attributes,
+		Namespace: s.namespace, ScheduleId: contract.ScheduleID(jobID), Schedule: wanted.schedule, SearchAttributes: wanted.attributes, Memo: wanted.memo,
 		ConflictToken: now.GetConflictToken(), Identity: s.identity, RequestId: rand.Text(),
 	})
 	if conflicts(err) {

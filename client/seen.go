@@ -130,13 +130,27 @@ func (c *RunClient) scan(ctx context.Context, query string, limit int, visit fun
 type SeenSchedule struct {
 	JobRow
 	DefinitionHash string
+	// Limits are those of the definition; nil if it has none, or if the list does not tell.
+	Limits *contract.Limits
+
+	skips []SkippedStart
+}
+
+// Skips says that people have the schedule leave out a start.
+func (s *SeenSchedule) Skips(at time.Time) bool {
+	return slices.ContainsFunc(s.skips, func(skip SkippedStart) bool { return skip.At.Equal(at) })
 }
 
 // ScanSchedules goes through the recurring jobs.
 func (c *JobClient) ScanSchedules(ctx context.Context, visit func(SeenSchedule)) error {
 	return c.listSchedules(ctx, func(entry *schedulepb.ScheduleListEntry) {
 		if row, ours := scheduledRow(entry); ours {
-			visit(SeenSchedule{row, metadata.Attribute(entry.GetSearchAttributes(), contract.AttributeDefinitionHash.GetName())})
+			seen := SeenSchedule{JobRow: row, DefinitionHash: definitionHashOf(entry.GetSearchAttributes()), skips: comingSkips(entry.GetInfo().GetSpec(), time.Time{})}
+			var limits contract.Limits
+			if metadata.Field(entry.GetMemo(), contract.MemoLimits, &limits) && limits.Definition == seen.DefinitionHash {
+				seen.Limits = &limits
+			}
+			visit(seen)
 		}
 	})
 }

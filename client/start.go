@@ -16,6 +16,8 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/metadata"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -114,7 +116,9 @@ type start struct {
 
 // start starts a workflow of a job. It is the call itself and not the SDK's
 // function, since that cannot be given a request id.
-func (c *conn) start(ctx context.Context, j job.Job, s start) (RunRef, error) {
+func (c *conn) start(ctx context.Context, j job.Job, s start) (_ RunRef, err error) {
+	ctx, end := tracing.Span(ctx, "StartWorkflow:"+s.workflowType, "dendra.job_id", j.ID, "dendra.job_type", j.Type)
+	defer func() { end(err) }()
 	if s.requestID == "" {
 		s.requestID = newRequestID()
 	}
@@ -147,6 +151,8 @@ func (c *conn) start(ctx context.Context, j job.Job, s start) (RunRef, error) {
 		WorkflowIdConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 
 		Memo: m.Memo, SearchAttributes: m.SearchAttributes, UserMetadata: m.UserMetadata,
+
+		Header: temporalclient.Header(ctx),
 	}
 	if s.once {
 		request.WorkflowIdReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY

@@ -2,6 +2,8 @@ package contract
 
 import (
 	"time"
+
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // Memo keys.
@@ -10,6 +12,7 @@ const (
 	MemoPauses  = "pauses"  // of the runs of a Schedule: when it was paused
 	MemoPaused  = "paused"  // of a continuous job: a Pause
 	MemoFailing = "failing" // of a continuous job: a Failing
+	MemoLimits  = "limits"  // of a Schedule itself: Limits
 )
 
 // Pause is in the memo of a continuous job and says whether it is paused. It can be read
@@ -49,6 +52,16 @@ type Failing struct {
 	// NextRun is the next start that is not held back. It is zero if none is held
 	// back, as without pause_after_failures.
 	NextRun time.Time `json:"next_run,omitzero"`
+}
+
+// Limits are what the watchdog holds a recurring job to. They are in the memo of its
+// Schedule, which lists of schedules carry, if the job has any.
+type Limits struct {
+	// Definition is the hash of the definition that they are of. A server that keeps the
+	// memo as it was shows by it that they are of another one.
+	Definition string        `json:"definition"`
+	Freshness  job.Duration  `json:"freshness,omitzero"`
+	Deadline   *job.Deadline `json:"deadline,omitempty"`
 }
 
 // Memo keys of a run.

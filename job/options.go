@@ -47,6 +47,12 @@ type Options struct {
 	// FailoverAfter is how long a bound run waits for its service to return
 	// before it is failed over. Defaults to 30 seconds.
 	FailoverAfter Duration `json:"failover_after,omitzero" minimum:"PT1S" default:"PT30S" help:"how long a bound run waits for its service to return before failover acts"`
+	// Freshness is how old the latest success of a recurring or continuous job may be
+	// before the watchdog tells. Defaults to no limit.
+	Freshness Duration `json:"freshness,omitzero" minimum:"PT1S" maximum:"P3650D" example:"PT1H" help:"how old the latest success may be before the watchdog tells; of recurring and continuous jobs; without it there is no limit"`
+	// Deadline is the time of day by which a recurring or continuous job has a success
+	// each day, or else the watchdog tells. Defaults to none.
+	Deadline *Deadline `json:"deadline,omitempty" help:"the time by which there is a success each day, or else the watchdog tells; of recurring and continuous jobs"`
 }
 
 // Backoff is an exponential wait with a cap.

@@ -45,6 +45,7 @@ func (j Job) Validate() []Problem {
 	}
 	v.trigger(j.Trigger)
 	v.options(j.Options)
+	v.limits(j.Mode(), j.Options)
 	v.spec(j.Spec)
 	return v.problems
 }

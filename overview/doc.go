@@ -9,7 +9,7 @@
 //
 //   - runs that have started or ended, and all continuous jobs: each second
 //   - schedules, which say what is paused, and what is new or gone: each second, more rarely
-//     if a list takes longer than a tenth of that
+//     if a list takes longer than a third of that
 //   - workers: every two seconds
 //   - queues and continuous jobs, which a worker answers for: one after the other, so that
 //     each has its turn every few seconds if they are few

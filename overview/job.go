@@ -6,9 +6,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -18,6 +18,8 @@ type jobState struct {
 	id string
 	// schedule is set of a recurring job.
 	schedule *client.SeenSchedule
+	// onSince is since when the schedule is known not to be paused.
+	onSince time.Time
 	// own is set of a job whose workflow bears its id, as the latest one has it.
 	own       *client.JobRow
 	ownOpened time.Time
@@ -33,6 +35,8 @@ type jobState struct {
 	definedAt   time.Time
 	starts      starts
 	lastSuccess time.Time
+	// known is since when the job is known.
+	known time.Time
 
 	// message is what was made of it last; nil if something has changed since.
 	message *jobsv1.JobOverview
@@ -163,12 +167,12 @@ func (j *jobState) row() client.JobRow {
 }
 
 // overview is the message of the job, nil if there is no such job any more. Waiting is how
-// it waits in a queue, if it does.
-func (j *jobState) overview(waiting client.JobRow, waits bool, now time.Time) *jobsv1.JobOverview {
+// it waits in a queue, if it does. Complete says that all its latest runs are known.
+func (j *jobState) overview(waiting client.JobRow, waits, complete bool, now time.Time) *jobsv1.JobOverview {
 	if !j.shown() && !waits {
 		return nil
 	}
-	if j.starts.update(j, now) || j.waited != waits {
+	if complete && j.starts.update(j, now) || j.waited != waits {
 		j.message = nil
 	}
 	if j.message != nil {
@@ -188,6 +192,7 @@ func (j *jobState) overview(waiting client.JobRow, waits bool, now time.Time) *j
 	} else {
 		m.Outcomes, m.MedianDuration = j.outcomes.text(j.starts.missed), j.outcomes.median()
 	}
+	j.addLimits(m, now)
 	j.message, j.waited = m, waits
 	return m
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/internal/messages"
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )

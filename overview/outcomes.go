@@ -76,17 +76,6 @@ func (o *outcomes) latest() time.Time {
 	return time.Time{}
 }
 
-// running are the ids of the runs that have not ended.
-func (o *outcomes) running() []string {
-	var ids []string
-	for _, known := range o.list {
-		if known.open() {
-			ids = append(ids, known.runID)
-		}
-	}
-	return ids
-}
-
 // drop forgets a run.
 func (o *outcomes) drop(runID string) {
 	o.list = slices.DeleteFunc(o.list, func(known outcome) bool { return known.runID == runID })

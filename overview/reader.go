@@ -124,10 +124,13 @@ type source struct {
 }
 
 // rest is how many times longer than a read the time between two reads is.
-const rest = 10
+const rest = 3
+
+// failedRest is the time after a read that failed, if that source is read more often.
+const failedRest = 2 * time.Second
 
 // maxRest bounds that time.
-const maxRest = time.Minute
+const maxRest = 20 * time.Second
 
 func (r *Reader) allSources() []*source {
 	list := []*source{
@@ -144,7 +147,8 @@ func (r *Reader) allSources() []*source {
 		{name: "drift", every: time.Minute, timeout: time.Hour, later: true, read: r.readDrift},
 	}
 	if r.Pipeline != nil {
-		list = append(list, &source{name: "loads", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readLoads})
+		list = append(list, &source{name: "loads", every: 2 * time.Second, timeout: 15 * time.Second, read: r.readLoads},
+			&source{name: "stations", every: 30 * time.Second, timeout: 30 * time.Second, later: true, read: r.readStations})
 	}
 	if r.Platform != nil {
 		list = append(list, &source{name: "integrations", every: 15 * time.Second, timeout: 30 * time.Second, later: true, read: r.readIntegrations})
@@ -184,8 +188,11 @@ func (r *Reader) keepReading(ctx context.Context, s *source) {
 		}
 		now := time.Now()
 		r.finish(s, err, now)
-		took := now.Sub(begin) - time.Duration(waited.Load())
-		if pause(ctx, max(s.every, min(rest*took, maxRest))) != nil {
+		wait := rest * (now.Sub(begin) - time.Duration(waited.Load()))
+		if err != nil {
+			wait = failedRest // Its time says nothing: it is that of a server that does not answer.
+		}
+		if pause(ctx, max(s.every, min(wait, maxRest))) != nil {
 			return
 		}
 	}
@@ -262,6 +269,16 @@ func (r *Reader) notes() []string {
 
 // stale is the age from which on what was read last is read again for someone who asks.
 const stale = 5 * time.Second
+
+// begun says that all that a snapshot waits for was tried. It is called with the lock.
+func (r *Reader) begun() bool {
+	for _, s := range r.sources {
+		if !s.later && s.tried.IsZero() {
+			return false
+		}
+	}
+	return true
+}
 
 // fresh says that all that a snapshot waits for was read lately. It is called with the
 // lock.
@@ -375,6 +392,9 @@ func (s *Subscription) Close() {
 func (r *Reader) publish(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !r.begun() {
+		return // It would say that there are no workers, and more that is not so.
+	}
 	next := r.state.overview(now)
 	next.Notes = r.notes()
 	next.Alerts = r.state.alerts(next, r.Limits, now)

@@ -32,6 +32,9 @@ func (r *Reader) readRuns(ctx context.Context) error {
 	if begin.Sub(r.state.lastScan) > maxGap {
 		r.state.complete = false
 		r.state.latestSeen = begin.Add(-firstLook)
+		for _, j := range r.state.jobs {
+			j.onSince = begin // It may have been paused meanwhile.
+		}
 	}
 	since := r.state.latestSeen.Add(-overlap)
 	r.mu.Unlock()
@@ -141,6 +144,7 @@ func (r *Reader) readSchedules(ctx context.Context) error {
 	if err := r.client.Jobs.ScanSchedules(ctx, func(s client.SeenSchedule) { found[s.ID] = s }); err != nil {
 		return err //nolint:wrapcheck // It says what it did.
 	}
+	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for id, s := range found {
@@ -149,7 +153,12 @@ func (r *Reader) readSchedules(ctx context.Context) error {
 			if j.schedule == nil || j.schedule.Status != s.Status || j.schedule.DefinitionHash != s.DefinitionHash {
 				r.state.drift.suspect(id)
 			}
+			if s.Status != client.JobPaused && (j.schedule == nil || j.schedule.Status == client.JobPaused) {
+				j.onSince = now
+			}
 			j.schedule, j.message = &s, nil
+		} else {
+			j.schedule = &s // People may have skipped a start.
 		}
 	}
 	for id, j := range r.state.jobs {

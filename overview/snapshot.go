@@ -42,7 +42,7 @@ func cut(o *jobsv1.Overview, jobs []*jobsv1.JobOverview, runs int) *jobsv1.Overv
 	m := &jobsv1.Overview{
 		Revision: o.GetRevision(), ReadTime: o.GetReadTime(), Alerts: o.GetAlerts(), Servers: o.GetServers(), Queues: o.GetQueues(),
 		Loads: o.GetLoads(), Workers: o.GetWorkers(), UnservedTypes: o.GetUnservedTypes(), UnservedTags: o.GetUnservedTags(),
-		Integrations: o.GetIntegrations(), Drift: o.GetDrift(), Notes: o.GetNotes(), Jobs: make([]*jobsv1.JobOverview, len(jobs)),
+		Stations: o.GetStations(), Integrations: o.GetIntegrations(), Drift: o.GetDrift(), Notes: o.GetNotes(), Jobs: make([]*jobsv1.JobOverview, len(jobs)),
 	}
 	for i, j := range jobs {
 		if n := len(j.GetOutcomes()); n > runs {
@@ -66,6 +66,7 @@ func (s *Snapshot) Delta(before *Snapshot, runs int) *jobsv1.WatchOverviewRespon
 	m.Overview.Queues, m.RemovedQueues = diff(was.GetQueues(), is.GetQueues(), (*jobsv1.Queue).GetName)
 	m.Overview.Loads, m.RemovedLoads = diff(was.GetLoads(), is.GetLoads(), LoadName)
 	m.Overview.Workers, m.RemovedWorkers = diff(was.GetWorkers(), is.GetWorkers(), WorkerName)
+	m.Overview.Stations, m.RemovedStations = diff(was.GetStations(), is.GetStations(), (*jobsv1.StationOverview).GetName)
 	m.Overview.Integrations, m.RemovedIntegrations = diff(was.GetIntegrations(), is.GetIntegrations(), (*jobsv1.IntegrationOverview).GetName)
 	return m
 }
@@ -81,7 +82,7 @@ func WorkerName(w *jobsv1.Worker) string { return w.GetType() + "@" + w.GetName(
 // diff compares two lists that are ordered by names.
 func diff[M proto.Message](was, is []M, name func(M) string) (changed []M, removed []string) {
 	for i, n := 0, 0; i < len(was) || n < len(is); {
-		order := 0
+		var order int
 		switch {
 		case i == len(was):
 			order = 1
@@ -119,6 +120,7 @@ func (s *Snapshot) adopt(next *jobsv1.Overview) bool {
 	all = adopted(o.GetQueues(), next.GetQueues(), (*jobsv1.Queue).GetName) && all
 	all = adopted(o.GetLoads(), next.GetLoads(), LoadName) && all
 	all = adopted(o.GetWorkers(), next.GetWorkers(), WorkerName) && all
+	all = adopted(o.GetStations(), next.GetStations(), (*jobsv1.StationOverview).GetName) && all
 	all = adopted(o.GetIntegrations(), next.GetIntegrations(), (*jobsv1.IntegrationOverview).GetName) && all
 	return all && equalAll(o.GetAlerts(), next.GetAlerts()) && equalAll(o.GetServers(), next.GetServers()) &&
 		equalAll(o.GetUnservedTypes(), next.GetUnservedTypes()) && equalAll(o.GetUnservedTags(), next.GetUnservedTags()) &&

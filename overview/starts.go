@@ -21,10 +21,10 @@ type starts struct {
 
 	// missed are the times of starts without a run, in nanoseconds since 1970.
 	missed []int64
-	// looked is the latest start that was looked at, and next the one after it.
-	looked, next time.Time
-	runs         int // how many runs there were then
-	latestRun    int64
+	// next is the start that was not looked at yet.
+	next      time.Time
+	runs      int // how many runs there were then
+	latestRun int64
 }
 
 // define takes over a definition.
@@ -41,8 +41,8 @@ func (s *starts) define(definition *job.Job) {
 }
 
 // update looks for starts that have no run, and reports whether there are others than
-// before. Reasons are not looked for: a start that came while the job was paused, or while
-// its run before was under way, is none of those.
+// before. A start that came while the job was paused, or while a run was under way, is none
+// of those, and neither is one that people have skipped.
 func (s *starts) update(j *jobState, now time.Time) bool {
 	if s.times == nil || j.schedule == nil || j.schedule.DefinitionHash != j.definedBy {
 		return false
@@ -89,7 +89,7 @@ func (s *starts) find(j *jobState, until time.Time) []int64 {
 			break
 		}
 		looked++
-		if !ran[at.UnixNano()] && !s.pauses.Cover(at) && !j.outcomes.underWay(at.UnixNano()) && !j.pausedSince(at) {
+		if !ran[at.UnixNano()] && !s.pauses.Cover(at) && !j.schedule.Skips(at) && !j.outcomes.underWay(at.UnixNano()) && !j.mayHavePaused(at) {
 			missed = append(missed, at.UnixNano())
 		}
 	}
@@ -106,8 +106,8 @@ func (o *outcomes) underWay(at int64) bool {
 	return false
 }
 
-// pausedSince says that a job is paused, and may have been at a time: no run since tells
-// when that began.
-func (j *jobState) pausedSince(at time.Time) bool {
-	return j.schedule.Status == client.JobPaused && at.After(j.outcomes.latest())
+// mayHavePaused says that a job may have been paused at a time: a run knows the pauses
+// before it, and of those since the latest run the reader knows what it has seen itself.
+func (j *jobState) mayHavePaused(at time.Time) bool {
+	return at.After(j.outcomes.latest()) && (j.schedule.Status == client.JobPaused || !at.After(j.onSince))
 }

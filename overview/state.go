@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -27,7 +27,10 @@ type state struct {
 
 	queues  map[string]*queueState
 	workers map[string]*workerState
-	loads   []*jobsv1.Load
+	// workersRead says that the workers were ever read.
+	workersRead bool
+	loads       []*jobsv1.Load
+	stations    []*jobsv1.StationOverview
 	// integrations are those of the platform.
 	integrations []*jobsv1.IntegrationOverview
 	servers      map[string]*jobsv1.ServerHealth
@@ -62,13 +65,15 @@ func (s *state) notes() []string {
 
 // overview is the state as a message. It has no revision yet.
 func (s *state) overview(now time.Time) *jobsv1.Overview {
-	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Loads: s.loads, Integrations: s.integrations, Drift: s.drift.message}
+	o := &jobsv1.Overview{ReadTime: timestamppb.New(now), Drift: s.drift.message}
+	// A snapshot puts its own objects into these lists.
+	o.Loads, o.Stations, o.Integrations = slices.Clone(s.loads), slices.Clone(s.stations), slices.Clone(s.integrations)
 	waiting := s.waitingRows()
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		j := s.jobs[id]
 		row, waits := waiting[id]
 		delete(waiting, id)
-		if m := j.overview(row, waits, now); m != nil {
+		if m := j.overview(row, waits, s.complete, now); m != nil {
 			o.Jobs = append(o.Jobs, m)
 		}
 	}
@@ -109,6 +114,9 @@ func (s *state) serves(typeName string, tags map[string]string) bool {
 // unserved are the types, and the tags, that jobs ask for and no live worker has: of jobs
 // on schedule, and of those that run.
 func (s *state) unserved() (types []*jobsv1.UnservedType, tags []*jobsv1.UnservedTags) {
+	if !s.workersRead {
+		return nil, nil // Nobody knows.
+	}
 	asked := map[string]int{}
 	bound := map[string]*jobsv1.UnservedTags{}
 	for _, j := range s.jobs {
@@ -156,6 +164,9 @@ func rowMessage(row client.JobRow) *jobsv1.JobOverview {
 	}
 }
 
+// influxPrefix begins the names of those servers.
+const influxPrefix = "influxdb/"
+
 // influxServers are the servers that loads write into, as they report them.
 func influxServers(loads []*jobsv1.Load) []*jobsv1.ServerHealth {
 	servers := map[string]*jobsv1.ServerHealth{}
@@ -163,7 +174,7 @@ func influxServers(loads []*jobsv1.Load) []*jobsv1.ServerHealth {
 		if load.GetAddress() == "" {
 			continue
 		}
-		name := "influxdb/" + load.GetLocation() + "/" + load.GetMirror()
+		name := influxPrefix + load.GetLocation() + "/" + load.GetMirror()
 		down := load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_DOWN || load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_TRYING
 		known := servers[name]
 		if known != nil && (!known.GetUp() || !down) {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/api/messages"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/internal/messages"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -30,7 +30,7 @@ const (
 
 // readWorkers lists the worker processes, and describes those that are new or were not
 // described for long.
-func (r *Reader) readWorkers(ctx context.Context) error {
+func (r *Reader) readWorkers(ctx context.Context) (err error) {
 	found, err := r.client.Workers.ScanServices(ctx, time.Now().Add(-lostFor))
 	if err != nil {
 		return err //nolint:wrapcheck // It says what it did.
@@ -57,11 +57,16 @@ func (r *Reader) readWorkers(ctx context.Context) error {
 		}
 	}
 	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.state.workersRead = r.state.workersRead || err == nil
+	}()
 	var errs []error
 	for _, seen := range due {
-		service, err := r.client.Workers.Service(ctx, seen.ID)
-		if err != nil {
-			errs = append(errs, err)
+		service, failed := r.client.Workers.Service(ctx, seen.ID)
+		if failed != nil {
+			errs = append(errs, failed)
 			continue
 		}
 		w := &workerState{seen: seen, asked: time.Now(), service: service}

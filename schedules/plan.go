@@ -160,6 +160,15 @@ func (p *Plan) Fingerprint() string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// Fingerprint changes with what the plan found of the job and makes of it.
+func (change *Change) Fingerprint() string {
+	sum := sha256.Sum256(job.EncodeJSON(change.found()))
+	return hex.EncodeToString(sum[:8])
+}
+
+// NamespaceID distinguishes namespaces of the same name on several clusters.
+func (p *Plan) NamespaceID() string { return p.namespaceID }
+
 // CheckPrune refuses a plan that deletes more than a fifth of the provider's live
 // jobs, or all of them, unless that was asked for. Jobs without a resource, such as
 // those that ran once, do not count.

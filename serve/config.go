@@ -31,7 +31,7 @@ type Config struct {
 	// Background is work that goes on while the server does, by clients that call it as
 	// an admin. Its context ends when the server stops. An error ends the server.
 	Background []func(ctx context.Context, clients *api.Clients) error
-	// Listen is the address to serve on. Defaults to 127.0.0.1:8090.
+	// Listen is the address to serve on. Defaults to 127.0.0.1:8080.
 	Listen string
 	// Logger defaults to slog.Default().
 	Logger *slog.Logger
@@ -62,7 +62,7 @@ const (
 
 func (c Config) withDefaults() Config {
 	if c.Listen == "" {
-		c.Listen = "127.0.0.1:8090"
+		c.Listen = "127.0.0.1:8080"
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

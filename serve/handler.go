@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/serve/auth"
 )
@@ -49,9 +50,9 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// routes are the API and the page.
+// routes are the API, the page, and the metrics.
 func (s *Server) routes() http.Handler {
-	jobAPI, page := s.api.Handler(), s.config.Page(s.clients)
+	jobAPI, page, measured := s.api.Handler(), s.config.Page(s.clients), metrics.Handler()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch caller, _ := auth.CallerOf(r.Context()); {
 		case strings.HasPrefix(r.URL.Path, "/dendra.") || isHealth(r):
@@ -60,6 +61,8 @@ func (s *Server) routes() http.Handler {
 			s.refuse(w, r, noRole(caller))
 		case isAPI(r):
 			jobAPI.ServeHTTP(w, r)
+		case r.URL.Path == "/metrics":
+			measured.ServeHTTP(w, r)
 		default:
 			page.ServeHTTP(w, r)
 		}

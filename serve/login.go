@@ -43,7 +43,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, cookie(r, token, 0))
-	http.Redirect(w, r, next, http.StatusSeeOther)
+	http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // localPath leads nowhere else.
 }
 
 // logout takes the cookie away.
@@ -54,7 +54,7 @@ func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
 
 // cookie holds a token until the browser ends. The token itself says when it expires.
 func cookie(r *http.Request, token string, maxAge int) *http.Cookie {
-	return &http.Cookie{
+	return &http.Cookie{ //nolint:gosec // Without TLS a secure cookie would not come back.
 		Name: auth.Cookie, Value: token, Path: "/", MaxAge: maxAge, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		// A proxy that ends TLS says so. Whoever says so wrongly gets no cookie back.
 		Secure: r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https",

@@ -108,14 +108,14 @@ var background = auth.Caller{Name: "starter serve", Role: auth.RoleAdmin}
 // StopTimeout. It gives an error if the server, or work in the background, ends by itself,
 // and if calls had to be cut off.
 func (s *Server) Run(ctx context.Context) error {
+	defer s.api.Close()
 	group, working := errgroup.WithContext(ctx)
 	for _, work := range s.config.Background {
 		group.Go(func() error {
-			err := work(auth.WithCaller(working, background), s.clients)
-			if working.Err() != nil {
-				return nil
+			if err := work(auth.WithCaller(working, background), s.clients); working.Err() == nil {
+				return err
 			}
-			return err
+			return nil // It was told to end.
 		})
 	}
 	group.Go(func() error {

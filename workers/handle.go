@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/activity"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -33,8 +34,12 @@ func (h *host) handle(ctx context.Context, t job.Type, r *run, b *heartbeater) (
 	defer b.lease.end()
 	done := make(chan outcome, 1)
 	h.running.Add(1)
+	metrics.HandlersRunning.Add(1, t.Name)
 	go func() {
+		began := time.Now()
 		result, err := h.call(b.lease, t, r)
+		metrics.HandlerDuration.Observe(time.Since(began), t.Name)
+		metrics.HandlersRunning.Add(-1, t.Name)
 		h.running.Add(-1)
 		done <- outcome{result, err}
 	}()
@@ -104,10 +109,16 @@ func (h *host) handle(ctx context.Context, t job.Type, r *run, b *heartbeater) (
 func (h *host) giveUp(r *run, done <-chan outcome) error {
 	giveBack := h.slots.keep()
 	stuck := h.stuckHandlers.Add(1)
+	count := func(n int64) {
+		metrics.HandlersStuck.Add(n, r.input.Job.Type)
+		metrics.SlotsUsed.Add(n, string(h.Worker))
+	}
+	count(1)
 	r.logger.Error("the handler ignores its context and is given up; restart this process", "class", classStuck, "stuck_handlers", stuck)
 	go func() {
 		<-done
 		h.stuckHandlers.Add(-1)
+		count(-1)
 		giveBack()
 		r.logger.Warn("a handler that was given up has ended after all")
 	}()

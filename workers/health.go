@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -31,7 +32,7 @@ type Health struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// serveHealth answers /livez with 200 unless the process should be restarted
+// serveHealth answers /metrics with the metrics of the process, /livez with 200 unless the process should be restarted
 // since it cannot work any more, and /readyz with 200 while it serves and
 // 503 while it connects or drains.
 func (h *host) serveHealth(ctx context.Context) (stop func(), err error) {
@@ -57,6 +58,7 @@ func (h *host) serveHealth(ctx context.Context) (stop func(), err error) {
 		}
 		h.answerHealth(w, code)
 	})
+	mux.Handle("GET /metrics", metrics.Handler())
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() {
 		if err := server.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
 )
 
 // maxHeartbeatInterval bounds how long a request to stop takes to reach a run.
@@ -166,6 +167,7 @@ func (b *heartbeater) heartbeat(ctx context.Context, first time.Duration, onAnsw
 				continue
 			}
 			b.run.logger.Warn("a heartbeat was not acknowledged", "error", a.err)
+			metrics.HeartbeatFailed.Inc(b.run.input.Job.Type)
 			if again := b.now() + interval/2; again < due {
 				due = again
 				next.Reset(interval / 2)

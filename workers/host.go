@@ -14,10 +14,13 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/grpc"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
+	"github.com/dendrascience/dendra-jobs/internal/sdkmetrics"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
@@ -32,7 +35,7 @@ type Config struct {
 	// DrainTimeout is how long a stop may take: runs that have not ended or
 	// handed themselves over by then are given up. Defaults to 30 seconds.
 	DrainTimeout time.Duration
-	// HealthAddress is where the health endpoint listens, host:port; port 0
+	// HealthAddress is where the health and metrics endpoints listen, host:port; port 0
 	// picks a free one. Defaults to "", no endpoint.
 	HealthAddress string
 	// Identity names the process in histories and the Web UI. Defaults to
@@ -48,6 +51,9 @@ type Config struct {
 	// after a restart. A number is appended to a name that another live process
 	// has. Defaults to the name of the host.
 	Service string
+	// RunLogs keeps the lines that handlers log. Defaults to nil: they are in the
+	// process's log alone.
+	RunLogs RunLogs
 	// ServiceTimeout is how long the process may be silent before the service
 	// counts as dead. At least two seconds. Defaults to 15 seconds.
 	ServiceTimeout time.Duration
@@ -174,6 +180,10 @@ func Run(ctx context.Context, config Config) error {
 	}
 	h.tasks = newTasks(h.now, h.names())
 	h.enter(stateConnecting)
+	metrics.WorkerServing.Add(0, string(h.Worker))
+	zeroMetrics(h.names())
+	metrics.Slots.Add(int64(config.MaxConcurrentRuns), string(h.Worker))
+	defer metrics.Slots.Add(-int64(config.MaxConcurrentRuns), string(h.Worker))
 	stopHealth, err := h.serveHealth(ctx)
 	if err != nil {
 		return err
@@ -202,6 +212,10 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 	settings.Identity = h.identity
 	settings.Logger = h.logger
 	settings.Intercept = h.intercept
+	var err error
+	if settings.Metrics, err = sdkmetrics.Handler(); err != nil {
+		return nil, fmt.Errorf("metrics of the SDK: %w", err)
+	}
 	if _, err := temporalclient.Options(settings); err != nil {
 		return nil, err
 	}
@@ -257,6 +271,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 			InitialNumberOfPollers: 1, MinimumNumberOfPollers: 1, MaximumNumberOfPollers: 5,
 		}),
 		WorkerStopTimeout: h.DrainTimeout,
+		Interceptors:      []interceptor.WorkerInterceptor{&runCounter{}},
 		OnFatalError:      func(err error) { fatal <- err },
 	}
 	jobs, err := h.newWorker(jobsTaskQueue, contract.TaskQueue(h.Worker), options)
@@ -276,6 +291,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 	}
 	service := h.announce(namespace, options)
 	h.enter(stateServing)
+	metrics.WorkerServing.Add(1, string(h.Worker))
 	h.logger.Info("serving", "task_queue", contract.TaskQueue(h.Worker), "job_types", strings.Join(h.names(), ", "))
 
 	select {
@@ -284,6 +300,7 @@ func (h *host) serve(ctx context.Context, namespace string) error {
 		h.logger.Error("the connection to Temporal is lost for good", "error", err)
 	}
 	h.enter(stateDraining)
+	metrics.WorkerServing.Add(-1, string(h.Worker))
 	h.logger.Info("draining", "running", h.running.Load(), "timeout", h.DrainTimeout)
 	stopOwn := service.drain()
 	var own sync.WaitGroup

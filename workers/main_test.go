@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/activities"
+	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
@@ -15,14 +18,30 @@ import (
 // The test binary is also a worker, so that tests can kill one.
 const workerVariable = "DENDRA_TEST_WORKER"
 
+// logsVariable has the NATS server for the logs of runs.
+const logsVariable = "DENDRA_TEST_RUN_LOGS"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(workerVariable) != "" {
 		workers.Main(workers.Program{
 			Worker: "testing",
-			Types:  func(workers.Environment) ([]job.Type, error) { return testTypes(), nil },
+			Types:  testTypesWithLogs,
 		})
 	}
 	os.Exit(m.Run()) //nolint:forbidigo // The main of the test binary.
+}
+
+// testTypesWithLogs keeps the logs of runs if the environment names a NATS server for them.
+func testTypesWithLogs(env workers.Environment) ([]job.Type, error) {
+	if address := env.Getenv(logsVariable); address != "" {
+		client, err := pipeline.Connect(env.Context, address)
+		if err != nil {
+			return nil, err
+		}
+		env.Defer(client.Close)
+		env.KeepLogs(activities.RunLogs(env.Context, client, env.Logger, env.Defer))
+	}
+	return testTypes(), nil
 }
 
 // recordSpec is the spec of RecordSteps.
@@ -53,6 +72,7 @@ func testTypes() []job.Type {
 	return []job.Type{
 		job.NewType("RecordSteps", "testing", "Writes steps into a ledger.", recordSteps),
 		job.NewType("Tick", "testing", "Writes into a ledger all the time.", tick),
+		job.NewType("LogLines", "testing", "Logs lines, and a secret.", logLines),
 		job.NewType("LeaveMuch", "testing", "Fails, or leaves more than it may when it is stopped.", leaveMuch),
 		job.NewType("PanicAtOnce", "testing", "Panics.", func(context.Context, job.Run, struct{}) (job.Result, error) {
 			panic("out of luck") //nolint:forbidigo // That is what the type is for.
@@ -144,6 +164,33 @@ func passGate(ctx context.Context, run job.Run, spec recordSpec) error {
 		case <-poll.C:
 		}
 	}
+}
+
+// linesSpec is the spec of LogLines.
+type linesSpec struct {
+	// Lines is how many lines an attempt logs.
+	Lines int `json:"lines"`
+	// Gate is a file without which a run does not end.
+	Gate string `json:"gate"`
+}
+
+func logLines(ctx context.Context, run job.Run, spec linesSpec) (job.Result, error) {
+	secret, err := run.Secret("secret://test-token")
+	if err != nil {
+		return job.Result{}, err
+	}
+	log := run.Logger()
+	log.Warn("the token is "+secret, "token", secret, "error", errors.New("refused "+secret), "all", map[string]string{"token": secret})
+	log.With("inner", secret).WithGroup("group").Info("grouped", "token", secret)
+	log.Info(strings.Repeat("long ", 2000))
+	for n := range spec.Lines {
+		log.Info("line", "n", n)
+	}
+	log.Info("waiting for the gate")
+	if stopped := passGate(ctx, run, recordSpec{Gate: spec.Gate}); stopped != nil {
+		return job.Result{}, stopped
+	}
+	return job.Result{Message: "all lines logged"}, nil
 }
 
 // tickSpec is the spec of Tick.

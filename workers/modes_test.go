@@ -229,7 +229,7 @@ func TestWorkerWaitsForTemporal(t *testing.T) {
 	code, health = getHealth(t, readyz)
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "serving", health.State)
-	require.ElementsMatch(t, []string{"RecordSteps", "Tick", "LeaveMuch", "PanicAtOnce", "TellSecret"}, health.JobTypes)
+	require.ElementsMatch(t, []string{"RecordSteps", "Tick", "LeaveMuch", "LogLines", "PanicAtOnce", "TellSecret"}, health.JobTypes)
 	w.Signal(syscall.SIGTERM)
 	require.Zero(t, w.Wait())
 }

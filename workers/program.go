@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -33,6 +35,8 @@ type Environment struct {
 	Logger *slog.Logger
 	// Defer has closer called once the worker has drained.
 	Defer func(closer func())
+	// KeepLogs has the lines that handlers log kept by logs, besides the process's log.
+	KeepLogs func(logs RunLogs)
 	// Alive has /livez fail as long as check gives an error: only a restart of the
 	// process helps then.
 	Alive func(check func() error)
@@ -57,16 +61,22 @@ func (p Program) run(ctx context.Context, args []string) int {
 	}
 	config.Tags = tags
 	var logLevel slog.Level
+	format := logFormat(cmp.Or(os.Getenv(variableLogFormat), string(logText)))
+	if err := format.Set(string(format)); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %s: %s\n", p.Worker, variableLogFormat, err)
+		return 2
+	}
 	flags.StringVar(&config.Temporal.Address, "address", "", "address of Temporal (default: as the Temporal CLI finds it, else 127.0.0.1:7233)")
 	flags.StringVar(&config.Temporal.Namespace, "namespace", "", "Temporal namespace (default: as the Temporal CLI finds it, else default)")
 	flags.StringVar(&config.Temporal.Profile, "profile", "", "profile of the Temporal CLI's configuration file")
-	flags.StringVar(&config.HealthAddress, "health-address", "", "serve /livez and /readyz on this host:port (default: not served)")
+	flags.StringVar(&config.HealthAddress, "health-address", "", "serve /livez, /readyz and /metrics on this host:port (default: not served)")
 	flags.DurationVar(&config.DrainTimeout, "drain-timeout", 30*time.Second, "how long a stop may take")
 	flags.IntVar(&config.MaxConcurrentRuns, "max-concurrent-runs", p.MaxConcurrentRuns, "handlers that may run at once (0: 50)")
 	flags.StringVar(&config.Service, "service", config.Service, "name of this process, for jobs to be bound to (default: "+variableService+", else the host's name)")
 	flags.Var(tagFlag{tags}, "tag", "`NAME=VALUE` that jobs may be bound by; several, or separated by commas (default: "+variableTags+")")
 	flags.DurationVar(&config.ServiceTimeout, "service-timeout", defaultServiceTimeout, "how long this process may be silent before it counts as dead")
 	flags.TextVar(&logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	flags.Var(&format, "log-format", "text or json (default: "+variableLogFormat+", else text)")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -77,8 +87,13 @@ func (p Program) run(ctx context.Context, args []string) int {
 		fmt.Fprintf(os.Stderr, "%s: unexpected argument %q\n", p.Worker, flags.Arg(0))
 		return 2
 	}
-	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: logLevel}))
-	config.Logger = logger
+	config.Logger = slog.New(format.handler(os.Stderr, logLevel))
+	stopTraces, err := tracing.Start(ctx, "dendra-jobs-"+string(p.Worker))
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", p.Worker, err)
+		return 2
+	}
+	defer stopTraces()
 	if err := p.host(ctx, config); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", p.Worker, err)
 		return 1
@@ -99,7 +114,9 @@ func (p Program) host(ctx context.Context, config Config) error {
 		Getenv:  os.Getenv,
 		Logger:  config.Logger,
 		Defer:   func(f func()) { closers = append(closers, f) },
-		Alive:   func(check func() error) { checks = append(checks, check) },
+
+		KeepLogs: func(logs RunLogs) { config.RunLogs = logs },
+		Alive:    func(check func() error) { checks = append(checks, check) },
 	})
 	if ctx.Err() != nil {
 		return nil // Stopped while it connected to what its types need.

@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/secrets"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -35,14 +36,20 @@ const (
 func (h *host) execute(t job.Type) func(context.Context, contract.ActivityInput) (contract.ActivityOutput, error) {
 	return func(ctx context.Context, in contract.ActivityInput) (contract.ActivityOutput, error) {
 		r := h.newRun(ctx, in)
+		metrics.SlotsUsed.Add(1, string(h.Worker))
+		defer metrics.SlotsUsed.Add(-1, string(h.Worker))
 		b := h.newHeartbeater(ctx, r)
 		if !b.begin(ctx, h.tasks) {
+			r.countAttempt(errLeaseLost)
 			return contract.ActivityOutput{}, r.lost()
 		}
+		r.kept.Info("attempt began")
 		result, err := h.handle(ctx, t, r, b)
 		if err == nil {
 			err = checkResult(in.Job.ID, result)
 		}
+		r.countAttempt(err)
+		r.logEnd(result, err)
 		if err != nil {
 			result = r.bounded(result)
 		}
@@ -72,6 +79,7 @@ type run struct {
 	secrets  secrets.Resolver
 	jobs     job.Jobs
 	logger   *slog.Logger
+	kept     *slog.Logger // for the run's log alone
 	identity string
 	stopping chan struct{}
 
@@ -106,9 +114,8 @@ func (h *host) newRun(ctx context.Context, in contract.ActivityInput) *run {
 		identity: h.identity,
 		stopping: make(chan struct{}),
 		cursor:   in.Cursor,
-		logger: h.logger.With("job", in.Job.ID, "type", in.Job.Type,
-			"workflow", info.WorkflowExecution.ID, "run", info.WorkflowExecution.RunID, "attempt", info.Attempt),
 	}
+	h.setLoggers(ctx, r, info.WorkflowExecution.ID)
 	if activity.HasHeartbeatDetails(ctx) {
 		var heartbeat contract.Heartbeat
 		if err := activity.GetHeartbeatDetails(ctx, &heartbeat); err != nil {
@@ -156,6 +163,7 @@ func (r *run) Checkpoint(progress job.Progress, cursor any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.progress = progress
+	metrics.Checkpoints.Inc(r.input.Job.Type)
 	if cursor == nil {
 		return
 	}

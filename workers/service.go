@@ -18,6 +18,8 @@ import (
 const (
 	variableService = "DENDRA_SERVICE"
 	variableTags    = "DENDRA_TAGS"
+
+	variableLogFormat = "DENDRA_LOG_FORMAT"
 )
 
 // ParseTags reads tags of the form NAME=VALUE,NAME=VALUE.

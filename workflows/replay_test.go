@@ -7,9 +7,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/workflows"
 )
 
@@ -44,13 +49,24 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 		names = append(names, strings.TrimSuffix(filepath.Base(file), ".json"))
 	}
 	require.ElementsMatch(t, recorded, names)
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			t.Parallel()
-			replayer := worker.NewWorkflowReplayer()
-			workflows.Register(replayer)
-			require.NoError(t, replayer.ReplayWorkflowHistoryFromJSONFile(
-				log.NewStructuredLogger(slog.New(slog.DiscardHandler)), file))
-		})
+	// With traces as well: their interceptor must not change what a workflow does.
+	exporter := tracetest.NewInMemoryExporter()
+	otel.SetTracerProvider(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)))
+	traced, err := temporalclient.TracingInterceptor()
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NotEmpty(t, exporter.GetSpans(), "the interceptor traces nothing")
+	})
+	for name, interceptors := range map[string][]interceptor.WorkerInterceptor{"plain": nil, "traced": {traced}} {
+		for _, file := range files {
+			t.Run(name+"/"+filepath.Base(file), func(t *testing.T) {
+				t.Parallel()
+				replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{Interceptors: interceptors})
+				require.NoError(t, err)
+				workflows.Register(replayer)
+				require.NoError(t, replayer.ReplayWorkflowHistoryFromJSONFile(
+					log.NewStructuredLogger(slog.New(slog.DiscardHandler)), file))
+			})
+		}
 	}
 }

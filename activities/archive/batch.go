@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dendrascience/dendra-jobs/internal/archive"
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -91,6 +92,10 @@ func (l *iteration) write(ctx context.Context, batch archive.Batch) error {
 		l.Count("messages", o.Messages)
 		l.Count("bytes", o.Bytes)
 		l.Count("stored_bytes", o.Size)
+		metrics.ArchiveObjects.Inc()
+		metrics.ArchiveMessages.Add(o.Messages)
+		metrics.ArchiveBytes.Add(o.Bytes)
+		metrics.ArchiveStored.Add(o.Size)
 	}
 	return nil
 }

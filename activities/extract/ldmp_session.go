@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/ldmp"
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -267,6 +268,7 @@ func (s *ldmpSession) deliver(ctx, working context.Context, item ldmpItem) error
 		if err != nil {
 			return err
 		}
+		metrics.LDMPRecords.Inc(s.spec.Organization, metrics.ResultRefused)
 		s.Count("quarantined", kept.Stored)
 		if kept.Stored > 0 {
 			s.Logger().Warn("to quarantine", "class", item.refused.Class, "reason", item.refused.Reason)
@@ -274,6 +276,7 @@ func (s *ldmpSession) deliver(ctx, working context.Context, item ldmpItem) error
 		return nil
 	case item.sent == nil:
 		s.Count("repeats", 1)
+		metrics.LDMPRecords.Inc(s.spec.Organization, metrics.ResultRepeat)
 		return nil
 	}
 	ack, err := s.stored(working, *item.sent)
@@ -301,6 +304,8 @@ func (s *ldmpSession) stored(ctx context.Context, sent pipeline.Sent) (pipeline.
 	published.Count(ack)
 	s.Count("raw", published.Stored)
 	s.Count("duplicates", published.Duplicates)
+	metrics.LDMPRecords.Add(published.Stored, s.spec.Organization, metrics.ResultStored)
+	metrics.LDMPRecords.Add(published.Duplicates, s.spec.Organization, metrics.ResultDuplicate)
 	return ack, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 )
 
@@ -98,13 +99,17 @@ func (w *mirrorWriter) count(name string, n int64) {
 	w.iteration.Count(name, n)
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	labels := w.labels()
 	switch name {
 	case "points":
+		metrics.LoadPoints.Add(n, labels...)
 		w.state.Points += n
 		w.state.LastWrite = time.Now().UTC()
 	case "quarantined":
+		metrics.LoadRefused.Add(n, labels...)
 		w.state.Quarantined += n
 	case "expired":
+		metrics.LoadExpired.Add(n, labels...)
 		w.state.Expired += n
 	}
 }
@@ -114,6 +119,29 @@ func (w *mirrorWriter) count(name string, n int64) {
 func (w *mirrorWriter) isSlow() bool {
 	began := w.writing.Load()
 	return w.slow.Load() || (began != 0 && time.Since(time.Unix(0, began)) > slowWrite)
+}
+
+// labels are those of the metrics of the load.
+func (w *mirrorWriter) labels() []string {
+	spec := &w.iteration.spec
+	return []string{spec.Location, string(spec.OperationMode), w.mirror.Name}
+}
+
+// measure tells the metrics what waits. If the stream does not answer, the last values
+// hold for a while.
+func (w *mirrorWriter) measure(ctx context.Context) {
+	spec := &w.iteration.spec
+	waiting, oldest, err := w.iteration.pipeline.Waiting(ctx, spec.OperationMode, spec.Location, w.mirror.Name)
+	if err != nil {
+		w.iteration.Logger().Debug("what waits for a load is not known", "error", err)
+		return
+	}
+	lag := 0.0
+	if !oldest.IsZero() {
+		lag = max(0, time.Since(oldest).Seconds())
+	}
+	metrics.LoadWaiting.Set(float64(waiting), w.labels()...)
+	metrics.LoadLag.Set(lag, w.labels()...)
 }
 
 // publish writes the state of the load. The load goes on if that fails.
@@ -131,8 +159,14 @@ func (w *mirrorWriter) publish(ctx context.Context) {
 	w.state.UpdatedAt = now
 	state := w.state
 	w.mu.Unlock()
+	up := 0.0
+	if state.Breaker.State == pipeline.BreakerClosed {
+		up = 1
+	}
+	metrics.LoadMirrorUp.Set(up, w.labels()...)
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
+	w.measure(ctx)
 	if err := w.iteration.pipeline.PutLoadState(ctx, state); err != nil {
 		w.iteration.Logger().Debug("the state of a load is not published", "error", err)
 	}

@@ -9,9 +9,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
+	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -150,7 +153,9 @@ func (c *Client) backoff(try int) time.Duration {
 	return wait/2 + rand.N(wait/2+1)
 }
 
-func (c *Client) dataOnce(ctx context.Context, frame Frame) (Answer, error) {
+func (c *Client) dataOnce(ctx context.Context, frame Frame) (_ Answer, err error) {
+	ctx, end := tracing.Call(ctx, "HOBOlink GET /v1/data", "server.address", c.address)
+	defer func() { end(err) }()
 	if err := c.limiter.wait(ctx, c.shared); err != nil {
 		return Answer{}, err
 	}
@@ -172,6 +177,7 @@ func (c *Client) dataOnce(ctx context.Context, frame Frame) (Answer, error) {
 	request.Header.Set("Accept", "application/json")
 
 	response, err := c.config.HTTPClient.Do(request)
+	metrics.HOBORequests.Inc(statusOf(response))
 	if err != nil {
 		return Answer{}, c.unreachable(frame, err)
 	}
@@ -195,6 +201,14 @@ func (c *Client) dataOnce(ctx context.Context, frame Frame) (Answer, error) {
 		return Answer{}, c.unreachable(frame, err)
 	}
 	return answer, nil
+}
+
+// statusOf is the status of an answer for metrics, none if there is none.
+func statusOf(response *http.Response) string {
+	if response == nil {
+		return "none"
+	}
+	return strconv.Itoa(response.StatusCode)
 }
 
 func pause(ctx context.Context, wait time.Duration) error {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -165,7 +166,10 @@ func (w *Writer) Ping(ctx context.Context) error {
 // maxText bounds a message of the server, which may repeat all that it was sent.
 const maxText = 2000
 
-func (w *Writer) do(ctx context.Context, method, path string, header http.Header, body []byte) ([]byte, error) {
+func (w *Writer) do(ctx context.Context, method, path string, header http.Header, body []byte) (_ []byte, err error) {
+	operation, _, _ := strings.Cut(path, "?")
+	ctx, end := tracing.Call(ctx, "InfluxDB "+method+" "+operation, "db.system", "influxdb", "server.address", w.address)
+	defer func() { end(err) }()
 	attempt, cancel := context.WithTimeout(ctx, w.config.Timeout)
 	var sending sync.WaitGroup
 	// A server may answer before it has read all: the caller gets its buffer back

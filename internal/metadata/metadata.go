@@ -47,6 +47,23 @@ func OfJob(j job.Job) (Metadata, error) {
 	}, nil
 }
 
+// OfSchedule is the memo of the Schedule of a job itself, which lists carry; nil if the job
+// has none of what it holds.
+func OfSchedule(j job.Job) (*commonpb.Memo, error) {
+	if j.Options.Freshness == 0 && j.Options.Deadline == nil {
+		return nil, nil //nolint:nilnil // Documented.
+	}
+	hash, err := j.DefinitionHash()
+	if err != nil {
+		return nil, err
+	}
+	limits, err := Encode(contract.Limits{Definition: hash, Freshness: j.Options.Freshness, Deadline: j.Options.Deadline})
+	if err != nil {
+		return nil, err
+	}
+	return &commonpb.Memo{Fields: map[string]*commonpb.Payload{contract.MemoLimits: limits}}, nil
+}
+
 // Encode writes a value as the SDK would.
 func Encode(value any) (*commonpb.Payload, error) {
 	payload, err := converter.GetDefaultDataConverter().ToPayload(value)

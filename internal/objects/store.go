@@ -18,6 +18,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -106,7 +107,9 @@ func infoOf(bucket string, object minio.ObjectInfo) Info {
 // Stat describes an object without reading it. It fails with class
 // ObjectMissing or BucketMissing when there is none, and with StoreError when
 // the store does not tell the size.
-func (s *Store) Stat(ctx context.Context, bucket, key string) (Info, error) {
+func (s *Store) Stat(ctx context.Context, bucket, key string) (_ Info, err error) {
+	ctx, end := s.span(ctx, "HEAD", bucket)
+	defer func() { end(err) }()
 	if err := checkKey(bucket, key); err != nil {
 		return Info{}, err
 	}
@@ -123,7 +126,9 @@ func (s *Store) Stat(ctx context.Context, bucket, key string) (Info, error) {
 // Get reads an object of at most limit bytes into memory. It fails with class
 // ObjectTooLarge when the object is larger: it has read nothing then, or no more
 // than the limit where the store does not tell the size.
-func (s *Store) Get(ctx context.Context, bucket, key string, limit int64) ([]byte, Info, error) {
+func (s *Store) Get(ctx context.Context, bucket, key string, limit int64) (_ []byte, _ Info, err error) {
+	ctx, end := s.span(ctx, "GET", bucket)
+	defer func() { end(err) }()
 	if err := checkKey(bucket, key); err != nil {
 		return nil, Info{}, err
 	}
@@ -230,7 +235,9 @@ func (s *Store) Put(ctx context.Context, object Object) (Info, error) {
 	return info, nil
 }
 
-func (s *Store) put(ctx context.Context, object Object, onlyNew bool) (Info, error) {
+func (s *Store) put(ctx context.Context, object Object, onlyNew bool) (_ Info, err error) {
+	ctx, end := s.span(ctx, "PUT", object.Bucket)
+	defer func() { end(err) }()
 	hash := Hash(object.Data)
 	metadata := map[string]string{hashKey: hash}
 	for key, value := range object.Metadata {
@@ -268,12 +275,19 @@ func (s *Store) put(ctx context.Context, object Object, onlyNew bool) (Info, err
 	}, nil
 }
 
+// span begins the span of a request.
+func (s *Store) span(ctx context.Context, method, bucket string) (context.Context, func(error)) {
+	return tracing.Call(ctx, "S3 "+method, "server.address", s.endpoint, "aws.s3.bucket", bucket)
+}
+
 // Remove removes an object. It is no error if there is none.
-func (s *Store) Remove(ctx context.Context, bucket, key string) error {
+func (s *Store) Remove(ctx context.Context, bucket, key string) (err error) {
 	if err := checkKey(bucket, key); err != nil {
 		return err
 	}
-	err := s.client.RemoveObject(ctx, bucket, key, minio.RemoveObjectOptions{})
+	ctx, end := s.span(ctx, "DELETE", bucket)
+	defer func() { end(err) }()
+	err = s.client.RemoveObject(ctx, bucket, key, minio.RemoveObjectOptions{})
 	if response := (minio.ErrorResponse{}); err == nil || errors.As(err, &response) && response.Code == minio.NoSuchKey {
 		return nil
 	}

@@ -127,3 +127,43 @@ func (c *Client) Advance(ctx context.Context, from Bookmark, position time.Time,
 	}
 	return next, nil
 }
+
+// Bookmarks reads all bookmarks, up to a limit, in no particular order. What cannot be read
+// is left out. It makes nothing: without a bucket there are none.
+func (c *Client) Bookmarks(ctx context.Context, limit int) ([]Bookmark, error) {
+	if err := c.Reach(ctx); err != nil {
+		return nil, err
+	}
+	bucket, err := c.js.KeyValue(ctx, BucketBookmarks)
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, c.failed(ctx, "open bucket "+BucketBookmarks, err)
+	}
+	watcher, err := bucket.WatchAll(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, c.failed(ctx, "read bucket "+BucketBookmarks, err)
+	}
+	defer func() { _ = watcher.Stop() }() // It ends with the connection at the latest.
+	var list []Bookmark
+	for len(list) < limit {
+		var entry jetstream.KeyValueEntry
+		select {
+		case entry = <-watcher.Updates():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if entry == nil {
+			break // All were given, or the watch has ended.
+		}
+		var stored storedBookmark
+		if json.Unmarshal(entry.Value(), &stored) != nil || stored.Position.IsZero() {
+			continue
+		}
+		list = append(list, Bookmark{
+			Key: entry.Key(), Revision: entry.Revision(), Position: stored.Position, State: stored.State, UpdatedBy: stored.UpdatedBy,
+		})
+	}
+	return list, nil
+}

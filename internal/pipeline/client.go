@@ -183,7 +183,7 @@ func (c *Client) closed() error {
 // other method does this first. Its error is of class [ClassUnreachable], or of class
 // [ClassServerTooOld], and names the address.
 func (c *Client) Ready(ctx context.Context) error {
-	if err := c.reach(ctx); err != nil {
+	if err := c.Reach(ctx); err != nil {
 		return err
 	}
 	if c.ensured.Load() {
@@ -208,8 +208,9 @@ func (c *Client) Ready(ctx context.Context) error {
 	}
 }
 
-// reach waits for a connection, and looks whether its server is new enough.
-func (c *Client) reach(ctx context.Context) error {
+// Reach is Ready without the streams: it waits for a connection, and looks whether its server
+// is new enough.
+func (c *Client) Reach(ctx context.Context) error {
 	if err := c.waitConnected(ctx); err != nil {
 		return err
 	}

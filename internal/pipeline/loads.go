@@ -265,6 +265,41 @@ type Load struct {
 	Unanswered int    `json:"unanswered"`
 	// Oldest is when the first of them came into the stream.
 	Oldest time.Time `json:"oldest,omitzero"`
+	// Done is the number up to which all messages of the load are done with.
+	Done uint64 `json:"done"`
+}
+
+// Waiting is how many messages of a load are not acknowledged, and when the first of them
+// came into the stream; zero if none waits.
+func (c *Client) Waiting(ctx context.Context, operation Operation, location, mirror string) (messages uint64, oldest time.Time, err error) {
+	name := LoadConsumer(operation, location, mirror)
+	stream, err := c.existing(ctx, StreamPrepared)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	consumer, err := stream.Consumer(ctx, name)
+	if err != nil {
+		return 0, time.Time{}, c.failed(ctx, "look at consumer "+name, err)
+	}
+	info := consumer.CachedInfo()
+	oldest, err = c.oldest(ctx, stream, info, PrepSubject(operation, location))
+	return info.NumPending + uint64(info.NumAckPending), oldest, err
+}
+
+// oldest is when the first message that a consumer has not acknowledged came into the
+// stream, zero if none waits.
+func (c *Client) oldest(ctx context.Context, stream jetstream.Stream, info *jetstream.ConsumerInfo, subject string) (time.Time, error) {
+	if info.NumPending+uint64(info.NumAckPending) == 0 {
+		return time.Time{}, nil
+	}
+	first, err := stream.GetMsg(ctx, info.AckFloor.Stream+1, jetstream.WithGetMsgSubject(subject))
+	switch {
+	case err == nil:
+		return first.Time.UTC(), nil
+	case errors.Is(err, jetstream.ErrMsgNotFound): // acknowledged or gone by now
+		return time.Time{}, nil
+	}
+	return time.Time{}, c.failed(ctx, "read the first message that waits for "+info.Name, err)
 }
 
 // Loads lists the loads that have a consumer, by location, operation and mirror.
@@ -289,6 +324,7 @@ func (c *Client) Loads(ctx context.Context) ([]Load, error) {
 		load := Load{
 			LoadState: LoadState{Operation: operation, Location: location, Mirror: mirror},
 			Waiting:   info.NumPending + uint64(info.NumAckPending), Unanswered: info.NumAckPending,
+			Done: info.AckFloor.Stream,
 		}
 		if bucket != nil {
 			entry, err := bucket.Get(ctx, info.Name)
@@ -302,14 +338,8 @@ func (c *Client) Loads(ctx context.Context) ([]Load, error) {
 				return nil, c.failed(ctx, "read the state of "+info.Name, err)
 			}
 		}
-		if load.Waiting > 0 {
-			first, err := stream.GetMsg(ctx, info.AckFloor.Stream+1, jetstream.WithGetMsgSubject(PrepSubject(operation, location)))
-			switch {
-			case err == nil:
-				load.Oldest = first.Time.UTC()
-			case !errors.Is(err, jetstream.ErrMsgNotFound): // acknowledged or gone by now
-				return nil, c.failed(ctx, "read the first message that waits for "+info.Name, err)
-			}
+		if load.Oldest, err = c.oldest(ctx, stream, info, PrepSubject(operation, location)); err != nil {
+			return nil, err
 		}
 		loads = append(loads, load)
 	}

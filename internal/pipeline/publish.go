@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
+	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -78,11 +80,13 @@ func (c *Client) Publish(ctx context.Context, messages []Outgoing) (Published, e
 }
 
 // publish tells what became of each message, in their order.
-func (c *Client) publish(ctx context.Context, messages []Outgoing, confirmed func(i int, ack Ack)) (Published, error) {
-	var published Published
+func (c *Client) publish(ctx context.Context, messages []Outgoing, confirmed func(i int, ack Ack)) (published Published, err error) {
 	if len(messages) == 0 {
 		return published, nil
 	}
+	ctx, end := tracing.Call(ctx, "NATS publish",
+		"messaging.system", "nats", "messaging.destination.name", messages[0].Subject, "messaging.batch.message_count", strconv.Itoa(len(messages)))
+	defer func() { end(err) }()
 	if err := c.Ready(ctx); err != nil {
 		return published, err
 	}
@@ -274,6 +278,11 @@ func (m Outgoing) header() nats.Header {
 func (c *Client) confirm(ctx context.Context, future jetstream.PubAckFuture) (Ack, error) {
 	select {
 	case ack := <-future.Ok():
+		result := metrics.ResultStored
+		if ack.Duplicate {
+			result = metrics.ResultDuplicate
+		}
+		metrics.PipelineSent.Inc(ack.Stream, result)
 		return Ack{Stream: ack.Stream, Sequence: ack.Sequence, Duplicate: ack.Duplicate}, nil
 	case err := <-future.Err():
 		if isStale(err) {

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/dendrascience/dendra-jobs/internal/metrics"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -107,6 +108,9 @@ func (c *Client) Quarantine(ctx context.Context, messages []Quarantined) (Publis
 				ack.Duplicate = !renewed
 			}
 			published.Count(ack)
+			if !ack.Duplicate {
+				metrics.Quarantined.Inc(string(some[i].Stage), some[i].Class)
+			}
 		}
 	}
 	return published, nil

@@ -289,7 +289,7 @@ func (c *Client) item(ctx context.Context, stream jetstream.Stream, id uint64) (
 
 // quarantine opens the stream; nil if the server has none. It makes nothing.
 func (c *Client) quarantine(ctx context.Context, what string) (jetstream.Stream, error) {
-	if err := c.reach(ctx); err != nil {
+	if err := c.Reach(ctx); err != nil {
 		return nil, err
 	}
 	stream, err := c.js.Stream(ctx, StreamQuarantine)

@@ -73,7 +73,7 @@ func (c *Client) RemoveMessage(ctx context.Context, stream string, sequence uint
 
 // RemoveConsumer removes a durable consumer. It is no error if there is none.
 func (c *Client) RemoveConsumer(ctx context.Context, stream, name string) error {
-	if err := c.reach(ctx); err != nil {
+	if err := c.Reach(ctx); err != nil {
 		return err
 	}
 	if err := c.js.DeleteConsumer(ctx, stream, name); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {

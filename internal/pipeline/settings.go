@@ -21,6 +21,8 @@ const (
 	EnvRawMaxBytes      = "DENDRA_NATS_RAW_MAX_BYTES"
 	EnvPreparedMaxAge   = "DENDRA_NATS_PREPARED_MAX_AGE"
 	EnvPreparedMaxBytes = "DENDRA_NATS_PREPARED_MAX_BYTES"
+	EnvRunLogsMaxAge    = "DENDRA_NATS_RUN_LOGS_MAX_AGE"
+	EnvRunLogsMaxBytes  = "DENDRA_NATS_RUN_LOGS_MAX_BYTES"
 )
 
 // StreamSettings say how [Ensure] makes streams and buckets.
@@ -38,6 +40,10 @@ type StreamSettings struct {
 	// RawMaxBytes and PreparedMaxBytes are how much a stream holds, in bytes, before
 	// it drops its oldest messages, taken or not. Default to no limit.
 	RawMaxBytes, PreparedMaxBytes int64
+	// RunLogsMaxAge and RunLogsMaxBytes are those of the logs of runs. Default to 7 days
+	// and 1 GiB.
+	RunLogsMaxAge   time.Duration
+	RunLogsMaxBytes int64
 }
 
 const day = 24 * time.Hour
@@ -62,7 +68,7 @@ func StreamSettingsFromEnv(getenv func(string) string) (StreamSettings, error) {
 	for _, age := range []struct {
 		name string
 		of   *time.Duration
-	}{{EnvRawMaxAge, &s.RawMaxAge}, {EnvPreparedMaxAge, &s.PreparedMaxAge}} {
+	}{{EnvRawMaxAge, &s.RawMaxAge}, {EnvPreparedMaxAge, &s.PreparedMaxAge}, {EnvRunLogsMaxAge, &s.RunLogsMaxAge}} {
 		text := getenv(age.name)
 		if text == "" {
 			continue
@@ -76,7 +82,7 @@ func StreamSettingsFromEnv(getenv func(string) string) (StreamSettings, error) {
 	for _, size := range []struct {
 		name string
 		of   *int64
-	}{{EnvRawMaxBytes, &s.RawMaxBytes}, {EnvPreparedMaxBytes, &s.PreparedMaxBytes}} {
+	}{{EnvRawMaxBytes, &s.RawMaxBytes}, {EnvPreparedMaxBytes, &s.PreparedMaxBytes}, {EnvRunLogsMaxBytes, &s.RunLogsMaxBytes}} {
 		text := getenv(size.name)
 		if text == "" {
 			continue

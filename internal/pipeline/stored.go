@@ -28,7 +28,7 @@ var ErrNoStream = jetstream.ErrStreamNotFound
 
 // existing looks a stream up, and makes none.
 func (c *Client) existing(ctx context.Context, name string) (jetstream.Stream, error) {
-	if err := c.reach(ctx); err != nil {
+	if err := c.Reach(ctx); err != nil {
 		return nil, err
 	}
 	stream, err := c.js.Stream(ctx, name)

@@ -16,8 +16,10 @@ const (
 	StreamRaw        = "RAW"
 	StreamPrepared   = "PREPARED"
 	StreamQuarantine = "QUARANTINE"
-	BucketBookmarks  = "bookmarks"
-	BucketRates      = "rates"
+	// StreamRunLogs holds the last lines of the logs of runs; see package runlogs.
+	StreamRunLogs   = "RUN_LOGS"
+	BucketBookmarks = "bookmarks"
+	BucketRates     = "rates"
 	// BucketReverseSync holds what reverse sync knows about documents of Release 2.
 	BucketReverseSync = "reverse_sync"
 )
@@ -64,8 +66,28 @@ func (s StreamSettings) streams() []jetstream.StreamConfig {
 			Storage:     jetstream.FileStorage,
 			Compression: jetstream.S2Compression,
 		},
+		{
+			// A subject has the lines of a run, so that none takes the room of another.
+			Name:              StreamRunLogs,
+			Description:       "The last lines of the logs of runs",
+			Subjects:          []string{RunLogsRoot + ".>"},
+			MaxAge:            cmp.Or(s.RunLogsMaxAge, 7*day),
+			MaxBytes:          cmp.Or(s.RunLogsMaxBytes, 1<<30),
+			MaxMsgsPerSubject: MaxRunLogLines,
+			Replicas:          s.Replicas,
+			Placement:         s.placement(),
+			Storage:           jetstream.FileStorage,
+			Compression:       jetstream.S2Compression,
+		},
 	}
 }
+
+// RunLogsRoot begins the subjects of [StreamRunLogs], and MaxRunLogLines is how many
+// lines it keeps of a run.
+const (
+	RunLogsRoot    = "dendra.run_logs.v1"
+	MaxRunLogLines = 1000
+)
 
 func (s StreamSettings) buckets() []jetstream.KeyValueConfig {
 	configs := []jetstream.KeyValueConfig{

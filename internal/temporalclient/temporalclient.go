@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/dendrascience/dendra-jobs/internal/tracing"
 )
 
 // Settings override what the environment and the profile file say. Empty fields
@@ -31,6 +33,8 @@ type Settings struct {
 	Profile   string
 	Identity  string
 	Logger    *slog.Logger
+	// Metrics is what the SDK counts with. Defaults to nothing.
+	Metrics client.MetricsHandler
 	// Intercept, if set, sees every call to Temporal.
 	Intercept grpc.UnaryClientInterceptor
 }
@@ -62,6 +66,14 @@ func Options(s Settings) (client.Options, error) {
 	options.Identity = s.Identity
 	if s.Logger != nil {
 		options.Logger = log.NewStructuredLogger(s.Logger)
+	}
+	options.MetricsHandler = s.Metrics
+	if tracing.On() {
+		traced, err := TracingInterceptor()
+		if err != nil {
+			return client.Options{}, err
+		}
+		options.Interceptors = append(options.Interceptors, traced)
 	}
 	if s.Intercept != nil {
 		options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(s.Intercept))

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dendrascience/dendra-jobs/internal/specschema"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -289,6 +290,7 @@ func (r *reader) readLevel(options map[string]any, at *node) level {
 	}
 	l := level{at: at, options: good}
 	probe := probe()
+	probe.Trigger = job.Trigger{Continuous: &job.Continuous{Interval: job.Duration(time.Second)}} // A mode that takes every option.
 	probe.Options = r.mergeOptions(job.ModeOneShot, []level{l})
 	for _, problem := range probe.Validate() {
 		r.reportProblem(at.locate(problem.Path, problem.AtKey), problem)
@@ -311,9 +313,11 @@ func probe() job.Job {
 func (r *reader) mergeOptions(mode job.Mode, levels []level) job.Options {
 	options := job.DefaultOptions(mode)
 	set := map[string]level{}
-	for _, l := range levels {
+	for i, l := range levels {
 		for key := range l.options {
-			set[key] = l
+			if i == len(levels)-1 || job.Inherits(mode, key) {
+				set[key] = l
+			}
 		}
 	}
 	for key, l := range set {

@@ -51,7 +51,7 @@ func (l *Log) Refused(caller auth.Caller, procedure string, err *connect.Error) 
 const maxChanges = 1000
 
 // readTimeout bounds the reads of a resource.
-const readTimeout = 10 * time.Second
+const readTimeout = 5 * time.Second
 
 // call is a stream that notes what goes through it.
 type call struct {

@@ -57,7 +57,8 @@ func redact(value any, secret bool) any {
 		change := isChange(v)
 		secret = secret || change && secretKey.MatchString(lastOf(v["path"]))
 		for key, part := range v {
-			v[key] = redact(part, secret && !(change && key == "path") || secretKey.MatchString(key))
+			isPath := change && key == "path"
+			v[key] = redact(part, secret && !isPath || secretKey.MatchString(key))
 		}
 		if change {
 			redactChange(v)

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/schedules"
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func (i *invocation) applyCommand() *cobra.Command {
@@ -37,20 +38,21 @@ blocked is applied nevertheless.`,
 		ValidArgsFunction: completeAnyFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				syncer, plan, err := i.plan(cmd, options)
+				planned, err := i.plan(cmd, options)
 				if err != nil {
 					return err
 				}
-				return i.apply(cmd, syncer, plan, yes)
+				return i.apply(cmd, planned, yes)
 			}
 			if set := options.set(cmd); len(set) > 0 {
 				return misuse(cmd, "a saved plan has its own options; leave out %s", strings.Join(set, ", "))
 			}
-			syncer, plan, err := i.replan(cmd, args[0], options.parallel)
+			planned, err := i.replan(cmd, args[0], options.parallel)
 			if err != nil {
 				return err
 			}
-			return i.apply(cmd, syncer, plan, true)
+			planned.exact = true
+			return i.apply(cmd, planned, true)
 		},
 	}
 	options.register(cmd)
@@ -58,72 +60,36 @@ blocked is applied nevertheless.`,
 	return cmd
 }
 
-// replan reads a saved plan, and checks that a new plan would be the same.
-func (i *invocation) replan(cmd *cobra.Command, path string, parallel int) (*schedules.Syncer, *schedules.Plan, error) {
-	if err := checkParallel(cmd, parallel); err != nil {
-		return nil, nil, err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the saved plan cannot be read: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	made, err := release()
-	if err != nil {
-		return nil, nil, err
-	}
-	saved, err := schedules.ReadPlan(file, made)
-	if err != nil {
-		if strings.HasSuffix(path, ".toml") {
-			err = fmt.Errorf("%w; a jobs file is applied with: starter apply -f %s", err, path)
-		}
-		return nil, nil, fmt.Errorf("%s is %w", path, err)
-	}
-	c, err := i.connect(cmd.Context())
-	if err != nil {
-		return nil, nil, err
-	}
-	syncer := schedules.New(c)
-	plan, err := syncer.Replan(cmd.Context(), saved, parallel)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s is not applied: %w", path, err)
-	}
-	return syncer, plan, nil
+// writeApplied writes what apply did as JSON: the plan, and the changes that were tried in
+// the order of ids. Both are messages of the Job API.
+func (i *invocation) writeApplied(plan *jobsv1.Plan, results []*jobsv1.JobChange) error {
+	applied := &jobsv1.AppliedJobSet{Plan: plan, Changes: slices.Clone(results)}
+	slices.SortStableFunc(applied.Changes, func(a, b *jobsv1.JobChange) int { return strings.Compare(a.GetJobId(), b.GetJobId()) })
+	return i.emit(applied, nil)
 }
 
-// applied is what apply did, as JSON.
-type applied struct {
-	Plan    planReport `json:"plan"`
-	Results []outcome  `json:"results"`
-}
-
-// outcome is the result of one change.
-type outcome struct {
-	JobID  string           `json:"job_id"`
-	Action schedules.Action `json:"action"`
-	Error  string           `json:"error,omitempty"`
-}
-
-func (i *invocation) apply(cmd *cobra.Command, syncer *schedules.Syncer, plan *schedules.Plan, yes bool) error {
+func (i *invocation) apply(cmd *cobra.Command, planned *plannedSet, yes bool) error {
+	plan := planned.plan
 	if i.format == formatTable {
 		if err := i.writePlan(i.Stdout, plan); err != nil {
 			return err
 		}
 	}
-	if errors.Is(plan.CheckPrune(), schedules.ErrMassPrune) {
-		return fmt.Errorf("nothing was applied: %w; if that is meant, add --allow-mass-prune", plan.CheckPrune())
+	if plan.GetRefusal() != "" {
+		return fmt.Errorf("nothing was applied: %s; if that is meant, add --allow-mass-prune", plan.GetRefusal())
 	}
-	var results []outcome
-	switch {
-	case !plan.Empty():
+	var results []*jobsv1.JobChange
+	switch work := workOf(plan); {
+	case work > 0:
 		if !yes {
 			if err := i.confirm(cmd.Context()); err != nil {
 				return err
 			}
+			planned.exact = true
 		}
 		started := time.Now()
 		var err error
-		if results, err = i.carryOut(cmd.Context(), syncer, plan); err != nil {
+		if results, err = i.carryOut(cmd.Context(), planned); err != nil {
 			return err
 		}
 		if i.format == formatTable {
@@ -131,13 +97,13 @@ func (i *invocation) apply(cmd *cobra.Command, syncer *schedules.Syncer, plan *s
 				return err
 			}
 		}
-	case !plan.Recorded(): // What an apply that was cut off did not get to.
-		if err := syncer.Apply(cmd.Context(), plan, func(schedules.Report) {}); err != nil {
+	case plan.GetUnrecorded(): // What an apply that was cut off did not get to.
+		if _, err := i.carryOut(cmd.Context(), planned); err != nil {
 			return err
 		}
 	}
 	if i.format == formatJSON {
-		if err := i.emit(applied{Plan: newPlanReport(plan), Results: list(results)}, nil); err != nil {
+		if err := i.writeApplied(plan, results); err != nil {
 			return err
 		}
 	}
@@ -181,34 +147,42 @@ func (i *invocation) ask(ctx context.Context, question, command, to, no string) 
 
 // carryOut applies the plan, shows how far it is, and gives how each change
 // that was tried went.
-func (i *invocation) carryOut(ctx context.Context, syncer *schedules.Syncer, plan *schedules.Plan) ([]outcome, error) {
-	progress, done := i.applyProgress()
-	var results []outcome
-	err := syncer.Apply(ctx, plan, func(report schedules.Report) {
-		result := outcome{JobID: report.Change.JobID, Action: report.Change.Action}
-		if report.Err != nil {
-			if i.ended(report.Err) {
-				return // Not begun, or interrupted: reported once, at the end.
-			}
-			result.Error = strings.Join(i.sentences(report.Err), "; ")
-		}
-		results = append(results, result)
-		progress(report, result)
-	})
-	done()
-	switch {
-	case ctx.Err() != nil:
-		i.note("starter: at least %d of %d changes were made; apply again to go on", succeeded(results), workOf(plan))
-		return nil, ctx.Err()
-	case errors.Is(err, schedules.ErrRefused) || err != nil && len(results) == succeeded(results):
-		return nil, err
+func (i *invocation) carryOut(ctx context.Context, planned *plannedSet) ([]*jobsv1.JobChange, error) {
+	request := &jobsv1.ApplyJobSetRequest{JobSet: planned.set}
+	if planned.exact {
+		request.Etag = planned.plan.GetEtag()
 	}
-	return results, nil
+	stream, err := planned.clients.JobSets.ApplyJobSet(ctx, request)
+	if err != nil {
+		return nil, aboutJobSet(planned.set, err)
+	}
+	defer func() { _ = stream.Close() }() // All was read, or its error is known.
+	progress, done := i.applyProgress()
+	var results []*jobsv1.JobChange
+	for {
+		var answer *jobsv1.ApplyJobSetResponse
+		if answer, err = stream.Receive(); err != nil {
+			break
+		}
+		results = append(results, answer.GetChange())
+		progress(answer)
+	}
+	done()
+	if errors.Is(err, io.EOF) {
+		return results, nil
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if ctx.Err() != nil || len(results) > 0 {
+		i.note("starter: at least %d of %d changes were made; apply again to go on", succeeded(results), workOf(planned.plan))
+	}
+	return nil, aboutJobSet(planned.set, err)
 }
 
 // applyProgress returns two functions: show shows a change that has ended, in a bar on a
 // terminal and as a line otherwise; finish clears the bar.
-func (i *invocation) applyProgress() (show func(schedules.Report, outcome), finish func()) {
+func (i *invocation) applyProgress() (show func(*jobsv1.ApplyJobSetResponse), finish func()) {
 	var bar *progressbar.ProgressBar
 	if i.IsTerminal(i.Stderr) {
 		bar = progressbar.NewOptions(-1,
@@ -219,21 +193,22 @@ func (i *invocation) applyProgress() (show func(schedules.Report, outcome), fini
 			progressbar.OptionSetPredictTime(false),
 		)
 	}
-	show = func(report schedules.Report, result outcome) {
-		line := fmt.Sprintf("%s %s", past[result.Action], result.JobID)
-		if result.Error != "" {
-			line = fmt.Sprintf("failed to %s %s: %s", result.Action, result.JobID, result.Error)
+	show = func(answer *jobsv1.ApplyJobSetResponse) {
+		change := answer.GetChange()
+		line := fmt.Sprintf("%s %s", past[change.GetAction()], change.GetJobId())
+		if change.GetErrorMessage() != "" {
+			line = fmt.Sprintf("failed to %s %s: %s", api.Word(change.GetAction()), change.GetJobId(), clean(change.GetErrorMessage()))
 		}
 		if bar == nil {
-			i.note("[%d/%d] %s", report.Done, report.Total, line)
+			i.note("[%d/%d] %s", answer.GetDone(), answer.GetTotal(), line)
 			return
 		}
-		bar.ChangeMax(report.Total)
-		if result.Error != "" {
+		bar.ChangeMax(int(answer.GetTotal()))
+		if change.GetErrorMessage() != "" {
 			_ = bar.Clear() // An error of the bar is harmless.
 			i.note("%s", line)
 		}
-		_ = bar.Set(report.Done)
+		_ = bar.Set(int(answer.GetDone()))
 	}
 	finish = func() {
 		if bar != nil {
@@ -243,49 +218,45 @@ func (i *invocation) applyProgress() (show func(schedules.Report, outcome), fini
 	return show, finish
 }
 
-var past = map[schedules.Action]string{
-	schedules.ActionCreate: "created",
-	schedules.ActionUpdate: "updated",
-	schedules.ActionDelete: "deleted",
+var past = map[jobsv1.JobAction]string{
+	jobsv1.JobAction_JOB_ACTION_CREATE: "created",
+	jobsv1.JobAction_JOB_ACTION_UPDATE: "updated",
+	jobsv1.JobAction_JOB_ACTION_DELETE: "deleted",
 }
 
 // summary counts the changes in one line without a full stop.
-func summary(results []outcome) string {
-	counts := map[schedules.Action]int{}
+func summary(results []*jobsv1.JobChange) string {
+	counts := map[jobsv1.JobAction]int{}
 	for _, result := range results {
-		if result.Error == "" {
-			counts[result.Action]++
+		if result.GetErrorMessage() == "" {
+			counts[result.GetAction()]++
 		}
 	}
-	text := fmt.Sprintf("Applied: %d created, %d updated, %d deleted",
-		counts[schedules.ActionCreate], counts[schedules.ActionUpdate], counts[schedules.ActionDelete])
+	text := fmt.Sprintf("Applied: %d created, %d updated, %d deleted", counts[jobsv1.JobAction_JOB_ACTION_CREATE],
+		counts[jobsv1.JobAction_JOB_ACTION_UPDATE], counts[jobsv1.JobAction_JOB_ACTION_DELETE])
 	if failed := len(results) - succeeded(results); failed > 0 {
 		text += fmt.Sprintf(", %d failed", failed)
 	}
 	return text
 }
 
-func succeeded(results []outcome) int {
+func succeeded(results []*jobsv1.JobChange) int {
 	n := 0
 	for _, result := range results {
-		if result.Error == "" {
+		if result.GetErrorMessage() == "" {
 			n++
 		}
 	}
 	return n
 }
 
-func workOf(plan *schedules.Plan) int {
-	return plan.Count(schedules.ActionCreate) + plan.Count(schedules.ActionUpdate) + plan.Count(schedules.ActionDelete)
-}
-
 // verdict is the error of an apply with failed or blocked changes.
-func (i *invocation) verdict(plan *schedules.Plan, results []outcome) error {
+func (i *invocation) verdict(plan *jobsv1.Plan, results []*jobsv1.JobChange) error {
 	var errs []error
 	if failed := len(results) - succeeded(results); failed > 0 {
 		errs = append(errs, fmt.Errorf("%d of %d changes failed", failed, len(results)))
 	}
-	if n := plan.Count(schedules.ActionBlocked); n > 0 {
+	if n := countOf(plan, jobsv1.JobAction_JOB_ACTION_BLOCKED); n > 0 {
 		errs = append(errs, fmt.Errorf("%s blocked and unchanged", plural(n, "job is", "jobs are")))
 	}
 	return errors.Join(errs...)

@@ -10,14 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/contract"
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // reportStarted shows what was started, without waiting for its end.
 func (i *invocation) reportStarted(s *started) error {
-	return i.emit(s, func(w io.Writer) error {
+	return i.emit(s.RunJobResponse, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, s.sentence())
 		if err == nil {
 			i.note("Show it with: %s", s.showCommand())
@@ -27,33 +26,35 @@ func (i *invocation) reportStarted(s *started) error {
 }
 
 func (s *started) sentence() string {
+	ref := refOf(s.GetRunName())
 	switch {
-	case s.Completed:
-		return fmt.Sprintf("Job %s has completed: workflow %s, run %s.", s.Job.ID, s.Run.WorkflowID, s.Run.RunID)
-	case s.Run != nil && !s.At.IsZero():
-		return fmt.Sprintf("Job %s begins at %s: workflow %s, run %s.", s.Job.ID, utc(s.At), s.Run.WorkflowID, s.Run.RunID)
-	case s.Run != nil:
-		return fmt.Sprintf("Started job %s: workflow %s, run %s.", s.Job.ID, s.Run.WorkflowID, s.Run.RunID)
-	case s.Receipt != nil:
-		return fmt.Sprintf("Put job %s into queue %s: %s.", s.Job.ID, s.Job.Queue(), receiptText(*s.Receipt))
+	case s.completed():
+		return fmt.Sprintf("Job %s has completed: workflow %s, run %s.", s.GetJobId(), ref.workflowID, ref.runID)
+	case s.GetIteration() > 0:
+		return fmt.Sprintf("Triggered iteration %d of job %s.", s.GetIteration(), s.GetJobId())
+	case s.GetPlace() != nil:
+		return fmt.Sprintf("Put job %s into queue %s: %s.", s.GetJobId(), s.GetQueue(), placeText(s.GetPlace()))
+	case s.GetBeginTime() != nil:
+		return fmt.Sprintf("Job %s begins at %s: workflow %s, run %s.", s.GetJobId(), utc(toTime(s.GetBeginTime())), ref.workflowID, ref.runID)
 	}
-	return fmt.Sprintf("Triggered iteration %d of job %s.", s.Iteration, s.Job.ID)
+	return fmt.Sprintf("Started job %s: workflow %s, run %s.", s.GetJobId(), ref.workflowID, ref.runID)
 }
 
 // result is the sentence without the job, for lists.
 func (s *started) result() string {
 	switch {
-	case s.Run != nil:
-		return fmt.Sprintf("started run %s of %s", s.Run.RunID, s.Run.WorkflowID)
-	case s.Receipt != nil:
-		return fmt.Sprintf("put into queue %s, %s", s.Job.Queue(), receiptText(*s.Receipt))
+	case s.GetIteration() > 0:
+		return fmt.Sprintf("triggered iteration %d", s.GetIteration())
+	case s.GetPlace() != nil:
+		return fmt.Sprintf("put into queue %s, %s", s.GetQueue(), placeText(s.GetPlace()))
 	}
-	return fmt.Sprintf("triggered iteration %d", s.Iteration)
+	ref := refOf(s.GetRunName())
+	return fmt.Sprintf("started run %s of %s", ref.runID, ref.workflowID)
 }
 
-func receiptText(receipt contract.EnqueueReceipt) string {
-	text := fmt.Sprintf("number %d, %d ahead", receipt.Sequence, receipt.Ahead)
-	if receipt.Duplicate {
+func placeText(place *jobsv1.QueuePlace) string {
+	text := fmt.Sprintf("number %d, %d ahead", place.GetSequence(), place.GetAhead())
+	if place.GetDuplicate() {
 		text += ", was in it already"
 	}
 	return text
@@ -62,12 +63,13 @@ func receiptText(receipt contract.EnqueueReceipt) string {
 // showCommand is the command that shows what was started.
 func (s *started) showCommand() string {
 	switch {
-	case s.Run != nil:
-		return fmt.Sprintf("starter runs describe %s %s", s.Run.WorkflowID, s.Run.RunID)
-	case s.Receipt != nil:
-		return "starter queues describe " + s.Job.Queue()
+	case s.GetIteration() > 0:
+		return "starter jobs describe " + s.GetJobId()
+	case s.GetPlace() != nil:
+		return "starter queues describe " + s.GetQueue()
 	}
-	return "starter jobs describe " + s.Job.ID
+	ref := refOf(s.GetRunName())
+	return fmt.Sprintf("starter runs describe %s %s", ref.workflowID, ref.runID)
 }
 
 // await waits for the end of what was started.
@@ -87,95 +89,117 @@ func (i *invocation) await(ctx context.Context, s *started) error {
 
 func (i *invocation) follow(ctx context.Context, s *started, line *progressLine) error {
 	switch {
-	case s.Run != nil:
-		return i.followRun(ctx, s, *s.Run, line)
-	case s.Receipt != nil:
+	case s.GetIteration() > 0:
+		return i.followIteration(ctx, s, line)
+	case s.GetPlace() != nil:
 		return i.followItem(ctx, s, line)
 	}
-	return i.followIteration(ctx, s, line)
+	return i.followRun(ctx, s.clients, s.GetRunName(), line)
 }
 
-func (i *invocation) followRun(ctx context.Context, s *started, ref client.RunRef, line *progressLine) error {
-	detail, err := s.client.Runs.Follow(ctx, ref, func(detail *client.RunDetail) {
-		line.show(runProgress(detail), detail.Duration())
+// watch follows a run to its end.
+func watch(ctx context.Context, c *api.Clients, name string, report func(*jobsv1.Run)) (*jobsv1.Run, error) {
+	stream, err := c.Runs.WatchRun(ctx, &jobsv1.WatchRunRequest{Name: name})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = stream.Close() }()
+	var last *jobsv1.Run
+	for {
+		response, err := stream.Receive()
+		switch {
+		case errors.Is(err, io.EOF) && last != nil:
+			return last, nil
+		case err != nil:
+			return nil, err
+		}
+		last = response.GetRun()
+		report(last)
+	}
+}
+
+func (i *invocation) followRun(ctx context.Context, c *api.Clients, name string, line *progressLine) error {
+	run, err := watch(ctx, c, name, func(run *jobsv1.Run) {
+		if isOpen(run) {
+			line.show(runProgress(run), i.since(run))
+		}
 	})
 	if err != nil {
 		return err
 	}
 	line.clear()
-	if err := i.emit(detail, func(w io.Writer) error { return i.writeRunEnd(w, detail) }); err != nil {
+	if err := i.emit(run, func(w io.Writer) error { return i.writeRunEnd(w, run) }); err != nil {
 		return err
 	}
-	return runError(detail)
+	return runError(run)
 }
 
 // runProgress is the progress of a run in a few words.
-func runProgress(detail *client.RunDetail) string {
+func runProgress(run *jobsv1.Run) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	switch {
-	case detail.WaitingForWorker && detail.Job != nil:
-		add("waiting for a worker of type %s", detail.Job.Worker)
-	case detail.WaitingForWorker:
+	case run.GetWaitingForWorker() && run.GetWorkerType() != "":
+		add("waiting for a worker of type %s", run.GetWorkerType())
+	case run.GetWaitingForWorker():
 		add("waiting for a worker")
-	case !detail.NextAttempt.IsZero():
+	case run.GetNextAttemptTime() != nil:
 		add("waiting to try again")
 	default:
-		add("%s", detail.Status)
+		add("%s", wordOf(run.GetStatus()))
 	}
-	if detail.Attempts > 1 {
-		add("attempt %d", detail.Attempts)
+	if run.GetAttempts() > 1 {
+		add("attempt %d", run.GetAttempts())
 	}
-	if detail.Progress != nil && *detail.Progress != (job.Progress{}) {
-		add("%s", detail.Progress)
+	if text := progressText(run); text != "" {
+		add("%s", text)
 	}
-	if detail.LastError != "" {
-		add("last error: %s", detail.LastError)
+	if run.GetLastError() != "" {
+		add("last error: %s", run.GetLastError())
 	}
 	return strings.Join(parts, ", ")
 }
 
 // runError is the error of a run that did not complete.
-func runError(detail *client.RunDetail) error {
-	if detail.Status == client.RunCompleted {
+func runError(run *jobsv1.Run) error {
+	if run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_COMPLETED {
 		return nil
 	}
-	text := fmt.Sprintf("run of job %s %s", detail.JobID, endWords[detail.Status])
-	if detail.Status == client.RunFailed && detail.Error != "" {
-		text += ": " + detail.Error
+	text := fmt.Sprintf("run of job %s %s", run.GetJobId(), endWords[run.GetStatus()])
+	if run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_FAILED && run.GetErrorMessage() != "" {
+		text += ": " + run.GetErrorMessage()
 	}
 	return errors.New(text)
 }
 
-var endWords = map[client.RunStatus]string{
-	client.RunFailed:     "failed",
-	client.RunCanceled:   "was canceled",
-	client.RunTerminated: "was terminated",
-	client.RunTimedOut:   "timed out",
-	client.RunHeldBack:   "was held back",
-	client.RunSuperseded: "gave way to another start",
-	client.RunRunning:    "has not ended",
-	client.RunWaiting:    "has not begun",
+var endWords = map[jobsv1.RunStatus]string{
+	jobsv1.RunStatus_RUN_STATUS_FAILED:     "failed",
+	jobsv1.RunStatus_RUN_STATUS_CANCELED:   "was canceled",
+	jobsv1.RunStatus_RUN_STATUS_TERMINATED: "was terminated",
+	jobsv1.RunStatus_RUN_STATUS_TIMED_OUT:  "timed out",
+	jobsv1.RunStatus_RUN_STATUS_HELD_BACK:  "was held back",
+	jobsv1.RunStatus_RUN_STATUS_SUPERSEDED: "gave way to another start",
+	jobsv1.RunStatus_RUN_STATUS_RUNNING:    "has not ended",
+	jobsv1.RunStatus_RUN_STATUS_WAITING:    "has not begun",
 }
 
 // writeRunEnd shows the status and the result of a run that has ended.
-func (i *invocation) writeRunEnd(w io.Writer, detail *client.RunDetail) error {
+func (i *invocation) writeRunEnd(w io.Writer, run *jobsv1.Run) error {
 	var s sheet
-	s.add("Job", "%s", detail.JobID)
-	s.add("Run", "%s %s", detail.WorkflowID, detail.RunID)
-	s.add("Status", "%s", statusText(detail))
-	if output := detail.Output; output != nil {
-		s.add("Result", "%s", output.Message)
-		s.add("Counts", "%s", counts(output.Counts))
-	}
-	s.add("Worker", "%s", detail.Worker)
+	ref := refOf(run.GetName())
+	s.add("Job", "%s", run.GetJobId())
+	s.add("Run", "%s %s", ref.workflowID, ref.runID)
+	s.add("Status", "%s", i.statusText(run))
+	s.add("Result", "%s", run.GetMessage())
+	s.add("Counts", "%s", counts(run.GetCounts()))
+	s.add("Worker", "%s", run.GetWorker())
 	return s.write(w)
 }
 
-func statusText(detail *client.RunDetail) string {
-	text := fmt.Sprintf("%s after %s", detail.Status, took(detail.Duration()))
-	if detail.Attempts > 1 {
-		text += fmt.Sprintf(", %d attempts", detail.Attempts)
+func (i *invocation) statusText(run *jobsv1.Run) string {
+	text := fmt.Sprintf("%s after %s", wordOf(run.GetStatus()), took(i.since(run)))
+	if run.GetAttempts() > 1 {
+		text += fmt.Sprintf(", %d attempts", run.GetAttempts())
 	}
 	return text
 }
@@ -192,73 +216,81 @@ func counts(counts map[string]int64) string {
 func (i *invocation) followItem(ctx context.Context, s *started, line *progressLine) error {
 	begin := time.Now()
 	i.note("%s", s.sentence())
-	turn, err := s.client.Queues.AwaitTurn(ctx, s.Job, s.Receipt.Sequence, func(ahead int) {
-		switch {
-		case ahead < 0:
-			line.show("no worker answers for queue "+s.Job.Queue(), time.Since(begin))
-		default:
-			line.show(fmt.Sprintf("waiting in queue %s, %d ahead", s.Job.Queue(), ahead), time.Since(begin))
-		}
+	stream, err := s.clients.Queues.WatchQueueItem(ctx, &jobsv1.WatchQueueItemRequest{
+		Queue: s.GetQueue(), Sequence: s.GetPlace().GetSequence(), JobId: s.GetJobId(), Job: s.definition,
 	})
 	if err != nil {
 		return err
 	}
-	if turn.Run != nil {
-		return i.followRun(ctx, s, *turn.Run, line)
+	defer func() { _ = stream.Close() }()
+	for {
+		turn, err := stream.Receive()
+		switch {
+		case err != nil:
+			return err
+		case turn.GetRunName() != "":
+			return i.followRun(ctx, s.clients, turn.GetRunName(), line)
+		case turn.GetStatus() != "":
+			line.clear()
+			return i.itemEnd(s, turn)
+		case turn.GetUnanswered():
+			line.show("no worker answers for queue "+s.GetQueue(), time.Since(begin))
+		default:
+			line.show(fmt.Sprintf("waiting in queue %s, %d ahead", s.GetQueue(), turn.GetAhead()), time.Since(begin))
+		}
 	}
-	line.clear()
-	if err := i.emit(turn.Finished, func(io.Writer) error { return nil }); err != nil {
+}
+
+// itemEnd tells of an item that has left its queue without a run.
+func (i *invocation) itemEnd(s *started, turn *jobsv1.WatchQueueItemResponse) error {
+	if err := i.emit(turn, func(io.Writer) error { return nil }); err != nil {
 		return err
 	}
-	text := fmt.Sprintf("item %d of queue %s, job %s, was %s", s.Receipt.Sequence, s.Job.Queue(), s.Job.ID, turn.Finished.Status)
-	if turn.Finished.Error != "" {
-		text += ": " + turn.Finished.Error
+	text := fmt.Sprintf("item %d of queue %s, job %s, was %s", s.GetPlace().GetSequence(), s.GetQueue(), s.GetJobId(), turn.GetStatus())
+	if turn.GetErrorMessage() != "" {
+		text += ": " + turn.GetErrorMessage()
 	}
 	return errors.New(text)
 }
 
 func (i *invocation) followIteration(ctx context.Context, s *started, line *progressLine) error {
-	begin := time.Now()
-	iteration, err := s.client.Runs.FollowIteration(ctx, s.Job.ID, s.Iteration, func(state *contract.ContinuousState) {
-		text := "no worker answers"
-		if state != nil {
-			text = fmt.Sprintf("%s, iteration %d", state.Phase, state.Iterations+1)
+	line.show(fmt.Sprintf("waiting for the end of iteration %d", s.GetIteration()), 0)
+	run, err := watch(ctx, s.clients, s.GetRunName(), func(run *jobsv1.Run) {
+		if isOpen(run) {
+			line.show(fmt.Sprintf("%s, iteration %d", wordOf(run.GetStatus()), run.GetIteration()), i.since(run))
 		}
-		line.show(text, time.Since(begin))
 	})
 	if err != nil {
-		return aboutJob(s.client, s.Job.ID, err)
+		return noJob(s.GetJobId(), err)
 	}
 	line.clear()
-	if err := i.emit(iteration, func(w io.Writer) error { return i.writeIterationEnd(w, s, iteration) }); err != nil {
+	if err := i.emit(run, func(w io.Writer) error { return i.writeIterationEnd(w, run) }); err != nil {
 		return err
 	}
-	if iteration.Error != "" {
-		return fmt.Errorf("iteration %d of job %s failed: %s", iteration.Number, s.Job.ID, iteration.Error)
+	if run.GetErrorMessage() != "" {
+		return fmt.Errorf("iteration %d of job %s failed: %s", run.GetIteration(), s.GetJobId(), run.GetErrorMessage())
 	}
 	return nil
 }
 
-func (i *invocation) writeIterationEnd(w io.Writer, s *started, iteration *contract.Iteration) error {
+func (i *invocation) writeIterationEnd(w io.Writer, run *jobsv1.Run) error {
 	var out sheet
-	out.add("Job", "%s", s.Job.ID)
-	out.add("Iteration", "%d", iteration.Number)
-	out.add("Status", "%s", iterationStatus(*iteration))
-	out.add("Result", "%s", iteration.Message)
-	out.add("Counts", "%s", counts(iteration.Counts))
-	out.add("Worker", "%s", iteration.Worker)
+	out.add("Job", "%s", run.GetJobId())
+	out.add("Iteration", "%d", run.GetIteration())
+	out.add("Status", "%s", i.iterationStatus(run))
+	out.add("Result", "%s", run.GetMessage())
+	out.add("Counts", "%s", counts(run.GetCounts()))
+	out.add("Worker", "%s", run.GetWorker())
 	return out.write(w)
 }
 
-func iterationStatus(iteration contract.Iteration) string {
-	status := "completed"
-	switch {
-	case iteration.Start.IsZero():
+func (i *invocation) iterationStatus(run *jobsv1.Run) string {
+	status := wordOf(run.GetStatus())
+	switch run.GetStatus() {
+	case jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED:
 		return "ended; its job no longer has its result"
-	case iteration.Error != "":
-		status = "failed"
-	case iteration.Stopped:
+	case jobsv1.RunStatus_RUN_STATUS_CANCELED:
 		status = "stopped"
 	}
-	return fmt.Sprintf("%s after %s", status, took(iteration.Duration.Std()))
+	return fmt.Sprintf("%s after %s", status, took(i.since(run)))
 }

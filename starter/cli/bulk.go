@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -20,6 +21,8 @@ type bulk struct {
 	// act changes the n-th and returns the result. An error that wraps errNothingToDo is
 	// not a failure.
 	act func(n int) (string, error)
+	// text is the text of an error.
+	text func(error) string
 	// warning, if any, is shown before the question.
 	warning string
 }
@@ -59,6 +62,7 @@ func (i *invocation) doAll(ctx context.Context, b bulk, yes bool) error {
 			return err
 		}
 	}
+	b.text = func(err error) string { return strings.Join(i.sentences(err), "; ") }
 	return i.report(b, b.do(ctx))
 }
 
@@ -74,7 +78,7 @@ func (b bulk) do(ctx context.Context) []bulkOutcome {
 		} else if done, err := b.act(n); errors.Is(err, errNothingToDo) {
 			outcome.Result = err.Error()
 		} else if err != nil {
-			outcome.Error = clean(err.Error())
+			outcome.Error = clean(b.text(err))
 		} else {
 			outcome.Result = done
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // completionTimeout is how long a shell may wait for suggestions.
@@ -39,31 +39,33 @@ func completeAnyFile(_ *cobra.Command, args []string, _ string) ([]string, cobra
 	return nil, cobra.ShellCompDirectiveDefault
 }
 
-// completeJobs suggests ids of jobs: those that are in Temporal, and those of the latest
-// runs.
+// completeJobs suggests ids of jobs: those that are listed, and those of the latest runs.
 func (i *invocation) completeJobs(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
-		resources, err := c.Apply.Resources(ctx, nil)
+	return i.suggest(cmd, args, func(ctx context.Context, c *api.Clients, found map[string]bool) error {
+		listed, err := listAll(ctx, c.Jobs.ListJobs, &jobsv1.ListJobsRequest{})
 		if err != nil {
 			return err
 		}
-		for id := range resources.Jobs {
-			found[id] = true
+		for _, j := range listed.GetJobs() {
+			found[j.GetId()] = true
 		}
-		runs, err := c.Runs.List(ctx, client.RunFilter{Limit: completionRuns})
-		for _, run := range runs {
-			found[run.JobID] = true
+		runs, err := c.Runs.ListRuns(ctx, &jobsv1.ListRunsRequest{PageSize: completionRuns})
+		for _, run := range runs.GetRuns() {
+			found[run.GetJobId()] = true
 		}
 		return err
 	})
 }
 
-// completeQueues suggests queues of the latest runs.
+// completeQueues suggests queues.
 func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
-		runs, err := c.Runs.List(ctx, client.RunFilter{Mode: job.ModeQueued, Limit: completionRuns})
-		for _, run := range runs {
-			found[run.Queue] = true
+	return i.suggest(cmd, args, func(ctx context.Context, c *api.Clients, found map[string]bool) error {
+		listed, err := listAll(ctx, c.Queues.ListQueues, &jobsv1.ListQueuesRequest{})
+		for _, name := range listed.GetUnreachable() {
+			found[name] = true
+		}
+		for _, queue := range listed.GetQueues() {
+			found[queue.GetName()] = true
 		}
 		return err
 	})
@@ -71,23 +73,24 @@ func (i *invocation) completeQueues(cmd *cobra.Command, args []string, _ string)
 
 // completeServices suggests the ids of live worker processes.
 func (i *invocation) completeServices(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return i.suggest(cmd, args, func(ctx context.Context, c *client.Client, found map[string]bool) error {
-		services, err := c.Workers.Services(ctx, time.Time{})
-		for n := range services.Live {
-			found[services.Live[n].ID()] = true
+	return i.suggest(cmd, args, func(ctx context.Context, c *api.Clients, found map[string]bool) error {
+		listed, err := c.Workers.ListWorkers(ctx, &jobsv1.ListWorkersRequest{})
+		live, _ := byLife(listed.GetWorkers())
+		for _, s := range live {
+			found[serviceID(s)] = true
 		}
 		return err
 	})
 }
 
 // suggest finds words for the first argument, within the time limit.
-func (i *invocation) suggest(cmd *cobra.Command, args []string, find func(context.Context, *client.Client, map[string]bool) error) ([]string, cobra.ShellCompDirective) {
+func (i *invocation) suggest(cmd *cobra.Command, args []string, find func(context.Context, *api.Clients, map[string]bool) error) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
-	c, err := i.connect(ctx)
+	c, err := i.api(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

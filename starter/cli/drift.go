@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func (i *invocation) driftCommand() *cobra.Command {
@@ -31,18 +31,18 @@ edits and deletions. It keeps pauses unless --reset-pauses is given.
 Exit codes: 0 all is as it was applied, 1 error, 2 drift.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := i.connect(cmd.Context())
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			drift, err := schedules.New(c).Drift(cmd.Context(), job.ProviderTOML)
+			drift, err := clients.JobSets.GetDrift(cmd.Context(), &jobsv1.GetDriftRequest{Provider: string(job.ProviderTOML)})
 			if err != nil {
 				return err
 			}
 			if err := i.emit(drift, func(w io.Writer) error { return i.writeDrift(w, drift) }); err != nil {
 				return err
 			}
-			if !drift.Empty() {
+			if hasDrift(drift) {
 				return errChanges
 			}
 			return nil
@@ -50,50 +50,55 @@ Exit codes: 0 all is as it was applied, 1 error, 2 drift.`,
 	}
 }
 
+// hasDrift says that something is not as it was applied.
+func hasDrift(drift *jobsv1.GetDriftResponse) bool {
+	return len(drift.GetDrifts())+len(drift.GetForeign()) > 0
+}
+
 // drifts are the kinds of drift for people, with their signs.
-var drifts = map[schedules.DriftKind]struct {
+var drifts = map[jobsv1.DriftKind]struct {
 	sign  string
 	color color
 	text  string
 }{
-	schedules.DriftEdited:  {"~", yellow, "edited"},
-	schedules.DriftPaused:  {"~", yellow, "paused"},
-	schedules.DriftResumed: {"~", yellow, "resumed, though it is declared as paused"},
-	schedules.DriftDeleted: {"-", red, "its schedule was deleted"},
-	schedules.DriftStopped: {"-", red, "was stopped"},
+	jobsv1.DriftKind_DRIFT_KIND_EDITED:  {"~", yellow, "edited"},
+	jobsv1.DriftKind_DRIFT_KIND_PAUSED:  {"~", yellow, "paused"},
+	jobsv1.DriftKind_DRIFT_KIND_RESUMED: {"~", yellow, "resumed, though it is declared as paused"},
+	jobsv1.DriftKind_DRIFT_KIND_DELETED: {"-", red, "its schedule was deleted"},
+	jobsv1.DriftKind_DRIFT_KIND_STOPPED: {"-", red, "was stopped"},
 }
 
-func (i *invocation) writeDrift(w io.Writer, drift *schedules.Drift) error {
+func (i *invocation) writeDrift(w io.Writer, drift *jobsv1.GetDriftResponse) error {
 	lines := &lineWriter{w: w}
-	for _, one := range drift.Jobs {
-		kind := drifts[one.Kind]
-		text := fmt.Sprintf("%s %s  %s  %s", kind.sign, one.JobID, one.Mode, kind.text)
-		if one.Note != "" {
-			text += ": " + clean(one.Note)
+	for _, one := range drift.GetDrifts() {
+		kind := drifts[one.GetKind()]
+		text := fmt.Sprintf("%s %s  %s  %s", kind.sign, one.GetJobId(), modeWord(one.GetMode()), kind.text)
+		if one.GetNote() != "" {
+			text += ": " + clean(one.GetNote())
 		}
 		lines.printf("%s", i.paint(kind.color, text))
-		lines.fields(one.Fields)
+		lines.fields(one.GetFields())
 	}
-	for _, one := range drift.Failing {
-		lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s  %s  paused by itself: %s", one.JobID, one.Mode, clean(one.Note))))
+	for _, one := range drift.GetFailing() {
+		lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s  %s  paused by itself: %s", one.GetJobId(), modeWord(one.GetMode()), clean(one.GetNote()))))
 	}
-	for _, name := range drift.Foreign {
+	for _, name := range drift.GetForeign() {
 		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is unmanaged: it has a job's name, and starter did not create it", clean(name))))
 	}
-	if !drift.Empty() || len(drift.Failing) > 0 {
+	if hasDrift(drift) || len(drift.GetFailing()) > 0 {
 		lines.printf("")
 	}
-	lines.printf("Namespace %s against the last apply: %s.", drift.Namespace, driftTotal(drift))
+	lines.printf("Namespace %s against the last apply: %s.", drift.GetNamespace(), driftTotal(drift))
 	return lines.err
 }
 
-func driftTotal(drift *schedules.Drift) string {
-	if drift.Applied == 0 && drift.Empty() {
+func driftTotal(drift *jobsv1.GetDriftResponse) string {
+	if drift.GetApplied() == 0 && !hasDrift(drift) {
 		return "nothing was applied yet"
 	}
-	parts := []string{plural(len(drift.Jobs), "job has drifted", "jobs have drifted")}
-	if n := len(drift.Foreign); n > 0 {
+	parts := []string{plural(len(drift.GetDrifts()), "job has drifted", "jobs have drifted")}
+	if n := len(drift.GetForeign()); n > 0 {
 		parts = append(parts, plural(n, "resource is unmanaged", "resources are unmanaged"))
 	}
-	return fmt.Sprintf("%s, of %d applied", strings.Join(parts, ", "), drift.Applied)
+	return fmt.Sprintf("%s, of %d applied", strings.Join(parts, ", "), drift.GetApplied())
 }

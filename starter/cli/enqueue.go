@@ -10,14 +10,16 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	enumspb "go.temporal.io/api/enums/v1"
 
-	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // enqueueOptions are the flags of queues enqueue.
@@ -80,10 +82,10 @@ func checkEnqueueFlags(cmd *cobra.Command, options *enqueueOptions) error {
 	return needsType(cmd, &options.adHoc)
 }
 
-// placed is a job with its number in the queue.
+// placed is a job with its place in the queue.
 type placed struct {
-	JobID string `json:"job_id"`
-	contract.EnqueueReceipt
+	jobID string
+	place *jobsv1.QueuePlace
 }
 
 func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueOptions) error {
@@ -94,73 +96,112 @@ func (i *invocation) enqueue(ctx context.Context, queue string, options enqueueO
 			return err
 		}
 	}
-	c, err := i.connect(ctx)
+	clients, err := i.api(ctx)
 	if err != nil {
 		return err
 	}
+	var requests []*jobsv1.EnqueueJobsRequest
+	ids := []string{options.jobID}
 	if options.jobID != "" {
-		j, err := queuedJob(ctx, c, queue, options.jobID)
-		if err != nil {
+		if err := isQueued(ctx, clients, queue, options.jobID); err != nil {
 			return err
 		}
-		jobs = []job.Job{j}
-	}
-	if options.key != "" && !options.again {
-		if err := checkKey(ctx, c, jobs[0]); err != nil {
-			return err
+		requests = []*jobsv1.EnqueueJobsRequest{{JobIds: ids}}
+	} else {
+		ids = make([]string, len(jobs))
+		for n, j := range jobs {
+			ids[n] = j.ID
 		}
+		requests = enqueueRequests(jobs)
 	}
-	receipts, err := i.enqueueAll(ctx, c, jobs, options)
-	if len(receipts) > 0 || err == nil {
-		if failed := i.emit(list(receipts), func(w io.Writer) error { return writeReceipts(w, receipts) }); failed != nil {
+	for _, request := range requests {
+		request.AllowRerun, request.RefuseOtherSpec = options.again, options.key != "" && !options.again
+	}
+	answer, enqueued, err := i.enqueueAll(ctx, clients, queue, requests)
+	if len(answer.GetPlaces()) > 0 || err == nil {
+		places := make([]placed, len(answer.GetPlaces()))
+		for n, place := range answer.GetPlaces() {
+			places[n] = placed{ids[n], place}
+		}
+		if failed := i.emit(answer, func(w io.Writer) error { return writePlaces(w, places) }); failed != nil {
 			return errors.Join(failed, err)
 		}
 	}
-	if err != nil && len(jobs) > 1 {
-		return errors.Join(err, fmt.Errorf("%d of %d jobs are in the queue; repeat the command for the others if they have keys", len(receipts), len(jobs)))
+	if hasReason(err, reasonExists) {
+		err = fmt.Errorf("%s than this one; give another --key, or --again to run this one under it", apiText(err))
+	}
+	if err != nil && len(ids) > 1 {
+		return errors.Join(err, fmt.Errorf("%d of %d jobs are in the queue; repeat the command for the others if they have keys", enqueued, len(ids)))
 	}
 	return err
 }
 
-// checkKey refuses a job that the queue would skip because its key has completed with
-// another spec. A run that failed does not prevent another.
-func checkKey(ctx context.Context, c *client.Client, j job.Job) error {
-	live, err := c.Jobs.LiveWorkflow(ctx, j.ID)
-	if err != nil || live == nil {
-		return err
+// enqueueBatch is how many jobs a request has: the queue takes so many at once, all or none.
+const enqueueBatch = contract.MaxBatchItems
+
+// enqueueRequests are the requests that put jobs into a queue. Each has an id, with which it
+// may be repeated.
+func enqueueRequests(jobs []job.Job) []*jobsv1.EnqueueJobsRequest {
+	var requests []*jobsv1.EnqueueJobsRequest
+	for batch := range slices.Chunk(jobs, enqueueBatch) {
+		request := &jobsv1.EnqueueJobsRequest{RequestId: uuid.NewString()}
+		for _, j := range batch {
+			request.Jobs = append(request.Jobs, api.JobMessage(j))
+		}
+		requests = append(requests, request)
 	}
-	err = live.CheckSpec(j)
-	switch {
-	case errors.Is(err, client.ErrOtherSpec) && live.Workflow.Open():
-		return errUnderWay(j.ID)
-	case live.Workflow.Open() || live.Workflow.Status == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return aboutKey(err)
-	}
-	return nil
+	return requests
 }
 
-func writeReceipts(w io.Writer, receipts []placed) error {
+// enqueueAll makes the requests in their order, shows its progress, and joins the answers.
+// Enqueued counts the jobs that are in the queue, also at an error.
+func (i *invocation) enqueueAll(ctx context.Context, clients *api.Clients, queue string, requests []*jobsv1.EnqueueJobsRequest) (all *jobsv1.EnqueueJobsResponse, enqueued int, err error) {
+	line := i.newProgress()
+	defer line.clear()
+	began := time.Now()
+	total := 0
+	for _, request := range requests {
+		total += len(request.GetJobs())
+	}
+	all = &jobsv1.EnqueueJobsResponse{}
+	for _, request := range requests {
+		answer, err := clients.Queues.EnqueueJobs(ctx, request)
+		if err != nil {
+			_, metadata := api.InfoOf(err)
+			some, _ := strconv.Atoi(metadata["enqueued"]) // 0 if it is not there: none of the request is in.
+			return all, enqueued + some, err
+		}
+		all.Places = append(all.Places, answer.GetPlaces()...)
+		enqueued = len(all.GetPlaces())
+		if line.terminal && total > 1 {
+			line.show(fmt.Sprintf("%d of %d in queue %s", enqueued, total, queue), time.Since(began))
+		}
+	}
+	return all, enqueued, nil
+}
+
+func writePlaces(w io.Writer, places []placed) error {
 	t := newTable("JOB", "NUMBER", "AHEAD", "NOTE")
-	for _, r := range receipts {
+	for _, p := range places {
 		note := ""
-		if r.Duplicate {
+		if p.place.GetDuplicate() {
 			note = "already in the queue"
 		}
-		t.add(r.JobID, fmt.Sprint(r.Sequence), fmt.Sprint(r.Ahead), note)
+		t.add(p.jobID, fmt.Sprint(p.place.GetSequence()), fmt.Sprint(p.place.GetAhead()), note)
 	}
 	return t.write(w)
 }
 
-// queuedJob finds a job of the queue in Temporal.
-func queuedJob(ctx context.Context, c *client.Client, queue, jobID string) (job.Job, error) {
-	live, err := c.Jobs.Live(ctx, jobID)
-	switch {
-	case err != nil:
-		return job.Job{}, aboutJob(c, jobID, err)
-	case live.Job.Queue() != queue:
-		return job.Job{}, fmt.Errorf("job %s does not belong to queue %s: it is %s", jobID, queue, modeText(live.Job.Trigger))
+// isQueued checks that a job of Temporal belongs to the queue.
+func isQueued(ctx context.Context, clients *api.Clients, queue, jobID string) error {
+	answer, err := clients.Jobs.GetJob(ctx, &jobsv1.GetJobRequest{Id: jobID})
+	if err != nil {
+		return err
 	}
-	return live.Job, nil
+	if j, _ := api.Definition(answer.GetJob()); j.Queue() != queue {
+		return fmt.Errorf("job %s does not belong to queue %s: it is %s", jobID, queue, modeText(j.Trigger))
+	}
+	return nil
 }
 
 // defineQueued makes the jobs that the flags describe, all checked.
@@ -249,22 +290,4 @@ func (c *checker) splitLine(line []byte) (key string, spec []byte) {
 		return "", line
 	}
 	return wrapped.Key, wrapped.Spec
-}
-
-// enqueueAll puts the jobs into the queue in their order, shows its progress, and
-// returns the receipts of those that are in the queue.
-func (i *invocation) enqueueAll(ctx context.Context, c *client.Client, jobs []job.Job, options enqueueOptions) ([]placed, error) {
-	line := i.newProgress()
-	began := time.Now()
-	receipts, err := c.Queues.EnqueueAll(ctx, jobs, client.EnqueueOptions{AllowRerun: options.again}, func(done int) {
-		if line.terminal && len(jobs) > 1 {
-			line.show(fmt.Sprintf("%d of %d in queue %s", done, len(jobs), jobs[0].Queue()), time.Since(began))
-		}
-	})
-	line.clear()
-	all := make([]placed, len(receipts))
-	for n, receipt := range receipts {
-		all[n] = placed{jobs[n].ID, receipt}
-	}
-	return all, err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"connectrpc.com/connect/v2"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
@@ -67,6 +68,12 @@ func (i *invocation) sentences(err error) []string {
 		}
 		return lines
 	}
+	if text := i.ofServer(err); text != "" {
+		return []string{clean(text)}
+	}
+	if _, ofAPI := errors.AsType[*connect.Error](err); ofAPI {
+		return []string{clean(apiText(err))}
+	}
 	if refused := unavailable(err); refused != nil {
 		if options, failed := temporalclient.Options(i.settings); failed == nil {
 			err = temporalclient.ExplainCall(options, refused)
@@ -109,7 +116,7 @@ func (i *invocation) ended(err error) bool {
 	_, canceled := errors.AsType[*serviceerror.Canceled](err)
 	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
 	if !canceled && !late && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) &&
-		!errors.Is(err, client.ErrNoWorker) && !errors.Is(err, client.ErrSlow) {
+		!errors.Is(err, client.ErrNoWorker) && !errors.Is(err, client.ErrSlow) && !mayEnd(err) {
 		return false
 	}
 	// The server knows the deadline of a call, and its clock may be ahead.
@@ -117,6 +124,19 @@ func (i *invocation) ended(err error) bool {
 		<-i.ctx.Done()
 	}
 	return i.ctx.Err() != nil
+}
+
+// mayEnd says that an error of the Job API may be due to the end of the caller's context.
+func mayEnd(err error) bool {
+	failed, ok := errors.AsType[*connect.Error](err)
+	if !ok {
+		return false
+	}
+	switch failed.Code() {
+	case connect.CodeCanceled, connect.CodeDeadlineExceeded, connect.CodeUnavailable:
+		return true
+	}
+	return false
 }
 
 // aboutJob adds what to do to an error about a job that does not exist.
@@ -133,12 +153,4 @@ func aboutJob(c *client.Client, jobID string, err error) error {
 		return fmt.Errorf("job %s is not in namespace %s yet: apply it first", jobID, c.Namespace())
 	}
 	return errors.New(what)
-}
-
-// aboutQueue adds what to do to an error about a queue that does not exist.
-func aboutQueue(c *client.Client, name string, err error) error {
-	if !errors.Is(err, client.ErrNotFound) {
-		return err
-	}
-	return fmt.Errorf("there is no queue %s in namespace %s; the first job that is enqueued creates it", name, c.Namespace())
 }

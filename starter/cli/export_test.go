@@ -6,12 +6,12 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // What tests of the rendering see of this package.
 
-func (p Program) WritePlan(w io.Writer, plan *schedules.Plan) error {
+func (p Program) WritePlan(w io.Writer, plan *jobsv1.Plan) error {
 	p.Stdout = w
 	i := &invocation{Program: p.withDefaults()}
 	return i.writePlan(w, plan)
@@ -29,7 +29,7 @@ func (p Program) WriteRun(w io.Writer, detail *client.RunDetail) error {
 	return (&invocation{Program: p.withDefaults()}).writeRun(w, detail)
 }
 
-func (p Program) WriteQueue(w io.Writer, queue *client.Queue, limit int) error {
+func (p Program) WriteQueue(w io.Writer, queue *jobsv1.Queue, limit int) error {
 	return (&invocation{Program: p.withDefaults()}).writeQueue(w, queue, limit)
 }
 
@@ -55,3 +55,8 @@ func RunProgress(detail *client.RunDetail) string { return runProgress(detail) }
 
 // BulkOutcome is what became of one of many.
 type BulkOutcome = bulkOutcome
+
+// ReadPlan reads a saved plan.
+func ReadPlan(r io.Reader, release string) (*jobsv1.JobSet, *jobsv1.Plan, error) {
+	return readPlan(r, release)
+}

@@ -47,6 +47,19 @@ func (f *filters) jobType(i *invocation) string {
 	return f.typeName
 }
 
+// query is the filter of the Job API that the flags make; mode and status of a list are its
+// own.
+func (f *filters) query(i *invocation) *query {
+	q := &query{}
+	q.is("type", f.jobType(i))
+	q.is("owner", f.owner.String())
+	q.is("mode", string(f.mode))
+	for _, name := range slices.Sorted(maps.Keys(f.tags)) {
+		q.hasTag(name, f.tags[name])
+	}
+	return q
+}
+
 // checkMatch returns an error if nothing was found because the job type is unknown.
 func (f *filters) checkMatch(i *invocation, found int) error {
 	if f.typeName == "" || found > 0 {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func (i *invocation) jobsDescribeCommand() *cobra.Command {
@@ -26,36 +27,60 @@ latest runs. For a continuous job it needs a running worker.`,
 		Args:              arguments("JOB"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.connect(cmd.Context())
+			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			detail, err := c.Jobs.Get(cmd.Context(), args[0])
+			response, err := c.Jobs.GetJob(cmd.Context(), &jobsv1.GetJobRequest{Id: args[0]})
 			if err != nil {
-				return aboutJob(c, args[0], err)
+				return noJob(args[0], err)
 			}
-			return i.emit(detail, func(w io.Writer) error { return i.writeJob(w, detail) })
+			j := response.GetJob()
+			return i.emit(j, func(w io.Writer) error {
+				runs, err := latestRuns(cmd.Context(), c, j)
+				if err != nil {
+					return err
+				}
+				return i.writeJob(w, j, runs)
+			})
 		},
 	}
 }
 
-func (i *invocation) writeJob(w io.Writer, detail *client.JobDetail) error {
+// latestShown is how many runs or iterations describe shows.
+const latestShown = 10
+
+// latestRuns are the latest runs or iterations of a job. The iterations of a continuous job
+// are not known while no worker answers, or when it is stopped.
+func latestRuns(ctx context.Context, c *api.Clients, j *jobsv1.Job) ([]*jobsv1.Run, error) {
+	if isContinuous(j) && j.GetState().GetLoop() == nil {
+		return nil, nil
+	}
+	q := &query{}
+	q.is("job_id", j.GetId())
+	listed, err := c.Runs.ListRuns(ctx, &jobsv1.ListRunsRequest{Filter: q.String(), PageSize: latestShown})
+	return listed.GetRuns(), err
+}
+
+func (i *invocation) writeJob(w io.Writer, j *jobsv1.Job, runs []*jobsv1.Run) error {
 	var s sheet
-	i.addDefinition(&s, detail.Job)
-	i.addStatus(&s, detail)
-	if loop := detail.Loop; loop != nil {
+	definition, problems := api.Definition(j)
+	if len(problems) > 0 {
+		return fmt.Errorf("the definition of job %s cannot be read: %s", j.GetId(), problems[0])
+	}
+	i.addDefinition(&s, definition)
+	i.addStatus(&s, j.GetState())
+	if loop := j.GetState().GetLoop(); loop != nil {
 		i.addLoop(&s, loop)
 	}
-	s.add("Note", "%s", detail.Note)
+	s.add("Note", "%s", j.GetState().GetNote())
 	if err := s.write(w); err != nil {
 		return err
 	}
-	if detail.Loop != nil {
-		if err := i.iterationTable(detail.Loop.Recent).section(w, "Latest iterations"); err != nil {
-			return err
-		}
+	if isContinuous(j) {
+		return i.iterationTable(runs).section(w, "Latest iterations")
 	}
-	return i.runTable(detail.Runs, false).section(w, "Latest runs")
+	return i.runTable(runs, false).section(w, "Latest runs")
 }
 
 func (i *invocation) addDefinition(s *sheet, j job.Job) {
@@ -75,6 +100,12 @@ func (i *invocation) addDefinition(s *sheet, j job.Job) {
 	s.add("Run timeout", "%s, heartbeat %s, stop grace period %s",
 		j.Options.RunTimeout, j.Options.HeartbeatTimeout, j.Options.StopGracePeriod)
 	s.add("Retries", "%s", retries(j.Options))
+	if j.Options.Freshness != 0 {
+		s.add("Freshness", "a success at least every %s", j.Options.Freshness)
+	}
+	if j.Options.Deadline != nil {
+		s.add("Deadline", "a success each day by %s", j.Options.Deadline)
+	}
 }
 
 func modeText(schedule job.Trigger) string {
@@ -164,89 +195,88 @@ func retries(options job.Options) string {
 	return fmt.Sprintf("%s, after %s, growing to %s", count, options.RetryBackoff.Initial, options.RetryBackoff.Max)
 }
 
-func (i *invocation) addStatus(s *sheet, detail *client.JobDetail) {
-	status := string(detail.Row.Status)
-	if detail.Row.PauseReason != "" {
-		status += ": " + detail.Row.PauseReason
+func (i *invocation) addStatus(s *sheet, state *jobsv1.JobState) {
+	status := wordOf(state.GetStatus())
+	if state.GetPauseReason() != "" {
+		status += ": " + state.GetPauseReason()
 	}
-	if f := detail.Row.Failing; f != nil && detail.Row.Status == client.JobFailing {
-		status += " " + i.failingText(f)
+	failing := state.GetFailing()
+	if failing != nil && state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_FAILING {
+		status += " " + i.failingText(failing)
 	}
-	if detail.Row.Status == client.JobWaiting {
-		status += fmt.Sprintf(", %d ahead", detail.Ahead)
+	if state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_WAITING {
+		status += fmt.Sprintf(", %d ahead", state.GetAhead())
 	}
 	s.add("Status", "%s", status)
-	if f := detail.Row.Failing; f != nil && f.Failures > 0 {
-		s.add("Failures in a row", "%d", f.Failures)
-		s.add("Next run", "%s", i.when(f.NextRun))
+	if failing.GetFailures() > 0 {
+		s.add("Failures in a row", "%d", failing.GetFailures())
+		s.add("Next run", "%s", i.when(toTime(failing.GetNextRunTime())))
 	}
-	s.add("Last start", "%s", i.when(detail.Row.LastStart))
+	s.add("Last start", "%s", i.when(toTime(state.GetLastStartTime())))
 	const shown = 3
 	next := make([]string, 0, shown)
-	for n, at := range detail.Next {
+	for n, at := range state.GetNextStartTimes() {
 		if n == shown {
 			break
 		}
-		next = append(next, i.when(at))
+		next = append(next, i.when(toTime(at)))
 	}
 	s.add("Next", "%s", strings.Join(next, "\n"))
-	if detail.Missed > 0 || detail.Skipped > 0 {
-		s.add("Not run", "%d missed, %d skipped because the run before had not ended", detail.Missed, detail.Skipped)
+	if state.GetMissed() > 0 || state.GetSkipped() > 0 {
+		s.add("Not run", "%d missed, %d skipped because the run before had not ended", state.GetMissed(), state.GetSkipped())
 	}
 }
 
-func (i *invocation) addLoop(s *sheet, loop *contract.ContinuousState) {
-	s.add("Phase", "%s", loop.Phase)
-	s.add("Iterations", "%d, %d failed, %d of these in a row", loop.Iterations, loop.Failed, loop.ConsecutiveFailures)
-	if loop.Interrupted > 0 {
-		s.add("Interrupted", "%d", loop.Interrupted)
+func (i *invocation) addLoop(s *sheet, loop *jobsv1.Loop) {
+	s.add("Phase", "%s", loop.GetPhase())
+	s.add("Iterations", "%d, %d failed, %d of these in a row", loop.GetIterations(), loop.GetFailed(), loop.GetConsecutiveFailures())
+	if loop.GetInterrupted() > 0 {
+		s.add("Interrupted", "%d", loop.GetInterrupted())
 	}
-	if loop.LostWorkers > 0 {
-		s.add("Lost workers", "%d, %d in a row", loop.LostWorkers, loop.ConsecutiveLost)
+	if loop.GetLostWorkers() > 0 {
+		s.add("Lost workers", "%d, %d in a row", loop.GetLostWorkers(), loop.GetConsecutiveLostWorkers())
 	}
-	if !loop.FailingSince.IsZero() {
-		s.add("Failing", "since %s", i.when(loop.FailingSince))
+	if since := toTime(loop.GetFailingSinceTime()); !since.IsZero() {
+		s.add("Failing", "since %s", i.when(since))
 	}
-	s.add("Totals", "%s", counts(loop.Totals))
-	s.add("Next", "%s", i.when(loop.NextAt))
-	s.add("Last success", "%s", i.when(loop.LastSuccess))
-	s.add("Last error", "%s", loop.LastError)
-	i.addBinding(s, &loop.Binding)
+	s.add("Totals", "%s", counts(loop.GetTotals()))
+	s.add("Next", "%s", i.when(toTime(loop.GetNextTime())))
+	s.add("Last success", "%s", i.when(toTime(loop.GetLastSuccessTime())))
+	s.add("Last error", "%s", loop.GetLastError())
+	i.addBinding(s, loop.GetBinding())
 }
 
 // addBinding shows the service of a bound job, and its failovers.
-func (i *invocation) addBinding(s *sheet, b *contract.Binding) {
-	if b == nil || b.Service == "" {
-		return
-	}
-	s.add("Service", "%s", b.Service)
-	for _, rebind := range b.Rebinds {
-		s.add("Rebound", "%s: %s", i.when(rebind.At), rebind)
+func (i *invocation) addBinding(s *sheet, b *jobsv1.Binding) {
+	s.add("Service", "%s", b.GetService())
+	for _, rebind := range b.GetRebinds() {
+		s.add("Rebound", "%s: %s → %s: %s", i.when(toTime(rebind.GetRebindTime())), rebind.GetOldService(), rebind.GetNewService(), rebind.GetReason())
 	}
 }
 
-// iterationTable shows iterations, the latest first.
-func (i *invocation) iterationTable(iterations []contract.Iteration) *table {
-	const shown = 10
+// iterationTable shows iterations that have ended, the latest first.
+func (i *invocation) iterationTable(iterations []*jobsv1.Run) *table {
 	t := newTable("NUMBER", "START", "TOOK", "RESULT")
-	for n := len(iterations) - 1; n >= 0 && len(t.rows) < shown; n-- {
-		it := iterations[n]
-		text := it.Message
+	for _, it := range iterations {
+		text := it.GetMessage()
 		switch {
-		case it.Error != "":
-			text = it.Class + ": " + it.Error
-		case it.Stopped && text == "":
+		case it.GetEndTime() == nil:
+			continue
+		case it.GetErrorMessage() != "":
+			text = it.GetErrorClass() + ": " + it.GetErrorMessage()
+		case it.GetStatus() == jobsv1.RunStatus_RUN_STATUS_CANCELED && text == "":
 			text = "stopped"
 		}
-		t.add(fmt.Sprint(it.Number), i.when(it.Start), took(it.Duration.Std()), text)
+		t.add(fmt.Sprint(it.GetIteration()), i.when(toTime(it.GetStartTime())), took(i.since(it)), text)
 	}
 	return t
 }
 
 // since is the duration of a run, up to now if it has not ended.
-func (i *invocation) since(run client.Run) time.Duration {
-	if run.Ended.IsZero() {
-		return i.Now().Sub(run.Started)
+func (i *invocation) since(run *jobsv1.Run) time.Duration {
+	end := toTime(run.GetEndTime())
+	if end.IsZero() {
+		end = i.Now()
 	}
-	return run.Ended.Sub(run.Started)
+	return max(end.Sub(toTime(run.GetStartTime())), 0)
 }

@@ -2,15 +2,14 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 const loadsHelp = `loads shows the loads of locations into their InfluxDB mirrors: how many prepared
@@ -26,19 +25,6 @@ one.
 loads reads the NATS server, and neither Temporal nor a worker. A load is listed as
 long as its consumer exists.`
 
-// loaderSilence is the age of the last report at which a loader counts as stopped: ten
-// times the interval of reports.
-const loaderSilence = 30 * time.Second
-
-// loadView is a load as it is shown as JSON.
-type loadView struct {
-	pipeline.Load
-	// LagSeconds is the age of the oldest waiting message.
-	LagSeconds float64 `json:"lag_seconds"`
-	// Loader says that a loader has reported lately.
-	Loader bool `json:"loader"`
-}
-
 func (i *invocation) loadsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "loads [LOCATION]",
@@ -46,7 +32,7 @@ func (i *invocation) loadsCommand() *cobra.Command {
 		Long:  loadsHelp,
 		Args:  arguments("[LOCATION]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := i.connectPipeline(cmd.Context())
+			clients, err := i.apiWithPipeline(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -54,16 +40,12 @@ func (i *invocation) loadsCommand() *cobra.Command {
 			if len(args) == 1 {
 				location = args[0]
 			}
-			loads, err := findLoads(cmd.Context(), client, location)
+			answer, err := listLoads(cmd.Context(), clients, location)
 			if err != nil {
 				return err
 			}
-			views := make([]loadView, len(loads))
-			for n, l := range loads {
-				views[n] = i.loadView(l)
-			}
-			i.noteEmpty("load", len(views))
-			return i.emit(list(views), func(w io.Writer) error { return i.writeLoads(w, views) })
+			i.noteEmpty("load", len(answer.GetLoads()))
+			return i.emit(answer, func(w io.Writer) error { return i.writeLoads(w, answer.GetLoads()) })
 		},
 	}
 	i.natsFlag(cmd)
@@ -71,47 +53,29 @@ func (i *invocation) loadsCommand() *cobra.Command {
 	return cmd
 }
 
-// findLoads lists the loads of a location, or of all if it is empty.
-func findLoads(ctx context.Context, client *pipeline.Client, location string) ([]pipeline.Load, error) {
-	loads, err := client.Loads(ctx)
-	if errors.Is(err, pipeline.ErrNoStream) {
-		return nil, fmt.Errorf("there is no stream %s on nats %s: no worker has connected to it yet", pipeline.StreamPrepared, client.Address())
+// listLoads lists the loads of a location, which has to have some, or of all if it is "".
+func listLoads(ctx context.Context, clients *api.Clients, location string) (*jobsv1.ListLoadsResponse, error) {
+	answer, err := clients.Loads.ListLoads(ctx, &jobsv1.ListLoadsRequest{Location: location})
+	if err == nil && location != "" && len(answer.GetLoads()) == 0 {
+		err = fmt.Errorf("nothing has been loaded of location %s", location)
 	}
-	if err != nil || location == "" {
-		return loads, err
-	}
-	loads = slices.DeleteFunc(loads, func(l pipeline.Load) bool { return l.Location != location })
-	if len(loads) == 0 {
-		return nil, fmt.Errorf("nothing has been loaded of location %s on nats %s", location, client.Address())
-	}
-	return loads, nil
+	return answer, err
 }
 
 // loadName is the name of a load in sentences.
-func loadName(l pipeline.Load) string {
-	return l.Location + "/" + string(l.Operation) + "/" + l.Mirror
+func loadName(l *jobsv1.Load) string {
+	return l.GetLocation() + "/" + l.GetFlow() + "/" + l.GetMirror()
 }
 
-func (i *invocation) loadView(l pipeline.Load) loadView {
-	v := loadView{Load: l, Loader: i.Now().Sub(l.UpdatedAt) < loaderSilence}
-	if !l.Oldest.IsZero() {
-		v.LagSeconds = max(i.Now().Sub(l.Oldest).Seconds(), 0)
-	}
-	if !v.Loader {
-		v.PointsPerSecond = 0
-	}
-	return v
-}
-
-func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
+func (i *invocation) writeLoads(w io.Writer, loads []*jobsv1.Load) error {
 	t := newTable("LOCATION", "FLOW", "MIRROR", "STATE", "WAITING", "BEHIND", "POINTS/S", "QUARANTINED", "EXPIRED", "LAST WRITE")
-	for _, v := range views {
+	for _, l := range loads {
 		behind := ""
-		if v.Waiting > 0 && !v.Oldest.IsZero() {
-			behind = span(time.Duration(v.LagSeconds * float64(time.Second)))
+		if l.GetWaiting() > 0 && l.GetOldestTime() != nil {
+			behind = span(max(i.Now().Sub(toTime(l.GetOldestTime())), 0))
 		}
-		t.add(v.Location, string(v.Operation), v.Mirror, loadStatus(v), fmt.Sprint(v.Waiting), behind,
-			fmt.Sprintf("%.0f", v.PointsPerSecond), fmt.Sprint(v.Quarantined), fmt.Sprint(v.Expired), i.when(v.LastWrite))
+		t.add(l.GetLocation(), l.GetFlow(), l.GetMirror(), loadStatus(l), fmt.Sprint(l.GetWaiting()), behind,
+			fmt.Sprintf("%.0f", l.GetPointsPerSecond()), fmt.Sprint(l.GetQuarantined()), fmt.Sprint(l.GetExpired()), i.when(toTime(l.GetLastWriteTime())))
 	}
 	if err := t.write(w); err != nil {
 		return err
@@ -125,55 +89,47 @@ func (i *invocation) writeLoads(w io.Writer, views []loadView) error {
 		}
 		lines.printf(format, args...)
 	}
-	for _, v := range views {
-		name := loadName(v.Load)
-		switch b := v.Breaker; {
-		case b.Failures == 0:
-		case b.State == pipeline.BreakerTrying:
-			line("%s", clean(fmt.Sprintf("%s is down since %s, and is being tried: last %s: %s: %s",
-				name, i.moment(b.Since), i.moment(b.FailedAt), b.Class, b.Reason)))
-		case b.State == pipeline.BreakerClosed:
-			line("%s", clean(fmt.Sprintf("%s has failed %d times in a row, last %s: %s: %s", name, b.Failures, i.moment(b.FailedAt), b.Class, b.Reason)))
+	for _, l := range loads {
+		name := loadName(l)
+		reason := l.GetErrorClass() + ": " + l.GetErrorMessage()
+		switch {
+		case l.GetFailures() == 0:
+		case l.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_TRYING:
+			line("%s", clean(fmt.Sprintf("%s is down since %s, and is being tried: last %s: %s",
+				name, i.moment(toTime(l.GetDownTime())), i.moment(toTime(l.GetFailureTime())), reason)))
+		case l.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_DOWN:
+			line("%s", i.paint(red, clean(fmt.Sprintf("%s is down since %s, %d failures, next attempt %s: %s",
+				name, i.moment(toTime(l.GetDownTime())), l.GetFailures(), i.moment(toTime(l.GetNextAttemptTime())), reason))))
 		default:
-			line("%s", i.paint(red, clean(fmt.Sprintf("%s is down since %s, %d failures, next attempt %s: %s: %s",
-				name, i.moment(b.Since), b.Failures, i.moment(b.RetryAt), b.Class, b.Reason))))
+			line("%s", clean(fmt.Sprintf("%s has failed %d times in a row, last %s: %s", name, l.GetFailures(), i.moment(toTime(l.GetFailureTime())), reason)))
 		}
-		if h := v.Breaker.Held; h != nil && v.Waiting > 0 {
-			line("%s is blocked by message %d on %s: starter loads skip %s puts it into quarantine", name, h.Sequence, clean(h.Subject), skipArguments(v, views))
+		if l.GetHeldSequence() > 0 {
+			line("%s is blocked by message %d on %s: starter loads skip %s puts it into quarantine", name, l.GetHeldSequence(), clean(l.GetHeldSubject()), skipArguments(l, loads))
 		}
 		switch {
-		case v.UpdatedAt.IsZero():
+		case l.GetUpdateTime() == nil:
 			line("%s: no loader has reported yet", name)
-		case !v.Loader:
-			line("%s: no loader since %s", name, i.moment(v.UpdatedAt))
+		case !l.GetLoaderReports():
+			line("%s: no loader since %s", name, i.moment(toTime(l.GetUpdateTime())))
 		}
-		if v.MaxBytes > 0 {
-			line("%s: %s accepts at most %d bytes a write", name, v.Address, v.MaxBytes)
+		if l.GetMaxBytes() > 0 {
+			line("%s: %s accepts at most %d bytes a write", name, l.GetAddress(), l.GetMaxBytes())
 		}
 	}
 	return lines.err
 }
 
 // skipArguments are the arguments of starter loads skip that select one load.
-func skipArguments(of loadView, all []loadView) string {
-	for _, v := range all {
-		if v.Location == of.Location && (v.Operation != of.Operation || v.Mirror != of.Mirror) {
-			return fmt.Sprintf("%s --mirror %s --operation %s", of.Location, of.Mirror, of.Operation)
+func skipArguments(of *jobsv1.Load, all []*jobsv1.Load) string {
+	for _, l := range all {
+		if l.GetLocation() == of.GetLocation() && (l.GetFlow() != of.GetFlow() || l.GetMirror() != of.GetMirror()) {
+			return fmt.Sprintf("%s --mirror %s --operation %s", of.GetLocation(), of.GetMirror(), of.GetFlow())
 		}
 	}
-	return of.Location
+	return of.GetLocation()
 }
 
-func loadStatus(v loadView) string {
-	switch {
-	case v.Breaker.State == pipeline.BreakerOpen:
-		return "down"
-	case v.Breaker.State == pipeline.BreakerTrying:
-		return "trying"
-	case !v.Loader:
-		return "no loader"
-	case v.Breaker.Failures > 0:
-		return "failing"
-	}
-	return "ok"
+// loadStatus is the status of a load in tables.
+func loadStatus(l *jobsv1.Load) string {
+	return strings.ReplaceAll(api.Word(l.GetStatus()), "_", " ")
 }

@@ -2,13 +2,13 @@ package cli_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/dendrascience/dendra-jobs/activities/load"
 	"github.com/dendrascience/dendra-jobs/internal/influx"
@@ -17,6 +17,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobtest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // keepLoading runs iteration after iteration of a location's load until the test ends.
@@ -69,33 +70,26 @@ func TestLoadsSkip(t *testing.T) {
 	require.NoError(t, err)
 	keepLoading(t, st, client, "skipping")
 
-	var c console
+	var c console // They need no Temporal.
 	args := func(more ...string) []string { return append(append([]string{"loads"}, more...), "--nats", st.NATS) }
-	type view struct {
-		Breaker pipeline.Breaker
-		Waiting int
-	}
-	shown := func() (view, bool) {
+	shown := func() *jobsv1.Load {
 		r := c.run(t.Context(), args("skipping", "-o", "json")...) // fails as long as there is no consumer
-		var views []view
-		if r.code != 0 || json.Unmarshal([]byte(r.stdout), &views) != nil || len(views) == 0 {
-			return view{}, false
+		var list jobsv1.ListLoadsResponse
+		if r.code != 0 || protojson.Unmarshal([]byte(r.stdout), &list) != nil || len(list.GetLoads()) == 0 {
+			return nil
 		}
-		return views[0], true
+		return list.GetLoads()[0]
 	}
-	var held pipeline.HeldMessage
+	var held *jobsv1.Load
 	stacktest.WaitFor(t, "the message to hold up the location", func() (bool, error) {
-		v, ok := shown()
-		if !ok || v.Breaker.Held == nil {
-			return false, nil
-		}
-		held = *v.Breaker.Held
-		return v.Waiting == 20-7, nil
+		held = shown()
+		return held.GetHeldSequence() > 0 && held.GetWaiting() == 20-7, nil
 	})
-	stored, _, err := client.Range(t.Context(), pipeline.StreamPrepared, held.Sequence, held.Sequence, pipeline.Limit{})
+	number := uint64(held.GetHeldSequence())
+	stored, _, err := client.Range(t.Context(), pipeline.StreamPrepared, number, number, pipeline.Limit{})
 	require.NoError(t, err)
 	require.Equal(t, string(messages[7].Body), string(stored[0].Body))
-	names := fmt.Sprintf("message %d on %s", held.Sequence, held.Subject)
+	names := fmt.Sprintf("message %d on %s", number, held.GetHeldSubject())
 	stacktest.WaitFor(t, "loads to name the message", func() (bool, error) {
 		text := c.ok(t, args("skipping")...)
 		return strings.Contains(text, "skipping/live/default is blocked by "+names+": starter loads skip skipping") &&
@@ -109,25 +103,25 @@ func TestLoadsSkip(t *testing.T) {
 	require.Equal(t, "starter: no message blocks location skipping\n", r.stderr)
 
 	said := c.ok(t, args("skip", "skipping", "--yes", "--timeout", "PT1M")...)
-	require.Regexp(t, `^Message `+fmt.Sprint(held.Sequence)+` on dendra.prep.v1.live.skipping is in quarantine, as item \d+: .*retention policy not found`, said)
-	items := decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipping")...)
+	require.Regexp(t, `^Message `+fmt.Sprint(number)+` on dendra.prep.v1.live.skipping is in quarantine, as item \d+: .*retention policy not found`, said)
+	items := itemsOf(t, c, st, "--location", "skipping")
 	require.Len(t, items, 1)
-	require.Equal(t, "Skipped", items[0].Class)
-	require.Equal(t, held.Sequence, items[0].OriginSequence)
-	require.Equal(t, string(messages[7].Body), decoded[itemShown](t, c, onNATS(st, "show", fmt.Sprint(items[0].ID))...).Body)
+	require.Equal(t, "Skipped", items[0].GetErrorClass())
+	require.EqualValues(t, number, items[0].GetOriginSequence())
+	require.Equal(t, string(messages[7].Body), string(itemOf(t, c, st, items[0].GetId()).GetBody()))
 
 	stacktest.WaitFor(t, "all others to be stored", func() (bool, error) {
 		counts, err := influx.Count(t.Context(), server, "skipping", "m")
 		return counts["v"] == 19, err
 	})
 	stacktest.WaitFor(t, "the location to go on", func() (bool, error) {
-		v, ok := shown()
-		return ok && v.Breaker.State == pipeline.BreakerClosed && v.Waiting == 0, nil
+		load := shown()
+		return load.GetStatus() == jobsv1.LoadStatus_LOAD_STATUS_OK && load.GetWaiting() == 0, nil
 	})
 	r = c.run(t.Context(), args("skip", "skipping", "--yes", "--timeout", "PT1M")...)
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: no message blocks location skipping\n", r.stderr, "a second time does nothing")
-	require.Len(t, decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipping")...), 1)
+	require.Len(t, itemsOf(t, c, st, "--location", "skipping"), 1)
 }
 
 // TestLoadsSkipOfTwoMirrors: the same message holds up both mirrors of a location. Each
@@ -147,7 +141,7 @@ func TestLoadsSkipOfTwoMirrors(t *testing.T) {
 	require.NoError(t, err)
 	keepLoading(t, st, client, "skipboth", location.Mirror{Name: "west", InfluxURL: strings.Replace(st.Influx, "127.0.0.1", "localhost", 1)})
 
-	var c console
+	var c console // They need no Temporal.
 	command := func(mirror string) string {
 		return "starter loads skip skipboth --mirror " + mirror + " --operation live puts"
 	}
@@ -161,9 +155,9 @@ func TestLoadsSkipOfTwoMirrors(t *testing.T) {
 	r := c.run(t.Context(), "loads", "skip", "skipboth", "--yes", "--nats", st.NATS)
 	require.Contains(t, r.stderr, "several loads are blocked")
 	require.Regexp(t, `^Message \d+ on \S+ is in quarantine, as item \d+: `, c.ok(t, skip("default")...))
-	items := decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipboth")...)
+	items := itemsOf(t, c, st, "--location", "skipboth")
 	require.Len(t, items, 1)
-	require.Regexp(t, fmt.Sprintf(`^Message \d+ on \S+ no longer blocks skipboth/live/west\. It is in quarantine, as item %d of %s\.\n$`, items[0].ID, st.Influx),
+	require.Regexp(t, fmt.Sprintf(`^Message \d+ on \S+ no longer blocks skipboth/live/west\. It is in quarantine, as item %d of %s\.\n$`, items[0].GetId(), st.Influx),
 		c.ok(t, skip("west")...))
-	require.Len(t, decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "skipboth")...), 1)
+	require.Len(t, itemsOf(t, c, st, "--location", "skipboth"), 1)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // format is the form of the data on standard output.
@@ -36,10 +38,14 @@ func (i *invocation) print(format string, args ...any) error {
 	return err
 }
 
-// emit writes a value as JSON, or calls write for people.
+// emit writes a value as JSON, or calls write for people. Messages of the Job API have
+// the API's JSON.
 func (i *invocation) emit(value any, write func(w io.Writer) error) error {
 	if i.format == formatTable {
 		return write(i.Stdout)
+	}
+	if message, ok := value.(proto.Message); ok {
+		return writeMessage(i.Stdout, message)
 	}
 	encoder := json.NewEncoder(i.Stdout)
 	encoder.SetEscapeHTML(false)

@@ -1,21 +1,24 @@
 package cli
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // planOptions are the flags that plan and apply share.
@@ -80,23 +83,24 @@ Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 			if err := checkOut(out); err != nil {
 				return err
 			}
-			_, plan, err := i.plan(cmd, options)
+			planned, err := i.plan(cmd, options)
 			if err != nil {
 				return err
 			}
-			if err := i.emit(newPlanReport(plan), func(w io.Writer) error { return i.writePlan(w, plan) }); err != nil {
+			plan := planned.plan
+			if err := i.emit(&jobsv1.PlanJobSetResponse{Plan: plan}, func(w io.Writer) error { return i.writePlan(w, plan) }); err != nil {
 				return err
 			}
 			if out != "" {
-				if err := plan.CheckPrune(); err != nil {
-					return fmt.Errorf("the plan is not saved, since it would not be applied: %w; if that is meant, add --allow-mass-prune", err)
+				if plan.GetRefusal() != "" {
+					return fmt.Errorf("the plan is not saved, since it would not be applied: %s; if that is meant, add --allow-mass-prune", plan.GetRefusal())
 				}
-				if err := savePlan(out, plan, i.Now()); err != nil {
+				if err := savePlan(out, planned, i.Now()); err != nil {
 					return err
 				}
 				i.note("saved as %s; carry it out with: starter apply %s", out, out)
 			}
-			if !plan.Empty() || plan.Count(schedules.ActionBlocked) > 0 {
+			if workOf(plan)+countOf(plan, jobsv1.JobAction_JOB_ACTION_BLOCKED) > 0 {
 				return errChanges
 			}
 			return nil
@@ -107,29 +111,77 @@ Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 	return cmd
 }
 
+// plannedSet is a set of jobs with its plan.
+type plannedSet struct {
+	clients *api.Clients
+	set     *jobsv1.JobSet
+	plan    *jobsv1.Plan
+	// exact says that this very plan is meant: apply refuses if it would be another by then.
+	exact bool
+}
+
 // plan reads the file and compares it with Temporal.
-func (i *invocation) plan(cmd *cobra.Command, options planOptions) (*schedules.Syncer, *schedules.Plan, error) {
+func (i *invocation) plan(cmd *cobra.Command, options planOptions) (*plannedSet, error) {
 	if err := checkParallel(cmd, options.parallel); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	declared, external, err := i.load(options.file)
+	declared, err := i.load(options.file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(declared) == 0 && options.prune && !options.allowEmpty {
-		return nil, nil, fmt.Errorf("%s declares no job, and --prune would delete all there are: "+
+		return nil, fmt.Errorf("%s declares no job, and --prune would delete all there are: "+
 			"if that is meant, add --allow-empty and --allow-mass-prune", options.file)
 	}
-	c, err := i.connect(cmd.Context())
-	if err != nil {
-		return nil, nil, err
+	set := &jobsv1.JobSet{
+		Provider: string(job.ProviderTOML), Prune: options.prune, AllowMassDelete: options.allowMassPrune, ResetPauses: options.resetPauses,
 	}
-	syncer := schedules.New(c)
-	plan, err := syncer.Plan(cmd.Context(), declared, schedules.PlanOptions{
-		Provider: job.ProviderTOML, Prune: options.prune, AllowMassPrune: options.allowMassPrune,
-		ResetPauses: options.resetPauses, Types: external, Parallel: options.parallel,
-	})
-	return syncer, plan, err
+	for _, j := range declared {
+		set.Jobs = append(set.Jobs, api.JobMessage(j))
+	}
+	return i.planSet(cmd.Context(), set, options.parallel)
+}
+
+// planSet has the Job API plan a set.
+func (i *invocation) planSet(ctx context.Context, set *jobsv1.JobSet, parallel int) (*plannedSet, error) {
+	set.Parallel = int32(parallel)
+	clients, err := i.api(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := clients.JobSets.PlanJobSet(ctx, &jobsv1.PlanJobSetRequest{JobSet: set})
+	if err != nil {
+		return nil, aboutJobSet(set, err)
+	}
+	return &plannedSet{clients: clients, set: set, plan: answer.GetPlan()}, nil
+}
+
+// jobOfSet is the field of a job in a request with a set.
+var jobOfSet = regexp.MustCompile(`^job_set\.jobs\[(\d+)\]\.?(.*)$`)
+
+// aboutJobSet names the jobs that the Job API refuses, one in each line. The file has no
+// problems itself: the server that refuses them knows other job types, or another release.
+func aboutJobSet(set *jobsv1.JobSet, err error) error {
+	var errs []error
+	for _, v := range api.ViolationsOf(err) {
+		parts := jobOfSet.FindStringSubmatch(v.GetField())
+		if parts == nil {
+			return err
+		}
+		n, failed := strconv.Atoi(parts[1])
+		if failed != nil || n >= len(set.GetJobs()) {
+			return err
+		}
+		text := "job " + set.GetJobs()[n].GetId() + ": "
+		if parts[2] != "" {
+			text += parts[2] + ": "
+		}
+		errs = append(errs, errors.New(text+v.GetDescription()))
+	}
+	if len(errs) == 0 {
+		return err
+	}
+	return errors.Join(errs...)
 }
 
 func checkParallel(cmd *cobra.Command, parallel int) error {
@@ -158,65 +210,10 @@ func checkOut(path string) error {
 		return fmt.Errorf("the plan cannot be saved: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	if !schedules.IsSavedPlan(file) {
+	if !isSavedPlan(file) {
 		return fmt.Errorf("the plan cannot be saved: %s is there and is no saved plan; it is not overwritten", path)
 	}
 	return nil
-}
-
-// savePlan writes a plan for apply, whole or not at all. Nobody else may read it:
-// it holds the specs of all jobs.
-func savePlan(path string, plan *schedules.Plan, now time.Time) error {
-	made, err := release()
-	if err != nil {
-		return err
-	}
-	var text bytes.Buffer
-	if err := plan.Save(&text, made, now); err != nil {
-		return fmt.Errorf("save the plan as %s: %w", path, err)
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // of mode 0600
-	if err != nil {
-		return fmt.Errorf("the plan cannot be saved: %w", err)
-	}
-	_, err = file.Write(text.Bytes())
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // The error below matters more.
-		return fmt.Errorf("the plan cannot be saved: %w", err)
-	}
-	return nil
-}
-
-// planReport is a plan as JSON.
-type planReport struct {
-	Namespace string                   `json:"namespace"`
-	Changes   []schedules.Change       `json:"changes"`
-	Counts    map[schedules.Action]int `json:"counts"`
-	// Foreign are Schedules and workflows with names of jobs that starter did not create,
-	// except those of declared jobs.
-	Foreign []string `json:"foreign"`
-	// Warnings are about jobs that change.
-	Warnings []schedules.Warning `json:"warnings"`
-}
-
-func newPlanReport(plan *schedules.Plan) planReport {
-	report := planReport{
-		Namespace: plan.Namespace,
-		Changes:   list(plan.Changes),
-		Foreign:   list(plan.Foreign),
-		Warnings:  list(plan.Warnings),
-		Counts:    map[schedules.Action]int{},
-	}
-	for _, action := range []schedules.Action{
-		schedules.ActionCreate, schedules.ActionUpdate, schedules.ActionDelete,
-		schedules.ActionBlocked, schedules.ActionUnchanged, schedules.ActionOrphaned,
-	} {
-		report.Counts[action] = plan.Count(action)
-	}
-	return report
 }
 
 // list makes a list that JSON writes as [] when it is empty.
@@ -228,63 +225,101 @@ func list[E any](items []E) []E {
 }
 
 // marks are the signs of the actions, and their colors.
-var marks = map[schedules.Action]struct {
+var marks = map[jobsv1.JobAction]struct {
 	sign  string
 	color color
 }{
-	schedules.ActionCreate:    {"+", green},
-	schedules.ActionUpdate:    {"~", yellow},
-	schedules.ActionDelete:    {"-", red},
-	schedules.ActionBlocked:   {"!", magenta},
-	schedules.ActionUnchanged: {"=", faint},
-	schedules.ActionOrphaned:  {"?", faint},
+	jobsv1.JobAction_JOB_ACTION_CREATE:    {"+", green},
+	jobsv1.JobAction_JOB_ACTION_UPDATE:    {"~", yellow},
+	jobsv1.JobAction_JOB_ACTION_DELETE:    {"-", red},
+	jobsv1.JobAction_JOB_ACTION_BLOCKED:   {"!", magenta},
+	jobsv1.JobAction_JOB_ACTION_UNCHANGED: {"=", faint},
+	jobsv1.JobAction_JOB_ACTION_ORPHANED:  {"?", faint},
+}
+
+// countOf is how many jobs a plan has the action for.
+func countOf(plan *jobsv1.Plan, action jobsv1.JobAction) int {
+	n := 0
+	for _, change := range plan.GetChanges() {
+		if change.GetAction() == action {
+			n++
+		}
+	}
+	return n
+}
+
+// workOf is how many changes apply would make.
+func workOf(plan *jobsv1.Plan) int {
+	return countOf(plan, jobsv1.JobAction_JOB_ACTION_CREATE) + countOf(plan, jobsv1.JobAction_JOB_ACTION_UPDATE) + countOf(plan, jobsv1.JobAction_JOB_ACTION_DELETE)
+}
+
+// planTotal is a plan in one line.
+func planTotal(plan *jobsv1.Plan) string {
+	return fmt.Sprintf("%d to create, %d to update, %d to delete, %d blocked, %d unchanged, %d no longer declared",
+		countOf(plan, jobsv1.JobAction_JOB_ACTION_CREATE), countOf(plan, jobsv1.JobAction_JOB_ACTION_UPDATE), countOf(plan, jobsv1.JobAction_JOB_ACTION_DELETE),
+		countOf(plan, jobsv1.JobAction_JOB_ACTION_BLOCKED), countOf(plan, jobsv1.JobAction_JOB_ACTION_UNCHANGED), countOf(plan, jobsv1.JobAction_JOB_ACTION_ORPHANED))
 }
 
 // writePlan shows every job that apply would change or that has a note, and the number
 // of unchanged ones.
-func (i *invocation) writePlan(w io.Writer, plan *schedules.Plan) error {
+func (i *invocation) writePlan(w io.Writer, plan *jobsv1.Plan) error {
 	lines := &lineWriter{w: w}
-	for _, change := range plan.Changes {
-		if change.Action == schedules.ActionUnchanged && change.Note == "" {
+	for _, change := range plan.GetChanges() {
+		if change.GetAction() == jobsv1.JobAction_JOB_ACTION_UNCHANGED && change.GetNote() == "" {
 			continue
 		}
-		mark := marks[change.Action]
-		text := fmt.Sprintf("%s %s  %s", mark.sign, change.JobID, change.Mode)
+		mark := marks[change.GetAction()]
+		text := fmt.Sprintf("%s %s  %s", mark.sign, change.GetJobId(), modeWord(change.GetMode()))
 		switch {
-		case change.Action == schedules.ActionOrphaned:
+		case change.GetAction() == jobsv1.JobAction_JOB_ACTION_ORPHANED:
 			text += "  no longer declared (kept; --prune deletes it)"
-		case change.Note != "":
-			text += "  " + clean(change.Note)
+		case change.GetNote() != "":
+			text += "  " + clean(change.GetNote())
 		}
-		if change.Drifted {
+		if change.GetDrifted() {
 			text += "  (edited by hand since it was applied)"
 		}
 		lines.printf("%s", i.paint(mark.color, text))
-		lines.fields(change.Fields)
-		if change.Action == schedules.ActionUpdate && !slices.EqualFunc(change.NextNow, change.NextThen, time.Time.Equal) {
-			i.writeStarts(lines, "next starts now: ", change.NextNow)
-			i.writeStarts(lines, "next starts then:", change.NextThen)
-		} else {
-			i.writeStarts(lines, "next starts:", change.NextThen)
-		}
+		lines.fields(change.GetFields())
+		i.writeNextStarts(lines, change)
 	}
-	for _, name := range plan.Foreign {
+	for _, name := range plan.GetForeign() {
 		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is unmanaged: it has a job's name, and starter did not create it", clean(name))))
 	}
-	if n := plan.Count(schedules.ActionUnchanged); n > 0 {
+	if n := countOf(plan, jobsv1.JobAction_JOB_ACTION_UNCHANGED); n > 0 {
 		lines.printf("%s", i.paint(faint, fmt.Sprintf("= unchanged (%d)", n)))
 	}
-	for _, warning := range plan.Warnings {
-		lines.printf("%s", i.paint(yellow, "warning: "+clean(warning.Text)))
+	for _, warning := range plan.GetWarnings() {
+		lines.printf("%s", i.paint(yellow, "warning: "+clean(warning.GetMessage())))
 	}
-	if len(plan.Changes) > 0 {
+	if len(plan.GetChanges()) > 0 {
 		lines.printf("")
 	}
-	if err := plan.CheckPrune(); err != nil {
-		lines.printf("Apply would refuse this: %s (--allow-mass-prune).", err)
+	if plan.GetRefusal() != "" {
+		lines.printf("Apply would refuse this: %s (--allow-mass-prune).", plan.GetRefusal())
 	}
-	lines.printf("Plan for namespace %s: %s.", plan.Namespace, plan.Total())
+	lines.printf("Plan for namespace %s: %s.", plan.GetNamespace(), planTotal(plan))
 	return lines.err
+}
+
+// writeNextStarts shows when a job that changes starts next, before and after the change.
+func (i *invocation) writeNextStarts(lines *lineWriter, change *jobsv1.JobChange) {
+	now, then := times(change.GetCurrentStartTimes()), times(change.GetPlannedStartTimes())
+	if change.GetAction() == jobsv1.JobAction_JOB_ACTION_UPDATE && !slices.EqualFunc(now, then, time.Time.Equal) {
+		i.writeStarts(lines, "next starts now: ", now)
+		i.writeStarts(lines, "next starts then:", then)
+	} else {
+		i.writeStarts(lines, "next starts:", then)
+	}
+}
+
+// times are times of the Job API.
+func times(list []*timestamppb.Timestamp) []time.Time {
+	all := make([]time.Time, len(list))
+	for n, t := range list {
+		all[n] = toTime(t)
+	}
+	return all
 }
 
 // writeStarts shows coming starts in the time zone of the terminal.
@@ -314,9 +349,9 @@ type lineWriter struct {
 }
 
 // fields shows changed values.
-func (l *lineWriter) fields(fields []schedules.Field) {
+func (l *lineWriter) fields(fields []*jobsv1.FieldChange) {
 	for _, field := range fields {
-		l.printf("    %s: %s → %s", clean(field.Path), value(field.Old), value(field.New))
+		l.printf("    %s: %s → %s", clean(field.GetPath()), value(field.GetOldValue()), value(field.GetNewValue()))
 	}
 }
 

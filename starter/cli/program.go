@@ -8,7 +8,9 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/internal/tracing"
 	"github.com/dendrascience/dendra-jobs/job"
 )
 
@@ -72,7 +74,19 @@ func (p Program) Execute(ctx context.Context, args []string) int {
 	defer i.close()
 	root := i.root()
 	root.SetArgs(args)
-	return i.exit(root.ExecuteContext(ctx))
+	stopTraces, err := tracing.Start(ctx, "starter")
+	if err != nil {
+		return i.exit(err)
+	}
+	defer stopTraces()
+	name := "starter"
+	if cmd, _, err := root.Find(args); err == nil {
+		name = cmd.CommandPath()
+	}
+	ctx, end := tracing.Span(ctx, name)
+	err = root.ExecuteContext(ctx)
+	end(err)
+	return i.exit(err)
 }
 
 // invocation is one command line being carried out.
@@ -84,6 +98,7 @@ type invocation struct {
 	settings temporalclient.Settings
 	nats     string
 	server   server
+	clients  *api.Clients // once they are needed
 	timeout  job.Duration
 
 	// ctx is that of the command, limited by --timeout.

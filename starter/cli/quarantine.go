@@ -1,21 +1,19 @@
 package cli
 
 import (
-	"cmp"
-	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func (i *invocation) quarantineCommand() *cobra.Command {
@@ -58,42 +56,6 @@ func (f *itemFlags) given(cmd *cobra.Command) string {
 	return ""
 }
 
-// itemView is an item as JSON.
-type itemView struct {
-	ID             uint64             `json:"id"`
-	Quarantined    time.Time          `json:"quarantined_at"`
-	Stage          pipeline.Stage     `json:"stage"`
-	Operation      pipeline.Operation `json:"operation"`
-	Name           string             `json:"name"`
-	Class          string             `json:"class"`
-	Reason         string             `json:"reason"`
-	Job            string             `json:"job"`
-	Target         string             `json:"target,omitempty"`
-	OriginSubject  string             `json:"origin_subject,omitempty"`
-	OriginSequence uint64             `json:"origin_sequence,omitempty"`
-	Bytes          int                `json:"bytes"`
-	Cut            bool               `json:"cut,omitempty"`
-	Replayable     bool               `json:"replayable"`
-	// Body is a body of text; BodyBase64 is any other.
-	Body       string `json:"body,omitempty"`
-	BodyBase64 string `json:"body_base64,omitempty"`
-}
-
-func viewOfItem(item pipeline.Item) itemView {
-	view := itemView{
-		ID: item.ID, Quarantined: item.Time, Stage: item.Stage, Operation: item.Operation, Name: item.Name,
-		Class: item.Class, Reason: item.Reason, Job: item.Job, Target: item.Target,
-		OriginSubject: item.OriginSubject, OriginSequence: item.OriginSequence,
-		Bytes: item.Size, Cut: item.Kept < item.Size, Replayable: item.Replayable() == nil,
-	}
-	if utf8.Valid(item.Body) {
-		view.Body = string(item.Body)
-	} else {
-		view.BodyBase64 = base64.StdEncoding.EncodeToString(item.Body)
-	}
-	return view
-}
-
 // maxListed bounds a list of items, which is held in memory.
 const maxListed = 10_000
 
@@ -115,9 +77,9 @@ the last ID as --before. --summary counts the items instead.`,
 				return misuse(cmd, "%s", err)
 			}
 			if summary {
-				return i.summarizeItems(cmd, flags.filter)
+				return i.summarizeItems(cmd, flags.message())
 			}
-			return i.listItems(cmd, flags.filter, limit, oldest)
+			return i.listItems(cmd, flags.message(), limit, oldest)
 		},
 	}
 	flags.register(i, cmd)
@@ -128,120 +90,68 @@ the last ID as --before. --summary counts the items instead.`,
 	return cmd
 }
 
-// errEnough ends a list at its limit.
-var errEnough = errors.New("enough")
+// message is the filter of a request.
+func (f *itemFlags) message() *jobsv1.QuarantineFilter {
+	m := &jobsv1.QuarantineFilter{
+		Stage: string(f.filter.Stage), Flow: string(f.filter.Operation), Organization: f.filter.Organization,
+		Location: f.filter.Location, ErrorClass: f.filter.Class, BeforeId: int64(min(f.filter.Before, math.MaxInt64)),
+	}
+	if !f.filter.Since.IsZero() {
+		m.StartTime = timestamppb.New(f.filter.Since)
+	}
+	return m
+}
 
-func (i *invocation) listItems(cmd *cobra.Command, filter pipeline.ItemFilter, limit int, oldest bool) error {
-	client, err := i.connectPipeline(cmd.Context())
+func (i *invocation) listItems(cmd *cobra.Command, filter *jobsv1.QuarantineFilter, limit int, oldest bool) error {
+	clients, err := i.apiWithPipeline(cmd.Context())
 	if err != nil {
 		return err
 	}
-	line, began := i.newProgress(), time.Now()
-	defer line.clear()
-	var items []pipeline.Item // a ring buffer of the last ones
-	found := 0
-	err = client.Items(cmd.Context(), filter, func(item pipeline.Item) error {
-		if oldest && found == limit {
-			found++
-			return errEnough
-		}
-		if len(items) < limit {
-			items = append(items, item)
-		} else {
-			items[found%limit] = item
-		}
-		if found++; found%5000 == 0 && line.terminal {
-			line.show(fmt.Sprintf("%d items so far", found), time.Since(began))
-		}
-		return nil
+	request := &jobsv1.ListQuarantineItemsRequest{Filter: filter, OldestFirst: oldest, PageSize: int32(min(limit, largestPage))}
+	found := int64(0) // as the first page tells
+	list, err := listSome(cmd.Context(), clients.Quarantine.ListQuarantineItems, request, func(list *jobsv1.ListQuarantineItemsResponse) bool {
+		found = max(found, list.GetTotalSize())
+		return len(list.GetItems()) >= limit
 	})
-	if err != nil && !errors.Is(err, errEnough) {
+	if err != nil {
 		return err
 	}
-	line.clear()
-	slices.SortFunc(items, func(a, b pipeline.Item) int {
-		if oldest {
-			return cmp.Compare(a.ID, b.ID)
-		}
-		return cmp.Compare(b.ID, a.ID)
-	})
-	views := make([]itemView, len(items))
-	for n, item := range items {
-		views[n] = viewOfItem(item)
-	}
-	i.noteEmpty("item", len(views))
-	err = i.emit(list(views), func(w io.Writer) error {
+	items := list.GetItems()[:min(limit, len(list.GetItems()))]
+	found = max(found, list.GetTotalSize())
+	list.Items, list.TotalSize = items, found
+	i.noteEmpty("item", len(items))
+	err = i.emit(list, func(w io.Writer) error {
 		t := newTable("ID", "SINCE", "STAGE", "OPERATION", "NAME", "CLASS", "REASON")
-		for _, v := range views {
-			t.add(fmt.Sprint(v.ID), i.when(v.Quarantined), string(v.Stage), string(v.Operation), v.Name, v.Class, beginning(v.Reason, 80))
+		for _, item := range items {
+			t.add(fmt.Sprint(item.GetId()), i.when(toTime(item.GetQuarantineTime())), item.GetStage(), item.GetFlow(), item.GetName(),
+				item.GetErrorClass(), beginning(item.GetReason(), 80))
 		}
 		return t.write(w)
 	})
-	switch {
-	case err != nil:
-	case oldest && found > limit:
+	switch more := found - int64(len(items)); {
+	case err != nil || more <= 0:
+	case oldest:
 		i.note("There are more; --since narrows the list, --limit lengthens it, --summary counts.")
-	case found > limit:
-		i.note("%d more; starter quarantine list --before %d shows the next ones, --summary counts.", found-limit, items[len(items)-1].ID)
+	default:
+		i.note("%d more; starter quarantine list --before %d shows the next ones, --summary counts.", more, items[len(items)-1].GetId())
 	}
 	return err
 }
 
-// itemGroup counts items of one origin and one class.
-type itemGroup struct {
-	Stage      pipeline.Stage     `json:"stage"`
-	Operation  pipeline.Operation `json:"operation"`
-	Name       string             `json:"name"`
-	Class      string             `json:"class"`
-	Items      int                `json:"items"`
-	Replayable int                `json:"replayable"`
-	Oldest     time.Time          `json:"oldest"`
-	Newest     time.Time          `json:"newest"`
-	LatestID   uint64             `json:"latest_id"`
-}
-
-func (i *invocation) summarizeItems(cmd *cobra.Command, filter pipeline.ItemFilter) error {
-	client, err := i.connectPipeline(cmd.Context())
+func (i *invocation) summarizeItems(cmd *cobra.Command, filter *jobsv1.QuarantineFilter) error {
+	clients, err := i.apiWithPipeline(cmd.Context())
 	if err != nil {
 		return err
 	}
-	type key struct{ stage, operation, name, class string }
-	groups := map[key]*itemGroup{}
-	err = client.Items(cmd.Context(), filter, func(item pipeline.Item) error {
-		k := key{string(item.Stage), string(item.Operation), item.Name, item.Class}
-		g := groups[k]
-		if g == nil {
-			g = &itemGroup{Stage: item.Stage, Operation: item.Operation, Name: item.Name, Class: item.Class, Oldest: item.Time, Newest: item.Time}
-			groups[k] = g
-		}
-		g.Items++
-		if item.Replayable() == nil {
-			g.Replayable++
-		}
-		if item.Time.Before(g.Oldest) {
-			g.Oldest = item.Time
-		}
-		if item.Time.After(g.Newest) {
-			g.Newest = item.Time
-		}
-		g.LatestID = item.ID
-		return nil
-	})
+	answer, err := clients.Quarantine.SummarizeQuarantine(cmd.Context(), &jobsv1.SummarizeQuarantineRequest{Filter: filter})
 	if err != nil {
 		return err
 	}
-	all := make([]itemGroup, 0, len(groups))
-	for _, g := range groups {
-		all = append(all, *g)
-	}
-	slices.SortFunc(all, func(a, b itemGroup) int {
-		return cmp.Or(cmp.Compare(b.Items, a.Items), cmp.Compare(b.LatestID, a.LatestID))
-	})
-	return i.emit(all, func(w io.Writer) error {
+	return i.emit(answer, func(w io.Writer) error {
 		t := newTable("STAGE", "OPERATION", "NAME", "CLASS", "ITEMS", "REPLAYABLE", "OLDEST", "NEWEST", "LATEST ID")
-		for _, g := range all {
-			t.add(string(g.Stage), string(g.Operation), g.Name, g.Class, strconv.Itoa(g.Items), strconv.Itoa(g.Replayable),
-				i.when(g.Oldest), i.when(g.Newest), fmt.Sprint(g.LatestID))
+		for _, g := range answer.GetGroups() {
+			t.add(g.GetStage(), g.GetFlow(), g.GetName(), g.GetErrorClass(), fmt.Sprint(g.GetItemCount()), fmt.Sprint(g.GetReplayableCount()),
+				i.when(toTime(g.GetOldestTime())), i.when(toTime(g.GetNewestTime())), fmt.Sprint(g.GetLatestId()))
 		}
 		return t.write(w)
 	})
@@ -260,54 +170,54 @@ shown as spaces.`,
 			if err != nil {
 				return err
 			}
-			client, err := i.connectPipeline(cmd.Context())
+			clients, err := i.apiWithPipeline(cmd.Context())
 			if err != nil {
 				return err
 			}
-			item, err := client.Item(cmd.Context(), ids[0])
+			answer, err := clients.Quarantine.GetQuarantineItem(cmd.Context(), &jobsv1.GetQuarantineItemRequest{Id: ids[0]})
 			if err != nil {
 				return aboutQuarantined(err)
 			}
 			if bodyOnly {
-				_, err := i.Stdout.Write(item.Body)
+				_, err := i.Stdout.Write(answer.GetItem().GetBody())
 				return err
 			}
-			return i.emit(viewOfItem(item), func(w io.Writer) error { return i.writeItem(w, item) })
+			return i.emit(answer, func(w io.Writer) error { return i.writeItem(w, answer.GetItem()) })
 		},
 	}
 	cmd.Flags().BoolVar(&bodyOnly, "body", false, "only the body, byte by byte")
 	return cmd
 }
 
-func (i *invocation) writeItem(w io.Writer, item pipeline.Item) error {
+func (i *invocation) writeItem(w io.Writer, item *jobsv1.QuarantineItem) error {
 	var s sheet
-	s.add("ID", "%d", item.ID)
-	s.add("Since", "%s", i.when(item.Time))
-	s.add("Stage", "%s", item.Stage)
-	s.add("Operation", "%s", item.Operation)
-	s.add("Name", "%s", item.Name)
-	s.add("Class", "%s", item.Class)
-	s.add("Reason", "%s", item.Reason)
-	s.add("Job", "%s", item.Job)
-	s.add("Refused by", "%s", item.Target)
-	s.add("Origin", "%s", item.OriginSubject)
-	if item.OriginSequence > 0 {
-		s.add("Message", "%d of its stream", item.OriginSequence)
+	s.add("ID", "%d", item.GetId())
+	s.add("Since", "%s", i.when(toTime(item.GetQuarantineTime())))
+	s.add("Stage", "%s", item.GetStage())
+	s.add("Operation", "%s", item.GetFlow())
+	s.add("Name", "%s", item.GetName())
+	s.add("Class", "%s", item.GetErrorClass())
+	s.add("Reason", "%s", item.GetReason())
+	s.add("Job", "%s", item.GetJobId())
+	s.add("Refused by", "%s", item.GetTarget())
+	s.add("Origin", "%s", item.GetOriginSubject())
+	if item.GetOriginSequence() > 0 {
+		s.add("Message", "%d of its stream", item.GetOriginSequence())
 	}
-	if item.Kept < item.Size {
-		s.add("Body", "%d bytes, of which the first %d are kept", item.Size, item.Kept)
+	if item.GetKeptSize() < item.GetSize() {
+		s.add("Body", "%d bytes, of which the first %d are kept", item.GetSize(), item.GetKeptSize())
 	} else {
-		s.add("Body", "%d bytes", item.Size)
+		s.add("Body", "%d bytes", item.GetSize())
 	}
-	if err := item.Replayable(); err != nil {
-		s.add("Replay", "%s", err)
+	if item.GetNotReplayable() != "" {
+		s.add("Replay", "%s", item.GetNotReplayable())
 	} else {
-		s.add("Replay", "starter quarantine replay %d publishes it on %s again", item.ID, item.OriginSubject)
+		s.add("Replay", "starter quarantine replay %d publishes it on %s again", item.GetId(), item.GetOriginSubject())
 	}
 	if err := s.write(w); err != nil {
 		return err
 	}
-	body := string(item.Body)
+	body := string(item.GetBody())
 	if i.IsTerminal(i.Stdout) {
 		body = strings.Map(func(r rune) rune {
 			if unicode.IsControl(r) && r != '\n' && r != '\t' {
@@ -321,11 +231,11 @@ func (i *invocation) writeItem(w io.Writer, item pipeline.Item) error {
 }
 
 // itemIDs reads numbers of items.
-func itemIDs(cmd *cobra.Command, args []string) ([]uint64, error) {
-	ids := make([]uint64, len(args))
+func itemIDs(cmd *cobra.Command, args []string) ([]int64, error) {
+	ids := make([]int64, len(args))
 	for n, text := range args {
-		id, err := strconv.ParseUint(text, 10, 64)
-		if err != nil || id == 0 {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id <= 0 {
 			return nil, misuse(cmd, "%q is not the ID of an item: IDs are numbers", text)
 		}
 		ids[n] = id
@@ -336,8 +246,8 @@ func itemIDs(cmd *cobra.Command, args []string) ([]uint64, error) {
 
 // aboutQuarantined adds what to do to an error about an item that does not exist.
 func aboutQuarantined(err error) error {
-	if errors.Is(err, pipeline.ErrNoItem) {
-		return fmt.Errorf("%w; starter quarantine list shows the items", err)
+	if hasReason(err, reasonNotFound) {
+		return fmt.Errorf("%s; starter quarantine list shows the items", apiText(err))
 	}
 	return err
 }

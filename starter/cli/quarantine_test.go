@@ -11,25 +11,19 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
-type itemShown struct {
-	ID             uint64 `json:"id"`
-	Quarantined    string `json:"quarantined_at"`
-	Stage          string `json:"stage"`
-	Operation      string `json:"operation"`
-	Name           string `json:"name"`
-	Class          string `json:"class"`
-	Reason         string `json:"reason"`
-	Job            string `json:"job"`
-	Target         string `json:"target"`
-	OriginSubject  string `json:"origin_subject"`
-	OriginSequence uint64 `json:"origin_sequence"`
-	Bytes          int    `json:"bytes"`
-	Cut            bool   `json:"cut"`
-	Replayable     bool   `json:"replayable"`
-	Body           string `json:"body"`
-	BodyBase64     string `json:"body_base64"`
+// itemsOf lists items.
+func itemsOf(t *testing.T, c console, st *stacktest.Stack, args ...string) []*jobsv1.QuarantineItem {
+	t.Helper()
+	return answered[jobsv1.ListQuarantineItemsResponse](t, c, onNATS(st, append([]string{"list"}, args...)...)...).GetItems()
+}
+
+// itemOf is one item.
+func itemOf(t *testing.T, c console, st *stacktest.Stack, id int64) *jobsv1.QuarantineItem {
+	t.Helper()
+	return answered[jobsv1.GetQuarantineItemResponse](t, c, onNATS(st, "show", fmt.Sprint(id))...).GetItem()
 }
 
 // onNATS adds the address of the stack's NATS server to a command line.
@@ -64,7 +58,7 @@ func TestQuarantine(t *testing.T) {
 	t.Parallel()
 	st := stacktest.Start(t)
 	client := connectPipeline(t, st)
-	var c console
+	var c console // They need no Temporal.
 	putPoints(t, client, "shelf", "RefusedPoint", 7)
 	putPoints(t, client, "shelf", "BadPoint", 2)
 	_, err := client.Quarantine(t.Context(), []pipeline.Quarantined{{
@@ -72,61 +66,55 @@ func TestQuarantine(t *testing.T) {
 	}})
 	require.NoError(t, err)
 
-	items := decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "shelf")...)
+	items := itemsOf(t, c, st, "--location", "shelf")
 	require.Len(t, items, 9)
-	require.Greater(t, items[0].ID, items[8].ID, "the newest first")
-	require.Equal(t, "BadPoint", items[0].Class)
-	require.True(t, items[0].Replayable)
-	require.Empty(t, items[0].Body)
-	oldest := decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "shelf", "--oldest-first", "--limit", "3")...)
-	require.Equal(t, []uint64{items[8].ID, items[7].ID, items[6].ID}, []uint64{oldest[0].ID, oldest[1].ID, oldest[2].ID})
+	require.Greater(t, items[0].GetId(), items[8].GetId(), "the newest first")
+	require.Equal(t, "BadPoint", items[0].GetErrorClass())
+	require.Empty(t, items[0].GetNotReplayable())
+	require.Empty(t, items[0].GetBody())
+	oldest := itemsOf(t, c, st, "--location", "shelf", "--oldest-first", "--limit", "3")
+	require.Equal(t, []int64{items[8].GetId(), items[7].GetId(), items[6].GetId()}, []int64{oldest[0].GetId(), oldest[1].GetId(), oldest[2].GetId()})
 	r := c.run(t.Context(), onNATS(st, "list", "--location", "shelf", "--class", "RefusedPoint", "--limit", "3")...)
 	require.Zero(t, r.code)
 	require.Equal(t, 4, strings.Count(r.stdout, "\n"), r.stdout)
 	require.Regexp(t, `(?m)^ID +SINCE +STAGE +OPERATION +NAME +CLASS +REASON$`, r.stdout)
-	before := fmt.Sprintf("--before %d", items[4].ID)
+	before := fmt.Sprintf("--before %d", items[4].GetId())
 	require.Contains(t, r.stderr, "4 more; starter quarantine list "+before)
-	page := decoded[[]itemShown](t, c, onNATS(st, "list", "--location", "shelf", "--class", "RefusedPoint", "--limit", "3", "--before", fmt.Sprint(items[4].ID))...)
-	require.Equal(t, items[5].ID, page[0].ID)
-	require.Equal(t, "[]\n", c.ok(t, onNATS(st, "list", "--location", "nowhere", "-o", "json")...))
+	page := itemsOf(t, c, st, "--location", "shelf", "--class", "RefusedPoint", "--limit", "3", "--before", fmt.Sprint(items[4].GetId()))
+	require.Equal(t, items[5].GetId(), page[0].GetId())
+	require.Equal(t, "{\n  \"items\": []\n}\n", c.ok(t, onNATS(st, "list", "--location", "nowhere", "-o", "json")...))
 
-	type group struct {
-		Stage, Operation, Name, Class string
-		Items, Replayable             int
-		Oldest, Newest                string
-		LatestID                      uint64 `json:"latest_id"`
-	}
-	groups := decoded[[]group](t, c, onNATS(st, "list", "--summary", "--location", "shelf")...)
+	groups := answered[jobsv1.SummarizeQuarantineResponse](t, c, onNATS(st, "list", "--summary", "--location", "shelf")...).GetGroups()
 	require.Len(t, groups, 2)
-	require.Equal(t, []int{7, 2}, []int{groups[0].Items, groups[1].Items})
-	require.Equal(t, 7, groups[0].Replayable)
-	groups = decoded[[]group](t, c, onNATS(st, "list", "--summary", "--organization", "shelf", "--stage", "extract", "--operation", "test")...)
-	require.Equal(t, []int{1, 0}, []int{groups[0].Items, groups[0].Replayable})
+	require.Equal(t, []int64{7, 2}, []int64{groups[0].GetItemCount(), groups[1].GetItemCount()})
+	require.EqualValues(t, 7, groups[0].GetReplayableCount())
+	groups = answered[jobsv1.SummarizeQuarantineResponse](t, c, onNATS(st, "list", "--summary", "--organization", "shelf", "--stage", "extract", "--operation", "test")...).GetGroups()
+	require.Equal(t, []int64{1, 0}, []int64{groups[0].GetItemCount(), groups[0].GetReplayableCount()})
 
 	// One item, with its body as it is.
-	id := fmt.Sprint(items[8].ID)
-	shown := decoded[itemShown](t, c, onNATS(st, "show", id)...)
-	require.Equal(t, `{"n":0}`, shown.Body)
-	require.EqualValues(t, 1_000_000, shown.OriginSequence)
+	id := fmt.Sprint(items[8].GetId())
+	shown := itemOf(t, c, st, items[8].GetId())
+	require.Equal(t, `{"n":0}`, string(shown.GetBody()))
+	require.EqualValues(t, 1_000_000, shown.GetOriginSequence())
 	text := c.ok(t, onNATS(st, "show", id)...)
 	for _, want := range []string{"RefusedPoint", "field type conflict", "dendra.prep.v1.live.shelf", "1000000 of its stream", "http://127.0.0.1:8086", "\n\n{\"n\":0}\n"} {
 		require.Contains(t, text, want)
 	}
-	bad := decoded[[]itemShown](t, c, onNATS(st, "list", "--organization", "shelf")...)[0]
-	badID := fmt.Sprint(bad.ID)
+	bad := itemsOf(t, c, st, "--organization", "shelf")[0]
+	badID := fmt.Sprint(bad.GetId())
 	require.Contains(t, c.ok(t, onNATS(st, "show", badID)...), "<\x00rec\x1b[2J\xff", "verbatim")
 	require.Equal(t, "<\x00rec\x1b[2J\xff", c.ok(t, onNATS(st, "show", badID, "--body")...))
-	require.NotEmpty(t, decoded[itemShown](t, c, onNATS(st, "show", badID)...).BodyBase64)
+	require.Equal(t, "<\x00rec\x1b[2J\xff", string(itemOf(t, c, st, bad.GetId()).GetBody()))
 	terminal := console{terminal: true}
 	require.NotContains(t, terminal.ok(t, onNATS(st, "show", badID, "--no-color")...), "\x1b[2J", "a body does not steer the terminal")
 
 	t.Run("replay", func(t *testing.T) { quarantineReplay(t, st, client, items) })
-	t.Run("drop", func(t *testing.T) { quarantineDrop(t, st, bad.ID) })
+	t.Run("drop", func(t *testing.T) { quarantineDrop(t, st, bad.GetId()) })
 }
 
-func quarantineReplay(t *testing.T, st *stacktest.Stack, client *pipeline.Client, items []itemShown) {
-	var c console
-	id := fmt.Sprint(items[8].ID)
+func quarantineReplay(t *testing.T, st *stacktest.Stack, client *pipeline.Client, items []*jobsv1.QuarantineItem) {
+	var c console // They need no Temporal.
+	id := fmt.Sprint(items[8].GetId())
 	r := c.run(t.Context(), onNATS(st, "replay", id)...)
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: there is no terminal to ask on: add --yes to replay 1 item\n", r.stderr)
@@ -140,8 +128,9 @@ func quarantineReplay(t *testing.T, st *stacktest.Stack, client *pipeline.Client
 	r = c.run(t.Context(), onNATS(st, "replay", id, "--yes")...)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "item "+id+": it is not in quarantine; starter quarantine list shows the items")
-	type outcome struct{ Replayed, Missing, Left int }
-	require.Equal(t, outcome{Replayed: 6}, decoded[outcome](t, c, onNATS(st, "replay", "--location", "shelf", "--class", "RefusedPoint", "--yes")...))
+	replayed := answered[jobsv1.ReplayQuarantineItemsResponse](t, c, onNATS(st, "replay", "--location", "shelf", "--class", "RefusedPoint", "--yes")...)
+	require.EqualValues(t, 6, replayed.GetReplayCount())
+	require.Zero(t, replayed.GetMissingCount()+replayed.GetLeftCount())
 	stream, err := client.JetStream().Stream(t.Context(), pipeline.StreamPrepared)
 	require.NoError(t, err)
 	subject := pipeline.PrepSubject("live", "shelf")
@@ -164,8 +153,8 @@ func quarantineReplay(t *testing.T, st *stacktest.Stack, client *pipeline.Client
 	require.Contains(t, r.stderr, "interrupted")
 }
 
-func quarantineDrop(t *testing.T, st *stacktest.Stack, bad uint64) {
-	var c console
+func quarantineDrop(t *testing.T, st *stacktest.Stack, bad int64) {
+	var c console // They need no Temporal.
 	r := c.run(t.Context(), onNATS(st, "drop", fmt.Sprint(bad), "9999999", "--yes")...)
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "item 9999999: it is not in quarantine")
@@ -178,7 +167,7 @@ func quarantineDrop(t *testing.T, st *stacktest.Stack, bad uint64) {
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stderr, "Remove 1 item for good? [y/N] ")
 	require.Equal(t, "1 item dropped.\n", r.stdout)
-	require.Equal(t, struct{ Dropped int }{2}, decoded[struct{ Dropped int }](t, c, onNATS(st, "drop", "--location", "shelf", "--yes")...))
+	require.EqualValues(t, 2, answered[jobsv1.DropQuarantineItemsResponse](t, c, onNATS(st, "drop", "--location", "shelf", "--yes")...).GetDropCount())
 	require.Equal(t, "0 items dropped.\n", c.ok(t, onNATS(st, "drop", "--location", "shelf", "--yes")...))
 }
 

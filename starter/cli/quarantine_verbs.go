@@ -9,28 +9,33 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
-// chosenItems are the items to which a verb applies.
+// maxIDs is how many IDs a command takes.
+const maxIDs = 1000
+
+// verbBatch is how many items a call replays or drops: a call is short, and shows progress.
+const verbBatch = 2000
+
+// chosenItems are the items to which a verb applies: those with the ids, else those of the
+// filter.
 type chosenItems struct {
-	client *pipeline.Client
-	ids    []uint64
-	// refused counts the items that match the filters but that the verb refuses, and
-	// reason is the error of the first.
-	refused int
-	reason  error
+	ids    []int64
+	filter *jobsv1.QuarantineFilter
 }
 
-// chooseItems finds the items of the arguments or filters. Items of arguments must exist,
-// and the verb must accept all of them.
-func (i *invocation) chooseItems(cmd *cobra.Command, args []string, flags *itemFlags, check func(pipeline.Item) error) (*chosenItems, error) {
+// chooseItems reads the items of the arguments or filters.
+func chooseItems(cmd *cobra.Command, args []string, flags *itemFlags) (*chosenItems, error) {
 	given := flags.given(cmd)
 	switch {
 	case len(args) == 0 && given == "":
 		return nil, misuse(cmd, "give ID, or filters such as --class, or --all")
 	case len(args) > 0 && given != "":
 		return nil, misuse(cmd, "give either ID or --%s", given)
+	case len(args) > maxIDs:
+		return nil, misuse(cmd, "%d IDs are more than %d: use filters", len(args), maxIDs)
 	}
 	ids, err := itemIDs(cmd, args)
 	if err != nil {
@@ -39,51 +44,17 @@ func (i *invocation) chooseItems(cmd *cobra.Command, args []string, flags *itemF
 	if err := flags.filter.Check(); err != nil {
 		return nil, misuse(cmd, "%s", err)
 	}
-	client, err := i.connectPipeline(cmd.Context())
-	if err != nil {
-		return nil, err
+	if len(ids) > 0 {
+		return &chosenItems{ids: ids}, nil
 	}
-	chosen := &chosenItems{client: client, ids: ids}
-	if len(args) > 0 {
-		var problems []error
-		for _, id := range ids {
-			item, err := client.Item(cmd.Context(), id)
-			if errors.Is(err, pipeline.ErrNoItem) {
-				problems = append(problems, aboutQuarantined(err))
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			if err := check(item); err != nil {
-				problems = append(problems, err)
-			}
-		}
-		return chosen, errors.Join(problems...)
-	}
-	line, began := i.newProgress(), time.Now()
-	defer line.clear()
-	seen := 0
-	return chosen, client.Items(cmd.Context(), flags.filter, func(item pipeline.Item) error {
-		if seen++; seen%5000 == 0 && line.terminal {
-			line.show(fmt.Sprintf("%d items so far", seen), time.Since(began))
-		}
-		if err := check(item); err != nil {
-			if chosen.refused++; chosen.reason == nil {
-				chosen.reason = err
-			}
-			return nil
-		}
-		chosen.ids = append(chosen.ids, item.ID)
-		return nil
-	})
+	return &chosenItems{filter: flags.message()}, nil
 }
 
-// replayOutcome is the result of a replay, as JSON.
-type replayOutcome struct {
-	Replayed int `json:"replayed"`
-	Missing  int `json:"missing,omitempty"` // removed by someone else
-	Left     int `json:"left,omitempty"`    // cannot be replayed
+// upTo leaves out items that came after the question.
+func (c *chosenItems) upTo(lastID int64) {
+	if c.filter != nil {
+		c.filter.BeforeId = lastID + 1
+	}
 }
 
 func (i *invocation) quarantineReplayCommand() *cobra.Command {
@@ -100,34 +71,45 @@ items stay in quarantine.
 Records of vendors that never became messages (stage extract) cannot be replayed, and
 neither can items with a truncated body.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			chosen, err := i.chooseItems(cmd, args, &flags, pipeline.Item.Replayable)
+			chosen, err := chooseItems(cmd, args, &flags)
 			if err != nil {
 				return err
 			}
-			if chosen.refused > 0 {
-				i.note("%s cannot be replayed, the first: %s.", plural(chosen.refused, "item", "items"), clean(chosen.reason.Error()))
+			clients, err := i.apiWithPipeline(cmd.Context())
+			if err != nil {
+				return err
 			}
-			if len(chosen.ids) == 0 {
+			counted, err := clients.Quarantine.ReplayQuarantineItems(cmd.Context(), &jobsv1.ReplayQuarantineItemsRequest{Ids: chosen.ids, Filter: chosen.filter})
+			if err != nil {
+				return aboutQuarantined(err)
+			}
+			if err := i.noteLeft(chosen, counted); err != nil {
+				return err
+			}
+			count := plural(int(counted.GetReplayCount()), "item", "items")
+			if counted.GetReplayCount() == 0 {
 				i.note("There is nothing to replay.")
 			} else if !yes {
-				question := fmt.Sprintf("Publish %s again?", plural(len(chosen.ids), "item", "items"))
-				if err := i.ask(cmd.Context(), question, "quarantine replay", "to replay "+plural(len(chosen.ids), "item", "items"), "nothing was replayed"); err != nil {
+				if err := i.ask(cmd.Context(), fmt.Sprintf("Publish %s again?", count), "quarantine replay", "to replay "+count, "nothing was replayed"); err != nil {
 					return err
 				}
 			}
-			counts, err := i.replayItems(cmd.Context(), chosen)
-			outcome := replayOutcome{counts.Published, counts.Missing, chosen.refused + counts.Refused}
-			failed := i.emit(outcome, func(io.Writer) error {
-				text := plural(outcome.Replayed, "item", "items") + " replayed"
-				if outcome.Missing > 0 {
-					text += fmt.Sprintf(", %d removed by someone else", outcome.Missing)
+			chosen.upTo(counted.GetLastId())
+			answer, err := i.replayItems(cmd.Context(), clients, chosen, int(counted.GetReplayCount()))
+			answer.Left, answer.LeftCount = counted.GetLeft(), counted.GetLeftCount()
+			if failed := i.emit(answer, func(io.Writer) error {
+				text := plural(int(answer.GetReplayCount()), "item", "items") + " replayed"
+				if answer.GetMissingCount() > 0 {
+					text += fmt.Sprintf(", %d removed by someone else", answer.GetMissingCount())
 				}
-				if left := len(chosen.ids) - counts.Published - counts.Missing; err != nil {
-					text += fmt.Sprintf(", %d left in quarantine", left)
+				if err != nil {
+					text += fmt.Sprintf(", at most %d left in quarantine", counted.GetReplayCount()-answer.GetReplayCount()-answer.GetMissingCount())
 				}
 				return i.print("%s.", text)
-			})
-			return errors.Join(err, failed)
+			}); failed != nil {
+				return failed
+			}
+			return err
 		},
 	}
 	flags.register(i, cmd)
@@ -136,22 +118,53 @@ neither can items with a truncated body.`,
 	return cmd
 }
 
-func (i *invocation) replayItems(ctx context.Context, chosen *chosenItems) (pipeline.Replayed, error) {
-	if len(chosen.ids) == 0 {
-		return pipeline.Replayed{}, nil
+// noteLeft tells of items that cannot be replayed. If they were named, it is an error, and
+// none is.
+func (i *invocation) noteLeft(chosen *chosenItems, counted *jobsv1.ReplayQuarantineItemsResponse) error {
+	left := counted.GetLeft()
+	if len(left) == 0 {
+		return nil
 	}
-	line, began := i.newProgress(), time.Now()
-	defer line.clear()
-	return chosen.client.Replay(ctx, chosen.ids, func(counts pipeline.Replayed) {
-		if line.terminal {
-			line.show(fmt.Sprintf("%d of %d replayed", counts.Published, len(chosen.ids)), time.Since(began))
-		}
-	})
+	if chosen.filter == nil {
+		return joinTexts(left)
+	}
+	i.note("%s cannot be replayed, the first: %s.", plural(int(counted.GetLeftCount()), "item", "items"), clean(left[0].GetNotReplayable()))
+	return nil
 }
 
-// dropOutcome is the result of a drop, as JSON.
-type dropOutcome struct {
-	Dropped int `json:"dropped"`
+// joinTexts is an error with a line for each of the items.
+func joinTexts(left []*jobsv1.QuarantineItem) error {
+	errs := make([]error, len(left))
+	for n, item := range left {
+		errs[n] = errors.New(item.GetNotReplayable())
+	}
+	return errors.Join(errs...)
+}
+
+// replayItems replays the items in several calls, and joins the answers.
+func (i *invocation) replayItems(ctx context.Context, clients *api.Clients, chosen *chosenItems, count int) (*jobsv1.ReplayQuarantineItemsResponse, error) {
+	all := &jobsv1.ReplayQuarantineItemsResponse{}
+	line, began := i.newProgress(), time.Now()
+	defer line.clear()
+	for done := 0; done < count; {
+		answer, err := clients.Quarantine.ReplayQuarantineItems(ctx, &jobsv1.ReplayQuarantineItemsRequest{
+			Ids: chosen.ids, Filter: chosen.filter, Force: true, MaxCount: verbBatch,
+		})
+		if err != nil {
+			return all, aboutQuarantined(err)
+		}
+		all.ReplayCount += answer.GetReplayCount()
+		all.MissingCount += answer.GetMissingCount()
+		all.LastId = max(all.GetLastId(), answer.GetLastId())
+		if answer.GetLastId() == 0 {
+			break // Someone else has removed the others.
+		}
+		done += int(answer.GetReplayCount() + answer.GetMissingCount())
+		if line.terminal {
+			line.show(fmt.Sprintf("%d of %d replayed", all.GetReplayCount(), count), time.Since(began))
+		}
+	}
+	return all, nil
 }
 
 func (i *invocation) quarantineDropCommand() *cobra.Command {
@@ -162,23 +175,34 @@ func (i *invocation) quarantineDropCommand() *cobra.Command {
 		Short: "Remove items for good",
 		Long:  "drop removes items from quarantine. It asks first, because it cannot be undone.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			chosen, err := i.chooseItems(cmd, args, &flags, func(pipeline.Item) error { return nil })
+			chosen, err := chooseItems(cmd, args, &flags)
 			if err != nil {
 				return err
 			}
-			count := plural(len(chosen.ids), "item", "items")
-			if len(chosen.ids) == 0 {
+			clients, err := i.apiWithPipeline(cmd.Context())
+			if err != nil {
+				return err
+			}
+			counted, err := clients.Quarantine.DropQuarantineItems(cmd.Context(), &jobsv1.DropQuarantineItemsRequest{Ids: chosen.ids, Filter: chosen.filter})
+			if err != nil {
+				return aboutQuarantined(err)
+			}
+			count := plural(int(counted.GetDropCount()), "item", "items")
+			if counted.GetDropCount() == 0 {
 				i.note("There is nothing to drop.")
 			} else if !yes {
 				if err := i.ask(cmd.Context(), fmt.Sprintf("Remove %s for good?", count), "quarantine drop", "to drop "+count, "nothing was dropped"); err != nil {
 					return err
 				}
 			}
-			dropped, err := i.dropItems(cmd.Context(), chosen)
-			failed := i.emit(dropOutcome{dropped}, func(io.Writer) error {
-				return i.print("%s dropped.", plural(dropped, "item", "items"))
-			})
-			return errors.Join(err, failed)
+			chosen.upTo(counted.GetLastId())
+			answer, err := i.dropItems(cmd.Context(), clients, chosen, int(counted.GetDropCount()))
+			if failed := i.emit(answer, func(io.Writer) error {
+				return i.print("%s dropped.", plural(int(answer.GetDropCount()), "item", "items"))
+			}); failed != nil {
+				return failed
+			}
+			return err
 		},
 	}
 	flags.register(i, cmd)
@@ -187,12 +211,27 @@ func (i *invocation) quarantineDropCommand() *cobra.Command {
 	return cmd
 }
 
-func (i *invocation) dropItems(ctx context.Context, chosen *chosenItems) (int, error) {
+// dropItems drops the items in several calls, and joins the answers.
+func (i *invocation) dropItems(ctx context.Context, clients *api.Clients, chosen *chosenItems, count int) (*jobsv1.DropQuarantineItemsResponse, error) {
+	all := &jobsv1.DropQuarantineItemsResponse{}
 	line, began := i.newProgress(), time.Now()
 	defer line.clear()
-	return chosen.client.Drop(ctx, chosen.ids, func(done int) {
-		if line.terminal {
-			line.show(fmt.Sprintf("%d of %d dropped", done, len(chosen.ids)), time.Since(began))
+	for done := 0; done < count; {
+		answer, err := clients.Quarantine.DropQuarantineItems(ctx, &jobsv1.DropQuarantineItemsRequest{
+			Ids: chosen.ids, Filter: chosen.filter, Force: true, MaxCount: verbBatch,
+		})
+		if err != nil {
+			return all, aboutQuarantined(err)
 		}
-	})
+		all.DropCount += answer.GetDropCount()
+		all.LastId = max(all.GetLastId(), answer.GetLastId())
+		if answer.GetDropCount() == 0 {
+			break // Someone else has removed the others.
+		}
+		done += int(answer.GetDropCount())
+		if line.terminal {
+			line.show(fmt.Sprintf("%d of %d dropped", all.GetDropCount(), count), time.Since(began))
+		}
+	}
+	return all, nil
 }

@@ -1,14 +1,15 @@
 package cli
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func (i *invocation) queuesPeekCommand() *cobra.Command {
@@ -24,19 +25,19 @@ in overflow pages included. AHEAD is how many run before.`,
 			if limit < 0 || from < 0 {
 				return misuse(cmd, "--from and --limit are not negative")
 			}
-			c, err := i.connect(cmd.Context())
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			items, err := c.Queues.Peek(cmd.Context(), args[0], from, limit)
+			answer, err := listItems(cmd.Context(), clients, args[0], from, limit)
 			if err != nil {
-				return aboutQueue(c, args[0], err)
+				return aboutQueue(err)
 			}
-			i.noteEmpty("item", len(items))
-			return i.emit(list(items), func(w io.Writer) error {
+			i.noteEmpty("item", len(answer.GetItems()))
+			return i.emit(answer, func(w io.Writer) error {
 				t := newTable("AHEAD", "NUMBER", "JOB", "ACCEPTED")
-				for _, item := range items {
-					t.add(fmt.Sprint(item.Ahead), fmt.Sprint(item.Sequence), item.Job.ID, i.when(item.Accepted))
+				for _, item := range answer.GetItems() {
+					t.add(fmt.Sprint(item.GetAhead()), fmt.Sprint(item.GetSequence()), item.GetJobId(), i.when(toTime(item.GetAcceptTime())))
 				}
 				return t.write(w)
 			})
@@ -45,6 +46,26 @@ in overflow pages included. AHEAD is how many run before.`,
 	cmd.Flags().IntVar(&from, "from", 0, "skip this many items")
 	cmd.Flags().IntVar(&limit, "limit", 20, "show at most this many items; 0: all")
 	return cmd
+}
+
+// listItems lists the waiting items of a queue in one answer, but for the first from; limit
+// 0 means all.
+func listItems(ctx context.Context, clients *api.Clients, queue string, from, limit int) (*jobsv1.ListQueueItemsResponse, error) {
+	request := &jobsv1.ListQueueItemsRequest{Queue: queue}
+	if limit > 0 {
+		request.PageSize = int32(min(from+limit, largestPage))
+	}
+	all, err := listSome(ctx, clients.Queues.ListQueueItems, request, func(all *jobsv1.ListQueueItemsResponse) bool {
+		return limit > 0 && len(all.GetItems()) >= from+limit
+	})
+	if err != nil {
+		return nil, err
+	}
+	all.Items = all.GetItems()[min(from, len(all.GetItems())):]
+	if limit > 0 {
+		all.Items = all.GetItems()[:min(limit, len(all.GetItems()))]
+	}
+	return all, nil
 }
 
 func (i *invocation) queuesCancelCommand() *cobra.Command {
@@ -56,16 +77,16 @@ stop and has its grace period; the next item starts when the job has ended.`,
 		Args:              arguments("QUEUE", "JOB"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.connect(cmd.Context())
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			receipt, err := c.Queues.CancelItem(cmd.Context(), args[0], args[1])
+			answer, err := clients.Queues.CancelQueueItem(cmd.Context(), &jobsv1.CancelQueueItemRequest{Queue: args[0], JobId: args[1]})
 			if err != nil {
-				return aboutItem(c, args[0], args[1], err)
+				return aboutItem(args[0], args[1], err)
 			}
-			return i.emit(receipt, func(io.Writer) error {
-				if receipt.Running {
+			return i.emit(answer, func(io.Writer) error {
+				if answer.GetRunning() {
 					return i.print("Job %s is running in queue %s: stop requested.", args[1], args[0])
 				}
 				return i.print("Job %s: removed from queue %s.", args[1], args[0])
@@ -82,30 +103,19 @@ func (i *invocation) queuesMoveCommand() *cobra.Command {
 		Args:              arguments("QUEUE", "JOB"),
 		ValidArgsFunction: i.completeQueues,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.connect(cmd.Context())
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			summary, err := c.Queues.MoveToFront(cmd.Context(), args[0], args[1])
+			answer, err := clients.Queues.MoveQueueItem(cmd.Context(), &jobsv1.MoveQueueItemRequest{Queue: args[0], JobId: args[1]})
 			if err != nil {
-				return aboutItem(c, args[0], args[1], err)
+				return aboutItem(args[0], args[1], err)
 			}
-			return i.emit(summary, func(io.Writer) error {
-				return i.print("Job %s: the next one of queue %s, %d waiting.", args[1], args[0], summary.Waiting)
+			return i.emit(answer, func(io.Writer) error {
+				return i.print("Job %s: the next one of queue %s, %d waiting.", args[1], args[0], answer.GetSummary().GetWaiting())
 			})
 		},
 	}
-}
-
-// aboutItem adds what to do to an error about a job that is not in a queue.
-func aboutItem(c *client.Client, queue, jobID string, err error) error {
-	switch {
-	case errors.Is(err, client.ErrNotInQueue):
-		return fmt.Errorf("job %s is not in queue %s; starter queues peek %s lists the waiting items", jobID, queue, queue)
-	case errors.Is(err, client.ErrNotFound):
-		return aboutQueue(c, queue, err)
-	}
-	return err
 }
 
 func (i *invocation) queuesSetCommand() *cobra.Command {
@@ -125,15 +135,19 @@ overrides it for that job. A queue that does not exist is created.`,
 			if err := job.CheckKey("queue", args[0]); err != nil {
 				return err
 			}
-			c, err := i.connect(cmd.Context())
+			clients, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			summary, err := c.Queues.SetOnFailure(cmd.Context(), args[0], policy)
+			request := &jobsv1.SetQueueFailurePolicyRequest{Queue: args[0], OnFailure: jobsv1.FailurePolicy_FAILURE_POLICY_CONTINUE}
+			if policy == job.OnFailureHalt {
+				request.OnFailure = jobsv1.FailurePolicy_FAILURE_POLICY_HALT
+			}
+			answer, err := clients.Queues.SetQueueFailurePolicy(cmd.Context(), request)
 			if err != nil {
 				return err
 			}
-			return i.emit(summary, func(io.Writer) error { return i.print("Queue %s: on failure %s.", args[0], policy) })
+			return i.emit(answer, func(io.Writer) error { return i.print("Queue %s: on failure %s.", args[0], policy) })
 		},
 	}
 	cmd.Flags().Var(choose(&policy, job.OnFailureContinue, job.OnFailureHalt), "on-failure", "continue or halt")

@@ -1,92 +1,55 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
-	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
-
-// queueAct changes a queue.
-type queueAct func(c *client.QueueClient, ctx context.Context, name, reason string) (contract.QueueSummary, error)
-
-// withoutReason adapts a call that takes no reason.
-func withoutReason(act func(c *client.QueueClient, ctx context.Context, name string) (contract.QueueSummary, error)) queueAct {
-	return func(c *client.QueueClient, ctx context.Context, name, _ string) (contract.QueueSummary, error) {
-		return act(c, ctx, name)
-	}
-}
-
-// noteQueuePause notes the reasons for which a queue is paused already.
-func noteQueuePause(state *client.Queue) (string, error) {
-	if !state.Paused {
-		return "", nil
-	}
-	return alreadyPaused(state.PauseReason), nil
-}
-
-// checkQueueResume finds out whether there is something to resume.
-func checkQueueResume(state *client.Queue) (string, error) {
-	if err := state.Err(); err != nil {
-		return "", err
-	}
-	if state.Paused || state.Draining || state.Halted != nil {
-		return "", nil
-	}
-	return "it was not paused, drained or halted", errNothingToDo
-}
-
-// checkRecover finds out whether the queue's workflow has ended.
-func checkRecover(state *client.Queue) (string, error) {
-	if state.Ended != nil {
-		return "", nil
-	}
-	return "its workflow is running", errNothingToDo
-}
-
-// queueVerbResult is what a verb did to a queue, as JSON.
-type queueVerbResult struct {
-	contract.QueueSummary
-	Result string `json:"result"`
-	Note   string `json:"note,omitempty"` // on the queue's status before
-}
 
 // queueVerb is a command that changes a queue.
 type queueVerb struct {
-	name, done  string
-	short, long string
-	act         queueAct
-	// check, if set, is called before act. It returns a note on the queue's status, and
-	// errNothingToDo if act would change nothing.
-	check func(*client.Queue) (string, error)
+	use, short, long string
+	// act changes the queue, and gives the answer of the Job API with the result for people.
+	act func(ctx context.Context, clients *api.Clients, queue string) (proto.Message, queueResult, error)
 }
 
-// apply changes a queue.
-func (v queueVerb) apply(ctx context.Context, c *client.Client, name, reason string) (queueVerbResult, error) {
-	outcome := queueVerbResult{Result: v.done}
-	if v.check != nil {
-		state, err := c.Queues.Get(ctx, name)
-		if err != nil {
-			return outcome, err
-		}
-		if outcome.Note, err = v.check(state); errors.Is(err, errNothingToDo) {
-			outcome.Result, outcome.Waiting = unchanged, state.Waiting
-			if state.Running != nil {
-				outcome.Running = state.Running.JobID
+// queueResult is what a verb did to a queue.
+type queueResult struct {
+	done    string
+	summary *jobsv1.QueueSummary
+	note    string // on the queue's status before
+}
+
+func (r queueResult) text() string {
+	return withNote(fmt.Sprintf("%s, %d waiting", r.done, r.summary.GetWaiting()), r.note)
+}
+
+func (i *invocation) queueVerbCommand(v queueVerb) *cobra.Command {
+	return &cobra.Command{
+		Use:               v.use + " QUEUE",
+		Short:             v.short,
+		Long:              v.long,
+		Args:              arguments("QUEUE"),
+		ValidArgsFunction: i.completeQueues,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			clients, err := i.api(cmd.Context())
+			if err != nil {
+				return err
 			}
-			return outcome, nil
-		} else if err != nil {
-			return outcome, err
-		}
+			answer, result, err := v.act(cmd.Context(), clients, args[0])
+			if err != nil {
+				return aboutQueue(err)
+			}
+			return i.emit(answer, func(io.Writer) error { return i.print("Queue %s: %s.", args[0], clean(result.text())) })
+		},
 	}
-	var err error
-	outcome.QueueSummary, err = v.act(c.Queues, ctx, name, reason)
-	return outcome, err
 }
 
 // withReason gives a verb's command the flag --reason.
@@ -94,34 +57,72 @@ func withReason(cmd *cobra.Command, reason *string) {
 	cmd.Flags().StringVar(reason, "reason", "", "reason that lists and the history show (default: your user name)")
 }
 
-func (i *invocation) queueVerbCommand(v queueVerb, flags ...func(*cobra.Command, *string)) *cobra.Command {
+func (i *invocation) queuesPauseCommand() *cobra.Command {
 	var reason string
-	cmd := &cobra.Command{
-		Use:               v.name + " QUEUE",
-		Short:             v.short,
-		Long:              v.long,
-		Args:              arguments("QUEUE"),
-		ValidArgsFunction: i.completeQueues,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.connect(cmd.Context())
-			if err != nil {
-				return err
+	cmd := i.queueVerbCommand(queueVerb{
+		use: "pause", short: "Start no more items of a queue",
+		long: `pause lets the running item of a queue finish and starts no more until the queue
+is resumed. Items are still accepted. Pausing a paused queue adds a reason; one
+resume ends all pauses.`,
+		act: func(ctx context.Context, clients *api.Clients, queue string) (proto.Message, queueResult, error) {
+			answer, err := clients.Queues.PauseQueue(ctx, &jobsv1.PauseQueueRequest{Queue: queue, Reason: cmp.Or(reason, defaultReason())})
+			result := queueResult{done: "paused", summary: answer.GetSummary()}
+			if answer.GetAlreadyPaused() {
+				result.note = alreadyPaused(answer.GetPreviousReason())
 			}
-			if reason == "" {
-				reason = defaultReason()
-			}
-			outcome, err := v.apply(cmd.Context(), c, args[0], reason)
-			if err != nil {
-				return aboutQueue(c, args[0], err)
-			}
-			return i.emit(outcome, func(io.Writer) error {
-				text := fmt.Sprintf("%s, %d waiting", outcome.Result, outcome.Waiting)
-				return i.print("Queue %s: %s.", args[0], clean(withNote(text, outcome.Note)))
-			})
+			return answer, result, err
 		},
-	}
-	for _, add := range flags {
-		add(cmd, &reason)
-	}
+	})
+	withReason(cmd, &reason)
 	return cmd
+}
+
+func (i *invocation) queuesResumeCommand() *cobra.Command {
+	return i.queueVerbCommand(queueVerb{
+		use: "resume", short: "Resume a paused, drained or halted queue",
+		long: `resume ends a pause, and lets a drained queue accept items again. In a halted queue
+the failed item runs again, before the others and from its last checkpoint; a drain
+that the halt interrupted goes on. If the queue is not paused, drained or halted, the
+command says so and changes nothing.`,
+		act: func(ctx context.Context, clients *api.Clients, queue string) (proto.Message, queueResult, error) {
+			answer, err := clients.Queues.ResumeQueue(ctx, &jobsv1.ResumeQueueRequest{Queue: queue})
+			result := queueResult{done: "resumed", summary: answer.GetSummary()}
+			if answer.GetUnchanged() {
+				result.done, result.note = unchanged, "it was not paused, drained or halted"
+			}
+			return answer, result, err
+		},
+	})
+}
+
+func (i *invocation) queuesSkipCommand() *cobra.Command {
+	return i.queueVerbCommand(queueVerb{
+		use: "skip", short: "Let a halted queue go on with the next item",
+		long: `skip lets a halted queue go on with its next item. The failed item becomes a dead
+letter: starter queues dead list shows it. If the queue halted because an overflow
+page was deleted, the items of the page count as lost.`,
+		act: func(ctx context.Context, clients *api.Clients, queue string) (proto.Message, queueResult, error) {
+			answer, err := clients.Queues.SkipFailedItem(ctx, &jobsv1.SkipFailedItemRequest{Queue: queue})
+			return answer, queueResult{done: "failed item skipped", summary: answer.GetSummary()}, err
+		},
+	})
+}
+
+func (i *invocation) queuesRecoverCommand() *cobra.Command {
+	return i.queueVerbCommand(queueVerb{
+		use: "recover", short: "Restart a queue whose workflow was terminated",
+		long: `recover restarts a queue whose workflow was terminated, failed or timed out. The
+queue has the same items in the same order, and the same dead letters and counts. It
+waits for the item that was running, and runs no item twice. If the queue's workflow
+is running, the command says so and changes nothing. recover reads the history of the
+workflow, which Temporal keeps for the retention of the namespace.`,
+		act: func(ctx context.Context, clients *api.Clients, queue string) (proto.Message, queueResult, error) {
+			answer, err := clients.Queues.RecoverQueue(ctx, &jobsv1.RecoverQueueRequest{Queue: queue})
+			result := queueResult{done: "recovered", summary: answer.GetSummary()}
+			if answer.GetUnchanged() {
+				result.done, result.note = unchanged, "its workflow is running"
+			}
+			return answer, result, err
+		},
+	})
 }

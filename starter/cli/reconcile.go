@@ -15,6 +15,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
@@ -145,13 +146,21 @@ func (r *reconciliation) once(ctx context.Context, dryRun bool) (*reconciled, er
 	return report, err
 }
 
+// actions are the actions of reconcile in the words of the Job API.
+var actions = map[job.Action]jobsv1.JobAction{
+	job.ActionCreate:  jobsv1.JobAction_JOB_ACTION_CREATE,
+	job.ActionUpdate:  jobsv1.JobAction_JOB_ACTION_UPDATE,
+	job.ActionDelete:  jobsv1.JobAction_JOB_ACTION_DELETE,
+	job.ActionBlocked: jobsv1.JobAction_JOB_ACTION_BLOCKED,
+}
+
 // tell says on standard error what became of a change.
 func (r *reconciliation) tell(change changeOutcome) {
 	switch {
 	case change.Error != "":
 		r.note("failed to %s %s: %s", change.Action, change.JobID, change.Error)
 	case change.Action != job.ActionBlocked:
-		r.note("%s %s", past[change.Action], change.JobID)
+		r.note("%s %s", past[actions[change.Action]], change.JobID)
 	}
 }
 
@@ -160,7 +169,7 @@ func (r *reconciliation) writeReconcilePlan(w io.Writer, report *reconciled) err
 	lines := &lineWriter{w: w}
 	for _, config := range report.Configs {
 		for _, change := range config.Changes {
-			mark := marks[change.Action]
+			mark := marks[actions[change.Action]]
 			text := fmt.Sprintf("%s %s  config %s", mark.sign, clean(change.JobID), clean(config.Config))
 			if change.Note != "" {
 				text += "  " + clean(change.Note)

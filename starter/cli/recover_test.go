@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // endedQueues terminates a queue, which is told wherever someone asks, and recovered.
@@ -28,10 +28,10 @@ func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
 	require.Regexp(t, `\nWaiting +2\n(?s:.*)take_steps\.cut1(?s:.*)take_steps\.cut2`, r.stdout)
 	require.Regexp(t, `^`+hint+`\.\n$`, r.stderr)
 	stacktest.WaitFor(t, "the queue in the list", func() (bool, error) {
-		for _, q := range decoded[[]client.Queue](t, c, "queues", "list") {
-			if q.Name == "cut" && q.Ended != nil {
-				require.Equal(t, client.RunTerminated, q.Ended.Status)
-				require.Equal(t, 2, q.Waiting)
+		for _, q := range answered[jobsv1.ListQueuesResponse](t, c, "queues", "list").GetQueues() {
+			if q.GetName() == "cut" && q.GetEnd() != nil {
+				require.Equal(t, jobsv1.RunStatus_RUN_STATUS_TERMINATED, q.GetEnd().GetStatus())
+				require.EqualValues(t, 2, q.GetWaiting())
 				return true, nil
 			}
 		}
@@ -52,6 +52,6 @@ func endedQueues(t *testing.T, c console, st *stacktest.Stack) {
 	require.Regexp(t, `\nStatus +paused: lunch\nOn failure +halt\nAccepted +2\n`, c.ok(t, "queues", "describe", "cut"))
 	c.ok(t, "queues", "resume", "cut")
 	stacktest.WaitFor(t, "the items to run", func() (bool, error) {
-		return decoded[client.Queue](t, c, "queues", "describe", "cut").Completed == 2, nil
+		return answered[jobsv1.GetQueueResponse](t, c, "queues", "describe", "cut").GetQueue().GetCompleted() == 2, nil
 	})
 }

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
-	"github.com/dendrascience/dendra-jobs/schedules"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/starter/cli"
 )
 
@@ -29,24 +30,35 @@ func still(environment map[string]string) cli.Program {
 
 var plain = map[string]string{"NO_COLOR": "1"}
 
-func samplePlan() *schedules.Plan {
-	return &schedules.Plan{Namespace: "default", Changes: []schedules.Change{
-		{Action: schedules.ActionCreate, JobID: "take_steps.a", Mode: job.ModeOneShot},
-		{Action: schedules.ActionBlocked, JobID: "take_steps.b", Mode: job.ModeRecurring, Note: "schedule job/take_steps.b is not ours\x1b[2J"},
-		{Action: schedules.ActionUpdate, JobID: "take_steps.c", Mode: job.ModeContinuous, Fields: []schedules.Field{
-			{Path: "continuous.interval", Old: `"PT1S"`, New: `"PT2S"`},
-			{Path: "description", New: `"often"`},
-		}},
-		{
-			Action: schedules.ActionUpdate, JobID: "take_steps.c2", Mode: job.ModeRecurring, Drifted: true,
-			Fields:  []schedules.Field{{Path: "schedule.intervals", Old: `["every PT1M at PT0S"]`, New: `["every PT1H at PT0S"]`}},
-			NextNow: []time.Time{noon.Add(time.Minute)}, NextThen: []time.Time{noon.Add(time.Hour), noon.Add(2 * time.Hour)},
+func samplePlan() *jobsv1.Plan {
+	const (
+		create, update, remove       = jobsv1.JobAction_JOB_ACTION_CREATE, jobsv1.JobAction_JOB_ACTION_UPDATE, jobsv1.JobAction_JOB_ACTION_DELETE
+		isBlocked, isSame, isOrphans = jobsv1.JobAction_JOB_ACTION_BLOCKED, jobsv1.JobAction_JOB_ACTION_UNCHANGED, jobsv1.JobAction_JOB_ACTION_ORPHANED
+	)
+	return &jobsv1.Plan{
+		Namespace: "default", Foreign: []string{"schedule job/x"}, Warnings: []*jobsv1.PlanWarning{{Message: "Mind the clocks."}},
+		Refusal: "the plan deletes more than a fifth of the live jobs: it would delete 1 of 1 jobs",
+		Changes: []*jobsv1.JobChange{
+			{Action: create, JobId: "take_steps.a", Mode: "one_shot"},
+			{Action: isBlocked, JobId: "take_steps.b", Mode: "recurring", Note: "schedule job/take_steps.b is not ours\x1b[2J"},
+			{Action: update, JobId: "take_steps.c", Mode: "continuous", Fields: []*jobsv1.FieldChange{
+				{Path: "continuous.interval", OldValue: `"PT1S"`, NewValue: `"PT2S"`},
+				{Path: "description", NewValue: `"often"`},
+			}},
+			{
+				Action: update, JobId: "take_steps.c2", Mode: "recurring", Drifted: true,
+				Fields: []*jobsv1.FieldChange{{
+					Path: "schedule.intervals", OldValue: `["every PT1M at PT0S"]`, NewValue: `["every PT1H at PT0S"]`,
+				}},
+				CurrentStartTimes: []*timestamppb.Timestamp{timestamppb.New(noon.Add(time.Minute))},
+				PlannedStartTimes: []*timestamppb.Timestamp{timestamppb.New(noon.Add(time.Hour)), timestamppb.New(noon.Add(2 * time.Hour))},
+			},
+			{Action: isSame, JobId: "take_steps.d", Mode: "recurring"},
+			{Action: isSame, JobId: "take_steps.e", Mode: "recurring", Note: "paused: by hand"},
+			{Action: isOrphans, JobId: "take_steps.f", Mode: "recurring"},
+			{Action: remove, JobId: "take_steps.g", Mode: "continuous"},
 		},
-		{Action: schedules.ActionUnchanged, JobID: "take_steps.d", Mode: job.ModeRecurring},
-		{Action: schedules.ActionUnchanged, JobID: "take_steps.e", Mode: job.ModeRecurring, Note: "paused: by hand"},
-		{Action: schedules.ActionOrphaned, JobID: "take_steps.f", Mode: job.ModeRecurring},
-		{Action: schedules.ActionDelete, JobID: "take_steps.g", Mode: job.ModeContinuous},
-	}, Foreign: []string{"schedule job/x"}, Warnings: []schedules.Warning{{Text: "Mind the clocks."}}}
+	}
 }
 
 func TestWritePlan(t *testing.T) {
@@ -78,7 +90,7 @@ Plan for namespace default: 1 to create, 2 to update, 1 to delete, 1 blocked, 2 
 	require.Contains(t, b.String(), "\x1b[32m+ take_steps.a  one-shot\x1b[0m\n")
 
 	b.Reset()
-	require.NoError(t, still(plain).WritePlan(&b, &schedules.Plan{Namespace: "default"}))
+	require.NoError(t, still(plain).WritePlan(&b, &jobsv1.Plan{Namespace: "default"}))
 	require.Equal(t, "Plan for namespace default: 0 to create, 0 to update, 0 to delete, 0 blocked, 0 unchanged, 0 no longer declared.\n", b.String())
 }
 
@@ -247,16 +259,17 @@ func TestRunProgress(t *testing.T) {
 
 func TestWriteQueue(t *testing.T) {
 	t.Parallel()
-	item := func(sequence int64, key string) client.WaitingItem {
-		return client.WaitingItem{Sequence: sequence, JobID: "take_steps." + key, Accepted: noon.Add(-time.Minute)}
+	item := func(sequence int64, key string) *jobsv1.QueueItem {
+		return &jobsv1.QueueItem{Sequence: sequence, JobId: "take_steps." + key, AcceptTime: timestamppb.New(noon.Add(-time.Minute))}
 	}
-	queue := &client.Queue{
-		Name: "photos", Status: client.QueueRunning, Accepted: 5, Completed: 1, Waiting: 3, Oldest: noon.Add(-time.Minute),
-		Running: &client.RunningItem{Sequence: 2, JobID: "take_steps.b", Started: noon.Add(-30 * time.Second)},
-		Next:    []client.WaitingItem{item(3, "c"), item(4, "d"), item(5, "e")},
-		Recent: []contract.FinishedItem{{
-			Sequence: 1, JobID: "take_steps.a", Status: contract.ItemCompleted,
-			Started: noon.Add(-40 * time.Second), Ended: noon.Add(-30 * time.Second),
+	queue := &jobsv1.Queue{
+		Name: "photos", Status: jobsv1.QueueStatus_QUEUE_STATUS_RUNNING, Accepted: 5, Completed: 1, Waiting: 3,
+		OldestTime: timestamppb.New(noon.Add(-time.Minute)),
+		Running:    &jobsv1.QueueItem{Sequence: 2, JobId: "take_steps.b", StartTime: timestamppb.New(noon.Add(-30 * time.Second))},
+		Next:       []*jobsv1.QueueItem{item(3, "c"), item(4, "d"), item(5, "e")},
+		Recent: []*jobsv1.FinishedItem{{
+			Sequence: 1, JobId: "take_steps.a", Status: jobsv1.ItemStatus_ITEM_STATUS_COMPLETED,
+			StartTime: timestamppb.New(noon.Add(-40 * time.Second)), EndTime: timestamppb.New(noon.Add(-30 * time.Second)),
 		}},
 	}
 	var b strings.Builder

@@ -42,9 +42,11 @@ Exit codes:
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and manage jobs",
-		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(), i.reconcileCommand(), i.integrationsCommand(),
+		i.validateCommand(), withoutServer(i.schemaCommand()), i.planCommand(), i.applyCommand(), i.driftCommand(),
+		withoutServer(i.reconcileCommand()), withoutServer(i.integrationsCommand()),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
-		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.reverseSyncCommand(), i.teardownCommand(), i.serveCommand(), i.versionCommand())
+		i.workersCommand(), i.topCommand(), i.loadsCommand(), i.quarantineCommand(),
+		withoutServer(i.archiveCommand()), withoutServer(i.reverseSyncCommand()), withoutServer(i.teardownCommand()), withoutServer(i.serveCommand()), withoutServer(i.versionCommand()))
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)
@@ -67,8 +69,37 @@ func (i *invocation) root() *cobra.Command {
 	return root
 }
 
+// onlyLocal marks the commands that do not work through --server.
+const onlyLocal = "only-local"
+
+// withoutServer marks a command, with its subcommands, as one that does not work through --server.
+func withoutServer(cmd *cobra.Command) *cobra.Command {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[onlyLocal] = ""
+	return cmd
+}
+
+// checkServer refuses --server for a command that does not work through it. The variable
+// has no effect on such a command.
+func checkServer(cmd *cobra.Command) error {
+	if !cmd.Flags().Changed("server") {
+		return nil
+	}
+	for c := cmd; c != nil; c = c.Parent() {
+		if _, found := c.Annotations[onlyLocal]; found {
+			return misuse(cmd, "%s does not work through --server: it works on this machine and on the servers that its settings name", cmd.CommandPath())
+		}
+	}
+	return nil
+}
+
 // start limits the command by --timeout.
 func (i *invocation) start(cmd *cobra.Command, _ []string) error {
+	if err := checkServer(cmd); err != nil {
+		return err
+	}
 	if i.timeout == 0 {
 		return nil
 	}

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func (i *invocation) runCommand() *cobra.Command {
@@ -57,11 +60,15 @@ or the waiting was interrupted.`,
 			if err != nil {
 				return err
 			}
-			started, err := i.startRun(cmd.Context(), args, ad, file, oneShotStart{at: at, once: ad.key != "" && !again})
+			request := &jobsv1.RunJobRequest{Once: ad.key != "" && !again}
+			if !at.IsZero() {
+				request.StartTime = timestamppb.New(at)
+			}
+			started, err := i.startRun(cmd.Context(), args, ad, file, request)
 			if err != nil {
 				return err
 			}
-			if detach || !at.IsZero() && !started.Completed {
+			if detach || !at.IsZero() && !started.completed() {
 				return i.reportStarted(started)
 			}
 			return i.await(cmd.Context(), started)
@@ -97,58 +104,41 @@ func needsType(cmd *cobra.Command, ad *adHoc) error {
 	return nil
 }
 
-// started is what run or trigger started: exactly one of Run, Iteration and Receipt is
-// set.
+// started is what run or trigger started.
 type started struct {
-	Job job.Job `json:"job"`
-	// Run is a run that was started, or that was under way already.
-	Run *client.RunRef `json:"run,omitempty"`
-	// Iteration is the number of a continuous job's iteration.
-	Iteration int64 `json:"iteration,omitempty"`
-	// Receipt is the place in the queue.
-	Receipt *contract.EnqueueReceipt `json:"receipt,omitempty"`
-	// At is when the run begins, if that is later.
-	At time.Time `json:"at,omitzero"`
-	// Completed says that the run had completed already: nothing was started.
-	Completed bool `json:"already_completed,omitempty"`
-
-	client *client.Client
+	*jobsv1.RunJobResponse
+	// definition is set if it is not that in Temporal.
+	definition *jobsv1.Job
+	clients    *api.Clients
 }
 
-// oneShotStart is how a one-shot is started.
-type oneShotStart struct {
-	at   time.Time // zero: now
-	once bool      // unless it has completed
+// completed says that the job had completed already: nothing was started.
+func (s *started) completed() bool {
+	return s.GetExistingStatus() == jobsv1.RunStatus_RUN_STATUS_COMPLETED
 }
 
-func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file string, start oneShotStart) (*started, error) {
-	var j job.Job
+func (i *invocation) startRun(ctx context.Context, args []string, ad adHoc, file string, request *jobsv1.RunJobRequest) (*started, error) {
 	switch {
 	case ad.typeName != "":
 		defined, err := i.defineOneShot(ad)
 		if err != nil {
 			return nil, err
 		}
-		j = defined
+		request.Job = api.JobMessage(defined)
 	case file != "":
 		declared, err := i.declared(file, args[0])
 		if err != nil {
 			return nil, err
 		}
-		j = declared
+		request.Job = api.JobMessage(declared)
+	default:
+		request.Id = args[0]
 	}
-	c, err := i.connect(ctx)
+	c, err := i.api(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if j.ID == "" {
-		live, err := c.Jobs.Live(ctx, args[0])
-		if err != nil {
-			return nil, aboutJob(c, args[0], err)
-		}
-		j = live.Job
-	}
-	return i.trigger(ctx, c, j, start)
+	return i.trigger(ctx, c, request)
 }
 
 func (i *invocation) defineOneShot(ad adHoc) (job.Job, error) {
@@ -173,7 +163,7 @@ func (i *invocation) defineOneShot(ad adHoc) (job.Job, error) {
 
 // declared finds a job in a jobs file.
 func (i *invocation) declared(file, jobID string) (job.Job, error) {
-	jobs, _, err := i.load(file)
+	jobs, err := i.load(file)
 	if err != nil {
 		return job.Job{}, err
 	}
@@ -186,104 +176,33 @@ func (i *invocation) declared(file, jobID string) (job.Job, error) {
 }
 
 // trigger starts a run of a job, in the way of its mode.
-func (i *invocation) trigger(ctx context.Context, c *client.Client, j job.Job, start oneShotStart) (*started, error) {
-	s := &started{Job: j, At: start.at, client: c}
-	if !start.at.IsZero() && j.Mode() != job.ModeOneShot {
-		return nil, fmt.Errorf("job %s is %s: only a one-shot can be started for later", j.ID, j.Mode())
-	}
-	if j.Mode() == job.ModeContinuous {
-		number, err := c.Jobs.TriggerIteration(ctx, j.ID)
-		s.Iteration = number
-		return s, aboutJob(c, j.ID, err)
-	}
-	var underWay string
-	if j.Mode() == job.ModeOneShot {
-		var err error
-		if underWay, err = i.checkOneShot(ctx, c, j); err != nil {
-			return nil, err
+func (i *invocation) trigger(ctx context.Context, c *api.Clients, request *jobsv1.RunJobRequest) (*started, error) {
+	response, err := c.Jobs.RunJob(ctx, request)
+	if err != nil {
+		id := request.GetId()
+		if id == "" {
+			id = request.GetJob().GetId()
 		}
+		return nil, aboutKey(noJob(id, err))
 	}
-	if err := i.startJob(ctx, s, start); err != nil {
-		return nil, err
+	switch response.GetExistingStatus() {
+	case jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED:
+	case jobsv1.RunStatus_RUN_STATUS_COMPLETED:
+		i.note("Job %s has completed already; this is its run. With --again it runs again.", response.GetJobId())
+	case jobsv1.RunStatus_RUN_STATUS_WAITING:
+		i.note("A run of job %s waits already, until %s; no other is started.", response.GetJobId(), i.when(toTime(response.GetBeginTime())))
+	default:
+		i.note("A run of job %s is running already; no other is started.", response.GetJobId())
 	}
-	// Not earlier: a start for another time than that of the run that waits is refused.
-	if underWay != "" && !s.Completed {
-		i.note("%s", underWay)
-	}
-	return s, nil
-}
-
-// startJob starts a run of a job that has runs.
-func (i *invocation) startJob(ctx context.Context, s *started, start oneShotStart) error {
-	if start.once {
-		return i.runOnce(ctx, s)
-	}
-	if !start.at.IsZero() {
-		ref, err := s.client.Runs.StartAt(ctx, s.Job, contract.StartedByHand, start.at, "")
-		s.Run = &ref
-		return err
-	}
-	triggered, err := s.client.Jobs.TriggerJob(ctx, s.Job)
-	if err != nil {
-		return aboutJob(s.client, s.Job.ID, err)
-	}
-	if s.Receipt = triggered.Receipt; s.Receipt == nil {
-		s.Run = &triggered.Run
-	}
-	return nil
-}
-
-// runOnce starts a one-shot unless it has completed.
-func (i *invocation) runOnce(ctx context.Context, s *started) error {
-	once, err := s.client.Runs.StartOnce(ctx, s.Job, contract.StartedByHand, s.At)
-	if err != nil {
-		return aboutKey(err)
-	}
-	s.Run, s.Completed = &once.RunRef, once.ExistedBefore && once.Status == client.RunCompleted
-	if s.Completed {
-		i.note("Job %s has completed already; this is its run. With --again it runs again.", s.Job.ID)
-	}
-	return nil
+	return &started{RunJobResponse: response, definition: request.GetJob(), clients: c}, nil
 }
 
 // aboutKey adds to an error how to run a key with another spec.
 func aboutKey(err error) error {
-	if errors.Is(err, client.ErrOtherSpec) {
-		return fmt.Errorf("%w than this one; give another --key, or --again to run this one under it", err)
+	if text := apiText(err); hasReason(err, reasonExists) && strings.HasSuffix(text, client.ErrOtherSpec.Error()) {
+		return fmt.Errorf("%s than this one; give another --key, or --again to run this one under it", text)
 	}
 	return err
-}
-
-// errUnderWay refuses a spec other than that of the run that has not ended.
-func errUnderWay(jobID string) error {
-	return fmt.Errorf("a run of job %s with another spec is running: wait for its end, or stop it", jobID)
-}
-
-// checkOneShot refuses a start if the id of a one-shot belongs to another job. If a run
-// of the job has not ended, a start returns that run: the result is a note about it.
-func (i *invocation) checkOneShot(ctx context.Context, c *client.Client, j job.Job) (underWay string, err error) {
-	live, err := c.Jobs.LiveSchedule(ctx, j.ID)
-	if err == nil && live == nil {
-		live, err = c.Jobs.LiveWorkflow(ctx, j.ID)
-	}
-	switch {
-	case err != nil || live == nil:
-		return "", err
-	case live.Schedule == nil && !live.Workflow.Open() && live.Job.Provider == j.Provider:
-		return "", nil
-	case live.Job.Mode() != job.ModeOneShot || live.Job.Provider != j.Provider:
-		return "", fmt.Errorf("job %s exists already, %s and from provider %s: starter run %s runs it",
-			j.ID, live.Job.Mode(), live.Job.Provider, j.ID)
-	}
-	if err := live.CheckSpec(j); errors.Is(err, client.ErrOtherSpec) {
-		return "", errUnderWay(j.ID)
-	} else if err != nil {
-		return "", err
-	}
-	if begins := live.Workflow.Begins; begins.After(i.Now()) {
-		return fmt.Sprintf("A run of job %s waits already, until %s; no other is started.", j.ID, i.when(begins)), nil
-	}
-	return fmt.Sprintf("A run of job %s is running already; no other is started.", j.ID), nil
 }
 
 // startTime are the flags for a later start.

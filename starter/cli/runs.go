@@ -2,22 +2,21 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func (i *invocation) runsCommand() *cobra.Command {
-	return group("runs", "List, describe, retry and end runs",
-		i.runsListCommand(), i.runsDescribeCommand(),
+	return group("runs", "List, describe, retry and end runs, and show their logs",
+		i.runsListCommand(), i.runsDescribeCommand(), i.runsLogsCommand(),
 		i.runsRetryCommand(), i.runsCancelCommand(), i.runsTerminateCommand())
 }
 
@@ -43,11 +42,16 @@ func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...cli
 	f.names = append(f.names, "job", "queue", "status", "since")
 }
 
-func (f *runFilters) filter(i *invocation) client.RunFilter {
-	return client.RunFilter{
-		JobID: f.jobID, Type: f.jobType(i), Owner: f.owner.String(), Tags: f.tags, Mode: f.mode,
-		Queue: f.queue, Status: f.status, Since: f.since,
+// query is the filter of the Job API that the flags make.
+func (f *runFilters) query(i *invocation) *query {
+	q := f.filters.query(i)
+	q.is("job_id", f.jobID)
+	q.is("queue", f.queue)
+	q.is("status", string(f.status))
+	if !f.since.IsZero() {
+		q.add("start_time", ">=", f.since.UTC().Format(time.RFC3339Nano))
 	}
+	return q
 }
 
 func (i *invocation) runsListCommand() *cobra.Command {
@@ -102,24 +106,25 @@ runs, the schedule and its pauses, and the server's counters:
 }
 
 func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, limit int) error {
-	c, err := i.connect(cmd.Context())
+	c, err := i.api(cmd.Context())
 	if err != nil {
 		return err
 	}
-	f := filter.filter(i)
-	f.Limit = limit
-	runs, err := c.Runs.List(cmd.Context(), f)
+	found, err := findRuns(cmd.Context(), c, filter.query(i), limit, true)
 	if err != nil {
 		return err
 	}
+	runs := found.GetRuns()
 	if err := filter.checkMatch(i, len(runs)); err != nil {
 		return err
 	}
-	if err := c.Runs.AddProgress(cmd.Context(), runs); err != nil {
-		return err
+	if len(runs) == 0 && filter.jobID != "" {
+		if _, err := c.Jobs.GetJob(cmd.Context(), &jobsv1.GetJobRequest{Id: filter.jobID}); notFound(err) != "" {
+			return noJob(filter.jobID, err)
+		}
 	}
 	i.noteEmpty("run", len(runs))
-	if err := i.emit(list(runs), i.runTable(runs, true).write); err != nil {
+	if err := i.emit(found, i.runTable(runs, true).write); err != nil {
 		return err
 	}
 	if limit > 0 && len(runs) == limit && i.format == formatTable {
@@ -128,8 +133,26 @@ func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, limit int)
 	return nil
 }
 
+// findRuns lists the latest runs that match, all of them if the limit is 0.
+func findRuns(ctx context.Context, c *api.Clients, q *query, limit int, withProgress bool) (*jobsv1.ListRunsResponse, error) {
+	request := &jobsv1.ListRunsRequest{Filter: q.String(), WithProgress: withProgress}
+	if limit > 0 {
+		request.PageSize = int32(min(limit, largestPage))
+	}
+	found, err := listSome(ctx, c.Runs.ListRuns, request, func(r *jobsv1.ListRunsResponse) bool {
+		return limit > 0 && len(r.GetRuns()) >= limit
+	})
+	if err != nil {
+		return nil, err
+	}
+	if limit > 0 && len(found.GetRuns()) > limit {
+		found.Runs = found.GetRuns()[:limit]
+	}
+	return found, nil
+}
+
 // runTable shows runs; the job is left out where all are of the same.
-func (i *invocation) runTable(runs []client.Run, withJob bool) *table {
+func (i *invocation) runTable(runs []*jobsv1.Run, withJob bool) *table {
 	header := []string{"JOB", "STATUS", "DUE", "STARTED", "LATE", "TOOK", "TRIES", "UPDATED", "WORKER", "RESULT", "COUNTS", "RUN ID"}
 	first := 0
 	if !withJob {
@@ -137,31 +160,65 @@ func (i *invocation) runTable(runs []client.Run, withJob bool) *table {
 	}
 	t := newTable(header[first:]...)
 	for _, run := range runs {
-		started, tookText, late := i.when(run.Started), took(i.since(run)), ""
-		if run.Status == client.RunWaiting {
-			started, tookText = "waits until "+i.when(run.Started), ""
-		} else if !run.Scheduled.IsZero() {
-			late = took(run.Lateness.Std())
+		started, tookText, late := i.when(toTime(run.GetStartTime())), took(i.since(run)), ""
+		if run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_WAITING {
+			started, tookText = "waits until "+started, ""
+		} else if run.GetScheduledTime() != nil {
+			late = took(run.GetLateness().AsDuration())
 		}
 		tries := ""
-		if run.Attempts > 0 {
-			tries = fmt.Sprint(run.Attempts)
+		if run.GetAttempts() > 0 {
+			tries = fmt.Sprint(run.GetAttempts())
 		}
 		row := []string{
-			run.JobID, string(run.Status), i.moment(run.Scheduled), started, late, tookText, tries,
-			i.moment(run.LastUpdate), run.Worker, runResult(run), shortened(counts(run.Counts), maxCounts), runName(run),
+			run.GetJobId(), wordOf(run.GetStatus()), i.moment(toTime(run.GetScheduledTime())), started, late, tookText, tries,
+			i.moment(toTime(run.GetUpdateTime())), run.GetWorker(), runResult(run), shortened(counts(run.GetCounts()), maxCounts), runLabel(run),
 		}
 		t.add(row[first:]...)
 	}
 	return t
 }
 
-// runName identifies a run among those of its job.
-func runName(run client.Run) string {
-	if run.Iteration > 0 {
-		return fmt.Sprintf("iteration %d", run.Iteration)
+// runLabel identifies a run among those of its job.
+func runLabel(run *jobsv1.Run) string {
+	if run.GetIteration() > 0 {
+		return fmt.Sprintf("iteration %d", run.GetIteration())
 	}
-	return run.RunID
+	return refOf(run.GetName()).runID
+}
+
+// runRef is what the name of a run is made of.
+type runRef struct{ workflowID, runID string }
+
+// refOf takes the name of a run apart: WORKFLOW_ID@RUN_ID.
+func refOf(name string) runRef {
+	if at := strings.LastIndexByte(name, '@'); at >= 0 {
+		return runRef{name[:at], name[at+1:]}
+	}
+	return runRef{workflowID: name}
+}
+
+// name is the name of a run: the latest of the workflow without a run id.
+func (r runRef) name() string {
+	if r.runID == "" {
+		return r.workflowID
+	}
+	return r.workflowID + "@" + r.runID
+}
+
+// isOpen says that a run has not ended.
+func isOpen(run *jobsv1.Run) bool {
+	return run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_RUNNING || run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_WAITING
+}
+
+// progressText is how far a run is, "" if that is not known.
+func progressText(run *jobsv1.Run) string {
+	p := run.GetProgress()
+	progress := job.Progress{Done: p.GetDone(), Total: p.GetTotal(), Message: p.GetMessage()}
+	if progress == (job.Progress{}) {
+		return ""
+	}
+	return progress.String()
 }
 
 // maxResult and maxCounts bound the widths of a result and of its counts in a table.
@@ -179,148 +236,12 @@ func shortened(text string, most int) string {
 }
 
 // runResult is the result or the progress of a run in a few words.
-func runResult(run client.Run) string {
-	text := run.Message
-	switch {
-	case run.Error != "":
-		text = run.Class + ": " + run.Error
-	case run.Status.Open() && run.Progress != nil && *run.Progress != (job.Progress{}):
-		text = run.Progress.String()
+func runResult(run *jobsv1.Run) string {
+	text := run.GetMessage()
+	if run.GetErrorMessage() != "" {
+		text = run.GetErrorClass() + ": " + run.GetErrorMessage()
+	} else if progress := progressText(run); isOpen(run) && progress != "" {
+		text = progress
 	}
 	return shortened(text, maxResult)
-}
-
-func (i *invocation) runsDescribeCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "describe JOB|WORKFLOW_ID [RUN_ID]",
-		Short: "Show a run",
-		Long: `describe shows a run: the latest of a job or of a workflow id (such as
-job/archive.daily-2026-05-01T12:00:00Z), or the one with the run id.`,
-		Args:              arguments("JOB or WORKFLOW_ID", "[RUN_ID]"),
-		ValidArgsFunction: i.completeJobs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.connect(cmd.Context())
-			if err != nil {
-				return err
-			}
-			runID := ""
-			if len(args) > 1 {
-				runID = args[1]
-			}
-			detail, err := findRun(cmd.Context(), c, args[0], runID)
-			if err != nil {
-				return err
-			}
-			return i.emit(detail, func(w io.Writer) error { return i.writeRun(w, detail) })
-		},
-	}
-}
-
-// findRun finds a run by its workflow id, or by its job's id.
-func findRun(ctx context.Context, c *client.Client, name, runID string) (*client.RunDetail, error) {
-	if _, isWorkflow := contract.JobIDOfSchedule(name); isWorkflow {
-		detail, err := c.Runs.Get(ctx, client.RunRef{WorkflowID: name, RunID: runID})
-		return detail, aboutRun(c, name, runID, err)
-	}
-	ref := client.RunRef{WorkflowID: contract.JobWorkflowID(name), RunID: runID}
-	detail, err := c.Runs.Get(ctx, ref)
-	if err != nil && (!errors.Is(err, client.ErrNotFound) || ctx.Err() != nil) {
-		return nil, err
-	}
-	if runID != "" && err == nil {
-		return detail, nil
-	}
-	// The workflow ids of a recurring job's runs contain their times.
-	limit := 1
-	if runID != "" {
-		limit = 0
-	}
-	runs, err := c.Runs.List(ctx, client.RunFilter{JobID: name, Limit: limit})
-	if err != nil {
-		return nil, err
-	}
-	if len(runs) > 0 && runs[0].Iteration > 0 {
-		return nil, fmt.Errorf("job %s is continuous and has no runs; starter runs list --job %s shows its iterations", name, name)
-	}
-	for _, run := range runs {
-		switch {
-		case runID != "" && run.RunID != runID:
-			continue
-		case detail != nil && !run.Started.After(detail.Started):
-			return detail, nil
-		}
-		return c.Runs.Get(ctx, run.RunRef)
-	}
-	if detail == nil && runID == "" {
-		return nil, fmt.Errorf("there is no run of a job %s in namespace %s", name, c.Namespace())
-	}
-	if detail == nil {
-		return nil, fmt.Errorf("job %s has no run %s in namespace %s", name, runID, c.Namespace())
-	}
-	return detail, nil
-}
-
-func aboutRun(c *client.Client, workflowID, runID string, err error) error {
-	if !errors.Is(err, client.ErrNotFound) {
-		return err
-	}
-	if runID != "" {
-		return fmt.Errorf("%s has no run %s in namespace %s", workflowID, runID, c.Namespace())
-	}
-	return fmt.Errorf("there is no run %s in namespace %s", workflowID, c.Namespace())
-}
-
-func (i *invocation) writeRun(w io.Writer, detail *client.RunDetail) error {
-	var s sheet
-	s.add("Job", "%s", detail.JobID)
-	s.add("Type", "%s", detail.Type)
-	s.add("Mode", "%s", detail.Mode)
-	s.add("Queue", "%s", detail.Queue)
-	s.add("Workflow", "%s", detail.WorkflowID)
-	s.add("Run", "%s", detail.RunID)
-	s.add("Status", "%s", statusText(detail))
-	s.add("Retry of", "%s", detail.RetryOf)
-	s.add("Due", "%s", i.when(detail.Scheduled))
-	if !detail.Scheduled.IsZero() && detail.Status != client.RunWaiting {
-		s.add("Late", "%s", took(detail.Lateness.Std()))
-	}
-	if detail.Status == client.RunWaiting {
-		s.add("Waits until", "%s", i.when(detail.Started))
-	} else {
-		s.add("Started", "%s", i.when(detail.Started))
-	}
-	s.add("Taken", "%s", i.when(detail.Taken))
-	s.add("Ended", "%s", i.when(detail.Ended))
-	if detail.Status == client.RunRunning {
-		s.add("Now", "%s", runProgress(detail))
-		s.add("Updated", "%s", i.when(detail.LastUpdate))
-	}
-	if !detail.NextAttempt.IsZero() {
-		s.add("Next attempt", "%s", i.when(detail.NextAttempt))
-	}
-	s.add("Worker", "%s", detail.Worker)
-	if output := detail.Output; output != nil {
-		s.add("Result", "%s", output.Message)
-		s.add("Counts", "%s", counts(output.Counts))
-		if len(output.Output) > 0 {
-			s.add("Output", "%s", indented(output.Output))
-		}
-		if output.Handovers > 0 {
-			s.add("Handovers", "%d", output.Handovers)
-		}
-		i.addBinding(&s, output.Binding)
-	}
-	if len(detail.Cursor) > 0 && detail.Status != client.RunCompleted {
-		s.add("Cursor", "%s", detail.Cursor)
-	}
-	switch {
-	case detail.Error != "" && detail.Class != "":
-		s.add("Error", "%s: %s", detail.Class, detail.Error)
-	case detail.Error != "":
-		s.add("Error", "%s", detail.Error)
-	}
-	if detail.Job != nil {
-		s.add("Spec", "%s", indented(detail.Job.Spec))
-	}
-	return s.write(w)
 }

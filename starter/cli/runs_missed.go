@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/dendrascience/dendra-jobs/client"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // missedSince is the default of --since for missed starts.
@@ -27,78 +28,82 @@ func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit in
 	if since.IsZero() {
 		since = i.Now().Add(-missedSince)
 	}
-	c, err := i.connect(cmd.Context())
+	c, err := i.api(cmd.Context())
 	if err != nil {
 		return err
 	}
-	report, err := c.Jobs.Missed(cmd.Context(), client.MissedFilter{
-		JobID: filter.jobID, Type: filter.jobType(i), Owner: filter.owner.String(), Tags: filter.tags, Since: since,
+	q := filter.filters.query(i)
+	q.is("id", filter.jobID)
+	report, err := c.Jobs.ListMissedStarts(cmd.Context(), &jobsv1.ListMissedStartsRequest{
+		StartTime: timestamppb.New(since), Filter: q.String(),
 	})
 	if err != nil {
-		return aboutJob(c, filter.jobID, err)
+		return noJob(filter.jobID, err)
 	}
-	if err := filter.checkMatch(i, len(report.Jobs)); err != nil {
+	if err := filter.checkMatch(i, len(report.GetCounts())); err != nil {
 		return err
 	}
-	all := len(report.Missed)
+	all := len(report.GetMissedStarts())
 	if limit > 0 && all > limit {
-		report.Missed = report.Missed[:limit]
+		report.MissedStarts = report.GetMissedStarts()[:limit]
 	}
-	if err := i.emit(report, func(w io.Writer) error { return i.writeMissed(w, report) }); err != nil {
+	if err := i.emit(report, func(w io.Writer) error { return i.writeMissed(w, report, since) }); err != nil {
 		return err
 	}
-	if all > len(report.Missed) {
-		i.note("The latest %d of %d; --limit 0 lists all.", len(report.Missed), all)
+	if all > len(report.GetMissedStarts()) {
+		i.note("The latest %d of %d; --limit 0 lists all.", len(report.GetMissedStarts()), all)
 	}
 	return nil
 }
 
-func (i *invocation) writeMissed(w io.Writer, report *client.StartsReport) error {
+func (i *invocation) writeMissed(w io.Writer, report *jobsv1.ListMissedStartsResponse, since time.Time) error {
 	t := newTable("JOB", "DUE", "REASON", "DETAIL")
-	for _, start := range report.Missed {
-		t.add(start.JobID, i.when(start.Scheduled), string(start.Reason), start.Detail)
+	for _, start := range report.GetMissedStarts() {
+		t.add(start.GetJobId(), i.when(toTime(start.GetStartTime())), wordOf(start.GetReason()), start.GetDetail())
 	}
 	if err := t.write(w); err != nil {
 		return err
 	}
-	if i.noteEmpty("recurring job", len(report.Jobs)) {
+	jobs := report.GetCounts()
+	if i.noteEmpty("recurring job", len(jobs)) {
 		return nil
 	}
 	if _, err := fmt.Fprintln(w); err != nil {
 		return err
 	}
 	shown := 0
-	for _, starts := range report.Jobs {
-		if len(report.Jobs) > shownReports && starts.Missed == 0 {
+	for _, starts := range jobs {
+		if len(jobs) > shownReports && starts.GetMissed() == 0 {
 			continue
 		}
 		if shown++; shown > shownReports {
 			continue
 		}
-		if err := i.writeJobStarts(w, starts); err != nil {
+		if err := i.writeStartCounts(w, starts); err != nil {
 			return err
 		}
 	}
 	_, err := fmt.Fprintf(w, "%s since %s: %d without a run.\n",
-		plural(len(report.Jobs), "recurring job", "recurring jobs"), i.moment(report.Since), countMissed(report))
+		plural(len(jobs), "recurring job", "recurring jobs"), i.moment(since), countMissed(jobs))
 	return err
 }
 
-func countMissed(report *client.StartsReport) int {
+func countMissed(jobs []*jobsv1.StartCounts) int {
 	missed := 0
-	for _, starts := range report.Jobs {
-		missed += starts.Missed
+	for _, starts := range jobs {
+		missed += int(starts.GetMissed())
 	}
 	return missed
 }
 
-func (i *invocation) writeJobStarts(w io.Writer, a client.JobStarts) error {
+func (i *invocation) writeStartCounts(w io.Writer, a *jobsv1.StartCounts) error {
 	waiting := ""
-	if a.Waiting > 0 {
-		waiting = fmt.Sprintf(", %d waiting", a.Waiting)
+	if a.GetWaiting() > 0 {
+		waiting = fmt.Sprintf(", %d waiting", a.GetWaiting())
 	}
 	_, err := fmt.Fprintf(w, "%s: %s since %s, %s%s, %d missed. The server counted, since %s: %d overlaps, %d outside the catch-up window, %d at a full buffer.\n",
-		clean(a.JobID), plural(a.Scheduled, "start", "starts"), i.moment(a.From), plural(a.Runs, "run", "runs"), waiting, a.Missed,
-		i.moment(a.ServerSince), a.ServerOverlap, a.ServerWindow, a.ServerBuffer)
+		clean(a.GetJobId()), plural(int(a.GetScheduled()), "start", "starts"), i.moment(toTime(a.GetStartTime())),
+		plural(int(a.GetRuns()), "run", "runs"), waiting, a.GetMissed(),
+		i.moment(toTime(a.GetServerSinceTime())), a.GetServerOverlap(), a.GetServerMissedWindow(), a.GetServerBufferFull())
 	return err
 }

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // runVerb is a command that changes runs.
@@ -22,7 +26,7 @@ type runVerb struct {
 	warning string
 	// onePerJob leaves out all runs of a job but the latest.
 	onePerJob bool
-	act       func(ctx context.Context, c *client.Client, run client.Run, reason string) (string, error)
+	act       func(ctx context.Context, c *api.Clients, run *jobsv1.Run, reason string) (string, error)
 }
 
 func (i *invocation) runsRetryCommand() *cobra.Command {
@@ -37,21 +41,24 @@ not overlap is running. The schedule does not count a run that retry starts. Rep
 the command starts no second run.`,
 		statuses:  []client.RunStatus{client.RunFailed, client.RunCanceled, client.RunTerminated, client.RunTimedOut},
 		onePerJob: true,
-		act: func(ctx context.Context, c *client.Client, run client.Run, _ string) (string, error) {
-			retried, err := c.Runs.Retry(ctx, run.RunRef)
-			if err != nil {
-				return "", err
-			}
-			if retried.ExistedBefore {
-				return "", fmt.Errorf("%w: it was retried already, as run %s, which is %s", errNothingToDo, retried.Run.RunID, retried.Status)
-			}
-			s := &started{Job: retried.Job, Receipt: retried.Receipt}
-			if s.Receipt == nil {
-				s.Run = &retried.Run
-			}
-			return s.result(), nil
-		},
+		act:       retryRun,
 	})
+}
+
+func retryRun(ctx context.Context, c *api.Clients, run *jobsv1.Run, _ string) (string, error) {
+	retried, err := c.Runs.RetryRun(ctx, &jobsv1.RetryRunRequest{Name: run.GetName()})
+	if err != nil {
+		return "", err
+	}
+	if retried.GetExistingStatus() != jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED {
+		return "", fmt.Errorf("%w: it was retried already, as run %s, which is %s",
+			errNothingToDo, refOf(retried.GetRunName()).runID, wordOf(retried.GetExistingStatus()))
+	}
+	s := &started{RunJobResponse: &jobsv1.RunJobResponse{JobId: run.GetJobId(), RunName: retried.GetRunName(), Queue: retried.GetQueue()}}
+	if retried.GetQueue() != "" {
+		s.Place = &jobsv1.QueuePlace{Sequence: retried.GetSequence(), Ahead: retried.GetAhead(), Duplicate: retried.GetDuplicate()}
+	}
+	return s.result(), nil
 }
 
 func (i *invocation) runsCancelCommand() *cobra.Command {
@@ -61,11 +68,12 @@ func (i *invocation) runsCancelCommand() *cobra.Command {
 to save its position; the command does not wait for it. A run whose start is delayed
 ends without starting.`,
 		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting},
-		act: func(ctx context.Context, c *client.Client, run client.Run, reason string) (string, error) {
-			if !run.Status.Open() { // Temporal takes such a request, too.
-				return "", fmt.Errorf("it has ended already: it is %s", run.Status)
+		act: func(ctx context.Context, c *api.Clients, run *jobsv1.Run, reason string) (string, error) {
+			if !isOpen(run) { // Temporal takes such a request, too.
+				return "", fmt.Errorf("it has ended already: it is %s", wordOf(run.GetStatus()))
 			}
-			return "stop requested", c.Runs.Cancel(ctx, run.RunRef, reason)
+			_, err := c.Runs.CancelRun(ctx, &jobsv1.CancelRunRequest{Name: run.GetName(), Reason: reason})
+			return "stop requested", err
 		},
 	})
 }
@@ -80,8 +88,9 @@ work until then. It cannot save its position; retry continues at its last checkp
 Use terminate for runs that cancel cannot end.`,
 		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting},
 		asks:     true, warning: terminateWarning,
-		act: func(ctx context.Context, c *client.Client, run client.Run, reason string) (string, error) {
-			return "terminated", c.Runs.Terminate(ctx, run.RunRef, reason)
+		act: func(ctx context.Context, c *api.Clients, run *jobsv1.Run, reason string) (string, error) {
+			_, err := c.Runs.TerminateRun(ctx, &jobsv1.TerminateRunRequest{Name: run.GetName(), Reason: reason})
+			return "terminated", err
 		},
 	})
 }
@@ -91,25 +100,21 @@ func (i *invocation) runVerbCommand(v runVerb) *cobra.Command {
 	var reason string
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   v.name + " JOB|WORKFLOW_ID [RUN_ID] | --job JOB ...",
+		Use:   v.name + " JOB|WORKFLOW_ID [RUN_ID] | JOB|WORKFLOW_ID... | --job JOB ...",
 		Short: v.short,
 		Long: v.long + `
 
-A job or a workflow id stands for its latest run; a run id selects another one.` + bulkHelp("run"),
+A job or a workflow id stands for its latest run; a run id after a single one selects
+another run.` + bulkHelp("run"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := namesOrFilters(cmd, args, "JOB or WORKFLOW_ID", &filter.filters); err != nil {
 				return err
 			}
-			if len(args) > 0 {
-				if err := arguments("JOB or WORKFLOW_ID", "[RUN_ID]")(cmd, args); err != nil {
-					return err
-				}
-			}
 			if filter.mode == job.ModeContinuous {
 				return misuse(cmd, "continuous jobs have iterations, not runs: see starter jobs --help")
 			}
-			c, err := i.connect(cmd.Context())
+			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -132,33 +137,46 @@ A job or a workflow id stands for its latest run; a run id selects another one.`
 // maxBulkRuns bounds the runs of one command.
 const maxBulkRuns = 1000
 
-// runsFor finds the run that is named, or those that match.
-func (i *invocation) runsFor(ctx context.Context, c *client.Client, v runVerb, args []string, filter *runFilters) ([]client.Run, error) {
-	if len(args) > 0 {
-		runID := ""
-		if len(args) > 1 {
-			runID = args[1]
-		}
-		detail, err := findRun(ctx, c, args[0], runID)
-		if err != nil {
+// namedRuns finds the runs that are named: JOB RUN_ID, or any number of jobs and workflows.
+func namedRuns(ctx context.Context, c *api.Clients, args []string) ([]*jobsv1.Run, error) {
+	// The ids of jobs have a dot, and those of their workflows too.
+	if len(args) == 2 && !strings.Contains(args[1], ".") {
+		run, err := findRun(ctx, c, args[0], args[1])
+		return []*jobsv1.Run{run}, err
+	}
+	runs := make([]*jobsv1.Run, len(args))
+	for n, arg := range args {
+		var err error
+		if runs[n], err = findRun(ctx, c, arg, ""); err != nil {
 			return nil, err
 		}
-		return []client.Run{detail.Run}, nil
 	}
-	f := filter.filter(i)
-	f.Limit = maxBulkRuns + 1
-	if f.Status == "" {
-		f.Statuses = v.statuses
+	return runs, nil
+}
+
+// runsFor finds the runs that are named, or those that match.
+func (i *invocation) runsFor(ctx context.Context, c *api.Clients, v runVerb, args []string, filter *runFilters) ([]*jobsv1.Run, error) {
+	if len(args) > 0 {
+		return namedRuns(ctx, c, args)
 	}
-	runs, err := c.Runs.List(ctx, f)
+	q := filter.query(i)
+	if filter.status == "" {
+		for _, status := range client.RunStatuses() {
+			if !slices.Contains(v.statuses, status) {
+				q.isNot("status", string(status))
+			}
+		}
+	}
+	found, err := findRuns(ctx, c, q, maxBulkRuns+1, false)
 	if err != nil {
 		return nil, err
 	}
+	runs := found.GetRuns()
 	if len(runs) > maxBulkRuns {
 		return nil, fmt.Errorf("more than %d runs match; narrow them down, with --since or --job for example", maxBulkRuns)
 	}
-	if len(runs) > 0 && runs[0].Iteration > 0 {
-		return nil, fmt.Errorf("job %s is continuous and has no runs: see starter jobs --help", f.JobID)
+	if len(runs) > 0 && runs[0].GetIteration() > 0 {
+		return nil, fmt.Errorf("job %s is continuous and has no runs: see starter jobs --help", filter.jobID)
 	}
 	if v.onePerJob {
 		runs = i.latestOfEach(runs)
@@ -167,14 +185,14 @@ func (i *invocation) runsFor(ctx context.Context, c *client.Client, v runVerb, a
 }
 
 // latestOfEach keeps the latest run of each job.
-func (i *invocation) latestOfEach(runs []client.Run) []client.Run {
-	var kept []client.Run
+func (i *invocation) latestOfEach(runs []*jobsv1.Run) []*jobsv1.Run {
+	var kept []*jobsv1.Run
 	seen := map[string]bool{}
 	for _, run := range runs {
-		if !seen[run.JobID] {
+		if !seen[run.GetJobId()] {
 			kept = append(kept, run)
 		}
-		seen[run.JobID] = true
+		seen[run.GetJobId()] = true
 	}
 	if left := len(runs) - len(kept); left > 0 {
 		i.note("%s left out: with filters only the latest run of each job is retried.", plural(left, "earlier run is", "earlier runs are"))
@@ -182,23 +200,24 @@ func (i *invocation) latestOfEach(runs []client.Run) []client.Run {
 	return kept
 }
 
-func (i *invocation) doToRuns(ctx context.Context, c *client.Client, v runVerb, runs []client.Run, reason string, named, yes bool) error {
+func (i *invocation) doToRuns(ctx context.Context, c *api.Clients, v runVerb, runs []*jobsv1.Run, reason string, named, yes bool) error {
 	names := make([]string, len(runs))
 	for n, run := range runs {
-		names[n] = run.WorkflowID + " " + run.RunID
+		ref := refOf(run.GetName())
+		names[n] = ref.workflowID + " " + ref.runID
 	}
 	return i.doAll(ctx, bulk{
 		verb: v.name, one: "run", all: "runs", names: names, warning: v.warning,
 		act: func(n int) (string, error) {
 			done, err := v.act(ctx, c, runs[n], reason)
-			if errors.Is(err, client.ErrNotFound) {
+			if hasReason(err, reasonNotFound) {
 				err = fmt.Errorf("it has ended: %w", errNothingToDo)
 				if named {
 					err = errors.New("it has ended already")
 				}
 			}
-			if err != nil && !named && errors.Is(err, client.ErrNotRetried) {
-				return "", fmt.Errorf("%w: %w", errNothingToDo, err)
+			if !named && hasReason(err, reasonNotRetried) {
+				return "", fmt.Errorf("%w: %s", errNothingToDo, apiText(err))
 			}
 			return done, err
 		},

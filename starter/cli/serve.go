@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -11,7 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/overview"
+	"github.com/dendrascience/dendra-jobs/page"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/serve"
 	"github.com/dendrascience/dendra-jobs/serve/audit"
 	"github.com/dendrascience/dendra-jobs/serve/auth"
@@ -28,11 +33,12 @@ type serveOptions struct {
 	maxCalls       int
 	maxConnections int
 	stopTimeout    job.Duration
+	temporalUI     string
 	sync           syncOptions
 }
 
 func (i *invocation) serveCommand() *cobra.Command {
-	o := &serveOptions{listen: "127.0.0.1:8090", auditLog: "-", stopTimeout: defaultStopTimeout}
+	o := &serveOptions{listen: "127.0.0.1:8080", auditLog: "-", stopTimeout: defaultStopTimeout}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the Job API and the status page, and reconcile",
@@ -67,6 +73,7 @@ func (o *serveOptions) register(cmd *cobra.Command) {
 	flags.Var(textValue{&o.tls.Cert, argumentFile}, "tls-cert", "certificate in PEM; read again when it changes")
 	flags.Var(textValue{&o.tls.Key, argumentFile}, "tls-key", "its key")
 	flags.Var(textValue{&o.tls.ClientCA, argumentFile}, "client-ca", "authorities of client certificates, in PEM")
+	flags.Var(textValue{&o.temporalUI, "URL"}, "temporal-ui", "address of Temporal's Web UI, which the page links to")
 	flags.StringSliceVar(&o.origins, "allow-origin", nil, "`ORIGIN` of a web page that may call the API, such as https://dashboard.example.org; several, or separated by commas")
 	flags.Var(textValue{&o.auditLog, argumentFile}, "audit-log", "file of the audit log, - for standard output")
 	flags.IntVar(&o.maxCalls, "max-calls", 2000, "calls that one caller may have under way")
@@ -103,6 +110,17 @@ func (i *invocation) serve(cmd *cobra.Command, o *serveOptions) error {
 	if config.Background, err = i.syncing(o.sync, config.API.Client, logger); err != nil {
 		return err
 	}
+	config.API.Overview = overview.New(i.overviewConfig(config.API, logger))
+	var shown *page.Page
+	config.Page = func(clients *api.Clients) http.Handler {
+		shown = page.New(page.Config{
+			API: clients, Declared: i.declaredJobs(o.sync), Logger: logger, Namespace: config.API.Client.Namespace(), TemporalUI: o.temporalUI,
+		})
+		return shown
+	}
+	config.Background = append(config.Background,
+		func(ctx context.Context, _ *api.Clients) error { return config.API.Overview.Run(ctx) },
+		func(ctx context.Context, _ *api.Clients) error { return shown.Run(ctx) })
 	server, err := serve.New(config)
 	if err != nil {
 		return err
@@ -113,15 +131,36 @@ func (i *invocation) serve(cmd *cobra.Command, o *serveOptions) error {
 
 // serveAPI is what the API works with. NATS may come later.
 func (i *invocation) serveAPI(ctx context.Context, logger *slog.Logger) (api.Config, error) {
-	c, err := i.connect(ctx)
+	config, err := i.apiConfig(ctx)
 	if err != nil {
 		return api.Config{}, err
 	}
-	p, err := i.connectPipeline(ctx)
-	if err != nil {
-		return api.Config{}, err
+	config.Logger = logger
+	config.Pipeline, err = i.connectPipeline(ctx)
+	return config, err
+}
+
+// declaredJobs gives the jobs of the jobs file for the plan of the page; nil without a file.
+func (i *invocation) declaredJobs(o syncOptions) func(context.Context) (*jobsv1.JobSet, error) {
+	if o.file == "" {
+		return nil
 	}
-	return api.Config{Client: c, Pipeline: p, Types: i.Types, Logger: logger}, nil
+	file := &fileSync{invocation: i, options: o}
+	return func(context.Context) (*jobsv1.JobSet, error) { return file.read() }
+}
+
+// overviewConfig has the overview read all the time, for alerts. The platform is read if the
+// environment names it.
+func (i *invocation) overviewConfig(config api.Config, logger *slog.Logger) overview.Config {
+	c := overview.Config{Client: config.Client, Pipeline: config.Pipeline, TemporalAddress: config.Address, Always: true, Logger: logger}
+	if settings, err := platform.ConfigFromEnv(i.Getenv); err == nil && settings.URL != "" {
+		if c.Platform, err = platform.New(settings); err != nil {
+			logger.Error("integrations are not shown", "error", err)
+			c.Platform = nil
+		}
+		c.PlatformURL = settings.URL
+	}
+	return c
 }
 
 func (o *serveOptions) auth(logger *slog.Logger) (auth.Config, error) {

@@ -124,7 +124,7 @@ func (s *fileSync) read() (*jobsv1.JobSet, error) {
 	quiet := *s.invocation
 	quiet.Stderr, quiet.closers = io.Discard, nil // The problems are in the error.
 	defer quiet.close()
-	file, _, problems, err := quiet.read(s.options.file)
+	file, problems, err := quiet.read(s.options.file)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // Environment variables of a remote server.
@@ -39,30 +40,58 @@ func (s *server) register(flags *pflag.FlagSet) {
 }
 
 // api gives clients of the Job API: of --server, else of a server in this process that
-// works on Temporal.
-func (i *invocation) api(ctx context.Context) (*api.Clients, error) { return i.apiClients(ctx, false) }
-
-// apiWithPipeline is api for commands that need NATS too.
-func (i *invocation) apiWithPipeline(ctx context.Context) (*api.Clients, error) {
-	return i.apiClients(ctx, true)
+// works on Temporal. A command has one set of clients.
+func (i *invocation) api(ctx context.Context) (*api.Clients, error) {
+	if i.clients == nil {
+		clients, err := i.connectAPI(ctx)
+		if err != nil {
+			return nil, err
+		}
+		i.clients = clients
+	}
+	return i.clients, nil
 }
 
-func (i *invocation) apiClients(ctx context.Context, withPipeline bool) (*api.Clients, error) {
+func (i *invocation) connectAPI(ctx context.Context) (*api.Clients, error) {
 	if i.serverURL() != "" {
 		return i.remote()
 	}
-	temporal, err := i.connect(ctx)
+	config, err := i.apiConfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// The log has what an internal error does not tell.
-	config := api.Config{Client: temporal, Types: i.Types, Logger: slog.New(slog.NewTextHandler(i.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))}
-	if withPipeline {
-		if config.Pipeline, err = i.connectPipeline(ctx); err != nil {
-			return nil, err
-		}
+	return api.NewInProcess(config), nil
+}
+
+// apiConfig is that of a server in this process, without NATS.
+func (i *invocation) apiConfig(ctx context.Context) (api.Config, error) {
+	temporal, err := i.connect(ctx)
+	if err != nil {
+		return api.Config{}, err
 	}
-	return api.New(config).InProcess(), nil
+	options, err := temporalclient.Options(i.settings)
+	if err != nil {
+		return api.Config{}, err
+	}
+	return api.Config{Client: temporal, Address: options.HostPort, Types: i.Types, Logger: i.logger()}, nil
+}
+
+// apiWithPipeline gives clients of the Job API for loads and the quarantine: of --server,
+// else of a server in this process that works on NATS alone.
+func (i *invocation) apiWithPipeline(ctx context.Context) (*api.Clients, error) {
+	if i.serverURL() != "" {
+		return i.remote()
+	}
+	streams, err := i.connectPipeline(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return api.NewInProcess(api.Config{Pipeline: streams, Logger: i.logger()}), nil
+}
+
+// logger has what an internal error does not tell.
+func (i *invocation) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(i.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 }
 
 // serverURL is the URL of the remote server, "" for none.

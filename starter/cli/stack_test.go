@@ -19,6 +19,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 	"github.com/dendrascience/dendra-jobs/workers"
 )
 
@@ -130,7 +131,7 @@ func connection(t *testing.T, st *stacktest.Stack) {
 	c := console{address: st.Temporal}
 	for want, args := range map[string][]string{
 		"there is no job take_steps.none in namespace default; starter jobs list shows those there are": {"jobs", "describe", "take_steps.none"},
-		"there is no queue none in namespace default; the first job that is enqueued creates it":        {"queues", "describe", "none"},
+		"there is no queue none; the first job that is enqueued creates it":                             {"queues", "describe", "none"},
 		"there is no run of a job take_steps.none in namespace default":                                 {"runs", "describe", "take_steps.none"},
 		"there is no run job/take_steps.none in namespace default":                                      {"runs", "describe", "job/take_steps.none"},
 		"job take_steps.none has no run 01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40 in namespace default":      {"runs", "describe", "take_steps.none", "01963b5e-5f2c-7c7e-8f6a-7a8c1d2e3f40"},
@@ -210,31 +211,22 @@ $`, r.stdout)
 	require.Contains(t, r.stdout, "~ take_steps.often  recurring\n    recurring.recur_every: \"P1D\" → \"PT12H\"\n    next starts now:  ")
 	require.Contains(t, r.stdout, "\n    next starts then: ")
 
-	type plan struct {
-		Namespace string
-		Changes   []map[string]any
-		Counts    map[string]int
-		Foreign   []string
-		Warnings  []map[string]any
-	}
-	type report struct {
-		Plan    plan
-		Results []map[string]any
-	}
 	r = c.run(t.Context(), "apply", "-f", file, "--yes", "--prune")
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "starter: nothing was applied: the plan deletes more than a fifth of the live jobs: "+
 		"it would delete 1 of 2 jobs; if that is meant, add --allow-mass-prune\n", r.stderr)
 	require.Contains(t, r.stdout, "Apply would refuse this: the plan deletes more than a fifth of the live jobs")
 
-	did := decoded[report](t, c, "apply", "-f", file, "--yes", "--prune", "--allow-mass-prune")
-	require.Equal(t, map[string]int{"create": 0, "update": 1, "delete": 1, "blocked": 0, "unchanged": 2, "orphaned": 0}, did.Plan.Counts)
-	require.ElementsMatch(t, []map[string]any{
-		{"job_id": "take_steps.always", "action": "delete"},
-		{"job_id": "take_steps.often", "action": "update"},
-	}, did.Results)
-	require.Equal(t, []map[string]any{}, decoded[report](t, c, "apply", "-f", file).Results)
-	require.Equal(t, st.Namespace, decoded[plan](t, c, "plan", "-f", file).Namespace)
+	did := answered[jobsv1.AppliedJobSet](t, c, "apply", "-f", file, "--yes", "--prune", "--allow-mass-prune")
+	require.Len(t, did.GetPlan().GetChanges(), 4)
+	var done []string
+	for _, change := range did.GetChanges() {
+		require.Empty(t, change.GetErrorMessage())
+		done = append(done, change.GetAction().String()+" "+change.GetJobId())
+	}
+	require.Equal(t, []string{"JOB_ACTION_DELETE take_steps.always", "JOB_ACTION_UPDATE take_steps.often"}, done)
+	require.Empty(t, answered[jobsv1.AppliedJobSet](t, c, "apply", "-f", file).GetChanges())
+	require.Equal(t, st.Namespace, answered[jobsv1.PlanJobSetResponse](t, c, "plan", "-f", file).GetPlan().GetNamespace())
 
 	// For the tests that follow.
 	c.ok(t, "apply", "-f", writeFile(t, "jobs.toml", declared), "--yes")
@@ -583,23 +575,18 @@ func queues(t *testing.T, c console) {
 		fmt.Fprintf(&items, `{"key": "item-%02d", "spec": {"steps": 1}}`+"\n", k)
 	}
 	file := writeFile(t, "items.jsonl", items.String())
-	type receipt struct {
-		JobID     string `json:"job_id"`
-		Sequence  int64  `json:"sequence"`
-		Ahead     int    `json:"ahead"`
-		Duplicate bool   `json:"duplicate"`
-	}
-	receipts := decoded[[]receipt](t, c, "queues", "enqueue", "line", "--type", "TakeSteps", "--file", file)
-	require.Len(t, receipts, n)
-	for k, r := range receipts {
-		require.Equal(t, receipt{JobID: fmt.Sprintf("take_steps.item-%02d", k), Sequence: int64(k + 2), Ahead: k + 1}, r)
+	places := answered[jobsv1.EnqueueJobsResponse](t, c, "queues", "enqueue", "line", "--type", "TakeSteps", "--file", file).GetPlaces()
+	require.Len(t, places, n)
+	for k, place := range places {
+		require.EqualValues(t, k+2, place.GetSequence())
+		require.EqualValues(t, k+1, place.GetAhead())
+		require.False(t, place.GetDuplicate())
 	}
 	again := console{address: c.address, stdin: items.String()}
-	repeated := decoded[[]receipt](t, again, "queues", "enqueue", "line", "--type", "TakeSteps", "--file", "-")
-	for k := range receipts {
-		receipts[k].Duplicate = true
+	for k, place := range answered[jobsv1.EnqueueJobsResponse](t, again, "queues", "enqueue", "line", "--type", "TakeSteps", "--file", "-").GetPlaces() {
+		require.True(t, place.GetDuplicate(), "a job in the queue is known by its key")
+		require.Equal(t, places[k].GetSequence(), place.GetSequence())
 	}
-	require.Equal(t, receipts, repeated, "a job in the queue is known by its key")
 
 	described := c.ok(t, "queues", "describe", "line", "--limit", "3")
 	require.Contains(t, described, "\nRunning     1 take_steps.first, since ")
@@ -622,15 +609,15 @@ func queues(t *testing.T, c console) {
 	r := c.run(t.Context(), "run", "take_steps.item-38")
 	require.Zero(t, r.code, r.stderr)
 	require.Contains(t, r.stdout, "Job     take_steps.item-38\n")
-	var state client.Queue
+	var state *jobsv1.Queue
 	stacktest.WaitFor(t, "the queue to hear of the last end", func() (bool, error) {
-		state = decoded[client.Queue](t, c, "queues", "describe", "line")
-		return state.Completed == 40, nil
+		state = answered[jobsv1.GetQueueResponse](t, c, "queues", "describe", "line").GetQueue()
+		return state.GetCompleted() == 40, nil
 	})
-	require.Equal(t, 40, state.LastHour)
-	require.EqualValues(t, 1, state.Canceled)
-	for k := 1; k < len(state.Recent); k++ {
-		require.Greater(t, state.Recent[k].Sequence, state.Recent[k-1].Sequence, "in order")
+	require.EqualValues(t, 40, state.GetRanLastHour())
+	require.EqualValues(t, 1, state.GetCanceled())
+	for k := 1; k < len(state.GetRecent()); k++ {
+		require.Greater(t, state.GetRecent()[k].GetSequence(), state.GetRecent()[k-1].GetSequence(), "in order")
 	}
 
 	for want, args := range map[string][]string{
@@ -691,8 +678,9 @@ func queueVerbs(t *testing.T, c console) {
 	require.Contains(t, r.stderr, "queue worked is being drained: it takes no more items until it is resumed")
 	require.Equal(t, "Queue worked: resumed, 0 waiting.\n", c.ok(t, "queues", "resume", "worked"))
 	require.Equal(t, "Queue worked: unchanged, 0 waiting; it was not paused, drained or halted.\n", c.ok(t, "queues", "resume", "worked"))
-	require.Equal(t, map[string]any{"waiting": 0., "result": "unchanged", "note": "it was not paused, drained or halted"},
-		decoded[map[string]any](t, c, "queues", "resume", "worked"))
+	resumed := answered[jobsv1.ResumeQueueResponse](t, c, "queues", "resume", "worked")
+	require.True(t, resumed.GetUnchanged())
+	require.Zero(t, resumed.GetSummary().GetWaiting())
 
 	c.ok(t, "queues", "set", "worked", "--on-failure", "continue")
 	require.Regexp(t, `^NUMBER  JOB +FAILED +ERROR\n1 +take_steps\.broken  .*\)  told to fail\n$`, c.ok(t, "queues", "dead", "list", "worked"))

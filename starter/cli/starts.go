@@ -2,15 +2,19 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 func (i *invocation) jobsNextCommand() *cobra.Command {
@@ -26,46 +30,47 @@ jitter. Skipped starts and daylight saving are taken into account.`,
 			if count < 1 || count > client.MaxStarts {
 				return misuse(cmd, "-n %d is not from 1 to %d", count, client.MaxStarts)
 			}
-			c, err := i.connect(cmd.Context())
+			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			next, err := c.Jobs.NextStarts(cmd.Context(), args[0], count)
+			next, err := c.Jobs.ListNextStarts(cmd.Context(), &jobsv1.ListNextStartsRequest{Id: args[0], Count: int32(count)})
 			if err != nil {
-				return aboutJob(c, args[0], err)
+				return noJob(args[0], err)
 			}
-			return i.emit(next, func(w io.Writer) error { return i.writeNext(w, next) })
+			return i.emit(next, func(w io.Writer) error { return i.writeNext(w, args[0], next) })
 		},
 	}
 	cmd.Flags().IntVarP(&count, "count", "n", 10, "how many starts, up to 1000")
 	return cmd
 }
 
-func (i *invocation) writeNext(w io.Writer, next *client.NextStarts) error {
-	if next.Paused {
-		i.note("Job %s is paused (%s): it does not start until it is resumed.", next.JobID, next.PauseReason)
+func (i *invocation) writeNext(w io.Writer, jobID string, next *jobsv1.ListNextStartsResponse) error {
+	if next.GetPaused() {
+		i.note("Job %s is paused (%s): it does not start until it is resumed.", jobID, next.GetPauseReason())
 	}
-	if !next.HeldUntil.IsZero() {
-		i.note("Job %s is failing: starts before %s are held back.", next.JobID, utc(next.HeldUntil))
+	if held := toTime(next.GetHeldUntilTime()); !held.IsZero() {
+		i.note("Job %s is failing: starts before %s are held back.", jobID, utc(held))
 	}
-	for _, skip := range next.Skipped {
-		i.note("The start of %s is skipped by %s.", utc(skip.At), skip.By)
+	for _, skip := range next.GetSkipped() {
+		i.note("The start of %s is skipped by %s.", utc(toTime(skip.GetStartTime())), skip.GetSkippedBy())
 	}
-	if len(next.Starts) == 0 {
-		_, err := fmt.Fprintf(w, "Job %s has no more starts.\n", next.JobID)
+	if len(next.GetStartTimes()) == 0 {
+		_, err := fmt.Fprintf(w, "Job %s has no more starts.\n", jobID)
 		return err
 	}
-	zone, err := time.LoadLocation(next.TimeZone)
+	zone, err := time.LoadLocation(next.GetTimeZone())
 	if err != nil {
 		zone = time.UTC
 	}
 	header := []string{"LOCAL TIME", "UTC", "WHEN"}
-	if zone.String() != i.Location.String() && next.TimeZone != "UTC" {
-		header = append(header, strings.ToUpper(next.TimeZone))
+	if zone.String() != i.Location.String() && next.GetTimeZone() != "UTC" {
+		header = append(header, strings.ToUpper(next.GetTimeZone()))
 	}
 	now := i.Now()
 	t := newTable(header...)
-	for _, at := range next.Starts {
+	for _, start := range next.GetStartTimes() {
+		at := toTime(start)
 		cells := []string{local(at, i.Location), utc(at), relative(at.Sub(now))}
 		if len(header) > len(cells) {
 			cells = append(cells, local(at, zone))
@@ -99,22 +104,24 @@ first, with jitter. A change may take a second to appear.`,
 			case limit < 0:
 				return misuse(cmd, "--limit %d is negative", limit)
 			}
-			c, err := i.connect(cmd.Context())
+			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			upcoming, err := c.Jobs.Upcoming(cmd.Context(), time.Now().Add(within.Std()),
-				client.JobFilter{Type: filter.jobType(i), Owner: filter.owner.String()})
+			upcoming, err := c.Jobs.ListUpcomingStarts(cmd.Context(), &jobsv1.ListUpcomingStartsRequest{
+				EndTime: timestamppb.New(time.Now().Add(within.Std())), Filter: filter.query(i).String(),
+			})
 			if err != nil {
 				return err
 			}
-			if err := filter.checkMatch(i, upcoming.Count); err != nil {
+			all := upcoming.GetStarts()
+			if err := filter.checkMatch(i, len(all)); err != nil {
 				return err
 			}
 			if limit > 0 {
-				upcoming.Starts = upcoming.Starts[:min(limit, len(upcoming.Starts))]
+				upcoming.Starts = all[:min(limit, len(all))]
 			}
-			return i.emit(upcoming, func(w io.Writer) error { return i.writeUpcoming(w, upcoming, within) })
+			return i.emit(upcoming, func(w io.Writer) error { return i.writeUpcoming(w, upcoming, all, within) })
 		},
 	}
 	flags := cmd.Flags()
@@ -126,20 +133,26 @@ first, with jitter. A change may take a second to appear.`,
 	return cmd
 }
 
-func (i *invocation) writeUpcoming(w io.Writer, upcoming *client.Upcoming, within job.Duration) error {
+// writeUpcoming shows the starts of a list, out of all there are.
+func (i *invocation) writeUpcoming(w io.Writer, upcoming *jobsv1.ListUpcomingStartsResponse, all []*jobsv1.UpcomingStart, within job.Duration) error {
 	t := newTable("AT", "JOB", "TYPE", "OWNER")
-	if i.noteEmpty("start", upcoming.Count) {
+	if i.noteEmpty("start", len(all)) {
 		return t.write(w)
 	}
-	for _, start := range upcoming.Starts {
-		t.add(i.when(start.At), start.JobID, start.Type, start.Owner)
+	for _, start := range upcoming.GetStarts() {
+		t.add(i.when(toTime(start.GetStartTime())), start.GetJobId(), start.GetJobType(), start.GetOwner())
 	}
 	if err := t.write(w); err != nil {
 		return err
 	}
+	jobs := map[string]bool{}
+	for _, start := range all {
+		jobs[start.GetJobId()] = true
+	}
 	_, err := fmt.Fprintf(w, "\n%s of %s within %s; at most %d in one second, at %s.\n",
-		plural(upcoming.Count, "start", "starts"), plural(upcoming.Jobs, "job", "jobs"), within, upcoming.PeakCount, upcoming.Peak.In(i.Location).Format(time.TimeOnly))
-	if more := upcoming.Count - len(upcoming.Starts); err == nil && more > 0 {
+		plural(len(all), "start", "starts"), plural(len(jobs), "job", "jobs"), within,
+		upcoming.GetPeakCount(), toTime(upcoming.GetPeakTime()).In(i.Location).Format(time.TimeOnly))
+	if more := len(all) - len(upcoming.GetStarts()); err == nil && more > 0 {
 		i.note("%d more; --limit 0 lists all.", more)
 	}
 	return err
@@ -158,37 +171,29 @@ Where clocks are turned back, both starts at a repeated time are skipped.`,
 		Args:              arguments("JOB"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.connect(cmd.Context())
+			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if by == "" {
 				by = cmp.Or(userName(), "someone")
 			}
-			result, err := c.Jobs.SkipNext(cmd.Context(), args[0], by)
+			result, err := c.Jobs.SkipNextStart(cmd.Context(), &jobsv1.SkipNextStartRequest{Id: args[0], SkippedBy: by})
 			if err != nil {
-				return aboutJob(c, args[0], err)
+				return noJob(args[0], err)
 			}
 			return i.emit(result, func(w io.Writer) error {
 				next := "no start is left"
-				if !result.Next.IsZero() {
-					next = "the next start is " + utc(result.Next)
+				if at := toTime(result.GetNextStartTime()); !at.IsZero() {
+					next = "the next start is " + utc(at)
 				}
-				_, err := fmt.Fprintf(w, "Job %s: the start of %s is skipped; %s.\n", args[0], utc(result.Skipped), next)
+				_, err := fmt.Fprintf(w, "Job %s: the start of %s is skipped; %s.\n", args[0], utc(toTime(result.GetSkippedTime())), next)
 				return err
 			})
 		},
 	}
 	cmd.Flags().StringVar(&by, "by", "", "who skips it, for starter jobs next (default: your user name)")
 	return cmd
-}
-
-// backfilled is what backfill did, as JSON.
-type backfilled struct {
-	JobID string    `json:"job_id"`
-	Runs  int       `json:"runs"`
-	First time.Time `json:"first,omitzero"`
-	Last  time.Time `json:"last,omitzero"`
 }
 
 func (i *invocation) backfillCommand() *cobra.Command {
@@ -204,45 +209,23 @@ refused. A start that has run already runs again.`,
 		Args:              arguments("JOB"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case from.IsZero():
+			if from.IsZero() {
 				return misuse(cmd, "--from is missing")
-			case to.IsZero():
-				to = i.Now()
+			}
+			request := &jobsv1.BackfillJobRequest{Id: args[0], StartTime: timestamppb.New(from), ValidateOnly: true}
+			if to.IsZero() {
+				to = i.Now() // By this clock, for people alone.
+			} else {
+				request.EndTime = timestamppb.New(to)
 			}
 			if from.After(to) {
 				return misuse(cmd, "--from %s is after --to %s", utc(from), utc(to))
 			}
-			c, err := i.connect(cmd.Context())
+			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			starts, err := c.Jobs.BackfillStarts(cmd.Context(), args[0], from, to)
-			if err != nil {
-				return aboutJob(c, args[0], err)
-			}
-			result := backfilled{JobID: args[0], Runs: len(starts)}
-			if len(starts) == 0 {
-				return i.emit(result, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "Job %s has no start from %s to %s.\n", args[0], utc(from), utc(to))
-					return err
-				})
-			}
-			result.First, result.Last = starts[0], starts[len(starts)-1]
-			if !yes {
-				question := fmt.Sprintf("Run job %s %s, for its starts from %s to %s?", args[0], plural(len(starts), "time", "times"), utc(result.First), utc(result.Last))
-				if err := i.ask(cmd.Context(), question, "backfill", "to start "+plural(len(starts), "run", "runs"), "nothing was started"); err != nil {
-					return err
-				}
-			}
-			if _, err := c.Jobs.Backfill(cmd.Context(), args[0], from, to); err != nil {
-				return aboutJob(c, args[0], err)
-			}
-			return i.emit(result, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "Job %s: %s requested, for its starts from %s to %s.\n",
-					args[0], plural(len(starts), "run", "runs"), utc(result.First), utc(result.Last))
-				return err
-			})
+			return i.backfill(cmd.Context(), c, request, to, yes)
 		},
 	}
 	flags := cmd.Flags()
@@ -250,4 +233,38 @@ refused. A start that has run already runs again.`,
 	flags.Var(sinceValue{&to, i.Now}, "to", "the last start, likewise (default: now)")
 	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
+}
+
+// backfill asks, unless yes is set, and then runs a job for past starts.
+func (i *invocation) backfill(ctx context.Context, c *api.Clients, request *jobsv1.BackfillJobRequest, to time.Time, yes bool) error {
+	id, from := request.GetId(), toTime(request.GetStartTime())
+	preview, err := c.Jobs.BackfillJob(ctx, request)
+	if err != nil {
+		return noJob(id, err)
+	}
+	starts := preview.GetStartTimes()
+	if len(starts) == 0 {
+		return i.emit(preview, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "Job %s has no start from %s to %s.\n", id, utc(from), utc(to))
+			return err
+		})
+	}
+	first, last := utc(toTime(starts[0])), utc(toTime(starts[len(starts)-1]))
+	if !yes {
+		question := fmt.Sprintf("Run job %s %s, for its starts from %s to %s?", id, plural(len(starts), "time", "times"), first, last)
+		if err := i.ask(ctx, question, "backfill", "to start "+plural(len(starts), "run", "runs"), "nothing was started"); err != nil {
+			return err
+		}
+	}
+	// No start that was not shown.
+	request.EndTime, request.ValidateOnly = starts[len(starts)-1], false
+	done, err := c.Jobs.BackfillJob(ctx, request)
+	if err != nil {
+		return noJob(id, err)
+	}
+	return i.emit(done, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "Job %s: %s requested, for its starts from %s to %s.\n",
+			id, plural(len(done.GetStartTimes()), "run", "runs"), first, last)
+		return err
+	})
 }

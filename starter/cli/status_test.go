@@ -14,6 +14,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 const failingLoop = `
@@ -146,7 +147,7 @@ func retryOfLetters(t *testing.T, c console, st *stacktest.Stack) {
 	require.NoError(t, err)
 	c.ok(t, "queues", "enqueue", "letters", "--type", "TakeSteps", "--key", "kept", "--spec", `{"steps": 1, "fail": true}`, "--max-retry-count", "0")
 	stacktest.WaitFor(t, "the second dead letter", func() (bool, error) {
-		return decoded[client.Queue](t, c, "queues", "describe", "letters").DeadLetters == 2, nil
+		return answered[jobsv1.GetQueueResponse](t, c, "queues", "describe", "letters").GetQueue().GetDeadLetters() == 2, nil
 	})
 	r := c.run(t.Context(), "queues", "dead", "retry", "letters", "--all")
 	require.Equal(t, 1, r.code)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
@@ -134,10 +135,10 @@ func (t *tearing) plan(ctx context.Context, deleteArchive bool) (*teardown.Repor
 		return nil, err
 	}
 	line := t.newProgress()
-	detail, err := t.client.Runs.Follow(ctx, triggered.Run, func(detail *client.RunDetail) { line.show(runProgress(detail), detail.Duration()) })
+	detail, err := t.client.Runs.Follow(ctx, triggered.Run, func(detail *client.RunDetail) { line.show(runProgress(api.RunMessage(detail)), detail.Duration()) })
 	line.clear()
 	if err == nil {
-		err = runError(detail)
+		err = runError(api.RunMessage(detail))
 	}
 	if err != nil {
 		return nil, err

@@ -4,7 +4,17 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
+
+// toTime is a time of the Job API, zero if there is none.
+func toTime(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
 
 // when writes a time in the user's time zone, with its distance from now.
 func (i *invocation) when(t time.Time) string {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/job/jobsfile"
 )
@@ -24,7 +23,8 @@ problem is a line "file:line:column: message" on standard error; with -o json
 standard output is a list of all problems, empty if there is none.
 
 A job type that is not built into this program is looked up in Temporal: among those
-that workers announce, and those of applied jobs. Without Temporal it is unknown.`,
+that workers announce, and those of applied jobs. Without Temporal it is unknown. With
+--server the server looks it up.`,
 		Args:              arguments("[" + argumentFile + "]"),
 		ValidArgsFunction: completeFile,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -38,7 +38,7 @@ that workers announce, and those of applied jobs. Without Temporal it is unknown
 }
 
 func (i *invocation) validate(path string) error {
-	file, _, problems, err := i.read(path)
+	file, problems, err := i.read(path)
 	if err != nil {
 		return err
 	}
@@ -56,18 +56,18 @@ func (i *invocation) validate(path string) error {
 
 // read reads a file with the job types of this program, and with external ones if the
 // file has other types.
-func (i *invocation) read(path string) (file *jobsfile.File, external []job.Type, problems []jobsfile.Problem, err error) {
+func (i *invocation) read(path string) (file *jobsfile.File, problems []jobsfile.Problem, err error) {
 	file, problems, err = jobsfile.Load(path, i.Types)
 	unknown := unknownTypes(problems)
 	if err != nil || len(unknown) == 0 {
-		return file, nil, problems, err
+		return file, problems, err
 	}
 	external, incomplete := i.externalTypes(unknown...)
 	file, problems, err = jobsfile.Load(path, slices.Concat(i.Types, external))
 	if incomplete != nil && len(unknownTypes(problems)) > 0 {
 		i.note("Job types of other programs may be missing: %s.", clean(incomplete.Error()))
 	}
-	return file, external, problems, err
+	return file, problems, err
 }
 
 func unknownTypes(problems []jobsfile.Problem) []string {
@@ -80,18 +80,17 @@ func unknownTypes(problems []jobsfile.Problem) []string {
 	return names
 }
 
-// load reads the jobs of a file and the external job types that they have, and shows
-// all problems if the file has any.
-func (i *invocation) load(path string) ([]job.Job, map[string]contract.AppliedType, error) {
-	file, external, problems, err := i.read(path)
+// load reads the jobs of a file, and shows all problems if the file has any.
+func (i *invocation) load(path string) ([]job.Job, error) {
+	file, problems, err := i.read(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(problems) > 0 {
 		i.noteProblems(problems)
-		return nil, nil, problemsError(path, len(problems))
+		return nil, problemsError(path, len(problems))
 	}
-	return file.Jobs, i.externalOf(file.Jobs, external), nil
+	return file.Jobs, nil
 }
 
 func (i *invocation) noteProblems(problems []jobsfile.Problem) {

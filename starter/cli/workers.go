@@ -1,19 +1,15 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/dendrascience/dendra-jobs/client"
-	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 const workersHelp = `workers shows the services: the live worker processes, with the tags for the option
@@ -32,78 +28,90 @@ func (i *invocation) workersCommand() *cobra.Command {
 		Long:  workersHelp,
 		Args:  arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := i.connect(cmd.Context())
+			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			w, err := c.Workers.List(cmd.Context())
+			listed, err := c.Workers.ListWorkers(cmd.Context(), &jobsv1.ListWorkersRequest{})
 			if err != nil {
 				return err
 			}
-			report := client.Workers{Services: list(w.Services), Lost: list(w.Lost), Unserved: list(w.Unserved)}
-			i.noteEmpty("live worker", len(w.Services))
-			return i.emit(report, func(out io.Writer) error { return i.writeWorkers(out, w) })
+			live, _ := byLife(listed.GetWorkers())
+			i.noteEmpty("live worker", len(live))
+			return i.emit(listed, func(out io.Writer) error { return i.writeWorkers(out, listed) })
 		},
 	}
 	cmd.AddCommand(i.workersDescribeCommand())
 	return cmd
 }
 
-func (i *invocation) writeWorkers(out io.Writer, w *client.Workers) error {
+// byLife parts workers in those that live and those that are lost.
+func byLife(workers []*jobsv1.Worker) (live, lost []*jobsv1.Worker) {
+	for _, w := range workers {
+		if w.GetStatus() == jobsv1.WorkerStatus_WORKER_STATUS_LOST {
+			lost = append(lost, w)
+		} else {
+			live = append(live, w)
+		}
+	}
+	return live, lost
+}
+
+// serviceID names a worker process: TYPE@NAME.
+func serviceID(w *jobsv1.Worker) string { return w.GetType() + "@" + w.GetName() }
+
+func (i *invocation) writeWorkers(out io.Writer, listed *jobsv1.ListWorkersResponse) error {
 	t := newTable("SERVICE", "STATE", "HOST", "TAGS", "BUILD", "RUNNING", "LAST SEEN", "JOB TYPES")
-	for n := range w.Services {
-		s := &w.Services[n]
-		t.add(s.ID(), string(s.State), s.Host(), ownTags(s), buildText(s.Build),
-			fmt.Sprintf("%d/%d", s.Running, s.Slots), i.when(s.LastSeen), fmt.Sprint(len(s.Types)))
+	live, lost := byLife(listed.GetWorkers())
+	for _, s := range live {
+		t.add(serviceID(s), wordOf(s.GetStatus()), s.GetTags()[job.TagHost], ownTags(s), buildText(s),
+			fmt.Sprintf("%d/%d", s.GetRunning(), s.GetSlots()), i.when(toTime(s.GetLastSeenTime())), fmt.Sprint(len(s.GetJobTypes())))
 	}
 	if err := t.write(out); err != nil {
 		return err
 	}
 	lines := &lineWriter{w: out}
-	stuck := stuckHandlers(w.Services)
-	if len(stuck)+len(w.Lost)+len(w.Unserved) > 0 {
+	stuck := stuckHandlers(live)
+	if len(stuck)+len(lost)+len(listed.GetUnservedTypes()) > 0 {
 		lines.printf("")
 	}
 	for _, text := range stuck {
 		lines.printf("%s", i.paint(red, text))
 	}
-	for n := range w.Lost {
-		s := &w.Lost[n]
-		lines.printf("%s", i.paint(yellow, fmt.Sprintf("Lost: %s on %s, last seen %s", s.ID(), clean(s.Host()), i.when(s.LastSeen))))
+	for _, s := range lost {
+		lines.printf("%s", i.paint(yellow, fmt.Sprintf("Lost: %s on %s, last seen %s",
+			serviceID(s), clean(s.GetTags()[job.TagHost]), i.when(toTime(s.GetLastSeenTime())))))
 	}
-	for _, u := range w.Unserved {
-		lines.printf("%s", i.paint(red, fmt.Sprintf("No live worker serves %s (%s)", clean(u.Type), plural(u.Jobs, "job", "jobs"))))
+	for _, u := range listed.GetUnservedTypes() {
+		lines.printf("%s", i.paint(red, fmt.Sprintf("No live worker serves %s (%s)", clean(u.GetJobType()), plural(int(u.GetJobs()), "job", "jobs"))))
 	}
 	return lines.err
 }
 
 // stuckHandlers names the live services with handlers that did not stop.
-func stuckHandlers(services []client.LiveService) []string {
+func stuckHandlers(services []*jobsv1.Worker) []string {
 	var texts []string
-	for n := range services {
-		s := &services[n]
-		if s.StuckHandlers > 0 {
+	for _, s := range services {
+		if s.GetStuckHandlers() > 0 {
 			texts = append(texts, fmt.Sprintf("%s has %s that did not stop when asked to: restart it",
-				s.ID(), plural(s.StuckHandlers, "handler", "handlers")))
+				serviceID(s), plural(int(s.GetStuckHandlers()), "handler", "handlers")))
 		}
 	}
 	return texts
 }
 
 // ownTags are the tags of the process without those that every process has.
-func ownTags(s *client.LiveService) string {
-	own := maps.Clone(s.Tags)
+func ownTags(s *jobsv1.Worker) string {
+	own := maps.Clone(s.GetTags())
 	delete(own, job.TagHost)
 	delete(own, job.TagName)
 	return tags(own)
 }
 
-func buildText(b contract.Build) string {
+func buildText(s *jobsv1.Worker) string {
 	const short = 12
-	if len(b.Revision) > short {
-		return b.Version + " " + b.Revision[:short]
-	}
-	return strings.TrimSpace(b.Version + " " + b.Revision)
+	revision := s.GetRevision()
+	return strings.TrimSpace(s.GetVersion() + " " + revision[:min(short, len(revision))])
 }
 
 func (i *invocation) workersDescribeCommand() *cobra.Command {
@@ -115,15 +123,16 @@ With -o json it includes the schemas of the specs of its job types.`,
 		Args:              arguments("SERVICE"),
 		ValidArgsFunction: i.completeServices,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.connect(cmd.Context())
+			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			services, failed := c.Workers.Services(cmd.Context(), time.Time{})
-			s, err := findService(services.Live, args[0], c.Namespace())
-			if failed = errors.Join(failed, services.Unreadable); s == nil && failed != nil {
-				return failed
+			listed, err := c.Workers.ListWorkers(cmd.Context(), &jobsv1.ListWorkersRequest{WithTypes: true})
+			if err != nil {
+				return err
 			}
+			live, _ := byLife(listed.GetWorkers())
+			s, err := findService(live, args[0])
 			if err != nil {
 				return err
 			}
@@ -132,55 +141,51 @@ With -o json it includes the schemas of the specs of its job types.`,
 	}
 }
 
-func findService(services []client.LiveService, name, namespace string) (*client.LiveService, error) {
-	var found []*client.LiveService
-	for n := range services {
-		if s := &services[n]; s.ID() == name || s.Name == name {
+func findService(services []*jobsv1.Worker, name string) (*jobsv1.Worker, error) {
+	var found []*jobsv1.Worker
+	for _, s := range services {
+		if serviceID(s) == name || s.GetName() == name {
 			found = append(found, s)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("there is no live service %s in namespace %s", name, namespace)
+		return nil, fmt.Errorf("there is no live service %s", name)
 	case 1:
 		return found[0], nil
 	}
 	ids := make([]string, len(found))
 	for n, s := range found {
-		ids[n] = s.ID()
+		ids[n] = serviceID(s)
 	}
 	return nil, fmt.Errorf("%s is the name of several services: %s", name, strings.Join(ids, ", "))
 }
 
-func (i *invocation) writeService(w io.Writer, s *client.LiveService) error {
+func (i *invocation) writeService(w io.Writer, s *jobsv1.Worker) error {
 	var sh sheet
-	sh.add("Service", "%s", s.ID())
-	sh.add("State", "%s", s.State)
-	sh.add("Worker type", "%s", s.Worker)
-	sh.add("Tags", "%s", tags(s.Tags))
-	sh.add("Process", "%d, identity %s", s.PID, s.Identity)
-	sh.add("Started", "%s", i.when(s.Started))
-	sh.add("Build", "%s", strings.TrimSpace(s.Build.Module+" "+buildText(s.Build)))
-	sh.add("Running", "%d of %d", s.Running, s.Slots)
-	if s.StuckHandlers > 0 {
-		sh.add("Stuck", "%s that did not stop when asked to: restart the process", plural(s.StuckHandlers, "handler", "handlers"))
+	sh.add("Service", "%s", serviceID(s))
+	sh.add("State", "%s", wordOf(s.GetStatus()))
+	sh.add("Worker type", "%s", s.GetType())
+	sh.add("Tags", "%s", tags(s.GetTags()))
+	sh.add("Process", "%d, identity %s", s.GetPid(), s.GetIdentity())
+	sh.add("Started", "%s", i.when(toTime(s.GetStartTime())))
+	sh.add("Build", "%s", strings.TrimSpace(s.GetModule()+" "+buildText(s)))
+	sh.add("Running", "%d of %d", s.GetRunning(), s.GetSlots())
+	if s.GetStuckHandlers() > 0 {
+		sh.add("Stuck", "%s that did not stop when asked to: restart the process", plural(int(s.GetStuckHandlers()), "handler", "handlers"))
 	}
-	sh.add("Last seen", "%s", i.when(s.LastSeen))
-	sh.add("Last poll", "%s", i.when(s.LastPoll))
+	sh.add("Last seen", "%s", i.when(toTime(s.GetLastSeenTime())))
+	sh.add("Last poll", "%s", i.when(toTime(s.GetLastPollTime())))
 	if err := sh.write(w); err != nil {
 		return err
 	}
 	t := newTable("JOB TYPE", "MODES", "DESCRIPTION")
-	for _, served := range s.Types {
-		modes := make([]string, len(served.Modes))
-		for n, mode := range served.Modes {
-			modes[n] = string(mode)
+	for _, served := range s.GetTypes() {
+		modes := "all"
+		if len(served.GetModes()) > 0 {
+			modes = modeWord(strings.Join(served.GetModes(), ", "))
 		}
-		if len(modes) == 0 {
-			modes = []string{"all"}
-		}
-		t.add(served.Name, strings.Join(modes, ", "), served.Description)
+		t.add(served.GetName(), modes, served.GetDescription())
 	}
-	slices.SortFunc(t.rows, slices.Compare)
 	return t.section(w, "Job types")
 }

@@ -29,6 +29,7 @@ func main() {
 			}
 			env.Defer(client.Close)
 			env.Alive(client.Alive)
+			env.KeepLogs(activities.RunLogs(env.Context, client, env.Logger, env.Defer))
 			return activities.Backend(store, api, client, env.Getenv), nil
 		},
 	})

@@ -194,8 +194,9 @@ type Alert struct {
 	// RULE/OBJECT, such as job-failing/extract_hobo.demo.
 	Name string    `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Rule AlertRule `protobuf:"varint,2,opt,name=rule,proto3,enum=dendra.jobs.v1.AlertRule" json:"rule,omitempty"`
-	// The id of the job, or the name of the queue, load, worker type, station, integration or
-	// server.
+	// The id of the job, or the name of the queue, load (LOCATION/FLOW/MIRROR), job type (and
+	// tags, JOB_TYPE/TAG=VALUE), station (JOB_ID/SOURCE), integration or server. It is jobs for
+	// drift.
 	Object string `protobuf:"bytes,3,opt,name=object,proto3" json:"object,omitempty"`
 	// One sentence.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`

@@ -854,6 +854,11 @@ type JobOptions struct {
 	Failover FailoverPolicy `protobuf:"varint,10,opt,name=failover,proto3,enum=dendra.jobs.v1.FailoverPolicy" json:"failover,omitempty"`
 	// How long a bound run waits for its service to return.
 	FailoverAfter *durationpb.Duration `protobuf:"bytes,11,opt,name=failover_after,json=failoverAfter,proto3" json:"failover_after,omitempty"`
+	// How old the latest success of a recurring or continuous job may be before the watchdog
+	// tells.
+	Freshness *durationpb.Duration `protobuf:"bytes,12,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	// The time by which a recurring or continuous job has a success each day.
+	Deadline      *Deadline `protobuf:"bytes,13,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -965,6 +970,75 @@ func (x *JobOptions) GetFailoverAfter() *durationpb.Duration {
 	return nil
 }
 
+func (x *JobOptions) GetFreshness() *durationpb.Duration {
+	if x != nil {
+		return x.Freshness
+	}
+	return nil
+}
+
+func (x *JobOptions) GetDeadline() *Deadline {
+	if x != nil {
+		return x.Deadline
+	}
+	return nil
+}
+
+// Deadline is a time of each day.
+type Deadline struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The hour and the minute: 06:00.
+	Time string `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// The IANA name of a time zone. Defaults to UTC.
+	TimeZone      string `protobuf:"bytes,2,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Deadline) Reset() {
+	*x = Deadline{}
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Deadline) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Deadline) ProtoMessage() {}
+
+func (x *Deadline) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Deadline.ProtoReflect.Descriptor instead.
+func (*Deadline) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Deadline) GetTime() string {
+	if x != nil {
+		return x.Time
+	}
+	return ""
+}
+
+func (x *Deadline) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
 // RetryBackoff is the wait before a retry.
 type RetryBackoff struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -978,7 +1052,7 @@ type RetryBackoff struct {
 
 func (x *RetryBackoff) Reset() {
 	*x = RetryBackoff{}
-	mi := &file_dendra_jobs_v1_job_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1064,7 @@ func (x *RetryBackoff) String() string {
 func (*RetryBackoff) ProtoMessage() {}
 
 func (x *RetryBackoff) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_job_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1077,7 @@ func (x *RetryBackoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryBackoff.ProtoReflect.Descriptor instead.
 func (*RetryBackoff) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RetryBackoff) GetInitial() *durationpb.Duration {
@@ -1027,7 +1101,8 @@ func (x *RetryBackoff) GetCoefficient() float64 {
 	return 0
 }
 
-// JobState is what Temporal knows of a job. Lists leave out what is marked so.
+// JobState is what Temporal knows of a job. Lists leave out what is marked so. It does not
+// say whether a run under way still has an older definition: the spec of each run is in Run.
 type JobState struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Status JobStatus              `protobuf:"varint,1,opt,name=status,proto3,enum=dendra.jobs.v1.JobStatus" json:"status,omitempty"`
@@ -1061,7 +1136,7 @@ type JobState struct {
 
 func (x *JobState) Reset() {
 	*x = JobState{}
-	mi := &file_dendra_jobs_v1_job_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1148,7 @@ func (x *JobState) String() string {
 func (*JobState) ProtoMessage() {}
 
 func (x *JobState) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_job_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1161,7 @@ func (x *JobState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobState.ProtoReflect.Descriptor instead.
 func (*JobState) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{7}
+	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *JobState) GetStatus() JobStatus {
@@ -1204,7 +1279,7 @@ type Failing struct {
 
 func (x *Failing) Reset() {
 	*x = Failing{}
-	mi := &file_dendra_jobs_v1_job_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1216,7 +1291,7 @@ func (x *Failing) String() string {
 func (*Failing) ProtoMessage() {}
 
 func (x *Failing) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_job_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1229,7 +1304,7 @@ func (x *Failing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failing.ProtoReflect.Descriptor instead.
 func (*Failing) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Failing) GetFailures() int32 {
@@ -1285,13 +1360,21 @@ type Loop struct {
 	NextTime        *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=next_time,json=nextTime,proto3" json:"next_time,omitempty"`
 	LastSuccessTime *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_success_time,json=lastSuccessTime,proto3" json:"last_success_time,omitempty"`
 	LastError       string                 `protobuf:"bytes,10,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Iterations since the last that succeeded that failed, or lost their worker.
+	ConsecutiveFailures    int32 `protobuf:"varint,11,opt,name=consecutive_failures,json=consecutiveFailures,proto3" json:"consecutive_failures,omitempty"`
+	ConsecutiveLostWorkers int32 `protobuf:"varint,12,opt,name=consecutive_lost_workers,json=consecutiveLostWorkers,proto3" json:"consecutive_lost_workers,omitempty"`
+	// When the job went over to failing.
+	FailingSinceTime *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=failing_since_time,json=failingSinceTime,proto3" json:"failing_since_time,omitempty"`
+	// Why it is paused, or will be when its iteration has ended.
+	PauseReason   string   `protobuf:"bytes,14,opt,name=pause_reason,json=pauseReason,proto3" json:"pause_reason,omitempty"`
+	Binding       *Binding `protobuf:"bytes,15,opt,name=binding,proto3" json:"binding,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Loop) Reset() {
 	*x = Loop{}
-	mi := &file_dendra_jobs_v1_job_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1386,7 @@ func (x *Loop) String() string {
 func (*Loop) ProtoMessage() {}
 
 func (x *Loop) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_job_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1399,7 @@ func (x *Loop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loop.ProtoReflect.Descriptor instead.
 func (*Loop) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Loop) GetPhase() string {
@@ -1389,6 +1472,165 @@ func (x *Loop) GetLastError() string {
 	return ""
 }
 
+func (x *Loop) GetConsecutiveFailures() int32 {
+	if x != nil {
+		return x.ConsecutiveFailures
+	}
+	return 0
+}
+
+func (x *Loop) GetConsecutiveLostWorkers() int32 {
+	if x != nil {
+		return x.ConsecutiveLostWorkers
+	}
+	return 0
+}
+
+func (x *Loop) GetFailingSinceTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FailingSinceTime
+	}
+	return nil
+}
+
+func (x *Loop) GetPauseReason() string {
+	if x != nil {
+		return x.PauseReason
+	}
+	return ""
+}
+
+func (x *Loop) GetBinding() *Binding {
+	if x != nil {
+		return x.Binding
+	}
+	return nil
+}
+
+// Binding is the service that a bound job has its runs on.
+type Binding struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty before the first choice.
+	Service string `protobuf:"bytes,1,opt,name=service,proto3" json:"service,omitempty"`
+	// The latest changes of the service, the oldest first.
+	Rebinds       []*Rebind `protobuf:"bytes,2,rep,name=rebinds,proto3" json:"rebinds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Binding) Reset() {
+	*x = Binding{}
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Binding) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Binding) ProtoMessage() {}
+
+func (x *Binding) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Binding.ProtoReflect.Descriptor instead.
+func (*Binding) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Binding) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
+}
+
+func (x *Binding) GetRebinds() []*Rebind {
+	if x != nil {
+		return x.Rebinds
+	}
+	return nil
+}
+
+// Rebind is a change of the service of a bound job.
+type Rebind struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RebindTime    *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=rebind_time,json=rebindTime,proto3" json:"rebind_time,omitempty"`
+	OldService    string                 `protobuf:"bytes,2,opt,name=old_service,json=oldService,proto3" json:"old_service,omitempty"`
+	NewService    string                 `protobuf:"bytes,3,opt,name=new_service,json=newService,proto3" json:"new_service,omitempty"`
+	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rebind) Reset() {
+	*x = Rebind{}
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rebind) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rebind) ProtoMessage() {}
+
+func (x *Rebind) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_job_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rebind.ProtoReflect.Descriptor instead.
+func (*Rebind) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_job_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Rebind) GetRebindTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RebindTime
+	}
+	return nil
+}
+
+func (x *Rebind) GetOldService() string {
+	if x != nil {
+		return x.OldService
+	}
+	return ""
+}
+
+func (x *Rebind) GetNewService() string {
+	if x != nil {
+		return x.NewService
+	}
+	return ""
+}
+
+func (x *Rebind) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_dendra_jobs_v1_job_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_job_proto_rawDesc = "" +
@@ -1443,7 +1685,7 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\x06Queued\x128\n" +
 	"\x05queue\x18\x01 \x01(\tB\"\xbaH\x1fr\x1d2\x1b^[a-z0-9][a-z0-9._-]{0,63}$R\x05queue\x12F\n" +
 	"\n" +
-	"on_failure\x18\x02 \x01(\x0e2\x1d.dendra.jobs.v1.FailurePolicyB\b\xbaH\x05\x82\x01\x02\x10\x01R\tonFailure\"\xb5\x06\n" +
+	"on_failure\x18\x02 \x01(\x0e2\x1d.dendra.jobs.v1.FailurePolicyB\b\xbaH\x05\x82\x01\x02\x10\x01R\tonFailure\"\xa4\a\n" +
 	"\n" +
 	"JobOptions\x12*\n" +
 	"\vdescription\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\vdescription\x12\x1e\n" +
@@ -1458,14 +1700,19 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\x04bind\x18\t \x03(\v2$.dendra.jobs.v1.JobOptions.BindEntryR\x04bind\x12D\n" +
 	"\bfailover\x18\n" +
 	" \x01(\x0e2\x1e.dendra.jobs.v1.FailoverPolicyB\b\xbaH\x05\x82\x01\x02\x10\x01R\bfailover\x12@\n" +
-	"\x0efailover_after\x18\v \x01(\v2\x19.google.protobuf.DurationR\rfailoverAfter\x1a7\n" +
+	"\x0efailover_after\x18\v \x01(\v2\x19.google.protobuf.DurationR\rfailoverAfter\x127\n" +
+	"\tfreshness\x18\f \x01(\v2\x19.google.protobuf.DurationR\tfreshness\x124\n" +
+	"\bdeadline\x18\r \x01(\v2\x18.dendra.jobs.v1.DeadlineR\bdeadline\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
 	"\tBindEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x12\n" +
-	"\x10_max_retry_count\"\xab\x01\n" +
+	"\x10_max_retry_count\"l\n" +
+	"\bDeadline\x12:\n" +
+	"\x04time\x18\x01 \x01(\tB&\xbaH#r!2\x1f^([01][0-9]|2[0-3]):[0-5][0-9]$R\x04time\x12$\n" +
+	"\ttime_zone\x18\x02 \x01(\tB\a\xbaH\x04r\x02(dR\btimeZone\"\xab\x01\n" +
 	"\fRetryBackoff\x123\n" +
 	"\ainitial\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\ainitial\x12+\n" +
 	"\x03max\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03max\x129\n" +
@@ -1492,7 +1739,7 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\verror_class\x18\x03 \x01(\tR\n" +
 	"errorClass\x12#\n" +
 	"\rerror_message\x18\x04 \x01(\tR\ferrorMessage\x12>\n" +
-	"\rnext_run_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vnextRunTime\"\xde\x03\n" +
+	"\rnext_run_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vnextRunTime\"\xeb\x05\n" +
 	"\x04Loop\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x1e\n" +
 	"\n" +
@@ -1507,10 +1754,26 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\x11last_success_time\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0flastSuccessTime\x12\x1d\n" +
 	"\n" +
 	"last_error\x18\n" +
-	" \x01(\tR\tlastError\x1a9\n" +
+	" \x01(\tR\tlastError\x121\n" +
+	"\x14consecutive_failures\x18\v \x01(\x05R\x13consecutiveFailures\x128\n" +
+	"\x18consecutive_lost_workers\x18\f \x01(\x05R\x16consecutiveLostWorkers\x12H\n" +
+	"\x12failing_since_time\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\x10failingSinceTime\x12!\n" +
+	"\fpause_reason\x18\x0e \x01(\tR\vpauseReason\x121\n" +
+	"\abinding\x18\x0f \x01(\v2\x17.dendra.jobs.v1.BindingR\abinding\x1a9\n" +
 	"\vTotalsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01*\xe9\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"U\n" +
+	"\aBinding\x12\x18\n" +
+	"\aservice\x18\x01 \x01(\tR\aservice\x120\n" +
+	"\arebinds\x18\x02 \x03(\v2\x16.dendra.jobs.v1.RebindR\arebinds\"\x9f\x01\n" +
+	"\x06Rebind\x12;\n" +
+	"\vrebind_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"rebindTime\x12\x1f\n" +
+	"\vold_service\x18\x02 \x01(\tR\n" +
+	"oldService\x12\x1f\n" +
+	"\vnew_service\x18\x03 \x01(\tR\n" +
+	"newService\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason*\xe9\x01\n" +
 	"\rOverlapPolicy\x12\x1e\n" +
 	"\x1aOVERLAP_POLICY_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13OVERLAP_POLICY_SKIP\x10\x01\x12\x1d\n" +
@@ -1558,7 +1821,7 @@ func file_dendra_jobs_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_dendra_jobs_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_dendra_jobs_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_dendra_jobs_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_dendra_jobs_v1_job_proto_goTypes = []any{
 	(OverlapPolicy)(0),            // 0: dendra.jobs.v1.OverlapPolicy
 	(MisfirePolicy)(0),            // 1: dendra.jobs.v1.MisfirePolicy
@@ -1571,65 +1834,74 @@ var file_dendra_jobs_v1_job_proto_goTypes = []any{
 	(*Continuous)(nil),            // 8: dendra.jobs.v1.Continuous
 	(*Queued)(nil),                // 9: dendra.jobs.v1.Queued
 	(*JobOptions)(nil),            // 10: dendra.jobs.v1.JobOptions
-	(*RetryBackoff)(nil),          // 11: dendra.jobs.v1.RetryBackoff
-	(*JobState)(nil),              // 12: dendra.jobs.v1.JobState
-	(*Failing)(nil),               // 13: dendra.jobs.v1.Failing
-	(*Loop)(nil),                  // 14: dendra.jobs.v1.Loop
-	nil,                           // 15: dendra.jobs.v1.JobOptions.TagsEntry
-	nil,                           // 16: dendra.jobs.v1.JobOptions.BindEntry
-	nil,                           // 17: dendra.jobs.v1.Loop.TotalsEntry
-	(*structpb.Struct)(nil),       // 18: google.protobuf.Struct
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 20: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 21: google.protobuf.Value
+	(*Deadline)(nil),              // 11: dendra.jobs.v1.Deadline
+	(*RetryBackoff)(nil),          // 12: dendra.jobs.v1.RetryBackoff
+	(*JobState)(nil),              // 13: dendra.jobs.v1.JobState
+	(*Failing)(nil),               // 14: dendra.jobs.v1.Failing
+	(*Loop)(nil),                  // 15: dendra.jobs.v1.Loop
+	(*Binding)(nil),               // 16: dendra.jobs.v1.Binding
+	(*Rebind)(nil),                // 17: dendra.jobs.v1.Rebind
+	nil,                           // 18: dendra.jobs.v1.JobOptions.TagsEntry
+	nil,                           // 19: dendra.jobs.v1.JobOptions.BindEntry
+	nil,                           // 20: dendra.jobs.v1.Loop.TotalsEntry
+	(*structpb.Struct)(nil),       // 21: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 24: google.protobuf.Value
 }
 var file_dendra_jobs_v1_job_proto_depIdxs = []int32{
-	18, // 0: dendra.jobs.v1.Job.spec:type_name -> google.protobuf.Struct
+	21, // 0: dendra.jobs.v1.Job.spec:type_name -> google.protobuf.Struct
 	6,  // 1: dendra.jobs.v1.Job.one_shot:type_name -> dendra.jobs.v1.OneShot
 	7,  // 2: dendra.jobs.v1.Job.recurring:type_name -> dendra.jobs.v1.Recurring
 	8,  // 3: dendra.jobs.v1.Job.continuous:type_name -> dendra.jobs.v1.Continuous
 	9,  // 4: dendra.jobs.v1.Job.queued:type_name -> dendra.jobs.v1.Queued
 	10, // 5: dendra.jobs.v1.Job.options:type_name -> dendra.jobs.v1.JobOptions
-	12, // 6: dendra.jobs.v1.Job.state:type_name -> dendra.jobs.v1.JobState
-	19, // 7: dendra.jobs.v1.OneShot.start_time:type_name -> google.protobuf.Timestamp
-	20, // 8: dendra.jobs.v1.Recurring.recur_every:type_name -> google.protobuf.Duration
-	20, // 9: dendra.jobs.v1.Recurring.offset:type_name -> google.protobuf.Duration
-	20, // 10: dendra.jobs.v1.Recurring.jitter:type_name -> google.protobuf.Duration
+	13, // 6: dendra.jobs.v1.Job.state:type_name -> dendra.jobs.v1.JobState
+	22, // 7: dendra.jobs.v1.OneShot.start_time:type_name -> google.protobuf.Timestamp
+	23, // 8: dendra.jobs.v1.Recurring.recur_every:type_name -> google.protobuf.Duration
+	23, // 9: dendra.jobs.v1.Recurring.offset:type_name -> google.protobuf.Duration
+	23, // 10: dendra.jobs.v1.Recurring.jitter:type_name -> google.protobuf.Duration
 	0,  // 11: dendra.jobs.v1.Recurring.overlap:type_name -> dendra.jobs.v1.OverlapPolicy
 	1,  // 12: dendra.jobs.v1.Recurring.misfire:type_name -> dendra.jobs.v1.MisfirePolicy
-	20, // 13: dendra.jobs.v1.Recurring.catchup_window:type_name -> google.protobuf.Duration
-	19, // 14: dendra.jobs.v1.Recurring.start_time:type_name -> google.protobuf.Timestamp
-	19, // 15: dendra.jobs.v1.Recurring.end_time:type_name -> google.protobuf.Timestamp
-	20, // 16: dendra.jobs.v1.Recurring.retry_every:type_name -> google.protobuf.Duration
-	20, // 17: dendra.jobs.v1.Continuous.interval:type_name -> google.protobuf.Duration
+	23, // 13: dendra.jobs.v1.Recurring.catchup_window:type_name -> google.protobuf.Duration
+	22, // 14: dendra.jobs.v1.Recurring.start_time:type_name -> google.protobuf.Timestamp
+	22, // 15: dendra.jobs.v1.Recurring.end_time:type_name -> google.protobuf.Timestamp
+	23, // 16: dendra.jobs.v1.Recurring.retry_every:type_name -> google.protobuf.Duration
+	23, // 17: dendra.jobs.v1.Continuous.interval:type_name -> google.protobuf.Duration
 	2,  // 18: dendra.jobs.v1.Queued.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
-	15, // 19: dendra.jobs.v1.JobOptions.tags:type_name -> dendra.jobs.v1.JobOptions.TagsEntry
-	20, // 20: dendra.jobs.v1.JobOptions.run_timeout:type_name -> google.protobuf.Duration
-	20, // 21: dendra.jobs.v1.JobOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	11, // 22: dendra.jobs.v1.JobOptions.retry_backoff:type_name -> dendra.jobs.v1.RetryBackoff
-	20, // 23: dendra.jobs.v1.JobOptions.stop_grace_period:type_name -> google.protobuf.Duration
-	16, // 24: dendra.jobs.v1.JobOptions.bind:type_name -> dendra.jobs.v1.JobOptions.BindEntry
+	18, // 19: dendra.jobs.v1.JobOptions.tags:type_name -> dendra.jobs.v1.JobOptions.TagsEntry
+	23, // 20: dendra.jobs.v1.JobOptions.run_timeout:type_name -> google.protobuf.Duration
+	23, // 21: dendra.jobs.v1.JobOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	12, // 22: dendra.jobs.v1.JobOptions.retry_backoff:type_name -> dendra.jobs.v1.RetryBackoff
+	23, // 23: dendra.jobs.v1.JobOptions.stop_grace_period:type_name -> google.protobuf.Duration
+	19, // 24: dendra.jobs.v1.JobOptions.bind:type_name -> dendra.jobs.v1.JobOptions.BindEntry
 	3,  // 25: dendra.jobs.v1.JobOptions.failover:type_name -> dendra.jobs.v1.FailoverPolicy
-	20, // 26: dendra.jobs.v1.JobOptions.failover_after:type_name -> google.protobuf.Duration
-	20, // 27: dendra.jobs.v1.RetryBackoff.initial:type_name -> google.protobuf.Duration
-	20, // 28: dendra.jobs.v1.RetryBackoff.max:type_name -> google.protobuf.Duration
-	4,  // 29: dendra.jobs.v1.JobState.status:type_name -> dendra.jobs.v1.JobStatus
-	13, // 30: dendra.jobs.v1.JobState.failing:type_name -> dendra.jobs.v1.Failing
-	19, // 31: dendra.jobs.v1.JobState.last_start_time:type_name -> google.protobuf.Timestamp
-	19, // 32: dendra.jobs.v1.JobState.next_start_time:type_name -> google.protobuf.Timestamp
-	19, // 33: dendra.jobs.v1.JobState.next_start_times:type_name -> google.protobuf.Timestamp
-	14, // 34: dendra.jobs.v1.JobState.loop:type_name -> dendra.jobs.v1.Loop
-	19, // 35: dendra.jobs.v1.Failing.since:type_name -> google.protobuf.Timestamp
-	19, // 36: dendra.jobs.v1.Failing.next_run_time:type_name -> google.protobuf.Timestamp
-	17, // 37: dendra.jobs.v1.Loop.totals:type_name -> dendra.jobs.v1.Loop.TotalsEntry
-	21, // 38: dendra.jobs.v1.Loop.cursor:type_name -> google.protobuf.Value
-	19, // 39: dendra.jobs.v1.Loop.next_time:type_name -> google.protobuf.Timestamp
-	19, // 40: dendra.jobs.v1.Loop.last_success_time:type_name -> google.protobuf.Timestamp
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	23, // 26: dendra.jobs.v1.JobOptions.failover_after:type_name -> google.protobuf.Duration
+	23, // 27: dendra.jobs.v1.JobOptions.freshness:type_name -> google.protobuf.Duration
+	11, // 28: dendra.jobs.v1.JobOptions.deadline:type_name -> dendra.jobs.v1.Deadline
+	23, // 29: dendra.jobs.v1.RetryBackoff.initial:type_name -> google.protobuf.Duration
+	23, // 30: dendra.jobs.v1.RetryBackoff.max:type_name -> google.protobuf.Duration
+	4,  // 31: dendra.jobs.v1.JobState.status:type_name -> dendra.jobs.v1.JobStatus
+	14, // 32: dendra.jobs.v1.JobState.failing:type_name -> dendra.jobs.v1.Failing
+	22, // 33: dendra.jobs.v1.JobState.last_start_time:type_name -> google.protobuf.Timestamp
+	22, // 34: dendra.jobs.v1.JobState.next_start_time:type_name -> google.protobuf.Timestamp
+	22, // 35: dendra.jobs.v1.JobState.next_start_times:type_name -> google.protobuf.Timestamp
+	15, // 36: dendra.jobs.v1.JobState.loop:type_name -> dendra.jobs.v1.Loop
+	22, // 37: dendra.jobs.v1.Failing.since:type_name -> google.protobuf.Timestamp
+	22, // 38: dendra.jobs.v1.Failing.next_run_time:type_name -> google.protobuf.Timestamp
+	20, // 39: dendra.jobs.v1.Loop.totals:type_name -> dendra.jobs.v1.Loop.TotalsEntry
+	24, // 40: dendra.jobs.v1.Loop.cursor:type_name -> google.protobuf.Value
+	22, // 41: dendra.jobs.v1.Loop.next_time:type_name -> google.protobuf.Timestamp
+	22, // 42: dendra.jobs.v1.Loop.last_success_time:type_name -> google.protobuf.Timestamp
+	22, // 43: dendra.jobs.v1.Loop.failing_since_time:type_name -> google.protobuf.Timestamp
+	16, // 44: dendra.jobs.v1.Loop.binding:type_name -> dendra.jobs.v1.Binding
+	17, // 45: dendra.jobs.v1.Binding.rebinds:type_name -> dendra.jobs.v1.Rebind
+	22, // 46: dendra.jobs.v1.Rebind.rebind_time:type_name -> google.protobuf.Timestamp
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_job_proto_init() }
@@ -1651,7 +1923,7 @@ func file_dendra_jobs_v1_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_job_proto_rawDesc), len(file_dendra_jobs_v1_job_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

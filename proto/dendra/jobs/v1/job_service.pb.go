@@ -161,8 +161,11 @@ func (MissedReason) EnumDescriptor() ([]byte, []int) {
 type CreateJobRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Job   *Job                   `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
-	// Makes the call one that may be repeated: a job with the id and the same definition
-	// counts as made by an earlier call, and the action of the answer is UNCHANGED.
+	// Makes the call one that may be repeated, also at the same time and on several servers:
+	// the job is made once, and each answer says CREATE. With another definition the error is
+	// ALREADY_EXISTS. The server does not keep the id: a job with the id and definition of the
+	// request counts as made by it. It knows jobs that run once as long as the namespace's
+	// retention keeps their run, at least. A repeat after DeleteJob makes the job again.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// Says what would be done, and does nothing.
 	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
@@ -289,7 +292,11 @@ type JobChange struct {
 	CurrentStartTimes []*timestamppb.Timestamp `protobuf:"bytes,6,rep,name=current_start_times,json=currentStartTimes,proto3" json:"current_start_times,omitempty"`
 	PlannedStartTimes []*timestamppb.Timestamp `protobuf:"bytes,7,rep,name=planned_start_times,json=plannedStartTimes,proto3" json:"planned_start_times,omitempty"`
 	// Why the change failed. Empty if it did not, or was not tried.
-	ErrorMessage  string `protobuf:"bytes,8,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	ErrorMessage string `protobuf:"bytes,8,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	// one_shot, recurring, continuous or queued.
+	Mode string `protobuf:"bytes,9,opt,name=mode,proto3" json:"mode,omitempty"`
+	// Changes with what was found of the job, and with what is to be done.
+	Etag          string `protobuf:"bytes,10,opt,name=etag,proto3" json:"etag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -376,6 +383,20 @@ func (x *JobChange) GetPlannedStartTimes() []*timestamppb.Timestamp {
 func (x *JobChange) GetErrorMessage() string {
 	if x != nil {
 		return x.ErrorMessage
+	}
+	return ""
+}
+
+func (x *JobChange) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *JobChange) GetEtag() string {
+	if x != nil {
+		return x.Etag
 	}
 	return ""
 }
@@ -897,8 +918,15 @@ func (x *DeleteJobResponse) GetChange() *JobChange {
 }
 
 type RunJobRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Runs this definition, which need not be applied. Exactly one of id and job is set. Its
+	// provider is api, or toml for a job of a jobs file.
+	Job *Job `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	// When a one-shot begins. Unset means at once.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Starts no run of a one-shot if one with the same spec has completed.
+	Once          bool `protobuf:"varint,4,opt,name=once,proto3" json:"once,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -940,6 +968,27 @@ func (x *RunJobRequest) GetId() string {
 	return ""
 }
 
+func (x *RunJobRequest) GetJob() *Job {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *RunJobRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *RunJobRequest) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
+}
+
 type RunJobResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of the run. Empty where a queue or a loop starts it.
@@ -947,7 +996,14 @@ type RunJobResponse struct {
 	// The place in the queue of a queued job.
 	Place *QueuePlace `protobuf:"bytes,2,opt,name=place,proto3" json:"place,omitempty"`
 	// The number of the next iteration of a continuous job.
-	Iteration     int64 `protobuf:"varint,3,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	Iteration int64  `protobuf:"varint,3,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	JobId     string `protobuf:"bytes,4,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	// The queue of a queued job.
+	Queue string `protobuf:"bytes,5,opt,name=queue,proto3" json:"queue,omitempty"`
+	// The status of a run that was there already. No other was started then.
+	ExistingStatus RunStatus `protobuf:"varint,6,opt,name=existing_status,json=existingStatus,proto3,enum=dendra.jobs.v1.RunStatus" json:"existing_status,omitempty"`
+	// When a run begins that waits for its time.
+	BeginTime     *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=begin_time,json=beginTime,proto3" json:"begin_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1001,6 +1057,34 @@ func (x *RunJobResponse) GetIteration() int64 {
 		return x.Iteration
 	}
 	return 0
+}
+
+func (x *RunJobResponse) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *RunJobResponse) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *RunJobResponse) GetExistingStatus() RunStatus {
+	if x != nil {
+		return x.ExistingStatus
+	}
+	return RunStatus_RUN_STATUS_UNSPECIFIED
+}
+
+func (x *RunJobResponse) GetBeginTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.BeginTime
+	}
+	return nil
 }
 
 // QueuePlace is the place of an item in its queue.
@@ -1296,9 +1380,11 @@ func (x *PauseJobRequest) GetReason() string {
 }
 
 type PauseJobResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why the job was paused already.
+	PreviousReason string `protobuf:"bytes,1,opt,name=previous_reason,json=previousReason,proto3" json:"previous_reason,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PauseJobResponse) Reset() {
@@ -1329,6 +1415,13 @@ func (x *PauseJobResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use PauseJobResponse.ProtoReflect.Descriptor instead.
 func (*PauseJobResponse) Descriptor() ([]byte, []int) {
 	return file_dendra_jobs_v1_job_service_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *PauseJobResponse) GetPreviousReason() string {
+	if x != nil {
+		return x.PreviousReason
+	}
+	return ""
 }
 
 type ResumeJobRequest struct {
@@ -1384,7 +1477,11 @@ func (x *ResumeJobRequest) GetReason() string {
 }
 
 type ResumeJobResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The job was not paused, and nothing was changed.
+	Unchanged bool `protobuf:"varint,1,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	// The job was not paused, but its count of failures was reset.
+	FailuresReset bool `protobuf:"varint,2,opt,name=failures_reset,json=failuresReset,proto3" json:"failures_reset,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1419,9 +1516,25 @@ func (*ResumeJobResponse) Descriptor() ([]byte, []int) {
 	return file_dendra_jobs_v1_job_service_proto_rawDescGZIP(), []int{22}
 }
 
+func (x *ResumeJobResponse) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
+}
+
+func (x *ResumeJobResponse) GetFailuresReset() bool {
+	if x != nil {
+		return x.FailuresReset
+	}
+	return false
+}
+
 type SkipNextStartRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Who skips it. Defaults to the caller.
+	SkippedBy     string `protobuf:"bytes,2,opt,name=skipped_by,json=skippedBy,proto3" json:"skipped_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1459,6 +1572,13 @@ func (*SkipNextStartRequest) Descriptor() ([]byte, []int) {
 func (x *SkipNextStartRequest) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *SkipNextStartRequest) GetSkippedBy() string {
+	if x != nil {
+		return x.SkippedBy
 	}
 	return ""
 }
@@ -1521,7 +1641,7 @@ type BackfillJobRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// Both ends are included.
+	// Both ends are included. Defaults to now.
 	EndTime       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	ValidateOnly  bool                   `protobuf:"varint,4,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1823,6 +1943,7 @@ func (x *SkippedStart) GetSkippedBy() string {
 	return ""
 }
 
+// ListUpcomingStartsRequest has no pages: end_time bounds the list.
 type ListUpcomingStartsRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
@@ -2006,6 +2127,7 @@ func (x *UpcomingStart) GetOwner() string {
 	return ""
 }
 
+// ListMissedStartsRequest has no pages: start_time and end_time bound the list.
 type ListMissedStartsRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
@@ -2212,13 +2334,20 @@ type StartCounts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	JobId string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
 	// When the counts begin.
-	StartTime     *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	Scheduled     int32                  `protobuf:"varint,3,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
-	Runs          int32                  `protobuf:"varint,4,opt,name=runs,proto3" json:"runs,omitempty"`
-	Waiting       int32                  `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	Missed        int32                  `protobuf:"varint,6,opt,name=missed,proto3" json:"missed,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	Scheduled int32                  `protobuf:"varint,3,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
+	Runs      int32                  `protobuf:"varint,4,opt,name=runs,proto3" json:"runs,omitempty"`
+	Waiting   int32                  `protobuf:"varint,5,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Missed    int32                  `protobuf:"varint,6,opt,name=missed,proto3" json:"missed,omitempty"`
+	// The server's own counts: starts that a run under way kept from taking place, that were
+	// outside the catch-up window, and that found the buffer full.
+	ServerOverlap      int64 `protobuf:"varint,7,opt,name=server_overlap,json=serverOverlap,proto3" json:"server_overlap,omitempty"`
+	ServerMissedWindow int64 `protobuf:"varint,8,opt,name=server_missed_window,json=serverMissedWindow,proto3" json:"server_missed_window,omitempty"`
+	ServerBufferFull   int64 `protobuf:"varint,9,opt,name=server_buffer_full,json=serverBufferFull,proto3" json:"server_buffer_full,omitempty"`
+	// Since when the server counts.
+	ServerSinceTime *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=server_since_time,json=serverSinceTime,proto3" json:"server_since_time,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *StartCounts) Reset() {
@@ -2293,11 +2422,39 @@ func (x *StartCounts) GetMissed() int32 {
 	return 0
 }
 
+func (x *StartCounts) GetServerOverlap() int64 {
+	if x != nil {
+		return x.ServerOverlap
+	}
+	return 0
+}
+
+func (x *StartCounts) GetServerMissedWindow() int64 {
+	if x != nil {
+		return x.ServerMissedWindow
+	}
+	return 0
+}
+
+func (x *StartCounts) GetServerBufferFull() int64 {
+	if x != nil {
+		return x.ServerBufferFull
+	}
+	return 0
+}
+
+func (x *StartCounts) GetServerSinceTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ServerSinceTime
+	}
+	return nil
+}
+
 var File_dendra_jobs_v1_job_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\n" +
-	" dendra/jobs/v1/job_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x01\n" +
+	" dendra/jobs/v1/job_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/run_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x92\x01\n" +
 	"\x10CreateJobRequest\x12-\n" +
 	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobB\x06\xbaH\x03\xc8\x01\x01R\x03job\x12*\n" +
 	"\n" +
@@ -2305,7 +2462,7 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\"m\n" +
 	"\x11CreateJobResponse\x12%\n" +
 	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\x121\n" +
-	"\x06change\x18\x02 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\xf5\x02\n" +
+	"\x06change\x18\x02 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\x9d\x03\n" +
 	"\tJobChange\x121\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x19.dendra.jobs.v1.JobActionR\x06action\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x123\n" +
@@ -2314,7 +2471,10 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\adrifted\x18\x05 \x01(\bR\adrifted\x12J\n" +
 	"\x13current_start_times\x18\x06 \x03(\v2\x1a.google.protobuf.TimestampR\x11currentStartTimes\x12J\n" +
 	"\x13planned_start_times\x18\a \x03(\v2\x1a.google.protobuf.TimestampR\x11plannedStartTimes\x12#\n" +
-	"\rerror_message\x18\b \x01(\tR\ferrorMessage\"[\n" +
+	"\rerror_message\x18\b \x01(\tR\ferrorMessage\x12\x12\n" +
+	"\x04mode\x18\t \x01(\tR\x04mode\x12\x12\n" +
+	"\x04etag\x18\n" +
+	" \x01(\tR\x04etag\"[\n" +
 	"\vFieldChange\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
 	"\told_value\x18\x02 \x01(\tR\boldValue\x12\x1b\n" +
@@ -2347,13 +2507,22 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\rallow_missing\x18\x03 \x01(\bR\fallowMissing\x12#\n" +
 	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"F\n" +
 	"\x11DeleteJobResponse\x121\n" +
-	"\x06change\x18\x01 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"6\n" +
-	"\rRunJobRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\"{\n" +
+	"\x06change\x18\x01 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\"\xaf\x01\n" +
+	"\rRunJobRequest\x12(\n" +
+	"\x02id\x18\x01 \x01(\tB\x18\xbaH\x15r\x132\x11^([!-~]{1,512})?$R\x02id\x12%\n" +
+	"\x03job\x18\x02 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\x129\n" +
+	"\n" +
+	"start_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x12\n" +
+	"\x04once\x18\x04 \x01(\bR\x04once\"\xa7\x02\n" +
 	"\x0eRunJobResponse\x12\x19\n" +
 	"\brun_name\x18\x01 \x01(\tR\arunName\x120\n" +
 	"\x05place\x18\x02 \x01(\v2\x1a.dendra.jobs.v1.QueuePlaceR\x05place\x12\x1c\n" +
-	"\titeration\x18\x03 \x01(\x03R\titeration\"\\\n" +
+	"\titeration\x18\x03 \x01(\x03R\titeration\x12\x15\n" +
+	"\x06job_id\x18\x04 \x01(\tR\x05jobId\x12\x14\n" +
+	"\x05queue\x18\x05 \x01(\tR\x05queue\x12B\n" +
+	"\x0fexisting_status\x18\x06 \x01(\x0e2\x19.dendra.jobs.v1.RunStatusR\x0eexistingStatus\x129\n" +
+	"\n" +
+	"begin_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tbeginTime\"\\\n" +
 	"\n" +
 	"QueuePlace\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12\x14\n" +
@@ -2369,22 +2538,27 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\x12RestartJobResponse\"Z\n" +
 	"\x0fPauseJobRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x12\n" +
-	"\x10PauseJobResponse\"[\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\";\n" +
+	"\x10PauseJobResponse\x12'\n" +
+	"\x0fprevious_reason\x18\x01 \x01(\tR\x0epreviousReason\"[\n" +
 	"\x10ResumeJobRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x13\n" +
-	"\x11ResumeJobResponse\"=\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"X\n" +
+	"\x11ResumeJobResponse\x12\x1c\n" +
+	"\tunchanged\x18\x01 \x01(\bR\tunchanged\x12%\n" +
+	"\x0efailures_reset\x18\x02 \x01(\bR\rfailuresReset\"f\n" +
 	"\x14SkipNextStartRequest\x12%\n" +
-	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\"\x9a\x01\n" +
+	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12'\n" +
+	"\n" +
+	"skipped_by\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\x01R\tskippedBy\"\x9a\x01\n" +
 	"\x15SkipNextStartResponse\x12=\n" +
 	"\fskipped_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\vskippedTime\x12B\n" +
-	"\x0fnext_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\rnextStartTime\"\xe2\x01\n" +
+	"\x0fnext_start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\rnextStartTime\"\xda\x01\n" +
 	"\x12BackfillJobRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\x12A\n" +
 	"\n" +
-	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\tstartTime\x12=\n" +
-	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\aendTime\x12#\n" +
+	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampB\x06\xbaH\x03\xc8\x01\x01R\tstartTime\x125\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12#\n" +
 	"\rvalidate_only\x18\x04 \x01(\bR\fvalidateOnly\"R\n" +
 	"\x13BackfillJobResponse\x12;\n" +
 	"\vstart_times\x18\x01 \x03(\v2\x1a.google.protobuf.TimestampR\n" +
@@ -2435,7 +2609,7 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x124\n" +
 	"\x06reason\x18\x05 \x01(\x0e2\x1c.dendra.jobs.v1.MissedReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x06 \x01(\tR\x06detail\"\xc3\x01\n" +
+	"\x06detail\x18\x06 \x01(\tR\x06detail\"\x92\x03\n" +
 	"\vStartCounts\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x129\n" +
 	"\n" +
@@ -2443,7 +2617,12 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\tscheduled\x18\x03 \x01(\x05R\tscheduled\x12\x12\n" +
 	"\x04runs\x18\x04 \x01(\x05R\x04runs\x12\x18\n" +
 	"\awaiting\x18\x05 \x01(\x05R\awaiting\x12\x16\n" +
-	"\x06missed\x18\x06 \x01(\x05R\x06missed*\xb7\x01\n" +
+	"\x06missed\x18\x06 \x01(\x05R\x06missed\x12%\n" +
+	"\x0eserver_overlap\x18\a \x01(\x03R\rserverOverlap\x120\n" +
+	"\x14server_missed_window\x18\b \x01(\x03R\x12serverMissedWindow\x12,\n" +
+	"\x12server_buffer_full\x18\t \x01(\x03R\x10serverBufferFull\x12F\n" +
+	"\x11server_since_time\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x0fserverSinceTime*\xb7\x01\n" +
 	"\tJobAction\x12\x1a\n" +
 	"\x16JOB_ACTION_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11JOB_ACTION_CREATE\x10\x01\x12\x15\n" +
@@ -2539,6 +2718,7 @@ var file_dendra_jobs_v1_job_service_proto_goTypes = []any{
 	(*StartCounts)(nil),                // 38: dendra.jobs.v1.StartCounts
 	(*Job)(nil),                        // 39: dendra.jobs.v1.Job
 	(*timestamppb.Timestamp)(nil),      // 40: google.protobuf.Timestamp
+	(RunStatus)(0),                     // 41: dendra.jobs.v1.RunStatus
 }
 var file_dendra_jobs_v1_job_service_proto_depIdxs = []int32{
 	39, // 0: dendra.jobs.v1.CreateJobRequest.job:type_name -> dendra.jobs.v1.Job
@@ -2554,62 +2734,67 @@ var file_dendra_jobs_v1_job_service_proto_depIdxs = []int32{
 	39, // 10: dendra.jobs.v1.UpdateJobResponse.job:type_name -> dendra.jobs.v1.Job
 	4,  // 11: dendra.jobs.v1.UpdateJobResponse.change:type_name -> dendra.jobs.v1.JobChange
 	4,  // 12: dendra.jobs.v1.DeleteJobResponse.change:type_name -> dendra.jobs.v1.JobChange
-	16, // 13: dendra.jobs.v1.RunJobResponse.place:type_name -> dendra.jobs.v1.QueuePlace
-	40, // 14: dendra.jobs.v1.SkipNextStartResponse.skipped_time:type_name -> google.protobuf.Timestamp
-	40, // 15: dendra.jobs.v1.SkipNextStartResponse.next_start_time:type_name -> google.protobuf.Timestamp
-	40, // 16: dendra.jobs.v1.BackfillJobRequest.start_time:type_name -> google.protobuf.Timestamp
-	40, // 17: dendra.jobs.v1.BackfillJobRequest.end_time:type_name -> google.protobuf.Timestamp
-	40, // 18: dendra.jobs.v1.BackfillJobResponse.start_times:type_name -> google.protobuf.Timestamp
-	40, // 19: dendra.jobs.v1.ListNextStartsResponse.start_times:type_name -> google.protobuf.Timestamp
-	40, // 20: dendra.jobs.v1.ListNextStartsResponse.held_until_time:type_name -> google.protobuf.Timestamp
-	31, // 21: dendra.jobs.v1.ListNextStartsResponse.skipped:type_name -> dendra.jobs.v1.SkippedStart
-	40, // 22: dendra.jobs.v1.SkippedStart.start_time:type_name -> google.protobuf.Timestamp
-	40, // 23: dendra.jobs.v1.ListUpcomingStartsRequest.end_time:type_name -> google.protobuf.Timestamp
-	34, // 24: dendra.jobs.v1.ListUpcomingStartsResponse.starts:type_name -> dendra.jobs.v1.UpcomingStart
-	40, // 25: dendra.jobs.v1.ListUpcomingStartsResponse.peak_time:type_name -> google.protobuf.Timestamp
-	40, // 26: dendra.jobs.v1.UpcomingStart.start_time:type_name -> google.protobuf.Timestamp
-	40, // 27: dendra.jobs.v1.ListMissedStartsRequest.start_time:type_name -> google.protobuf.Timestamp
-	40, // 28: dendra.jobs.v1.ListMissedStartsRequest.end_time:type_name -> google.protobuf.Timestamp
-	37, // 29: dendra.jobs.v1.ListMissedStartsResponse.missed_starts:type_name -> dendra.jobs.v1.MissedStart
-	38, // 30: dendra.jobs.v1.ListMissedStartsResponse.counts:type_name -> dendra.jobs.v1.StartCounts
-	40, // 31: dendra.jobs.v1.MissedStart.start_time:type_name -> google.protobuf.Timestamp
-	1,  // 32: dendra.jobs.v1.MissedStart.reason:type_name -> dendra.jobs.v1.MissedReason
-	40, // 33: dendra.jobs.v1.StartCounts.start_time:type_name -> google.protobuf.Timestamp
-	2,  // 34: dendra.jobs.v1.JobService.CreateJob:input_type -> dendra.jobs.v1.CreateJobRequest
-	6,  // 35: dendra.jobs.v1.JobService.GetJob:input_type -> dendra.jobs.v1.GetJobRequest
-	8,  // 36: dendra.jobs.v1.JobService.ListJobs:input_type -> dendra.jobs.v1.ListJobsRequest
-	10, // 37: dendra.jobs.v1.JobService.UpdateJob:input_type -> dendra.jobs.v1.UpdateJobRequest
-	12, // 38: dendra.jobs.v1.JobService.DeleteJob:input_type -> dendra.jobs.v1.DeleteJobRequest
-	14, // 39: dendra.jobs.v1.JobService.RunJob:input_type -> dendra.jobs.v1.RunJobRequest
-	17, // 40: dendra.jobs.v1.JobService.StopJob:input_type -> dendra.jobs.v1.StopJobRequest
-	19, // 41: dendra.jobs.v1.JobService.RestartJob:input_type -> dendra.jobs.v1.RestartJobRequest
-	21, // 42: dendra.jobs.v1.JobService.PauseJob:input_type -> dendra.jobs.v1.PauseJobRequest
-	23, // 43: dendra.jobs.v1.JobService.ResumeJob:input_type -> dendra.jobs.v1.ResumeJobRequest
-	25, // 44: dendra.jobs.v1.JobService.SkipNextStart:input_type -> dendra.jobs.v1.SkipNextStartRequest
-	27, // 45: dendra.jobs.v1.JobService.BackfillJob:input_type -> dendra.jobs.v1.BackfillJobRequest
-	29, // 46: dendra.jobs.v1.JobService.ListNextStarts:input_type -> dendra.jobs.v1.ListNextStartsRequest
-	32, // 47: dendra.jobs.v1.JobService.ListUpcomingStarts:input_type -> dendra.jobs.v1.ListUpcomingStartsRequest
-	35, // 48: dendra.jobs.v1.JobService.ListMissedStarts:input_type -> dendra.jobs.v1.ListMissedStartsRequest
-	3,  // 49: dendra.jobs.v1.JobService.CreateJob:output_type -> dendra.jobs.v1.CreateJobResponse
-	7,  // 50: dendra.jobs.v1.JobService.GetJob:output_type -> dendra.jobs.v1.GetJobResponse
-	9,  // 51: dendra.jobs.v1.JobService.ListJobs:output_type -> dendra.jobs.v1.ListJobsResponse
-	11, // 52: dendra.jobs.v1.JobService.UpdateJob:output_type -> dendra.jobs.v1.UpdateJobResponse
-	13, // 53: dendra.jobs.v1.JobService.DeleteJob:output_type -> dendra.jobs.v1.DeleteJobResponse
-	15, // 54: dendra.jobs.v1.JobService.RunJob:output_type -> dendra.jobs.v1.RunJobResponse
-	18, // 55: dendra.jobs.v1.JobService.StopJob:output_type -> dendra.jobs.v1.StopJobResponse
-	20, // 56: dendra.jobs.v1.JobService.RestartJob:output_type -> dendra.jobs.v1.RestartJobResponse
-	22, // 57: dendra.jobs.v1.JobService.PauseJob:output_type -> dendra.jobs.v1.PauseJobResponse
-	24, // 58: dendra.jobs.v1.JobService.ResumeJob:output_type -> dendra.jobs.v1.ResumeJobResponse
-	26, // 59: dendra.jobs.v1.JobService.SkipNextStart:output_type -> dendra.jobs.v1.SkipNextStartResponse
-	28, // 60: dendra.jobs.v1.JobService.BackfillJob:output_type -> dendra.jobs.v1.BackfillJobResponse
-	30, // 61: dendra.jobs.v1.JobService.ListNextStarts:output_type -> dendra.jobs.v1.ListNextStartsResponse
-	33, // 62: dendra.jobs.v1.JobService.ListUpcomingStarts:output_type -> dendra.jobs.v1.ListUpcomingStartsResponse
-	36, // 63: dendra.jobs.v1.JobService.ListMissedStarts:output_type -> dendra.jobs.v1.ListMissedStartsResponse
-	49, // [49:64] is the sub-list for method output_type
-	34, // [34:49] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	39, // 13: dendra.jobs.v1.RunJobRequest.job:type_name -> dendra.jobs.v1.Job
+	40, // 14: dendra.jobs.v1.RunJobRequest.start_time:type_name -> google.protobuf.Timestamp
+	16, // 15: dendra.jobs.v1.RunJobResponse.place:type_name -> dendra.jobs.v1.QueuePlace
+	41, // 16: dendra.jobs.v1.RunJobResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
+	40, // 17: dendra.jobs.v1.RunJobResponse.begin_time:type_name -> google.protobuf.Timestamp
+	40, // 18: dendra.jobs.v1.SkipNextStartResponse.skipped_time:type_name -> google.protobuf.Timestamp
+	40, // 19: dendra.jobs.v1.SkipNextStartResponse.next_start_time:type_name -> google.protobuf.Timestamp
+	40, // 20: dendra.jobs.v1.BackfillJobRequest.start_time:type_name -> google.protobuf.Timestamp
+	40, // 21: dendra.jobs.v1.BackfillJobRequest.end_time:type_name -> google.protobuf.Timestamp
+	40, // 22: dendra.jobs.v1.BackfillJobResponse.start_times:type_name -> google.protobuf.Timestamp
+	40, // 23: dendra.jobs.v1.ListNextStartsResponse.start_times:type_name -> google.protobuf.Timestamp
+	40, // 24: dendra.jobs.v1.ListNextStartsResponse.held_until_time:type_name -> google.protobuf.Timestamp
+	31, // 25: dendra.jobs.v1.ListNextStartsResponse.skipped:type_name -> dendra.jobs.v1.SkippedStart
+	40, // 26: dendra.jobs.v1.SkippedStart.start_time:type_name -> google.protobuf.Timestamp
+	40, // 27: dendra.jobs.v1.ListUpcomingStartsRequest.end_time:type_name -> google.protobuf.Timestamp
+	34, // 28: dendra.jobs.v1.ListUpcomingStartsResponse.starts:type_name -> dendra.jobs.v1.UpcomingStart
+	40, // 29: dendra.jobs.v1.ListUpcomingStartsResponse.peak_time:type_name -> google.protobuf.Timestamp
+	40, // 30: dendra.jobs.v1.UpcomingStart.start_time:type_name -> google.protobuf.Timestamp
+	40, // 31: dendra.jobs.v1.ListMissedStartsRequest.start_time:type_name -> google.protobuf.Timestamp
+	40, // 32: dendra.jobs.v1.ListMissedStartsRequest.end_time:type_name -> google.protobuf.Timestamp
+	37, // 33: dendra.jobs.v1.ListMissedStartsResponse.missed_starts:type_name -> dendra.jobs.v1.MissedStart
+	38, // 34: dendra.jobs.v1.ListMissedStartsResponse.counts:type_name -> dendra.jobs.v1.StartCounts
+	40, // 35: dendra.jobs.v1.MissedStart.start_time:type_name -> google.protobuf.Timestamp
+	1,  // 36: dendra.jobs.v1.MissedStart.reason:type_name -> dendra.jobs.v1.MissedReason
+	40, // 37: dendra.jobs.v1.StartCounts.start_time:type_name -> google.protobuf.Timestamp
+	40, // 38: dendra.jobs.v1.StartCounts.server_since_time:type_name -> google.protobuf.Timestamp
+	2,  // 39: dendra.jobs.v1.JobService.CreateJob:input_type -> dendra.jobs.v1.CreateJobRequest
+	6,  // 40: dendra.jobs.v1.JobService.GetJob:input_type -> dendra.jobs.v1.GetJobRequest
+	8,  // 41: dendra.jobs.v1.JobService.ListJobs:input_type -> dendra.jobs.v1.ListJobsRequest
+	10, // 42: dendra.jobs.v1.JobService.UpdateJob:input_type -> dendra.jobs.v1.UpdateJobRequest
+	12, // 43: dendra.jobs.v1.JobService.DeleteJob:input_type -> dendra.jobs.v1.DeleteJobRequest
+	14, // 44: dendra.jobs.v1.JobService.RunJob:input_type -> dendra.jobs.v1.RunJobRequest
+	17, // 45: dendra.jobs.v1.JobService.StopJob:input_type -> dendra.jobs.v1.StopJobRequest
+	19, // 46: dendra.jobs.v1.JobService.RestartJob:input_type -> dendra.jobs.v1.RestartJobRequest
+	21, // 47: dendra.jobs.v1.JobService.PauseJob:input_type -> dendra.jobs.v1.PauseJobRequest
+	23, // 48: dendra.jobs.v1.JobService.ResumeJob:input_type -> dendra.jobs.v1.ResumeJobRequest
+	25, // 49: dendra.jobs.v1.JobService.SkipNextStart:input_type -> dendra.jobs.v1.SkipNextStartRequest
+	27, // 50: dendra.jobs.v1.JobService.BackfillJob:input_type -> dendra.jobs.v1.BackfillJobRequest
+	29, // 51: dendra.jobs.v1.JobService.ListNextStarts:input_type -> dendra.jobs.v1.ListNextStartsRequest
+	32, // 52: dendra.jobs.v1.JobService.ListUpcomingStarts:input_type -> dendra.jobs.v1.ListUpcomingStartsRequest
+	35, // 53: dendra.jobs.v1.JobService.ListMissedStarts:input_type -> dendra.jobs.v1.ListMissedStartsRequest
+	3,  // 54: dendra.jobs.v1.JobService.CreateJob:output_type -> dendra.jobs.v1.CreateJobResponse
+	7,  // 55: dendra.jobs.v1.JobService.GetJob:output_type -> dendra.jobs.v1.GetJobResponse
+	9,  // 56: dendra.jobs.v1.JobService.ListJobs:output_type -> dendra.jobs.v1.ListJobsResponse
+	11, // 57: dendra.jobs.v1.JobService.UpdateJob:output_type -> dendra.jobs.v1.UpdateJobResponse
+	13, // 58: dendra.jobs.v1.JobService.DeleteJob:output_type -> dendra.jobs.v1.DeleteJobResponse
+	15, // 59: dendra.jobs.v1.JobService.RunJob:output_type -> dendra.jobs.v1.RunJobResponse
+	18, // 60: dendra.jobs.v1.JobService.StopJob:output_type -> dendra.jobs.v1.StopJobResponse
+	20, // 61: dendra.jobs.v1.JobService.RestartJob:output_type -> dendra.jobs.v1.RestartJobResponse
+	22, // 62: dendra.jobs.v1.JobService.PauseJob:output_type -> dendra.jobs.v1.PauseJobResponse
+	24, // 63: dendra.jobs.v1.JobService.ResumeJob:output_type -> dendra.jobs.v1.ResumeJobResponse
+	26, // 64: dendra.jobs.v1.JobService.SkipNextStart:output_type -> dendra.jobs.v1.SkipNextStartResponse
+	28, // 65: dendra.jobs.v1.JobService.BackfillJob:output_type -> dendra.jobs.v1.BackfillJobResponse
+	30, // 66: dendra.jobs.v1.JobService.ListNextStarts:output_type -> dendra.jobs.v1.ListNextStartsResponse
+	33, // 67: dendra.jobs.v1.JobService.ListUpcomingStarts:output_type -> dendra.jobs.v1.ListUpcomingStartsResponse
+	36, // 68: dendra.jobs.v1.JobService.ListMissedStarts:output_type -> dendra.jobs.v1.ListMissedStartsResponse
+	54, // [54:69] is the sub-list for method output_type
+	39, // [39:54] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_job_service_proto_init() }
@@ -2618,6 +2803,7 @@ func file_dendra_jobs_v1_job_service_proto_init() {
 		return
 	}
 	file_dendra_jobs_v1_job_proto_init()
+	file_dendra_jobs_v1_run_service_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

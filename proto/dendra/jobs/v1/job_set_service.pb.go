@@ -140,7 +140,9 @@ type JobSet struct {
 	// Lets the plan delete more than a fifth of the jobs.
 	AllowMassDelete bool `protobuf:"varint,4,opt,name=allow_mass_delete,json=allowMassDelete,proto3" json:"allow_mass_delete,omitempty"`
 	// Makes jobs that people have paused or resumed as declared.
-	ResetPauses   bool `protobuf:"varint,5,opt,name=reset_pauses,json=resetPauses,proto3" json:"reset_pauses,omitempty"`
+	ResetPauses bool `protobuf:"varint,5,opt,name=reset_pauses,json=resetPauses,proto3" json:"reset_pauses,omitempty"`
+	// How many calls to Temporal may be under way at once. 0 means 8.
+	Parallel      int32 `protobuf:"varint,6,opt,name=parallel,proto3" json:"parallel,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -210,6 +212,13 @@ func (x *JobSet) GetResetPauses() bool {
 	return false
 }
 
+func (x *JobSet) GetParallel() int32 {
+	if x != nil {
+		return x.Parallel
+	}
+	return 0
+}
+
 type PlanJobSetResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Plan          *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
@@ -263,7 +272,15 @@ type Plan struct {
 	Foreign  []string       `protobuf:"bytes,2,rep,name=foreign,proto3" json:"foreign,omitempty"`
 	Warnings []*PlanWarning `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Changes with what the plan found. ApplyJobSet takes it.
-	Etag          string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
+	Etag      string `protobuf:"bytes,4,opt,name=etag,proto3" json:"etag,omitempty"`
+	Namespace string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Distinguishes namespaces of the same name on several clusters.
+	NamespaceId string `protobuf:"bytes,6,opt,name=namespace_id,json=namespaceId,proto3" json:"namespace_id,omitempty"`
+	// Why ApplyJobSet would refuse the plan. Empty if it would not.
+	Refusal string `protobuf:"bytes,7,opt,name=refusal,proto3" json:"refusal,omitempty"`
+	// Nothing has to change, but ApplyJobSet has to write down what an earlier call that was
+	// cut off did.
+	Unrecorded    bool `protobuf:"varint,8,opt,name=unrecorded,proto3" json:"unrecorded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -324,6 +341,34 @@ func (x *Plan) GetEtag() string {
 		return x.Etag
 	}
 	return ""
+}
+
+func (x *Plan) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *Plan) GetNamespaceId() string {
+	if x != nil {
+		return x.NamespaceId
+	}
+	return ""
+}
+
+func (x *Plan) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
+func (x *Plan) GetUnrecorded() bool {
+	if x != nil {
+		return x.Unrecorded
+	}
+	return false
 }
 
 // PlanWarning is about starts that daylight saving skips or doubles.
@@ -501,6 +546,61 @@ func (x *ApplyJobSetResponse) GetTotal() int32 {
 	return 0
 }
 
+// AppliedJobSet is all answers of ApplyJobSet together, with the plan that was shown before.
+// starter apply gives it as JSON.
+type AppliedJobSet struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Plan  *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
+	// The changes that were tried, in the order of ids.
+	Changes       []*JobChange `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AppliedJobSet) Reset() {
+	*x = AppliedJobSet{}
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AppliedJobSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AppliedJobSet) ProtoMessage() {}
+
+func (x *AppliedJobSet) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AppliedJobSet.ProtoReflect.Descriptor instead.
+func (*AppliedJobSet) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *AppliedJobSet) GetPlan() *Plan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+func (x *AppliedJobSet) GetChanges() []*JobChange {
+	if x != nil {
+		return x.Changes
+	}
+	return nil
+}
+
 type GetDriftRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty means toml.
@@ -511,7 +611,7 @@ type GetDriftRequest struct {
 
 func (x *GetDriftRequest) Reset() {
 	*x = GetDriftRequest{}
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -523,7 +623,7 @@ func (x *GetDriftRequest) String() string {
 func (*GetDriftRequest) ProtoMessage() {}
 
 func (x *GetDriftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -536,7 +636,7 @@ func (x *GetDriftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDriftRequest.ProtoReflect.Descriptor instead.
 func (*GetDriftRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{7}
+	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetDriftRequest) GetProvider() string {
@@ -554,14 +654,15 @@ type GetDriftResponse struct {
 	// Continuous jobs that have paused themselves. They are no drift.
 	Failing []*JobDrift `protobuf:"bytes,3,rep,name=failing,proto3" json:"failing,omitempty"`
 	// How many jobs were applied and still count as such.
-	Applied       int32 `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"`
+	Applied       int32  `protobuf:"varint,4,opt,name=applied,proto3" json:"applied,omitempty"`
+	Namespace     string `protobuf:"bytes,5,opt,name=namespace,proto3" json:"namespace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetDriftResponse) Reset() {
 	*x = GetDriftResponse{}
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +674,7 @@ func (x *GetDriftResponse) String() string {
 func (*GetDriftResponse) ProtoMessage() {}
 
 func (x *GetDriftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +687,7 @@ func (x *GetDriftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDriftResponse.ProtoReflect.Descriptor instead.
 func (*GetDriftResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{8}
+	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetDriftResponse) GetDrifts() []*JobDrift {
@@ -617,6 +718,13 @@ func (x *GetDriftResponse) GetApplied() int32 {
 	return 0
 }
 
+func (x *GetDriftResponse) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
 // JobDrift is how a job is not as it was applied.
 type JobDrift struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -624,14 +732,16 @@ type JobDrift struct {
 	Kind   DriftKind              `protobuf:"varint,2,opt,name=kind,proto3,enum=dendra.jobs.v1.DriftKind" json:"kind,omitempty"`
 	Fields []*FieldChange         `protobuf:"bytes,3,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Why a job is paused, or how it ended.
-	Note          string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
+	Note string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
+	// one_shot, recurring, continuous or queued.
+	Mode          string `protobuf:"bytes,5,opt,name=mode,proto3" json:"mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobDrift) Reset() {
 	*x = JobDrift{}
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -643,7 +753,7 @@ func (x *JobDrift) String() string {
 func (*JobDrift) ProtoMessage() {}
 
 func (x *JobDrift) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_job_set_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -656,7 +766,7 @@ func (x *JobDrift) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobDrift.ProtoReflect.Descriptor instead.
 func (*JobDrift) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{9}
+	return file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *JobDrift) GetJobId() string {
@@ -687,26 +797,40 @@ func (x *JobDrift) GetNote() string {
 	return ""
 }
 
+func (x *JobDrift) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
 var File_dendra_jobs_v1_job_set_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_job_set_service_proto_rawDesc = "" +
 	"\n" +
 	"$dendra/jobs/v1/job_set_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/job_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"L\n" +
 	"\x11PlanJobSetRequest\x127\n" +
-	"\ajob_set\x18\x01 \x01(\v2\x16.dendra.jobs.v1.JobSetB\x06\xbaH\x03\xc8\x01\x01R\x06jobSet\"\xb2\x01\n" +
+	"\ajob_set\x18\x01 \x01(\v2\x16.dendra.jobs.v1.JobSetB\x06\xbaH\x03\xc8\x01\x01R\x06jobSet\"\xd9\x01\n" +
 	"\x06JobSet\x12\x1a\n" +
 	"\bprovider\x18\x01 \x01(\tR\bprovider\x12'\n" +
 	"\x04jobs\x18\x02 \x03(\v2\x13.dendra.jobs.v1.JobR\x04jobs\x12\x14\n" +
 	"\x05prune\x18\x03 \x01(\bR\x05prune\x12*\n" +
 	"\x11allow_mass_delete\x18\x04 \x01(\bR\x0fallowMassDelete\x12!\n" +
-	"\freset_pauses\x18\x05 \x01(\bR\vresetPauses\">\n" +
+	"\freset_pauses\x18\x05 \x01(\bR\vresetPauses\x12%\n" +
+	"\bparallel\x18\x06 \x01(\x05B\t\xbaH\x06\x1a\x04\x18@(\x00R\bparallel\">\n" +
 	"\x12PlanJobSetResponse\x12(\n" +
-	"\x04plan\x18\x01 \x01(\v2\x14.dendra.jobs.v1.PlanR\x04plan\"\xa2\x01\n" +
+	"\x04plan\x18\x01 \x01(\v2\x14.dendra.jobs.v1.PlanR\x04plan\"\x9d\x02\n" +
 	"\x04Plan\x123\n" +
 	"\achanges\x18\x01 \x03(\v2\x19.dendra.jobs.v1.JobChangeR\achanges\x12\x18\n" +
 	"\aforeign\x18\x02 \x03(\tR\aforeign\x127\n" +
 	"\bwarnings\x18\x03 \x03(\v2\x1b.dendra.jobs.v1.PlanWarningR\bwarnings\x12\x12\n" +
-	"\x04etag\x18\x04 \x01(\tR\x04etag\"y\n" +
+	"\x04etag\x18\x04 \x01(\tR\x04etag\x12\x1c\n" +
+	"\tnamespace\x18\x05 \x01(\tR\tnamespace\x12!\n" +
+	"\fnamespace_id\x18\x06 \x01(\tR\vnamespaceId\x12\x18\n" +
+	"\arefusal\x18\a \x01(\tR\arefusal\x12\x1e\n" +
+	"\n" +
+	"unrecorded\x18\b \x01(\bR\n" +
+	"unrecorded\"y\n" +
 	"\vPlanWarning\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x129\n" +
@@ -718,19 +842,24 @@ const file_dendra_jobs_v1_job_set_service_proto_rawDesc = "" +
 	"\x13ApplyJobSetResponse\x121\n" +
 	"\x06change\x18\x01 \x01(\v2\x19.dendra.jobs.v1.JobChangeR\x06change\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\x05R\x04done\x12\x14\n" +
-	"\x05total\x18\x03 \x01(\x05R\x05total\"-\n" +
+	"\x05total\x18\x03 \x01(\x05R\x05total\"n\n" +
+	"\rAppliedJobSet\x12(\n" +
+	"\x04plan\x18\x01 \x01(\v2\x14.dendra.jobs.v1.PlanR\x04plan\x123\n" +
+	"\achanges\x18\x02 \x03(\v2\x19.dendra.jobs.v1.JobChangeR\achanges\"-\n" +
 	"\x0fGetDriftRequest\x12\x1a\n" +
-	"\bprovider\x18\x01 \x01(\tR\bprovider\"\xac\x01\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\"\xca\x01\n" +
 	"\x10GetDriftResponse\x120\n" +
 	"\x06drifts\x18\x01 \x03(\v2\x18.dendra.jobs.v1.JobDriftR\x06drifts\x12\x18\n" +
 	"\aforeign\x18\x02 \x03(\tR\aforeign\x122\n" +
 	"\afailing\x18\x03 \x03(\v2\x18.dendra.jobs.v1.JobDriftR\afailing\x12\x18\n" +
-	"\aapplied\x18\x04 \x01(\x05R\aapplied\"\x99\x01\n" +
+	"\aapplied\x18\x04 \x01(\x05R\aapplied\x12\x1c\n" +
+	"\tnamespace\x18\x05 \x01(\tR\tnamespace\"\xad\x01\n" +
 	"\bJobDrift\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12-\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x19.dendra.jobs.v1.DriftKindR\x04kind\x123\n" +
 	"\x06fields\x18\x03 \x03(\v2\x1b.dendra.jobs.v1.FieldChangeR\x06fields\x12\x12\n" +
-	"\x04note\x18\x04 \x01(\tR\x04note*\xb5\x01\n" +
+	"\x04note\x18\x04 \x01(\tR\x04note\x12\x12\n" +
+	"\x04mode\x18\x05 \x01(\tR\x04mode*\xb5\x01\n" +
 	"\tDriftKind\x12\x1a\n" +
 	"\x16DRIFT_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11DRIFT_KIND_EDITED\x10\x01\x12\x15\n" +
@@ -758,7 +887,7 @@ func file_dendra_jobs_v1_job_set_service_proto_rawDescGZIP() []byte {
 }
 
 var file_dendra_jobs_v1_job_set_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dendra_jobs_v1_job_set_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_dendra_jobs_v1_job_set_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_dendra_jobs_v1_job_set_service_proto_goTypes = []any{
 	(DriftKind)(0),                // 0: dendra.jobs.v1.DriftKind
 	(*PlanJobSetRequest)(nil),     // 1: dendra.jobs.v1.PlanJobSetRequest
@@ -768,38 +897,41 @@ var file_dendra_jobs_v1_job_set_service_proto_goTypes = []any{
 	(*PlanWarning)(nil),           // 5: dendra.jobs.v1.PlanWarning
 	(*ApplyJobSetRequest)(nil),    // 6: dendra.jobs.v1.ApplyJobSetRequest
 	(*ApplyJobSetResponse)(nil),   // 7: dendra.jobs.v1.ApplyJobSetResponse
-	(*GetDriftRequest)(nil),       // 8: dendra.jobs.v1.GetDriftRequest
-	(*GetDriftResponse)(nil),      // 9: dendra.jobs.v1.GetDriftResponse
-	(*JobDrift)(nil),              // 10: dendra.jobs.v1.JobDrift
-	(*Job)(nil),                   // 11: dendra.jobs.v1.Job
-	(*JobChange)(nil),             // 12: dendra.jobs.v1.JobChange
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*FieldChange)(nil),           // 14: dendra.jobs.v1.FieldChange
+	(*AppliedJobSet)(nil),         // 8: dendra.jobs.v1.AppliedJobSet
+	(*GetDriftRequest)(nil),       // 9: dendra.jobs.v1.GetDriftRequest
+	(*GetDriftResponse)(nil),      // 10: dendra.jobs.v1.GetDriftResponse
+	(*JobDrift)(nil),              // 11: dendra.jobs.v1.JobDrift
+	(*Job)(nil),                   // 12: dendra.jobs.v1.Job
+	(*JobChange)(nil),             // 13: dendra.jobs.v1.JobChange
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*FieldChange)(nil),           // 15: dendra.jobs.v1.FieldChange
 }
 var file_dendra_jobs_v1_job_set_service_proto_depIdxs = []int32{
 	2,  // 0: dendra.jobs.v1.PlanJobSetRequest.job_set:type_name -> dendra.jobs.v1.JobSet
-	11, // 1: dendra.jobs.v1.JobSet.jobs:type_name -> dendra.jobs.v1.Job
+	12, // 1: dendra.jobs.v1.JobSet.jobs:type_name -> dendra.jobs.v1.Job
 	4,  // 2: dendra.jobs.v1.PlanJobSetResponse.plan:type_name -> dendra.jobs.v1.Plan
-	12, // 3: dendra.jobs.v1.Plan.changes:type_name -> dendra.jobs.v1.JobChange
+	13, // 3: dendra.jobs.v1.Plan.changes:type_name -> dendra.jobs.v1.JobChange
 	5,  // 4: dendra.jobs.v1.Plan.warnings:type_name -> dendra.jobs.v1.PlanWarning
-	13, // 5: dendra.jobs.v1.PlanWarning.start_time:type_name -> google.protobuf.Timestamp
+	14, // 5: dendra.jobs.v1.PlanWarning.start_time:type_name -> google.protobuf.Timestamp
 	2,  // 6: dendra.jobs.v1.ApplyJobSetRequest.job_set:type_name -> dendra.jobs.v1.JobSet
-	12, // 7: dendra.jobs.v1.ApplyJobSetResponse.change:type_name -> dendra.jobs.v1.JobChange
-	10, // 8: dendra.jobs.v1.GetDriftResponse.drifts:type_name -> dendra.jobs.v1.JobDrift
-	10, // 9: dendra.jobs.v1.GetDriftResponse.failing:type_name -> dendra.jobs.v1.JobDrift
-	0,  // 10: dendra.jobs.v1.JobDrift.kind:type_name -> dendra.jobs.v1.DriftKind
-	14, // 11: dendra.jobs.v1.JobDrift.fields:type_name -> dendra.jobs.v1.FieldChange
-	1,  // 12: dendra.jobs.v1.JobSetService.PlanJobSet:input_type -> dendra.jobs.v1.PlanJobSetRequest
-	6,  // 13: dendra.jobs.v1.JobSetService.ApplyJobSet:input_type -> dendra.jobs.v1.ApplyJobSetRequest
-	8,  // 14: dendra.jobs.v1.JobSetService.GetDrift:input_type -> dendra.jobs.v1.GetDriftRequest
-	3,  // 15: dendra.jobs.v1.JobSetService.PlanJobSet:output_type -> dendra.jobs.v1.PlanJobSetResponse
-	7,  // 16: dendra.jobs.v1.JobSetService.ApplyJobSet:output_type -> dendra.jobs.v1.ApplyJobSetResponse
-	9,  // 17: dendra.jobs.v1.JobSetService.GetDrift:output_type -> dendra.jobs.v1.GetDriftResponse
-	15, // [15:18] is the sub-list for method output_type
-	12, // [12:15] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	13, // 7: dendra.jobs.v1.ApplyJobSetResponse.change:type_name -> dendra.jobs.v1.JobChange
+	4,  // 8: dendra.jobs.v1.AppliedJobSet.plan:type_name -> dendra.jobs.v1.Plan
+	13, // 9: dendra.jobs.v1.AppliedJobSet.changes:type_name -> dendra.jobs.v1.JobChange
+	11, // 10: dendra.jobs.v1.GetDriftResponse.drifts:type_name -> dendra.jobs.v1.JobDrift
+	11, // 11: dendra.jobs.v1.GetDriftResponse.failing:type_name -> dendra.jobs.v1.JobDrift
+	0,  // 12: dendra.jobs.v1.JobDrift.kind:type_name -> dendra.jobs.v1.DriftKind
+	15, // 13: dendra.jobs.v1.JobDrift.fields:type_name -> dendra.jobs.v1.FieldChange
+	1,  // 14: dendra.jobs.v1.JobSetService.PlanJobSet:input_type -> dendra.jobs.v1.PlanJobSetRequest
+	6,  // 15: dendra.jobs.v1.JobSetService.ApplyJobSet:input_type -> dendra.jobs.v1.ApplyJobSetRequest
+	9,  // 16: dendra.jobs.v1.JobSetService.GetDrift:input_type -> dendra.jobs.v1.GetDriftRequest
+	3,  // 17: dendra.jobs.v1.JobSetService.PlanJobSet:output_type -> dendra.jobs.v1.PlanJobSetResponse
+	7,  // 18: dendra.jobs.v1.JobSetService.ApplyJobSet:output_type -> dendra.jobs.v1.ApplyJobSetResponse
+	10, // 19: dendra.jobs.v1.JobSetService.GetDrift:output_type -> dendra.jobs.v1.GetDriftResponse
+	17, // [17:20] is the sub-list for method output_type
+	14, // [14:17] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_job_set_service_proto_init() }
@@ -815,7 +947,7 @@ func file_dendra_jobs_v1_job_set_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_job_set_service_proto_rawDesc), len(file_dendra_jobs_v1_job_set_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -170,8 +170,8 @@ func (x *WatchOverviewRequest) GetRevision() int64 {
 
 type WatchOverviewResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All of it, or what is other than in the revision before: jobs, queues, loads, workers and
-	// integrations that changed. The rest is always all.
+	// All of it, or what is other than in the revision before: jobs, queues, loads, workers,
+	// stations and integrations that changed. The rest is always all.
 	Overview *Overview `protobuf:"bytes,1,opt,name=overview,proto3" json:"overview,omitempty"`
 	// The overview has what changed alone.
 	Delta bool `protobuf:"varint,2,opt,name=delta,proto3" json:"delta,omitempty"`
@@ -181,6 +181,7 @@ type WatchOverviewResponse struct {
 	RemovedLoads        []string `protobuf:"bytes,5,rep,name=removed_loads,json=removedLoads,proto3" json:"removed_loads,omitempty"`
 	RemovedWorkers      []string `protobuf:"bytes,6,rep,name=removed_workers,json=removedWorkers,proto3" json:"removed_workers,omitempty"`
 	RemovedIntegrations []string `protobuf:"bytes,7,rep,name=removed_integrations,json=removedIntegrations,proto3" json:"removed_integrations,omitempty"`
+	RemovedStations     []string `protobuf:"bytes,8,rep,name=removed_stations,json=removedStations,proto3" json:"removed_stations,omitempty"`
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -264,17 +265,25 @@ func (x *WatchOverviewResponse) GetRemovedIntegrations() []string {
 	return nil
 }
 
+func (x *WatchOverviewResponse) GetRemovedStations() []string {
+	if x != nil {
+		return x.RemovedStations
+	}
+	return nil
+}
+
 // Overview is what a server knows of all jobs and of what they need.
 type Overview struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Grows with each change. It is that of one server.
-	Revision int64                  `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// When the server read something last.
 	ReadTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=read_time,json=readTime,proto3" json:"read_time,omitempty"`
 	// What needs a person. The most urgent come first.
 	Alerts []*Alert `protobuf:"bytes,3,rep,name=alerts,proto3" json:"alerts,omitempty"`
 	// The servers that jobs need.
 	Servers []*ServerHealth `protobuf:"bytes,4,rep,name=servers,proto3" json:"servers,omitempty"`
-	// In the order of ids.
+	// In the order of ids. Of jobs that run once, the latest 5,000 that have ended.
 	Jobs          []*JobOverview         `protobuf:"bytes,5,rep,name=jobs,proto3" json:"jobs,omitempty"`
 	Queues        []*Queue               `protobuf:"bytes,6,rep,name=queues,proto3" json:"queues,omitempty"`
 	Loads         []*Load                `protobuf:"bytes,7,rep,name=loads,proto3" json:"loads,omitempty"`
@@ -285,7 +294,9 @@ type Overview struct {
 	// What could not be read, and why. What was read before is shown then.
 	Notes []string `protobuf:"bytes,12,rep,name=notes,proto3" json:"notes,omitempty"`
 	// Tags that jobs ask for and no live worker of their type has.
-	UnservedTags  []*UnservedTags `protobuf:"bytes,13,rep,name=unserved_tags,json=unservedTags,proto3" json:"unserved_tags,omitempty"`
+	UnservedTags []*UnservedTags `protobuf:"bytes,13,rep,name=unserved_tags,json=unservedTags,proto3" json:"unserved_tags,omitempty"`
+	// In the order of names.
+	Stations      []*StationOverview `protobuf:"bytes,14,rep,name=stations,proto3" json:"stations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -411,6 +422,84 @@ func (x *Overview) GetUnservedTags() []*UnservedTags {
 	return nil
 }
 
+func (x *Overview) GetStations() []*StationOverview {
+	if x != nil {
+		return x.Stations
+	}
+	return nil
+}
+
+// StationOverview is a station, logger or table that a job reads.
+type StationOverview struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// JOB_ID/SOURCE.
+	Name   string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	JobId  string `protobuf:"bytes,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Source string `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
+	// The time of the latest record that was read, or an hour that had one.
+	LastTime      *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=last_time,json=lastTime,proto3" json:"last_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StationOverview) Reset() {
+	*x = StationOverview{}
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StationOverview) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StationOverview) ProtoMessage() {}
+
+func (x *StationOverview) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StationOverview.ProtoReflect.Descriptor instead.
+func (*StationOverview) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *StationOverview) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *StationOverview) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *StationOverview) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *StationOverview) GetLastTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastTime
+	}
+	return nil
+}
+
 // UnservedTags are the tags that jobs of a type ask for in bind, and that no live worker
 // that serves the type has.
 type UnservedTags struct {
@@ -425,7 +514,7 @@ type UnservedTags struct {
 
 func (x *UnservedTags) Reset() {
 	*x = UnservedTags{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -437,7 +526,7 @@ func (x *UnservedTags) String() string {
 func (*UnservedTags) ProtoMessage() {}
 
 func (x *UnservedTags) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -450,7 +539,7 @@ func (x *UnservedTags) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnservedTags.ProtoReflect.Descriptor instead.
 func (*UnservedTags) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{5}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *UnservedTags) GetJobType() string {
@@ -478,9 +567,10 @@ func (x *UnservedTags) GetJobs() int32 {
 type ServerHealth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// temporal, nats, s3, platform, influxdb/LOCATION/MIRROR.
-	Name         string               `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Address      string               `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	Up           bool                 `protobuf:"varint,3,opt,name=up,proto3" json:"up,omitempty"`
+	Name    string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	Up      bool   `protobuf:"varint,3,opt,name=up,proto3" json:"up,omitempty"`
+	// How long it took to answer, rounded up to a power of two milliseconds.
 	Latency      *durationpb.Duration `protobuf:"bytes,4,opt,name=latency,proto3" json:"latency,omitempty"`
 	ErrorMessage string               `protobuf:"bytes,5,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
 	// Since when it is up, or is not.
@@ -491,7 +581,7 @@ type ServerHealth struct {
 
 func (x *ServerHealth) Reset() {
 	*x = ServerHealth{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -503,7 +593,7 @@ func (x *ServerHealth) String() string {
 func (*ServerHealth) ProtoMessage() {}
 
 func (x *ServerHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -516,7 +606,7 @@ func (x *ServerHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerHealth.ProtoReflect.Descriptor instead.
 func (*ServerHealth) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{6}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ServerHealth) GetName() string {
@@ -584,15 +674,17 @@ type JobOverview struct {
 	// The median of the durations of the completed runs among the latest 100.
 	MedianDuration *durationpb.Duration `protobuf:"bytes,14,opt,name=median_duration,json=medianDuration,proto3" json:"median_duration,omitempty"`
 	// The limits that the definition sets. Unset means none.
-	Freshness     *durationpb.Duration `protobuf:"bytes,15,opt,name=freshness,proto3" json:"freshness,omitempty"`
-	Deadline      string               `protobuf:"bytes,16,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	Freshness *durationpb.Duration `protobuf:"bytes,15,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	Deadline  string               `protobuf:"bytes,16,opt,name=deadline,proto3" json:"deadline,omitempty"`
+	// Since when the server knows the job. A job without a success is late from then on.
+	FirstSeenTime *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=first_seen_time,json=firstSeenTime,proto3" json:"first_seen_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobOverview) Reset() {
 	*x = JobOverview{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -604,7 +696,7 @@ func (x *JobOverview) String() string {
 func (*JobOverview) ProtoMessage() {}
 
 func (x *JobOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -617,7 +709,7 @@ func (x *JobOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobOverview.ProtoReflect.Descriptor instead.
 func (*JobOverview) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{7}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *JobOverview) GetId() string {
@@ -732,6 +824,13 @@ func (x *JobOverview) GetDeadline() string {
 	return ""
 }
 
+func (x *JobOverview) GetFirstSeenTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FirstSeenTime
+	}
+	return nil
+}
+
 // IntegrationOverview is an integration config of the platform.
 type IntegrationOverview struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -753,7 +852,7 @@ type IntegrationOverview struct {
 
 func (x *IntegrationOverview) Reset() {
 	*x = IntegrationOverview{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +864,7 @@ func (x *IntegrationOverview) String() string {
 func (*IntegrationOverview) ProtoMessage() {}
 
 func (x *IntegrationOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +877,7 @@ func (x *IntegrationOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntegrationOverview.ProtoReflect.Descriptor instead.
 func (*IntegrationOverview) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{8}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *IntegrationOverview) GetName() string {
@@ -864,7 +963,7 @@ type DriftOverview struct {
 
 func (x *DriftOverview) Reset() {
 	*x = DriftOverview{}
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +975,7 @@ func (x *DriftOverview) String() string {
 func (*DriftOverview) ProtoMessage() {}
 
 func (x *DriftOverview) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_overview_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +988,7 @@ func (x *DriftOverview) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriftOverview.ProtoReflect.Descriptor instead.
 func (*DriftOverview) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{9}
+	return file_dendra_jobs_v1_overview_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DriftOverview) GetJobs() int32 {
@@ -924,7 +1023,7 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\boverview\x18\x01 \x01(\v2\x18.dendra.jobs.v1.OverviewR\boverview\"Z\n" +
 	"\x14WatchOverviewRequest\x12\x1d\n" +
 	"\x04runs\x18\x01 \x01(\x05B\t\xbaH\x06\x1a\x04\x18d(\x00R\x04runs\x12#\n" +
-	"\brevision\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\brevision\"\xae\x02\n" +
+	"\brevision\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\brevision\"\xd9\x02\n" +
 	"\x15WatchOverviewResponse\x124\n" +
 	"\boverview\x18\x01 \x01(\v2\x18.dendra.jobs.v1.OverviewR\boverview\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\bR\x05delta\x12!\n" +
@@ -932,7 +1031,8 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\x0eremoved_queues\x18\x04 \x03(\tR\rremovedQueues\x12#\n" +
 	"\rremoved_loads\x18\x05 \x03(\tR\fremovedLoads\x12'\n" +
 	"\x0fremoved_workers\x18\x06 \x03(\tR\x0eremovedWorkers\x121\n" +
-	"\x14removed_integrations\x18\a \x03(\tR\x13removedIntegrations\"\xa0\x05\n" +
+	"\x14removed_integrations\x18\a \x03(\tR\x13removedIntegrations\x12)\n" +
+	"\x10removed_stations\x18\b \x03(\tR\x0fremovedStations\"\xdd\x05\n" +
 	"\bOverview\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x127\n" +
 	"\tread_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\breadTime\x12-\n" +
@@ -947,7 +1047,13 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	" \x03(\v2#.dendra.jobs.v1.IntegrationOverviewR\fintegrations\x123\n" +
 	"\x05drift\x18\v \x01(\v2\x1d.dendra.jobs.v1.DriftOverviewR\x05drift\x12\x14\n" +
 	"\x05notes\x18\f \x03(\tR\x05notes\x12A\n" +
-	"\runserved_tags\x18\r \x03(\v2\x1c.dendra.jobs.v1.UnservedTagsR\funservedTags\"\xb2\x01\n" +
+	"\runserved_tags\x18\r \x03(\v2\x1c.dendra.jobs.v1.UnservedTagsR\funservedTags\x12;\n" +
+	"\bstations\x18\x0e \x03(\v2\x1f.dendra.jobs.v1.StationOverviewR\bstations\"\x8d\x01\n" +
+	"\x0fStationOverview\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
+	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x16\n" +
+	"\x06source\x18\x03 \x01(\tR\x06source\x127\n" +
+	"\tlast_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\blastTime\"\xb2\x01\n" +
 	"\fUnservedTags\x12\x19\n" +
 	"\bjob_type\x18\x01 \x01(\tR\ajobType\x12:\n" +
 	"\x04tags\x18\x02 \x03(\v2&.dendra.jobs.v1.UnservedTags.TagsEntryR\x04tags\x12\x12\n" +
@@ -962,7 +1068,7 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\alatency\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12#\n" +
 	"\rerror_message\x18\x05 \x01(\tR\ferrorMessage\x129\n" +
 	"\n" +
-	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\x9b\x05\n" +
+	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\xdf\x05\n" +
 	"\vJobOverview\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
@@ -980,7 +1086,8 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\boutcomes\x18\r \x01(\tR\boutcomes\x12B\n" +
 	"\x0fmedian_duration\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x0emedianDuration\x127\n" +
 	"\tfreshness\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\tfreshness\x12\x1a\n" +
-	"\bdeadline\x18\x10 \x01(\tR\bdeadline\"\x92\x02\n" +
+	"\bdeadline\x18\x10 \x01(\tR\bdeadline\x12B\n" +
+	"\x0ffirst_seen_time\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\rfirstSeenTime\"\x92\x02\n" +
 	"\x13IntegrationOverview\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\"\n" +
@@ -1013,63 +1120,67 @@ func file_dendra_jobs_v1_overview_service_proto_rawDescGZIP() []byte {
 	return file_dendra_jobs_v1_overview_service_proto_rawDescData
 }
 
-var file_dendra_jobs_v1_overview_service_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_dendra_jobs_v1_overview_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_dendra_jobs_v1_overview_service_proto_goTypes = []any{
 	(*GetOverviewRequest)(nil),    // 0: dendra.jobs.v1.GetOverviewRequest
 	(*GetOverviewResponse)(nil),   // 1: dendra.jobs.v1.GetOverviewResponse
 	(*WatchOverviewRequest)(nil),  // 2: dendra.jobs.v1.WatchOverviewRequest
 	(*WatchOverviewResponse)(nil), // 3: dendra.jobs.v1.WatchOverviewResponse
 	(*Overview)(nil),              // 4: dendra.jobs.v1.Overview
-	(*UnservedTags)(nil),          // 5: dendra.jobs.v1.UnservedTags
-	(*ServerHealth)(nil),          // 6: dendra.jobs.v1.ServerHealth
-	(*JobOverview)(nil),           // 7: dendra.jobs.v1.JobOverview
-	(*IntegrationOverview)(nil),   // 8: dendra.jobs.v1.IntegrationOverview
-	(*DriftOverview)(nil),         // 9: dendra.jobs.v1.DriftOverview
-	nil,                           // 10: dendra.jobs.v1.UnservedTags.TagsEntry
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(*Alert)(nil),                 // 12: dendra.jobs.v1.Alert
-	(*Queue)(nil),                 // 13: dendra.jobs.v1.Queue
-	(*Load)(nil),                  // 14: dendra.jobs.v1.Load
-	(*Worker)(nil),                // 15: dendra.jobs.v1.Worker
-	(*UnservedType)(nil),          // 16: dendra.jobs.v1.UnservedType
-	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
-	(JobStatus)(0),                // 18: dendra.jobs.v1.JobStatus
-	(*Failing)(nil),               // 19: dendra.jobs.v1.Failing
+	(*StationOverview)(nil),       // 5: dendra.jobs.v1.StationOverview
+	(*UnservedTags)(nil),          // 6: dendra.jobs.v1.UnservedTags
+	(*ServerHealth)(nil),          // 7: dendra.jobs.v1.ServerHealth
+	(*JobOverview)(nil),           // 8: dendra.jobs.v1.JobOverview
+	(*IntegrationOverview)(nil),   // 9: dendra.jobs.v1.IntegrationOverview
+	(*DriftOverview)(nil),         // 10: dendra.jobs.v1.DriftOverview
+	nil,                           // 11: dendra.jobs.v1.UnservedTags.TagsEntry
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*Alert)(nil),                 // 13: dendra.jobs.v1.Alert
+	(*Queue)(nil),                 // 14: dendra.jobs.v1.Queue
+	(*Load)(nil),                  // 15: dendra.jobs.v1.Load
+	(*Worker)(nil),                // 16: dendra.jobs.v1.Worker
+	(*UnservedType)(nil),          // 17: dendra.jobs.v1.UnservedType
+	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
+	(JobStatus)(0),                // 19: dendra.jobs.v1.JobStatus
+	(*Failing)(nil),               // 20: dendra.jobs.v1.Failing
 }
 var file_dendra_jobs_v1_overview_service_proto_depIdxs = []int32{
 	4,  // 0: dendra.jobs.v1.GetOverviewResponse.overview:type_name -> dendra.jobs.v1.Overview
 	4,  // 1: dendra.jobs.v1.WatchOverviewResponse.overview:type_name -> dendra.jobs.v1.Overview
-	11, // 2: dendra.jobs.v1.Overview.read_time:type_name -> google.protobuf.Timestamp
-	12, // 3: dendra.jobs.v1.Overview.alerts:type_name -> dendra.jobs.v1.Alert
-	6,  // 4: dendra.jobs.v1.Overview.servers:type_name -> dendra.jobs.v1.ServerHealth
-	7,  // 5: dendra.jobs.v1.Overview.jobs:type_name -> dendra.jobs.v1.JobOverview
-	13, // 6: dendra.jobs.v1.Overview.queues:type_name -> dendra.jobs.v1.Queue
-	14, // 7: dendra.jobs.v1.Overview.loads:type_name -> dendra.jobs.v1.Load
-	15, // 8: dendra.jobs.v1.Overview.workers:type_name -> dendra.jobs.v1.Worker
-	16, // 9: dendra.jobs.v1.Overview.unserved_types:type_name -> dendra.jobs.v1.UnservedType
-	8,  // 10: dendra.jobs.v1.Overview.integrations:type_name -> dendra.jobs.v1.IntegrationOverview
-	9,  // 11: dendra.jobs.v1.Overview.drift:type_name -> dendra.jobs.v1.DriftOverview
-	5,  // 12: dendra.jobs.v1.Overview.unserved_tags:type_name -> dendra.jobs.v1.UnservedTags
-	10, // 13: dendra.jobs.v1.UnservedTags.tags:type_name -> dendra.jobs.v1.UnservedTags.TagsEntry
-	17, // 14: dendra.jobs.v1.ServerHealth.latency:type_name -> google.protobuf.Duration
-	11, // 15: dendra.jobs.v1.ServerHealth.since_time:type_name -> google.protobuf.Timestamp
-	18, // 16: dendra.jobs.v1.JobOverview.status:type_name -> dendra.jobs.v1.JobStatus
-	19, // 17: dendra.jobs.v1.JobOverview.failing:type_name -> dendra.jobs.v1.Failing
-	11, // 18: dendra.jobs.v1.JobOverview.last_start_time:type_name -> google.protobuf.Timestamp
-	11, // 19: dendra.jobs.v1.JobOverview.next_start_time:type_name -> google.protobuf.Timestamp
-	11, // 20: dendra.jobs.v1.JobOverview.last_success_time:type_name -> google.protobuf.Timestamp
-	17, // 21: dendra.jobs.v1.JobOverview.median_duration:type_name -> google.protobuf.Duration
-	17, // 22: dendra.jobs.v1.JobOverview.freshness:type_name -> google.protobuf.Duration
-	11, // 23: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
-	0,  // 24: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
-	2,  // 25: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
-	1,  // 26: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
-	3,  // 27: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
-	26, // [26:28] is the sub-list for method output_type
-	24, // [24:26] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	12, // 2: dendra.jobs.v1.Overview.read_time:type_name -> google.protobuf.Timestamp
+	13, // 3: dendra.jobs.v1.Overview.alerts:type_name -> dendra.jobs.v1.Alert
+	7,  // 4: dendra.jobs.v1.Overview.servers:type_name -> dendra.jobs.v1.ServerHealth
+	8,  // 5: dendra.jobs.v1.Overview.jobs:type_name -> dendra.jobs.v1.JobOverview
+	14, // 6: dendra.jobs.v1.Overview.queues:type_name -> dendra.jobs.v1.Queue
+	15, // 7: dendra.jobs.v1.Overview.loads:type_name -> dendra.jobs.v1.Load
+	16, // 8: dendra.jobs.v1.Overview.workers:type_name -> dendra.jobs.v1.Worker
+	17, // 9: dendra.jobs.v1.Overview.unserved_types:type_name -> dendra.jobs.v1.UnservedType
+	9,  // 10: dendra.jobs.v1.Overview.integrations:type_name -> dendra.jobs.v1.IntegrationOverview
+	10, // 11: dendra.jobs.v1.Overview.drift:type_name -> dendra.jobs.v1.DriftOverview
+	6,  // 12: dendra.jobs.v1.Overview.unserved_tags:type_name -> dendra.jobs.v1.UnservedTags
+	5,  // 13: dendra.jobs.v1.Overview.stations:type_name -> dendra.jobs.v1.StationOverview
+	12, // 14: dendra.jobs.v1.StationOverview.last_time:type_name -> google.protobuf.Timestamp
+	11, // 15: dendra.jobs.v1.UnservedTags.tags:type_name -> dendra.jobs.v1.UnservedTags.TagsEntry
+	18, // 16: dendra.jobs.v1.ServerHealth.latency:type_name -> google.protobuf.Duration
+	12, // 17: dendra.jobs.v1.ServerHealth.since_time:type_name -> google.protobuf.Timestamp
+	19, // 18: dendra.jobs.v1.JobOverview.status:type_name -> dendra.jobs.v1.JobStatus
+	20, // 19: dendra.jobs.v1.JobOverview.failing:type_name -> dendra.jobs.v1.Failing
+	12, // 20: dendra.jobs.v1.JobOverview.last_start_time:type_name -> google.protobuf.Timestamp
+	12, // 21: dendra.jobs.v1.JobOverview.next_start_time:type_name -> google.protobuf.Timestamp
+	12, // 22: dendra.jobs.v1.JobOverview.last_success_time:type_name -> google.protobuf.Timestamp
+	18, // 23: dendra.jobs.v1.JobOverview.median_duration:type_name -> google.protobuf.Duration
+	18, // 24: dendra.jobs.v1.JobOverview.freshness:type_name -> google.protobuf.Duration
+	12, // 25: dendra.jobs.v1.JobOverview.first_seen_time:type_name -> google.protobuf.Timestamp
+	12, // 26: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
+	0,  // 27: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
+	2,  // 28: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
+	1,  // 29: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
+	3,  // 30: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
+	29, // [29:31] is the sub-list for method output_type
+	27, // [27:29] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_overview_service_proto_init() }
@@ -1088,7 +1199,7 @@ func file_dendra_jobs_v1_overview_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_overview_service_proto_rawDesc), len(file_dendra_jobs_v1_overview_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

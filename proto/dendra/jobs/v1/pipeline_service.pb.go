@@ -83,7 +83,9 @@ func (LoadStatus) EnumDescriptor() ([]byte, []int) {
 }
 
 type ListLoadsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty means all.
+	Location      string `protobuf:"bytes,1,opt,name=location,proto3" json:"location,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -116,6 +118,13 @@ func (x *ListLoadsRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListLoadsRequest.ProtoReflect.Descriptor instead.
 func (*ListLoadsRequest) Descriptor() ([]byte, []int) {
 	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ListLoadsRequest) GetLocation() string {
+	if x != nil {
+		return x.Location
+	}
+	return ""
 }
 
 type ListLoadsResponse struct {
@@ -189,7 +198,17 @@ type Load struct {
 	NextAttemptTime *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=next_attempt_time,json=nextAttemptTime,proto3" json:"next_attempt_time,omitempty"`
 	Failures        int32                  `protobuf:"varint,18,opt,name=failures,proto3" json:"failures,omitempty"`
 	// The message that blocks the mirror. 0 if none does.
-	HeldSequence  int64 `protobuf:"varint,19,opt,name=held_sequence,json=heldSequence,proto3" json:"held_sequence,omitempty"`
+	HeldSequence int64  `protobuf:"varint,19,opt,name=held_sequence,json=heldSequence,proto3" json:"held_sequence,omitempty"`
+	HeldSubject  string `protobuf:"bytes,20,opt,name=held_subject,json=heldSubject,proto3" json:"held_subject,omitempty"`
+	ErrorClass   string `protobuf:"bytes,21,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
+	// When the last of the failures was.
+	FailureTime *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=failure_time,json=failureTime,proto3" json:"failure_time,omitempty"`
+	// The most that the server was found to take in one write, in bytes. 0 if it takes all.
+	MaxBytes int64 `protobuf:"varint,23,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	// All messages of the load up to this number are done with.
+	DoneSequence int64 `protobuf:"varint,24,opt,name=done_sequence,json=doneSequence,proto3" json:"done_sequence,omitempty"`
+	// The loader has reported within the last 30 seconds.
+	LoaderReports bool `protobuf:"varint,25,opt,name=loader_reports,json=loaderReports,proto3" json:"loader_reports,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -357,13 +376,57 @@ func (x *Load) GetHeldSequence() int64 {
 	return 0
 }
 
+func (x *Load) GetHeldSubject() string {
+	if x != nil {
+		return x.HeldSubject
+	}
+	return ""
+}
+
+func (x *Load) GetErrorClass() string {
+	if x != nil {
+		return x.ErrorClass
+	}
+	return ""
+}
+
+func (x *Load) GetFailureTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FailureTime
+	}
+	return nil
+}
+
+func (x *Load) GetMaxBytes() int64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+func (x *Load) GetDoneSequence() int64 {
+	if x != nil {
+		return x.DoneSequence
+	}
+	return 0
+}
+
+func (x *Load) GetLoaderReports() bool {
+	if x != nil {
+		return x.LoaderReports
+	}
+	return false
+}
+
 type SkipHeldMessageRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Location string                 `protobuf:"bytes,1,opt,name=location,proto3" json:"location,omitempty"`
 	// Defaults to live.
 	Flow string `protobuf:"bytes,2,opt,name=flow,proto3" json:"flow,omitempty"`
 	// Defaults to default.
-	Mirror        string `protobuf:"bytes,3,opt,name=mirror,proto3" json:"mirror,omitempty"`
+	Mirror string `protobuf:"bytes,3,opt,name=mirror,proto3" json:"mirror,omitempty"`
+	// The message that is meant, as held_sequence of the load has it. 0 means whichever it is.
+	Sequence      int64 `protobuf:"varint,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -419,10 +482,19 @@ func (x *SkipHeldMessageRequest) GetMirror() string {
 	return ""
 }
 
+func (x *SkipHeldMessageRequest) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
 type SkipHeldMessageResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of the message.
-	Sequence      int64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// The number of the message. The loader has done so once done_sequence of the load is not
+	// less.
+	Sequence      int64  `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Subject       string `protobuf:"bytes,2,opt,name=subject,proto3" json:"subject,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -464,6 +536,13 @@ func (x *SkipHeldMessageResponse) GetSequence() int64 {
 	return 0
 }
 
+func (x *SkipHeldMessageResponse) GetSubject() string {
+	if x != nil {
+		return x.Subject
+	}
+	return ""
+}
+
 // QuarantineItem is a message in quarantine.
 type QuarantineItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -485,7 +564,9 @@ type QuarantineItem struct {
 	// The size of what was refused, in bytes.
 	Size int64 `protobuf:"varint,13,opt,name=size,proto3" json:"size,omitempty"`
 	// What was refused. Not in lists.
-	Body          []byte `protobuf:"bytes,14,opt,name=body,proto3" json:"body,omitempty"`
+	Body []byte `protobuf:"bytes,14,opt,name=body,proto3" json:"body,omitempty"`
+	// The size of what is kept of it, in bytes.
+	KeptSize      int64 `protobuf:"varint,15,opt,name=kept_size,json=keptSize,proto3" json:"kept_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -618,15 +699,24 @@ func (x *QuarantineItem) GetBody() []byte {
 	return nil
 }
 
+func (x *QuarantineItem) GetKeptSize() int64 {
+	if x != nil {
+		return x.KeptSize
+	}
+	return 0
+}
+
 // QuarantineFilter fits items that have everything that is set.
 type QuarantineFilter struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Stage         string                 `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
-	Flow          string                 `protobuf:"bytes,2,opt,name=flow,proto3" json:"flow,omitempty"`
-	Organization  string                 `protobuf:"bytes,3,opt,name=organization,proto3" json:"organization,omitempty"`
-	Location      string                 `protobuf:"bytes,4,opt,name=location,proto3" json:"location,omitempty"`
-	ErrorClass    string                 `protobuf:"bytes,5,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
-	StartTime     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Stage        string                 `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
+	Flow         string                 `protobuf:"bytes,2,opt,name=flow,proto3" json:"flow,omitempty"`
+	Organization string                 `protobuf:"bytes,3,opt,name=organization,proto3" json:"organization,omitempty"`
+	Location     string                 `protobuf:"bytes,4,opt,name=location,proto3" json:"location,omitempty"`
+	ErrorClass   string                 `protobuf:"bytes,5,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
+	StartTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Their ids are less.
+	BeforeId      int64 `protobuf:"varint,7,opt,name=before_id,json=beforeId,proto3" json:"before_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -703,6 +793,13 @@ func (x *QuarantineFilter) GetStartTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *QuarantineFilter) GetBeforeId() int64 {
+	if x != nil {
+		return x.BeforeId
+	}
+	return 0
+}
+
 type ListQuarantineItemsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 1,000; 0 means 100.
@@ -710,6 +807,7 @@ type ListQuarantineItemsRequest struct {
 	// next_page_token of the page before.
 	PageToken     string            `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	Filter        *QuarantineFilter `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
+	OldestFirst   bool              `protobuf:"varint,4,opt,name=oldest_first,json=oldestFirst,proto3" json:"oldest_first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -765,11 +863,20 @@ func (x *ListQuarantineItemsRequest) GetFilter() *QuarantineFilter {
 	return nil
 }
 
+func (x *ListQuarantineItemsRequest) GetOldestFirst() bool {
+	if x != nil {
+		return x.OldestFirst
+	}
+	return false
+}
+
 type ListQuarantineItemsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Items []*QuarantineItem      `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// Empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// How many items fit the filter, from this page on.
+	TotalSize     int64 `protobuf:"varint,3,opt,name=total_size,json=totalSize,proto3" json:"total_size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -818,6 +925,211 @@ func (x *ListQuarantineItemsResponse) GetNextPageToken() string {
 	return ""
 }
 
+func (x *ListQuarantineItemsResponse) GetTotalSize() int64 {
+	if x != nil {
+		return x.TotalSize
+	}
+	return 0
+}
+
+type SummarizeQuarantineRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Filter        *QuarantineFilter      `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SummarizeQuarantineRequest) Reset() {
+	*x = SummarizeQuarantineRequest{}
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SummarizeQuarantineRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SummarizeQuarantineRequest) ProtoMessage() {}
+
+func (x *SummarizeQuarantineRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SummarizeQuarantineRequest.ProtoReflect.Descriptor instead.
+func (*SummarizeQuarantineRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SummarizeQuarantineRequest) GetFilter() *QuarantineFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+type SummarizeQuarantineResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those with the most items first.
+	Groups        []*QuarantineGroup `protobuf:"bytes,1,rep,name=groups,proto3" json:"groups,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SummarizeQuarantineResponse) Reset() {
+	*x = SummarizeQuarantineResponse{}
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SummarizeQuarantineResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SummarizeQuarantineResponse) ProtoMessage() {}
+
+func (x *SummarizeQuarantineResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SummarizeQuarantineResponse.ProtoReflect.Descriptor instead.
+func (*SummarizeQuarantineResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SummarizeQuarantineResponse) GetGroups() []*QuarantineGroup {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+// QuarantineGroup counts the items of one origin and one class.
+type QuarantineGroup struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Stage           string                 `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
+	Flow            string                 `protobuf:"bytes,2,opt,name=flow,proto3" json:"flow,omitempty"`
+	Name            string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	ErrorClass      string                 `protobuf:"bytes,4,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
+	ItemCount       int64                  `protobuf:"varint,5,opt,name=item_count,json=itemCount,proto3" json:"item_count,omitempty"`
+	ReplayableCount int64                  `protobuf:"varint,6,opt,name=replayable_count,json=replayableCount,proto3" json:"replayable_count,omitempty"`
+	OldestTime      *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=oldest_time,json=oldestTime,proto3" json:"oldest_time,omitempty"`
+	NewestTime      *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=newest_time,json=newestTime,proto3" json:"newest_time,omitempty"`
+	LatestId        int64                  `protobuf:"varint,9,opt,name=latest_id,json=latestId,proto3" json:"latest_id,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *QuarantineGroup) Reset() {
+	*x = QuarantineGroup{}
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuarantineGroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuarantineGroup) ProtoMessage() {}
+
+func (x *QuarantineGroup) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuarantineGroup.ProtoReflect.Descriptor instead.
+func (*QuarantineGroup) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *QuarantineGroup) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *QuarantineGroup) GetFlow() string {
+	if x != nil {
+		return x.Flow
+	}
+	return ""
+}
+
+func (x *QuarantineGroup) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *QuarantineGroup) GetErrorClass() string {
+	if x != nil {
+		return x.ErrorClass
+	}
+	return ""
+}
+
+func (x *QuarantineGroup) GetItemCount() int64 {
+	if x != nil {
+		return x.ItemCount
+	}
+	return 0
+}
+
+func (x *QuarantineGroup) GetReplayableCount() int64 {
+	if x != nil {
+		return x.ReplayableCount
+	}
+	return 0
+}
+
+func (x *QuarantineGroup) GetOldestTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.OldestTime
+	}
+	return nil
+}
+
+func (x *QuarantineGroup) GetNewestTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NewestTime
+	}
+	return nil
+}
+
+func (x *QuarantineGroup) GetLatestId() int64 {
+	if x != nil {
+		return x.LatestId
+	}
+	return 0
+}
+
 type GetQuarantineItemRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            int64                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -827,7 +1139,7 @@ type GetQuarantineItemRequest struct {
 
 func (x *GetQuarantineItemRequest) Reset() {
 	*x = GetQuarantineItemRequest{}
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -839,7 +1151,7 @@ func (x *GetQuarantineItemRequest) String() string {
 func (*GetQuarantineItemRequest) ProtoMessage() {}
 
 func (x *GetQuarantineItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -852,7 +1164,7 @@ func (x *GetQuarantineItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQuarantineItemRequest.ProtoReflect.Descriptor instead.
 func (*GetQuarantineItemRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{9}
+	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetQuarantineItemRequest) GetId() int64 {
@@ -871,7 +1183,7 @@ type GetQuarantineItemResponse struct {
 
 func (x *GetQuarantineItemResponse) Reset() {
 	*x = GetQuarantineItemResponse{}
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +1195,7 @@ func (x *GetQuarantineItemResponse) String() string {
 func (*GetQuarantineItemResponse) ProtoMessage() {}
 
 func (x *GetQuarantineItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +1208,7 @@ func (x *GetQuarantineItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQuarantineItemResponse.ProtoReflect.Descriptor instead.
 func (*GetQuarantineItemResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{10}
+	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetQuarantineItemResponse) GetItem() *QuarantineItem {
@@ -911,14 +1223,16 @@ type ReplayQuarantineItemsRequest struct {
 	Ids    []int64                `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
 	Filter *QuarantineFilter      `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Without it the answer counts, and nothing is replayed.
-	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	Force bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	// At most so many, the oldest first. 0 means all.
+	MaxCount      int32 `protobuf:"varint,4,opt,name=max_count,json=maxCount,proto3" json:"max_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReplayQuarantineItemsRequest) Reset() {
 	*x = ReplayQuarantineItemsRequest{}
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[11]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +1244,7 @@ func (x *ReplayQuarantineItemsRequest) String() string {
 func (*ReplayQuarantineItemsRequest) ProtoMessage() {}
 
 func (x *ReplayQuarantineItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[11]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +1257,7 @@ func (x *ReplayQuarantineItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayQuarantineItemsRequest.ProtoReflect.Descriptor instead.
 func (*ReplayQuarantineItemsRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{11}
+	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReplayQuarantineItemsRequest) GetIds() []int64 {
@@ -967,18 +1281,30 @@ func (x *ReplayQuarantineItemsRequest) GetForce() bool {
 	return false
 }
 
+func (x *ReplayQuarantineItemsRequest) GetMaxCount() int32 {
+	if x != nil {
+		return x.MaxCount
+	}
+	return 0
+}
+
 type ReplayQuarantineItemsResponse struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ReplayCount int32                  `protobuf:"varint,1,opt,name=replay_count,json=replayCount,proto3" json:"replay_count,omitempty"`
-	// Items that stay, with the reason in not_replayable.
-	Left          []*QuarantineItem `protobuf:"bytes,2,rep,name=left,proto3" json:"left,omitempty"`
+	// The first 1,000 of the items that stay, with the reason in not_replayable.
+	Left      []*QuarantineItem `protobuf:"bytes,2,rep,name=left,proto3" json:"left,omitempty"`
+	LeftCount int32             `protobuf:"varint,3,opt,name=left_count,json=leftCount,proto3" json:"left_count,omitempty"`
+	// Items that someone else removed meanwhile.
+	MissingCount int32 `protobuf:"varint,4,opt,name=missing_count,json=missingCount,proto3" json:"missing_count,omitempty"`
+	// The last item that was counted or replayed. 0 if there is none.
+	LastId        int64 `protobuf:"varint,5,opt,name=last_id,json=lastId,proto3" json:"last_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReplayQuarantineItemsResponse) Reset() {
 	*x = ReplayQuarantineItemsResponse{}
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[12]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1316,7 @@ func (x *ReplayQuarantineItemsResponse) String() string {
 func (*ReplayQuarantineItemsResponse) ProtoMessage() {}
 
 func (x *ReplayQuarantineItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[12]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1329,7 @@ func (x *ReplayQuarantineItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayQuarantineItemsResponse.ProtoReflect.Descriptor instead.
 func (*ReplayQuarantineItemsResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{12}
+	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReplayQuarantineItemsResponse) GetReplayCount() int32 {
@@ -1020,19 +1346,42 @@ func (x *ReplayQuarantineItemsResponse) GetLeft() []*QuarantineItem {
 	return nil
 }
 
+func (x *ReplayQuarantineItemsResponse) GetLeftCount() int32 {
+	if x != nil {
+		return x.LeftCount
+	}
+	return 0
+}
+
+func (x *ReplayQuarantineItemsResponse) GetMissingCount() int32 {
+	if x != nil {
+		return x.MissingCount
+	}
+	return 0
+}
+
+func (x *ReplayQuarantineItemsResponse) GetLastId() int64 {
+	if x != nil {
+		return x.LastId
+	}
+	return 0
+}
+
 type DropQuarantineItemsRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Ids    []int64                `protobuf:"varint,1,rep,packed,name=ids,proto3" json:"ids,omitempty"`
 	Filter *QuarantineFilter      `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
 	// Without it the answer counts, and nothing is dropped.
-	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	Force bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	// At most so many, the oldest first. 0 means all.
+	MaxCount      int32 `protobuf:"varint,4,opt,name=max_count,json=maxCount,proto3" json:"max_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DropQuarantineItemsRequest) Reset() {
 	*x = DropQuarantineItemsRequest{}
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[13]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1044,7 +1393,7 @@ func (x *DropQuarantineItemsRequest) String() string {
 func (*DropQuarantineItemsRequest) ProtoMessage() {}
 
 func (x *DropQuarantineItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[13]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1057,7 +1406,7 @@ func (x *DropQuarantineItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropQuarantineItemsRequest.ProtoReflect.Descriptor instead.
 func (*DropQuarantineItemsRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{13}
+	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DropQuarantineItemsRequest) GetIds() []int64 {
@@ -1081,16 +1430,25 @@ func (x *DropQuarantineItemsRequest) GetForce() bool {
 	return false
 }
 
+func (x *DropQuarantineItemsRequest) GetMaxCount() int32 {
+	if x != nil {
+		return x.MaxCount
+	}
+	return 0
+}
+
 type DropQuarantineItemsResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	DropCount     int32                  `protobuf:"varint,1,opt,name=drop_count,json=dropCount,proto3" json:"drop_count,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	DropCount int32                  `protobuf:"varint,1,opt,name=drop_count,json=dropCount,proto3" json:"drop_count,omitempty"`
+	// The last item that was counted or dropped. 0 if there is none.
+	LastId        int64 `protobuf:"varint,2,opt,name=last_id,json=lastId,proto3" json:"last_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DropQuarantineItemsResponse) Reset() {
 	*x = DropQuarantineItemsResponse{}
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[14]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1460,7 @@ func (x *DropQuarantineItemsResponse) String() string {
 func (*DropQuarantineItemsResponse) ProtoMessage() {}
 
 func (x *DropQuarantineItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[14]
+	mi := &file_dendra_jobs_v1_pipeline_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1473,7 @@ func (x *DropQuarantineItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropQuarantineItemsResponse.ProtoReflect.Descriptor instead.
 func (*DropQuarantineItemsResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{14}
+	return file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DropQuarantineItemsResponse) GetDropCount() int32 {
@@ -1125,14 +1483,22 @@ func (x *DropQuarantineItemsResponse) GetDropCount() int32 {
 	return 0
 }
 
+func (x *DropQuarantineItemsResponse) GetLastId() int64 {
+	if x != nil {
+		return x.LastId
+	}
+	return 0
+}
+
 var File_dendra_jobs_v1_pipeline_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\n" +
-	"%dendra/jobs/v1/pipeline_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x12\n" +
-	"\x10ListLoadsRequest\"?\n" +
+	"%dendra/jobs/v1/pipeline_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"E\n" +
+	"\x10ListLoadsRequest\x121\n" +
+	"\blocation\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{0,512}$R\blocation\"?\n" +
 	"\x11ListLoadsResponse\x12*\n" +
-	"\x05loads\x18\x01 \x03(\v2\x14.dendra.jobs.v1.LoadR\x05loads\"\xf2\x05\n" +
+	"\x05loads\x18\x01 \x03(\v2\x14.dendra.jobs.v1.LoadR\x05loads\"\xde\a\n" +
 	"\x04Load\x12\x1a\n" +
 	"\blocation\x18\x01 \x01(\tR\blocation\x12\x12\n" +
 	"\x04flow\x18\x02 \x01(\tR\x04flow\x12\x16\n" +
@@ -1155,13 +1521,22 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\tdown_time\x18\x10 \x01(\v2\x1a.google.protobuf.TimestampR\bdownTime\x12F\n" +
 	"\x11next_attempt_time\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x0fnextAttemptTime\x12\x1a\n" +
 	"\bfailures\x18\x12 \x01(\x05R\bfailures\x12#\n" +
-	"\rheld_sequence\x18\x13 \x01(\x03R\fheldSequence\"w\n" +
+	"\rheld_sequence\x18\x13 \x01(\x03R\fheldSequence\x12!\n" +
+	"\fheld_subject\x18\x14 \x01(\tR\vheldSubject\x12\x1f\n" +
+	"\verror_class\x18\x15 \x01(\tR\n" +
+	"errorClass\x12=\n" +
+	"\ffailure_time\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\vfailureTime\x12\x1b\n" +
+	"\tmax_bytes\x18\x17 \x01(\x03R\bmaxBytes\x12#\n" +
+	"\rdone_sequence\x18\x18 \x01(\x03R\fdoneSequence\x12%\n" +
+	"\x0eloader_reports\x18\x19 \x01(\bR\rloaderReports\"\x9c\x01\n" +
 	"\x16SkipHeldMessageRequest\x121\n" +
 	"\blocation\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\blocation\x12\x12\n" +
 	"\x04flow\x18\x02 \x01(\tR\x04flow\x12\x16\n" +
-	"\x06mirror\x18\x03 \x01(\tR\x06mirror\"5\n" +
+	"\x06mirror\x18\x03 \x01(\tR\x06mirror\x12#\n" +
+	"\bsequence\x18\x04 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\bsequence\"O\n" +
 	"\x17SkipHeldMessageResponse\x12\x1a\n" +
-	"\bsequence\x18\x01 \x01(\x03R\bsequence\"\xaa\x03\n" +
+	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12\x18\n" +
+	"\asubject\x18\x02 \x01(\tR\asubject\"\xc7\x03\n" +
 	"\x0eQuarantineItem\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\tR\x05stage\x12\x12\n" +
@@ -1178,7 +1553,8 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\x0fquarantine_time\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\x0equarantineTime\x12%\n" +
 	"\x0enot_replayable\x18\f \x01(\tR\rnotReplayable\x12\x12\n" +
 	"\x04size\x18\r \x01(\x03R\x04size\x12\x12\n" +
-	"\x04body\x18\x0e \x01(\fR\x04body\"\xd8\x01\n" +
+	"\x04body\x18\x0e \x01(\fR\x04body\x12\x1b\n" +
+	"\tkept_size\x18\x0f \x01(\x03R\bkeptSize\"\xfe\x01\n" +
 	"\x10QuarantineFilter\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\tR\x05stage\x12\x12\n" +
 	"\x04flow\x18\x02 \x01(\tR\x04flow\x12\"\n" +
@@ -1187,37 +1563,66 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\verror_class\x18\x05 \x01(\tR\n" +
 	"errorClass\x129\n" +
 	"\n" +
-	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\"\x9b\x01\n" +
+	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12$\n" +
+	"\tbefore_id\x18\a \x01(\x03B\a\xbaH\x04\"\x02(\x00R\bbeforeId\"\xbe\x01\n" +
 	"\x1aListQuarantineItemsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x128\n" +
-	"\x06filter\x18\x03 \x01(\v2 .dendra.jobs.v1.QuarantineFilterR\x06filter\"{\n" +
+	"\x06filter\x18\x03 \x01(\v2 .dendra.jobs.v1.QuarantineFilterR\x06filter\x12!\n" +
+	"\foldest_first\x18\x04 \x01(\bR\voldestFirst\"\x9a\x01\n" +
 	"\x1bListQuarantineItemsResponse\x124\n" +
 	"\x05items\x18\x01 \x03(\v2\x1e.dendra.jobs.v1.QuarantineItemR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"3\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1d\n" +
+	"\n" +
+	"total_size\x18\x03 \x01(\x03R\ttotalSize\"V\n" +
+	"\x1aSummarizeQuarantineRequest\x128\n" +
+	"\x06filter\x18\x01 \x01(\v2 .dendra.jobs.v1.QuarantineFilterR\x06filter\"V\n" +
+	"\x1bSummarizeQuarantineResponse\x127\n" +
+	"\x06groups\x18\x01 \x03(\v2\x1f.dendra.jobs.v1.QuarantineGroupR\x06groups\"\xd1\x02\n" +
+	"\x0fQuarantineGroup\x12\x14\n" +
+	"\x05stage\x18\x01 \x01(\tR\x05stage\x12\x12\n" +
+	"\x04flow\x18\x02 \x01(\tR\x04flow\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1f\n" +
+	"\verror_class\x18\x04 \x01(\tR\n" +
+	"errorClass\x12\x1d\n" +
+	"\n" +
+	"item_count\x18\x05 \x01(\x03R\titemCount\x12)\n" +
+	"\x10replayable_count\x18\x06 \x01(\x03R\x0freplayableCount\x12;\n" +
+	"\voldest_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"oldestTime\x12;\n" +
+	"\vnewest_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"newestTime\x12\x1b\n" +
+	"\tlatest_id\x18\t \x01(\x03R\blatestId\"3\n" +
 	"\x18GetQuarantineItemRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\x02id\"O\n" +
 	"\x19GetQuarantineItemResponse\x122\n" +
-	"\x04item\x18\x01 \x01(\v2\x1e.dendra.jobs.v1.QuarantineItemR\x04item\"\xa7\x01\n" +
+	"\x04item\x18\x01 \x01(\v2\x1e.dendra.jobs.v1.QuarantineItemR\x04item\"\xcd\x01\n" +
 	"\x1cReplayQuarantineItemsRequest\x12!\n" +
 	"\x03ids\x18\x01 \x03(\x03B\x0f\xbaH\f\x92\x01\t\x10\xe8\a\"\x04\"\x02 \x00R\x03ids\x128\n" +
 	"\x06filter\x18\x02 \x01(\v2 .dendra.jobs.v1.QuarantineFilterR\x06filter\x12\x14\n" +
-	"\x05force\x18\x03 \x01(\bR\x05force:\x14\xbaH\x11\"\x0f\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\x12$\n" +
+	"\tmax_count\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmaxCount:\x14\xbaH\x11\"\x0f\n" +
 	"\x03ids\n" +
-	"\x06filter\x10\x01\"v\n" +
+	"\x06filter\x10\x01\"\xd3\x01\n" +
 	"\x1dReplayQuarantineItemsResponse\x12!\n" +
 	"\freplay_count\x18\x01 \x01(\x05R\vreplayCount\x122\n" +
-	"\x04left\x18\x02 \x03(\v2\x1e.dendra.jobs.v1.QuarantineItemR\x04left\"\xa5\x01\n" +
+	"\x04left\x18\x02 \x03(\v2\x1e.dendra.jobs.v1.QuarantineItemR\x04left\x12\x1d\n" +
+	"\n" +
+	"left_count\x18\x03 \x01(\x05R\tleftCount\x12#\n" +
+	"\rmissing_count\x18\x04 \x01(\x05R\fmissingCount\x12\x17\n" +
+	"\alast_id\x18\x05 \x01(\x03R\x06lastId\"\xcb\x01\n" +
 	"\x1aDropQuarantineItemsRequest\x12!\n" +
 	"\x03ids\x18\x01 \x03(\x03B\x0f\xbaH\f\x92\x01\t\x10\xe8\a\"\x04\"\x02 \x00R\x03ids\x128\n" +
 	"\x06filter\x18\x02 \x01(\v2 .dendra.jobs.v1.QuarantineFilterR\x06filter\x12\x14\n" +
-	"\x05force\x18\x03 \x01(\bR\x05force:\x14\xbaH\x11\"\x0f\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\x12$\n" +
+	"\tmax_count\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmaxCount:\x14\xbaH\x11\"\x0f\n" +
 	"\x03ids\n" +
-	"\x06filter\x10\x01\"<\n" +
+	"\x06filter\x10\x01\"U\n" +
 	"\x1bDropQuarantineItemsResponse\x12\x1d\n" +
 	"\n" +
-	"drop_count\x18\x01 \x01(\x05R\tdropCount*\x9f\x01\n" +
+	"drop_count\x18\x01 \x01(\x05R\tdropCount\x12\x17\n" +
+	"\alast_id\x18\x02 \x01(\x03R\x06lastId*\x9f\x01\n" +
 	"\n" +
 	"LoadStatus\x12\x1b\n" +
 	"\x17LOAD_STATUS_UNSPECIFIED\x10\x00\x12\x12\n" +
@@ -1228,9 +1633,10 @@ const file_dendra_jobs_v1_pipeline_service_proto_rawDesc = "" +
 	"\x15LOAD_STATUS_NO_LOADER\x10\x052\xc8\x01\n" +
 	"\vLoadService\x12U\n" +
 	"\tListLoads\x12 .dendra.jobs.v1.ListLoadsRequest\x1a!.dendra.jobs.v1.ListLoadsResponse\"\x03\x90\x02\x01\x12b\n" +
-	"\x0fSkipHeldMessage\x12&.dendra.jobs.v1.SkipHeldMessageRequest\x1a'.dendra.jobs.v1.SkipHeldMessageResponse2\xdd\x03\n" +
+	"\x0fSkipHeldMessage\x12&.dendra.jobs.v1.SkipHeldMessageRequest\x1a'.dendra.jobs.v1.SkipHeldMessageResponse2\xd2\x04\n" +
 	"\x11QuarantineService\x12s\n" +
-	"\x13ListQuarantineItems\x12*.dendra.jobs.v1.ListQuarantineItemsRequest\x1a+.dendra.jobs.v1.ListQuarantineItemsResponse\"\x03\x90\x02\x01\x12m\n" +
+	"\x13ListQuarantineItems\x12*.dendra.jobs.v1.ListQuarantineItemsRequest\x1a+.dendra.jobs.v1.ListQuarantineItemsResponse\"\x03\x90\x02\x01\x12s\n" +
+	"\x13SummarizeQuarantine\x12*.dendra.jobs.v1.SummarizeQuarantineRequest\x1a+.dendra.jobs.v1.SummarizeQuarantineResponse\"\x03\x90\x02\x01\x12m\n" +
 	"\x11GetQuarantineItem\x12(.dendra.jobs.v1.GetQuarantineItemRequest\x1a).dendra.jobs.v1.GetQuarantineItemResponse\"\x03\x90\x02\x01\x12t\n" +
 	"\x15ReplayQuarantineItems\x12,.dendra.jobs.v1.ReplayQuarantineItemsRequest\x1a-.dendra.jobs.v1.ReplayQuarantineItemsResponse\x12n\n" +
 	"\x13DropQuarantineItems\x12*.dendra.jobs.v1.DropQuarantineItemsRequest\x1a+.dendra.jobs.v1.DropQuarantineItemsResponseBBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
@@ -1248,7 +1654,7 @@ func file_dendra_jobs_v1_pipeline_service_proto_rawDescGZIP() []byte {
 }
 
 var file_dendra_jobs_v1_pipeline_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dendra_jobs_v1_pipeline_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_dendra_jobs_v1_pipeline_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_dendra_jobs_v1_pipeline_service_proto_goTypes = []any{
 	(LoadStatus)(0),                       // 0: dendra.jobs.v1.LoadStatus
 	(*ListLoadsRequest)(nil),              // 1: dendra.jobs.v1.ListLoadsRequest
@@ -1260,47 +1666,57 @@ var file_dendra_jobs_v1_pipeline_service_proto_goTypes = []any{
 	(*QuarantineFilter)(nil),              // 7: dendra.jobs.v1.QuarantineFilter
 	(*ListQuarantineItemsRequest)(nil),    // 8: dendra.jobs.v1.ListQuarantineItemsRequest
 	(*ListQuarantineItemsResponse)(nil),   // 9: dendra.jobs.v1.ListQuarantineItemsResponse
-	(*GetQuarantineItemRequest)(nil),      // 10: dendra.jobs.v1.GetQuarantineItemRequest
-	(*GetQuarantineItemResponse)(nil),     // 11: dendra.jobs.v1.GetQuarantineItemResponse
-	(*ReplayQuarantineItemsRequest)(nil),  // 12: dendra.jobs.v1.ReplayQuarantineItemsRequest
-	(*ReplayQuarantineItemsResponse)(nil), // 13: dendra.jobs.v1.ReplayQuarantineItemsResponse
-	(*DropQuarantineItemsRequest)(nil),    // 14: dendra.jobs.v1.DropQuarantineItemsRequest
-	(*DropQuarantineItemsResponse)(nil),   // 15: dendra.jobs.v1.DropQuarantineItemsResponse
-	(*timestamppb.Timestamp)(nil),         // 16: google.protobuf.Timestamp
+	(*SummarizeQuarantineRequest)(nil),    // 10: dendra.jobs.v1.SummarizeQuarantineRequest
+	(*SummarizeQuarantineResponse)(nil),   // 11: dendra.jobs.v1.SummarizeQuarantineResponse
+	(*QuarantineGroup)(nil),               // 12: dendra.jobs.v1.QuarantineGroup
+	(*GetQuarantineItemRequest)(nil),      // 13: dendra.jobs.v1.GetQuarantineItemRequest
+	(*GetQuarantineItemResponse)(nil),     // 14: dendra.jobs.v1.GetQuarantineItemResponse
+	(*ReplayQuarantineItemsRequest)(nil),  // 15: dendra.jobs.v1.ReplayQuarantineItemsRequest
+	(*ReplayQuarantineItemsResponse)(nil), // 16: dendra.jobs.v1.ReplayQuarantineItemsResponse
+	(*DropQuarantineItemsRequest)(nil),    // 17: dendra.jobs.v1.DropQuarantineItemsRequest
+	(*DropQuarantineItemsResponse)(nil),   // 18: dendra.jobs.v1.DropQuarantineItemsResponse
+	(*timestamppb.Timestamp)(nil),         // 19: google.protobuf.Timestamp
 }
 var file_dendra_jobs_v1_pipeline_service_proto_depIdxs = []int32{
 	3,  // 0: dendra.jobs.v1.ListLoadsResponse.loads:type_name -> dendra.jobs.v1.Load
 	0,  // 1: dendra.jobs.v1.Load.status:type_name -> dendra.jobs.v1.LoadStatus
-	16, // 2: dendra.jobs.v1.Load.oldest_time:type_name -> google.protobuf.Timestamp
-	16, // 3: dendra.jobs.v1.Load.last_write_time:type_name -> google.protobuf.Timestamp
-	16, // 4: dendra.jobs.v1.Load.update_time:type_name -> google.protobuf.Timestamp
-	16, // 5: dendra.jobs.v1.Load.down_time:type_name -> google.protobuf.Timestamp
-	16, // 6: dendra.jobs.v1.Load.next_attempt_time:type_name -> google.protobuf.Timestamp
-	16, // 7: dendra.jobs.v1.QuarantineItem.quarantine_time:type_name -> google.protobuf.Timestamp
-	16, // 8: dendra.jobs.v1.QuarantineFilter.start_time:type_name -> google.protobuf.Timestamp
-	7,  // 9: dendra.jobs.v1.ListQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
-	6,  // 10: dendra.jobs.v1.ListQuarantineItemsResponse.items:type_name -> dendra.jobs.v1.QuarantineItem
-	6,  // 11: dendra.jobs.v1.GetQuarantineItemResponse.item:type_name -> dendra.jobs.v1.QuarantineItem
-	7,  // 12: dendra.jobs.v1.ReplayQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
-	6,  // 13: dendra.jobs.v1.ReplayQuarantineItemsResponse.left:type_name -> dendra.jobs.v1.QuarantineItem
-	7,  // 14: dendra.jobs.v1.DropQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
-	1,  // 15: dendra.jobs.v1.LoadService.ListLoads:input_type -> dendra.jobs.v1.ListLoadsRequest
-	4,  // 16: dendra.jobs.v1.LoadService.SkipHeldMessage:input_type -> dendra.jobs.v1.SkipHeldMessageRequest
-	8,  // 17: dendra.jobs.v1.QuarantineService.ListQuarantineItems:input_type -> dendra.jobs.v1.ListQuarantineItemsRequest
-	10, // 18: dendra.jobs.v1.QuarantineService.GetQuarantineItem:input_type -> dendra.jobs.v1.GetQuarantineItemRequest
-	12, // 19: dendra.jobs.v1.QuarantineService.ReplayQuarantineItems:input_type -> dendra.jobs.v1.ReplayQuarantineItemsRequest
-	14, // 20: dendra.jobs.v1.QuarantineService.DropQuarantineItems:input_type -> dendra.jobs.v1.DropQuarantineItemsRequest
-	2,  // 21: dendra.jobs.v1.LoadService.ListLoads:output_type -> dendra.jobs.v1.ListLoadsResponse
-	5,  // 22: dendra.jobs.v1.LoadService.SkipHeldMessage:output_type -> dendra.jobs.v1.SkipHeldMessageResponse
-	9,  // 23: dendra.jobs.v1.QuarantineService.ListQuarantineItems:output_type -> dendra.jobs.v1.ListQuarantineItemsResponse
-	11, // 24: dendra.jobs.v1.QuarantineService.GetQuarantineItem:output_type -> dendra.jobs.v1.GetQuarantineItemResponse
-	13, // 25: dendra.jobs.v1.QuarantineService.ReplayQuarantineItems:output_type -> dendra.jobs.v1.ReplayQuarantineItemsResponse
-	15, // 26: dendra.jobs.v1.QuarantineService.DropQuarantineItems:output_type -> dendra.jobs.v1.DropQuarantineItemsResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	19, // 2: dendra.jobs.v1.Load.oldest_time:type_name -> google.protobuf.Timestamp
+	19, // 3: dendra.jobs.v1.Load.last_write_time:type_name -> google.protobuf.Timestamp
+	19, // 4: dendra.jobs.v1.Load.update_time:type_name -> google.protobuf.Timestamp
+	19, // 5: dendra.jobs.v1.Load.down_time:type_name -> google.protobuf.Timestamp
+	19, // 6: dendra.jobs.v1.Load.next_attempt_time:type_name -> google.protobuf.Timestamp
+	19, // 7: dendra.jobs.v1.Load.failure_time:type_name -> google.protobuf.Timestamp
+	19, // 8: dendra.jobs.v1.QuarantineItem.quarantine_time:type_name -> google.protobuf.Timestamp
+	19, // 9: dendra.jobs.v1.QuarantineFilter.start_time:type_name -> google.protobuf.Timestamp
+	7,  // 10: dendra.jobs.v1.ListQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
+	6,  // 11: dendra.jobs.v1.ListQuarantineItemsResponse.items:type_name -> dendra.jobs.v1.QuarantineItem
+	7,  // 12: dendra.jobs.v1.SummarizeQuarantineRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
+	12, // 13: dendra.jobs.v1.SummarizeQuarantineResponse.groups:type_name -> dendra.jobs.v1.QuarantineGroup
+	19, // 14: dendra.jobs.v1.QuarantineGroup.oldest_time:type_name -> google.protobuf.Timestamp
+	19, // 15: dendra.jobs.v1.QuarantineGroup.newest_time:type_name -> google.protobuf.Timestamp
+	6,  // 16: dendra.jobs.v1.GetQuarantineItemResponse.item:type_name -> dendra.jobs.v1.QuarantineItem
+	7,  // 17: dendra.jobs.v1.ReplayQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
+	6,  // 18: dendra.jobs.v1.ReplayQuarantineItemsResponse.left:type_name -> dendra.jobs.v1.QuarantineItem
+	7,  // 19: dendra.jobs.v1.DropQuarantineItemsRequest.filter:type_name -> dendra.jobs.v1.QuarantineFilter
+	1,  // 20: dendra.jobs.v1.LoadService.ListLoads:input_type -> dendra.jobs.v1.ListLoadsRequest
+	4,  // 21: dendra.jobs.v1.LoadService.SkipHeldMessage:input_type -> dendra.jobs.v1.SkipHeldMessageRequest
+	8,  // 22: dendra.jobs.v1.QuarantineService.ListQuarantineItems:input_type -> dendra.jobs.v1.ListQuarantineItemsRequest
+	10, // 23: dendra.jobs.v1.QuarantineService.SummarizeQuarantine:input_type -> dendra.jobs.v1.SummarizeQuarantineRequest
+	13, // 24: dendra.jobs.v1.QuarantineService.GetQuarantineItem:input_type -> dendra.jobs.v1.GetQuarantineItemRequest
+	15, // 25: dendra.jobs.v1.QuarantineService.ReplayQuarantineItems:input_type -> dendra.jobs.v1.ReplayQuarantineItemsRequest
+	17, // 26: dendra.jobs.v1.QuarantineService.DropQuarantineItems:input_type -> dendra.jobs.v1.DropQuarantineItemsRequest
+	2,  // 27: dendra.jobs.v1.LoadService.ListLoads:output_type -> dendra.jobs.v1.ListLoadsResponse
+	5,  // 28: dendra.jobs.v1.LoadService.SkipHeldMessage:output_type -> dendra.jobs.v1.SkipHeldMessageResponse
+	9,  // 29: dendra.jobs.v1.QuarantineService.ListQuarantineItems:output_type -> dendra.jobs.v1.ListQuarantineItemsResponse
+	11, // 30: dendra.jobs.v1.QuarantineService.SummarizeQuarantine:output_type -> dendra.jobs.v1.SummarizeQuarantineResponse
+	14, // 31: dendra.jobs.v1.QuarantineService.GetQuarantineItem:output_type -> dendra.jobs.v1.GetQuarantineItemResponse
+	16, // 32: dendra.jobs.v1.QuarantineService.ReplayQuarantineItems:output_type -> dendra.jobs.v1.ReplayQuarantineItemsResponse
+	18, // 33: dendra.jobs.v1.QuarantineService.DropQuarantineItems:output_type -> dendra.jobs.v1.DropQuarantineItemsResponse
+	27, // [27:34] is the sub-list for method output_type
+	20, // [20:27] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_pipeline_service_proto_init() }
@@ -1314,7 +1730,7 @@ func file_dendra_jobs_v1_pipeline_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_pipeline_service_proto_rawDesc), len(file_dendra_jobs_v1_pipeline_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -23,6 +23,63 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ItemStatus says how an item left its queue.
+type ItemStatus int32
+
+const (
+	ItemStatus_ITEM_STATUS_UNSPECIFIED ItemStatus = 0
+	ItemStatus_ITEM_STATUS_COMPLETED   ItemStatus = 1
+	ItemStatus_ITEM_STATUS_FAILED      ItemStatus = 2
+	ItemStatus_ITEM_STATUS_CANCELED    ItemStatus = 3
+	// The job ran before, or since the item was put in.
+	ItemStatus_ITEM_STATUS_SKIPPED ItemStatus = 4
+)
+
+// Enum value maps for ItemStatus.
+var (
+	ItemStatus_name = map[int32]string{
+		0: "ITEM_STATUS_UNSPECIFIED",
+		1: "ITEM_STATUS_COMPLETED",
+		2: "ITEM_STATUS_FAILED",
+		3: "ITEM_STATUS_CANCELED",
+		4: "ITEM_STATUS_SKIPPED",
+	}
+	ItemStatus_value = map[string]int32{
+		"ITEM_STATUS_UNSPECIFIED": 0,
+		"ITEM_STATUS_COMPLETED":   1,
+		"ITEM_STATUS_FAILED":      2,
+		"ITEM_STATUS_CANCELED":    3,
+		"ITEM_STATUS_SKIPPED":     4,
+	}
+)
+
+func (x ItemStatus) Enum() *ItemStatus {
+	p := new(ItemStatus)
+	*p = x
+	return p
+}
+
+func (x ItemStatus) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ItemStatus) Descriptor() protoreflect.EnumDescriptor {
+	return file_dendra_jobs_v1_queue_service_proto_enumTypes[0].Descriptor()
+}
+
+func (ItemStatus) Type() protoreflect.EnumType {
+	return &file_dendra_jobs_v1_queue_service_proto_enumTypes[0]
+}
+
+func (x ItemStatus) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ItemStatus.Descriptor instead.
+func (ItemStatus) EnumDescriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{0}
+}
+
 // QueueStatus is the status of a queue.
 type QueueStatus int32
 
@@ -78,11 +135,11 @@ func (x QueueStatus) String() string {
 }
 
 func (QueueStatus) Descriptor() protoreflect.EnumDescriptor {
-	return file_dendra_jobs_v1_queue_service_proto_enumTypes[0].Descriptor()
+	return file_dendra_jobs_v1_queue_service_proto_enumTypes[1].Descriptor()
 }
 
 func (QueueStatus) Type() protoreflect.EnumType {
-	return &file_dendra_jobs_v1_queue_service_proto_enumTypes[0]
+	return &file_dendra_jobs_v1_queue_service_proto_enumTypes[1]
 }
 
 func (x QueueStatus) Number() protoreflect.EnumNumber {
@@ -91,7 +148,7 @@ func (x QueueStatus) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use QueueStatus.Descriptor instead.
 func (QueueStatus) EnumDescriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{0}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{1}
 }
 
 // Queue runs its items one at a time, in their order.
@@ -116,7 +173,26 @@ type Queue struct {
 	// Why it is paused or halted, or how its workflow ended.
 	Reason string `protobuf:"bytes,14,opt,name=reason,proto3" json:"reason,omitempty"`
 	// What the failure of an item does whose job does not say it.
-	OnFailure     FailurePolicy `protobuf:"varint,15,opt,name=on_failure,json=onFailure,proto3,enum=dendra.jobs.v1.FailurePolicy" json:"on_failure,omitempty"`
+	OnFailure FailurePolicy `protobuf:"varint,15,opt,name=on_failure,json=onFailure,proto3,enum=dendra.jobs.v1.FailurePolicy" json:"on_failure,omitempty"`
+	// Items of overflow pages that someone deleted by hand.
+	Lost int64 `protobuf:"varint,16,opt,name=lost,proto3" json:"lost,omitempty"`
+	// Dead letters that made room for later ones.
+	DeadLettersDropped int64 `protobuf:"varint,17,opt,name=dead_letters_dropped,json=deadLettersDropped,proto3" json:"dead_letters_dropped,omitempty"`
+	// Someone has paused the queue. It may be halted at the same time.
+	Paused      bool   `protobuf:"varint,18,opt,name=paused,proto3" json:"paused,omitempty"`
+	PauseReason string `protobuf:"bytes,19,opt,name=pause_reason,json=pauseReason,proto3" json:"pause_reason,omitempty"`
+	// It takes no more items, and runs what waits.
+	Draining bool `protobuf:"varint,20,opt,name=draining,proto3" json:"draining,omitempty"`
+	// Set while the queue waits for someone to look at a failure.
+	Halt *QueueHalt `protobuf:"bytes,21,opt,name=halt,proto3" json:"halt,omitempty"`
+	// Set if the workflow of the queue has ended. RecoverQueue starts it again.
+	End *QueueEnd `protobuf:"bytes,22,opt,name=end,proto3" json:"end,omitempty"`
+	// Set while the handler of a terminated run may still be at work.
+	Stopping *StoppingHandler `protobuf:"bytes,23,opt,name=stopping,proto3" json:"stopping,omitempty"`
+	// The items that run next, as many as the queue itself holds. Not in lists.
+	Next []*QueueItem `protobuf:"bytes,24,rep,name=next,proto3" json:"next,omitempty"`
+	// The latest 20 items that left the queue, the oldest first. Not in lists.
+	Recent        []*FinishedItem `protobuf:"bytes,25,rep,name=recent,proto3" json:"recent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -256,6 +332,459 @@ func (x *Queue) GetOnFailure() FailurePolicy {
 	return FailurePolicy_FAILURE_POLICY_UNSPECIFIED
 }
 
+func (x *Queue) GetLost() int64 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
+func (x *Queue) GetDeadLettersDropped() int64 {
+	if x != nil {
+		return x.DeadLettersDropped
+	}
+	return 0
+}
+
+func (x *Queue) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *Queue) GetPauseReason() string {
+	if x != nil {
+		return x.PauseReason
+	}
+	return ""
+}
+
+func (x *Queue) GetDraining() bool {
+	if x != nil {
+		return x.Draining
+	}
+	return false
+}
+
+func (x *Queue) GetHalt() *QueueHalt {
+	if x != nil {
+		return x.Halt
+	}
+	return nil
+}
+
+func (x *Queue) GetEnd() *QueueEnd {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *Queue) GetStopping() *StoppingHandler {
+	if x != nil {
+		return x.Stopping
+	}
+	return nil
+}
+
+func (x *Queue) GetNext() []*QueueItem {
+	if x != nil {
+		return x.Next
+	}
+	return nil
+}
+
+func (x *Queue) GetRecent() []*FinishedItem {
+	if x != nil {
+		return x.Recent
+	}
+	return nil
+}
+
+// QueueHalt is why a queue waits for someone to resume it or to skip what failed.
+type QueueHalt struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	Reason    string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The job that failed. Empty if it is an overflow page that cannot be read.
+	JobId         string `protobuf:"bytes,3,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	RunName       string `protobuf:"bytes,4,opt,name=run_name,json=runName,proto3" json:"run_name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueHalt) Reset() {
+	*x = QueueHalt{}
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueHalt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueHalt) ProtoMessage() {}
+
+func (x *QueueHalt) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueHalt.ProtoReflect.Descriptor instead.
+func (*QueueHalt) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *QueueHalt) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *QueueHalt) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *QueueHalt) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *QueueHalt) GetRunName() string {
+	if x != nil {
+		return x.RunName
+	}
+	return ""
+}
+
+// QueueEnd is how the workflow of a queue has ended. It does not end by itself.
+type QueueEnd struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Status  RunStatus              `protobuf:"varint,1,opt,name=status,proto3,enum=dendra.jobs.v1.RunStatus" json:"status,omitempty"`
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Who terminated it.
+	EndedBy string `protobuf:"bytes,3,opt,name=ended_by,json=endedBy,proto3" json:"ended_by,omitempty"`
+	// Why it was terminated, or the error it failed with.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// The status of the run of the item that was at work.
+	RunningStatus RunStatus `protobuf:"varint,5,opt,name=running_status,json=runningStatus,proto3,enum=dendra.jobs.v1.RunStatus" json:"running_status,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueEnd) Reset() {
+	*x = QueueEnd{}
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueEnd) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueEnd) ProtoMessage() {}
+
+func (x *QueueEnd) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueEnd.ProtoReflect.Descriptor instead.
+func (*QueueEnd) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *QueueEnd) GetStatus() RunStatus {
+	if x != nil {
+		return x.Status
+	}
+	return RunStatus_RUN_STATUS_UNSPECIFIED
+}
+
+func (x *QueueEnd) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *QueueEnd) GetEndedBy() string {
+	if x != nil {
+		return x.EndedBy
+	}
+	return ""
+}
+
+func (x *QueueEnd) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *QueueEnd) GetRunningStatus() RunStatus {
+	if x != nil {
+		return x.RunningStatus
+	}
+	return RunStatus_RUN_STATUS_UNSPECIFIED
+}
+
+// StoppingHandler is the handler of a terminated run.
+type StoppingHandler struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	JobId string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	// By then it has ended, or its worker is lost.
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoppingHandler) Reset() {
+	*x = StoppingHandler{}
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoppingHandler) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoppingHandler) ProtoMessage() {}
+
+func (x *StoppingHandler) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoppingHandler.ProtoReflect.Descriptor instead.
+func (*StoppingHandler) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *StoppingHandler) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *StoppingHandler) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+// FinishedItem is an item that has left its queue.
+type FinishedItem struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Sequence   int64                  `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	JobId      string                 `protobuf:"bytes,2,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	Status     ItemStatus             `protobuf:"varint,3,opt,name=status,proto3,enum=dendra.jobs.v1.ItemStatus" json:"status,omitempty"`
+	AcceptTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=accept_time,json=acceptTime,proto3" json:"accept_time,omitempty"`
+	// Unset if it never ran.
+	StartTime     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	EndTime       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	RunName       string                 `protobuf:"bytes,7,opt,name=run_name,json=runName,proto3" json:"run_name,omitempty"`
+	ErrorMessage  string                 `protobuf:"bytes,8,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FinishedItem) Reset() {
+	*x = FinishedItem{}
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FinishedItem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FinishedItem) ProtoMessage() {}
+
+func (x *FinishedItem) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FinishedItem.ProtoReflect.Descriptor instead.
+func (*FinishedItem) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *FinishedItem) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *FinishedItem) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *FinishedItem) GetStatus() ItemStatus {
+	if x != nil {
+		return x.Status
+	}
+	return ItemStatus_ITEM_STATUS_UNSPECIFIED
+}
+
+func (x *FinishedItem) GetAcceptTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AcceptTime
+	}
+	return nil
+}
+
+func (x *FinishedItem) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *FinishedItem) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *FinishedItem) GetRunName() string {
+	if x != nil {
+		return x.RunName
+	}
+	return ""
+}
+
+func (x *FinishedItem) GetErrorMessage() string {
+	if x != nil {
+		return x.ErrorMessage
+	}
+	return ""
+}
+
+// QueueSummary is a queue right after a change.
+type QueueSummary struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Waiting       int32                  `protobuf:"varint,1,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	RunningJobId  string                 `protobuf:"bytes,2,opt,name=running_job_id,json=runningJobId,proto3" json:"running_job_id,omitempty"`
+	Paused        bool                   `protobuf:"varint,3,opt,name=paused,proto3" json:"paused,omitempty"`
+	Draining      bool                   `protobuf:"varint,4,opt,name=draining,proto3" json:"draining,omitempty"`
+	Halted        bool                   `protobuf:"varint,5,opt,name=halted,proto3" json:"halted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueSummary) Reset() {
+	*x = QueueSummary{}
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueSummary) ProtoMessage() {}
+
+func (x *QueueSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueSummary.ProtoReflect.Descriptor instead.
+func (*QueueSummary) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *QueueSummary) GetWaiting() int32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *QueueSummary) GetRunningJobId() string {
+	if x != nil {
+		return x.RunningJobId
+	}
+	return ""
+}
+
+func (x *QueueSummary) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *QueueSummary) GetDraining() bool {
+	if x != nil {
+		return x.Draining
+	}
+	return false
+}
+
+func (x *QueueSummary) GetHalted() bool {
+	if x != nil {
+		return x.Halted
+	}
+	return false
+}
+
 // QueueItem is a job in a queue.
 type QueueItem struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -273,7 +802,7 @@ type QueueItem struct {
 
 func (x *QueueItem) Reset() {
 	*x = QueueItem{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[1]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -285,7 +814,7 @@ func (x *QueueItem) String() string {
 func (*QueueItem) ProtoMessage() {}
 
 func (x *QueueItem) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[1]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -298,7 +827,7 @@ func (x *QueueItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueItem.ProtoReflect.Descriptor instead.
 func (*QueueItem) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{1}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *QueueItem) GetSequence() int64 {
@@ -357,7 +886,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[2]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -369,7 +898,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[2]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -382,7 +911,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{2}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DeadLetter) GetSequence() int64 {
@@ -429,7 +958,7 @@ type GetQueueRequest struct {
 
 func (x *GetQueueRequest) Reset() {
 	*x = GetQueueRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[3]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +970,7 @@ func (x *GetQueueRequest) String() string {
 func (*GetQueueRequest) ProtoMessage() {}
 
 func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[3]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +983,7 @@ func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQueueRequest.ProtoReflect.Descriptor instead.
 func (*GetQueueRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{3}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetQueueRequest) GetName() string {
@@ -473,7 +1002,7 @@ type GetQueueResponse struct {
 
 func (x *GetQueueResponse) Reset() {
 	*x = GetQueueResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[4]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +1014,7 @@ func (x *GetQueueResponse) String() string {
 func (*GetQueueResponse) ProtoMessage() {}
 
 func (x *GetQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[4]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +1027,7 @@ func (x *GetQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQueueResponse.ProtoReflect.Descriptor instead.
 func (*GetQueueResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{4}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetQueueResponse) GetQueue() *Queue {
@@ -520,7 +1049,7 @@ type ListQueuesRequest struct {
 
 func (x *ListQueuesRequest) Reset() {
 	*x = ListQueuesRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -532,7 +1061,7 @@ func (x *ListQueuesRequest) String() string {
 func (*ListQueuesRequest) ProtoMessage() {}
 
 func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -545,7 +1074,7 @@ func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesRequest.ProtoReflect.Descriptor instead.
 func (*ListQueuesRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{5}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListQueuesRequest) GetPageSize() int32 {
@@ -575,7 +1104,7 @@ type ListQueuesResponse struct {
 
 func (x *ListQueuesResponse) Reset() {
 	*x = ListQueuesResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -587,7 +1116,7 @@ func (x *ListQueuesResponse) String() string {
 func (*ListQueuesResponse) ProtoMessage() {}
 
 func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -600,7 +1129,7 @@ func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesResponse.ProtoReflect.Descriptor instead.
 func (*ListQueuesResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{6}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListQueuesResponse) GetQueues() []*Queue {
@@ -631,14 +1160,19 @@ type EnqueueJobsRequest struct {
 	// Runs jobs although they have completed before.
 	AllowRerun bool `protobuf:"varint,2,opt,name=allow_rerun,json=allowRerun,proto3" json:"allow_rerun,omitempty"`
 	// The same id again puts nothing in, as long as the queue remembers it.
-	RequestId     string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	RequestId string `protobuf:"bytes,3,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Refuses a job that would be skipped at its turn, since it has completed with another
+	// spec.
+	RefuseOtherSpec bool `protobuf:"varint,4,opt,name=refuse_other_spec,json=refuseOtherSpec,proto3" json:"refuse_other_spec,omitempty"`
+	// Queued jobs that Temporal has already, all of one queue.
+	JobIds        []string `protobuf:"bytes,5,rep,name=job_ids,json=jobIds,proto3" json:"job_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EnqueueJobsRequest) Reset() {
 	*x = EnqueueJobsRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -650,7 +1184,7 @@ func (x *EnqueueJobsRequest) String() string {
 func (*EnqueueJobsRequest) ProtoMessage() {}
 
 func (x *EnqueueJobsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[7]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -663,7 +1197,7 @@ func (x *EnqueueJobsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueJobsRequest.ProtoReflect.Descriptor instead.
 func (*EnqueueJobsRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{7}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EnqueueJobsRequest) GetJobs() []*Job {
@@ -687,6 +1221,20 @@ func (x *EnqueueJobsRequest) GetRequestId() string {
 	return ""
 }
 
+func (x *EnqueueJobsRequest) GetRefuseOtherSpec() bool {
+	if x != nil {
+		return x.RefuseOtherSpec
+	}
+	return false
+}
+
+func (x *EnqueueJobsRequest) GetJobIds() []string {
+	if x != nil {
+		return x.JobIds
+	}
+	return nil
+}
+
 type EnqueueJobsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the jobs.
@@ -697,7 +1245,7 @@ type EnqueueJobsResponse struct {
 
 func (x *EnqueueJobsResponse) Reset() {
 	*x = EnqueueJobsResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -709,7 +1257,7 @@ func (x *EnqueueJobsResponse) String() string {
 func (*EnqueueJobsResponse) ProtoMessage() {}
 
 func (x *EnqueueJobsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[8]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -722,7 +1270,7 @@ func (x *EnqueueJobsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueueJobsResponse.ProtoReflect.Descriptor instead.
 func (*EnqueueJobsResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{8}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EnqueueJobsResponse) GetPlaces() []*QueuePlace {
@@ -745,7 +1293,7 @@ type ListQueueItemsRequest struct {
 
 func (x *ListQueueItemsRequest) Reset() {
 	*x = ListQueueItemsRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -757,7 +1305,7 @@ func (x *ListQueueItemsRequest) String() string {
 func (*ListQueueItemsRequest) ProtoMessage() {}
 
 func (x *ListQueueItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[9]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -770,7 +1318,7 @@ func (x *ListQueueItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueueItemsRequest.ProtoReflect.Descriptor instead.
 func (*ListQueueItemsRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{9}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListQueueItemsRequest) GetQueue() string {
@@ -805,7 +1353,7 @@ type ListQueueItemsResponse struct {
 
 func (x *ListQueueItemsResponse) Reset() {
 	*x = ListQueueItemsResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +1365,7 @@ func (x *ListQueueItemsResponse) String() string {
 func (*ListQueueItemsResponse) ProtoMessage() {}
 
 func (x *ListQueueItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[10]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +1378,7 @@ func (x *ListQueueItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueueItemsResponse.ProtoReflect.Descriptor instead.
 func (*ListQueueItemsResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{10}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListQueueItemsResponse) GetItems() []*QueueItem {
@@ -857,7 +1405,7 @@ type CancelQueueItemRequest struct {
 
 func (x *CancelQueueItemRequest) Reset() {
 	*x = CancelQueueItemRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[11]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +1417,7 @@ func (x *CancelQueueItemRequest) String() string {
 func (*CancelQueueItemRequest) ProtoMessage() {}
 
 func (x *CancelQueueItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[11]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +1430,7 @@ func (x *CancelQueueItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelQueueItemRequest.ProtoReflect.Descriptor instead.
 func (*CancelQueueItemRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{11}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CancelQueueItemRequest) GetQueue() string {
@@ -909,7 +1457,7 @@ type CancelQueueItemResponse struct {
 
 func (x *CancelQueueItemResponse) Reset() {
 	*x = CancelQueueItemResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[12]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1469,7 @@ func (x *CancelQueueItemResponse) String() string {
 func (*CancelQueueItemResponse) ProtoMessage() {}
 
 func (x *CancelQueueItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[12]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1482,7 @@ func (x *CancelQueueItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelQueueItemResponse.ProtoReflect.Descriptor instead.
 func (*CancelQueueItemResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{12}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CancelQueueItemResponse) GetRunning() bool {
@@ -954,7 +1502,7 @@ type MoveQueueItemRequest struct {
 
 func (x *MoveQueueItemRequest) Reset() {
 	*x = MoveQueueItemRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[13]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -966,7 +1514,7 @@ func (x *MoveQueueItemRequest) String() string {
 func (*MoveQueueItemRequest) ProtoMessage() {}
 
 func (x *MoveQueueItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[13]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -979,7 +1527,7 @@ func (x *MoveQueueItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveQueueItemRequest.ProtoReflect.Descriptor instead.
 func (*MoveQueueItemRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{13}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *MoveQueueItemRequest) GetQueue() string {
@@ -998,13 +1546,14 @@ func (x *MoveQueueItemRequest) GetJobId() string {
 
 type MoveQueueItemResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Summary       *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MoveQueueItemResponse) Reset() {
 	*x = MoveQueueItemResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[14]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1016,7 +1565,7 @@ func (x *MoveQueueItemResponse) String() string {
 func (*MoveQueueItemResponse) ProtoMessage() {}
 
 func (x *MoveQueueItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[14]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1029,7 +1578,14 @@ func (x *MoveQueueItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveQueueItemResponse.ProtoReflect.Descriptor instead.
 func (*MoveQueueItemResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{14}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *MoveQueueItemResponse) GetSummary() *QueueSummary {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
 }
 
 type PurgeQueueRequest struct {
@@ -1046,7 +1602,7 @@ type PurgeQueueRequest struct {
 
 func (x *PurgeQueueRequest) Reset() {
 	*x = PurgeQueueRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[15]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1614,7 @@ func (x *PurgeQueueRequest) String() string {
 func (*PurgeQueueRequest) ProtoMessage() {}
 
 func (x *PurgeQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[15]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1627,7 @@ func (x *PurgeQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeQueueRequest.ProtoReflect.Descriptor instead.
 func (*PurgeQueueRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{15}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PurgeQueueRequest) GetQueue() string {
@@ -1113,7 +1669,7 @@ type PurgeQueueResponse struct {
 
 func (x *PurgeQueueResponse) Reset() {
 	*x = PurgeQueueResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[16]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1681,7 @@ func (x *PurgeQueueResponse) String() string {
 func (*PurgeQueueResponse) ProtoMessage() {}
 
 func (x *PurgeQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[16]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1694,7 @@ func (x *PurgeQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PurgeQueueResponse.ProtoReflect.Descriptor instead.
 func (*PurgeQueueResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{16}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PurgeQueueResponse) GetPurgeCount() int32 {
@@ -1165,7 +1721,7 @@ type PauseQueueRequest struct {
 
 func (x *PauseQueueRequest) Reset() {
 	*x = PauseQueueRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[17]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1733,7 @@ func (x *PauseQueueRequest) String() string {
 func (*PauseQueueRequest) ProtoMessage() {}
 
 func (x *PauseQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[17]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1746,7 @@ func (x *PauseQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseQueueRequest.ProtoReflect.Descriptor instead.
 func (*PauseQueueRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{17}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PauseQueueRequest) GetQueue() string {
@@ -1208,14 +1764,18 @@ func (x *PauseQueueRequest) GetReason() string {
 }
 
 type PauseQueueResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Summary *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
+	// The queue was paused already, for this reason. The new one was added.
+	AlreadyPaused  bool   `protobuf:"varint,2,opt,name=already_paused,json=alreadyPaused,proto3" json:"already_paused,omitempty"`
+	PreviousReason string `protobuf:"bytes,3,opt,name=previous_reason,json=previousReason,proto3" json:"previous_reason,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *PauseQueueResponse) Reset() {
 	*x = PauseQueueResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[18]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1787,7 @@ func (x *PauseQueueResponse) String() string {
 func (*PauseQueueResponse) ProtoMessage() {}
 
 func (x *PauseQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[18]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1800,28 @@ func (x *PauseQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseQueueResponse.ProtoReflect.Descriptor instead.
 func (*PauseQueueResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{18}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *PauseQueueResponse) GetSummary() *QueueSummary {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
+}
+
+func (x *PauseQueueResponse) GetAlreadyPaused() bool {
+	if x != nil {
+		return x.AlreadyPaused
+	}
+	return false
+}
+
+func (x *PauseQueueResponse) GetPreviousReason() string {
+	if x != nil {
+		return x.PreviousReason
+	}
+	return ""
 }
 
 type ResumeQueueRequest struct {
@@ -1252,7 +1833,7 @@ type ResumeQueueRequest struct {
 
 func (x *ResumeQueueRequest) Reset() {
 	*x = ResumeQueueRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[19]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1845,7 @@ func (x *ResumeQueueRequest) String() string {
 func (*ResumeQueueRequest) ProtoMessage() {}
 
 func (x *ResumeQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[19]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1858,7 @@ func (x *ResumeQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeQueueRequest.ProtoReflect.Descriptor instead.
 func (*ResumeQueueRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{19}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ResumeQueueRequest) GetQueue() string {
@@ -1288,14 +1869,17 @@ func (x *ResumeQueueRequest) GetQueue() string {
 }
 
 type ResumeQueueResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Summary *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
+	// The queue was not paused, drained or halted. Nothing was done.
+	Unchanged     bool `protobuf:"varint,2,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResumeQueueResponse) Reset() {
 	*x = ResumeQueueResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[20]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1307,7 +1891,7 @@ func (x *ResumeQueueResponse) String() string {
 func (*ResumeQueueResponse) ProtoMessage() {}
 
 func (x *ResumeQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[20]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1320,7 +1904,21 @@ func (x *ResumeQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeQueueResponse.ProtoReflect.Descriptor instead.
 func (*ResumeQueueResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{20}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ResumeQueueResponse) GetSummary() *QueueSummary {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
+}
+
+func (x *ResumeQueueResponse) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
 }
 
 type DrainQueueRequest struct {
@@ -1332,7 +1930,7 @@ type DrainQueueRequest struct {
 
 func (x *DrainQueueRequest) Reset() {
 	*x = DrainQueueRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[21]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1942,7 @@ func (x *DrainQueueRequest) String() string {
 func (*DrainQueueRequest) ProtoMessage() {}
 
 func (x *DrainQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[21]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1955,7 @@ func (x *DrainQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainQueueRequest.ProtoReflect.Descriptor instead.
 func (*DrainQueueRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{21}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DrainQueueRequest) GetQueue() string {
@@ -1369,13 +1967,14 @@ func (x *DrainQueueRequest) GetQueue() string {
 
 type DrainQueueResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Summary       *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DrainQueueResponse) Reset() {
 	*x = DrainQueueResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[22]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1986,7 @@ func (x *DrainQueueResponse) String() string {
 func (*DrainQueueResponse) ProtoMessage() {}
 
 func (x *DrainQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[22]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1999,14 @@ func (x *DrainQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainQueueResponse.ProtoReflect.Descriptor instead.
 func (*DrainQueueResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{22}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *DrainQueueResponse) GetSummary() *QueueSummary {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
 }
 
 type SkipFailedItemRequest struct {
@@ -1412,7 +2018,7 @@ type SkipFailedItemRequest struct {
 
 func (x *SkipFailedItemRequest) Reset() {
 	*x = SkipFailedItemRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[23]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +2030,7 @@ func (x *SkipFailedItemRequest) String() string {
 func (*SkipFailedItemRequest) ProtoMessage() {}
 
 func (x *SkipFailedItemRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[23]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +2043,7 @@ func (x *SkipFailedItemRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipFailedItemRequest.ProtoReflect.Descriptor instead.
 func (*SkipFailedItemRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{23}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SkipFailedItemRequest) GetQueue() string {
@@ -1449,13 +2055,14 @@ func (x *SkipFailedItemRequest) GetQueue() string {
 
 type SkipFailedItemResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Summary       *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SkipFailedItemResponse) Reset() {
 	*x = SkipFailedItemResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[24]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +2074,7 @@ func (x *SkipFailedItemResponse) String() string {
 func (*SkipFailedItemResponse) ProtoMessage() {}
 
 func (x *SkipFailedItemResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[24]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +2087,14 @@ func (x *SkipFailedItemResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkipFailedItemResponse.ProtoReflect.Descriptor instead.
 func (*SkipFailedItemResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{24}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *SkipFailedItemResponse) GetSummary() *QueueSummary {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
 }
 
 type SetQueueFailurePolicyRequest struct {
@@ -1493,7 +2107,7 @@ type SetQueueFailurePolicyRequest struct {
 
 func (x *SetQueueFailurePolicyRequest) Reset() {
 	*x = SetQueueFailurePolicyRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[25]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1505,7 +2119,7 @@ func (x *SetQueueFailurePolicyRequest) String() string {
 func (*SetQueueFailurePolicyRequest) ProtoMessage() {}
 
 func (x *SetQueueFailurePolicyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[25]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1518,7 +2132,7 @@ func (x *SetQueueFailurePolicyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueFailurePolicyRequest.ProtoReflect.Descriptor instead.
 func (*SetQueueFailurePolicyRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{25}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SetQueueFailurePolicyRequest) GetQueue() string {
@@ -1537,13 +2151,14 @@ func (x *SetQueueFailurePolicyRequest) GetOnFailure() FailurePolicy {
 
 type SetQueueFailurePolicyResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Summary       *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SetQueueFailurePolicyResponse) Reset() {
 	*x = SetQueueFailurePolicyResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[26]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +2170,7 @@ func (x *SetQueueFailurePolicyResponse) String() string {
 func (*SetQueueFailurePolicyResponse) ProtoMessage() {}
 
 func (x *SetQueueFailurePolicyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[26]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +2183,14 @@ func (x *SetQueueFailurePolicyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetQueueFailurePolicyResponse.ProtoReflect.Descriptor instead.
 func (*SetQueueFailurePolicyResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{26}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *SetQueueFailurePolicyResponse) GetSummary() *QueueSummary {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
 }
 
 type RecoverQueueRequest struct {
@@ -1580,7 +2202,7 @@ type RecoverQueueRequest struct {
 
 func (x *RecoverQueueRequest) Reset() {
 	*x = RecoverQueueRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[27]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1592,7 +2214,7 @@ func (x *RecoverQueueRequest) String() string {
 func (*RecoverQueueRequest) ProtoMessage() {}
 
 func (x *RecoverQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[27]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1605,7 +2227,7 @@ func (x *RecoverQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoverQueueRequest.ProtoReflect.Descriptor instead.
 func (*RecoverQueueRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{27}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RecoverQueueRequest) GetQueue() string {
@@ -1616,14 +2238,17 @@ func (x *RecoverQueueRequest) GetQueue() string {
 }
 
 type RecoverQueueResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Summary *QueueSummary          `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
+	// The workflow of the queue is running. Nothing was done.
+	Unchanged     bool `protobuf:"varint,2,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RecoverQueueResponse) Reset() {
 	*x = RecoverQueueResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[28]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +2260,7 @@ func (x *RecoverQueueResponse) String() string {
 func (*RecoverQueueResponse) ProtoMessage() {}
 
 func (x *RecoverQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[28]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +2273,21 @@ func (x *RecoverQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoverQueueResponse.ProtoReflect.Descriptor instead.
 func (*RecoverQueueResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{28}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *RecoverQueueResponse) GetSummary() *QueueSummary {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
+}
+
+func (x *RecoverQueueResponse) GetUnchanged() bool {
+	if x != nil {
+		return x.Unchanged
+	}
+	return false
 }
 
 type ListDeadLettersRequest struct {
@@ -1660,7 +2299,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[29]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +2311,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[29]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +2324,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{29}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ListDeadLettersRequest) GetQueue() string {
@@ -1698,14 +2337,16 @@ func (x *ListDeadLettersRequest) GetQueue() string {
 type ListDeadLettersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// At most 100, the oldest first.
-	DeadLetters   []*DeadLetter `protobuf:"bytes,1,rep,name=dead_letters,json=deadLetters,proto3" json:"dead_letters,omitempty"`
+	DeadLetters []*DeadLetter `protobuf:"bytes,1,rep,name=dead_letters,json=deadLetters,proto3" json:"dead_letters,omitempty"`
+	// How many older ones made room for them.
+	Dropped       int64 `protobuf:"varint,2,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[30]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1717,7 +2358,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[30]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1730,7 +2371,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{30}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ListDeadLettersResponse) GetDeadLetters() []*DeadLetter {
@@ -1738,6 +2379,13 @@ func (x *ListDeadLettersResponse) GetDeadLetters() []*DeadLetter {
 		return x.DeadLetters
 	}
 	return nil
+}
+
+func (x *ListDeadLettersResponse) GetDropped() int64 {
+	if x != nil {
+		return x.Dropped
+	}
+	return 0
 }
 
 type RetryDeadLettersRequest struct {
@@ -1751,7 +2399,7 @@ type RetryDeadLettersRequest struct {
 
 func (x *RetryDeadLettersRequest) Reset() {
 	*x = RetryDeadLettersRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[31]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +2411,7 @@ func (x *RetryDeadLettersRequest) String() string {
 func (*RetryDeadLettersRequest) ProtoMessage() {}
 
 func (x *RetryDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[31]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +2424,7 @@ func (x *RetryDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*RetryDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{31}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RetryDeadLettersRequest) GetQueue() string {
@@ -1798,15 +2446,17 @@ type RetryDeadLettersResponse struct {
 	Retried []*DeadLetter          `protobuf:"bytes,1,rep,name=retried,proto3" json:"retried,omitempty"`
 	// In the order of retried.
 	Places []*QueuePlace `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
-	// Those that stay, each with the reason in error_message.
-	Left          []*DeadLetter `protobuf:"bytes,3,rep,name=left,proto3" json:"left,omitempty"`
+	// Those that cannot be retried and stay, each with the reason in error_message.
+	Left []*DeadLetter `protobuf:"bytes,3,rep,name=left,proto3" json:"left,omitempty"`
+	// Those of jobs that are retried with another spec. Retry them when that has ended.
+	Later         []*DeadLetter `protobuf:"bytes,4,rep,name=later,proto3" json:"later,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RetryDeadLettersResponse) Reset() {
 	*x = RetryDeadLettersResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[32]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +2468,7 @@ func (x *RetryDeadLettersResponse) String() string {
 func (*RetryDeadLettersResponse) ProtoMessage() {}
 
 func (x *RetryDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[32]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +2481,7 @@ func (x *RetryDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*RetryDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{32}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *RetryDeadLettersResponse) GetRetried() []*DeadLetter {
@@ -1855,6 +2505,13 @@ func (x *RetryDeadLettersResponse) GetLeft() []*DeadLetter {
 	return nil
 }
 
+func (x *RetryDeadLettersResponse) GetLater() []*DeadLetter {
+	if x != nil {
+		return x.Later
+	}
+	return nil
+}
+
 type DropDeadLettersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
@@ -1866,7 +2523,7 @@ type DropDeadLettersRequest struct {
 
 func (x *DropDeadLettersRequest) Reset() {
 	*x = DropDeadLettersRequest{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[33]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1878,7 +2535,7 @@ func (x *DropDeadLettersRequest) String() string {
 func (*DropDeadLettersRequest) ProtoMessage() {}
 
 func (x *DropDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[33]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1891,7 +2548,7 @@ func (x *DropDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*DropDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{33}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DropDeadLettersRequest) GetQueue() string {
@@ -1917,7 +2574,7 @@ type DropDeadLettersResponse struct {
 
 func (x *DropDeadLettersResponse) Reset() {
 	*x = DropDeadLettersResponse{}
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[34]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1929,7 +2586,7 @@ func (x *DropDeadLettersResponse) String() string {
 func (*DropDeadLettersResponse) ProtoMessage() {}
 
 func (x *DropDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[34]
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1942,7 +2599,7 @@ func (x *DropDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*DropDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{34}
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DropDeadLettersResponse) GetDropped() int32 {
@@ -1952,11 +2609,160 @@ func (x *DropDeadLettersResponse) GetDropped() int32 {
 	return 0
 }
 
+type WatchQueueItemRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Queue    string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	Sequence int64                  `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	JobId    string                 `protobuf:"bytes,3,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	// The definition that was put in. Without it, that in Temporal.
+	Job           *Job `protobuf:"bytes,4,opt,name=job,proto3" json:"job,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchQueueItemRequest) Reset() {
+	*x = WatchQueueItemRequest{}
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchQueueItemRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchQueueItemRequest) ProtoMessage() {}
+
+func (x *WatchQueueItemRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchQueueItemRequest.ProtoReflect.Descriptor instead.
+func (*WatchQueueItemRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *WatchQueueItemRequest) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *WatchQueueItemRequest) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *WatchQueueItemRequest) GetJobId() string {
+	if x != nil {
+		return x.JobId
+	}
+	return ""
+}
+
+func (x *WatchQueueItemRequest) GetJob() *Job {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+type WatchQueueItemResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many items run before it.
+	Ahead int32 `protobuf:"varint,1,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	// No worker answers for the queue now, and ahead is not known.
+	Unanswered bool `protobuf:"varint,2,opt,name=unanswered,proto3" json:"unanswered,omitempty"`
+	// The name of its run, or of the run that did its work.
+	RunName string `protobuf:"bytes,3,opt,name=run_name,json=runName,proto3" json:"run_name,omitempty"`
+	// How it left the queue without a run: canceled, skipped, failed.
+	Status        string `protobuf:"bytes,4,opt,name=status,proto3" json:"status,omitempty"`
+	ErrorMessage  string `protobuf:"bytes,5,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchQueueItemResponse) Reset() {
+	*x = WatchQueueItemResponse{}
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchQueueItemResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchQueueItemResponse) ProtoMessage() {}
+
+func (x *WatchQueueItemResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_queue_service_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchQueueItemResponse.ProtoReflect.Descriptor instead.
+func (*WatchQueueItemResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_queue_service_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *WatchQueueItemResponse) GetAhead() int32 {
+	if x != nil {
+		return x.Ahead
+	}
+	return 0
+}
+
+func (x *WatchQueueItemResponse) GetUnanswered() bool {
+	if x != nil {
+		return x.Unanswered
+	}
+	return false
+}
+
+func (x *WatchQueueItemResponse) GetRunName() string {
+	if x != nil {
+		return x.RunName
+	}
+	return ""
+}
+
+func (x *WatchQueueItemResponse) GetStatus() string {
+	if x != nil {
+		return x.Status
+	}
+	return ""
+}
+
+func (x *WatchQueueItemResponse) GetErrorMessage() string {
+	if x != nil {
+		return x.ErrorMessage
+	}
+	return ""
+}
+
 var File_dendra_jobs_v1_queue_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\n" +
-	"\"dendra/jobs/v1/queue_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/job_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa9\x04\n" +
+	"\"dendra/jobs/v1/queue_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a dendra/jobs/v1/job_service.proto\x1a dendra/jobs/v1/run_service.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc3\a\n" +
 	"\x05Queue\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x1b.dendra.jobs.v1.QueueStatusR\x06status\x12\x18\n" +
@@ -1975,7 +2781,49 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\fdead_letters\x18\r \x01(\x05R\vdeadLetters\x12\x16\n" +
 	"\x06reason\x18\x0e \x01(\tR\x06reason\x12<\n" +
 	"\n" +
-	"on_failure\x18\x0f \x01(\x0e2\x1d.dendra.jobs.v1.FailurePolicyR\tonFailure\"\xe7\x01\n" +
+	"on_failure\x18\x0f \x01(\x0e2\x1d.dendra.jobs.v1.FailurePolicyR\tonFailure\x12\x12\n" +
+	"\x04lost\x18\x10 \x01(\x03R\x04lost\x120\n" +
+	"\x14dead_letters_dropped\x18\x11 \x01(\x03R\x12deadLettersDropped\x12\x16\n" +
+	"\x06paused\x18\x12 \x01(\bR\x06paused\x12!\n" +
+	"\fpause_reason\x18\x13 \x01(\tR\vpauseReason\x12\x1a\n" +
+	"\bdraining\x18\x14 \x01(\bR\bdraining\x12-\n" +
+	"\x04halt\x18\x15 \x01(\v2\x19.dendra.jobs.v1.QueueHaltR\x04halt\x12*\n" +
+	"\x03end\x18\x16 \x01(\v2\x18.dendra.jobs.v1.QueueEndR\x03end\x12;\n" +
+	"\bstopping\x18\x17 \x01(\v2\x1f.dendra.jobs.v1.StoppingHandlerR\bstopping\x12-\n" +
+	"\x04next\x18\x18 \x03(\v2\x19.dendra.jobs.v1.QueueItemR\x04next\x124\n" +
+	"\x06recent\x18\x19 \x03(\v2\x1c.dendra.jobs.v1.FinishedItemR\x06recent\"\x90\x01\n" +
+	"\tQueueHalt\x129\n" +
+	"\n" +
+	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x15\n" +
+	"\x06job_id\x18\x03 \x01(\tR\x05jobId\x12\x19\n" +
+	"\brun_name\x18\x04 \x01(\tR\arunName\"\xe9\x01\n" +
+	"\bQueueEnd\x121\n" +
+	"\x06status\x18\x01 \x01(\x0e2\x19.dendra.jobs.v1.RunStatusR\x06status\x125\n" +
+	"\bend_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x19\n" +
+	"\bended_by\x18\x03 \x01(\tR\aendedBy\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12@\n" +
+	"\x0erunning_status\x18\x05 \x01(\x0e2\x19.dendra.jobs.v1.RunStatusR\rrunningStatus\"_\n" +
+	"\x0fStoppingHandler\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x125\n" +
+	"\bend_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\"\xe4\x02\n" +
+	"\fFinishedItem\x12\x1a\n" +
+	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12\x15\n" +
+	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x122\n" +
+	"\x06status\x18\x03 \x01(\x0e2\x1a.dendra.jobs.v1.ItemStatusR\x06status\x12;\n" +
+	"\vaccept_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"acceptTime\x129\n" +
+	"\n" +
+	"start_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x19\n" +
+	"\brun_name\x18\a \x01(\tR\arunName\x12#\n" +
+	"\rerror_message\x18\b \x01(\tR\ferrorMessage\"\x9a\x01\n" +
+	"\fQueueSummary\x12\x18\n" +
+	"\awaiting\x18\x01 \x01(\x05R\awaiting\x12$\n" +
+	"\x0erunning_job_id\x18\x02 \x01(\tR\frunningJobId\x12\x16\n" +
+	"\x06paused\x18\x03 \x01(\bR\x06paused\x12\x1a\n" +
+	"\bdraining\x18\x04 \x01(\bR\bdraining\x12\x16\n" +
+	"\x06halted\x18\x05 \x01(\bR\x06halted\"\xe7\x01\n" +
 	"\tQueueItem\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12;\n" +
@@ -2003,13 +2851,17 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x12ListQueuesResponse\x12-\n" +
 	"\x06queues\x18\x01 \x03(\v2\x15.dendra.jobs.v1.QueueR\x06queues\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12 \n" +
-	"\vunreachable\x18\x03 \x03(\tR\vunreachable\"\x97\x01\n" +
-	"\x12EnqueueJobsRequest\x124\n" +
-	"\x04jobs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.JobB\v\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x04jobs\x12\x1f\n" +
+	"\vunreachable\x18\x03 \x03(\tR\vunreachable\"\x91\x02\n" +
+	"\x12EnqueueJobsRequest\x122\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.JobB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x04jobs\x12\x1f\n" +
 	"\vallow_rerun\x18\x02 \x01(\bR\n" +
 	"allowRerun\x12*\n" +
 	"\n" +
-	"request_id\x18\x03 \x01(\tB\v\xbaH\b\xd8\x01\x01r\x03\xb0\x01\x01R\trequestId\"I\n" +
+	"request_id\x18\x03 \x01(\tB\v\xbaH\b\xd8\x01\x01r\x03\xb0\x01\x01R\trequestId\x12*\n" +
+	"\x11refuse_other_spec\x18\x04 \x01(\bR\x0frefuseOtherSpec\x126\n" +
+	"\ajob_ids\x18\x05 \x03(\tB\x1d\xbaH\x1a\x92\x01\x17\x10\xe8\a\"\x12r\x102\x0e^[!-~]{1,512}$R\x06jobIds:\x16\xbaH\x13\"\x11\n" +
+	"\x04jobs\n" +
+	"\ajob_ids\x10\x01\"I\n" +
 	"\x13EnqueueJobsResponse\x122\n" +
 	"\x06places\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.QueuePlaceR\x06places\"\x89\x01\n" +
 	"\x15ListQueueItemsRequest\x12+\n" +
@@ -2027,8 +2879,9 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\arunning\x18\x01 \x01(\bR\arunning\"q\n" +
 	"\x14MoveQueueItemRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12,\n" +
-	"\x06job_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05jobId\"\x17\n" +
-	"\x15MoveQueueItemResponse\"\xb4\x01\n" +
+	"\x06job_id\x18\x02 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05jobId\"O\n" +
+	"\x15MoveQueueItemResponse\x126\n" +
+	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\"\xb4\x01\n" +
 	"\x11PurgeQueueRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12.\n" +
 	"\x0efirst_sequence\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02(\x00R\rfirstSequence\x12,\n" +
@@ -2040,42 +2893,74 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\fpurge_sample\x18\x02 \x03(\tR\vpurgeSample\"b\n" +
 	"\x11PauseQueueRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x14\n" +
-	"\x12PauseQueueResponse\"A\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x9c\x01\n" +
+	"\x12PauseQueueResponse\x126\n" +
+	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\x12%\n" +
+	"\x0ealready_paused\x18\x02 \x01(\bR\ralreadyPaused\x12'\n" +
+	"\x0fprevious_reason\x18\x03 \x01(\tR\x0epreviousReason\"A\n" +
 	"\x12ResumeQueueRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"\x15\n" +
-	"\x13ResumeQueueResponse\"@\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"k\n" +
+	"\x13ResumeQueueResponse\x126\n" +
+	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\x12\x1c\n" +
+	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"@\n" +
 	"\x11DrainQueueRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"\x14\n" +
-	"\x12DrainQueueResponse\"D\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"L\n" +
+	"\x12DrainQueueResponse\x126\n" +
+	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\"D\n" +
 	"\x15SkipFailedItemRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"\x18\n" +
-	"\x16SkipFailedItemResponse\"\x95\x01\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"P\n" +
+	"\x16SkipFailedItemResponse\x126\n" +
+	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\"\x95\x01\n" +
 	"\x1cSetQueueFailurePolicyRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12H\n" +
 	"\n" +
 	"on_failure\x18\x02 \x01(\x0e2\x1d.dendra.jobs.v1.FailurePolicyB\n" +
-	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\tonFailure\"\x1f\n" +
-	"\x1dSetQueueFailurePolicyResponse\"B\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\tonFailure\"W\n" +
+	"\x1dSetQueueFailurePolicyResponse\x126\n" +
+	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\"B\n" +
 	"\x13RecoverQueueRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"\x16\n" +
-	"\x14RecoverQueueResponse\"E\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"l\n" +
+	"\x14RecoverQueueResponse\x126\n" +
+	"\asummary\x18\x01 \x01(\v2\x1c.dendra.jobs.v1.QueueSummaryR\asummary\x12\x1c\n" +
+	"\tunchanged\x18\x02 \x01(\bR\tunchanged\"E\n" +
 	"\x16ListDeadLettersRequest\x12+\n" +
-	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"X\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\"r\n" +
 	"\x17ListDeadLettersResponse\x12=\n" +
-	"\fdead_letters\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\vdeadLetters\"d\n" +
+	"\fdead_letters\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\vdeadLetters\x12\x18\n" +
+	"\adropped\x18\x02 \x01(\x03R\adropped\"d\n" +
 	"\x17RetryDeadLettersRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12\x1c\n" +
-	"\tsequences\x18\x02 \x03(\x03R\tsequences\"\xb4\x01\n" +
+	"\tsequences\x18\x02 \x03(\x03R\tsequences\"\xe6\x01\n" +
 	"\x18RetryDeadLettersResponse\x124\n" +
 	"\aretried\x18\x01 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\aretried\x122\n" +
 	"\x06places\x18\x02 \x03(\v2\x1a.dendra.jobs.v1.QueuePlaceR\x06places\x12.\n" +
-	"\x04left\x18\x03 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\x04left\"c\n" +
+	"\x04left\x18\x03 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\x04left\x120\n" +
+	"\x05later\x18\x04 \x03(\v2\x1a.dendra.jobs.v1.DeadLetterR\x05later\"c\n" +
 	"\x16DropDeadLettersRequest\x12+\n" +
 	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12\x1c\n" +
 	"\tsequences\x18\x02 \x03(\x03R\tsequences\"3\n" +
 	"\x17DropDeadLettersResponse\x12\x18\n" +
-	"\adropped\x18\x01 \x01(\x05R\adropped*\xf6\x01\n" +
+	"\adropped\x18\x01 \x01(\x05R\adropped\"\xbe\x01\n" +
+	"\x15WatchQueueItemRequest\x12+\n" +
+	"\x05queue\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05queue\x12#\n" +
+	"\bsequence\x18\x02 \x01(\x03B\a\xbaH\x04\"\x02 \x00R\bsequence\x12,\n" +
+	"\x06job_id\x18\x03 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x05jobId\x12%\n" +
+	"\x03job\x18\x04 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\"\xa6\x01\n" +
+	"\x16WatchQueueItemResponse\x12\x14\n" +
+	"\x05ahead\x18\x01 \x01(\x05R\x05ahead\x12\x1e\n" +
+	"\n" +
+	"unanswered\x18\x02 \x01(\bR\n" +
+	"unanswered\x12\x19\n" +
+	"\brun_name\x18\x03 \x01(\tR\arunName\x12\x16\n" +
+	"\x06status\x18\x04 \x01(\tR\x06status\x12#\n" +
+	"\rerror_message\x18\x05 \x01(\tR\ferrorMessage*\x8f\x01\n" +
+	"\n" +
+	"ItemStatus\x12\x1b\n" +
+	"\x17ITEM_STATUS_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15ITEM_STATUS_COMPLETED\x10\x01\x12\x16\n" +
+	"\x12ITEM_STATUS_FAILED\x10\x02\x12\x18\n" +
+	"\x14ITEM_STATUS_CANCELED\x10\x03\x12\x17\n" +
+	"\x13ITEM_STATUS_SKIPPED\x10\x04*\xf6\x01\n" +
 	"\vQueueStatus\x12\x1c\n" +
 	"\x18QUEUE_STATUS_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11QUEUE_STATUS_IDLE\x10\x01\x12\x18\n" +
@@ -2085,7 +2970,7 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"\x15QUEUE_STATUS_DRAINING\x10\x05\x12\x18\n" +
 	"\x14QUEUE_STATUS_DRAINED\x10\x06\x12\x19\n" +
 	"\x15QUEUE_STATUS_STOPPING\x10\a\x12\x16\n" +
-	"\x12QUEUE_STATUS_ENDED\x10\b2\x9c\f\n" +
+	"\x12QUEUE_STATUS_ENDED\x10\b2\x84\r\n" +
 	"\fQueueService\x12R\n" +
 	"\bGetQueue\x12\x1f.dendra.jobs.v1.GetQueueRequest\x1a .dendra.jobs.v1.GetQueueResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\n" +
@@ -2103,7 +2988,8 @@ const file_dendra_jobs_v1_queue_service_proto_rawDesc = "" +
 	"DrainQueue\x12!.dendra.jobs.v1.DrainQueueRequest\x1a\".dendra.jobs.v1.DrainQueueResponse\"\x03\x90\x02\x02\x12_\n" +
 	"\x0eSkipFailedItem\x12%.dendra.jobs.v1.SkipFailedItemRequest\x1a&.dendra.jobs.v1.SkipFailedItemResponse\x12y\n" +
 	"\x15SetQueueFailurePolicy\x12,.dendra.jobs.v1.SetQueueFailurePolicyRequest\x1a-.dendra.jobs.v1.SetQueueFailurePolicyResponse\"\x03\x90\x02\x02\x12^\n" +
-	"\fRecoverQueue\x12#.dendra.jobs.v1.RecoverQueueRequest\x1a$.dendra.jobs.v1.RecoverQueueResponse\"\x03\x90\x02\x02\x12g\n" +
+	"\fRecoverQueue\x12#.dendra.jobs.v1.RecoverQueueRequest\x1a$.dendra.jobs.v1.RecoverQueueResponse\"\x03\x90\x02\x02\x12f\n" +
+	"\x0eWatchQueueItem\x12%.dendra.jobs.v1.WatchQueueItemRequest\x1a&.dendra.jobs.v1.WatchQueueItemResponse\"\x03\x90\x02\x010\x01\x12g\n" +
 	"\x0fListDeadLetters\x12&.dendra.jobs.v1.ListDeadLettersRequest\x1a'.dendra.jobs.v1.ListDeadLettersResponse\"\x03\x90\x02\x01\x12e\n" +
 	"\x10RetryDeadLetters\x12'.dendra.jobs.v1.RetryDeadLettersRequest\x1a(.dendra.jobs.v1.RetryDeadLettersResponse\x12b\n" +
 	"\x0fDropDeadLetters\x12&.dendra.jobs.v1.DropDeadLettersRequest\x1a'.dendra.jobs.v1.DropDeadLettersResponseBBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
@@ -2120,105 +3006,139 @@ func file_dendra_jobs_v1_queue_service_proto_rawDescGZIP() []byte {
 	return file_dendra_jobs_v1_queue_service_proto_rawDescData
 }
 
-var file_dendra_jobs_v1_queue_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dendra_jobs_v1_queue_service_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_dendra_jobs_v1_queue_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_dendra_jobs_v1_queue_service_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_dendra_jobs_v1_queue_service_proto_goTypes = []any{
-	(QueueStatus)(0),                      // 0: dendra.jobs.v1.QueueStatus
-	(*Queue)(nil),                         // 1: dendra.jobs.v1.Queue
-	(*QueueItem)(nil),                     // 2: dendra.jobs.v1.QueueItem
-	(*DeadLetter)(nil),                    // 3: dendra.jobs.v1.DeadLetter
-	(*GetQueueRequest)(nil),               // 4: dendra.jobs.v1.GetQueueRequest
-	(*GetQueueResponse)(nil),              // 5: dendra.jobs.v1.GetQueueResponse
-	(*ListQueuesRequest)(nil),             // 6: dendra.jobs.v1.ListQueuesRequest
-	(*ListQueuesResponse)(nil),            // 7: dendra.jobs.v1.ListQueuesResponse
-	(*EnqueueJobsRequest)(nil),            // 8: dendra.jobs.v1.EnqueueJobsRequest
-	(*EnqueueJobsResponse)(nil),           // 9: dendra.jobs.v1.EnqueueJobsResponse
-	(*ListQueueItemsRequest)(nil),         // 10: dendra.jobs.v1.ListQueueItemsRequest
-	(*ListQueueItemsResponse)(nil),        // 11: dendra.jobs.v1.ListQueueItemsResponse
-	(*CancelQueueItemRequest)(nil),        // 12: dendra.jobs.v1.CancelQueueItemRequest
-	(*CancelQueueItemResponse)(nil),       // 13: dendra.jobs.v1.CancelQueueItemResponse
-	(*MoveQueueItemRequest)(nil),          // 14: dendra.jobs.v1.MoveQueueItemRequest
-	(*MoveQueueItemResponse)(nil),         // 15: dendra.jobs.v1.MoveQueueItemResponse
-	(*PurgeQueueRequest)(nil),             // 16: dendra.jobs.v1.PurgeQueueRequest
-	(*PurgeQueueResponse)(nil),            // 17: dendra.jobs.v1.PurgeQueueResponse
-	(*PauseQueueRequest)(nil),             // 18: dendra.jobs.v1.PauseQueueRequest
-	(*PauseQueueResponse)(nil),            // 19: dendra.jobs.v1.PauseQueueResponse
-	(*ResumeQueueRequest)(nil),            // 20: dendra.jobs.v1.ResumeQueueRequest
-	(*ResumeQueueResponse)(nil),           // 21: dendra.jobs.v1.ResumeQueueResponse
-	(*DrainQueueRequest)(nil),             // 22: dendra.jobs.v1.DrainQueueRequest
-	(*DrainQueueResponse)(nil),            // 23: dendra.jobs.v1.DrainQueueResponse
-	(*SkipFailedItemRequest)(nil),         // 24: dendra.jobs.v1.SkipFailedItemRequest
-	(*SkipFailedItemResponse)(nil),        // 25: dendra.jobs.v1.SkipFailedItemResponse
-	(*SetQueueFailurePolicyRequest)(nil),  // 26: dendra.jobs.v1.SetQueueFailurePolicyRequest
-	(*SetQueueFailurePolicyResponse)(nil), // 27: dendra.jobs.v1.SetQueueFailurePolicyResponse
-	(*RecoverQueueRequest)(nil),           // 28: dendra.jobs.v1.RecoverQueueRequest
-	(*RecoverQueueResponse)(nil),          // 29: dendra.jobs.v1.RecoverQueueResponse
-	(*ListDeadLettersRequest)(nil),        // 30: dendra.jobs.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil),       // 31: dendra.jobs.v1.ListDeadLettersResponse
-	(*RetryDeadLettersRequest)(nil),       // 32: dendra.jobs.v1.RetryDeadLettersRequest
-	(*RetryDeadLettersResponse)(nil),      // 33: dendra.jobs.v1.RetryDeadLettersResponse
-	(*DropDeadLettersRequest)(nil),        // 34: dendra.jobs.v1.DropDeadLettersRequest
-	(*DropDeadLettersResponse)(nil),       // 35: dendra.jobs.v1.DropDeadLettersResponse
-	(*timestamppb.Timestamp)(nil),         // 36: google.protobuf.Timestamp
-	(FailurePolicy)(0),                    // 37: dendra.jobs.v1.FailurePolicy
-	(*Job)(nil),                           // 38: dendra.jobs.v1.Job
-	(*QueuePlace)(nil),                    // 39: dendra.jobs.v1.QueuePlace
+	(ItemStatus)(0),                       // 0: dendra.jobs.v1.ItemStatus
+	(QueueStatus)(0),                      // 1: dendra.jobs.v1.QueueStatus
+	(*Queue)(nil),                         // 2: dendra.jobs.v1.Queue
+	(*QueueHalt)(nil),                     // 3: dendra.jobs.v1.QueueHalt
+	(*QueueEnd)(nil),                      // 4: dendra.jobs.v1.QueueEnd
+	(*StoppingHandler)(nil),               // 5: dendra.jobs.v1.StoppingHandler
+	(*FinishedItem)(nil),                  // 6: dendra.jobs.v1.FinishedItem
+	(*QueueSummary)(nil),                  // 7: dendra.jobs.v1.QueueSummary
+	(*QueueItem)(nil),                     // 8: dendra.jobs.v1.QueueItem
+	(*DeadLetter)(nil),                    // 9: dendra.jobs.v1.DeadLetter
+	(*GetQueueRequest)(nil),               // 10: dendra.jobs.v1.GetQueueRequest
+	(*GetQueueResponse)(nil),              // 11: dendra.jobs.v1.GetQueueResponse
+	(*ListQueuesRequest)(nil),             // 12: dendra.jobs.v1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),            // 13: dendra.jobs.v1.ListQueuesResponse
+	(*EnqueueJobsRequest)(nil),            // 14: dendra.jobs.v1.EnqueueJobsRequest
+	(*EnqueueJobsResponse)(nil),           // 15: dendra.jobs.v1.EnqueueJobsResponse
+	(*ListQueueItemsRequest)(nil),         // 16: dendra.jobs.v1.ListQueueItemsRequest
+	(*ListQueueItemsResponse)(nil),        // 17: dendra.jobs.v1.ListQueueItemsResponse
+	(*CancelQueueItemRequest)(nil),        // 18: dendra.jobs.v1.CancelQueueItemRequest
+	(*CancelQueueItemResponse)(nil),       // 19: dendra.jobs.v1.CancelQueueItemResponse
+	(*MoveQueueItemRequest)(nil),          // 20: dendra.jobs.v1.MoveQueueItemRequest
+	(*MoveQueueItemResponse)(nil),         // 21: dendra.jobs.v1.MoveQueueItemResponse
+	(*PurgeQueueRequest)(nil),             // 22: dendra.jobs.v1.PurgeQueueRequest
+	(*PurgeQueueResponse)(nil),            // 23: dendra.jobs.v1.PurgeQueueResponse
+	(*PauseQueueRequest)(nil),             // 24: dendra.jobs.v1.PauseQueueRequest
+	(*PauseQueueResponse)(nil),            // 25: dendra.jobs.v1.PauseQueueResponse
+	(*ResumeQueueRequest)(nil),            // 26: dendra.jobs.v1.ResumeQueueRequest
+	(*ResumeQueueResponse)(nil),           // 27: dendra.jobs.v1.ResumeQueueResponse
+	(*DrainQueueRequest)(nil),             // 28: dendra.jobs.v1.DrainQueueRequest
+	(*DrainQueueResponse)(nil),            // 29: dendra.jobs.v1.DrainQueueResponse
+	(*SkipFailedItemRequest)(nil),         // 30: dendra.jobs.v1.SkipFailedItemRequest
+	(*SkipFailedItemResponse)(nil),        // 31: dendra.jobs.v1.SkipFailedItemResponse
+	(*SetQueueFailurePolicyRequest)(nil),  // 32: dendra.jobs.v1.SetQueueFailurePolicyRequest
+	(*SetQueueFailurePolicyResponse)(nil), // 33: dendra.jobs.v1.SetQueueFailurePolicyResponse
+	(*RecoverQueueRequest)(nil),           // 34: dendra.jobs.v1.RecoverQueueRequest
+	(*RecoverQueueResponse)(nil),          // 35: dendra.jobs.v1.RecoverQueueResponse
+	(*ListDeadLettersRequest)(nil),        // 36: dendra.jobs.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil),       // 37: dendra.jobs.v1.ListDeadLettersResponse
+	(*RetryDeadLettersRequest)(nil),       // 38: dendra.jobs.v1.RetryDeadLettersRequest
+	(*RetryDeadLettersResponse)(nil),      // 39: dendra.jobs.v1.RetryDeadLettersResponse
+	(*DropDeadLettersRequest)(nil),        // 40: dendra.jobs.v1.DropDeadLettersRequest
+	(*DropDeadLettersResponse)(nil),       // 41: dendra.jobs.v1.DropDeadLettersResponse
+	(*WatchQueueItemRequest)(nil),         // 42: dendra.jobs.v1.WatchQueueItemRequest
+	(*WatchQueueItemResponse)(nil),        // 43: dendra.jobs.v1.WatchQueueItemResponse
+	(*timestamppb.Timestamp)(nil),         // 44: google.protobuf.Timestamp
+	(FailurePolicy)(0),                    // 45: dendra.jobs.v1.FailurePolicy
+	(RunStatus)(0),                        // 46: dendra.jobs.v1.RunStatus
+	(*Job)(nil),                           // 47: dendra.jobs.v1.Job
+	(*QueuePlace)(nil),                    // 48: dendra.jobs.v1.QueuePlace
 }
 var file_dendra_jobs_v1_queue_service_proto_depIdxs = []int32{
-	0,  // 0: dendra.jobs.v1.Queue.status:type_name -> dendra.jobs.v1.QueueStatus
-	36, // 1: dendra.jobs.v1.Queue.oldest_time:type_name -> google.protobuf.Timestamp
-	2,  // 2: dendra.jobs.v1.Queue.running:type_name -> dendra.jobs.v1.QueueItem
-	37, // 3: dendra.jobs.v1.Queue.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
-	36, // 4: dendra.jobs.v1.QueueItem.accept_time:type_name -> google.protobuf.Timestamp
-	36, // 5: dendra.jobs.v1.QueueItem.start_time:type_name -> google.protobuf.Timestamp
-	36, // 6: dendra.jobs.v1.DeadLetter.end_time:type_name -> google.protobuf.Timestamp
-	1,  // 7: dendra.jobs.v1.GetQueueResponse.queue:type_name -> dendra.jobs.v1.Queue
-	1,  // 8: dendra.jobs.v1.ListQueuesResponse.queues:type_name -> dendra.jobs.v1.Queue
-	38, // 9: dendra.jobs.v1.EnqueueJobsRequest.jobs:type_name -> dendra.jobs.v1.Job
-	39, // 10: dendra.jobs.v1.EnqueueJobsResponse.places:type_name -> dendra.jobs.v1.QueuePlace
-	2,  // 11: dendra.jobs.v1.ListQueueItemsResponse.items:type_name -> dendra.jobs.v1.QueueItem
-	37, // 12: dendra.jobs.v1.SetQueueFailurePolicyRequest.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
-	3,  // 13: dendra.jobs.v1.ListDeadLettersResponse.dead_letters:type_name -> dendra.jobs.v1.DeadLetter
-	3,  // 14: dendra.jobs.v1.RetryDeadLettersResponse.retried:type_name -> dendra.jobs.v1.DeadLetter
-	39, // 15: dendra.jobs.v1.RetryDeadLettersResponse.places:type_name -> dendra.jobs.v1.QueuePlace
-	3,  // 16: dendra.jobs.v1.RetryDeadLettersResponse.left:type_name -> dendra.jobs.v1.DeadLetter
-	4,  // 17: dendra.jobs.v1.QueueService.GetQueue:input_type -> dendra.jobs.v1.GetQueueRequest
-	6,  // 18: dendra.jobs.v1.QueueService.ListQueues:input_type -> dendra.jobs.v1.ListQueuesRequest
-	8,  // 19: dendra.jobs.v1.QueueService.EnqueueJobs:input_type -> dendra.jobs.v1.EnqueueJobsRequest
-	10, // 20: dendra.jobs.v1.QueueService.ListQueueItems:input_type -> dendra.jobs.v1.ListQueueItemsRequest
-	12, // 21: dendra.jobs.v1.QueueService.CancelQueueItem:input_type -> dendra.jobs.v1.CancelQueueItemRequest
-	14, // 22: dendra.jobs.v1.QueueService.MoveQueueItem:input_type -> dendra.jobs.v1.MoveQueueItemRequest
-	16, // 23: dendra.jobs.v1.QueueService.PurgeQueue:input_type -> dendra.jobs.v1.PurgeQueueRequest
-	18, // 24: dendra.jobs.v1.QueueService.PauseQueue:input_type -> dendra.jobs.v1.PauseQueueRequest
-	20, // 25: dendra.jobs.v1.QueueService.ResumeQueue:input_type -> dendra.jobs.v1.ResumeQueueRequest
-	22, // 26: dendra.jobs.v1.QueueService.DrainQueue:input_type -> dendra.jobs.v1.DrainQueueRequest
-	24, // 27: dendra.jobs.v1.QueueService.SkipFailedItem:input_type -> dendra.jobs.v1.SkipFailedItemRequest
-	26, // 28: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:input_type -> dendra.jobs.v1.SetQueueFailurePolicyRequest
-	28, // 29: dendra.jobs.v1.QueueService.RecoverQueue:input_type -> dendra.jobs.v1.RecoverQueueRequest
-	30, // 30: dendra.jobs.v1.QueueService.ListDeadLetters:input_type -> dendra.jobs.v1.ListDeadLettersRequest
-	32, // 31: dendra.jobs.v1.QueueService.RetryDeadLetters:input_type -> dendra.jobs.v1.RetryDeadLettersRequest
-	34, // 32: dendra.jobs.v1.QueueService.DropDeadLetters:input_type -> dendra.jobs.v1.DropDeadLettersRequest
-	5,  // 33: dendra.jobs.v1.QueueService.GetQueue:output_type -> dendra.jobs.v1.GetQueueResponse
-	7,  // 34: dendra.jobs.v1.QueueService.ListQueues:output_type -> dendra.jobs.v1.ListQueuesResponse
-	9,  // 35: dendra.jobs.v1.QueueService.EnqueueJobs:output_type -> dendra.jobs.v1.EnqueueJobsResponse
-	11, // 36: dendra.jobs.v1.QueueService.ListQueueItems:output_type -> dendra.jobs.v1.ListQueueItemsResponse
-	13, // 37: dendra.jobs.v1.QueueService.CancelQueueItem:output_type -> dendra.jobs.v1.CancelQueueItemResponse
-	15, // 38: dendra.jobs.v1.QueueService.MoveQueueItem:output_type -> dendra.jobs.v1.MoveQueueItemResponse
-	17, // 39: dendra.jobs.v1.QueueService.PurgeQueue:output_type -> dendra.jobs.v1.PurgeQueueResponse
-	19, // 40: dendra.jobs.v1.QueueService.PauseQueue:output_type -> dendra.jobs.v1.PauseQueueResponse
-	21, // 41: dendra.jobs.v1.QueueService.ResumeQueue:output_type -> dendra.jobs.v1.ResumeQueueResponse
-	23, // 42: dendra.jobs.v1.QueueService.DrainQueue:output_type -> dendra.jobs.v1.DrainQueueResponse
-	25, // 43: dendra.jobs.v1.QueueService.SkipFailedItem:output_type -> dendra.jobs.v1.SkipFailedItemResponse
-	27, // 44: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:output_type -> dendra.jobs.v1.SetQueueFailurePolicyResponse
-	29, // 45: dendra.jobs.v1.QueueService.RecoverQueue:output_type -> dendra.jobs.v1.RecoverQueueResponse
-	31, // 46: dendra.jobs.v1.QueueService.ListDeadLetters:output_type -> dendra.jobs.v1.ListDeadLettersResponse
-	33, // 47: dendra.jobs.v1.QueueService.RetryDeadLetters:output_type -> dendra.jobs.v1.RetryDeadLettersResponse
-	35, // 48: dendra.jobs.v1.QueueService.DropDeadLetters:output_type -> dendra.jobs.v1.DropDeadLettersResponse
-	33, // [33:49] is the sub-list for method output_type
-	17, // [17:33] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	1,  // 0: dendra.jobs.v1.Queue.status:type_name -> dendra.jobs.v1.QueueStatus
+	44, // 1: dendra.jobs.v1.Queue.oldest_time:type_name -> google.protobuf.Timestamp
+	8,  // 2: dendra.jobs.v1.Queue.running:type_name -> dendra.jobs.v1.QueueItem
+	45, // 3: dendra.jobs.v1.Queue.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
+	3,  // 4: dendra.jobs.v1.Queue.halt:type_name -> dendra.jobs.v1.QueueHalt
+	4,  // 5: dendra.jobs.v1.Queue.end:type_name -> dendra.jobs.v1.QueueEnd
+	5,  // 6: dendra.jobs.v1.Queue.stopping:type_name -> dendra.jobs.v1.StoppingHandler
+	8,  // 7: dendra.jobs.v1.Queue.next:type_name -> dendra.jobs.v1.QueueItem
+	6,  // 8: dendra.jobs.v1.Queue.recent:type_name -> dendra.jobs.v1.FinishedItem
+	44, // 9: dendra.jobs.v1.QueueHalt.start_time:type_name -> google.protobuf.Timestamp
+	46, // 10: dendra.jobs.v1.QueueEnd.status:type_name -> dendra.jobs.v1.RunStatus
+	44, // 11: dendra.jobs.v1.QueueEnd.end_time:type_name -> google.protobuf.Timestamp
+	46, // 12: dendra.jobs.v1.QueueEnd.running_status:type_name -> dendra.jobs.v1.RunStatus
+	44, // 13: dendra.jobs.v1.StoppingHandler.end_time:type_name -> google.protobuf.Timestamp
+	0,  // 14: dendra.jobs.v1.FinishedItem.status:type_name -> dendra.jobs.v1.ItemStatus
+	44, // 15: dendra.jobs.v1.FinishedItem.accept_time:type_name -> google.protobuf.Timestamp
+	44, // 16: dendra.jobs.v1.FinishedItem.start_time:type_name -> google.protobuf.Timestamp
+	44, // 17: dendra.jobs.v1.FinishedItem.end_time:type_name -> google.protobuf.Timestamp
+	44, // 18: dendra.jobs.v1.QueueItem.accept_time:type_name -> google.protobuf.Timestamp
+	44, // 19: dendra.jobs.v1.QueueItem.start_time:type_name -> google.protobuf.Timestamp
+	44, // 20: dendra.jobs.v1.DeadLetter.end_time:type_name -> google.protobuf.Timestamp
+	2,  // 21: dendra.jobs.v1.GetQueueResponse.queue:type_name -> dendra.jobs.v1.Queue
+	2,  // 22: dendra.jobs.v1.ListQueuesResponse.queues:type_name -> dendra.jobs.v1.Queue
+	47, // 23: dendra.jobs.v1.EnqueueJobsRequest.jobs:type_name -> dendra.jobs.v1.Job
+	48, // 24: dendra.jobs.v1.EnqueueJobsResponse.places:type_name -> dendra.jobs.v1.QueuePlace
+	8,  // 25: dendra.jobs.v1.ListQueueItemsResponse.items:type_name -> dendra.jobs.v1.QueueItem
+	7,  // 26: dendra.jobs.v1.MoveQueueItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 27: dendra.jobs.v1.PauseQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 28: dendra.jobs.v1.ResumeQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 29: dendra.jobs.v1.DrainQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 30: dendra.jobs.v1.SkipFailedItemResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	45, // 31: dendra.jobs.v1.SetQueueFailurePolicyRequest.on_failure:type_name -> dendra.jobs.v1.FailurePolicy
+	7,  // 32: dendra.jobs.v1.SetQueueFailurePolicyResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	7,  // 33: dendra.jobs.v1.RecoverQueueResponse.summary:type_name -> dendra.jobs.v1.QueueSummary
+	9,  // 34: dendra.jobs.v1.ListDeadLettersResponse.dead_letters:type_name -> dendra.jobs.v1.DeadLetter
+	9,  // 35: dendra.jobs.v1.RetryDeadLettersResponse.retried:type_name -> dendra.jobs.v1.DeadLetter
+	48, // 36: dendra.jobs.v1.RetryDeadLettersResponse.places:type_name -> dendra.jobs.v1.QueuePlace
+	9,  // 37: dendra.jobs.v1.RetryDeadLettersResponse.left:type_name -> dendra.jobs.v1.DeadLetter
+	9,  // 38: dendra.jobs.v1.RetryDeadLettersResponse.later:type_name -> dendra.jobs.v1.DeadLetter
+	47, // 39: dendra.jobs.v1.WatchQueueItemRequest.job:type_name -> dendra.jobs.v1.Job
+	10, // 40: dendra.jobs.v1.QueueService.GetQueue:input_type -> dendra.jobs.v1.GetQueueRequest
+	12, // 41: dendra.jobs.v1.QueueService.ListQueues:input_type -> dendra.jobs.v1.ListQueuesRequest
+	14, // 42: dendra.jobs.v1.QueueService.EnqueueJobs:input_type -> dendra.jobs.v1.EnqueueJobsRequest
+	16, // 43: dendra.jobs.v1.QueueService.ListQueueItems:input_type -> dendra.jobs.v1.ListQueueItemsRequest
+	18, // 44: dendra.jobs.v1.QueueService.CancelQueueItem:input_type -> dendra.jobs.v1.CancelQueueItemRequest
+	20, // 45: dendra.jobs.v1.QueueService.MoveQueueItem:input_type -> dendra.jobs.v1.MoveQueueItemRequest
+	22, // 46: dendra.jobs.v1.QueueService.PurgeQueue:input_type -> dendra.jobs.v1.PurgeQueueRequest
+	24, // 47: dendra.jobs.v1.QueueService.PauseQueue:input_type -> dendra.jobs.v1.PauseQueueRequest
+	26, // 48: dendra.jobs.v1.QueueService.ResumeQueue:input_type -> dendra.jobs.v1.ResumeQueueRequest
+	28, // 49: dendra.jobs.v1.QueueService.DrainQueue:input_type -> dendra.jobs.v1.DrainQueueRequest
+	30, // 50: dendra.jobs.v1.QueueService.SkipFailedItem:input_type -> dendra.jobs.v1.SkipFailedItemRequest
+	32, // 51: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:input_type -> dendra.jobs.v1.SetQueueFailurePolicyRequest
+	34, // 52: dendra.jobs.v1.QueueService.RecoverQueue:input_type -> dendra.jobs.v1.RecoverQueueRequest
+	42, // 53: dendra.jobs.v1.QueueService.WatchQueueItem:input_type -> dendra.jobs.v1.WatchQueueItemRequest
+	36, // 54: dendra.jobs.v1.QueueService.ListDeadLetters:input_type -> dendra.jobs.v1.ListDeadLettersRequest
+	38, // 55: dendra.jobs.v1.QueueService.RetryDeadLetters:input_type -> dendra.jobs.v1.RetryDeadLettersRequest
+	40, // 56: dendra.jobs.v1.QueueService.DropDeadLetters:input_type -> dendra.jobs.v1.DropDeadLettersRequest
+	11, // 57: dendra.jobs.v1.QueueService.GetQueue:output_type -> dendra.jobs.v1.GetQueueResponse
+	13, // 58: dendra.jobs.v1.QueueService.ListQueues:output_type -> dendra.jobs.v1.ListQueuesResponse
+	15, // 59: dendra.jobs.v1.QueueService.EnqueueJobs:output_type -> dendra.jobs.v1.EnqueueJobsResponse
+	17, // 60: dendra.jobs.v1.QueueService.ListQueueItems:output_type -> dendra.jobs.v1.ListQueueItemsResponse
+	19, // 61: dendra.jobs.v1.QueueService.CancelQueueItem:output_type -> dendra.jobs.v1.CancelQueueItemResponse
+	21, // 62: dendra.jobs.v1.QueueService.MoveQueueItem:output_type -> dendra.jobs.v1.MoveQueueItemResponse
+	23, // 63: dendra.jobs.v1.QueueService.PurgeQueue:output_type -> dendra.jobs.v1.PurgeQueueResponse
+	25, // 64: dendra.jobs.v1.QueueService.PauseQueue:output_type -> dendra.jobs.v1.PauseQueueResponse
+	27, // 65: dendra.jobs.v1.QueueService.ResumeQueue:output_type -> dendra.jobs.v1.ResumeQueueResponse
+	29, // 66: dendra.jobs.v1.QueueService.DrainQueue:output_type -> dendra.jobs.v1.DrainQueueResponse
+	31, // 67: dendra.jobs.v1.QueueService.SkipFailedItem:output_type -> dendra.jobs.v1.SkipFailedItemResponse
+	33, // 68: dendra.jobs.v1.QueueService.SetQueueFailurePolicy:output_type -> dendra.jobs.v1.SetQueueFailurePolicyResponse
+	35, // 69: dendra.jobs.v1.QueueService.RecoverQueue:output_type -> dendra.jobs.v1.RecoverQueueResponse
+	43, // 70: dendra.jobs.v1.QueueService.WatchQueueItem:output_type -> dendra.jobs.v1.WatchQueueItemResponse
+	37, // 71: dendra.jobs.v1.QueueService.ListDeadLetters:output_type -> dendra.jobs.v1.ListDeadLettersResponse
+	39, // 72: dendra.jobs.v1.QueueService.RetryDeadLetters:output_type -> dendra.jobs.v1.RetryDeadLettersResponse
+	41, // 73: dendra.jobs.v1.QueueService.DropDeadLetters:output_type -> dendra.jobs.v1.DropDeadLettersResponse
+	57, // [57:74] is the sub-list for method output_type
+	40, // [40:57] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_queue_service_proto_init() }
@@ -2228,13 +3148,14 @@ func file_dendra_jobs_v1_queue_service_proto_init() {
 	}
 	file_dendra_jobs_v1_job_proto_init()
 	file_dendra_jobs_v1_job_service_proto_init()
+	file_dendra_jobs_v1_run_service_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_queue_service_proto_rawDesc), len(file_dendra_jobs_v1_queue_service_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   35,
+			NumEnums:      2,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -145,7 +145,15 @@ type Run struct {
 	// No worker has taken the run yet. Not in lists.
 	WaitingForWorker bool `protobuf:"varint,28,opt,name=waiting_for_worker,json=waitingForWorker,proto3" json:"waiting_for_worker,omitempty"`
 	// The spec that the run has. Not in lists.
-	Spec          *structpb.Struct `protobuf:"bytes,29,opt,name=spec,proto3" json:"spec,omitempty"`
+	Spec *structpb.Struct `protobuf:"bytes,29,opt,name=spec,proto3" json:"spec,omitempty"`
+	// The job's mode: one_shot, recurring, continuous, queued.
+	Mode string `protobuf:"bytes,30,opt,name=mode,proto3" json:"mode,omitempty"`
+	// The latest sign of life.
+	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
+	// The worker type that serves the job. Not in lists.
+	WorkerType string `protobuf:"bytes,32,opt,name=worker_type,json=workerType,proto3" json:"worker_type,omitempty"`
+	// The service of a bound job. Not in lists.
+	Binding       *Binding `protobuf:"bytes,33,opt,name=binding,proto3" json:"binding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -383,6 +391,34 @@ func (x *Run) GetSpec() *structpb.Struct {
 	return nil
 }
 
+func (x *Run) GetMode() string {
+	if x != nil {
+		return x.Mode
+	}
+	return ""
+}
+
+func (x *Run) GetUpdateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.UpdateTime
+	}
+	return nil
+}
+
+func (x *Run) GetWorkerType() string {
+	if x != nil {
+		return x.WorkerType
+	}
+	return ""
+}
+
+func (x *Run) GetBinding() *Binding {
+	if x != nil {
+		return x.Binding
+	}
+	return nil
+}
+
 // RunProgress is how far a run under way is.
 type RunProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -542,7 +578,10 @@ type ListRunsRequest struct {
 	// As in ListJobs. Fields: job_id, type, mode, status, owner, queue, tags.NAME, and
 	// start_time, which takes >= alone. With the id of a continuous job the list has its
 	// latest iterations.
-	Filter        string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
+	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Adds attempts, worker and progress of runs under way, of the first 100 of a page. Each
+	// takes a call to Temporal.
+	WithProgress  bool `protobuf:"varint,4,opt,name=with_progress,json=withProgress,proto3" json:"with_progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -596,6 +635,13 @@ func (x *ListRunsRequest) GetFilter() string {
 		return x.Filter
 	}
 	return ""
+}
+
+func (x *ListRunsRequest) GetWithProgress() bool {
+	if x != nil {
+		return x.WithProgress
+	}
+	return false
 }
 
 type ListRunsResponse struct {
@@ -789,9 +835,15 @@ type RetryRunResponse struct {
 	// The name of the run. Empty where a queue starts it.
 	RunName string `protobuf:"bytes,1,opt,name=run_name,json=runName,proto3" json:"run_name,omitempty"`
 	// The number of the item of a queued job.
-	Sequence      int64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Sequence int64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// How many items run before it, and whether the queue held the job already.
+	Ahead     int32  `protobuf:"varint,3,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	Duplicate bool   `protobuf:"varint,4,opt,name=duplicate,proto3" json:"duplicate,omitempty"`
+	Queue     string `protobuf:"bytes,5,opt,name=queue,proto3" json:"queue,omitempty"`
+	// The status of a run that an earlier call has started.
+	ExistingStatus RunStatus `protobuf:"varint,6,opt,name=existing_status,json=existingStatus,proto3,enum=dendra.jobs.v1.RunStatus" json:"existing_status,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RetryRunResponse) Reset() {
@@ -836,6 +888,34 @@ func (x *RetryRunResponse) GetSequence() int64 {
 		return x.Sequence
 	}
 	return 0
+}
+
+func (x *RetryRunResponse) GetAhead() int32 {
+	if x != nil {
+		return x.Ahead
+	}
+	return 0
+}
+
+func (x *RetryRunResponse) GetDuplicate() bool {
+	if x != nil {
+		return x.Duplicate
+	}
+	return false
+}
+
+func (x *RetryRunResponse) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *RetryRunResponse) GetExistingStatus() RunStatus {
+	if x != nil {
+		return x.ExistingStatus
+	}
+	return RunStatus_RUN_STATUS_UNSPECIFIED
 }
 
 type CancelRunRequest struct {
@@ -1014,12 +1094,279 @@ func (*TerminateRunResponse) Descriptor() ([]byte, []int) {
 	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{13}
 }
 
+type ListRunLogsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of a run or of an iteration, or the id of a continuous job, which means all its
+	// iterations.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunLogsRequest) Reset() {
+	*x = ListRunLogsRequest{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunLogsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunLogsRequest) ProtoMessage() {}
+
+func (x *ListRunLogsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunLogsRequest.ProtoReflect.Descriptor instead.
+func (*ListRunLogsRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ListRunLogsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ListRunLogsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lines         []*LogLine             `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListRunLogsResponse) Reset() {
+	*x = ListRunLogsResponse{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListRunLogsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListRunLogsResponse) ProtoMessage() {}
+
+func (x *ListRunLogsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListRunLogsResponse.ProtoReflect.Descriptor instead.
+func (*ListRunLogsResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ListRunLogsResponse) GetLines() []*LogLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+type WatchRunLogsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in ListRunLogs.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRunLogsRequest) Reset() {
+	*x = WatchRunLogsRequest{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRunLogsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRunLogsRequest) ProtoMessage() {}
+
+func (x *WatchRunLogsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRunLogsRequest.ProtoReflect.Descriptor instead.
+func (*WatchRunLogsRequest) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *WatchRunLogsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type WatchRunLogsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Line          *LogLine               `protobuf:"bytes,1,opt,name=line,proto3" json:"line,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRunLogsResponse) Reset() {
+	*x = WatchRunLogsResponse{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRunLogsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRunLogsResponse) ProtoMessage() {}
+
+func (x *WatchRunLogsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRunLogsResponse.ProtoReflect.Descriptor instead.
+func (*WatchRunLogsResponse) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *WatchRunLogsResponse) GetLine() *LogLine {
+	if x != nil {
+		return x.Line
+	}
+	return nil
+}
+
+// LogLine is a line that a handler logged.
+type LogLine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Time  *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// DEBUG, INFO, WARN or ERROR.
+	Level   string `protobuf:"bytes,2,opt,name=level,proto3" json:"level,omitempty"`
+	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// The number of the iteration. 0 of a run.
+	Iteration int64 `protobuf:"varint,4,opt,name=iteration,proto3" json:"iteration,omitempty"`
+	// The number of the attempt. 0 if it is not known.
+	Attempt int32 `protobuf:"varint,5,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// What else the line says.
+	Attributes    *structpb.Struct `protobuf:"bytes,6,opt,name=attributes,proto3" json:"attributes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LogLine) Reset() {
+	*x = LogLine{}
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LogLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LogLine) ProtoMessage() {}
+
+func (x *LogLine) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_run_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
+func (*LogLine) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_run_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *LogLine) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *LogLine) GetLevel() string {
+	if x != nil {
+		return x.Level
+	}
+	return ""
+}
+
+func (x *LogLine) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *LogLine) GetIteration() int64 {
+	if x != nil {
+		return x.Iteration
+	}
+	return 0
+}
+
+func (x *LogLine) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *LogLine) GetAttributes() *structpb.Struct {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
 var File_dendra_jobs_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	" dendra/jobs/v1/run_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x99\n" +
-	"\n" +
+	" dendra/jobs/v1/run_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\v\n" +
 	"\x03Run\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x19\n" +
@@ -1054,7 +1401,13 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"last_error\x18\x1a \x01(\tR\tlastError\x12F\n" +
 	"\x11next_attempt_time\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampR\x0fnextAttemptTime\x12,\n" +
 	"\x12waiting_for_worker\x18\x1c \x01(\bR\x10waitingForWorker\x12+\n" +
-	"\x04spec\x18\x1d \x01(\v2\x17.google.protobuf.StructR\x04spec\x1a9\n" +
+	"\x04spec\x18\x1d \x01(\v2\x17.google.protobuf.StructR\x04spec\x12\x12\n" +
+	"\x04mode\x18\x1e \x01(\tR\x04mode\x12;\n" +
+	"\vupdate_time\x18\x1f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"updateTime\x12\x1f\n" +
+	"\vworker_type\x18  \x01(\tR\n" +
+	"workerType\x121\n" +
+	"\abinding\x18! \x01(\v2\x17.dendra.jobs.v1.BindingR\abinding\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"Q\n" +
@@ -1065,12 +1418,13 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\rGetRunRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"7\n" +
 	"\x0eGetRunResponse\x12%\n" +
-	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"x\n" +
+	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"\x9d\x01\n" +
 	"\x0fListRunsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x12 \n" +
-	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\"c\n" +
+	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\x12#\n" +
+	"\rwith_progress\x18\x04 \x01(\bR\fwithProgress\"c\n" +
 	"\x10ListRunsResponse\x12'\n" +
 	"\x04runs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.RunR\x04runs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"<\n" +
@@ -1079,10 +1433,14 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x10WatchRunResponse\x12%\n" +
 	"\x03run\x18\x01 \x01(\v2\x13.dendra.jobs.v1.RunR\x03run\"<\n" +
 	"\x0fRetryRunRequest\x12)\n" +
-	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"I\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"\xd7\x01\n" +
 	"\x10RetryRunResponse\x12\x19\n" +
 	"\brun_name\x18\x01 \x01(\tR\arunName\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x03R\bsequence\"_\n" +
+	"\bsequence\x18\x02 \x01(\x03R\bsequence\x12\x14\n" +
+	"\x05ahead\x18\x03 \x01(\x05R\x05ahead\x12\x1c\n" +
+	"\tduplicate\x18\x04 \x01(\bR\tduplicate\x12\x14\n" +
+	"\x05queue\x18\x05 \x01(\tR\x05queue\x12B\n" +
+	"\x0fexisting_status\x18\x06 \x01(\x0e2\x19.dendra.jobs.v1.RunStatusR\x0eexistingStatus\"_\n" +
 	"\x10CancelRunRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x13\n" +
@@ -1090,7 +1448,24 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x13TerminateRunRequest\x12)\n" +
 	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\x12 \n" +
 	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xe8\aR\x06reason\"\x16\n" +
-	"\x14TerminateRunResponse*\x8b\x02\n" +
+	"\x14TerminateRunResponse\"?\n" +
+	"\x12ListRunLogsRequest\x12)\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"D\n" +
+	"\x13ListRunLogsResponse\x12-\n" +
+	"\x05lines\x18\x01 \x03(\v2\x17.dendra.jobs.v1.LogLineR\x05lines\"@\n" +
+	"\x13WatchRunLogsRequest\x12)\n" +
+	"\x04name\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x04name\"C\n" +
+	"\x14WatchRunLogsResponse\x12+\n" +
+	"\x04line\x18\x01 \x01(\v2\x17.dendra.jobs.v1.LogLineR\x04line\"\xda\x01\n" +
+	"\aLogLine\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
+	"\x05level\x18\x02 \x01(\tR\x05level\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12\x1c\n" +
+	"\titeration\x18\x04 \x01(\x03R\titeration\x12\x18\n" +
+	"\aattempt\x18\x05 \x01(\x05R\aattempt\x127\n" +
+	"\n" +
+	"attributes\x18\x06 \x01(\v2\x17.google.protobuf.StructR\n" +
+	"attributes*\x8b\x02\n" +
 	"\tRunStatus\x12\x1a\n" +
 	"\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12RUN_STATUS_RUNNING\x10\x01\x12\x16\n" +
@@ -1101,12 +1476,14 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x15RUN_STATUS_TERMINATED\x10\x06\x12\x18\n" +
 	"\x14RUN_STATUS_TIMED_OUT\x10\a\x12\x18\n" +
 	"\x14RUN_STATUS_HELD_BACK\x10\b\x12\x19\n" +
-	"\x15RUN_STATUS_SUPERSEDED\x10\t2\x8f\x04\n" +
+	"\x15RUN_STATUS_SUPERSEDED\x10\t2\xce\x05\n" +
 	"\n" +
 	"RunService\x12L\n" +
 	"\x06GetRun\x12\x1d.dendra.jobs.v1.GetRunRequest\x1a\x1e.dendra.jobs.v1.GetRunResponse\"\x03\x90\x02\x01\x12R\n" +
 	"\bListRuns\x12\x1f.dendra.jobs.v1.ListRunsRequest\x1a .dendra.jobs.v1.ListRunsResponse\"\x03\x90\x02\x01\x12T\n" +
-	"\bWatchRun\x12\x1f.dendra.jobs.v1.WatchRunRequest\x1a .dendra.jobs.v1.WatchRunResponse\"\x03\x90\x02\x010\x01\x12R\n" +
+	"\bWatchRun\x12\x1f.dendra.jobs.v1.WatchRunRequest\x1a .dendra.jobs.v1.WatchRunResponse\"\x03\x90\x02\x010\x01\x12[\n" +
+	"\vListRunLogs\x12\".dendra.jobs.v1.ListRunLogsRequest\x1a#.dendra.jobs.v1.ListRunLogsResponse\"\x03\x90\x02\x01\x12`\n" +
+	"\fWatchRunLogs\x12#.dendra.jobs.v1.WatchRunLogsRequest\x1a$.dendra.jobs.v1.WatchRunLogsResponse\"\x03\x90\x02\x010\x01\x12R\n" +
 	"\bRetryRun\x12\x1f.dendra.jobs.v1.RetryRunRequest\x1a .dendra.jobs.v1.RetryRunResponse\"\x03\x90\x02\x02\x12U\n" +
 	"\tCancelRun\x12 .dendra.jobs.v1.CancelRunRequest\x1a!.dendra.jobs.v1.CancelRunResponse\"\x03\x90\x02\x02\x12^\n" +
 	"\fTerminateRun\x12#.dendra.jobs.v1.TerminateRunRequest\x1a$.dendra.jobs.v1.TerminateRunResponse\"\x03\x90\x02\x02BBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
@@ -1124,7 +1501,7 @@ func file_dendra_jobs_v1_run_service_proto_rawDescGZIP() []byte {
 }
 
 var file_dendra_jobs_v1_run_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dendra_jobs_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_dendra_jobs_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
 	(RunStatus)(0),                // 0: dendra.jobs.v1.RunStatus
 	(*Run)(nil),                   // 1: dendra.jobs.v1.Run
@@ -1141,47 +1518,64 @@ var file_dendra_jobs_v1_run_service_proto_goTypes = []any{
 	(*CancelRunResponse)(nil),     // 12: dendra.jobs.v1.CancelRunResponse
 	(*TerminateRunRequest)(nil),   // 13: dendra.jobs.v1.TerminateRunRequest
 	(*TerminateRunResponse)(nil),  // 14: dendra.jobs.v1.TerminateRunResponse
-	nil,                           // 15: dendra.jobs.v1.Run.CountsEntry
-	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 18: google.protobuf.Value
-	(*structpb.Struct)(nil),       // 19: google.protobuf.Struct
+	(*ListRunLogsRequest)(nil),    // 15: dendra.jobs.v1.ListRunLogsRequest
+	(*ListRunLogsResponse)(nil),   // 16: dendra.jobs.v1.ListRunLogsResponse
+	(*WatchRunLogsRequest)(nil),   // 17: dendra.jobs.v1.WatchRunLogsRequest
+	(*WatchRunLogsResponse)(nil),  // 18: dendra.jobs.v1.WatchRunLogsResponse
+	(*LogLine)(nil),               // 19: dendra.jobs.v1.LogLine
+	nil,                           // 20: dendra.jobs.v1.Run.CountsEntry
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 23: google.protobuf.Value
+	(*structpb.Struct)(nil),       // 24: google.protobuf.Struct
+	(*Binding)(nil),               // 25: dendra.jobs.v1.Binding
 }
 var file_dendra_jobs_v1_run_service_proto_depIdxs = []int32{
 	0,  // 0: dendra.jobs.v1.Run.status:type_name -> dendra.jobs.v1.RunStatus
-	16, // 1: dendra.jobs.v1.Run.scheduled_time:type_name -> google.protobuf.Timestamp
-	16, // 2: dendra.jobs.v1.Run.start_time:type_name -> google.protobuf.Timestamp
-	16, // 3: dendra.jobs.v1.Run.taken_time:type_name -> google.protobuf.Timestamp
-	16, // 4: dendra.jobs.v1.Run.end_time:type_name -> google.protobuf.Timestamp
-	17, // 5: dendra.jobs.v1.Run.lateness:type_name -> google.protobuf.Duration
+	21, // 1: dendra.jobs.v1.Run.scheduled_time:type_name -> google.protobuf.Timestamp
+	21, // 2: dendra.jobs.v1.Run.start_time:type_name -> google.protobuf.Timestamp
+	21, // 3: dendra.jobs.v1.Run.taken_time:type_name -> google.protobuf.Timestamp
+	21, // 4: dendra.jobs.v1.Run.end_time:type_name -> google.protobuf.Timestamp
+	22, // 5: dendra.jobs.v1.Run.lateness:type_name -> google.protobuf.Duration
 	2,  // 6: dendra.jobs.v1.Run.progress:type_name -> dendra.jobs.v1.RunProgress
-	15, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
-	18, // 8: dendra.jobs.v1.Run.output:type_name -> google.protobuf.Value
-	16, // 9: dendra.jobs.v1.Run.superseded_by_time:type_name -> google.protobuf.Timestamp
-	16, // 10: dendra.jobs.v1.Run.held_until_time:type_name -> google.protobuf.Timestamp
-	18, // 11: dendra.jobs.v1.Run.cursor:type_name -> google.protobuf.Value
-	16, // 12: dendra.jobs.v1.Run.next_attempt_time:type_name -> google.protobuf.Timestamp
-	19, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
-	1,  // 14: dendra.jobs.v1.GetRunResponse.run:type_name -> dendra.jobs.v1.Run
-	1,  // 15: dendra.jobs.v1.ListRunsResponse.runs:type_name -> dendra.jobs.v1.Run
-	1,  // 16: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
-	3,  // 17: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
-	5,  // 18: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
-	7,  // 19: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
-	9,  // 20: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
-	11, // 21: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
-	13, // 22: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
-	4,  // 23: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
-	6,  // 24: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
-	8,  // 25: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
-	10, // 26: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
-	12, // 27: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
-	14, // 28: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
-	23, // [23:29] is the sub-list for method output_type
-	17, // [17:23] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	20, // 7: dendra.jobs.v1.Run.counts:type_name -> dendra.jobs.v1.Run.CountsEntry
+	23, // 8: dendra.jobs.v1.Run.output:type_name -> google.protobuf.Value
+	21, // 9: dendra.jobs.v1.Run.superseded_by_time:type_name -> google.protobuf.Timestamp
+	21, // 10: dendra.jobs.v1.Run.held_until_time:type_name -> google.protobuf.Timestamp
+	23, // 11: dendra.jobs.v1.Run.cursor:type_name -> google.protobuf.Value
+	21, // 12: dendra.jobs.v1.Run.next_attempt_time:type_name -> google.protobuf.Timestamp
+	24, // 13: dendra.jobs.v1.Run.spec:type_name -> google.protobuf.Struct
+	21, // 14: dendra.jobs.v1.Run.update_time:type_name -> google.protobuf.Timestamp
+	25, // 15: dendra.jobs.v1.Run.binding:type_name -> dendra.jobs.v1.Binding
+	1,  // 16: dendra.jobs.v1.GetRunResponse.run:type_name -> dendra.jobs.v1.Run
+	1,  // 17: dendra.jobs.v1.ListRunsResponse.runs:type_name -> dendra.jobs.v1.Run
+	1,  // 18: dendra.jobs.v1.WatchRunResponse.run:type_name -> dendra.jobs.v1.Run
+	0,  // 19: dendra.jobs.v1.RetryRunResponse.existing_status:type_name -> dendra.jobs.v1.RunStatus
+	19, // 20: dendra.jobs.v1.ListRunLogsResponse.lines:type_name -> dendra.jobs.v1.LogLine
+	19, // 21: dendra.jobs.v1.WatchRunLogsResponse.line:type_name -> dendra.jobs.v1.LogLine
+	21, // 22: dendra.jobs.v1.LogLine.time:type_name -> google.protobuf.Timestamp
+	24, // 23: dendra.jobs.v1.LogLine.attributes:type_name -> google.protobuf.Struct
+	3,  // 24: dendra.jobs.v1.RunService.GetRun:input_type -> dendra.jobs.v1.GetRunRequest
+	5,  // 25: dendra.jobs.v1.RunService.ListRuns:input_type -> dendra.jobs.v1.ListRunsRequest
+	7,  // 26: dendra.jobs.v1.RunService.WatchRun:input_type -> dendra.jobs.v1.WatchRunRequest
+	15, // 27: dendra.jobs.v1.RunService.ListRunLogs:input_type -> dendra.jobs.v1.ListRunLogsRequest
+	17, // 28: dendra.jobs.v1.RunService.WatchRunLogs:input_type -> dendra.jobs.v1.WatchRunLogsRequest
+	9,  // 29: dendra.jobs.v1.RunService.RetryRun:input_type -> dendra.jobs.v1.RetryRunRequest
+	11, // 30: dendra.jobs.v1.RunService.CancelRun:input_type -> dendra.jobs.v1.CancelRunRequest
+	13, // 31: dendra.jobs.v1.RunService.TerminateRun:input_type -> dendra.jobs.v1.TerminateRunRequest
+	4,  // 32: dendra.jobs.v1.RunService.GetRun:output_type -> dendra.jobs.v1.GetRunResponse
+	6,  // 33: dendra.jobs.v1.RunService.ListRuns:output_type -> dendra.jobs.v1.ListRunsResponse
+	8,  // 34: dendra.jobs.v1.RunService.WatchRun:output_type -> dendra.jobs.v1.WatchRunResponse
+	16, // 35: dendra.jobs.v1.RunService.ListRunLogs:output_type -> dendra.jobs.v1.ListRunLogsResponse
+	18, // 36: dendra.jobs.v1.RunService.WatchRunLogs:output_type -> dendra.jobs.v1.WatchRunLogsResponse
+	10, // 37: dendra.jobs.v1.RunService.RetryRun:output_type -> dendra.jobs.v1.RetryRunResponse
+	12, // 38: dendra.jobs.v1.RunService.CancelRun:output_type -> dendra.jobs.v1.CancelRunResponse
+	14, // 39: dendra.jobs.v1.RunService.TerminateRun:output_type -> dendra.jobs.v1.TerminateRunResponse
+	32, // [32:40] is the sub-list for method output_type
+	24, // [24:32] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_run_service_proto_init() }
@@ -1189,13 +1583,14 @@ func file_dendra_jobs_v1_run_service_proto_init() {
 	if File_dendra_jobs_v1_run_service_proto != nil {
 		return
 	}
+	file_dendra_jobs_v1_job_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_run_service_proto_rawDesc), len(file_dendra_jobs_v1_run_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

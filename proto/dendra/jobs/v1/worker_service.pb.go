@@ -79,7 +79,9 @@ func (WorkerStatus) EnumDescriptor() ([]byte, []int) {
 }
 
 type ListWorkersRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Adds to workers the job types that they serve, with the schemas.
+	WithTypes     bool `protobuf:"varint,1,opt,name=with_types,json=withTypes,proto3" json:"with_types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -112,6 +114,13 @@ func (x *ListWorkersRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ListWorkersRequest.ProtoReflect.Descriptor instead.
 func (*ListWorkersRequest) Descriptor() ([]byte, []int) {
 	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ListWorkersRequest) GetWithTypes() bool {
+	if x != nil {
+		return x.WithTypes
+	}
+	return false
 }
 
 type ListWorkersResponse struct {
@@ -189,6 +198,11 @@ type Worker struct {
 	// Handlers that were given up and keep their slots.
 	StuckHandlers int32    `protobuf:"varint,13,opt,name=stuck_handlers,json=stuckHandlers,proto3" json:"stuck_handlers,omitempty"`
 	JobTypes      []string `protobuf:"bytes,14,rep,name=job_types,json=jobTypes,proto3" json:"job_types,omitempty"`
+	// The main module of the program.
+	Module string `protobuf:"bytes,15,opt,name=module,proto3" json:"module,omitempty"`
+	Pid    int64  `protobuf:"varint,16,opt,name=pid,proto3" json:"pid,omitempty"`
+	// What the worker says of its job types, if the request asks for it.
+	Types         []*JobType `protobuf:"bytes,17,rep,name=types,proto3" json:"types,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -321,6 +335,27 @@ func (x *Worker) GetJobTypes() []string {
 	return nil
 }
 
+func (x *Worker) GetModule() string {
+	if x != nil {
+		return x.Module
+	}
+	return ""
+}
+
+func (x *Worker) GetPid() int64 {
+	if x != nil {
+		return x.Pid
+	}
+	return 0
+}
+
+func (x *Worker) GetTypes() []*JobType {
+	if x != nil {
+		return x.Types
+	}
+	return nil
+}
+
 // UnservedType is a job type that no live worker serves.
 type UnservedType struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -411,8 +446,12 @@ func (*ListJobTypesRequest) Descriptor() ([]byte, []int) {
 }
 
 type ListJobTypesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobTypes      []*JobType             `protobuf:"bytes,1,rep,name=job_types,json=jobTypes,proto3" json:"job_types,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	JobTypes []*JobType             `protobuf:"bytes,1,rep,name=job_types,json=jobTypes,proto3" json:"job_types,omitempty"`
+	// Why there may be more job types. Empty if these are all.
+	Incomplete string `protobuf:"bytes,2,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
+	// Workers and job types that cannot be used, and why.
+	Notes         []string `protobuf:"bytes,3,rep,name=notes,proto3" json:"notes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -450,6 +489,20 @@ func (*ListJobTypesResponse) Descriptor() ([]byte, []int) {
 func (x *ListJobTypesResponse) GetJobTypes() []*JobType {
 	if x != nil {
 		return x.JobTypes
+	}
+	return nil
+}
+
+func (x *ListJobTypesResponse) GetIncomplete() string {
+	if x != nil {
+		return x.Incomplete
+	}
+	return ""
+}
+
+func (x *ListJobTypesResponse) GetNotes() []string {
+	if x != nil {
+		return x.Notes
 	}
 	return nil
 }
@@ -537,11 +590,13 @@ var File_dendra_jobs_v1_worker_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"\n" +
-	"#dendra/jobs/v1/worker_service.proto\x12\x0edendra.jobs.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x14\n" +
-	"\x12ListWorkersRequest\"\x8c\x01\n" +
+	"#dendra/jobs/v1/worker_service.proto\x12\x0edendra.jobs.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"3\n" +
+	"\x12ListWorkersRequest\x12\x1d\n" +
+	"\n" +
+	"with_types\x18\x01 \x01(\bR\twithTypes\"\x8c\x01\n" +
 	"\x13ListWorkersResponse\x120\n" +
 	"\aworkers\x18\x01 \x03(\v2\x16.dendra.jobs.v1.WorkerR\aworkers\x12C\n" +
-	"\x0eunserved_types\x18\x02 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\runservedTypes\"\xda\x04\n" +
+	"\x0eunserved_types\x18\x02 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\runservedTypes\"\xb3\x05\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x124\n" +
@@ -558,16 +613,23 @@ const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"\x05slots\x18\v \x01(\x05R\x05slots\x12\x18\n" +
 	"\arunning\x18\f \x01(\x05R\arunning\x12%\n" +
 	"\x0estuck_handlers\x18\r \x01(\x05R\rstuckHandlers\x12\x1b\n" +
-	"\tjob_types\x18\x0e \x03(\tR\bjobTypes\x1a7\n" +
+	"\tjob_types\x18\x0e \x03(\tR\bjobTypes\x12\x16\n" +
+	"\x06module\x18\x0f \x01(\tR\x06module\x12\x10\n" +
+	"\x03pid\x18\x10 \x01(\x03R\x03pid\x12-\n" +
+	"\x05types\x18\x11 \x03(\v2\x17.dendra.jobs.v1.JobTypeR\x05types\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"=\n" +
 	"\fUnservedType\x12\x19\n" +
 	"\bjob_type\x18\x01 \x01(\tR\ajobType\x12\x12\n" +
 	"\x04jobs\x18\x02 \x01(\x05R\x04jobs\"\x15\n" +
-	"\x13ListJobTypesRequest\"L\n" +
+	"\x13ListJobTypesRequest\"\x82\x01\n" +
 	"\x14ListJobTypesResponse\x124\n" +
-	"\tjob_types\x18\x01 \x03(\v2\x17.dendra.jobs.v1.JobTypeR\bjobTypes\"\xa7\x01\n" +
+	"\tjob_types\x18\x01 \x03(\v2\x17.dendra.jobs.v1.JobTypeR\bjobTypes\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\x02 \x01(\tR\n" +
+	"incomplete\x12\x14\n" +
+	"\x05notes\x18\x03 \x03(\tR\x05notes\"\xa7\x01\n" +
 	"\aJobType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12 \n" +
@@ -619,17 +681,18 @@ var file_dendra_jobs_v1_worker_service_proto_depIdxs = []int32{
 	9,  // 4: dendra.jobs.v1.Worker.start_time:type_name -> google.protobuf.Timestamp
 	9,  // 5: dendra.jobs.v1.Worker.last_seen_time:type_name -> google.protobuf.Timestamp
 	9,  // 6: dendra.jobs.v1.Worker.last_poll_time:type_name -> google.protobuf.Timestamp
-	7,  // 7: dendra.jobs.v1.ListJobTypesResponse.job_types:type_name -> dendra.jobs.v1.JobType
-	10, // 8: dendra.jobs.v1.JobType.spec_schema:type_name -> google.protobuf.Struct
-	1,  // 9: dendra.jobs.v1.WorkerService.ListWorkers:input_type -> dendra.jobs.v1.ListWorkersRequest
-	5,  // 10: dendra.jobs.v1.WorkerService.ListJobTypes:input_type -> dendra.jobs.v1.ListJobTypesRequest
-	2,  // 11: dendra.jobs.v1.WorkerService.ListWorkers:output_type -> dendra.jobs.v1.ListWorkersResponse
-	6,  // 12: dendra.jobs.v1.WorkerService.ListJobTypes:output_type -> dendra.jobs.v1.ListJobTypesResponse
-	11, // [11:13] is the sub-list for method output_type
-	9,  // [9:11] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	7,  // 7: dendra.jobs.v1.Worker.types:type_name -> dendra.jobs.v1.JobType
+	7,  // 8: dendra.jobs.v1.ListJobTypesResponse.job_types:type_name -> dendra.jobs.v1.JobType
+	10, // 9: dendra.jobs.v1.JobType.spec_schema:type_name -> google.protobuf.Struct
+	1,  // 10: dendra.jobs.v1.WorkerService.ListWorkers:input_type -> dendra.jobs.v1.ListWorkersRequest
+	5,  // 11: dendra.jobs.v1.WorkerService.ListJobTypes:input_type -> dendra.jobs.v1.ListJobTypesRequest
+	2,  // 12: dendra.jobs.v1.WorkerService.ListWorkers:output_type -> dendra.jobs.v1.ListWorkersResponse
+	6,  // 13: dendra.jobs.v1.WorkerService.ListJobTypes:output_type -> dendra.jobs.v1.ListJobTypesResponse
+	12, // [12:14] is the sub-list for method output_type
+	10, // [10:12] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_worker_service_proto_init() }

@@ -179,7 +179,8 @@ type JobServiceClient interface {
 	// CreateJob makes a job. If there is a job with the id, the error is ALREADY_EXISTS.
 	CreateJob(context.Context, *v1.CreateJobRequest) (*v1.CreateJobResponse, error)
 	GetJob(context.Context, *v1.GetJobRequest) (*v1.GetJobResponse, error)
-	// ListJobs lists in the order of ids.
+	// ListJobs lists in the order of ids. The first page reads all jobs; the server keeps the
+	// list for a minute, and cuts the pages after it out of that.
 	ListJobs(context.Context, *v1.ListJobsRequest) (*v1.ListJobsResponse, error)
 	// UpdateJob changes a job of provider api. A pause by people stays unless paused is in
 	// the mask.
@@ -220,7 +221,8 @@ type JobServiceHandler interface {
 	// CreateJob makes a job. If there is a job with the id, the error is ALREADY_EXISTS.
 	CreateJob(context.Context, *v1.CreateJobRequest) (*v1.CreateJobResponse, error)
 	GetJob(context.Context, *v1.GetJobRequest) (*v1.GetJobResponse, error)
-	// ListJobs lists in the order of ids.
+	// ListJobs lists in the order of ids. The first page reads all jobs; the server keeps the
+	// list for a minute, and cuts the pages after it out of that.
 	ListJobs(context.Context, *v1.ListJobsRequest) (*v1.ListJobsResponse, error)
 	// UpdateJob changes a job of provider api. A pause by people stays unless paused is in
 	// the mask.

@@ -34,6 +34,9 @@ const (
 	// QuarantineServiceListQuarantineItemsProcedure is the procedure name of the QuarantineService's
 	// ListQuarantineItems RPC.
 	QuarantineServiceListQuarantineItemsProcedure = "/dendra.jobs.v1.QuarantineService/ListQuarantineItems"
+	// QuarantineServiceSummarizeQuarantineProcedure is the procedure name of the QuarantineService's
+	// SummarizeQuarantine RPC.
+	QuarantineServiceSummarizeQuarantineProcedure = "/dendra.jobs.v1.QuarantineService/SummarizeQuarantine"
 	// QuarantineServiceGetQuarantineItemProcedure is the procedure name of the QuarantineService's
 	// GetQuarantineItem RPC.
 	QuarantineServiceGetQuarantineItemProcedure = "/dendra.jobs.v1.QuarantineService/GetQuarantineItem"
@@ -161,6 +164,14 @@ var (
 			IdempotencyLevel: connect.IdempotencyNoSideEffects,
 		}
 	})
+	quarantineServiceSummarizeQuarantineSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_dendra_jobs_v1_pipeline_service_proto.Services().ByName("QuarantineService").Methods().ByName("SummarizeQuarantine"),
+			Procedure:        QuarantineServiceSummarizeQuarantineProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
 	quarantineServiceGetQuarantineItemSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType:       connect.StreamTypeUnary,
@@ -189,6 +200,8 @@ var (
 type QuarantineServiceClient interface {
 	// ListQuarantineItems lists the newest first.
 	ListQuarantineItems(context.Context, *v1.ListQuarantineItemsRequest) (*v1.ListQuarantineItemsResponse, error)
+	// SummarizeQuarantine counts items by where they come from and by their class.
+	SummarizeQuarantine(context.Context, *v1.SummarizeQuarantineRequest) (*v1.SummarizeQuarantineResponse, error)
 	GetQuarantineItem(context.Context, *v1.GetQuarantineItemRequest) (*v1.GetQuarantineItemResponse, error)
 	// ReplayQuarantineItems publishes items again where they came from.
 	ReplayQuarantineItems(context.Context, *v1.ReplayQuarantineItemsRequest) (*v1.ReplayQuarantineItemsResponse, error)
@@ -206,6 +219,8 @@ func NewQuarantineServiceClient(client *connect.Client) QuarantineServiceClient 
 type QuarantineServiceHandler interface {
 	// ListQuarantineItems lists the newest first.
 	ListQuarantineItems(context.Context, *v1.ListQuarantineItemsRequest) (*v1.ListQuarantineItemsResponse, error)
+	// SummarizeQuarantine counts items by where they come from and by their class.
+	SummarizeQuarantine(context.Context, *v1.SummarizeQuarantineRequest) (*v1.SummarizeQuarantineResponse, error)
 	GetQuarantineItem(context.Context, *v1.GetQuarantineItemRequest) (*v1.GetQuarantineItemResponse, error)
 	// ReplayQuarantineItems publishes items again where they came from.
 	ReplayQuarantineItems(context.Context, *v1.ReplayQuarantineItemsRequest) (*v1.ReplayQuarantineItemsResponse, error)
@@ -219,6 +234,7 @@ func RegisterQuarantineServiceHandler(server *connect.Server, svc QuarantineServ
 	adapter := quarantineServiceHandler{svc: svc}
 	server.Register(
 		connect.Method{Spec: quarantineServiceListQuarantineItemsSpec(), Handler: adapter.listQuarantineItems},
+		connect.Method{Spec: quarantineServiceSummarizeQuarantineSpec(), Handler: adapter.summarizeQuarantine},
 		connect.Method{Spec: quarantineServiceGetQuarantineItemSpec(), Handler: adapter.getQuarantineItem},
 		connect.Method{Spec: quarantineServiceReplayQuarantineItemsSpec(), Handler: adapter.replayQuarantineItems},
 		connect.Method{Spec: quarantineServiceDropQuarantineItemsSpec(), Handler: adapter.dropQuarantineItems},
@@ -230,6 +246,10 @@ type UnimplementedQuarantineServiceHandler struct{}
 
 func (UnimplementedQuarantineServiceHandler) ListQuarantineItems(context.Context, *v1.ListQuarantineItemsRequest) (*v1.ListQuarantineItemsResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.QuarantineService.ListQuarantineItems is not implemented")
+}
+
+func (UnimplementedQuarantineServiceHandler) SummarizeQuarantine(context.Context, *v1.SummarizeQuarantineRequest) (*v1.SummarizeQuarantineResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.QuarantineService.SummarizeQuarantine is not implemented")
 }
 
 func (UnimplementedQuarantineServiceHandler) GetQuarantineItem(context.Context, *v1.GetQuarantineItemRequest) (*v1.GetQuarantineItemResponse, error) {
@@ -251,6 +271,14 @@ type quarantineServiceClient struct {
 func (c *quarantineServiceClient) ListQuarantineItems(ctx context.Context, req *v1.ListQuarantineItemsRequest) (*v1.ListQuarantineItemsResponse, error) {
 	var res v1.ListQuarantineItemsResponse
 	if err := c.client.CallUnary(ctx, quarantineServiceListQuarantineItemsSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *quarantineServiceClient) SummarizeQuarantine(ctx context.Context, req *v1.SummarizeQuarantineRequest) (*v1.SummarizeQuarantineResponse, error) {
+	var res v1.SummarizeQuarantineResponse
+	if err := c.client.CallUnary(ctx, quarantineServiceSummarizeQuarantineSpec(), req, &res); err != nil {
 		return nil, err
 	}
 	return &res, nil
@@ -288,6 +316,18 @@ func (h quarantineServiceHandler) listQuarantineItems(ctx context.Context, _ con
 		return err
 	}
 	res, err := h.svc.ListQuarantineItems(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h quarantineServiceHandler) summarizeQuarantine(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.SummarizeQuarantineRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.SummarizeQuarantine(ctx, &req)
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,9 @@ const (
 	QueueServiceSetQueueFailurePolicyProcedure = "/dendra.jobs.v1.QueueService/SetQueueFailurePolicy"
 	// QueueServiceRecoverQueueProcedure is the procedure name of the QueueService's RecoverQueue RPC.
 	QueueServiceRecoverQueueProcedure = "/dendra.jobs.v1.QueueService/RecoverQueue"
+	// QueueServiceWatchQueueItemProcedure is the procedure name of the QueueService's WatchQueueItem
+	// RPC.
+	QueueServiceWatchQueueItemProcedure = "/dendra.jobs.v1.QueueService/WatchQueueItem"
 	// QueueServiceListDeadLettersProcedure is the procedure name of the QueueService's ListDeadLetters
 	// RPC.
 	QueueServiceListDeadLettersProcedure = "/dendra.jobs.v1.QueueService/ListDeadLetters"
@@ -167,6 +170,14 @@ var (
 			IdempotencyLevel: connect.IdempotencyIdempotent,
 		}
 	})
+	queueServiceWatchQueueItemSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeServer,
+			Schema:           v1.File_dendra_jobs_v1_queue_service_proto.Services().ByName("QueueService").Methods().ByName("WatchQueueItem"),
+			Procedure:        QueueServiceWatchQueueItemProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
 	queueServiceListDeadLettersSpec = sync.OnceValue(func() connect.Spec {
 		return connect.Spec{
 			StreamType:       connect.StreamTypeUnary,
@@ -212,12 +223,16 @@ type QueueServiceClient interface {
 	ResumeQueue(context.Context, *v1.ResumeQueueRequest) (*v1.ResumeQueueResponse, error)
 	// DrainQueue accepts no more items, and runs those that wait.
 	DrainQueue(context.Context, *v1.DrainQueueRequest) (*v1.DrainQueueResponse, error)
-	// SkipFailedItem lets a halted queue go on with the next item.
+	// SkipFailedItem lets a halted queue go on with the next item. The answer comes when the
+	// queue has taken the request, and does not wait for the next item.
 	SkipFailedItem(context.Context, *v1.SkipFailedItemRequest) (*v1.SkipFailedItemResponse, error)
 	// SetQueueFailurePolicy says what the failure of an item does to the queue.
 	SetQueueFailurePolicy(context.Context, *v1.SetQueueFailurePolicyRequest) (*v1.SetQueueFailurePolicyResponse, error)
 	// RecoverQueue starts a queue again whose workflow has ended.
 	RecoverQueue(context.Context, *v1.RecoverQueueRequest) (*v1.RecoverQueueResponse, error)
+	// WatchQueueItem sends how many items are ahead of one, whenever that changes. It ends when
+	// the item has a run, or has left the queue without one.
+	WatchQueueItem(context.Context, *v1.WatchQueueItemRequest) (QueueServiceWatchQueueItemClientStream, error)
 	ListDeadLetters(context.Context, *v1.ListDeadLettersRequest) (*v1.ListDeadLettersResponse, error)
 	// RetryDeadLetters puts the jobs of dead letters into their queue again.
 	RetryDeadLetters(context.Context, *v1.RetryDeadLettersRequest) (*v1.RetryDeadLettersResponse, error)
@@ -229,6 +244,27 @@ type QueueServiceClient interface {
 // service clients may share a single connect.Client.
 func NewQueueServiceClient(client *connect.Client) QueueServiceClient {
 	return &queueServiceClient{client: client}
+}
+
+// QueueServiceWatchQueueItemClientStream is the client stream for the QueueService's WatchQueueItem
+// RPC.
+type QueueServiceWatchQueueItemClientStream struct {
+	stream connect.ClientStream
+}
+
+// Receive returns the next response message from the server.
+func (s QueueServiceWatchQueueItemClientStream) Receive() (*v1.WatchQueueItemResponse, error) {
+	var res v1.WatchQueueItemResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+// Close releases the stream's resources. It is idempotent and is typically deferred to clean up a
+// stream abandoned before io.EOF.
+func (s QueueServiceWatchQueueItemClientStream) Close() error {
+	return s.stream.Close()
 }
 
 // QueueServiceHandler is an implementation of the dendra.jobs.v1.QueueService service.
@@ -252,12 +288,16 @@ type QueueServiceHandler interface {
 	ResumeQueue(context.Context, *v1.ResumeQueueRequest) (*v1.ResumeQueueResponse, error)
 	// DrainQueue accepts no more items, and runs those that wait.
 	DrainQueue(context.Context, *v1.DrainQueueRequest) (*v1.DrainQueueResponse, error)
-	// SkipFailedItem lets a halted queue go on with the next item.
+	// SkipFailedItem lets a halted queue go on with the next item. The answer comes when the
+	// queue has taken the request, and does not wait for the next item.
 	SkipFailedItem(context.Context, *v1.SkipFailedItemRequest) (*v1.SkipFailedItemResponse, error)
 	// SetQueueFailurePolicy says what the failure of an item does to the queue.
 	SetQueueFailurePolicy(context.Context, *v1.SetQueueFailurePolicyRequest) (*v1.SetQueueFailurePolicyResponse, error)
 	// RecoverQueue starts a queue again whose workflow has ended.
 	RecoverQueue(context.Context, *v1.RecoverQueueRequest) (*v1.RecoverQueueResponse, error)
+	// WatchQueueItem sends how many items are ahead of one, whenever that changes. It ends when
+	// the item has a run, or has left the queue without one.
+	WatchQueueItem(context.Context, *v1.WatchQueueItemRequest, QueueServiceWatchQueueItemServerStream) error
 	ListDeadLetters(context.Context, *v1.ListDeadLettersRequest) (*v1.ListDeadLettersResponse, error)
 	// RetryDeadLetters puts the jobs of dead letters into their queue again.
 	RetryDeadLetters(context.Context, *v1.RetryDeadLettersRequest) (*v1.RetryDeadLettersResponse, error)
@@ -283,10 +323,27 @@ func RegisterQueueServiceHandler(server *connect.Server, svc QueueServiceHandler
 		connect.Method{Spec: queueServiceSkipFailedItemSpec(), Handler: adapter.skipFailedItem},
 		connect.Method{Spec: queueServiceSetQueueFailurePolicySpec(), Handler: adapter.setQueueFailurePolicy},
 		connect.Method{Spec: queueServiceRecoverQueueSpec(), Handler: adapter.recoverQueue},
+		connect.Method{Spec: queueServiceWatchQueueItemSpec(), Handler: adapter.watchQueueItem},
 		connect.Method{Spec: queueServiceListDeadLettersSpec(), Handler: adapter.listDeadLetters},
 		connect.Method{Spec: queueServiceRetryDeadLettersSpec(), Handler: adapter.retryDeadLetters},
 		connect.Method{Spec: queueServiceDropDeadLettersSpec(), Handler: adapter.dropDeadLetters},
 	)
+}
+
+// QueueServiceWatchQueueItemServerStream is the server stream for the QueueService's WatchQueueItem
+// RPC.
+type QueueServiceWatchQueueItemServerStream struct {
+	stream connect.ServerStream
+}
+
+// SendHeaders flushes the response headers without a message. The first Send does this implicitly.
+func (s QueueServiceWatchQueueItemServerStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a response message to the client.
+func (s QueueServiceWatchQueueItemServerStream) Send(res *v1.WatchQueueItemResponse) error {
+	return s.stream.Send(res)
 }
 
 // UnimplementedQueueServiceHandler returns CodeUnimplemented from all methods.
@@ -342,6 +399,10 @@ func (UnimplementedQueueServiceHandler) SetQueueFailurePolicy(context.Context, *
 
 func (UnimplementedQueueServiceHandler) RecoverQueue(context.Context, *v1.RecoverQueueRequest) (*v1.RecoverQueueResponse, error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.QueueService.RecoverQueue is not implemented")
+}
+
+func (UnimplementedQueueServiceHandler) WatchQueueItem(context.Context, *v1.WatchQueueItemRequest, QueueServiceWatchQueueItemServerStream) error {
+	return connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.QueueService.WatchQueueItem is not implemented")
 }
 
 func (UnimplementedQueueServiceHandler) ListDeadLetters(context.Context, *v1.ListDeadLettersRequest) (*v1.ListDeadLettersResponse, error) {
@@ -462,6 +523,14 @@ func (c *queueServiceClient) RecoverQueue(ctx context.Context, req *v1.RecoverQu
 		return nil, err
 	}
 	return &res, nil
+}
+
+func (c *queueServiceClient) WatchQueueItem(ctx context.Context, req *v1.WatchQueueItemRequest) (QueueServiceWatchQueueItemClientStream, error) {
+	stream, err := c.client.CallServerStream(ctx, queueServiceWatchQueueItemSpec(), req)
+	if err != nil {
+		return QueueServiceWatchQueueItemClientStream{}, err
+	}
+	return QueueServiceWatchQueueItemClientStream{stream: stream}, nil
 }
 
 func (c *queueServiceClient) ListDeadLetters(ctx context.Context, req *v1.ListDeadLettersRequest) (*v1.ListDeadLettersResponse, error) {
@@ -644,6 +713,14 @@ func (h queueServiceHandler) recoverQueue(ctx context.Context, _ connect.Spec, s
 		return err
 	}
 	return stream.Send(res)
+}
+
+func (h queueServiceHandler) watchQueueItem(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.WatchQueueItemRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	return h.svc.WatchQueueItem(ctx, &req, QueueServiceWatchQueueItemServerStream{stream: stream})
 }
 
 func (h queueServiceHandler) listDeadLetters(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {

@@ -30,6 +30,10 @@ const (
 	RunServiceListRunsProcedure = "/dendra.jobs.v1.RunService/ListRuns"
 	// RunServiceWatchRunProcedure is the procedure name of the RunService's WatchRun RPC.
 	RunServiceWatchRunProcedure = "/dendra.jobs.v1.RunService/WatchRun"
+	// RunServiceListRunLogsProcedure is the procedure name of the RunService's ListRunLogs RPC.
+	RunServiceListRunLogsProcedure = "/dendra.jobs.v1.RunService/ListRunLogs"
+	// RunServiceWatchRunLogsProcedure is the procedure name of the RunService's WatchRunLogs RPC.
+	RunServiceWatchRunLogsProcedure = "/dendra.jobs.v1.RunService/WatchRunLogs"
 	// RunServiceRetryRunProcedure is the procedure name of the RunService's RetryRun RPC.
 	RunServiceRetryRunProcedure = "/dendra.jobs.v1.RunService/RetryRun"
 	// RunServiceCancelRunProcedure is the procedure name of the RunService's CancelRun RPC.
@@ -60,6 +64,22 @@ var (
 			StreamType:       connect.StreamTypeServer,
 			Schema:           v1.File_dendra_jobs_v1_run_service_proto.Services().ByName("RunService").Methods().ByName("WatchRun"),
 			Procedure:        RunServiceWatchRunProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	runServiceListRunLogsSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeUnary,
+			Schema:           v1.File_dendra_jobs_v1_run_service_proto.Services().ByName("RunService").Methods().ByName("ListRunLogs"),
+			Procedure:        RunServiceListRunLogsProcedure,
+			IdempotencyLevel: connect.IdempotencyNoSideEffects,
+		}
+	})
+	runServiceWatchRunLogsSpec = sync.OnceValue(func() connect.Spec {
+		return connect.Spec{
+			StreamType:       connect.StreamTypeServer,
+			Schema:           v1.File_dendra_jobs_v1_run_service_proto.Services().ByName("RunService").Methods().ByName("WatchRunLogs"),
+			Procedure:        RunServiceWatchRunLogsProcedure,
 			IdempotencyLevel: connect.IdempotencyNoSideEffects,
 		}
 	})
@@ -96,6 +116,12 @@ type RunServiceClient interface {
 	ListRuns(context.Context, *v1.ListRunsRequest) (*v1.ListRunsResponse, error)
 	// WatchRun sends the run whenever it changes, and ends with it.
 	WatchRun(context.Context, *v1.WatchRunRequest) (RunServiceWatchRunClientStream, error)
+	// ListRunLogs lists what the handler of a run logged, the oldest lines first. Workers keep
+	// the last 1,000 lines of a run, or of a continuous job, in NATS for seven days.
+	ListRunLogs(context.Context, *v1.ListRunLogsRequest) (*v1.ListRunLogsResponse, error)
+	// WatchRunLogs sends the lines that there are, then those that come, until the run has
+	// ended. That of a continuous job goes on until the caller ends it.
+	WatchRunLogs(context.Context, *v1.WatchRunLogsRequest) (RunServiceWatchRunLogsClientStream, error)
 	// RetryRun starts a run again that failed, was canceled, terminated or timed out. Several
 	// calls for one run start one run.
 	RetryRun(context.Context, *v1.RetryRunRequest) (*v1.RetryRunResponse, error)
@@ -131,6 +157,26 @@ func (s RunServiceWatchRunClientStream) Close() error {
 	return s.stream.Close()
 }
 
+// RunServiceWatchRunLogsClientStream is the client stream for the RunService's WatchRunLogs RPC.
+type RunServiceWatchRunLogsClientStream struct {
+	stream connect.ClientStream
+}
+
+// Receive returns the next response message from the server.
+func (s RunServiceWatchRunLogsClientStream) Receive() (*v1.WatchRunLogsResponse, error) {
+	var res v1.WatchRunLogsResponse
+	if err := s.stream.Receive(&res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+// Close releases the stream's resources. It is idempotent and is typically deferred to clean up a
+// stream abandoned before io.EOF.
+func (s RunServiceWatchRunLogsClientStream) Close() error {
+	return s.stream.Close()
+}
+
 // RunServiceHandler is an implementation of the dendra.jobs.v1.RunService service.
 type RunServiceHandler interface {
 	GetRun(context.Context, *v1.GetRunRequest) (*v1.GetRunResponse, error)
@@ -138,6 +184,12 @@ type RunServiceHandler interface {
 	ListRuns(context.Context, *v1.ListRunsRequest) (*v1.ListRunsResponse, error)
 	// WatchRun sends the run whenever it changes, and ends with it.
 	WatchRun(context.Context, *v1.WatchRunRequest, RunServiceWatchRunServerStream) error
+	// ListRunLogs lists what the handler of a run logged, the oldest lines first. Workers keep
+	// the last 1,000 lines of a run, or of a continuous job, in NATS for seven days.
+	ListRunLogs(context.Context, *v1.ListRunLogsRequest) (*v1.ListRunLogsResponse, error)
+	// WatchRunLogs sends the lines that there are, then those that come, until the run has
+	// ended. That of a continuous job goes on until the caller ends it.
+	WatchRunLogs(context.Context, *v1.WatchRunLogsRequest, RunServiceWatchRunLogsServerStream) error
 	// RetryRun starts a run again that failed, was canceled, terminated or timed out. Several
 	// calls for one run start one run.
 	RetryRun(context.Context, *v1.RetryRunRequest) (*v1.RetryRunResponse, error)
@@ -155,6 +207,8 @@ func RegisterRunServiceHandler(server *connect.Server, svc RunServiceHandler) {
 		connect.Method{Spec: runServiceGetRunSpec(), Handler: adapter.getRun},
 		connect.Method{Spec: runServiceListRunsSpec(), Handler: adapter.listRuns},
 		connect.Method{Spec: runServiceWatchRunSpec(), Handler: adapter.watchRun},
+		connect.Method{Spec: runServiceListRunLogsSpec(), Handler: adapter.listRunLogs},
+		connect.Method{Spec: runServiceWatchRunLogsSpec(), Handler: adapter.watchRunLogs},
 		connect.Method{Spec: runServiceRetryRunSpec(), Handler: adapter.retryRun},
 		connect.Method{Spec: runServiceCancelRunSpec(), Handler: adapter.cancelRun},
 		connect.Method{Spec: runServiceTerminateRunSpec(), Handler: adapter.terminateRun},
@@ -176,6 +230,21 @@ func (s RunServiceWatchRunServerStream) Send(res *v1.WatchRunResponse) error {
 	return s.stream.Send(res)
 }
 
+// RunServiceWatchRunLogsServerStream is the server stream for the RunService's WatchRunLogs RPC.
+type RunServiceWatchRunLogsServerStream struct {
+	stream connect.ServerStream
+}
+
+// SendHeaders flushes the response headers without a message. The first Send does this implicitly.
+func (s RunServiceWatchRunLogsServerStream) SendHeaders() error {
+	return s.stream.SendHeaders()
+}
+
+// Send sends a response message to the client.
+func (s RunServiceWatchRunLogsServerStream) Send(res *v1.WatchRunLogsResponse) error {
+	return s.stream.Send(res)
+}
+
 // UnimplementedRunServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedRunServiceHandler struct{}
 
@@ -189,6 +258,14 @@ func (UnimplementedRunServiceHandler) ListRuns(context.Context, *v1.ListRunsRequ
 
 func (UnimplementedRunServiceHandler) WatchRun(context.Context, *v1.WatchRunRequest, RunServiceWatchRunServerStream) error {
 	return connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.RunService.WatchRun is not implemented")
+}
+
+func (UnimplementedRunServiceHandler) ListRunLogs(context.Context, *v1.ListRunLogsRequest) (*v1.ListRunLogsResponse, error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.RunService.ListRunLogs is not implemented")
+}
+
+func (UnimplementedRunServiceHandler) WatchRunLogs(context.Context, *v1.WatchRunLogsRequest, RunServiceWatchRunLogsServerStream) error {
+	return connect.NewError(connect.CodeUnimplemented, "dendra.jobs.v1.RunService.WatchRunLogs is not implemented")
 }
 
 func (UnimplementedRunServiceHandler) RetryRun(context.Context, *v1.RetryRunRequest) (*v1.RetryRunResponse, error) {
@@ -229,6 +306,22 @@ func (c *runServiceClient) WatchRun(ctx context.Context, req *v1.WatchRunRequest
 		return RunServiceWatchRunClientStream{}, err
 	}
 	return RunServiceWatchRunClientStream{stream: stream}, nil
+}
+
+func (c *runServiceClient) ListRunLogs(ctx context.Context, req *v1.ListRunLogsRequest) (*v1.ListRunLogsResponse, error) {
+	var res v1.ListRunLogsResponse
+	if err := c.client.CallUnary(ctx, runServiceListRunLogsSpec(), req, &res); err != nil {
+		return nil, err
+	}
+	return &res, nil
+}
+
+func (c *runServiceClient) WatchRunLogs(ctx context.Context, req *v1.WatchRunLogsRequest) (RunServiceWatchRunLogsClientStream, error) {
+	stream, err := c.client.CallServerStream(ctx, runServiceWatchRunLogsSpec(), req)
+	if err != nil {
+		return RunServiceWatchRunLogsClientStream{}, err
+	}
+	return RunServiceWatchRunLogsClientStream{stream: stream}, nil
 }
 
 func (c *runServiceClient) RetryRun(ctx context.Context, req *v1.RetryRunRequest) (*v1.RetryRunResponse, error) {
@@ -287,6 +380,26 @@ func (h runServiceHandler) watchRun(ctx context.Context, _ connect.Spec, stream 
 		return err
 	}
 	return h.svc.WatchRun(ctx, &req, RunServiceWatchRunServerStream{stream: stream})
+}
+
+func (h runServiceHandler) listRunLogs(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.ListRunLogsRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	res, err := h.svc.ListRunLogs(ctx, &req)
+	if err != nil {
+		return err
+	}
+	return stream.Send(res)
+}
+
+func (h runServiceHandler) watchRunLogs(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {
+	var req v1.WatchRunLogsRequest
+	if err := stream.Receive(&req); err != nil {
+		return err
+	}
+	return h.svc.WatchRunLogs(ctx, &req, RunServiceWatchRunLogsServerStream{stream: stream})
 }
 
 func (h runServiceHandler) retryRun(ctx context.Context, _ connect.Spec, stream connect.ServerStream) error {

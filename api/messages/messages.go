@@ -52,6 +52,14 @@ func EnumOf[E Enum, S ~string](word S) E {
 // RunName is the name of a run: WORKFLOW_ID@RUN_ID.
 func RunName(ref client.RunRef) string { return ref.WorkflowID + "@" + ref.RunID }
 
+// ItemRunName is the name of the run of a queue's item, "" if it has none.
+func ItemRunName(jobID, runID string) string {
+	if runID == "" {
+		return ""
+	}
+	return RunName(client.RunRef{WorkflowID: contract.JobWorkflowID(jobID), RunID: runID})
+}
+
 // Failing is on the wire, nil for nil.
 func Failing(f *contract.Failing) *jobsv1.Failing {
 	if f == nil {
@@ -69,12 +77,24 @@ func Queue(q *client.Queue) *jobsv1.Queue {
 		RanLastMinute: int32(q.LastMinute), RanLastHour: int32(q.LastHour),
 		Accepted: q.Accepted, Completed: q.Completed, Failed: q.Failed, Canceled: q.Canceled, Skipped: q.Skipped,
 		DeadLetters: int32(q.DeadLetters), OnFailure: EnumOf[jobsv1.FailurePolicy](q.OnFailure),
+		Lost: q.Lost, DeadLettersDropped: q.DeadLettersDropped, Paused: q.Paused, PauseReason: q.PauseReason, Draining: q.Draining,
 	}
 	if item := q.Running; item != nil {
-		m.Running = &jobsv1.QueueItem{Sequence: item.Sequence, JobId: item.JobID, StartTime: Time(item.Started)}
-		if item.RunID != "" {
-			m.Running.RunName = RunName(client.RunRef{WorkflowID: contract.JobWorkflowID(item.JobID), RunID: item.RunID})
+		m.Running = &jobsv1.QueueItem{
+			Sequence: item.Sequence, JobId: item.JobID, StartTime: Time(item.Started), RunName: ItemRunName(item.JobID, item.RunID),
 		}
+	}
+	if halt := q.Halted; halt != nil {
+		m.Halt = &jobsv1.QueueHalt{StartTime: Time(halt.Since), Reason: halt.Reason, JobId: halt.JobID, RunName: ItemRunName(halt.JobID, halt.RunID)}
+	}
+	if end := q.Ended; end != nil {
+		m.End = &jobsv1.QueueEnd{
+			Status: EnumOf[jobsv1.RunStatus](end.Status), EndTime: Time(end.At), EndedBy: end.By, Reason: end.Reason,
+			RunningStatus: EnumOf[jobsv1.RunStatus](end.Running),
+		}
+	}
+	if handler := q.Stopping; handler != nil {
+		m.Stopping = &jobsv1.StoppingHandler{JobId: handler.JobID, EndTime: Time(handler.Until)}
 	}
 	switch {
 	case q.Ended != nil:
@@ -109,6 +129,8 @@ func Load(load pipeline.Load, now time.Time) *jobsv1.Load {
 		Points: load.Points, Quarantined: load.Quarantined, Expired: load.Expired,
 		LastWriteTime: Time(load.LastWrite), UpdateTime: Time(load.UpdatedAt),
 		ErrorMessage: load.Breaker.Reason, NextAttemptTime: Time(load.Breaker.RetryAt), Failures: int32(load.Breaker.Failures),
+		ErrorClass: load.Breaker.Class, FailureTime: Time(load.Breaker.FailedAt), MaxBytes: int64(load.MaxBytes), DoneSequence: int64(load.Done),
+		LoaderReports: loader,
 	}
 	if loader {
 		m.PointsPerSecond = load.PointsPerSecond
@@ -117,7 +139,7 @@ func Load(load pipeline.Load, now time.Time) *jobsv1.Load {
 		m.DownTime = Time(load.Breaker.Since)
 	}
 	if load.Breaker.Held != nil && load.Waiting > 0 {
-		m.HeldSequence = int64(load.Breaker.Held.Sequence)
+		m.HeldSequence, m.HeldSubject = int64(load.Breaker.Held.Sequence), load.Breaker.Held.Subject
 	}
 	return m
 }
@@ -142,6 +164,7 @@ func Worker(service client.LiveService) *jobsv1.Worker {
 		Name: service.Name, Type: string(service.Worker), Status: EnumOf[jobsv1.WorkerStatus](service.State), Tags: service.Tags,
 		Identity: service.Identity, StartTime: Time(service.Started), LastSeenTime: Time(service.LastSeen), LastPollTime: Time(service.LastPoll),
 		Version: service.Build.Version, Revision: service.Build.Revision,
+		Module: service.Build.Module, Pid: int64(service.PID),
 		Slots: int32(service.Slots), Running: int32(service.Running), StuckHandlers: int32(service.StuckHandlers),
 	}
 	for _, served := range service.Types {

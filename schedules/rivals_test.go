@@ -1,9 +1,6 @@
 package schedules_test
 
 import (
-	"bytes"
-	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,74 +13,37 @@ import (
 	"github.com/dendrascience/dendra-jobs/schedules"
 )
 
-func (f *fixture) save(plan *schedules.Plan) *schedules.SavedPlan {
-	f.Helper()
-	var text bytes.Buffer
-	require.NoError(f, plan.Save(&text, "v1", time.Unix(0, 0)))
-	saved, err := schedules.ReadPlan(&text, "v1")
-	require.NoError(f, err)
-	return saved
-}
-
-func TestASavedPlanIsAppliedAsItIsOrNotAtAll(t *testing.T) {
+// A fingerprint is that of the plan, whoever makes it, and changes with what was found.
+func TestTheFingerprintOfAPlan(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, stacktest.StartNamespace(t))
 	jobs := []job.Job{
 		declare("a", recurring(time.Hour)), declare("b", continuous(time.Hour)), declare("c", oneShot()), declare("d", queued("q")),
 	}
-	saved := f.save(f.plan(false, jobs...))
-	plan, err := f.syncer.Replan(t.Context(), saved, 0)
-	require.NoError(t, err)
+	plan := f.plan(false, jobs...)
+	require.Equal(t, plan.Fingerprint(), f.plan(false, jobs...).Fingerprint())
 	f.apply(plan)
 	f.inSync(false, jobs...)
-
-	_, err = f.syncer.Replan(t.Context(), saved, 0)
-	require.ErrorIs(t, err, schedules.ErrPlanStale)
-	require.ErrorContains(t, err, "do_nothing.a, do_nothing.b, do_nothing.c, do_nothing.d; plan again")
+	after := f.plan(false, jobs...)
+	for i := range after.Changes {
+		require.NotEqual(t, plan.Changes[i].Fingerprint(), after.Changes[i].Fingerprint(), after.Changes[i].JobID)
+	}
 
 	for i := range jobs[:2] {
 		jobs[i].Spec = []byte(`{"a":2}`)
 	}
-	saved = f.save(f.plan(false, jobs...))
+	plan = f.plan(false, jobs...)
 	require.NoError(t, f.client.Jobs.Pause(t.Context(), jobs[0].ID, "a pause changes nothing"))
-	_, err = f.syncer.Replan(t.Context(), saved, 0)
-	require.NoError(t, err)
+	require.Equal(t, plan.Fingerprint(), f.plan(false, jobs...).Fingerprint())
 	other := jobs[1]
 	other.Spec = []byte(`{"a":3}`)
 	require.NoError(t, f.client.Apply.SetContinuous(t.Context(), other, "", false))
-	stacktest.WaitFor(t, "the plan to be stale", func() (bool, error) {
-		_, err = f.syncer.Replan(t.Context(), saved, 0)
-		return err != nil, nil
+	stacktest.WaitFor(t, "another plan", func() (bool, error) {
+		after = f.plan(false, jobs...)
+		return plan.Fingerprint() != after.Fingerprint(), nil
 	})
-	require.EqualError(t, err, "what the plan was made against has changed since: do_nothing.b; plan again")
-
-	elsewhere := *saved
-	elsewhere.Namespace = "elsewhere"
-	_, err = f.syncer.Replan(t.Context(), &elsewhere, 0)
-	require.EqualError(t, err, fmt.Sprintf("the plan was made for namespace %q, not %q", "elsewhere", f.client.Namespace()))
-}
-
-func TestWhatIsNoSavedPlanIsRefused(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		``:                        "not a saved plan: plan --out writes one",
-		`[jobs]`:                  "not a saved plan: plan --out writes one",
-		`{"changes": []}`:         "not a saved plan: plan --out writes one",
-		`{"dendra_jobs_plan": 9}`: "a saved plan of format 9, and this release knows 1: plan again",
-		`{"dendra_jobs_plan": 1, "release": "v0"}`:                       "a plan that release v0 has made, and this is v1: plan again",
-		`{"dendra_jobs_plan": 1, "release": "v1", "jobs": [{"id":"x"}]}`: "a saved plan with an invalid job x",
-	} {
-		_, err := schedules.ReadPlan(strings.NewReader(text), "v1")
-		require.ErrorContains(t, err, want, text)
-	}
-}
-
-func FuzzReadPlan(f *testing.F) {
-	f.Add([]byte(`{"dendra_jobs_plan": 1, "release": "v1", "jobs": [], "found": [{"job_id": "a.b"}]}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		saved, err := schedules.ReadPlan(bytes.NewReader(text), "v1")
-		require.Equal(t, err == nil, saved != nil)
-	})
+	require.Equal(t, plan.Changes[0].Fingerprint(), after.Changes[0].Fingerprint())
+	require.NotEqual(t, plan.Changes[1].Fingerprint(), after.Changes[1].Fingerprint())
 }
 
 // Two applies of different plans for the same jobs: each object ends as one of

@@ -1,0 +1,33 @@
+package alerts
+
+import "time"
+
+// Phase says what is to be told of an alert.
+type Phase string
+
+// The phases of an alert.
+const (
+	Firing  Phase = "firing"
+	Cleared Phase = "cleared"
+)
+
+// Record is an alert that fires, or has just cleared.
+type Record struct {
+	Name   string `json:"name"`
+	Rule   string `json:"rule"`
+	Object string `json:"object"`
+	Text   string `json:"text"`
+	Phase  Phase  `json:"phase"`
+	// Message identifies what is told. Each phase, and each time that it is told again, has
+	// one of its own.
+	Message string `json:"message"`
+	// Since is since when it is so, and Until when it ended.
+	Since time.Time `json:"since"`
+	Until time.Time `json:"until,omitzero"`
+	// Told says that the message was sent, or given up.
+	Told   bool      `json:"told"`
+	ToldAt time.Time `json:"told_at,omitzero"`
+	// Replica wrote it last, and Count grows each time.
+	Replica string `json:"replica"`
+	Count   int64  `json:"count"`
+}

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"connectrpc.com/connect/v2"
+
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+)
+
+// Reasons of errors of the Job API that commands act on.
+const (
+	reasonNotFound    = jobsv1.ErrorReason_ERROR_REASON_NOT_FOUND
+	reasonUnsupported = jobsv1.ErrorReason_ERROR_REASON_UNSUPPORTED
+	reasonNoWorker    = jobsv1.ErrorReason_ERROR_REASON_NO_WORKER
+	reasonBackendDown = jobsv1.ErrorReason_ERROR_REASON_BACKEND_UNAVAILABLE
+	reasonNotRetried  = jobsv1.ErrorReason_ERROR_REASON_NOT_RETRIED
+	reasonExists      = jobsv1.ErrorReason_ERROR_REASON_ALREADY_EXISTS
+)
+
+// hasReason says that the Job API gave an error for a reason.
+func hasReason(err error, reason jobsv1.ErrorReason) bool {
+	found, _ := api.InfoOf(err)
+	return found == reason
+}
+
+// notFoundSuffix is what the texts of the Job API say of what there is not.
+const notFoundSuffix = ": not found"
+
+// notFound is what the Job API says there is not, such as "job a.b"; "" if err is another
+// error.
+func notFound(err error) string {
+	if !hasReason(err, reasonNotFound) {
+		return ""
+	}
+	what, _ := strings.CutSuffix(apiText(err), notFoundSuffix)
+	return what
+}
+
+// apiText is the text of an error for people. An error of the Job API has no code in it.
+func apiText(err error) string {
+	failed, ok := errors.AsType[*connect.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	return strings.Replace(err.Error(), failed.Error(), failed.Message(), 1)
+}
+
+// ofServer is the text of an error that --server, or what stands before it, gave in place
+// of an answer of the Job API; "" if err is another error.
+func (i *invocation) ofServer(err error) string {
+	failed, ok := errors.AsType[*connect.Error](err)
+	if reason, _ := api.InfoOf(err); !ok || i.serverURL() == "" || reason != jobsv1.ErrorReason_ERROR_REASON_UNSPECIFIED {
+		return ""
+	}
+	server := i.shownServer()
+	if text := tlsText(err); text != "" {
+		return fmt.Sprintf("the server %s cannot be reached with TLS: %s", server, text)
+	}
+	if _, network := errors.AsType[net.Error](err); network {
+		return fmt.Sprintf("the server %s cannot be reached (%s)", server, innermost(err))
+	}
+	switch failed.Code() {
+	case connect.CodeUnauthenticated:
+		return fmt.Sprintf("the server %s does not know you: give a token with --token-file or $%s, or a certificate with --client-cert", server, EnvToken)
+	case connect.CodePermissionDenied:
+		return fmt.Sprintf("the server %s does not allow this to you", server)
+	case connect.CodeUnavailable:
+		return fmt.Sprintf("the server %s is not available now: try again later (%s)", server, failed.Message())
+	}
+	return fmt.Sprintf("what answers at %s is not a Job API (%s)", server, failed.Message())
+}
+
+// shownServer is the URL of --server without a password.
+func (i *invocation) shownServer() string {
+	if u, err := url.Parse(i.serverURL()); err == nil {
+		return u.Redacted()
+	}
+	return i.serverURL()
+}
+
+// tlsText says why TLS failed, "" if it did not.
+func tlsText(err error) string {
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "its certificate is of an authority that is not known here; name it with --server-ca"
+	}
+	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return wrong.Err.Error()
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "it does not speak TLS; is its URL http://?"
+	}
+	if _, ok := errors.AsType[tls.AlertError](err); ok {
+		return "it refuses the connection: does it want a certificate, --client-cert? (" + innermost(err) + ")"
+	}
+	return ""
+}
+
+// innermost is the text of the error that others wrap.
+func innermost(err error) string {
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error()
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/api"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/starter/top"
+)
+
+func (i *invocation) topCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Watch all jobs, and what needs you, in the terminal",
+		Long: `top shows alerts, jobs with their latest runs, queues, loads, workers and integrations, and
+follows their changes. "?" lists the keys. If standard output is no terminal, top
+writes one snapshot as text.`,
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			clients, err := i.overviewClients(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if i.format == formatTable && i.IsTerminal(i.Stdout) && i.IsTerminal(i.Stdin) {
+				return top.Run(cmd.Context(), top.Config{
+					Clients: clients, Colors: i.colors(), In: i.Stdin, Location: i.Location, Now: i.Now, Out: i.Stdout,
+				})
+			}
+			response, err := clients.Overview.GetOverview(cmd.Context(), &jobsv1.GetOverviewRequest{})
+			if err != nil {
+				return err
+			}
+			return i.emit(response, func(w io.Writer) error {
+				return top.Write(w, response.GetOverview(), i.Now(), i.Location)
+			})
+		},
+	}
+	i.natsFlag(cmd)
+	return cmd
+}
+
+// overviewClients gives clients of the Job API. In this process they also ask NATS, if it
+// answers.
+func (i *invocation) overviewClients(ctx context.Context) (*api.Clients, error) {
+	if i.serverURL() != "" {
+		return i.remote()
+	}
+	config, err := i.apiConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// Log lines would break the screen. The overview has what could not be read in its notes.
+	config.Logger = slog.New(slog.DiscardHandler)
+	if config.Pipeline, err = i.connectPipeline(ctx); err != nil {
+		i.note("Loads and the quarantine are left out: %s", err)
+	}
+	server := api.New(config)
+	return server.InProcess(), nil
+}
+
+// colors says whether standard output has colors.
+func (i *invocation) colors() bool { return i.paint(red, "") != "" }
