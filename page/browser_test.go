@@ -59,7 +59,8 @@ func newTab(t *testing.T, width, height int64) *tab {
 		t.Skip("no browser: install chromium to have the page's tests run")
 	}
 	require.NoError(t, err)
-	ctx, closeTab := chromedp.NewContext(ctx)
+	// Tabs of one browser context share six connections to a server. Each has a stream.
+	ctx, closeTab := chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(closeTab)
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	t.Cleanup(cancel)
@@ -72,7 +73,7 @@ func newTab(t *testing.T, width, height int64) *tab {
 			b.errors = append(b.errors, fmt.Sprintf("%+v", event.ExceptionDetails))
 		case *runtime.EventConsoleAPICalled:
 			if event.Type == runtime.ConsoleAPICalledTypeError {
-				b.errors = append(b.errors, fmt.Sprintf("%s", event.Args[0].Value))
+				b.errors = append(b.errors, event.Args[0].Value.String())
 			}
 		}
 	}))

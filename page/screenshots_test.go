@@ -31,19 +31,21 @@ func shoot(t *testing.T, address string, paths map[string]string) {
 	for name, path := range paths {
 		for _, width := range []int64{1280, 400} {
 			for _, scheme := range []string{"light", "dark"} {
-				b := newTab(t, width, 900)
-				b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-					_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-						Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
-					})
-					return err
-				}))
-				b.open(address + path)
-				b.until("what is drawn later", `!document.querySelector(".o") || document.querySelector(".o .c")`)
-				b.until("charts", `!document.querySelector(".chart") || document.querySelector(".chart canvas")`)
-				picture, err := chromedp.Run(b, chromedp.CaptureScreenshot())
-				require.NoError(t, err)
-				require.NoError(t, os.WriteFile(filepath.Join(*screenshots, fmt.Sprintf("page-%s-%d-%s.png", name, width, scheme)), picture, 0o600))
+				t.Run(fmt.Sprintf("picture of %s %d %s", name, width, scheme), func(t *testing.T) { //nolint:paralleltest // A tab is closed before the next.
+					b := newTab(t, width, 900)
+					b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+						_, err := cdp.Call(ctx, target, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+							Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+						})
+						return err
+					}))
+					b.open(address + path)
+					b.until("what is drawn later", `!document.querySelector(".o") || document.querySelector(".o .c")`)
+					b.until("charts", `!document.querySelector(".chart") || document.querySelector(".chart canvas")`)
+					picture, err := chromedp.Run(b, chromedp.CaptureScreenshot())
+					require.NoError(t, err)
+					require.NoError(t, os.WriteFile(filepath.Join(*screenshots, fmt.Sprintf("page-%s-%d-%s.png", name, width, scheme)), picture, 0o600))
+				})
 			}
 		}
 	}

@@ -177,10 +177,12 @@ function say(text: string): void {
   if (said) said.textContent = text;
 }
 
+// A browser has six connections to a server over HTTP/1.1, for all its tabs: a tab has one
+// stream, and none while nobody sees it.
 function connect(): void {
-  if (frozen || source || !data.follow) return;
-  const values = new URLSearchParams({ view: data.view ?? "", revision, runs: data.runs ?? "" });
-  source = new EventSource("/events?" + values);
+  if (frozen || source || document.hidden || !data.follow) return;
+  const run = data.run ?? "";
+  source = new EventSource("/events?" + new URLSearchParams(run ? { run } : { view: data.view ?? "", revision, runs: data.runs ?? "" }));
   source.onopen = () => tell("Live");
   source.onerror = () => {
     if (!frozen) tell("No connection; trying again");
@@ -192,21 +194,18 @@ function connect(): void {
   };
   source.onmessage = (message) => {
     if (frozen) return;
+    if (run) {
+      readAgain();
+      return;
+    }
     revision = message.lastEventId;
     take(JSON.parse(message.data));
   };
-  if (data.run) {
-    const run = new EventSource("/events?" + new URLSearchParams({ run: data.run }));
-    run.onmessage = () => readAgain();
-    runSource = run;
-  }
 }
-let runSource: EventSource | null = null;
 
 function disconnect(): void {
   source?.close();
-  runSource?.close();
-  source = runSource = null;
+  source = null;
 }
 
 function take(change: Change): void {
@@ -311,8 +310,11 @@ function replaceParts(fresh: Document): void {
   });
   document.title = fresh.title;
   const run = fresh.body.dataset.run ?? "";
-  if (data.run && !run) { runSource?.close(); runSource = null; }
-  data.run = run;
+  if (data.run && !run) { // It has ended: others may retry it.
+    data.run = run;
+    disconnect();
+    connect();
+  }
   void drawCharts();
 }
 
@@ -343,6 +345,15 @@ function showFrozen(): void {
 byId("freeze")?.addEventListener("click", () => setFrozen(!frozen));
 // A page that was away may have missed something.
 for (const name of ["focus", "online"]) window.addEventListener(name, () => { if (!frozen && (stale || !source)) { connect(); readAgain(); } });
+document.addEventListener("visibilitychange", () => {
+  if (frozen) return;
+  if (document.hidden) {
+    disconnect();
+    return;
+  }
+  connect();
+  if (!home) readAgain(); // The grid gets what it missed by its revision.
+});
 window.addEventListener("pagehide", disconnect);
 window.addEventListener("pageshow", (event) => { if (event.persisted && !frozen) { connect(); readAgain(); } });
 
