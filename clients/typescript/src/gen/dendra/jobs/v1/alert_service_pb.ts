@@ -34,8 +34,9 @@ export type Alert = Message<"dendra.jobs.v1.Alert"> & {
   rule: AlertRule;
 
   /**
-   * The id of the job, or the name of the queue, load, worker type, station, integration or
-   * server.
+   * The id of the job, or the name of the queue, load (LOCATION/FLOW/MIRROR), job type (and
+   * tags, JOB_TYPE/TAG=VALUE), station (JOB_ID/SOURCE), integration or server. It is jobs for
+   * drift.
    *
    * @generated from field: string object = 3;
    */

@@ -13,7 +13,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/job.proto.
  */
 export const file_dendra_jobs_v1_job: GenFile = /*@__PURE__*/
-  fileDesc("ChhkZW5kcmEvam9icy92MS9qb2IucHJvdG8SDmRlbmRyYS5qb2JzLnYxIvwDCgNKb2ISRQoCaWQYASABKAlCObpINnI0MjJeW2Etel1bYS16MC05X117MCwxMjd9XC5bYS16MC05XVthLXowLTkuXy1dezAsNjN9JBIMCgRldGFnGAIgASgJEjAKBHR5cGUYAyABKAlCIrpIH3IdMhteKFtBLVpdW0EtWmEtejAtOV17MCw2M30pPyQSDgoGd29ya2VyGAQgASgJEhAKCHByb3ZpZGVyGAUgASgJEiUKBHNwZWMYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EisKCG9uZV9zaG90GAcgASgLMhcuZGVuZHJhLmpvYnMudjEuT25lU2hvdEgAEi4KCXJlY3VycmluZxgIIAEoCzIZLmRlbmRyYS5qb2JzLnYxLlJlY3VycmluZ0gAEjAKCmNvbnRpbnVvdXMYCSABKAsyGi5kZW5kcmEuam9icy52MS5Db250aW51b3VzSAASKAoGcXVldWVkGAogASgLMhYuZGVuZHJhLmpvYnMudjEuUXVldWVkSAASKwoHb3B0aW9ucxgLIAEoCzIaLmRlbmRyYS5qb2JzLnYxLkpvYk9wdGlvbnMSDgoGcGF1c2VkGAwgASgIEicKBXN0YXRlGA0gASgLMhguZGVuZHJhLmpvYnMudjEuSm9iU3RhdGVCBgoEbW9kZSI5CgdPbmVTaG90Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIr4ECglSZWN1cnJpbmcSLgoLcmVjdXJfZXZlcnkYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoGb2Zmc2V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSACIAQESDAoEY3JvbhgDIAEoCRIRCgl0aW1lX3pvbmUYBCABKAkSKQoGaml0dGVyGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjgKB292ZXJsYXAYBiABKA4yHS5kZW5kcmEuam9icy52MS5PdmVybGFwUG9saWN5Qgi6SAWCAQIQARI4CgdtaXNmaXJlGAcgASgOMh0uZGVuZHJhLmpvYnMudjEuTWlzZmlyZVBvbGljeUIIukgFggECEAESHgoKbWF4X21pc3NlZBgIIAEoBUIKukgHGgUY6AcoABIxCg5jYXRjaHVwX3dpbmRvdxgJIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIuCgpzdGFydF90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJQoUcGF1c2VfYWZ0ZXJfZmFpbHVyZXMYDCABKAVCB7pIBBoCKAASLgoLcmV0cnlfZXZlcnkYDSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCQoHX29mZnNldCJmCgpDb250aW51b3VzEj0KCGludGVydmFsGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQhC6SA3IAQGqAQcyBRCAreIEEhkKEXJlc3RhcnRfb25fY2hhbmdlGAIgASgIIngKBlF1ZXVlZBIxCgVxdWV1ZRgBIAEoCUIiukgfch0yG15bYS16MC05XVthLXowLTkuXy1dezAsNjN9JBI7Cgpvbl9mYWlsdXJlGAIgASgOMh0uZGVuZHJhLmpvYnMudjEuRmFpbHVyZVBvbGljeUIIukgFggECEAEimAUKCkpvYk9wdGlvbnMSHQoLZGVzY3JpcHRpb24YASABKAlCCLpIBXIDKOgHEhcKBW93bmVyGAIgASgJQgi6SAVyAyiAARI8CgR0YWdzGAMgAygLMiQuZGVuZHJhLmpvYnMudjEuSm9iT3B0aW9ucy5UYWdzRW50cnlCCLpIBZoBAhAgEi4KC3J1bl90aW1lb3V0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjQKEWhlYXJ0YmVhdF90aW1lb3V0GAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjIKD21heF9yZXRyeV9jb3VudBgGIAEoBUIUukgRGg8YwIQ9KP///////////wFIAIgBARIzCg1yZXRyeV9iYWNrb2ZmGAcgASgLMhwuZGVuZHJhLmpvYnMudjEuUmV0cnlCYWNrb2ZmEjQKEXN0b3BfZ3JhY2VfcGVyaW9kGAggASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjIKBGJpbmQYCSADKAsyJC5kZW5kcmEuam9icy52MS5Kb2JPcHRpb25zLkJpbmRFbnRyeRI6CghmYWlsb3ZlchgKIAEoDjIeLmRlbmRyYS5qb2JzLnYxLkZhaWxvdmVyUG9saWN5Qgi6SAWCAQIQARIxCg5mYWlsb3Zlcl9hZnRlchgLIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhorCglUYWdzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARorCglCaW5kRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUISChBfbWF4X3JldHJ5X2NvdW50IpABCgxSZXRyeUJhY2tvZmYSKgoHaW5pdGlhbBgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhImCgNtYXgYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLAoLY29lZmZpY2llbnQYAyABKAFCF7pIFBISGQAAAAAAQI9AKQAAAAAAAAAAIrQDCghKb2JTdGF0ZRIpCgZzdGF0dXMYASABKA4yGS5kZW5kcmEuam9icy52MS5Kb2JTdGF0dXMSFAoMcGF1c2VfcmVhc29uGAIgASgJEigKB2ZhaWxpbmcYAyABKAsyFy5kZW5kcmEuam9icy52MS5GYWlsaW5nEjMKD2xhc3Rfc3RhcnRfdGltZRgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbmV4dF9zdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIXCg9kZWZpbml0aW9uX2hhc2gYBiABKAkSNAoQbmV4dF9zdGFydF90aW1lcxgHIAMoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASIgoEbG9vcBgIIAEoCzIULmRlbmRyYS5qb2JzLnYxLkxvb3ASDQoFYWhlYWQYCSABKAUSDgoGbWlzc2VkGAogASgDEg8KB3NraXBwZWQYCyABKAMSDwoHZHJvcHBlZBgMIAEoAxIMCgRub3RlGA0gASgJEhEKCXJ1bl9uYW1lcxgOIAMoCSKlAQoHRmFpbGluZxIQCghmYWlsdXJlcxgBIAEoBRIpCgVzaW5jZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZXJyb3JfY2xhc3MYAyABKAkSFQoNZXJyb3JfbWVzc2FnZRgEIAEoCRIxCg1uZXh0X3J1bl90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCLnAgoETG9vcBINCgVwaGFzZRgBIAEoCRISCgppdGVyYXRpb25zGAIgASgDEg4KBmZhaWxlZBgDIAEoAxITCgtpbnRlcnJ1cHRlZBgEIAEoAxIUCgxsb3N0X3dvcmtlcnMYBSABKAMSMAoGdG90YWxzGAYgAygLMiAuZGVuZHJhLmpvYnMudjEuTG9vcC5Ub3RhbHNFbnRyeRImCgZjdXJzb3IYByABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSLQoJbmV4dF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFsYXN0X3N1Y2Nlc3NfdGltZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKbGFzdF9lcnJvchgKIAEoCRotCgtUb3RhbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAM6AjgBKukBCg1PdmVybGFwUG9saWN5Eh4KGk9WRVJMQVBfUE9MSUNZX1VOU1BFQ0lGSUVEEAASFwoTT1ZFUkxBUF9QT0xJQ1lfU0tJUBABEh0KGU9WRVJMQVBfUE9MSUNZX0JVRkZFUl9PTkUQAhIdChlPVkVSTEFQX1BPTElDWV9CVUZGRVJfQUxMEAMSHwobT1ZFUkxBUF9QT0xJQ1lfQ0FOQ0VMX09USEVSEAQSIgoeT1ZFUkxBUF9QT0xJQ1lfVEVSTUlOQVRFX09USEVSEAUSHAoYT1ZFUkxBUF9QT0xJQ1lfQUxMT1dfQUxMEAYqeQoNTWlzZmlyZVBvbGljeRIeChpNSVNGSVJFX1BPTElDWV9VTlNQRUNJRklFRBAAEhcKE01JU0ZJUkVfUE9MSUNZX1NLSVAQARIXChNNSVNGSVJFX1BPTElDWV9PTkNFEAISFgoSTUlTRklSRV9QT0xJQ1lfQUxMEAMqZQoNRmFpbHVyZVBvbGljeRIeChpGQUlMVVJFX1BPTElDWV9VTlNQRUNJRklFRBAAEhsKF0ZBSUxVUkVfUE9MSUNZX0NPTlRJTlVFEAESFwoTRkFJTFVSRV9QT0xJQ1lfSEFMVBACKoIBCg5GYWlsb3ZlclBvbGljeRIfChtGQUlMT1ZFUl9QT0xJQ1lfVU5TUEVDSUZJRUQQABIbChdGQUlMT1ZFUl9QT0xJQ1lfUkVRVUVVRRABEhgKFEZBSUxPVkVSX1BPTElDWV9XQUlUEAISGAoURkFJTE9WRVJfUE9MSUNZX0ZBSUwQAyqEAgoJSm9iU3RhdHVzEhoKFkpPQl9TVEFUVVNfVU5TUEVDSUZJRUQQABIYChRKT0JfU1RBVFVTX1NDSEVEVUxFRBABEhYKEkpPQl9TVEFUVVNfUlVOTklORxACEhYKEkpPQl9TVEFUVVNfRkFJTElORxADEhUKEUpPQl9TVEFUVVNfUEFVU0VEEAQSFgoSSk9CX1NUQVRVU19XQUlUSU5HEAUSGAoUSk9CX1NUQVRVU19DT01QTEVURUQQBhIVChFKT0JfU1RBVFVTX0ZBSUxFRBAHEhYKEkpPQl9TVEFUVVNfU1RPUFBFRBAIEhkKFUpPQl9TVEFUVVNfVEVSTUlOQVRFRBAJQkJaQGdpdGh1Yi5jb20vZGVuZHJhc2NpZW5jZS9kZW5kcmEtam9icy9wcm90by9kZW5kcmEvam9icy92MTtqb2JzdjFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChhkZW5kcmEvam9icy92MS9qb2IucHJvdG8SDmRlbmRyYS5qb2JzLnYxIvwDCgNKb2ISRQoCaWQYASABKAlCObpINnI0MjJeW2Etel1bYS16MC05X117MCwxMjd9XC5bYS16MC05XVthLXowLTkuXy1dezAsNjN9JBIMCgRldGFnGAIgASgJEjAKBHR5cGUYAyABKAlCIrpIH3IdMhteKFtBLVpdW0EtWmEtejAtOV17MCw2M30pPyQSDgoGd29ya2VyGAQgASgJEhAKCHByb3ZpZGVyGAUgASgJEiUKBHNwZWMYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EisKCG9uZV9zaG90GAcgASgLMhcuZGVuZHJhLmpvYnMudjEuT25lU2hvdEgAEi4KCXJlY3VycmluZxgIIAEoCzIZLmRlbmRyYS5qb2JzLnYxLlJlY3VycmluZ0gAEjAKCmNvbnRpbnVvdXMYCSABKAsyGi5kZW5kcmEuam9icy52MS5Db250aW51b3VzSAASKAoGcXVldWVkGAogASgLMhYuZGVuZHJhLmpvYnMudjEuUXVldWVkSAASKwoHb3B0aW9ucxgLIAEoCzIaLmRlbmRyYS5qb2JzLnYxLkpvYk9wdGlvbnMSDgoGcGF1c2VkGAwgASgIEicKBXN0YXRlGA0gASgLMhguZGVuZHJhLmpvYnMudjEuSm9iU3RhdGVCBgoEbW9kZSI5CgdPbmVTaG90Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIr4ECglSZWN1cnJpbmcSLgoLcmVjdXJfZXZlcnkYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLgoGb2Zmc2V0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSACIAQESDAoEY3JvbhgDIAEoCRIRCgl0aW1lX3pvbmUYBCABKAkSKQoGaml0dGVyGAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjgKB292ZXJsYXAYBiABKA4yHS5kZW5kcmEuam9icy52MS5PdmVybGFwUG9saWN5Qgi6SAWCAQIQARI4CgdtaXNmaXJlGAcgASgOMh0uZGVuZHJhLmpvYnMudjEuTWlzZmlyZVBvbGljeUIIukgFggECEAESHgoKbWF4X21pc3NlZBgIIAEoBUIKukgHGgUY6AcoABIxCg5jYXRjaHVwX3dpbmRvdxgJIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIuCgpzdGFydF90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASJQoUcGF1c2VfYWZ0ZXJfZmFpbHVyZXMYDCABKAVCB7pIBBoCKAASLgoLcmV0cnlfZXZlcnkYDSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25CCQoHX29mZnNldCJmCgpDb250aW51b3VzEj0KCGludGVydmFsGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uQhC6SA3IAQGqAQcyBRCAreIEEhkKEXJlc3RhcnRfb25fY2hhbmdlGAIgASgIIngKBlF1ZXVlZBIxCgVxdWV1ZRgBIAEoCUIiukgfch0yG15bYS16MC05XVthLXowLTkuXy1dezAsNjN9JBI7Cgpvbl9mYWlsdXJlGAIgASgOMh0uZGVuZHJhLmpvYnMudjEuRmFpbHVyZVBvbGljeUIIukgFggECEAEi8gUKCkpvYk9wdGlvbnMSHQoLZGVzY3JpcHRpb24YASABKAlCCLpIBXIDKOgHEhcKBW93bmVyGAIgASgJQgi6SAVyAyiAARI8CgR0YWdzGAMgAygLMiQuZGVuZHJhLmpvYnMudjEuSm9iT3B0aW9ucy5UYWdzRW50cnlCCLpIBZoBAhAgEi4KC3J1bl90aW1lb3V0GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjQKEWhlYXJ0YmVhdF90aW1lb3V0GAUgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjIKD21heF9yZXRyeV9jb3VudBgGIAEoBUIUukgRGg8YwIQ9KP///////////wFIAIgBARIzCg1yZXRyeV9iYWNrb2ZmGAcgASgLMhwuZGVuZHJhLmpvYnMudjEuUmV0cnlCYWNrb2ZmEjQKEXN0b3BfZ3JhY2VfcGVyaW9kGAggASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEjIKBGJpbmQYCSADKAsyJC5kZW5kcmEuam9icy52MS5Kb2JPcHRpb25zLkJpbmRFbnRyeRI6CghmYWlsb3ZlchgKIAEoDjIeLmRlbmRyYS5qb2JzLnYxLkZhaWxvdmVyUG9saWN5Qgi6SAWCAQIQARIxCg5mYWlsb3Zlcl9hZnRlchgLIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCglmcmVzaG5lc3MYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKgoIZGVhZGxpbmUYDSABKAsyGC5kZW5kcmEuam9icy52MS5EZWFkbGluZRorCglUYWdzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARorCglCaW5kRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUISChBfbWF4X3JldHJ5X2NvdW50IlwKCERlYWRsaW5lEjQKBHRpbWUYASABKAlCJrpII3IhMh9eKFswMV1bMC05XXwyWzAtM10pOlswLTVdWzAtOV0kEhoKCXRpbWVfem9uZRgCIAEoCUIHukgEcgIoZCKQAQoMUmV0cnlCYWNrb2ZmEioKB2luaXRpYWwYASABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJgoDbWF4GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiwKC2NvZWZmaWNpZW50GAMgASgBQhe6SBQSEhkAAAAAAECPQCkAAAAAAAAAACK0AwoISm9iU3RhdGUSKQoGc3RhdHVzGAEgASgOMhkuZGVuZHJhLmpvYnMudjEuSm9iU3RhdHVzEhQKDHBhdXNlX3JlYXNvbhgCIAEoCRIoCgdmYWlsaW5nGAMgASgLMhcuZGVuZHJhLmpvYnMudjEuRmFpbGluZxIzCg9sYXN0X3N0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKD25leHRfc3RhcnRfdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFwoPZGVmaW5pdGlvbl9oYXNoGAYgASgJEjQKEG5leHRfc3RhcnRfdGltZXMYByADKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiIKBGxvb3AYCCABKAsyFC5kZW5kcmEuam9icy52MS5Mb29wEg0KBWFoZWFkGAkgASgFEg4KBm1pc3NlZBgKIAEoAxIPCgdza2lwcGVkGAsgASgDEg8KB2Ryb3BwZWQYDCABKAMSDAoEbm90ZRgNIAEoCRIRCglydW5fbmFtZXMYDiADKAkipQEKB0ZhaWxpbmcSEAoIZmFpbHVyZXMYASABKAUSKQoFc2luY2UYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2Vycm9yX2NsYXNzGAMgASgJEhUKDWVycm9yX21lc3NhZ2UYBCABKAkSMQoNbmV4dF9ydW5fdGltZRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAinwQKBExvb3ASDQoFcGhhc2UYASABKAkSEgoKaXRlcmF0aW9ucxgCIAEoAxIOCgZmYWlsZWQYAyABKAMSEwoLaW50ZXJydXB0ZWQYBCABKAMSFAoMbG9zdF93b3JrZXJzGAUgASgDEjAKBnRvdGFscxgGIAMoCzIgLmRlbmRyYS5qb2JzLnYxLkxvb3AuVG90YWxzRW50cnkSJgoGY3Vyc29yGAcgASgLMhYuZ29vZ2xlLnByb3RvYnVmLlZhbHVlEi0KCW5leHRfdGltZRgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNQoRbGFzdF9zdWNjZXNzX3RpbWUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCmxhc3RfZXJyb3IYCiABKAkSHAoUY29uc2VjdXRpdmVfZmFpbHVyZXMYCyABKAUSIAoYY29uc2VjdXRpdmVfbG9zdF93b3JrZXJzGAwgASgFEjYKEmZhaWxpbmdfc2luY2VfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFAoMcGF1c2VfcmVhc29uGA4gASgJEigKB2JpbmRpbmcYDyABKAsyFy5kZW5kcmEuam9icy52MS5CaW5kaW5nGi0KC1RvdGFsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEiQwoHQmluZGluZxIPCgdzZXJ2aWNlGAEgASgJEicKB3JlYmluZHMYAiADKAsyFi5kZW5kcmEuam9icy52MS5SZWJpbmQicwoGUmViaW5kEi8KC3JlYmluZF90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtvbGRfc2VydmljZRgCIAEoCRITCgtuZXdfc2VydmljZRgDIAEoCRIOCgZyZWFzb24YBCABKAkq6QEKDU92ZXJsYXBQb2xpY3kSHgoaT1ZFUkxBUF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIXChNPVkVSTEFQX1BPTElDWV9TS0lQEAESHQoZT1ZFUkxBUF9QT0xJQ1lfQlVGRkVSX09ORRACEh0KGU9WRVJMQVBfUE9MSUNZX0JVRkZFUl9BTEwQAxIfChtPVkVSTEFQX1BPTElDWV9DQU5DRUxfT1RIRVIQBBIiCh5PVkVSTEFQX1BPTElDWV9URVJNSU5BVEVfT1RIRVIQBRIcChhPVkVSTEFQX1BPTElDWV9BTExPV19BTEwQBip5Cg1NaXNmaXJlUG9saWN5Eh4KGk1JU0ZJUkVfUE9MSUNZX1VOU1BFQ0lGSUVEEAASFwoTTUlTRklSRV9QT0xJQ1lfU0tJUBABEhcKE01JU0ZJUkVfUE9MSUNZX09OQ0UQAhIWChJNSVNGSVJFX1BPTElDWV9BTEwQAyplCg1GYWlsdXJlUG9saWN5Eh4KGkZBSUxVUkVfUE9MSUNZX1VOU1BFQ0lGSUVEEAASGwoXRkFJTFVSRV9QT0xJQ1lfQ09OVElOVUUQARIXChNGQUlMVVJFX1BPTElDWV9IQUxUEAIqggEKDkZhaWxvdmVyUG9saWN5Eh8KG0ZBSUxPVkVSX1BPTElDWV9VTlNQRUNJRklFRBAAEhsKF0ZBSUxPVkVSX1BPTElDWV9SRVFVRVVFEAESGAoURkFJTE9WRVJfUE9MSUNZX1dBSVQQAhIYChRGQUlMT1ZFUl9QT0xJQ1lfRkFJTBADKoQCCglKb2JTdGF0dXMSGgoWSk9CX1NUQVRVU19VTlNQRUNJRklFRBAAEhgKFEpPQl9TVEFUVVNfU0NIRURVTEVEEAESFgoSSk9CX1NUQVRVU19SVU5OSU5HEAISFgoSSk9CX1NUQVRVU19GQUlMSU5HEAMSFQoRSk9CX1NUQVRVU19QQVVTRUQQBBIWChJKT0JfU1RBVFVTX1dBSVRJTkcQBRIYChRKT0JfU1RBVFVTX0NPTVBMRVRFRBAGEhUKEUpPQl9TVEFUVVNfRkFJTEVEEAcSFgoSSk9CX1NUQVRVU19TVE9QUEVEEAgSGQoVSk9CX1NUQVRVU19URVJNSU5BVEVEEAlCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Job is work that runs once, on a schedule, all the time, or in a queue.
@@ -385,6 +385,21 @@ export type JobOptions = Message<"dendra.jobs.v1.JobOptions"> & {
    * @generated from field: google.protobuf.Duration failover_after = 11;
    */
   failoverAfter?: Duration | undefined;
+
+  /**
+   * How old the latest success of a recurring or continuous job may be before the watchdog
+   * tells.
+   *
+   * @generated from field: google.protobuf.Duration freshness = 12;
+   */
+  freshness?: Duration | undefined;
+
+  /**
+   * The time by which a recurring or continuous job has a success each day.
+   *
+   * @generated from field: dendra.jobs.v1.Deadline deadline = 13;
+   */
+  deadline?: Deadline | undefined;
 };
 
 /**
@@ -393,6 +408,34 @@ export type JobOptions = Message<"dendra.jobs.v1.JobOptions"> & {
  */
 export const JobOptionsSchema: GenMessage<JobOptions> = /*@__PURE__*/
   messageDesc(file_dendra_jobs_v1_job, 5);
+
+/**
+ * Deadline is a time of each day.
+ *
+ * @generated from message dendra.jobs.v1.Deadline
+ */
+export type Deadline = Message<"dendra.jobs.v1.Deadline"> & {
+  /**
+   * The hour and the minute: 06:00.
+   *
+   * @generated from field: string time = 1;
+   */
+  time: string;
+
+  /**
+   * The IANA name of a time zone. Defaults to UTC.
+   *
+   * @generated from field: string time_zone = 2;
+   */
+  timeZone: string;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.Deadline.
+ * Use `create(DeadlineSchema)` to create a new message.
+ */
+export const DeadlineSchema: GenMessage<Deadline> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_job, 6);
 
 /**
  * RetryBackoff is the wait before a retry.
@@ -423,10 +466,11 @@ export type RetryBackoff = Message<"dendra.jobs.v1.RetryBackoff"> & {
  * Use `create(RetryBackoffSchema)` to create a new message.
  */
 export const RetryBackoffSchema: GenMessage<RetryBackoff> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_job, 6);
+  messageDesc(file_dendra_jobs_v1_job, 7);
 
 /**
- * JobState is what Temporal knows of a job. Lists leave out what is marked so.
+ * JobState is what Temporal knows of a job. Lists leave out what is marked so. It does not
+ * say whether a run under way still has an older definition: the spec of each run is in Run.
  *
  * @generated from message dendra.jobs.v1.JobState
  */
@@ -529,7 +573,7 @@ export type JobState = Message<"dendra.jobs.v1.JobState"> & {
  * Use `create(JobStateSchema)` to create a new message.
  */
 export const JobStateSchema: GenMessage<JobState> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_job, 7);
+  messageDesc(file_dendra_jobs_v1_job, 8);
 
 /**
  * Failing is set while the latest runs or iterations of a job fail.
@@ -574,7 +618,7 @@ export type Failing = Message<"dendra.jobs.v1.Failing"> & {
  * Use `create(FailingSchema)` to create a new message.
  */
 export const FailingSchema: GenMessage<Failing> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_job, 8);
+  messageDesc(file_dendra_jobs_v1_job, 9);
 
 /**
  * Loop is the state of a continuous job.
@@ -640,6 +684,37 @@ export type Loop = Message<"dendra.jobs.v1.Loop"> & {
    * @generated from field: string last_error = 10;
    */
   lastError: string;
+
+  /**
+   * Iterations since the last that succeeded that failed, or lost their worker.
+   *
+   * @generated from field: int32 consecutive_failures = 11;
+   */
+  consecutiveFailures: number;
+
+  /**
+   * @generated from field: int32 consecutive_lost_workers = 12;
+   */
+  consecutiveLostWorkers: number;
+
+  /**
+   * When the job went over to failing.
+   *
+   * @generated from field: google.protobuf.Timestamp failing_since_time = 13;
+   */
+  failingSinceTime?: Timestamp | undefined;
+
+  /**
+   * Why it is paused, or will be when its iteration has ended.
+   *
+   * @generated from field: string pause_reason = 14;
+   */
+  pauseReason: string;
+
+  /**
+   * @generated from field: dendra.jobs.v1.Binding binding = 15;
+   */
+  binding?: Binding | undefined;
 };
 
 /**
@@ -647,7 +722,69 @@ export type Loop = Message<"dendra.jobs.v1.Loop"> & {
  * Use `create(LoopSchema)` to create a new message.
  */
 export const LoopSchema: GenMessage<Loop> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_job, 9);
+  messageDesc(file_dendra_jobs_v1_job, 10);
+
+/**
+ * Binding is the service that a bound job has its runs on.
+ *
+ * @generated from message dendra.jobs.v1.Binding
+ */
+export type Binding = Message<"dendra.jobs.v1.Binding"> & {
+  /**
+   * Empty before the first choice.
+   *
+   * @generated from field: string service = 1;
+   */
+  service: string;
+
+  /**
+   * The latest changes of the service, the oldest first.
+   *
+   * @generated from field: repeated dendra.jobs.v1.Rebind rebinds = 2;
+   */
+  rebinds: Rebind[];
+};
+
+/**
+ * Describes the message dendra.jobs.v1.Binding.
+ * Use `create(BindingSchema)` to create a new message.
+ */
+export const BindingSchema: GenMessage<Binding> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_job, 11);
+
+/**
+ * Rebind is a change of the service of a bound job.
+ *
+ * @generated from message dendra.jobs.v1.Rebind
+ */
+export type Rebind = Message<"dendra.jobs.v1.Rebind"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp rebind_time = 1;
+   */
+  rebindTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string old_service = 2;
+   */
+  oldService: string;
+
+  /**
+   * @generated from field: string new_service = 3;
+   */
+  newService: string;
+
+  /**
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.Rebind.
+ * Use `create(RebindSchema)` to create a new message.
+ */
+export const RebindSchema: GenMessage<Rebind> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_job, 12);
 
 /**
  * OverlapPolicy says what happens when a start is due while a run is under way.

@@ -7,6 +7,8 @@ import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf
 import { file_buf_validate_validate } from "../../../buf/validate/validate_pb.js";
 import type { Job } from "./job_pb.js";
 import { file_dendra_jobs_v1_job } from "./job_pb.js";
+import type { RunStatus } from "./run_service_pb.js";
+import { file_dendra_jobs_v1_run_service } from "./run_service_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
@@ -15,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/job_service.proto.
  */
 export const file_dendra_jobs_v1_job_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZW5kcmEvam9icy92MS9qb2Jfc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEidAoQQ3JlYXRlSm9iUmVxdWVzdBIoCgNqb2IYASABKAsyEy5kZW5kcmEuam9icy52MS5Kb2JCBrpIA8gBARIfCgpyZXF1ZXN0X2lkGAIgASgJQgu6SAjYAQFyA7ABARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIImAKEUNyZWF0ZUpvYlJlc3BvbnNlEiAKA2pvYhgBIAEoCzITLmRlbmRyYS5qb2JzLnYxLkpvYhIpCgZjaGFuZ2UYAiABKAsyGS5kZW5kcmEuam9icy52MS5Kb2JDaGFuZ2UimwIKCUpvYkNoYW5nZRIpCgZhY3Rpb24YASABKA4yGS5kZW5kcmEuam9icy52MS5Kb2JBY3Rpb24SDgoGam9iX2lkGAIgASgJEisKBmZpZWxkcxgDIAMoCzIbLmRlbmRyYS5qb2JzLnYxLkZpZWxkQ2hhbmdlEgwKBG5vdGUYBCABKAkSDwoHZHJpZnRlZBgFIAEoCBI3ChNjdXJyZW50X3N0YXJ0X3RpbWVzGAYgAygLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI3ChNwbGFubmVkX3N0YXJ0X3RpbWVzGAcgAygLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1lcnJvcl9tZXNzYWdlGAggASgJIkEKC0ZpZWxkQ2hhbmdlEgwKBHBhdGgYASABKAkSEQoJb2xkX3ZhbHVlGAIgASgJEhEKCW5ld192YWx1ZRgDIAEoCSIyCg1HZXRKb2JSZXF1ZXN0EiEKAmlkGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiMgoOR2V0Sm9iUmVzcG9uc2USIAoDam9iGAEgASgLMhMuZGVuZHJhLmpvYnMudjEuSm9iIlsKD0xpc3RKb2JzUmVxdWVzdBIaCglwYWdlX3NpemUYASABKAVCB7pIBBoCKAASEgoKcGFnZV90b2tlbhgCIAEoCRIYCgZmaWx0ZXIYAyABKAlCCLpIBXIDKNAPImMKEExpc3RKb2JzUmVzcG9uc2USIQoEam9icxgBIAMoCzITLmRlbmRyYS5qb2JzLnYxLkpvYhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEwoLdW5yZWFjaGFibGUYAyADKAkiiQEKEFVwZGF0ZUpvYlJlcXVlc3QSKAoDam9iGAEgASgLMhMuZGVuZHJhLmpvYnMudjEuSm9iQga6SAPIAQESHQoLdXBkYXRlX21hc2sYAiABKAlCCLpIBXIDKNAPEhUKDWFsbG93X21pc3NpbmcYAyABKAgSFQoNdmFsaWRhdGVfb25seRgEIAEoCCJgChFVcGRhdGVKb2JSZXNwb25zZRIgCgNqb2IYASABKAsyEy5kZW5kcmEuam9icy52MS5Kb2ISKQoGY2hhbmdlGAIgASgLMhkuZGVuZHJhLmpvYnMudjEuSm9iQ2hhbmdlInEKEERlbGV0ZUpvYlJlcXVlc3QSIQoCaWQYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIMCgRldGFnGAIgASgJEhUKDWFsbG93X21pc3NpbmcYAyABKAgSFQoNdmFsaWRhdGVfb25seRgEIAEoCCI+ChFEZWxldGVKb2JSZXNwb25zZRIpCgZjaGFuZ2UYASABKAsyGS5kZW5kcmEuam9icy52MS5Kb2JDaGFuZ2UiMgoNUnVuSm9iUmVxdWVzdBIhCgJpZBgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kImAKDlJ1bkpvYlJlc3BvbnNlEhAKCHJ1bl9uYW1lGAEgASgJEikKBXBsYWNlGAIgASgLMhouZGVuZHJhLmpvYnMudjEuUXVldWVQbGFjZRIRCglpdGVyYXRpb24YAyABKAMiQAoKUXVldWVQbGFjZRIQCghzZXF1ZW5jZRgBIAEoAxINCgVhaGVhZBgCIAEoBRIRCglkdXBsaWNhdGUYAyABKAgiTQoOU3RvcEpvYlJlcXVlc3QSIQoCaWQYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIYCgZyZWFzb24YAiABKAlCCLpIBXIDKOgHIhEKD1N0b3BKb2JSZXNwb25zZSJQChFSZXN0YXJ0Sm9iUmVxdWVzdBIhCgJpZBgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhgKBnJlYXNvbhgCIAEoCUIIukgFcgMo6AciFAoSUmVzdGFydEpvYlJlc3BvbnNlIk4KD1BhdXNlSm9iUmVxdWVzdBIhCgJpZBgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhgKBnJlYXNvbhgCIAEoCUIIukgFcgMo6AciEgoQUGF1c2VKb2JSZXNwb25zZSJPChBSZXN1bWVKb2JSZXF1ZXN0EiEKAmlkGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAyjoByITChFSZXN1bWVKb2JSZXNwb25zZSI5ChRTa2lwTmV4dFN0YXJ0UmVxdWVzdBIhCgJpZBgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIn4KFVNraXBOZXh0U3RhcnRSZXNwb25zZRIwCgxza2lwcGVkX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKD25leHRfc3RhcnRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAivAEKEkJhY2tmaWxsSm9iUmVxdWVzdBIhCgJpZBgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEjYKCnN0YXJ0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQESNAoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQESFQoNdmFsaWRhdGVfb25seRgEIAEoCCJGChNCYWNrZmlsbEpvYlJlc3BvbnNlEi8KC3N0YXJ0X3RpbWVzGAEgAygLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJVChVMaXN0TmV4dFN0YXJ0c1JlcXVlc3QSIQoCaWQYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIZCgVjb3VudBgCIAEoBUIKukgHGgUY6AcoACLmAQoWTGlzdE5leHRTdGFydHNSZXNwb25zZRIvCgtzdGFydF90aW1lcxgBIAMoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJdGltZV96b25lGAIgASgJEg4KBnBhdXNlZBgDIAEoCBIUCgxwYXVzZV9yZWFzb24YBCABKAkSMwoPaGVsZF91bnRpbF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBItCgdza2lwcGVkGAYgAygLMhwuZGVuZHJhLmpvYnMudjEuU2tpcHBlZFN0YXJ0IlIKDFNraXBwZWRTdGFydBIuCgpzdGFydF90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBISCgpza2lwcGVkX2J5GAIgASgJImsKGUxpc3RVcGNvbWluZ1N0YXJ0c1JlcXVlc3QSNAoIZW5kX3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQESGAoGZmlsdGVyGAIgASgJQgi6SAVyAyjQDyKOAQoaTGlzdFVwY29taW5nU3RhcnRzUmVzcG9uc2USLQoGc3RhcnRzGAEgAygLMh0uZGVuZHJhLmpvYnMudjEuVXBjb21pbmdTdGFydBItCglwZWFrX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnBlYWtfY291bnQYAyABKAUicAoNVXBjb21pbmdTdGFydBIuCgpzdGFydF90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZqb2JfaWQYAiABKAkSEAoIam9iX3R5cGUYAyABKAkSDQoFb3duZXIYBCABKAkimQEKF0xpc3RNaXNzZWRTdGFydHNSZXF1ZXN0EjYKCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQga6SAPIAQESLAoIZW5kX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhgKBmZpbHRlchgDIAEoCUIIukgFcgMo0A8iewoYTGlzdE1pc3NlZFN0YXJ0c1Jlc3BvbnNlEjIKDW1pc3NlZF9zdGFydHMYASADKAsyGy5kZW5kcmEuam9icy52MS5NaXNzZWRTdGFydBIrCgZjb3VudHMYAiADKAsyGy5kZW5kcmEuam9icy52MS5TdGFydENvdW50cyKsAQoLTWlzc2VkU3RhcnQSDgoGam9iX2lkGAEgASgJEhAKCGpvYl90eXBlGAIgASgJEg0KBW93bmVyGAMgASgJEi4KCnN0YXJ0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKBnJlYXNvbhgFIAEoDjIcLmRlbmRyYS5qb2JzLnYxLk1pc3NlZFJlYXNvbhIOCgZkZXRhaWwYBiABKAkijwEKC1N0YXJ0Q291bnRzEg4KBmpvYl9pZBgBIAEoCRIuCgpzdGFydF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCglzY2hlZHVsZWQYAyABKAUSDAoEcnVucxgEIAEoBRIPCgd3YWl0aW5nGAUgASgFEg4KBm1pc3NlZBgGIAEoBSq3AQoJSm9iQWN0aW9uEhoKFkpPQl9BQ1RJT05fVU5TUEVDSUZJRUQQABIVChFKT0JfQUNUSU9OX0NSRUFURRABEhUKEUpPQl9BQ1RJT05fVVBEQVRFEAISFQoRSk9CX0FDVElPTl9ERUxFVEUQAxIWChJKT0JfQUNUSU9OX0JMT0NLRUQQBBIYChRKT0JfQUNUSU9OX1VOQ0hBTkdFRBAFEhcKE0pPQl9BQ1RJT05fT1JQSEFORUQQBiqwAgoMTWlzc2VkUmVhc29uEh0KGU1JU1NFRF9SRUFTT05fVU5TUEVDSUZJRUQQABIZChVNSVNTRURfUkVBU09OX09WRVJMQVAQARIYChRNSVNTRURfUkVBU09OX1BBVVNFRBACEhkKFU1JU1NFRF9SRUFTT05fU0tJUFBFRBADEh0KGU1JU1NFRF9SRUFTT05fU0VSVkVSX0RPV04QBBIfChtNSVNTRURfUkVBU09OX01JU1NFRF9XSU5ET1cQBRIdChlNSVNTRURfUkVBU09OX0JVRkZFUl9GVUxMEAYSHAoYTUlTU0VEX1JFQVNPTl9TVVBFUlNFREVEEAcSGQoVTUlTU0VEX1JFQVNPTl9GQUlMSU5HEAgSGQoVTUlTU0VEX1JFQVNPTl9VTktOT1dOEAkyuAoKCkpvYlNlcnZpY2USUAoJQ3JlYXRlSm9iEiAuZGVuZHJhLmpvYnMudjEuQ3JlYXRlSm9iUmVxdWVzdBohLmRlbmRyYS5qb2JzLnYxLkNyZWF0ZUpvYlJlc3BvbnNlEkwKBkdldEpvYhIdLmRlbmRyYS5qb2JzLnYxLkdldEpvYlJlcXVlc3QaHi5kZW5kcmEuam9icy52MS5HZXRKb2JSZXNwb25zZSIDkAIBElIKCExpc3RKb2JzEh8uZGVuZHJhLmpvYnMudjEuTGlzdEpvYnNSZXF1ZXN0GiAuZGVuZHJhLmpvYnMudjEuTGlzdEpvYnNSZXNwb25zZSIDkAIBElAKCVVwZGF0ZUpvYhIgLmRlbmRyYS5qb2JzLnYxLlVwZGF0ZUpvYlJlcXVlc3QaIS5kZW5kcmEuam9icy52MS5VcGRhdGVKb2JSZXNwb25zZRJQCglEZWxldGVKb2ISIC5kZW5kcmEuam9icy52MS5EZWxldGVKb2JSZXF1ZXN0GiEuZGVuZHJhLmpvYnMudjEuRGVsZXRlSm9iUmVzcG9uc2USRwoGUnVuSm9iEh0uZGVuZHJhLmpvYnMudjEuUnVuSm9iUmVxdWVzdBoeLmRlbmRyYS5qb2JzLnYxLlJ1bkpvYlJlc3BvbnNlEk8KB1N0b3BKb2ISHi5kZW5kcmEuam9icy52MS5TdG9wSm9iUmVxdWVzdBofLmRlbmRyYS5qb2JzLnYxLlN0b3BKb2JSZXNwb25zZSIDkAICElMKClJlc3RhcnRKb2ISIS5kZW5kcmEuam9icy52MS5SZXN0YXJ0Sm9iUmVxdWVzdBoiLmRlbmRyYS5qb2JzLnYxLlJlc3RhcnRKb2JSZXNwb25zZRJSCghQYXVzZUpvYhIfLmRlbmRyYS5qb2JzLnYxLlBhdXNlSm9iUmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLlBhdXNlSm9iUmVzcG9uc2UiA5ACAhJVCglSZXN1bWVKb2ISIC5kZW5kcmEuam9icy52MS5SZXN1bWVKb2JSZXF1ZXN0GiEuZGVuZHJhLmpvYnMudjEuUmVzdW1lSm9iUmVzcG9uc2UiA5ACAhJcCg1Ta2lwTmV4dFN0YXJ0EiQuZGVuZHJhLmpvYnMudjEuU2tpcE5leHRTdGFydFJlcXVlc3QaJS5kZW5kcmEuam9icy52MS5Ta2lwTmV4dFN0YXJ0UmVzcG9uc2USVgoLQmFja2ZpbGxKb2ISIi5kZW5kcmEuam9icy52MS5CYWNrZmlsbEpvYlJlcXVlc3QaIy5kZW5kcmEuam9icy52MS5CYWNrZmlsbEpvYlJlc3BvbnNlEmQKDkxpc3ROZXh0U3RhcnRzEiUuZGVuZHJhLmpvYnMudjEuTGlzdE5leHRTdGFydHNSZXF1ZXN0GiYuZGVuZHJhLmpvYnMudjEuTGlzdE5leHRTdGFydHNSZXNwb25zZSIDkAIBEnAKEkxpc3RVcGNvbWluZ1N0YXJ0cxIpLmRlbmRyYS5qb2JzLnYxLkxpc3RVcGNvbWluZ1N0YXJ0c1JlcXVlc3QaKi5kZW5kcmEuam9icy52MS5MaXN0VXBjb21pbmdTdGFydHNSZXNwb25zZSIDkAIBEmoKEExpc3RNaXNzZWRTdGFydHMSJy5kZW5kcmEuam9icy52MS5MaXN0TWlzc2VkU3RhcnRzUmVxdWVzdBooLmRlbmRyYS5qb2JzLnYxLkxpc3RNaXNzZWRTdGFydHNSZXNwb25zZSIDkAIBQkJaQGdpdGh1Yi5jb20vZGVuZHJhc2NpZW5jZS9kZW5kcmEtam9icy9wcm90by9kZW5kcmEvam9icy92MTtqb2JzdjFiBnByb3RvMw", [file_buf_validate_validate, file_dendra_jobs_v1_job, file_google_protobuf_timestamp]);
+  fileDesc("CiBkZW5kcmEvam9icy92MS9qb2Jfc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEidAoQQ3JlYXRlSm9iUmVxdWVzdBIoCgNqb2IYASABKAsyEy5kZW5kcmEuam9icy52MS5Kb2JCBrpIA8gBARIfCgpyZXF1ZXN0X2lkGAIgASgJQgu6SAjYAQFyA7ABARIVCg12YWxpZGF0ZV9vbmx5GAMgASgIImAKEUNyZWF0ZUpvYlJlc3BvbnNlEiAKA2pvYhgBIAEoCzITLmRlbmRyYS5qb2JzLnYxLkpvYhIpCgZjaGFuZ2UYAiABKAsyGS5kZW5kcmEuam9icy52MS5Kb2JDaGFuZ2UitwIKCUpvYkNoYW5nZRIpCgZhY3Rpb24YASABKA4yGS5kZW5kcmEuam9icy52MS5Kb2JBY3Rpb24SDgoGam9iX2lkGAIgASgJEisKBmZpZWxkcxgDIAMoCzIbLmRlbmRyYS5qb2JzLnYxLkZpZWxkQ2hhbmdlEgwKBG5vdGUYBCABKAkSDwoHZHJpZnRlZBgFIAEoCBI3ChNjdXJyZW50X3N0YXJ0X3RpbWVzGAYgAygLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI3ChNwbGFubmVkX3N0YXJ0X3RpbWVzGAcgAygLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1lcnJvcl9tZXNzYWdlGAggASgJEgwKBG1vZGUYCSABKAkSDAoEZXRhZxgKIAEoCSJBCgtGaWVsZENoYW5nZRIMCgRwYXRoGAEgASgJEhEKCW9sZF92YWx1ZRgCIAEoCRIRCgluZXdfdmFsdWUYAyABKAkiMgoNR2V0Sm9iUmVxdWVzdBIhCgJpZBgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIjIKDkdldEpvYlJlc3BvbnNlEiAKA2pvYhgBIAEoCzITLmRlbmRyYS5qb2JzLnYxLkpvYiJbCg9MaXN0Sm9ic1JlcXVlc3QSGgoJcGFnZV9zaXplGAEgASgFQge6SAQaAigAEhIKCnBhZ2VfdG9rZW4YAiABKAkSGAoGZmlsdGVyGAMgASgJQgi6SAVyAyjQDyJjChBMaXN0Sm9ic1Jlc3BvbnNlEiEKBGpvYnMYASADKAsyEy5kZW5kcmEuam9icy52MS5Kb2ISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhMKC3VucmVhY2hhYmxlGAMgAygJIokBChBVcGRhdGVKb2JSZXF1ZXN0EigKA2pvYhgBIAEoCzITLmRlbmRyYS5qb2JzLnYxLkpvYkIGukgDyAEBEh0KC3VwZGF0ZV9tYXNrGAIgASgJQgi6SAVyAyjQDxIVCg1hbGxvd19taXNzaW5nGAMgASgIEhUKDXZhbGlkYXRlX29ubHkYBCABKAgiYAoRVXBkYXRlSm9iUmVzcG9uc2USIAoDam9iGAEgASgLMhMuZGVuZHJhLmpvYnMudjEuSm9iEikKBmNoYW5nZRgCIAEoCzIZLmRlbmRyYS5qb2JzLnYxLkpvYkNoYW5nZSJxChBEZWxldGVKb2JSZXF1ZXN0EiEKAmlkGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSDAoEZXRhZxgCIAEoCRIVCg1hbGxvd19taXNzaW5nGAMgASgIEhUKDXZhbGlkYXRlX29ubHkYBCABKAgiPgoRRGVsZXRlSm9iUmVzcG9uc2USKQoGY2hhbmdlGAEgASgLMhkuZGVuZHJhLmpvYnMudjEuSm9iQ2hhbmdlIpUBCg1SdW5Kb2JSZXF1ZXN0EiQKAmlkGAEgASgJQhi6SBVyEzIRXihbIS1+XXsxLDUxMn0pPyQSIAoDam9iGAIgASgLMhMuZGVuZHJhLmpvYnMudjEuSm9iEi4KCnN0YXJ0X3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEgwKBG9uY2UYBCABKAgi4wEKDlJ1bkpvYlJlc3BvbnNlEhAKCHJ1bl9uYW1lGAEgASgJEikKBXBsYWNlGAIgASgLMhouZGVuZHJhLmpvYnMudjEuUXVldWVQbGFjZRIRCglpdGVyYXRpb24YAyABKAMSDgoGam9iX2lkGAQgASgJEg0KBXF1ZXVlGAUgASgJEjIKD2V4aXN0aW5nX3N0YXR1cxgGIAEoDjIZLmRlbmRyYS5qb2JzLnYxLlJ1blN0YXR1cxIuCgpiZWdpbl90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJACgpRdWV1ZVBsYWNlEhAKCHNlcXVlbmNlGAEgASgDEg0KBWFoZWFkGAIgASgFEhEKCWR1cGxpY2F0ZRgDIAEoCCJNCg5TdG9wSm9iUmVxdWVzdBIhCgJpZBgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhgKBnJlYXNvbhgCIAEoCUIIukgFcgMo6AciEQoPU3RvcEpvYlJlc3BvbnNlIlAKEVJlc3RhcnRKb2JSZXF1ZXN0EiEKAmlkGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAyjoByIUChJSZXN0YXJ0Sm9iUmVzcG9uc2UiTgoPUGF1c2VKb2JSZXF1ZXN0EiEKAmlkGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAyjoByIrChBQYXVzZUpvYlJlc3BvbnNlEhcKD3ByZXZpb3VzX3JlYXNvbhgBIAEoCSJPChBSZXN1bWVKb2JSZXF1ZXN0EiEKAmlkGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAyjoByI+ChFSZXN1bWVKb2JSZXNwb25zZRIRCgl1bmNoYW5nZWQYASABKAgSFgoOZmFpbHVyZXNfcmVzZXQYAiABKAgiVwoUU2tpcE5leHRTdGFydFJlcXVlc3QSIQoCaWQYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIcCgpza2lwcGVkX2J5GAIgASgJQgi6SAVyAyiAASJ+ChVTa2lwTmV4dFN0YXJ0UmVzcG9uc2USMAoMc2tpcHBlZF90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9uZXh0X3N0YXJ0X3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrQBChJCYWNrZmlsbEpvYlJlcXVlc3QSIQoCaWQYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBI2CgpzdGFydF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIGukgDyAEBEiwKCGVuZF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg12YWxpZGF0ZV9vbmx5GAQgASgIIkYKE0JhY2tmaWxsSm9iUmVzcG9uc2USLwoLc3RhcnRfdGltZXMYASADKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIlUKFUxpc3ROZXh0U3RhcnRzUmVxdWVzdBIhCgJpZBgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhkKBWNvdW50GAIgASgFQgq6SAcaBRjoBygAIuYBChZMaXN0TmV4dFN0YXJ0c1Jlc3BvbnNlEi8KC3N0YXJ0X3RpbWVzGAEgAygLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIRCgl0aW1lX3pvbmUYAiABKAkSDgoGcGF1c2VkGAMgASgIEhQKDHBhdXNlX3JlYXNvbhgEIAEoCRIzCg9oZWxkX3VudGlsX3RpbWUYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KB3NraXBwZWQYBiADKAsyHC5kZW5kcmEuam9icy52MS5Ta2lwcGVkU3RhcnQiUgoMU2tpcHBlZFN0YXJ0Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhIKCnNraXBwZWRfYnkYAiABKAkiawoZTGlzdFVwY29taW5nU3RhcnRzUmVxdWVzdBI0CghlbmRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBrpIA8gBARIYCgZmaWx0ZXIYAiABKAlCCLpIBXIDKNAPIo4BChpMaXN0VXBjb21pbmdTdGFydHNSZXNwb25zZRItCgZzdGFydHMYASADKAsyHS5kZW5kcmEuam9icy52MS5VcGNvbWluZ1N0YXJ0Ei0KCXBlYWtfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEgoKcGVha19jb3VudBgDIAEoBSJwCg1VcGNvbWluZ1N0YXJ0Ei4KCnN0YXJ0X3RpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg4KBmpvYl9pZBgCIAEoCRIQCghqb2JfdHlwZRgDIAEoCRINCgVvd25lchgEIAEoCSKZAQoXTGlzdE1pc3NlZFN0YXJ0c1JlcXVlc3QSNgoKc3RhcnRfdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBrpIA8gBARIsCghlbmRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGAoGZmlsdGVyGAMgASgJQgi6SAVyAyjQDyKpAQoYTGlzdE1pc3NlZFN0YXJ0c1Jlc3BvbnNlEjIKDW1pc3NlZF9zdGFydHMYASADKAsyGy5kZW5kcmEuam9icy52MS5NaXNzZWRTdGFydBIrCgZjb3VudHMYAiADKAsyGy5kZW5kcmEuam9icy52MS5TdGFydENvdW50cxIsCghlbmRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAirAEKC01pc3NlZFN0YXJ0Eg4KBmpvYl9pZBgBIAEoCRIQCghqb2JfdHlwZRgCIAEoCRINCgVvd25lchgDIAEoCRIuCgpzdGFydF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCgZyZWFzb24YBSABKA4yHC5kZW5kcmEuam9icy52MS5NaXNzZWRSZWFzb24SDgoGZGV0YWlsGAYgASgJIpgCCgtTdGFydENvdW50cxIOCgZqb2JfaWQYASABKAkSLgoKc3RhcnRfdGltZRgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJc2NoZWR1bGVkGAMgASgFEgwKBHJ1bnMYBCABKAUSDwoHd2FpdGluZxgFIAEoBRIOCgZtaXNzZWQYBiABKAUSFgoOc2VydmVyX292ZXJsYXAYByABKAMSHAoUc2VydmVyX21pc3NlZF93aW5kb3cYCCABKAMSGgoSc2VydmVyX2J1ZmZlcl9mdWxsGAkgASgDEjUKEXNlcnZlcl9zaW5jZV90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCq3AQoJSm9iQWN0aW9uEhoKFkpPQl9BQ1RJT05fVU5TUEVDSUZJRUQQABIVChFKT0JfQUNUSU9OX0NSRUFURRABEhUKEUpPQl9BQ1RJT05fVVBEQVRFEAISFQoRSk9CX0FDVElPTl9ERUxFVEUQAxIWChJKT0JfQUNUSU9OX0JMT0NLRUQQBBIYChRKT0JfQUNUSU9OX1VOQ0hBTkdFRBAFEhcKE0pPQl9BQ1RJT05fT1JQSEFORUQQBiqwAgoMTWlzc2VkUmVhc29uEh0KGU1JU1NFRF9SRUFTT05fVU5TUEVDSUZJRUQQABIZChVNSVNTRURfUkVBU09OX09WRVJMQVAQARIYChRNSVNTRURfUkVBU09OX1BBVVNFRBACEhkKFU1JU1NFRF9SRUFTT05fU0tJUFBFRBADEh0KGU1JU1NFRF9SRUFTT05fU0VSVkVSX0RPV04QBBIfChtNSVNTRURfUkVBU09OX01JU1NFRF9XSU5ET1cQBRIdChlNSVNTRURfUkVBU09OX0JVRkZFUl9GVUxMEAYSHAoYTUlTU0VEX1JFQVNPTl9TVVBFUlNFREVEEAcSGQoVTUlTU0VEX1JFQVNPTl9GQUlMSU5HEAgSGQoVTUlTU0VEX1JFQVNPTl9VTktOT1dOEAkyuAoKCkpvYlNlcnZpY2USUAoJQ3JlYXRlSm9iEiAuZGVuZHJhLmpvYnMudjEuQ3JlYXRlSm9iUmVxdWVzdBohLmRlbmRyYS5qb2JzLnYxLkNyZWF0ZUpvYlJlc3BvbnNlEkwKBkdldEpvYhIdLmRlbmRyYS5qb2JzLnYxLkdldEpvYlJlcXVlc3QaHi5kZW5kcmEuam9icy52MS5HZXRKb2JSZXNwb25zZSIDkAIBElIKCExpc3RKb2JzEh8uZGVuZHJhLmpvYnMudjEuTGlzdEpvYnNSZXF1ZXN0GiAuZGVuZHJhLmpvYnMudjEuTGlzdEpvYnNSZXNwb25zZSIDkAIBElAKCVVwZGF0ZUpvYhIgLmRlbmRyYS5qb2JzLnYxLlVwZGF0ZUpvYlJlcXVlc3QaIS5kZW5kcmEuam9icy52MS5VcGRhdGVKb2JSZXNwb25zZRJQCglEZWxldGVKb2ISIC5kZW5kcmEuam9icy52MS5EZWxldGVKb2JSZXF1ZXN0GiEuZGVuZHJhLmpvYnMudjEuRGVsZXRlSm9iUmVzcG9uc2USRwoGUnVuSm9iEh0uZGVuZHJhLmpvYnMudjEuUnVuSm9iUmVxdWVzdBoeLmRlbmRyYS5qb2JzLnYxLlJ1bkpvYlJlc3BvbnNlEk8KB1N0b3BKb2ISHi5kZW5kcmEuam9icy52MS5TdG9wSm9iUmVxdWVzdBofLmRlbmRyYS5qb2JzLnYxLlN0b3BKb2JSZXNwb25zZSIDkAICElMKClJlc3RhcnRKb2ISIS5kZW5kcmEuam9icy52MS5SZXN0YXJ0Sm9iUmVxdWVzdBoiLmRlbmRyYS5qb2JzLnYxLlJlc3RhcnRKb2JSZXNwb25zZRJSCghQYXVzZUpvYhIfLmRlbmRyYS5qb2JzLnYxLlBhdXNlSm9iUmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLlBhdXNlSm9iUmVzcG9uc2UiA5ACAhJVCglSZXN1bWVKb2ISIC5kZW5kcmEuam9icy52MS5SZXN1bWVKb2JSZXF1ZXN0GiEuZGVuZHJhLmpvYnMudjEuUmVzdW1lSm9iUmVzcG9uc2UiA5ACAhJcCg1Ta2lwTmV4dFN0YXJ0EiQuZGVuZHJhLmpvYnMudjEuU2tpcE5leHRTdGFydFJlcXVlc3QaJS5kZW5kcmEuam9icy52MS5Ta2lwTmV4dFN0YXJ0UmVzcG9uc2USVgoLQmFja2ZpbGxKb2ISIi5kZW5kcmEuam9icy52MS5CYWNrZmlsbEpvYlJlcXVlc3QaIy5kZW5kcmEuam9icy52MS5CYWNrZmlsbEpvYlJlc3BvbnNlEmQKDkxpc3ROZXh0U3RhcnRzEiUuZGVuZHJhLmpvYnMudjEuTGlzdE5leHRTdGFydHNSZXF1ZXN0GiYuZGVuZHJhLmpvYnMudjEuTGlzdE5leHRTdGFydHNSZXNwb25zZSIDkAIBEnAKEkxpc3RVcGNvbWluZ1N0YXJ0cxIpLmRlbmRyYS5qb2JzLnYxLkxpc3RVcGNvbWluZ1N0YXJ0c1JlcXVlc3QaKi5kZW5kcmEuam9icy52MS5MaXN0VXBjb21pbmdTdGFydHNSZXNwb25zZSIDkAIBEmoKEExpc3RNaXNzZWRTdGFydHMSJy5kZW5kcmEuam9icy52MS5MaXN0TWlzc2VkU3RhcnRzUmVxdWVzdBooLmRlbmRyYS5qb2JzLnYxLkxpc3RNaXNzZWRTdGFydHNSZXNwb25zZSIDkAIBQkJaQGdpdGh1Yi5jb20vZGVuZHJhc2NpZW5jZS9kZW5kcmEtam9icy9wcm90by9kZW5kcmEvam9icy92MTtqb2JzdjFiBnByb3RvMw", [file_buf_validate_validate, file_dendra_jobs_v1_job, file_dendra_jobs_v1_run_service, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message dendra.jobs.v1.CreateJobRequest
@@ -27,8 +29,11 @@ export type CreateJobRequest = Message<"dendra.jobs.v1.CreateJobRequest"> & {
   job?: Job | undefined;
 
   /**
-   * Makes the call one that may be repeated: a job with the id and the same definition
-   * counts as made by an earlier call, and the action of the answer is UNCHANGED.
+   * Makes the call one that may be repeated, also at the same time and on several servers:
+   * the job is made once, and each answer says CREATE. With another definition the error is
+   * ALREADY_EXISTS. The server does not keep the id: a job with the id and definition of the
+   * request counts as made by it. It knows jobs that run once as long as the namespace's
+   * retention keeps their run, at least. A repeat after DeleteJob makes the job again.
    *
    * @generated from field: string request_id = 2;
    */
@@ -128,6 +133,20 @@ export type JobChange = Message<"dendra.jobs.v1.JobChange"> & {
    * @generated from field: string error_message = 8;
    */
   errorMessage: string;
+
+  /**
+   * one_shot, recurring, continuous or queued.
+   *
+   * @generated from field: string mode = 9;
+   */
+  mode: string;
+
+  /**
+   * Changes with what was found of the job, and with what is to be done.
+   *
+   * @generated from field: string etag = 10;
+   */
+  etag: string;
 };
 
 /**
@@ -391,6 +410,28 @@ export type RunJobRequest = Message<"dendra.jobs.v1.RunJobRequest"> & {
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Runs this definition, which need not be applied. Exactly one of id and job is set. Its
+   * provider is api, or toml for a job of a jobs file.
+   *
+   * @generated from field: dendra.jobs.v1.Job job = 2;
+   */
+  job?: Job | undefined;
+
+  /**
+   * When a one-shot begins. Unset means at once.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 3;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * Starts no run of a one-shot if one with the same spec has completed.
+   *
+   * @generated from field: bool once = 4;
+   */
+  once: boolean;
 };
 
 /**
@@ -424,6 +465,32 @@ export type RunJobResponse = Message<"dendra.jobs.v1.RunJobResponse"> & {
    * @generated from field: int64 iteration = 3;
    */
   iteration: bigint;
+
+  /**
+   * @generated from field: string job_id = 4;
+   */
+  jobId: string;
+
+  /**
+   * The queue of a queued job.
+   *
+   * @generated from field: string queue = 5;
+   */
+  queue: string;
+
+  /**
+   * The status of a run that was there already. No other was started then.
+   *
+   * @generated from field: dendra.jobs.v1.RunStatus existing_status = 6;
+   */
+  existingStatus: RunStatus;
+
+  /**
+   * When a run begins that waits for its time.
+   *
+   * @generated from field: google.protobuf.Timestamp begin_time = 7;
+   */
+  beginTime?: Timestamp | undefined;
 };
 
 /**
@@ -564,6 +631,12 @@ export const PauseJobRequestSchema: GenMessage<PauseJobRequest> = /*@__PURE__*/
  * @generated from message dendra.jobs.v1.PauseJobResponse
  */
 export type PauseJobResponse = Message<"dendra.jobs.v1.PauseJobResponse"> & {
+  /**
+   * Why the job was paused already.
+   *
+   * @generated from field: string previous_reason = 1;
+   */
+  previousReason: string;
 };
 
 /**
@@ -599,6 +672,19 @@ export const ResumeJobRequestSchema: GenMessage<ResumeJobRequest> = /*@__PURE__*
  * @generated from message dendra.jobs.v1.ResumeJobResponse
  */
 export type ResumeJobResponse = Message<"dendra.jobs.v1.ResumeJobResponse"> & {
+  /**
+   * The job was not paused, and nothing was changed.
+   *
+   * @generated from field: bool unchanged = 1;
+   */
+  unchanged: boolean;
+
+  /**
+   * The job was not paused, but its count of failures was reset.
+   *
+   * @generated from field: bool failures_reset = 2;
+   */
+  failuresReset: boolean;
 };
 
 /**
@@ -616,6 +702,13 @@ export type SkipNextStartRequest = Message<"dendra.jobs.v1.SkipNextStartRequest"
    * @generated from field: string id = 1;
    */
   id: string;
+
+  /**
+   * Who skips it. Defaults to the caller.
+   *
+   * @generated from field: string skipped_by = 2;
+   */
+  skippedBy: string;
 };
 
 /**
@@ -666,7 +759,7 @@ export type BackfillJobRequest = Message<"dendra.jobs.v1.BackfillJobRequest"> & 
   startTime?: Timestamp | undefined;
 
   /**
-   * Both ends are included.
+   * Both ends are included. Defaults to now.
    *
    * @generated from field: google.protobuf.Timestamp end_time = 3;
    */
@@ -799,6 +892,8 @@ export const SkippedStartSchema: GenMessage<SkippedStart> = /*@__PURE__*/
   messageDesc(file_dendra_jobs_v1_job_service, 29);
 
 /**
+ * ListUpcomingStartsRequest has no pages: end_time bounds the list.
+ *
  * @generated from message dendra.jobs.v1.ListUpcomingStartsRequest
  */
 export type ListUpcomingStartsRequest = Message<"dendra.jobs.v1.ListUpcomingStartsRequest"> & {
@@ -886,6 +981,8 @@ export const UpcomingStartSchema: GenMessage<UpcomingStart> = /*@__PURE__*/
   messageDesc(file_dendra_jobs_v1_job_service, 32);
 
 /**
+ * ListMissedStartsRequest has no pages: start_time and end_time bound the list.
+ *
  * @generated from message dendra.jobs.v1.ListMissedStartsRequest
  */
 export type ListMissedStartsRequest = Message<"dendra.jobs.v1.ListMissedStartsRequest"> & {
@@ -931,6 +1028,13 @@ export type ListMissedStartsResponse = Message<"dendra.jobs.v1.ListMissedStartsR
    * @generated from field: repeated dendra.jobs.v1.StartCounts counts = 2;
    */
   counts: StartCounts[];
+
+  /**
+   * Up to when starts are counted.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 3;
+   */
+  endTime?: Timestamp | undefined;
 };
 
 /**
@@ -1023,6 +1127,31 @@ export type StartCounts = Message<"dendra.jobs.v1.StartCounts"> & {
    * @generated from field: int32 missed = 6;
    */
   missed: number;
+
+  /**
+   * The server's own counts: starts that a run under way kept from taking place, that were
+   * outside the catch-up window, and that found the buffer full.
+   *
+   * @generated from field: int64 server_overlap = 7;
+   */
+  serverOverlap: bigint;
+
+  /**
+   * @generated from field: int64 server_missed_window = 8;
+   */
+  serverMissedWindow: bigint;
+
+  /**
+   * @generated from field: int64 server_buffer_full = 9;
+   */
+  serverBufferFull: bigint;
+
+  /**
+   * Since when the server counts.
+   *
+   * @generated from field: google.protobuf.Timestamp server_since_time = 10;
+   */
+  serverSinceTime?: Timestamp | undefined;
 };
 
 /**
@@ -1151,6 +1280,9 @@ export const MissedReasonSchema: GenEnum<MissedReason> = /*@__PURE__*/
  * JobService declares jobs and acts on them. Jobs that it makes are of provider api. All
  * state is in Temporal. Lists lag behind by about a second.
  *
+ * Methods that have a plan have validate_only, and PlanJobSet is the plan of ApplyJobSet.
+ * Verbs such as PauseJob and StopJob have none: their request is all that they do.
+ *
  * @generated from service dendra.jobs.v1.JobService
  */
 export const JobService: GenService<{
@@ -1173,7 +1305,8 @@ export const JobService: GenService<{
     output: typeof GetJobResponseSchema;
   },
   /**
-   * ListJobs lists in the order of ids.
+   * ListJobs lists in the order of ids. The first page reads all jobs; the server keeps the
+   * list for a minute, and cuts the pages after it out of that.
    *
    * @generated from rpc dendra.jobs.v1.JobService.ListJobs
    */

@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/job_set_service.proto.
  */
 export const file_dendra_jobs_v1_job_set_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRkZW5kcmEvam9icy92MS9qb2Jfc2V0X3NlcnZpY2UucHJvdG8SDmRlbmRyYS5qb2JzLnYxIkQKEVBsYW5Kb2JTZXRSZXF1ZXN0Ei8KB2pvYl9zZXQYASABKAsyFi5kZW5kcmEuam9icy52MS5Kb2JTZXRCBrpIA8gBASJ9CgZKb2JTZXQSEAoIcHJvdmlkZXIYASABKAkSIQoEam9icxgCIAMoCzITLmRlbmRyYS5qb2JzLnYxLkpvYhINCgVwcnVuZRgDIAEoCBIZChFhbGxvd19tYXNzX2RlbGV0ZRgEIAEoCBIUCgxyZXNldF9wYXVzZXMYBSABKAgiOAoSUGxhbkpvYlNldFJlc3BvbnNlEiIKBHBsYW4YASABKAsyFC5kZW5kcmEuam9icy52MS5QbGFuIoABCgRQbGFuEioKB2NoYW5nZXMYASADKAsyGS5kZW5kcmEuam9icy52MS5Kb2JDaGFuZ2USDwoHZm9yZWlnbhgCIAMoCRItCgh3YXJuaW5ncxgDIAMoCzIbLmRlbmRyYS5qb2JzLnYxLlBsYW5XYXJuaW5nEgwKBGV0YWcYBCABKAkiXgoLUGxhbldhcm5pbmcSDgoGam9iX2lkGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiUwoSQXBwbHlKb2JTZXRSZXF1ZXN0Ei8KB2pvYl9zZXQYASABKAsyFi5kZW5kcmEuam9icy52MS5Kb2JTZXRCBrpIA8gBARIMCgRldGFnGAIgASgJIl0KE0FwcGx5Sm9iU2V0UmVzcG9uc2USKQoGY2hhbmdlGAEgASgLMhkuZGVuZHJhLmpvYnMudjEuSm9iQ2hhbmdlEgwKBGRvbmUYAiABKAUSDQoFdG90YWwYAyABKAUiIwoPR2V0RHJpZnRSZXF1ZXN0EhAKCHByb3ZpZGVyGAEgASgJIokBChBHZXREcmlmdFJlc3BvbnNlEigKBmRyaWZ0cxgBIAMoCzIYLmRlbmRyYS5qb2JzLnYxLkpvYkRyaWZ0Eg8KB2ZvcmVpZ24YAiADKAkSKQoHZmFpbGluZxgDIAMoCzIYLmRlbmRyYS5qb2JzLnYxLkpvYkRyaWZ0Eg8KB2FwcGxpZWQYBCABKAUifgoISm9iRHJpZnQSDgoGam9iX2lkGAEgASgJEicKBGtpbmQYAiABKA4yGS5kZW5kcmEuam9icy52MS5EcmlmdEtpbmQSKwoGZmllbGRzGAMgAygLMhsuZGVuZHJhLmpvYnMudjEuRmllbGRDaGFuZ2USDAoEbm90ZRgEIAEoCSq1AQoJRHJpZnRLaW5kEhoKFkRSSUZUX0tJTkRfVU5TUEVDSUZJRUQQABIVChFEUklGVF9LSU5EX0VESVRFRBABEhUKEURSSUZUX0tJTkRfUEFVU0VEEAISFgoSRFJJRlRfS0lORF9SRVNVTUVEEAMSFgoSRFJJRlRfS0lORF9ERUxFVEVEEAQSFgoSRFJJRlRfS0lORF9TVE9QUEVEEAUSFgoSRFJJRlRfS0lORF9GQUlMSU5HEAYylwIKDUpvYlNldFNlcnZpY2USWAoKUGxhbkpvYlNldBIhLmRlbmRyYS5qb2JzLnYxLlBsYW5Kb2JTZXRSZXF1ZXN0GiIuZGVuZHJhLmpvYnMudjEuUGxhbkpvYlNldFJlc3BvbnNlIgOQAgESWAoLQXBwbHlKb2JTZXQSIi5kZW5kcmEuam9icy52MS5BcHBseUpvYlNldFJlcXVlc3QaIy5kZW5kcmEuam9icy52MS5BcHBseUpvYlNldFJlc3BvbnNlMAESUgoIR2V0RHJpZnQSHy5kZW5kcmEuam9icy52MS5HZXREcmlmdFJlcXVlc3QaIC5kZW5kcmEuam9icy52MS5HZXREcmlmdFJlc3BvbnNlIgOQAgFCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_buf_validate_validate, file_dendra_jobs_v1_job, file_dendra_jobs_v1_job_service, file_google_protobuf_timestamp]);
+  fileDesc("CiRkZW5kcmEvam9icy92MS9qb2Jfc2V0X3NlcnZpY2UucHJvdG8SDmRlbmRyYS5qb2JzLnYxIkQKEVBsYW5Kb2JTZXRSZXF1ZXN0Ei8KB2pvYl9zZXQYASABKAsyFi5kZW5kcmEuam9icy52MS5Kb2JTZXRCBrpIA8gBASKaAQoGSm9iU2V0EhAKCHByb3ZpZGVyGAEgASgJEiEKBGpvYnMYAiADKAsyEy5kZW5kcmEuam9icy52MS5Kb2ISDQoFcHJ1bmUYAyABKAgSGQoRYWxsb3dfbWFzc19kZWxldGUYBCABKAgSFAoMcmVzZXRfcGF1c2VzGAUgASgIEhsKCHBhcmFsbGVsGAYgASgFQgm6SAYaBBhAKAAiOAoSUGxhbkpvYlNldFJlc3BvbnNlEiIKBHBsYW4YASABKAsyFC5kZW5kcmEuam9icy52MS5QbGFuIs4BCgRQbGFuEioKB2NoYW5nZXMYASADKAsyGS5kZW5kcmEuam9icy52MS5Kb2JDaGFuZ2USDwoHZm9yZWlnbhgCIAMoCRItCgh3YXJuaW5ncxgDIAMoCzIbLmRlbmRyYS5qb2JzLnYxLlBsYW5XYXJuaW5nEgwKBGV0YWcYBCABKAkSEQoJbmFtZXNwYWNlGAUgASgJEhQKDG5hbWVzcGFjZV9pZBgGIAEoCRIPCgdyZWZ1c2FsGAcgASgJEhIKCnVucmVjb3JkZWQYCCABKAgiXgoLUGxhbldhcm5pbmcSDgoGam9iX2lkGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSLgoKc3RhcnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiUwoSQXBwbHlKb2JTZXRSZXF1ZXN0Ei8KB2pvYl9zZXQYASABKAsyFi5kZW5kcmEuam9icy52MS5Kb2JTZXRCBrpIA8gBARIMCgRldGFnGAIgASgJIl0KE0FwcGx5Sm9iU2V0UmVzcG9uc2USKQoGY2hhbmdlGAEgASgLMhkuZGVuZHJhLmpvYnMudjEuSm9iQ2hhbmdlEgwKBGRvbmUYAiABKAUSDQoFdG90YWwYAyABKAUiXwoNQXBwbGllZEpvYlNldBIiCgRwbGFuGAEgASgLMhQuZGVuZHJhLmpvYnMudjEuUGxhbhIqCgdjaGFuZ2VzGAIgAygLMhkuZGVuZHJhLmpvYnMudjEuSm9iQ2hhbmdlIiMKD0dldERyaWZ0UmVxdWVzdBIQCghwcm92aWRlchgBIAEoCSKcAQoQR2V0RHJpZnRSZXNwb25zZRIoCgZkcmlmdHMYASADKAsyGC5kZW5kcmEuam9icy52MS5Kb2JEcmlmdBIPCgdmb3JlaWduGAIgAygJEikKB2ZhaWxpbmcYAyADKAsyGC5kZW5kcmEuam9icy52MS5Kb2JEcmlmdBIPCgdhcHBsaWVkGAQgASgFEhEKCW5hbWVzcGFjZRgFIAEoCSKMAQoISm9iRHJpZnQSDgoGam9iX2lkGAEgASgJEicKBGtpbmQYAiABKA4yGS5kZW5kcmEuam9icy52MS5EcmlmdEtpbmQSKwoGZmllbGRzGAMgAygLMhsuZGVuZHJhLmpvYnMudjEuRmllbGRDaGFuZ2USDAoEbm90ZRgEIAEoCRIMCgRtb2RlGAUgASgJKrUBCglEcmlmdEtpbmQSGgoWRFJJRlRfS0lORF9VTlNQRUNJRklFRBAAEhUKEURSSUZUX0tJTkRfRURJVEVEEAESFQoRRFJJRlRfS0lORF9QQVVTRUQQAhIWChJEUklGVF9LSU5EX1JFU1VNRUQQAxIWChJEUklGVF9LSU5EX0RFTEVURUQQBBIWChJEUklGVF9LSU5EX1NUT1BQRUQQBRIWChJEUklGVF9LSU5EX0ZBSUxJTkcQBjKXAgoNSm9iU2V0U2VydmljZRJYCgpQbGFuSm9iU2V0EiEuZGVuZHJhLmpvYnMudjEuUGxhbkpvYlNldFJlcXVlc3QaIi5kZW5kcmEuam9icy52MS5QbGFuSm9iU2V0UmVzcG9uc2UiA5ACARJYCgtBcHBseUpvYlNldBIiLmRlbmRyYS5qb2JzLnYxLkFwcGx5Sm9iU2V0UmVxdWVzdBojLmRlbmRyYS5qb2JzLnYxLkFwcGx5Sm9iU2V0UmVzcG9uc2UwARJSCghHZXREcmlmdBIfLmRlbmRyYS5qb2JzLnYxLkdldERyaWZ0UmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLkdldERyaWZ0UmVzcG9uc2UiA5ACAUJCWkBnaXRodWIuY29tL2RlbmRyYXNjaWVuY2UvZGVuZHJhLWpvYnMvcHJvdG8vZGVuZHJhL2pvYnMvdjE7am9ic3YxYgZwcm90bzM", [file_buf_validate_validate, file_dendra_jobs_v1_job, file_dendra_jobs_v1_job_service, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message dendra.jobs.v1.PlanJobSetRequest
@@ -74,6 +74,13 @@ export type JobSet = Message<"dendra.jobs.v1.JobSet"> & {
    * @generated from field: bool reset_pauses = 5;
    */
   resetPauses: boolean;
+
+  /**
+   * How many calls to Temporal may be under way at once. 0 means 8.
+   *
+   * @generated from field: int32 parallel = 6;
+   */
+  parallel: number;
 };
 
 /**
@@ -131,6 +138,33 @@ export type Plan = Message<"dendra.jobs.v1.Plan"> & {
    * @generated from field: string etag = 4;
    */
   etag: string;
+
+  /**
+   * @generated from field: string namespace = 5;
+   */
+  namespace: string;
+
+  /**
+   * Distinguishes namespaces of the same name on several clusters.
+   *
+   * @generated from field: string namespace_id = 6;
+   */
+  namespaceId: string;
+
+  /**
+   * Why ApplyJobSet would refuse the plan. Empty if it would not.
+   *
+   * @generated from field: string refusal = 7;
+   */
+  refusal: string;
+
+  /**
+   * Nothing has to change, but ApplyJobSet has to write down what an earlier call that was
+   * cut off did.
+   *
+   * @generated from field: bool unrecorded = 8;
+   */
+  unrecorded: boolean;
 };
 
 /**
@@ -223,6 +257,33 @@ export const ApplyJobSetResponseSchema: GenMessage<ApplyJobSetResponse> = /*@__P
   messageDesc(file_dendra_jobs_v1_job_set_service, 6);
 
 /**
+ * AppliedJobSet is all answers of ApplyJobSet together, with the plan that was shown before.
+ * starter apply gives it as JSON.
+ *
+ * @generated from message dendra.jobs.v1.AppliedJobSet
+ */
+export type AppliedJobSet = Message<"dendra.jobs.v1.AppliedJobSet"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.Plan plan = 1;
+   */
+  plan?: Plan | undefined;
+
+  /**
+   * The changes that were tried, in the order of ids.
+   *
+   * @generated from field: repeated dendra.jobs.v1.JobChange changes = 2;
+   */
+  changes: JobChange[];
+};
+
+/**
+ * Describes the message dendra.jobs.v1.AppliedJobSet.
+ * Use `create(AppliedJobSetSchema)` to create a new message.
+ */
+export const AppliedJobSetSchema: GenMessage<AppliedJobSet> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_job_set_service, 7);
+
+/**
  * @generated from message dendra.jobs.v1.GetDriftRequest
  */
 export type GetDriftRequest = Message<"dendra.jobs.v1.GetDriftRequest"> & {
@@ -239,7 +300,7 @@ export type GetDriftRequest = Message<"dendra.jobs.v1.GetDriftRequest"> & {
  * Use `create(GetDriftRequestSchema)` to create a new message.
  */
 export const GetDriftRequestSchema: GenMessage<GetDriftRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_job_set_service, 7);
+  messageDesc(file_dendra_jobs_v1_job_set_service, 8);
 
 /**
  * @generated from message dendra.jobs.v1.GetDriftResponse
@@ -270,6 +331,11 @@ export type GetDriftResponse = Message<"dendra.jobs.v1.GetDriftResponse"> & {
    * @generated from field: int32 applied = 4;
    */
   applied: number;
+
+  /**
+   * @generated from field: string namespace = 5;
+   */
+  namespace: string;
 };
 
 /**
@@ -277,7 +343,7 @@ export type GetDriftResponse = Message<"dendra.jobs.v1.GetDriftResponse"> & {
  * Use `create(GetDriftResponseSchema)` to create a new message.
  */
 export const GetDriftResponseSchema: GenMessage<GetDriftResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_job_set_service, 8);
+  messageDesc(file_dendra_jobs_v1_job_set_service, 9);
 
 /**
  * JobDrift is how a job is not as it was applied.
@@ -306,6 +372,13 @@ export type JobDrift = Message<"dendra.jobs.v1.JobDrift"> & {
    * @generated from field: string note = 4;
    */
   note: string;
+
+  /**
+   * one_shot, recurring, continuous or queued.
+   *
+   * @generated from field: string mode = 5;
+   */
+  mode: string;
 };
 
 /**
@@ -313,7 +386,7 @@ export type JobDrift = Message<"dendra.jobs.v1.JobDrift"> & {
  * Use `create(JobDriftSchema)` to create a new message.
  */
 export const JobDriftSchema: GenMessage<JobDrift> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_job_set_service, 9);
+  messageDesc(file_dendra_jobs_v1_job_set_service, 10);
 
 /**
  * DriftKind says what was done to a job.

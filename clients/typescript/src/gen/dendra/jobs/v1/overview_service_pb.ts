@@ -23,7 +23,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/overview_service.proto.
  */
 export const file_dendra_jobs_v1_overview_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVkZW5kcmEvam9icy92MS9vdmVydmlld19zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSItChJHZXRPdmVydmlld1JlcXVlc3QSFwoEcnVucxgBIAEoBUIJukgGGgQYZCgAIkEKE0dldE92ZXJ2aWV3UmVzcG9uc2USKgoIb3ZlcnZpZXcYASABKAsyGC5kZW5kcmEuam9icy52MS5PdmVydmlldyJKChRXYXRjaE92ZXJ2aWV3UmVxdWVzdBIXCgRydW5zGAEgASgFQgm6SAYaBBhkKAASGQoIcmV2aXNpb24YAiABKANCB7pIBCICKAAizgEKFVdhdGNoT3ZlcnZpZXdSZXNwb25zZRIqCghvdmVydmlldxgBIAEoCzIYLmRlbmRyYS5qb2JzLnYxLk92ZXJ2aWV3Eg0KBWRlbHRhGAIgASgIEhQKDHJlbW92ZWRfam9icxgDIAMoCRIWCg5yZW1vdmVkX3F1ZXVlcxgEIAMoCRIVCg1yZW1vdmVkX2xvYWRzGAUgAygJEhcKD3JlbW92ZWRfd29ya2VycxgGIAMoCRIcChRyZW1vdmVkX2ludGVncmF0aW9ucxgHIAMoCSLvAwoIT3ZlcnZpZXcSEAoIcmV2aXNpb24YASABKAMSLQoJcmVhZF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIlCgZhbGVydHMYAyADKAsyFS5kZW5kcmEuam9icy52MS5BbGVydBItCgdzZXJ2ZXJzGAQgAygLMhwuZGVuZHJhLmpvYnMudjEuU2VydmVySGVhbHRoEikKBGpvYnMYBSADKAsyGy5kZW5kcmEuam9icy52MS5Kb2JPdmVydmlldxIlCgZxdWV1ZXMYBiADKAsyFS5kZW5kcmEuam9icy52MS5RdWV1ZRIjCgVsb2FkcxgHIAMoCzIULmRlbmRyYS5qb2JzLnYxLkxvYWQSJwoHd29ya2VycxgIIAMoCzIWLmRlbmRyYS5qb2JzLnYxLldvcmtlchI0Cg51bnNlcnZlZF90eXBlcxgJIAMoCzIcLmRlbmRyYS5qb2JzLnYxLlVuc2VydmVkVHlwZRI5CgxpbnRlZ3JhdGlvbnMYCiADKAsyIy5kZW5kcmEuam9icy52MS5JbnRlZ3JhdGlvbk92ZXJ2aWV3EiwKBWRyaWZ0GAsgASgLMh0uZGVuZHJhLmpvYnMudjEuRHJpZnRPdmVydmlldxINCgVub3RlcxgMIAMoCSKsAQoMU2VydmVySGVhbHRoEgwKBG5hbWUYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIKCgJ1cBgDIAEoCBIqCgdsYXRlbmN5GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhUKDWVycm9yX21lc3NhZ2UYBSABKAkSLgoKc2luY2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi9wMKC0pvYk92ZXJ2aWV3EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSDAoEbW9kZRgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS5kZW5kcmEuam9icy52MS5Kb2JTdGF0dXMSEAoIcHJvdmlkZXIYBSABKAkSDQoFb3duZXIYBiABKAkSDQoFcXVldWUYByABKAkSFAoMcGF1c2VfcmVhc29uGAggASgJEigKB2ZhaWxpbmcYCSABKAsyFy5kZW5kcmEuam9icy52MS5GYWlsaW5nEjMKD2xhc3Rfc3RhcnRfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbmV4dF9zdGFydF90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFsYXN0X3N1Y2Nlc3NfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIb3V0Y29tZXMYDSABKAkSMgoPbWVkaWFuX2R1cmF0aW9uGA4gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiwKCWZyZXNobmVzcxgPIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIQCghkZWFkbGluZRgQIAEoCSK8AQoTSW50ZWdyYXRpb25PdmVydmlldxIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSFAoMb3JnYW5pemF0aW9uGAMgASgJEg8KB3N0YXRpb24YBCABKAkSDwoHZW5hYmxlZBgFIAEoCBINCgVyZWFkeRgGIAEoCBIQCghkZWdyYWRlZBgHIAEoCBIOCgZyZWFzb24YCCABKAkSDwoHdmVyc2lvbhgJIAEoAxIPCgdqb2JfaWRzGAogAygJIl0KDURyaWZ0T3ZlcnZpZXcSDAoEam9icxgBIAEoBRIPCgdqb2JfaWRzGAIgAygJEi0KCXJlYWRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAy0wEKD092ZXJ2aWV3U2VydmljZRJbCgtHZXRPdmVydmlldxIiLmRlbmRyYS5qb2JzLnYxLkdldE92ZXJ2aWV3UmVxdWVzdBojLmRlbmRyYS5qb2JzLnYxLkdldE92ZXJ2aWV3UmVzcG9uc2UiA5ACARJjCg1XYXRjaE92ZXJ2aWV3EiQuZGVuZHJhLmpvYnMudjEuV2F0Y2hPdmVydmlld1JlcXVlc3QaJS5kZW5kcmEuam9icy52MS5XYXRjaE92ZXJ2aWV3UmVzcG9uc2UiA5ACATABQkJaQGdpdGh1Yi5jb20vZGVuZHJhc2NpZW5jZS9kZW5kcmEtam9icy9wcm90by9kZW5kcmEvam9icy92MTtqb2JzdjFiBnByb3RvMw", [file_buf_validate_validate, file_dendra_jobs_v1_alert_service, file_dendra_jobs_v1_job, file_dendra_jobs_v1_pipeline_service, file_dendra_jobs_v1_queue_service, file_dendra_jobs_v1_worker_service, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiVkZW5kcmEvam9icy92MS9vdmVydmlld19zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSItChJHZXRPdmVydmlld1JlcXVlc3QSFwoEcnVucxgBIAEoBUIJukgGGgQYZCgAIkEKE0dldE92ZXJ2aWV3UmVzcG9uc2USKgoIb3ZlcnZpZXcYASABKAsyGC5kZW5kcmEuam9icy52MS5PdmVydmlldyJKChRXYXRjaE92ZXJ2aWV3UmVxdWVzdBIXCgRydW5zGAEgASgFQgm6SAYaBBhkKAASGQoIcmV2aXNpb24YAiABKANCB7pIBCICKAAi6AEKFVdhdGNoT3ZlcnZpZXdSZXNwb25zZRIqCghvdmVydmlldxgBIAEoCzIYLmRlbmRyYS5qb2JzLnYxLk92ZXJ2aWV3Eg0KBWRlbHRhGAIgASgIEhQKDHJlbW92ZWRfam9icxgDIAMoCRIWCg5yZW1vdmVkX3F1ZXVlcxgEIAMoCRIVCg1yZW1vdmVkX2xvYWRzGAUgAygJEhcKD3JlbW92ZWRfd29ya2VycxgGIAMoCRIcChRyZW1vdmVkX2ludGVncmF0aW9ucxgHIAMoCRIYChByZW1vdmVkX3N0YXRpb25zGAggAygJItcECghPdmVydmlldxIQCghyZXZpc2lvbhgBIAEoAxItCglyZWFkX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBmFsZXJ0cxgDIAMoCzIVLmRlbmRyYS5qb2JzLnYxLkFsZXJ0Ei0KB3NlcnZlcnMYBCADKAsyHC5kZW5kcmEuam9icy52MS5TZXJ2ZXJIZWFsdGgSKQoEam9icxgFIAMoCzIbLmRlbmRyYS5qb2JzLnYxLkpvYk92ZXJ2aWV3EiUKBnF1ZXVlcxgGIAMoCzIVLmRlbmRyYS5qb2JzLnYxLlF1ZXVlEiMKBWxvYWRzGAcgAygLMhQuZGVuZHJhLmpvYnMudjEuTG9hZBInCgd3b3JrZXJzGAggAygLMhYuZGVuZHJhLmpvYnMudjEuV29ya2VyEjQKDnVuc2VydmVkX3R5cGVzGAkgAygLMhwuZGVuZHJhLmpvYnMudjEuVW5zZXJ2ZWRUeXBlEjkKDGludGVncmF0aW9ucxgKIAMoCzIjLmRlbmRyYS5qb2JzLnYxLkludGVncmF0aW9uT3ZlcnZpZXcSLAoFZHJpZnQYCyABKAsyHS5kZW5kcmEuam9icy52MS5EcmlmdE92ZXJ2aWV3Eg0KBW5vdGVzGAwgAygJEjMKDXVuc2VydmVkX3RhZ3MYDSADKAsyHC5kZW5kcmEuam9icy52MS5VbnNlcnZlZFRhZ3MSMQoIc3RhdGlvbnMYDiADKAsyHy5kZW5kcmEuam9icy52MS5TdGF0aW9uT3ZlcnZpZXcibgoPU3RhdGlvbk92ZXJ2aWV3EgwKBG5hbWUYASABKAkSDgoGam9iX2lkGAIgASgJEg4KBnNvdXJjZRgDIAEoCRItCglsYXN0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIpEBCgxVbnNlcnZlZFRhZ3MSEAoIam9iX3R5cGUYASABKAkSNAoEdGFncxgCIAMoCzImLmRlbmRyYS5qb2JzLnYxLlVuc2VydmVkVGFncy5UYWdzRW50cnkSDAoEam9icxgDIAEoBRorCglUYWdzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKsAQoMU2VydmVySGVhbHRoEgwKBG5hbWUYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIKCgJ1cBgDIAEoCBIqCgdsYXRlbmN5GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhUKDWVycm9yX21lc3NhZ2UYBSABKAkSLgoKc2luY2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAirAQKC0pvYk92ZXJ2aWV3EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSDAoEbW9kZRgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS5kZW5kcmEuam9icy52MS5Kb2JTdGF0dXMSEAoIcHJvdmlkZXIYBSABKAkSDQoFb3duZXIYBiABKAkSDQoFcXVldWUYByABKAkSFAoMcGF1c2VfcmVhc29uGAggASgJEigKB2ZhaWxpbmcYCSABKAsyFy5kZW5kcmEuam9icy52MS5GYWlsaW5nEjMKD2xhc3Rfc3RhcnRfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbmV4dF9zdGFydF90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFsYXN0X3N1Y2Nlc3NfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIb3V0Y29tZXMYDSABKAkSMgoPbWVkaWFuX2R1cmF0aW9uGA4gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiwKCWZyZXNobmVzcxgPIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIQCghkZWFkbGluZRgQIAEoCRIzCg9maXJzdF9zZWVuX3RpbWUYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIrwBChNJbnRlZ3JhdGlvbk92ZXJ2aWV3EgwKBG5hbWUYASABKAkSDAoEdHlwZRgCIAEoCRIUCgxvcmdhbml6YXRpb24YAyABKAkSDwoHc3RhdGlvbhgEIAEoCRIPCgdlbmFibGVkGAUgASgIEg0KBXJlYWR5GAYgASgIEhAKCGRlZ3JhZGVkGAcgASgIEg4KBnJlYXNvbhgIIAEoCRIPCgd2ZXJzaW9uGAkgASgDEg8KB2pvYl9pZHMYCiADKAkiXQoNRHJpZnRPdmVydmlldxIMCgRqb2JzGAEgASgFEg8KB2pvYl9pZHMYAiADKAkSLQoJcmVhZF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDLTAQoPT3ZlcnZpZXdTZXJ2aWNlElsKC0dldE92ZXJ2aWV3EiIuZGVuZHJhLmpvYnMudjEuR2V0T3ZlcnZpZXdSZXF1ZXN0GiMuZGVuZHJhLmpvYnMudjEuR2V0T3ZlcnZpZXdSZXNwb25zZSIDkAIBEmMKDVdhdGNoT3ZlcnZpZXcSJC5kZW5kcmEuam9icy52MS5XYXRjaE92ZXJ2aWV3UmVxdWVzdBolLmRlbmRyYS5qb2JzLnYxLldhdGNoT3ZlcnZpZXdSZXNwb25zZSIDkAIBMAFCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_buf_validate_validate, file_dendra_jobs_v1_alert_service, file_dendra_jobs_v1_job, file_dendra_jobs_v1_pipeline_service, file_dendra_jobs_v1_queue_service, file_dendra_jobs_v1_worker_service, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message dendra.jobs.v1.GetOverviewRequest
@@ -93,8 +93,8 @@ export const WatchOverviewRequestSchema: GenMessage<WatchOverviewRequest> = /*@_
  */
 export type WatchOverviewResponse = Message<"dendra.jobs.v1.WatchOverviewResponse"> & {
   /**
-   * All of it, or what is other than in the revision before: jobs, queues, loads, workers and
-   * integrations that changed. Alerts, servers and drift are always all.
+   * All of it, or what is other than in the revision before: jobs, queues, loads, workers,
+   * stations and integrations that changed. The rest is always all.
    *
    * @generated from field: dendra.jobs.v1.Overview overview = 1;
    */
@@ -133,6 +133,11 @@ export type WatchOverviewResponse = Message<"dendra.jobs.v1.WatchOverviewRespons
    * @generated from field: repeated string removed_integrations = 7;
    */
   removedIntegrations: string[];
+
+  /**
+   * @generated from field: repeated string removed_stations = 8;
+   */
+  removedStations: string[];
 };
 
 /**
@@ -156,6 +161,8 @@ export type Overview = Message<"dendra.jobs.v1.Overview"> & {
   revision: bigint;
 
   /**
+   * When the server read something last.
+   *
    * @generated from field: google.protobuf.Timestamp read_time = 2;
    */
   readTime?: Timestamp | undefined;
@@ -175,7 +182,7 @@ export type Overview = Message<"dendra.jobs.v1.Overview"> & {
   servers: ServerHealth[];
 
   /**
-   * In the order of ids.
+   * In the order of ids. Of jobs that run once, the latest 5,000 that have ended.
    *
    * @generated from field: repeated dendra.jobs.v1.JobOverview jobs = 5;
    */
@@ -217,6 +224,20 @@ export type Overview = Message<"dendra.jobs.v1.Overview"> & {
    * @generated from field: repeated string notes = 12;
    */
   notes: string[];
+
+  /**
+   * Tags that jobs ask for and no live worker of their type has.
+   *
+   * @generated from field: repeated dendra.jobs.v1.UnservedTags unserved_tags = 13;
+   */
+  unservedTags: UnservedTags[];
+
+  /**
+   * In the order of names.
+   *
+   * @generated from field: repeated dendra.jobs.v1.StationOverview stations = 14;
+   */
+  stations: StationOverview[];
 };
 
 /**
@@ -225,6 +246,76 @@ export type Overview = Message<"dendra.jobs.v1.Overview"> & {
  */
 export const OverviewSchema: GenMessage<Overview> = /*@__PURE__*/
   messageDesc(file_dendra_jobs_v1_overview_service, 4);
+
+/**
+ * StationOverview is a station, logger or table that a job reads.
+ *
+ * @generated from message dendra.jobs.v1.StationOverview
+ */
+export type StationOverview = Message<"dendra.jobs.v1.StationOverview"> & {
+  /**
+   * JOB_ID/SOURCE.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string job_id = 2;
+   */
+  jobId: string;
+
+  /**
+   * @generated from field: string source = 3;
+   */
+  source: string;
+
+  /**
+   * The time of the latest record that was read, or an hour that had one.
+   *
+   * @generated from field: google.protobuf.Timestamp last_time = 4;
+   */
+  lastTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.StationOverview.
+ * Use `create(StationOverviewSchema)` to create a new message.
+ */
+export const StationOverviewSchema: GenMessage<StationOverview> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_overview_service, 5);
+
+/**
+ * UnservedTags are the tags that jobs of a type ask for in bind, and that no live worker
+ * that serves the type has.
+ *
+ * @generated from message dendra.jobs.v1.UnservedTags
+ */
+export type UnservedTags = Message<"dendra.jobs.v1.UnservedTags"> & {
+  /**
+   * @generated from field: string job_type = 1;
+   */
+  jobType: string;
+
+  /**
+   * @generated from field: map<string, string> tags = 2;
+   */
+  tags: { [key: string]: string };
+
+  /**
+   * How many jobs ask for them.
+   *
+   * @generated from field: int32 jobs = 3;
+   */
+  jobs: number;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.UnservedTags.
+ * Use `create(UnservedTagsSchema)` to create a new message.
+ */
+export const UnservedTagsSchema: GenMessage<UnservedTags> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_overview_service, 6);
 
 /**
  * ServerHealth is how a server answers.
@@ -250,6 +341,8 @@ export type ServerHealth = Message<"dendra.jobs.v1.ServerHealth"> & {
   up: boolean;
 
   /**
+   * How long it took to answer, rounded up to a power of two milliseconds.
+   *
    * @generated from field: google.protobuf.Duration latency = 4;
    */
   latency?: Duration | undefined;
@@ -272,7 +365,7 @@ export type ServerHealth = Message<"dendra.jobs.v1.ServerHealth"> & {
  * Use `create(ServerHealthSchema)` to create a new message.
  */
 export const ServerHealthSchema: GenMessage<ServerHealth> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 5);
+  messageDesc(file_dendra_jobs_v1_overview_service, 7);
 
 /**
  * JobOverview is a job and the outcomes of its latest runs.
@@ -352,7 +445,7 @@ export type JobOverview = Message<"dendra.jobs.v1.JobOverview"> & {
   outcomes: string;
 
   /**
-   * The median of the durations of the completed runs among them.
+   * The median of the durations of the completed runs among the latest 100.
    *
    * @generated from field: google.protobuf.Duration median_duration = 14;
    */
@@ -369,6 +462,13 @@ export type JobOverview = Message<"dendra.jobs.v1.JobOverview"> & {
    * @generated from field: string deadline = 16;
    */
   deadline: string;
+
+  /**
+   * Since when the server knows the job. A job without a success is late from then on.
+   *
+   * @generated from field: google.protobuf.Timestamp first_seen_time = 17;
+   */
+  firstSeenTime?: Timestamp | undefined;
 };
 
 /**
@@ -376,7 +476,7 @@ export type JobOverview = Message<"dendra.jobs.v1.JobOverview"> & {
  * Use `create(JobOverviewSchema)` to create a new message.
  */
 export const JobOverviewSchema: GenMessage<JobOverview> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 6);
+  messageDesc(file_dendra_jobs_v1_overview_service, 8);
 
 /**
  * IntegrationOverview is an integration config of the platform.
@@ -444,7 +544,7 @@ export type IntegrationOverview = Message<"dendra.jobs.v1.IntegrationOverview"> 
  * Use `create(IntegrationOverviewSchema)` to create a new message.
  */
 export const IntegrationOverviewSchema: GenMessage<IntegrationOverview> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 7);
+  messageDesc(file_dendra_jobs_v1_overview_service, 9);
 
 /**
  * DriftOverview says how far Temporal is from what was applied.
@@ -475,7 +575,7 @@ export type DriftOverview = Message<"dendra.jobs.v1.DriftOverview"> & {
  * Use `create(DriftOverviewSchema)` to create a new message.
  */
 export const DriftOverviewSchema: GenMessage<DriftOverview> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 8);
+  messageDesc(file_dendra_jobs_v1_overview_service, 10);
 
 /**
  * OverviewService shows all at a glance. A server reads Temporal and NATS once for all its

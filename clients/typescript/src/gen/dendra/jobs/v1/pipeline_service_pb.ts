@@ -13,12 +13,18 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/pipeline_service.proto.
  */
 export const file_dendra_jobs_v1_pipeline_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVkZW5kcmEvam9icy92MS9waXBlbGluZV9zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSISChBMaXN0TG9hZHNSZXF1ZXN0IjgKEUxpc3RMb2Fkc1Jlc3BvbnNlEiMKBWxvYWRzGAEgAygLMhQuZGVuZHJhLmpvYnMudjEuTG9hZCKiBAoETG9hZBIQCghsb2NhdGlvbhgBIAEoCRIMCgRmbG93GAIgASgJEg4KBm1pcnJvchgDIAEoCRIqCgZzdGF0dXMYBCABKA4yGi5kZW5kcmEuam9icy52MS5Mb2FkU3RhdHVzEg8KB2FkZHJlc3MYBSABKAkSDgoGam9iX2lkGAYgASgJEg8KB3dhaXRpbmcYByABKAMSLwoLb2xkZXN0X3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhkKEXBvaW50c19wZXJfc2Vjb25kGAkgASgBEg4KBnBvaW50cxgKIAEoAxITCgtxdWFyYW50aW5lZBgLIAEoAxIPCgdleHBpcmVkGAwgASgDEjMKD2xhc3Rfd3JpdGVfdGltZRgNIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLdXBkYXRlX3RpbWUYDiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDWVycm9yX21lc3NhZ2UYDyABKAkSLQoJZG93bl90aW1lGBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFuZXh0X2F0dGVtcHRfdGltZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIZmFpbHVyZXMYEiABKAUSFQoNaGVsZF9zZXF1ZW5jZRgTIAEoAyJfChZTa2lwSGVsZE1lc3NhZ2VSZXF1ZXN0EicKCGxvY2F0aW9uGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSDAoEZmxvdxgCIAEoCRIOCgZtaXJyb3IYAyABKAkiKwoXU2tpcEhlbGRNZXNzYWdlUmVzcG9uc2USEAoIc2VxdWVuY2UYASABKAMipgIKDlF1YXJhbnRpbmVJdGVtEgoKAmlkGAEgASgDEg0KBXN0YWdlGAIgASgJEgwKBGZsb3cYAyABKAkSDAoEbmFtZRgEIAEoCRITCgtlcnJvcl9jbGFzcxgFIAEoCRIOCgZyZWFzb24YBiABKAkSDgoGam9iX2lkGAcgASgJEg4KBnRhcmdldBgIIAEoCRIWCg5vcmlnaW5fc3ViamVjdBgJIAEoCRIXCg9vcmlnaW5fc2VxdWVuY2UYCiABKAMSMwoPcXVhcmFudGluZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCg5ub3RfcmVwbGF5YWJsZRgMIAEoCRIMCgRzaXplGA0gASgDEgwKBGJvZHkYDiABKAwinAEKEFF1YXJhbnRpbmVGaWx0ZXISDQoFc3RhZ2UYASABKAkSDAoEZmxvdxgCIAEoCRIUCgxvcmdhbml6YXRpb24YAyABKAkSEAoIbG9jYXRpb24YBCABKAkSEwoLZXJyb3JfY2xhc3MYBSABKAkSLgoKc3RhcnRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAifgoaTGlzdFF1YXJhbnRpbmVJdGVtc1JlcXVlc3QSGgoJcGFnZV9zaXplGAEgASgFQge6SAQaAigAEhIKCnBhZ2VfdG9rZW4YAiABKAkSMAoGZmlsdGVyGAMgASgLMiAuZGVuZHJhLmpvYnMudjEuUXVhcmFudGluZUZpbHRlciJlChtMaXN0UXVhcmFudGluZUl0ZW1zUmVzcG9uc2USLQoFaXRlbXMYASADKAsyHi5kZW5kcmEuam9icy52MS5RdWFyYW50aW5lSXRlbRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiLwoYR2V0UXVhcmFudGluZUl0ZW1SZXF1ZXN0EhMKAmlkGAEgASgDQge6SAQiAiAAIkkKGUdldFF1YXJhbnRpbmVJdGVtUmVzcG9uc2USLAoEaXRlbRgBIAEoCzIeLmRlbmRyYS5qb2JzLnYxLlF1YXJhbnRpbmVJdGVtIpMBChxSZXBsYXlRdWFyYW50aW5lSXRlbXNSZXF1ZXN0EhwKA2lkcxgBIAMoA0IPukgMkgEJEOgHIgQiAiAAEjAKBmZpbHRlchgCIAEoCzIgLmRlbmRyYS5qb2JzLnYxLlF1YXJhbnRpbmVGaWx0ZXISDQoFZm9yY2UYAyABKAg6FLpIESIPCgNpZHMKBmZpbHRlchABImMKHVJlcGxheVF1YXJhbnRpbmVJdGVtc1Jlc3BvbnNlEhQKDHJlcGxheV9jb3VudBgBIAEoBRIsCgRsZWZ0GAIgAygLMh4uZGVuZHJhLmpvYnMudjEuUXVhcmFudGluZUl0ZW0ikQEKGkRyb3BRdWFyYW50aW5lSXRlbXNSZXF1ZXN0EhwKA2lkcxgBIAMoA0IPukgMkgEJEOgHIgQiAiAAEjAKBmZpbHRlchgCIAEoCzIgLmRlbmRyYS5qb2JzLnYxLlF1YXJhbnRpbmVGaWx0ZXISDQoFZm9yY2UYAyABKAg6FLpIESIPCgNpZHMKBmZpbHRlchABIjEKG0Ryb3BRdWFyYW50aW5lSXRlbXNSZXNwb25zZRISCgpkcm9wX2NvdW50GAEgASgFKp8BCgpMb2FkU3RhdHVzEhsKF0xPQURfU1RBVFVTX1VOU1BFQ0lGSUVEEAASEgoOTE9BRF9TVEFUVVNfT0sQARIXChNMT0FEX1NUQVRVU19GQUlMSU5HEAISFAoQTE9BRF9TVEFUVVNfRE9XThADEhYKEkxPQURfU1RBVFVTX1RSWUlORxAEEhkKFUxPQURfU1RBVFVTX05PX0xPQURFUhAFMsgBCgtMb2FkU2VydmljZRJVCglMaXN0TG9hZHMSIC5kZW5kcmEuam9icy52MS5MaXN0TG9hZHNSZXF1ZXN0GiEuZGVuZHJhLmpvYnMudjEuTGlzdExvYWRzUmVzcG9uc2UiA5ACARJiCg9Ta2lwSGVsZE1lc3NhZ2USJi5kZW5kcmEuam9icy52MS5Ta2lwSGVsZE1lc3NhZ2VSZXF1ZXN0GicuZGVuZHJhLmpvYnMudjEuU2tpcEhlbGRNZXNzYWdlUmVzcG9uc2Uy3QMKEVF1YXJhbnRpbmVTZXJ2aWNlEnMKE0xpc3RRdWFyYW50aW5lSXRlbXMSKi5kZW5kcmEuam9icy52MS5MaXN0UXVhcmFudGluZUl0ZW1zUmVxdWVzdBorLmRlbmRyYS5qb2JzLnYxLkxpc3RRdWFyYW50aW5lSXRlbXNSZXNwb25zZSIDkAIBEm0KEUdldFF1YXJhbnRpbmVJdGVtEiguZGVuZHJhLmpvYnMudjEuR2V0UXVhcmFudGluZUl0ZW1SZXF1ZXN0GikuZGVuZHJhLmpvYnMudjEuR2V0UXVhcmFudGluZUl0ZW1SZXNwb25zZSIDkAIBEnQKFVJlcGxheVF1YXJhbnRpbmVJdGVtcxIsLmRlbmRyYS5qb2JzLnYxLlJlcGxheVF1YXJhbnRpbmVJdGVtc1JlcXVlc3QaLS5kZW5kcmEuam9icy52MS5SZXBsYXlRdWFyYW50aW5lSXRlbXNSZXNwb25zZRJuChNEcm9wUXVhcmFudGluZUl0ZW1zEiouZGVuZHJhLmpvYnMudjEuRHJvcFF1YXJhbnRpbmVJdGVtc1JlcXVlc3QaKy5kZW5kcmEuam9icy52MS5Ecm9wUXVhcmFudGluZUl0ZW1zUmVzcG9uc2VCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_timestamp]);
+  fileDesc("CiVkZW5kcmEvam9icy92MS9waXBlbGluZV9zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSI7ChBMaXN0TG9hZHNSZXF1ZXN0EicKCGxvY2F0aW9uGAEgASgJQhW6SBJyEDIOXlshLX5dezAsNTEyfSQiRgoRTGlzdExvYWRzUmVzcG9uc2USIwoFbG9hZHMYASADKAsyFC5kZW5kcmEuam9icy52MS5Mb2FkEgwKBG5vdGUYAiABKAkiwQUKBExvYWQSEAoIbG9jYXRpb24YASABKAkSDAoEZmxvdxgCIAEoCRIOCgZtaXJyb3IYAyABKAkSKgoGc3RhdHVzGAQgASgOMhouZGVuZHJhLmpvYnMudjEuTG9hZFN0YXR1cxIPCgdhZGRyZXNzGAUgASgJEg4KBmpvYl9pZBgGIAEoCRIPCgd3YWl0aW5nGAcgASgDEi8KC29sZGVzdF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIZChFwb2ludHNfcGVyX3NlY29uZBgJIAEoARIOCgZwb2ludHMYCiABKAMSEwoLcXVhcmFudGluZWQYCyABKAMSDwoHZXhwaXJlZBgMIAEoAxIzCg9sYXN0X3dyaXRlX3RpbWUYDSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3VwZGF0ZV90aW1lGA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIVCg1lcnJvcl9tZXNzYWdlGA8gASgJEi0KCWRvd25fdGltZRgQIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNQoRbmV4dF9hdHRlbXB0X3RpbWUYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGZhaWx1cmVzGBIgASgFEhUKDWhlbGRfc2VxdWVuY2UYEyABKAMSFAoMaGVsZF9zdWJqZWN0GBQgASgJEhMKC2Vycm9yX2NsYXNzGBUgASgJEjAKDGZhaWx1cmVfdGltZRgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJbWF4X2J5dGVzGBcgASgDEhUKDWRvbmVfc2VxdWVuY2UYGCABKAMSFgoObG9hZGVyX3JlcG9ydHMYGSABKAgiegoWU2tpcEhlbGRNZXNzYWdlUmVxdWVzdBInCghsb2NhdGlvbhgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEgwKBGZsb3cYAiABKAkSDgoGbWlycm9yGAMgASgJEhkKCHNlcXVlbmNlGAQgASgDQge6SAQiAigAIjwKF1NraXBIZWxkTWVzc2FnZVJlc3BvbnNlEhAKCHNlcXVlbmNlGAEgASgDEg8KB3N1YmplY3QYAiABKAkiuQIKDlF1YXJhbnRpbmVJdGVtEgoKAmlkGAEgASgDEg0KBXN0YWdlGAIgASgJEgwKBGZsb3cYAyABKAkSDAoEbmFtZRgEIAEoCRITCgtlcnJvcl9jbGFzcxgFIAEoCRIOCgZyZWFzb24YBiABKAkSDgoGam9iX2lkGAcgASgJEg4KBnRhcmdldBgIIAEoCRIWCg5vcmlnaW5fc3ViamVjdBgJIAEoCRIXCg9vcmlnaW5fc2VxdWVuY2UYCiABKAMSMwoPcXVhcmFudGluZV90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIWCg5ub3RfcmVwbGF5YWJsZRgMIAEoCRIMCgRzaXplGA0gASgDEgwKBGJvZHkYDiABKAwSEQoJa2VwdF9zaXplGA8gASgDIrgBChBRdWFyYW50aW5lRmlsdGVyEg0KBXN0YWdlGAEgASgJEgwKBGZsb3cYAiABKAkSFAoMb3JnYW5pemF0aW9uGAMgASgJEhAKCGxvY2F0aW9uGAQgASgJEhMKC2Vycm9yX2NsYXNzGAUgASgJEi4KCnN0YXJ0X3RpbWUYBiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhoKCWJlZm9yZV9pZBgHIAEoA0IHukgEIgIoACKUAQoaTGlzdFF1YXJhbnRpbmVJdGVtc1JlcXVlc3QSGgoJcGFnZV9zaXplGAEgASgFQge6SAQaAigAEhIKCnBhZ2VfdG9rZW4YAiABKAkSMAoGZmlsdGVyGAMgASgLMiAuZGVuZHJhLmpvYnMudjEuUXVhcmFudGluZUZpbHRlchIUCgxvbGRlc3RfZmlyc3QYBCABKAgieQobTGlzdFF1YXJhbnRpbmVJdGVtc1Jlc3BvbnNlEi0KBWl0ZW1zGAEgAygLMh4uZGVuZHJhLmpvYnMudjEuUXVhcmFudGluZUl0ZW0SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEhIKCnRvdGFsX3NpemUYAyABKAMiTgoaU3VtbWFyaXplUXVhcmFudGluZVJlcXVlc3QSMAoGZmlsdGVyGAEgASgLMiAuZGVuZHJhLmpvYnMudjEuUXVhcmFudGluZUZpbHRlciJOChtTdW1tYXJpemVRdWFyYW50aW5lUmVzcG9uc2USLwoGZ3JvdXBzGAEgAygLMh8uZGVuZHJhLmpvYnMudjEuUXVhcmFudGluZUdyb3VwIvQBCg9RdWFyYW50aW5lR3JvdXASDQoFc3RhZ2UYASABKAkSDAoEZmxvdxgCIAEoCRIMCgRuYW1lGAMgASgJEhMKC2Vycm9yX2NsYXNzGAQgASgJEhIKCml0ZW1fY291bnQYBSABKAMSGAoQcmVwbGF5YWJsZV9jb3VudBgGIAEoAxIvCgtvbGRlc3RfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLbmV3ZXN0X3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhEKCWxhdGVzdF9pZBgJIAEoAyIvChhHZXRRdWFyYW50aW5lSXRlbVJlcXVlc3QSEwoCaWQYASABKANCB7pIBCICIAAiSQoZR2V0UXVhcmFudGluZUl0ZW1SZXNwb25zZRIsCgRpdGVtGAEgASgLMh4uZGVuZHJhLmpvYnMudjEuUXVhcmFudGluZUl0ZW0irwEKHFJlcGxheVF1YXJhbnRpbmVJdGVtc1JlcXVlc3QSHAoDaWRzGAEgAygDQg+6SAySAQkQ6AciBCICIAASMAoGZmlsdGVyGAIgASgLMiAuZGVuZHJhLmpvYnMudjEuUXVhcmFudGluZUZpbHRlchINCgVmb3JjZRgDIAEoCBIaCgltYXhfY291bnQYBCABKAVCB7pIBBoCKAA6FLpIESIPCgNpZHMKBmZpbHRlchABIp8BCh1SZXBsYXlRdWFyYW50aW5lSXRlbXNSZXNwb25zZRIUCgxyZXBsYXlfY291bnQYASABKAUSLAoEbGVmdBgCIAMoCzIeLmRlbmRyYS5qb2JzLnYxLlF1YXJhbnRpbmVJdGVtEhIKCmxlZnRfY291bnQYAyABKAUSFQoNbWlzc2luZ19jb3VudBgEIAEoBRIPCgdsYXN0X2lkGAUgASgDIq0BChpEcm9wUXVhcmFudGluZUl0ZW1zUmVxdWVzdBIcCgNpZHMYASADKANCD7pIDJIBCRDoByIEIgIgABIwCgZmaWx0ZXIYAiABKAsyIC5kZW5kcmEuam9icy52MS5RdWFyYW50aW5lRmlsdGVyEg0KBWZvcmNlGAMgASgIEhoKCW1heF9jb3VudBgEIAEoBUIHukgEGgIoADoUukgRIg8KA2lkcwoGZmlsdGVyEAEiQgobRHJvcFF1YXJhbnRpbmVJdGVtc1Jlc3BvbnNlEhIKCmRyb3BfY291bnQYASABKAUSDwoHbGFzdF9pZBgCIAEoAyqfAQoKTG9hZFN0YXR1cxIbChdMT0FEX1NUQVRVU19VTlNQRUNJRklFRBAAEhIKDkxPQURfU1RBVFVTX09LEAESFwoTTE9BRF9TVEFUVVNfRkFJTElORxACEhQKEExPQURfU1RBVFVTX0RPV04QAxIWChJMT0FEX1NUQVRVU19UUllJTkcQBBIZChVMT0FEX1NUQVRVU19OT19MT0FERVIQBTLIAQoLTG9hZFNlcnZpY2USVQoJTGlzdExvYWRzEiAuZGVuZHJhLmpvYnMudjEuTGlzdExvYWRzUmVxdWVzdBohLmRlbmRyYS5qb2JzLnYxLkxpc3RMb2Fkc1Jlc3BvbnNlIgOQAgESYgoPU2tpcEhlbGRNZXNzYWdlEiYuZGVuZHJhLmpvYnMudjEuU2tpcEhlbGRNZXNzYWdlUmVxdWVzdBonLmRlbmRyYS5qb2JzLnYxLlNraXBIZWxkTWVzc2FnZVJlc3BvbnNlMtIEChFRdWFyYW50aW5lU2VydmljZRJzChNMaXN0UXVhcmFudGluZUl0ZW1zEiouZGVuZHJhLmpvYnMudjEuTGlzdFF1YXJhbnRpbmVJdGVtc1JlcXVlc3QaKy5kZW5kcmEuam9icy52MS5MaXN0UXVhcmFudGluZUl0ZW1zUmVzcG9uc2UiA5ACARJzChNTdW1tYXJpemVRdWFyYW50aW5lEiouZGVuZHJhLmpvYnMudjEuU3VtbWFyaXplUXVhcmFudGluZVJlcXVlc3QaKy5kZW5kcmEuam9icy52MS5TdW1tYXJpemVRdWFyYW50aW5lUmVzcG9uc2UiA5ACARJtChFHZXRRdWFyYW50aW5lSXRlbRIoLmRlbmRyYS5qb2JzLnYxLkdldFF1YXJhbnRpbmVJdGVtUmVxdWVzdBopLmRlbmRyYS5qb2JzLnYxLkdldFF1YXJhbnRpbmVJdGVtUmVzcG9uc2UiA5ACARJ0ChVSZXBsYXlRdWFyYW50aW5lSXRlbXMSLC5kZW5kcmEuam9icy52MS5SZXBsYXlRdWFyYW50aW5lSXRlbXNSZXF1ZXN0Gi0uZGVuZHJhLmpvYnMudjEuUmVwbGF5UXVhcmFudGluZUl0ZW1zUmVzcG9uc2USbgoTRHJvcFF1YXJhbnRpbmVJdGVtcxIqLmRlbmRyYS5qb2JzLnYxLkRyb3BRdWFyYW50aW5lSXRlbXNSZXF1ZXN0GisuZGVuZHJhLmpvYnMudjEuRHJvcFF1YXJhbnRpbmVJdGVtc1Jlc3BvbnNlQkJaQGdpdGh1Yi5jb20vZGVuZHJhc2NpZW5jZS9kZW5kcmEtam9icy9wcm90by9kZW5kcmEvam9icy92MTtqb2JzdjFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message dendra.jobs.v1.ListLoadsRequest
  */
 export type ListLoadsRequest = Message<"dendra.jobs.v1.ListLoadsRequest"> & {
+  /**
+   * Empty means all.
+   *
+   * @generated from field: string location = 1;
+   */
+  location: string;
 };
 
 /**
@@ -36,6 +42,13 @@ export type ListLoadsResponse = Message<"dendra.jobs.v1.ListLoadsResponse"> & {
    * @generated from field: repeated dendra.jobs.v1.Load loads = 1;
    */
   loads: Load[];
+
+  /**
+   * Why nothing could be found out. Empty if something could.
+   *
+   * @generated from field: string note = 2;
+   */
+  note: string;
 };
 
 /**
@@ -157,6 +170,44 @@ export type Load = Message<"dendra.jobs.v1.Load"> & {
    * @generated from field: int64 held_sequence = 19;
    */
   heldSequence: bigint;
+
+  /**
+   * @generated from field: string held_subject = 20;
+   */
+  heldSubject: string;
+
+  /**
+   * @generated from field: string error_class = 21;
+   */
+  errorClass: string;
+
+  /**
+   * When the last of the failures was.
+   *
+   * @generated from field: google.protobuf.Timestamp failure_time = 22;
+   */
+  failureTime?: Timestamp | undefined;
+
+  /**
+   * The most that the server was found to take in one write, in bytes. 0 if it takes all.
+   *
+   * @generated from field: int64 max_bytes = 23;
+   */
+  maxBytes: bigint;
+
+  /**
+   * All messages of the load up to this number are done with.
+   *
+   * @generated from field: int64 done_sequence = 24;
+   */
+  doneSequence: bigint;
+
+  /**
+   * The loader has reported within the last 30 seconds.
+   *
+   * @generated from field: bool loader_reports = 25;
+   */
+  loaderReports: boolean;
 };
 
 /**
@@ -188,6 +239,13 @@ export type SkipHeldMessageRequest = Message<"dendra.jobs.v1.SkipHeldMessageRequ
    * @generated from field: string mirror = 3;
    */
   mirror: string;
+
+  /**
+   * The message that is meant, as held_sequence of the load has it. 0 means whichever it is.
+   *
+   * @generated from field: int64 sequence = 4;
+   */
+  sequence: bigint;
 };
 
 /**
@@ -202,11 +260,17 @@ export const SkipHeldMessageRequestSchema: GenMessage<SkipHeldMessageRequest> = 
  */
 export type SkipHeldMessageResponse = Message<"dendra.jobs.v1.SkipHeldMessageResponse"> & {
   /**
-   * The number of the message.
+   * The number of the message. The loader has done so once done_sequence of the load is not
+   * less.
    *
    * @generated from field: int64 sequence = 1;
    */
   sequence: bigint;
+
+  /**
+   * @generated from field: string subject = 2;
+   */
+  subject: string;
 };
 
 /**
@@ -300,6 +364,13 @@ export type QuarantineItem = Message<"dendra.jobs.v1.QuarantineItem"> & {
    * @generated from field: bytes body = 14;
    */
   body: Uint8Array;
+
+  /**
+   * The size of what is kept of it, in bytes.
+   *
+   * @generated from field: int64 kept_size = 15;
+   */
+  keptSize: bigint;
 };
 
 /**
@@ -344,6 +415,13 @@ export type QuarantineFilter = Message<"dendra.jobs.v1.QuarantineFilter"> & {
    * @generated from field: google.protobuf.Timestamp start_time = 6;
    */
   startTime?: Timestamp | undefined;
+
+  /**
+   * Their ids are less.
+   *
+   * @generated from field: int64 before_id = 7;
+   */
+  beforeId: bigint;
 };
 
 /**
@@ -375,6 +453,11 @@ export type ListQuarantineItemsRequest = Message<"dendra.jobs.v1.ListQuarantineI
    * @generated from field: dendra.jobs.v1.QuarantineFilter filter = 3;
    */
   filter?: QuarantineFilter | undefined;
+
+  /**
+   * @generated from field: bool oldest_first = 4;
+   */
+  oldestFirst: boolean;
 };
 
 /**
@@ -399,6 +482,13 @@ export type ListQuarantineItemsResponse = Message<"dendra.jobs.v1.ListQuarantine
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * How many items fit the filter, from this page on.
+   *
+   * @generated from field: int64 total_size = 3;
+   */
+  totalSize: bigint;
 };
 
 /**
@@ -407,6 +497,101 @@ export type ListQuarantineItemsResponse = Message<"dendra.jobs.v1.ListQuarantine
  */
 export const ListQuarantineItemsResponseSchema: GenMessage<ListQuarantineItemsResponse> = /*@__PURE__*/
   messageDesc(file_dendra_jobs_v1_pipeline_service, 8);
+
+/**
+ * @generated from message dendra.jobs.v1.SummarizeQuarantineRequest
+ */
+export type SummarizeQuarantineRequest = Message<"dendra.jobs.v1.SummarizeQuarantineRequest"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.QuarantineFilter filter = 1;
+   */
+  filter?: QuarantineFilter | undefined;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.SummarizeQuarantineRequest.
+ * Use `create(SummarizeQuarantineRequestSchema)` to create a new message.
+ */
+export const SummarizeQuarantineRequestSchema: GenMessage<SummarizeQuarantineRequest> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_pipeline_service, 9);
+
+/**
+ * @generated from message dendra.jobs.v1.SummarizeQuarantineResponse
+ */
+export type SummarizeQuarantineResponse = Message<"dendra.jobs.v1.SummarizeQuarantineResponse"> & {
+  /**
+   * Those with the most items first.
+   *
+   * @generated from field: repeated dendra.jobs.v1.QuarantineGroup groups = 1;
+   */
+  groups: QuarantineGroup[];
+};
+
+/**
+ * Describes the message dendra.jobs.v1.SummarizeQuarantineResponse.
+ * Use `create(SummarizeQuarantineResponseSchema)` to create a new message.
+ */
+export const SummarizeQuarantineResponseSchema: GenMessage<SummarizeQuarantineResponse> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_pipeline_service, 10);
+
+/**
+ * QuarantineGroup counts the items of one origin and one class.
+ *
+ * @generated from message dendra.jobs.v1.QuarantineGroup
+ */
+export type QuarantineGroup = Message<"dendra.jobs.v1.QuarantineGroup"> & {
+  /**
+   * @generated from field: string stage = 1;
+   */
+  stage: string;
+
+  /**
+   * @generated from field: string flow = 2;
+   */
+  flow: string;
+
+  /**
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string error_class = 4;
+   */
+  errorClass: string;
+
+  /**
+   * @generated from field: int64 item_count = 5;
+   */
+  itemCount: bigint;
+
+  /**
+   * @generated from field: int64 replayable_count = 6;
+   */
+  replayableCount: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp oldest_time = 7;
+   */
+  oldestTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp newest_time = 8;
+   */
+  newestTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: int64 latest_id = 9;
+   */
+  latestId: bigint;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.QuarantineGroup.
+ * Use `create(QuarantineGroupSchema)` to create a new message.
+ */
+export const QuarantineGroupSchema: GenMessage<QuarantineGroup> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_pipeline_service, 11);
 
 /**
  * @generated from message dendra.jobs.v1.GetQuarantineItemRequest
@@ -423,7 +608,7 @@ export type GetQuarantineItemRequest = Message<"dendra.jobs.v1.GetQuarantineItem
  * Use `create(GetQuarantineItemRequestSchema)` to create a new message.
  */
 export const GetQuarantineItemRequestSchema: GenMessage<GetQuarantineItemRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_pipeline_service, 9);
+  messageDesc(file_dendra_jobs_v1_pipeline_service, 12);
 
 /**
  * @generated from message dendra.jobs.v1.GetQuarantineItemResponse
@@ -440,7 +625,7 @@ export type GetQuarantineItemResponse = Message<"dendra.jobs.v1.GetQuarantineIte
  * Use `create(GetQuarantineItemResponseSchema)` to create a new message.
  */
 export const GetQuarantineItemResponseSchema: GenMessage<GetQuarantineItemResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_pipeline_service, 10);
+  messageDesc(file_dendra_jobs_v1_pipeline_service, 13);
 
 /**
  * @generated from message dendra.jobs.v1.ReplayQuarantineItemsRequest
@@ -462,6 +647,13 @@ export type ReplayQuarantineItemsRequest = Message<"dendra.jobs.v1.ReplayQuarant
    * @generated from field: bool force = 3;
    */
   force: boolean;
+
+  /**
+   * At most so many, the oldest first. 0 means all.
+   *
+   * @generated from field: int32 max_count = 4;
+   */
+  maxCount: number;
 };
 
 /**
@@ -469,7 +661,7 @@ export type ReplayQuarantineItemsRequest = Message<"dendra.jobs.v1.ReplayQuarant
  * Use `create(ReplayQuarantineItemsRequestSchema)` to create a new message.
  */
 export const ReplayQuarantineItemsRequestSchema: GenMessage<ReplayQuarantineItemsRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_pipeline_service, 11);
+  messageDesc(file_dendra_jobs_v1_pipeline_service, 14);
 
 /**
  * @generated from message dendra.jobs.v1.ReplayQuarantineItemsResponse
@@ -481,11 +673,30 @@ export type ReplayQuarantineItemsResponse = Message<"dendra.jobs.v1.ReplayQuaran
   replayCount: number;
 
   /**
-   * Items that stay, with the reason in not_replayable.
+   * The first 1,000 of the items that stay, with the reason in not_replayable.
    *
    * @generated from field: repeated dendra.jobs.v1.QuarantineItem left = 2;
    */
   left: QuarantineItem[];
+
+  /**
+   * @generated from field: int32 left_count = 3;
+   */
+  leftCount: number;
+
+  /**
+   * Items that someone else removed meanwhile.
+   *
+   * @generated from field: int32 missing_count = 4;
+   */
+  missingCount: number;
+
+  /**
+   * The last item that was counted or replayed. 0 if there is none.
+   *
+   * @generated from field: int64 last_id = 5;
+   */
+  lastId: bigint;
 };
 
 /**
@@ -493,7 +704,7 @@ export type ReplayQuarantineItemsResponse = Message<"dendra.jobs.v1.ReplayQuaran
  * Use `create(ReplayQuarantineItemsResponseSchema)` to create a new message.
  */
 export const ReplayQuarantineItemsResponseSchema: GenMessage<ReplayQuarantineItemsResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_pipeline_service, 12);
+  messageDesc(file_dendra_jobs_v1_pipeline_service, 15);
 
 /**
  * @generated from message dendra.jobs.v1.DropQuarantineItemsRequest
@@ -515,6 +726,13 @@ export type DropQuarantineItemsRequest = Message<"dendra.jobs.v1.DropQuarantineI
    * @generated from field: bool force = 3;
    */
   force: boolean;
+
+  /**
+   * At most so many, the oldest first. 0 means all.
+   *
+   * @generated from field: int32 max_count = 4;
+   */
+  maxCount: number;
 };
 
 /**
@@ -522,7 +740,7 @@ export type DropQuarantineItemsRequest = Message<"dendra.jobs.v1.DropQuarantineI
  * Use `create(DropQuarantineItemsRequestSchema)` to create a new message.
  */
 export const DropQuarantineItemsRequestSchema: GenMessage<DropQuarantineItemsRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_pipeline_service, 13);
+  messageDesc(file_dendra_jobs_v1_pipeline_service, 16);
 
 /**
  * @generated from message dendra.jobs.v1.DropQuarantineItemsResponse
@@ -532,6 +750,13 @@ export type DropQuarantineItemsResponse = Message<"dendra.jobs.v1.DropQuarantine
    * @generated from field: int32 drop_count = 1;
    */
   dropCount: number;
+
+  /**
+   * The last item that was counted or dropped. 0 if there is none.
+   *
+   * @generated from field: int64 last_id = 2;
+   */
+  lastId: bigint;
 };
 
 /**
@@ -539,7 +764,7 @@ export type DropQuarantineItemsResponse = Message<"dendra.jobs.v1.DropQuarantine
  * Use `create(DropQuarantineItemsResponseSchema)` to create a new message.
  */
 export const DropQuarantineItemsResponseSchema: GenMessage<DropQuarantineItemsResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_pipeline_service, 14);
+  messageDesc(file_dendra_jobs_v1_pipeline_service, 17);
 
 /**
  * LoadStatus is the status of a load.
@@ -627,6 +852,16 @@ export const QuarantineService: GenService<{
     methodKind: "unary";
     input: typeof ListQuarantineItemsRequestSchema;
     output: typeof ListQuarantineItemsResponseSchema;
+  },
+  /**
+   * SummarizeQuarantine counts items by where they come from and by their class.
+   *
+   * @generated from rpc dendra.jobs.v1.QuarantineService.SummarizeQuarantine
+   */
+  summarizeQuarantine: {
+    methodKind: "unary";
+    input: typeof SummarizeQuarantineRequestSchema;
+    output: typeof SummarizeQuarantineResponseSchema;
   },
   /**
    * @generated from rpc dendra.jobs.v1.QuarantineService.GetQuarantineItem

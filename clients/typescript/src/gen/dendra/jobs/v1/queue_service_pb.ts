@@ -9,6 +9,8 @@ import type { FailurePolicy, Job } from "./job_pb.js";
 import { file_dendra_jobs_v1_job } from "./job_pb.js";
 import type { QueuePlace } from "./job_service_pb.js";
 import { file_dendra_jobs_v1_job_service } from "./job_service_pb.js";
+import type { RunStatus } from "./run_service_pb.js";
+import { file_dendra_jobs_v1_run_service } from "./run_service_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
@@ -17,7 +19,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/queue_service.proto.
  */
 export const file_dendra_jobs_v1_queue_service: GenFile = /*@__PURE__*/
-  fileDesc("CiJkZW5kcmEvam9icy92MS9xdWV1ZV9zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSKRAwoFUXVldWUSDAoEbmFtZRgBIAEoCRIrCgZzdGF0dXMYAiABKA4yGy5kZW5kcmEuam9icy52MS5RdWV1ZVN0YXR1cxIPCgd3YWl0aW5nGAMgASgFEi8KC29sZGVzdF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIqCgdydW5uaW5nGAUgASgLMhkuZGVuZHJhLmpvYnMudjEuUXVldWVJdGVtEhcKD3Jhbl9sYXN0X21pbnV0ZRgGIAEoBRIVCg1yYW5fbGFzdF9ob3VyGAcgASgFEhAKCGFjY2VwdGVkGAggASgDEhEKCWNvbXBsZXRlZBgJIAEoAxIOCgZmYWlsZWQYCiABKAMSEAoIY2FuY2VsZWQYCyABKAMSDwoHc2tpcHBlZBgMIAEoAxIUCgxkZWFkX2xldHRlcnMYDSABKAUSDgoGcmVhc29uGA4gASgJEjEKCm9uX2ZhaWx1cmUYDyABKA4yHS5kZW5kcmEuam9icy52MS5GYWlsdXJlUG9saWN5Iq8BCglRdWV1ZUl0ZW0SEAoIc2VxdWVuY2UYASABKAMSDgoGam9iX2lkGAIgASgJEi8KC2FjY2VwdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVhaGVhZBgFIAEoBRIQCghydW5fbmFtZRgGIAEoCSKFAQoKRGVhZExldHRlchIQCghzZXF1ZW5jZRgBIAEoAxIOCgZqb2JfaWQYAiABKAkSLAoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDWVycm9yX21lc3NhZ2UYBCABKAkSEAoIcnVuX25hbWUYBSABKAkiNgoPR2V0UXVldWVSZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCI4ChBHZXRRdWV1ZVJlc3BvbnNlEiQKBXF1ZXVlGAEgASgLMhUuZGVuZHJhLmpvYnMudjEuUXVldWUiQwoRTGlzdFF1ZXVlc1JlcXVlc3QSGgoJcGFnZV9zaXplGAEgASgFQge6SAQaAigAEhIKCnBhZ2VfdG9rZW4YAiABKAkiaQoSTGlzdFF1ZXVlc1Jlc3BvbnNlEiUKBnF1ZXVlcxgBIAMoCzIVLmRlbmRyYS5qb2JzLnYxLlF1ZXVlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRITCgt1bnJlYWNoYWJsZRgDIAMoCSJ6ChJFbnF1ZXVlSm9ic1JlcXVlc3QSLgoEam9icxgBIAMoCzITLmRlbmRyYS5qb2JzLnYxLkpvYkILukgIkgEFCAEQ6AcSEwoLYWxsb3dfcmVydW4YAiABKAgSHwoKcmVxdWVzdF9pZBgDIAEoCUILukgI2AEBcgOwAQEiQQoTRW5xdWV1ZUpvYnNSZXNwb25zZRIqCgZwbGFjZXMYASADKAsyGi5kZW5kcmEuam9icy52MS5RdWV1ZVBsYWNlIm0KFUxpc3RRdWV1ZUl0ZW1zUmVxdWVzdBIkCgVxdWV1ZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhoKCXBhZ2Vfc2l6ZRgCIAEoBUIHukgEGgIoABISCgpwYWdlX3Rva2VuGAMgASgJIlsKFkxpc3RRdWV1ZUl0ZW1zUmVzcG9uc2USKAoFaXRlbXMYASADKAsyGS5kZW5kcmEuam9icy52MS5RdWV1ZUl0ZW0SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJImUKFkNhbmNlbFF1ZXVlSXRlbVJlcXVlc3QSJAoFcXVldWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIlCgZqb2JfaWQYAiABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCIqChdDYW5jZWxRdWV1ZUl0ZW1SZXNwb25zZRIPCgdydW5uaW5nGAEgASgIImMKFE1vdmVRdWV1ZUl0ZW1SZXF1ZXN0EiQKBXF1ZXVlGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSJQoGam9iX2lkGAIgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiFwoVTW92ZVF1ZXVlSXRlbVJlc3BvbnNlIokBChFQdXJnZVF1ZXVlUmVxdWVzdBIkCgVxdWV1ZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEh8KDmZpcnN0X3NlcXVlbmNlGAIgASgDQge6SAQiAigAEh4KDWxhc3Rfc2VxdWVuY2UYAyABKANCB7pIBCICKAASDQoFZm9yY2UYBCABKAgiPwoSUHVyZ2VRdWV1ZVJlc3BvbnNlEhMKC3B1cmdlX2NvdW50GAEgASgFEhQKDHB1cmdlX3NhbXBsZRgCIAMoCSJTChFQYXVzZVF1ZXVlUmVxdWVzdBIkCgVxdWV1ZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhgKBnJlYXNvbhgCIAEoCUIIukgFcgMo6AciFAoSUGF1c2VRdWV1ZVJlc3BvbnNlIjoKElJlc3VtZVF1ZXVlUmVxdWVzdBIkCgVxdWV1ZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIhUKE1Jlc3VtZVF1ZXVlUmVzcG9uc2UiOQoRRHJhaW5RdWV1ZVJlcXVlc3QSJAoFcXVldWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCIUChJEcmFpblF1ZXVlUmVzcG9uc2UiPQoVU2tpcEZhaWxlZEl0ZW1SZXF1ZXN0EiQKBXF1ZXVlGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiGAoWU2tpcEZhaWxlZEl0ZW1SZXNwb25zZSKDAQocU2V0UXVldWVGYWlsdXJlUG9saWN5UmVxdWVzdBIkCgVxdWV1ZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEj0KCm9uX2ZhaWx1cmUYAiABKA4yHS5kZW5kcmEuam9icy52MS5GYWlsdXJlUG9saWN5Qgq6SAeCAQQQASAAIh8KHVNldFF1ZXVlRmFpbHVyZVBvbGljeVJlc3BvbnNlIjsKE1JlY292ZXJRdWV1ZVJlcXVlc3QSJAoFcXVldWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCIWChRSZWNvdmVyUXVldWVSZXNwb25zZSI+ChZMaXN0RGVhZExldHRlcnNSZXF1ZXN0EiQKBXF1ZXVlGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiSwoXTGlzdERlYWRMZXR0ZXJzUmVzcG9uc2USMAoMZGVhZF9sZXR0ZXJzGAEgAygLMhouZGVuZHJhLmpvYnMudjEuRGVhZExldHRlciJSChdSZXRyeURlYWRMZXR0ZXJzUmVxdWVzdBIkCgVxdWV1ZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhEKCXNlcXVlbmNlcxgCIAMoAyKdAQoYUmV0cnlEZWFkTGV0dGVyc1Jlc3BvbnNlEisKB3JldHJpZWQYASADKAsyGi5kZW5kcmEuam9icy52MS5EZWFkTGV0dGVyEioKBnBsYWNlcxgCIAMoCzIaLmRlbmRyYS5qb2JzLnYxLlF1ZXVlUGxhY2USKAoEbGVmdBgDIAMoCzIaLmRlbmRyYS5qb2JzLnYxLkRlYWRMZXR0ZXIiUQoWRHJvcERlYWRMZXR0ZXJzUmVxdWVzdBIkCgVxdWV1ZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhEKCXNlcXVlbmNlcxgCIAMoAyIqChdEcm9wRGVhZExldHRlcnNSZXNwb25zZRIPCgdkcm9wcGVkGAEgASgFKvYBCgtRdWV1ZVN0YXR1cxIcChhRVUVVRV9TVEFUVVNfVU5TUEVDSUZJRUQQABIVChFRVUVVRV9TVEFUVVNfSURMRRABEhgKFFFVRVVFX1NUQVRVU19SVU5OSU5HEAISFwoTUVVFVUVfU1RBVFVTX1BBVVNFRBADEhcKE1FVRVVFX1NUQVRVU19IQUxURUQQBBIZChVRVUVVRV9TVEFUVVNfRFJBSU5JTkcQBRIYChRRVUVVRV9TVEFUVVNfRFJBSU5FRBAGEhkKFVFVRVVFX1NUQVRVU19TVE9QUElORxAHEhYKElFVRVVFX1NUQVRVU19FTkRFRBAIMpwMCgxRdWV1ZVNlcnZpY2USUgoIR2V0UXVldWUSHy5kZW5kcmEuam9icy52MS5HZXRRdWV1ZVJlcXVlc3QaIC5kZW5kcmEuam9icy52MS5HZXRRdWV1ZVJlc3BvbnNlIgOQAgESWAoKTGlzdFF1ZXVlcxIhLmRlbmRyYS5qb2JzLnYxLkxpc3RRdWV1ZXNSZXF1ZXN0GiIuZGVuZHJhLmpvYnMudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlIgOQAgESVgoLRW5xdWV1ZUpvYnMSIi5kZW5kcmEuam9icy52MS5FbnF1ZXVlSm9ic1JlcXVlc3QaIy5kZW5kcmEuam9icy52MS5FbnF1ZXVlSm9ic1Jlc3BvbnNlEmQKDkxpc3RRdWV1ZUl0ZW1zEiUuZGVuZHJhLmpvYnMudjEuTGlzdFF1ZXVlSXRlbXNSZXF1ZXN0GiYuZGVuZHJhLmpvYnMudjEuTGlzdFF1ZXVlSXRlbXNSZXNwb25zZSIDkAIBEmcKD0NhbmNlbFF1ZXVlSXRlbRImLmRlbmRyYS5qb2JzLnYxLkNhbmNlbFF1ZXVlSXRlbVJlcXVlc3QaJy5kZW5kcmEuam9icy52MS5DYW5jZWxRdWV1ZUl0ZW1SZXNwb25zZSIDkAICEmEKDU1vdmVRdWV1ZUl0ZW0SJC5kZW5kcmEuam9icy52MS5Nb3ZlUXVldWVJdGVtUmVxdWVzdBolLmRlbmRyYS5qb2JzLnYxLk1vdmVRdWV1ZUl0ZW1SZXNwb25zZSIDkAICElMKClB1cmdlUXVldWUSIS5kZW5kcmEuam9icy52MS5QdXJnZVF1ZXVlUmVxdWVzdBoiLmRlbmRyYS5qb2JzLnYxLlB1cmdlUXVldWVSZXNwb25zZRJYCgpQYXVzZVF1ZXVlEiEuZGVuZHJhLmpvYnMudjEuUGF1c2VRdWV1ZVJlcXVlc3QaIi5kZW5kcmEuam9icy52MS5QYXVzZVF1ZXVlUmVzcG9uc2UiA5ACAhJbCgtSZXN1bWVRdWV1ZRIiLmRlbmRyYS5qb2JzLnYxLlJlc3VtZVF1ZXVlUmVxdWVzdBojLmRlbmRyYS5qb2JzLnYxLlJlc3VtZVF1ZXVlUmVzcG9uc2UiA5ACAhJYCgpEcmFpblF1ZXVlEiEuZGVuZHJhLmpvYnMudjEuRHJhaW5RdWV1ZVJlcXVlc3QaIi5kZW5kcmEuam9icy52MS5EcmFpblF1ZXVlUmVzcG9uc2UiA5ACAhJfCg5Ta2lwRmFpbGVkSXRlbRIlLmRlbmRyYS5qb2JzLnYxLlNraXBGYWlsZWRJdGVtUmVxdWVzdBomLmRlbmRyYS5qb2JzLnYxLlNraXBGYWlsZWRJdGVtUmVzcG9uc2USeQoVU2V0UXVldWVGYWlsdXJlUG9saWN5EiwuZGVuZHJhLmpvYnMudjEuU2V0UXVldWVGYWlsdXJlUG9saWN5UmVxdWVzdBotLmRlbmRyYS5qb2JzLnYxLlNldFF1ZXVlRmFpbHVyZVBvbGljeVJlc3BvbnNlIgOQAgISXgoMUmVjb3ZlclF1ZXVlEiMuZGVuZHJhLmpvYnMudjEuUmVjb3ZlclF1ZXVlUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLlJlY292ZXJRdWV1ZVJlc3BvbnNlIgOQAgISZwoPTGlzdERlYWRMZXR0ZXJzEiYuZGVuZHJhLmpvYnMudjEuTGlzdERlYWRMZXR0ZXJzUmVxdWVzdBonLmRlbmRyYS5qb2JzLnYxLkxpc3REZWFkTGV0dGVyc1Jlc3BvbnNlIgOQAgESZQoQUmV0cnlEZWFkTGV0dGVycxInLmRlbmRyYS5qb2JzLnYxLlJldHJ5RGVhZExldHRlcnNSZXF1ZXN0GiguZGVuZHJhLmpvYnMudjEuUmV0cnlEZWFkTGV0dGVyc1Jlc3BvbnNlEmIKD0Ryb3BEZWFkTGV0dGVycxImLmRlbmRyYS5qb2JzLnYxLkRyb3BEZWFkTGV0dGVyc1JlcXVlc3QaJy5kZW5kcmEuam9icy52MS5Ecm9wRGVhZExldHRlcnNSZXNwb25zZUJCWkBnaXRodWIuY29tL2RlbmRyYXNjaWVuY2UvZGVuZHJhLWpvYnMvcHJvdG8vZGVuZHJhL2pvYnMvdjE7am9ic3YxYgZwcm90bzM", [file_buf_validate_validate, file_dendra_jobs_v1_job, file_dendra_jobs_v1_job_service, file_google_protobuf_timestamp]);
+  fileDesc("CiJkZW5kcmEvam9icy92MS9xdWV1ZV9zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSLPBQoFUXVldWUSDAoEbmFtZRgBIAEoCRIrCgZzdGF0dXMYAiABKA4yGy5kZW5kcmEuam9icy52MS5RdWV1ZVN0YXR1cxIPCgd3YWl0aW5nGAMgASgFEi8KC29sZGVzdF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIqCgdydW5uaW5nGAUgASgLMhkuZGVuZHJhLmpvYnMudjEuUXVldWVJdGVtEhcKD3Jhbl9sYXN0X21pbnV0ZRgGIAEoBRIVCg1yYW5fbGFzdF9ob3VyGAcgASgFEhAKCGFjY2VwdGVkGAggASgDEhEKCWNvbXBsZXRlZBgJIAEoAxIOCgZmYWlsZWQYCiABKAMSEAoIY2FuY2VsZWQYCyABKAMSDwoHc2tpcHBlZBgMIAEoAxIUCgxkZWFkX2xldHRlcnMYDSABKAUSDgoGcmVhc29uGA4gASgJEjEKCm9uX2ZhaWx1cmUYDyABKA4yHS5kZW5kcmEuam9icy52MS5GYWlsdXJlUG9saWN5EgwKBGxvc3QYECABKAMSHAoUZGVhZF9sZXR0ZXJzX2Ryb3BwZWQYESABKAMSDgoGcGF1c2VkGBIgASgIEhQKDHBhdXNlX3JlYXNvbhgTIAEoCRIQCghkcmFpbmluZxgUIAEoCBInCgRoYWx0GBUgASgLMhkuZGVuZHJhLmpvYnMudjEuUXVldWVIYWx0EiUKA2VuZBgWIAEoCzIYLmRlbmRyYS5qb2JzLnYxLlF1ZXVlRW5kEjEKCHN0b3BwaW5nGBcgASgLMh8uZGVuZHJhLmpvYnMudjEuU3RvcHBpbmdIYW5kbGVyEicKBG5leHQYGCADKAsyGS5kZW5kcmEuam9icy52MS5RdWV1ZUl0ZW0SLAoGcmVjZW50GBkgAygLMhwuZGVuZHJhLmpvYnMudjEuRmluaXNoZWRJdGVtIm0KCVF1ZXVlSGFsdBIuCgpzdGFydF90aW1lGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZyZWFzb24YAiABKAkSDgoGam9iX2lkGAMgASgJEhAKCHJ1bl9uYW1lGAQgASgJIrgBCghRdWV1ZUVuZBIpCgZzdGF0dXMYASABKA4yGS5kZW5kcmEuam9icy52MS5SdW5TdGF0dXMSLAoIZW5kX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCGVuZGVkX2J5GAMgASgJEg4KBnJlYXNvbhgEIAEoCRIxCg5ydW5uaW5nX3N0YXR1cxgFIAEoDjIZLmRlbmRyYS5qb2JzLnYxLlJ1blN0YXR1cyJPCg9TdG9wcGluZ0hhbmRsZXISDgoGam9iX2lkGAEgASgJEiwKCGVuZF90aW1lGAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKUAgoMRmluaXNoZWRJdGVtEhAKCHNlcXVlbmNlGAEgASgDEg4KBmpvYl9pZBgCIAEoCRIqCgZzdGF0dXMYAyABKA4yGi5kZW5kcmEuam9icy52MS5JdGVtU3RhdHVzEi8KC2FjY2VwdF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIcnVuX25hbWUYByABKAkSFQoNZXJyb3JfbWVzc2FnZRgIIAEoCSJpCgxRdWV1ZVN1bW1hcnkSDwoHd2FpdGluZxgBIAEoBRIWCg5ydW5uaW5nX2pvYl9pZBgCIAEoCRIOCgZwYXVzZWQYAyABKAgSEAoIZHJhaW5pbmcYBCABKAgSDgoGaGFsdGVkGAUgASgIIq8BCglRdWV1ZUl0ZW0SEAoIc2VxdWVuY2UYASABKAMSDgoGam9iX2lkGAIgASgJEi8KC2FjY2VwdF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVhaGVhZBgFIAEoBRIQCghydW5fbmFtZRgGIAEoCSKFAQoKRGVhZExldHRlchIQCghzZXF1ZW5jZRgBIAEoAxIOCgZqb2JfaWQYAiABKAkSLAoIZW5kX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKDWVycm9yX21lc3NhZ2UYBCABKAkSEAoIcnVuX25hbWUYBSABKAkiNgoPR2V0UXVldWVSZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCI4ChBHZXRRdWV1ZVJlc3BvbnNlEiQKBXF1ZXVlGAEgASgLMhUuZGVuZHJhLmpvYnMudjEuUXVldWUiQwoRTGlzdFF1ZXVlc1JlcXVlc3QSGgoJcGFnZV9zaXplGAEgASgFQge6SAQaAigAEhIKCnBhZ2VfdG9rZW4YAiABKAkiaQoSTGlzdFF1ZXVlc1Jlc3BvbnNlEiUKBnF1ZXVlcxgBIAMoCzIVLmRlbmRyYS5qb2JzLnYxLlF1ZXVlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRITCgt1bnJlYWNoYWJsZRgDIAMoCSLbAQoSRW5xdWV1ZUpvYnNSZXF1ZXN0EiwKBGpvYnMYASADKAsyEy5kZW5kcmEuam9icy52MS5Kb2JCCbpIBpIBAxDoBxITCgthbGxvd19yZXJ1bhgCIAEoCBIfCgpyZXF1ZXN0X2lkGAMgASgJQgu6SAjYAQFyA7ABARIZChFyZWZ1c2Vfb3RoZXJfc3BlYxgEIAEoCBIuCgdqb2JfaWRzGAUgAygJQh26SBqSARcQ6AciEnIQMg5eWyEtfl17MSw1MTJ9JDoWukgTIhEKBGpvYnMKB2pvYl9pZHMQASJBChNFbnF1ZXVlSm9ic1Jlc3BvbnNlEioKBnBsYWNlcxgBIAMoCzIaLmRlbmRyYS5qb2JzLnYxLlF1ZXVlUGxhY2UibQoVTGlzdFF1ZXVlSXRlbXNSZXF1ZXN0EiQKBXF1ZXVlGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSGgoJcGFnZV9zaXplGAIgASgFQge6SAQaAigAEhIKCnBhZ2VfdG9rZW4YAyABKAkiWwoWTGlzdFF1ZXVlSXRlbXNSZXNwb25zZRIoCgVpdGVtcxgBIAMoCzIZLmRlbmRyYS5qb2JzLnYxLlF1ZXVlSXRlbRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiZQoWQ2FuY2VsUXVldWVJdGVtUmVxdWVzdBIkCgVxdWV1ZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEiUKBmpvYl9pZBgCIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIioKF0NhbmNlbFF1ZXVlSXRlbVJlc3BvbnNlEg8KB3J1bm5pbmcYASABKAgiYwoUTW92ZVF1ZXVlSXRlbVJlcXVlc3QSJAoFcXVldWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIlCgZqb2JfaWQYAiABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCJGChVNb3ZlUXVldWVJdGVtUmVzcG9uc2USLQoHc3VtbWFyeRgBIAEoCzIcLmRlbmRyYS5qb2JzLnYxLlF1ZXVlU3VtbWFyeSKJAQoRUHVyZ2VRdWV1ZVJlcXVlc3QSJAoFcXVldWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIfCg5maXJzdF9zZXF1ZW5jZRgCIAEoA0IHukgEIgIoABIeCg1sYXN0X3NlcXVlbmNlGAMgASgDQge6SAQiAigAEg0KBWZvcmNlGAQgASgIIj8KElB1cmdlUXVldWVSZXNwb25zZRITCgtwdXJnZV9jb3VudBgBIAEoBRIUCgxwdXJnZV9zYW1wbGUYAiADKAkiUwoRUGF1c2VRdWV1ZVJlcXVlc3QSJAoFcXVldWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIYCgZyZWFzb24YAiABKAlCCLpIBXIDKOgHInQKElBhdXNlUXVldWVSZXNwb25zZRItCgdzdW1tYXJ5GAEgASgLMhwuZGVuZHJhLmpvYnMudjEuUXVldWVTdW1tYXJ5EhYKDmFscmVhZHlfcGF1c2VkGAIgASgIEhcKD3ByZXZpb3VzX3JlYXNvbhgDIAEoCSI6ChJSZXN1bWVRdWV1ZVJlcXVlc3QSJAoFcXVldWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCJXChNSZXN1bWVRdWV1ZVJlc3BvbnNlEi0KB3N1bW1hcnkYASABKAsyHC5kZW5kcmEuam9icy52MS5RdWV1ZVN1bW1hcnkSEQoJdW5jaGFuZ2VkGAIgASgIIjkKEURyYWluUXVldWVSZXF1ZXN0EiQKBXF1ZXVlGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiQwoSRHJhaW5RdWV1ZVJlc3BvbnNlEi0KB3N1bW1hcnkYASABKAsyHC5kZW5kcmEuam9icy52MS5RdWV1ZVN1bW1hcnkiPQoVU2tpcEZhaWxlZEl0ZW1SZXF1ZXN0EiQKBXF1ZXVlGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiRwoWU2tpcEZhaWxlZEl0ZW1SZXNwb25zZRItCgdzdW1tYXJ5GAEgASgLMhwuZGVuZHJhLmpvYnMudjEuUXVldWVTdW1tYXJ5IoMBChxTZXRRdWV1ZUZhaWx1cmVQb2xpY3lSZXF1ZXN0EiQKBXF1ZXVlGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSPQoKb25fZmFpbHVyZRgCIAEoDjIdLmRlbmRyYS5qb2JzLnYxLkZhaWx1cmVQb2xpY3lCCrpIB4IBBBABIAAiTgodU2V0UXVldWVGYWlsdXJlUG9saWN5UmVzcG9uc2USLQoHc3VtbWFyeRgBIAEoCzIcLmRlbmRyYS5qb2JzLnYxLlF1ZXVlU3VtbWFyeSI7ChNSZWNvdmVyUXVldWVSZXF1ZXN0EiQKBXF1ZXVlGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiWAoUUmVjb3ZlclF1ZXVlUmVzcG9uc2USLQoHc3VtbWFyeRgBIAEoCzIcLmRlbmRyYS5qb2JzLnYxLlF1ZXVlU3VtbWFyeRIRCgl1bmNoYW5nZWQYAiABKAgiPgoWTGlzdERlYWRMZXR0ZXJzUmVxdWVzdBIkCgVxdWV1ZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIlwKF0xpc3REZWFkTGV0dGVyc1Jlc3BvbnNlEjAKDGRlYWRfbGV0dGVycxgBIAMoCzIaLmRlbmRyYS5qb2JzLnYxLkRlYWRMZXR0ZXISDwoHZHJvcHBlZBgCIAEoAyJSChdSZXRyeURlYWRMZXR0ZXJzUmVxdWVzdBIkCgVxdWV1ZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhEKCXNlcXVlbmNlcxgCIAMoAyLIAQoYUmV0cnlEZWFkTGV0dGVyc1Jlc3BvbnNlEisKB3JldHJpZWQYASADKAsyGi5kZW5kcmEuam9icy52MS5EZWFkTGV0dGVyEioKBnBsYWNlcxgCIAMoCzIaLmRlbmRyYS5qb2JzLnYxLlF1ZXVlUGxhY2USKAoEbGVmdBgDIAMoCzIaLmRlbmRyYS5qb2JzLnYxLkRlYWRMZXR0ZXISKQoFbGF0ZXIYBCADKAsyGi5kZW5kcmEuam9icy52MS5EZWFkTGV0dGVyIlEKFkRyb3BEZWFkTGV0dGVyc1JlcXVlc3QSJAoFcXVldWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIRCglzZXF1ZW5jZXMYAiADKAMiKgoXRHJvcERlYWRMZXR0ZXJzUmVzcG9uc2USDwoHZHJvcHBlZBgBIAEoBSKhAQoVV2F0Y2hRdWV1ZUl0ZW1SZXF1ZXN0EiQKBXF1ZXVlGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSGQoIc2VxdWVuY2UYAiABKANCB7pIBCICIAASJQoGam9iX2lkGAMgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSIAoDam9iGAQgASgLMhMuZGVuZHJhLmpvYnMudjEuSm9iInQKFldhdGNoUXVldWVJdGVtUmVzcG9uc2USDQoFYWhlYWQYASABKAUSEgoKdW5hbnN3ZXJlZBgCIAEoCBIQCghydW5fbmFtZRgDIAEoCRIOCgZzdGF0dXMYBCABKAkSFQoNZXJyb3JfbWVzc2FnZRgFIAEoCSqPAQoKSXRlbVN0YXR1cxIbChdJVEVNX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFUlURU1fU1RBVFVTX0NPTVBMRVRFRBABEhYKEklURU1fU1RBVFVTX0ZBSUxFRBACEhgKFElURU1fU1RBVFVTX0NBTkNFTEVEEAMSFwoTSVRFTV9TVEFUVVNfU0tJUFBFRBAEKvYBCgtRdWV1ZVN0YXR1cxIcChhRVUVVRV9TVEFUVVNfVU5TUEVDSUZJRUQQABIVChFRVUVVRV9TVEFUVVNfSURMRRABEhgKFFFVRVVFX1NUQVRVU19SVU5OSU5HEAISFwoTUVVFVUVfU1RBVFVTX1BBVVNFRBADEhcKE1FVRVVFX1NUQVRVU19IQUxURUQQBBIZChVRVUVVRV9TVEFUVVNfRFJBSU5JTkcQBRIYChRRVUVVRV9TVEFUVVNfRFJBSU5FRBAGEhkKFVFVRVVFX1NUQVRVU19TVE9QUElORxAHEhYKElFVRVVFX1NUQVRVU19FTkRFRBAIMoQNCgxRdWV1ZVNlcnZpY2USUgoIR2V0UXVldWUSHy5kZW5kcmEuam9icy52MS5HZXRRdWV1ZVJlcXVlc3QaIC5kZW5kcmEuam9icy52MS5HZXRRdWV1ZVJlc3BvbnNlIgOQAgESWAoKTGlzdFF1ZXVlcxIhLmRlbmRyYS5qb2JzLnYxLkxpc3RRdWV1ZXNSZXF1ZXN0GiIuZGVuZHJhLmpvYnMudjEuTGlzdFF1ZXVlc1Jlc3BvbnNlIgOQAgESVgoLRW5xdWV1ZUpvYnMSIi5kZW5kcmEuam9icy52MS5FbnF1ZXVlSm9ic1JlcXVlc3QaIy5kZW5kcmEuam9icy52MS5FbnF1ZXVlSm9ic1Jlc3BvbnNlEmQKDkxpc3RRdWV1ZUl0ZW1zEiUuZGVuZHJhLmpvYnMudjEuTGlzdFF1ZXVlSXRlbXNSZXF1ZXN0GiYuZGVuZHJhLmpvYnMudjEuTGlzdFF1ZXVlSXRlbXNSZXNwb25zZSIDkAIBEmcKD0NhbmNlbFF1ZXVlSXRlbRImLmRlbmRyYS5qb2JzLnYxLkNhbmNlbFF1ZXVlSXRlbVJlcXVlc3QaJy5kZW5kcmEuam9icy52MS5DYW5jZWxRdWV1ZUl0ZW1SZXNwb25zZSIDkAICEmEKDU1vdmVRdWV1ZUl0ZW0SJC5kZW5kcmEuam9icy52MS5Nb3ZlUXVldWVJdGVtUmVxdWVzdBolLmRlbmRyYS5qb2JzLnYxLk1vdmVRdWV1ZUl0ZW1SZXNwb25zZSIDkAICElMKClB1cmdlUXVldWUSIS5kZW5kcmEuam9icy52MS5QdXJnZVF1ZXVlUmVxdWVzdBoiLmRlbmRyYS5qb2JzLnYxLlB1cmdlUXVldWVSZXNwb25zZRJYCgpQYXVzZVF1ZXVlEiEuZGVuZHJhLmpvYnMudjEuUGF1c2VRdWV1ZVJlcXVlc3QaIi5kZW5kcmEuam9icy52MS5QYXVzZVF1ZXVlUmVzcG9uc2UiA5ACAhJbCgtSZXN1bWVRdWV1ZRIiLmRlbmRyYS5qb2JzLnYxLlJlc3VtZVF1ZXVlUmVxdWVzdBojLmRlbmRyYS5qb2JzLnYxLlJlc3VtZVF1ZXVlUmVzcG9uc2UiA5ACAhJYCgpEcmFpblF1ZXVlEiEuZGVuZHJhLmpvYnMudjEuRHJhaW5RdWV1ZVJlcXVlc3QaIi5kZW5kcmEuam9icy52MS5EcmFpblF1ZXVlUmVzcG9uc2UiA5ACAhJfCg5Ta2lwRmFpbGVkSXRlbRIlLmRlbmRyYS5qb2JzLnYxLlNraXBGYWlsZWRJdGVtUmVxdWVzdBomLmRlbmRyYS5qb2JzLnYxLlNraXBGYWlsZWRJdGVtUmVzcG9uc2USeQoVU2V0UXVldWVGYWlsdXJlUG9saWN5EiwuZGVuZHJhLmpvYnMudjEuU2V0UXVldWVGYWlsdXJlUG9saWN5UmVxdWVzdBotLmRlbmRyYS5qb2JzLnYxLlNldFF1ZXVlRmFpbHVyZVBvbGljeVJlc3BvbnNlIgOQAgISXgoMUmVjb3ZlclF1ZXVlEiMuZGVuZHJhLmpvYnMudjEuUmVjb3ZlclF1ZXVlUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLlJlY292ZXJRdWV1ZVJlc3BvbnNlIgOQAgISZgoOV2F0Y2hRdWV1ZUl0ZW0SJS5kZW5kcmEuam9icy52MS5XYXRjaFF1ZXVlSXRlbVJlcXVlc3QaJi5kZW5kcmEuam9icy52MS5XYXRjaFF1ZXVlSXRlbVJlc3BvbnNlIgOQAgEwARJnCg9MaXN0RGVhZExldHRlcnMSJi5kZW5kcmEuam9icy52MS5MaXN0RGVhZExldHRlcnNSZXF1ZXN0GicuZGVuZHJhLmpvYnMudjEuTGlzdERlYWRMZXR0ZXJzUmVzcG9uc2UiA5ACARJlChBSZXRyeURlYWRMZXR0ZXJzEicuZGVuZHJhLmpvYnMudjEuUmV0cnlEZWFkTGV0dGVyc1JlcXVlc3QaKC5kZW5kcmEuam9icy52MS5SZXRyeURlYWRMZXR0ZXJzUmVzcG9uc2USYgoPRHJvcERlYWRMZXR0ZXJzEiYuZGVuZHJhLmpvYnMudjEuRHJvcERlYWRMZXR0ZXJzUmVxdWVzdBonLmRlbmRyYS5qb2JzLnYxLkRyb3BEZWFkTGV0dGVyc1Jlc3BvbnNlQkJaQGdpdGh1Yi5jb20vZGVuZHJhc2NpZW5jZS9kZW5kcmEtam9icy9wcm90by9kZW5kcmEvam9icy92MTtqb2JzdjFiBnByb3RvMw", [file_buf_validate_validate, file_dendra_jobs_v1_job, file_dendra_jobs_v1_job_service, file_dendra_jobs_v1_run_service, file_google_protobuf_timestamp]);
 
 /**
  * Queue runs its items one at a time, in their order.
@@ -109,6 +111,74 @@ export type Queue = Message<"dendra.jobs.v1.Queue"> & {
    * @generated from field: dendra.jobs.v1.FailurePolicy on_failure = 15;
    */
   onFailure: FailurePolicy;
+
+  /**
+   * Items of overflow pages that someone deleted by hand.
+   *
+   * @generated from field: int64 lost = 16;
+   */
+  lost: bigint;
+
+  /**
+   * Dead letters that made room for later ones.
+   *
+   * @generated from field: int64 dead_letters_dropped = 17;
+   */
+  deadLettersDropped: bigint;
+
+  /**
+   * Someone has paused the queue. It may be halted at the same time.
+   *
+   * @generated from field: bool paused = 18;
+   */
+  paused: boolean;
+
+  /**
+   * @generated from field: string pause_reason = 19;
+   */
+  pauseReason: string;
+
+  /**
+   * It takes no more items, and runs what waits.
+   *
+   * @generated from field: bool draining = 20;
+   */
+  draining: boolean;
+
+  /**
+   * Set while the queue waits for someone to look at a failure.
+   *
+   * @generated from field: dendra.jobs.v1.QueueHalt halt = 21;
+   */
+  halt?: QueueHalt | undefined;
+
+  /**
+   * Set if the workflow of the queue has ended. RecoverQueue starts it again.
+   *
+   * @generated from field: dendra.jobs.v1.QueueEnd end = 22;
+   */
+  end?: QueueEnd | undefined;
+
+  /**
+   * Set while the handler of a terminated run may still be at work.
+   *
+   * @generated from field: dendra.jobs.v1.StoppingHandler stopping = 23;
+   */
+  stopping?: StoppingHandler | undefined;
+
+  /**
+   * The items that run next, as many as the queue itself holds. Not in lists.
+   *
+   * @generated from field: repeated dendra.jobs.v1.QueueItem next = 24;
+   */
+  next: QueueItem[];
+
+  /**
+   * The latest 20 items that left the queue, the oldest first. Not in lists.
+   *
+   * @generated from field: repeated dendra.jobs.v1.FinishedItem recent = 25;
+   */
+  recent: FinishedItem[];
 };
 
 /**
@@ -117,6 +187,208 @@ export type Queue = Message<"dendra.jobs.v1.Queue"> & {
  */
 export const QueueSchema: GenMessage<Queue> = /*@__PURE__*/
   messageDesc(file_dendra_jobs_v1_queue_service, 0);
+
+/**
+ * QueueHalt is why a queue waits for someone to resume it or to skip what failed.
+ *
+ * @generated from message dendra.jobs.v1.QueueHalt
+ */
+export type QueueHalt = Message<"dendra.jobs.v1.QueueHalt"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp start_time = 1;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * The job that failed. Empty if it is an overflow page that cannot be read.
+   *
+   * @generated from field: string job_id = 3;
+   */
+  jobId: string;
+
+  /**
+   * @generated from field: string run_name = 4;
+   */
+  runName: string;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.QueueHalt.
+ * Use `create(QueueHaltSchema)` to create a new message.
+ */
+export const QueueHaltSchema: GenMessage<QueueHalt> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_queue_service, 1);
+
+/**
+ * QueueEnd is how the workflow of a queue has ended. It does not end by itself.
+ *
+ * @generated from message dendra.jobs.v1.QueueEnd
+ */
+export type QueueEnd = Message<"dendra.jobs.v1.QueueEnd"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.RunStatus status = 1;
+   */
+  status: RunStatus;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp end_time = 2;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * Who terminated it.
+   *
+   * @generated from field: string ended_by = 3;
+   */
+  endedBy: string;
+
+  /**
+   * Why it was terminated, or the error it failed with.
+   *
+   * @generated from field: string reason = 4;
+   */
+  reason: string;
+
+  /**
+   * The status of the run of the item that was at work.
+   *
+   * @generated from field: dendra.jobs.v1.RunStatus running_status = 5;
+   */
+  runningStatus: RunStatus;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.QueueEnd.
+ * Use `create(QueueEndSchema)` to create a new message.
+ */
+export const QueueEndSchema: GenMessage<QueueEnd> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_queue_service, 2);
+
+/**
+ * StoppingHandler is the handler of a terminated run.
+ *
+ * @generated from message dendra.jobs.v1.StoppingHandler
+ */
+export type StoppingHandler = Message<"dendra.jobs.v1.StoppingHandler"> & {
+  /**
+   * @generated from field: string job_id = 1;
+   */
+  jobId: string;
+
+  /**
+   * By then it has ended, or its worker is lost.
+   *
+   * @generated from field: google.protobuf.Timestamp end_time = 2;
+   */
+  endTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.StoppingHandler.
+ * Use `create(StoppingHandlerSchema)` to create a new message.
+ */
+export const StoppingHandlerSchema: GenMessage<StoppingHandler> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_queue_service, 3);
+
+/**
+ * FinishedItem is an item that has left its queue.
+ *
+ * @generated from message dendra.jobs.v1.FinishedItem
+ */
+export type FinishedItem = Message<"dendra.jobs.v1.FinishedItem"> & {
+  /**
+   * @generated from field: int64 sequence = 1;
+   */
+  sequence: bigint;
+
+  /**
+   * @generated from field: string job_id = 2;
+   */
+  jobId: string;
+
+  /**
+   * @generated from field: dendra.jobs.v1.ItemStatus status = 3;
+   */
+  status: ItemStatus;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp accept_time = 4;
+   */
+  acceptTime?: Timestamp | undefined;
+
+  /**
+   * Unset if it never ran.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 5;
+   */
+  startTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp end_time = 6;
+   */
+  endTime?: Timestamp | undefined;
+
+  /**
+   * @generated from field: string run_name = 7;
+   */
+  runName: string;
+
+  /**
+   * @generated from field: string error_message = 8;
+   */
+  errorMessage: string;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.FinishedItem.
+ * Use `create(FinishedItemSchema)` to create a new message.
+ */
+export const FinishedItemSchema: GenMessage<FinishedItem> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_queue_service, 4);
+
+/**
+ * QueueSummary is a queue right after a change.
+ *
+ * @generated from message dendra.jobs.v1.QueueSummary
+ */
+export type QueueSummary = Message<"dendra.jobs.v1.QueueSummary"> & {
+  /**
+   * @generated from field: int32 waiting = 1;
+   */
+  waiting: number;
+
+  /**
+   * @generated from field: string running_job_id = 2;
+   */
+  runningJobId: string;
+
+  /**
+   * @generated from field: bool paused = 3;
+   */
+  paused: boolean;
+
+  /**
+   * @generated from field: bool draining = 4;
+   */
+  draining: boolean;
+
+  /**
+   * @generated from field: bool halted = 5;
+   */
+  halted: boolean;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.QueueSummary.
+ * Use `create(QueueSummarySchema)` to create a new message.
+ */
+export const QueueSummarySchema: GenMessage<QueueSummary> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_queue_service, 5);
 
 /**
  * QueueItem is a job in a queue.
@@ -164,7 +436,7 @@ export type QueueItem = Message<"dendra.jobs.v1.QueueItem"> & {
  * Use `create(QueueItemSchema)` to create a new message.
  */
 export const QueueItemSchema: GenMessage<QueueItem> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 1);
+  messageDesc(file_dendra_jobs_v1_queue_service, 6);
 
 /**
  * DeadLetter is an item that failed.
@@ -203,7 +475,7 @@ export type DeadLetter = Message<"dendra.jobs.v1.DeadLetter"> & {
  * Use `create(DeadLetterSchema)` to create a new message.
  */
 export const DeadLetterSchema: GenMessage<DeadLetter> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 2);
+  messageDesc(file_dendra_jobs_v1_queue_service, 7);
 
 /**
  * @generated from message dendra.jobs.v1.GetQueueRequest
@@ -220,7 +492,7 @@ export type GetQueueRequest = Message<"dendra.jobs.v1.GetQueueRequest"> & {
  * Use `create(GetQueueRequestSchema)` to create a new message.
  */
 export const GetQueueRequestSchema: GenMessage<GetQueueRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 3);
+  messageDesc(file_dendra_jobs_v1_queue_service, 8);
 
 /**
  * @generated from message dendra.jobs.v1.GetQueueResponse
@@ -237,7 +509,7 @@ export type GetQueueResponse = Message<"dendra.jobs.v1.GetQueueResponse"> & {
  * Use `create(GetQueueResponseSchema)` to create a new message.
  */
 export const GetQueueResponseSchema: GenMessage<GetQueueResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 4);
+  messageDesc(file_dendra_jobs_v1_queue_service, 9);
 
 /**
  * @generated from message dendra.jobs.v1.ListQueuesRequest
@@ -263,7 +535,7 @@ export type ListQueuesRequest = Message<"dendra.jobs.v1.ListQueuesRequest"> & {
  * Use `create(ListQueuesRequestSchema)` to create a new message.
  */
 export const ListQueuesRequestSchema: GenMessage<ListQueuesRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 5);
+  messageDesc(file_dendra_jobs_v1_queue_service, 10);
 
 /**
  * @generated from message dendra.jobs.v1.ListQueuesResponse
@@ -294,7 +566,7 @@ export type ListQueuesResponse = Message<"dendra.jobs.v1.ListQueuesResponse"> & 
  * Use `create(ListQueuesResponseSchema)` to create a new message.
  */
 export const ListQueuesResponseSchema: GenMessage<ListQueuesResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 6);
+  messageDesc(file_dendra_jobs_v1_queue_service, 11);
 
 /**
  * @generated from message dendra.jobs.v1.EnqueueJobsRequest
@@ -320,6 +592,21 @@ export type EnqueueJobsRequest = Message<"dendra.jobs.v1.EnqueueJobsRequest"> & 
    * @generated from field: string request_id = 3;
    */
   requestId: string;
+
+  /**
+   * Refuses a job that would be skipped at its turn, since it has completed with another
+   * spec.
+   *
+   * @generated from field: bool refuse_other_spec = 4;
+   */
+  refuseOtherSpec: boolean;
+
+  /**
+   * Queued jobs that Temporal has already, all of one queue.
+   *
+   * @generated from field: repeated string job_ids = 5;
+   */
+  jobIds: string[];
 };
 
 /**
@@ -327,7 +614,7 @@ export type EnqueueJobsRequest = Message<"dendra.jobs.v1.EnqueueJobsRequest"> & 
  * Use `create(EnqueueJobsRequestSchema)` to create a new message.
  */
 export const EnqueueJobsRequestSchema: GenMessage<EnqueueJobsRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 7);
+  messageDesc(file_dendra_jobs_v1_queue_service, 12);
 
 /**
  * @generated from message dendra.jobs.v1.EnqueueJobsResponse
@@ -346,7 +633,7 @@ export type EnqueueJobsResponse = Message<"dendra.jobs.v1.EnqueueJobsResponse"> 
  * Use `create(EnqueueJobsResponseSchema)` to create a new message.
  */
 export const EnqueueJobsResponseSchema: GenMessage<EnqueueJobsResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 8);
+  messageDesc(file_dendra_jobs_v1_queue_service, 13);
 
 /**
  * @generated from message dendra.jobs.v1.ListQueueItemsRequest
@@ -377,7 +664,7 @@ export type ListQueueItemsRequest = Message<"dendra.jobs.v1.ListQueueItemsReques
  * Use `create(ListQueueItemsRequestSchema)` to create a new message.
  */
 export const ListQueueItemsRequestSchema: GenMessage<ListQueueItemsRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 9);
+  messageDesc(file_dendra_jobs_v1_queue_service, 14);
 
 /**
  * @generated from message dendra.jobs.v1.ListQueueItemsResponse
@@ -401,7 +688,7 @@ export type ListQueueItemsResponse = Message<"dendra.jobs.v1.ListQueueItemsRespo
  * Use `create(ListQueueItemsResponseSchema)` to create a new message.
  */
 export const ListQueueItemsResponseSchema: GenMessage<ListQueueItemsResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 10);
+  messageDesc(file_dendra_jobs_v1_queue_service, 15);
 
 /**
  * @generated from message dendra.jobs.v1.CancelQueueItemRequest
@@ -423,7 +710,7 @@ export type CancelQueueItemRequest = Message<"dendra.jobs.v1.CancelQueueItemRequ
  * Use `create(CancelQueueItemRequestSchema)` to create a new message.
  */
 export const CancelQueueItemRequestSchema: GenMessage<CancelQueueItemRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 11);
+  messageDesc(file_dendra_jobs_v1_queue_service, 16);
 
 /**
  * @generated from message dendra.jobs.v1.CancelQueueItemResponse
@@ -442,7 +729,7 @@ export type CancelQueueItemResponse = Message<"dendra.jobs.v1.CancelQueueItemRes
  * Use `create(CancelQueueItemResponseSchema)` to create a new message.
  */
 export const CancelQueueItemResponseSchema: GenMessage<CancelQueueItemResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 12);
+  messageDesc(file_dendra_jobs_v1_queue_service, 17);
 
 /**
  * @generated from message dendra.jobs.v1.MoveQueueItemRequest
@@ -464,12 +751,16 @@ export type MoveQueueItemRequest = Message<"dendra.jobs.v1.MoveQueueItemRequest"
  * Use `create(MoveQueueItemRequestSchema)` to create a new message.
  */
 export const MoveQueueItemRequestSchema: GenMessage<MoveQueueItemRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 13);
+  messageDesc(file_dendra_jobs_v1_queue_service, 18);
 
 /**
  * @generated from message dendra.jobs.v1.MoveQueueItemResponse
  */
 export type MoveQueueItemResponse = Message<"dendra.jobs.v1.MoveQueueItemResponse"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.QueueSummary summary = 1;
+   */
+  summary?: QueueSummary | undefined;
 };
 
 /**
@@ -477,7 +768,7 @@ export type MoveQueueItemResponse = Message<"dendra.jobs.v1.MoveQueueItemRespons
  * Use `create(MoveQueueItemResponseSchema)` to create a new message.
  */
 export const MoveQueueItemResponseSchema: GenMessage<MoveQueueItemResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 14);
+  messageDesc(file_dendra_jobs_v1_queue_service, 19);
 
 /**
  * @generated from message dendra.jobs.v1.PurgeQueueRequest
@@ -513,7 +804,7 @@ export type PurgeQueueRequest = Message<"dendra.jobs.v1.PurgeQueueRequest"> & {
  * Use `create(PurgeQueueRequestSchema)` to create a new message.
  */
 export const PurgeQueueRequestSchema: GenMessage<PurgeQueueRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 15);
+  messageDesc(file_dendra_jobs_v1_queue_service, 20);
 
 /**
  * @generated from message dendra.jobs.v1.PurgeQueueResponse
@@ -537,7 +828,7 @@ export type PurgeQueueResponse = Message<"dendra.jobs.v1.PurgeQueueResponse"> & 
  * Use `create(PurgeQueueResponseSchema)` to create a new message.
  */
 export const PurgeQueueResponseSchema: GenMessage<PurgeQueueResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 16);
+  messageDesc(file_dendra_jobs_v1_queue_service, 21);
 
 /**
  * @generated from message dendra.jobs.v1.PauseQueueRequest
@@ -559,12 +850,28 @@ export type PauseQueueRequest = Message<"dendra.jobs.v1.PauseQueueRequest"> & {
  * Use `create(PauseQueueRequestSchema)` to create a new message.
  */
 export const PauseQueueRequestSchema: GenMessage<PauseQueueRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 17);
+  messageDesc(file_dendra_jobs_v1_queue_service, 22);
 
 /**
  * @generated from message dendra.jobs.v1.PauseQueueResponse
  */
 export type PauseQueueResponse = Message<"dendra.jobs.v1.PauseQueueResponse"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.QueueSummary summary = 1;
+   */
+  summary?: QueueSummary | undefined;
+
+  /**
+   * The queue was paused already, for this reason. The new one was added.
+   *
+   * @generated from field: bool already_paused = 2;
+   */
+  alreadyPaused: boolean;
+
+  /**
+   * @generated from field: string previous_reason = 3;
+   */
+  previousReason: string;
 };
 
 /**
@@ -572,7 +879,7 @@ export type PauseQueueResponse = Message<"dendra.jobs.v1.PauseQueueResponse"> & 
  * Use `create(PauseQueueResponseSchema)` to create a new message.
  */
 export const PauseQueueResponseSchema: GenMessage<PauseQueueResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 18);
+  messageDesc(file_dendra_jobs_v1_queue_service, 23);
 
 /**
  * @generated from message dendra.jobs.v1.ResumeQueueRequest
@@ -589,12 +896,23 @@ export type ResumeQueueRequest = Message<"dendra.jobs.v1.ResumeQueueRequest"> & 
  * Use `create(ResumeQueueRequestSchema)` to create a new message.
  */
 export const ResumeQueueRequestSchema: GenMessage<ResumeQueueRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 19);
+  messageDesc(file_dendra_jobs_v1_queue_service, 24);
 
 /**
  * @generated from message dendra.jobs.v1.ResumeQueueResponse
  */
 export type ResumeQueueResponse = Message<"dendra.jobs.v1.ResumeQueueResponse"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.QueueSummary summary = 1;
+   */
+  summary?: QueueSummary | undefined;
+
+  /**
+   * The queue was not paused, drained or halted. Nothing was done.
+   *
+   * @generated from field: bool unchanged = 2;
+   */
+  unchanged: boolean;
 };
 
 /**
@@ -602,7 +920,7 @@ export type ResumeQueueResponse = Message<"dendra.jobs.v1.ResumeQueueResponse"> 
  * Use `create(ResumeQueueResponseSchema)` to create a new message.
  */
 export const ResumeQueueResponseSchema: GenMessage<ResumeQueueResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 20);
+  messageDesc(file_dendra_jobs_v1_queue_service, 25);
 
 /**
  * @generated from message dendra.jobs.v1.DrainQueueRequest
@@ -619,12 +937,16 @@ export type DrainQueueRequest = Message<"dendra.jobs.v1.DrainQueueRequest"> & {
  * Use `create(DrainQueueRequestSchema)` to create a new message.
  */
 export const DrainQueueRequestSchema: GenMessage<DrainQueueRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 21);
+  messageDesc(file_dendra_jobs_v1_queue_service, 26);
 
 /**
  * @generated from message dendra.jobs.v1.DrainQueueResponse
  */
 export type DrainQueueResponse = Message<"dendra.jobs.v1.DrainQueueResponse"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.QueueSummary summary = 1;
+   */
+  summary?: QueueSummary | undefined;
 };
 
 /**
@@ -632,7 +954,7 @@ export type DrainQueueResponse = Message<"dendra.jobs.v1.DrainQueueResponse"> & 
  * Use `create(DrainQueueResponseSchema)` to create a new message.
  */
 export const DrainQueueResponseSchema: GenMessage<DrainQueueResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 22);
+  messageDesc(file_dendra_jobs_v1_queue_service, 27);
 
 /**
  * @generated from message dendra.jobs.v1.SkipFailedItemRequest
@@ -649,12 +971,16 @@ export type SkipFailedItemRequest = Message<"dendra.jobs.v1.SkipFailedItemReques
  * Use `create(SkipFailedItemRequestSchema)` to create a new message.
  */
 export const SkipFailedItemRequestSchema: GenMessage<SkipFailedItemRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 23);
+  messageDesc(file_dendra_jobs_v1_queue_service, 28);
 
 /**
  * @generated from message dendra.jobs.v1.SkipFailedItemResponse
  */
 export type SkipFailedItemResponse = Message<"dendra.jobs.v1.SkipFailedItemResponse"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.QueueSummary summary = 1;
+   */
+  summary?: QueueSummary | undefined;
 };
 
 /**
@@ -662,7 +988,7 @@ export type SkipFailedItemResponse = Message<"dendra.jobs.v1.SkipFailedItemRespo
  * Use `create(SkipFailedItemResponseSchema)` to create a new message.
  */
 export const SkipFailedItemResponseSchema: GenMessage<SkipFailedItemResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 24);
+  messageDesc(file_dendra_jobs_v1_queue_service, 29);
 
 /**
  * @generated from message dendra.jobs.v1.SetQueueFailurePolicyRequest
@@ -684,12 +1010,16 @@ export type SetQueueFailurePolicyRequest = Message<"dendra.jobs.v1.SetQueueFailu
  * Use `create(SetQueueFailurePolicyRequestSchema)` to create a new message.
  */
 export const SetQueueFailurePolicyRequestSchema: GenMessage<SetQueueFailurePolicyRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 25);
+  messageDesc(file_dendra_jobs_v1_queue_service, 30);
 
 /**
  * @generated from message dendra.jobs.v1.SetQueueFailurePolicyResponse
  */
 export type SetQueueFailurePolicyResponse = Message<"dendra.jobs.v1.SetQueueFailurePolicyResponse"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.QueueSummary summary = 1;
+   */
+  summary?: QueueSummary | undefined;
 };
 
 /**
@@ -697,7 +1027,7 @@ export type SetQueueFailurePolicyResponse = Message<"dendra.jobs.v1.SetQueueFail
  * Use `create(SetQueueFailurePolicyResponseSchema)` to create a new message.
  */
 export const SetQueueFailurePolicyResponseSchema: GenMessage<SetQueueFailurePolicyResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 26);
+  messageDesc(file_dendra_jobs_v1_queue_service, 31);
 
 /**
  * @generated from message dendra.jobs.v1.RecoverQueueRequest
@@ -714,12 +1044,23 @@ export type RecoverQueueRequest = Message<"dendra.jobs.v1.RecoverQueueRequest"> 
  * Use `create(RecoverQueueRequestSchema)` to create a new message.
  */
 export const RecoverQueueRequestSchema: GenMessage<RecoverQueueRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 27);
+  messageDesc(file_dendra_jobs_v1_queue_service, 32);
 
 /**
  * @generated from message dendra.jobs.v1.RecoverQueueResponse
  */
 export type RecoverQueueResponse = Message<"dendra.jobs.v1.RecoverQueueResponse"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.QueueSummary summary = 1;
+   */
+  summary?: QueueSummary | undefined;
+
+  /**
+   * The workflow of the queue is running. Nothing was done.
+   *
+   * @generated from field: bool unchanged = 2;
+   */
+  unchanged: boolean;
 };
 
 /**
@@ -727,7 +1068,7 @@ export type RecoverQueueResponse = Message<"dendra.jobs.v1.RecoverQueueResponse"
  * Use `create(RecoverQueueResponseSchema)` to create a new message.
  */
 export const RecoverQueueResponseSchema: GenMessage<RecoverQueueResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 28);
+  messageDesc(file_dendra_jobs_v1_queue_service, 33);
 
 /**
  * @generated from message dendra.jobs.v1.ListDeadLettersRequest
@@ -744,7 +1085,7 @@ export type ListDeadLettersRequest = Message<"dendra.jobs.v1.ListDeadLettersRequ
  * Use `create(ListDeadLettersRequestSchema)` to create a new message.
  */
 export const ListDeadLettersRequestSchema: GenMessage<ListDeadLettersRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 29);
+  messageDesc(file_dendra_jobs_v1_queue_service, 34);
 
 /**
  * @generated from message dendra.jobs.v1.ListDeadLettersResponse
@@ -756,6 +1097,13 @@ export type ListDeadLettersResponse = Message<"dendra.jobs.v1.ListDeadLettersRes
    * @generated from field: repeated dendra.jobs.v1.DeadLetter dead_letters = 1;
    */
   deadLetters: DeadLetter[];
+
+  /**
+   * How many older ones made room for them.
+   *
+   * @generated from field: int64 dropped = 2;
+   */
+  dropped: bigint;
 };
 
 /**
@@ -763,7 +1111,7 @@ export type ListDeadLettersResponse = Message<"dendra.jobs.v1.ListDeadLettersRes
  * Use `create(ListDeadLettersResponseSchema)` to create a new message.
  */
 export const ListDeadLettersResponseSchema: GenMessage<ListDeadLettersResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 30);
+  messageDesc(file_dendra_jobs_v1_queue_service, 35);
 
 /**
  * @generated from message dendra.jobs.v1.RetryDeadLettersRequest
@@ -787,7 +1135,7 @@ export type RetryDeadLettersRequest = Message<"dendra.jobs.v1.RetryDeadLettersRe
  * Use `create(RetryDeadLettersRequestSchema)` to create a new message.
  */
 export const RetryDeadLettersRequestSchema: GenMessage<RetryDeadLettersRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 31);
+  messageDesc(file_dendra_jobs_v1_queue_service, 36);
 
 /**
  * @generated from message dendra.jobs.v1.RetryDeadLettersResponse
@@ -806,11 +1154,18 @@ export type RetryDeadLettersResponse = Message<"dendra.jobs.v1.RetryDeadLettersR
   places: QueuePlace[];
 
   /**
-   * Those that stay, each with the reason in error_message.
+   * Those that cannot be retried and stay, each with the reason in error_message.
    *
    * @generated from field: repeated dendra.jobs.v1.DeadLetter left = 3;
    */
   left: DeadLetter[];
+
+  /**
+   * Those of jobs that are retried with another spec. Retry them when that has ended.
+   *
+   * @generated from field: repeated dendra.jobs.v1.DeadLetter later = 4;
+   */
+  later: DeadLetter[];
 };
 
 /**
@@ -818,7 +1173,7 @@ export type RetryDeadLettersResponse = Message<"dendra.jobs.v1.RetryDeadLettersR
  * Use `create(RetryDeadLettersResponseSchema)` to create a new message.
  */
 export const RetryDeadLettersResponseSchema: GenMessage<RetryDeadLettersResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 32);
+  messageDesc(file_dendra_jobs_v1_queue_service, 37);
 
 /**
  * @generated from message dendra.jobs.v1.DropDeadLettersRequest
@@ -842,7 +1197,7 @@ export type DropDeadLettersRequest = Message<"dendra.jobs.v1.DropDeadLettersRequ
  * Use `create(DropDeadLettersRequestSchema)` to create a new message.
  */
 export const DropDeadLettersRequestSchema: GenMessage<DropDeadLettersRequest> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 33);
+  messageDesc(file_dendra_jobs_v1_queue_service, 38);
 
 /**
  * @generated from message dendra.jobs.v1.DropDeadLettersResponse
@@ -859,7 +1214,126 @@ export type DropDeadLettersResponse = Message<"dendra.jobs.v1.DropDeadLettersRes
  * Use `create(DropDeadLettersResponseSchema)` to create a new message.
  */
 export const DropDeadLettersResponseSchema: GenMessage<DropDeadLettersResponse> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_queue_service, 34);
+  messageDesc(file_dendra_jobs_v1_queue_service, 39);
+
+/**
+ * @generated from message dendra.jobs.v1.WatchQueueItemRequest
+ */
+export type WatchQueueItemRequest = Message<"dendra.jobs.v1.WatchQueueItemRequest"> & {
+  /**
+   * @generated from field: string queue = 1;
+   */
+  queue: string;
+
+  /**
+   * @generated from field: int64 sequence = 2;
+   */
+  sequence: bigint;
+
+  /**
+   * @generated from field: string job_id = 3;
+   */
+  jobId: string;
+
+  /**
+   * The definition that was put in. Without it, that in Temporal.
+   *
+   * @generated from field: dendra.jobs.v1.Job job = 4;
+   */
+  job?: Job | undefined;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.WatchQueueItemRequest.
+ * Use `create(WatchQueueItemRequestSchema)` to create a new message.
+ */
+export const WatchQueueItemRequestSchema: GenMessage<WatchQueueItemRequest> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_queue_service, 40);
+
+/**
+ * @generated from message dendra.jobs.v1.WatchQueueItemResponse
+ */
+export type WatchQueueItemResponse = Message<"dendra.jobs.v1.WatchQueueItemResponse"> & {
+  /**
+   * How many items run before it.
+   *
+   * @generated from field: int32 ahead = 1;
+   */
+  ahead: number;
+
+  /**
+   * No worker answers for the queue now, and ahead is not known.
+   *
+   * @generated from field: bool unanswered = 2;
+   */
+  unanswered: boolean;
+
+  /**
+   * The name of its run, or of the run that did its work.
+   *
+   * @generated from field: string run_name = 3;
+   */
+  runName: string;
+
+  /**
+   * How it left the queue without a run: canceled, skipped, failed.
+   *
+   * @generated from field: string status = 4;
+   */
+  status: string;
+
+  /**
+   * @generated from field: string error_message = 5;
+   */
+  errorMessage: string;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.WatchQueueItemResponse.
+ * Use `create(WatchQueueItemResponseSchema)` to create a new message.
+ */
+export const WatchQueueItemResponseSchema: GenMessage<WatchQueueItemResponse> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_queue_service, 41);
+
+/**
+ * ItemStatus says how an item left its queue.
+ *
+ * @generated from enum dendra.jobs.v1.ItemStatus
+ */
+export enum ItemStatus {
+  /**
+   * @generated from enum value: ITEM_STATUS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * @generated from enum value: ITEM_STATUS_COMPLETED = 1;
+   */
+  COMPLETED = 1,
+
+  /**
+   * @generated from enum value: ITEM_STATUS_FAILED = 2;
+   */
+  FAILED = 2,
+
+  /**
+   * @generated from enum value: ITEM_STATUS_CANCELED = 3;
+   */
+  CANCELED = 3,
+
+  /**
+   * The job ran before, or since the item was put in.
+   *
+   * @generated from enum value: ITEM_STATUS_SKIPPED = 4;
+   */
+  SKIPPED = 4,
+}
+
+/**
+ * Describes the enum dendra.jobs.v1.ItemStatus.
+ */
+export const ItemStatusSchema: GenEnum<ItemStatus> = /*@__PURE__*/
+  enumDesc(file_dendra_jobs_v1_queue_service, 0);
 
 /**
  * QueueStatus is the status of a queue.
@@ -923,7 +1397,7 @@ export enum QueueStatus {
  * Describes the enum dendra.jobs.v1.QueueStatus.
  */
 export const QueueStatusSchema: GenEnum<QueueStatus> = /*@__PURE__*/
-  enumDesc(file_dendra_jobs_v1_queue_service, 0);
+  enumDesc(file_dendra_jobs_v1_queue_service, 1);
 
 /**
  * QueueService puts items into queues and manages them. It needs a live worker.
@@ -1029,7 +1503,8 @@ export const QueueService: GenService<{
     output: typeof DrainQueueResponseSchema;
   },
   /**
-   * SkipFailedItem lets a halted queue go on with the next item.
+   * SkipFailedItem lets a halted queue go on with the next item. The answer comes when the
+   * queue has taken the request, and does not wait for the next item.
    *
    * @generated from rpc dendra.jobs.v1.QueueService.SkipFailedItem
    */
@@ -1057,6 +1532,17 @@ export const QueueService: GenService<{
     methodKind: "unary";
     input: typeof RecoverQueueRequestSchema;
     output: typeof RecoverQueueResponseSchema;
+  },
+  /**
+   * WatchQueueItem sends how many items are ahead of one, whenever that changes. It ends when
+   * the item has a run, or has left the queue without one.
+   *
+   * @generated from rpc dendra.jobs.v1.QueueService.WatchQueueItem
+   */
+  watchQueueItem: {
+    methodKind: "server_streaming";
+    input: typeof WatchQueueItemRequestSchema;
+    output: typeof WatchQueueItemResponseSchema;
   },
   /**
    * @generated from rpc dendra.jobs.v1.QueueService.ListDeadLetters

@@ -5,6 +5,8 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_buf_validate_validate } from "../../../buf/validate/validate_pb.js";
+import type { Binding } from "./job_pb.js";
+import { file_dendra_jobs_v1_job } from "./job_pb.js";
 import type { Duration, Timestamp, Value } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
@@ -13,7 +15,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/run_service.proto.
  */
 export const file_dendra_jobs_v1_run_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBkZW5kcmEvam9icy92MS9ydW5fc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEi3gcKA1J1bhIMCgRuYW1lGAEgASgJEg4KBmpvYl9pZBgCIAEoCRIQCghqb2JfdHlwZRgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS5kZW5kcmEuam9icy52MS5SdW5TdGF0dXMSDQoFcXVldWUYBSABKAkSDQoFb3duZXIYBiABKAkSEQoJaXRlcmF0aW9uGAcgASgDEjIKDnNjaGVkdWxlZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp0YWtlbl90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIbGF0ZW5lc3MYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIYXR0ZW1wdHMYDSABKAUSEQoJaGFuZG92ZXJzGA4gASgFEg4KBndvcmtlchgPIAEoCRItCghwcm9ncmVzcxgQIAEoCzIbLmRlbmRyYS5qb2JzLnYxLlJ1blByb2dyZXNzEg8KB21lc3NhZ2UYESABKAkSLwoGY291bnRzGBIgAygLMh8uZGVuZHJhLmpvYnMudjEuUnVuLkNvdW50c0VudHJ5EiYKBm91dHB1dBgTIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRITCgtlcnJvcl9jbGFzcxgUIAEoCRIVCg1lcnJvcl9tZXNzYWdlGBUgASgJEjYKEnN1cGVyc2VkZWRfYnlfdGltZRgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPaGVsZF91bnRpbF90aW1lGBcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghyZXRyeV9vZhgYIAEoCRImCgZjdXJzb3IYGSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEgoKbGFzdF9lcnJvchgaIAEoCRI1ChFuZXh0X2F0dGVtcHRfdGltZRgbIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoSd2FpdGluZ19mb3Jfd29ya2VyGBwgASgIEiUKBHNwZWMYHSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0Gi0KC0NvdW50c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEiOwoLUnVuUHJvZ3Jlc3MSDAoEZG9uZRgBIAEoAxINCgV0b3RhbBgCIAEoAxIPCgdtZXNzYWdlGAMgASgJIjQKDUdldFJ1blJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIjIKDkdldFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLmRlbmRyYS5qb2JzLnYxLlJ1biJbCg9MaXN0UnVuc1JlcXVlc3QSGgoJcGFnZV9zaXplGAEgASgFQge6SAQaAigAEhIKCnBhZ2VfdG9rZW4YAiABKAkSGAoGZmlsdGVyGAMgASgJQgi6SAVyAyjQDyJOChBMaXN0UnVuc1Jlc3BvbnNlEiEKBHJ1bnMYASADKAsyEy5kZW5kcmEuam9icy52MS5SdW4SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjYKD1dhdGNoUnVuUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiNAoQV2F0Y2hSdW5SZXNwb25zZRIgCgNydW4YASABKAsyEy5kZW5kcmEuam9icy52MS5SdW4iNgoPUmV0cnlSdW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCI2ChBSZXRyeVJ1blJlc3BvbnNlEhAKCHJ1bl9uYW1lGAEgASgJEhAKCHNlcXVlbmNlGAIgASgDIlEKEENhbmNlbFJ1blJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kEhgKBnJlYXNvbhgCIAEoCUIIukgFcgMo6AciEwoRQ2FuY2VsUnVuUmVzcG9uc2UiVAoTVGVybWluYXRlUnVuUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAyjoByIWChRUZXJtaW5hdGVSdW5SZXNwb25zZSqLAgoJUnVuU3RhdHVzEhoKFlJVTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIWChJSVU5fU1RBVFVTX1JVTk5JTkcQARIWChJSVU5fU1RBVFVTX1dBSVRJTkcQAhIYChRSVU5fU1RBVFVTX0NPTVBMRVRFRBADEhUKEVJVTl9TVEFUVVNfRkFJTEVEEAQSFwoTUlVOX1NUQVRVU19DQU5DRUxFRBAFEhkKFVJVTl9TVEFUVVNfVEVSTUlOQVRFRBAGEhgKFFJVTl9TVEFUVVNfVElNRURfT1VUEAcSGAoUUlVOX1NUQVRVU19IRUxEX0JBQ0sQCBIZChVSVU5fU1RBVFVTX1NVUEVSU0VERUQQCTKPBAoKUnVuU2VydmljZRJMCgZHZXRSdW4SHS5kZW5kcmEuam9icy52MS5HZXRSdW5SZXF1ZXN0Gh4uZGVuZHJhLmpvYnMudjEuR2V0UnVuUmVzcG9uc2UiA5ACARJSCghMaXN0UnVucxIfLmRlbmRyYS5qb2JzLnYxLkxpc3RSdW5zUmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLkxpc3RSdW5zUmVzcG9uc2UiA5ACARJUCghXYXRjaFJ1bhIfLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuUmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuUmVzcG9uc2UiA5ACATABElIKCFJldHJ5UnVuEh8uZGVuZHJhLmpvYnMudjEuUmV0cnlSdW5SZXF1ZXN0GiAuZGVuZHJhLmpvYnMudjEuUmV0cnlSdW5SZXNwb25zZSIDkAICElUKCUNhbmNlbFJ1bhIgLmRlbmRyYS5qb2JzLnYxLkNhbmNlbFJ1blJlcXVlc3QaIS5kZW5kcmEuam9icy52MS5DYW5jZWxSdW5SZXNwb25zZSIDkAICEl4KDFRlcm1pbmF0ZVJ1bhIjLmRlbmRyYS5qb2JzLnYxLlRlcm1pbmF0ZVJ1blJlcXVlc3QaJC5kZW5kcmEuam9icy52MS5UZXJtaW5hdGVSdW5SZXNwb25zZSIDkAICQkJaQGdpdGh1Yi5jb20vZGVuZHJhc2NpZW5jZS9kZW5kcmEtam9icy9wcm90by9kZW5kcmEvam9icy92MTtqb2JzdjFiBnByb3RvMw", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CiBkZW5kcmEvam9icy92MS9ydW5fc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEi3AgKA1J1bhIMCgRuYW1lGAEgASgJEg4KBmpvYl9pZBgCIAEoCRIQCghqb2JfdHlwZRgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS5kZW5kcmEuam9icy52MS5SdW5TdGF0dXMSDQoFcXVldWUYBSABKAkSDQoFb3duZXIYBiABKAkSEQoJaXRlcmF0aW9uGAcgASgDEjIKDnNjaGVkdWxlZF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydF90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp0YWtlbl90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRfdGltZRgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASKwoIbGF0ZW5lc3MYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEAoIYXR0ZW1wdHMYDSABKAUSEQoJaGFuZG92ZXJzGA4gASgFEg4KBndvcmtlchgPIAEoCRItCghwcm9ncmVzcxgQIAEoCzIbLmRlbmRyYS5qb2JzLnYxLlJ1blByb2dyZXNzEg8KB21lc3NhZ2UYESABKAkSLwoGY291bnRzGBIgAygLMh8uZGVuZHJhLmpvYnMudjEuUnVuLkNvdW50c0VudHJ5EiYKBm91dHB1dBgTIAEoCzIWLmdvb2dsZS5wcm90b2J1Zi5WYWx1ZRITCgtlcnJvcl9jbGFzcxgUIAEoCRIVCg1lcnJvcl9tZXNzYWdlGBUgASgJEjYKEnN1cGVyc2VkZWRfYnlfdGltZRgWIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPaGVsZF91bnRpbF90aW1lGBcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghyZXRyeV9vZhgYIAEoCRImCgZjdXJzb3IYGSABKAsyFi5nb29nbGUucHJvdG9idWYuVmFsdWUSEgoKbGFzdF9lcnJvchgaIAEoCRI1ChFuZXh0X2F0dGVtcHRfdGltZRgbIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASGgoSd2FpdGluZ19mb3Jfd29ya2VyGBwgASgIEiUKBHNwZWMYHSABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EgwKBG1vZGUYHiABKAkSLwoLdXBkYXRlX3RpbWUYHyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC3dvcmtlcl90eXBlGCAgASgJEigKB2JpbmRpbmcYISABKAsyFy5kZW5kcmEuam9icy52MS5CaW5kaW5nGi0KC0NvdW50c0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAzoCOAEiOwoLUnVuUHJvZ3Jlc3MSDAoEZG9uZRgBIAEoAxINCgV0b3RhbBgCIAEoAxIPCgdtZXNzYWdlGAMgASgJIjQKDUdldFJ1blJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIjIKDkdldFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLmRlbmRyYS5qb2JzLnYxLlJ1biJyCg9MaXN0UnVuc1JlcXVlc3QSGgoJcGFnZV9zaXplGAEgASgFQge6SAQaAigAEhIKCnBhZ2VfdG9rZW4YAiABKAkSGAoGZmlsdGVyGAMgASgJQgi6SAVyAyjQDxIVCg13aXRoX3Byb2dyZXNzGAQgASgIIk4KEExpc3RSdW5zUmVzcG9uc2USIQoEcnVucxgBIAMoCzITLmRlbmRyYS5qb2JzLnYxLlJ1bhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNgoPV2F0Y2hSdW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JCI0ChBXYXRjaFJ1blJlc3BvbnNlEiAKA3J1bhgBIAEoCzITLmRlbmRyYS5qb2JzLnYxLlJ1biI2Cg9SZXRyeVJ1blJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAyDl5bIS1+XXsxLDUxMn0kIpsBChBSZXRyeVJ1blJlc3BvbnNlEhAKCHJ1bl9uYW1lGAEgASgJEhAKCHNlcXVlbmNlGAIgASgDEg0KBWFoZWFkGAMgASgFEhEKCWR1cGxpY2F0ZRgEIAEoCBINCgVxdWV1ZRgFIAEoCRIyCg9leGlzdGluZ19zdGF0dXMYBiABKA4yGS5kZW5kcmEuam9icy52MS5SdW5TdGF0dXMiUQoQQ2FuY2VsUnVuUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQSGAoGcmVhc29uGAIgASgJQgi6SAVyAyjoByITChFDYW5jZWxSdW5SZXNwb25zZSJUChNUZXJtaW5hdGVSdW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQMg5eWyEtfl17MSw1MTJ9JBIYCgZyZWFzb24YAiABKAlCCLpIBXIDKOgHIhYKFFRlcm1pbmF0ZVJ1blJlc3BvbnNlIjkKEkxpc3RSdW5Mb2dzUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiPQoTTGlzdFJ1bkxvZ3NSZXNwb25zZRImCgVsaW5lcxgBIAMoCzIXLmRlbmRyYS5qb2JzLnYxLkxvZ0xpbmUiOgoTV2F0Y2hSdW5Mb2dzUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEDIOXlshLX5dezEsNTEyfSQiPQoUV2F0Y2hSdW5Mb2dzUmVzcG9uc2USJQoEbGluZRgBIAEoCzIXLmRlbmRyYS5qb2JzLnYxLkxvZ0xpbmUipAEKB0xvZ0xpbmUSKAoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFbGV2ZWwYAiABKAkSDwoHbWVzc2FnZRgDIAEoCRIRCglpdGVyYXRpb24YBCABKAMSDwoHYXR0ZW1wdBgFIAEoBRIrCgphdHRyaWJ1dGVzGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCqLAgoJUnVuU3RhdHVzEhoKFlJVTl9TVEFUVVNfVU5TUEVDSUZJRUQQABIWChJSVU5fU1RBVFVTX1JVTk5JTkcQARIWChJSVU5fU1RBVFVTX1dBSVRJTkcQAhIYChRSVU5fU1RBVFVTX0NPTVBMRVRFRBADEhUKEVJVTl9TVEFUVVNfRkFJTEVEEAQSFwoTUlVOX1NUQVRVU19DQU5DRUxFRBAFEhkKFVJVTl9TVEFUVVNfVEVSTUlOQVRFRBAGEhgKFFJVTl9TVEFUVVNfVElNRURfT1VUEAcSGAoUUlVOX1NUQVRVU19IRUxEX0JBQ0sQCBIZChVSVU5fU1RBVFVTX1NVUEVSU0VERUQQCTLOBQoKUnVuU2VydmljZRJMCgZHZXRSdW4SHS5kZW5kcmEuam9icy52MS5HZXRSdW5SZXF1ZXN0Gh4uZGVuZHJhLmpvYnMudjEuR2V0UnVuUmVzcG9uc2UiA5ACARJSCghMaXN0UnVucxIfLmRlbmRyYS5qb2JzLnYxLkxpc3RSdW5zUmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLkxpc3RSdW5zUmVzcG9uc2UiA5ACARJUCghXYXRjaFJ1bhIfLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuUmVxdWVzdBogLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuUmVzcG9uc2UiA5ACATABElsKC0xpc3RSdW5Mb2dzEiIuZGVuZHJhLmpvYnMudjEuTGlzdFJ1bkxvZ3NSZXF1ZXN0GiMuZGVuZHJhLmpvYnMudjEuTGlzdFJ1bkxvZ3NSZXNwb25zZSIDkAIBEmAKDFdhdGNoUnVuTG9ncxIjLmRlbmRyYS5qb2JzLnYxLldhdGNoUnVuTG9nc1JlcXVlc3QaJC5kZW5kcmEuam9icy52MS5XYXRjaFJ1bkxvZ3NSZXNwb25zZSIDkAIBMAESUgoIUmV0cnlSdW4SHy5kZW5kcmEuam9icy52MS5SZXRyeVJ1blJlcXVlc3QaIC5kZW5kcmEuam9icy52MS5SZXRyeVJ1blJlc3BvbnNlIgOQAgISVQoJQ2FuY2VsUnVuEiAuZGVuZHJhLmpvYnMudjEuQ2FuY2VsUnVuUmVxdWVzdBohLmRlbmRyYS5qb2JzLnYxLkNhbmNlbFJ1blJlc3BvbnNlIgOQAgISXgoMVGVybWluYXRlUnVuEiMuZGVuZHJhLmpvYnMudjEuVGVybWluYXRlUnVuUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLlRlcm1pbmF0ZVJ1blJlc3BvbnNlIgOQAgJCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_buf_validate_validate, file_dendra_jobs_v1_job, file_google_protobuf_duration, file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * Run is one run of a job, or in continuous mode an iteration.
@@ -195,6 +197,34 @@ export type Run = Message<"dendra.jobs.v1.Run"> & {
    * @generated from field: google.protobuf.Struct spec = 29;
    */
   spec?: JsonObject | undefined;
+
+  /**
+   * The job's mode: one_shot, recurring, continuous, queued.
+   *
+   * @generated from field: string mode = 30;
+   */
+  mode: string;
+
+  /**
+   * The latest sign of life.
+   *
+   * @generated from field: google.protobuf.Timestamp update_time = 31;
+   */
+  updateTime?: Timestamp | undefined;
+
+  /**
+   * The worker type that serves the job. Not in lists.
+   *
+   * @generated from field: string worker_type = 32;
+   */
+  workerType: string;
+
+  /**
+   * The service of a bound job. Not in lists.
+   *
+   * @generated from field: dendra.jobs.v1.Binding binding = 33;
+   */
+  binding?: Binding | undefined;
 };
 
 /**
@@ -295,6 +325,14 @@ export type ListRunsRequest = Message<"dendra.jobs.v1.ListRunsRequest"> & {
    * @generated from field: string filter = 3;
    */
   filter: string;
+
+  /**
+   * Adds attempts, worker and progress of runs under way, of the first 100 of a page. Each
+   * takes a call to Temporal.
+   *
+   * @generated from field: bool with_progress = 4;
+   */
+  withProgress: boolean;
 };
 
 /**
@@ -398,6 +436,30 @@ export type RetryRunResponse = Message<"dendra.jobs.v1.RetryRunResponse"> & {
    * @generated from field: int64 sequence = 2;
    */
   sequence: bigint;
+
+  /**
+   * How many items run before it, and whether the queue held the job already.
+   *
+   * @generated from field: int32 ahead = 3;
+   */
+  ahead: number;
+
+  /**
+   * @generated from field: bool duplicate = 4;
+   */
+  duplicate: boolean;
+
+  /**
+   * @generated from field: string queue = 5;
+   */
+  queue: string;
+
+  /**
+   * The status of a run that an earlier call has started.
+   *
+   * @generated from field: dendra.jobs.v1.RunStatus existing_status = 6;
+   */
+  existingStatus: RunStatus;
 };
 
 /**
@@ -476,6 +538,131 @@ export type TerminateRunResponse = Message<"dendra.jobs.v1.TerminateRunResponse"
  */
 export const TerminateRunResponseSchema: GenMessage<TerminateRunResponse> = /*@__PURE__*/
   messageDesc(file_dendra_jobs_v1_run_service, 13);
+
+/**
+ * @generated from message dendra.jobs.v1.ListRunLogsRequest
+ */
+export type ListRunLogsRequest = Message<"dendra.jobs.v1.ListRunLogsRequest"> & {
+  /**
+   * The name of a run or of an iteration, or the id of a continuous job, which means all its
+   * iterations.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.ListRunLogsRequest.
+ * Use `create(ListRunLogsRequestSchema)` to create a new message.
+ */
+export const ListRunLogsRequestSchema: GenMessage<ListRunLogsRequest> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_run_service, 14);
+
+/**
+ * @generated from message dendra.jobs.v1.ListRunLogsResponse
+ */
+export type ListRunLogsResponse = Message<"dendra.jobs.v1.ListRunLogsResponse"> & {
+  /**
+   * @generated from field: repeated dendra.jobs.v1.LogLine lines = 1;
+   */
+  lines: LogLine[];
+};
+
+/**
+ * Describes the message dendra.jobs.v1.ListRunLogsResponse.
+ * Use `create(ListRunLogsResponseSchema)` to create a new message.
+ */
+export const ListRunLogsResponseSchema: GenMessage<ListRunLogsResponse> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_run_service, 15);
+
+/**
+ * @generated from message dendra.jobs.v1.WatchRunLogsRequest
+ */
+export type WatchRunLogsRequest = Message<"dendra.jobs.v1.WatchRunLogsRequest"> & {
+  /**
+   * As in ListRunLogs.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.WatchRunLogsRequest.
+ * Use `create(WatchRunLogsRequestSchema)` to create a new message.
+ */
+export const WatchRunLogsRequestSchema: GenMessage<WatchRunLogsRequest> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_run_service, 16);
+
+/**
+ * @generated from message dendra.jobs.v1.WatchRunLogsResponse
+ */
+export type WatchRunLogsResponse = Message<"dendra.jobs.v1.WatchRunLogsResponse"> & {
+  /**
+   * @generated from field: dendra.jobs.v1.LogLine line = 1;
+   */
+  line?: LogLine | undefined;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.WatchRunLogsResponse.
+ * Use `create(WatchRunLogsResponseSchema)` to create a new message.
+ */
+export const WatchRunLogsResponseSchema: GenMessage<WatchRunLogsResponse> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_run_service, 17);
+
+/**
+ * LogLine is a line that a handler logged.
+ *
+ * @generated from message dendra.jobs.v1.LogLine
+ */
+export type LogLine = Message<"dendra.jobs.v1.LogLine"> & {
+  /**
+   * @generated from field: google.protobuf.Timestamp time = 1;
+   */
+  time?: Timestamp | undefined;
+
+  /**
+   * DEBUG, INFO, WARN or ERROR.
+   *
+   * @generated from field: string level = 2;
+   */
+  level: string;
+
+  /**
+   * @generated from field: string message = 3;
+   */
+  message: string;
+
+  /**
+   * The number of the iteration. 0 of a run.
+   *
+   * @generated from field: int64 iteration = 4;
+   */
+  iteration: bigint;
+
+  /**
+   * The number of the attempt. 0 if it is not known.
+   *
+   * @generated from field: int32 attempt = 5;
+   */
+  attempt: number;
+
+  /**
+   * What else the line says.
+   *
+   * @generated from field: google.protobuf.Struct attributes = 6;
+   */
+  attributes?: JsonObject | undefined;
+};
+
+/**
+ * Describes the message dendra.jobs.v1.LogLine.
+ * Use `create(LogLineSchema)` to create a new message.
+ */
+export const LogLineSchema: GenMessage<LogLine> = /*@__PURE__*/
+  messageDesc(file_dendra_jobs_v1_run_service, 18);
 
 /**
  * RunStatus is the status of a run.
@@ -579,6 +766,28 @@ export const RunService: GenService<{
     methodKind: "server_streaming";
     input: typeof WatchRunRequestSchema;
     output: typeof WatchRunResponseSchema;
+  },
+  /**
+   * ListRunLogs lists what the handler of a run logged, the oldest lines first. Workers keep
+   * the last 1,000 lines of a run, or of a continuous job, in NATS for seven days.
+   *
+   * @generated from rpc dendra.jobs.v1.RunService.ListRunLogs
+   */
+  listRunLogs: {
+    methodKind: "unary";
+    input: typeof ListRunLogsRequestSchema;
+    output: typeof ListRunLogsResponseSchema;
+  },
+  /**
+   * WatchRunLogs sends the lines that there are, then those that come, until the run has
+   * ended. That of a continuous job goes on until the caller ends it.
+   *
+   * @generated from rpc dendra.jobs.v1.RunService.WatchRunLogs
+   */
+  watchRunLogs: {
+    methodKind: "server_streaming";
+    input: typeof WatchRunLogsRequestSchema;
+    output: typeof WatchRunLogsResponseSchema;
   },
   /**
    * RetryRun starts a run again that failed, was canceled, terminated or timed out. Several

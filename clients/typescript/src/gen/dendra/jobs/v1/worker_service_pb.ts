@@ -12,12 +12,18 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/worker_service.proto.
  */
 export const file_dendra_jobs_v1_worker_service: GenFile = /*@__PURE__*/
-  fileDesc("CiNkZW5kcmEvam9icy92MS93b3JrZXJfc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEiFAoSTGlzdFdvcmtlcnNSZXF1ZXN0InQKE0xpc3RXb3JrZXJzUmVzcG9uc2USJwoHd29ya2VycxgBIAMoCzIWLmRlbmRyYS5qb2JzLnYxLldvcmtlchI0Cg51bnNlcnZlZF90eXBlcxgCIAMoCzIcLmRlbmRyYS5qb2JzLnYxLlVuc2VydmVkVHlwZSLHAwoGV29ya2VyEgwKBG5hbWUYASABKAkSDAoEdHlwZRgCIAEoCRIsCgZzdGF0dXMYAyABKA4yHC5kZW5kcmEuam9icy52MS5Xb3JrZXJTdGF0dXMSLgoEdGFncxgEIAMoCzIgLmRlbmRyYS5qb2JzLnYxLldvcmtlci5UYWdzRW50cnkSEAoIaWRlbnRpdHkYBSABKAkSLgoKc3RhcnRfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoObGFzdF9zZWVuX3RpbWUYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjIKDmxhc3RfcG9sbF90aW1lGAggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIPCgd2ZXJzaW9uGAkgASgJEhAKCHJldmlzaW9uGAogASgJEg0KBXNsb3RzGAsgASgFEg8KB3J1bm5pbmcYDCABKAUSFgoOc3R1Y2tfaGFuZGxlcnMYDSABKAUSEQoJam9iX3R5cGVzGA4gAygJGisKCVRhZ3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIi4KDFVuc2VydmVkVHlwZRIQCghqb2JfdHlwZRgBIAEoCRIMCgRqb2JzGAIgASgFIhUKE0xpc3RKb2JUeXBlc1JlcXVlc3QiQgoUTGlzdEpvYlR5cGVzUmVzcG9uc2USKgoJam9iX3R5cGVzGAEgAygLMhcuZGVuZHJhLmpvYnMudjEuSm9iVHlwZSJ5CgdKb2JUeXBlEgwKBG5hbWUYASABKAkSDgoGd29ya2VyGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJEg0KBW1vZGVzGAQgAygJEiwKC3NwZWNfc2NoZW1hGAUgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdCp8CgxXb3JrZXJTdGF0dXMSHQoZV09SS0VSX1NUQVRVU19VTlNQRUNJRklFRBAAEhkKFVdPUktFUl9TVEFUVVNfU0VSVklORxABEhoKFldPUktFUl9TVEFUVVNfRFJBSU5JTkcQAhIWChJXT1JLRVJfU1RBVFVTX0xPU1QQAzLMAQoNV29ya2VyU2VydmljZRJbCgtMaXN0V29ya2VycxIiLmRlbmRyYS5qb2JzLnYxLkxpc3RXb3JrZXJzUmVxdWVzdBojLmRlbmRyYS5qb2JzLnYxLkxpc3RXb3JrZXJzUmVzcG9uc2UiA5ACARJeCgxMaXN0Sm9iVHlwZXMSIy5kZW5kcmEuam9icy52MS5MaXN0Sm9iVHlwZXNSZXF1ZXN0GiQuZGVuZHJhLmpvYnMudjEuTGlzdEpvYlR5cGVzUmVzcG9uc2UiA5ACAUJCWkBnaXRodWIuY29tL2RlbmRyYXNjaWVuY2UvZGVuZHJhLWpvYnMvcHJvdG8vZGVuZHJhL2pvYnMvdjE7am9ic3YxYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("CiNkZW5kcmEvam9icy92MS93b3JrZXJfc2VydmljZS5wcm90bxIOZGVuZHJhLmpvYnMudjEiKAoSTGlzdFdvcmtlcnNSZXF1ZXN0EhIKCndpdGhfdHlwZXMYASABKAgidAoTTGlzdFdvcmtlcnNSZXNwb25zZRInCgd3b3JrZXJzGAEgAygLMhYuZGVuZHJhLmpvYnMudjEuV29ya2VyEjQKDnVuc2VydmVkX3R5cGVzGAIgAygLMhwuZGVuZHJhLmpvYnMudjEuVW5zZXJ2ZWRUeXBlIowECgZXb3JrZXISDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEiwKBnN0YXR1cxgDIAEoDjIcLmRlbmRyYS5qb2JzLnYxLldvcmtlclN0YXR1cxIuCgR0YWdzGAQgAygLMiAuZGVuZHJhLmpvYnMudjEuV29ya2VyLlRhZ3NFbnRyeRIQCghpZGVudGl0eRgFIAEoCRIuCgpzdGFydF90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCg5sYXN0X3NlZW5fdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMgoObGFzdF9wb2xsX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg8KB3ZlcnNpb24YCSABKAkSEAoIcmV2aXNpb24YCiABKAkSDQoFc2xvdHMYCyABKAUSDwoHcnVubmluZxgMIAEoBRIWCg5zdHVja19oYW5kbGVycxgNIAEoBRIRCglqb2JfdHlwZXMYDiADKAkSDgoGbW9kdWxlGA8gASgJEgsKA3BpZBgQIAEoAxImCgV0eXBlcxgRIAMoCzIXLmRlbmRyYS5qb2JzLnYxLkpvYlR5cGUaKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiLgoMVW5zZXJ2ZWRUeXBlEhAKCGpvYl90eXBlGAEgASgJEgwKBGpvYnMYAiABKAUiFQoTTGlzdEpvYlR5cGVzUmVxdWVzdCJlChRMaXN0Sm9iVHlwZXNSZXNwb25zZRIqCglqb2JfdHlwZXMYASADKAsyFy5kZW5kcmEuam9icy52MS5Kb2JUeXBlEhIKCmluY29tcGxldGUYAiABKAkSDQoFbm90ZXMYAyADKAkieQoHSm9iVHlwZRIMCgRuYW1lGAEgASgJEg4KBndvcmtlchgCIAEoCRITCgtkZXNjcmlwdGlvbhgDIAEoCRINCgVtb2RlcxgEIAMoCRIsCgtzcGVjX3NjaGVtYRgFIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QqfAoMV29ya2VyU3RhdHVzEh0KGVdPUktFUl9TVEFUVVNfVU5TUEVDSUZJRUQQABIZChVXT1JLRVJfU1RBVFVTX1NFUlZJTkcQARIaChZXT1JLRVJfU1RBVFVTX0RSQUlOSU5HEAISFgoSV09SS0VSX1NUQVRVU19MT1NUEAMyzAEKDVdvcmtlclNlcnZpY2USWwoLTGlzdFdvcmtlcnMSIi5kZW5kcmEuam9icy52MS5MaXN0V29ya2Vyc1JlcXVlc3QaIy5kZW5kcmEuam9icy52MS5MaXN0V29ya2Vyc1Jlc3BvbnNlIgOQAgESXgoMTGlzdEpvYlR5cGVzEiMuZGVuZHJhLmpvYnMudjEuTGlzdEpvYlR5cGVzUmVxdWVzdBokLmRlbmRyYS5qb2JzLnYxLkxpc3RKb2JUeXBlc1Jlc3BvbnNlIgOQAgFCQlpAZ2l0aHViLmNvbS9kZW5kcmFzY2llbmNlL2RlbmRyYS1qb2JzL3Byb3RvL2RlbmRyYS9qb2JzL3YxO2pvYnN2MWIGcHJvdG8z", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message dendra.jobs.v1.ListWorkersRequest
  */
 export type ListWorkersRequest = Message<"dendra.jobs.v1.ListWorkersRequest"> & {
+  /**
+   * Adds to workers the job types that they serve, with the schemas.
+   *
+   * @generated from field: bool with_types = 1;
+   */
+  withTypes: boolean;
 };
 
 /**
@@ -136,6 +142,25 @@ export type Worker = Message<"dendra.jobs.v1.Worker"> & {
    * @generated from field: repeated string job_types = 14;
    */
   jobTypes: string[];
+
+  /**
+   * The main module of the program.
+   *
+   * @generated from field: string module = 15;
+   */
+  module: string;
+
+  /**
+   * @generated from field: int64 pid = 16;
+   */
+  pid: bigint;
+
+  /**
+   * What the worker says of its job types, if the request asks for it.
+   *
+   * @generated from field: repeated dendra.jobs.v1.JobType types = 17;
+   */
+  types: JobType[];
 };
 
 /**
@@ -190,6 +215,20 @@ export type ListJobTypesResponse = Message<"dendra.jobs.v1.ListJobTypesResponse"
    * @generated from field: repeated dendra.jobs.v1.JobType job_types = 1;
    */
   jobTypes: JobType[];
+
+  /**
+   * Why there may be more job types. Empty if these are all.
+   *
+   * @generated from field: string incomplete = 2;
+   */
+  incomplete: string;
+
+  /**
+   * Workers and job types that cannot be used, and why.
+   *
+   * @generated from field: repeated string notes = 3;
+   */
+  notes: string[];
 };
 
 /**
