@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/job"
@@ -22,14 +21,6 @@ func (i *invocation) alertsCommand() *cobra.Command {
 	return cmd
 }
 
-// emitMessage writes a message as its JSON, or calls write for people.
-func (i *invocation) emitMessage(m proto.Message, write func(w io.Writer) error) error {
-	if i.format == formatJSON {
-		return writeMessage(i.Stdout, m)
-	}
-	return write(i.Stdout)
-}
-
 func (i *invocation) alertsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
@@ -38,7 +29,7 @@ func (i *invocation) alertsListCommand() *cobra.Command {
 the watchdog to tell them. SILENCE names the silence that keeps it from telling.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.apiWithPipeline(cmd.Context())
+			clients, err := i.apiWithAll(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -47,7 +38,7 @@ the watchdog to tell them. SILENCE names the silence that keeps it from telling.
 				return err
 			}
 			i.noteEmpty("alert", len(answer.GetAlerts()))
-			return i.emitMessage(answer, func(w io.Writer) error {
+			return i.emit(answer, func(w io.Writer) error {
 				t := newTable("RULE", "OBJECT", "SINCE", "SILENCE", "TEXT")
 				for _, a := range answer.GetAlerts() {
 					t.add(overview.RuleWord(a.GetRule()), a.GetObject(), i.when(a.GetFireTime().AsTime()), a.GetSilence(), a.GetText())
@@ -73,7 +64,7 @@ is still on when the silence ends is told then. Silences are kept in NATS.`,
 			if rule == jobsv1.AlertRule_ALERT_RULE_UNSPECIFIED && word != "all" {
 				return misuse(cmd, "%q is not a rule: the rules are %s, and all", word, strings.Join(ruleWords(), ", "))
 			}
-			clients, err := i.apiWithPipeline(cmd.Context())
+			clients, err := i.apiWithAll(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -83,8 +74,8 @@ is still on when the silence ends is told then. Silences are kept in NATS.`,
 			if err != nil {
 				return err
 			}
-			return i.emitMessage(answer, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "Silence %s holds until %s.\n", answer.GetSilence().GetName(), answer.GetSilence().GetEndTime().AsTime().Format(time.RFC3339))
+			return i.emit(answer, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "Silence %s holds until %s.\n", answer.GetSilence().GetName(), i.moment(answer.GetSilence().GetEndTime().AsTime()))
 				return err
 			})
 		},
@@ -111,7 +102,7 @@ func (i *invocation) silencesCommand() *cobra.Command {
 		Short: "List the silences that have not ended",
 		Args:  arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			clients, err := i.apiWithPipeline(cmd.Context())
+			clients, err := i.apiWithAll(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -120,14 +111,14 @@ func (i *invocation) silencesCommand() *cobra.Command {
 				return err
 			}
 			i.noteEmpty("silence", len(answer.GetSilences()))
-			return i.emitMessage(answer, func(w io.Writer) error {
+			return i.emit(answer, func(w io.Writer) error {
 				t := newTable("NAME", "RULE", "OBJECT", "UNTIL", "BY", "REASON")
 				for _, s := range answer.GetSilences() {
 					rule := "all"
 					if s.GetRule() != jobsv1.AlertRule_ALERT_RULE_UNSPECIFIED {
 						rule = overview.RuleWord(s.GetRule())
 					}
-					t.add(s.GetName(), rule, s.GetObject(), s.GetEndTime().AsTime().Format(time.RFC3339), s.GetCreator(), s.GetReason())
+					t.add(s.GetName(), rule, s.GetObject(), i.moment(s.GetEndTime().AsTime()), s.GetCreator(), s.GetReason())
 				}
 				return t.write(w)
 			})
@@ -141,7 +132,7 @@ func (i *invocation) unsilenceCommand() *cobra.Command {
 		Short: "End a silence",
 		Args:  arguments("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			clients, err := i.apiWithPipeline(cmd.Context())
+			clients, err := i.apiWithAll(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -38,7 +38,7 @@ func (i *invocation) runsLogsCommand() *cobra.Command {
 		Args:              arguments("JOB or WORKFLOW_ID", "[RUN_ID]"),
 		ValidArgsFunction: i.completeJobs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := i.logClients(cmd.Context())
+			c, err := i.apiWithAll(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -62,22 +62,6 @@ func (i *invocation) runsLogsCommand() *cobra.Command {
 	cmd.Flags().Int64Var(&iteration, "iteration", 0, "only this iteration of a continuous job")
 	i.natsFlag(cmd)
 	return cmd
-}
-
-// logClients gives clients of the Job API for the logs of runs, which needs Temporal and
-// NATS.
-func (i *invocation) logClients(ctx context.Context) (*api.Clients, error) {
-	if i.serverURL() != "" {
-		return i.remote()
-	}
-	config, err := i.apiConfig(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if config.Pipeline, err = i.connectPipeline(ctx); err != nil {
-		return nil, err
-	}
-	return api.NewInProcess(config), nil
 }
 
 // findLog gives the name of a log in the Job API: of a run, or of a continuous job.

@@ -89,6 +89,22 @@ func (i *invocation) apiWithPipeline(ctx context.Context) (*api.Clients, error) 
 	return api.NewInProcess(api.Config{Pipeline: streams, Logger: i.logger()}), nil
 }
 
+// apiWithAll gives clients of the Job API: of --server, else of a server in this process
+// that works on Temporal and NATS.
+func (i *invocation) apiWithAll(ctx context.Context) (*api.Clients, error) {
+	if i.serverURL() != "" {
+		return i.remote()
+	}
+	config, err := i.apiConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if config.Pipeline, err = i.connectPipeline(ctx); err != nil {
+		return nil, err
+	}
+	return api.NewInProcess(config), nil
+}
+
 // logger has what an internal error does not tell.
 func (i *invocation) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(i.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
