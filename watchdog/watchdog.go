@@ -258,8 +258,8 @@ func (d decision) goOn(ctx context.Context) {
 
 // clear is about an alert that is gone and has a record.
 func (d decision) clear(ctx context.Context) {
-	clear := d.timing().Clear
-	if d.now.Sub(d.seen.gone) < clear || d.unchanged() < clear {
+	least := d.timing().Clear
+	if d.now.Sub(d.seen.gone) < least || d.unchanged() < least {
 		return
 	}
 	if d.silenced() {

@@ -85,7 +85,7 @@ func watchOnce(ctx context.Context, clients *api.Clients, send func(tea.Msg)) er
 	if err != nil {
 		return err
 	}
-	defer stream.Close()
+	defer func() { _ = stream.Close() }() // It is at its end, or left.
 	for {
 		message, err := stream.Receive()
 		if errors.Is(err, io.EOF) {
