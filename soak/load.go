@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.org/soak/ledger"
+
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 

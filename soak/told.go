@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"example.org/soak/ledger"
+
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 

@@ -49,7 +49,7 @@ func serveAPI() error {
 		Client: client.New(temporal, settings.Namespace), Address: settings.Address, Types: activities.Types(),
 	}).Handler())
 	defer server.Close()
-	_, _ = fmt.Fprintln(os.Stdout, server.URL) // Its reader would wait in vain, and say so.
+	_, _ = fmt.Fprintln(os.Stdout, server.URL)        // Its reader would wait in vain, and say so.
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // It ends with the test, at the latest.
 	return nil
 }
