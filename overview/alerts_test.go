@@ -67,12 +67,12 @@ func TestAlerts(t *testing.T) {
 			want: "job-failing/a.b", actions: []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RESUME_JOB},
 		},
 		"a success is too old": {
-			in:   ofJob(&jobsv1.JobOverview{Freshness: durationpb.New(time.Hour), LastSuccessTime: ago(90 * time.Minute)}),
+			in:   ofJob(&jobsv1.JobOverview{Mode: "recurring", Freshness: durationpb.New(time.Hour), LastSuccessTime: ago(90 * time.Minute)}),
 			want: "job-late/a.b", since: ago(30 * time.Minute), actions: []jobsv1.AlertAction{jobsv1.AlertAction_ALERT_ACTION_RUN_JOB},
 		},
-		"a success is fresh": {in: ofJob(&jobsv1.JobOverview{Freshness: durationpb.New(time.Hour), LastSuccessTime: ago(59 * time.Minute)})},
+		"a success is fresh": {in: ofJob(&jobsv1.JobOverview{Mode: "recurring", Freshness: durationpb.New(time.Hour), LastSuccessTime: ago(59 * time.Minute)})},
 		"a success is too old of a paused job": {
-			in: ofJob(&jobsv1.JobOverview{Status: jobsv1.JobStatus_JOB_STATUS_PAUSED, Freshness: durationpb.New(time.Hour), LastSuccessTime: ago(2 * time.Hour)}),
+			in: ofJob(&jobsv1.JobOverview{Mode: "recurring", Status: jobsv1.JobStatus_JOB_STATUS_PAUSED, Freshness: durationpb.New(time.Hour), LastSuccessTime: ago(2 * time.Hour)}),
 		},
 		"the last starts have no run": {
 			in:   ofJob(&jobsv1.JobOverview{Mode: "recurring", Outcomes: "CCMM"}),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -103,25 +104,27 @@ func TestSlowReadsAreFarApart(t *testing.T) {
 func TestOldDataStaysWithANote(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var broken error
+		var broken atomic.Pointer[error]
 		r := newReader(t, overview.Config{Always: true}, time.Second, func(r *overview.Reader) error {
-			if broken == nil {
-				r.SetJobs("a.b")
+			if failed := broken.Load(); failed != nil {
+				return *failed
 			}
-			return broken
+			r.SetJobs("a.b")
+			return nil
 		})
 		start(t, r)
 		first, err := r.Await(t.Context())
 		require.NoError(t, err)
 		require.Empty(t, first.Overview.GetNotes())
 		require.Len(t, first.Overview.GetJobs(), 1)
-		broken = errors.New("the server\nis gone")
+		gone := errors.New("the server\nis gone")
+		broken.Store(&gone)
 		elapse(3 * time.Second)
 		then := r.Snapshot().Overview
 		require.Equal(t, []string{"test: the server; is gone"}, then.GetNotes())
 		require.Len(t, then.GetJobs(), 1)
 		require.Greater(t, then.GetRevision(), first.Revision())
-		broken = nil
+		broken.Store(nil)
 		elapse(3 * time.Second)
 		require.Empty(t, r.Snapshot().Overview.GetNotes())
 	})

@@ -42,8 +42,14 @@ type doubles struct {
 func newDoubles(t *testing.T) *doubles {
 	t.Helper()
 	w := &doubles{T: t, local: stacktest.StartNamespace(t), remote: stacktest.StartNamespace(t)}
-	startWorker(t, w.local)
-	startWorker(t, w.remote)
+	for _, st := range []*stacktest.Stack{w.local, w.remote} {
+		startWorker(t, st)
+		c := client.New(st.Dial(t), st.Namespace)
+		stacktest.WaitFor(t, "the worker to be listed", func() (bool, error) {
+			listed, err := c.Workers.List(t.Context())
+			return err == nil && len(listed.Services) > 0, err
+		})
+	}
 	w.url = serve(t, w.remote, connectPipeline(t, w.remote))
 	// Times are told from a fixed moment.
 	now := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
