@@ -226,7 +226,7 @@ func secrets(t *testing.T, w *world) {
 
 // leftStreams opens many streams, and leaves them.
 func leftStreams(t *testing.T, w *world) {
-	const many = 1000
+	many := stacktest.Size(100, 1000)
 	gate := filepath.Join(t.TempDir(), "gate")
 	c := w.transports()["grpc"]
 	name := oneShot(t, c, "take_steps.watched", "gate", gate)

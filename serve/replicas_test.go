@@ -89,7 +89,7 @@ func TestReplicas(t *testing.T) {
 		r.waitReady(t)
 	}
 
-	jobs := stacktest.Size(1000, 3000)
+	jobs := stacktest.Size(200, 1000)
 	var next, repeats atomic.Int64
 	var callers sync.WaitGroup
 	began := time.Now()

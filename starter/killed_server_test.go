@@ -85,9 +85,11 @@ func TestAnApplyWhoseServerIsKilledIsCompletedByTheNext(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := newSite(t)
-	declared := declaredJobs{recurring: 120, continuous: 20, oneShot: 40, queued: 20}
+	size := stacktest.Size(1, 5)
+	declared := declaredJobs{recurring: 24 * size, continuous: 4 * size, oneShot: 8 * size, queued: 4 * size}
 	file := declared.file(t)
-	left := 200
+	all := 40 * size
+	left := all
 	for range 2 {
 		if left < 2 {
 			break // The machine was elsewhere, and all was done before the server was killed.
@@ -110,8 +112,8 @@ func TestAnApplyWhoseServerIsKilledIsCompletedByTheNext(t *testing.T) {
 	}
 	url, _ := s.startServer()
 	s.must(0, "apply", "-f", file, "--yes", "--server", url)
-	require.Contains(t, s.must(0, "plan", "-f", file, "--server", url), "200 unchanged")
-	require.Contains(t, s.must(0, "plan", "-f", file, "--prune"), "0 to create, 0 to update, 0 to delete, 0 blocked, 200 unchanged")
+	require.Contains(t, s.must(0, "plan", "-f", file, "--server", url), fmt.Sprintf("%d unchanged", all))
+	require.Contains(t, s.must(0, "plan", "-f", file, "--prune"), fmt.Sprintf("0 to create, 0 to update, 0 to delete, 0 blocked, %d unchanged", all))
 	once := declared.onces()
 	stacktest.WaitFor(s, "a run of each job that runs once", func() (bool, error) { return !slices.Contains(s.runs(once), 0), nil })
 	s.must(0, "apply", "-f", file, "--yes", "--server", url)
