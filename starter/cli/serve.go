@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
+	"github.com/dendrascience/dendra-jobs/internal/sdkmetrics"
 	"github.com/dendrascience/dendra-jobs/job"
 	"github.com/dendrascience/dendra-jobs/overview"
 	"github.com/dendrascience/dendra-jobs/page"
@@ -34,6 +36,7 @@ type serveOptions struct {
 	maxCalls       int
 	maxConnections int
 	stopTimeout    job.Duration
+	logFormat      logFormat
 	temporalUI     string
 	sync           syncOptions
 }
@@ -81,6 +84,8 @@ func (o *serveOptions) register(cmd *cobra.Command) {
 	flags.Var(textValue{&o.watchdog, argumentFile}, "watchdog", "file of limits and receivers of alerts, such as watchdog.toml; by default they go to the log")
 	flags.IntVar(&o.maxCalls, "max-calls", 2000, "calls that one caller may have under way")
 	flags.IntVar(&o.maxConnections, "max-connections", 4096, "connections of all callers")
+	o.logFormat = logText
+	flags.Var(choose(&o.logFormat, logText, logJSON), "log-format", "text or json")
 	flags.Var(durationOf(&o.stopTimeout), "stop-timeout", "how long calls may take to end when the server stops")
 	o.sync.register(cmd)
 }
@@ -92,7 +97,7 @@ func (i *invocation) serve(cmd *cobra.Command, o *serveOptions) error {
 	if (o.tls.Cert == "") != (o.tls.Key == "") || o.tls.ClientCA != "" && o.tls.Cert == "" {
 		return misuse(cmd, "--tls-cert and --tls-key go together, and --client-ca with both")
 	}
-	ctx, logger := cmd.Context(), slog.New(slog.NewTextHandler(i.Stderr, nil))
+	ctx, logger := cmd.Context(), o.logFormat.logger(i.Stderr)
 	config := serve.Config{
 		AllowOrigins: o.origins, Listen: o.listen, Logger: logger, MaxCalls: o.maxCalls, MaxConnections: o.maxConnections,
 		StopTimeout: o.stopTimeout.Std(),
@@ -105,6 +110,9 @@ func (i *invocation) serve(cmd *cobra.Command, o *serveOptions) error {
 		return err
 	}
 	if config.Audit, err = i.openAudit(ctx, o.auditLog, logger); err != nil {
+		return err
+	}
+	if i.settings.Metrics, err = sdkmetrics.Handler(); err != nil {
 		return err
 	}
 	if config.API, err = i.serveAPI(ctx, logger); err != nil {
@@ -132,6 +140,22 @@ func (i *invocation) serve(cmd *cobra.Command, o *serveOptions) error {
 	}
 	i.note("starter: serving %s", server.URL())
 	return server.Run(ctx)
+}
+
+// logFormat is the form of the server's log.
+type logFormat string
+
+const (
+	logText logFormat = "text"
+	logJSON logFormat = "json"
+)
+
+// logger writes in the form.
+func (f logFormat) logger(w io.Writer) *slog.Logger {
+	if f == logJSON {
+		return slog.New(slog.NewJSONHandler(w, nil))
+	}
+	return slog.New(slog.NewTextHandler(w, nil))
 }
 
 // serveAPI is what the API works with. NATS may come later.
