@@ -184,7 +184,7 @@ func TestTraceFromStartToStore(t *testing.T) {
 	ok("run", "--type", "GeneratePhotoVariantsToMinio", "--key", "traced", "--spec", `{"bucket": "uploads", "key": "traced.jpg"}`)
 	run := func(worker, typeName, store string) []string {
 		return []string{
-			"starter starter run", "starter StartWorkflow:RunJob", worker + " RunWorkflow:RunJob",
+			"starter starter run", "starter dendra.jobs.v1.JobService/RunJob", "starter StartWorkflow:RunJob", worker + " RunWorkflow:RunJob",
 			worker + " StartActivity:" + typeName, worker + " RunActivity:" + typeName, worker + " " + store,
 		}
 	}
