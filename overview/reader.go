@@ -116,6 +116,9 @@ type source struct {
 	timeout time.Duration
 	// later says that a snapshot does not wait for it.
 	later bool
+	// cheap says that a long read is no reason to read less often: it has waited for a
+	// server that does not answer.
+	cheap bool
 	read  func(context.Context) error
 
 	// Of state, under the lock of the reader:
@@ -126,7 +129,8 @@ type source struct {
 // rest is how many times longer than a read the time between two reads is.
 const rest = 3
 
-// failedRest is the time after a read that failed, if that source is read more often.
+// failedRest is the time after a read that failed. Sources that are read rarely do not wait
+// for their turn then: nothing counts as cleared until all is read.
 const failedRest = 2 * time.Second
 
 // maxRest bounds that time.
@@ -143,7 +147,7 @@ func (r *Reader) allSources() []*source {
 		{name: "queues", every: 5 * time.Second, timeout: 15 * time.Second, read: r.readQueueNames},
 		{name: "states of queues", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readQueue},
 		{name: "continuous jobs", every: 700 * time.Millisecond, timeout: 15 * time.Second, later: true, read: r.readLoop},
-		{name: "servers", every: 5 * time.Second, timeout: 10 * time.Second, read: r.readServers},
+		{name: "servers", every: 3 * time.Second, timeout: 10 * time.Second, cheap: true, read: r.readServers},
 		{name: driftSource, every: time.Minute, timeout: time.Hour, later: true, read: r.readDrift},
 	}
 	if r.Pipeline != nil {
@@ -188,13 +192,21 @@ func (r *Reader) keepReading(ctx context.Context, s *source) {
 		}
 		now := time.Now()
 		r.finish(s, err, now)
-		wait := rest * (now.Sub(begin) - time.Duration(waited.Load()))
-		if err != nil {
-			wait = failedRest // Its time says nothing: it is that of a server that does not answer.
-		}
-		if pause(ctx, max(s.every, min(wait, maxRest))) != nil {
+		if pause(ctx, s.pauseAfter(now.Sub(begin)-time.Duration(waited.Load()), err)) != nil {
 			return
 		}
+	}
+}
+
+// pauseAfter is the time between a read, which took a while, and the next one.
+func (s *source) pauseAfter(took time.Duration, err error) time.Duration {
+	switch {
+	case err != nil:
+		return failedRest // The time that it took is that of a server that does not answer.
+	case s.cheap:
+		return s.every
+	default:
+		return max(s.every, min(rest*took, maxRest))
 	}
 }
 

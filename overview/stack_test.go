@@ -44,7 +44,8 @@ type world struct {
 	reader *overview.Reader
 	calls  *atomic.Int64 // of Temporal, by the reader
 	away   *atomic.Bool  // set, Temporal does not answer the reader
-	stop   func()        // ends the worker
+	start  func()        // begins the worker
+	stop   func()        // ends it
 	dir    string
 }
 
@@ -90,19 +91,22 @@ func startWorld(t *testing.T, config overview.Config) *world {
 		job.NewType("TakeSteps", "overviewtest", "Takes steps.", w.takeSteps),
 		job.NewType("NobodyServes", "overviewtest", "No worker has it.", w.takeSteps),
 	}
-	working, stopWorking := context.WithCancel(context.Background())
-	worked := make(chan error, 1)
-	go func() {
-		worked <- workers.Run(working, workers.Config{
-			Logger: slog.New(slog.DiscardHandler), Worker: "overviewtest", Types: types[:1],
-			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+	w.start = func() {
+		working, stopWorking := context.WithCancel(context.Background())
+		worked := make(chan error, 1)
+		go func() {
+			worked <- workers.Run(working, workers.Config{
+				Logger: slog.New(slog.DiscardHandler), Worker: "overviewtest", Types: types[:1],
+				Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
+			})
+		}()
+		w.stop = sync.OnceFunc(func() {
+			stopWorking()
+			require.NoError(t, <-worked)
 		})
-	}()
-	w.stop = sync.OnceFunc(func() {
-		stopWorking()
-		require.NoError(t, <-worked)
-	})
-	t.Cleanup(w.stop)
+	}
+	w.start()
+	t.Cleanup(func() { w.stop() })
 	w.api = api.NewInProcess(api.Config{Client: w.client, Pipeline: pipe, Types: types, Overview: w.reader})
 	w.await(t, "the worker", func(o *jobsv1.Overview) bool { return len(o.GetWorkers()) == 1 })
 	return w

@@ -70,11 +70,30 @@ func (t throttled) ListWorkflow(ctx context.Context, in *workflowservice.ListWor
 	return t.Client.ListWorkflow(ctx, in) //nolint:wrapcheck // It is the client.
 }
 
+// ListActivities takes one turn. Each page has the time of a call.
 func (t throttled) ListActivities(ctx context.Context, in client.ListActivitiesOptions) (client.ListActivitiesResult, error) {
 	if err := t.turns.take(ctx); err != nil {
 		return client.ListActivitiesResult{}, err
 	}
-	return t.Client.ListActivities(ctx, in) //nolint:wrapcheck // It is the client.
+	return client.ListActivitiesResult{Results: func(yield func(*client.ActivityExecutionInfo, error) bool) {
+		once, cancel := context.WithCancel(ctx)
+		defer cancel()
+		late := time.AfterFunc(callTimeout, cancel)
+		defer late.Stop()
+		found, err := t.Client.ListActivities(once, in)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for info, err := range found.Results {
+			if err == nil {
+				late.Reset(callTimeout)
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}}, nil
 }
 
 func (t throttled) GetActivityHandle(in client.GetActivityHandleOptions) client.ActivityHandle {

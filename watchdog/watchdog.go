@@ -44,9 +44,31 @@ type Config struct {
 type Now struct {
 	// Known says that they were read at all.
 	Known bool
-	// Complete says that all was read. Otherwise what is missing may still be so.
+	// Complete says that all was read, besides drift. Otherwise what is missing may still be
+	// so.
 	Complete bool
-	Alerts   []*jobsv1.Alert
+	// DriftKnown says that drift was read.
+	DriftKnown bool
+	Alerts     []*jobsv1.Alert
+}
+
+// Rules with conditions of their own: each replica checks the servers, so that their alerts
+// are always known, and drift is read apart from the rest.
+var (
+	serverDown = overview.RuleWord(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN)
+	drift      = overview.RuleWord(jobsv1.AlertRule_ALERT_RULE_DRIFT)
+)
+
+// knows says that an alert of a rule that is missing is not so.
+func (n Now) knows(rule string) bool {
+	switch rule {
+	case serverDown:
+		return true
+	case drift:
+		return n.Complete && n.DriftKnown
+	default:
+		return n.Complete
+	}
 }
 
 // Watchdog tells about alerts.
@@ -109,9 +131,6 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	}
 }
 
-// serverDown is the rule whose alerts are always known: each replica checks the servers.
-var serverDown = overview.RuleWord(jobsv1.AlertRule_ALERT_RULE_SERVER_DOWN)
-
 func (w *Watchdog) look(ctx context.Context) {
 	current := w.Alerts()
 	if !current.Known {
@@ -149,7 +168,6 @@ func (w *Watchdog) look(ctx context.Context) {
 			continue
 		}
 		d := decision{w, s, record, now, state.Silences}
-		rule := ruleOf(name)
 		switch {
 		case told && record.Phase == alerts.Cleared:
 			d.takeOver(ctx)
@@ -157,7 +175,7 @@ func (w *Watchdog) look(ctx context.Context) {
 			d.goOn(ctx)
 		case on[name]:
 			d.fire(ctx)
-		case current.Complete || rule == serverDown:
+		case current.knows(ruleOf(name)):
 			d.clear(ctx)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -37,6 +38,13 @@ type Settings struct {
 	Metrics client.MetricsHandler
 	// Intercept, if set, sees every call to Temporal.
 	Intercept grpc.UnaryClientInterceptor
+}
+
+// reconnects has a server that is back found within seconds. The SDK waits up to ten
+// between two tries, and calls fail meanwhile.
+var reconnects = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+	MinConnectTimeout: 20 * time.Second,
 }
 
 // Options loads the client options.
@@ -63,6 +71,7 @@ func Options(s Settings) (client.Options, error) {
 	if options.Namespace == "" {
 		options.Namespace = client.DefaultNamespace
 	}
+	options.ConnectionOptions.DialOptions = append(options.ConnectionOptions.DialOptions, grpc.WithConnectParams(reconnects))
 	options.Identity = s.Identity
 	if s.Logger != nil {
 		options.Logger = log.NewStructuredLogger(s.Logger)

@@ -36,7 +36,7 @@ func (i *invocation) watching(path string, config *api.Config, logger *slog.Logg
 	watched := watchdog.Config{
 		Alerts: func() watchdog.Now {
 			// What was read by then is enough to begin with: the rest is not complete.
-			now := watchdog.Now{Known: known.Load(), Complete: reader.Complete()}
+			now := watchdog.Now{Known: known.Load(), Complete: reader.Complete(), DriftKnown: reader.DriftKnown()}
 			if snapshot := reader.Snapshot(); snapshot != nil {
 				now.Alerts = snapshot.Overview.GetAlerts()
 			}
