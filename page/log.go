@@ -71,9 +71,11 @@ func attribute(value *structpb.Value) string {
 	if text, ok := value.GetKind().(*structpb.Value_StringValue); ok && !strings.ContainsAny(text.StringValue, " \n") {
 		return text.StringValue
 	}
-	text, err := json.Marshal(value.AsInterface())
-	if err != nil {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // Templates do.
+	if err := encoder.Encode(value.AsInterface()); err != nil {
 		return value.String()
 	}
-	return string(text)
+	return strings.TrimSpace(text.String())
 }

@@ -94,7 +94,7 @@ func (b *tab) signIn(address, token string) {
 	b.t.Helper()
 	b.do(chromedp.Navigate(address))
 	b.until("the form", `document.querySelector("#token")`)
-	b.do(chromedp.SendKeys("#token", token+"\n", chromedp.ByQuery))
+	b.do(chromedp.SendKeys("#token", token+"\n"))
 	b.until("the view", `document.querySelector("#job-now") && document.documentElement.classList.contains("js")`)
 }
 

@@ -25,7 +25,7 @@ func logOfARun(t *testing.T, w *world) {
 	b := newTab(t, 1280, 900)
 	b.open(w.url + path)
 	b.until("the first line", `document.querySelector("#log").innerText.includes("a step was taken")`)
-	require.Contains(t, is[string](b, `document.querySelector("#log").innerText`), `where="on \u003cb\u003eice\u003c/b\u003e" steps=1`)
+	require.Contains(t, is[string](b, `document.querySelector("#log").innerText`), `steps=1 where="on <b>ice</b>"`)
 	require.NoError(t, os.WriteFile(gate+"-say", nil, 0o600))
 	b.until("a line of the run that goes on", `document.querySelector("#log .WARN")?.innerText.includes("still waiting")`)
 	require.Equal(t, "running", is[string](b, `document.querySelector("#run-now .status").textContent`))
