@@ -184,7 +184,9 @@ func (j *jobState) overview(waiting client.JobRow, waits, complete bool, now tim
 	}
 	m := rowMessage(row)
 	m.LastSuccessTime = messages.Time(j.lastSuccess)
+	m.Bind = j.bind()
 	if row.Mode == job.ModeContinuous {
+		m.Service = j.loop.service
 		m.Outcomes, m.MedianDuration = j.loop.outcomes(row)
 		if j.loop.lastSuccess.After(j.lastSuccess) {
 			m.LastSuccessTime = messages.Time(j.loop.lastSuccess)

@@ -18,6 +18,7 @@ type loopState struct {
 	iterations  []iteration
 	running     bool
 	lastSuccess time.Time
+	service     string // that iterations of a bound job go to
 }
 
 // iteration is one of a continuous job.
@@ -44,6 +45,7 @@ func (l *loopState) take(state *contract.ContinuousState) {
 	}
 	l.iterations = l.iterations[max(0, len(l.iterations)-maxOutcomes):]
 	l.running, l.lastSuccess = state.Phase == contract.PhaseRunning, state.LastSuccess
+	l.service = state.Binding.Service
 }
 
 // outcomes are the iterations that are known, and the median of the completed ones.

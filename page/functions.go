@@ -35,6 +35,9 @@ var functions = template.FuncMap{
 		return nil
 	},
 	"statusClass": statusClass,
+	"clock": func(t *timestamppb.Timestamp) string {
+		return t.AsTime().UTC().Format("2006-01-02 15:04:05.000")
+	},
 	"stamp": func(t *timestamppb.Timestamp) string {
 		if t == nil {
 			return ""

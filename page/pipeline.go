@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -125,7 +126,14 @@ func (p *Page) quarantineItem(r *http.Request) (*document, error) {
 type workerRow struct {
 	*jobsv1.Worker
 	Status string
-	Bound  []string
+	Bound  []boundJob
+}
+
+// boundJob is a job that asks for tags that a worker has.
+type boundJob struct {
+	Id string
+	// Chosen says that its iterations go to this worker, and to no other.
+	Chosen bool
 }
 
 type workersView struct {
@@ -147,7 +155,7 @@ func (p *Page) workers(r *http.Request) (*document, error) {
 	}
 	data := workersView{UnservedTypes: o.GetUnservedTypes()}
 	for _, worker := range o.GetWorkers() {
-		data.Workers = append(data.Workers, workerRow{Worker: worker, Status: word(worker.GetStatus())})
+		data.Workers = append(data.Workers, workerRow{Worker: worker, Status: word(worker.GetStatus()), Bound: boundJobs(worker, o.GetJobs())})
 	}
 	for _, unserved := range o.GetUnservedTags() {
 		tags, err := json.Marshal(unserved.GetTags())
@@ -156,7 +164,44 @@ func (p *Page) workers(r *http.Request) (*document, error) {
 		}
 		data.UnservedTags = append(data.UnservedTags, unservedTags{unserved.GetJobType(), string(tags), unserved.GetJobs()})
 	}
-	return &document{Title: "Workers", View: "workers", Section: "/workers", Revision: p.revision(o), Follow: []string{"workers"}, Data: data}, nil
+	return &document{Title: "Workers", View: "workers", Section: "/workers", Revision: p.revision(o), Follow: []string{"workers", "jobs"}, Data: data}, nil
+}
+
+// boundJobs are the jobs that are bound to a worker: its iterations go there, or it has the
+// tags that they ask for.
+func boundJobs(worker *jobsv1.Worker, jobs []*jobsv1.JobOverview) []boundJob {
+	var bound []boundJob
+	for _, j := range jobs {
+		if len(j.GetBind()) == 0 || hasEnded(j.GetStatus()) || !slices.Contains(worker.GetJobTypes(), j.GetType()) {
+			continue
+		}
+		if j.GetService() == worker.GetName() {
+			bound = append(bound, boundJob{Id: j.GetId(), Chosen: true})
+		} else if j.GetService() == "" && hasTags(worker.GetTags(), j.GetBind()) {
+			bound = append(bound, boundJob{Id: j.GetId()})
+		}
+	}
+	return bound
+}
+
+// hasEnded says that a job has no more runs ahead of it.
+func hasEnded(status jobsv1.JobStatus) bool {
+	switch status {
+	case jobsv1.JobStatus_JOB_STATUS_COMPLETED, jobsv1.JobStatus_JOB_STATUS_FAILED, jobsv1.JobStatus_JOB_STATUS_STOPPED,
+		jobsv1.JobStatus_JOB_STATUS_TERMINATED:
+		return true
+	}
+	return false
+}
+
+// hasTags says that all tags that are wanted are among the others.
+func hasTags(tags, wanted map[string]string) bool {
+	for name, value := range wanted {
+		if tags[name] != value {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *Page) integrations(r *http.Request) (*document, error) {

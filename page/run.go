@@ -21,6 +21,7 @@ type runView struct {
 	Temporal   string
 	Buttons    []button
 	InProgress bool
+	Log        logView
 }
 
 func (p *Page) run(r *http.Request) (*document, error) {
@@ -47,6 +48,7 @@ func (p *Page) run(r *http.Request) (*document, error) {
 		jobsv1.RunStatus_RUN_STATUS_TIMED_OUT:
 		data.Buttons = []button{verbButton("retry-run", "name", run.GetName())}
 	}
+	data.Log = p.log(r.Context(), run.GetName())
 	doc := &document{Title: "Run of " + run.GetJobId(), View: "run", Section: "/", Follow: []string{"job:" + run.GetJobId()}, Data: data}
 	if data.InProgress {
 		doc.Run = run.GetName()

@@ -23,6 +23,7 @@ import (
 	"github.com/dendrascience/dendra-jobs/api"
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/internal/pipeline"
+	"github.com/dendrascience/dendra-jobs/internal/runlogs"
 	"github.com/dendrascience/dendra-jobs/internal/stacktest"
 	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -35,6 +36,9 @@ import (
 type world struct {
 	api *api.Clients
 	url string
+	// client and pipeline are those that the API works with.
+	client   *client.Client
+	pipeline *pipeline.Client
 	// marker is a file: while it is there, runs of jobs that wait for it succeed.
 	marker string
 }
@@ -54,9 +58,15 @@ func takeSteps(ctx context.Context, run job.Run, s spec) (job.Result, error) {
 		}
 	}
 	run.Checkpoint(job.Progress{Done: 1, Total: int64(s.Steps), Message: "on the way"}, nil)
+	run.Logger().Info("a step was taken", "steps", s.Steps, "where", "on <b>ice</b>")
 	poll := time.NewTicker(20 * time.Millisecond)
 	defer poll.Stop()
+	said := false
 	for s.Waits != "" {
+		if _, err := os.Stat(s.Waits + "-say"); err == nil && !said {
+			run.Logger().Warn("still waiting")
+			said = true
+		}
 		if _, err := os.Stat(s.Waits); err == nil {
 			break
 		}
@@ -84,6 +94,12 @@ func TestStack(t *testing.T) {
 	t.Run("retry keeps the old run", func(t *testing.T) { t.Parallel(); retryKeepsTheOldRun(t, w) })
 	t.Run("linked old run", func(t *testing.T) { t.Parallel(); linkedOldRun(t, w) })
 	t.Run("confirm before harm", func(t *testing.T) { t.Parallel(); confirmBeforeHarm(t, w) })
+	t.Run("log of a run", func(t *testing.T) { t.Parallel(); logOfARun(t, w) })
+	t.Run("bound jobs", func(t *testing.T) { t.Parallel(); boundJobs(t, w) })
+	t.Run("silences", func(t *testing.T) { t.Parallel(); silences(t, w) })
+	t.Run("quarantine", func(t *testing.T) { t.Parallel(); quarantine(t, w) })
+	t.Run("held message", func(t *testing.T) { t.Parallel(); heldMessage(t, w) })
+	t.Run("roles", func(t *testing.T) { t.Parallel(); roles(t, w) })
 	t.Run("without scripts", func(t *testing.T) { t.Parallel(); withoutScripts(t, w) })
 }
 
@@ -96,10 +112,12 @@ func startWorld(t *testing.T) *world {
 	t.Cleanup(nats.Close)
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
 	ctx, stop := context.WithCancel(context.Background())
+	logs := runlogs.Keep(ctx, nats, logger)
+	t.Cleanup(logs.Close)
 	done := make(chan error, 1)
 	go func() {
 		done <- workers.Run(ctx, workers.Config{
-			Logger: logger, Worker: "pagetest", Types: types(),
+			RunLogs: logs, Logger: logger, Worker: "pagetest", Types: types(),
 			Temporal: temporalclient.Settings{Address: st.Temporal, Namespace: st.Namespace},
 		})
 	}()
@@ -113,7 +131,7 @@ func startWorld(t *testing.T) *world {
 	})
 	server := api.New(api.Config{Client: c, Pipeline: nats, Types: types(), Logger: logger})
 	t.Cleanup(server.Close)
-	w := &world{api: server.InProcess(), marker: filepath.Join(t.TempDir(), "there")}
+	w := &world{api: server.InProcess(), client: c, pipeline: nats, marker: filepath.Join(t.TempDir(), "there")}
 	p := page.New(page.Config{API: w.api, Logger: logger, Namespace: st.Namespace, TemporalUI: "http://127.0.0.1:8233"})
 	s := httptest.NewServer(p)
 	t.Cleanup(func() {

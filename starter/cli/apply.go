@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
@@ -256,7 +257,7 @@ func (i *invocation) verdict(plan *jobsv1.Plan, results []*jobsv1.JobChange) err
 	if failed := len(results) - succeeded(results); failed > 0 {
 		errs = append(errs, fmt.Errorf("%d of %d changes failed", failed, len(results)))
 	}
-	if n := countOf(plan, jobsv1.JobAction_JOB_ACTION_BLOCKED); n > 0 {
+	if n := plantext.Count(plan, jobsv1.JobAction_JOB_ACTION_BLOCKED); n > 0 {
 		errs = append(errs, fmt.Errorf("%s blocked and unchanged", plural(n, "job is", "jobs are")))
 	}
 	return errors.Join(errs...)

@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -39,66 +38,13 @@ Exit codes: 0 all is as it was applied, 1 error, 2 drift.`,
 			if err != nil {
 				return err
 			}
-			if err := i.emit(drift, func(w io.Writer) error { return i.writeDrift(w, drift) }); err != nil {
+			if err := i.emit(drift, func(w io.Writer) error { return i.writeLines(w, plantext.OfDrift(drift)) }); err != nil {
 				return err
 			}
-			if hasDrift(drift) {
+			if plantext.Drifted(drift) {
 				return errChanges
 			}
 			return nil
 		},
 	}
-}
-
-// hasDrift says that something is not as it was applied.
-func hasDrift(drift *jobsv1.GetDriftResponse) bool {
-	return len(drift.GetDrifts())+len(drift.GetForeign()) > 0
-}
-
-// drifts are the kinds of drift for people, with their signs.
-var drifts = map[jobsv1.DriftKind]struct {
-	sign  string
-	color color
-	text  string
-}{
-	jobsv1.DriftKind_DRIFT_KIND_EDITED:  {"~", yellow, "edited"},
-	jobsv1.DriftKind_DRIFT_KIND_PAUSED:  {"~", yellow, "paused"},
-	jobsv1.DriftKind_DRIFT_KIND_RESUMED: {"~", yellow, "resumed, though it is declared as paused"},
-	jobsv1.DriftKind_DRIFT_KIND_DELETED: {"-", red, "its schedule was deleted"},
-	jobsv1.DriftKind_DRIFT_KIND_STOPPED: {"-", red, "was stopped"},
-}
-
-func (i *invocation) writeDrift(w io.Writer, drift *jobsv1.GetDriftResponse) error {
-	lines := &lineWriter{w: w}
-	for _, one := range drift.GetDrifts() {
-		kind := drifts[one.GetKind()]
-		text := fmt.Sprintf("%s %s  %s  %s", kind.sign, one.GetJobId(), modeWord(one.GetMode()), kind.text)
-		if one.GetNote() != "" {
-			text += ": " + clean(one.GetNote())
-		}
-		lines.printf("%s", i.paint(kind.color, text))
-		lines.fields(one.GetFields())
-	}
-	for _, one := range drift.GetFailing() {
-		lines.printf("%s", i.paint(faint, fmt.Sprintf("= %s  %s  paused by itself: %s", one.GetJobId(), modeWord(one.GetMode()), clean(one.GetNote()))))
-	}
-	for _, name := range drift.GetForeign() {
-		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is unmanaged: it has a job's name, and starter did not create it", clean(name))))
-	}
-	if hasDrift(drift) || len(drift.GetFailing()) > 0 {
-		lines.printf("")
-	}
-	lines.printf("Namespace %s against the last apply: %s.", drift.GetNamespace(), driftTotal(drift))
-	return lines.err
-}
-
-func driftTotal(drift *jobsv1.GetDriftResponse) string {
-	if drift.GetApplied() == 0 && !hasDrift(drift) {
-		return "nothing was applied yet"
-	}
-	parts := []string{plural(len(drift.GetDrifts()), "job has drifted", "jobs have drifted")}
-	if n := len(drift.GetForeign()); n > 0 {
-		parts = append(parts, plural(n, "resource is unmanaged", "resources are unmanaged"))
-	}
-	return fmt.Sprintf("%s, of %d applied", strings.Join(parts, ", "), drift.GetApplied())
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -14,6 +15,12 @@ func (p Program) WritePlan(w io.Writer, plan *jobsv1.Plan) error {
 	p.Stdout = w
 	i := &invocation{Program: p.withDefaults()}
 	return i.writePlan(w, plan)
+}
+
+func (p Program) WriteDrift(w io.Writer, drift *jobsv1.GetDriftResponse) error {
+	p.Stdout = w
+	i := &invocation{Program: p.withDefaults()}
+	return i.writeLines(w, plantext.OfDrift(drift))
 }
 
 func (p Program) WriteJobs(w io.Writer, jobs []*jobsv1.Job) error {

@@ -6,9 +6,10 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 )
 
 // format is the form of the data on standard output.
@@ -120,14 +121,7 @@ func (t *table) section(w io.Writer, headline string) error {
 
 // clean replaces control characters, which would break a line or control a terminal:
 // error messages and job results come from outside.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == unicode.ReplacementChar {
-			return ' '
-		}
-		return r
-	}, text)
-}
+func clean(text string) string { return plantext.Clean(text) }
 
 // color is an ANSI escape sequence.
 type color string

@@ -8,15 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/api"
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/job"
 	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
@@ -100,7 +97,7 @@ Exit codes: 0 nothing to change, 1 error, 2 changes or blocked jobs.`,
 				}
 				i.note("saved as %s; carry it out with: starter apply %s", out, out)
 			}
-			if workOf(plan)+countOf(plan, jobsv1.JobAction_JOB_ACTION_BLOCKED) > 0 {
+			if workOf(plan)+plantext.Count(plan, jobsv1.JobAction_JOB_ACTION_BLOCKED) > 0 {
 				return errChanges
 			}
 			return nil
@@ -216,135 +213,39 @@ func checkOut(path string) error {
 	return nil
 }
 
-// marks are the signs of the actions, and their colors.
-var marks = map[jobsv1.JobAction]struct {
-	sign  string
-	color color
-}{
-	jobsv1.JobAction_JOB_ACTION_CREATE:    {"+", green},
-	jobsv1.JobAction_JOB_ACTION_UPDATE:    {"~", yellow},
-	jobsv1.JobAction_JOB_ACTION_DELETE:    {"-", red},
-	jobsv1.JobAction_JOB_ACTION_BLOCKED:   {"!", magenta},
-	jobsv1.JobAction_JOB_ACTION_UNCHANGED: {"=", faint},
-	jobsv1.JobAction_JOB_ACTION_ORPHANED:  {"?", faint},
-}
-
-// countOf is how many jobs a plan has the action for.
-func countOf(plan *jobsv1.Plan, action jobsv1.JobAction) int {
-	n := 0
-	for _, change := range plan.GetChanges() {
-		if change.GetAction() == action {
-			n++
-		}
-	}
-	return n
+// colors are those of the tones of lines.
+var colors = map[plantext.Tone]color{
+	plantext.Added: green, plantext.Changed: yellow, plantext.Removed: red, plantext.Blocked: magenta, plantext.Faint: faint,
 }
 
 // workOf is how many changes apply would make.
 func workOf(plan *jobsv1.Plan) int {
-	return countOf(plan, jobsv1.JobAction_JOB_ACTION_CREATE) + countOf(plan, jobsv1.JobAction_JOB_ACTION_UPDATE) + countOf(plan, jobsv1.JobAction_JOB_ACTION_DELETE)
+	return plantext.Count(plan, jobsv1.JobAction_JOB_ACTION_CREATE) + plantext.Count(plan, jobsv1.JobAction_JOB_ACTION_UPDATE) +
+		plantext.Count(plan, jobsv1.JobAction_JOB_ACTION_DELETE)
 }
 
-// planTotal is a plan in one line.
-func planTotal(plan *jobsv1.Plan) string {
-	return fmt.Sprintf("%d to create, %d to update, %d to delete, %d blocked, %d unchanged, %d no longer declared",
-		countOf(plan, jobsv1.JobAction_JOB_ACTION_CREATE), countOf(plan, jobsv1.JobAction_JOB_ACTION_UPDATE), countOf(plan, jobsv1.JobAction_JOB_ACTION_DELETE),
-		countOf(plan, jobsv1.JobAction_JOB_ACTION_BLOCKED), countOf(plan, jobsv1.JobAction_JOB_ACTION_UNCHANGED), countOf(plan, jobsv1.JobAction_JOB_ACTION_ORPHANED))
-}
-
-// writePlan shows every job that apply would change or that has a note, and the number
-// of unchanged ones.
+// writePlan shows a plan. Coming starts are in the time zone of the terminal.
 func (i *invocation) writePlan(w io.Writer, plan *jobsv1.Plan) error {
-	lines := &lineWriter{w: w}
-	for _, change := range plan.GetChanges() {
-		if change.GetAction() == jobsv1.JobAction_JOB_ACTION_UNCHANGED && change.GetNote() == "" {
-			continue
+	return i.writeLines(w, plantext.OfPlan(plan, i.Location))
+}
+
+// writeLines writes lines in their colors.
+func (i *invocation) writeLines(w io.Writer, lines []plantext.Line) error {
+	out := &lineWriter{w: w}
+	for _, line := range lines {
+		text := line.Text
+		if tint, ok := colors[line.Tone]; ok {
+			text = i.paint(tint, text)
 		}
-		mark := marks[change.GetAction()]
-		text := fmt.Sprintf("%s %s  %s", mark.sign, change.GetJobId(), modeWord(change.GetMode()))
-		switch {
-		case change.GetAction() == jobsv1.JobAction_JOB_ACTION_ORPHANED:
-			text += "  no longer declared (kept; --prune deletes it)"
-		case change.GetNote() != "":
-			text += "  " + clean(change.GetNote())
-		}
-		if change.GetDrifted() {
-			text += "  (edited by hand since it was applied)"
-		}
-		lines.printf("%s", i.paint(mark.color, text))
-		lines.fields(change.GetFields())
-		i.writeNextStarts(lines, change)
+		out.printf("%s", text)
 	}
-	for _, name := range plan.GetForeign() {
-		lines.printf("%s", i.paint(magenta, fmt.Sprintf("! %s is unmanaged: it has a job's name, and starter did not create it", clean(name))))
-	}
-	if n := countOf(plan, jobsv1.JobAction_JOB_ACTION_UNCHANGED); n > 0 {
-		lines.printf("%s", i.paint(faint, fmt.Sprintf("= unchanged (%d)", n)))
-	}
-	for _, warning := range plan.GetWarnings() {
-		lines.printf("%s", i.paint(yellow, "warning: "+clean(warning.GetMessage())))
-	}
-	if len(plan.GetChanges()) > 0 {
-		lines.printf("")
-	}
-	if plan.GetRefusal() != "" {
-		lines.printf("Apply would refuse this: %s (--allow-mass-prune).", plan.GetRefusal())
-	}
-	lines.printf("Plan for namespace %s: %s.", plan.GetNamespace(), planTotal(plan))
-	return lines.err
-}
-
-// writeNextStarts shows when a job that changes starts next, before and after the change.
-func (i *invocation) writeNextStarts(lines *lineWriter, change *jobsv1.JobChange) {
-	now, then := times(change.GetCurrentStartTimes()), times(change.GetPlannedStartTimes())
-	if change.GetAction() == jobsv1.JobAction_JOB_ACTION_UPDATE && !slices.EqualFunc(now, then, time.Time.Equal) {
-		i.writeStarts(lines, "next starts now: ", now)
-		i.writeStarts(lines, "next starts then:", then)
-	} else {
-		i.writeStarts(lines, "next starts:", then)
-	}
-}
-
-// times are times of the Job API.
-func times(list []*timestamppb.Timestamp) []time.Time {
-	all := make([]time.Time, len(list))
-	for n, t := range list {
-		all[n] = toTime(t)
-	}
-	return all
-}
-
-// writeStarts shows coming starts in the time zone of the terminal.
-func (i *invocation) writeStarts(lines *lineWriter, label string, starts []time.Time) {
-	if len(starts) == 0 {
-		return
-	}
-	texts := make([]string, len(starts))
-	for n, start := range starts {
-		texts[n] = start.In(i.Location).Format("2006-01-02 15:04:05 MST")
-	}
-	lines.printf("    %s %s", label, strings.Join(texts, ", "))
-}
-
-// value shows one side of a changed value.
-func value(text string) string {
-	if text == "" {
-		return "(not set)"
-	}
-	return clean(text)
+	return out.err
 }
 
 // lineWriter writes lines and keeps the first error.
 type lineWriter struct {
 	w   io.Writer
 	err error
-}
-
-// fields shows changed values.
-func (l *lineWriter) fields(fields []*jobsv1.FieldChange) {
-	for _, field := range fields {
-		l.printf("    %s: %s → %s", clean(field.GetPath()), value(field.GetOldValue()), value(field.GetNewValue()))
-	}
 }
 
 func (l *lineWriter) printf(format string, args ...any) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/internal/platform"
 	"github.com/dendrascience/dendra-jobs/internal/reconcile"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -169,12 +170,12 @@ func (r *reconciliation) writeReconcilePlan(w io.Writer, report *reconciled) err
 	lines := &lineWriter{w: w}
 	for _, config := range report.Configs {
 		for _, change := range config.Changes {
-			mark := marks[actions[change.Action]]
-			text := fmt.Sprintf("%s %s  config %s", mark.sign, clean(change.JobID), clean(config.Config))
+			mark := plantext.Marks[actions[change.Action]]
+			text := fmt.Sprintf("%s %s  config %s", mark.Sign, clean(change.JobID), clean(config.Config))
 			if change.Note != "" {
 				text += "  " + clean(change.Note)
 			}
-			lines.printf("%s", r.paint(mark.color, text))
+			lines.printf("%s", r.paint(colors[mark.Tone], text))
 		}
 	}
 	if len(report.Configs) > 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dendrascience/dendra-jobs/api/plantext"
 	"github.com/dendrascience/dendra-jobs/internal/reversesync"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -195,7 +196,7 @@ func (i *invocation) writeDifference(lines *lineWriter, d reversesync.Difference
 		if f.Edited {
 			edited = "!"
 		}
-		lines.printf("  %s %s: %s → %s", edited, f.Path, value(string(f.Release2)), value(string(f.Release3)))
+		lines.printf("  %s %s: %s → %s", edited, f.Path, plantext.Value(string(f.Release2)), plantext.Value(string(f.Release3)))
 	}
 }
 

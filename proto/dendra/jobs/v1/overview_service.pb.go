@@ -678,6 +678,10 @@ type JobOverview struct {
 	Deadline  string               `protobuf:"bytes,16,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	// Since when the server knows the job. A job without a success is late from then on.
 	FirstSeenTime *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=first_seen_time,json=firstSeenTime,proto3" json:"first_seen_time,omitempty"`
+	// The tags that a worker must have to get the job's runs, as far as a run has told.
+	Bind map[string]string `protobuf:"bytes,18,rep,name=bind,proto3" json:"bind,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The worker that a bound continuous job has its iterations on.
+	Service       string `protobuf:"bytes,19,opt,name=service,proto3" json:"service,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -829,6 +833,20 @@ func (x *JobOverview) GetFirstSeenTime() *timestamppb.Timestamp {
 		return x.FirstSeenTime
 	}
 	return nil
+}
+
+func (x *JobOverview) GetBind() map[string]string {
+	if x != nil {
+		return x.Bind
+	}
+	return nil
+}
+
+func (x *JobOverview) GetService() string {
+	if x != nil {
+		return x.Service
+	}
+	return ""
 }
 
 // IntegrationOverview is an integration config of the platform.
@@ -1068,7 +1086,7 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\alatency\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\alatency\x12#\n" +
 	"\rerror_message\x18\x05 \x01(\tR\ferrorMessage\x129\n" +
 	"\n" +
-	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\xdf\x05\n" +
+	"since_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tsinceTime\"\xed\x06\n" +
 	"\vJobOverview\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x12\n" +
@@ -1087,7 +1105,12 @@ const file_dendra_jobs_v1_overview_service_proto_rawDesc = "" +
 	"\x0fmedian_duration\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x0emedianDuration\x127\n" +
 	"\tfreshness\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\tfreshness\x12\x1a\n" +
 	"\bdeadline\x18\x10 \x01(\tR\bdeadline\x12B\n" +
-	"\x0ffirst_seen_time\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\rfirstSeenTime\"\x92\x02\n" +
+	"\x0ffirst_seen_time\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\rfirstSeenTime\x129\n" +
+	"\x04bind\x18\x12 \x03(\v2%.dendra.jobs.v1.JobOverview.BindEntryR\x04bind\x12\x18\n" +
+	"\aservice\x18\x13 \x01(\tR\aservice\x1a7\n" +
+	"\tBindEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x92\x02\n" +
 	"\x13IntegrationOverview\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\"\n" +
@@ -1120,7 +1143,7 @@ func file_dendra_jobs_v1_overview_service_proto_rawDescGZIP() []byte {
 	return file_dendra_jobs_v1_overview_service_proto_rawDescData
 }
 
-var file_dendra_jobs_v1_overview_service_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_dendra_jobs_v1_overview_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_dendra_jobs_v1_overview_service_proto_goTypes = []any{
 	(*GetOverviewRequest)(nil),    // 0: dendra.jobs.v1.GetOverviewRequest
 	(*GetOverviewResponse)(nil),   // 1: dendra.jobs.v1.GetOverviewResponse
@@ -1134,53 +1157,55 @@ var file_dendra_jobs_v1_overview_service_proto_goTypes = []any{
 	(*IntegrationOverview)(nil),   // 9: dendra.jobs.v1.IntegrationOverview
 	(*DriftOverview)(nil),         // 10: dendra.jobs.v1.DriftOverview
 	nil,                           // 11: dendra.jobs.v1.UnservedTags.TagsEntry
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(*Alert)(nil),                 // 13: dendra.jobs.v1.Alert
-	(*Queue)(nil),                 // 14: dendra.jobs.v1.Queue
-	(*Load)(nil),                  // 15: dendra.jobs.v1.Load
-	(*Worker)(nil),                // 16: dendra.jobs.v1.Worker
-	(*UnservedType)(nil),          // 17: dendra.jobs.v1.UnservedType
-	(*durationpb.Duration)(nil),   // 18: google.protobuf.Duration
-	(JobStatus)(0),                // 19: dendra.jobs.v1.JobStatus
-	(*Failing)(nil),               // 20: dendra.jobs.v1.Failing
+	nil,                           // 12: dendra.jobs.v1.JobOverview.BindEntry
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*Alert)(nil),                 // 14: dendra.jobs.v1.Alert
+	(*Queue)(nil),                 // 15: dendra.jobs.v1.Queue
+	(*Load)(nil),                  // 16: dendra.jobs.v1.Load
+	(*Worker)(nil),                // 17: dendra.jobs.v1.Worker
+	(*UnservedType)(nil),          // 18: dendra.jobs.v1.UnservedType
+	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
+	(JobStatus)(0),                // 20: dendra.jobs.v1.JobStatus
+	(*Failing)(nil),               // 21: dendra.jobs.v1.Failing
 }
 var file_dendra_jobs_v1_overview_service_proto_depIdxs = []int32{
 	4,  // 0: dendra.jobs.v1.GetOverviewResponse.overview:type_name -> dendra.jobs.v1.Overview
 	4,  // 1: dendra.jobs.v1.WatchOverviewResponse.overview:type_name -> dendra.jobs.v1.Overview
-	12, // 2: dendra.jobs.v1.Overview.read_time:type_name -> google.protobuf.Timestamp
-	13, // 3: dendra.jobs.v1.Overview.alerts:type_name -> dendra.jobs.v1.Alert
+	13, // 2: dendra.jobs.v1.Overview.read_time:type_name -> google.protobuf.Timestamp
+	14, // 3: dendra.jobs.v1.Overview.alerts:type_name -> dendra.jobs.v1.Alert
 	7,  // 4: dendra.jobs.v1.Overview.servers:type_name -> dendra.jobs.v1.ServerHealth
 	8,  // 5: dendra.jobs.v1.Overview.jobs:type_name -> dendra.jobs.v1.JobOverview
-	14, // 6: dendra.jobs.v1.Overview.queues:type_name -> dendra.jobs.v1.Queue
-	15, // 7: dendra.jobs.v1.Overview.loads:type_name -> dendra.jobs.v1.Load
-	16, // 8: dendra.jobs.v1.Overview.workers:type_name -> dendra.jobs.v1.Worker
-	17, // 9: dendra.jobs.v1.Overview.unserved_types:type_name -> dendra.jobs.v1.UnservedType
+	15, // 6: dendra.jobs.v1.Overview.queues:type_name -> dendra.jobs.v1.Queue
+	16, // 7: dendra.jobs.v1.Overview.loads:type_name -> dendra.jobs.v1.Load
+	17, // 8: dendra.jobs.v1.Overview.workers:type_name -> dendra.jobs.v1.Worker
+	18, // 9: dendra.jobs.v1.Overview.unserved_types:type_name -> dendra.jobs.v1.UnservedType
 	9,  // 10: dendra.jobs.v1.Overview.integrations:type_name -> dendra.jobs.v1.IntegrationOverview
 	10, // 11: dendra.jobs.v1.Overview.drift:type_name -> dendra.jobs.v1.DriftOverview
 	6,  // 12: dendra.jobs.v1.Overview.unserved_tags:type_name -> dendra.jobs.v1.UnservedTags
 	5,  // 13: dendra.jobs.v1.Overview.stations:type_name -> dendra.jobs.v1.StationOverview
-	12, // 14: dendra.jobs.v1.StationOverview.last_time:type_name -> google.protobuf.Timestamp
+	13, // 14: dendra.jobs.v1.StationOverview.last_time:type_name -> google.protobuf.Timestamp
 	11, // 15: dendra.jobs.v1.UnservedTags.tags:type_name -> dendra.jobs.v1.UnservedTags.TagsEntry
-	18, // 16: dendra.jobs.v1.ServerHealth.latency:type_name -> google.protobuf.Duration
-	12, // 17: dendra.jobs.v1.ServerHealth.since_time:type_name -> google.protobuf.Timestamp
-	19, // 18: dendra.jobs.v1.JobOverview.status:type_name -> dendra.jobs.v1.JobStatus
-	20, // 19: dendra.jobs.v1.JobOverview.failing:type_name -> dendra.jobs.v1.Failing
-	12, // 20: dendra.jobs.v1.JobOverview.last_start_time:type_name -> google.protobuf.Timestamp
-	12, // 21: dendra.jobs.v1.JobOverview.next_start_time:type_name -> google.protobuf.Timestamp
-	12, // 22: dendra.jobs.v1.JobOverview.last_success_time:type_name -> google.protobuf.Timestamp
-	18, // 23: dendra.jobs.v1.JobOverview.median_duration:type_name -> google.protobuf.Duration
-	18, // 24: dendra.jobs.v1.JobOverview.freshness:type_name -> google.protobuf.Duration
-	12, // 25: dendra.jobs.v1.JobOverview.first_seen_time:type_name -> google.protobuf.Timestamp
-	12, // 26: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
-	0,  // 27: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
-	2,  // 28: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
-	1,  // 29: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
-	3,  // 30: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
-	29, // [29:31] is the sub-list for method output_type
-	27, // [27:29] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	19, // 16: dendra.jobs.v1.ServerHealth.latency:type_name -> google.protobuf.Duration
+	13, // 17: dendra.jobs.v1.ServerHealth.since_time:type_name -> google.protobuf.Timestamp
+	20, // 18: dendra.jobs.v1.JobOverview.status:type_name -> dendra.jobs.v1.JobStatus
+	21, // 19: dendra.jobs.v1.JobOverview.failing:type_name -> dendra.jobs.v1.Failing
+	13, // 20: dendra.jobs.v1.JobOverview.last_start_time:type_name -> google.protobuf.Timestamp
+	13, // 21: dendra.jobs.v1.JobOverview.next_start_time:type_name -> google.protobuf.Timestamp
+	13, // 22: dendra.jobs.v1.JobOverview.last_success_time:type_name -> google.protobuf.Timestamp
+	19, // 23: dendra.jobs.v1.JobOverview.median_duration:type_name -> google.protobuf.Duration
+	19, // 24: dendra.jobs.v1.JobOverview.freshness:type_name -> google.protobuf.Duration
+	13, // 25: dendra.jobs.v1.JobOverview.first_seen_time:type_name -> google.protobuf.Timestamp
+	12, // 26: dendra.jobs.v1.JobOverview.bind:type_name -> dendra.jobs.v1.JobOverview.BindEntry
+	13, // 27: dendra.jobs.v1.DriftOverview.read_time:type_name -> google.protobuf.Timestamp
+	0,  // 28: dendra.jobs.v1.OverviewService.GetOverview:input_type -> dendra.jobs.v1.GetOverviewRequest
+	2,  // 29: dendra.jobs.v1.OverviewService.WatchOverview:input_type -> dendra.jobs.v1.WatchOverviewRequest
+	1,  // 30: dendra.jobs.v1.OverviewService.GetOverview:output_type -> dendra.jobs.v1.GetOverviewResponse
+	3,  // 31: dendra.jobs.v1.OverviewService.WatchOverview:output_type -> dendra.jobs.v1.WatchOverviewResponse
+	30, // [30:32] is the sub-list for method output_type
+	28, // [28:30] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_overview_service_proto_init() }
@@ -1199,7 +1224,7 @@ func file_dendra_jobs_v1_overview_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_overview_service_proto_rawDesc), len(file_dendra_jobs_v1_overview_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
