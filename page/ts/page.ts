@@ -283,11 +283,20 @@ function readAgain(atOnce = false): void {
       const text = await answer.text();
       // What came too late, or while the page is frozen, is not shown.
       if (frozen || mine.signal.aborted) return;
-      replaceParts(new DOMParser().parseFromString(text, "text/html"));
+      const fresh = new DOMParser().parseFromString(text, "text/html");
+      if (home && older(fresh.body.dataset.revision ?? "", revision)) readAgain(); // An event was faster.
+      else replaceParts(fresh);
     } catch {
       if (!mine.signal.aborted && !frozen) tell("No connection; trying again");
     }
   }, due);
+}
+
+// older says that a revision is one before another, of the same process.
+function older(one: string, other: string): boolean {
+  const [epoch, number] = one.split("-");
+  const [otherEpoch, otherNumber] = other.split("-");
+  return epoch === otherEpoch && Number(number) < Number(otherNumber);
 }
 
 function replaceParts(fresh: Document): void {
