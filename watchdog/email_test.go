@@ -103,7 +103,7 @@ func newPost(t *testing.T, implicit bool, refusals ...error) *post {
 	go func() { done <- server.Serve(listener) }()
 	t.Cleanup(func() {
 		require.NoError(t, server.Close())
-		<-done
+		_ = <-done // It was closed.
 	})
 	return p
 }

@@ -276,8 +276,8 @@ func (d decision) goOn(ctx context.Context) {
 
 // clear is about an alert that is gone and has a record.
 func (d decision) clear(ctx context.Context) {
-	clear := d.timing().Clear
-	if d.now.Sub(d.seen.gone) < clear || d.unchanged() < clear {
+	wait := d.timing().Clear
+	if d.now.Sub(d.seen.gone) < wait || d.unchanged() < wait {
 		return
 	}
 	if d.silenced() {

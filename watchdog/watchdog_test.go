@@ -95,7 +95,7 @@ func start(t *testing.T, s *scene, in *inbox, change func(*watchdog.Config)) {
 }
 
 func pass(d time.Duration) {
-	time.Sleep(d)
+	<-time.After(d) // Of the bubble's clock.
 	synctest.Wait()
 }
 
