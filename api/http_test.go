@@ -87,7 +87,7 @@ func plainHTTP(t *testing.T, w *world) {
 		{"GET", "RunService/ListRuns", `{"filter":"status = COMPLETED AND nothing = 1"}`, 400, []string{`"reason":"INVALID_FILTER"`, `"field":"filter"`}},
 		{"GET", "RunService/ListRuns", `{"pageToken":"e30"}`, 400, []string{`"reason":"INVALID_PAGE_TOKEN"`}},
 		{"GET", "QueueService/GetQueue", `{"name":"no-such-queue"}`, 404, []string{`"reason":"NOT_FOUND"`}},
-		{"GET", "JobSetService/GetDrift", `{"provider":"nobody"}`, 200, []string{`{"namespace":"`}},
+		{"GET", "JobSetService/GetDrift", `{"provider":"nobody"}`, 200, []string{`"namespace":"`}},
 	} {
 		call := w.post
 		if c.verb == "GET" {
