@@ -15,8 +15,8 @@ type jobList struct {
 	read   time.Time
 }
 
-// jobLists keeps lists for the pages after the first: to read 10,000 jobs takes Temporal
-// dozens of calls. A list of another server, or one that has gone, is read again; pages are
+// jobLists keeps lists for the pages after the first: to read all jobs takes Temporal
+// several calls. A list of another server, or one that has gone, is read again; pages are
 // cut at ids, so that no job is missed by that.
 type jobLists struct {
 	mu   sync.Mutex
