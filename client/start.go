@@ -116,6 +116,9 @@ type start struct {
 // start starts a workflow of a job. It is the call itself and not the SDK's
 // function, since that cannot be given a request id.
 func (c *conn) start(ctx context.Context, j job.Job, s start) (RunRef, error) {
+	if err := c.checkBind(ctx, j); err != nil {
+		return RunRef{}, err
+	}
 	if s.requestID == "" {
 		s.requestID = newRequestID()
 	}

@@ -29,7 +29,7 @@ func (i *invocation) externalTypes(names ...string) (types []job.Type, incomplet
 	if err != nil {
 		return nil, err
 	}
-	types, incomplete = i.announcedTypes(c)
+	types, incomplete = i.announcedTypes(c, names)
 	if !slices.ContainsFunc(names, func(name string) bool { _, found := findType(types, name); return !found }) {
 		return types, nil
 	}
@@ -40,15 +40,26 @@ func (i *invocation) externalTypes(names ...string) (types []job.Type, incomplet
 	for _, t := range kept {
 		if _, found := findType(types, t.Name); !found {
 			types = append(types, t)
+			i.noteUnserved(t.Name, names, "that of its last apply")
 		}
 	}
 	return types, incomplete
 }
 
+// noteUnserved warns of a job type that is asked for by name and has no live worker.
+func (i *invocation) noteUnserved(typeName string, names []string, source string) {
+	for _, name := range names {
+		if name == typeName || name == job.SnakeCase(typeName) {
+			i.note("No live worker serves job type %s: its schema is %s.", clean(typeName), source)
+			return
+		}
+	}
+}
+
 // announcedTypes lists the job types that workers announce. If workers announce a type
 // differently, a live worker comes before a lost one, and a later start before an
-// earlier one.
-func (i *invocation) announcedTypes(c *client.Client) ([]job.Type, error) {
+// earlier one. It warns of those of the names that only lost ones have.
+func (i *invocation) announcedTypes(c *client.Client, names []string) ([]job.Type, error) {
 	ctx, cancel := context.WithTimeout(i.ctx, announcedTimeout)
 	defer cancel()
 	services, err := c.Workers.Services(ctx, time.Now().Add(-lostTypesFor))
@@ -60,7 +71,11 @@ func (i *invocation) announcedTypes(c *client.Client) ([]job.Type, error) {
 		slices.SortStableFunc(known, func(a, b client.LiveService) int { return b.Started.Compare(a.Started) })
 		for n := range known {
 			for _, served := range known[n].Types {
+				before := len(types)
 				types = i.addExternal(types, served.JobType(known[n].Worker), "service "+known[n].ID())
+				if len(types) > before && known[n].State == client.ServiceLost {
+					i.noteUnserved(served.Name, names, "that of the lost "+known[n].ID())
+				}
 			}
 		}
 	}
