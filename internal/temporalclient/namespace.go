@@ -2,6 +2,7 @@ package temporalclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
@@ -53,11 +55,22 @@ func DescribeNamespace(ctx context.Context, c client.Client, name string) (Names
 	}
 	// Elasticsearch has no aliases. An operator may be asked by those alone who may change.
 	listed, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: name})
-	n.unknown = err != nil && len(n.keywords)+len(n.others) == 0
+	switch _, away := errors.AsType[*serviceerror.Unimplemented](err); {
+	case err == nil:
+	case away, denied(err): // Temporal Cloud has no such call.
+		n.unknown = len(n.keywords)+len(n.others) == 0
+	default:
+		return Namespace{}, err
+	}
 	for name, kind := range listed.GetCustomAttributes() {
 		n.add(name, kind.String())
 	}
-	return n, ctx.Err()
+	return n, nil
+}
+
+func denied(err error) bool {
+	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
+	return denied
 }
 
 func (n *Namespace) add(name, kind string) {

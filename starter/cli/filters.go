@@ -41,6 +41,9 @@ func (f *filters) given(cmd *cobra.Command) []string {
 // jobType is the name of the job type as definitions have it. An unknown name is used
 // as it is, because Temporal may have jobs of an external type.
 func (f *filters) jobType(i *invocation) string {
+	if f.typeName == "" {
+		return ""
+	}
 	if t, err := i.typeNamed(f.typeName); err == nil {
 		return t.Name
 	}

@@ -23,6 +23,8 @@ line, and "reconcile" does so with the platform's integrations. "run", "jobs",
 archive of raw messages, "loads" for the lag of InfluxDB, "reverse-sync" for
 metadata in Release 2.
 
+On servers of your own "setup" makes what is needed, and "doctor" checks them all.
+
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
 
@@ -36,13 +38,15 @@ Exit codes:
   2  wrong usage: an unknown flag, or a filter with an unknown value.
      Of plan: there are changes, or jobs that are blocked; of drift: there is
      drift; of archive audit: something is wrong; of reverse-sync plan and run:
-     something is not in line. Of these five, wrong usage is 1`
+     something is not in line; of doctor: something is to do.
+     Of these six, wrong usage is 1`
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and manage jobs",
 		i.validateCommand(), i.schemaCommand(), i.planCommand(), i.applyCommand(), i.driftCommand(), i.reconcileCommand(),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
-		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.reverseSyncCommand(), i.versionCommand())
+		i.workersCommand(), i.loadsCommand(), i.quarantineCommand(), i.archiveCommand(), i.reverseSyncCommand(),
+		i.setupCommand(), i.doctorCommand(), i.versionCommand())
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)
