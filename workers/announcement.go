@@ -116,7 +116,7 @@ func (a *announcement) keepAnnounced() {
 		switch lacking := errors.Is(err, control.ErrNoServices); {
 		case lacking && !said: // Until the server is another release.
 			said = true
-			a.logger.Warn("services are missing: no job can be bound to this process, and starter workers does not list it; all else works",
+			a.logger.Warn("services are missing: starter knows neither this process nor job types that it alone has, and no job can be bound to it",
 				"reason", err)
 		case !lacking:
 			said = false

@@ -22,17 +22,18 @@ func (l *look) nats(ctx context.Context) []Result {
 	if !s.Time.IsZero() {
 		l.addTime("nats", s.Time, s.Asked)
 	}
-	results := []Result{ok("address", "nats "+c.Address()), ok("version", s.Version)}
+	address := ok("address", c.Address())
 	if s.TooOld != nil {
-		results[1] = toDo("version", s.TooOld.Error(), "upgrade it: extract, prepare, load and archive jobs fail until then")
+		return []Result{address, toDo("version", s.TooOld.Error(), "upgrade it: extract, prepare, load and archive jobs fail until then")}
 	}
+	results := []Result{address, ok("version", s.Version)}
 	if s.JetStream != nil {
 		return append(results, toDo("jetstream", s.JetStream.Error(), "turn JetStream on: nats-server --jetstream"))
 	}
-	return append(results, ok("jetstream", "on"), streams(s, c.Replicas()), replicas(s, c.Replicas()))
+	return append(results, ok("jetstream", "on"), streams(s), replicas(s, c.Replicas()))
 }
 
-func streams(s pipeline.Server, _ int) Result {
+func streams(s pipeline.Server) Result {
 	const check = "streams"
 	var missing []string
 	for _, state := range s.Streams {

@@ -207,7 +207,7 @@ func (s *setup) nats(ctx context.Context) {
 	defer c.Close()
 	there, made, err := c.SetUp(ctx)
 	if err != nil {
-		s.add(toDo("streams", err.Error(), "start NATS 2.14 or newer with JetStream, or set "+pipeline.EnvURL+" or --nats"))
+		s.add(toDo("streams", err.Error(), "run NATS "+pipeline.OldestServer+" or newer with JetStream, or set "+pipeline.EnvURL+" or --nats"))
 		return
 	}
 	if len(there) > 0 {

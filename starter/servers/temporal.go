@@ -104,8 +104,8 @@ func (l *look) services() Result {
 	if l.namespace.StandaloneActivities {
 		return ok("services", "the server has standalone activities")
 	}
-	return toDo("services", "the server has no standalone activities: starter workers lists nothing, and bind is refused",
-		"upgrade it to "+temporalclient.ServicesSince+", or turn activity.enableStandalone on; all else works")
+	return toDo("services", "the server has no standalone activities: workers are not listed, bind is refused, job types of other programs are unknown",
+		"upgrade it to "+temporalclient.ServicesSince+", or turn activity.enableStandalone on; the rest works")
 }
 
 // someSchedules are how many schedules are looked at.
@@ -135,10 +135,10 @@ func (l *look) scheduleEngine(ctx context.Context) Result {
 		}
 	}
 	if newer > 0 {
-		return toDo(check, fmt.Sprintf("%d of %d schedules are on the CHASM engine, which may start runs of one job at once", newer, len(list.GetSchedules())),
+		return toDo(check, fmt.Sprintf("CHASM, of %d in %d schedules: it may start two runs of a job at once", newer, len(list.GetSchedules())),
 			"turn history.enableCHASMSchedulerCreation off and make the schedules again")
 	}
-	return ok(check, fmt.Sprintf("workflows (%d schedules looked at)", len(list.GetSchedules())))
+	return ok(check, fmt.Sprintf("workflows, of %d schedules", len(list.GetSchedules())))
 }
 
 // activityQueue is the kind of queue that the clock of Temporal is read from.
