@@ -100,17 +100,29 @@ func TestSetupOfANewNamespace(t *testing.T) {
 	require.Equal(t, "0 of 7; missing: "+allAttributes, attributes.Found)
 	require.Equal(t, "run starter setup", attributes.ToDo)
 
+	nats, err := pipeline.Connect(t.Context(), own.NATS)
+	require.NoError(t, err)
+	t.Cleanup(nats.Close)
+	_, err = nats.Look(t.Context())
+	require.NoError(t, err)
+	for _, stream := range []string{pipeline.StreamPrepared, "KV_" + pipeline.BucketRates} {
+		require.NoError(t, nats.JetStream().DeleteStream(t.Context(), stream))
+	}
+	doctor = results(t, c, 2, "doctor", "--only", "nats", "--nats", own.NATS)
+	require.Equal(t, "missing: stream PREPARED, bucket rates", find(t, doctor, "nats", "streams").Found)
+
 	made := results(t, c, 0, "setup", "--bucket", "brought", "--retention", "P40D", "--nats", own.NATS)
 	require.Equal(t, []string{
-		"temporal namespace: there", "temporal retention: made", "temporal search attributes: made", "nats streams: made", "s3 bucket: made",
+		"temporal namespace: there", "temporal retention: made", "temporal search attributes: made",
+		"nats streams: there", "nats streams: made", "s3 bucket: made",
 	}, states(made))
 	require.Equal(t, "P40D, before: P1D", made[1].Found)
 	require.Equal(t, allAttributes, made[2].Found)
-	require.Contains(t, made[3].Found, "stream RAW, stream PREPARED, stream QUARANTINE, bucket bookmarks")
-	require.Contains(t, made[3].Found, "replicas: 1")
+	require.Contains(t, made[3].Found, "stream RAW, stream QUARANTINE, bucket bookmarks")
+	require.Equal(t, "stream PREPARED, bucket rates; replicas: 1", made[4].Found)
 	again := results(t, c, 0, "setup", "--bucket", "brought", "--nats", own.NATS)
 	require.Equal(t, []string{"temporal namespace: there", "temporal search attributes: there", "nats streams: there", "s3 bucket: there"}, states(again))
-	require.Empty(t, c.ok(t, "jobs", "list", "-o", "json")[2:]) // "[]" and nothing else
+	require.Equal(t, "[]\n", c.ok(t, "jobs", "list", "-o", "json"))
 	doctor = results(t, c, 2, "doctor", "--bucket", "brought", "--nats", own.NATS)
 	require.Equal(t, []string{
 		"temporal address: ok", "temporal version: ok", "temporal namespace: ok", "temporal retention: ok",
@@ -156,7 +168,7 @@ recurring = { recur_every = "P1D" }
 		doctor = results(t, c, 2, "doctor", "--nats", st.NATS)
 		return find(t, doctor, "temporal", "schedule engine").State == servers.StateOK && find(t, doctor, "workers", "job types").State == servers.StateToDo, nil
 	})
-	require.Equal(t, "no live worker serves NobodyServes (1 jobs)", find(t, doctor, "workers", "job types").Found)
+	require.Equal(t, "no live worker serves NobodyServes (jobs: 1)", find(t, doctor, "workers", "job types").Found)
 	require.Equal(t, "files@shed", find(t, doctor, "workers", "services").Found)
 	for _, part := range []string{"platform", "release2"} {
 		require.Equal(t, servers.StateOK, find(t, doctor, part, "address").State)
@@ -171,7 +183,7 @@ recurring = { recur_every = "P1D" }
 	require.Contains(t, doctor[1].Found, "the Platform API refuses the token")
 	require.Contains(t, doctor[2].Found, "DENDRA_RELEASE2_URL is not a URL")
 	text := c.run(t.Context(), "doctor", "--only", "s3,platform,release2").stdout
-	require.Regexp(t, regexp.MustCompile(`(?m)^to do  platform  address .*\n {25}→ start it, or correct DENDRA_PLATFORM_URL and DENDRA_PLATFORM_TOKEN$`), text)
+	require.Regexp(t, regexp.MustCompile(`(?m)^to do  platform  address .*\n {26}→ start it, or correct DENDRA_PLATFORM_URL and DENDRA_PLATFORM_TOKEN$`), text)
 }
 
 func TestDoctorWithoutServers(t *testing.T) {
@@ -250,7 +262,7 @@ recurring = { recur_every = "P1D" }
 `)
 	r := c.run(t.Context(), "plan", "-f", file)
 	require.Equal(t, 2, r.code, r.stderr)
-	require.Contains(t, r.stdout, "! take_steps.bound  one_shot  it has the option bind: "+sentence)
+	require.Contains(t, r.stdout, "! take_steps.bound  one-shot  it has the option bind: "+sentence)
 	require.Contains(t, r.stdout, "+ only_recurring.free")
 	r = c.run(t.Context(), "apply", "--yes", "-f", file)
 	require.Equal(t, 1, r.code)

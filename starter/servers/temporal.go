@@ -138,7 +138,7 @@ func (l *look) scheduleEngine(ctx context.Context) Result {
 		return toDo(check, fmt.Sprintf("CHASM, of %d in %d schedules: it may start two runs of a job at once", newer, len(list.GetSchedules())),
 			"turn history.enableCHASMSchedulerCreation off and make the schedules again")
 	}
-	return ok(check, fmt.Sprintf("workflows, of %d schedules", len(list.GetSchedules())))
+	return ok(check, fmt.Sprintf("workflows (schedules: %d)", len(list.GetSchedules())))
 }
 
 // activityQueue is the kind of queue that the clock of Temporal is read from.

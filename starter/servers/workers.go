@@ -44,7 +44,7 @@ func (l *look) workers(ctx context.Context) []Result {
 		}
 	}
 	for _, u := range w.Unserved {
-		results = append(results, toDo("job types", fmt.Sprintf("no live worker serves %s (%d jobs)", u.Type, u.Jobs), "start a worker that has it"))
+		results = append(results, toDo("job types", fmt.Sprintf("no live worker serves %s (jobs: %d)", u.Type, u.Jobs), "start a worker that has it"))
 	}
 	if len(w.Unserved) == 0 {
 		results = append(results, ok("job types", "all that jobs have are served"))
