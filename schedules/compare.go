@@ -133,7 +133,7 @@ func (c *comparison) compare(ctx context.Context, j job.Job) (Change, error) {
 	change := Change{JobID: j.ID, Mode: j.Mode(), job: j}
 	if len(j.Options.Bind) > 0 && c.noServices != nil {
 		change.Action, change.Note = ActionBlocked, "it has the option bind: "+c.noServices.Error()
-		return change, nil
+		return change, nil //nolint:nilerr // The other jobs are compared.
 	}
 	var err error
 	switch j.Mode() {

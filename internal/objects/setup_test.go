@@ -34,8 +34,9 @@ func TestConditionalWrites(t *testing.T) {
 	obeys, err := store.Conditional(t.Context(), "conditional")
 	require.NoError(t, err)
 	require.True(t, obeys)
-	for range store.List(t.Context(), "conditional", "") {
-		t.Fatal("an object was left")
+	for info, err := range store.List(t.Context(), "conditional", "") {
+		require.NoError(t, err)
+		require.Fail(t, "an object was left", info.Key)
 	}
 
 	proxy := objectstest.NewProxy(t, config.Endpoint)

@@ -59,7 +59,7 @@ func (c *Client) Look(ctx context.Context) (Server, error) {
 	}
 	s := Server{Version: c.nc.ConnectedServerVersion(), Cluster: c.nc.ConnectedClusterName(), TooOld: c.checkVersion()}
 	if _, s.JetStream = c.js.AccountInfo(ctx); s.JetStream != nil {
-		return s, nil
+		return s, nil //nolint:nilerr // It is part of what the server says.
 	}
 	s.Streams = c.streams.wanted()
 	for i := range s.Streams {

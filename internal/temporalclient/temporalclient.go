@@ -154,9 +154,11 @@ func Explain(options client.Options, err error) error {
 	switch {
 	case errors.As(err, &address):
 		return fmt.Errorf("%q is not the address of a server: write HOST:PORT", options.HostPort)
-	case errors.As(err, &notFound), errors.As(err, &invalid) && strings.Contains(invalid.Message, "Namespace"),
-		strings.Contains(err.Error(), `header key "temporal-namespace"`): // One that there cannot be.
+	case errors.As(err, &notFound):
 		return fmt.Errorf("temporal at %s has no namespace %q: starter setup makes it", options.HostPort, options.Namespace)
+	case errors.As(err, &invalid) && strings.Contains(invalid.Message, "Namespace"),
+		strings.Contains(err.Error(), `header key "temporal-namespace"`): // One that there cannot be.
+		return fmt.Errorf("temporal at %s has no namespace %q", options.HostPort, options.Namespace)
 	case errors.As(err, &denied):
 		return fmt.Errorf("temporal at %s refuses access to namespace %q", options.HostPort, options.Namespace)
 	case unreachable(err):

@@ -27,7 +27,7 @@ func (l *look) platform(ctx context.Context) []Result {
 	if _, err := api.Organizations.ListOrganizations(ctx, &platformv1.ListOrganizationsRequest{PageSize: 1}); err != nil {
 		return []Result{toDo(check, fmt.Sprintf("%s: %s", url, platform.Explain(err)), "start it, or correct "+platform.EnvURL+" and "+platform.EnvToken)}
 	}
-	l.timeOf(ctx, "platform", url)
+	l.noteTime(ctx, "platform", url)
 	return []Result{ok(check, "Platform API at "+url)}
 }
 
@@ -52,6 +52,6 @@ func (l *look) release2(ctx context.Context) []Result {
 		}
 		break
 	}
-	l.timeOf(ctx, "release2", url)
+	l.noteTime(ctx, "release2", url)
 	return []Result{ok(check, "metadata API at "+url)}
 }

@@ -54,6 +54,11 @@ func (l *look) add(c clock) {
 // httpTimeout bounds a request that asks for the time.
 const httpTimeout = 5 * time.Second
 
+// noteTime notes the time that an HTTP server gives, if it does.
+func (l *look) noteTime(ctx context.Context, server, url string) {
+	_, _ = l.timeOf(ctx, server, url) // Its own check says what is wrong with it.
+}
+
 // timeOf notes the time that an HTTP server gives with any answer, and returns the
 // header of that.
 func (l *look) timeOf(ctx context.Context, server, url string) (http.Header, error) {

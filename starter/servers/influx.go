@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/dendrascience/dendra-jobs/client"
@@ -76,7 +75,7 @@ func (l *look) mirror(ctx context.Context, place string, m location.Mirror) Resu
 	if err != nil {
 		return toDo(check, fmt.Sprintf("influx %s cannot be reached: %s", m.InfluxURL, err), "start it, or correct the job's spec")
 	}
-	version := head.Get(http.CanonicalHeaderKey("X-Influxdb-Version"))
+	version := head.Get("X-Influxdb-Version")
 	switch {
 	case version == "":
 		return toDo(check, m.InfluxURL+" does not answer as InfluxDB does", "correct the job's spec")

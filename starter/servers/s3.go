@@ -26,7 +26,7 @@ func (l *look) s3(ctx context.Context) []Result {
 			results = append(results, conditional(ctx, store, bucket))
 		}
 	}
-	l.timeOf(ctx, "s3", l.Getenv(objects.EnvEndpoint))
+	l.noteTime(ctx, "s3", l.Getenv(objects.EnvEndpoint))
 	return results
 }
 
