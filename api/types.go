@@ -35,6 +35,8 @@ type jobType struct {
 	schema *specschema.Schema
 	// external says that the type is not one of this program.
 	external bool
+	// keptFrom is where an external type is known from that no live worker serves.
+	keptFrom string
 	broken   error // why the type cannot be used
 }
 
@@ -87,8 +89,12 @@ func (k *known) names() []string {
 	return names
 }
 
-// add adds an external type unless it is known, or cannot be used.
-func (k *known) add(t job.Type, source string) {
+// lastApply is where the types of applied jobs are known from.
+const lastApply = "the last apply"
+
+// add adds an external type unless it is known, or cannot be used. It is served if the
+// source is a live worker.
+func (k *known) add(t job.Type, source string, served bool) {
 	if _, ok := k.find(t.Name, ""); ok {
 		return
 	}
@@ -96,6 +102,9 @@ func (k *known) add(t job.Type, source string) {
 	if made.broken != nil {
 		k.notes = append(k.notes, fmt.Sprintf("A job type of %s is invalid: %s.", source, oneLine(made.broken)))
 		return
+	}
+	if !served {
+		made.keptFrom = source
 	}
 	k.types = append(k.types, made)
 }
@@ -138,7 +147,7 @@ func (t *types) addAnnounced(ctx context.Context, k *known) {
 		slices.SortStableFunc(some, func(a, b client.LiveService) int { return b.Started.Compare(a.Started) })
 		for n := range some {
 			for _, served := range some[n].Types {
-				k.add(served.JobType(some[n].Worker), "service "+some[n].ID())
+				k.add(served.JobType(some[n].Worker), "service "+some[n].ID(), some[n].State != client.ServiceLost)
 			}
 		}
 	}
@@ -154,7 +163,7 @@ func (t *types) addApplied(ctx context.Context, k *known, provider job.Provider)
 	}
 	for _, name := range sortedKeys(applied.Types) {
 		kept := applied.Types[name]
-		k.add(kept.JobType(kept.Worker), "the record of applied jobs")
+		k.add(kept.JobType(kept.Worker), lastApply, false)
 	}
 }
 

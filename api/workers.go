@@ -55,7 +55,7 @@ func (s *workerService) ListJobTypes(ctx context.Context, _ *jobsv1.ListJobTypes
 		response.Incomplete = s.explain(ctx, known.incomplete).Message()
 	}
 	for _, t := range known.types {
-		m := &jobsv1.JobType{Name: t.Name, Worker: string(t.Worker), Description: t.Description, Modes: words(t.Modes)}
+		m := &jobsv1.JobType{Name: t.Name, Worker: string(t.Worker), Description: t.Description, Modes: words(t.Modes), KeptFrom: t.keptFrom}
 		if t.schema != nil {
 			m.SpecSchema = structOf(t.schema.JSON())
 		}

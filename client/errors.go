@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/dendrascience/dendra-jobs/contract"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
 )
 
 // Errors that callers distinguish.
@@ -28,6 +29,9 @@ var (
 	ErrNoWorker = errors.New("no worker answers")
 	// ErrSlow says that the server itself did not answer in time.
 	ErrSlow = errors.New("temporal does not answer in time")
+	// ErrNoServices says that the server lacks what services are made of.
+	ErrNoServices = errors.New("this Temporal has no standalone activities, which services are made of: it has to be " +
+		temporalclient.ServicesSince + " or newer")
 	// ErrNotInQueue says that a queue is there, and a job is not in it.
 	ErrNotInQueue = fmt.Errorf("%w in the queue", ErrNotFound)
 )

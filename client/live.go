@@ -38,7 +38,8 @@ type Live struct {
 	Schedule *workflowservice.DescribeScheduleResponse
 	// Input says what is wrong with the input that a schedule starts its runs
 	// with, "" if it is that of a run of Job. If there is no reading it, Job is
-	// the definition that the schedule's memo keeps.
+	// the definition that the schedule's memo keeps, or else id, type and provider
+	// alone.
 	Input string
 	// Workflow is set of every other job: its run, or the workflow of a continuous job.
 	Workflow *WorkflowLive
@@ -97,13 +98,20 @@ func liveSchedule(jobID string, description *workflowservice.DescribeScheduleRes
 	}
 	live.PauseReason = description.GetSchedule().GetState().GetNotes()
 	in, err := scheduledInput(description)
+	if err == nil && in.Job.ID != jobID {
+		err = errors.New("not that of a run of this job")
+	}
 	switch {
 	case err != nil:
 		live.Input = err.Error()
-		if j, ok := live.Recorded(); ok {
+		if j, ok := live.Recorded(); ok && j.ID == jobID {
 			live.Job = j
-		} else {
-			live.Job = job.Job{ID: jobID, Spec: []byte("{}")}
+		} else { // Its attributes say whose it is.
+			live.Job = job.Job{
+				ID: jobID, Spec: []byte("{}"),
+				Type:     metadata.Attribute(description.GetSearchAttributes(), contract.AttributeJobType.GetName()),
+				Provider: job.Provider(metadata.Attribute(description.GetSearchAttributes(), contract.AttributeProvider.GetName())),
+			}
 		}
 	case in.StartedBy != contract.StartedBySchedule || len(in.Cursor) > 0:
 		live.Input = "not that of a scheduled run"

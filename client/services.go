@@ -17,6 +17,8 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/internal/parallel"
+	"github.com/dendrascience/dendra-jobs/internal/temporalclient"
+	"github.com/dendrascience/dendra-jobs/job"
 )
 
 // ServiceState is the state of a service.
@@ -67,12 +69,12 @@ func (c *WorkerClient) Services(ctx context.Context, lostSince time.Time) (Servi
 	query := fmt.Sprintf("ActivityType = '%s' AND (%s)", contract.ServiceType, status)
 	found, err := c.temporal.ListActivities(ctx, sdk.ListActivitiesOptions{Query: query})
 	if err != nil {
-		return Services{}, fmt.Errorf("list services: %w", err)
+		return Services{}, fmt.Errorf("list services: %w", ofServices(err))
 	}
 	ids := map[string]bool{}
 	for info, err := range found.Results {
 		if err != nil {
-			return Services{}, fmt.Errorf("list services: %w", err)
+			return Services{}, fmt.Errorf("list services: %w", ofServices(err))
 		}
 		if contract.IsServiceID(info.ActivityID) {
 			ids[info.ActivityID] = true
@@ -86,6 +88,34 @@ func (c *WorkerClient) Services(ctx context.Context, lostSince time.Time) (Servi
 		err = fmt.Errorf("%d of %d services cannot be described: %w", n, len(ids), known.why)
 	}
 	return known.sorted(), err
+}
+
+// ofServices names the error of a server that has no services.
+func ofServices(err error) error {
+	if _, unknown := errors.AsType[*serviceerror.Unimplemented](err); unknown {
+		return ErrNoServices
+	}
+	return err
+}
+
+// CheckServices gives [ErrNoServices] if the server has none: jobs cannot be bound there.
+func (c *WorkerClient) CheckServices(ctx context.Context) error {
+	n, err := temporalclient.DescribeNamespace(ctx, c.temporal, c.namespace)
+	if err == nil && !n.StandaloneActivities {
+		err = ErrNoServices
+	}
+	return err
+}
+
+// checkBind refuses a job whose runs would look for a service for ever.
+func (c *conn) checkBind(ctx context.Context, j job.Job) error {
+	if len(j.Options.Bind) == 0 {
+		return nil
+	}
+	if err := (&WorkerClient{c}).CheckServices(ctx); err != nil {
+		return fmt.Errorf("job %s has the option bind: %w", j.ID, err)
+	}
+	return nil
 }
 
 // describeTimeouts are how long Temporal may take to describe a service, each time that

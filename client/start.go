@@ -119,6 +119,9 @@ type start struct {
 func (c *conn) start(ctx context.Context, j job.Job, s start) (_ RunRef, err error) {
 	ctx, end := tracing.Span(ctx, "StartWorkflow:"+s.workflowType, "dendra.job_id", j.ID, "dendra.job_type", j.Type)
 	defer func() { end(err) }()
+	if err := c.checkBind(ctx, j); err != nil {
+		return RunRef{}, err
+	}
 	if s.requestID == "" {
 		s.requestID = newRequestID()
 	}

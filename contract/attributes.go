@@ -19,6 +19,14 @@ var (
 	AttributeDefinitionHash = temporal.NewSearchAttributeKeyKeyword("JobDefinitionHash")
 )
 
+// AttributeKeys are all search attributes.
+func AttributeKeys() []temporal.SearchAttributeKeyKeyword {
+	return []temporal.SearchAttributeKeyKeyword{
+		AttributeJobID, AttributeJobType, AttributeJobMode, AttributeQueue,
+		AttributeProvider, AttributeOwner, AttributeDefinitionHash,
+	}
+}
+
 // Attributes are the search attributes of everything that belongs to a job. The
 // error is that of a spec that is not JSON.
 func Attributes(j job.Job) (temporal.SearchAttributes, error) {

@@ -1,12 +1,16 @@
 package schedules_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -103,6 +107,53 @@ func TestDriftNamesWhatWasDoneByHand(t *testing.T) {
 	foreign, err := f.temporal.ScheduleClient().GetHandle(t.Context(), "job/foreign").Describe(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, time.Hour, foreign.Schedule.Spec.Intervals[0].Every)
+}
+
+// temporal schedule update replaces an action as a whole: the schedule's own search
+// attributes still say whose it is.
+func TestAReplacedActionIsMended(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, stacktest.StartNamespace(t))
+	actionsOf := map[string]*workflowpb.NewWorkflowExecutionInfo{
+		"bare":  {},
+		"input": {Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(`{"a":1}`)}}}},
+		"two":   {Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("x")}, {Data: []byte("y")}}}},
+	}
+	var jobs []job.Job
+	for _, key := range slices.Sorted(maps.Keys(actionsOf)) {
+		jobs = append(jobs, declare(key, recurring(time.Hour)))
+	}
+	f.apply(f.plan(false, jobs...))
+	for key, action := range actionsOf {
+		action.WorkflowId, action.WorkflowType = "other", &commonpb.WorkflowType{Name: "Other"}
+		action.TaskQueue = &taskqueuepb.TaskQueue{Name: "other"}
+		f.editLive(key, func(s *schedulepb.Schedule) {
+			s.Action = &schedulepb.ScheduleAction{Action: &schedulepb.ScheduleAction_StartWorkflow{StartWorkflow: action}}
+		})
+	}
+	drift := f.drift()
+	require.Len(t, drift.Jobs, len(jobs))
+	for _, one := range drift.Jobs {
+		require.Equal(t, schedules.DriftEdited, one.Kind)
+	}
+	plan := f.plan(false, jobs...)
+	require.Equal(t, []string{"bare: update", "input: update", "two: update"}, actions(plan))
+	for _, change := range plan.Changes {
+		require.True(t, change.Drifted)
+		require.NotEmpty(t, change.Fields)
+	}
+	f.apply(plan)
+	f.inSync(false, jobs...)
+	require.True(t, f.drift().Empty())
+
+	// A schedule that is another provider's stays as it is.
+	f.editLive("bare", func(s *schedulepb.Schedule) {
+		s.Action = &schedulepb.ScheduleAction{Action: &schedulepb.ScheduleAction_StartWorkflow{StartWorkflow: actionsOf["bare"]}}
+	})
+	other, err := f.syncer.Plan(t.Context(), []job.Job{declare("bare", recurring(time.Hour), func(j *job.Job) { j.Provider = job.ProviderAPI })},
+		schedules.PlanOptions{Provider: job.ProviderAPI})
+	require.NoError(t, err)
+	require.Equal(t, "a job of provider toml has this id: stop or delete that one first", other.Changes[0].Note)
 }
 
 func TestDriftOfInputsLimitsAndLoops(t *testing.T) {

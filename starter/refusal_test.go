@@ -74,7 +74,7 @@ func TestWrongServer(t *testing.T) {
 		args := append(command, "--address", st.Temporal)
 		code, _, stderr := execute(t.Context(), append(args, "--namespace", "elsewhere")...)
 		require.Equal(t, 1, code)
-		require.Equal(t, "starter: temporal at "+st.Temporal+" has no namespace \"elsewhere\"\n", stderr)
+		require.Equal(t, "starter: temporal at "+st.Temporal+" has no namespace \"elsewhere\": starter setup makes it\n", stderr)
 	}
 	t.Setenv("TEMPORAL_TLS", "true")
 	code, _, stderr := execute(t.Context(), "plan", "-f", file, "--address", st.Temporal)

@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 
+	control "github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
 )
@@ -103,6 +104,7 @@ func (a *announcement) keepAnnounced() {
 		time.AfterFunc(2*time.Second, cancel)
 	}()
 	backoff := job.Backoff{Initial: job.Duration(time.Second), Max: job.Duration(15 * time.Second), Coefficient: 2}
+	said := false // that the server has no services
 	for failures := 0; ; {
 		announced, err := a.announceOnce(ctx)
 		if err == nil || a.draining() {
@@ -111,7 +113,15 @@ func (a *announcement) keepAnnounced() {
 		if failures++; announced {
 			failures = 1
 		}
-		a.logger.Warn("this process is not listed as a service", "error", err)
+		switch lacking := errors.Is(err, control.ErrNoServices); {
+		case lacking && !said: // Until the server is another release.
+			said = true
+			a.logger.Warn("services are missing: starter knows neither this process nor job types that it alone has, and no job can be bound to it",
+				"reason", err)
+		case !lacking:
+			said = false
+			a.logger.Warn("this process is not listed as a service", "error", err)
+		}
 		select {
 		case <-time.After(backoff.Wait(failures)):
 		case <-a.drained:
@@ -123,6 +133,9 @@ func (a *announcement) keepAnnounced() {
 // announceOnce claims a name and holds it until the process withdraws it, which is no
 // error, or until Temporal takes the service for dead.
 func (a *announcement) announceOnce(ctx context.Context) (announced bool, err error) {
+	if err := control.New(a.client, a.namespace).Workers.CheckServices(ctx); err != nil {
+		return false, err
+	}
 	token, err := a.claim(ctx)
 	if err != nil {
 		return false, err

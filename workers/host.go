@@ -202,6 +202,7 @@ func Run(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
+	h.sayWhere(ctx, options)
 	h.jobs = newJobs(h.client, options.Namespace)
 	return h.serve(ctx, options.Namespace)
 }
@@ -236,6 +237,20 @@ func (h *host) connect(ctx context.Context) (client.Client, error) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// sayWhere logs which server the process has joined. One that nothing names may be
+// another than people think.
+func (h *host) sayWhere(ctx context.Context, options client.Options) {
+	version, err := temporalclient.Version(ctx, h.client)
+	if err != nil {
+		version = "unknown"
+	}
+	attributes := []any{"temporal", options.HostPort, "namespace", options.Namespace, "version", version}
+	if !temporalclient.AddressGiven(h.Temporal) {
+		attributes = append(attributes, "note", "no address is set: this is what listens at the usual one")
+	}
+	h.logger.Info("connected", attributes...)
 }
 
 // intercept is a grpc.UnaryClientInterceptor: the host sees every call, and what

@@ -27,6 +27,9 @@ type Options struct {
 	// "CreateSchedule", in place of the server's; nil passes the call on.
 	// Defaults to passing all on.
 	Refuse func(method string) error
+	// Rewrite changes an answer of a method, in the bytes of its message. Defaults to
+	// leaving all as they are.
+	Rewrite func(method string, answer []byte) ([]byte, error)
 }
 
 // Proxy is a running proxy. Its methods may be called at the same time.
@@ -110,7 +113,7 @@ func (p *Proxy) pass(_ any, client grpc.ServerStream) error {
 		return err
 	}
 	go forward(client, server, cancel)
-	return back(server, client)
+	return p.back(method, server, client)
 }
 
 // forward passes on what the client sends.
@@ -135,7 +138,7 @@ func forward(client grpc.ServerStream, server grpc.ClientStream, cancel func()) 
 }
 
 // back passes on what the server answers, and its status.
-func back(server grpc.ClientStream, client grpc.ServerStream) error {
+func (p *Proxy) back(method string, server grpc.ClientStream, client grpc.ServerStream) error {
 	head, err := server.Header()
 	if err != nil {
 		return err
@@ -154,6 +157,11 @@ func back(server grpc.ClientStream, client grpc.ServerStream) error {
 			return nil
 		case err != nil:
 			return err
+		}
+		if p.options.Rewrite != nil {
+			if message, err = p.options.Rewrite(method, message); err != nil {
+				return err
+			}
 		}
 		if err := client.SendMsg(&message); err != nil {
 			return err

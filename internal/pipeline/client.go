@@ -40,6 +40,9 @@ const ClassServerTooOld = "NATSTooOld"
 // Servers from this version on can reset a consumer, see [Consumer.Rewind].
 const oldestMajor, oldestMinor = 2, 14
 
+// OldestServer is the first release of NATS that this package works with.
+var OldestServer = fmt.Sprintf("%d.%d", oldestMajor, oldestMinor)
+
 // readyWait is how long [Client.Ready] waits for a connection.
 const readyWait = 5 * time.Second
 
@@ -225,7 +228,7 @@ func (c *Client) checkVersion() error {
 	_, err := fmt.Sscanf(version, "%d.%d.", &major, &minor)
 	if err == nil && (major < oldestMajor || (major == oldestMajor && minor < oldestMinor)) {
 		return job.Retryable(ClassServerTooOld, time.Minute,
-			"nats %s has version %s, which cannot reset a consumer: it has to be %d.%d or newer", c.address, version, oldestMajor, oldestMinor)
+			"nats %s has version %s, which cannot reset a consumer: it has to be %s or newer", c.address, version, OldestServer)
 	}
 	return nil
 }

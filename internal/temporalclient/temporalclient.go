@@ -14,7 +14,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
@@ -47,6 +46,16 @@ var reconnects = grpc.ConnectParams{
 	MinConnectTimeout: 20 * time.Second,
 }
 
+// DefaultAddress is where Temporal is looked for if nothing names it.
+const DefaultAddress = "127.0.0.1:7233"
+
+// AddressGiven says whether something names the server: the settings, the environment or
+// the profile file.
+func AddressGiven(s Settings) bool {
+	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: s.Profile})
+	return s.Address != "" || err == nil && options.HostPort != ""
+}
+
 // Options loads the client options.
 func Options(s Settings) (client.Options, error) {
 	options, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: s.Profile})
@@ -63,7 +72,7 @@ func Options(s Settings) (client.Options, error) {
 		if testing.Testing() {
 			return client.Options{}, errors.New("a test has to name its Temporal server: there may be one at work at the usual address")
 		}
-		options.HostPort = "127.0.0.1:7233"
+		options.HostPort = DefaultAddress
 	}
 	if s.Namespace != "" {
 		options.Namespace = s.Namespace
@@ -90,33 +99,44 @@ func Options(s Settings) (client.Options, error) {
 	return options, nil
 }
 
-// Dial connects, and reports in one sentence why it could not. The caller closes
-// the client.
+// dialTimeout bounds the time until a server has answered the first calls.
+const dialTimeout = 10 * time.Second
+
+// Dial connects, and reports in one sentence why it could not, or why jobs cannot be in
+// the namespace. The caller closes the client.
 func Dial(ctx context.Context, s Settings) (client.Client, error) {
-	options, err := Options(s)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, options, err := DialServer(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	c, err := client.DialContext(ctx, options)
+	n, err := DescribeNamespace(ctx, c, options.Namespace)
 	if err != nil {
-		return nil, Explain(options, err)
+		err = ExplainCall(options, err)
+	} else {
+		err = n.check(options.HostPort)
 	}
-	if err := CheckNamespace(ctx, c, options); err != nil {
+	if err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-// CheckNamespace reports a namespace that is not there, to a client that has connected.
-func CheckNamespace(ctx context.Context, c client.Client, options client.Options) error {
-	_, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: options.Namespace})
+// DialServer is Dial without a look at the namespace, which may not be there yet.
+func DialServer(ctx context.Context, s Settings) (client.Client, client.Options, error) {
+	options, err := Options(s)
 	if err != nil {
-		return ExplainCall(options, err)
+		return nil, options, err
 	}
-	return nil
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := client.DialContext(ctx, options)
+	if err != nil {
+		return nil, options, Explain(options, err)
+	}
+	return c, options, nil
 }
 
 // ExplainCall turns an error of a call into one sentence that names the address. The
@@ -155,7 +175,9 @@ func Explain(options client.Options, err error) error {
 	switch {
 	case errors.As(err, &address):
 		return fmt.Errorf("%q is not the address of a server: write HOST:PORT", options.HostPort)
-	case errors.As(err, &notFound), errors.As(err, &invalid) && strings.Contains(invalid.Message, "Namespace"),
+	case errors.As(err, &notFound):
+		return fmt.Errorf("temporal at %s has no namespace %q: starter setup makes it", options.HostPort, options.Namespace)
+	case errors.As(err, &invalid) && strings.Contains(invalid.Message, "Namespace"),
 		strings.Contains(err.Error(), `header key "temporal-namespace"`): // One that there cannot be.
 		return fmt.Errorf("temporal at %s has no namespace %q", options.HostPort, options.Namespace)
 	case errors.As(err, &denied):

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -34,6 +35,9 @@ func (i *invocation) externalTypes(names ...string) (types []job.Type, incomplet
 			return nil, err
 		}
 		types = append(types, t)
+		if from := m.GetKeptFrom(); from != "" && asksFor(names, t.Name) {
+			i.note("No live worker serves job type %s: its schema is that of %s.", clean(t.Name), clean(from))
+		}
 	}
 	if answer.GetIncomplete() == "" {
 		return types, nil
@@ -44,6 +48,11 @@ func (i *invocation) externalTypes(names ...string) (types []job.Type, incomplet
 		}
 	}
 	return types, nil
+}
+
+// asksFor says whether a type is among names, or named by the ids of its jobs.
+func asksFor(names []string, typeName string) bool {
+	return slices.Contains(names, typeName) || slices.Contains(names, job.SnakeCase(typeName))
 }
 
 // externalType is a job type of another program.

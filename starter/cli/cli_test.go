@@ -97,7 +97,8 @@ type console struct {
 	stdin     string
 	terminal  bool
 	env       map[string]string
-	now       time.Time // zero: the clock
+	now       time.Time  // zero: the clock
+	types     []job.Type // besides those of testTypes
 }
 
 func (c console) run(ctx context.Context, args ...string) result {
@@ -105,7 +106,7 @@ func (c console) run(ctx context.Context, args ...string) result {
 	program := cli.Program{
 		Getenv: func(name string) string { return c.env[name] },
 		Stdin:  strings.NewReader(c.stdin), Stdout: &stdout, Stderr: &stderr,
-		Types: testTypes(),
+		Types: append(testTypes(), c.types...),
 	}
 	if !c.now.IsZero() {
 		program.Now = func() time.Time { return c.now }
@@ -135,8 +136,13 @@ func (c console) ok(t *testing.T, args ...string) string {
 // decoded runs a command line with -o json and decodes what it gives.
 func decoded[T any](t *testing.T, c console, args ...string) T {
 	t.Helper()
+	return decodeText[T](t, c.ok(t, append(args, "-o", "json")...))
+}
+
+func decodeText[T any](t *testing.T, text string) T {
+	t.Helper()
 	var value T
-	decoder := json.NewDecoder(strings.NewReader(c.ok(t, append(args, "-o", "json")...)))
+	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
 	require.NoError(t, decoder.Decode(&value))
 	return value

@@ -13,9 +13,7 @@ import (
 
 // connect makes a client that is closed when the command ends.
 func (i *invocation) connect(ctx context.Context) (*client.Client, error) {
-	// The SDK's own log would mix with the progress that people read.
-	i.settings.Logger = slog.New(slog.DiscardHandler)
-	i.settings.Identity = identity()
+	i.quiet()
 	options, err := temporalclient.Options(i.settings)
 	if err != nil {
 		return nil, err
@@ -26,6 +24,13 @@ func (i *invocation) connect(ctx context.Context) (*client.Client, error) {
 	}
 	i.closers = append(i.closers, temporal.Close)
 	return client.New(temporal, options.Namespace), nil
+}
+
+// quiet sets what all clients have: the SDK's own log would mix with the progress that
+// people read.
+func (i *invocation) quiet() {
+	i.settings.Logger = slog.New(slog.DiscardHandler)
+	i.settings.Identity = identity()
 }
 
 // identity names this process in histories and the Web UI.

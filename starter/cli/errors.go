@@ -31,6 +31,9 @@ var errTimeout = errors.New("timeout")
 // errChanges makes a plan that is not empty end with its exit code. It is not shown.
 var errChanges = errors.New("there are changes")
 
+// errIncomplete says that setup has left something to do. The table shows what.
+var errIncomplete = errors.New("the setup is not complete")
+
 // exit shows an error and gives the exit code.
 func (i *invocation) exit(err error) int {
 	switch {

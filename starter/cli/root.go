@@ -24,6 +24,8 @@ archive of raw messages, "loads" for the lag of InfluxDB, "reverse-sync" for
 metadata in Release 2, "teardown" for organizations that are deleted. "serve" is
 the server of the Job API and the status page.
 
+On servers of your own "setup" makes what is needed, and "doctor" checks them all.
+
 Data goes to standard output, as a table or, with -o json, as JSON; progress
 and errors go to standard error.
 
@@ -37,8 +39,8 @@ Exit codes:
   2  wrong usage: an unknown flag, or a filter with an unknown value.
      Of plan: there are changes, or jobs that are blocked; of drift: there is
      drift; of archive audit: something is wrong; of reverse-sync plan and run:
-     something is not in line; of teardown plan: something blocks it. Of these,
-     wrong usage is 1`
+     something is not in line; of teardown plan: something blocks it; of doctor:
+     something is to do. Of these, wrong usage is 1`
 
 func (i *invocation) root() *cobra.Command {
 	root := group("starter", "Declare, run and manage jobs",
@@ -46,7 +48,8 @@ func (i *invocation) root() *cobra.Command {
 		withoutServer(i.reconcileCommand()), withoutServer(i.integrationsCommand()),
 		i.runCommand(), i.jobsCommand(), i.upcomingCommand(), i.runsCommand(), i.queuesCommand(),
 		i.workersCommand(), i.topCommand(), i.alertsCommand(), i.loadsCommand(), i.quarantineCommand(),
-		withoutServer(i.archiveCommand()), withoutServer(i.reverseSyncCommand()), withoutServer(i.teardownCommand()), withoutServer(i.serveCommand()), withoutServer(i.versionCommand()))
+		withoutServer(i.archiveCommand()), withoutServer(i.reverseSyncCommand()), withoutServer(i.teardownCommand()),
+		withoutServer(i.setupCommand()), withoutServer(i.doctorCommand()), withoutServer(i.serveCommand()), withoutServer(i.versionCommand()))
 	root.Long = rootHelp
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(i.Stdin)

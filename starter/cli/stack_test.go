@@ -126,7 +126,7 @@ starter: 1 of 2 changes failed
 func connection(t *testing.T, st *stacktest.Stack) {
 	r := console{address: st.Temporal, namespace: "elsewhere"}.run(t.Context(), "jobs", "list")
 	require.Equal(t, 1, r.code)
-	require.Equal(t, fmt.Sprintf("starter: temporal at %s has no namespace \"elsewhere\"\n", st.Temporal), r.stderr)
+	require.Equal(t, fmt.Sprintf("starter: temporal at %s has no namespace \"elsewhere\": starter setup makes it\n", st.Temporal), r.stderr)
 
 	c := console{address: st.Temporal}
 	for want, args := range map[string][]string{

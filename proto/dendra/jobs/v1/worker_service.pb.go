@@ -516,7 +516,10 @@ type JobType struct {
 	// Modes that its jobs may have: one_shot, recurring, continuous, queued.
 	Modes []string `protobuf:"bytes,4,rep,name=modes,proto3" json:"modes,omitempty"`
 	// JSON Schema of the spec.
-	SpecSchema    *structpb.Struct `protobuf:"bytes,5,opt,name=spec_schema,json=specSchema,proto3" json:"spec_schema,omitempty"`
+	SpecSchema *structpb.Struct `protobuf:"bytes,5,opt,name=spec_schema,json=specSchema,proto3" json:"spec_schema,omitempty"`
+	// Where an external type is known from while no live worker serves it: the lost service,
+	// such as "service files@shed", or "the last apply".
+	KeptFrom      string `protobuf:"bytes,6,opt,name=kept_from,json=keptFrom,proto3" json:"kept_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -586,6 +589,13 @@ func (x *JobType) GetSpecSchema() *structpb.Struct {
 	return nil
 }
 
+func (x *JobType) GetKeptFrom() string {
+	if x != nil {
+		return x.KeptFrom
+	}
+	return ""
+}
+
 var File_dendra_jobs_v1_worker_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
@@ -629,14 +639,15 @@ const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"\n" +
 	"incomplete\x18\x02 \x01(\tR\n" +
 	"incomplete\x12\x14\n" +
-	"\x05notes\x18\x03 \x03(\tR\x05notes\"\xa7\x01\n" +
+	"\x05notes\x18\x03 \x03(\tR\x05notes\"\xc4\x01\n" +
 	"\aJobType\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\tR\x06worker\x12 \n" +
 	"\vdescription\x18\x03 \x01(\tR\vdescription\x12\x14\n" +
 	"\x05modes\x18\x04 \x03(\tR\x05modes\x128\n" +
 	"\vspec_schema\x18\x05 \x01(\v2\x17.google.protobuf.StructR\n" +
-	"specSchema*|\n" +
+	"specSchema\x12\x1b\n" +
+	"\tkept_from\x18\x06 \x01(\tR\bkeptFrom*|\n" +
 	"\fWorkerStatus\x12\x1d\n" +
 	"\x19WORKER_STATUS_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15WORKER_STATUS_SERVING\x10\x01\x12\x1a\n" +

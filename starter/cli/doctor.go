@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dendrascience/dendra-jobs/internal/archive"
+	"github.com/dendrascience/dendra-jobs/job"
+	"github.com/dendrascience/dendra-jobs/starter/servers"
+)
+
+// siteFlags are the flags of doctor and setup.
+type siteFlags struct {
+	buckets []string
+	only    []string
+}
+
+func (f *siteFlags) register(i *invocation, cmd *cobra.Command, parts []string) {
+	i.natsFlag(cmd)
+	cmd.Flags().StringSliceVar(&f.buckets, "bucket", []string{archive.DefaultBucket}, "`BUCKET` of the S3 store; several, or separated by commas")
+	cmd.Flags().StringSliceVar(&f.only, "only", nil, "`PART` to look at; several, or separated by commas: "+strings.Join(parts, ", "))
+	completeFixed(cmd, "only", parts...)
+}
+
+// site makes the site of a command.
+func (i *invocation) site(cmd *cobra.Command, f siteFlags, parts []string) (servers.Site, error) {
+	for _, part := range f.only {
+		if !slices.Contains(parts, part) {
+			return servers.Site{}, misuse(cmd, "--only %s is not one of %s", part, strings.Join(parts, ", "))
+		}
+	}
+	i.quiet()
+	return servers.Site{Temporal: i.settings, Getenv: i.Getenv, NATS: i.nats, Buckets: f.buckets, Only: f.only}, nil
+}
+
+func (i *invocation) doctorCommand() *cobra.Command {
+	var f siteFlags
+	var file string
+	cmd := &cobra.Command{
+		Use:         "doctor",
+		Annotations: map[string]string{exitMeansChanges: ""},
+		Short:       "Check the servers and workers, and say what to do",
+		Long: `doctor looks at Temporal, the workers, NATS, the S3 store, the InfluxDB servers of all
+load jobs, and, if they are set, the Platform API and Release 2, and compares their
+clocks with that of this machine. The settings are those of the workers. It changes
+nothing but a small object in each bucket, which it removes.
+
+Each line is ok, or to do with what to do. Lines that are unset are about servers that
+are not configured, or about what is not known yet.
+
+Exit codes: 0 nothing is to do, 1 error or wrong usage, 2 something is to do.`,
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			site, err := i.site(cmd, f, servers.Parts())
+			if err != nil {
+				return err
+			}
+			if file != "" {
+				if site.Jobs, err = i.load(file); err != nil {
+					return err
+				}
+			}
+			return i.showResults(servers.Check(cmd.Context(), site), errChanges)
+		},
+	}
+	f.register(i, cmd, servers.Parts())
+	cmd.Flags().VarP(textValue{&file, argumentFile}, "file", "f", "jobs file whose InfluxDB servers are looked at too")
+	return cmd
+}
+
+// minRetention is the shortest that Temporal takes.
+const minRetention = 24 * time.Hour
+
+func (i *invocation) setupCommand() *cobra.Command {
+	var f siteFlags
+	var retention job.Duration
+	cmd := &cobra.Command{
+		Use:   "setup",
+		Short: "Make the namespace, search attributes, streams and buckets that are missing",
+		Long: `setup makes what this system needs on the servers that are there: the namespace of
+Temporal with its retention and search attributes, the streams and buckets of NATS with
+the replicas of DENDRA_NATS_REPLICAS, and the bucket of the archive. The settings are
+those of the workers. It is safe to repeat: what is there stays as it is, but for the
+retention if that is given. It says what it made and what was there.`,
+		Args: arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			site, err := i.site(cmd, f, servers.SetupParts())
+			if err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("retention") && retention.Std() < minRetention {
+				return misuse(cmd, "--retention %s is shorter than a day", retention)
+			}
+			return i.showResults(servers.SetUp(cmd.Context(), site, retention.Std()), errIncomplete)
+		},
+	}
+	f.register(i, cmd, servers.SetupParts())
+	cmd.Flags().Var(durationOf(&retention), "retention",
+		fmt.Sprintf("how long Temporal knows ended runs (default: %s for a new namespace)", job.Duration(servers.DefaultRetention)))
+	return cmd
+}
+
+// showResults shows results, and gives an error if there is something to do.
+func (i *invocation) showResults(results []servers.Result, unfinished error) error {
+	if err := i.emit(results, func(w io.Writer) error { return i.writeResults(w, results) }); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(results, func(r servers.Result) bool { return r.State == servers.StateToDo }) {
+		return unfinished
+	}
+	return nil
+}
+
+func (i *invocation) writeResults(w io.Writer, results []servers.Result) error {
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	line := func(cells ...string) { _, _ = fmt.Fprintln(columns, strings.Join(cells, "\t")) } // Its errors come with Flush.
+	line("STATE", "PART", "CHECK", "FOUND")
+	for _, r := range results {
+		line(string(r.State), r.Part, r.Check, clean(r.Found))
+		if r.ToDo != "" {
+			line("", "", "", "→ "+clean(r.ToDo))
+		}
+	}
+	return columns.Flush()
+}

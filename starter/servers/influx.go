@@ -1,0 +1,89 @@
+package servers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/dendrascience/dendra-jobs/client"
+	"github.com/dendrascience/dendra-jobs/internal/influx"
+	"github.com/dendrascience/dendra-jobs/internal/location"
+	"github.com/dendrascience/dendra-jobs/internal/secrets"
+	"github.com/dendrascience/dendra-jobs/job"
+)
+
+// loaderType is the job type whose jobs name the InfluxDB servers.
+const loaderType = "LiveLoadInfluxV1"
+
+// influx looks at the InfluxDB servers of all loaders.
+func (l *look) influx(ctx context.Context) []Result {
+	jobs := l.Jobs
+	if c := l.control(); c != nil {
+		live, err := loaders(ctx, c)
+		if err != nil {
+			return []Result{toDo("jobs", err.Error(), "look at the log of Temporal")}
+		}
+		jobs = append(live, jobs...)
+	}
+	var results []Result
+	seen := map[string]bool{}
+	for _, j := range jobs {
+		var servers location.Servers
+		if j.Type != loaderType || json.Unmarshal(j.Spec, &servers) != nil {
+			continue
+		}
+		for _, m := range servers.All() {
+			if key := m.InfluxURL + " " + m.Username; !seen[key] {
+				seen[key] = true
+				results = append(results, l.mirror(ctx, servers.Location, m))
+			}
+		}
+	}
+	if len(results) == 0 {
+		return []Result{unset("servers", "no job of type "+loaderType+" names one; -f FILE looks at those of a jobs file")}
+	}
+	return results
+}
+
+// loaders are the load jobs in Temporal.
+func loaders(ctx context.Context, c *client.Client) ([]job.Job, error) {
+	found, err := c.Jobs.Find(ctx, job.Filter{Type: loaderType})
+	var jobs []job.Job
+	for _, f := range found {
+		live, failed := c.Jobs.Live(ctx, f.ID)
+		if failed != nil {
+			return jobs, failed
+		}
+		jobs = append(jobs, live.Job)
+	}
+	return jobs, err
+}
+
+// mirror looks at one server.
+func (l *look) mirror(ctx context.Context, place string, m location.Mirror) Result {
+	check := place + "/" + m.Name
+	config := influx.Config{URL: m.InfluxURL, Username: m.Username}
+	if m.Password != "" {
+		password, err := secrets.New(l.Getenv).Resolve(m.Password)
+		if err != nil {
+			return unset(check, fmt.Sprintf("%s asks for a login: %s", m.InfluxURL, err))
+		}
+		config.Password = password
+	}
+	head, err := l.timeOf(ctx, "influx "+check, strings.TrimSuffix(m.InfluxURL, "/")+"/ping")
+	if err != nil {
+		return toDo(check, fmt.Sprintf("influx %s cannot be reached: %s", m.InfluxURL, err), "start it, or correct the job's spec")
+	}
+	version := head.Get("X-Influxdb-Version")
+	switch {
+	case version == "":
+		return toDo(check, m.InfluxURL+" does not answer as InfluxDB does", "correct the job's spec")
+	case !before(strings.TrimPrefix(version, "v"), "2.0"):
+		return toDo(check, fmt.Sprintf("influx %s has version %s", m.InfluxURL, version), "use InfluxDB 1.x: nothing newer was tested")
+	}
+	if _, err := influx.Query(ctx, config, "", "SHOW DATABASES"); err != nil {
+		return toDo(check, err.Error(), "correct user and password in the job's spec")
+	}
+	return ok(check, fmt.Sprintf("influx %s, version %s", m.InfluxURL, version))
+}

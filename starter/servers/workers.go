@@ -1,0 +1,53 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dendrascience/dendra-jobs/client"
+)
+
+// control is the client of jobs, nil if the namespace cannot hold any.
+func (l *look) control() *client.Client {
+	if l.client == nil || l.namespace.Name == "" || len(l.namespace.MissingAttributes()) > 0 {
+		return nil
+	}
+	return client.New(l.client, l.namespace.Name)
+}
+
+// workers looks for live workers, and for job types that nobody serves.
+func (l *look) workers(ctx context.Context) []Result {
+	c := l.control()
+	if c == nil {
+		return []Result{unset("services", "not known without Temporal and its search attributes")}
+	}
+	w, err := c.Workers.List(ctx)
+	switch {
+	case errors.Is(err, client.ErrNoServices):
+		return []Result{unset("services", "not known on this Temporal: it has no services")}
+	case err != nil:
+		return []Result{toDo("services", err.Error(), "look at the server's log")}
+	}
+	var ids []string
+	for n := range w.Services {
+		ids = append(ids, w.Services[n].ID())
+	}
+	results := []Result{ok("services", strings.Join(ids, ", "))}
+	if len(ids) == 0 {
+		results[0] = toDo("services", "no worker lives", "start the workers backend, extract and load")
+	}
+	for n := range w.Services {
+		if s := &w.Services[n]; s.AllStuck() {
+			results = append(results, toDo("handlers", "handlers that did not stop hold all slots of "+s.ID(), "restart it"))
+		}
+	}
+	for _, u := range w.Unserved {
+		results = append(results, toDo("job types", fmt.Sprintf("no live worker serves %s (jobs: %d)", u.Type, u.Jobs), "start a worker that has it"))
+	}
+	if len(w.Unserved) == 0 {
+		results = append(results, ok("job types", "all that jobs have are served"))
+	}
+	return results
+}
