@@ -47,6 +47,10 @@ type Live struct {
 	// Unanswered says of which queues it is not known whether the job waits there, nil if
 	// it is known of all.
 	Unanswered error
+
+	// own and memo are those of Workflow.
+	own  Run
+	memo *commonpb.Memo
 }
 
 // WorkflowLive is the latest workflow under a job's id.
@@ -208,6 +212,7 @@ func (c *JobClient) LiveWorkflow(ctx context.Context, jobID string) (*Live, erro
 			Start:  info.GetStartTime().AsTime(),
 			Begins: info.GetExecutionTime().AsTime(),
 		},
+		own: newRun(info), memo: info.GetMemo(),
 	}
 	if t := info.GetCloseTime(); t != nil {
 		live.Workflow.Close = t.AsTime()

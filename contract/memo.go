@@ -13,7 +13,15 @@ const (
 	MemoPaused  = "paused"  // of a continuous job: a Pause
 	MemoFailing = "failing" // of a continuous job: a Failing
 	MemoLimits  = "limits"  // of a Schedule itself: Limits
+	MemoStopped = "stopped" // of a continuous job: Stopped
 )
+
+// Stopped is in the memo of a continuous job that was stopped by a message.
+type Stopped struct {
+	Reason string `json:"reason,omitempty"`
+	// Deleted says that the job is no more: it is not declared any longer.
+	Deleted bool `json:"deleted,omitempty"`
+}
 
 // Pause is in the memo of a continuous job and says whether it is paused. It can be read
 // without a worker.

@@ -22,6 +22,9 @@ type (
 	// StopRequest is the input of MessageStop.
 	StopRequest struct {
 		Reason string `json:"reason,omitempty"`
+		// Delete says that the job is no more, so that lists tell it from one that someone
+		// has stopped.
+		Delete bool `json:"delete,omitempty"`
 	}
 	// RestartRequest is the input of MessageRestart.
 	RestartRequest struct {
