@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -126,6 +128,9 @@ func (c *JobClient) List(ctx context.Context, filter JobFilter) ([]JobRow, []str
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := c.lookAtOpen(ctx, rows); err != nil {
+		return nil, nil, err
+	}
 	var list []JobRow
 	for _, row := range rows {
 		if filter.matches(row) {
@@ -137,6 +142,60 @@ func (c *JobClient) List(ctx context.Context, filter JobFilter) ([]JobRow, []str
 		list, err = c.withTags(ctx, list, filter.Tags)
 	}
 	return list, unread, err
+}
+
+// lookAtOpen looks at the jobs whose own workflow is under way, the first hundred by id:
+// whether it waits for a worker, or was asked to stop.
+func (c *conn) lookAtOpen(ctx context.Context, rows map[string]JobRow) error {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		if row := rows[id]; row.Mode != job.ModeRecurring && (row.Status == JobRunning || row.Status == JobFailing) && len(ids) < maxLooks {
+			ids = append(ids, id)
+		}
+	}
+	looked := make([]JobRow, len(ids))
+	for n, id := range ids {
+		looked[n] = rows[id]
+	}
+	err := parallel.Each(len(ids), 0, func(n int) error { return c.lookAt(ctx, &looked[n]) })
+	for n, id := range ids {
+		rows[id] = looked[n]
+	}
+	return err
+}
+
+// lookAt looks at the workflow of a job that is under way.
+func (c *conn) lookAt(ctx context.Context, row *JobRow) error {
+	response, err := c.temporal.DescribeWorkflowExecution(ctx, contract.JobWorkflowID(row.ID), "")
+	if isNotFound(err) {
+		return nil // Its history was deleted since.
+	}
+	if err != nil {
+		return fmt.Errorf("describe job %s: %w", row.ID, ofServer(ctx, err))
+	}
+	row.addWait(response)
+	return nil
+}
+
+// addWait notes what the workflow of a job that is under way waits for.
+func (row *JobRow) addWait(response *workflowservice.DescribeWorkflowExecutionResponse) {
+	info := response.GetWorkflowExecutionInfo()
+	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return // It has ended since it was listed.
+	}
+	detail := RunDetail{Run: Run{Status: RunRunning}}
+	if j, ok := metadata.Definition(info.GetMemo()); ok {
+		detail.Job = &j
+	}
+	detail.addPending(response)
+	row.WaitReason = detail.WaitReason
+	switch {
+	case row.Status != JobRunning:
+	case detail.Status == RunCanceling:
+		row.Status = JobCanceling
+	case detail.Status == RunWaiting:
+		row.Status = JobWaiting
+	}
 }
 
 // scheduledRows adds the recurring jobs, and their latest runs unless latest is nil.
@@ -453,6 +512,9 @@ func rowOf(live *Live) JobRow {
 		}
 		if live.Workflow.Open() {
 			row.showAs(live.Failing)
+		}
+		if live.described != nil && (row.Status == JobRunning || row.Status == JobFailing) {
+			row.addWait(live.described)
 		}
 	}
 	if live.Paused && (live.Workflow == nil || live.Workflow.Open()) {

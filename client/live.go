@@ -48,9 +48,10 @@ type Live struct {
 	// it is known of all.
 	Unanswered error
 
-	// own and memo are those of Workflow.
-	own  Run
-	memo *commonpb.Memo
+	// own, memo and described are those of Workflow.
+	own       Run
+	memo      *commonpb.Memo
+	described *workflowservice.DescribeWorkflowExecutionResponse
 }
 
 // WorkflowLive is the latest workflow under a job's id.
@@ -212,7 +213,7 @@ func (c *JobClient) LiveWorkflow(ctx context.Context, jobID string) (*Live, erro
 			Start:  info.GetStartTime().AsTime(),
 			Begins: info.GetExecutionTime().AsTime(),
 		},
-		own: newRun(info), memo: info.GetMemo(),
+		own: newRun(info), memo: info.GetMemo(), described: response,
 	}
 	if t := info.GetCloseTime(); t != nil {
 		live.Workflow.Close = t.AsTime()

@@ -97,6 +97,8 @@ type RunEnd struct {
 	// SupersededBy and HeldUntil are those of RunOutput.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
 	HeldUntil    time.Time `json:"held_until,omitzero"`
+	// Binding is how a bound job's run came to its service.
+	Binding *Binding `json:"binding,omitempty"`
 	// Failing has the failures in a row as the run leaves them; nil if there are
 	// none, or if no Schedule started the run.
 	Failing *Failing `json:"failing,omitempty"`

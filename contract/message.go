@@ -14,7 +14,7 @@ type Message[In, Out any] string
 
 // Queries.
 const (
-	QueryState = "state" // ContinuousState or QueueState
+	QueryState = "state" // ContinuousState, QueueState or RunState
 )
 
 // Requests. Reason is a sentence for people, shown with the state.

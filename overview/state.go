@@ -161,6 +161,7 @@ func rowMessage(row client.JobRow) *jobsv1.JobOverview {
 		Id: row.ID, Type: row.Type, Mode: string(row.Mode), Status: messages.EnumOf[jobsv1.JobStatus](row.Status),
 		Provider: string(row.Provider), Owner: row.Owner, Queue: row.Queue, PauseReason: row.PauseReason,
 		Failing: messages.Failing(row.Failing), LastStartTime: messages.Time(row.LastStart), NextStartTime: messages.Time(row.Next),
+		ErrorClass: row.Class, ErrorMessage: row.Error, StopReason: row.StopReason, WaitReason: row.WaitReason,
 	}
 }
 
