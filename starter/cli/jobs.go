@@ -106,7 +106,7 @@ whether they are being canceled.`,
 			if err := i.emit(found, func(w io.Writer) error { return i.writeJobs(w, found.GetJobs()) }); err != nil {
 				return err
 			}
-			i.noteMore("jobs", len(found.GetJobs()), found.GetNextPageToken())
+			i.noteMore(found.GetNextPageToken())
 			if left := int(found.GetEndedLeftOut()); left > 0 {
 				i.note("%s left out: --all lists them.", plural(left, "job that has ended is", "jobs that have ended are"))
 			}

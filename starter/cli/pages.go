@@ -82,9 +82,9 @@ func (p *paging) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// noteMore says that a list goes on.
-func (i *invocation) noteMore(what string, shown int, token string) {
+// noteMore says that a list may go on.
+func (i *invocation) noteMore(token string) {
 	if token != "" && i.format == formatTable {
-		i.note("These are %d %s, and there may be more: --limit 0 lists all, --page-token %s the next.", shown, what, token)
+		i.note("There may be more: --limit 0 lists all, --page-token %s the next.", token)
 	}
 }

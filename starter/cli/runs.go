@@ -133,7 +133,7 @@ func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, page pagin
 	if err := i.emit(found, i.runTable(runs, true).write); err != nil {
 		return err
 	}
-	i.noteMore("runs", len(runs), found.GetNextPageToken())
+	i.noteMore(found.GetNextPageToken())
 	return nil
 }
 
