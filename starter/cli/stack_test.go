@@ -43,6 +43,7 @@ func TestStack(t *testing.T) {
 	t.Run("run to be interrupted", func(t *testing.T) { interruptedRun(t, c) })
 	t.Run("jobs", func(t *testing.T) { jobs(t, c) })
 	t.Run("runs", func(t *testing.T) { runs(t, c) })
+	t.Run("lists", func(t *testing.T) { lists(t, c) })
 	t.Run("history", func(t *testing.T) { history(t, c) })
 	t.Run("later", func(t *testing.T) { later(t, c) })
 	t.Run("queues", func(t *testing.T) { queues(t, c) })
@@ -478,7 +479,7 @@ func interruptedRun(t *testing.T, c console) {
 
 func jobs(t *testing.T, c console) {
 	stacktest.WaitFor(t, "the jobs in the list", func() (bool, error) {
-		listed := c.ok(t, "jobs", "list")
+		listed := c.ok(t, "jobs", "list", "--all")
 		for _, id := range []string{"take_steps.once", "take_steps.often", "take_steps.always", "take_steps.in-line", "take_steps.adhoc"} {
 			if !strings.Contains(listed, id+" ") {
 				return false, fmt.Errorf("%s", listed)

@@ -262,8 +262,8 @@ func (s *sheet) write(w io.Writer) error {
 	for n, name := range s.names {
 		for line := range strings.SplitSeq(s.values[n], "\n") {
 			text := clean(line)
-			if width > 0 {
-				text = ansi.Wrap(text, max(width-indent, leastValue), "")
+			if room := max(width-indent, leastValue); width > 0 && ansi.StringWidth(text) > room {
+				text = ansi.Hardwrap(ansi.Wordwrap(text, room, ""), room, true) // Ids may be longer.
 			}
 			for part := range strings.SplitSeq(text, "\n") {
 				b.WriteString(name + strings.Repeat(" ", indent-ansi.StringWidth(name)) + part + "\n")
