@@ -89,7 +89,7 @@ var NewRun = newRun
 // that it is kept if the list looks at what was found.
 func Matches(f RunFilter, info *workflowpb.WorkflowExecutionInfo) bool {
 	names := f.executionStatuses()
-	return (len(names) == 0 || slices.Contains(names, info.GetStatus().String())) && (!f.needsLook() || f.matches(newRun(info), info))
+	return !f.impossible() && (len(names) == 0 || slices.Contains(names, info.GetStatus().String())) && (!f.needsLook() || f.matches(newRun(info), info))
 }
 
 // Missed accounts for the starts of a job that was made at a time and has had some runs.

@@ -72,7 +72,7 @@ func TestARunThatNobodyTakesWaits(t *testing.T) {
 	require.Empty(t, known.Unserved)
 	require.Equal(t, client.UnservedTags{Type: j.Type, Tags: map[string]string{"zone": "north"}, Jobs: 1}, known.UnservedTags[0])
 	rowOf(t, c, j.ID, func(row client.JobRow) bool {
-		return row.Status == client.JobWaiting && row.WaitReason == "no live testing service has the tags of job "+j.ID+" and serves "+j.Type
+		return row.Status == client.JobWaiting && row.WaitReason == "no live testing service has the tags zone=north and serves RecordSteps"
 	})
 
 	startService(t, st, "north", "--tag", "zone=north")

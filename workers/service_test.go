@@ -248,9 +248,9 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, client.RunWaiting, waiting.Status)
 	require.Zero(t, waiting.Attempts, "nothing was tried")
-	require.Contains(t, waiting.WaitReason, "no live testing service has the tags of job "+j.ID)
+	require.Contains(t, waiting.WaitReason, "no live testing service has the tags zone=nowhere and serves RecordSteps")
 	waiting.Run = listed(t, c, ref, client.RunWaiting)
-	require.Contains(t, waiting.WaitReason, "no live testing service has the tags of job "+j.ID)
+	require.Contains(t, waiting.WaitReason, "no live testing service has the tags zone=nowhere and serves RecordSteps")
 
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	run := follow(t, c, ref)

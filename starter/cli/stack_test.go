@@ -492,7 +492,7 @@ func jobs(t *testing.T, c console) {
 	require.Equal(t, "take_steps.often", rows[0].GetId())
 	require.Equal(t, jobsv1.JobStatus_JOB_STATUS_SCHEDULED, rows[0].GetState().GetStatus())
 	require.NotNil(t, rows[0].GetState().GetNextStartTime())
-	require.Len(t, answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--owner", "user:ada").GetJobs(), 1)
+	require.Len(t, answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--all", "--owner", "user:ada").GetJobs(), 1)
 	require.Empty(t, answered[jobsv1.ListJobsResponse](t, c, "jobs", "list", "--type", "OnlyRecurring").GetJobs())
 	require.Equal(t, "{\n  \"jobs\": []\n}\n", c.run(t.Context(), "jobs", "list", "--type", "OnlyRecurring", "-o", "json").stdout)
 

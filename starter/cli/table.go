@@ -36,6 +36,7 @@ const (
 	leastID   = 24 // the longest ids differ at their ends
 	leastRun  = 13
 	leastText = 16
+	leastWhy  = 24
 )
 
 // giving are the columns that may be cut, by their headings.
@@ -45,7 +46,7 @@ var giving = map[string]struct {
 }{
 	"JOB": {leastID, true}, "QUEUE": {leastID, true}, "SERVICE": {leastID, true}, "OBJECT": {leastID, true}, "KEY": {leastID, true},
 	"ID": {leastRun, true}, "RUN ID": {leastRun, true}, "WORKER": {leastRun, true}, "RUNNING": {leastRun, true},
-	"NOTE": {leastText, false}, "RESULT": {leastText, false}, "ERROR": {leastText, false}, "REASON": {leastText, false},
+	"NOTE": {leastText, false}, "RESULT": {leastWhy, false}, "ERROR": {leastWhy, false}, "REASON": {leastText, false},
 	"DETAIL": {leastText, false}, "TEXT": {leastText, false}, "MESSAGE": {leastText, false}, "DESCRIPTION": {leastText, false},
 	"COUNTS": {leastText, false}, "TAGS": {leastText, false}, "WHY": {leastText, false}, "FIELDS": {leastText, false},
 	"NAME": {leastText, true}, "JOB TYPE": {leastText, true}, "BELONGS TO": {leastText, true}, "OWNER": {leastText, true},
