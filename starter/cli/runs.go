@@ -157,6 +157,9 @@ func (i *invocation) runTable(runs []*jobsv1.Run, withJob bool) *table {
 		} else if run.GetScheduledTime() != nil {
 			late = took(run.GetLateness().AsDuration())
 		}
+		if run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_WAITING {
+			tookText = "" // Nothing is done yet.
+		}
 		tries := ""
 		if run.GetAttempts() > 0 {
 			tries = fmt.Sprint(run.GetAttempts())

@@ -112,8 +112,8 @@ generate_pho…minio.ridge  failed   1 min ago   -        NotAnImage: ridge.jpg 
 	p = on(120)
 	require.NoError(t, p.WriteRuns(p.Screen(false), longRuns()))
 	require.Equal(t, `JOB                       STATUS     DUE       STARTED    LATE  TOOK   TRIES  RESULT                    RUN ID
-extract_hobo…-station-17  completed  13:00:00  1 h ago    12ms  253ms  1      12694 observations of 2…  01a1fceb-…dbe2582
-hash_files.now            waiting    -         1 min ago  -     1m0s   -      no worker of type backe…  01a1fceb-…dbe2583
+extract_hobo…-station-17  completed  13:00:00  1 h ago    12ms  253ms  1      12694 observations of 2…  01a1fceb…dbe2582
+hash_files.now            waiting    -         1 min ago  -     -      -      no worker of type backe…  01a1fceb…dbe2583
 `, out.String())
 }
 
