@@ -521,10 +521,10 @@ func jobs(t *testing.T, c console) {
 	require.NotNil(t, detail.GetState().GetLoop())
 	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
 	c.ok(t, "jobs", "restart", "take_steps.always")
-	require.Regexp(t, `\nStatus +running\n`, c.ok(t, "jobs", "describe", "take_steps.always"), "restarted although it was still being stopped")
+	require.Regexp(t, `\nStatus +(running|waiting: no worker .*)\n`, c.ok(t, "jobs", "describe", "take_steps.always"), "restarted although it was still being stopped")
 	c.ok(t, "jobs", "stop", "take_steps.always", "--reason", "enough")
 	stacktest.WaitFor(t, "the end of the loop", func() (bool, error) {
-		return strings.Contains(c.ok(t, "jobs", "describe", "take_steps.always"), " stopped\n"), nil
+		return strings.Contains(c.ok(t, "jobs", "describe", "take_steps.always"), " stopped: enough\n"), nil
 	})
 	r = c.run(t.Context(), "jobs", "resume", "take_steps.always")
 	require.Equal(t, "starter: job take_steps.always was stopped; restart it first\n", r.stderr)
