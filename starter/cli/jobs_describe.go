@@ -264,7 +264,7 @@ func (i *invocation) addBinding(s *sheet, b *jobsv1.Binding) {
 func (i *invocation) iterationTable(iterations []*jobsv1.Run) *table {
 	t := newTable("NUMBER", "STATUS", "START", "TOOK", "RESULT").spare("TOOK", "START")
 	for _, it := range iterations {
-		t.add(fmt.Sprint(it.GetIteration()), iterationWord(it), i.when(toTime(it.GetStartTime())), took(i.since(it)), runResult(it))
+		t.add(fmt.Sprint(it.GetIteration()), iterationWord(it), i.when(toTime(it.GetStartTime())), took(i.since(it)), resultText(it))
 	}
 	return t
 }

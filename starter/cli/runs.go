@@ -240,7 +240,11 @@ func shortened(text string, most int) string {
 }
 
 // runResult is the result or the progress of a run in a few words.
-func runResult(run *jobsv1.Run) string {
+func runResult(run *jobsv1.Run) string { return shortened(resultText(run), maxResult) }
+
+// resultText is the result of a run, or its error; of one under way what it waits for, or its
+// progress.
+func resultText(run *jobsv1.Run) string {
 	text := run.GetMessage()
 	if run.GetErrorMessage() != "" {
 		text = errorText(run.GetErrorClass(), run.GetErrorMessage())
@@ -249,5 +253,5 @@ func runResult(run *jobsv1.Run) string {
 	} else if progress := progressText(run); isOpen(run) && progress != "" {
 		text = progress
 	}
-	return shortened(text, maxResult)
+	return text
 }
