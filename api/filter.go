@@ -22,6 +22,7 @@ const (
 	opEqual    operator = "="
 	opNotEqual operator = "!="
 	opFrom     operator = ">="
+	opBefore   operator = "<"
 )
 
 // term is one condition of a filter.
@@ -42,6 +43,9 @@ func (t term) name() string {
 	return t.field
 }
 
+// isTime says that the term bounds a time.
+func (t term) isTime() bool { return t.op == opFrom || t.op == opBefore }
+
 // exact is the value that the field has to have.
 func (t term) exact() (string, bool) { return t.value, t.op == opEqual && !t.rest }
 
@@ -54,7 +58,7 @@ func (t term) holds(value string) bool {
 // fieldRule says what may be asked of a field.
 type fieldRule struct {
 	ops []operator
-	// exact says that the field takes no star, and is named once.
+	// exact says that the field takes no star, and is named once with each operator.
 	exact bool
 	// words are the values that there are, nil for any.
 	words []string
@@ -67,7 +71,7 @@ var (
 	anyText   = fieldRule{ops: []operator{opEqual, opNotEqual}}
 	exactText = fieldRule{ops: []operator{opEqual}, exact: true}
 	tagValue  = fieldRule{ops: []operator{opEqual}}
-	timeFrom  = fieldRule{ops: []operator{opFrom}, exact: true}
+	timeBound = fieldRule{ops: []operator{opFrom, opBefore}, exact: true}
 )
 
 // oneOfWords is the rule of a field that is an enum: words in lower case.
@@ -132,7 +136,7 @@ func parseFilter(text string, rules map[string]fieldRule) ([]term, error) {
 		if err != nil {
 			return nil, err
 		}
-		if rules[t.field].exact && slices.ContainsFunc(terms, func(other term) bool { return other.name() == t.name() }) {
+		if rules[t.field].exact && slices.ContainsFunc(terms, func(other term) bool { return other.name() == t.name() && other.op == t.op }) {
 			return nil, filterErrorf("the filter names %s twice", t.name())
 		}
 		terms = append(terms, t)
@@ -221,7 +225,7 @@ func (t *term) check(rule fieldRule) error {
 }
 
 func (p *filterParser) operator() operator {
-	for _, op := range []operator{opNotEqual, opFrom, opEqual} {
+	for _, op := range []operator{opNotEqual, opFrom, opEqual, opBefore} {
 		if rest, ok := strings.CutPrefix(p.rest, string(op)); ok {
 			p.rest = rest
 			return op

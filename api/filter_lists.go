@@ -11,7 +11,7 @@ import (
 func jobStatuses() []client.JobStatus {
 	return []client.JobStatus{
 		client.JobScheduled, client.JobRunning, client.JobFailing, client.JobPaused, client.JobWaiting,
-		client.JobCompleted, client.JobFailed, client.JobStopped, client.JobTerminated,
+		client.JobCanceling, client.JobCompleted, client.JobFailed, client.JobStopped, client.JobTerminated, client.JobDeleted,
 	}
 }
 
@@ -19,7 +19,7 @@ func jobStatuses() []client.JobStatus {
 func jobFields() map[string]fieldRule {
 	return map[string]fieldRule{
 		"id": anyText, "type": anyText, "mode": oneOfWords(words(job.Modes())...), "status": oneOfWords(words(jobStatuses())...),
-		"provider": anyText, "owner": anyText, "queue": anyText, fieldTags: tagValue,
+		"provider": anyText, "owner": anyText, "queue": anyText, "last_start_time": timeBound, fieldTags: tagValue,
 	}
 }
 
@@ -27,7 +27,7 @@ func jobFields() map[string]fieldRule {
 func runFields() map[string]fieldRule {
 	return map[string]fieldRule{
 		"job_id": anyText, "type": anyText, "mode": oneOfWords(words(job.Modes())...), "status": oneOfWords(words(client.RunStatuses())...),
-		"owner": anyText, "queue": anyText, "start_time": timeFrom, fieldTags: tagValue,
+		"owner": anyText, "queue": anyText, "start_time": timeBound, fieldTags: tagValue,
 	}
 }
 
@@ -79,7 +79,7 @@ func firstExact(terms []term) map[string]string {
 // holdAll says whether all terms but those of tags hold.
 func holdAll(terms []term, value func(field string) string) bool {
 	for _, t := range terms {
-		if t.field != fieldTags && t.op != opFrom && !t.holds(value(t.field)) {
+		if t.field != fieldTags && !t.isTime() && !t.holds(value(t.field)) {
 			return false
 		}
 	}
@@ -108,7 +108,7 @@ func modeOf(name string) job.Mode {
 
 // matchesJob says whether a job of a list matches.
 func matchesJob(terms []term, row client.JobRow) bool {
-	return holdAll(terms, func(field string) string {
+	return within(terms, row.LastStart) && holdAll(terms, func(field string) string {
 		switch field {
 		case "id":
 			return row.ID
@@ -137,12 +137,31 @@ func runFilter(terms []term) (client.RunFilter, bool) {
 		Owner: exact["owner"], Queue: exact["queue"], Tags: tags,
 	}
 	filter.Statuses = statusesOf(terms)
+	filter.Since, filter.Until = boundsOf(terms)
+	return filter, possible
+}
+
+// boundsOf are the times that terms bound a field by, zero where there is no bound.
+func boundsOf(terms []term) (from, before time.Time) {
 	for _, t := range terms {
-		if t.op == opFrom {
-			filter.Since, _ = time.Parse(time.RFC3339, t.value) // It was checked.
+		switch t.op {
+		case opFrom:
+			from, _ = time.Parse(time.RFC3339, t.value) // It was checked.
+		case opBefore:
+			before, _ = time.Parse(time.RFC3339, t.value)
 		}
 	}
-	return filter, possible
+	return from, before
+}
+
+// within says whether a time is within the bounds of terms. One that is not known is not, if
+// there are any.
+func within(terms []term, at time.Time) bool {
+	from, before := boundsOf(terms)
+	if from.IsZero() && before.IsZero() {
+		return true
+	}
+	return !at.IsZero() && !at.Before(from) && (before.IsZero() || at.Before(before))
 }
 
 // statusesOf are the statuses that terms leave, nil if they name none.
@@ -173,7 +192,7 @@ func lookedThrough(terms []term) bool {
 	seen := map[string]bool{}
 	for _, t := range terms {
 		value, exact := t.exact()
-		if t.field != fieldTags && t.op != opFrom && (!exact || value == "" || seen[t.field]) {
+		if t.field != fieldTags && !t.isTime() && (!exact || value == "" || seen[t.field]) {
 			return true
 		}
 		seen[t.field] = true

@@ -12,7 +12,9 @@ import (
 type jobList struct {
 	rows   []client.JobRow
 	unread []string
-	read   time.Time
+	// leftOut counts the jobs that were left out as ended.
+	leftOut int
+	read    time.Time
 }
 
 // jobLists keeps lists for the pages after the first: to read all jobs takes Temporal
@@ -23,8 +25,14 @@ type jobLists struct {
 	kept []keptList // the latest last
 }
 
+// listKey is what a request asks for.
+type listKey struct {
+	filter   string
+	notEnded bool
+}
+
 type keptList struct {
-	filter string
+	listKey
 	jobList
 }
 
@@ -34,27 +42,27 @@ const (
 	listAge   = time.Minute
 )
 
-// get gives the latest list of a filter.
-func (l *jobLists) get(filter string) (jobList, bool) {
+// get gives the latest list of a request.
+func (l *jobLists) get(key listKey) (jobList, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, kept := range l.kept {
-		if kept.filter == filter && time.Since(kept.read) <= listAge {
+		if kept.listKey == key && time.Since(kept.read) <= listAge {
 			return kept.jobList, true
 		}
 	}
 	return jobList{}, false
 }
 
-// keep keeps a list, in place of an older one of its filter.
-func (l *jobLists) keep(filter string, list jobList) {
+// keep keeps a list, in place of an older one of its request.
+func (l *jobLists) keep(key listKey, list jobList) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.kept = slices.DeleteFunc(l.kept, func(kept keptList) bool {
-		return kept.filter == filter || time.Since(kept.read) > listAge
+		return kept.listKey == key || time.Since(kept.read) > listAge
 	})
 	if len(l.kept) == mostLists {
 		l.kept = slices.Delete(l.kept, 0, 1)
 	}
-	l.kept = append(l.kept, keptList{filter, list})
+	l.kept = append(l.kept, keptList{key, list})
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"connectrpc.com/connect/v2"
@@ -40,7 +41,7 @@ func (s *jobService) ListJobs(ctx context.Context, r *jobsv1.ListJobsRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	pages := pagesOf[string]("ListJobs", r.GetFilter())
+	pages := pagesOf[string]("ListJobs", r.GetFilter(), strconv.FormatBool(r.GetLeaveOutEnded()))
 	place, err := pages.read(r.GetPageToken())
 	if err != nil {
 		return nil, err
@@ -49,15 +50,16 @@ func (s *jobService) ListJobs(ctx context.Context, r *jobsv1.ListJobsRequest) (*
 	if !possible {
 		return &jobsv1.ListJobsResponse{}, nil
 	}
-	list, kept := s.lists.get(r.GetFilter())
+	key := listKey{r.GetFilter(), r.GetLeaveOutEnded()}
+	list, kept := s.lists.get(key)
 	if place == "" || !kept {
-		if list, err = s.listJobs(ctx, terms, filter); err != nil {
+		if list, err = s.listJobs(ctx, terms, filter, r.GetLeaveOutEnded()); err != nil {
 			return nil, err
 		}
-		s.lists.keep(r.GetFilter(), list)
+		s.lists.keep(key, list)
 	}
 	page, next := after(list.rows, func(row client.JobRow) string { return row.ID }, place, pageSize(r.GetPageSize()))
-	response := &jobsv1.ListJobsResponse{Unreachable: list.unread}
+	response := &jobsv1.ListJobsResponse{Unreachable: list.unread, EndedLeftOut: int32(list.leftOut)}
 	for _, row := range page {
 		response.Jobs = append(response.Jobs, rowMessage(row))
 	}
@@ -67,12 +69,17 @@ func (s *jobService) ListJobs(ctx context.Context, r *jobsv1.ListJobsRequest) (*
 	return response, nil
 }
 
-// listJobs lists the jobs that fit a filter.
-func (s *jobService) listJobs(ctx context.Context, terms []term, filter client.JobFilter) (jobList, error) {
+// listJobs lists the jobs that fit a filter. With notEnded, those that have ended are counted
+// alone.
+func (s *jobService) listJobs(ctx context.Context, terms []term, filter client.JobFilter, notEnded bool) (jobList, error) {
 	rows, unread, err := s.Client.Jobs.List(ctx, filter)
 	list := jobList{unread: unread, read: time.Now()}
 	for _, row := range rows {
-		if matchesJob(terms, row) {
+		switch {
+		case !matchesJob(terms, row):
+		case notEnded && row.HasEnded():
+			list.leftOut++
+		default:
 			list.rows = append(list.rows, row)
 		}
 	}

@@ -36,6 +36,8 @@ func rowState(row client.JobRow) *jobsv1.JobState {
 		LastStartTime: timeOf(row.LastStart), NextStartTime: timeOf(row.Next),
 	}
 	state.Failing = messages.Failing(row.Failing)
+	state.LastEndTime, state.ErrorClass, state.ErrorMessage = timeOf(row.Ended), row.Class, row.Error
+	state.WaitReason, state.StopReason = row.WaitReason, row.StopReason
 	return state
 }
 
@@ -105,7 +107,7 @@ func placeMessage(receipt contract.EnqueueReceipt) *jobsv1.QueuePlace {
 
 // latenessOf is a duration on the wire, nil where it is not known.
 func latenessOf(run client.Run) *durationpb.Duration {
-	if run.Scheduled.IsZero() || run.Status == client.RunWaiting {
+	if run.Scheduled.IsZero() || run.Delayed() {
 		return nil
 	}
 	return durationpb.New(run.Lateness.Std())

@@ -14,6 +14,7 @@ func runMessage(run client.Run) *jobsv1.Run {
 		Lateness: latenessOf(run), Attempts: int32(run.Attempts), Handovers: int32(run.Handovers), Worker: run.Worker,
 		Message: run.Message, Counts: run.Counts, ErrorClass: run.Class, ErrorMessage: run.Error,
 		Mode: word(string(run.Mode)), UpdateTime: timeOf(run.LastUpdate),
+		WaitReason: run.WaitReason, WaitingForWorker: run.WaitReason != "",
 		SupersededByTime: timeOf(run.SupersededBy), HeldUntilTime: timeOf(run.HeldUntil),
 	}
 	if run.RetryOf != "" {
@@ -29,9 +30,9 @@ func runMessage(run client.Run) *jobsv1.Run {
 func RunMessage(detail *client.RunDetail) *jobsv1.Run {
 	m := runMessage(detail.Run)
 	m.Cursor, m.LastError, m.NextAttemptTime = valueOf(detail.Cursor), detail.LastError, timeOf(detail.NextAttempt)
-	m.WaitingForWorker = detail.WaitingForWorker
+	m.Binding = bindingMessage(detail.Binding)
 	if detail.Output != nil {
-		m.Output, m.Binding = valueOf(detail.Output.Output), bindingMessage(detail.Output.Binding)
+		m.Output = valueOf(detail.Output.Output)
 	}
 	if detail.Job != nil {
 		m.Spec, m.WorkerType = structOf(detail.Job.Spec), string(detail.Job.Worker)

@@ -30,6 +30,9 @@ func (s *workerService) ListWorkers(ctx context.Context, r *jobsv1.ListWorkersRe
 	for _, unserved := range workers.Unserved {
 		response.UnservedTypes = append(response.UnservedTypes, &jobsv1.UnservedType{JobType: unserved.Type, Jobs: int32(unserved.Jobs)})
 	}
+	for _, unserved := range workers.UnservedTags {
+		response.UnservedTags = append(response.UnservedTags, &jobsv1.UnservedTags{JobType: unserved.Type, Tags: unserved.Tags, Jobs: int32(unserved.Jobs)})
+	}
 	return response, nil
 }
 

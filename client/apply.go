@@ -36,8 +36,8 @@ func (c *ApplyClient) SetContinuous(ctx context.Context, j job.Job, was string, 
 	return err
 }
 
-// StopContinuous stops a continuous job and waits until it has ended: its handler has its
-// grace period. One that is not as expected is left alone, and gives [ErrMoved]; nil
+// StopContinuous stops a continuous job that is no more, and waits until it has ended: its
+// handler has its grace period. One that is not as expected is left alone, and gives [ErrMoved]; nil
 // expects nothing.
 func (c *ApplyClient) StopContinuous(ctx context.Context, jobID, reason string, expected func(*Live) bool) error {
 	live, err := c.jobs().LiveWorkflow(ctx, jobID)
@@ -50,7 +50,7 @@ func (c *ApplyClient) StopContinuous(ctx context.Context, jobID, reason string, 
 	if expected != nil && !expected(live) {
 		return fmt.Errorf("job %s was changed by someone else meanwhile: %w", jobID, ErrMoved)
 	}
-	if _, err := send(ctx, c.conn, contract.MessageStop, jobID, contract.StopRequest{Reason: reason}); err != nil {
+	if _, err := send(ctx, c.conn, contract.MessageStop, jobID, contract.StopRequest{Reason: reason, Delete: true}); err != nil {
 		return err
 	}
 	return c.awaitEnd(ctx, live)

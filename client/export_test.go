@@ -10,6 +10,7 @@ import (
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/contract"
 	"github.com/dendrascience/dendra-jobs/job"
@@ -88,5 +89,21 @@ var NewRun = newRun
 // that it is kept if the list looks at what was found.
 func Matches(f RunFilter, info *workflowpb.WorkflowExecutionInfo) bool {
 	names := f.executionStatuses()
-	return (len(names) == 0 || slices.Contains(names, info.GetStatus().String())) && (!f.needsLook() || f.matches(newRun(info), info))
+	return !f.impossible() && (len(names) == 0 || slices.Contains(names, info.GetStatus().String())) && (!f.needsLook() || f.matches(newRun(info), info))
+}
+
+// Missed accounts for the starts of a job that was made at a time and has had some runs.
+func Missed(j job.Job, runs []Run, since, until time.Time) ([]MissedStart, error) {
+	live := &Live{Job: j, DefinitionHash: "one", Schedule: &workflowservice.DescribeScheduleResponse{
+		Schedule: &schedulepb.Schedule{}, Info: &schedulepb.ScheduleInfo{CreateTime: timestamppb.New(since)},
+	}}
+	var reported []reportedRun
+	for _, run := range runs {
+		reported = append(reported, reportedRun{run, live.DefinitionHash})
+	}
+	book, err := newAccounting(live, reported, since, until, maxReportedStarts)
+	if err != nil {
+		return nil, err
+	}
+	return book.missed, nil
 }

@@ -20,6 +20,8 @@ type latestRuns map[string]scheduledRuns
 
 // scheduledRuns are runs that a Schedule has started.
 type scheduledRuns struct {
+	// latest is the run id of the latest run.
+	latest string
 	// definition is the hash of the definition in force.
 	definition string
 	// ids are the run ids since the latest run that is known to have completed, the
@@ -29,13 +31,16 @@ type scheduledRuns struct {
 
 func (l latestRuns) add(jobID, definition string, actions []*schedulepb.ScheduleActionResult) {
 	runs := scheduledRuns{definition: definition}
+	if n := len(actions); n > 0 {
+		runs.latest = actions[n-1].GetStartWorkflowResult().GetRunId()
+	}
 	for _, action := range slices.Backward(actions) {
 		if action.GetStartWorkflowStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED {
 			break
 		}
 		runs.ids = append(runs.ids, action.GetStartWorkflowResult().GetRunId())
 	}
-	if l != nil && len(runs.ids) > 0 {
+	if l != nil && runs.latest != "" {
 		l[jobID] = runs
 	}
 }
@@ -48,6 +53,23 @@ func (c *conn) addFailing(ctx context.Context, rows map[string]JobRow, latest la
 		row := rows[id]
 		row.showAs(failing)
 		rows[id] = row
+	}
+	return err
+}
+
+// eachLatest goes through the latest run of each job that has the definition in force.
+func (c *conn) eachLatest(ctx context.Context, latest latestRuns, visit func(*workflowpb.WorkflowExecutionInfo)) error {
+	var ids []string
+	definitions := map[string]string{}
+	for _, runs := range latest {
+		ids = append(ids, runs.latest)
+		definitions[runs.latest] = runs.definition
+	}
+	found, err := c.runsByID(ctx, ids, "WorkflowType = "+quote(contract.RunJobType))
+	for id, info := range found {
+		if definitionHashOf(info.GetSearchAttributes()) == definitions[id] {
+			visit(info)
+		}
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func (f RunFilter) matchesIteration(run Run, live *Live) bool {
 	statuses := f.statuses()
 	return (len(statuses) == 0 || slices.Contains(statuses, run.Status)) &&
 		(f.Type == "" || f.Type == run.Type) && (f.Owner == "" || f.Owner == run.Owner) && f.Queue == "" &&
-		!run.Started.Before(f.Since) && hasTags(live.Job.Options.Tags, f.Tags)
+		!run.Started.Before(f.Since) && (f.Until.IsZero() || run.Started.Before(f.Until)) && hasTags(live.Job.Options.Tags, f.Tags)
 }
 
 func loopRun(live *Live, number int64) Run {
@@ -56,7 +56,7 @@ func iterationRun(live *Live, it contract.Iteration) Run {
 	case it.Error != "":
 		run.Status = RunFailed
 	case it.Stopped:
-		run.Status = RunCanceled
+		run.Status = RunInterrupted
 	}
 	run.Started, run.Ended = it.Start, it.Start.Add(it.Duration.Std())
 	run.Took, run.LastUpdate, run.Attempts, run.Worker = it.Duration, run.Ended, 1, it.Worker
@@ -72,7 +72,7 @@ func (c *conn) iterationUnderWay(ctx context.Context, live *Live, number int64) 
 	if err != nil {
 		return run, explain("job "+live.Job.ID, err)
 	}
-	detail := RunDetail{Run: run}
+	detail := RunDetail{Run: run, Job: &live.Job}
 	detail.addPending(response)
 	run = detail.Run
 	run.Started = time.Now()

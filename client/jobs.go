@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -34,6 +37,11 @@ const (
 	JobStopped   JobStatus = "stopped" // stopped or canceled
 	// JobTerminated says that someone ended its run or loop over the handler's head.
 	JobTerminated JobStatus = "terminated"
+	// JobDeleted says of a continuous job that it was stopped since it is no longer declared.
+	JobDeleted JobStatus = "deleted"
+	// JobCanceling says that the run of a job that runs once was asked to stop, and has not
+	// ended.
+	JobCanceling JobStatus = "canceling"
 )
 
 // JobRow is a job in a list.
@@ -57,6 +65,28 @@ type JobRow struct {
 	// Next is when a recurring job is due, or one that was started for later. Starts
 	// of a failing job that are held back do not count.
 	Next time.Time `json:"next,omitzero"`
+	// Ended is the end of the latest run of a job that runs once, or of a continuous job.
+	Ended time.Time `json:"ended,omitzero"`
+	// Class and Error say why a job that runs once has failed.
+	Class string `json:"class,omitempty"`
+	Error string `json:"error,omitempty"`
+	// StopReason says why a continuous job was stopped or deleted.
+	StopReason string `json:"stop_reason,omitempty"`
+	// WaitReason says what the run of the job waits for.
+	WaitReason string `json:"wait_reason,omitempty"`
+}
+
+// HasEnded says that nothing more comes of the job unless someone starts it again: it runs
+// once and has, or it was deleted. One that failed needs someone to look at it.
+func (row *JobRow) HasEnded() bool {
+	switch row.Status {
+	case JobDeleted:
+		return true
+	case JobCompleted, JobStopped, JobTerminated:
+		return row.Mode == job.ModeOneShot || row.Mode == job.ModeQueued
+	default:
+		return false
+	}
 }
 
 // JobFilter narrows a list of jobs. Empty fields do not.
@@ -98,6 +128,9 @@ func (c *JobClient) List(ctx context.Context, filter JobFilter) ([]JobRow, []str
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := c.lookAtOpen(ctx, rows); err != nil {
+		return nil, nil, err
+	}
 	var list []JobRow
 	for _, row := range rows {
 		if filter.matches(row) {
@@ -109,6 +142,60 @@ func (c *JobClient) List(ctx context.Context, filter JobFilter) ([]JobRow, []str
 		list, err = c.withTags(ctx, list, filter.Tags)
 	}
 	return list, unread, err
+}
+
+// lookAtOpen looks at the jobs whose own workflow is under way, the first hundred by id:
+// whether it waits for a worker, or was asked to stop.
+func (c *conn) lookAtOpen(ctx context.Context, rows map[string]JobRow) error {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		if row := rows[id]; row.Mode != job.ModeRecurring && (row.Status == JobRunning || row.Status == JobFailing) && len(ids) < maxLooks {
+			ids = append(ids, id)
+		}
+	}
+	looked := make([]JobRow, len(ids))
+	for n, id := range ids {
+		looked[n] = rows[id]
+	}
+	err := parallel.Each(len(ids), 0, func(n int) error { return c.lookAt(ctx, &looked[n]) })
+	for n, id := range ids {
+		rows[id] = looked[n]
+	}
+	return err
+}
+
+// lookAt looks at the workflow of a job that is under way.
+func (c *conn) lookAt(ctx context.Context, row *JobRow) error {
+	response, err := c.temporal.DescribeWorkflowExecution(ctx, contract.JobWorkflowID(row.ID), "")
+	if isNotFound(err) {
+		return nil // Its history was deleted since.
+	}
+	if err != nil {
+		return fmt.Errorf("describe job %s: %w", row.ID, ofServer(ctx, err))
+	}
+	row.addWait(response)
+	return nil
+}
+
+// addWait notes what the workflow of a job that is under way waits for.
+func (row *JobRow) addWait(response *workflowservice.DescribeWorkflowExecutionResponse) {
+	info := response.GetWorkflowExecutionInfo()
+	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return // It has ended since it was listed.
+	}
+	detail := RunDetail{Run: Run{Status: RunRunning}}
+	if j, ok := metadata.Definition(info.GetMemo()); ok {
+		detail.Job = &j
+	}
+	detail.addPending(response)
+	row.WaitReason = detail.WaitReason
+	switch {
+	case row.Status != JobRunning:
+	case detail.Status == RunCanceling:
+		row.Status = JobCanceling
+	case detail.Status == RunWaiting:
+		row.Status = JobWaiting
+	}
 }
 
 // scheduledRows adds the recurring jobs, and their latest runs unless latest is nil.
@@ -203,6 +290,7 @@ func ownRow(run Run, info *workflowpb.WorkflowExecutionInfo) JobRow {
 		Status:    jobStatus(run),
 		LastStart: run.Started,
 	}
+	row.addEnd(run, info.GetMemo())
 	if run.Status == RunWaiting {
 		row.LastStart, row.Next = time.Time{}, run.Started
 	}
@@ -231,6 +319,22 @@ func (row *JobRow) showAs(f *contract.Failing) {
 	row.Status = JobFailing
 	f.NextRun = later(f.NextRun, row.Next)
 	row.Next = f.NextRun
+}
+
+// addEnd notes how the workflow that bears the id of a job has ended, if it has.
+func (row *JobRow) addEnd(run Run, memo *commonpb.Memo) {
+	row.Ended = run.Ended
+	if row.Status == JobFailed {
+		if row.Class, row.Error = run.Class, run.Error; row.Error == "" {
+			row.Error = "the run " + strings.ReplaceAll(string(run.Status), "_", " ") // It was cut off.
+		}
+	}
+	var stopped contract.Stopped
+	if row.Status == JobStopped && run.Mode == job.ModeContinuous && metadata.Field(memo, contract.MemoStopped, &stopped) {
+		if row.StopReason = stopped.Reason; stopped.Deleted {
+			row.Status = JobDeleted
+		}
+	}
 }
 
 func jobStatus(run Run) JobStatus {
@@ -402,11 +506,15 @@ func rowOf(live *Live) JobRow {
 	default:
 		row.LastStart = live.Workflow.Start
 		row.Status = jobStatus(Run{Mode: row.Mode, Status: runStatus(live.Workflow.Status)})
+		row.addEnd(live.own, live.memo)
 		if begins := live.Workflow.Begins; live.Workflow.Open() && begins.After(time.Now()) {
 			row.Status, row.LastStart, row.Next = JobWaiting, time.Time{}, begins
 		}
 		if live.Workflow.Open() {
 			row.showAs(live.Failing)
+		}
+		if live.described != nil && (row.Status == JobRunning || row.Status == JobFailing) {
+			row.addWait(live.described)
 		}
 	}
 	if live.Paused && (live.Workflow == nil || live.Workflow.Open()) {

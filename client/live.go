@@ -48,6 +48,11 @@ type Live struct {
 	// Unanswered says of which queues it is not known whether the job waits there, nil if
 	// it is known of all.
 	Unanswered error
+
+	// own, memo and described are those of Workflow.
+	own       Run
+	memo      *commonpb.Memo
+	described *workflowservice.DescribeWorkflowExecutionResponse
 }
 
 // WorkflowLive is the latest workflow under a job's id.
@@ -216,6 +221,7 @@ func (c *JobClient) LiveWorkflow(ctx context.Context, jobID string) (*Live, erro
 			Start:  info.GetStartTime().AsTime(),
 			Begins: info.GetExecutionTime().AsTime(),
 		},
+		own: newRun(info), memo: info.GetMemo(), described: response,
 	}
 	if t := info.GetCloseTime(); t != nil {
 		live.Workflow.Close = t.AsTime()

@@ -397,12 +397,24 @@ func (b *accounting) shortlyBefore(at time.Time) (MissedReason, string) {
 	switch b.live.Job.Recurring.OverlapPolicy() {
 	case job.OverlapSkip, job.OverlapBufferOne:
 		for _, run := range b.runs {
-			if !run.Scheduled.IsZero() && run.HeldUntil.IsZero() && lately(run.Ended) {
+			if run.Scheduled.IsZero() || !lately(run.Ended) {
+				continue
+			}
+			if at.Before(run.HeldUntil) {
+				return MissedFailing, heldBackWith(run)
+			}
+			if at.After(run.Scheduled) {
 				return MissedOverlap, fmt.Sprintf("run %s had ended shortly before", run.WorkflowID)
 			}
 		}
 	}
 	return MissedUnknown, ""
+}
+
+// heldBackWith is the detail of a start that a run kept from taking place which was held back
+// itself.
+func heldBackWith(run reportedRun) string {
+	return fmt.Sprintf("run %s was held back until %s", run.WorkflowID, run.HeldUntil.Format(time.RFC3339))
 }
 
 // overlap finds a run that kept a start from taking place.
@@ -413,8 +425,11 @@ func (b *accounting) overlap(at time.Time) (MissedReason, string) {
 	}
 	due := at.Add(b.live.Job.Recurring.Jitter.Std())
 	for _, run := range b.runs {
-		if !run.HeldUntil.IsZero() || run.Started.After(due) || !run.Ended.IsZero() && run.Ended.Before(at) || run.Scheduled.IsZero() {
+		if run.Started.After(due) || !run.Ended.IsZero() && run.Ended.Before(at) || run.Scheduled.IsZero() {
 			continue
+		}
+		if at.Before(run.HeldUntil) {
+			return MissedFailing, heldBackWith(run) // It would have been held back as well.
 		}
 		if policy == job.OverlapBufferAll && b.report.ServerBuffer > 0 {
 			return MissedBuffer, fmt.Sprintf("the server counts %d starts that found the buffer full", b.report.ServerBuffer)

@@ -27,7 +27,12 @@ type RunFilter struct {
 	Status   RunStatus
 	Statuses []RunStatus // in place of Status, any of them
 	Since    time.Time   // started, or to be started, at or after
+	Until    time.Time   // started, or to be started, before; zero: no bound
 	Limit    int         // 0: all
+
+	// asListed takes the statuses of runs as lists have them: one that waits for a worker, or
+	// is being canceled, is running.
+	asListed bool
 }
 
 func (f RunFilter) query() string {
@@ -48,6 +53,9 @@ func (f RunFilter) query() string {
 	if !f.Since.IsZero() {
 		terms = append(terms, "ExecutionTime >= "+quote(f.Since.UTC().Format(time.RFC3339Nano)))
 	}
+	if !f.Until.IsZero() {
+		terms = append(terms, "ExecutionTime < "+quote(f.Until.UTC().Format(time.RFC3339Nano)))
+	}
 	return strings.Join(terms, " AND ")
 }
 
@@ -66,6 +74,30 @@ func (f RunFilter) executionStatuses() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// openStatuses are those of runs that have not ended. Lists do not know which of them a run
+// has.
+var openStatuses = []RunStatus{RunRunning, RunWaiting, RunCanceling}
+
+// asksHowOpen says that the filter asks for some of the runs that have not ended: each has to
+// be looked at.
+func (f RunFilter) asksHowOpen() bool {
+	if f.asListed {
+		return false
+	}
+	asked := 0
+	for _, status := range openStatuses {
+		if slices.Contains(f.statuses(), status) {
+			asked++
+		}
+	}
+	return asked > 0 && asked < len(openStatuses)
+}
+
+// impossible says that no workflow is such a run.
+func (f RunFilter) impossible() bool {
+	return len(f.statuses()) > 0 && len(f.executionStatuses()) == 0
 }
 
 // needsLook says that a query alone does not find which runs match.

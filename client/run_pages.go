@@ -53,10 +53,16 @@ func (c *RunClient) Page(ctx context.Context, filter RunFilter, keep func(Run) b
 	}
 	look := filter.needsLook() || keep != nil
 	page := RunPage{}
+	if filter.impossible() {
+		return page, nil
+	}
 	for range maxPageCalls {
 		left := size - len(page.Runs)
 		limit := left
-		if look {
+		switch {
+		case filter.asksHowOpen():
+			limit = maxLooks
+		case look:
 			limit = maxPageRuns
 		}
 		var runs []Run
@@ -69,7 +75,11 @@ func (c *RunClient) Page(ctx context.Context, filter RunFilter, keep func(Run) b
 				return RunPage{}, err
 			}
 			next = response.GetNextPageToken()
-			runs, limit = filter.takeSome(response.GetExecutions(), keep, left)
+			found, err := c.found(ctx, filter, response.GetExecutions())
+			if err != nil {
+				return RunPage{}, err
+			}
+			runs, limit = filter.takeSome(found, keep, left)
 		}
 		page.Runs = append(page.Runs, runs...)
 		if len(next) == 0 {
@@ -97,22 +107,41 @@ func (c *conn) runPage(ctx context.Context, filter RunFilter, from RunPlace, lim
 
 // takeSome are the runs that match among those that a query has found. If more than most
 // could be, limit is how many of the found have so many; else it is 0.
-func (f RunFilter) takeSome(found []*workflowpb.WorkflowExecutionInfo, keep func(Run) bool, most int) (runs []Run, limit int) {
-	for n, info := range found {
+func (f RunFilter) takeSome(found []foundRun, keep func(Run) bool, most int) (runs []Run, limit int) {
+	for n, is := range found {
 		if len(runs) == most {
 			return nil, n
 		}
-		if run, ok := f.take(info); ok && (keep == nil || keep(run)) {
-			runs = append(runs, run)
+		if (!f.needsLook() || f.matches(is.Run, is.info)) && (keep == nil || keep(is.Run)) {
+			runs = append(runs, is.Run)
 		}
 	}
 	return runs, 0
 }
 
-// take is the run of a workflow that a query has found, if it matches.
-func (f RunFilter) take(info *workflowpb.WorkflowExecutionInfo) (Run, bool) {
-	run := newRun(info)
-	return run, !f.needsLook() || f.matches(run, info)
+// foundRun is a run that a query has found.
+type foundRun struct {
+	Run
+	info *workflowpb.WorkflowExecutionInfo
+}
+
+// found are the runs of workflows that a query has found. Those under way are looked at if the
+// filter asks for more than that.
+func (c *RunClient) found(ctx context.Context, filter RunFilter, list []*workflowpb.WorkflowExecutionInfo) ([]foundRun, error) {
+	runs := make([]Run, len(list))
+	for n, info := range list {
+		runs[n] = newRun(info)
+	}
+	if filter.asksHowOpen() {
+		if err := c.AddProgress(ctx, runs); err != nil {
+			return nil, err
+		}
+	}
+	found := make([]foundRun, len(list))
+	for n, info := range list {
+		found[n] = foundRun{runs[n], info}
+	}
+	return found, nil
 }
 
 func (c *conn) iterationPage(ctx context.Context, live *Live, filter RunFilter, keep func(Run) bool, from RunPlace, size int) (RunPage, error) {

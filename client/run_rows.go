@@ -22,6 +22,9 @@ type Run struct {
 	Queue  string    `json:"queue,omitempty"`
 	Owner  string    `json:"owner,omitempty"`
 	Status RunStatus `json:"status"`
+	// WaitReason says what a run waits for that is to run now. Lists do not know it unless
+	// they have looked at the run, see [RunClient.AddProgress].
+	WaitReason string `json:"wait_reason,omitempty"`
 	// Iteration is the number of a continuous job's iteration; 0 of a run.
 	Iteration int64 `json:"iteration,omitempty"`
 	// Scheduled is when the run was due: a recurring one, or one for later.
@@ -65,6 +68,9 @@ func (r Run) Duration() time.Duration {
 	}
 	return max(r.Ended.Sub(r.Started), 0)
 }
+
+// Delayed says that the run waits for its time.
+func (r *Run) Delayed() bool { return r.Status == RunWaiting && r.WaitReason == "" }
 
 // scheduledStart is the search attribute of a run's nominal time, which
 // schedules set.
@@ -123,10 +129,10 @@ func (r *Run) addMemo(info *workflowpb.WorkflowExecutionInfo) {
 	if !metadata.Field(info.GetMemo(), contract.MemoRetryOf, &r.RetryOf) {
 		r.RetryOf = ""
 	}
-	var end contract.RunEnd
-	if !metadata.Field(info.GetMemo(), contract.MemoEnd, &end) {
+	if info.GetMemo().GetFields()[contract.MemoEnd] == nil {
 		return // The row has what the list itself knows.
 	}
+	end := endOf(info)
 	r.Taken, r.Attempts, r.Handovers, r.Worker = end.Taken, end.Attempts, end.Handovers, end.Worker
 	r.SupersededBy, r.HeldUntil = end.SupersededBy, end.HeldUntil
 	switch {
@@ -136,6 +142,15 @@ func (r *Run) addMemo(info *workflowpb.WorkflowExecutionInfo) {
 		r.Status = RunSuperseded
 	}
 	r.Message, r.Counts, r.Class, r.Error = end.Message, end.Counts, end.Class, end.Error
+}
+
+// endOf is how a run has ended, as its memo has it.
+func endOf(info *workflowpb.WorkflowExecutionInfo) contract.RunEnd {
+	var end contract.RunEnd
+	if !metadata.Field(info.GetMemo(), contract.MemoEnd, &end) {
+		return contract.RunEnd{}
+	}
+	return end
 }
 
 // List lists runs, the latest first. A run that was started within the last
@@ -164,6 +179,9 @@ func (c *conn) listRuns(ctx context.Context, filter RunFilter) ([]Run, error) {
 
 // scanRuns goes through the runs that match, at most as many as the limit says.
 func (c *conn) scanRuns(ctx context.Context, filter RunFilter, visit func(Run, *workflowpb.WorkflowExecutionInfo)) error {
+	if filter.impossible() {
+		return nil
+	}
 	if !filter.needsLook() {
 		return c.listWorkflows(ctx, filter.query(), filter.Limit, func(info *workflowpb.WorkflowExecutionInfo) {
 			visit(newRun(info), info)
@@ -173,6 +191,13 @@ func (c *conn) scanRuns(ctx context.Context, filter RunFilter, visit func(Run, *
 	enough := errors.New("enough")
 	err := c.eachWorkflow(ctx, filter.query(), 0, func(info *workflowpb.WorkflowExecutionInfo) error {
 		run := newRun(info)
+		if filter.asksHowOpen() && run.Status == RunRunning {
+			runs := []Run{run}
+			if err := c.runs().AddProgress(ctx, runs); err != nil {
+				return err
+			}
+			run = runs[0]
+		}
 		if !filter.matches(run, info) {
 			return nil
 		}
@@ -192,7 +217,8 @@ func (c *conn) scanRuns(ctx context.Context, filter RunFilter, visit func(Run, *
 const maxLooks = 100
 
 // AddProgress adds attempts, worker and progress to the runs of a list that are
-// under way, which lists do not know: one short call for each, for the first 100.
+// under way, and whether they wait for a worker or are being canceled, which lists do not
+// know: one short call for each, for the first 100.
 func (c *RunClient) AddProgress(ctx context.Context, runs []Run) error {
 	var open []int
 	for i, run := range runs {
@@ -202,7 +228,7 @@ func (c *RunClient) AddProgress(ctx context.Context, runs []Run) error {
 	}
 	return parallel.Each(len(open), 0, func(n int) error {
 		run := &runs[open[n]]
-		detail, err := c.Get(ctx, run.RunRef)
+		detail, err := c.look(ctx, run.RunRef)
 		if errors.Is(err, ErrNotFound) {
 			return nil // Its history was deleted since.
 		}

@@ -130,7 +130,7 @@ func (c *conn) checkOverlap(ctx context.Context, detail *RunDetail) error {
 		return overlaps(running.GetWorkflowId())
 	}
 	// Runs that were not started by the schedule itself.
-	open, err := c.listRuns(ctx, RunFilter{JobID: detail.JobID, Status: RunRunning, Limit: 1})
+	open, err := c.listRuns(ctx, RunFilter{JobID: detail.JobID, Status: RunRunning, Limit: 1, asListed: true})
 	if err == nil && len(open) > 0 {
 		return overlaps(open[0].WorkflowID)
 	}

@@ -28,8 +28,12 @@ type RunStatus string
 
 // The statuses of a run.
 const (
-	RunRunning    RunStatus = "running"
-	RunWaiting    RunStatus = "waiting" // to be started at a time ahead
+	RunRunning RunStatus = "running"
+	// RunWaiting: to be started at a time ahead, or, if Run.WaitReason says so, no worker
+	// has taken it.
+	RunWaiting RunStatus = "waiting"
+	// RunCanceling: it was asked to stop, and has not ended.
+	RunCanceling  RunStatus = "canceling"
 	RunCompleted  RunStatus = "completed"
 	RunFailed     RunStatus = "failed"
 	RunCanceled   RunStatus = "canceled"
@@ -39,19 +43,24 @@ const (
 	RunHeldBack RunStatus = "held_back"
 	// RunSuperseded: the run gave way to that of another start, see Run.SupersededBy.
 	RunSuperseded RunStatus = "superseded"
+	// RunInterrupted: of an iteration, which was cut short.
+	RunInterrupted RunStatus = "interrupted"
 )
 
 // Open says that the run has not ended.
-func (s RunStatus) Open() bool { return s == RunRunning || s == RunWaiting }
+func (s RunStatus) Open() bool { return s == RunRunning || s == RunWaiting || s == RunCanceling }
 
 // RunStatuses lists every status.
 func RunStatuses() []RunStatus {
-	return []RunStatus{RunRunning, RunWaiting, RunCompleted, RunFailed, RunCanceled, RunTerminated, RunTimedOut, RunHeldBack, RunSuperseded}
+	return []RunStatus{
+		RunRunning, RunWaiting, RunCanceling, RunCompleted, RunFailed, RunCanceled, RunTerminated, RunTimedOut, RunHeldBack, RunSuperseded, RunInterrupted,
+	}
 }
 
-// executionStatuses are those that a workflow may have whose run has a status.
+// executionStatuses are those that a workflow may have whose run has a status. No workflow is
+// an iteration.
 var executionStatuses = map[RunStatus][]string{
-	RunRunning: {"Running"}, RunWaiting: {"Running"}, RunCompleted: {"Completed"}, RunFailed: {"Failed"},
+	RunRunning: {"Running"}, RunWaiting: {"Running"}, RunCanceling: {"Running"}, RunCompleted: {"Completed"}, RunFailed: {"Failed"},
 	RunCanceled: {"Canceled"}, RunTerminated: {"Terminated"}, RunTimedOut: {"TimedOut"},
 	RunHeldBack: {"Canceled"}, RunSuperseded: {"Completed", "Canceled"},
 }
@@ -84,12 +93,22 @@ type RunDetail struct {
 	// LastError is that of a run under way that is tried again, and NextAttempt when.
 	LastError   string    `json:"last_error,omitempty"`
 	NextAttempt time.Time `json:"next_attempt,omitzero"`
-	// WaitingForWorker says that no worker has taken the run yet.
-	WaitingForWorker bool `json:"waiting_for_worker,omitempty"`
+	// Binding is the service of a bound job's run, and its changes. A worker has to answer for
+	// a run under way.
+	Binding *contract.Binding `json:"binding,omitempty"`
 }
 
 // Get describes a run. An empty run id means the latest of the workflow id.
 func (c *RunClient) Get(ctx context.Context, ref RunRef) (*RunDetail, error) {
+	detail, err := c.look(ctx, ref)
+	if err == nil {
+		c.addBinding(ctx, detail)
+	}
+	return detail, err
+}
+
+// look is Get without the service of a bound run under way.
+func (c *conn) look(ctx context.Context, ref RunRef) (*RunDetail, error) {
 	response, err := c.temporal.DescribeWorkflowExecution(ctx, ref.WorkflowID, ref.RunID)
 	if err != nil {
 		return nil, explain("run "+ref.WorkflowID, ofServer(ctx, err))
@@ -104,10 +123,11 @@ func (c *RunClient) Get(ctx context.Context, ref RunRef) (*RunDetail, error) {
 	}
 	// A run that was terminated leaves its last heartbeat there.
 	detail.addPending(response)
-	if detail.Status == RunRunning || detail.Status == RunWaiting {
+	if detail.Status.Open() {
 		return detail, nil
 	}
-	detail.Progress, detail.NextAttempt, detail.WaitingForWorker, detail.LastError = nil, time.Time{}, false, ""
+	detail.Binding = endOf(info).Binding
+	detail.Progress, detail.NextAttempt, detail.WaitReason, detail.LastError = nil, time.Time{}, "", ""
 	detail.LastUpdate = detail.Ended
 	if detail.Status == RunTerminated {
 		detail.Error, err = c.terminatedFor(ctx, detail.RunRef)
@@ -133,18 +153,29 @@ func (c *conn) terminatedFor(ctx context.Context, ref RunRef) (string, error) {
 }
 
 func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecutionResponse) {
+	defer func() {
+		if d.Status.Open() && response.GetWorkflowExtendedInfo().GetCancelRequested() {
+			d.Status = RunCanceling
+		} else if d.Status == RunRunning && d.WaitReason != "" {
+			d.Status = RunWaiting
+		}
+	}()
 	pending := response.GetPendingActivities()
 	if d.Status == RunWaiting {
-		return
+		return // For its time.
 	}
 	if len(pending) == 0 {
-		d.WaitingForWorker = response.GetPendingWorkflowTask().GetStartedTime() == nil && response.GetPendingWorkflowTask() != nil
+		if task := response.GetPendingWorkflowTask(); task != nil && task.GetStartedTime() == nil {
+			d.WaitReason = "no " + d.workerWord() + " has taken it"
+		}
 		return
 	}
 	activity := pending[0]
 	if activity.GetActivityType().GetName() == contract.ChooseServiceActivity {
 		// It has not been tried yet, or is to be tried elsewhere.
-		d.WaitingForWorker, d.LastError = true, activity.GetLastFailure().GetMessage()
+		if d.WaitReason = activity.GetLastFailure().GetMessage(); d.WaitReason == "" {
+			d.WaitReason = "no worker has looked for a service yet"
+		}
 		return
 	}
 	d.Attempts = int(activity.GetAttempt())
@@ -160,8 +191,10 @@ func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecuti
 	waits := activity.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
 	if next := activity.GetScheduledTime(); waits && next != nil && next.AsTime().After(time.Now()) {
 		d.NextAttempt = next.AsTime()
+	} else if waits && d.Job != nil && len(d.Job.Options.Bind) > 0 {
+		d.WaitReason = notTakenByService
 	} else if waits {
-		d.WaitingForWorker = true
+		d.WaitReason = "no " + d.workerWord() + " that serves " + activity.GetActivityType().GetName() + " has taken it"
 	}
 	if payloads := activity.GetHeartbeatDetails().GetPayloads(); len(payloads) == 1 {
 		var beat contract.Heartbeat
@@ -171,12 +204,47 @@ func (d *RunDetail) addPending(response *workflowservice.DescribeWorkflowExecuti
 	}
 }
 
+const notTakenByService = "its service has not taken it"
+
+// workerWord names what kind of worker the run needs.
+func (d *RunDetail) workerWord() string {
+	if d.Job == nil || d.Job.Worker == "" {
+		return "worker"
+	}
+	return "worker of type " + string(d.Job.Worker)
+}
+
+// bindingTimeout is how long a worker may take to tell the service of a run.
+const bindingTimeout = 2 * time.Second
+
+// addBinding asks for the service of a bound run under way. Where no worker answers, it is
+// not known.
+func (c *conn) addBinding(ctx context.Context, d *RunDetail) {
+	if !d.Status.Open() || d.Delayed() || d.Job == nil || len(d.Job.Options.Bind) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, bindingTimeout)
+	defer cancel()
+	answer, err := c.temporal.QueryWorkflow(ctx, d.WorkflowID, d.RunID, contract.QueryState)
+	if err != nil {
+		return
+	}
+	var state contract.RunState
+	if answer.Get(&state) != nil || state.Binding.Service == "" {
+		return // It has none yet.
+	}
+	if d.Binding = &state.Binding; d.WaitReason == notTakenByService {
+		d.WaitReason = "service " + state.Binding.Service + " has not taken it"
+	}
+}
+
 // addEnd adds what the history has of the end; lists know most of it from the memo.
 func (d *RunDetail) addEnd(err error) {
 	if err == nil {
 		if output := d.Output; output != nil {
 			d.Worker, d.Attempts, d.Handovers = output.Worker, output.Attempts, output.Handovers
 			d.Message, d.Counts, d.Cursor = output.Message, output.Counts, output.Cursor
+			d.Binding = output.Binding
 		}
 		return
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -22,6 +22,16 @@ type Workers struct {
 	Lost []LiveService `json:"lost"`
 	// Unserved are the job types that nobody serves.
 	Unserved []UnservedType `json:"unserved"`
+	// UnservedTags are tags that jobs are bound to and that no live worker that serves their
+	// type has.
+	UnservedTags []UnservedTags `json:"unserved_tags"`
+}
+
+// UnservedTags are tags that jobs of a type are bound to.
+type UnservedTags struct {
+	Type string            `json:"type"`
+	Tags map[string]string `json:"tags"`
+	Jobs int               `json:"jobs"`
 }
 
 // UnservedType is a job type of jobs that no live worker serves.
@@ -36,53 +46,86 @@ const lostFor = time.Hour
 
 // List lists the live workers, and the job types that have none: of the jobs
 // on schedule and of those that run or want to. Items that wait in a queue count
-// from their turn on. A service that died is taken for dead after its service
-// timeout, 15 seconds by default; jobs may take a second to show.
+// from their turn on. The tags that a recurring job is bound to are known once it has run. A
+// service that died is taken for dead after its service timeout, 15 seconds by default;
+// jobs may take a second to show.
 func (c *WorkerClient) List(ctx context.Context) (*Workers, error) {
 	services, err := c.Services(ctx, time.Now().Add(-lostFor))
 	if err := errors.Join(err, services.Unreadable); err != nil {
 		return nil, err
 	}
-	jobs, err := c.jobsByType(ctx)
+	needs, err := c.needs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	w := &Workers{Services: services.Live, Lost: services.Lost}
-	for typeName, ids := range jobs {
-		served := slices.ContainsFunc(services.Live, func(s LiveService) bool {
-			return s.State == ServiceServing && s.Serves(typeName)
-		})
-		if !served {
-			w.Unserved = append(w.Unserved, UnservedType{Type: typeName, Jobs: len(ids)})
-		}
-	}
-	slices.SortFunc(w.Unserved, func(a, b UnservedType) int { return strings.Compare(a.Type, b.Type) })
+	w.addUnserved(needs)
 	return w, nil
 }
 
-// jobsByType gives the ids of the jobs on schedule and under way, by their type.
-func (c *conn) jobsByType(ctx context.Context) (map[string]map[string]bool, error) {
-	rows := map[string]JobRow{}
-	if err := c.scheduledRows(ctx, rows, nil); err != nil {
+// need is what a job asks of a worker.
+type need struct {
+	typeName string
+	bind     map[string]string
+}
+
+// serves says that a live worker takes runs of a job type with some tags.
+func (w *Workers) serves(typeName string, tags map[string]string) bool {
+	return slices.ContainsFunc(w.Services, func(s LiveService) bool {
+		return s.State == ServiceServing && s.Serves(typeName) && s.Has(tags)
+	})
+}
+
+// addUnserved adds what jobs, by their ids, need and nobody offers.
+func (w *Workers) addUnserved(needs map[string]need) {
+	types := map[string]int{}
+	bound := map[string]*UnservedTags{}
+	for _, n := range needs {
+		switch {
+		case !w.serves(n.typeName, nil):
+			types[n.typeName]++
+		case !w.serves(n.typeName, n.bind):
+			key := fmt.Sprint(n.typeName, n.bind) // Maps are printed in the order of their keys.
+			if bound[key] == nil {
+				bound[key] = &UnservedTags{Type: n.typeName, Tags: n.bind}
+			}
+			bound[key].Jobs++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		w.Unserved = append(w.Unserved, UnservedType{Type: name, Jobs: types[name]})
+	}
+	for _, key := range slices.Sorted(maps.Keys(bound)) {
+		w.UnservedTags = append(w.UnservedTags, *bound[key])
+	}
+}
+
+// needs are what the jobs on schedule and under way ask of workers, by their ids. Lists of
+// schedules have no definitions: their latest runs do.
+func (c *conn) needs(ctx context.Context) (map[string]need, error) {
+	rows, latest := map[string]JobRow{}, latestRuns{}
+	if err := c.scheduledRows(ctx, rows, latest); err != nil {
 		return nil, err
 	}
-	jobs := map[string]map[string]bool{}
-	add := func(typeName, id string) {
-		if typeName == "" || id == "" {
-			return
-		}
-		if jobs[typeName] == nil {
-			jobs[typeName] = map[string]bool{}
-		}
-		jobs[typeName][id] = true
-	}
+	needs := map[string]need{}
 	for id, row := range rows {
-		add(row.Type, id)
+		if row.Type != "" {
+			needs[id] = need{typeName: row.Type}
+		}
+	}
+	add := func(info *workflowpb.WorkflowExecutionInfo) {
+		attribute := func(name string) string { return metadata.Attribute(info.GetSearchAttributes(), name) }
+		n := need{typeName: attribute(contract.AttributeJobType.GetName())}
+		if j, ok := metadata.Definition(info.GetMemo()); ok {
+			n.bind = j.Options.Bind
+		}
+		if id := attribute(contract.AttributeJobID.GetName()); id != "" && n.typeName != "" {
+			needs[id] = n
+		}
+	}
+	if err := c.eachLatest(ctx, latest, add); err != nil {
+		return nil, err
 	}
 	query := fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowType IN ('%s', '%s')", contract.RunJobType, contract.ContinuousJobType)
-	err := c.listWorkflows(ctx, query, 0, func(info *workflowpb.WorkflowExecutionInfo) {
-		add(metadata.Attribute(info.GetSearchAttributes(), contract.AttributeJobType.GetName()),
-			metadata.Attribute(info.GetSearchAttributes(), contract.AttributeJobID.GetName()))
-	})
-	return jobs, err
+	return needs, c.listWorkflows(ctx, query, 0, add)
 }

@@ -105,8 +105,10 @@ type ContinuousState struct {
 	PausedItself bool   `json:"paused_itself,omitempty"`
 	Stop         bool   `json:"stop,omitempty"`
 	StopReason   string `json:"stop_reason,omitempty"`
-	Restart      bool   `json:"restart,omitempty"`
-	Trigger      bool   `json:"trigger,omitempty"`
+	// Deleted says that the job is stopped since it is no more.
+	Deleted bool `json:"deleted,omitempty"`
+	Restart bool `json:"restart,omitempty"`
+	Trigger bool `json:"trigger,omitempty"`
 
 	// Generation counts the workflow runs, each continued as new.
 	Generation int `json:"generation"`

@@ -13,7 +13,15 @@ const (
 	MemoPaused  = "paused"  // of a continuous job: a Pause
 	MemoFailing = "failing" // of a continuous job: a Failing
 	MemoLimits  = "limits"  // of a Schedule itself: Limits
+	MemoStopped = "stopped" // of a continuous job: Stopped
 )
+
+// Stopped is in the memo of a continuous job that was stopped by a message.
+type Stopped struct {
+	Reason string `json:"reason,omitempty"`
+	// Deleted says that the job is no more: it is not declared any longer.
+	Deleted bool `json:"deleted,omitempty"`
+}
 
 // Pause is in the memo of a continuous job and says whether it is paused. It can be read
 // without a worker.
@@ -89,6 +97,8 @@ type RunEnd struct {
 	// SupersededBy and HeldUntil are those of RunOutput.
 	SupersededBy time.Time `json:"superseded_by,omitzero"`
 	HeldUntil    time.Time `json:"held_until,omitzero"`
+	// Binding is how a bound job's run came to its service.
+	Binding *Binding `json:"binding,omitempty"`
 	// Failing has the failures in a row as the run leaves them; nil if there are
 	// none, or if no Schedule started the run.
 	Failing *Failing `json:"failing,omitempty"`

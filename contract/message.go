@@ -14,7 +14,7 @@ type Message[In, Out any] string
 
 // Queries.
 const (
-	QueryState = "state" // ContinuousState or QueueState
+	QueryState = "state" // ContinuousState, QueueState or RunState
 )
 
 // Requests. Reason is a sentence for people, shown with the state.
@@ -22,6 +22,9 @@ type (
 	// StopRequest is the input of MessageStop.
 	StopRequest struct {
 		Reason string `json:"reason,omitempty"`
+		// Delete says that the job is no more, so that lists tell it from one that someone
+		// has stopped.
+		Delete bool `json:"delete,omitempty"`
 	}
 	// RestartRequest is the input of MessageRestart.
 	RestartRequest struct {

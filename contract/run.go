@@ -31,6 +31,12 @@ const (
 	StartedByRetry    StartedBy = "retry"    // someone wanted a run that failed once more
 )
 
+// RunState is the answer of RunJob to QueryState.
+type RunState struct {
+	// Binding is the service of a bound job's run, and how the run came to it.
+	Binding Binding `json:"binding,omitzero"`
+}
+
 // RunOutput is the result of RunJob.
 type RunOutput struct {
 	job.Result

@@ -130,6 +130,9 @@ type ChooseServiceInput struct {
 	// FreeSlot asks to wait until Last has a free slot: it lives, but did not take the
 	// run.
 	FreeSlot bool `json:"free_slot,omitempty"`
+	// Spread asks for the service that has the least to do. Without it a job keeps to one
+	// service from run to run, which spreads many jobs evenly, but not few.
+	Spread bool `json:"spread,omitempty"`
 }
 
 // ServiceChoice is the answer of ChooseService.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dendrascience/dendra-jobs/client"
 	"github.com/dendrascience/dendra-jobs/job"
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
 )
 
 // Outcomes are those of runs, in the order in which they are told.
@@ -48,6 +49,18 @@ func (r *Reader) SetJobs(names ...string) {
 	for _, name := range names {
 		r.state.jobs[name] = &jobState{id: name, own: &client.JobRow{ID: name, Status: client.JobCompleted}}
 	}
+}
+
+// ShowWaiting shows jobs as they are where some services live.
+func ShowWaiting(services []client.LiveService, jobs ...*jobsv1.JobOverview) []*jobsv1.JobOverview {
+	s := newState()
+	s.workersRead = true
+	for _, service := range services {
+		s.workers[service.ID()] = &workerState{service: &service}
+	}
+	o := &jobsv1.Overview{Jobs: jobs}
+	s.showWaiting(o)
+	return o.GetJobs()
 }
 
 // TakeTurns takes turns of a limit, one after the other.

@@ -14,6 +14,7 @@ import (
 var letters = map[client.RunStatus]byte{
 	client.RunCompleted: 'C', client.RunFailed: 'F', client.RunCanceled: 'X', client.RunTerminated: 'K', client.RunTimedOut: 'T',
 	client.RunHeldBack: 'H', client.RunSuperseded: 'P', client.RunRunning: 'R', client.RunWaiting: 'W',
+	client.RunCanceling: 'R', client.RunInterrupted: 'I',
 }
 
 // missedLetter is that of a start without a run.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/dendrascience/dendra-jobs/api/messages"
@@ -98,7 +99,52 @@ func (s *state) overview(now time.Time) *jobsv1.Overview {
 	}
 	o.Servers = append(o.Servers, influxServers(s.loads)...)
 	o.UnservedTypes, o.UnservedTags = s.unserved()
+	s.showWaiting(o)
 	return o
+}
+
+// showWaiting shows runs under way that no worker can have taken as waiting. Whether one of
+// several workers has taken a run is not known here: to look at each run takes a call.
+func (s *state) showWaiting(o *jobsv1.Overview) {
+	if !s.workersRead {
+		return
+	}
+	for n, m := range o.Jobs {
+		runs := m.GetStatus() == jobsv1.JobStatus_JOB_STATUS_RUNNING
+		if !runs && !strings.HasSuffix(m.GetOutcomes(), "R") {
+			continue
+		}
+		why := s.unservedBy(m.GetType(), m.GetBind())
+		if why == "" {
+			continue
+		}
+		m = proto.CloneOf(m) // The job keeps its message.
+		if m.WaitReason = why; runs {
+			m.Status = jobsv1.JobStatus_JOB_STATUS_WAITING
+		}
+		done := strings.TrimRight(m.GetOutcomes(), "R")
+		m.Outcomes = done + strings.Repeat("W", len(m.GetOutcomes())-len(done))
+		o.Jobs[n] = m
+	}
+}
+
+// unservedBy says why no worker can be at work on runs of a type that are bound to tags, ""
+// if one can. A worker that ends its runs may be.
+func (s *state) unservedBy(typeName string, bind map[string]string) string {
+	serves, bound := false, false
+	for _, w := range s.workers {
+		if w.service != nil && w.service.State != client.ServiceLost && w.service.Serves(typeName) {
+			serves = true
+			bound = bound || w.service.Has(bind)
+		}
+	}
+	switch {
+	case !serves:
+		return "no live worker serves " + typeName
+	case !bound:
+		return "no live worker that serves " + typeName + " has the tags " + tagsText(bind)
+	}
+	return ""
 }
 
 // serves says that a live worker serves a type and has tags.
@@ -161,6 +207,7 @@ func rowMessage(row client.JobRow) *jobsv1.JobOverview {
 		Id: row.ID, Type: row.Type, Mode: string(row.Mode), Status: messages.EnumOf[jobsv1.JobStatus](row.Status),
 		Provider: string(row.Provider), Owner: row.Owner, Queue: row.Queue, PauseReason: row.PauseReason,
 		Failing: messages.Failing(row.Failing), LastStartTime: messages.Time(row.LastStart), NextStartTime: messages.Time(row.Next),
+		ErrorClass: row.Class, ErrorMessage: row.Error, StopReason: row.StopReason, WaitReason: row.WaitReason,
 	}
 }
 

@@ -169,5 +169,6 @@ func letterKeys() []letterKey {
 	return []letterKey{
 		{"C", "completed"}, {"F", "failed"}, {"X", "canceled"}, {"K", "terminated"}, {"T", "timed out"}, {"H", "held back"},
 		{"P", "gave way"}, {"R", "running"}, {"W", "waiting"}, {"M", "no run"},
+		{"I", "cut short"},
 	}
 }

@@ -190,7 +190,7 @@ func jobFilter(id string) string { return "job_id = " + strconv.Quote(id) }
 // runLetter is the letter of a run in outcomes.
 func runLetter(status jobsv1.RunStatus) string {
 	switch status {
-	case jobsv1.RunStatus_RUN_STATUS_RUNNING:
+	case jobsv1.RunStatus_RUN_STATUS_RUNNING, jobsv1.RunStatus_RUN_STATUS_CANCELING:
 		return "R"
 	case jobsv1.RunStatus_RUN_STATUS_WAITING:
 		return "W"
@@ -208,6 +208,8 @@ func runLetter(status jobsv1.RunStatus) string {
 		return "H"
 	case jobsv1.RunStatus_RUN_STATUS_SUPERSEDED:
 		return "P"
+	case jobsv1.RunStatus_RUN_STATUS_INTERRUPTED:
+		return "I"
 	}
 	return "?"
 }

@@ -188,7 +188,7 @@ func boundJobs(worker *jobsv1.Worker, jobs []*jobsv1.JobOverview) []boundJob {
 func hasEnded(status jobsv1.JobStatus) bool {
 	switch status {
 	case jobsv1.JobStatus_JOB_STATUS_COMPLETED, jobsv1.JobStatus_JOB_STATUS_FAILED, jobsv1.JobStatus_JOB_STATUS_STOPPED,
-		jobsv1.JobStatus_JOB_STATUS_TERMINATED:
+		jobsv1.JobStatus_JOB_STATUS_TERMINATED, jobsv1.JobStatus_JOB_STATUS_DELETED:
 		return true
 	}
 	return false

@@ -41,7 +41,7 @@ func (p *Page) run(r *http.Request) (*document, error) {
 		data.Output = indented(run.GetOutput())
 	}
 	switch run.GetStatus() {
-	case jobsv1.RunStatus_RUN_STATUS_RUNNING, jobsv1.RunStatus_RUN_STATUS_WAITING:
+	case jobsv1.RunStatus_RUN_STATUS_RUNNING, jobsv1.RunStatus_RUN_STATUS_WAITING, jobsv1.RunStatus_RUN_STATUS_CANCELING:
 		data.InProgress = true
 		data.Buttons = []button{verbButton("cancel-run", "name", run.GetName()), verbButton("terminate-run", "name", run.GetName())}
 	case jobsv1.RunStatus_RUN_STATUS_FAILED, jobsv1.RunStatus_RUN_STATUS_CANCELED, jobsv1.RunStatus_RUN_STATUS_TERMINATED,

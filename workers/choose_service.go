@@ -1,9 +1,13 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +30,48 @@ type chooser struct {
 	services []client.LiveService
 	err      error
 	unread   string // what could not be read, as it was logged
+	given    []given
+}
+
+// given is a choice that was made lately: the service may not count the run yet.
+type given struct {
+	service string
+	at      time.Time
+}
+
+// givenCounts is how long a choice counts besides the handlers that a service reports.
+const givenCounts = 10 * time.Second
+
+// withGiven are services with the runs that were sent to them lately.
+func (c *chooser) withGiven(services []client.LiveService, now time.Time) []client.LiveService {
+	c.given = slices.DeleteFunc(c.given, func(g given) bool { return now.Sub(g.at) > givenCounts })
+	services = slices.Clone(services)
+	for i := range services {
+		for _, g := range c.given {
+			if g.service == services[i].ID() {
+				services[i].Running++
+			}
+		}
+	}
+	return services
+}
+
+// choose chooses and keeps the choice in mind.
+func (c *chooser) choose(in serviceSearch, services []client.LiveService, waited time.Duration, now time.Time) (string, error) {
+	if !in.Spread {
+		return in.choose(services, waited)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	counted := services
+	if !in.FreeSlot {
+		counted = c.withGiven(services, now)
+	}
+	chosen, err := in.choose(counted, waited)
+	if chosen != "" && chosen != in.Last {
+		c.given = append(c.given, given{contract.ServiceTaskQueue(in.Worker, chosen), now})
+	}
+	return chosen, err
 }
 
 // How long what is known of the services holds, and how long asking may take.
@@ -67,8 +113,9 @@ func (c *chooser) logUnread(ctx context.Context, unread error) {
 
 // ChooseService searches once for a live service that a bound job's run can go to: the
 // one it was on, if that still lives; else, as the failover policy says, another
-// that has the tags and serves the job type. Among several, a job keeps to one
-// as long as it lives, and jobs are spread evenly. A service whose slots are all held
+// that has the tags and serves the job type. Among several, a recurring job keeps to one
+// as long as it lives; other jobs get the one with the smallest share of its slots in use.
+// A service whose slots are all held
 // by handlers that were given up counts as one that is away: it takes no run until
 // it is restarted.
 //
@@ -80,7 +127,7 @@ func (c *chooser) ChooseService(ctx context.Context, input contract.ChooseServic
 	waited, next := in.backoff(int(activity.GetInfo(ctx).Attempt))
 	services, err := c.live(ctx)
 	if err == nil {
-		chosen, err := in.choose(services, waited)
+		chosen, err := c.choose(in, services, waited, time.Now())
 		if chosen != "" || err != nil {
 			return contract.ServiceChoice{Service: chosen}, err
 		}
@@ -120,7 +167,7 @@ func (in serviceSearch) backoff(n int) (waited, next time.Duration) {
 
 // choose gives the name of a service, "" to go on waiting, or an error for good.
 func (in serviceSearch) choose(services []client.LiveService, waited time.Duration) (string, error) {
-	var best string
+	var best *client.LiveService
 	var rank uint64
 	var stuck bool // Last lives, and takes no run any more
 	for i := range services {
@@ -139,24 +186,38 @@ func (in serviceSearch) choose(services []client.LiveService, waited time.Durati
 			return in.Last, nil
 		}
 		// Rendezvous hashing: a job's choice changes only when the chosen goes.
-		if r := rendezvous(in.JobID, s.Name); best == "" || r > rank || r == rank && s.Name < best {
-			best, rank = s.Name, r
+		r := rendezvous(in.JobID, s.Name)
+		if best == nil || cmp.Or(in.compareLoad(s, best), cmp.Compare(rank, r), strings.Compare(s.Name, best.Name)) < 0 {
+			best, rank = s, r
 		}
 	}
-	if in.Last == "" && best != "" {
-		return best, nil
+	name := ""
+	if best != nil {
+		name = best.Name
+	}
+	if in.Last == "" && name != "" {
+		return name, nil
 	}
 	if waited < in.After.Std() {
 		return "", nil
 	}
 	switch in.Failover {
 	case job.FailoverRequeue:
-		return best, nil
+		return name, nil
 	case job.FailoverFail:
 		return "", temporal.NewNonRetryableApplicationError(in.lost(stuck), job.ClassNoService, nil)
 	default:
 		return "", nil
 	}
+}
+
+// compareLoad compares the shares of the slots that two services have in use, if runs are to
+// be spread by that.
+func (in serviceSearch) compareLoad(a, b *client.LiveService) int {
+	if !in.Spread {
+		return 0
+	}
+	return cmp.Compare(a.Running*b.Slots, b.Running*a.Slots)
 }
 
 // missing is the sentence of the error of an attempt that found none.
@@ -169,7 +230,16 @@ func (in serviceSearch) missing(err error) string {
 	case in.Last != "":
 		return fmt.Sprintf("service %s is away", contract.ServiceTaskQueue(in.Worker, in.Last))
 	}
-	return fmt.Sprintf("no live %s service has the tags of job %s and serves %s", in.Worker, in.JobID, in.Type)
+	return fmt.Sprintf("no live %s service has the tags %s and serves %s", in.Worker, tagsText(in.Bind), in.Type)
+}
+
+// tagsText writes tags in the order of their names: gpu=2, zone=north.
+func tagsText(tags map[string]string) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		texts = append(texts, name+"="+tags[name])
+	}
+	return strings.Join(texts, ", ")
 }
 
 // lost is the sentence of the error for good.

@@ -142,6 +142,37 @@ func TestJobsAreSpreadOverServicesAndStay(t *testing.T) {
 	}
 }
 
+// TestFewJobsOfEqualTagsAreSpread has services report the runs that they were given only later.
+func TestFewJobsOfEqualTagsAreSpread(t *testing.T) {
+	t.Parallel()
+	services := []client.LiveService{service("a", "north"), service("b", "north"), service("c", "north")}
+	var c workers.Chooser
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	choose := func(key string) string {
+		t.Helper()
+		name, err := c.Choose(contract.ChooseServiceInput{
+			JobID: "count_things." + key, Worker: "counting", Type: "CountThings", Bind: map[string]string{"zone": "north"}, Spread: true,
+		}, services, now)
+		require.NoError(t, err)
+		return name
+	}
+	counts := map[string]int{}
+	for i := range 6 {
+		counts[choose(fmt.Sprint(i))]++
+	}
+	require.Equal(t, map[string]int{"a": 2, "b": 2, "c": 2}, counts)
+
+	// The services count the runs themselves then. One has more slots, and two that are free.
+	now = now.Add(time.Minute)
+	for i := range services {
+		services[i].Running = 2
+	}
+	services[1].Slots = 40
+	require.Equal(t, "b", choose("7"))
+	services[0].Running = 0
+	require.Equal(t, "a", choose("8"))
+}
+
 // TestRunSearchesForAServiceLessAndLessOften bounds how often, and how late.
 func TestRunSearchesForAServiceLessAndLessOften(t *testing.T) {
 	t.Parallel()

@@ -30,6 +30,14 @@ func (p Polls) Alive() bool {
 	return alive
 }
 
+// Chooser chooses services for runs, one after the other.
+type Chooser struct{ chooser }
+
+// Choose chooses at a time.
+func (c *Chooser) Choose(in contract.ChooseServiceInput, services []client.LiveService, now time.Time) (string, error) {
+	return c.choose(serviceSearch{in}, services, 0, now)
+}
+
 // Lease is the context of a handler with a clock of the test's.
 type Lease struct{ *lease }
 

@@ -166,11 +166,19 @@ func TestBoundRunsFollowTheirFailoverPolicy(t *testing.T) {
 	require.Equal(t, client.RunFailed, failed.Status)
 	require.Equal(t, job.ClassNoService, failed.Class)
 	require.Contains(t, failed.Error, "bound to service testing@first")
+	require.Equal(t, "first", failed.Binding.Service)
 	for _, j := range []job.Job{retried, once, queued, loop} {
 		stacktest.WaitFor(t, j.ID+" on the second service", func() (bool, error) {
 			return ledger.doneBy(t, j.ID)[second.PID()], nil
 		})
 	}
+
+	// A run under way tells its service, and how it came there.
+	stacktest.WaitFor(t, "the move of a run under way", func() (bool, error) {
+		run, err := c.Runs.Get(t.Context(), runs[retried.ID])
+		return err == nil && run.Status == client.RunRunning && run.Binding != nil && run.Binding.Service == "second" &&
+			len(run.Binding.Rebinds) == 1 && run.Binding.Rebinds[0].From == "first", err
+	})
 
 	// A service that returns gets what waited for it, and steals nothing.
 	returned := startServiceToKill(t, st, "first", "--tag", "zone=north")
@@ -238,9 +246,11 @@ func TestBoundRunWithoutAServiceCanBeCanceled(t *testing.T) {
 	require.EqualValues(t, 5, events, "started, a workflow task, and the activity")
 	waiting, err := c.Runs.Get(t.Context(), ref)
 	require.NoError(t, err)
-	require.True(t, waiting.WaitingForWorker)
+	require.Equal(t, client.RunWaiting, waiting.Status)
 	require.Zero(t, waiting.Attempts, "nothing was tried")
-	require.Contains(t, waiting.LastError, "no live testing service has the tags of job "+j.ID)
+	require.Contains(t, waiting.WaitReason, "no live testing service has the tags zone=nowhere and serves RecordSteps")
+	waiting.Run = listed(t, c, ref, client.RunWaiting)
+	require.Contains(t, waiting.WaitReason, "no live testing service has the tags zone=nowhere and serves RecordSteps")
 
 	require.NoError(t, c.Jobs.Stop(t.Context(), j.ID, "by test"))
 	run := follow(t, c, ref)

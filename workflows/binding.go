@@ -116,6 +116,7 @@ func (b *binding) choose(ctx workflow.Context, j job.Job) error {
 	in := contract.ChooseServiceInput{
 		JobID: j.ID, Worker: j.Worker, Type: j.Type, Bind: j.Options.Bind, Last: b.Service,
 		Failover: j.Options.FailoverPolicy(), After: b.failoverLeft(j.Options), FreeSlot: b.NotTaken,
+		Spread: j.Recurring == nil,
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:           contract.QueuesTaskQueue,

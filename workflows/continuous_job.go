@@ -62,7 +62,7 @@ func (c *continuous) listen(ctx workflow.Context) error {
 }
 
 func (c *continuous) onStop(in contract.StopRequest) contract.ContinuousState {
-	c.Stop, c.StopReason, c.Phase = true, job.Cut(in.Reason, maxPauseReason), contract.PhaseStopping
+	c.Stop, c.StopReason, c.Deleted, c.Phase = true, job.Cut(in.Reason, maxPauseReason), in.Delete, contract.PhaseStopping
 	return c.ContinuousState
 }
 
@@ -298,6 +298,12 @@ func (c *continuous) finish(ctx workflow.Context) (*contract.ContinuousOutput, e
 	c.enter(ctx, contract.PhaseStopped)
 	if err := ctx.Err(); err != nil && !c.Stop {
 		return nil, err
+	}
+	if c.Stop {
+		stopped := contract.Stopped{Reason: c.StopReason, Deleted: c.Deleted}
+		if err := workflow.UpsertMemo(ctx, map[string]any{contract.MemoStopped: stopped}); err != nil {
+			return nil, fmt.Errorf("publish why job %s was stopped: %w", c.Job.ID, err)
+		}
 	}
 	return &contract.ContinuousOutput{
 		Iterations: c.Iterations, Failed: c.Failed, Interrupted: c.Interrupted, LostWorkers: c.LostWorkers,

@@ -21,7 +21,7 @@ func (r *run) keepEnd(ctx workflow.Context, output *contract.RunOutput) error {
 
 func (r *run) end(output *contract.RunOutput) contract.RunEnd {
 	failure := r.failure
-	end := contract.RunEnd{Taken: r.taken, Attempts: r.attempts.made, Handovers: r.handovers, Failing: r.failing}
+	end := contract.RunEnd{Taken: r.taken, Attempts: r.attempts.made, Handovers: r.handovers, Binding: r.bound(), Failing: r.failing}
 	if output != nil {
 		end.Attempts, end.Worker = output.Attempts, output.Worker
 		end.Message, end.Counts = shorten(output.Message), boundCounts(output.Counts)

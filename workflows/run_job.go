@@ -25,6 +25,11 @@ const timeoutHeartbeat = enumspb.TIMEOUT_TYPE_HEARTBEAT
 // once the handler has really ended.
 func RunJob(ctx workflow.Context, in contract.RunInput) (*contract.RunOutput, error) {
 	r := &run{RunInput: in, taken: workflow.Now(ctx), attempts: attemptsOf(in.Job), binding: binding{Binding: &contract.Binding{}}}
+	if err := workflow.SetQueryHandler(ctx, contract.QueryState, func() (contract.RunState, error) {
+		return contract.RunState{Binding: *r.binding.Binding}, nil
+	}); err != nil {
+		return nil, fmt.Errorf("handle query %s: %w", contract.QueryState, err)
+	}
 	output, err := r.execute(ctx)
 	if failed := r.keepEnd(ctx, output); failed != nil {
 		return nil, failed

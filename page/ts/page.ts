@@ -23,6 +23,7 @@ document.documentElement.classList.add("js");
 const meaning: Record<string, string> = {
   C: "completed", F: "failed", X: "canceled", K: "terminated", T: "timed out", H: "held back", P: "gave way",
   R: "running", W: "waiting", M: "no run",
+  I: "cut short",
 };
 
 // Cells are made for what is on the screen alone: a thousand rows have thirty thousand.

@@ -179,6 +179,7 @@ var endWords = map[jobsv1.RunStatus]string{
 	jobsv1.RunStatus_RUN_STATUS_TIMED_OUT:  "timed out",
 	jobsv1.RunStatus_RUN_STATUS_HELD_BACK:  "was held back",
 	jobsv1.RunStatus_RUN_STATUS_SUPERSEDED: "gave way to another start",
+	jobsv1.RunStatus_RUN_STATUS_CANCELING:  "has not ended",
 	jobsv1.RunStatus_RUN_STATUS_RUNNING:    "has not ended",
 	jobsv1.RunStatus_RUN_STATUS_WAITING:    "has not begun",
 }
@@ -289,8 +290,8 @@ func (i *invocation) iterationStatus(run *jobsv1.Run) string {
 	switch run.GetStatus() {
 	case jobsv1.RunStatus_RUN_STATUS_UNSPECIFIED:
 		return "ended; its job no longer has its result"
-	case jobsv1.RunStatus_RUN_STATUS_CANCELED:
-		status = "stopped"
+	case jobsv1.RunStatus_RUN_STATUS_INTERRUPTED:
+		status = "cut short"
 	}
 	return fmt.Sprintf("%s after %s", status, took(i.since(run)))
 }

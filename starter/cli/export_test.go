@@ -27,6 +27,15 @@ func (p Program) WriteJobs(w io.Writer, jobs []*jobsv1.Job) error {
 	return (&invocation{Program: p.withDefaults()}).writeJobs(w, jobs)
 }
 
+// Screen is the standard output for tables and sheets.
+func (p Program) Screen(wide bool) io.Writer {
+	return (&invocation{Program: p.withDefaults(), wide: wide}).screen()
+}
+
+func (p Program) WriteRuns(w io.Writer, runs []*jobsv1.Run) error {
+	return (&invocation{Program: p.withDefaults()}).runTable(runs, true).write(w)
+}
+
 func (p Program) WriteJob(w io.Writer, j *jobsv1.Job, runs []*jobsv1.Run) error {
 	return (&invocation{Program: p.withDefaults()}).writeJob(w, j, runs)
 }

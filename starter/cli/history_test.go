@@ -81,7 +81,10 @@ owner = "organization:bulk"
 	require.Contains(t, r.stderr, "its progress since its last checkpoint is lost")
 	c.ok(t, "runs", "terminate", "take_steps.bulk-1", "--yes", "--reason", "by test")
 	stacktest.WaitFor(t, "the ends in the list", func() (bool, error) {
-		return len(answered[jobsv1.ListRunsResponse](t, c, running...).GetRuns()) == 0, nil
+		listed := func(status string) int {
+			return len(answered[jobsv1.ListRunsResponse](t, c, with("runs list", "--status", status)...).GetRuns())
+		}
+		return listed("canceled") == 2 && listed("terminated") == 1 && listed("running")+listed("canceling") == 0, nil
 	})
 	require.Regexp(t, `\nError     terminated by \S+: by test\n`, c.ok(t, "runs", "describe", "take_steps.bulk-1"))
 

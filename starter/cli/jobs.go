@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +19,7 @@ import (
 func jobStatuses() []client.JobStatus {
 	return []client.JobStatus{
 		client.JobScheduled, client.JobRunning, client.JobFailing, client.JobPaused, client.JobWaiting,
-		client.JobCompleted, client.JobFailed, client.JobStopped, client.JobTerminated,
+		client.JobCanceling, client.JobCompleted, client.JobFailed, client.JobStopped, client.JobTerminated, client.JobDeleted,
 	}
 }
 
@@ -68,27 +69,55 @@ a failing recurring job before its next run, trigger it.`,
 
 func (i *invocation) jobsListCommand() *cobra.Command {
 	var filter jobFilters
+	var page paging
+	var since, until time.Time
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the jobs in Temporal",
-		Long: `list shows the jobs in Temporal: all recurring ones, and the others as long as
-their latest run is within the retention of the namespace. A change may take a
-second to appear. Jobs that wait in a queue are listed only if a worker is running.`,
+		Long: `list shows the jobs in Temporal, in the order of their ids: all recurring ones, and
+the others as long as their latest run is within the retention of the namespace. A
+change may take a second to appear. Jobs that wait in a queue are listed only if a
+worker is running.
+
+Jobs that have ended are left out: one-shot and queued ones unless they failed, and
+jobs that were deleted. --all lists them, and so does --status.
+
+The status says of the first hundred jobs under way whether they wait for a worker, and
+whether they are being canceled.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := i.api(cmd.Context())
 			if err != nil {
 				return err
 			}
-			found, err := i.findJobs(cmd.Context(), c, &filter)
+			if err := page.check(cmd); err != nil {
+				return err
+			}
+			q := filter.query(i)
+			q.bound("last_start_time", since, until)
+			found, err := i.findJobs(cmd.Context(), c, &filter, &jobsv1.ListJobsRequest{
+				Filter: q.String(), LeaveOutEnded: !all && filter.status == "", PageToken: page.token,
+			}, page.limit)
 			if err != nil {
 				return err
 			}
 			i.noteEmpty("job", len(found.GetJobs()))
-			return i.emit(found, func(w io.Writer) error { return i.writeJobs(w, found.GetJobs()) })
+			if err := i.emit(found, func(w io.Writer) error { return i.writeJobs(w, found.GetJobs()) }); err != nil {
+				return err
+			}
+			i.noteMore(found.GetNextPageToken())
+			if left := int(found.GetEndedLeftOut()); left > 0 {
+				i.note("%s left out: --all lists them.", plural(left, "job that has ended is", "jobs that have ended are"))
+			}
+			return nil
 		},
 	}
 	filter.register(i, cmd)
+	page.register(cmd, "jobs", 0)
+	cmd.Flags().Var(sinceValue{&since, i.Now}, "since", "only jobs whose latest run started since: 2026-05-01T12:00:00Z, or PT1H for the last hour")
+	cmd.Flags().Var(sinceValue{&until, i.Now}, "until", "only jobs whose latest run started before")
+	cmd.Flags().BoolVar(&all, "all", false, "also jobs that have ended")
 	return cmd
 }
 
@@ -107,12 +136,18 @@ func (f *jobFilters) register(i *invocation, cmd *cobra.Command) {
 	f.names = append(f.names, "status", "queue")
 }
 
-// findJobs lists the jobs that match, and notes the queues that could not be read.
-func (i *invocation) findJobs(ctx context.Context, c *api.Clients, f *jobFilters) (*jobsv1.ListJobsResponse, error) {
-	q := f.query(i)
+// query is the filter of the Job API that the flags make.
+func (f *jobFilters) query(i *invocation) *query {
+	q := f.filters.query(i)
 	q.is("status", string(f.status))
 	q.is("queue", f.queue)
-	found, err := listAll(ctx, c.Jobs.ListJobs, &jobsv1.ListJobsRequest{Filter: q.String()})
+	return q
+}
+
+// findJobs lists the jobs that match, up to a limit, and notes the queues that could not be
+// read.
+func (i *invocation) findJobs(ctx context.Context, c *api.Clients, f *jobFilters, request *jobsv1.ListJobsRequest, limit int) (*jobsv1.ListJobsResponse, error) {
+	found, err := listSome(ctx, c.Jobs.ListJobs, request, limit, func(r *jobsv1.ListJobsResponse) int { return len(r.GetJobs()) })
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +165,7 @@ const briefNote = 60
 func inBrief(note string) string { return shortened(note, briefNote) }
 
 func (i *invocation) writeJobs(w io.Writer, jobs []*jobsv1.Job) error {
-	t := newTable("JOB", "MODE", "STATUS", "LAST START", "NEXT", "OWNER", "NOTE")
+	t := newTable("JOB", "MODE", "STATUS", "LAST START", "NEXT", "OWNER", "NOTE").spare("OWNER", "MODE", "LAST START", "NEXT", "NOTE")
 	for _, j := range jobs {
 		state := j.GetState()
 		t.add(j.GetId(), string(modeOf(j)), wordOf(state.GetStatus()), i.when(toTime(state.GetLastStartTime())),
@@ -139,16 +174,39 @@ func (i *invocation) writeJobs(w io.Writer, jobs []*jobsv1.Job) error {
 	return t.write(w)
 }
 
-// jobNote is the cell NOTE of a job: its queue, its failure or its pause.
+// jobNote is the cell NOTE of a job: its queue, and why it is in its status.
 func (i *invocation) jobNote(j *jobsv1.Job) string {
-	switch state := j.GetState(); {
-	case j.GetQueued() != nil:
-		return "queue " + j.GetQueued().GetQueue()
-	case state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_FAILING:
-		return inBrief(i.failingText(state.GetFailing()))
-	default:
-		return inBrief(state.GetPauseReason())
+	why := i.jobReason(j.GetState())
+	if queue := j.GetQueued().GetQueue(); queue != "" {
+		if why = strings.TrimSuffix("queue "+queue+": "+why, ": "); j.GetState().GetErrorMessage() == "" {
+			return why
+		}
 	}
+	return inBrief(why)
+}
+
+// jobReason says why a job is in its status.
+func (i *invocation) jobReason(state *jobsv1.JobState) string {
+	switch {
+	case state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_FAILING:
+		return i.failingText(state.GetFailing())
+	case state.GetErrorMessage() != "":
+		return errorText(state.GetErrorClass(), state.GetErrorMessage())
+	case state.GetWaitReason() != "":
+		return state.GetWaitReason()
+	case state.GetStopReason() != "":
+		return state.GetStopReason()
+	default:
+		return state.GetPauseReason()
+	}
+}
+
+// errorText is an error with its class, if it has one.
+func errorText(class, message string) string {
+	if class == "" {
+		return message
+	}
+	return class + ": " + message
 }
 
 // failingText is the start and the error of a job's failures.

@@ -201,10 +201,15 @@ func (i *invocation) addStatus(s *sheet, state *jobsv1.JobState) {
 		status += ": " + state.GetPauseReason()
 	}
 	failing := state.GetFailing()
+	for _, why := range []string{errorText(state.GetErrorClass(), state.GetErrorMessage()), state.GetStopReason(), state.GetWaitReason()} {
+		if why != "" {
+			status += ": " + why
+		}
+	}
 	if failing != nil && state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_FAILING {
 		status += " " + i.failingText(failing)
 	}
-	if state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_WAITING {
+	if state.GetStatus() == jobsv1.JobStatus_JOB_STATUS_WAITING && state.GetWaitReason() == "" && state.GetNextStartTime() == nil {
 		status += fmt.Sprintf(", %d ahead", state.GetAhead())
 	}
 	s.add("Status", "%s", status)
@@ -213,6 +218,7 @@ func (i *invocation) addStatus(s *sheet, state *jobsv1.JobState) {
 		s.add("Next run", "%s", i.when(toTime(failing.GetNextRunTime())))
 	}
 	s.add("Last start", "%s", i.when(toTime(state.GetLastStartTime())))
+	s.add("Last end", "%s", i.when(toTime(state.GetLastEndTime())))
 	const shown = 3
 	next := make([]string, 0, shown)
 	for n, at := range state.GetNextStartTimes() {
@@ -254,22 +260,21 @@ func (i *invocation) addBinding(s *sheet, b *jobsv1.Binding) {
 	}
 }
 
-// iterationTable shows iterations that have ended, the latest first.
+// iterationTable shows the iteration under way and those that have ended, the latest first.
 func (i *invocation) iterationTable(iterations []*jobsv1.Run) *table {
-	t := newTable("NUMBER", "START", "TOOK", "RESULT")
+	t := newTable("NUMBER", "STATUS", "START", "TOOK", "RESULT").spare("TOOK", "START")
 	for _, it := range iterations {
-		text := it.GetMessage()
-		switch {
-		case it.GetEndTime() == nil:
-			continue
-		case it.GetErrorMessage() != "":
-			text = it.GetErrorClass() + ": " + it.GetErrorMessage()
-		case it.GetStatus() == jobsv1.RunStatus_RUN_STATUS_CANCELED && text == "":
-			text = "stopped"
-		}
-		t.add(fmt.Sprint(it.GetIteration()), i.when(toTime(it.GetStartTime())), took(i.since(it)), text)
+		t.add(fmt.Sprint(it.GetIteration()), iterationWord(it), i.when(toTime(it.GetStartTime())), took(i.since(it)), resultText(it))
 	}
 	return t
+}
+
+// iterationWord is the status of an iteration.
+func iterationWord(it *jobsv1.Run) string {
+	if it.GetStatus() == jobsv1.RunStatus_RUN_STATUS_INTERRUPTED {
+		return "cut short"
+	}
+	return wordOf(it.GetStatus())
 }
 
 // since is the duration of a run, up to now if it has not ended.

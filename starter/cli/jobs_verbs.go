@@ -87,7 +87,7 @@ func mayPause(j *jobsv1.Job) bool {
 	case job.ModeRecurring:
 		return status == jobsv1.JobStatus_JOB_STATUS_SCHEDULED || status == jobsv1.JobStatus_JOB_STATUS_FAILING
 	case job.ModeContinuous:
-		return status == jobsv1.JobStatus_JOB_STATUS_RUNNING || status == jobsv1.JobStatus_JOB_STATUS_FAILING
+		return status == jobsv1.JobStatus_JOB_STATUS_RUNNING || status == jobsv1.JobStatus_JOB_STATUS_FAILING || status == jobsv1.JobStatus_JOB_STATUS_WAITING
 	}
 	return false
 }
@@ -186,7 +186,7 @@ func (i *invocation) changeJobs(ctx context.Context, c *api.Clients, v verb, ids
 
 // fittingJobs finds the jobs that match and to which a verb applies.
 func (i *invocation) fittingJobs(ctx context.Context, c *api.Clients, verb string, f *jobFilters, fits func(*jobsv1.Job) bool) ([]string, error) {
-	found, err := i.findJobs(ctx, c, f)
+	found, err := i.findJobs(ctx, c, f, &jobsv1.ListJobsRequest{Filter: f.query(i).String()}, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -51,6 +52,15 @@ func (q *query) isNot(field, value string) { q.add(field, "!=", value) }
 func (q *query) add(field, operator, value string) {
 	if value != "" {
 		q.terms = append(q.terms, field+" "+operator+" "+quoted(value))
+	}
+}
+
+// bound adds that a time is from one on, and before another; zero times are no bounds.
+func (q *query) bound(field string, from, before time.Time) {
+	for operator, at := range map[string]time.Time{">=": from, "<": before} {
+		if !at.IsZero() {
+			q.add(field, operator, at.UTC().Format(time.RFC3339Nano))
+		}
 	}
 }
 

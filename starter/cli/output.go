@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 
 	"google.golang.org/protobuf/proto"
 
@@ -43,7 +41,7 @@ func (i *invocation) print(format string, args ...any) error {
 // the API's JSON.
 func (i *invocation) emit(value any, write func(w io.Writer) error) error {
 	if i.format == formatTable {
-		return write(i.Stdout)
+		return write(i.screen())
 	}
 	if message, ok := value.(proto.Message); ok {
 		return writeMessage(i.Stdout, message)
@@ -52,71 +50,6 @@ func (i *invocation) emit(value any, write func(w io.Writer) error) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(value)
-}
-
-// table writes rows in columns. An empty cell is shown as "-".
-type table struct {
-	header []string
-	rows   [][]string
-}
-
-func newTable(header ...string) *table { return &table{header: header} }
-
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
-
-func (t *table) write(w io.Writer) error {
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(cells []string) {
-		// A tabwriter reports its errors when it is flushed.
-		_, _ = fmt.Fprintln(columns, strings.Join(cells, "\t"))
-	}
-	line(t.header)
-	for _, row := range t.rows {
-		cells := make([]string, len(row))
-		for n, cell := range row {
-			if cells[n] = clean(cell); cells[n] == "" {
-				cells[n] = "-"
-			}
-		}
-		line(cells)
-	}
-	return columns.Flush()
-}
-
-// sheet writes names and values under each other. Rows without a value are
-// left out.
-type sheet struct {
-	names, values []string
-}
-
-func (s *sheet) add(name, format string, args ...any) {
-	if value := fmt.Sprintf(format, args...); value != "" {
-		s.names, s.values = append(s.names, name), append(s.values, value)
-	}
-}
-
-func (s *sheet) write(w io.Writer) error {
-	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for n, name := range s.names {
-		for k, line := range strings.Split(s.values[n], "\n") {
-			if k > 0 {
-				name = ""
-			}
-			_, _ = fmt.Fprintf(columns, "%s\t%s\n", name, clean(line))
-		}
-	}
-	return columns.Flush()
-}
-
-// section writes a headline and a table, if it has rows.
-func (t *table) section(w io.Writer, headline string) error {
-	if len(t.rows) == 0 {
-		return nil
-	}
-	if _, err := fmt.Fprintf(w, "\n%s\n", headline); err != nil {
-		return err
-	}
-	return t.write(w)
 }
 
 // clean replaces control characters, which would break a line or control a terminal:

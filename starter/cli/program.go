@@ -34,6 +34,9 @@ type Program struct {
 	Stdout io.Writer
 	// Types are the built-in job types.
 	Types []job.Type
+	// Width is how many columns the terminal has that a stream is, 0 if it is none. Defaults
+	// to a call of the operating system.
+	Width func(stream any) int
 }
 
 func (p Program) withDefaults() Program {
@@ -58,7 +61,22 @@ func (p Program) withDefaults() Program {
 	if p.Stdout == nil {
 		p.Stdout = os.Stdout
 	}
+	if p.Width == nil {
+		p.Width = terminalWidth
+	}
 	return p
+}
+
+func terminalWidth(stream any) int {
+	file, ok := stream.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 func isTerminal(stream any) bool {
@@ -95,6 +113,7 @@ type invocation struct {
 
 	format   format
 	noColor  bool
+	wide     bool
 	settings temporalclient.Settings
 	nats     string
 	server   server

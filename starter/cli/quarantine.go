@@ -107,21 +107,22 @@ func (i *invocation) listItems(cmd *cobra.Command, filter *jobsv1.QuarantineFilt
 	if err != nil {
 		return err
 	}
-	request := &jobsv1.ListQuarantineItemsRequest{Filter: filter, OldestFirst: oldest, PageSize: int32(min(limit, largestPage))}
+	request := &jobsv1.ListQuarantineItemsRequest{Filter: filter, OldestFirst: oldest}
 	found := int64(0) // as the first page tells
-	list, err := listSome(cmd.Context(), clients.Quarantine.ListQuarantineItems, request, func(list *jobsv1.ListQuarantineItemsResponse) bool {
+	list, err := listSome(cmd.Context(), clients.Quarantine.ListQuarantineItems, request, limit, func(list *jobsv1.ListQuarantineItemsResponse) int {
 		found = max(found, list.GetTotalSize())
-		return len(list.GetItems()) >= limit
+		return len(list.GetItems())
 	})
 	if err != nil {
 		return err
 	}
+	list.NextPageToken = "" // Other flags go on.
 	items := list.GetItems()[:min(limit, len(list.GetItems()))]
 	found = max(found, list.GetTotalSize())
 	list.Items, list.TotalSize = items, found
 	i.noteEmpty("item", len(items))
 	err = i.emit(list, func(w io.Writer) error {
-		t := newTable("ID", "SINCE", "STAGE", "OPERATION", "NAME", "CLASS", "REASON")
+		t := newTable("ID", "SINCE", "STAGE", "OPERATION", "NAME", "CLASS", "REASON").spare("OPERATION", "SINCE", "NAME", "REASON")
 		for _, item := range items {
 			t.add(fmt.Sprint(item.GetId()), i.when(toTime(item.GetQuarantineTime())), item.GetStage(), item.GetFlow(), item.GetName(),
 				item.GetErrorClass(), beginning(item.GetReason(), 80))

@@ -52,7 +52,8 @@ creates its queue, which may take a second to appear.`,
 
 func (i *invocation) writeQueues(w io.Writer, queues []*jobsv1.Queue) error {
 	t := newTable("QUEUE", "STATUS", "WAITING", "OLDEST", "RUNNING", "LAST MINUTE", "LAST HOUR",
-		"COMPLETED", "FAILED", "CANCELED", "SKIPPED", "DEAD")
+		"COMPLETED", "FAILED", "CANCELED", "SKIPPED", "DEAD").
+		spare("SKIPPED", "CANCELED", "COMPLETED", "LAST MINUTE", "LAST HOUR", "FAILED", "RUNNING", "OLDEST", "DEAD")
 	for _, q := range queues {
 		oldest := ""
 		if q.GetOldestTime() != nil {
@@ -152,7 +153,7 @@ func (i *invocation) writeQueue(w io.Writer, q *jobsv1.Queue, limit int) error {
 	if err := s.write(w); err != nil {
 		return err
 	}
-	waiting := newTable("NUMBER", "JOB", "ACCEPTED")
+	waiting := newTable("NUMBER", "JOB", "ACCEPTED").spare("ACCEPTED")
 	for n, item := range q.GetNext() {
 		if limit > 0 && n == limit {
 			break
@@ -165,7 +166,7 @@ func (i *invocation) writeQueue(w io.Writer, q *jobsv1.Queue, limit int) error {
 	if err := waiting.section(w, "Waiting, the next first"); err != nil {
 		return err
 	}
-	recent := newTable("NUMBER", "JOB", "STATUS", "ENDED", "RAN", "ERROR")
+	recent := newTable("NUMBER", "JOB", "STATUS", "ENDED", "RAN", "ERROR").spare("RAN", "ENDED", "ERROR")
 	for n := len(q.GetRecent()) - 1; n >= 0; n-- {
 		item := q.GetRecent()[n]
 		ran := ""

@@ -51,16 +51,16 @@ in overflow pages included. AHEAD is how many run before.`,
 // listItems lists the waiting items of a queue in one answer, but for the first from; limit
 // 0 means all.
 func listItems(ctx context.Context, clients *api.Clients, queue string, from, limit int) (*jobsv1.ListQueueItemsResponse, error) {
-	request := &jobsv1.ListQueueItemsRequest{Queue: queue}
+	most := 0
 	if limit > 0 {
-		request.PageSize = int32(min(from+limit, largestPage))
+		most = from + limit
 	}
-	all, err := listSome(ctx, clients.Queues.ListQueueItems, request, func(all *jobsv1.ListQueueItemsResponse) bool {
-		return limit > 0 && len(all.GetItems()) >= from+limit
-	})
+	all, err := listSome(ctx, clients.Queues.ListQueueItems, &jobsv1.ListQueueItemsRequest{Queue: queue}, most,
+		func(all *jobsv1.ListQueueItemsResponse) int { return len(all.GetItems()) })
 	if err != nil {
 		return nil, err
 	}
+	all.NextPageToken = "" // --from goes on.
 	all.Items = all.GetItems()[min(from, len(all.GetItems())):]
 	if limit > 0 {
 		all.Items = all.GetItems()[:min(limit, len(all.GetItems()))]

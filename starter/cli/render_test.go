@@ -146,9 +146,15 @@ func TestWriteJob(t *testing.T) {
 	}
 	sixth, seventh := iteration(6, 9*time.Second, 1234*time.Millisecond), iteration(7, time.Second, 5*time.Millisecond)
 	sixth.Message, seventh.ErrorClass, seventh.ErrorMessage = "fine", "Told", "no"
-	underWay := &jobsv1.Run{Iteration: 8, StartTime: timestamppb.New(noon)}
+	sixth.Status, seventh.Status = jobsv1.RunStatus_RUN_STATUS_COMPLETED, jobsv1.RunStatus_RUN_STATUS_FAILED
+	underWay := &jobsv1.Run{
+		Iteration: 8, StartTime: timestamppb.New(noon.Add(-2 * time.Second)), Status: jobsv1.RunStatus_RUN_STATUS_RUNNING,
+		Progress: &jobsv1.RunProgress{Done: 1, Total: 3},
+	}
+	fifth := iteration(5, 12*time.Second, time.Second)
+	fifth.Status = jobsv1.RunStatus_RUN_STATUS_INTERRUPTED
 	var b strings.Builder
-	require.NoError(t, still(plain).WriteJob(&b, m, []*jobsv1.Run{underWay, seventh, sixth}))
+	require.NoError(t, still(plain).WriteJob(&b, m, []*jobsv1.Run{underWay, seventh, sixth, fifth}))
 	require.Equal(t, `Job          take_steps.b
 Type         TakeSteps
 Mode         continuous, PT1S between iterations
@@ -171,9 +177,11 @@ Next         14:00:01 (in 1 s)
 Last error   no
 
 Latest iterations
-NUMBER  START               TOOK   RESULT
-7       13:59:59 (1 s ago)  5ms    Told: no
-6       13:59:51 (9 s ago)  1.23s  fine
+NUMBER  STATUS     START                TOOK   RESULT
+8       running    13:59:58 (2 s ago)   2s     1/3
+7       failed     13:59:59 (1 s ago)   5ms    Told: no
+6       completed  13:59:51 (9 s ago)   1.23s  fine
+5       cut short  13:59:48 (12 s ago)  1s     -
 `, b.String())
 }
 

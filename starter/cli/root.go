@@ -67,6 +67,7 @@ func (i *invocation) root() *cobra.Command {
 	i.format = formatTable
 	flags.VarP(choose(&i.format, formatTable, formatJSON), "output", "o", "table or json")
 	flags.BoolVar(&i.noColor, "no-color", false, "no colors, as with NO_COLOR set")
+	flags.BoolVar(&i.wide, "wide", false, "tables have all columns, however wide the terminal is")
 	flags.Var(durationOf(&i.timeout), "timeout", "give up after this long, as PT30S, 30s or 30 (default: never)")
 	completeFixed(root, "output", string(formatTable), string(formatJSON))
 	return root

@@ -25,7 +25,7 @@ type runFilters struct {
 	filters
 	jobID, queue string
 	status       client.RunStatus
-	since        time.Time
+	since, until time.Time
 }
 
 func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...client.RunStatus) {
@@ -35,11 +35,12 @@ func (f *runFilters) register(i *invocation, cmd *cobra.Command, statuses ...cli
 	flags.Var(nameValue{&f.queue}, "queue", "only runs of jobs of this queue")
 	flags.Var(choose(&f.status, statuses...), "status", "only runs with this status: "+strings.Join(words(statuses), ", "))
 	flags.Var(sinceValue{&f.since, i.Now}, "since", "only runs started since: 2026-05-01T12:00:00Z, or PT1H for the last hour")
+	flags.Var(sinceValue{&f.until, i.Now}, "until", "only runs started before: a time as with --since")
 	completeFixed(cmd, "status", words(statuses)...)
 	if err := cmd.RegisterFlagCompletionFunc("job", i.completeJobs); err != nil {
 		cobra.CompErrorln(err.Error())
 	}
-	f.names = append(f.names, "job", "queue", "status", "since")
+	f.names = append(f.names, "job", "queue", "status", "since", "until")
 }
 
 // query is the filter of the Job API that the flags make.
@@ -48,15 +49,13 @@ func (f *runFilters) query(i *invocation) *query {
 	q.is("job_id", f.jobID)
 	q.is("queue", f.queue)
 	q.is("status", string(f.status))
-	if !f.since.IsZero() {
-		q.add("start_time", ">=", f.since.UTC().Format(time.RFC3339Nano))
-	}
+	q.bound("start_time", f.since, f.until)
 	return q
 }
 
 func (i *invocation) runsListCommand() *cobra.Command {
 	var filter runFilters
-	var limit int
+	var page paging
 	var missed bool
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -64,6 +63,8 @@ func (i *invocation) runsListCommand() *cobra.Command {
 		Long: `list shows runs within the retention of the namespace, the latest first. A run may
 take a second to appear.
 
+  STATUS  waiting: it waits for its time, or no worker has taken it, and RESULT says so;
+          canceling: it was asked to stop, and has not ended
   DUE     when a recurring or delayed run was due
   LATE    from then until a worker took the run
   TRIES   the number of attempts
@@ -80,37 +81,42 @@ runs, the schedule and its pauses, and the server's counters:
   paused         the schedule was paused
   skipped        the start was skipped by skip-next
   superseded     a later start replaced its run, by the misfire policy
-  failing        the job is failing, and the start came before its next run
+  failing        the job was failing, and the start came before its next run
   server_down    the server was down, and a later start replaced it
   missed_window  the server was down for longer than the catch-up window
   buffer_full    more starts waited than a schedule buffers
   unknown        the reason cannot be derived`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if limit < 0 {
-				return misuse(cmd, "--limit %d is negative", limit)
+			if err := page.check(cmd); err != nil {
+				return err
+			}
+			if missed && page.token != "" {
+				return misuse(cmd, "--page-token cannot be combined with --missed")
 			}
 			if missed {
-				return i.listMissed(cmd, &filter, limit)
+				return i.listMissed(cmd, &filter, page.limit)
 			}
 			if filter.mode == job.ModeContinuous && filter.jobID == "" {
 				return misuse(cmd, "continuous jobs have iterations, not runs: give --job to list those of one")
 			}
-			return i.listRuns(cmd, &filter, limit)
+			return i.listRuns(cmd, &filter, page)
 		},
 	}
 	filter.register(i, cmd, client.RunStatuses()...)
-	cmd.Flags().IntVar(&limit, "limit", 20, "show at most this many; 0: all")
+	page.register(cmd, "runs", 20)
 	cmd.Flags().BoolVar(&missed, "missed", false, "starts of recurring jobs that have no run")
 	return cmd
 }
 
-func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, limit int) error {
+func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, page paging) error {
 	c, err := i.api(cmd.Context())
 	if err != nil {
 		return err
 	}
-	found, err := findRuns(cmd.Context(), c, filter.query(i), limit, true)
+	found, err := findRuns(cmd.Context(), c, &jobsv1.ListRunsRequest{
+		Filter: filter.query(i).String(), WithProgress: true, PageToken: page.token,
+	}, page.limit)
 	if err != nil {
 		return err
 	}
@@ -127,28 +133,13 @@ func (i *invocation) listRuns(cmd *cobra.Command, filter *runFilters, limit int)
 	if err := i.emit(found, i.runTable(runs, true).write); err != nil {
 		return err
 	}
-	if limit > 0 && len(runs) == limit && i.format == formatTable {
-		i.note("The latest %d; --limit 0 lists all.", limit)
-	}
+	i.noteMore(found.GetNextPageToken())
 	return nil
 }
 
 // findRuns lists the latest runs that match, all of them if the limit is 0.
-func findRuns(ctx context.Context, c *api.Clients, q *query, limit int, withProgress bool) (*jobsv1.ListRunsResponse, error) {
-	request := &jobsv1.ListRunsRequest{Filter: q.String(), WithProgress: withProgress}
-	if limit > 0 {
-		request.PageSize = int32(min(limit, largestPage))
-	}
-	found, err := listSome(ctx, c.Runs.ListRuns, request, func(r *jobsv1.ListRunsResponse) bool {
-		return limit > 0 && len(r.GetRuns()) >= limit
-	})
-	if err != nil {
-		return nil, err
-	}
-	if limit > 0 && len(found.GetRuns()) > limit {
-		found.Runs = found.GetRuns()[:limit]
-	}
-	return found, nil
+func findRuns(ctx context.Context, c *api.Clients, request *jobsv1.ListRunsRequest, limit int) (*jobsv1.ListRunsResponse, error) {
+	return listSome(ctx, c.Runs.ListRuns, request, limit, func(r *jobsv1.ListRunsResponse) int { return len(r.GetRuns()) })
 }
 
 // runTable shows runs; the job is left out where all are of the same.
@@ -158,13 +149,16 @@ func (i *invocation) runTable(runs []*jobsv1.Run, withJob bool) *table {
 	if !withJob {
 		first = 1
 	}
-	t := newTable(header[first:]...)
+	t := newTable(header[first:]...).spare("UPDATED", "COUNTS", "WORKER", "LATE", "DUE", "RUN ID", "TRIES", "TOOK", "STARTED", "RESULT")
 	for _, run := range runs {
 		started, tookText, late := i.when(toTime(run.GetStartTime())), took(i.since(run)), ""
-		if run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_WAITING {
+		if waitsForTime(run) {
 			started, tookText = "waits until "+started, ""
 		} else if run.GetScheduledTime() != nil {
 			late = took(run.GetLateness().AsDuration())
+		}
+		if run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_WAITING {
+			tookText = "" // Nothing is done yet.
 		}
 		tries := ""
 		if run.GetAttempts() > 0 {
@@ -208,7 +202,17 @@ func (r runRef) name() string {
 
 // isOpen says that a run has not ended.
 func isOpen(run *jobsv1.Run) bool {
-	return run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_RUNNING || run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_WAITING
+	switch run.GetStatus() {
+	case jobsv1.RunStatus_RUN_STATUS_RUNNING, jobsv1.RunStatus_RUN_STATUS_WAITING, jobsv1.RunStatus_RUN_STATUS_CANCELING:
+		return true
+	default:
+		return false
+	}
+}
+
+// waitsForTime says that a run is to be started at a time ahead.
+func waitsForTime(run *jobsv1.Run) bool {
+	return run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_WAITING && run.GetWaitReason() == ""
 }
 
 // progressText is how far a run is, "" if that is not known.
@@ -236,12 +240,18 @@ func shortened(text string, most int) string {
 }
 
 // runResult is the result or the progress of a run in a few words.
-func runResult(run *jobsv1.Run) string {
+func runResult(run *jobsv1.Run) string { return shortened(resultText(run), maxResult) }
+
+// resultText is the result of a run, or its error; of one under way what it waits for, or its
+// progress.
+func resultText(run *jobsv1.Run) string {
 	text := run.GetMessage()
 	if run.GetErrorMessage() != "" {
-		text = run.GetErrorClass() + ": " + run.GetErrorMessage()
+		text = errorText(run.GetErrorClass(), run.GetErrorMessage())
+	} else if run.GetWaitReason() != "" {
+		text = run.GetWaitReason()
 	} else if progress := progressText(run); isOpen(run) && progress != "" {
 		text = progress
 	}
-	return shortened(text, maxResult)
+	return text
 }

@@ -71,7 +71,7 @@ func findRun(ctx context.Context, c *api.Clients, name, runID string) (*jobsv1.R
 	}
 	q := &query{}
 	q.is("job_id", name)
-	listed, err := findRuns(ctx, c, q, limit, false)
+	listed, err := findRuns(ctx, c, &jobsv1.ListRunsRequest{Filter: q.String()}, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func noRun(workflowID, runID string) error {
 func (i *invocation) writeRun(w io.Writer, run *jobsv1.Run) error {
 	var s sheet
 	ref := refOf(run.GetName())
-	waiting := run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_WAITING
+	waiting := waitsForTime(run)
 	s.add("Job", "%s", run.GetJobId())
 	s.add("Type", "%s", run.GetJobType())
 	s.add("Mode", "%s", modeWord(run.GetMode()))
@@ -119,6 +119,7 @@ func (i *invocation) writeRun(w io.Writer, run *jobsv1.Run) error {
 	s.add("Workflow", "%s", ref.workflowID)
 	s.add("Run", "%s", ref.runID)
 	s.add("Status", "%s", i.statusText(run))
+	s.add("Waits", "%s", run.GetWaitReason())
 	s.add("Retry of", "%s", refOf(run.GetRetryOf()).runID)
 	s.add("Due", "%s", i.when(toTime(run.GetScheduledTime())))
 	if run.GetScheduledTime() != nil && !waiting {
@@ -131,7 +132,7 @@ func (i *invocation) writeRun(w io.Writer, run *jobsv1.Run) error {
 	}
 	s.add("Taken", "%s", i.when(toTime(run.GetTakenTime())))
 	s.add("Ended", "%s", i.when(toTime(run.GetEndTime())))
-	if run.GetStatus() == jobsv1.RunStatus_RUN_STATUS_RUNNING {
+	if isOpen(run) && !waiting {
 		s.add("Now", "%s", runProgress(run))
 		s.add("Updated", "%s", i.when(toTime(run.GetUpdateTime())))
 	}

@@ -20,7 +20,7 @@ const shownReports = 10
 
 func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit int) error {
 	for _, name := range filter.given(cmd) {
-		if !slices.Contains([]string{"job", "type", "owner", "tag", "since"}, name) {
+		if !slices.Contains([]string{"job", "type", "owner", "tag", "since", "until"}, name) {
 			return misuse(cmd, "--%s cannot be combined with --missed", name)
 		}
 	}
@@ -34,9 +34,11 @@ func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit in
 	}
 	q := filter.filters.query(i)
 	q.is("id", filter.jobID)
-	report, err := c.Jobs.ListMissedStarts(cmd.Context(), &jobsv1.ListMissedStartsRequest{
-		StartTime: timestamppb.New(since), Filter: q.String(),
-	})
+	request := &jobsv1.ListMissedStartsRequest{StartTime: timestamppb.New(since), Filter: q.String()}
+	if !filter.until.IsZero() {
+		request.EndTime = timestamppb.New(filter.until)
+	}
+	report, err := c.Jobs.ListMissedStarts(cmd.Context(), request)
 	if err != nil {
 		return noJob(filter.jobID, err)
 	}
@@ -57,7 +59,7 @@ func (i *invocation) listMissed(cmd *cobra.Command, filter *runFilters, limit in
 }
 
 func (i *invocation) writeMissed(w io.Writer, report *jobsv1.ListMissedStartsResponse, since time.Time) error {
-	t := newTable("JOB", "DUE", "REASON", "DETAIL")
+	t := newTable("JOB", "DUE", "REASON", "DETAIL").spare("DETAIL")
 	for _, start := range report.GetMissedStarts() {
 		t.add(start.GetJobId(), i.when(toTime(start.GetStartTime())), wordOf(start.GetReason()), start.GetDetail())
 	}

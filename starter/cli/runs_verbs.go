@@ -67,7 +67,7 @@ func (i *invocation) runsCancelCommand() *cobra.Command {
 		long: `cancel asks the handler of a run to stop. The handler has the job's stop grace period
 to save its position; the command does not wait for it. A run whose start is delayed
 ends without starting.`,
-		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting},
+		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting, client.RunCanceling},
 		act: func(ctx context.Context, c *api.Clients, run *jobsv1.Run, reason string) (string, error) {
 			if !isOpen(run) { // Temporal takes such a request, too.
 				return "", fmt.Errorf("it has ended already: it is %s", wordOf(run.GetStatus()))
@@ -86,7 +86,7 @@ func (i *invocation) runsTerminateCommand() *cobra.Command {
 		long: `terminate ends a run at once. Its handler learns of it by its next heartbeat, and may
 work until then. It cannot save its position; retry continues at its last checkpoint.
 Use terminate for runs that cancel cannot end.`,
-		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting},
+		statuses: []client.RunStatus{client.RunRunning, client.RunWaiting, client.RunCanceling},
 		asks:     true, warning: terminateWarning,
 		act: func(ctx context.Context, c *api.Clients, run *jobsv1.Run, reason string) (string, error) {
 			_, err := c.Runs.TerminateRun(ctx, &jobsv1.TerminateRunRequest{Name: run.GetName(), Reason: reason})
@@ -167,7 +167,7 @@ func (i *invocation) runsFor(ctx context.Context, c *api.Clients, v runVerb, arg
 			}
 		}
 	}
-	found, err := findRuns(ctx, c, q, maxBulkRuns+1, false)
+	found, err := findRuns(ctx, c, &jobsv1.ListRunsRequest{Filter: q.String()}, maxBulkRuns+1)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,9 @@ timeout, 15 seconds by default, and is listed as lost for an hour. A draining se
 takes no more work. Handlers that did not stop when asked to are shown in red.
 
 Below the table are the job types that no live worker serves although scheduled,
-running or waiting jobs need them. Waiting items of queues count when they are next.`
+running or waiting jobs need them, and the tags that jobs are bound to and no live
+worker of their type has. Waiting items of queues count when they are next. What a
+recurring job is bound to is known once it has run.`
 
 func (i *invocation) workersCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -61,7 +63,7 @@ func byLife(workers []*jobsv1.Worker) (live, lost []*jobsv1.Worker) {
 func serviceID(w *jobsv1.Worker) string { return w.GetType() + "@" + w.GetName() }
 
 func (i *invocation) writeWorkers(out io.Writer, listed *jobsv1.ListWorkersResponse) error {
-	t := newTable("SERVICE", "STATE", "HOST", "TAGS", "BUILD", "RUNNING", "LAST SEEN", "JOB TYPES")
+	t := newTable("SERVICE", "STATE", "HOST", "TAGS", "BUILD", "RUNNING", "LAST SEEN", "JOB TYPES").spare("BUILD", "JOB TYPES", "HOST", "LAST SEEN", "TAGS")
 	live, lost := byLife(listed.GetWorkers())
 	for _, s := range live {
 		t.add(serviceID(s), wordOf(s.GetStatus()), s.GetTags()[job.TagHost], ownTags(s), buildText(s),
@@ -72,7 +74,7 @@ func (i *invocation) writeWorkers(out io.Writer, listed *jobsv1.ListWorkersRespo
 	}
 	lines := &lineWriter{w: out}
 	stuck := stuckHandlers(live)
-	if len(stuck)+len(lost)+len(listed.GetUnservedTypes()) > 0 {
+	if len(stuck)+len(lost)+len(listed.GetUnservedTypes())+len(listed.GetUnservedTags()) > 0 {
 		lines.printf("")
 	}
 	for _, text := range stuck {
@@ -84,6 +86,10 @@ func (i *invocation) writeWorkers(out io.Writer, listed *jobsv1.ListWorkersRespo
 	}
 	for _, u := range listed.GetUnservedTypes() {
 		lines.printf("%s", i.paint(red, fmt.Sprintf("No live worker serves %s (%s)", clean(u.GetJobType()), plural(int(u.GetJobs()), "job", "jobs"))))
+	}
+	for _, u := range listed.GetUnservedTags() {
+		lines.printf("%s", i.paint(red, fmt.Sprintf("No live worker that serves %s has the tags %s (%s)",
+			clean(u.GetJobType()), clean(tags(u.GetTags())), plural(int(u.GetJobs()), "job", "jobs"))))
 	}
 	return lines.err
 }

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -155,7 +156,7 @@ func alertRow(a *jobsv1.Alert, c clock) row {
 }
 
 func jobRow(j *jobsv1.JobOverview, c clock) row {
-	note := j.GetPauseReason()
+	note := cmp.Or(j.GetErrorMessage(), j.GetWaitReason(), j.GetStopReason(), j.GetPauseReason())
 	if failing := j.GetFailing(); failing != nil {
 		note = failing.GetErrorMessage()
 	}

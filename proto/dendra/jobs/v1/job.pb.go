@@ -256,28 +256,35 @@ const (
 	// Recurring or continuous: its latest runs or iterations failed.
 	JobStatus_JOB_STATUS_FAILING JobStatus = 3
 	JobStatus_JOB_STATUS_PAUSED  JobStatus = 4
-	// Queued, not its turn yet; one-shot, not its time yet.
+	// Queued, not its turn yet; one-shot, not its time yet; or its run waits for a worker:
+	// wait_reason says so.
 	JobStatus_JOB_STATUS_WAITING   JobStatus = 5
 	JobStatus_JOB_STATUS_COMPLETED JobStatus = 6
 	JobStatus_JOB_STATUS_FAILED    JobStatus = 7
 	JobStatus_JOB_STATUS_STOPPED   JobStatus = 8
 	// Someone ended its run or loop over the handler's head.
 	JobStatus_JOB_STATUS_TERMINATED JobStatus = 9
+	// Continuous: it was stopped since it is no longer declared, or was deleted.
+	JobStatus_JOB_STATUS_DELETED JobStatus = 10
+	// One-shot or queued: its run was asked to stop, and has not ended.
+	JobStatus_JOB_STATUS_CANCELING JobStatus = 11
 )
 
 // Enum value maps for JobStatus.
 var (
 	JobStatus_name = map[int32]string{
-		0: "JOB_STATUS_UNSPECIFIED",
-		1: "JOB_STATUS_SCHEDULED",
-		2: "JOB_STATUS_RUNNING",
-		3: "JOB_STATUS_FAILING",
-		4: "JOB_STATUS_PAUSED",
-		5: "JOB_STATUS_WAITING",
-		6: "JOB_STATUS_COMPLETED",
-		7: "JOB_STATUS_FAILED",
-		8: "JOB_STATUS_STOPPED",
-		9: "JOB_STATUS_TERMINATED",
+		0:  "JOB_STATUS_UNSPECIFIED",
+		1:  "JOB_STATUS_SCHEDULED",
+		2:  "JOB_STATUS_RUNNING",
+		3:  "JOB_STATUS_FAILING",
+		4:  "JOB_STATUS_PAUSED",
+		5:  "JOB_STATUS_WAITING",
+		6:  "JOB_STATUS_COMPLETED",
+		7:  "JOB_STATUS_FAILED",
+		8:  "JOB_STATUS_STOPPED",
+		9:  "JOB_STATUS_TERMINATED",
+		10: "JOB_STATUS_DELETED",
+		11: "JOB_STATUS_CANCELING",
 	}
 	JobStatus_value = map[string]int32{
 		"JOB_STATUS_UNSPECIFIED": 0,
@@ -290,6 +297,8 @@ var (
 		"JOB_STATUS_FAILED":      7,
 		"JOB_STATUS_STOPPED":     8,
 		"JOB_STATUS_TERMINATED":  9,
+		"JOB_STATUS_DELETED":     10,
+		"JOB_STATUS_CANCELING":   11,
 	}
 )
 
@@ -1129,7 +1138,16 @@ type JobState struct {
 	// What could not be found out. Not in lists.
 	Note string `protobuf:"bytes,13,opt,name=note,proto3" json:"note,omitempty"`
 	// The latest runs, the latest first. Not in lists.
-	RunNames      []string `protobuf:"bytes,14,rep,name=run_names,json=runNames,proto3" json:"run_names,omitempty"`
+	RunNames []string `protobuf:"bytes,14,rep,name=run_names,json=runNames,proto3" json:"run_names,omitempty"`
+	// Why a job that runs once has failed.
+	ErrorClass   string `protobuf:"bytes,15,opt,name=error_class,json=errorClass,proto3" json:"error_class,omitempty"`
+	ErrorMessage string `protobuf:"bytes,16,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
+	// What the run of a job under way waits for. Lists look at the first 100 such jobs.
+	WaitReason string `protobuf:"bytes,17,opt,name=wait_reason,json=waitReason,proto3" json:"wait_reason,omitempty"`
+	// Why a continuous job was stopped or deleted.
+	StopReason string `protobuf:"bytes,18,opt,name=stop_reason,json=stopReason,proto3" json:"stop_reason,omitempty"`
+	// The end of the latest run of a job that runs once, or of a continuous job.
+	LastEndTime   *timestamppb.Timestamp `protobuf:"bytes,19,opt,name=last_end_time,json=lastEndTime,proto3" json:"last_end_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1258,6 +1276,41 @@ func (x *JobState) GetNote() string {
 func (x *JobState) GetRunNames() []string {
 	if x != nil {
 		return x.RunNames
+	}
+	return nil
+}
+
+func (x *JobState) GetErrorClass() string {
+	if x != nil {
+		return x.ErrorClass
+	}
+	return ""
+}
+
+func (x *JobState) GetErrorMessage() string {
+	if x != nil {
+		return x.ErrorMessage
+	}
+	return ""
+}
+
+func (x *JobState) GetWaitReason() string {
+	if x != nil {
+		return x.WaitReason
+	}
+	return ""
+}
+
+func (x *JobState) GetStopReason() string {
+	if x != nil {
+		return x.StopReason
+	}
+	return ""
+}
+
+func (x *JobState) GetLastEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastEndTime
 	}
 	return nil
 }
@@ -1716,7 +1769,7 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\fRetryBackoff\x123\n" +
 	"\ainitial\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\ainitial\x12+\n" +
 	"\x03max\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03max\x129\n" +
-	"\vcoefficient\x18\x03 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00\x00\x00\x00R\vcoefficient\"\xc7\x04\n" +
+	"\vcoefficient\x18\x03 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00\x00\x00\x00R\vcoefficient\"\x8f\x06\n" +
 	"\bJobState\x121\n" +
 	"\x06status\x18\x01 \x01(\x0e2\x19.dendra.jobs.v1.JobStatusR\x06status\x12!\n" +
 	"\fpause_reason\x18\x02 \x01(\tR\vpauseReason\x121\n" +
@@ -1732,7 +1785,15 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\askipped\x18\v \x01(\x03R\askipped\x12\x18\n" +
 	"\adropped\x18\f \x01(\x03R\adropped\x12\x12\n" +
 	"\x04note\x18\r \x01(\tR\x04note\x12\x1b\n" +
-	"\trun_names\x18\x0e \x03(\tR\brunNames\"\xdd\x01\n" +
+	"\trun_names\x18\x0e \x03(\tR\brunNames\x12\x1f\n" +
+	"\verror_class\x18\x0f \x01(\tR\n" +
+	"errorClass\x12#\n" +
+	"\rerror_message\x18\x10 \x01(\tR\ferrorMessage\x12\x1f\n" +
+	"\vwait_reason\x18\x11 \x01(\tR\n" +
+	"waitReason\x12\x1f\n" +
+	"\vstop_reason\x18\x12 \x01(\tR\n" +
+	"stopReason\x12>\n" +
+	"\rlast_end_time\x18\x13 \x01(\v2\x1a.google.protobuf.TimestampR\vlastEndTime\"\xdd\x01\n" +
 	"\aFailing\x12\x1a\n" +
 	"\bfailures\x18\x01 \x01(\x05R\bfailures\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1f\n" +
@@ -1795,7 +1856,7 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\x1bFAILOVER_POLICY_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17FAILOVER_POLICY_REQUEUE\x10\x01\x12\x18\n" +
 	"\x14FAILOVER_POLICY_WAIT\x10\x02\x12\x18\n" +
-	"\x14FAILOVER_POLICY_FAIL\x10\x03*\x84\x02\n" +
+	"\x14FAILOVER_POLICY_FAIL\x10\x03*\xb6\x02\n" +
 	"\tJobStatus\x12\x1a\n" +
 	"\x16JOB_STATUS_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14JOB_STATUS_SCHEDULED\x10\x01\x12\x16\n" +
@@ -1806,7 +1867,10 @@ const file_dendra_jobs_v1_job_proto_rawDesc = "" +
 	"\x14JOB_STATUS_COMPLETED\x10\x06\x12\x15\n" +
 	"\x11JOB_STATUS_FAILED\x10\a\x12\x16\n" +
 	"\x12JOB_STATUS_STOPPED\x10\b\x12\x19\n" +
-	"\x15JOB_STATUS_TERMINATED\x10\tBBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
+	"\x15JOB_STATUS_TERMINATED\x10\t\x12\x16\n" +
+	"\x12JOB_STATUS_DELETED\x10\n" +
+	"\x12\x18\n" +
+	"\x14JOB_STATUS_CANCELING\x10\vBBZ@github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1;jobsv1b\x06proto3"
 
 var (
 	file_dendra_jobs_v1_job_proto_rawDescOnce sync.Once
@@ -1887,21 +1951,22 @@ var file_dendra_jobs_v1_job_proto_depIdxs = []int32{
 	22, // 34: dendra.jobs.v1.JobState.next_start_time:type_name -> google.protobuf.Timestamp
 	22, // 35: dendra.jobs.v1.JobState.next_start_times:type_name -> google.protobuf.Timestamp
 	15, // 36: dendra.jobs.v1.JobState.loop:type_name -> dendra.jobs.v1.Loop
-	22, // 37: dendra.jobs.v1.Failing.since:type_name -> google.protobuf.Timestamp
-	22, // 38: dendra.jobs.v1.Failing.next_run_time:type_name -> google.protobuf.Timestamp
-	20, // 39: dendra.jobs.v1.Loop.totals:type_name -> dendra.jobs.v1.Loop.TotalsEntry
-	24, // 40: dendra.jobs.v1.Loop.cursor:type_name -> google.protobuf.Value
-	22, // 41: dendra.jobs.v1.Loop.next_time:type_name -> google.protobuf.Timestamp
-	22, // 42: dendra.jobs.v1.Loop.last_success_time:type_name -> google.protobuf.Timestamp
-	22, // 43: dendra.jobs.v1.Loop.failing_since_time:type_name -> google.protobuf.Timestamp
-	16, // 44: dendra.jobs.v1.Loop.binding:type_name -> dendra.jobs.v1.Binding
-	17, // 45: dendra.jobs.v1.Binding.rebinds:type_name -> dendra.jobs.v1.Rebind
-	22, // 46: dendra.jobs.v1.Rebind.rebind_time:type_name -> google.protobuf.Timestamp
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	22, // 37: dendra.jobs.v1.JobState.last_end_time:type_name -> google.protobuf.Timestamp
+	22, // 38: dendra.jobs.v1.Failing.since:type_name -> google.protobuf.Timestamp
+	22, // 39: dendra.jobs.v1.Failing.next_run_time:type_name -> google.protobuf.Timestamp
+	20, // 40: dendra.jobs.v1.Loop.totals:type_name -> dendra.jobs.v1.Loop.TotalsEntry
+	24, // 41: dendra.jobs.v1.Loop.cursor:type_name -> google.protobuf.Value
+	22, // 42: dendra.jobs.v1.Loop.next_time:type_name -> google.protobuf.Timestamp
+	22, // 43: dendra.jobs.v1.Loop.last_success_time:type_name -> google.protobuf.Timestamp
+	22, // 44: dendra.jobs.v1.Loop.failing_since_time:type_name -> google.protobuf.Timestamp
+	16, // 45: dendra.jobs.v1.Loop.binding:type_name -> dendra.jobs.v1.Binding
+	17, // 46: dendra.jobs.v1.Binding.rebinds:type_name -> dendra.jobs.v1.Rebind
+	22, // 47: dendra.jobs.v1.Rebind.rebind_time:type_name -> google.protobuf.Timestamp
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_job_proto_init() }

@@ -558,9 +558,12 @@ type ListJobsRequest struct {
 	// next_page_token of the page before.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Such as status = FAILING AND type = "ExtractHoboTimeFrame". Fields: id, type, mode,
-	// status, provider, owner, queue, tags.NAME. Operators: = and !=, for tags only =; AND
-	// joins. A * at the end of a value stands for any rest.
-	Filter        string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
+	// status, provider, owner, queue, tags.NAME, last_start_time. Operators: = and !=, for tags
+	// only =, for times >= and <; AND joins. A * at the end of a value stands for any rest.
+	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Leaves out jobs that have ended: one-shot and queued ones, and deleted ones. Those that
+	// failed stay.
+	LeaveOutEnded bool `protobuf:"varint,4,opt,name=leave_out_ended,json=leaveOutEnded,proto3" json:"leave_out_ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -616,6 +619,13 @@ func (x *ListJobsRequest) GetFilter() string {
 	return ""
 }
 
+func (x *ListJobsRequest) GetLeaveOutEnded() bool {
+	if x != nil {
+		return x.LeaveOutEnded
+	}
+	return false
+}
+
 type ListJobsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Without spec, and of the options with owner and tags alone. Tags of recurring jobs are
@@ -624,7 +634,9 @@ type ListJobsResponse struct {
 	// Empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Queues whose waiting items could not be read.
-	Unreachable   []string `protobuf:"bytes,3,rep,name=unreachable,proto3" json:"unreachable,omitempty"`
+	Unreachable []string `protobuf:"bytes,3,rep,name=unreachable,proto3" json:"unreachable,omitempty"`
+	// How many jobs the request has left out as ended.
+	EndedLeftOut  int32 `protobuf:"varint,4,opt,name=ended_left_out,json=endedLeftOut,proto3" json:"ended_left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -678,6 +690,13 @@ func (x *ListJobsResponse) GetUnreachable() []string {
 		return x.Unreachable
 	}
 	return nil
+}
+
+func (x *ListJobsResponse) GetEndedLeftOut() int32 {
+	if x != nil {
+		return x.EndedLeftOut
+	}
+	return 0
 }
 
 type UpdateJobRequest struct {
@@ -2491,16 +2510,18 @@ const file_dendra_jobs_v1_job_service_proto_rawDesc = "" +
 	"\rGetJobRequest\x12%\n" +
 	"\x02id\x18\x01 \x01(\tB\x15\xbaH\x12r\x102\x0e^[!-~]{1,512}$R\x02id\"7\n" +
 	"\x0eGetJobResponse\x12%\n" +
-	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\"x\n" +
+	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobR\x03job\"\xa0\x01\n" +
 	"\x0fListJobsRequest\x12$\n" +
 	"\tpage_size\x18\x01 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\x12 \n" +
-	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\"\x85\x01\n" +
+	"\x06filter\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\x06filter\x12&\n" +
+	"\x0fleave_out_ended\x18\x04 \x01(\bR\rleaveOutEnded\"\xab\x01\n" +
 	"\x10ListJobsResponse\x12'\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x13.dendra.jobs.v1.JobR\x04jobs\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12 \n" +
-	"\vunreachable\x18\x03 \x03(\tR\vunreachable\"\xb6\x01\n" +
+	"\vunreachable\x18\x03 \x03(\tR\vunreachable\x12$\n" +
+	"\x0eended_left_out\x18\x04 \x01(\x05R\fendedLeftOut\"\xb6\x01\n" +
 	"\x10UpdateJobRequest\x12-\n" +
 	"\x03job\x18\x01 \x01(\v2\x13.dendra.jobs.v1.JobB\x06\xbaH\x03\xc8\x01\x01R\x03job\x12)\n" +
 	"\vupdate_mask\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\xd0\x0fR\n" +

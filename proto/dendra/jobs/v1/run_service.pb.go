@@ -31,7 +31,7 @@ type RunStatus int32
 const (
 	RunStatus_RUN_STATUS_UNSPECIFIED RunStatus = 0
 	RunStatus_RUN_STATUS_RUNNING     RunStatus = 1
-	// To be started at a time ahead.
+	// To be started at a time ahead, or no worker has taken it: wait_reason says so.
 	RunStatus_RUN_STATUS_WAITING    RunStatus = 2
 	RunStatus_RUN_STATUS_COMPLETED  RunStatus = 3
 	RunStatus_RUN_STATUS_FAILED     RunStatus = 4
@@ -42,21 +42,28 @@ const (
 	RunStatus_RUN_STATUS_HELD_BACK RunStatus = 8
 	// It gave way to the run of another start.
 	RunStatus_RUN_STATUS_SUPERSEDED RunStatus = 9
+	// It was asked to stop, and has not ended.
+	RunStatus_RUN_STATUS_CANCELING RunStatus = 10
+	// Of an iteration: it was cut short, by a stop, a restart, a pause, or a worker that shut
+	// down.
+	RunStatus_RUN_STATUS_INTERRUPTED RunStatus = 11
 )
 
 // Enum value maps for RunStatus.
 var (
 	RunStatus_name = map[int32]string{
-		0: "RUN_STATUS_UNSPECIFIED",
-		1: "RUN_STATUS_RUNNING",
-		2: "RUN_STATUS_WAITING",
-		3: "RUN_STATUS_COMPLETED",
-		4: "RUN_STATUS_FAILED",
-		5: "RUN_STATUS_CANCELED",
-		6: "RUN_STATUS_TERMINATED",
-		7: "RUN_STATUS_TIMED_OUT",
-		8: "RUN_STATUS_HELD_BACK",
-		9: "RUN_STATUS_SUPERSEDED",
+		0:  "RUN_STATUS_UNSPECIFIED",
+		1:  "RUN_STATUS_RUNNING",
+		2:  "RUN_STATUS_WAITING",
+		3:  "RUN_STATUS_COMPLETED",
+		4:  "RUN_STATUS_FAILED",
+		5:  "RUN_STATUS_CANCELED",
+		6:  "RUN_STATUS_TERMINATED",
+		7:  "RUN_STATUS_TIMED_OUT",
+		8:  "RUN_STATUS_HELD_BACK",
+		9:  "RUN_STATUS_SUPERSEDED",
+		10: "RUN_STATUS_CANCELING",
+		11: "RUN_STATUS_INTERRUPTED",
 	}
 	RunStatus_value = map[string]int32{
 		"RUN_STATUS_UNSPECIFIED": 0,
@@ -69,6 +76,8 @@ var (
 		"RUN_STATUS_TIMED_OUT":   7,
 		"RUN_STATUS_HELD_BACK":   8,
 		"RUN_STATUS_SUPERSEDED":  9,
+		"RUN_STATUS_CANCELING":   10,
+		"RUN_STATUS_INTERRUPTED": 11,
 	}
 )
 
@@ -152,8 +161,11 @@ type Run struct {
 	UpdateTime *timestamppb.Timestamp `protobuf:"bytes,31,opt,name=update_time,json=updateTime,proto3" json:"update_time,omitempty"`
 	// The worker type that serves the job. Not in lists.
 	WorkerType string `protobuf:"bytes,32,opt,name=worker_type,json=workerType,proto3" json:"worker_type,omitempty"`
-	// The service of a bound job. Not in lists.
-	Binding       *Binding `protobuf:"bytes,33,opt,name=binding,proto3" json:"binding,omitempty"`
+	// The service of a bound job, and its changes. Not in lists. A worker has to answer for a
+	// run under way.
+	Binding *Binding `protobuf:"bytes,33,opt,name=binding,proto3" json:"binding,omitempty"`
+	// What a run that waits is waiting for. Empty of one that waits for its time.
+	WaitReason    string `protobuf:"bytes,34,opt,name=wait_reason,json=waitReason,proto3" json:"wait_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -419,6 +431,13 @@ func (x *Run) GetBinding() *Binding {
 	return nil
 }
 
+func (x *Run) GetWaitReason() string {
+	if x != nil {
+		return x.WaitReason
+	}
+	return ""
+}
+
 // RunProgress is how far a run under way is.
 type RunProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -576,11 +595,12 @@ type ListRunsRequest struct {
 	// next_page_token of the page before.
 	PageToken string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// As in ListJobs. Fields: job_id, type, mode, status, owner, queue, tags.NAME, and
-	// start_time, which takes >= alone. With the id of a continuous job the list has its
+	// start_time, which takes >= and <. With the id of a continuous job the list has its
 	// latest iterations.
 	Filter string `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
-	// Adds attempts, worker and progress of runs under way, of the first 100 of a page. Each
-	// takes a call to Temporal.
+	// Adds attempts, worker and progress of runs under way, and whether they wait for a worker
+	// or are being canceled, of the first 100 of a page. Each takes a call to Temporal. A
+	// filter by a status of runs under way looks at all of them.
 	WithProgress  bool `protobuf:"varint,4,opt,name=with_progress,json=withProgress,proto3" json:"with_progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1366,7 +1386,7 @@ var File_dendra_jobs_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	" dendra/jobs/v1/run_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\v\n" +
+	" dendra/jobs/v1/run_service.proto\x12\x0edendra.jobs.v1\x1a\x1bbuf/validate/validate.proto\x1a\x18dendra/jobs/v1/job.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdf\v\n" +
 	"\x03Run\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\tR\x05jobId\x12\x19\n" +
@@ -1407,7 +1427,9 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"updateTime\x12\x1f\n" +
 	"\vworker_type\x18  \x01(\tR\n" +
 	"workerType\x121\n" +
-	"\abinding\x18! \x01(\v2\x17.dendra.jobs.v1.BindingR\abinding\x1a9\n" +
+	"\abinding\x18! \x01(\v2\x17.dendra.jobs.v1.BindingR\abinding\x12\x1f\n" +
+	"\vwait_reason\x18\" \x01(\tR\n" +
+	"waitReason\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"Q\n" +
@@ -1465,7 +1487,7 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x127\n" +
 	"\n" +
 	"attributes\x18\x06 \x01(\v2\x17.google.protobuf.StructR\n" +
-	"attributes*\x8b\x02\n" +
+	"attributes*\xc1\x02\n" +
 	"\tRunStatus\x12\x1a\n" +
 	"\x16RUN_STATUS_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12RUN_STATUS_RUNNING\x10\x01\x12\x16\n" +
@@ -1476,7 +1498,10 @@ const file_dendra_jobs_v1_run_service_proto_rawDesc = "" +
 	"\x15RUN_STATUS_TERMINATED\x10\x06\x12\x18\n" +
 	"\x14RUN_STATUS_TIMED_OUT\x10\a\x12\x18\n" +
 	"\x14RUN_STATUS_HELD_BACK\x10\b\x12\x19\n" +
-	"\x15RUN_STATUS_SUPERSEDED\x10\t2\xce\x05\n" +
+	"\x15RUN_STATUS_SUPERSEDED\x10\t\x12\x18\n" +
+	"\x14RUN_STATUS_CANCELING\x10\n" +
+	"\x12\x1a\n" +
+	"\x16RUN_STATUS_INTERRUPTED\x10\v2\xce\x05\n" +
 	"\n" +
 	"RunService\x12L\n" +
 	"\x06GetRun\x12\x1d.dendra.jobs.v1.GetRunRequest\x1a\x1e.dendra.jobs.v1.GetRunResponse\"\x03\x90\x02\x01\x12R\n" +

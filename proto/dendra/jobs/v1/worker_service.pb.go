@@ -128,6 +128,9 @@ type ListWorkersResponse struct {
 	Workers []*Worker              `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
 	// Job types of jobs that no live worker serves.
 	UnservedTypes []*UnservedType `protobuf:"bytes,2,rep,name=unserved_types,json=unservedTypes,proto3" json:"unserved_types,omitempty"`
+	// Tags that jobs ask for and no live worker that serves their type has. What a recurring job
+	// asks for is known once it has run.
+	UnservedTags  []*UnservedTags `protobuf:"bytes,3,rep,name=unserved_tags,json=unservedTags,proto3" json:"unserved_tags,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -172,6 +175,13 @@ func (x *ListWorkersResponse) GetWorkers() []*Worker {
 func (x *ListWorkersResponse) GetUnservedTypes() []*UnservedType {
 	if x != nil {
 		return x.UnservedTypes
+	}
+	return nil
+}
+
+func (x *ListWorkersResponse) GetUnservedTags() []*UnservedTags {
+	if x != nil {
+		return x.UnservedTags
 	}
 	return nil
 }
@@ -409,6 +419,69 @@ func (x *UnservedType) GetJobs() int32 {
 	return 0
 }
 
+// UnservedTags are the tags that jobs of a type ask for in bind, and that no live worker
+// that serves the type has.
+type UnservedTags struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	JobType string                 `protobuf:"bytes,1,opt,name=job_type,json=jobType,proto3" json:"job_type,omitempty"`
+	Tags    map[string]string      `protobuf:"bytes,2,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How many jobs ask for them.
+	Jobs          int32 `protobuf:"varint,3,opt,name=jobs,proto3" json:"jobs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnservedTags) Reset() {
+	*x = UnservedTags{}
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnservedTags) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnservedTags) ProtoMessage() {}
+
+func (x *UnservedTags) ProtoReflect() protoreflect.Message {
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnservedTags.ProtoReflect.Descriptor instead.
+func (*UnservedTags) Descriptor() ([]byte, []int) {
+	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *UnservedTags) GetJobType() string {
+	if x != nil {
+		return x.JobType
+	}
+	return ""
+}
+
+func (x *UnservedTags) GetTags() map[string]string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *UnservedTags) GetJobs() int32 {
+	if x != nil {
+		return x.Jobs
+	}
+	return 0
+}
+
 type ListJobTypesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -417,7 +490,7 @@ type ListJobTypesRequest struct {
 
 func (x *ListJobTypesRequest) Reset() {
 	*x = ListJobTypesRequest{}
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[4]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -429,7 +502,7 @@ func (x *ListJobTypesRequest) String() string {
 func (*ListJobTypesRequest) ProtoMessage() {}
 
 func (x *ListJobTypesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[4]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -442,7 +515,7 @@ func (x *ListJobTypesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobTypesRequest.ProtoReflect.Descriptor instead.
 func (*ListJobTypesRequest) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{4}
+	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{5}
 }
 
 type ListJobTypesResponse struct {
@@ -458,7 +531,7 @@ type ListJobTypesResponse struct {
 
 func (x *ListJobTypesResponse) Reset() {
 	*x = ListJobTypesResponse{}
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -470,7 +543,7 @@ func (x *ListJobTypesResponse) String() string {
 func (*ListJobTypesResponse) ProtoMessage() {}
 
 func (x *ListJobTypesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[5]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -483,7 +556,7 @@ func (x *ListJobTypesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListJobTypesResponse.ProtoReflect.Descriptor instead.
 func (*ListJobTypesResponse) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{5}
+	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ListJobTypesResponse) GetJobTypes() []*JobType {
@@ -526,7 +599,7 @@ type JobType struct {
 
 func (x *JobType) Reset() {
 	*x = JobType{}
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -538,7 +611,7 @@ func (x *JobType) String() string {
 func (*JobType) ProtoMessage() {}
 
 func (x *JobType) ProtoReflect() protoreflect.Message {
-	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[6]
+	mi := &file_dendra_jobs_v1_worker_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -551,7 +624,7 @@ func (x *JobType) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobType.ProtoReflect.Descriptor instead.
 func (*JobType) Descriptor() ([]byte, []int) {
-	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{6}
+	return file_dendra_jobs_v1_worker_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *JobType) GetName() string {
@@ -603,10 +676,11 @@ const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"#dendra/jobs/v1/worker_service.proto\x12\x0edendra.jobs.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"3\n" +
 	"\x12ListWorkersRequest\x12\x1d\n" +
 	"\n" +
-	"with_types\x18\x01 \x01(\bR\twithTypes\"\x8c\x01\n" +
+	"with_types\x18\x01 \x01(\bR\twithTypes\"\xcf\x01\n" +
 	"\x13ListWorkersResponse\x120\n" +
 	"\aworkers\x18\x01 \x03(\v2\x16.dendra.jobs.v1.WorkerR\aworkers\x12C\n" +
-	"\x0eunserved_types\x18\x02 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\runservedTypes\"\xb3\x05\n" +
+	"\x0eunserved_types\x18\x02 \x03(\v2\x1c.dendra.jobs.v1.UnservedTypeR\runservedTypes\x12A\n" +
+	"\runserved_tags\x18\x03 \x03(\v2\x1c.dendra.jobs.v1.UnservedTagsR\funservedTags\"\xb3\x05\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x124\n" +
@@ -632,7 +706,14 @@ const file_dendra_jobs_v1_worker_service_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"=\n" +
 	"\fUnservedType\x12\x19\n" +
 	"\bjob_type\x18\x01 \x01(\tR\ajobType\x12\x12\n" +
-	"\x04jobs\x18\x02 \x01(\x05R\x04jobs\"\x15\n" +
+	"\x04jobs\x18\x02 \x01(\x05R\x04jobs\"\xb2\x01\n" +
+	"\fUnservedTags\x12\x19\n" +
+	"\bjob_type\x18\x01 \x01(\tR\ajobType\x12:\n" +
+	"\x04tags\x18\x02 \x03(\v2&.dendra.jobs.v1.UnservedTags.TagsEntryR\x04tags\x12\x12\n" +
+	"\x04jobs\x18\x03 \x01(\x05R\x04jobs\x1a7\n" +
+	"\tTagsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x15\n" +
 	"\x13ListJobTypesRequest\"\x82\x01\n" +
 	"\x14ListJobTypesResponse\x124\n" +
 	"\tjob_types\x18\x01 \x03(\v2\x17.dendra.jobs.v1.JobTypeR\bjobTypes\x12\x1e\n" +
@@ -670,40 +751,44 @@ func file_dendra_jobs_v1_worker_service_proto_rawDescGZIP() []byte {
 }
 
 var file_dendra_jobs_v1_worker_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_dendra_jobs_v1_worker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_dendra_jobs_v1_worker_service_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_dendra_jobs_v1_worker_service_proto_goTypes = []any{
 	(WorkerStatus)(0),             // 0: dendra.jobs.v1.WorkerStatus
 	(*ListWorkersRequest)(nil),    // 1: dendra.jobs.v1.ListWorkersRequest
 	(*ListWorkersResponse)(nil),   // 2: dendra.jobs.v1.ListWorkersResponse
 	(*Worker)(nil),                // 3: dendra.jobs.v1.Worker
 	(*UnservedType)(nil),          // 4: dendra.jobs.v1.UnservedType
-	(*ListJobTypesRequest)(nil),   // 5: dendra.jobs.v1.ListJobTypesRequest
-	(*ListJobTypesResponse)(nil),  // 6: dendra.jobs.v1.ListJobTypesResponse
-	(*JobType)(nil),               // 7: dendra.jobs.v1.JobType
-	nil,                           // 8: dendra.jobs.v1.Worker.TagsEntry
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 10: google.protobuf.Struct
+	(*UnservedTags)(nil),          // 5: dendra.jobs.v1.UnservedTags
+	(*ListJobTypesRequest)(nil),   // 6: dendra.jobs.v1.ListJobTypesRequest
+	(*ListJobTypesResponse)(nil),  // 7: dendra.jobs.v1.ListJobTypesResponse
+	(*JobType)(nil),               // 8: dendra.jobs.v1.JobType
+	nil,                           // 9: dendra.jobs.v1.Worker.TagsEntry
+	nil,                           // 10: dendra.jobs.v1.UnservedTags.TagsEntry
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 12: google.protobuf.Struct
 }
 var file_dendra_jobs_v1_worker_service_proto_depIdxs = []int32{
 	3,  // 0: dendra.jobs.v1.ListWorkersResponse.workers:type_name -> dendra.jobs.v1.Worker
 	4,  // 1: dendra.jobs.v1.ListWorkersResponse.unserved_types:type_name -> dendra.jobs.v1.UnservedType
-	0,  // 2: dendra.jobs.v1.Worker.status:type_name -> dendra.jobs.v1.WorkerStatus
-	8,  // 3: dendra.jobs.v1.Worker.tags:type_name -> dendra.jobs.v1.Worker.TagsEntry
-	9,  // 4: dendra.jobs.v1.Worker.start_time:type_name -> google.protobuf.Timestamp
-	9,  // 5: dendra.jobs.v1.Worker.last_seen_time:type_name -> google.protobuf.Timestamp
-	9,  // 6: dendra.jobs.v1.Worker.last_poll_time:type_name -> google.protobuf.Timestamp
-	7,  // 7: dendra.jobs.v1.Worker.types:type_name -> dendra.jobs.v1.JobType
-	7,  // 8: dendra.jobs.v1.ListJobTypesResponse.job_types:type_name -> dendra.jobs.v1.JobType
-	10, // 9: dendra.jobs.v1.JobType.spec_schema:type_name -> google.protobuf.Struct
-	1,  // 10: dendra.jobs.v1.WorkerService.ListWorkers:input_type -> dendra.jobs.v1.ListWorkersRequest
-	5,  // 11: dendra.jobs.v1.WorkerService.ListJobTypes:input_type -> dendra.jobs.v1.ListJobTypesRequest
-	2,  // 12: dendra.jobs.v1.WorkerService.ListWorkers:output_type -> dendra.jobs.v1.ListWorkersResponse
-	6,  // 13: dendra.jobs.v1.WorkerService.ListJobTypes:output_type -> dendra.jobs.v1.ListJobTypesResponse
-	12, // [12:14] is the sub-list for method output_type
-	10, // [10:12] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	5,  // 2: dendra.jobs.v1.ListWorkersResponse.unserved_tags:type_name -> dendra.jobs.v1.UnservedTags
+	0,  // 3: dendra.jobs.v1.Worker.status:type_name -> dendra.jobs.v1.WorkerStatus
+	9,  // 4: dendra.jobs.v1.Worker.tags:type_name -> dendra.jobs.v1.Worker.TagsEntry
+	11, // 5: dendra.jobs.v1.Worker.start_time:type_name -> google.protobuf.Timestamp
+	11, // 6: dendra.jobs.v1.Worker.last_seen_time:type_name -> google.protobuf.Timestamp
+	11, // 7: dendra.jobs.v1.Worker.last_poll_time:type_name -> google.protobuf.Timestamp
+	8,  // 8: dendra.jobs.v1.Worker.types:type_name -> dendra.jobs.v1.JobType
+	10, // 9: dendra.jobs.v1.UnservedTags.tags:type_name -> dendra.jobs.v1.UnservedTags.TagsEntry
+	8,  // 10: dendra.jobs.v1.ListJobTypesResponse.job_types:type_name -> dendra.jobs.v1.JobType
+	12, // 11: dendra.jobs.v1.JobType.spec_schema:type_name -> google.protobuf.Struct
+	1,  // 12: dendra.jobs.v1.WorkerService.ListWorkers:input_type -> dendra.jobs.v1.ListWorkersRequest
+	6,  // 13: dendra.jobs.v1.WorkerService.ListJobTypes:input_type -> dendra.jobs.v1.ListJobTypesRequest
+	2,  // 14: dendra.jobs.v1.WorkerService.ListWorkers:output_type -> dendra.jobs.v1.ListWorkersResponse
+	7,  // 15: dendra.jobs.v1.WorkerService.ListJobTypes:output_type -> dendra.jobs.v1.ListJobTypesResponse
+	14, // [14:16] is the sub-list for method output_type
+	12, // [12:14] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_dendra_jobs_v1_worker_service_proto_init() }
@@ -717,7 +802,7 @@ func file_dendra_jobs_v1_worker_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_dendra_jobs_v1_worker_service_proto_rawDesc), len(file_dendra_jobs_v1_worker_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

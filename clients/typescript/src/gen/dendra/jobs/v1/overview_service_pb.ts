@@ -13,7 +13,7 @@ import type { Load } from "./pipeline_service_pb.js";
 import { file_dendra_jobs_v1_pipeline_service } from "./pipeline_service_pb.js";
 import type { Queue } from "./queue_service_pb.js";
 import { file_dendra_jobs_v1_queue_service } from "./queue_service_pb.js";
-import type { UnservedType, Worker } from "./worker_service_pb.js";
+import type { UnservedTags, UnservedType, Worker } from "./worker_service_pb.js";
 import { file_dendra_jobs_v1_worker_service } from "./worker_service_pb.js";
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -23,7 +23,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file dendra/jobs/v1/overview_service.proto.
  */
 export const file_dendra_jobs_v1_overview_service: GenFile = /*@__PURE__*/
-  fileDesc("CiVkZW5kcmEvam9icy92MS9vdmVydmlld19zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSItChJHZXRPdmVydmlld1JlcXVlc3QSFwoEcnVucxgBIAEoBUIJukgGGgQYZCgAIkEKE0dldE92ZXJ2aWV3UmVzcG9uc2USKgoIb3ZlcnZpZXcYASABKAsyGC5kZW5kcmEuam9icy52MS5PdmVydmlldyJKChRXYXRjaE92ZXJ2aWV3UmVxdWVzdBIXCgRydW5zGAEgASgFQgm6SAYaBBhkKAASGQoIcmV2aXNpb24YAiABKANCB7pIBCICKAAi6AEKFVdhdGNoT3ZlcnZpZXdSZXNwb25zZRIqCghvdmVydmlldxgBIAEoCzIYLmRlbmRyYS5qb2JzLnYxLk92ZXJ2aWV3Eg0KBWRlbHRhGAIgASgIEhQKDHJlbW92ZWRfam9icxgDIAMoCRIWCg5yZW1vdmVkX3F1ZXVlcxgEIAMoCRIVCg1yZW1vdmVkX2xvYWRzGAUgAygJEhcKD3JlbW92ZWRfd29ya2VycxgGIAMoCRIcChRyZW1vdmVkX2ludGVncmF0aW9ucxgHIAMoCRIYChByZW1vdmVkX3N0YXRpb25zGAggAygJItcECghPdmVydmlldxIQCghyZXZpc2lvbhgBIAEoAxItCglyZWFkX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBmFsZXJ0cxgDIAMoCzIVLmRlbmRyYS5qb2JzLnYxLkFsZXJ0Ei0KB3NlcnZlcnMYBCADKAsyHC5kZW5kcmEuam9icy52MS5TZXJ2ZXJIZWFsdGgSKQoEam9icxgFIAMoCzIbLmRlbmRyYS5qb2JzLnYxLkpvYk92ZXJ2aWV3EiUKBnF1ZXVlcxgGIAMoCzIVLmRlbmRyYS5qb2JzLnYxLlF1ZXVlEiMKBWxvYWRzGAcgAygLMhQuZGVuZHJhLmpvYnMudjEuTG9hZBInCgd3b3JrZXJzGAggAygLMhYuZGVuZHJhLmpvYnMudjEuV29ya2VyEjQKDnVuc2VydmVkX3R5cGVzGAkgAygLMhwuZGVuZHJhLmpvYnMudjEuVW5zZXJ2ZWRUeXBlEjkKDGludGVncmF0aW9ucxgKIAMoCzIjLmRlbmRyYS5qb2JzLnYxLkludGVncmF0aW9uT3ZlcnZpZXcSLAoFZHJpZnQYCyABKAsyHS5kZW5kcmEuam9icy52MS5EcmlmdE92ZXJ2aWV3Eg0KBW5vdGVzGAwgAygJEjMKDXVuc2VydmVkX3RhZ3MYDSADKAsyHC5kZW5kcmEuam9icy52MS5VbnNlcnZlZFRhZ3MSMQoIc3RhdGlvbnMYDiADKAsyHy5kZW5kcmEuam9icy52MS5TdGF0aW9uT3ZlcnZpZXcibgoPU3RhdGlvbk92ZXJ2aWV3EgwKBG5hbWUYASABKAkSDgoGam9iX2lkGAIgASgJEg4KBnNvdXJjZRgDIAEoCRItCglsYXN0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIpEBCgxVbnNlcnZlZFRhZ3MSEAoIam9iX3R5cGUYASABKAkSNAoEdGFncxgCIAMoCzImLmRlbmRyYS5qb2JzLnYxLlVuc2VydmVkVGFncy5UYWdzRW50cnkSDAoEam9icxgDIAEoBRorCglUYWdzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKsAQoMU2VydmVySGVhbHRoEgwKBG5hbWUYASABKAkSDwoHYWRkcmVzcxgCIAEoCRIKCgJ1cBgDIAEoCBIqCgdsYXRlbmN5GAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhUKDWVycm9yX21lc3NhZ2UYBSABKAkSLgoKc2luY2VfdGltZRgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAinwUKC0pvYk92ZXJ2aWV3EgoKAmlkGAEgASgJEgwKBHR5cGUYAiABKAkSDAoEbW9kZRgDIAEoCRIpCgZzdGF0dXMYBCABKA4yGS5kZW5kcmEuam9icy52MS5Kb2JTdGF0dXMSEAoIcHJvdmlkZXIYBSABKAkSDQoFb3duZXIYBiABKAkSDQoFcXVldWUYByABKAkSFAoMcGF1c2VfcmVhc29uGAggASgJEigKB2ZhaWxpbmcYCSABKAsyFy5kZW5kcmEuam9icy52MS5GYWlsaW5nEjMKD2xhc3Rfc3RhcnRfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoPbmV4dF9zdGFydF90aW1lGAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI1ChFsYXN0X3N1Y2Nlc3NfdGltZRgMIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEAoIb3V0Y29tZXMYDSABKAkSMgoPbWVkaWFuX2R1cmF0aW9uGA4gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiwKCWZyZXNobmVzcxgPIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIQCghkZWFkbGluZRgQIAEoCRIzCg9maXJzdF9zZWVuX3RpbWUYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjMKBGJpbmQYEiADKAsyJS5kZW5kcmEuam9icy52MS5Kb2JPdmVydmlldy5CaW5kRW50cnkSDwoHc2VydmljZRgTIAEoCRorCglCaW5kRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASK8AQoTSW50ZWdyYXRpb25PdmVydmlldxIMCgRuYW1lGAEgASgJEgwKBHR5cGUYAiABKAkSFAoMb3JnYW5pemF0aW9uGAMgASgJEg8KB3N0YXRpb24YBCABKAkSDwoHZW5hYmxlZBgFIAEoCBINCgVyZWFkeRgGIAEoCBIQCghkZWdyYWRlZBgHIAEoCBIOCgZyZWFzb24YCCABKAkSDwoHdmVyc2lvbhgJIAEoAxIPCgdqb2JfaWRzGAogAygJIl0KDURyaWZ0T3ZlcnZpZXcSDAoEam9icxgBIAEoBRIPCgdqb2JfaWRzGAIgAygJEi0KCXJlYWRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAy0wEKD092ZXJ2aWV3U2VydmljZRJbCgtHZXRPdmVydmlldxIiLmRlbmRyYS5qb2JzLnYxLkdldE92ZXJ2aWV3UmVxdWVzdBojLmRlbmRyYS5qb2JzLnYxLkdldE92ZXJ2aWV3UmVzcG9uc2UiA5ACARJjCg1XYXRjaE92ZXJ2aWV3EiQuZGVuZHJhLmpvYnMudjEuV2F0Y2hPdmVydmlld1JlcXVlc3QaJS5kZW5kcmEuam9icy52MS5XYXRjaE92ZXJ2aWV3UmVzcG9uc2UiA5ACATABQkJaQGdpdGh1Yi5jb20vZGVuZHJhc2NpZW5jZS9kZW5kcmEtam9icy9wcm90by9kZW5kcmEvam9icy92MTtqb2JzdjFiBnByb3RvMw", [file_buf_validate_validate, file_dendra_jobs_v1_alert_service, file_dendra_jobs_v1_job, file_dendra_jobs_v1_pipeline_service, file_dendra_jobs_v1_queue_service, file_dendra_jobs_v1_worker_service, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("CiVkZW5kcmEvam9icy92MS9vdmVydmlld19zZXJ2aWNlLnByb3RvEg5kZW5kcmEuam9icy52MSItChJHZXRPdmVydmlld1JlcXVlc3QSFwoEcnVucxgBIAEoBUIJukgGGgQYZCgAIkEKE0dldE92ZXJ2aWV3UmVzcG9uc2USKgoIb3ZlcnZpZXcYASABKAsyGC5kZW5kcmEuam9icy52MS5PdmVydmlldyJKChRXYXRjaE92ZXJ2aWV3UmVxdWVzdBIXCgRydW5zGAEgASgFQgm6SAYaBBhkKAASGQoIcmV2aXNpb24YAiABKANCB7pIBCICKAAi6AEKFVdhdGNoT3ZlcnZpZXdSZXNwb25zZRIqCghvdmVydmlldxgBIAEoCzIYLmRlbmRyYS5qb2JzLnYxLk92ZXJ2aWV3Eg0KBWRlbHRhGAIgASgIEhQKDHJlbW92ZWRfam9icxgDIAMoCRIWCg5yZW1vdmVkX3F1ZXVlcxgEIAMoCRIVCg1yZW1vdmVkX2xvYWRzGAUgAygJEhcKD3JlbW92ZWRfd29ya2VycxgGIAMoCRIcChRyZW1vdmVkX2ludGVncmF0aW9ucxgHIAMoCRIYChByZW1vdmVkX3N0YXRpb25zGAggAygJItcECghPdmVydmlldxIQCghyZXZpc2lvbhgBIAEoAxItCglyZWFkX3RpbWUYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiUKBmFsZXJ0cxgDIAMoCzIVLmRlbmRyYS5qb2JzLnYxLkFsZXJ0Ei0KB3NlcnZlcnMYBCADKAsyHC5kZW5kcmEuam9icy52MS5TZXJ2ZXJIZWFsdGgSKQoEam9icxgFIAMoCzIbLmRlbmRyYS5qb2JzLnYxLkpvYk92ZXJ2aWV3EiUKBnF1ZXVlcxgGIAMoCzIVLmRlbmRyYS5qb2JzLnYxLlF1ZXVlEiMKBWxvYWRzGAcgAygLMhQuZGVuZHJhLmpvYnMudjEuTG9hZBInCgd3b3JrZXJzGAggAygLMhYuZGVuZHJhLmpvYnMudjEuV29ya2VyEjQKDnVuc2VydmVkX3R5cGVzGAkgAygLMhwuZGVuZHJhLmpvYnMudjEuVW5zZXJ2ZWRUeXBlEjkKDGludGVncmF0aW9ucxgKIAMoCzIjLmRlbmRyYS5qb2JzLnYxLkludGVncmF0aW9uT3ZlcnZpZXcSLAoFZHJpZnQYCyABKAsyHS5kZW5kcmEuam9icy52MS5EcmlmdE92ZXJ2aWV3Eg0KBW5vdGVzGAwgAygJEjMKDXVuc2VydmVkX3RhZ3MYDSADKAsyHC5kZW5kcmEuam9icy52MS5VbnNlcnZlZFRhZ3MSMQoIc3RhdGlvbnMYDiADKAsyHy5kZW5kcmEuam9icy52MS5TdGF0aW9uT3ZlcnZpZXcibgoPU3RhdGlvbk92ZXJ2aWV3EgwKBG5hbWUYASABKAkSDgoGam9iX2lkGAIgASgJEg4KBnNvdXJjZRgDIAEoCRItCglsYXN0X3RpbWUYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wIqwBCgxTZXJ2ZXJIZWFsdGgSDAoEbmFtZRgBIAEoCRIPCgdhZGRyZXNzGAIgASgJEgoKAnVwGAMgASgIEioKB2xhdGVuY3kYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SFQoNZXJyb3JfbWVzc2FnZRgFIAEoCRIuCgpzaW5jZV90aW1lGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCL1BQoLSm9iT3ZlcnZpZXcSCgoCaWQYASABKAkSDAoEdHlwZRgCIAEoCRIMCgRtb2RlGAMgASgJEikKBnN0YXR1cxgEIAEoDjIZLmRlbmRyYS5qb2JzLnYxLkpvYlN0YXR1cxIQCghwcm92aWRlchgFIAEoCRINCgVvd25lchgGIAEoCRINCgVxdWV1ZRgHIAEoCRIUCgxwYXVzZV9yZWFzb24YCCABKAkSKAoHZmFpbGluZxgJIAEoCzIXLmRlbmRyYS5qb2JzLnYxLkZhaWxpbmcSMwoPbGFzdF9zdGFydF90aW1lGAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIzCg9uZXh0X3N0YXJ0X3RpbWUYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjUKEWxhc3Rfc3VjY2Vzc190aW1lGAwgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIQCghvdXRjb21lcxgNIAEoCRIyCg9tZWRpYW5fZHVyYXRpb24YDiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLAoJZnJlc2huZXNzGA8gASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhAKCGRlYWRsaW5lGBAgASgJEjMKD2ZpcnN0X3NlZW5fdGltZRgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMwoEYmluZBgSIAMoCzIlLmRlbmRyYS5qb2JzLnYxLkpvYk92ZXJ2aWV3LkJpbmRFbnRyeRIPCgdzZXJ2aWNlGBMgASgJEhMKC3dhaXRfcmVhc29uGBQgASgJEhMKC2Vycm9yX2NsYXNzGBUgASgJEhUKDWVycm9yX21lc3NhZ2UYFiABKAkSEwoLc3RvcF9yZWFzb24YFyABKAkaKwoJQmluZEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEivAEKE0ludGVncmF0aW9uT3ZlcnZpZXcSDAoEbmFtZRgBIAEoCRIMCgR0eXBlGAIgASgJEhQKDG9yZ2FuaXphdGlvbhgDIAEoCRIPCgdzdGF0aW9uGAQgASgJEg8KB2VuYWJsZWQYBSABKAgSDQoFcmVhZHkYBiABKAgSEAoIZGVncmFkZWQYByABKAgSDgoGcmVhc29uGAggASgJEg8KB3ZlcnNpb24YCSABKAMSDwoHam9iX2lkcxgKIAMoCSJdCg1EcmlmdE92ZXJ2aWV3EgwKBGpvYnMYASABKAUSDwoHam9iX2lkcxgCIAMoCRItCglyZWFkX3RpbWUYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMtMBCg9PdmVydmlld1NlcnZpY2USWwoLR2V0T3ZlcnZpZXcSIi5kZW5kcmEuam9icy52MS5HZXRPdmVydmlld1JlcXVlc3QaIy5kZW5kcmEuam9icy52MS5HZXRPdmVydmlld1Jlc3BvbnNlIgOQAgESYwoNV2F0Y2hPdmVydmlldxIkLmRlbmRyYS5qb2JzLnYxLldhdGNoT3ZlcnZpZXdSZXF1ZXN0GiUuZGVuZHJhLmpvYnMudjEuV2F0Y2hPdmVydmlld1Jlc3BvbnNlIgOQAgEwAUJCWkBnaXRodWIuY29tL2RlbmRyYXNjaWVuY2UvZGVuZHJhLWpvYnMvcHJvdG8vZGVuZHJhL2pvYnMvdjE7am9ic3YxYgZwcm90bzM", [file_buf_validate_validate, file_dendra_jobs_v1_alert_service, file_dendra_jobs_v1_job, file_dendra_jobs_v1_pipeline_service, file_dendra_jobs_v1_queue_service, file_dendra_jobs_v1_worker_service, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message dendra.jobs.v1.GetOverviewRequest
@@ -286,38 +286,6 @@ export const StationOverviewSchema: GenMessage<StationOverview> = /*@__PURE__*/
   messageDesc(file_dendra_jobs_v1_overview_service, 5);
 
 /**
- * UnservedTags are the tags that jobs of a type ask for in bind, and that no live worker
- * that serves the type has.
- *
- * @generated from message dendra.jobs.v1.UnservedTags
- */
-export type UnservedTags = Message<"dendra.jobs.v1.UnservedTags"> & {
-  /**
-   * @generated from field: string job_type = 1;
-   */
-  jobType: string;
-
-  /**
-   * @generated from field: map<string, string> tags = 2;
-   */
-  tags: { [key: string]: string };
-
-  /**
-   * How many jobs ask for them.
-   *
-   * @generated from field: int32 jobs = 3;
-   */
-  jobs: number;
-};
-
-/**
- * Describes the message dendra.jobs.v1.UnservedTags.
- * Use `create(UnservedTagsSchema)` to create a new message.
- */
-export const UnservedTagsSchema: GenMessage<UnservedTags> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 6);
-
-/**
  * ServerHealth is how a server answers.
  *
  * @generated from message dendra.jobs.v1.ServerHealth
@@ -365,7 +333,7 @@ export type ServerHealth = Message<"dendra.jobs.v1.ServerHealth"> & {
  * Use `create(ServerHealthSchema)` to create a new message.
  */
 export const ServerHealthSchema: GenMessage<ServerHealth> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 7);
+  messageDesc(file_dendra_jobs_v1_overview_service, 6);
 
 /**
  * JobOverview is a job and the outcomes of its latest runs.
@@ -438,7 +406,7 @@ export type JobOverview = Message<"dendra.jobs.v1.JobOverview"> & {
   /**
    * One letter for each of the latest runs or iterations, the oldest first: C completed,
    * F failed, X canceled, K terminated, T timed out, H held back, P superseded, R running,
-   * W waiting, M a start that has no run.
+   * W waiting, M a start that has no run, I an iteration that was cut short.
    *
    * @generated from field: string outcomes = 13;
    */
@@ -483,6 +451,29 @@ export type JobOverview = Message<"dendra.jobs.v1.JobOverview"> & {
    * @generated from field: string service = 19;
    */
   service: string;
+
+  /**
+   * What its run waits for, why a job that runs once has failed, and why a continuous job was
+   * stopped: as in JobState.
+   *
+   * @generated from field: string wait_reason = 20;
+   */
+  waitReason: string;
+
+  /**
+   * @generated from field: string error_class = 21;
+   */
+  errorClass: string;
+
+  /**
+   * @generated from field: string error_message = 22;
+   */
+  errorMessage: string;
+
+  /**
+   * @generated from field: string stop_reason = 23;
+   */
+  stopReason: string;
 };
 
 /**
@@ -490,7 +481,7 @@ export type JobOverview = Message<"dendra.jobs.v1.JobOverview"> & {
  * Use `create(JobOverviewSchema)` to create a new message.
  */
 export const JobOverviewSchema: GenMessage<JobOverview> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 8);
+  messageDesc(file_dendra_jobs_v1_overview_service, 7);
 
 /**
  * IntegrationOverview is an integration config of the platform.
@@ -558,7 +549,7 @@ export type IntegrationOverview = Message<"dendra.jobs.v1.IntegrationOverview"> 
  * Use `create(IntegrationOverviewSchema)` to create a new message.
  */
 export const IntegrationOverviewSchema: GenMessage<IntegrationOverview> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 9);
+  messageDesc(file_dendra_jobs_v1_overview_service, 8);
 
 /**
  * DriftOverview says how far Temporal is from what was applied.
@@ -589,7 +580,7 @@ export type DriftOverview = Message<"dendra.jobs.v1.DriftOverview"> & {
  * Use `create(DriftOverviewSchema)` to create a new message.
  */
 export const DriftOverviewSchema: GenMessage<DriftOverview> = /*@__PURE__*/
-  messageDesc(file_dendra_jobs_v1_overview_service, 10);
+  messageDesc(file_dendra_jobs_v1_overview_service, 9);
 
 /**
  * OverviewService shows all at a glance. A server reads Temporal and NATS once for all its

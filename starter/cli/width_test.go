@@ -1,0 +1,134 @@
+package cli_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	jobsv1 "github.com/dendrascience/dendra-jobs/proto/dendra/jobs/v1"
+	"github.com/dendrascience/dendra-jobs/starter/cli"
+)
+
+// longID has the length that ids of jobs of integrations have.
+const longID = "extract_hobo_time_frame.reserve-blue-oak-upper-meadow-station-17"
+
+func longJobs() []*jobsv1.Job {
+	at := func(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(noon.Add(d)) }
+	owner := &jobsv1.JobOptions{Owner: "organization:ucnrs"}
+	return []*jobsv1.Job{
+		{
+			Id: longID, Mode: &jobsv1.Job_Recurring{}, Options: owner,
+			State: &jobsv1.JobState{
+				Status: jobsv1.JobStatus_JOB_STATUS_FAILING, LastStartTime: at(-50 * time.Hour), NextStartTime: at(30 * time.Hour),
+				Failing: &jobsv1.Failing{Since: at(-100 * time.Hour), ErrorClass: "Unavailable", ErrorMessage: "the vendor's server does not answer since it is rebuilt"},
+			},
+		},
+		{
+			Id: "generate_photo_variants_to_minio.ridge", Mode: &jobsv1.Job_OneShot{}, Options: owner,
+			State: &jobsv1.JobState{
+				Status: jobsv1.JobStatus_JOB_STATUS_FAILED, LastStartTime: at(-time.Minute), ErrorClass: "NotAnImage", ErrorMessage: "ridge.jpg is no image",
+			},
+		},
+	}
+}
+
+func longRuns() []*jobsv1.Run {
+	at := func(d time.Duration) *timestamppb.Timestamp { return timestamppb.New(noon.Add(d)) }
+	return []*jobsv1.Run{
+		{
+			JobId: longID, Name: "job/" + longID + "-2026-05-01T12:00:00Z@01a1fceb-4750-7a6d-91fd-06e0ddbe2582",
+			Status: jobsv1.RunStatus_RUN_STATUS_COMPLETED, ScheduledTime: at(-time.Hour), StartTime: at(-time.Hour), EndTime: at(-time.Hour + 253*time.Millisecond),
+			Lateness: durationpb.New(12 * time.Millisecond), Attempts: 1, UpdateTime: at(-time.Hour), Worker: "extract@field-station-1/5515",
+			Message: "12694 observations of 2 loggers up to 2026-05-01T11:00:00Z", Counts: map[string]int64{"observations": 12694, "prepared": 1154},
+		},
+		{
+			JobId: "hash_files.now", Name: "job/hash_files.now@01a1fceb-4750-7a6d-91fd-06e0ddbe2583", Status: jobsv1.RunStatus_RUN_STATUS_WAITING,
+			StartTime: at(-time.Minute), UpdateTime: at(-time.Minute), WaitReason: "no worker of type backend has taken it",
+		},
+	}
+}
+
+func longQueue() *jobsv1.Queue {
+	item := func(sequence int64) *jobsv1.QueueItem {
+		return &jobsv1.QueueItem{Sequence: sequence, JobId: fmt.Sprintf("%s-%d", longID, sequence), AcceptTime: timestamppb.New(noon.Add(-time.Minute))}
+	}
+	running := item(3)
+	running.StartTime = timestamppb.New(noon.Add(-time.Minute))
+	return &jobsv1.Queue{
+		Name: "photos", Status: jobsv1.QueueStatus_QUEUE_STATUS_RUNNING, Accepted: 5, Waiting: 2, Running: running, Next: []*jobsv1.QueueItem{item(4), item(5)},
+		Recent: []*jobsv1.FinishedItem{{
+			Sequence: 2, JobId: longID + "-2", Status: jobsv1.ItemStatus_ITEM_STATUS_FAILED, StartTime: timestamppb.New(noon.Add(-time.Hour)),
+			EndTime: timestamppb.New(noon.Add(-time.Minute)), ErrorMessage: "the image has 900000000 pixels, more than the 100000000 that are allowed",
+		}},
+	}
+}
+
+// TestTablesFitTheScreen writes lists with long ids and texts on screens of many widths.
+func TestTablesFitTheScreen(t *testing.T) {
+	t.Parallel()
+	var out, notes strings.Builder
+	on := func(width int) cli.Program {
+		out.Reset()
+		notes.Reset()
+		p := still(plain)
+		p.Stdout, p.Stderr = &out, &notes
+		p.Width = func(any) int { return width }
+		return p
+	}
+	lists := map[string]func(p cli.Program, w io.Writer) error{
+		"jobs list":       func(p cli.Program, w io.Writer) error { return p.WriteJobs(w, longJobs()) },
+		"runs list":       func(p cli.Program, w io.Writer) error { return p.WriteRuns(w, longRuns()) },
+		"queues describe": func(p cli.Program, w io.Writer) error { return p.WriteQueue(w, longQueue(), 0) },
+	}
+	for name, write := range lists {
+		for width := 40; width <= 240; width++ {
+			p := on(width)
+			require.NoError(t, write(p, p.Screen(false)))
+			for line := range strings.Lines(out.String()) {
+				require.LessOrEqual(t, ansi.StringWidth(strings.TrimSuffix(line, "\n")), width, "%s at %d: %s", name, width, line)
+			}
+		}
+		p := on(80)
+		require.NoError(t, write(p, p.Screen(true)))
+		require.Contains(t, out.String(), longID, "%s --wide", name)
+		require.Empty(t, notes.String())
+	}
+
+	p := on(80)
+	require.NoError(t, p.WriteJobs(p.Screen(false), longJobs()))
+	require.Equal(t, `JOB                       STATUS   LAST START  NEXT     NOTE
+extract_hobo…-station-17  failing  2 d ago     in 30 h  since 2026-04-27 10:00:…
+generate_pho…minio.ridge  failed   1 min ago   -        NotAnImage: ridge.jpg i…
+`, out.String())
+	require.Equal(t, "Left out: OWNER, MODE. --wide shows all columns.\n", notes.String())
+
+	p = on(120)
+	require.NoError(t, p.WriteRuns(p.Screen(false), longRuns()))
+	require.Equal(t, `JOB                       STATUS     DUE       STARTED    LATE  TOOK   TRIES  RESULT                    RUN ID
+extract_hobo…-station-17  completed  13:00:00  1 h ago    12ms  253ms  1      12694 observations of 2…  01a1fceb…dbe2582
+hash_files.now            waiting    -         1 min ago  -     -      -      no worker of type backe…  01a1fceb…dbe2583
+`, out.String())
+}
+
+// TestTablesFitTheVariableCOLUMNS has no terminal.
+func TestTablesFitTheVariableCOLUMNS(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	p := still(map[string]string{"NO_COLOR": "1", "COLUMNS": "60"})
+	p.Stdout, p.Stderr = &out, io.Discard
+	require.NoError(t, p.WriteJobs(p.Screen(false), longJobs()))
+	for line := range strings.Lines(out.String()) {
+		require.LessOrEqual(t, ansi.StringWidth(strings.TrimSuffix(line, "\n")), 60)
+	}
+	p.Getenv = func(string) string { return "" }
+	out.Reset()
+	require.NoError(t, p.WriteJobs(p.Screen(false), longJobs()))
+	require.Contains(t, out.String(), longID)
+}
