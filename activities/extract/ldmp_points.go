@@ -113,6 +113,10 @@ func (p *ldmpPreparation) value(field ldmp.Field) (any, error) {
 			return field.Value, nil
 		}
 	}
+	if field.Number {
+		// Release 2 made numbers of all values, whatever their type, and stored these.
+		return number(field.Value)
+	}
 	_, name, _ := strings.Cut(field.Type, ":")
 	if name == "" {
 		name = field.Type
