@@ -227,10 +227,27 @@ func (d *Decoder) fields() bool {
 		start := len(d.message.Text)
 		text := append(d.message.Text, separator)
 		text = append(appendEscaped(text, name, true), '=')
+		treatment := d.treat(name)
 		kind := d.tokens.PeekKind()
 		value, err := d.tokens.ReadValue()
 		if err != nil {
 			return false
+		}
+		if treatment != keep && kind != 'n' && (treatment == drop || kind != '0') {
+			number, ok := 0.0, false
+			if kind == '"' && treatment == makeNumber {
+				if bytes.IndexByte(value, '\\') >= 0 {
+					return false
+				}
+				number, ok = leadingNumber(string(value[1 : len(value)-1]))
+			}
+			if !ok {
+				d.message.Dropped++
+				d.message.Text = text[:start]
+				return true
+			}
+			d.message.Text, separator = strconv.AppendFloat(text, number, 'g', -1, 64), ','
+			return true
 		}
 		switch kind {
 		case 'n':
