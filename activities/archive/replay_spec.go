@@ -9,7 +9,7 @@ import (
 
 // ReplaySpec is the spec of ReplayArchive.
 type ReplaySpec struct {
-	Organization string `json:"organization" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization whose raw messages are published again"`
+	Organization string `json:"organization" pattern:"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$" example:"demo" help:"slug of the organization whose raw messages are published again"`
 	Source       string `json:"source" pattern:"^[a-z0-9][a-z0-9_-]{0,63}$" example:"csi" help:"source of the messages: csi, hobolink"`
 	// From and To bound when the raw stream took the messages.
 	From          time.Time          `json:"from" example:"2026-03-01T00:00:00Z" help:"time from which on the platform had received the messages; it is not the time of their data"`

@@ -80,6 +80,12 @@ func (c Conflict) Find(line []byte) (field LineField, ok bool) {
 	return field, ok
 }
 
+// Time is the time at the end of the line, in the precision of the write.
+func (f LineField) Time(line []byte) int64 {
+	at, _ := strconv.ParseInt(string(bytes.TrimRight(line[f.time:], "\n")), 10, 64)
+	return at
+}
+
 // AppendAlone appends the line of a point that has the field alone.
 func (f LineField) AppendAlone(dst, line []byte) []byte {
 	dst = append(dst, line[:f.series+1]...)

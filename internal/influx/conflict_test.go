@@ -50,6 +50,7 @@ func FuzzConflictInALine(f *testing.F) {
 		c := Conflict{Measurement: measurement, Field: field, Type: FieldString}
 		found, ok := c.Find(line)
 		require.True(t, ok, "%q", line)
+		require.EqualValues(t, 7, found.Time(line))
 		alone := point
 		alone.Fields = map[string]any{field: text}
 		want, err := AppendPoint(nil, alone, Milliseconds)

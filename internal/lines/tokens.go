@@ -93,7 +93,7 @@ func (d *Decoder) context() bool {
 			}
 			var t time.Time
 			return t.UnmarshalText(value) == nil
-		case "org_slug", "source", "location", "station", "table", "utc_offset":
+		case "org_slug", "source", "location", "station", "table", "utc_offset", "storage_database", "storage_table":
 			_, ok := d.text()
 			return ok
 		case "replay":
