@@ -114,4 +114,3 @@ func (r *replaying) noDocuments(ctx context.Context) (string, error) {
 	}
 	return "", job.Final(ClassNotArchived, "there is no object under %s/%s", r.spec.Bucket, folder)
 }
-
